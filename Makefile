@@ -1,0 +1,163 @@
+# One word each, from a clean clone: `make help` lists the words.
+#
+# Needs only Rust, Python >= 3.11 and the package registries. Everything else (virtual environment,
+# pinned tools, the built extension) is made on the way; stamp files in the environment keep a second
+# run quick. All Rust builds share one `target/`.
+#
+#   make test PYTHON=python3.12         another interpreter (the environment is made anew)
+#   make test PYTEST_ARGS="-n 2 -k race"
+
+SHELL       := bash
+.SHELLFLAGS := -euo pipefail -c
+MAKEFLAGS   += --no-builtin-rules --no-print-directory
+.NOTPARALLEL:
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := help
+
+PYTHON      ?= python3
+VENV        ?= .venv
+PYTEST_ARGS ?=
+BENCH_ARGS  ?=
+
+BIN    := $(VENV)/bin
+PY     := $(BIN)/python
+# A CI run must build what the lock files say; a developer may just have added a dependency.
+LOCKED := $(if $(CI),--locked,)
+
+# "3.11", or empty when PYTHON is missing or too old (the recipe of the environment then says so).
+PYTHON_VERSION := $(shell $(PYTHON) -c 'import sys; v = sys.version_info; print("%d.%d" % v[:2] if v >= (3, 11) else "")' 2>/dev/null)
+
+# What maturin sets for cargo. PyO3's build scripts watch these, so clippy has to set the same values:
+# otherwise every switch between clippy and maturin would compile PyO3 again.
+PYO3_ENV = PYO3_PYTHON="$(abspath $(PY))" PYTHON_SYS_EXECUTABLE="$(abspath $(PY))" \
+           PYO3_BUILD_EXTENSION_MODULE=1 PYO3_ENVIRONMENT_SIGNATURE="cpython-$(PYTHON_VERSION)-64bit"
+MATURIN  = VIRTUAL_ENV="$(abspath $(VENV))" PIP_QUIET=1 $(BIN)/maturin
+# `--no-deps`: the lock file is complete, nothing else may come in; `pip check` proves it.
+PIP_LOCK = $(PY) -m pip install --quiet --disable-pip-version-check --no-deps
+
+# Always called: cargo knows what is fresh, and the extension is put into python/toolhub/ each time. Installing the
+# package besides (it points to python/) is needed once, and when its metadata has changed.
+SKIP_INSTALL = $$(for file in pyproject.toml Cargo.toml; do [ $(VENV)/.stamp-installed -nt $$file ] || exit 0; done; \
+                  echo --skip-install)
+
+say = @printf '\n\033[1m== %s\033[0m\n' "$(1)"
+
+.PHONY: help demo test ci bench docs test-all wheel clean \
+        setup develop release stubs stubs-check fmt fmt-check lint clippy types test-rust test-python lock
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+# ---------------------------------------------------------------- the words
+
+demo: develop ## a short tour of the hub
+	@$(PY) -m toolhub.demo
+
+test: test-rust test-python ## Rust tests, Python tests, documentation examples
+
+ci: fmt-check lint clippy develop types stubs-check test ## everything that must hold before a change lands
+	$(call say,ci: all good)
+
+bench: release $(VENV)/.stamp-bench ## benchmarks: criterion, then Python against its peers (release build)
+	$(call say,cargo bench)
+	cargo bench $(LOCKED) --bench '*'
+	$(call say,Python benchmarks)
+	$(PY) benches/python/run.py $(BENCH_ARGS)
+
+docs: $(VENV)/.stamp-docs ## the documentation site, strict, into site/
+	$(call say,mkdocs)
+	@# not --quiet: it would silence the warnings before --strict could count them
+	NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --strict
+	@echo "site/index.html"
+
+test-all: ## Python tests under every supported interpreter on this machine
+	@scripts/test-all.sh
+
+wheel: $(VENV)/.stamp-dev ## a wheel for PYTHON, fat LTO, into dist/
+	$(MATURIN) build $(LOCKED) --profile wheel --interpreter "$(abspath $(PY))" --out dist
+
+clean: ## removes all that make has made
+	rm -rf target .venv .venvs site dist .hypothesis .pytest_cache .ruff_cache .mypy_cache
+	rm -f python/toolhub/_core*.so python/toolhub/_core*.pyd
+	find python tests benches scripts -type d -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
+
+# ---------------------------------------------------------------- setting up
+
+setup: $(VENV)/.stamp-dev ## the environment with the pinned tools
+
+# The version is in the name, so another PYTHON means another stamp and a new environment.
+$(VENV)/.stamp-python-$(PYTHON_VERSION):
+	@[ -n "$(PYTHON_VERSION)" ] || { echo "toolhub needs Python >= 3.11, but '$(PYTHON)' is older or missing; say make PYTHON=/path/to/python3.11" >&2; exit 1; }
+	$(call say,environment $(VENV) with Python $(PYTHON_VERSION))
+	rm -rf "$(VENV)"
+	$(PYTHON) -m venv "$(VENV)"
+	@touch $@
+
+$(VENV)/.stamp-dev: requirements/dev.txt $(VENV)/.stamp-python-$(PYTHON_VERSION)
+	$(call say,pinned tools)
+	$(PIP_LOCK) -r requirements/dev.txt
+	$(PY) -m pip check --quiet
+	@touch $@
+
+# Benchmarks and documentation come on top of the tools; one resolution, so nothing moves under the tests.
+$(VENV)/.stamp-bench $(VENV)/.stamp-docs: $(VENV)/.stamp-%: requirements/%.txt $(VENV)/.stamp-dev
+	$(call say,pinned packages for $*)
+	$(PIP_LOCK) -r requirements/$*.txt
+	@touch $@
+
+develop: $(VENV)/.stamp-dev ## the extension, dev profile, into the environment
+	$(call say,extension (dev))
+	@$(MATURIN) develop $(LOCKED) --quiet $(SKIP_INSTALL)
+	@touch $(VENV)/.stamp-installed
+
+release: $(VENV)/.stamp-dev ## the extension, release profile, into the environment
+	$(call say,extension (release))
+	@$(MATURIN) develop $(LOCKED) --quiet --release $(SKIP_INSTALL)
+	@touch $(VENV)/.stamp-installed
+
+lock: $(VENV)/.stamp-dev ## writes requirements/*.txt anew from requirements/*.in
+	@scripts/lock.sh $(PY)
+
+# ---------------------------------------------------------------- checks
+
+fmt: $(VENV)/.stamp-dev ## formats Rust and Python
+	cargo fmt
+	$(BIN)/ruff check --fix --quiet
+	$(BIN)/ruff format --quiet
+
+fmt-check:
+	$(call say,cargo fmt)
+	cargo fmt --check
+
+lint: $(VENV)/.stamp-dev ## ruff
+	$(call say,ruff)
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+
+clippy: $(VENV)/.stamp-dev ## clippy, without and with the Python face
+	$(call say,clippy)
+	cargo clippy $(LOCKED) --all-targets -- -D warnings
+	$(PYO3_ENV) cargo clippy $(LOCKED) --all-targets --features python -- -D warnings
+
+types: develop ## pyright, strict, on python/
+	$(call say,pyright)
+	$(BIN)/pyright --pythonpath "$(abspath $(PY))"
+
+stubs: develop ## writes python/toolhub/_core.pyi anew from the built extension
+	$(MATURIN) generate-stubs $(LOCKED) --quiet --out target/stubs
+	cp target/stubs/toolhub/_core.pyi python/toolhub/_core.pyi
+
+stubs-check: develop ## the committed stub is what the extension says, and is true
+	$(call say,stubs)
+	$(MATURIN) generate-stubs $(LOCKED) --quiet --out target/stubs
+	@diff -u python/toolhub/_core.pyi target/stubs/toolhub/_core.pyi \
+	  || { echo "python/toolhub/_core.pyi is not what the extension says: run 'make stubs' and commit it" >&2; exit 1; }
+	$(PY) -m mypy.stubtest toolhub._core
+
+test-rust: ## cargo test (the core, no Python)
+	$(call say,cargo test)
+	cargo test $(LOCKED) --quiet
+
+test-python: develop ## pytest, documentation examples included
+	$(call say,pytest)
+	$(PY) -m pytest $(PYTEST_ARGS)

@@ -1,0 +1,77 @@
+"""`@toolhub.tool`: marks a function or class as a tool, with what is to be said about it, without a hub at hand."""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypedDict, TypeVar, overload
+
+T = TypeVar("T")
+
+MARK = "__toolhub__"
+"""The attribute that carries the marks; `hub.register` honours it."""
+
+
+class Said(TypedDict, total=False):
+    """What can be said about a tool at registration."""
+
+    name: str | None
+    description: str | None
+    parameters: Mapping[str, Any] | None
+    capabilities: Iterable[str] | None
+    effects: bool | None
+    idempotent: bool | None
+    read_only: bool | None
+    examples: Iterable[Any] | None
+    category: str | None
+    version: str | None
+    timeout: float | None
+    annotations: Mapping[str, Any] | None
+    max_concurrency: int | None
+
+
+def said(marked: Said, given: Said) -> Said:
+    """What was given at registration, over what was marked at the definition."""
+    return {**marked, **{key: value for key, value in given.items() if value is not None}}  # type: ignore[return-value]
+
+
+@overload
+def tool(function: Callable[..., Any], /) -> Callable[..., Any]: ...
+
+
+@overload
+def tool(
+    function: None = None,
+    /,
+    *,
+    name: str | None = None,
+    description: str | None = None,
+    capabilities: Iterable[str] | None = None,
+    effects: bool | None = None,
+    idempotent: bool | None = None,
+    read_only: bool | None = None,
+    examples: Iterable[Any] | None = None,
+    category: str | None = None,
+    version: str | None = None,
+    timeout: float | None = None,
+    annotations: Mapping[str, Any] | None = None,
+    max_concurrency: int | None = None,
+    parameters: Mapping[str, Any] | None = None,
+) -> Callable[[T], T]: ...
+
+
+def tool(function: Any = None, /, **options: Any) -> Any:
+    """Mark a function as a tool; it stays as it is and is registered later, with these options.
+
+    >>> @tool(capabilities=["calculate"], read_only=True)
+    ... def double(number: int) -> int:
+    ...     "Double a number."
+    ...     return 2 * number
+    >>> from toolhub import ToolHub
+    >>> ToolHub().register(double).capabilities
+    ['calculate']
+    """
+    if function is None:
+        return lambda function: tool(function, **options)
+    unknown = options.keys() - Said.__annotations__.keys()
+    if unknown:
+        raise TypeError(f"toolhub.tool does not know {', '.join(sorted(unknown))}")
+    setattr(function, MARK, options)
+    return function

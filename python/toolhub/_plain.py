@@ -1,0 +1,63 @@
+"""Python objects in a plain form: as JSON data for tools elsewhere, as text for readers."""
+
+import json
+from typing import Any, cast
+
+_NOT_JSON = "a {} is not JSON; pass text, numbers, lists or mappings"
+
+
+def to_plain(value: Any) -> Any:
+    """The JSON form of a well-known type; TypeError for anything else.
+
+    >>> from datetime import date
+    >>> to_plain(date(2026, 1, 2)), to_plain({3})
+    ('2026-01-02', [3])
+    """
+    if isinstance(value, (set, frozenset)):
+        return list(cast("set[Any]", value))
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        raise TypeError("bytes are not JSON; pass text, for example base64")
+    for method in ("isoformat", "model_dump", "_asdict"):
+        # A date, a pydantic model, a named tuple; classes themselves are not meant.
+        if not isinstance(value, type) and callable(getattr(value, method, None)):
+            return getattr(value, method)()
+    return _by_type(value)
+
+
+def _by_type(value: Any) -> Any:
+    from collections.abc import Mapping
+    from dataclasses import fields, is_dataclass
+    from decimal import Decimal
+    from enum import Enum
+    from os import PathLike, fspath
+    from uuid import UUID
+
+    if isinstance(value, Mapping):
+        return dict(cast("Mapping[Any, Any]", value))
+    if isinstance(value, Enum):
+        return value.value
+    if is_dataclass(value) and not isinstance(value, type):
+        return {field.name: getattr(value, field.name) for field in fields(value)}
+    if isinstance(value, (UUID, Decimal)):
+        return str(value)
+    if isinstance(value, PathLike):
+        return fspath(cast("PathLike[str]", value))
+    raise TypeError(_NOT_JSON.format(type(value).__name__))
+
+
+def readable(value: Any) -> str:
+    """A value as a reader wants to see it: text as it is, data as JSON, anything else as it prints itself.
+
+    >>> readable("plain"), readable([1, {"é": None}]), readable(3)
+    ('plain', '[1, {"é": null}]', '3')
+    """
+    if isinstance(value, str):
+        return value
+    if isinstance(value, (bytes, bytearray)):
+        return bytes(value).decode("utf-8", "replace")
+    if isinstance(value, (dict, list, tuple)):
+        try:
+            return json.dumps(value, ensure_ascii=False, default=str)
+        except (TypeError, ValueError, RecursionError):
+            return str(cast("object", value))
+    return str(value)

@@ -1,0 +1,48 @@
+"""The threads in which sync tools run.
+
+The loop of a worker is Python on purpose: CPython up to 3.13 ends daemon threads at exit by unwinding their stack, and
+through Rust frames that would abort the process.
+"""
+
+import threading
+import time
+
+from . import _core
+
+_threads: list[threading.Thread] = []
+
+
+def _work() -> None:
+    while (job := _core.next_job()) is not None:
+        (run, *call), kwargs, end = job
+        try:
+            value = run(*call, **kwargs)
+        except BaseException as error:
+            # This frame says nothing to the reader of the tool's traceback.
+            error.__traceback__ = error.__traceback__ and error.__traceback__.tb_next
+            end.raised(error)
+        else:
+            end.returned(value)
+        # An idle worker must not keep the last call's objects alive.
+        job = run = call = kwargs = end = value = None
+
+
+def start_worker() -> None:
+    """Called by the core when work waits and no worker is free."""
+    thread = threading.Thread(target=_work, name="toolhub-sync", daemon=True)
+    _threads.append(thread)
+    thread.start()
+
+
+def stop(seconds: float) -> None:
+    """End the workers; one that is stuck in a tool is left behind after `seconds`."""
+    _core.stop_workers()
+    end = time.monotonic() + seconds
+    for thread in _threads:
+        thread.join(max(0.0, end - time.monotonic()))
+    _threads.clear()
+
+
+def forget() -> None:
+    """In the child of a fork the threads do not exist."""
+    _threads.clear()

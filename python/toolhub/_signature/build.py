@@ -1,0 +1,62 @@
+"""`describe`: from any callable, or object with `execute`, to a `Described`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from . import callables
+from .declared import declared
+from .described import Described
+from .facts import facts_of
+from .shapes import describe_tool, tool_of
+from .styles import by_keyword
+
+
+def describe(
+    obj: Any,
+    *,
+    name: str | None = None,
+    description: str | None = None,
+    parameters: Mapping[str, Any] | None = None,
+) -> Described:
+    """Describe `obj` as a tool; what is given here comes before what `obj` says of itself.
+
+    >>> describe(lambda x: x, name="echo").parameters["required"]
+    ['x']
+    """
+    _check_text(name, "name")
+    _check_text(description, "description")
+    if name is not None and not name.strip():
+        raise ValueError("The name of a tool must not be empty.")
+    schema = None if parameters is None else declared(parameters, "parameters=")
+    tool = tool_of(obj, named=name is not None)
+    if tool is not None:
+        return describe_tool(tool, name, description, schema)
+    if not callable(obj):
+        raise TypeError(_not_a_tool(obj))
+    if name is None:
+        name = callables.name_of(obj)
+        if not name.strip():
+            raise ValueError("A lambda has no name of its own: pass name=.")
+    facts = facts_of(obj)
+    return by_keyword(obj, name, facts.description if description is None else description, schema, facts)
+
+
+def _check_text(value: Any, what: str) -> None:
+    if value is not None and not isinstance(value, str):
+        raise TypeError(f"The {what} of a tool must be text, not {type(value).__name__}.")
+
+
+def _not_a_tool(obj: Any) -> str:
+    kind = type(obj).__name__
+    if isinstance(obj, classmethod):
+        return (
+            "A classmethod in its class body cannot be called yet: register it as Class.method, from outside."
+        )
+    if getattr(obj, "name", None) is not None or getattr(obj, "description", None) is not None:
+        return f"The {kind} object has no execute(input): add that method, or register a function."
+    return (
+        f"A tool is a function, another callable, or an object with name, description and execute(input); "
+        f"{callables.short(obj)} ({kind}) is none of these."
+    )

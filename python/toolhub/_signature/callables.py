@@ -1,0 +1,198 @@
+"""What kind of callable is this: which code runs when it is called, and does that code await or yield?
+
+Two sorts of wrapping are told apart. *Transparent* layers (partial, bound methods, `__call__`, staticmethod)
+pass the call on as it is, so what lies beneath decides. *Opaque* layers (`functools.wraps`) run code of their
+own: what lies beneath says what probably comes out, and only the result itself can tell.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import sys
+import types
+from collections.abc import Callable, Iterator
+from typing import Any, Literal, NamedTuple, cast
+
+Kind = Literal["plain", "coroutine", "generator", "async_generator"]
+
+# Wrappers around wrappers end somewhere; a `__wrapped__` that points to itself does not.
+_DEEPEST = 100
+_AWAITABLE_RETURNS = ("Awaitable", "Coroutine", "Future", "Task")
+
+
+class Behaviour(NamedTuple):
+    """What calling gives: `certain` is false when an opaque layer may have changed it."""
+
+    kind: Kind
+    certain: bool = True
+
+    @property
+    def is_async(self) -> bool:
+        """Whether the call belongs on the event loop."""
+        return self.kind in ("coroutine", "async_generator")
+
+
+def layers(obj: Any) -> Iterator[Any]:
+    """The functions whose code runs in turn when `obj` is called, outermost first.
+
+    >>> class Adder:
+    ...     def __call__(self, a, b): return a + b
+    >>> [function.__qualname__ for function in layers(functools.partial(Adder(), 1))]
+    ['Adder.__call__']
+    """
+    for _ in range(_DEEPEST):
+        if isinstance(obj, functools.partial):
+            obj = cast("functools.partial[Any]", obj).func
+        elif isinstance(obj, (types.MethodType, staticmethod)):
+            obj = cast(Any, obj).__func__
+        else:
+            yield _code_of(obj)
+            obj = _wrapped(obj)
+            if obj is None:
+                return
+
+
+def _code_of(obj: Any) -> Any:
+    """The function that runs when this is called: for an object, the `__call__` of its class."""
+    if isinstance(obj, type) or inspect.isroutine(obj) or _is_marked(obj):
+        return obj
+    inner: Any = inspect.getattr_static(cast(Any, type(obj)), "__call__", None)
+    if isinstance(inner, functools.partialmethod):
+        inner = cast("functools.partialmethod[Any]", inner).func
+    if isinstance(inner, (staticmethod, classmethod)):
+        inner = cast(Any, inner).__func__
+    return inner if isinstance(inner, types.FunctionType) else obj
+
+
+def _wrapped(obj: Any) -> Any:
+    """What `functools.wraps` was given, if this is the outcome of that; None if not."""
+    inner = None if isinstance(obj, type) else getattr(obj, "__wrapped__", None)
+    return inner if callable(inner) else None
+
+
+def innermost(obj: Any) -> Any:
+    """The function that was wrapped in the end: its module is where the hints have meaning."""
+    found = obj
+    for found in layers(obj):
+        # A signature set by hand speaks for itself, as `inspect.signature` sees it.
+        if getattr(found, "__signature__", None) is not None:
+            break
+    return found
+
+
+def bound_keywords(obj: Any) -> set[str]:
+    """Names that a `functools.partial`, on any layer, has filled by keyword."""
+    names: set[str] = set()
+    for _ in range(_DEEPEST):
+        if isinstance(obj, functools.partial):
+            part = cast("functools.partial[Any]", obj)
+            names.update(part.keywords)
+            obj = part.func
+        elif isinstance(obj, types.MethodType):
+            obj = cast(Any, obj).__func__
+        elif (obj := _wrapped(obj)) is None:
+            break
+    return names
+
+
+def behaviour(obj: Any) -> Behaviour:
+    """Whether calling `obj` awaits, yields, both or neither.
+
+    >>> async def fetch(): ...
+    >>> behaviour(functools.partial(fetch))
+    Behaviour(kind='coroutine', certain=True)
+    """
+    certain = True
+    for function in layers(obj):
+        kind = _kind(function)
+        if kind != "plain":
+            return Behaviour(kind, certain)
+        if _returns_awaitable(function):
+            return Behaviour("coroutine", certain=False)
+        certain = False
+    return Behaviour("plain")
+
+
+def _kind(function: Any) -> Kind:
+    if isinstance(function, type):
+        return "plain"
+    # Compiled functions (Cython) are no FunctionType, so `inspect` says no; their code flags tell.
+    flags: Any = getattr(getattr(function, "__code__", None), "co_flags", 0)
+    flags = flags if isinstance(flags, int) else 0
+    awaits = inspect.CO_COROUTINE | inspect.CO_ITERABLE_COROUTINE
+    if flags & awaits or _is_marked(function):
+        return "coroutine"
+    if flags & inspect.CO_ASYNC_GENERATOR:
+        return "async_generator"
+    return "generator" if flags & inspect.CO_GENERATOR else "plain"
+
+
+def _is_marked(function: Any) -> bool:
+    """Whether it says that it is to be awaited: asyncio's mark is worn by Cython functions and mocks."""
+    mark = getattr(sys.modules.get("asyncio.coroutines"), "_is_coroutine", None)
+    marked = mark is not None and getattr(function, "_is_coroutine", None) is mark
+    return marked or inspect.iscoroutinefunction(function)
+
+
+def _returns_awaitable(function: Any) -> bool:
+    """Whether a plain `def` says that it returns something to await."""
+    if not isinstance(function, types.FunctionType):
+        return False
+    try:
+        hint: Any = function.__annotations__.get("return")
+    except Exception:  # Python 3.14 evaluates hints when they are asked for
+        return False
+    if isinstance(hint, str):
+        hint = hint.partition("[")[0].rpartition(".")[2].strip()
+    else:
+        hint = getattr(getattr(hint, "__origin__", hint), "__name__", "")
+    return hint in _AWAITABLE_RETURNS
+
+
+def name_of(obj: Any) -> str:
+    """The name that a callable gives itself; empty when it has none (a lambda)."""
+    if isinstance(obj, functools.partial):
+        return name_of(cast("functools.partial[Any]", obj).func)
+    for attribute in ("__name__", "name"):
+        own: Any = getattr(obj, attribute, None)
+        if isinstance(own, str):
+            return "" if own == "<lambda>" else own
+    return type(obj).__name__
+
+
+def docs_of(obj: Any) -> tuple[str | None, ...]:
+    """Docstrings that speak of a call of `obj`, the most telling first."""
+    if isinstance(obj, functools.partial):
+        return docs_of(cast("functools.partial[Any]", obj).func)
+    if isinstance(obj, type):
+        return (_class_doc(obj), _own_doc(obj, "__init__"), _own_doc(obj, "__new__"))
+    if inspect.isroutine(obj) or hasattr(obj, "__wrapped__"):
+        return (inspect.getdoc(obj),)
+    return _object_docs(cast(Any, type(obj)))
+
+
+def _object_docs(cls: type) -> tuple[str | None, ...]:
+    return (_class_doc(cls), _own_doc(cls, "__call__"))
+
+
+def _class_doc(cls: type) -> str | None:
+    """The class's own docstring: neither inherited nor the signature that `dataclass` writes there."""
+    doc = vars(cls).get("__doc__")
+    if not isinstance(doc, str) or (
+        "__dataclass_fields__" in vars(cls) and doc.startswith(f"{cls.__name__}(")
+    ):
+        return None
+    return doc
+
+
+def _own_doc(cls: type, method: str) -> str | None:
+    found: Callable[..., Any] | None = getattr(cls, method, None)
+    return inspect.getdoc(found) if isinstance(found, types.FunctionType) else None
+
+
+def short(obj: Any) -> str:
+    """How a value is named in an error: simple ones as they are, others by their type alone."""
+    simple = isinstance(obj, (str, int, float, bool, type(None)))
+    shown = repr(obj) if simple else f"<{type(obj).__name__} object>"
+    return shown if len(shown) <= 60 else shown[:59] + "…"

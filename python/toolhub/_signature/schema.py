@@ -1,0 +1,158 @@
+"""A JSON Schema that a person, and a model, reads with ease.
+
+Pydantic's own is correct, but titles repeat every name, classes that it does not know stop it, and its keys
+are sorted by the alphabet.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, cast
+
+import pydantic_core
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaWarningKind
+
+from .parameters import NOTHING, Parameter, Takes
+
+if TYPE_CHECKING:
+    from pydantic_core import core_schema
+
+EXTRAS = "**"
+"""The key under which the hint of `**kwargs` travels through pydantic; no parameter can have this name."""
+
+_LONGEST_DEFAULT = 500
+_LONGEST_CHAIN = 20  # of references: they may form a ring
+
+
+class Readable(GenerateJsonSchema):
+    """Pydantic's generator without noise, and with an answer for every type."""
+
+    ignored_warning_kinds: ClassVar[set[JsonSchemaWarningKind]] = {  # pyright: ignore[reportIncompatibleVariableOverride]
+        "skipped-choice",
+        "non-serializable-default",
+        "skipped-discriminator",
+    }
+
+    def field_title_should_be_set(self, schema: Any) -> bool:
+        """The name of a field is its title."""
+        return False
+
+    def sort(self, value: Any, parent_key: str | None = None) -> Any:
+        """Keep the order of the source."""
+        return value
+
+    def is_instance_schema(self, schema: core_schema.IsInstanceSchema) -> dict[str, Any]:
+        """An object that only Python can make."""
+        return {"description": python_type(schema["cls"])}
+
+    def is_subclass_schema(self, schema: core_schema.IsSubclassSchema) -> dict[str, Any]:
+        """A class, which only Python can pass."""
+        return {"description": f"Python type: a subclass of {schema['cls'].__qualname__}"}
+
+    def callable_schema(self, schema: core_schema.CallableSchema) -> dict[str, Any]:
+        """A function, which only Python can pass."""
+        return {"description": "Python type: Callable"}
+
+    def handle_invalid_for_json_schema(self, schema: Any, error_info: str) -> dict[str, Any]:
+        """Anything: the validator knows better than JSON can say."""
+        return {}
+
+
+def python_type(hint: Any) -> str:
+    """How a type without JSON form is named to the reader."""
+    return f"Python type: {hint.__qualname__ if isinstance(hint, type) else str(hint).replace('typing.', '')}"
+
+
+def assemble(raw: Mapping[str, Any], taken: Takes, words: Mapping[str, str]) -> dict[str, Any]:
+    """Make the schema of all arguments from pydantic's: words and defaults of the function put in."""
+    found: dict[str, Any] = dict(raw.get("properties", {}))
+    extras = found.pop(EXTRAS, False)
+    by_key = {parameter.name: parameter for parameter in taken.parameters}
+    if len(found) == len(taken.parameters):  # else some are hidden, by `SkipJsonSchema`
+        # A `Field(alias=...)` changes a key, never the order.
+        by_key = dict(zip(found, taken.parameters, strict=True))
+    properties = {
+        key: _property(part, by_key[key], words.get(by_key[key].name)) if key in by_key else part
+        for key, part in found.items()
+    }
+    schema: dict[str, Any] = {"type": "object", "properties": properties}
+    if required := raw.get("required"):
+        schema["required"] = required
+    schema["additionalProperties"] = True if extras == {} else extras
+    if definitions := raw.get("$defs"):
+        schema["$defs"] = _untitled(definitions)
+    return schema
+
+
+def of_model(model: Any) -> dict[str, Any]:
+    """The schema of a pydantic model, such as an object's `args_schema`."""
+    return whole(model.model_json_schema(schema_generator=Readable))
+
+
+def whole(schema: Mapping[str, Any], definitions: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """A schema that stands alone: a reference at its root is put in place."""
+    definitions = cast("Mapping[str, Any]", definitions or schema.get("$defs") or {})
+    root: dict[str, Any] = {key: value for key, value in schema.items() if key not in ("$defs", "title")}
+    for _ in range(_LONGEST_CHAIN):
+        if (reference := root.pop("$ref", None)) is None:
+            break
+        root = {**definitions[reference.rpartition("/")[2]], **root}
+        root.pop("title", None)
+    if definitions and "#/$defs/" in json.dumps(root, default=str):
+        root["$defs"] = _untitled(definitions)
+    return root
+
+
+def _property(schema: Mapping[str, Any], parameter: Parameter, words: str | None) -> dict[str, Any]:
+    made = dict(schema)
+    note = made.get("description", "")
+    if made.keys() <= {"description", "default"} and parameter.hint is not Any:
+        # Nothing in it can be checked from outside, so that the name of the type is all a reader gets.
+        note = note if note.startswith("Python type:") else python_type(parameter.hint)
+        said = parameter.words or words
+    else:
+        said, note = note or parameter.words or words, ""
+    if parameter.lost is not None:
+        said, note = said or words, f"Python type: {parameter.lost}"
+    if text := " ".join(
+        part for part in (said and said.strip(), f"({note})" if said and note else note) if part
+    ):
+        made["description"] = text
+        _drop_repeated(made, text)
+    if parameter.default is not NOTHING and "default" not in made:
+        made.update(_default(parameter.default))
+    return made
+
+
+def _drop_repeated(made: dict[str, Any], text: str) -> None:
+    """`Annotated[int, Field(description=...)] = None` says the same in the choice and above it."""
+    if "anyOf" in made:
+        made["anyOf"] = [
+            {key: value for key, value in choice.items() if not (key == "description" and value == text)}
+            for choice in made["anyOf"]
+        ]
+
+
+def _default(value: Any) -> dict[str, Any]:
+    """`{"default": ...}` when JSON can say it in a line."""
+    try:
+        shown = pydantic_core.to_jsonable_python(value)
+        if len(json.dumps(shown, allow_nan=False)) <= _LONGEST_DEFAULT:
+            return {"default": shown}
+    except Exception:  # a default may be any object, and its serialiser may fail in any way
+        pass
+    return {}
+
+
+def _untitled(definitions: Mapping[str, Any]) -> dict[str, Any]:
+    """Definitions without titles that only repeat their key; a title of the user's own stays."""
+    return {key: _without_title(key, cast("dict[str, Any]", schema)) for key, schema in definitions.items()}
+
+
+def _without_title(key: str, schema: dict[str, Any]) -> dict[str, Any]:
+    title = schema.get("title")
+    if isinstance(title, str) and key.endswith(re.sub(r"\W", "_", title)):
+        return {name: value for name, value in schema.items() if name != "title"}
+    return schema

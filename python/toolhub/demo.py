@@ -1,0 +1,84 @@
+"""A short tour of the hub: `make demo`, or `python -m toolhub.demo`."""
+
+import asyncio
+import time
+
+from toolhub import ToolHub, ToolResult
+
+
+def show(title: str, result: ToolResult) -> None:
+    """One line for the answer, one for how it came about."""
+    meta = result.meta
+    tried = ", ".join(
+        f"{attempt['source']}{':' + attempt['server'] if attempt['server'] else ''} "
+        f"{'answered' if attempt['ok'] else attempt['kind']}"
+        for attempt in meta["attempts"]
+    )
+    print(f"\n{title}\n  {'result' if result.success else 'error '}  {result.text}")
+    print(f"  how     {meta['strategy']}: {tried or 'nobody was started'} ({meta['duration_ms']:.1f} ms)")
+
+
+def register_tools(hub: ToolHub) -> list[str]:
+    """Some tools, several of them offered by more than one source. The list logs what the tools see."""
+    log: list[str] = []
+
+    @hub.tool
+    def add(a: int, b: int) -> int:
+        """Add two numbers."""
+        return a + b
+
+    async def from_cache(city: str) -> str:
+        await asyncio.sleep(0.01)
+        return f"{city}: 21 °C, sunny"
+
+    async def from_far_away(city: str) -> str:
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            log.append("the slow candidate was cancelled and could clean up")
+            raise
+        return f"{city}: too late"
+
+    async def broken(city: str) -> str:
+        raise ConnectionError("no route to the weather office")
+
+    hub.register(from_far_away, name="weather", source="mcps", server="far", description="The weather")
+    hub.register(from_cache, name="weather", description="The weather")
+    hub.register(broken, name="forecast", description="The weather tomorrow")
+    hub.register(from_cache, name="forecast", source="mcps", server="near", description="The weather tomorrow")
+    for server, text in (("library", "Rust is a systems language."), ("encyclopedia", "Rust is also a fungus.")):
+        hub.register(lambda query, text=text: text, name="search", source="mcps", server=server)  # pyright: ignore
+    return log
+
+
+async def tour(hub: ToolHub, log: list[str]) -> None:
+    """Call, race, fall back, merge, fail clearly."""
+    show("A call; '2' is coerced to an integer", await hub.execute("add", {"a": "2", "b": 3}))
+    show("A wrong argument is named", await hub.execute("add", {"a": 2, "c": 3}))
+    show("A misspelt name", await hub.execute("wether", {"city": "Bern"}))
+    show("A race: the fastest wins", await hub.execute("weather", {"city": "Bern"}, strategy="first"))
+    print(f"  log     {log[-1]}")
+    show("Fallback: the next one when one fails", await hub.execute("forecast", "Bern", strategy="fallback"))
+    show("Searches complement each other, so all are merged", await hub.execute("search", {"query": "rust"}))
+    begun = time.perf_counter()
+    results = await hub.execute_many([("add", {"a": n, "b": n}) for n in range(1000)], concurrency=8)
+    ms = (time.perf_counter() - begun) * 1e3
+    print(f"\n1,000 calls, 8 at a time\n  result  {sum(r.result for r in results)} in all, {ms:.0f} ms")
+
+
+def main() -> None:
+    """Give the tour."""
+    with ToolHub() as hub:
+        log = register_tools(hub)
+        print(f"{len(hub)} tools; capabilities: {', '.join(hub.capabilities())}")
+        asyncio.run(tour(hub, log))
+        show("The same without asyncio, as in a notebook", hub.call("add", {"a": 20, "b": 22}))
+        print("\nWhat the hub has learnt")
+        for name, rows in hub.stats().items():
+            for row in rows:
+                where = row["server"] or row["source"]
+                print(f"  {name:9} {where:13} {row['calls']:5} calls, {row['successes']:5} successes")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,95 @@
+"""The hub: one door to every tool, put together from its parts."""
+
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Self
+
+from .. import _core
+from ._calling import Calling
+from ._looking import CapabilityRules, Looking
+from ._registering import Registering, ToolCandidate
+from ._sharing import Sharing
+
+__all__ = ["CapabilityRules", "ToolCandidate", "ToolHub"]
+
+
+class ToolHub(Registering, Looking, Calling):
+    """Registers tools, chooses among their candidates and calls them.
+
+    `timeout` (seconds) is for one candidate, `max_parallel` for the first batch of a race, `grace` for how long cancelled
+    candidates are awaited. `limits` bounds how much runs at once, for the hub and for sources:
+    `{"hub": 100, "mcps": 20}`; calls beyond it queue, up to `max_waiting`. A candidate that fails `breaker_threshold` times in
+    a row is rested for `breaker_rest` seconds (0 failures: never). `seed` makes the choice by capability repeatable.
+
+    >>> hub = ToolHub()
+    >>> @hub.tool
+    ... def add(a: int, b: int) -> int:
+    ...     "Add two numbers."
+    ...     return a + b
+    >>> hub.call("add", {"a": 1, "b": 2})["result"]
+    3
+    """
+
+    def __init__(
+        self,
+        *,
+        timeout: float = 30.0,
+        max_parallel: int = 3,
+        seed: int | None = None,
+        grace: float = 1.0,
+        limits: Mapping[str, int] | None = None,
+        max_waiting: int = 10_000,
+        breaker_threshold: int = 5,
+        breaker_rest: float = 5.0,
+    ) -> None:
+        limits = dict(limits or {})
+        for what, limit in limits.items():
+            if limit < 1:
+                raise ValueError(f"the limit for {what!r} must be at least 1, got {limit}")
+        whole = limits.pop("hub", None)
+        self._core = _core.Hub(
+            timeout=timeout,
+            max_parallel=max_parallel,
+            grace=grace,
+            seed=seed,
+            max_concurrency=whole,
+            source_concurrency=list(limits.items()),
+            max_waiting=max_waiting,
+            breaker_threshold=breaker_threshold,
+            breaker_rest=breaker_rest,
+        )
+        self._closed = False
+        self._options = {}
+        self._sharing = Sharing()
+
+    def close(self) -> None:
+        """Let go of all tools; a call after it fails at once. Closing twice is fine."""
+        self._closed = True
+        self._core.clear()
+        self._sharing.clear()
+
+    async def aclose(self) -> None:
+        """`close`, for async code."""
+        self.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+    def __reduce__(self) -> str:
+        raise TypeError("a hub cannot be pickled; make one in each process")
+
+    def __repr__(self) -> str:
+        return f"<ToolHub with {len(self)} tools{', closed' if self._closed else ''}>"

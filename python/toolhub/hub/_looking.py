@@ -1,0 +1,122 @@
+"""Looking: what is in the hub."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from .. import _core
+from ._base import HubPart
+
+
+class CapabilityRules(Mapping[str, list[str]]):
+    """The table from which capabilities are extracted: tag → words, for tools registered from now on.
+
+    >>> from toolhub import ToolHub
+    >>> hub = ToolHub()
+    >>> hub.capability_rules.add("astronomy", ["telescope", "望远镜"])
+    >>> hub.register(len, name="point_telescope", description="").capabilities
+    ['astronomy']
+    """
+
+    def __init__(self, core: _core.Hub) -> None:
+        self._core = core
+
+    def add(self, tag: str, words: Iterable[str]) -> None:
+        """Add words, in any language, that mean the tag; a new tag is made."""
+        if isinstance(words, str):
+            raise TypeError("words must be a list of words, got one string")
+        self._core.add_capability_words(tag, list(words))
+
+    def remove(self, tag: str) -> bool:
+        """Take a tag out of the table; False when it was not there."""
+        return self._core.remove_capability(tag)
+
+    def extract(self, name: str, description: str = "") -> list[str]:
+        """The tags that this table finds for a tool."""
+        return self._core.extract_capabilities(name, description)
+
+    def __getitem__(self, tag: str) -> list[str]:
+        return dict(self._core.capability_rules())[tag]
+
+    def __iter__(self) -> Iterator[str]:
+        return (tag for tag, _ in self._core.capability_rules())
+
+    def __len__(self) -> int:
+        return len(self._core.capability_rules())
+
+
+class Looking(HubPart):
+    """`tools`, `get`, `find_by_capability`, `capabilities`, `stats` and the drop-in `has_tool`, `list_tools`."""
+
+    def tools(
+        self,
+        source: str | None = None,
+        server: str | None = None,
+        capability: str | None = None,
+        category: str | None = None,
+    ) -> list[_core.ToolInfo]:
+        """The tools that are there, in the order of registration; each filter narrows the list."""
+        return self._core.tools(source, server, capability, category)
+
+    def get(self, name: str) -> _core.ToolInfo | None:
+        """One tool by its name."""
+        return self._core.get(name)
+
+    def find_by_capability(self, capability: str) -> list[_core.Candidate]:
+        """Every candidate with that capability, by priority."""
+        return self._core.find_by_capability(capability.lower())
+
+    def capabilities(self) -> dict[str, int]:
+        """The capabilities that are there, with the number of candidates of each."""
+        return self._core.capabilities()
+
+    @property
+    def capability_rules(self) -> CapabilityRules:
+        """The table from which capabilities are extracted; extend it with `.add`."""
+        return CapabilityRules(self._core)
+
+    @property
+    def version(self) -> int:
+        """Increases with every change of what is registered, so that callers can cache."""
+        return self._core.version
+
+    def stats(self, name: str | None = None) -> dict[str, list[dict[str, Any]]]:
+        """What calls have shown so far: for each tool name one row a candidate.
+
+        >>> from toolhub import ToolHub
+        >>> hub = ToolHub()
+        >>> _ = hub.register(len, name="length")
+        >>> _ = hub.call("length", {"obj": "abc"})
+        >>> hub.stats("length")["length"][0]["successes"]
+        1
+        """
+        rows: dict[str, list[dict[str, Any]]] = {}
+        for row in self._core.stats(name):
+            rows.setdefault(row["tool"], []).append(row)
+        return rows
+
+    def has_tool(self, name: str) -> bool:
+        """Whether a tool of that name is registered."""
+        return name in self._core
+
+    def list_tools(self) -> list[dict[str, Any]]:
+        """The tools in the drop-in shape: name and candidates with source, priority and meta."""
+        return [
+            {
+                "name": tool.name,
+                "candidates": [
+                    {"source": candidate.source, "priority": candidate.priority, "meta": candidate.meta}
+                    for candidate in tool.candidates
+                ],
+            }
+            for tool in self._core.tools()
+        ]
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and name in self._core
+
+    def __len__(self) -> int:
+        return len(self._core)
+
+    def __bool__(self) -> bool:
+        """A hub is a hub, also while it is empty."""
+        return True

@@ -1,0 +1,113 @@
+"""Sharing one execution: a cache with a time to live, and single flight for identical concurrent calls.
+
+Both are asked for by the caller and never used for tools with effects. Callers may sit on different event loops and
+threads, so the flights are thread-safe futures.
+"""
+
+import asyncio
+import json
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable
+from concurrent.futures import Future
+from copy import deepcopy
+from typing import Any
+
+from ..exceptions import ErrorKind
+from ..result import ToolResult
+
+_MAX_CACHED = 1024
+
+
+class Sharing:
+    """What is in the air and what is kept."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._flights: dict[Any, Future[ToolResult | None]] = {}
+        self._cache: OrderedDict[Any, tuple[float, ToolResult]] = OrderedDict()
+
+    async def execute(
+        self,
+        what: tuple[str, Any],
+        args: Any,
+        run: Callable[[], Awaitable[ToolResult]],
+        cache_ttl: float | None,
+        single_flight: bool,
+        deadline: float | None,
+    ) -> ToolResult:
+        """Give the cached answer, the answer of an identical call in the air, or that of a call of our own."""
+        try:
+            key = (what, json.dumps(args, sort_keys=True))
+        except (TypeError, ValueError, RecursionError):
+            return await run()  # arguments that cannot be compared are not shared
+        if cache_ttl is not None and (kept := self._kept(key)) is not None:
+            return kept
+        result = await (self._fly(key, what[0], run, deadline) if single_flight else run())
+        if cache_ttl is not None and result.success:
+            self._keep(key, cache_ttl, result)
+        return result
+
+    def clear(self) -> None:
+        """Forget all kept answers."""
+        with self._lock:
+            self._cache.clear()
+
+    def _kept(self, key: Any) -> ToolResult | None:
+        with self._lock:
+            entry = self._cache.get(key)
+            if entry is None or entry[0] < time.monotonic():
+                self._cache.pop(key, None)
+                return None
+            self._cache.move_to_end(key)
+        copy = _copy(entry[1])
+        copy.meta["cached"] = True
+        return copy
+
+    def _keep(self, key: Any, ttl: float, result: ToolResult) -> None:
+        with self._lock:
+            self._cache[key] = (time.monotonic() + ttl, _copy(result))
+            self._cache.move_to_end(key)
+            if len(self._cache) > _MAX_CACHED:
+                self._cache.popitem(last=False)
+
+    async def _fly(
+        self, key: Any, tool: str, run: Callable[[], Awaitable[ToolResult]], deadline: float | None
+    ) -> ToolResult:
+        while True:
+            with self._lock:
+                flight = self._flights.get(key)
+                if flight is None:
+                    mine = self._flights[key] = Future[ToolResult | None]()
+                    break
+            # Only the waiting ends with the waiter: the flight belongs to all who wait.
+            try:
+                async with asyncio.timeout(deadline):
+                    result = await asyncio.shield(asyncio.wrap_future(flight))
+            except TimeoutError:
+                sentence = f"'{tool}' did not end within its deadline of {deadline} s (it may still have run)."
+                return ToolResult.failed(tool, ErrorKind.TIMEOUT, sentence)
+            if result is not None:
+                return _copy(result)
+            # The leader was cancelled; somebody else has to fly.
+        result = None
+        try:
+            result = await run()
+            return result
+        finally:
+            with self._lock:
+                del self._flights[key]
+            mine.set_result(None if result is None else _copy(result))
+
+
+def _copy(result: ToolResult) -> ToolResult:
+    """A copy that its owner may change; a value that cannot be copied is shared."""
+    copy = ToolResult(result)
+    try:
+        copy["result"] = deepcopy(result.result)
+    except Exception:
+        copy["result"] = result.result
+    copy["_meta"] = dict(result.meta)
+    copy._exception = result.exception  # pyright: ignore[reportPrivateUsage]
+    return copy

@@ -1,0 +1,109 @@
+"""The result of a call: a real dict, with attributes and a readable face on top."""
+
+from typing import Any
+
+from .exceptions import ErrorKind, ToolError
+
+__all__ = ["ToolResult"]
+
+
+class ToolResult(dict[str, Any]):
+    """What a call gives: `success`, `result`, `error` and `_meta`, as keys and as attributes.
+
+    >>> result = ToolResult(success=True, result=42, error=None, _meta={"tool": "add"})
+    >>> result["result"], result.result, result.unwrap()
+    (42, 42, 42)
+    >>> bool(result)
+    True
+    """
+
+    _exception: BaseException | None = None
+
+    @property
+    def success(self) -> bool:
+        """Whether some candidate answered."""
+        return bool(self.get("success"))
+
+    @property
+    def result(self) -> Any:
+        """The value, or None after a failure."""
+        return self.get("result")
+
+    @property
+    def error(self) -> str | None:
+        """One sentence that says what went wrong."""
+        return self.get("error")
+
+    @property
+    def meta(self) -> dict[str, Any]:
+        """Who answered, how long it took, what every candidate said."""
+        return self.setdefault("_meta", {})
+
+    @property
+    def kind(self) -> ErrorKind | None:
+        """The kind of the failure; None after a success."""
+        kind = self.meta.get("error", {}).get("kind")
+        return None if kind is None else ErrorKind(kind)
+
+    @property
+    def exception(self) -> BaseException | None:
+        """What a Python tool raised, with its traceback."""
+        return self._exception
+
+    @property
+    def text(self) -> str:
+        """The value as text: a string as it is, data as JSON; the error's sentence after a failure.
+
+        >>> ToolResult(success=True, result={"a": [1, 2]}).text
+        '{"a": [1, 2]}'
+        """
+        from ._plain import readable
+
+        return readable(self.result) if self.success else str(self.error)
+
+    def full(self) -> Any:
+        """The whole value, however much of it was shown."""
+        return self.result
+
+    def unwrap(self) -> Any:
+        """The value, or a `ToolError` that carries kind, sentence and cause."""
+        if self.success:
+            return self.result
+        raise ToolError(str(self.error), self.kind or ErrorKind.TOOL_ERROR, self) from self._exception
+
+    @classmethod
+    def failed(cls, tool: str, kind: ErrorKind, sentence: str) -> "ToolResult":
+        """The result of a call that came to nothing before any candidate was tried.
+
+        >>> ToolResult.failed("add", ErrorKind.CLOSED, "The hub is closed.").kind
+        <ErrorKind.CLOSED: 'closed'>
+        """
+        meta = {
+            "tool": tool,
+            "source": None,
+            "server": None,
+            "strategy": "none",
+            "synthesized": False,
+            "synthesis_method": None,
+            "source_count": 0,
+            "sources": [],
+            "attempts": [],
+            "duration_ms": 0.0,
+            "truncated": False,
+            "cached": False,
+            "error": {
+                "kind": str(kind),
+                "code": None,
+                "status": None,
+                "retry_after": None,
+                "retryable": kind in (ErrorKind.TIMEOUT, ErrorKind.OVERLOADED),
+                "outcome": "unknown" if kind is ErrorKind.TIMEOUT else "not_sent",
+            },
+        }
+        return cls(success=False, result=None, error=sentence, _meta=meta)
+
+    def __bool__(self) -> bool:
+        return self.success
+
+    def __repr__(self) -> str:
+        return f"ToolResult({super().__repr__()})"

@@ -1,0 +1,155 @@
+//! The blocking twins: a thread hands a coroutine to the background loop and waits for its end.
+//!
+//! It waits in poll(2) with the GIL released, so Ctrl-C is seen at once, also inside a running event loop (Jupyter). The
+//! first Ctrl-C cancels the call and waits for its clean end; the second one leaves at once.
+
+use super::awaiting::{Awaited, Step, as_iteration, is_cancelled_error, send, throw, thrown};
+use super::mailbox::{Bell, Mail, wait_for};
+use super::port::LoopPort;
+use parking_lot::Mutex;
+use pyo3::exceptions::PyOSError;
+use pyo3::gc::{PyTraverseError, PyVisit};
+use pyo3::prelude::*;
+use pyo3::{ffi, intern};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long one wait lasts; a signal or the answer ends it earlier.
+const SLICE: Duration = Duration::from_secs(1);
+
+/// What the waiting thread and the loop share.
+pub struct BlockingCall {
+    answer: Mutex<Option<PyResult<Py<PyAny>>>>,
+    task: Mutex<Option<Py<PyAny>>>,
+    bell: Bell,
+}
+
+impl BlockingCall {
+    fn settle(&self, answer: PyResult<Py<PyAny>>) {
+        *self.answer.lock() = Some(answer);
+        self.bell.ring();
+    }
+
+    pub fn cancel(&self, py: Python<'_>) -> PyResult<()> {
+        let task = self.task.lock().take();
+        task.map_or(Ok(()), |task| task.call_method0(py, intern!(py, "cancel")).map(drop))
+    }
+}
+
+/// What is handed over: the coroutine and the context of the thread that waits.
+pub struct Handover {
+    root: Py<BlockingRoot>,
+    context: Py<PyAny>,
+}
+
+/// On the background loop: makes the task. A loop that refuses is an answer too.
+pub fn start(port: &Bound<'_, LoopPort>, handover: Handover) {
+    let py = port.py();
+    let root = handover.root.into_bound(py);
+    let call = root.get().call.clone();
+    match port.get().create_task_in(py, root.into_any(), handover.context) {
+        Ok(task) => *call.task.lock() = Some(task.unbind()),
+        Err(error) => call.settle(Err(error)),
+    }
+}
+
+/// The outermost awaitable of a blocking call: drives the coroutine, then rings the waiting thread.
+#[pyclass(frozen, module = "toolhub._core")]
+pub struct BlockingRoot {
+    coroutine: Py<PyAny>,
+    call: Arc<BlockingCall>,
+}
+
+impl BlockingRoot {
+    fn pass_on(&self, py: Python<'_>, stepped: PyResult<Step>) -> PyResult<Step> {
+        match stepped {
+            Ok(Step::Yield(value)) => Ok(Step::Yield(value)),
+            Ok(Step::Return(value)) => {
+                self.call.settle(Ok(value));
+                Ok(Step::Return(py.None()))
+            }
+            Err(error) => {
+                let cancelled = is_cancelled_error(py, &error);
+                self.call.settle(Err(error.clone_ref(py)));
+                // The error is the waiting thread's; only a cancellation is also the task's own end.
+                if cancelled { Err(error) } else { Ok(Step::Return(py.None())) }
+            }
+        }
+    }
+}
+
+impl Awaited for BlockingRoot {
+    fn step(slf: &Bound<'_, Self>) -> PyResult<Step> {
+        let py = slf.py();
+        let stepped = send(slf.get().coroutine.bind(py));
+        slf.get().pass_on(py, stepped)
+    }
+}
+
+#[pymethods]
+impl BlockingRoot {
+    fn __await__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
+        slf
+    }
+
+    fn __iter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
+        slf
+    }
+
+    fn __next__(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
+        as_iteration(Self::step(slf))
+    }
+
+    fn send(slf: &Bound<'_, Self>, _value: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        as_iteration(Self::step(slf))
+    }
+
+    #[pyo3(signature = (typ, val=None, tb=None))]
+    fn throw(
+        slf: &Bound<'_, Self>,
+        typ: &Bound<'_, PyAny>,
+        val: Option<&Bound<'_, PyAny>>,
+        tb: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Py<PyAny>> {
+        let _ = tb;
+        let py = slf.py();
+        let stepped = throw(slf.get().coroutine.bind(py), thrown(typ, val));
+        as_iteration(slf.get().pass_on(py, stepped))
+    }
+
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        self.coroutine.call_method0(py, intern!(py, "close")).map(drop)
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.coroutine)
+    }
+}
+
+/// Runs a coroutine on the loop behind `port` and blocks this thread until it ends.
+#[pyfunction]
+pub fn run_blocking(py: Python<'_>, port: &Bound<'_, LoopPort>, coroutine: Py<PyAny>) -> PyResult<Py<PyAny>> {
+    let bell = Bell::new().map_err(|error| PyOSError::new_err(format!("toolhub could not wait: {error}")))?;
+    let call = Arc::new(BlockingCall { answer: Mutex::new(None), task: Mutex::new(None), bell });
+    let root = Py::new(py, BlockingRoot { coroutine, call: call.clone() })?;
+    // SAFETY: the GIL is held; the call gives a new reference or an error.
+    let context = unsafe { Bound::from_owned_ptr_or_err(py, ffi::PyContext_CopyCurrent())?.unbind() };
+    let mailbox = port.get().mailbox().clone();
+    mailbox.push(Mail::Start(Handover { root, context }));
+    let mut interrupted = None;
+    loop {
+        if py.detach(|| wait_for(&call.bell, SLICE)) {
+            let answer = call.answer.lock().take();
+            if let Some(answer) = answer {
+                return interrupted.map_or(answer, Err);
+            }
+        }
+        if let Err(interrupt) = py.check_signals() {
+            if interrupted.is_some() {
+                return Err(interrupt);
+            }
+            mailbox.push(Mail::Cancel(call.clone()));
+            interrupted = Some(interrupt);
+        }
+    }
+}

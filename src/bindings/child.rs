@@ -1,0 +1,114 @@
+//! One Python candidate among several: what its asyncio task runs.
+//!
+//! It reports inside the coroutine's last step, which saves a turn of the loop, and keeps the tool's exception out of the
+//! task, so that asyncio never complains that nobody retrieved it.
+
+use super::awaiting::{Awaited, Step, as_iteration, is_cancelled_error, send, throw, thrown};
+use super::execution::Execution;
+use parking_lot::Mutex;
+use pyo3::exceptions::PyKeyboardInterrupt;
+use pyo3::gc::{PyTraverseError, PyVisit};
+use pyo3::intern;
+use pyo3::prelude::*;
+
+#[pyclass(frozen, module = "toolhub._core")]
+pub struct Child {
+    execution: Py<Execution>,
+    slot: usize,
+    awaitable: Py<PyAny>,
+    /// What a coroutine that was moved here is waiting for already; yielded first.
+    pending: Mutex<Option<Py<PyAny>>>,
+}
+
+impl Child {
+    pub fn new(execution: Py<Execution>, slot: usize, awaitable: Py<PyAny>) -> Self {
+        Child { execution, slot, awaitable, pending: Mutex::new(None) }
+    }
+
+    /// Goes on with a coroutine that has been stepped elsewhere and waits for `pending`.
+    pub fn resumed(execution: Py<Execution>, slot: usize, awaitable: Py<PyAny>, pending: Py<PyAny>) -> Self {
+        Child { execution, slot, awaitable, pending: Mutex::new(Some(pending)) }
+    }
+
+    fn report(&self, py: Python<'_>, stepped: PyResult<Step>) -> PyResult<Step> {
+        let execution = self.execution.bind(py);
+        match stepped {
+            Ok(Step::Yield(value)) => Ok(Step::Yield(value)),
+            Ok(Step::Return(value)) => {
+                Execution::child_returned(execution, self.slot, value);
+                Ok(Step::Return(py.None()))
+            }
+            Err(error) if is_cancelled_error(py, &error) => {
+                Execution::child_cancelled(execution, self.slot);
+                Err(error)
+            }
+            Err(error) => {
+                // The user's interrupt must reach the loop; everything else is the tool's failure.
+                let interrupt = error.is_instance_of::<PyKeyboardInterrupt>(py);
+                Execution::child_raised(execution, self.slot, error.clone_ref(py));
+                if interrupt { Err(error) } else { Ok(Step::Return(py.None())) }
+            }
+        }
+    }
+}
+
+impl Awaited for Child {
+    fn step(slf: &Bound<'_, Self>) -> PyResult<Step> {
+        let py = slf.py();
+        let this = slf.get();
+        let pending = this.pending.lock().take();
+        match pending {
+            Some(pending) => Ok(Step::Yield(pending)),
+            None => this.report(py, send(this.awaitable.bind(py))),
+        }
+    }
+}
+
+#[pymethods]
+impl Child {
+    fn __await__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
+        slf
+    }
+
+    fn __iter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
+        slf
+    }
+
+    fn __next__(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
+        as_iteration(Self::step(slf))
+    }
+
+    fn send(slf: &Bound<'_, Self>, _value: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        as_iteration(Self::step(slf))
+    }
+
+    #[pyo3(signature = (typ, val=None, tb=None))]
+    fn throw(
+        slf: &Bound<'_, Self>,
+        typ: &Bound<'_, PyAny>,
+        val: Option<&Bound<'_, PyAny>>,
+        tb: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Py<PyAny>> {
+        let _ = tb;
+        let py = slf.py();
+        let this = slf.get();
+        as_iteration(this.report(py, throw(this.awaitable.bind(py), thrown(typ, val))))
+    }
+
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        match self.awaitable.bind(py).getattr_opt(intern!(py, "close"))? {
+            Some(close) => close.call0().map(drop),
+            None => Ok(()),
+        }
+    }
+
+    /// asyncio shows these in a task's repr and stack.
+    fn __getattr__(&self, py: Python<'_>, name: &str) -> PyResult<Py<PyAny>> {
+        self.awaitable.getattr(py, name)
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.execution)?;
+        visit.call(&self.awaitable)
+    }
+}

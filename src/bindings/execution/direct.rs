@@ -1,0 +1,211 @@
+//! The fast way: one coroutine, stepped inside the caller's own task.
+//!
+//! Its time limit works like `asyncio.timeout`: the caller's task is cancelled and, when the cancellation comes back,
+//! uncancelled. A coroutine that goes on after that has the grace for its clean-up; then it is cancelled once more, and if
+//! it still goes on it is moved into a task of its own, so that no caller waits for ever.
+
+use super::Execution;
+use super::state::Doing;
+use crate::bindings::awaiting::{Step, is_cancelled_error, send, throw};
+use crate::bindings::child::Child;
+use crate::bindings::port::LoopPort;
+use crate::execute::Fate;
+use pyo3::exceptions::{PyGeneratorExit, PyKeyboardInterrupt};
+use pyo3::gc::{PyTraverseError, PyVisit};
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use std::time::Instant;
+
+pub struct Direct {
+    slot: usize,
+    awaitable: Py<PyAny>,
+    /// The caller's task and how often it was being cancelled when we began; known from the first suspension on.
+    caller: Option<(Py<PyAny>, usize)>,
+    /// How often we have cancelled the caller's task, to be undone.
+    cancels: usize,
+    /// When to cancel again.
+    insist_at: Option<Instant>,
+    insisting: bool,
+}
+
+impl Direct {
+    pub fn close(self, py: Python<'_>) -> PyResult<()> {
+        match self.awaitable.bind(py).getattr_opt(intern!(py, "close"))? {
+            Some(close) => close.call0().map(drop),
+            None => Ok(()),
+        }
+    }
+
+    pub fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.awaitable)?;
+        self.caller.as_ref().map_or(Ok(()), |(task, _)| visit.call(task))
+    }
+
+    /// Takes back our cancellations; false when somebody else asked for one too.
+    fn uncancel(&self, py: Python<'_>) -> PyResult<bool> {
+        let Some((task, before)) = &self.caller else { return Ok(true) };
+        let mut left = 0;
+        for _ in 0..self.cancels {
+            left = task.call_method0(py, intern!(py, "uncancel"))?.extract(py)?;
+        }
+        Ok(left <= *before)
+    }
+
+    /// Whether a cancellation that nobody asked for came out of the tool itself.
+    fn is_its_own(&self, py: Python<'_>) -> PyResult<bool> {
+        match &self.caller {
+            None => Ok(true),
+            Some((task, before)) => {
+                Ok(task.call_method0(py, intern!(py, "cancelling"))?.extract::<usize>(py)? <= *before)
+            }
+        }
+    }
+}
+
+impl Execution {
+    pub(super) fn run_in_place(
+        slf: &Bound<'_, Self>,
+        slot: usize,
+        awaitable: Bound<'_, PyAny>,
+    ) -> PyResult<Option<Step>> {
+        slf.get().state.lock().direct = Some(Direct {
+            slot,
+            awaitable: awaitable.clone().unbind(),
+            caller: None,
+            cancels: 0,
+            insist_at: None,
+            insisting: false,
+        });
+        Self::digest(slf, send(&awaitable))
+    }
+
+    pub(super) fn step_in_place(slf: &Bound<'_, Self>) -> PyResult<Step> {
+        let awaitable = slf.get().awaitable(slf.py());
+        let stepped = awaitable.map_or_else(|| Ok(Step::Return(slf.py().None())), |awaitable| send(&awaitable));
+        Self::digest_or_pump(slf, stepped)
+    }
+
+    pub(super) fn throw_in_place(slf: &Bound<'_, Self>, error: PyErr) -> PyResult<Step> {
+        let thrown = match slf.get().awaitable(slf.py()) {
+            Some(awaitable) => throw(&awaitable, error),
+            None => Err(error),
+        };
+        Self::digest_or_pump(slf, thrown)
+    }
+
+    fn awaitable<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyAny>> {
+        self.state.lock().direct.as_ref().map(|direct| direct.awaitable.clone_ref(py).into_bound(py))
+    }
+
+    fn digest_or_pump(slf: &Bound<'_, Self>, stepped: PyResult<Step>) -> PyResult<Step> {
+        match Self::digest(slf, stepped)? {
+            Some(step) => Ok(step),
+            None => Self::pump(slf),
+        }
+    }
+
+    /// Takes in one step; `None` when the attempt is over and the policy goes on.
+    fn digest(slf: &Bound<'_, Self>, stepped: PyResult<Step>) -> PyResult<Option<Step>> {
+        match stepped {
+            Ok(Step::Yield(value)) => Self::suspended(slf, value),
+            Ok(Step::Return(value)) => {
+                let py = slf.py();
+                let Some(direct) = slf.get().state.lock().direct.take() else { return Ok(None) };
+                direct.uncancel(py)?;
+                slf.get().returned(py, direct.slot, value);
+                Ok(None)
+            }
+            Err(error) => {
+                let Some(direct) = slf.get().state.lock().direct.take() else { return Err(error) };
+                Self::ended_by(slf, direct, error).map(|()| None)
+            }
+        }
+    }
+
+    /// What the coroutine yields goes up to the event loop, unless it has overstayed its grace.
+    fn suspended(slf: &Bound<'_, Self>, value: Py<PyAny>) -> PyResult<Option<Step>> {
+        let py = slf.py();
+        let (first, insisting) = {
+            let state = slf.get().state.lock();
+            let direct = state.direct.as_ref();
+            (direct.is_some_and(|d| d.caller.is_none()), direct.is_some_and(|d| d.insisting))
+        };
+        if first {
+            static CURRENT_TASK: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+            let task = CURRENT_TASK.import(py, "asyncio", "current_task")?.call0()?;
+            let cancelling: usize = task.call_method0(intern!(py, "cancelling"))?.extract()?;
+            if let Some(direct) = slf.get().state.lock().direct.as_mut() {
+                direct.caller = Some((task.unbind(), cancelling));
+            }
+            Self::arm(slf)?;
+        }
+        if insisting { Self::move_out(slf, value).map(|()| None) } else { Ok(Some(Step::Yield(value))) }
+    }
+
+    fn ended_by(slf: &Bound<'_, Self>, direct: Direct, error: PyErr) -> PyResult<()> {
+        let py = slf.py();
+        let only_ours = direct.uncancel(py)?;
+        if is_cancelled_error(py, &error) {
+            if direct.cancels > 0 && only_ours {
+                slf.get().gone(direct.slot);
+                return Ok(());
+            }
+            if direct.cancels > 0 || !direct.is_its_own(py)? {
+                Self::abandon(slf);
+                return Err(error);
+            }
+        }
+        Self::raised_in_place(slf, direct.slot, error)
+    }
+
+    /// Keyboard interrupts are the user's and go on; anything else is the tool's failure.
+    pub(super) fn raised_in_place(slf: &Bound<'_, Self>, slot: usize, error: PyErr) -> PyResult<()> {
+        let py = slf.py();
+        if error.is_instance_of::<PyKeyboardInterrupt>(py) || error.is_instance_of::<PyGeneratorExit>(py) {
+            Self::abandon(slf);
+            return Err(error);
+        }
+        slf.get().raised(py, slot, error);
+        Ok(())
+    }
+
+    /// The time of the coroutine is over: cancel the caller's task, or cancel it again.
+    pub(super) fn press(slf: &Bound<'_, Self>, now: Instant) -> PyResult<()> {
+        let py = slf.py();
+        let grace = slf.get().hub.get().core().options.grace;
+        let task = {
+            let mut state = slf.get().state.lock();
+            let Some(slot) = state.direct.as_ref().map(|direct| direct.slot) else { return Ok(()) };
+            let over = state.plan.as_ref().is_some_and(|plan| plan.run.fate(slot) != Fate::Running);
+            let Some(direct) = state.direct.as_mut() else { return Ok(()) };
+            if !over || direct.insist_at.is_some_and(|at| now < at) {
+                return Ok(());
+            }
+            direct.insisting = direct.cancels > 0;
+            direct.cancels += 1;
+            direct.insist_at = Some(now + grace);
+            direct.caller.as_ref().map(|(task, _)| task.clone_ref(py))
+        };
+        task.map_or(Ok(()), |task| task.call_method0(py, intern!(py, "cancel")).map(drop))
+    }
+
+    /// When [`Self::press`] wants to be called again.
+    pub(super) fn insist_at(&self) -> Option<Instant> {
+        self.state.lock().direct.as_ref().and_then(|direct| direct.insist_at)
+    }
+
+    /// Moves a coroutine that ignored its cancellation into a task of its own; `pending` is what it waits for.
+    fn move_out(slf: &Bound<'_, Self>, pending: Py<PyAny>) -> PyResult<()> {
+        let py = slf.py();
+        let Some(direct) = slf.get().state.lock().direct.take() else { return Ok(()) };
+        direct.uncancel(py)?;
+        let child = Child::resumed(slf.clone().unbind(), direct.slot, direct.awaitable, pending);
+        let port: Bound<'_, LoopPort> = Self::port(slf)?;
+        let task = port.get().create_task(py, Bound::new(py, child)?.into_any())?;
+        port.get().adopt(&task)?;
+        slf.get().state.lock().attempts[direct.slot].doing = Doing::Nothing;
+        slf.get().gone(direct.slot);
+        Ok(())
+    }
+}

@@ -1,0 +1,244 @@
+//! What happens to attempts while the caller waits: answers, ends, deadlines, stops. Always on the loop's thread.
+
+use super::Execution;
+use super::state::{Doing, Phase};
+use crate::bindings::mailbox::Message;
+use crate::bindings::python_tool::raised;
+use crate::bindings::{json, value};
+use crate::error::{ErrorKind, HubError};
+use crate::execute::{Answer, overloaded};
+use pyo3::intern;
+use pyo3::prelude::*;
+use std::sync::Arc;
+use std::time::Instant;
+
+impl Execution {
+    /// Mail from another thread.
+    pub fn receive(slf: &Bound<'_, Self>, slot: usize, message: Message) {
+        let py = slf.py();
+        let this = slf.get();
+        match message {
+            Message::Returned(Ok(value)) => this.returned(py, slot, value),
+            Message::Returned(Err(error)) => this.raised(py, slot, error),
+            Message::Answered(answer) => this.answered(py, slot, answer),
+            Message::Entered(Some(permits)) => {
+                let unwanted = this.state.lock().let_in(slot, permits);
+                drop(unwanted);
+            }
+            Message::Entered(None) => {
+                let name = this.tool_name(slot);
+                this.fail(slot, overloaded(&name));
+            }
+        }
+        Self::after_event(slf);
+    }
+
+    /// A task of ours has ended.
+    pub fn child_returned(slf: &Bound<'_, Self>, slot: usize, value: Py<PyAny>) {
+        slf.get().returned(slf.py(), slot, value);
+        Self::after_event(slf);
+    }
+
+    pub fn child_raised(slf: &Bound<'_, Self>, slot: usize, error: PyErr) {
+        slf.get().raised(slf.py(), slot, error);
+        Self::after_event(slf);
+    }
+
+    /// A deadline of this execution has passed.
+    pub fn expire(slf: &Bound<'_, Self>) {
+        let this = slf.get();
+        let now = Instant::now();
+        {
+            let mut state = this.state.lock();
+            state.timer = None;
+            if let Some(plan) = state.plan.as_mut() {
+                plan.run.tick(now);
+            }
+        }
+        let done = Self::press(slf, now).and_then(|()| Self::arm(slf));
+        if let Err(error) = done {
+            error.write_unraisable(slf.py(), Some(slf.as_any()));
+        }
+        Self::after_event(slf);
+    }
+
+    /// Losers are told at once; everything else is done in the caller's task and context, which is woken if it waits.
+    fn after_event(slf: &Bound<'_, Self>) {
+        Self::stop_losers(slf);
+        let waiter = {
+            let mut state = slf.get().state.lock();
+            if state.direct.is_some() || state.phase == Phase::Done { None } else { state.waiter.take() }
+        };
+        let Some(waiter) = waiter else { return };
+        let py = slf.py();
+        let wake = || {
+            if !waiter.call_method0(py, intern!(py, "done"))?.is_truthy(py)? {
+                waiter.call_method1(py, intern!(py, "set_result"), (py.None(),))?;
+            }
+            PyResult::Ok(())
+        };
+        if let Err(error) = wake() {
+            error.write_unraisable(py, Some(slf.as_any()));
+        }
+    }
+
+    /// Tells whoever the policy wants to stop.
+    pub(super) fn stop_losers(slf: &Bound<'_, Self>) {
+        let py = slf.py();
+        let this = slf.get();
+        loop {
+            let (slot, doing) = {
+                let mut state = this.state.lock();
+                let Some(slot) = state.plan.as_mut().and_then(|plan| plan.run.next_stop()) else { return };
+                let attempt = &mut state.attempts[slot];
+                let doing = match &attempt.doing {
+                    // These end by themselves and report then.
+                    Doing::Task(task) => Doing::Task(task.clone_ref(py)),
+                    Doing::Native { cancel, abort, key } => {
+                        Doing::Native { cancel: cancel.clone(), abort: abort.clone(), key: *key }
+                    }
+                    Doing::InPlace => Doing::InPlace,
+                    // These are over as soon as we let go of them.
+                    _ => std::mem::take(&mut attempt.doing),
+                };
+                (slot, doing)
+            };
+            match doing {
+                Doing::Task(task) => {
+                    if let Err(error) = task.call_method0(py, intern!(py, "cancel")) {
+                        error.write_unraisable(py, Some(slf.as_any()));
+                    }
+                }
+                Doing::Native { cancel, .. } => cancel.cancel(),
+                // Its own clock presses it; see `direct`.
+                Doing::InPlace => {}
+                Doing::Thread { reply, key } => {
+                    this.forget_mail(py, key);
+                    reply.abandon();
+                    this.gone(slot);
+                }
+                Doing::Queueing { way, key } => {
+                    this.forget_mail(py, key);
+                    drop(way);
+                    this.gone(slot);
+                }
+                Doing::Nothing => this.gone(slot),
+            }
+        }
+    }
+
+    fn forget_mail(&self, py: Python<'_>, key: u64) {
+        let port = self.state.lock().port.as_ref().map(|port| port.clone_ref(py));
+        drop(port.and_then(|port| port.get().forget_mail(key)));
+    }
+
+    /// Sets the timer to the next thing that will be due, unless an earlier one is set.
+    pub(super) fn arm(slf: &Bound<'_, Self>) -> PyResult<()> {
+        let this = slf.get();
+        let insist_at = this.insist_at();
+        let (at, set) = {
+            let state = this.state.lock();
+            let wake_at = state.plan.as_ref().and_then(|plan| plan.run.wake_at());
+            (wake_at.into_iter().chain(insist_at).min(), state.timer)
+        };
+        let Some(at) = at else { return Ok(()) };
+        if set.is_some_and(|(armed, _)| armed <= at) {
+            return Ok(());
+        }
+        let port = Self::port(slf)?;
+        if let Some(old) = set {
+            port.get().remove_deadline(old);
+        }
+        let key = super::LoopPort::add_deadline(&port, at, slf.clone().unbind())?;
+        this.state.lock().timer = Some(key);
+        Ok(())
+    }
+
+    /// The tool gave a value: a success, or one of the ways in which a value says that it failed.
+    pub(super) fn returned(&self, py: Python<'_>, slot: usize, value: Py<PyAny>) {
+        match value::failure(py, &self.tool_name(slot), value.bind(py)) {
+            Some(error) => self.fail(slot, error),
+            None => {
+                let mut state = self.state.lock();
+                state.attempts[slot].doing = Doing::Nothing;
+                let permits = state.attempts[slot].permits.take();
+                let counts = state.plan.as_mut().is_some_and(|plan| plan.run.succeeded(slot, Instant::now()));
+                if counts {
+                    state.attempts[slot].value = Some(value);
+                }
+                drop(state);
+                drop(permits);
+            }
+        }
+    }
+
+    pub(super) fn raised(&self, py: Python<'_>, slot: usize, error: PyErr) {
+        let failure = raised(py, &self.tool_name(slot), &error);
+        self.state.lock().attempts.get_mut(slot).map(|attempt| attempt.exception = Some(error));
+        self.fail(slot, failure);
+    }
+
+    fn answered(&self, py: Python<'_>, slot: usize, answer: Answer) {
+        let value = match answer {
+            Err(error) => return self.fail(slot, error),
+            Ok(output) => json::to_python(py, &output.value),
+        };
+        match value {
+            Ok(value) => self.returned(py, slot, value.unbind()),
+            Err(error) => self.raised(py, slot, error),
+        }
+    }
+
+    pub(super) fn fail(&self, slot: usize, error: HubError) {
+        let mut state = self.state.lock();
+        if state.attempts.is_empty() {
+            return;
+        }
+        state.attempts[slot].doing = Doing::Nothing;
+        let permits = state.attempts[slot].permits.take();
+        let proof = error.proves_nothing_happened();
+        let counts = state.plan.as_mut().is_some_and(|plan| plan.run.failed(slot, proof, Instant::now()));
+        if counts {
+            state.attempts[slot].error = Some(error);
+        }
+        drop(state);
+        drop(permits);
+    }
+
+    /// An attempt that was told to stop is gone.
+    pub fn gone(&self, slot: usize) {
+        let mut state = self.state.lock();
+        let Some(attempt) = state.attempts.get_mut(slot) else { return };
+        attempt.doing = Doing::Nothing;
+        let permits = attempt.permits.take();
+        if let Some(plan) = state.plan.as_mut() {
+            plan.run.stopped(slot);
+        }
+        drop(state);
+        drop(permits);
+    }
+
+    /// Whether the policy still waits for this attempt.
+    pub fn is_running(&self, slot: usize) -> bool {
+        let state = self.state.lock();
+        state.plan.as_ref().is_some_and(|plan| plan.run.fate(slot) == crate::execute::Fate::Running)
+    }
+
+    /// A task of ours was cancelled from outside, not by us.
+    pub fn child_cancelled(slf: &Bound<'_, Self>, slot: usize) {
+        let this = slf.get();
+        if this.is_running(slot) {
+            let text = format!("Tool '{}' was cancelled from outside.", this.tool_name(slot));
+            this.fail(slot, HubError::new(ErrorKind::Cancelled, text));
+        } else {
+            this.gone(slot);
+        }
+        Self::after_event(slf);
+    }
+
+    fn tool_name(&self, slot: usize) -> Arc<str> {
+        let state = self.state.lock();
+        let candidate = state.plan.as_ref().and_then(|plan| plan.candidates.get(slot));
+        candidate.map_or_else(|| Arc::from("?"), |candidate| candidate.spec().name.clone())
+    }
+}

@@ -1,0 +1,223 @@
+//! `hub.execute(...)`: the policy of [`crate::execute::Run`], driven on the caller's own event loop.
+//!
+//! * One candidate at a time (the usual case): its coroutine is stepped *inside the caller's task* ([`direct`]), no task,
+//!   no future; its deadline is registered when it first suspends.
+//! * Several at once: each coroutine is a task of its own ([`super::child`]), sync functions run in the pool, tools in Rust
+//!   on tokio; the caller waits on one future ([`events`]).
+//! * The caller is cancelled: everything below is cancelled and awaited for a bounded grace, then the cancellation goes on.
+//!   A second one leaves at once.
+//!
+//! The state's lock is never held while Python code runs.
+
+mod direct;
+mod events;
+mod start;
+mod state;
+
+pub use start::python_tool;
+pub use state::{Attempt, Ended};
+
+use super::awaiting::{Awaited, Step, as_iteration, thrown};
+use super::hub::Hub;
+use super::port::{self, LoopPort};
+use super::python_tool::Checks;
+use super::result;
+use crate::error::HubError;
+use crate::hub::Plan;
+use parking_lot::Mutex;
+use pyo3::exceptions::{PyGeneratorExit, PyRuntimeError};
+use pyo3::gc::{PyTraverseError, PyVisit};
+use pyo3::intern;
+use pyo3::prelude::*;
+use state::{Phase, State};
+use std::time::Instant;
+
+#[pyclass(frozen, module = "toolhub._core")]
+pub struct Execution {
+    hub: Py<Hub>,
+    checks: Checks,
+    state: Mutex<State>,
+}
+
+impl Execution {
+    pub fn new(hub: Py<Hub>, plan: Result<Plan, HubError>, what: &str, args: Py<PyAny>, checks: Checks) -> Self {
+        Execution { hub, checks, state: Mutex::new(State::new(plan, what, args)) }
+    }
+
+    /// The port of the loop this execution runs on, opened at first need.
+    fn port<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, LoopPort>> {
+        let py = slf.py();
+        if let Some(port) = &slf.get().state.lock().port {
+            return Ok(port.clone_ref(py).into_bound(py));
+        }
+        let port = port::current(py)?;
+        slf.get().state.lock().port = Some(port.clone().unbind());
+        Ok(port)
+    }
+
+    /// Does what the policy says until it has to wait or is finished.
+    fn pump(slf: &Bound<'_, Self>) -> PyResult<Step> {
+        let this = slf.get();
+        loop {
+            Self::stop_losers(slf);
+            let next = this.state.lock().next_to_do();
+            let awaitable = match next {
+                state::Next::Begin(slot) => Self::begin(slf, slot)?,
+                state::Next::Launch(slot) => Self::launch(slf, slot)?,
+                state::Next::Conclude => return Self::conclude(slf),
+                state::Next::Wait => {
+                    Self::arm(slf)?;
+                    return Self::wait(slf);
+                }
+            };
+            if let Some((slot, awaitable)) = awaitable
+                && let Some(step) = Self::run_in_place(slf, slot, awaitable)?
+            {
+                return Ok(step);
+            }
+        }
+    }
+
+    /// Suspends the caller on a future of its loop.
+    fn wait(slf: &Bound<'_, Self>) -> PyResult<Step> {
+        let py = slf.py();
+        let waiter = Self::port(slf)?.get().create_future(py)?;
+        waiter.setattr(intern!(py, "_asyncio_future_blocking"), true)?;
+        slf.get().state.lock().waiter = Some(waiter.clone().unbind());
+        Ok(Step::Yield(waiter.unbind()))
+    }
+
+    fn conclude(slf: &Bound<'_, Self>) -> PyResult<Step> {
+        let py = slf.py();
+        let ended = Self::close_books(slf);
+        match ended.reraise {
+            Some(error) => Err(error),
+            None => result::build(py, ended).map(|result| Step::Return(result.into_any().unbind())),
+        }
+    }
+
+    /// Ends the bookkeeping: no timer, no mail, no running leftovers without an owner, statistics written.
+    fn close_books(slf: &Bound<'_, Self>) -> state::Ended {
+        let py = slf.py();
+        let (ended, timer, port) = {
+            let mut state = slf.get().state.lock();
+            (state.end(), state.timer.take(), state.port.take())
+        };
+        if let Some(port) = &port {
+            let port = port.bind(py).get();
+            timer.inspect(|key| port.remove_deadline(*key));
+            ended.attempts.iter().for_each(|attempt| attempt.disown(py, port));
+        }
+        let now = Instant::now();
+        if let Some(plan) = &ended.plan {
+            for (slot, attempt) in ended.attempts.iter().enumerate() {
+                plan.record(slot, attempt.error.as_ref().map(|error| error.kind), now);
+            }
+        }
+        ended
+    }
+
+    fn throw_in(slf: &Bound<'_, Self>, error: PyErr) -> PyResult<Step> {
+        let this = slf.get();
+        let phase = this.state.lock().phase;
+        match phase {
+            Phase::Running if this.state.lock().direct.is_some() => Self::throw_in_place(slf, error),
+            Phase::Running if !error.is_instance_of::<PyGeneratorExit>(slf.py()) => {
+                {
+                    let mut state = this.state.lock();
+                    state.waiter = None;
+                    state.phase = Phase::Settling;
+                    state.reraise = Some(error);
+                    state.cancel_run(Instant::now());
+                }
+                Self::pump(slf)
+            }
+            Phase::New | Phase::Running | Phase::Settling => {
+                Self::abandon(slf);
+                Err(error)
+            }
+            Phase::Done => Err(error),
+        }
+    }
+
+    /// Leaves at once: tells everybody to stop and waits for nobody.
+    fn abandon(slf: &Bound<'_, Self>) {
+        {
+            let mut state = slf.get().state.lock();
+            state.waiter = None;
+            state.cancel_run(Instant::now());
+        }
+        Self::stop_losers(slf);
+        Self::close_books(slf);
+    }
+}
+
+impl Awaited for Execution {
+    fn step(slf: &Bound<'_, Self>) -> PyResult<Step> {
+        let this = slf.get();
+        let phase = this.state.lock().phase;
+        match phase {
+            Phase::New => {
+                this.state.lock().phase = Phase::Running;
+                Self::pump(slf)
+            }
+            Phase::Running if this.state.lock().direct.is_some() => Self::step_in_place(slf),
+            Phase::Running | Phase::Settling => Self::pump(slf),
+            Phase::Done => Err(PyRuntimeError::new_err("cannot reuse already awaited execution")),
+        }
+    }
+}
+
+#[pymethods]
+impl Execution {
+    fn __await__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
+        slf
+    }
+
+    fn __iter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
+        slf
+    }
+
+    fn __next__(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
+        as_iteration(Self::step(slf))
+    }
+
+    fn send(slf: &Bound<'_, Self>, _value: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        as_iteration(Self::step(slf))
+    }
+
+    #[pyo3(signature = (typ, val=None, tb=None))]
+    fn throw(
+        slf: &Bound<'_, Self>,
+        typ: &Bound<'_, PyAny>,
+        val: Option<&Bound<'_, PyAny>>,
+        tb: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Py<PyAny>> {
+        let _ = tb;
+        as_iteration(Self::throw_in(slf, thrown(typ, val)))
+    }
+
+    fn close(slf: &Bound<'_, Self>) -> PyResult<()> {
+        let py = slf.py();
+        let (direct, over) = {
+            let mut state = slf.get().state.lock();
+            (state.direct.take(), state.phase == Phase::Done)
+        };
+        if !over {
+            Self::abandon(slf);
+        }
+        match direct {
+            Some(direct) => direct.close(py),
+            None => Ok(()),
+        }
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.hub)?;
+        // A locked state is in use right now, so it is not garbage.
+        match self.state.try_lock() {
+            Some(state) => state.traverse(&visit),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! Beginning an attempt: check the arguments, pass the limits, run it where it belongs.
+
+use super::state::{Address, Doing};
+use super::Execution;
+use crate::bindings::awaiting::iterator_of;
+use crate::bindings::child::Child;
+use crate::bindings::mailbox::{Mail, Message};
+use crate::bindings::python_tool::{Callable, Prepared, PythonTool};
+use crate::bindings::{json, pool, runtime};
+use crate::error::{ErrorKind, HubError};
+use crate::execute::overloaded;
+use crate::limit::{self, Passage};
+use crate::model::Arguments;
+use crate::registry::Candidate;
+use crate::tool::CallContext;
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use std::any::Any;
+use std::sync::Arc;
+use std::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+/// An awaitable that is to be stepped inside the caller's task.
+pub type InPlace<'py> = Option<(usize, Bound<'py, PyAny>)>;
+
+impl Execution {
+    fn candidate(&self, slot: usize) -> PyResult<Arc<Candidate>> {
+        let state = self.state.lock();
+        let candidate = state.plan.as_ref().and_then(|plan| plan.candidates.get(slot)).cloned();
+        candidate.ok_or_else(|| PyRuntimeError::new_err("this execution is over"))
+    }
+
+    /// A candidate that the arguments do not fit is never started.
+    pub(super) fn begin<'py>(slf: &Bound<'py, Self>, slot: usize) -> PyResult<InPlace<'py>> {
+        let py = slf.py();
+        let this = slf.get();
+        let candidate = this.candidate(slot)?;
+        let args = this.state.lock().args.clone_ref(py);
+        let prepared = match python_tool(&candidate) {
+            Some(tool) => tool.prepare(args.bind(py), this.checks),
+            None => native_arguments(&candidate, args.bind(py)).map(Prepared::Native),
+        };
+        match prepared {
+            Ok(prepared) => this.state.lock().attempts[slot].prepared = Some(prepared),
+            Err(refusal) => {
+                this.reject(slot, refusal);
+                return Ok(None);
+            }
+        }
+        candidate.stats.begin(Instant::now());
+        let hub = this.hub.get().core();
+        if hub.is_unlimited(&candidate) {
+            return Self::launch(slf, slot);
+        }
+        let Address { mailbox, key } = Self::address(slf, slot)?;
+        let notify = move |permits| mailbox.push(Mail::ToAttempt(key, Message::Entered(permits)));
+        match limit::pass(hub.gates(&candidate), notify) {
+            Passage::Through(permits) => {
+                Self::port(slf)?.get().forget_mail(key);
+                this.state.lock().attempts[slot].permits = Some(permits);
+                Self::launch(slf, slot)
+            }
+            Passage::Waiting(way) => {
+                this.state.lock().attempts[slot].doing = Doing::Queueing { way, key };
+                Ok(None)
+            }
+            Passage::Full => {
+                Self::port(slf)?.get().forget_mail(key);
+                this.fail(slot, overloaded(&candidate.spec().name));
+                Ok(None)
+            }
+        }
+    }
+
+    fn reject(&self, slot: usize, refusal: HubError) {
+        let mut state = self.state.lock();
+        state.attempts[slot].error = Some(refusal);
+        if let Some(plan) = state.plan.as_mut() {
+            plan.run.rejected(slot, Instant::now());
+        }
+    }
+
+    fn address(slf: &Bound<'_, Self>, slot: usize) -> PyResult<Address> {
+        let port = Self::port(slf)?;
+        let key = port.get().expect_mail(slf.clone().unbind(), slot);
+        Ok(Address { mailbox: port.get().mailbox().clone(), key })
+    }
+
+    pub(super) fn launch<'py>(slf: &Bound<'py, Self>, slot: usize) -> PyResult<InPlace<'py>> {
+        let candidate = slf.get().candidate(slot)?;
+        let prepared = slf.get().state.lock().attempts[slot].prepared.take();
+        match (python_tool(&candidate), prepared) {
+            (_, None) => Ok(None),
+            (_, Some(Prepared::Native(args))) => Self::launch_native(slf, slot, candidate, args).map(|()| None),
+            (Some(tool), Some(prepared)) if tool.is_async => Self::launch_coroutine(slf, slot, tool, prepared),
+            (Some(tool), Some(prepared)) => Self::launch_thread(slf, slot, tool, prepared).map(|()| None),
+            (None, Some(_)) => Err(PyRuntimeError::new_err("a tool in Rust was given Python arguments")),
+        }
+    }
+
+    fn launch_coroutine<'py>(
+        slf: &Bound<'py, Self>,
+        slot: usize,
+        tool: &Callable,
+        prepared: Prepared,
+    ) -> PyResult<InPlace<'py>> {
+        let py = slf.py();
+        let this = slf.get();
+        let value = match tool.invoke(py, &prepared) {
+            Ok(value) => value,
+            Err(error) => return Self::raised_in_place(slf, slot, error).map(|()| None),
+        };
+        let Some(awaitable) = iterator_of(&value)? else {
+            this.returned(py, slot, value.unbind());
+            return Ok(None);
+        };
+        let alone = this.state.lock().plan.as_ref().is_some_and(|plan| plan.run.is_sequential());
+        if alone {
+            this.state.lock().attempts[slot].doing = Doing::InPlace;
+            return Ok(Some((slot, awaitable)));
+        }
+        let child = Bound::new(py, Child::new(slf.clone().unbind(), slot, awaitable.unbind()))?;
+        let task = Self::port(slf)?.get().create_task(py, child.into_any())?;
+        // An eager task may be over already, and has then reported.
+        if !task.call_method0(pyo3::intern!(py, "done"))?.is_truthy()? {
+            this.state.lock().attempts[slot].doing = Doing::Task(task.unbind());
+        }
+        Ok(None)
+    }
+
+    fn launch_thread(slf: &Bound<'_, Self>, slot: usize, tool: &Callable, prepared: Prepared) -> PyResult<()> {
+        let py = slf.py();
+        let Address { mailbox, key } = Self::address(slf, slot)?;
+        let (value, kwargs) = match prepared {
+            Prepared::Keywords(kwargs) => (None, kwargs.into_any()),
+            Prepared::Value(value) => (Some(value.into_bound(py)), PyDict::new(py).into_any().unbind()),
+            Prepared::Native(_) => return Err(PyRuntimeError::new_err("a Python tool was given native arguments")),
+        };
+        match pool::submit(py, &tool.call, value, kwargs, mailbox, key) {
+            Ok(reply) => slf.get().state.lock().attempts[slot].doing = Doing::Thread { reply, key },
+            Err(error) => {
+                Self::port(slf)?.get().forget_mail(key);
+                return Self::raised_in_place(slf, slot, error);
+            }
+        }
+        Ok(())
+    }
+
+    fn launch_native(slf: &Bound<'_, Self>, slot: usize, candidate: Arc<Candidate>, args: Arguments) -> PyResult<()> {
+        let this = slf.get();
+        let expires = this.state.lock().plan.as_ref().and_then(|plan| plan.run.expires(slot));
+        let cancel = CancellationToken::new();
+        let context = CallContext { deadline: expires.unwrap_or_else(Instant::now), cancel: cancel.clone() };
+        let Address { mailbox, key } = Self::address(slf, slot)?;
+        let abort = runtime::spawn(async move {
+            let answer = candidate.tool.call(&args, &context).await;
+            mailbox.push(Mail::ToAttempt(key, Message::Answered(answer)));
+        })?;
+        this.state.lock().attempts[slot].doing = Doing::Native { cancel, abort, key };
+        Ok(())
+    }
+}
+
+/// The arguments of a tool in Rust: JSON, by name, fitting its schema.
+fn native_arguments(candidate: &Candidate, given: &Bound<'_, PyAny>) -> Result<Arguments, HubError> {
+    let spec = candidate.spec();
+    let py = given.py();
+    let args = if given.is_none() {
+        Arguments::default()
+    } else if given.cast::<pyo3::types::PyMapping>().is_ok() {
+        json::arguments(&spec.name, given)?
+    } else {
+        let single = spec.single_argument().ok_or_else(|| {
+            let text = format!("Invalid arguments for '{}': expected named arguments, got a bare value", spec.name);
+            HubError::new(ErrorKind::InvalidArguments, text)
+        })?;
+        let named = PyDict::new(py);
+        named.set_item(single, given).map_err(|error| {
+            HubError::new(ErrorKind::InvalidArguments, format!("Invalid arguments for '{}': {error}", spec.name))
+        })?;
+        json::arguments(&spec.name, named.as_any())?
+    };
+    candidate.tool.check(&args)?;
+    Ok(args)
+}
+
+/// The candidate's tool, when it is a Python one.
+pub fn python_tool(candidate: &Candidate) -> Option<&Arc<Callable>> {
+    let tool: Option<&PythonTool> = (&*candidate.tool as &dyn Any).downcast_ref();
+    tool.map(|tool| &tool.0)
+}

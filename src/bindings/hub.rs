@@ -1,0 +1,438 @@
+//! The hub, as Python sees it. Thin: it turns Python values into words of the core and back.
+
+use super::execution::{Execution, python_tool};
+use super::python_tool::{Callable, Checks, PythonTool, Style};
+use super::views::{Candidate, ToolInfo};
+use super::{json, runtime};
+use crate::hub::{Hub as Core, HubOptions};
+use crate::limit::Gate;
+use crate::model::{CallOptions, Source, Strategy, ToolSpec};
+use crate::registry::{Candidate as Registered, Filter};
+use crate::schema::ArgumentSchema;
+use crate::select::nature;
+use crate::stats::{BreakerPolicy, CandidateStats};
+use crate::tool::Tool;
+use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
+use pyo3::gc::{PyTraverseError, PyVisit};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList, PyString};
+use serde_json::Value;
+use std::sync::Arc;
+use std::time::{Duration, Instant, UNIX_EPOCH};
+
+#[pyclass(frozen, module = "toolhub._core", name = "Hub")]
+pub struct Hub {
+    core: Core,
+    generation: u64,
+}
+
+/// The options of one call, made once and reused.
+#[pyclass(frozen, module = "toolhub._core", name = "CallOptions")]
+pub struct PyCallOptions {
+    options: CallOptions,
+    checks: Checks,
+}
+
+#[pymethods]
+impl PyCallOptions {
+    #[new]
+    #[pyo3(signature = (strategy=None, timeout=None, deadline=None, max_parallel=None, hedge_after=None, source=None, server=None, validate=true, coerce=true))]
+    #[expect(clippy::too_many_arguments, reason = "one for each keyword of hub.execute")]
+    fn new(
+        strategy: Option<&str>,
+        timeout: Option<f64>,
+        deadline: Option<f64>,
+        max_parallel: Option<usize>,
+        hedge_after: Option<f64>,
+        source: Option<&str>,
+        server: Option<&str>,
+        validate: bool,
+        coerce: bool,
+    ) -> PyResult<Self> {
+        if max_parallel == Some(0) {
+            return Err(PyValueError::new_err("max_parallel must be at least 1, got 0"));
+        }
+        let options = CallOptions {
+            strategy: strategy.map(parse_strategy).transpose()?,
+            timeout: seconds("timeout", timeout)?,
+            deadline: seconds("deadline", deadline)?,
+            max_parallel,
+            hedge_after: seconds("hedge_after", hedge_after)?,
+            source: source.map(parse_source).transpose()?,
+            server: server.map(Arc::from),
+        };
+        Ok(PyCallOptions { options, checks: Checks { validate, coerce } })
+    }
+}
+
+fn seconds(what: &str, value: Option<f64>) -> PyResult<Option<Duration>> {
+    let convert = |seconds: f64| {
+        // 30 years is as good as for ever, and safe to add to any clock.
+        Duration::try_from_secs_f64(seconds.min(1e9)).map_err(|_| {
+            PyValueError::new_err(format!("{what} must be a number of seconds, 0 or more, got {seconds}"))
+        })
+    };
+    value.map(convert).transpose()
+}
+
+fn parse_source(name: &str) -> PyResult<Source> {
+    Source::parse(name)
+        .ok_or_else(|| PyValueError::new_err(format!("source must be 'tools', 'skills' or 'mcps', got {name:?}")))
+}
+
+fn parse_strategy(name: &str) -> PyResult<Strategy> {
+    Strategy::parse(name).ok_or_else(|| {
+        PyValueError::new_err(format!("strategy must be 'auto', 'first', 'all' or 'fallback', got {name:?}"))
+    })
+}
+
+impl Hub {
+    pub fn core(&self) -> &Core {
+        &self.core
+    }
+
+    fn check_process(&self) -> PyResult<()> {
+        if self.generation == runtime::generation() {
+            return Ok(());
+        }
+        Err(PyRuntimeError::new_err(
+            "this hub was made before a fork and cannot be used in the child process; make a new ToolHub there",
+        ))
+    }
+
+    pub fn stats_of<'py>(py: Python<'py>, candidate: &Registered, now: Instant) -> PyResult<Bound<'py, PyDict>> {
+        let view = candidate.stats.view(now);
+        let row = PyDict::new(py);
+        row.set_item("tool", &*candidate.spec().name)?;
+        row.set_item("source", candidate.source.name())?;
+        row.set_item("server", candidate.server.as_deref())?;
+        row.set_item("calls", view.calls)?;
+        row.set_item("successes", view.successes)?;
+        let failures = PyDict::new(py);
+        for (kind, count) in &view.failures {
+            failures.set_item(kind.name(), count)?;
+        }
+        row.set_item("failures", failures)?;
+        row.set_item("success_rate", view.success_rate)?;
+        row.set_item("latency_ewma_ms", view.latency_ewma_ms)?;
+        row.set_item("latency_p50_ms", view.latency_p50_ms)?;
+        row.set_item("latency_p95_ms", view.latency_p95_ms)?;
+        let last = view.last_success.and_then(|at| at.duration_since(UNIX_EPOCH).ok());
+        row.set_item("last_success", last.map(|since| since.as_secs_f64()))?;
+        row.set_item("breaker", view.breaker.name())?;
+        Ok(row)
+    }
+
+    pub fn enroll(
+        slf: &Bound<'_, Self>,
+        source: Source,
+        server: Option<&str>,
+        priority: Option<i32>,
+        tool: Arc<dyn Tool>,
+    ) -> Candidate {
+        let core = &slf.get().core;
+        let gate = tool.spec().max_concurrency.map(|n| Gate::new(n, core.options.max_waiting));
+        let registered = core.registry.insert(Registered {
+            id: core.registry.next_id(),
+            source,
+            server: server.map(Arc::from),
+            priority: priority.unwrap_or_else(|| source.default_priority()),
+            tool,
+            gate,
+            stats: Arc::new(CandidateStats::default()),
+        });
+        Candidate::new(slf.clone().unbind(), registered)
+    }
+
+    /// The spec from the description and from what was said at registration.
+    fn spec(&self, described: &Bound<'_, PyAny>, said: &Bound<'_, PyDict>) -> PyResult<ToolSpec> {
+        let name: String = described.getattr("name")?.extract()?;
+        let description: String = described.getattr("description")?.extract()?;
+        let parameters = as_json("parameters", &described.getattr("parameters")?)?;
+        let say = |key: &str| -> PyResult<Option<Bound<'_, PyAny>>> {
+            Ok(said.get_item(key)?.filter(|value| !value.is_none()))
+        };
+        let flag = |key: &str| -> PyResult<Option<bool>> { say(key)?.map(|value| value.extract()).transpose() };
+        let text = |key: &str| -> PyResult<Option<Arc<str>>> {
+            say(key)?.map(|value| value.extract::<String>().map(Arc::from)).transpose()
+        };
+        let annotations = match say("annotations")?.map(|value| as_json("annotations", &value)).transpose()? {
+            None => serde_json::Map::new(),
+            Some(Value::Object(map)) => map,
+            Some(_) => return Err(PyTypeError::new_err("annotations must be a mapping of hints")),
+        };
+        let capabilities = match say("capabilities")? {
+            Some(given) => declared_capabilities(&given)?,
+            None => self.core.capability_rules().extract(&name, &description),
+        };
+        let examples = match say("examples")? {
+            Some(given) => given
+                .try_iter()?
+                .map(|example| as_json("examples", &example?))
+                .collect::<PyResult<Vec<_>>>()?,
+            None => Vec::new(),
+        };
+        let idempotent_hint = annotations.get("idempotentHint").and_then(Value::as_bool);
+        Ok(ToolSpec {
+            effects: nature::effects(&name, flag("effects")?, flag("read_only")?, &annotations),
+            idempotent: flag("idempotent")?.or(idempotent_hint).unwrap_or(false),
+            name: Arc::from(name),
+            description: Arc::from(description),
+            parameters: Arc::new(parameters),
+            capabilities: capabilities.into_iter().map(Arc::from).collect(),
+            annotations,
+            examples,
+            category: text("category")?,
+            version: text("version")?,
+            timeout: seconds("timeout", say("timeout")?.map(|value| value.extract()).transpose()?)?,
+            max_concurrency: say("max_concurrency")?.map(|value| value.extract()).transpose()?,
+        })
+    }
+}
+
+fn as_json(what: &str, object: &Bound<'_, PyAny>) -> PyResult<Value> {
+    json::from_python(object).map_err(|reason| PyValueError::new_err(format!("{what} must be JSON: {reason}")))
+}
+
+fn declared_capabilities(given: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
+    if given.is_instance_of::<PyString>() {
+        return Err(PyTypeError::new_err("capabilities must be a list of tags, got one string"));
+    }
+    let mut tags: Vec<String> = Vec::new();
+    for tag in given.try_iter()? {
+        let tag = tag?.extract::<String>()?.trim().to_lowercase();
+        if !tag.is_empty() && !tags.contains(&tag) {
+            tags.push(tag);
+        }
+    }
+    Ok(tags)
+}
+
+#[pymethods]
+impl Hub {
+    #[new]
+    #[pyo3(signature = (*, timeout, max_parallel, grace, seed=None, max_concurrency=None, source_concurrency=None, max_waiting=10_000, breaker_threshold=5, breaker_rest=5.0))]
+    #[expect(clippy::too_many_arguments, reason = "one for each option of ToolHub")]
+    fn new(
+        timeout: f64,
+        max_parallel: usize,
+        grace: f64,
+        seed: Option<u64>,
+        max_concurrency: Option<usize>,
+        source_concurrency: Option<Vec<(String, usize)>>,
+        max_waiting: usize,
+        breaker_threshold: u32,
+        breaker_rest: f64,
+    ) -> PyResult<Self> {
+        if max_parallel == 0 {
+            return Err(PyValueError::new_err("max_parallel must be at least 1, got 0"));
+        }
+        let sources = source_concurrency.unwrap_or_default().into_iter();
+        let defaults = HubOptions::default();
+        let options = HubOptions {
+            timeout: seconds("timeout", Some(timeout))?.unwrap_or(defaults.timeout),
+            max_parallel,
+            grace: seconds("grace", Some(grace))?.unwrap_or(defaults.grace),
+            breaker: BreakerPolicy {
+                threshold: breaker_threshold,
+                rest: seconds("breaker_rest", Some(breaker_rest))?.unwrap_or(defaults.breaker.rest),
+                ..defaults.breaker
+            },
+            max_concurrency,
+            source_concurrency: sources.map(|(name, n)| Ok((parse_source(&name)?, n))).collect::<PyResult<_>>()?,
+            max_waiting,
+            seed,
+        };
+        Ok(Hub { core: Core::new(options), generation: runtime::generation() })
+    }
+
+    /// Registers what `toolhub._signature.describe` has described.
+    #[pyo3(signature = (described, source, server, priority, said))]
+    fn register(
+        slf: &Bound<'_, Self>,
+        described: &Bound<'_, PyAny>,
+        source: &str,
+        server: Option<&str>,
+        priority: Option<i32>,
+        said: &Bound<'_, PyDict>,
+    ) -> PyResult<Candidate> {
+        slf.get().check_process()?;
+        let spec = slf.get().spec(described, said)?;
+        let optional = |name: &str| -> PyResult<Option<Py<PyAny>>> {
+            Ok(Some(described.getattr(name)?).filter(|value| !value.is_none()).map(Bound::unbind))
+        };
+        let validate = optional("validate")?;
+        let style = match described.getattr("style")?.extract::<String>()?.as_str() {
+            "value" => Style::Value { key: described.getattr("value_key")?.extract()? },
+            _ => Style::Keywords,
+        };
+        let callable = Callable {
+            name: PyString::intern(slf.py(), &spec.name).unbind(),
+            is_async: described.getattr("is_async")?.extract()?,
+            call: described.getattr("call")?.unbind(),
+            style,
+            schema: validate.is_none().then(|| ArgumentSchema::new(spec.parameters.clone())),
+            object: said.get_item("object")?.map_or_else(|| described.clone().unbind(), Bound::unbind),
+            meta: said.get_item("meta")?.filter(|meta| !meta.is_none()).map(Bound::unbind),
+            validate,
+            validate_strict: optional("validate_strict")?,
+            single: described.getattr("single")?.extract()?,
+            described: described.clone().unbind(),
+            spec,
+        };
+        Ok(Self::enroll(slf, parse_source(source)?, server, priority, Arc::new(PythonTool(Arc::new(callable)))))
+    }
+
+    #[pyo3(signature = (name, source=None, server=None))]
+    fn unregister(&self, name: &str, source: Option<&str>, server: Option<&str>) -> PyResult<usize> {
+        let source = source.map(parse_source).transpose()?;
+        Ok(self.core.registry.remove(name, Filter { source, server }))
+    }
+
+    /// Starts an execution by name; await it.
+    fn execute(
+        slf: &Bound<'_, Self>,
+        name: &str,
+        args: Py<PyAny>,
+        options: &Bound<'_, PyCallOptions>,
+    ) -> PyResult<Execution> {
+        let (this, given) = (slf.get(), options.get());
+        this.check_process()?;
+        let plan = this.core.plan_by_name(name, &given.options, Instant::now());
+        Ok(Execution::new(slf.clone().unbind(), plan, name, args, given.checks))
+    }
+
+    /// Starts an execution by capability; await it.
+    fn execute_by_capability(
+        slf: &Bound<'_, Self>,
+        capability: &str,
+        args: Py<PyAny>,
+        options: &Bound<'_, PyCallOptions>,
+    ) -> PyResult<Execution> {
+        let (this, given) = (slf.get(), options.get());
+        this.check_process()?;
+        let plan = this.core.plan_by_capability(&capability.to_lowercase(), &given.options, Instant::now());
+        Ok(Execution::new(slf.clone().unbind(), plan, capability, args, given.checks))
+    }
+
+    #[pyo3(signature = (source=None, server=None, capability=None, category=None))]
+    fn tools(
+        slf: &Bound<'_, Self>,
+        source: Option<&str>,
+        server: Option<&str>,
+        capability: Option<&str>,
+        category: Option<&str>,
+    ) -> PyResult<Vec<ToolInfo>> {
+        let filter = Filter { source: source.map(parse_source).transpose()?, server };
+        let keep = |candidate: &Registered| {
+            let spec = candidate.spec();
+            filter.matches(candidate)
+                && capability.is_none_or(|tag| spec.has_capability(tag))
+                && category.is_none_or(|wanted| spec.category.as_deref() == Some(wanted))
+        };
+        let snapshot = slf.get().core.registry.snapshot();
+        Ok(snapshot.entries().filter_map(|(_, entry)| ToolInfo::new(slf, entry, keep)).collect())
+    }
+
+    fn get(slf: &Bound<'_, Self>, name: &str) -> Option<ToolInfo> {
+        slf.get().core.registry.load().get(name).and_then(|entry| ToolInfo::new(slf, entry, |_| true))
+    }
+
+    fn find_by_capability(slf: &Bound<'_, Self>, capability: &str) -> Vec<Candidate> {
+        let snapshot = slf.get().core.registry.load();
+        let tagged = snapshot.with_tag(capability).cloned();
+        tagged.map(|candidate| Candidate::new(slf.clone().unbind(), candidate)).collect()
+    }
+
+    fn capabilities<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let counts = PyDict::new(py);
+        for (tag, count) in self.core.registry.load().tags() {
+            counts.set_item(tag, count)?;
+        }
+        Ok(counts)
+    }
+
+    /// True when a tool of that name has effects, declared or guessed; false when it has none or is unknown.
+    fn has_effects(&self, name: &str) -> bool {
+        let snapshot = self.core.registry.load();
+        snapshot.get(name).is_some_and(|entry| entry.candidates.iter().any(|c| c.spec().effects.any()))
+    }
+
+    #[getter]
+    fn version(&self) -> u64 {
+        self.core.registry.load().version()
+    }
+
+    fn __len__(&self) -> usize {
+        self.core.registry.load().len()
+    }
+
+    fn __contains__(&self, name: &str) -> bool {
+        self.core.registry.load().get(name).is_some()
+    }
+
+    #[pyo3(signature = (name=None))]
+    fn stats<'py>(&self, py: Python<'py>, name: Option<&str>) -> PyResult<Bound<'py, PyList>> {
+        let (rows, now) = (PyList::empty(py), Instant::now());
+        for (tool, entry) in self.core.registry.snapshot().entries() {
+            if name.is_none_or(|name| &**tool == name) {
+                for candidate in &entry.candidates {
+                    rows.append(Self::stats_of(py, candidate, now)?)?;
+                }
+            }
+        }
+        Ok(rows)
+    }
+
+    fn capability_rules(&self) -> Vec<(String, Vec<String>)> {
+        self.core.capability_rules().tags()
+    }
+
+    fn add_capability_words(&self, tag: &str, words: Vec<String>) {
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        self.core.change_capability_rules(|rules| rules.add(tag, &words));
+    }
+
+    fn remove_capability(&self, tag: &str) -> bool {
+        let mut removed = false;
+        self.core.change_capability_rules(|rules| removed = rules.remove(tag));
+        removed
+    }
+
+    fn extract_capabilities(&self, name: &str, description: &str) -> Vec<String> {
+        self.core.capability_rules().extract(name, description)
+    }
+
+    fn clear(&self) {
+        self.core.registry.clear();
+    }
+
+    fn __reduce__(&self) -> PyResult<()> {
+        Err(PyTypeError::new_err("a hub cannot be pickled; make one in each process"))
+    }
+
+    /// Tools may refer back to their hub, so the garbage collector has to see them. Only the registry's own reference to a
+    /// tool is shown: an execution that runs it keeps the hub itself alive.
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        for (_, entry) in self.core.registry.snapshot().entries() {
+            for candidate in &entry.candidates {
+                if let Some(tool) = python_tool(candidate) {
+                    tool.traverse(&visit)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn __clear__(&self) {
+        self.core.registry.clear();
+    }
+}
+
+/// The built-in rules, without a hub.
+#[pyfunction]
+pub fn extract_capabilities(name: &str, description: &str) -> Vec<String> {
+    static RULES: std::sync::LazyLock<crate::registry::capability::CapabilityRules> =
+        std::sync::LazyLock::new(Default::default);
+    RULES.extract(name, description)
+}

@@ -1,0 +1,70 @@
+//! L5, the only place that knows Python: one door between asyncio and the core.
+//!
+//! ```text
+//! hub.execute ─► Execution (awaitable, on the caller's loop) ─► in place · Child (task) · pool (thread) · tokio
+//!                    ▲                                                             │
+//!                LoopPort ◄──────────── Mailbox (no GIL) ◄─────────────────────────┘
+//! hub.call ─► BlockingRoot on the background loop, the thread waits in poll(2)
+//! ```
+
+mod awaiting;
+mod blocking;
+mod child;
+mod execution;
+mod hub;
+mod invocation;
+mod json;
+mod mailbox;
+mod pool;
+mod port;
+mod python_tool;
+mod result;
+mod runtime;
+mod value;
+mod views;
+
+use pyo3::prelude::*;
+
+#[pymodule]
+mod _core {
+    use super::*;
+
+    #[pymodule_export]
+    use super::blocking::run_blocking;
+    #[pymodule_export]
+    use super::execution::Execution;
+    #[pymodule_export]
+    use super::hub::{Hub, PyCallOptions, extract_capabilities};
+    #[pymodule_export]
+    use super::pool::{JobEnd, next_job, pool_state, stop_workers};
+    #[pymodule_export]
+    use super::port::{LoopPort, loop_port};
+    #[pymodule_export]
+    use super::runtime::{after_fork_in_child, shutdown_runtime};
+    #[pymodule_export]
+    use super::views::{Candidate, ToolInfo};
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        refuse_second_interpreter()?;
+        let py = module.py();
+        awaiting::install_am_send::<execution::Execution>(py);
+        awaiting::install_am_send::<child::Child>(py);
+        awaiting::install_am_send::<blocking::BlockingRoot>(py);
+        Ok(())
+    }
+}
+
+/// Runtime, ports and pool belong to one interpreter; PyO3 alone would not refuse a second one.
+fn refuse_second_interpreter() -> PyResult<()> {
+    use std::sync::atomic::{AtomicI64, Ordering};
+    static OWNER: AtomicI64 = AtomicI64::new(-1);
+    // SAFETY: the GIL is held.
+    let id = unsafe { pyo3::ffi::PyInterpreterState_GetID(pyo3::ffi::PyInterpreterState_Get()) };
+    match OWNER.compare_exchange(-1, id, Ordering::AcqRel, Ordering::Acquire) {
+        Err(owner) if owner != id => {
+            Err(pyo3::exceptions::PyImportError::new_err("toolhub can be used in one interpreter of a process"))
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,267 @@
+//! What the binding keeps for each event loop: its mailbox, the attempts that wait for mail, the deadlines.
+
+use super::blocking;
+use super::execution::Execution;
+use super::mailbox::{Mail, Mailbox};
+use parking_lot::Mutex;
+use pyo3::exceptions::PyOSError;
+use pyo3::gc::{PyTraverseError, PyVisit};
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyDict, PySet};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Who gets the mail behind a key: an execution and the number of its attempt.
+type Addressee = (Py<Execution>, usize);
+
+/// A table with reusable places; the generation in a key's upper half makes a stale key miss.
+#[derive(Default)]
+struct Addressees {
+    places: Vec<(u32, Option<Addressee>)>,
+    free: Vec<u32>,
+}
+
+/// The place of one deadline in the order of all.
+pub type DeadlineKey = (Instant, u64);
+
+#[derive(Default)]
+struct Deadlines {
+    by_time: BTreeMap<DeadlineKey, Py<Execution>>,
+    count: u64,
+    /// What the loop's one timer is set to.
+    armed: Option<Instant>,
+}
+
+#[pyclass(frozen, module = "toolhub._core")]
+pub struct LoopPort {
+    mailbox: Arc<Mailbox>,
+    addressees: Mutex<Addressees>,
+    deadlines: Mutex<Deadlines>,
+    event_loop: Py<PyAny>,
+    create_future: Py<PyAny>,
+    create_task: Py<PyAny>,
+    call_at: Py<PyAny>,
+    /// Tasks that outlived their grace; asyncio itself holds tasks only weakly.
+    orphans: Py<PySet>,
+}
+
+impl LoopPort {
+    pub fn mailbox(&self) -> &Arc<Mailbox> {
+        &self.mailbox
+    }
+
+    pub fn create_future<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.create_future.bind(py).call0()
+    }
+
+    pub fn create_task<'py>(&self, py: Python<'py>, awaitable: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        self.create_task.bind(py).call1((awaitable,))
+    }
+
+    pub fn create_task_in<'py>(
+        &self,
+        py: Python<'py>,
+        awaitable: Bound<'py, PyAny>,
+        context: Py<PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let kwargs = PyDict::new(py);
+        kwargs.set_item(intern!(py, "context"), context)?;
+        self.create_task.bind(py).call((awaitable,), Some(&kwargs))
+    }
+
+    /// Keeps a task alive until it ends by itself.
+    pub fn adopt(&self, task: &Bound<'_, PyAny>) -> PyResult<()> {
+        let py = task.py();
+        let orphans = self.orphans.bind(py);
+        orphans.add(task)?;
+        task.call_method1(intern!(py, "add_done_callback"), (orphans.getattr(intern!(py, "discard"))?,)).map(drop)
+    }
+
+    /// A key under which mail for an attempt can be sent from any thread.
+    pub fn expect_mail(&self, execution: Py<Execution>, attempt: usize) -> u64 {
+        let mut table = self.addressees.lock();
+        let place = table.free.pop().unwrap_or_else(|| {
+            table.places.push((0, None));
+            (table.places.len() - 1) as u32
+        });
+        let entry = &mut table.places[place as usize];
+        entry.1 = Some((execution, attempt));
+        (u64::from(entry.0) << 32) | u64::from(place)
+    }
+
+    /// Takes an attempt off the table; mail that comes later is dropped.
+    pub fn forget_mail(&self, key: u64) -> Option<Addressee> {
+        let (generation, place) = ((key >> 32) as u32, key as u32);
+        let mut table = self.addressees.lock();
+        let entry = table.places.get_mut(place as usize)?;
+        if entry.0 != generation {
+            return None;
+        }
+        let addressee = entry.1.take()?;
+        entry.0 = entry.0.wrapping_add(1);
+        table.free.push(place);
+        Some(addressee)
+    }
+
+    /// Registers a deadline. The loop has one timer, for the earliest of all.
+    pub fn add_deadline(slf: &Bound<'_, Self>, at: Instant, execution: Py<Execution>) -> PyResult<DeadlineKey> {
+        let key = {
+            let mut deadlines = slf.get().deadlines.lock();
+            deadlines.count += 1;
+            let key = (at, deadlines.count);
+            deadlines.by_time.insert(key, execution);
+            key
+        };
+        Self::arm(slf)?;
+        Ok(key)
+    }
+
+    pub fn remove_deadline(&self, key: DeadlineKey) {
+        let removed = self.deadlines.lock().by_time.remove(&key);
+        drop(removed); // outside of the lock: this may run Python code
+    }
+
+    fn arm(slf: &Bound<'_, Self>) -> PyResult<()> {
+        let py = slf.py();
+        let due = {
+            let mut deadlines = slf.get().deadlines.lock();
+            let Some(((first, _), _)) = deadlines.by_time.first_key_value() else { return Ok(()) };
+            let first = *first;
+            if deadlines.armed.is_some_and(|armed| armed <= first) {
+                return Ok(());
+            }
+            deadlines.armed = Some(first);
+            first.saturating_duration_since(Instant::now())
+        };
+        let now: f64 = slf.get().event_loop.bind(py).call_method0(intern!(py, "time"))?.extract()?;
+        // A clock tick late rather than early: an early timer would find nothing due and be set again.
+        let at = now + (due + Duration::from_micros(50)).as_secs_f64();
+        slf.get().call_at.bind(py).call1((at, slf.getattr(intern!(py, "_sweep"))?)).map(drop)
+    }
+}
+
+#[pymethods]
+impl LoopPort {
+    /// The loop calls this when the bell rings.
+    fn __call__(slf: &Bound<'_, Self>) -> PyResult<()> {
+        let py = slf.py();
+        let this = slf.get();
+        for mail in this.mailbox.drain() {
+            match mail {
+                Mail::ToAttempt(key, message) => {
+                    if let Some((execution, attempt)) = this.forget_mail(key) {
+                        Execution::receive(execution.bind(py), attempt, message);
+                    }
+                }
+                Mail::Start(handover) => blocking::start(slf, handover),
+                Mail::Cancel(call) => call.cancel(py)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// The loop's timer: lets everything that is due expire.
+    fn _sweep(slf: &Bound<'_, Self>) -> PyResult<()> {
+        let py = slf.py();
+        slf.get().deadlines.lock().armed = None;
+        loop {
+            let due = {
+                let mut deadlines = slf.get().deadlines.lock();
+                match deadlines.by_time.first_key_value() {
+                    Some(((at, _), _)) if *at <= Instant::now() => deadlines.by_time.pop_first(),
+                    _ => None,
+                }
+            };
+            match due {
+                Some((_, execution)) => Execution::expire(execution.bind(py)),
+                None => break,
+            }
+        }
+        Self::arm(slf)
+    }
+
+    #[getter]
+    fn pending_deadlines(&self) -> usize {
+        self.deadlines.lock().by_time.len()
+    }
+
+    #[getter]
+    fn pending_mail(&self) -> usize {
+        let table = self.addressees.lock();
+        table.places.len() - table.free.len()
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        for object in [&self.event_loop, &self.create_future, &self.create_task, &self.call_at] {
+            visit.call(object)?;
+        }
+        visit.call(&self.orphans)
+    }
+}
+
+thread_local! {
+    /// The ports of the loops that ran in this thread. A port holds its loop, so an address is not reused while cached.
+    static PORTS: RefCell<Vec<Py<LoopPort>>> = const { RefCell::new(Vec::new()) };
+}
+
+pub fn running_loop(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
+    static GET: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    GET.import(py, "asyncio", "get_running_loop")?.call0()
+}
+
+/// The port of the running event loop.
+pub fn current(py: Python<'_>) -> PyResult<Bound<'_, LoopPort>> {
+    let event_loop = running_loop(py)?;
+    let known = PORTS.with_borrow(|ports| {
+        ports.iter().find(|port| port.get().event_loop.is(&event_loop)).map(|port| port.clone_ref(py))
+    });
+    match known {
+        Some(port) => Ok(port.into_bound(py)),
+        None => open(py, event_loop),
+    }
+}
+
+#[cold]
+fn open<'py>(py: Python<'py>, event_loop: Bound<'py, PyAny>) -> PyResult<Bound<'py, LoopPort>> {
+    let mailbox = Mailbox::new()
+        .map_err(|error| PyOSError::new_err(format!("toolhub could not open a mailbox for the event loop: {error}")))?;
+    let port = Bound::new(
+        py,
+        LoopPort {
+            mailbox,
+            addressees: Mutex::default(),
+            deadlines: Mutex::default(),
+            create_future: event_loop.getattr("create_future")?.unbind(),
+            create_task: event_loop.getattr("create_task")?.unbind(),
+            call_at: event_loop.getattr("call_at")?.unbind(),
+            orphans: PySet::empty(py)?.unbind(),
+            event_loop: event_loop.clone().unbind(),
+        },
+    )?;
+    port.get().mailbox.attach(&event_loop, port.as_any())?;
+    let closed = |port: &Py<LoopPort>| {
+        let closed = port.get().event_loop.bind(py).call_method0("is_closed");
+        closed.and_then(|closed| closed.is_truthy()).unwrap_or(true)
+    };
+    // Asking a loop runs Python code, so the list is not borrowed meanwhile.
+    let (gone, mut kept): (Vec<_>, Vec<_>) = PORTS.take().into_iter().partition(closed);
+    kept.push(port.clone().unbind());
+    PORTS.with_borrow_mut(|ports| ports.append(&mut kept));
+    drop(gone);
+    Ok(port)
+}
+
+/// In the child of a fork the descriptors are shared with the parent: forget them without closing.
+pub fn forget_ports() {
+    PORTS.with_borrow_mut(|ports| std::mem::forget(std::mem::take(ports)));
+}
+
+/// The port of the running loop, for the background loop and for tests.
+#[pyfunction]
+pub fn loop_port(py: Python<'_>) -> PyResult<Bound<'_, LoopPort>> {
+    current(py)
+}

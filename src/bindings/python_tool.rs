@@ -1,0 +1,256 @@
+//! A Python callable as a tool.
+
+use super::{invocation, json};
+use crate::error::{ErrorKind, HubError};
+use crate::model::{Arguments, ToolOutput, ToolSpec};
+use crate::schema::ArgumentSchema;
+use crate::tool::{BoxFuture, CallContext, Tool};
+use pyo3::exceptions::PyException;
+use pyo3::gc::{PyTraverseError, PyVisit};
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyDict, PyMapping, PyString};
+use pyo3::{ffi, intern};
+use std::sync::Arc;
+
+/// How the callable wants its arguments.
+pub enum Style {
+    /// `call(**arguments)`
+    Keywords,
+    /// `call(value)`; a mapping whose only key is this name is unwrapped first.
+    Value { key: Option<Py<PyString>> },
+}
+
+/// What the caller wants to have checked.
+#[derive(Clone, Copy)]
+pub struct Checks {
+    pub validate: bool,
+    pub coerce: bool,
+}
+
+/// Arguments that fit, in a copy of their own.
+pub enum Prepared {
+    Keywords(Py<PyDict>),
+    Value(Py<PyAny>),
+    /// For a tool that lives in Rust.
+    Native(Arguments),
+}
+
+/// A tool of the core whose work is done in Python.
+pub struct PythonTool(pub Arc<Callable>);
+
+/// What `toolhub._signature` found out about a callable.
+pub struct Callable {
+    pub spec: ToolSpec,
+    /// The name, made once for all results.
+    pub name: Py<PyString>,
+    pub is_async: bool,
+    pub call: Py<PyAny>,
+    pub style: Style,
+    /// pydantic's validator: a mapping in, a new dict of fitting arguments out.
+    pub validate: Option<Py<PyAny>>,
+    pub validate_strict: Option<Py<PyAny>>,
+    /// The argument that a bare value is for.
+    pub single: Option<Py<PyString>>,
+    /// For a tool whose JSON Schema was given: the core checks it.
+    pub schema: Option<ArgumentSchema>,
+    /// The description that the validators belong to, for wording what was wrong.
+    pub described: Py<PyAny>,
+    /// What was registered, and the free-form notes that came with it.
+    pub object: Py<PyAny>,
+    pub meta: Option<Py<PyAny>>,
+}
+
+impl Callable {
+    /// Checks and copies the arguments. The inner error is for the caller's result, the outer one is a breakdown.
+    pub fn prepare(&self, given: &Bound<'_, PyAny>, checks: Checks) -> Result<Prepared, HubError> {
+        let copied = json::copy_containers(given, 0).ok().flatten();
+        let Some(args) = copied else {
+            return Err(self.refusal("the arguments are nested too deeply, or cyclic"));
+        };
+        match &self.style {
+            Style::Value { key } => self.prepare_value(args, key.as_ref(), checks),
+            Style::Keywords => self.prepare_keywords(args, checks),
+        }
+    }
+
+    fn prepare_keywords(&self, args: Bound<'_, PyAny>, checks: Checks) -> Result<Prepared, HubError> {
+        let named = self.named(args)?;
+        self.check_schema(named.as_any(), checks)?;
+        let Some(validate) = self.validator(checks) else { return Ok(Prepared::Keywords(named.unbind())) };
+        let fitting = self.validated(validate, named.as_any())?;
+        fitting.cast_into().map(|fitting| Prepared::Keywords(fitting.unbind())).map_err(|error| {
+            self.refusal(&format!("its validator gave no mapping ({error})"))
+        })
+    }
+
+    /// A bare value as it is; a mapping whole, or unwrapped when its only key is the parameter's name.
+    fn prepare_value(
+        &self,
+        args: Bound<'_, PyAny>,
+        key: Option<&Py<PyString>>,
+        checks: Checks,
+    ) -> Result<Prepared, HubError> {
+        let py = args.py();
+        if args.is_none() && self.takes_nothing() {
+            return Ok(Prepared::Keywords(PyDict::new(py).unbind()));
+        }
+        let args = if args.is_none() { PyDict::new(py).into_any() } else { args };
+        if args.cast::<PyDict>().is_ok() {
+            self.check_schema(&args, checks)?;
+        }
+        let wrapped = args.cast::<PyDict>().ok().filter(|dict| dict.len() == 1);
+        let inner = wrapped.zip(key).and_then(|(dict, key)| dict.get_item(key).ok().flatten());
+        let value = inner.unwrap_or(args);
+        match self.validator(checks) {
+            Some(validate) => self.validated(validate, &value).map(|value| Prepared::Value(value.unbind())),
+            None => Ok(Prepared::Value(value.unbind())),
+        }
+    }
+
+    /// Whether it can be called without any argument.
+    fn takes_nothing(&self) -> bool {
+        self.spec.parameters.get("required").and_then(|required| required.as_array()).is_none_or(Vec::is_empty)
+    }
+
+    fn validator(&self, checks: Checks) -> Option<&Py<PyAny>> {
+        let validator = if checks.coerce { &self.validate } else { &self.validate_strict };
+        validator.as_ref().filter(|_| checks.validate)
+    }
+
+    fn check_schema(&self, args: &Bound<'_, PyAny>, checks: Checks) -> Result<(), HubError> {
+        match &self.schema {
+            Some(schema) if checks.validate => {
+                schema.check(&self.spec.name, &json::arguments(&self.spec.name, args)?)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The arguments by name: nothing, a mapping, or a bare value for the one argument it can be for.
+    fn named<'py>(&self, args: Bound<'py, PyAny>) -> Result<Bound<'py, PyDict>, HubError> {
+        let py = args.py();
+        let args = match args.cast_into::<PyDict>() {
+            Ok(dict) => return Ok(dict),
+            Err(other) => other.into_inner(),
+        };
+        if args.is_none() {
+            return Ok(PyDict::new(py));
+        }
+        let named = PyDict::new(py);
+        let filled = match (&self.single, args.cast::<PyMapping>()) {
+            (_, Ok(mapping)) => named.update(mapping),
+            (Some(single), _) => named.set_item(single, &args),
+            (None, _) => {
+                let given = args.get_type().name().map_or_else(|_| "a bare value".into(), |name| name.to_string());
+                return Err(self.refusal(&format!(
+                    "expected named arguments ({}), got {given}",
+                    self.parameter_names().join(", ")
+                )));
+            }
+        };
+        filled.map_err(|error| self.refusal(&error.to_string()))?;
+        Ok(named)
+    }
+
+    fn parameter_names(&self) -> Vec<&str> {
+        let properties = self.spec.parameters.get("properties").and_then(|p| p.as_object());
+        properties.into_iter().flat_map(|map| map.keys().map(String::as_str)).collect()
+    }
+
+    fn validated<'py>(
+        &self,
+        validate: &Py<PyAny>,
+        args: &Bound<'py, PyAny>,
+    ) -> Result<Bound<'py, PyAny>, HubError> {
+        let py = args.py();
+        validate.bind(py).call1((args,)).map_err(|error| {
+            static SUMMARIZE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+            let summary = SUMMARIZE
+                .import(py, "toolhub._arguments", "explain")
+                .and_then(|explain| explain.call1((&*self.spec.name, error.value(py), &self.described)))
+                .and_then(|text| text.extract::<String>());
+            match summary {
+                Ok(sentence) => HubError::new(ErrorKind::InvalidArguments, sentence),
+                Err(_) => self.refusal(&error.value(py).to_string()),
+            }
+        })
+    }
+
+    fn refusal(&self, reason: &str) -> HubError {
+        HubError::new(
+            ErrorKind::InvalidArguments,
+            format!("Invalid arguments for '{}': {reason}", self.spec.name),
+        )
+    }
+
+    /// Calls the callable in this thread.
+    pub fn invoke<'py>(&self, py: Python<'py>, prepared: &Prepared) -> PyResult<Bound<'py, PyAny>> {
+        match prepared {
+            // SAFETY: all three are live objects; the call gives a new reference or an error.
+            Prepared::Keywords(kwargs) => unsafe {
+                let result = ffi::PyObject_VectorcallDict(self.call.as_ptr(), std::ptr::null(), 0, kwargs.as_ptr());
+                Bound::from_owned_ptr_or_err(py, result)
+            },
+            Prepared::Value(value) => self.call.bind(py).call1((value,)),
+            Prepared::Native(args) => self.call.bind(py).call1((json::to_python(py, args.as_value())?,)),
+        }
+    }
+
+    pub fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.call)?;
+        visit.call(&self.validate)?;
+        visit.call(&self.validate_strict)?;
+        visit.call(&self.described)?;
+        visit.call(&self.object)?;
+        visit.call(&self.meta)
+    }
+}
+
+impl Tool for PythonTool {
+    fn spec(&self) -> &ToolSpec {
+        &self.0.spec
+    }
+
+    fn check(&self, args: &Arguments) -> Result<(), HubError> {
+        match &self.0.schema {
+            Some(schema) => schema.check(&self.0.spec.name, args),
+            // pydantic's turn comes with the call, where the interpreter is.
+            None => Ok(()),
+        }
+    }
+
+    fn call<'a>(
+        &'a self,
+        args: &'a Arguments,
+        ctx: &'a CallContext,
+    ) -> BoxFuture<'a, Result<ToolOutput, HubError>> {
+        Box::pin(invocation::invoke(self.0.clone(), args.clone(), ctx.clone()))
+    }
+}
+
+/// The sentence for an exception that a tool raised.
+pub fn raised(py: Python<'_>, tool: &str, error: &PyErr) -> HubError {
+    let value = error.value(py);
+    let kind = if error.is_instance_of::<PyException>(py) { kind_of(value) } else { None };
+    let class = error.get_type(py).name().map_or_else(|_| "an exception".into(), |name| name.to_string());
+    let text = value.str().map_or_else(|_| "(its text cannot be read)".into(), |text| text.to_string_lossy().into_owned());
+    let text: String = text.chars().take(1000).collect();
+    let sentence = match text.trim() {
+        "" => format!("Tool '{tool}' raised {class}."),
+        text => format!("Tool '{tool}' raised {class}: {text}"),
+    };
+    HubError::new(kind.unwrap_or(ErrorKind::ToolError), sentence)
+}
+
+/// A `ToolError` of ours carries its kind.
+fn kind_of(value: &Bound<'_, pyo3::exceptions::PyBaseException>) -> Option<ErrorKind> {
+    static TOOL_ERROR: PyOnceLock<Py<pyo3::types::PyType>> = PyOnceLock::new();
+    let py = value.py();
+    let class = TOOL_ERROR.import(py, "toolhub.exceptions", "ToolError").ok()?;
+    if !value.is_instance(class).ok()? {
+        return None;
+    }
+    let name: String = value.getattr(intern!(py, "kind")).ok()?.extract().ok()?;
+    ErrorKind::ALL.iter().copied().find(|kind| kind.name() == name)
+}

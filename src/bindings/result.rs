@@ -1,0 +1,258 @@
+//! From an ended execution to the `ToolResult` that the caller gets.
+
+use super::execution::{Attempt, Ended, python_tool};
+use super::value;
+use crate::error::{ErrorKind, HubError};
+use crate::execute::Fate;
+use crate::hub::Plan;
+use crate::merge::{self, Part};
+use crate::model::{Source, Strategy};
+use crate::registry::Candidate;
+use crate::select::Rule;
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyDict, PyList, PyString, PyType};
+use smallvec::SmallVec;
+use std::time::{Duration, Instant};
+
+
+/// A new `ToolResult`: a dict with attributes, defined in Python.
+fn new_result(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
+    static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+    Ok(CLASS.import(py, "toolhub.result", "ToolResult")?.call0()?.cast_into()?)
+}
+
+pub fn build(py: Python<'_>, mut ended: Ended) -> PyResult<Bound<'_, PyDict>> {
+    let result = new_result(py)?;
+    let Some(plan) = ended.plan.take() else {
+        let meta = new_meta(py, None, None, Duration::ZERO)?;
+        meta.set_item(intern!(py, "tool"), &ended.what)?;
+        meta.set_item(intern!(py, "attempts"), PyList::empty(py))?;
+        let error = ended.early.take().unwrap_or_else(|| HubError::new(ErrorKind::Cancelled, "Cancelled."));
+        return failure(py, result, meta, &error, None);
+    };
+    let now = Instant::now();
+    let winners: SmallVec<[usize; 4]> = plan.run.winners().collect();
+    let best = winners.first().map(|slot| &*plan.candidates[*slot]);
+    let meta = new_meta(py, best, Some(plan.strategy), now.saturating_duration_since(plan.run.begun()))?;
+    if best.is_none() {
+        meta.set_item(intern!(py, "tool"), &*plan.what)?;
+    }
+    if plan.rule != Rule::OneCandidate {
+        meta.set_item(intern!(py, "rule"), plan.rule.sentence())?;
+    }
+    let errors = describe_attempts(py, &meta, &plan, &mut ended.attempts, now)?;
+    match winners.as_slice() {
+        [] => {
+            let final_error = plan.final_error(errors.iter().map(|(slot, error)| (*slot, error)));
+            let exception = errors
+                .iter()
+                .filter(|(_, error)| error.message == final_error.message)
+                .chain(&errors)
+                .find_map(|(slot, _)| ended.attempts[*slot].exception.as_ref());
+            failure(py, result, meta, &final_error, exception)
+        }
+        [only] => {
+            let value = ended.attempts[*only].value.take().unwrap_or_else(|| py.None());
+            success(py, result, meta, value)
+        }
+        many => {
+            let text = merged(py, &plan, &ended.attempts, many)?;
+            let sources = many.iter().map(|slot| source_name(py, plan.candidates[*slot].source));
+            meta.set_item(intern!(py, "synthesized"), true)?;
+            meta.set_item(intern!(py, "synthesis_method"), intern!(py, "simple_merge"))?;
+            meta.set_item(intern!(py, "source_count"), many.len())?;
+            meta.set_item(intern!(py, "sources"), PyList::new(py, sources.collect::<Vec<_>>())?)?;
+            success(py, result, meta, PyString::new(py, &text).into_any().unbind())
+        }
+    }
+}
+
+fn success<'py>(
+    py: Python<'py>,
+    result: Bound<'py, PyDict>,
+    meta: Bound<'py, PyDict>,
+    value: Py<PyAny>,
+) -> PyResult<Bound<'py, PyDict>> {
+    result.update(Templates::get(py)?.success.bind(py).as_mapping())?;
+    result.set_item(intern!(py, "result"), value)?;
+    result.set_item(intern!(py, "_meta"), meta)?;
+    Ok(result)
+}
+
+fn failure<'py>(
+    py: Python<'py>,
+    result: Bound<'py, PyDict>,
+    meta: Bound<'py, PyDict>,
+    error: &HubError,
+    exception: Option<&PyErr>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let details = PyDict::new(py);
+    details.set_item(intern!(py, "kind"), error.kind.name())?;
+    details.set_item(intern!(py, "code"), error.code)?;
+    details.set_item(intern!(py, "status"), error.status)?;
+    details.set_item(intern!(py, "retry_after"), error.retry_after)?;
+    details.set_item(intern!(py, "retryable"), error.kind.retryable())?;
+    details.set_item(intern!(py, "outcome"), error.outcome.name())?;
+    if !error.suggestions.is_empty() {
+        details.set_item(intern!(py, "suggestions"), error.suggestions.iter().map(|s| &**s).collect::<Vec<_>>())?;
+    }
+    meta.set_item(intern!(py, "error"), details)?;
+    result.set_item(intern!(py, "success"), false)?;
+    result.set_item(intern!(py, "result"), py.None())?;
+    result.set_item(intern!(py, "error"), &*error.message)?;
+    result.set_item(intern!(py, "_meta"), meta)?;
+    if let Some(exception) = exception {
+        result.setattr(intern!(py, "_exception"), exception.value(py))?;
+    }
+    Ok(result)
+}
+
+/// Copying a dict that has all keys is much cheaper than growing one key by key.
+struct Templates {
+    success: Py<PyDict>,
+    meta: Py<PyDict>,
+    attempt: Py<PyDict>,
+}
+
+impl Templates {
+    fn get(py: Python<'_>) -> PyResult<&Templates> {
+        static TEMPLATES: PyOnceLock<Templates> = PyOnceLock::new();
+        TEMPLATES.get_or_try_init(py, || {
+            let meta = PyDict::new(py);
+            for key in ["tool", "source", "server", "strategy"] {
+                meta.set_item(PyString::intern(py, key), py.None())?;
+            }
+            meta.set_item(intern!(py, "synthesized"), false)?;
+            meta.set_item(intern!(py, "synthesis_method"), py.None())?;
+            meta.set_item(intern!(py, "source_count"), 0)?;
+            for key in ["sources", "attempts", "duration_ms"] {
+                meta.set_item(PyString::intern(py, key), py.None())?;
+            }
+            meta.set_item(intern!(py, "truncated"), false)?;
+            meta.set_item(intern!(py, "cached"), false)?;
+            let attempt = PyDict::new(py);
+            for key in ["tool", "source", "server", "ok", "error", "duration_ms"] {
+                attempt.set_item(PyString::intern(py, key), py.None())?;
+            }
+            let success = PyDict::new(py);
+            success.set_item(intern!(py, "success"), true)?;
+            for key in ["result", "error", "_meta"] {
+                success.set_item(PyString::intern(py, key), py.None())?;
+            }
+            Ok(Templates { success: success.unbind(), meta: meta.unbind(), attempt: attempt.unbind() })
+        })
+    }
+}
+
+/// The name of a source as one of three shared strings.
+fn source_name(py: Python<'_>, source: Source) -> &Bound<'_, PyString> {
+    match source {
+        Source::Tools => intern!(py, "tools"),
+        Source::Skills => intern!(py, "skills"),
+        Source::Mcps => intern!(py, "mcps"),
+    }
+}
+
+fn strategy_name(py: Python<'_>, strategy: Strategy) -> &Bound<'_, PyString> {
+    match strategy {
+        Strategy::Auto => intern!(py, "auto"),
+        Strategy::First => intern!(py, "first"),
+        Strategy::All => intern!(py, "all"),
+        Strategy::Fallback => intern!(py, "fallback"),
+    }
+}
+
+/// A tool's name as the string that was made when it was registered.
+fn tool_name<'py>(py: Python<'py>, candidate: &Candidate) -> Bound<'py, PyString> {
+    match python_tool(candidate) {
+        Some(tool) => tool.name.bind(py).clone(),
+        None => PyString::new(py, &candidate.spec().name),
+    }
+}
+
+/// `_meta` with what every result has; `best` is the candidate that answered.
+fn new_meta<'py>(
+    py: Python<'py>,
+    best: Option<&Candidate>,
+    strategy: Option<Strategy>,
+    duration: Duration,
+) -> PyResult<Bound<'py, PyDict>> {
+    let meta = Templates::get(py)?.meta.bind(py).copy()?;
+    match best {
+        Some(candidate) => {
+            let source = source_name(py, candidate.source);
+            meta.set_item(intern!(py, "tool"), tool_name(py, candidate))?;
+            meta.set_item(intern!(py, "source"), source)?;
+            if let Some(server) = &candidate.server {
+                meta.set_item(intern!(py, "server"), &**server)?;
+            }
+            meta.set_item(intern!(py, "source_count"), 1)?;
+            meta.set_item(intern!(py, "sources"), PyList::new(py, [source])?)?;
+        }
+        None => meta.set_item(intern!(py, "sources"), PyList::empty(py))?,
+    }
+    let strategy = strategy.map_or_else(|| intern!(py, "none"), |strategy| strategy_name(py, strategy));
+    meta.set_item(intern!(py, "strategy"), strategy)?;
+    meta.set_item(intern!(py, "duration_ms"), duration.as_secs_f64() * 1e3)?;
+    Ok(meta)
+}
+
+/// Lists who was tried, who was skipped and what went wrong; gives back the errors.
+fn describe_attempts(
+    py: Python<'_>,
+    meta: &Bound<'_, PyDict>,
+    plan: &Plan,
+    attempts: &mut [Attempt],
+    now: Instant,
+) -> PyResult<Vec<(usize, HubError)>> {
+    let mut tried: SmallVec<[Bound<'_, PyDict>; 4]> = SmallVec::new();
+    let mut skipped = Vec::new();
+    let mut failed = Vec::new();
+    let mut errors = Vec::new();
+    for (slot, attempt) in attempts.iter_mut().enumerate() {
+        let candidate = &plan.candidates[slot];
+        let fate = plan.run.fate(slot);
+        if fate == Fate::NotTried {
+            continue;
+        }
+        let row = Templates::get(py)?.attempt.bind(py).copy()?;
+        row.set_item(intern!(py, "tool"), tool_name(py, candidate))?;
+        row.set_item(intern!(py, "source"), source_name(py, candidate.source))?;
+        if let Some(server) = &candidate.server {
+            row.set_item(intern!(py, "server"), &**server)?;
+        }
+        row.set_item(intern!(py, "ok"), fate == Fate::Succeeded)?;
+        let ran = plan.run.duration(slot, now).unwrap_or_default();
+        row.set_item(intern!(py, "duration_ms"), ran.as_secs_f64() * 1e3)?;
+        if let Some(error) = attempt.error.take().or_else(|| plan.silent_error(slot)) {
+            row.set_item(intern!(py, "error"), &*error.message)?;
+            row.set_item(intern!(py, "kind"), error.kind.name())?;
+            // Losing a race is no error.
+            if fate != Fate::Stopped {
+                failed.push(row.copy()?);
+            }
+            errors.push((slot, error));
+        }
+        if fate == Fate::Rejected { skipped.push(row) } else { tried.push(row) }
+    }
+    meta.set_item(intern!(py, "attempts"), PyList::new(py, tried)?)?;
+    if !skipped.is_empty() {
+        meta.set_item(intern!(py, "skipped"), skipped)?;
+    }
+    if !failed.is_empty() {
+        meta.set_item(intern!(py, "errors"), failed)?;
+    }
+    Ok(errors)
+}
+
+fn merged(py: Python<'_>, plan: &Plan, attempts: &[Attempt], winners: &[usize]) -> PyResult<String> {
+    let mut parts = Vec::with_capacity(winners.len());
+    for slot in winners {
+        if let Some(answer) = &attempts[*slot].value {
+            parts.push(Part { label: plan.candidates[*slot].label(), text: value::readable(answer.bind(py))? });
+        }
+    }
+    Ok(py.detach(|| merge::simple(&parts, merge::PART_LIMIT)))
+}

@@ -1,0 +1,67 @@
+//! What a value that a Python tool returned means.
+
+use crate::error::{ErrorKind, HubError};
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyMapping, PyString, PyTuple};
+use pyo3::{ffi, intern};
+
+/// Why a returned value is a failure, if it is: nothing, a forgotten `await`, or a mapping with `success: False`.
+pub fn failure(py: Python<'_>, tool: &str, value: &Bound<'_, PyAny>) -> Option<HubError> {
+    let reason = if value.is_none() {
+        "it returned nothing (None)".to_owned()
+    } else if is_coroutine(value) {
+        // Closing it keeps Python from warning that it was never awaited.
+        let _ = value.call_method0(intern!(py, "close"));
+        "it returned a coroutine instead of a value; declare it with 'async def' or await inside it".to_owned()
+    } else {
+        reported_failure(value)?
+    };
+    Some(HubError::new(ErrorKind::ToolError, format!("Tool '{tool}' failed: {reason}")))
+}
+
+fn is_coroutine(value: &Bound<'_, PyAny>) -> bool {
+    // SAFETY: a type check on a live object.
+    unsafe { ffi::PyCoro_CheckExact(value.as_ptr()) != 0 }
+}
+
+fn reported_failure(value: &Bound<'_, PyAny>) -> Option<String> {
+    if is_plain(value) {
+        return None;
+    }
+    let py = value.py();
+    let success = entry(value, intern!(py, "success"))?;
+    if success.cast::<PyBool>().map_or(true, |success| success.is_true()) {
+        return None;
+    }
+    let told = entry(value, intern!(py, "error")).filter(|error| !error.is_none());
+    let told = told.or_else(|| entry(value, intern!(py, "message")).filter(|message| !message.is_none()));
+    Some(match told.and_then(|told| told.str().ok()) {
+        Some(text) => text.to_string_lossy().chars().take(1000).collect(),
+        None => "it reported success: False without an error".to_owned(),
+    })
+}
+
+/// Plain values are no mappings; asking Python's `Mapping` about each of them would cost more than the call itself.
+fn is_plain(value: &Bound<'_, PyAny>) -> bool {
+    value.is_exact_instance_of::<PyString>()
+        || value.is_exact_instance_of::<PyInt>()
+        || value.is_exact_instance_of::<PyFloat>()
+        || value.is_exact_instance_of::<PyBool>()
+        || value.is_exact_instance_of::<PyList>()
+        || value.is_exact_instance_of::<PyTuple>()
+}
+
+fn entry<'py>(value: &Bound<'py, PyAny>, key: &Bound<'py, PyString>) -> Option<Bound<'py, PyAny>> {
+    match value.cast::<PyDict>() {
+        Ok(dict) => dict.get_item(key).ok().flatten(),
+        Err(_) => value.cast::<PyMapping>().ok()?.get_item(key).ok(),
+    }
+}
+
+/// A value as text, for merging: what a reader would want to see.
+pub fn readable(value: &Bound<'_, PyAny>) -> PyResult<String> {
+    static READABLE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    let py = value.py();
+    Ok(READABLE.import(py, "toolhub._plain", "readable")?.call1((value,))?.str()?.to_string_lossy().into_owned())
+}

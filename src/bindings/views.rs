@@ -1,0 +1,237 @@
+//! Read-only pictures of what is registered, for Python.
+
+use super::hub::Hub;
+use super::json;
+use super::execution::python_tool;
+use crate::model::Effects;
+use crate::registry::{Candidate as Registered, NameEntry};
+use pyo3::gc::{PyTraverseError, PyVisit};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// One provider of a tool name.
+#[pyclass(frozen, module = "toolhub", name = "Candidate")]
+pub struct Candidate {
+    inner: Arc<Registered>,
+    /// Keeps the hub, and so the tool, alive.
+    hub: Py<Hub>,
+}
+
+impl Candidate {
+    pub fn new(hub: Py<Hub>, inner: Arc<Registered>) -> Self {
+        Candidate { inner, hub }
+    }
+}
+
+#[pymethods]
+impl Candidate {
+    #[getter]
+    fn name(&self) -> &str {
+        &self.inner.spec().name
+    }
+
+    #[getter]
+    fn description(&self) -> &str {
+        &self.inner.spec().description
+    }
+
+    #[getter]
+    fn source(&self) -> &'static str {
+        self.inner.source.name()
+    }
+
+    #[getter]
+    fn server(&self) -> Option<&str> {
+        self.inner.server.as_deref()
+    }
+
+    #[getter]
+    fn priority(&self) -> i32 {
+        self.inner.priority
+    }
+
+    #[getter]
+    fn capabilities(&self) -> Vec<&str> {
+        self.inner.spec().capabilities.iter().map(|tag| &**tag).collect()
+    }
+
+    #[getter]
+    fn parameters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        json::to_python(py, &self.inner.spec().parameters)
+    }
+
+    #[getter]
+    fn annotations<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        Ok(pythonize::pythonize(py, &self.inner.spec().annotations)?)
+    }
+
+    #[getter]
+    fn examples<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        Ok(pythonize::pythonize(py, &self.inner.spec().examples)?)
+    }
+
+    #[getter]
+    fn category(&self) -> Option<&str> {
+        self.inner.spec().category.as_deref()
+    }
+
+    #[getter]
+    fn version(&self) -> Option<&str> {
+        self.inner.spec().version.as_deref()
+    }
+
+    /// Whether calling it changes something, as declared or guessed from its name.
+    #[getter]
+    fn effects(&self) -> bool {
+        self.inner.spec().effects.any()
+    }
+
+    /// Whether it was declared to change nothing.
+    #[getter]
+    fn read_only(&self) -> bool {
+        self.inner.spec().effects == Effects::ReadOnly
+    }
+
+    #[getter]
+    fn idempotent(&self) -> bool {
+        self.inner.spec().idempotent
+    }
+
+    /// Seconds that one call may take, when it has a limit of its own.
+    #[getter]
+    fn timeout(&self) -> Option<f64> {
+        self.inner.spec().timeout.map(|timeout| timeout.as_secs_f64())
+    }
+
+    /// What was registered: the function or object; None for a tool that lives elsewhere.
+    #[getter]
+    fn tool(&self, py: Python<'_>) -> Option<Py<PyAny>> {
+        python_tool(&self.inner).map(|tool| tool.object.clone_ref(py))
+    }
+
+    /// The notes that came with the registration; at least its capabilities.
+    #[getter]
+    fn meta(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        if let Some(meta) = python_tool(&self.inner).and_then(|tool| tool.meta.as_ref()) {
+            return Ok(meta.clone_ref(py));
+        }
+        let meta = PyDict::new(py);
+        meta.set_item("capabilities", self.capabilities())?;
+        if let Some(server) = self.server() {
+            meta.set_item("server", server)?;
+        }
+        Ok(meta.into_any().unbind())
+    }
+
+    /// What its calls have shown so far.
+    #[getter]
+    fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        Hub::stats_of(py, &self.inner, Instant::now())
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<Candidate {:?} from {}>", &*self.inner.spec().name, self.inner.label())
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.hub)
+    }
+}
+
+/// One tool name and everybody who offers it. What it shows of itself is what its first candidate says.
+#[pyclass(frozen, module = "toolhub", name = "ToolInfo")]
+pub struct ToolInfo {
+    candidates: Vec<Arc<Registered>>,
+    hub: Py<Hub>,
+}
+
+impl ToolInfo {
+    /// `None` when nobody is left.
+    pub fn new(hub: &Bound<'_, Hub>, entry: &NameEntry, keep: impl Fn(&Registered) -> bool) -> Option<Self> {
+        let mut candidates: Vec<_> = entry.candidates.iter().filter(|candidate| keep(candidate)).cloned().collect();
+        candidates.sort_by_key(|candidate| (candidate.priority, candidate.id));
+        if candidates.is_empty() { None } else { Some(ToolInfo { candidates, hub: hub.clone().unbind() }) }
+    }
+
+    fn first(&self, py: Python<'_>) -> Candidate {
+        Candidate::new(self.hub.clone_ref(py), self.candidates[0].clone())
+    }
+}
+
+#[pymethods]
+impl ToolInfo {
+    #[getter]
+    fn name(&self) -> &str {
+        &self.candidates[0].spec().name
+    }
+
+    #[getter]
+    fn description(&self) -> &str {
+        &self.candidates[0].spec().description
+    }
+
+    #[getter]
+    fn parameters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.first(py).parameters(py)
+    }
+
+    /// The tags of all candidates.
+    #[getter]
+    fn capabilities(&self) -> Vec<&str> {
+        let mut tags = Vec::new();
+        for tag in self.candidates.iter().flat_map(|candidate| &candidate.spec().capabilities) {
+            if !tags.contains(&&**tag) {
+                tags.push(&**tag);
+            }
+        }
+        tags
+    }
+
+    #[getter]
+    fn candidates(&self, py: Python<'_>) -> Vec<Candidate> {
+        self.candidates.iter().map(|inner| Candidate::new(self.hub.clone_ref(py), inner.clone())).collect()
+    }
+
+    #[getter]
+    fn annotations<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.first(py).annotations(py)
+    }
+
+    #[getter]
+    fn examples<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.first(py).examples(py)
+    }
+
+    #[getter]
+    fn category(&self) -> Option<&str> {
+        self.candidates[0].spec().category.as_deref()
+    }
+
+    #[getter]
+    fn version(&self) -> Option<&str> {
+        self.candidates[0].spec().version.as_deref()
+    }
+
+    /// Whether calling it changes something: true when any candidate does.
+    #[getter]
+    fn effects(&self) -> bool {
+        self.candidates.iter().any(|candidate| candidate.spec().effects.any())
+    }
+
+    /// Where it comes from: the sources of its candidates, in their order.
+    #[getter]
+    fn sources(&self) -> Vec<&'static str> {
+        self.candidates.iter().map(|candidate| candidate.source.name()).collect()
+    }
+
+    fn __repr__(&self) -> String {
+        let labels: Vec<_> = self.candidates.iter().map(|candidate| candidate.label()).collect();
+        format!("<ToolInfo {:?} from {}>", self.name(), labels.join(", "))
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.hub)
+    }
+}

@@ -1,0 +1,175 @@
+//! What can go wrong, as data: one table of kinds, one error type.
+//!
+//! A kind says whether a retry makes sense and gives a sentence that a model may see. The operator's
+//! detail is in [`HubError::message`]; both are plain text, never a debug dump.
+
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+use std::fmt;
+
+/// One row a kind: the variant, its wire name, whether a retry can help, what a model is told.
+macro_rules! kinds {
+    ($($variant:ident, $name:literal, $retryable:literal, $sentence:literal;)*) => {
+        /// The kinds of errors that code can switch on.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+        #[serde(rename_all = "snake_case")]
+        pub enum ErrorKind { $($variant),* }
+
+        impl ErrorKind {
+            pub const ALL: &'static [ErrorKind] = &[$(ErrorKind::$variant),*];
+            pub fn name(self) -> &'static str { match self { $(ErrorKind::$variant => $name),* } }
+            pub fn retryable(self) -> bool { match self { $(ErrorKind::$variant => $retryable),* } }
+            /// A sentence without internals, safe to show to a model.
+            pub fn sentence(self) -> &'static str { match self { $(ErrorKind::$variant => $sentence),* } }
+        }
+    };
+}
+
+kinds! {
+    NotFound, "not_found", false, "There is no tool of that name.";
+    NoCapability, "no_capability", false, "No tool has that capability.";
+    InvalidArguments, "invalid_arguments", false, "The arguments do not fit the tool's parameters.";
+    Timeout, "timeout", true, "The tool did not answer in time.";
+    Cancelled, "cancelled", false, "The call was cancelled.";
+    Connect, "connect", true, "The tool's server could not be started or reached.";
+    Closed, "closed", true, "The connection to the tool's server was lost.";
+    Auth, "auth", false, "The tool's server refused the credentials.";
+    Http, "http", false, "The tool's server answered with an HTTP error.";
+    Rpc, "rpc", false, "The tool's server answered with an error.";
+    Protocol, "protocol", false, "The tool's server sent a malformed message.";
+    Limit, "limit", false, "A size or count limit was exceeded.";
+    ToolError, "tool_error", false, "The tool ran and failed.";
+    NotAllowed, "not_allowed", false, "This tool may not be called here.";
+    Overloaded, "overloaded", true, "Too many calls are waiting; try again later.";
+}
+
+impl ErrorKind {
+    /// Whether a failure of this kind speaks about the candidate's health. Wrong arguments, refusals and
+    /// cancellations are the caller's doing and must not rest a healthy tool.
+    pub fn blames_candidate(self) -> bool {
+        !matches!(
+            self,
+            ErrorKind::NotFound
+                | ErrorKind::NoCapability
+                | ErrorKind::InvalidArguments
+                | ErrorKind::Cancelled
+                | ErrorKind::NotAllowed
+                | ErrorKind::Overloaded
+        )
+    }
+}
+
+impl fmt::Display for ErrorKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// What is known about the effects of a failed call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// Nothing left this process: the call certainly had no effect.
+    NotSent,
+    /// The tool answered that it failed.
+    Failed,
+    /// It may have run.
+    Unknown,
+}
+
+impl Outcome {
+    pub fn name(self) -> &'static str {
+        match self {
+            Outcome::NotSent => "not_sent",
+            Outcome::Failed => "failed",
+            Outcome::Unknown => "unknown",
+        }
+    }
+}
+
+/// A failed call: kind, one clear sentence, and the details that code may want.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct HubError {
+    pub kind: ErrorKind,
+    pub message: Cow<'static, str>,
+    pub outcome: Outcome,
+    /// JSON-RPC error code of a server.
+    pub code: Option<i64>,
+    /// HTTP status of a server.
+    pub status: Option<u16>,
+    /// Seconds after which the server wants to be asked again.
+    pub retry_after: Option<f64>,
+    /// Near names, for a name that nobody has.
+    pub suggestions: Vec<std::sync::Arc<str>>,
+}
+
+impl HubError {
+    pub fn new(kind: ErrorKind, message: impl Into<Cow<'static, str>>) -> Self {
+        let outcome = match kind {
+            ErrorKind::NotFound
+            | ErrorKind::NoCapability
+            | ErrorKind::InvalidArguments
+            | ErrorKind::NotAllowed
+            | ErrorKind::Overloaded
+            | ErrorKind::Connect => Outcome::NotSent,
+            ErrorKind::Timeout | ErrorKind::Cancelled | ErrorKind::Closed => Outcome::Unknown,
+            _ => Outcome::Failed,
+        };
+        HubError {
+            kind,
+            message: message.into(),
+            outcome,
+            code: None,
+            status: None,
+            retry_after: None,
+            suggestions: Vec::new(),
+        }
+    }
+
+    pub fn with_outcome(mut self, outcome: Outcome) -> Self {
+        self.outcome = outcome;
+        self
+    }
+
+    /// Whether the failure proves that nothing happened, so that another candidate may be tried even for
+    /// a tool with effects.
+    pub fn proves_nothing_happened(&self) -> bool {
+        self.outcome == Outcome::NotSent
+    }
+}
+
+impl fmt::Display for HubError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for HubError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_has_a_name_of_its_own_and_a_sentence() {
+        let mut names: Vec<_> = ErrorKind::ALL.iter().map(|k| k.name()).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), ErrorKind::ALL.len());
+        assert!(ErrorKind::ALL.iter().all(|k| k.sentence().ends_with('.')));
+    }
+
+    #[test]
+    fn serde_names_are_the_table_names() {
+        for kind in ErrorKind::ALL {
+            assert_eq!(serde_json::to_value(kind).ok(), Some(serde_json::json!(kind.name())));
+        }
+    }
+
+    #[test]
+    fn only_not_sent_failures_prove_that_nothing_happened() {
+        assert!(HubError::new(ErrorKind::InvalidArguments, "x").proves_nothing_happened());
+        assert!(!HubError::new(ErrorKind::Timeout, "x").proves_nothing_happened());
+        assert!(!HubError::new(ErrorKind::ToolError, "x").proves_nothing_happened());
+    }
+}

@@ -1,0 +1,146 @@
+//! Drives a [`Run`] on tokio.
+
+use super::Run;
+use crate::error::{ErrorKind, HubError, Outcome};
+use crate::limit::{self, Gate, Passage, Permits};
+use crate::model::{Arguments, ToolOutput};
+use crate::registry::Candidate;
+use crate::tool::CallContext;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Instant;
+use tokio::sync::oneshot;
+use tokio::task::{self, JoinSet};
+use tokio_util::sync::CancellationToken;
+
+/// A candidate and the gates it has to pass.
+pub struct Job {
+    pub candidate: Arc<Candidate>,
+    pub gates: Vec<Arc<Gate>>,
+}
+
+pub type Answer = Result<ToolOutput, HubError>;
+
+/// Runs to the end and gives each candidate's answer; `None` for those that gave none.
+pub async fn drive(
+    run: &mut Run,
+    jobs: &[Job],
+    args: Arc<Arguments>,
+    cancel: &CancellationToken,
+) -> Vec<Option<Answer>> {
+    let mut answers: Vec<Option<Answer>> = jobs.iter().map(|_| None).collect();
+    let tokens: Vec<_> = jobs.iter().map(|_| CancellationToken::new()).collect();
+    // Dropping the set aborts whatever outlived its grace.
+    let mut tasks = JoinSet::new();
+    let mut slots: HashMap<task::Id, usize> = HashMap::new();
+    let mut cancelled = false;
+    loop {
+        while let Some(slot) = run.next_start() {
+            match jobs[slot].candidate.tool.check(&args) {
+                Err(refusal) => {
+                    answers[slot] = Some(Err(refusal));
+                    run.rejected(slot, now());
+                }
+                Ok(()) => {
+                    jobs[slot].candidate.stats.begin(now());
+                    let deadline = run.expires(slot).unwrap_or_else(now);
+                    let context = CallContext { deadline, cancel: tokens[slot].clone() };
+                    let attempt =
+                        attempt(jobs[slot].candidate.clone(), jobs[slot].gates.clone(), args.clone(), context);
+                    slots.insert(tasks.spawn(attempt).id(), slot);
+                }
+            }
+        }
+        while let Some(slot) = run.next_stop() {
+            tokens[slot].cancel();
+        }
+        if run.is_finished() {
+            return answers;
+        }
+        let wake_at = run.wake_at().map(tokio::time::Instant::from_std);
+        tokio::select! {
+            biased;
+            () = cancel.cancelled(), if !cancelled => {
+                cancelled = true;
+                run.cancel(now());
+            }
+            Some(joined) = tasks.join_next_with_id() => {
+                let (id, answer) = joined.unwrap_or_else(|broken| (broken.id(), Err(panicked())));
+                if let Some(slot) = slots.remove(&id) {
+                    report(run, slot, &answer);
+                    answers[slot] = Some(answer);
+                }
+            }
+            () = sleep_until(wake_at) => run.tick(now()),
+        }
+    }
+}
+
+fn report(run: &mut Run, slot: usize, answer: &Answer) {
+    match answer {
+        Ok(_) => run.succeeded(slot, now()),
+        Err(error) => run.failed(slot, error.proves_nothing_happened(), now()),
+    };
+}
+
+async fn attempt(
+    candidate: Arc<Candidate>,
+    gates: Vec<Arc<Gate>>,
+    args: Arc<Arguments>,
+    context: CallContext,
+) -> Answer {
+    let _permits = enter(&candidate, gates, &context).await?;
+    let output = candidate.tool.call(&args, &context).await?;
+    match output.failure() {
+        Some(reason) => Err(HubError::new(
+            ErrorKind::ToolError,
+            format!("Tool '{}' failed: {reason}", candidate.spec().name),
+        )),
+        None => Ok(output),
+    }
+}
+
+async fn enter(
+    candidate: &Candidate,
+    gates: Vec<Arc<Gate>>,
+    context: &CallContext,
+) -> Result<Permits, HubError> {
+    let (granted, grant) = oneshot::channel();
+    let full = || overloaded(&candidate.spec().name);
+    // The way is dropped with this future: giving up frees the place in the queue.
+    let _way = match limit::pass(gates, move |permits| drop(granted.send(permits))) {
+        Passage::Through(permits) => return Ok(permits),
+        Passage::Full => return Err(full()),
+        Passage::Waiting(way) => way,
+    };
+    tokio::select! {
+        granted = grant => granted.ok().flatten().ok_or_else(full),
+        () = context.cancel.cancelled() => {
+            Err(HubError::new(ErrorKind::Cancelled, "Cancelled while waiting for its turn.")
+                .with_outcome(Outcome::NotSent))
+        }
+    }
+}
+
+fn panicked() -> HubError {
+    HubError::new(ErrorKind::ToolError, "The tool broke down (a panic in its code).").with_outcome(Outcome::Unknown)
+}
+
+/// Too many wait for the same tool, source or hub.
+pub fn overloaded(tool: &str) -> HubError {
+    HubError::new(
+        ErrorKind::Overloaded,
+        format!("Tool '{tool}' is overloaded: too many calls wait for a free place; try again later."),
+    )
+}
+
+fn now() -> Instant {
+    tokio::time::Instant::now().into_std()
+}
+
+async fn sleep_until(at: Option<tokio::time::Instant>) {
+    match at {
+        Some(at) => tokio::time::sleep_until(at).await,
+        None => std::future::pending().await,
+    }
+}

@@ -1,0 +1,366 @@
+//! The policy of one execution as a state machine without a runtime.
+//!
+//! Time, endings and cancellation are inputs; starts and stops are outputs. Whoever drives it (tokio in
+//! [`super::drive`], the caller's asyncio loop in the Python binding) does what [`Run::next_start`] and
+//! [`Run::next_stop`] say, reports what happened, wakes it at [`Run::wake_at`], and is done when
+//! [`Run::is_finished`].
+//!
+//! ```text
+//! batch ──all failed──► one by one ──nobody left──► settle ──losers gone or grace over──► finished
+//!   └──────success / deadline / cancelled──────────────┘
+//! ```
+
+use crate::model::Strategy;
+use smallvec::SmallVec;
+use std::time::{Duration, Instant};
+
+/// The rules of one execution, fixed before it starts.
+#[derive(Clone, Debug)]
+pub struct Rules {
+    /// Never `Auto`; `Auto` is treated as `First`.
+    pub strategy: Strategy,
+    /// How many candidates start together.
+    pub batch: usize,
+    /// Only the first so many may be part of a batch; the others are resting.
+    pub healthy: usize,
+    pub hedge_after: Option<Duration>,
+    /// Go on after a failure only when it proves that nothing happened.
+    pub guarded: bool,
+    /// For the whole execution.
+    pub deadline: Option<Duration>,
+    /// How long losers are awaited.
+    pub grace: Duration,
+}
+
+/// How an execution was decided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Decision {
+    /// At least one success.
+    Won,
+    /// Everybody failed, or nobody else may be tried.
+    Exhausted,
+    DeadlinePassed,
+    Cancelled,
+}
+
+/// What became of one candidate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    NotTried,
+    Running,
+    /// Its schema refused the arguments; it was never started.
+    Rejected,
+    Succeeded,
+    Failed,
+    TimedOut,
+    /// Lost the race, or the call ended before it did.
+    Stopped,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Slot {
+    fate: Fate,
+    /// Told to stop, not yet gone.
+    stopping: bool,
+    started: Option<Instant>,
+    ended: Option<Instant>,
+    timeout: Duration,
+}
+
+pub struct Run {
+    rules: Rules,
+    slots: SmallVec<[Slot; 4]>,
+    /// Short queues: first in, first out.
+    starts: SmallVec<[usize; 4]>,
+    stops: SmallVec<[usize; 4]>,
+    next: usize,
+    launched: usize,
+    running: usize,
+    stopping: usize,
+    successes: usize,
+    one_by_one: bool,
+    blocked: bool,
+    begun: Instant,
+    hedge_at: Option<Instant>,
+    settle_until: Option<Instant>,
+    decision: Option<Decision>,
+    finished: bool,
+}
+
+impl Run {
+    /// One timeout a candidate, in the order in which they are tried.
+    pub fn new(rules: Rules, timeouts: impl IntoIterator<Item = Duration>, now: Instant) -> Self {
+        let slots = timeouts
+            .into_iter()
+            .map(|timeout| Slot { fate: Fate::NotTried, stopping: false, started: None, ended: None, timeout })
+            .collect();
+        let one_by_one = rules.strategy == Strategy::Fallback || rules.healthy == 0 || rules.batch <= 1;
+        let mut run = Run {
+            rules,
+            slots,
+            starts: SmallVec::new(),
+            stops: SmallVec::new(),
+            next: 0,
+            launched: 0,
+            running: 0,
+            stopping: 0,
+            successes: 0,
+            one_by_one,
+            blocked: false,
+            begun: now,
+            hedge_at: None,
+            settle_until: None,
+            decision: None,
+            finished: false,
+        };
+        run.advance(now);
+        run
+    }
+
+    /// The next candidate to start; it counts as running from now on.
+    pub fn next_start(&mut self) -> Option<usize> {
+        take_first(&mut self.starts)
+    }
+
+    /// The next candidate to stop. Report [`Run::stopped`] when it is gone.
+    pub fn next_stop(&mut self) -> Option<usize> {
+        take_first(&mut self.stops)
+    }
+
+    pub fn is_finished(&self) -> bool {
+        self.finished
+    }
+
+    pub fn decision(&self) -> Option<Decision> {
+        self.decision
+    }
+
+    pub fn fate(&self, slot: usize) -> Fate {
+        self.slots[slot].fate
+    }
+
+    pub fn timeout(&self, slot: usize) -> Duration {
+        self.slots[slot].timeout
+    }
+
+    /// How long a candidate ran; `None` when it was never started.
+    pub fn duration(&self, slot: usize, now: Instant) -> Option<Duration> {
+        let slot = &self.slots[slot];
+        slot.started.map(|started| slot.ended.unwrap_or(now).saturating_duration_since(started))
+    }
+
+    /// The candidates that answered, in their order.
+    pub fn winners(&self) -> impl Iterator<Item = usize> + '_ {
+        (0..self.slots.len()).filter(|i| self.slots[*i].fate == Fate::Succeeded)
+    }
+
+    pub fn begun(&self) -> Instant {
+        self.begun
+    }
+
+    /// When the whole execution must be over.
+    pub fn deadline_at(&self) -> Option<Instant> {
+        self.rules.deadline.map(|deadline| self.begun + deadline)
+    }
+
+    /// True when at most one candidate will ever run at a time from here on: a driver may then run it in place.
+    pub fn is_sequential(&self) -> bool {
+        self.one_by_one || self.slots.len() == 1
+    }
+
+    /// The moment this candidate has to be told to stop, whichever limit comes first.
+    pub fn expires(&self, slot: usize) -> Option<Instant> {
+        let own = self.slots[slot].started.map(|started| started + self.slots[slot].timeout);
+        earliest(own, self.deadline_at())
+    }
+
+    /// When [`Run::tick`] wants to be called next.
+    pub fn wake_at(&self) -> Option<Instant> {
+        if self.finished {
+            return None;
+        }
+        if self.decision.is_some() {
+            return self.settle_until;
+        }
+        let expiry = (0..self.slots.len())
+            .filter(|i| self.slots[*i].fate == Fate::Running)
+            .filter_map(|i| self.expires(i))
+            .min();
+        earliest(earliest(expiry, self.deadline_at()), self.hedge_at)
+    }
+
+    /// The arguments do not fit this candidate: it was not started and the next one takes its place.
+    pub fn rejected(&mut self, slot: usize, now: Instant) {
+        if self.slots[slot].fate != Fate::Running {
+            return;
+        }
+        self.running -= 1;
+        self.launched -= 1;
+        self.slots[slot].fate = Fate::Rejected;
+        self.slots[slot].started = None;
+        self.advance(now);
+    }
+
+    /// Returns false when the answer came too late to count.
+    pub fn succeeded(&mut self, slot: usize, now: Instant) -> bool {
+        if !self.end(slot, Fate::Succeeded, now) {
+            return false;
+        }
+        self.successes += 1;
+        self.advance(now);
+        true
+    }
+
+    /// Returns false when the failure came too late to count.
+    pub fn failed(&mut self, slot: usize, proves_nothing_happened: bool, now: Instant) -> bool {
+        if !self.end(slot, Fate::Failed, now) {
+            return false;
+        }
+        self.blocked |= self.rules.guarded && !proves_nothing_happened;
+        self.advance(now);
+        true
+    }
+
+    /// A candidate that was told to stop is gone.
+    pub fn stopped(&mut self, slot: usize) {
+        if std::mem::take(&mut self.slots[slot].stopping) {
+            self.stopping -= 1;
+            self.finish_if_settled();
+        }
+    }
+
+    /// The caller has gone: stop everything.
+    pub fn cancel(&mut self, now: Instant) {
+        if self.decision.is_none() {
+            self.decide(Decision::Cancelled, now);
+        }
+    }
+
+    pub fn tick(&mut self, now: Instant) {
+        if self.decision.is_some() {
+            self.finished |= self.settle_until.is_some_and(|until| until <= now);
+            return;
+        }
+        if self.deadline_at().is_some_and(|at| at <= now) {
+            return self.decide(Decision::DeadlinePassed, now);
+        }
+        for slot in 0..self.slots.len() {
+            let due = self.slots[slot].started.is_some_and(|at| at + self.slots[slot].timeout <= now);
+            if self.slots[slot].fate == Fate::Running && due {
+                self.stop(slot, Fate::TimedOut, now);
+                self.blocked |= self.rules.guarded;
+            }
+        }
+        self.advance(now);
+    }
+
+    /// Ends a running candidate; a stopped one that ends by itself is only taken note of.
+    fn end(&mut self, slot: usize, fate: Fate, now: Instant) -> bool {
+        if self.slots[slot].fate != Fate::Running {
+            self.stopped(slot);
+            return false;
+        }
+        self.running -= 1;
+        self.slots[slot].fate = fate;
+        self.slots[slot].ended = Some(now);
+        true
+    }
+
+    fn stop(&mut self, slot: usize, fate: Fate, now: Instant) {
+        self.running -= 1;
+        self.slots[slot].fate = fate;
+        self.slots[slot].ended = Some(now);
+        self.slots[slot].stopping = true;
+        self.stopping += 1;
+        self.stops.push(slot);
+    }
+
+    fn advance(&mut self, now: Instant) {
+        if self.decision.is_some() {
+            return;
+        }
+        let whole_batch = self.rules.strategy == Strategy::All && !self.one_by_one;
+        if self.successes > 0 && (!whole_batch || (self.running == 0 && self.batch_is_out())) {
+            return self.decide(Decision::Won, now);
+        }
+        if self.successes == 0 && self.running == 0 && self.batch_is_out() {
+            self.one_by_one = true;
+        }
+        while self.may_start(now) {
+            self.start(now);
+        }
+        // A hedge whose time has come and that could not start must not wake us again and again.
+        self.hedge_at = self.hedge_at.filter(|at| *at > now);
+        if self.running == 0 {
+            let decision = if self.successes > 0 { Decision::Won } else { Decision::Exhausted };
+            self.decide(decision, now);
+        }
+    }
+
+    fn batch_end(&self) -> usize {
+        self.slots.len().min(self.rules.healthy)
+    }
+
+    fn batch_is_out(&self) -> bool {
+        self.one_by_one || self.launched >= self.rules.batch || self.next >= self.batch_end() || self.blocked
+    }
+
+    fn may_start(&self, now: Instant) -> bool {
+        if self.blocked || self.next >= self.slots.len() {
+            return false;
+        }
+        if self.one_by_one {
+            return self.running == 0;
+        }
+        let hedging = self.rules.hedge_after.is_some() && self.rules.strategy != Strategy::All;
+        let its_turn = !hedging || self.running == 0 || self.hedge_at.is_some_and(|at| at <= now);
+        !self.batch_is_out() && its_turn
+    }
+
+    fn start(&mut self, now: Instant) {
+        let slot = self.next;
+        self.next += 1;
+        self.launched += 1;
+        self.running += 1;
+        self.slots[slot].fate = Fate::Running;
+        self.slots[slot].started = Some(now);
+        self.starts.push(slot);
+        let more = !self.one_by_one && !self.batch_is_out() && self.rules.strategy != Strategy::All;
+        self.hedge_at = self.rules.hedge_after.filter(|_| more).map(|after| now + after);
+    }
+
+    fn decide(&mut self, decision: Decision, now: Instant) {
+        self.decision = Some(decision);
+        self.hedge_at = None;
+        // Not yet begun by the driver: nothing to stop.
+        while let Some(slot) = self.starts.pop() {
+            if self.slots[slot].fate == Fate::Running {
+                self.running -= 1;
+                self.slots[slot].fate = Fate::NotTried;
+                self.slots[slot].started = None;
+            }
+        }
+        for slot in 0..self.slots.len() {
+            if self.slots[slot].fate == Fate::Running {
+                self.stop(slot, Fate::Stopped, now);
+            }
+        }
+        self.settle_until = Some(now + self.rules.grace);
+        self.finish_if_settled();
+    }
+
+    fn finish_if_settled(&mut self) {
+        self.finished |= self.decision.is_some() && self.stopping == 0;
+    }
+}
+
+fn earliest(a: Option<Instant>, b: Option<Instant>) -> Option<Instant> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (one, None) | (None, one) => one,
+    }
+}
+
+fn take_first(queue: &mut SmallVec<[usize; 4]>) -> Option<usize> {
+    if queue.is_empty() { None } else { Some(queue.remove(0)) }
+}

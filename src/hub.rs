@@ -1,0 +1,318 @@
+//! L4, the stages in their order: find the candidates, choose, run, keep what was learnt, put the answers together.
+//!
+//! [`Hub::plan_by_name`] and [`Hub::plan_by_capability`] end in a [`Plan`]; whoever drives it reports through
+//! [`Plan::record`]. [`Hub::execute`] is all of that for callers in Rust.
+
+use crate::error::{ErrorKind, HubError};
+use crate::execute::{self, Answer, Decision, Fate, Job, Rules, Run};
+use crate::limit::Gate;
+use crate::merge::{self, Part};
+use crate::model::{Arguments, CallOptions, Source, Strategy};
+use crate::registry::capability::CapabilityRules;
+use crate::registry::{Candidate, Filter, NameEntry, Registry, nearest};
+use crate::select::{self, Candidates, Rule, Selection};
+use crate::stats::BreakerPolicy;
+use parking_lot::{Mutex, RwLock};
+use serde_json::Value;
+use std::fmt::Write;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio_util::sync::CancellationToken;
+
+/// The hub's defaults, each overridable for a call or a tool.
+#[derive(Clone, Debug)]
+pub struct HubOptions {
+    /// For one candidate.
+    pub timeout: Duration,
+    pub max_parallel: usize,
+    /// How long cancelled candidates are awaited.
+    pub grace: Duration,
+    pub breaker: BreakerPolicy,
+    /// How many attempts may run at once: in all, and for each source.
+    pub max_concurrency: Option<usize>,
+    pub source_concurrency: Vec<(Source, usize)>,
+    /// How many may wait at one limit before calls are refused.
+    pub max_waiting: usize,
+    pub seed: Option<u64>,
+}
+
+impl Default for HubOptions {
+    fn default() -> Self {
+        HubOptions {
+            timeout: Duration::from_secs(30),
+            max_parallel: 3,
+            grace: Duration::from_secs(1),
+            breaker: BreakerPolicy::default(),
+            max_concurrency: None,
+            source_concurrency: Vec::new(),
+            max_waiting: 10_000,
+            seed: None,
+        }
+    }
+}
+
+pub struct Hub {
+    pub registry: Registry,
+    pub options: HubOptions,
+    rules: RwLock<CapabilityRules>,
+    rng: Mutex<fastrand::Rng>,
+    gate: Option<Arc<Gate>>,
+    source_gates: Vec<(Source, Arc<Gate>)>,
+}
+
+/// An execution about to run.
+pub struct Plan {
+    /// The tool's name, or the capability asked for.
+    pub what: Arc<str>,
+    pub candidates: Candidates,
+    pub strategy: Strategy,
+    pub rule: Rule,
+    pub run: Run,
+    entry: Option<Arc<NameEntry>>,
+    breaker: BreakerPolicy,
+}
+
+/// What an execution came to, for callers in Rust.
+pub struct Execution {
+    pub plan: Plan,
+    pub answers: Vec<Option<Answer>>,
+    pub result: Result<Value, HubError>,
+}
+
+impl Hub {
+    pub fn new(options: HubOptions) -> Self {
+        let rng = options.seed.map_or_else(fastrand::Rng::new, fastrand::Rng::with_seed);
+        let gate = |capacity| Gate::new(capacity, options.max_waiting);
+        Hub {
+            gate: options.max_concurrency.map(gate),
+            source_gates: options.source_concurrency.iter().map(|(s, n)| (*s, gate(*n))).collect(),
+            registry: Registry::default(),
+            rules: RwLock::new(CapabilityRules::default()),
+            rng: Mutex::new(rng),
+            options,
+        }
+    }
+
+    pub fn capability_rules(&self) -> CapabilityRules {
+        self.rules.read().clone()
+    }
+
+    /// Changes the table for tools that are registered from now on.
+    pub fn change_capability_rules(&self, change: impl FnOnce(&mut CapabilityRules)) {
+        change(&mut self.rules.write());
+    }
+
+    pub fn plan_by_name(&self, name: &str, options: &CallOptions, now: Instant) -> Result<Plan, HubError> {
+        let snapshot = self.registry.load();
+        let Some(entry) = snapshot.get(name) else { return Err(not_found(&snapshot, name)) };
+        let filter = Filter { source: options.source, server: options.server.as_deref() };
+        let (candidates, healthy) = select::by_name(entry, filter, now);
+        if candidates.is_empty() {
+            return Err(nobody_there(name, entry, options));
+        }
+        let what = candidates[0].spec().name.clone();
+        Ok(self.plan(what, Some(entry.clone()), candidates, healthy, options, now))
+    }
+
+    pub fn plan_by_capability(&self, tag: &str, options: &CallOptions, now: Instant) -> Result<Plan, HubError> {
+        let snapshot = self.registry.load();
+        let filter = Filter { source: options.source, server: options.server.as_deref() };
+        let (candidates, healthy) =
+            select::by_capability(&snapshot, tag, filter, &mut self.rng.lock(), now);
+        if candidates.is_empty() {
+            let known = snapshot.tags().into_keys().take(30).collect::<Vec<_>>().join(", ");
+            let known = if known.is_empty() { "none".to_owned() } else { known };
+            return Err(HubError::new(
+                ErrorKind::NoCapability,
+                format!("No tool has the capability '{}'. Known capabilities: {known}.", clip(tag)),
+            ));
+        }
+        Ok(self.plan(Arc::from(tag), None, candidates, healthy, options, now))
+    }
+
+    fn plan(
+        &self,
+        what: Arc<str>,
+        entry: Option<Arc<NameEntry>>,
+        candidates: Candidates,
+        healthy: usize,
+        options: &CallOptions,
+        now: Instant,
+    ) -> Plan {
+        let wanted = options.strategy.unwrap_or(Strategy::Auto);
+        let Selection { candidates, healthy, strategy, rule, guarded } =
+            select::select(candidates, healthy, wanted, entry.is_none());
+        let rules = Rules {
+            strategy,
+            batch: options.max_parallel.unwrap_or(self.options.max_parallel).max(1),
+            healthy,
+            hedge_after: options.hedge_after,
+            guarded,
+            deadline: options.deadline,
+            grace: self.options.grace,
+        };
+        let timeout = |candidate: &Arc<Candidate>| {
+            options.timeout.or(candidate.spec().timeout).unwrap_or(self.options.timeout)
+        };
+        let run = Run::new(rules, candidates.iter().map(timeout), now);
+        Plan { what, candidates, strategy, rule, run, entry, breaker: self.options.breaker }
+    }
+
+    /// The limits that an attempt has to pass, narrowest first.
+    pub fn gates(&self, candidate: &Candidate) -> Vec<Arc<Gate>> {
+        let source = self.source_gates.iter().find(|(source, _)| *source == candidate.source);
+        candidate.gate.iter().chain(source.map(|(_, gate)| gate)).chain(&self.gate).cloned().collect()
+    }
+
+    /// True when no limit at all is set, so that the way in costs nothing.
+    pub fn is_unlimited(&self, candidate: &Candidate) -> bool {
+        self.gate.is_none() && self.source_gates.is_empty() && candidate.gate.is_none()
+    }
+
+    /// Executes on tokio, from start to end.
+    pub async fn execute(
+        &self,
+        name: &str,
+        args: Arguments,
+        options: &CallOptions,
+        cancel: &CancellationToken,
+    ) -> Result<Execution, HubError> {
+        let now = tokio::time::Instant::now().into_std();
+        let mut plan = self.plan_by_name(name, options, now)?;
+        let jobs: Vec<Job> = plan
+            .candidates
+            .iter()
+            .map(|candidate| Job { candidate: candidate.clone(), gates: self.gates(candidate) })
+            .collect();
+        let answers = execute::drive(&mut plan.run, &jobs, Arc::new(args), cancel).await;
+        let now = tokio::time::Instant::now().into_std();
+        for (slot, answer) in answers.iter().enumerate() {
+            plan.record(slot, answer.as_ref().and_then(|a| a.as_ref().err()).map(|error| error.kind), now);
+        }
+        let result = plan.conclude(&answers);
+        Ok(Execution { plan, answers, result })
+    }
+}
+
+impl Plan {
+    /// Keeps what one ended attempt has taught. Call once for each candidate when the run is over.
+    pub fn record(&self, slot: usize, failure: Option<ErrorKind>, now: Instant) {
+        let ended = match self.run.fate(slot) {
+            Fate::NotTried | Fate::Rejected | Fate::Running => return,
+            Fate::Succeeded => Ok(()),
+            Fate::Failed => Err(failure.unwrap_or(ErrorKind::ToolError)),
+            Fate::TimedOut => Err(ErrorKind::Timeout),
+            Fate::Stopped if self.run.decision() == Some(Decision::DeadlinePassed) => Err(ErrorKind::Timeout),
+            Fate::Stopped => Err(ErrorKind::Cancelled),
+        };
+        let candidate = &self.candidates[slot];
+        if let (Ok(()), Some(entry)) = (ended, &self.entry) {
+            entry.note_success(candidate.id);
+        }
+        candidate.stats.record(ended, self.run.duration(slot, now).unwrap_or_default(), now, &self.breaker);
+    }
+
+    /// What a candidate that gave no answer of its own ended with.
+    pub fn silent_error(&self, slot: usize) -> Option<HubError> {
+        let name = &self.candidates[slot].spec().name;
+        match self.run.fate(slot) {
+            Fate::TimedOut => {
+                let seconds = self.run.timeout(slot).as_secs_f64();
+                let text = format!("Tool '{name}' timed out after {seconds} s (it may still have run).");
+                Some(HubError::new(ErrorKind::Timeout, text))
+            }
+            Fate::Stopped => {
+                Some(HubError::new(ErrorKind::Cancelled, format!("Tool '{name}' was cancelled.")))
+            }
+            _ => None,
+        }
+    }
+
+    /// The error of the whole call, made from the errors of the candidates.
+    pub fn final_error<'a>(&self, errors: impl Iterator<Item = (usize, &'a HubError)>) -> HubError {
+        match self.run.decision() {
+            Some(Decision::DeadlinePassed) => {
+                let limit = self.run.deadline_at().map(|at| at.duration_since(self.run.begun()));
+                let seconds = limit.unwrap_or_default().as_secs_f64();
+                HubError::new(
+                    ErrorKind::Timeout,
+                    format!("'{}' did not end within its deadline of {seconds} s (it may still have run).", self.what),
+                )
+            }
+            Some(Decision::Cancelled) => {
+                HubError::new(ErrorKind::Cancelled, format!("The call of '{}' was cancelled.", self.what))
+            }
+            _ => {
+                let mut errors: Vec<_> = errors.collect();
+                // A candidate that ran tells more than one that was skipped.
+                errors.sort_by_key(|(slot, _)| (self.run.fate(*slot) == Fate::Rejected, *slot));
+                errors.first().map(|(_, error)| (*error).clone()).unwrap_or_else(|| {
+                    HubError::new(ErrorKind::ToolError, format!("No candidate of '{}' gave an answer.", self.what))
+                })
+            }
+        }
+    }
+
+    fn conclude(&self, answers: &[Option<Answer>]) -> Result<Value, HubError> {
+        let winners: Vec<(usize, &Value)> = self
+            .run
+            .winners()
+            .filter_map(|slot| answers[slot].as_ref()?.as_ref().ok().map(|output| (slot, &output.value)))
+            .collect();
+        match winners.as_slice() {
+            [] => {
+                let silent: Vec<_> = (0..answers.len())
+                    .filter_map(|slot| match &answers[slot] {
+                        Some(Err(error)) => Some((slot, error.clone())),
+                        _ => self.silent_error(slot).map(|error| (slot, error)),
+                    })
+                    .collect();
+                Err(self.final_error(silent.iter().map(|(slot, error)| (*slot, error))))
+            }
+            [(_, only)] => Ok((*only).clone()),
+            many => {
+                let part = |(slot, value): &(usize, &Value)| Part {
+                    label: self.candidates[*slot].label(),
+                    text: value.as_str().map_or_else(|| value.to_string(), str::to_owned),
+                };
+                Ok(Value::String(merge::simple(&many.iter().map(part).collect::<Vec<_>>(), merge::PART_LIMIT)))
+            }
+        }
+    }
+}
+
+fn not_found(snapshot: &crate::registry::Snapshot, name: &str) -> HubError {
+    let suggestions = nearest(snapshot, name, 3);
+    let mut message = format!("There is no tool named '{}'.", clip(name));
+    match suggestions.as_slice() {
+        [] if snapshot.is_empty() => message.push_str(" No tool is registered yet."),
+        [] => {}
+        near => {
+            let quoted: Vec<String> = near.iter().map(|n| format!("'{}'", clip(n))).collect();
+            // Writing to a String cannot fail.
+            let _ = write!(message, " Did you mean {}?", quoted.join(" or "));
+        }
+    }
+    HubError { suggestions, ..HubError::new(ErrorKind::NotFound, message) }
+}
+
+fn nobody_there(name: &str, entry: &NameEntry, options: &CallOptions) -> HubError {
+    let wanted = match (&options.source, &options.server) {
+        (_, Some(server)) => format!("server '{}'", clip(server)),
+        (Some(source), None) => format!("source '{source}'"),
+        (None, None) => "any source".to_owned(),
+    };
+    let there: Vec<String> = entry.candidates.iter().map(|candidate| candidate.label()).collect();
+    HubError::new(
+        ErrorKind::NotFound,
+        format!("Tool '{name}' is not offered by {wanted}; it is offered by: {}.", there.join(", ")),
+    )
+}
+
+/// Names come from models and may be of any length; sentences stay short.
+fn clip(name: &str) -> String {
+    match name.char_indices().nth(100) {
+        Some((end, _)) => format!("{}…", &name[..end]),
+        None => name.to_owned(),
+    }
+}

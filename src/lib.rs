@@ -1,0 +1,37 @@
+//! One fast, safe door to every tool an agent has.
+//!
+//! ```text
+//! request ─► select ─► execute ─► merge ─► result + meta
+//!              ▲          ▲
+//!          registry    sources: Rust closures · Python functions
+//! ```
+//!
+//! | layer | rooms | may use |
+//! |---|---|---|
+//! | L0 words | [`error`], [`model`] | nothing of ours |
+//! | L1 contracts | [`tool`], [`limit`] | L0 |
+//! | L2 stages | [`schema`], [`stats`], [`registry`], [`select`], [`merge`] | L0, L1, and what the table in `tests/architecture.rs` says |
+//! | L3 | [`execute`] | the contract, limits, candidates |
+//! | L4 | [`hub`] | the stages, in order |
+//! | L5 | [`sources`], `bindings` | the edge: all is put together here |
+
+pub mod error;
+pub mod model;
+
+pub mod limit;
+pub mod tool;
+
+pub mod merge;
+pub mod registry;
+pub mod schema;
+pub mod select;
+pub mod stats;
+
+pub mod execute;
+
+pub mod hub;
+
+pub mod sources;
+
+#[cfg(feature = "python")]
+mod bindings;

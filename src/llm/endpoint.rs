@@ -1,0 +1,326 @@
+//! A checked configuration: the URL to post to, the headers, the fixed part of the body, and what must
+//! never be shown. Whatever is wrong with the configuration is said here, before anything is sent.
+
+use std::fmt;
+use std::net::IpAddr;
+
+use reqwest::Url;
+use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use serde_json::{Map, Value};
+
+use super::config::OpenAiConfig;
+use super::error::LlmError;
+use super::message::Message;
+use super::secret::{Redactor, Secret};
+
+/// Shorter keys are fillers ("x", "-") for local servers, and hiding them would only garble the errors.
+const SHORTEST_KEY: usize = 4;
+/// Values of headers and query parameters that are shorter are words, not secrets.
+const SHORTEST_HIDDEN_VALUE: usize = 8;
+
+pub(crate) struct Endpoint {
+    /// With user and password, if the base URL has them: reqwest turns them into a header.
+    url: Url,
+    headers: HeaderMap,
+    body: Map<String, Value>,
+    pub(crate) redactor: Redactor,
+    /// Scheme, host and port: what an error may name.
+    pub(crate) origin: String,
+    pub(crate) model: String,
+}
+
+impl Endpoint {
+    pub(crate) fn new(config: &OpenAiConfig) -> Result<Self, LlmError> {
+        check_numbers(config)?;
+        let url = chat_url(&config.base_url)?;
+        Ok(Self {
+            headers: headers(config)?,
+            body: body(config)?,
+            redactor: Redactor::new(secrets(config, &url)),
+            origin: url.origin().ascii_serialization(),
+            model: config.model.clone(),
+            url,
+        })
+    }
+
+    pub(crate) fn url(&self) -> Url {
+        self.url.clone()
+    }
+
+    pub(crate) fn headers(&self) -> HeaderMap {
+        self.headers.clone()
+    }
+
+    pub(crate) fn has_key(&self) -> bool {
+        self.headers.contains_key(AUTHORIZATION)
+    }
+
+    pub(crate) fn is_plain_http(&self) -> bool {
+        self.url.scheme() == "http"
+    }
+
+    /// On this machine, where no proxy can reach it for us.
+    pub(crate) fn is_loopback(&self) -> bool {
+        let host = self.url.host_str().unwrap_or_default();
+        let address = host.trim_start_matches('[').trim_end_matches(']');
+        host == "localhost"
+            || host.ends_with(".localhost")
+            || address.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
+    }
+
+    /// The request body for these messages.
+    pub(crate) fn request(&self, messages: &[Message], stream: bool) -> Result<Vec<u8>, LlmError> {
+        #[derive(serde::Serialize)]
+        struct Request<'a> {
+            #[serde(flatten)]
+            fixed: &'a Map<String, Value>,
+            messages: &'a [Message],
+            #[serde(skip_serializing_if = "std::ops::Not::not")]
+            stream: bool,
+        }
+        if messages.is_empty() {
+            return Err(LlmError::config("A chat needs at least one message; none was given."));
+        }
+        let fixed = &self.body;
+        serde_json::to_vec(&Request { fixed, messages, stream })
+            .map_err(|error| LlmError::config(format!("The messages cannot be written as JSON: {error}.")))
+    }
+}
+
+impl fmt::Debug for Endpoint {
+    /// By hand: the URL may hold a password.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Endpoint")
+            .field("origin", &self.origin)
+            .field("model", &self.model)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A URL as it may be shown: without user, password, query and fragment.
+pub(crate) fn shown_url(url: &str) -> String {
+    match Url::parse(url) {
+        Ok(url) if url.has_host() => format!("{}{}", url.origin().ascii_serialization(), url.path()),
+        _ => "(not a URL)".to_owned(),
+    }
+}
+
+fn check_numbers(config: &OpenAiConfig) -> Result<(), LlmError> {
+    if config.timeout.is_zero() {
+        return Err(LlmError::config("The timeout of a model endpoint must be more than 0 seconds."));
+    }
+    if config.temperature.is_some_and(|t| !t.is_finite()) {
+        return Err(LlmError::config("The temperature must be a finite number."));
+    }
+    Ok(())
+}
+
+/// The base URL with `/chat/completions`; a query (`?api-version=…`) stays behind it.
+fn chat_url(base_url: &str) -> Result<Url, LlmError> {
+    const EXPECTED: &str = "expected something like http://127.0.0.1:8000/v1";
+    // The value itself is not shown: it may hold a password in a form that does not parse.
+    let mut url = Url::parse(base_url.trim())
+        .map_err(|error| LlmError::config(format!("base_url is not a URL ({error}); {EXPECTED}.")))?;
+    if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
+        return Err(LlmError::config(format!(
+            "base_url must begin with http:// or https://, and not with {}:; {EXPECTED}.",
+            url.scheme()
+        )));
+    }
+    url.set_fragment(None);
+    let path = url.path().trim_end_matches('/');
+    if !path.ends_with("/chat/completions") {
+        let path = format!("{path}/chat/completions");
+        url.set_path(&path);
+    }
+    Ok(url)
+}
+
+fn headers(config: &OpenAiConfig) -> Result<HeaderMap, LlmError> {
+    let mut headers = HeaderMap::new();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
+    let key = config.api_key.expose();
+    if !key.is_empty() {
+        if !key.bytes().all(|b| b.is_ascii_graphic()) {
+            return Err(LlmError::config(
+                "The API key must be printable ASCII without spaces; check OPENAI_API_KEY or api_key for stray characters.",
+            ));
+        }
+        headers.insert(AUTHORIZATION, hidden(&format!("Bearer {key}"), "the API key")?);
+    }
+    for (name, value) in &config.headers {
+        let header = HeaderName::try_from(name.as_str())
+            .map_err(|_| LlmError::config(format!("{name:?} is not a header name.")))?;
+        headers.insert(header, hidden(value.expose(), &format!("the header {name:?}"))?);
+    }
+    Ok(headers)
+}
+
+/// A header value that is shown nowhere, not even in the debug output of the HTTP library.
+fn hidden(value: &str, what: &str) -> Result<HeaderValue, LlmError> {
+    let mut value = HeaderValue::try_from(value).map_err(|_| {
+        LlmError::config(format!("The value of {what} has characters that a header cannot carry."))
+    })?;
+    value.set_sensitive(true);
+    Ok(value)
+}
+
+fn body(config: &OpenAiConfig) -> Result<Map<String, Value>, LlmError> {
+    if config.model.trim().is_empty() {
+        return Err(LlmError::config("A model endpoint needs the name of a model; pass model=…."));
+    }
+    let mut body = Map::new();
+    body.insert("model".into(), config.model.clone().into());
+    if let Some(temperature) = config.temperature {
+        body.insert("temperature".into(), temperature.into());
+    }
+    if let Some(max_tokens) = config.max_tokens {
+        body.insert("max_tokens".into(), max_tokens.into());
+    }
+    for (name, value) in &config.extra {
+        if matches!(name.as_str(), "messages" | "stream" | "model") {
+            return Err(LlmError::config(format!(
+                "`{name}` cannot be an extra body field: it is set by the client itself."
+            )));
+        }
+        body.insert(name.clone(), value.clone());
+    }
+    Ok(body)
+}
+
+/// All that the server gets from us and could say back.
+fn secrets(config: &OpenAiConfig, url: &Url) -> Vec<Secret> {
+    let mut secrets = Vec::new();
+    if config.api_key.expose().len() >= SHORTEST_KEY {
+        secrets.push(config.api_key.clone());
+    }
+    if let Some(password) = url.password() {
+        secrets.push(Secret::new(password));
+        secrets.push(Secret::new(percent_decoded(password)));
+    }
+    let query = url.query_pairs().map(|(_, value)| value.into_owned());
+    let headers = config.headers.iter().flat_map(|(_, value)| {
+        // "Bearer abc…" may come back as "abc…".
+        let value = value.expose();
+        value.split_whitespace().chain([value]).map(str::to_owned)
+    });
+    secrets
+        .extend(query.chain(headers).filter(|value| value.len() >= SHORTEST_HIDDEN_VALUE).map(Secret::new));
+    secrets
+}
+
+/// `url` decodes the parts of a query only, so the text takes a detour through one.
+fn percent_decoded(text: &str) -> String {
+    let detour = format!("x:?v={}", text.replace('+', "%2B"));
+    Url::parse(&detour)
+        .ok()
+        .and_then(|url| url.query_pairs().next().map(|(_, value)| value.into_owned()))
+        .unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::error::LlmErrorKind;
+    use super::*;
+    use serde_json::json;
+    use std::time::Duration;
+
+    fn config(base_url: &str) -> OpenAiConfig {
+        OpenAiConfig::new(base_url, "m")
+    }
+
+    fn url(base_url: &str) -> String {
+        Endpoint::new(&config(base_url)).unwrap().url().to_string()
+    }
+
+    fn refused(config: &OpenAiConfig) -> String {
+        let error = Endpoint::new(config).unwrap_err();
+        assert_eq!(error.kind, LlmErrorKind::Config);
+        error.message
+    }
+
+    #[test]
+    fn the_path_is_added_once_and_the_query_kept() {
+        assert_eq!(url("http://h:1/v1"), "http://h:1/v1/chat/completions");
+        assert_eq!(url(" http://h:1/v1/ "), "http://h:1/v1/chat/completions");
+        assert_eq!(url("http://h"), "http://h/chat/completions");
+        assert_eq!(url("https://h/v1/chat/completions#x"), "https://h/v1/chat/completions");
+        assert_eq!(url("https://h/openai?api-version=1"), "https://h/openai/chat/completions?api-version=1");
+    }
+
+    #[test]
+    fn what_cannot_work_is_refused_without_showing_it() {
+        for base_url in ["", "hush", "ftp://hush@h/", "//hush@h", "http://", "http://a:hush@:1"] {
+            let message = refused(&config(base_url));
+            assert!(message.contains("base_url") && !message.contains("hush"), "{message}");
+        }
+        let mut bad = config("http://h");
+        bad.api_key = "hush hush".into();
+        assert!(!refused(&bad).contains("hush"));
+        let mut bad = config("http://h");
+        bad.headers = vec![("x".into(), "hush\n".into())];
+        assert!(!refused(&bad).contains("hush"));
+        let mut bad = config("http://h");
+        bad.headers = vec![("no good".into(), "x".into())];
+        assert!(refused(&bad).contains("no good"));
+        let mut bad = config("http://h");
+        bad.timeout = Duration::ZERO;
+        assert!(refused(&bad).contains("timeout"));
+        let mut bad = config("http://h");
+        bad.temperature = Some(f64::NAN);
+        assert!(refused(&bad).contains("temperature"));
+        assert!(refused(&OpenAiConfig::new("http://h", " ")).contains("model"));
+        for name in ["messages", "stream", "model"] {
+            let mut bad = config("http://h");
+            bad.extra.insert(name.into(), Value::Null);
+            assert!(refused(&bad).contains(name));
+        }
+    }
+
+    #[test]
+    fn the_body_holds_the_settings_and_the_messages() {
+        let mut config = config("http://h");
+        config.temperature = Some(0.5);
+        config.max_tokens = Some(7);
+        config.extra.insert("seed".into(), 3.into());
+        let endpoint = Endpoint::new(&config).unwrap();
+        let body = |stream| -> Value {
+            let bytes = endpoint.request(&[Message::user("hi")], stream).unwrap();
+            serde_json::from_slice(&bytes).unwrap()
+        };
+        let mut expected = json!({"model": "m", "temperature": 0.5, "max_tokens": 7, "seed": 3,
+            "messages": [{"role": "user", "content": "hi"}]});
+        assert_eq!(body(false), expected);
+        expected["stream"] = true.into();
+        assert_eq!(body(true), expected);
+        assert!(endpoint.request(&[], false).is_err());
+    }
+
+    #[test]
+    fn this_machine_is_recognised() {
+        for (base_url, expected) in [
+            ("http://127.0.0.1:8000/v1", true),
+            ("http://[::1]:8000/v1", true),
+            ("http://LOCALHOST/v1", true),
+            ("http://10.0.0.1/v1", false),
+            ("http://localhost.example.com/v1", false),
+        ] {
+            let endpoint = Endpoint::new(&config(base_url)).unwrap();
+            assert_eq!(endpoint.is_loopback(), expected, "{base_url}");
+        }
+    }
+
+    #[test]
+    fn all_that_was_sent_is_hidden() {
+        let mut config = config("https://me:p%40ss@h/v1?code=query-secret");
+        config.api_key = "sk-1".into();
+        config.headers = vec![("x-auth".into(), "Bearer header-secret".into())];
+        let endpoint = Endpoint::new(&config).unwrap();
+        assert_eq!(
+            endpoint.redactor.quote("sk-1 p@ss p%40ss query-secret header-secret Bearer"),
+            "*** *** *** *** *** Bearer"
+        );
+        assert!(!format!("{:?}", endpoint.headers()).contains("sk-1"));
+    }
+}

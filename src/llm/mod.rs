@@ -1,0 +1,37 @@
+//! A client of the OpenAI-compatible chat API (OpenAI, vLLM, llama.cpp, Ollama, …).
+//!
+//! The flow of one request, top to bottom:
+//!
+//! ```text
+//! config ─► endpoint (checked URL, headers, what to hide) ─► client ─► retry (back-off inside one budget)
+//!                                                              │
+//!                          whole answer ─► answer ◄─ stream ◄─ sse (bytes → events)
+//! ```
+//!
+//! Three promises shape it. *One total time*: connecting, waiting between attempts and reading the
+//! body all spend the same [`OpenAiConfig::timeout`]. *The key stays here*: redirects are not followed,
+//! and nothing that a server says reaches an error before the secrets are taken out of it. *Nothing is
+//! unbounded*: bodies, events and error texts have limits.
+
+mod answer;
+mod assembly;
+mod budget;
+mod client;
+mod config;
+mod endpoint;
+mod error;
+mod http;
+mod message;
+mod refusal;
+pub mod retry;
+mod secret;
+pub mod sse;
+mod stream;
+
+pub use answer::{ChatAnswer, Usage};
+pub use client::OpenAi;
+pub use config::OpenAiConfig;
+pub use error::{LlmError, LlmErrorKind};
+pub use message::Message;
+pub use secret::Secret;
+pub use stream::{ChatStream, Delta};

@@ -1,0 +1,11 @@
+//! L0, the words: plain data, no I/O.
+
+mod options;
+mod output;
+mod source;
+mod spec;
+
+pub use options::{CallOptions, Strategy};
+pub use output::{Arguments, ToolOutput};
+pub use source::Source;
+pub use spec::{Effects, ToolSpec};

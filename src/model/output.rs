@@ -1,0 +1,72 @@
+//! What goes into a tool and what comes out of it, on the Rust side.
+
+use serde_json::{Map, Value};
+
+/// The arguments of a call: always a mapping. A bare value is bound to a parameter before it gets here.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Arguments(Value);
+
+impl Arguments {
+    pub fn new(map: Map<String, Value>) -> Self {
+        Arguments(Value::Object(map))
+    }
+
+    pub fn as_value(&self) -> &Value {
+        &self.0
+    }
+
+    pub fn get(&self, name: &str) -> Option<&Value> {
+        self.0.get(name)
+    }
+}
+
+impl Default for Arguments {
+    fn default() -> Self {
+        Arguments::new(Map::new())
+    }
+}
+
+/// What a tool that lives in Rust answers. Python values never pass through here; they stay where they are.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ToolOutput {
+    pub value: Value,
+}
+
+impl ToolOutput {
+    pub fn new(value: impl Into<Value>) -> Self {
+        ToolOutput { value: value.into() }
+    }
+
+    /// Why this answer counts as a failure, if it does: nothing at all, or a mapping with `success: false`.
+    pub fn failure(&self) -> Option<String> {
+        match &self.value {
+            Value::Null => Some("it returned nothing".into()),
+            Value::Object(map) if map.get("success") == Some(&Value::Bool(false)) => {
+                Some(match map.get("error").or_else(|| map.get("message")) {
+                    Some(Value::String(text)) => text.clone(),
+                    Some(other) if !other.is_null() => other.to_string(),
+                    _ => "it reported success: false without an error".into(),
+                })
+            }
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn nothing_and_success_false_are_failures() {
+        assert!(ToolOutput::new(Value::Null).failure().is_some());
+        assert_eq!(
+            ToolOutput::new(json!({"success": false, "error": "no disk"})).failure().as_deref(),
+            Some("no disk")
+        );
+        assert_eq!(ToolOutput::new(json!({"success": true})).failure(), None);
+        assert_eq!(ToolOutput::new(json!({"rows": []})).failure(), None);
+        assert_eq!(ToolOutput::new(json!(false)).failure(), None);
+    }
+}

@@ -1,0 +1,183 @@
+//! Finds the table's phrases in a tool's texts and weighs them.
+//!
+//! From left to right the longest phrase counts, so that "memory usage" hides "memory" and 热搜 hides 搜. Each phrase
+//! found adds to the score of its tags, more in the name than in the description and more at its beginning than later.
+//! A tag is given when its score reaches a threshold: by one clear word, or by several hints. When no subject is clear,
+//! the best supported one is taken.
+
+use super::table::{Grade, Table};
+use super::text::{self, Token};
+use super::vocabulary::{BREAK, Trie, UNKNOWN, Vocabulary};
+use super::zone::Zone;
+
+/// A tag with a clear word is given from this score on; so is one with hints only when no subject is clear.
+const THRESHOLD: u16 = 6;
+/// Beside a clear subject, hints alone give another tag from this score on: the name and the description say so.
+const INSISTING: u16 = 11;
+/// The best subject is given from this score on when none reaches the threshold.
+const GUESS: u16 = 4;
+/// Later sentences together never add more than this.
+const TAIL_MOST: u16 = 3;
+/// A subject with less than 1/RELATIVE of the best score is an aside.
+const RELATIVE: u16 = 4;
+/// Phrases looked at in one tool; more add nothing.
+const EVIDENCE_MOST: usize = 96;
+
+fn weight(grade: Grade, zone: Zone) -> u16 {
+    match (grade, zone) {
+        (Grade::Sure, _) => THRESHOLD,
+        (Grade::Strong, Zone::Name) => 8,
+        (Grade::Strong, Zone::Lead) => 6,
+        (Grade::Strong, Zone::Rest) => 4,
+        (Grade::Strong, Zone::Tail) => 2,
+        (Grade::Normal, Zone::Name) => 6,
+        (Grade::Normal, Zone::Lead) => 4,
+        (Grade::Normal, Zone::Rest) => 2,
+        (Grade::Normal, Zone::Tail) => 1,
+        (Grade::Weak, Zone::Name) => 3,
+        (Grade::Weak, Zone::Lead) => 2,
+        (Grade::Weak, Zone::Rest | Zone::Tail) => 0,
+    }
+}
+
+fn is_clear(grade: Grade, zone: Zone) -> bool {
+    grade == Grade::Sure || (grade == Grade::Strong && matches!(zone, Zone::Name | Zone::Lead))
+}
+
+/// What a phrase says: tags (by position in the table) and grades. Nothing, for a stop phrase.
+pub(super) type Says = Vec<(usize, Grade)>;
+
+#[derive(Clone, Copy, Default)]
+struct Score {
+    /// Name and first sentence.
+    head: u16,
+    tail: u16,
+    /// Whether a clear word stands where the subject is said.
+    clear: bool,
+}
+
+impl Score {
+    fn total(self) -> u16 {
+        self.head + self.tail.min(TAIL_MOST)
+    }
+}
+
+pub(super) struct Matcher {
+    pub(super) vocabulary: Vocabulary,
+    pub(super) phrases: Trie<Says>,
+    /// The user's words stand apart, so that no longer builtin phrase hides them.
+    pub(super) user: Trie<Says>,
+    pub(super) companions: Vec<Companions>,
+    pub(super) action: Vec<bool>,
+}
+
+/// Tags that come along with an action when nothing says what it is done to.
+pub(super) struct Companions {
+    pub action: usize,
+    pub tags: Vec<usize>,
+    /// What may be said without naming an object.
+    pub hollow: Trie<()>,
+}
+
+impl Matcher {
+    pub fn new(table: &Table) -> Self {
+        super::compile::compile(table)
+    }
+
+    /// Which tags the texts carry, by position in the table.
+    pub fn tags(&self, name: &str, description: &str) -> Vec<bool> {
+        let name = text::name(name, &self.vocabulary);
+        let description = text::description(description, &self.vocabulary);
+        let mut scores = vec![Score::default(); self.action.len()];
+        for phrases in [&self.phrases, &self.user] {
+            if !phrases.is_empty() {
+                let mut seen = Vec::with_capacity(16);
+                read(phrases, &name, &mut scores, &mut seen);
+                read(phrases, &description, &mut scores, &mut seen);
+            }
+        }
+        let mut given = self.decide(&scores);
+        for companions in &self.companions {
+            companions.complete(&mut given, &name, &description);
+        }
+        given
+    }
+
+    fn decide(&self, scores: &[Score]) -> Vec<bool> {
+        let subjects = || (0..scores.len()).filter(|&tag| !self.action[tag]);
+        let best = subjects().map(|tag| scores[tag].total()).max().unwrap_or(0);
+        let clear = |tag: usize| {
+            let aside = !self.action[tag] && scores[tag].total() < best / RELATIVE;
+            scores[tag].clear && scores[tag].total() >= THRESHOLD && !aside
+        };
+        let least = if subjects().any(clear) { INSISTING } else { THRESHOLD };
+        let hinted = |tag: usize| {
+            let also_ran = !self.action[tag] && scores[tag].total() < best * 3 / 4;
+            scores[tag].total() >= least && !also_ran
+        };
+        let mut given: Vec<bool> = (0..scores.len()).map(|tag| clear(tag) || hinted(tag)).collect();
+        if !subjects().any(|tag| given[tag]) {
+            // `rev` because `max_by_key` takes the last of equals: the table's order decides.
+            let guess = subjects().rev().max_by_key(|&tag| scores[tag].total());
+            if let Some(tag) = guess.filter(|&tag| scores[tag].total() >= GUESS) {
+                given[tag] = true;
+            }
+        }
+        given
+    }
+}
+
+/// Adds up what the phrases in the tokens say, each phrase once in each zone.
+fn read<'a>(trie: &'a Trie<Says>, tokens: &[Token], scores: &mut [Score], seen: &mut Vec<(&'a Says, Zone)>) {
+    let mut at = 0;
+    while at < tokens.len() && seen.len() < EVIDENCE_MOST {
+        let zone = tokens[at].zone;
+        let Some((len, says)) = trie.longest(tokens[at..].iter().map(|token| token.id)) else {
+            at += 1;
+            continue;
+        };
+        at += len;
+        if says.is_empty() || seen.iter().any(|&(known, place)| place == zone && std::ptr::eq(known, says)) {
+            continue;
+        }
+        seen.push((says, zone));
+        for &(tag, grade) in says {
+            let score = &mut scores[tag];
+            let points = weight(grade, zone);
+            if zone == Zone::Tail && grade != Grade::Sure {
+                score.tail += points;
+            } else {
+                score.head += points;
+            }
+            score.clear |= is_clear(grade, zone);
+        }
+    }
+}
+
+impl Companions {
+    fn complete(&self, given: &mut [bool], name: &[Token], description: &[Token]) {
+        // The first companion is where one looks by default; any other subject is an object that was named.
+        let other = |tag: usize| tag != self.action && self.tags.first() != Some(&tag);
+        if !given[self.action] || (0..given.len()).any(|tag| given[tag] && other(tag)) {
+            return;
+        }
+        let lead = description.iter().position(|token| token.zone != Zone::Lead);
+        if self.covers(name) && self.covers(&description[..lead.unwrap_or(description.len())]) {
+            self.tags.iter().for_each(|&tag| given[tag] = true);
+        }
+    }
+
+    /// Whether the tokens say nothing besides.
+    fn covers(&self, tokens: &[Token]) -> bool {
+        let mut at = 0;
+        while at < tokens.len() {
+            match self.hollow.longest(tokens[at..].iter().map(|token| token.id)) {
+                Some((len, ())) => at += len,
+                None if tokens[at].id == BREAK => at += 1,
+                None => return false,
+            }
+        }
+        debug_assert!(tokens.iter().all(|token| token.id != UNKNOWN));
+        true
+    }
+}

@@ -1,0 +1,143 @@
+//! Capability tags out of a tool's name and description, in English and Chinese.
+//!
+//! A tool that declares no capabilities gets them from one table (`table/*.txt`): tags, each with the words and
+//! phrases that speak for it. A user extends that table with [`CapabilityRules::add`].
+//!
+//! The flow: `text` cuts both texts into tokens (with `stem` and `zone`), `matcher` finds the phrases (with
+//! `vocabulary`) and weighs them, and the tags come out in the order of the table.
+
+mod compile;
+mod matcher;
+mod stem;
+mod table;
+mod text;
+mod vocabulary;
+mod zone;
+
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+use std::sync::{Arc, LazyLock, OnceLock};
+
+use matcher::Matcher;
+use table::{BUILTIN, Grade, Table, TagRules};
+
+/// The table of capabilities: cheap to clone, and a clone that is changed leaves the others as they are.
+///
+/// ```
+/// # use toolhub::registry::capability::CapabilityRules;
+/// let mut rules = CapabilityRules::default();
+/// assert_eq!(rules.extract("get_weather", "查询天气"), ["weather"]);
+/// rules.add("legal", &["court ruling", "判例"]);
+/// assert_eq!(rules.extract("rulings", "Get a court ruling by number"), ["legal"]);
+/// ```
+#[derive(Clone)]
+pub struct CapabilityRules {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    table: Table,
+    /// Made at the first extraction, so that a series of changes costs one compilation.
+    matcher: OnceLock<Matcher>,
+}
+
+impl Inner {
+    fn new(table: Table) -> Arc<Self> {
+        Arc::new(Self {
+            table,
+            matcher: OnceLock::new(),
+        })
+    }
+}
+
+static BUILTIN_RULES: LazyLock<Arc<Inner>> = LazyLock::new(|| Inner::new(Table::parse(BUILTIN)));
+
+impl Default for CapabilityRules {
+    /// The builtin table.
+    fn default() -> Self {
+        Self {
+            inner: Arc::clone(&BUILTIN_RULES),
+        }
+    }
+}
+
+impl CapabilityRules {
+    /// A table without any tag.
+    pub fn empty() -> Self {
+        Self {
+            inner: Inner::new(Table::default()),
+        }
+    }
+
+    /// The tags of a tool, in the order of the table.
+    ///
+    /// The name says more than the description, and the first clause of the description more than the rest; of a
+    /// long description only the beginning is read.
+    pub fn extract(&self, name: &str, description: &str) -> Vec<String> {
+        let matcher = self.inner.matcher.get_or_init(|| Matcher::new(&self.inner.table));
+        let given = matcher.tags(name, description);
+        let tags = self.inner.table.tags.iter().zip(given);
+        tags.filter(|(_, given)| *given).map(|(rules, _)| rules.tag.clone()).collect()
+    }
+
+    /// Adds words or phrases, of either language, to a new or an existing tag.
+    ///
+    /// An added word counts wherever it stands, also inside of a longer phrase of the builtin table. Tags are made
+    /// lower-case. An empty tag, and a word without a letter or digit, add nothing.
+    pub fn add(&mut self, tag: &str, words: &[&str]) {
+        let tag = tag.trim().to_lowercase();
+        if tag.is_empty() {
+            return;
+        }
+        self.change(|table| {
+            let position = table.tags.iter().position(|t| t.tag == tag).unwrap_or_else(|| {
+                table.tags.push(TagRules::new(&tag));
+                table.tags.len() - 1
+            });
+            let known = &mut table.tags[position].words;
+            for word in words.iter().map(|w| w.trim()).filter(|w| w.contains(char::is_alphanumeric)) {
+                known.retain(|(w, _)| w != word);
+                known.push((word.to_owned(), Grade::Sure));
+            }
+        });
+    }
+
+    /// Removes a tag with all its words; false when there is none of that name.
+    pub fn remove(&mut self, tag: &str) -> bool {
+        let tag = tag.trim().to_lowercase();
+        if !self.inner.table.tags.iter().any(|t| t.tag == tag) {
+            return false;
+        }
+        self.change(|table| table.tags.retain(|t| t.tag != tag));
+        true
+    }
+
+    /// The tags and their words.
+    pub fn tags(&self) -> Vec<(String, Vec<String>)> {
+        let words = |rules: &TagRules| rules.words.iter().map(|(word, _)| word.clone()).collect();
+        self.inner.table.tags.iter().map(|rules| (rules.tag.clone(), words(rules))).collect()
+    }
+
+    fn change(&mut self, edit: impl FnOnce(&mut Table)) {
+        match Arc::get_mut(&mut self.inner) {
+            Some(inner) => {
+                edit(&mut inner.table);
+                inner.matcher = OnceLock::new();
+            }
+            None => {
+                let mut table = self.inner.table.clone();
+                edit(&mut table);
+                self.inner = Inner::new(table);
+            }
+        }
+    }
+}
+
+impl fmt::Debug for CapabilityRules {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let tags = self.inner.table.tags.iter().map(|rules| (&rules.tag, rules.words.len()));
+        f.debug_map().entries(tags).finish()
+    }
+}

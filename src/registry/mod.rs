@@ -1,0 +1,83 @@
+//! L2, who is there: candidates by name and by capability.
+//!
+//! Readers take an immutable [`Snapshot`] with one atomic load and are never blocked by registration; writers take
+//! turns, share structure with the snapshot before (persistent maps), and publish the next one.
+
+mod candidate;
+pub mod capability;
+mod near;
+mod snapshot;
+
+pub use candidate::{Candidate, CandidateKey};
+pub use near::nearest;
+pub use snapshot::{NameEntry, Snapshot};
+
+use crate::model::Source;
+use arc_swap::ArcSwap;
+use parking_lot::Mutex;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+#[derive(Default)]
+pub struct Registry {
+    current: ArcSwap<Snapshot>,
+    writer: Mutex<()>,
+    next_id: AtomicU64,
+}
+
+/// Which candidates of a name are meant; `None` matches all.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Filter<'a> {
+    pub source: Option<Source>,
+    pub server: Option<&'a str>,
+}
+
+impl Filter<'_> {
+    pub fn matches(&self, candidate: &Candidate) -> bool {
+        self.source.is_none_or(|source| candidate.source == source)
+            && self.server.is_none_or(|server| candidate.server.as_deref() == Some(server))
+    }
+}
+
+impl Registry {
+    pub fn snapshot(&self) -> Arc<Snapshot> {
+        self.current.load_full()
+    }
+
+    /// A borrowed snapshot for the hot path: no reference count is touched.
+    pub fn load(&self) -> arc_swap::Guard<Arc<Snapshot>> {
+        self.current.load()
+    }
+
+    /// The number that makes a new candidate's place in the registration order.
+    pub fn next_id(&self) -> u64 {
+        self.next_id.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Adds a candidate; one of the same name, source and server is replaced and hands its statistics on.
+    pub fn insert(&self, candidate: Candidate) -> Arc<Candidate> {
+        let _turn = self.writer.lock();
+        let mut next = Snapshot::clone(&self.current.load());
+        let candidate = next.insert(candidate);
+        self.current.store(Arc::new(next));
+        candidate
+    }
+
+    /// Removes the candidates of a name that match; says how many there were.
+    pub fn remove(&self, name: &str, filter: Filter<'_>) -> usize {
+        let _turn = self.writer.lock();
+        let mut next = Snapshot::clone(&self.current.load());
+        let removed = next.remove(name, filter);
+        if removed > 0 {
+            self.current.store(Arc::new(next));
+        }
+        removed
+    }
+
+    /// Forgets everything; the version still increases.
+    pub fn clear(&self) {
+        let _turn = self.writer.lock();
+        let next = Snapshot::emptied(&self.current.load());
+        self.current.store(Arc::new(next));
+    }
+}

@@ -1,0 +1,176 @@
+//! An immutable picture of the registry.
+
+use super::{Candidate, Filter};
+use imbl::shared_ptr::DefaultSharedPtr;
+use imbl::{GenericHashMap, OrdMap};
+use parking_lot::Mutex;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+type Map<V> = GenericHashMap<Arc<str>, V, foldhash::fast::RandomState, DefaultSharedPtr>;
+
+/// No candidate has answered yet.
+const NOBODY: u64 = u64::MAX;
+
+/// All candidates of one name, in registration order.
+#[derive(Clone)]
+pub struct NameEntry {
+    pub candidates: Vec<Arc<Candidate>>,
+    /// Where the name stands in the order of names.
+    place: u64,
+    /// Shared by all snapshots, so that a success seen by an old one counts in a new one.
+    last_success: Arc<AtomicU64>,
+}
+
+impl NameEntry {
+    pub fn last_success(&self) -> Option<u64> {
+        Some(self.last_success.load(Ordering::Relaxed)).filter(|id| *id != NOBODY)
+    }
+
+    pub fn note_success(&self, id: u64) {
+        // A plain store would make all cores fight for the line on every call of a hot tool.
+        if self.last_success.load(Ordering::Relaxed) != id {
+            self.last_success.store(id, Ordering::Relaxed);
+        }
+    }
+}
+
+#[derive(Clone, Default)]
+pub struct Snapshot {
+    names: Map<Arc<NameEntry>>,
+    /// Names in the order of their first registration: lists are stable.
+    order: OrdMap<u64, Arc<str>>,
+    /// Tag → candidates, ordered by priority, then registration.
+    tags: Map<OrdMap<(i32, u64), Arc<Candidate>>>,
+    candidates: usize,
+    version: u64,
+    /// Names folded for near-name look-ups, made at the first miss.
+    folded: Folded,
+}
+
+/// A cache that a changed snapshot starts without.
+#[derive(Default)]
+struct Folded(Mutex<Option<Arc<Vec<(String, Arc<str>)>>>>);
+
+impl Clone for Folded {
+    fn clone(&self) -> Self {
+        Folded::default()
+    }
+}
+
+impl Snapshot {
+    pub fn version(&self) -> u64 {
+        self.version
+    }
+
+    /// How many names there are.
+    pub fn len(&self) -> usize {
+        self.names.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.names.is_empty()
+    }
+
+    pub fn candidate_count(&self) -> usize {
+        self.candidates
+    }
+
+    pub fn get(&self, name: &str) -> Option<&Arc<NameEntry>> {
+        self.names.get(name)
+    }
+
+    /// Names in the order of their first registration.
+    pub fn entries(&self) -> impl Iterator<Item = (&Arc<str>, &Arc<NameEntry>)> {
+        self.order.values().filter_map(|name| self.names.get(name).map(|entry| (name, entry)))
+    }
+
+    pub fn with_tag(&self, tag: &str) -> impl Iterator<Item = &Arc<Candidate>> {
+        self.tags.get(tag).into_iter().flat_map(|candidates| candidates.values())
+    }
+
+    /// Tag → number of candidates, by name.
+    pub fn tags(&self) -> BTreeMap<&str, usize> {
+        self.tags.iter().map(|(tag, candidates)| (&**tag, candidates.len())).collect()
+    }
+
+    /// (lower-case name, name) of all tools, for near-name look-ups.
+    pub(super) fn folded_names(&self) -> Arc<Vec<(String, Arc<str>)>> {
+        let mut cache = self.folded.0.lock();
+        let make = || Arc::new(self.order.values().map(|n| (n.to_lowercase(), n.clone())).collect());
+        cache.get_or_insert_with(make).clone()
+    }
+
+    pub(super) fn insert(&mut self, mut candidate: Candidate) -> Arc<Candidate> {
+        let name = candidate.spec().name.clone();
+        let mut entry = match self.names.get(&name) {
+            Some(entry) => NameEntry::clone(entry),
+            None => {
+                self.order.insert(candidate.id, name.clone());
+                NameEntry {
+                    candidates: Vec::new(),
+                    place: candidate.id,
+                    last_success: Arc::new(AtomicU64::new(NOBODY)),
+                }
+            }
+        };
+        let key = candidate.key();
+        if let Some(at) = entry.candidates.iter().position(|old| old.key() == key) {
+            let old = entry.candidates.remove(at);
+            self.untag(&old);
+            self.candidates -= 1;
+            candidate.stats = old.stats.clone();
+        }
+        let candidate = Arc::new(candidate);
+        for tag in &candidate.spec().capabilities {
+            self.tags
+                .entry(tag.clone())
+                .or_default()
+                .insert((candidate.priority, candidate.id), candidate.clone());
+        }
+        entry.candidates.push(candidate.clone());
+        self.names.insert(name, Arc::new(entry));
+        self.candidates += 1;
+        self.version += 1;
+        candidate
+    }
+
+    pub(super) fn remove(&mut self, name: &str, filter: Filter<'_>) -> usize {
+        let Some(entry) = self.names.get(name).cloned() else { return 0 };
+        let (gone, kept): (Vec<_>, Vec<_>) =
+            entry.candidates.iter().cloned().partition(|candidate| filter.matches(candidate));
+        if gone.is_empty() {
+            return 0;
+        }
+        for candidate in &gone {
+            self.untag(candidate);
+        }
+        self.candidates -= gone.len();
+        if kept.is_empty() {
+            self.names.remove(name);
+            self.order.remove(&entry.place);
+        } else {
+            let entry = NameEntry { candidates: kept, ..NameEntry::clone(&entry) };
+            self.names.insert(Arc::from(name), Arc::new(entry));
+        }
+        self.version += 1;
+        gone.len()
+    }
+
+    pub(super) fn emptied(&self) -> Snapshot {
+        Snapshot { version: self.version + 1, ..Snapshot::default() }
+    }
+
+    fn untag(&mut self, candidate: &Candidate) {
+        for tag in &candidate.spec().capabilities {
+            let now_empty = self.tags.get_mut(tag).is_some_and(|candidates| {
+                candidates.remove(&(candidate.priority, candidate.id));
+                candidates.is_empty()
+            });
+            if now_empty {
+                self.tags.remove(tag);
+            }
+        }
+    }
+}

@@ -1,0 +1,38 @@
+//! L2, request × snapshot → ordered candidates and a strategy.
+//!
+//! Three small policies, one a file: the order ([`order`]), the strategy ([`auto`]), and what a tool is like
+//! ([`nature`]: has it effects, does it calculate, search, extract).
+
+mod auto;
+pub mod nature;
+mod order;
+
+pub use auto::{Rule, decide};
+pub use order::{by_capability, by_name};
+
+use crate::model::Strategy;
+use crate::registry::Candidate;
+use smallvec::SmallVec;
+use std::sync::Arc;
+
+/// Most names have one to four candidates: no allocation for them.
+pub type Candidates = SmallVec<[Arc<Candidate>; 4]>;
+
+/// Who is tried, in which order and how.
+pub struct Selection {
+    pub candidates: Candidates,
+    /// How many of them, counted from the start, are not resting.
+    pub healthy: usize,
+    /// Never [`Strategy::Auto`].
+    pub strategy: Strategy,
+    pub rule: Rule,
+    /// Another candidate may follow a failed one only when the failure proves that nothing happened.
+    pub guarded: bool,
+}
+
+/// Puts the parts together: the caller's strategy when it gave one, the rules otherwise, safety always.
+pub fn select(candidates: Candidates, healthy: usize, wanted: Strategy, by_capability: bool) -> Selection {
+    let (strategy, rule) = decide(&candidates, wanted, by_capability);
+    let guarded = candidates.iter().any(|c| c.spec().effects.any() && !c.spec().idempotent);
+    Selection { candidates, healthy, strategy, rule, guarded }
+}

@@ -1,0 +1,3 @@
+//! L5, where tools come from.
+
+pub mod function;

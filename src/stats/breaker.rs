@@ -1,0 +1,140 @@
+//! The circuit breaker: a candidate that keeps failing is rested, then probed.
+
+use std::time::{Duration, Instant};
+
+#[derive(Clone, Copy, Debug)]
+pub struct BreakerPolicy {
+    /// Failures in a row that rest a candidate; 0 turns the breaker off.
+    pub threshold: u32,
+    /// The first rest; each further one is twice as long.
+    pub rest: Duration,
+    pub longest_rest: Duration,
+}
+
+impl Default for BreakerPolicy {
+    fn default() -> Self {
+        BreakerPolicy {
+            threshold: 5,
+            rest: Duration::from_secs(5),
+            longest_rest: Duration::from_secs(300),
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BreakerState {
+    Closed,
+    /// Not to be called while another candidate can be.
+    Resting,
+    /// Rested long enough: the next call is the probe.
+    HalfOpen,
+}
+
+impl BreakerState {
+    pub fn name(self) -> &'static str {
+        match self {
+            BreakerState::Closed => "closed",
+            BreakerState::Resting => "resting",
+            BreakerState::HalfOpen => "half_open",
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Breaker {
+    failures_in_a_row: u32,
+    rests: u32,
+    rests_until: Option<Instant>,
+    probing: bool,
+}
+
+impl Breaker {
+    pub fn state(&self, now: Instant) -> BreakerState {
+        match self.rests_until {
+            None => BreakerState::Closed,
+            // One probe at a time: while it runs, everybody else still sees a resting candidate.
+            Some(until) if now < until || self.probing => BreakerState::Resting,
+            Some(_) => BreakerState::HalfOpen,
+        }
+    }
+
+    pub fn begin(&mut self, now: Instant) {
+        self.probing |= self.state(now) == BreakerState::HalfOpen;
+    }
+
+    pub fn success(&mut self) {
+        *self = Breaker::default();
+    }
+
+    /// The attempt ended without telling anything about the candidate.
+    pub fn inconclusive(&mut self) {
+        self.probing = false;
+    }
+
+    pub fn failure(&mut self, now: Instant, policy: &BreakerPolicy) {
+        self.probing = false;
+        self.failures_in_a_row += 1;
+        if policy.threshold > 0 && self.failures_in_a_row >= policy.threshold {
+            let rest = policy.rest.saturating_mul(1 << self.rests.min(16)).min(policy.longest_rest);
+            self.rests += 1;
+            self.rests_until = Some(now + rest);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn policy() -> BreakerPolicy {
+        BreakerPolicy { threshold: 2, rest: Duration::from_secs(10), longest_rest: Duration::from_secs(30) }
+    }
+
+    #[test]
+    fn rests_after_failures_in_a_row_then_probes_once() {
+        let (mut breaker, t0) = (Breaker::default(), Instant::now());
+        breaker.failure(t0, &policy());
+        assert_eq!(breaker.state(t0), BreakerState::Closed);
+        breaker.failure(t0, &policy());
+        assert_eq!(breaker.state(t0), BreakerState::Resting);
+        let later = t0 + Duration::from_secs(10);
+        assert_eq!(breaker.state(later), BreakerState::HalfOpen);
+        breaker.begin(later);
+        assert_eq!(breaker.state(later), BreakerState::Resting, "a second probe must wait");
+        breaker.success();
+        assert_eq!(breaker.state(later), BreakerState::Closed);
+    }
+
+    #[test]
+    fn a_failed_probe_rests_twice_as_long_up_to_the_limit() {
+        let (mut breaker, mut now) = (Breaker::default(), Instant::now());
+        breaker.failure(now, &policy());
+        for rest in [10, 20, 30, 30] {
+            breaker.failure(now, &policy());
+            assert_eq!(breaker.state(now + Duration::from_secs(rest - 1)), BreakerState::Resting);
+            now += Duration::from_secs(rest);
+            assert_eq!(breaker.state(now), BreakerState::HalfOpen);
+        }
+    }
+
+    #[test]
+    fn a_cancelled_probe_leaves_the_way_free_for_the_next() {
+        let (mut breaker, t0) = (Breaker::default(), Instant::now());
+        breaker.failure(t0, &policy());
+        breaker.failure(t0, &policy());
+        let later = t0 + Duration::from_secs(11);
+        breaker.begin(later);
+        breaker.inconclusive();
+        assert_eq!(breaker.state(later), BreakerState::HalfOpen);
+    }
+
+    #[test]
+    fn a_success_between_failures_starts_the_count_again() {
+        let (mut breaker, t0) = (Breaker::default(), Instant::now());
+        for _ in 0..10 {
+            breaker.failure(t0, &policy());
+            breaker.success();
+        }
+        assert_eq!(breaker.state(t0), BreakerState::Closed);
+    }
+}

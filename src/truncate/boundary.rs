@@ -1,0 +1,168 @@
+//! Where to cut a text: after a sentence, otherwise after a word, otherwise after a grapheme cluster.
+//!
+//! Only the last 40 % before the limit are searched, backwards, so the usual cost is that of half a sentence.
+
+use super::chars::{count, floor, index_of, is_wide, trimmed};
+use super::sentence::{end_at, is_stop};
+
+/// A place to cut, and what ends there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Cut {
+    pub(super) end: usize,
+    pub(super) after: After,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum After {
+    Sentence,
+    Line,
+    Word,
+    Cluster,
+}
+
+/// How many bytes a stop and what closes after it take at most, in all but odd texts.
+const CLOSERS: usize = 16;
+
+/// The first byte of the last 40 % of the characters of `text[..max]`.
+pub(super) fn region(text: &str, max: usize) -> usize {
+    region_of(text, count(&text[..max]))
+}
+
+/// The same for the first `chars` characters.
+pub(super) fn region_of(text: &str, chars: usize) -> usize {
+    index_of(text, (chars * 3).div_ceil(5))
+}
+
+/// The best place to cut at or before byte `max`, a character boundary, and not before `from` if possible.
+/// What follows `max` is looked at: a stop is only understood with what comes after it.
+pub(super) fn find(text: &str, from: usize, max: usize) -> Cut {
+    let max = floor(text, max);
+    sentence(text, from, max).unwrap_or_else(|| word(text, from, max))
+}
+
+/// The last end of a sentence or line in `from..=max`.
+fn sentence(text: &str, from: usize, max: usize) -> Option<Cut> {
+    let cut = |end: usize, after: After| {
+        let end = trimmed(text, end);
+        (end >= from && end > 0).then_some(Cut { end, after })
+    };
+    if text[max..].starts_with(['\n', '\r']) {
+        return cut(max, After::Line);
+    }
+    // A sentence may end in the region with its stop, before the closing quotes, just outside.
+    let mut start = from.min(max).saturating_sub(CLOSERS);
+    while !text.is_char_boundary(start) {
+        start -= 1;
+    }
+    for (offset, c) in text[start..max].char_indices().rev() {
+        let at = start + offset;
+        if is_line_end(c) {
+            // The white space before it may reach out of the region: then there is nothing nearer either.
+            return cut(at, After::Line);
+        }
+        if is_stop(c)
+            && let Some(end) = end_at(text, at)
+            && end <= max
+            && floor(text, end) == end
+        {
+            return cut(end, After::Sentence);
+        }
+    }
+    None
+}
+
+fn is_line_end(c: char) -> bool {
+    matches!(c, '\n' | '\r' | '\u{85}' | '\u{2028}' | '\u{2029}')
+}
+
+/// The last end of a word in `from..=max`; `max` itself, which is a grapheme boundary, when there is none.
+pub(super) fn word(text: &str, from: usize, max: usize) -> Cut {
+    let cluster = Cut { end: trimmed(text, max), after: After::Cluster };
+    let from = from.min(max);
+    let mut next = text[max..].chars().next().unwrap_or(' ');
+    let mut at = max;
+    for previous in text[from..max].chars().rev() {
+        if breaks_between(previous, next) && floor(text, at) == at {
+            let end = trimmed(text, at);
+            return if end >= from && end > 0 { Cut { end, after: After::Word } } else { cluster };
+        }
+        next = previous;
+        at -= previous.len_utf8();
+    }
+    cluster
+}
+
+/// Whether a line may be broken here: at white space, and between the signs of scripts without spaces unless
+/// one of them leans on the other.
+fn breaks_between(previous: char, next: char) -> bool {
+    if previous.is_whitespace() || next.is_whitespace() {
+        return true;
+    }
+    if previous.is_ascii() && next.is_ascii() || !(is_wide(previous) || is_wide(next)) {
+        return false;
+    }
+    let opens =
+        matches!(previous, '（' | '「' | '『' | '《' | '〈' | '【' | '［' | '〔' | '“' | '‘' | '(' | '[');
+    let closes = matches!(
+        next,
+        '、' | '，' | '。' | '．' | '：' | '；' | '！' | '？' | '）' | '」' | '』' | '》' | '〉' | '】'
+    ) || matches!(
+        next,
+        '］' | '〕' | '”' | '’' | '…' | '—' | 'ー' | '々' | '％' | ',' | '.' | ':' | ';' | '!' | '?'
+    ) || matches!(next, ')' | ']' | '%');
+    !(opens || closes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cut(text: &str, max: usize) -> (&str, After) {
+        let max = index_of(text, max);
+        let cut = find(text, region(text, max), max);
+        (&text[..cut.end], cut.after)
+    }
+
+    #[test]
+    fn a_sentence_in_the_last_forty_percent_is_taken() {
+        // The stop is the 6th of 10 characters: the last four begin after it.
+        assert_eq!(cut("abcde. Fghij klm", 10), ("abcde.", After::Sentence));
+        assert_eq!(cut("abcd. Efghi jklm", 10), ("abcd. Efgh", After::Cluster));
+        assert_eq!(cut("一二三四五。七八九十十一", 10), ("一二三四五。", After::Sentence));
+        assert_eq!(cut("一二三四。六七八九十十一", 10), ("一二三四。六七八九十", After::Word));
+        assert_eq!(cut("ab. 中文中文。中文中文中文", 12), ("ab. 中文中文。", After::Sentence));
+    }
+
+    #[test]
+    fn the_last_sentence_wins_even_when_it_ends_at_the_limit() {
+        assert_eq!(cut("One two. Three. Four", 15), ("One two. Three.", After::Sentence));
+        // The limit falls into `3.14`: what looks like a stop is none.
+        assert_eq!(cut("The value is 3.14159", 15), ("The value is", After::Word));
+    }
+
+    #[test]
+    fn a_line_end_is_an_end() {
+        assert_eq!(cut("first line\r\nsecond line", 15), ("first line", After::Line));
+        assert_eq!(cut("first line\nsecond", 10), ("first line", After::Line));
+        assert_eq!(cut("第一行文字\n第二行", 7), ("第一行文字", After::Line));
+    }
+
+    #[test]
+    fn then_a_word_then_a_cluster() {
+        assert_eq!(cut("some words without any stop", 12), ("some words", After::Word));
+        assert_eq!(cut("x aaaaaaaaaaaaaaaaaaaaaaaaa", 20), ("x aaaaaaaaaaaaaaaaaa", After::Cluster));
+        assert_eq!(cut("see https://example.com/a/b", 12), ("see https://", After::Cluster));
+        assert_eq!(cut("他说《红楼梦》很好看啊", 7), ("他说《红楼梦》", After::Word));
+        assert_eq!(cut("他说很好《红楼梦》", 5), ("他说很好", After::Word));
+    }
+
+    #[test]
+    fn clusters_stay_whole() {
+        let family = "👩‍👩‍👧‍👦";
+        let text = family.repeat(3);
+        assert_eq!(cut(&text, 13).0, family);
+        assert_eq!(cut("ab。\u{fe00}cdefghij", 3).0, "ab");
+        assert_eq!(cut("🇩🇪🇫🇷🇬🇧", 3).0, "🇩🇪");
+        assert_eq!(cut("e\u{301}e\u{301}e\u{301}", 3).0, "e\u{301}");
+    }
+}

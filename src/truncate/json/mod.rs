@@ -1,0 +1,164 @@
+//! JSON is cut from within, so that what is left still parses.
+//!
+//! The start of the text is read ([`scan`]) into a flat list of values ([`tape`]) without recursion, so that
+//! 10,000 levels are no danger. Then it is written again ([`shrink`]): each container shares its room among
+//! what it holds, long strings are shortened ([`string`]), elements that do not fit are counted in a mark:
+//! `"… (+7 more)"`.
+
+mod scan;
+mod shrink;
+mod string;
+mod tape;
+
+use super::notice::Noun;
+use super::{Job, Truncated};
+use shrink::Writer;
+use tape::Tape;
+
+/// What the first try may have beyond the start of the text that fits: white space goes, marks come.
+const SLACK: usize = 64;
+
+/// Whether a text begins like a JSON object or array.
+pub(super) fn begins(text: &str) -> bool {
+    text.trim_start().starts_with(['{', '['])
+}
+
+/// Cuts a text that is JSON as far as it is known; `None` when it is not. Of a list of hits only `hits` are
+/// kept, also when the text `fits`.
+pub(super) fn cut(job: &Job<'_>, hits: Option<usize>, fits: bool) -> Option<Truncated> {
+    let tape = Tape::read(job.window, job.whole, hits, job.language)?;
+    if fits && !tape.capped() {
+        return Some(job.unchanged());
+    }
+    let text = within(job, &tape);
+    let kept = job.counter.count(&text);
+    Some(job.cut_to(text, kept))
+}
+
+/// The text as JSON within the limit. Characters are met at once; tokens are met by trying.
+fn within(job: &Job<'_>, tape: &Tape<'_>) -> String {
+    const TRIES: usize = 8;
+    let write = |chars: usize| Writer::new(tape, job).write(chars);
+    if job.noun == Noun::Characters {
+        return write(job.limit);
+    }
+    let mut chars = job.window[..job.counter.prefix(job.window, job.limit)].chars().count() + SLACK;
+    for _ in 0..TRIES {
+        let text = write(chars);
+        let size = job.counter.count(&text);
+        if size <= job.limit {
+            return text;
+        }
+        chars = (chars * job.limit / size).min(chars.saturating_sub(1));
+    }
+    let smallest = write(2);
+    if job.counter.count(&smallest) <= job.limit { smallest } else { String::new() }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::truncate::{Options, Truncated, truncate};
+
+    fn cut(text: &str, limit: usize) -> Truncated {
+        let cut = truncate(text, limit, &Options::default());
+        assert!(cut.text.chars().count() <= limit);
+        cut
+    }
+
+    #[test]
+    fn long_strings_are_shortened_and_short_ones_kept() {
+        let text = format!(r#"{{"title":"A page","body":"{}","id":7}}"#, "word ".repeat(200));
+        assert_eq!(
+            cut(&text, 90).text,
+            r#"{"title":"A page","body":"word word word word word word word word… (+961 more)","id":7}"#
+        );
+    }
+
+    #[test]
+    fn long_arrays_say_how_many_are_missing() {
+        let text = serde_json::to_string(&(0..200).collect::<Vec<_>>()).unwrap_or_default();
+        assert_eq!(cut(&text, 48).text, r#"[0,1,2,3,4,5,6,7,8,9,10,11,12,"… (+187 more)"]"#);
+        let members: Vec<_> = (0..50).map(|n| format!(r#""key{n}": {n}"#)).collect();
+        let text = format!("{{ {} }}", members.join(", "));
+        assert_eq!(cut(&text, 60).text, r#"{"key0":0,"key1":1,"key2":2,"key3":3,"…":"(+46 more)"}"#);
+    }
+
+    #[test]
+    fn white_space_goes_first() {
+        let text = "{\n    \"a\": [\n        1,\n        2\n    ],\n    \"b\": null\n}";
+        let cut = cut(text, 30);
+        assert_eq!(cut.text, r#"{"a":[1,2],"b":null}"#);
+        assert_eq!((cut.total, cut.cut, cut.truncated), (text.len(), text.len() - 20, true));
+    }
+
+    #[test]
+    fn small_limits_give_the_smallest_json() {
+        let text = r#"{"a":"long enough to be cut"}"#;
+        assert_eq!([0, 1, 2, 3].map(|limit| cut(text, limit).text), ["", "", "{}", "{}"]);
+        assert_eq!(cut("[1234567890123]", 5).text, "[]");
+        assert_eq!(cut("[\"abcdefghijk\"]", 5).text, "[\"…\"]");
+    }
+
+    #[test]
+    fn what_is_beyond_the_window_is_said_in_characters() {
+        let text = serde_json::to_string(&vec!["x".repeat(50); 1000]).unwrap_or_default();
+        let cut = cut(&text, 200).text;
+        assert!(cut.ends_with(r#" of 53,001 characters cut]"]"#), "{cut}");
+    }
+
+    #[test]
+    fn marks_are_chinese_in_chinese_json() {
+        let text = format!(r#"{{"标题":"今天的新闻","正文":"{}"}}"#, "天气很好。".repeat(50));
+        assert_eq!(
+            cut(&text, 50).text,
+            r#"{"标题":"今天的新闻","正文":"天气很好。天气很好。天气很好。…（另有 235）"}"#
+        );
+    }
+
+    #[test]
+    fn ten_thousand_levels() {
+        for (open, close) in [("[", "]"), ("{\"a\":", "}")] {
+            let text = format!("{}1{}", open.repeat(10_000), close.repeat(10_000));
+            for limit in [2, 10, 100, 15_000] {
+                let cut = cut(&text, limit).text;
+                assert_eq!(cut.matches(&open[..1]).count(), cut.matches(close).count());
+                assert!(cut.len() * 4 > limit * 3 || limit < 20, "{limit}: {}", cut.len());
+            }
+        }
+    }
+
+    #[test]
+    fn only_the_first_hits() {
+        let options = Options { hits: Some(3), ..Options::default() };
+        let of = |text: &str| truncate(text, 500, &options).text;
+        assert_eq!(of("[1, 2, 3, 4, 5]"), r#"[1,2,3,"… (+2 more)"]"#);
+        assert_eq!(of(&of("[1, 2, 3, 4, 5]")), r#"[1,2,3,"… (+2 more)"]"#);
+        assert_eq!(of("[1, 2, 3]"), "[1, 2, 3]");
+        assert_eq!(of(r#"[1,2,3,[4,"…"]]"#), r#"[1,2,3,"… (+1 more)"]"#);
+        let hits = r#"{"q":"x","tags":["a","b","c","d"],"web":{"results":[{"n":1},{"n":2},{"n":3},{"n":[1,2,3,4]}]}}"#;
+        assert_eq!(
+            of(hits),
+            r#"{"q":"x","tags":["a","b","c","d"],"web":{"results":[{"n":1},{"n":2},{"n":3},"… (+1 more)"]}}"#
+        );
+        assert_eq!(of("[not json, 1, 2, 3, 4]"), "[not json, 1, 2, 3, 4]");
+    }
+
+    #[test]
+    fn what_only_looks_like_json_is_prose() {
+        for text in
+            ["[1] Smith, on the nature of things. ", "{see below} ", "[link](url) and more ", "[1, 2,] "]
+        {
+            let text = text.repeat(20);
+            assert!(cut(&text, 100).text.starts_with(&text[..20]), "{text}");
+        }
+    }
+
+    #[test]
+    fn escapes_are_never_broken() {
+        let text = format!(r#"["{}"]"#, r"\ud83d\ude00\n\u4e2d".repeat(20));
+        for limit in 2..120 {
+            let cut = cut(&text, limit).text;
+            assert!(serde_json::from_str::<serde_json::Value>(&cut).is_ok(), "{cut}");
+        }
+    }
+}

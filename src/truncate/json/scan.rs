@@ -1,0 +1,110 @@
+//! Where the strings, numbers and words of JSON end.
+//!
+//! A text may be only the start of one: a value that reaches its end is `open`.
+
+/// The end of a string, number or word, and whether the text ended before it did.
+pub(super) struct Scalar {
+    pub(super) end: usize,
+    pub(super) open: bool,
+}
+
+/// The string that begins at `start` with its quote; `None` when it is not valid.
+pub(super) fn string(text: &str, start: usize) -> Option<Scalar> {
+    let bytes = text.as_bytes();
+    let mut at = start + 1;
+    loop {
+        let special = |byte: &u8| *byte == b'"' || *byte == b'\\' || *byte < 0x20;
+        let Some(offset) = bytes[at..].iter().position(special) else {
+            return Some(Scalar { end: bytes.len(), open: true });
+        };
+        at += offset;
+        match bytes[at] {
+            b'"' => return Some(Scalar { end: at + 1, open: false }),
+            b'\\' => match escape_len(&bytes[at..])? {
+                0 => return Some(Scalar { end: at, open: true }),
+                len => at += len,
+            },
+            _ => return None,
+        }
+    }
+}
+
+/// The length of the escape that begins here; 0 when the text ends inside it, `None` when it is none.
+fn escape_len(bytes: &[u8]) -> Option<usize> {
+    match bytes.get(1) {
+        None => Some(0),
+        Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => Some(2),
+        Some(b'u') => {
+            let hex = &bytes[2..bytes.len().min(6)];
+            hex.iter().all(u8::is_ascii_hexdigit).then_some(if hex.len() == 4 { 6 } else { 0 })
+        }
+        Some(_) => None,
+    }
+}
+
+/// The number or word that begins at `start`; `None` when it is neither. The words that Python writes for
+/// floats which JSON does not have are left as they are.
+pub(super) fn atom(text: &str, start: usize, whole: bool) -> Option<Scalar> {
+    const WORDS: [&str; 6] = ["true", "false", "null", "NaN", "Infinity", "-Infinity"];
+    let rest = &text[start..];
+    let belongs = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.');
+    let len = rest.find(|c| !belongs(c)).unwrap_or(rest.len());
+    let (word, end) = (&rest[..len], start + len);
+    if len == rest.len() && !whole && len > 0 {
+        let begun = is_number_start(word) || WORDS.iter().any(|known| known.starts_with(word));
+        return begun.then_some(Scalar { end, open: true });
+    }
+    (is_number(word) || WORDS.contains(&word)).then_some(Scalar { end, open: false })
+}
+
+fn is_number(word: &str) -> bool {
+    let word = word.strip_prefix('-').unwrap_or(word);
+    let (mantissa, exponent) = match word.split_once(['e', 'E']) {
+        Some((mantissa, exponent)) => (mantissa, Some(exponent.strip_prefix(['+', '-']).unwrap_or(exponent))),
+        None => (word, None),
+    };
+    let (integer, fraction) = match mantissa.split_once('.') {
+        Some((integer, fraction)) => (integer, Some(fraction)),
+        None => (mantissa, None),
+    };
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    digits(integer)
+        && (integer == "0" || !integer.starts_with('0'))
+        && fraction.is_none_or(digits)
+        && exponent.is_none_or(digits)
+}
+
+/// Whether a number may begin like this.
+fn is_number_start(word: &str) -> bool {
+    is_number(word) || is_number(&format!("{word}0"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_and_their_starts() {
+        for number in ["0", "-0", "12", "0.5", "-1.25e10", "1E-7", "1e+3"] {
+            assert!(is_number(number), "{number}");
+            for end in 1..number.len() {
+                assert!(is_number_start(&number[..end]), "{}", &number[..end]);
+            }
+        }
+        for other in ["", "-", "01", "1.", ".5", "1e", "+1", "1.2.3", "0x1", "1e5.5", "--1"] {
+            assert!(!is_number(other), "{other}");
+        }
+        assert!(!is_number_start("1.2."));
+    }
+
+    #[test]
+    fn strings_end_at_their_quote() {
+        let end = |text| string(text, 0).map(|scalar| (scalar.end, scalar.open));
+        assert_eq!(end(r#""a\"b" rest"#), Some((6, false)));
+        assert_eq!(end(r#""\\" rest"#), Some((4, false)));
+        assert_eq!(end(r#""ab"#), Some((3, true)));
+        // Half an escape is not part of what is known.
+        assert_eq!([end(r#""ab\"#), end(r#""ab\u"#), end(r#""ab\u00e"#)], [Some((3, true)); 3]);
+        assert_eq!([end(r#""\x""#), end(r#""\u00g0""#), end("\"a\nb\"")], [None; 3]);
+    }
+}

@@ -1,0 +1,334 @@
+//! JSON written again within a number of characters.
+//!
+//! Each container shares its room: what is small is written whole, what is large gets an equal part of the
+//! rest. An array keeps as many elements as can have a quarter of it, an object as many members as can have
+//! an eighth: a few readable hits are worth more than the first letter of all. What a value does not use goes
+//! to the next one.
+
+use super::super::Job;
+use super::super::notice::{self, Language, Noun, more};
+use super::string::shorten;
+use super::tape::{ATOM, Node, Shape, Tape};
+
+/// What a value whose end is not known would like to have, beyond what is known of it.
+const BEYOND: usize = 48;
+
+pub(super) struct Writer<'t> {
+    tape: &'t Tape<'t>,
+    language: Language,
+    total_chars: usize,
+    out: String,
+    /// The characters in `out`.
+    chars: usize,
+    stack: Vec<Frame>,
+}
+
+/// A container that is being written.
+struct Frame {
+    shape: Shape,
+    /// The next element or member, and how many are still to be written.
+    child: usize,
+    left: usize,
+    first: bool,
+    /// What is left out, when that is said.
+    mark: Mark,
+    /// How many characters may be in `out` before the mark and the closing bracket.
+    end: usize,
+    /// How many of these are promised to the children that are left.
+    promised: usize,
+    /// The most that a child was promised for its value.
+    level: usize,
+}
+
+/// How a container says that something is missing.
+#[derive(Clone, Copy)]
+enum Mark {
+    Nothing,
+    Ellipsis,
+    More(usize),
+    /// At the end of a text of which only the start is known: the notice of the whole text.
+    Notice,
+}
+
+impl<'t> Writer<'t> {
+    pub(super) fn new(tape: &'t Tape<'t>, job: &Job<'_>) -> Self {
+        Writer {
+            tape,
+            language: job.language,
+            total_chars: job.total_chars,
+            out: String::new(),
+            chars: 0,
+            stack: Vec::new(),
+        }
+    }
+
+    /// The text within `limit` characters; nothing when not even brackets fit.
+    pub(super) fn write(mut self, limit: usize) -> String {
+        if limit < 2 {
+            return String::new();
+        }
+        self.value(0, limit);
+        while let Some(mut frame) = self.stack.pop() {
+            if frame.left == 0 {
+                self.mark(&frame);
+                self.push(if frame.shape == Shape::Object { "}" } else { "]" });
+                continue;
+            }
+            if !frame.first {
+                self.push(",");
+            }
+            let key = frame.child;
+            let value = if frame.shape == Shape::Object {
+                self.push(self.tape.raw(key));
+                self.push(":");
+                key + 1
+            } else {
+                key
+            };
+            let node = self.tape.node(value);
+            frame.promised -= self.overhead(&frame, key) + wants(node).min(frame.level);
+            frame.child = node.next();
+            frame.left -= 1;
+            frame.first = false;
+            let end = frame.end - frame.promised;
+            self.stack.push(frame);
+            self.value(value, end);
+        }
+        self.out
+    }
+
+    /// Writes a value so that `out` has at most `end` characters, or opens it when it is a container.
+    fn value(&mut self, index: usize, end: usize) {
+        let node = self.tape.node(index);
+        let room = end - self.chars;
+        let fits = !node.open && node.size() <= room;
+        match node.shape {
+            _ if fits && node.tight => {
+                self.out.push_str(self.tape.raw(index));
+                self.chars += node.size();
+            }
+            Shape::Object | Shape::Array => {
+                let frame = if fits { self.whole(index) } else { self.shared(index, room) };
+                self.push(if node.shape == Shape::Object { "{" } else { "[" });
+                self.stack.push(frame);
+            }
+            Shape::Text => {
+                let raw = self.tape.raw(index);
+                let content = raw.strip_prefix('"').unwrap_or(raw);
+                let content = if node.open { content } else { content.strip_suffix('"').unwrap_or(content) };
+                self.push(&shorten(content, node.open, room, self.language));
+            }
+            Shape::Atom => self.push(&shorten(self.tape.raw(index), node.open, room, self.language)),
+        }
+    }
+
+    /// A container that fits: nothing is left out but hits beyond their number.
+    fn whole(&self, index: usize) -> Frame {
+        let node = self.tape.node(index);
+        let (keep, children) = (node.keep as usize, node.children as usize);
+        let mark = if keep < children { Mark::More(children - keep) } else { Mark::Nothing };
+        let mut frame = Frame {
+            shape: node.shape,
+            child: index + 1,
+            left: keep,
+            first: true,
+            mark,
+            end: 0,
+            promised: 0,
+            level: usize::MAX,
+        };
+        let mark = self.mark_text(mark, node.shape, 0).chars().count();
+        frame.promised = node.size() - 2 - mark - usize::from(mark > 0 && keep > 0);
+        frame.end = self.chars + 1 + frame.promised;
+        frame
+    }
+
+    /// A container that does not fit into `room`: what of it is kept, and how the room is shared.
+    fn shared(&self, index: usize, room: usize) -> Frame {
+        let node = self.tape.node(index);
+        let inner = room - 2;
+        let part = if node.shape == Shape::Array { 4 } else { 8 };
+        let share = (inner / part).max(ATOM);
+        let mut frame = Frame {
+            shape: node.shape,
+            child: index + 1,
+            left: 0,
+            first: true,
+            mark: self.best_mark(index, inner),
+            end: self.chars + 1 + inner,
+            promised: 0,
+            level: share,
+        };
+        let cost = self.mark_size(&frame);
+        let all = self.count_within(&frame, node, inner);
+        if all == node.children as usize && !node.open {
+            (frame.left, frame.mark) = (all, Mark::Nothing);
+        } else {
+            frame.left = self.count_within(&frame, node, inner.saturating_sub(cost));
+            if frame.left == 0 {
+                frame.left = self.squeeze_first(&mut frame, node, inner);
+            }
+            if self.keeps_mark_key(&frame) {
+                frame.mark = Mark::Nothing;
+            }
+            frame.end -= self.mark_size(&frame);
+            if let Mark::More(missing) = &mut frame.mark {
+                *missing = node.children as usize - frame.left;
+            }
+        }
+        self.promise(&mut frame);
+        frame
+    }
+
+    /// How many of the first children can have their share within `room`.
+    fn count_within(&self, frame: &Frame, node: &Node, room: usize) -> usize {
+        let (mut child, mut used, mut count) = (frame.child, 0, 0);
+        while count < node.keep as usize {
+            let value = self.value_of(frame, child);
+            let comma = usize::from(count > 0);
+            used += comma + self.key_size(frame, child) + wants(self.tape.node(value)).min(frame.level);
+            if used > room {
+                break;
+            }
+            count += 1;
+            child = self.tape.node(value).next();
+        }
+        count
+    }
+
+    /// When no child can have its share, the first gets what there is, if need be without a mark.
+    fn squeeze_first(&self, frame: &mut Frame, node: &Node, inner: usize) -> usize {
+        if node.keep == 0 {
+            return 0;
+        }
+        let value = self.tape.node(self.value_of(frame, frame.child));
+        let least = match value.shape {
+            Shape::Object | Shape::Array => 2,
+            Shape::Atom if value.size() <= ATOM => value.size(),
+            Shape::Atom | Shape::Text => value.size().min(3),
+        };
+        let needed = self.key_size(frame, frame.child) + least;
+        if needed + self.mark_size(frame) <= inner {
+            return 1;
+        }
+        if needed <= inner {
+            frame.mark = Mark::Nothing;
+            return 1;
+        }
+        0
+    }
+
+    /// Whether a member that is kept has the key of the mark, which would then replace its value.
+    fn keeps_mark_key(&self, frame: &Frame) -> bool {
+        let mut child = frame.child;
+        frame.shape == Shape::Object
+            && (0..frame.left).any(|_| {
+                let key = self.tape.raw(child);
+                child = self.tape.node(child + 1).next();
+                key == "\"…\"" || key.eq_ignore_ascii_case("\"\\u2026\"")
+            })
+    }
+
+    /// Finds the level up to which every child can be filled, and promises it.
+    fn promise(&self, frame: &mut Frame) {
+        let room = frame.end - self.chars - 1;
+        let (mut fixed, mut wanted) = (0, Vec::with_capacity(frame.left));
+        let mut child = frame.child;
+        for index in 0..frame.left {
+            let value = self.value_of(frame, child);
+            fixed += usize::from(index > 0) + self.key_size(frame, child);
+            wanted.push(wants(self.tape.node(value)));
+            child = self.tape.node(value).next();
+        }
+        let room = room.saturating_sub(fixed);
+        let used = |level: usize| wanted.iter().map(|size| (*size).min(level)).sum::<usize>();
+        let (mut low, mut high) = (0, room);
+        while low < high {
+            let middle = high - (high - low) / 2;
+            if used(middle) <= room {
+                low = middle;
+            } else {
+                high = middle - 1;
+            }
+        }
+        frame.level = low;
+        frame.promised = fixed + used(low);
+    }
+
+    fn value_of(&self, frame: &Frame, child: usize) -> usize {
+        child + usize::from(frame.shape == Shape::Object)
+    }
+
+    /// The key of a member and its colon.
+    fn key_size(&self, frame: &Frame, child: usize) -> usize {
+        if frame.shape == Shape::Object { self.tape.node(child).size() + 1 } else { 0 }
+    }
+
+    /// What a child needs besides its value.
+    fn overhead(&self, frame: &Frame, child: usize) -> usize {
+        usize::from(!frame.first) + self.key_size(frame, child)
+    }
+
+    /// The mark that says most of those that take at most a third of the room, or half of it for the whole
+    /// text.
+    fn best_mark(&self, index: usize, inner: usize) -> Mark {
+        let node = self.tape.node(index);
+        let counted = match (node.open, index) {
+            (false, _) => Some(Mark::More(node.children as usize)),
+            (true, 0) => Some(Mark::Notice),
+            // How many are missing inside is not known.
+            (true, _) => None,
+        };
+        let fits = |mark: &Mark| {
+            let part = if matches!(mark, Mark::Notice) { 2 } else { 3 };
+            self.mark_text(*mark, node.shape, 0).chars().count() * part <= inner
+        };
+        counted.into_iter().chain([Mark::Ellipsis]).find(fits).unwrap_or(Mark::Nothing)
+    }
+
+    /// The room that a mark needs at most, with its comma.
+    fn mark_size(&self, frame: &Frame) -> usize {
+        match self.mark_text(frame.mark, frame.shape, 0).chars().count() {
+            0 => 0,
+            size => size + 1,
+        }
+    }
+
+    /// The mark as an element or a member, when `kept` characters of the whole text are.
+    fn mark_text(&self, mark: Mark, shape: Shape, kept: usize) -> String {
+        let text = match mark {
+            Mark::Nothing => return String::new(),
+            Mark::Ellipsis => String::from("…"),
+            Mark::More(missing) => more(self.language, missing),
+            Mark::Notice => {
+                let cut = self.total_chars.saturating_sub(kept);
+                notice::notice(self.language, Noun::Characters, false, cut, self.total_chars)
+            }
+        };
+        match shape {
+            Shape::Object => format!("\"…\":\"{}\"", text.trim_start_matches(['…', ' '])),
+            _ => format!("\"{text}\""),
+        }
+    }
+
+    fn mark(&mut self, frame: &Frame) {
+        let text = self.mark_text(frame.mark, frame.shape, self.chars + 1);
+        if text.is_empty() {
+            return;
+        }
+        if !frame.first {
+            self.push(",");
+        }
+        self.push(&text);
+    }
+
+    fn push(&mut self, text: &str) {
+        self.out.push_str(text);
+        self.chars += text.chars().count();
+    }
+}
+
+/// The characters that a value would fill.
+fn wants(node: &Node) -> usize {
+    node.size() + if node.open { BEYOND } else { 0 }
+}

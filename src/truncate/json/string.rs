@@ -1,0 +1,162 @@
+//! One JSON string made shorter: cut like prose, never inside an escape.
+
+use super::super::boundary;
+use super::super::chars::{floor, index_of, last_cluster};
+use super::super::notice::{Language, more};
+
+/// How far past the cut a string is decoded, to see what a stop is followed by.
+const AHEAD: usize = 32;
+
+/// The string with the content `raw` (as in JSON, without quotes) within `room` characters, quotes and mark
+/// included. It must be at least 2, and less than the string needs unless that is `open`, which is when its
+/// end is not known.
+pub(super) fn shorten(raw: &str, open: bool, room: usize, language: Language) -> String {
+    let Some(room) = room.checked_sub(3) else {
+        return String::from("\"\"");
+    };
+    let total = raw.chars().count();
+    let worst = more(language, total).chars().count();
+    // The number is worth a third of the string.
+    let counted = !open && worst * 3 <= room;
+    let end = cut(raw, open, if counted { room + 1 - worst } else { room });
+    let mut text = String::with_capacity(end + worst + 8);
+    text.push('"');
+    text.push_str(&raw[..end]);
+    match counted {
+        true => text.push_str(&more(language, total - raw[..end].chars().count())),
+        false => text.push('…'),
+    }
+    text.push('"');
+    text
+}
+
+/// The byte index in `raw` after at most `room` characters, where a reader would cut.
+fn cut(raw: &str, open: bool, room: usize) -> usize {
+    let near = &raw[..index_of(raw, room + AHEAD)];
+    let open = open && near.len() == raw.len();
+    if !near.contains('\\') {
+        return place(raw, open, index_of(raw, room));
+    }
+    let decoded = Decoded::of(near);
+    let max = decoded.ends.iter().rfind(|end| end.raw_chars <= room).map_or(0, |end| end.plain);
+    let end = place(&decoded.plain, open, max);
+    let found = decoded.ends.partition_point(|place| place.plain <= end);
+    found.checked_sub(1).map_or(0, |last| decoded.ends[last].raw)
+}
+
+fn place(text: &str, open: bool, max: usize) -> usize {
+    let max = if open { floor(text, max).min(last_cluster(text)) } else { max };
+    boundary::find(text, boundary::region(text, max), max).end
+}
+
+/// A string without its escapes, and where each character of it ends in both forms.
+struct Decoded {
+    plain: String,
+    ends: Vec<Place>,
+}
+
+struct Place {
+    plain: usize,
+    raw: usize,
+    raw_chars: usize,
+}
+
+impl Decoded {
+    /// Decodes valid content; an escape that is cut off at the end is left out.
+    fn of(raw: &str) -> Self {
+        let mut decoded =
+            Decoded { plain: String::with_capacity(raw.len()), ends: Vec::with_capacity(raw.len()) };
+        let (mut at, mut raw_chars) = (0, 0);
+        while let Some(first) = raw[at..].chars().next() {
+            let (c, len) = if first == '\\' {
+                let Some(escape) = escape(&raw[at..]) else {
+                    break;
+                };
+                raw_chars += escape.1;
+                escape
+            } else {
+                raw_chars += 1;
+                (first, first.len_utf8())
+            };
+            at += len;
+            decoded.plain.push(c);
+            decoded.ends.push(Place { plain: decoded.plain.len(), raw: at, raw_chars });
+        }
+        decoded
+    }
+}
+
+/// The character that an escape stands for and the length of the escape. The two halves of a surrogate pair
+/// are one.
+fn escape(raw: &str) -> Option<(char, usize)> {
+    let c = match raw.as_bytes().get(1)? {
+        b'n' => '\n',
+        b'r' => '\r',
+        b't' => '\t',
+        b'b' => '\u{8}',
+        b'f' => '\u{c}',
+        b'u' => return unicode_escape(raw),
+        other => char::from(*other),
+    };
+    Some((c, 2))
+}
+
+fn unicode_escape(raw: &str) -> Option<(char, usize)> {
+    let unit = |at: usize| {
+        let digits = raw.get(at..at + 6)?.strip_prefix("\\u")?;
+        u16::from_str_radix(digits, 16).ok()
+    };
+    let first = unit(0)?;
+    let pair = match (first, unit(6)) {
+        (0xd800..0xdc00, Some(second @ 0xdc00..0xe000)) => {
+            char::decode_utf16([first, second]).next().and_then(Result::ok)
+        }
+        _ => None,
+    };
+    match pair {
+        Some(c) => Some((c, 12)),
+        None => Some((char::from_u32(u32::from(first)).unwrap_or(char::REPLACEMENT_CHARACTER), 6)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn short(raw: &str, room: usize) -> String {
+        shorten(raw, false, room, Language::English)
+    }
+
+    #[test]
+    fn the_number_needs_room() {
+        let raw = "one two three four five six seven eight nine ten";
+        assert_eq!(short(raw, 45), "\"one two three four five six… (+21 more)\"");
+        assert_eq!(short(raw, 20), "\"one two three…\"");
+        assert_eq!([short(raw, 4), short(raw, 3), short(raw, 2)], ["\"o…\"", "\"…\"", "\"\""]);
+    }
+
+    #[test]
+    fn escapes_count_as_they_are_written_and_stay_whole() {
+        let raw = r"a\u00e9b\ud83d\ude00c\\\n\u4e2d\u6587 and so on and so on";
+        for room in 2..raw.len() {
+            let text = short(raw, room);
+            assert!(text.chars().count() <= room, "{text}");
+            assert!(serde_json::from_str::<String>(&text).is_ok(), "{text}");
+        }
+    }
+
+    #[test]
+    fn clusters_stay_whole_in_either_form() {
+        assert_eq!(short(r"ab\u0065\u0301xyzxyzxyzxyz", 11), "\"ab…\"");
+        assert_eq!(short("abe\u{301}xyzxyzxyzxyz", 6), "\"ab…\"");
+        // What follows an open string may belong to its last cluster.
+        assert_eq!(shorten("abcde", true, 20, Language::English), "\"abcd…\"");
+        assert_eq!(shorten(r"abcd\u0065", true, 20, Language::English), "\"abcd…\"");
+    }
+
+    #[test]
+    fn sentences_are_cut_like_prose() {
+        assert_eq!(short("It is here. It is there. It is gone", 32), "\"It is here. It is there.…\"");
+        assert_eq!(short(r"first line\nsecond line\nthird", 20), "\"first line…\"");
+    }
+}

@@ -1,0 +1,375 @@
+//! The values of a JSON text, or of its start, as one flat list in the order of the text.
+//!
+//! Reading keeps a stack of its own, so depth costs memory and not the thread's stack. A text that ends
+//! before its end is fine: what was not closed is marked `open`.
+
+use super::super::notice::{Language, is_mark, more};
+use super::scan::{Scalar, atom, string};
+
+/// One value, or the key of a member. The key of a member comes right before its value.
+pub(super) struct Node {
+    pub(super) shape: Shape,
+    /// The text goes on beyond what is known.
+    pub(super) open: bool,
+    /// Written without white space already, with nothing left out: can be copied.
+    pub(super) tight: bool,
+    start: u32,
+    end: u32,
+    /// The characters that it takes when written without white space.
+    size: u32,
+    /// The index after this value and all that is in it.
+    next: u32,
+    /// How many elements or members there are, and how many of them may be written.
+    pub(super) children: u32,
+    pub(super) keep: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Shape {
+    Object,
+    Array,
+    Text,
+    Atom,
+}
+
+pub(super) struct Tape<'a> {
+    text: &'a str,
+    nodes: Vec<Node>,
+}
+
+/// Numbers and words up to this length are written or left out; a longer number is shortened like a string.
+pub(super) const ATOM: usize = 24;
+
+impl<'a> Tape<'a> {
+    /// Reads a text, or the start of one that is not `whole`; `None` when it is no JSON.
+    pub(super) fn read(text: &'a str, whole: bool, hits: Option<usize>, language: Language) -> Option<Self> {
+        // Positions are kept in 32 bits.
+        if u32::try_from(text.len()).is_err() {
+            return None;
+        }
+        let mut reader = Reader {
+            text,
+            at: 0,
+            nodes: Vec::with_capacity(text.len() / 16),
+            stack: Vec::new(),
+            arrays: 0,
+            loose: 0,
+            hits,
+            language,
+        };
+        reader.read(whole)?;
+        Some(Tape { text, nodes: reader.nodes })
+    }
+
+    pub(super) fn node(&self, index: usize) -> &Node {
+        &self.nodes[index]
+    }
+
+    pub(super) fn raw(&self, index: usize) -> &'a str {
+        let node = &self.nodes[index];
+        &self.text[node.start as usize..node.end as usize]
+    }
+
+    /// Whether hits were left out.
+    pub(super) fn capped(&self) -> bool {
+        self.nodes.iter().any(|node| node.keep < node.children)
+    }
+}
+
+impl Node {
+    pub(super) fn size(&self) -> usize {
+        self.size as usize
+    }
+
+    pub(super) fn next(&self) -> usize {
+        self.next as usize
+    }
+}
+
+/// What may come next.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Expect {
+    Value,
+    ValueOrEnd,
+    Key,
+    KeyOrEnd,
+    Colon,
+    CommaOrEnd,
+    Nothing,
+}
+
+/// A container that is not closed yet.
+struct Level {
+    node: usize,
+    /// Its last element or member so far.
+    last: usize,
+    /// How much of the text before it was loose.
+    loose: usize,
+}
+
+struct Reader<'a> {
+    text: &'a str,
+    at: usize,
+    nodes: Vec<Node>,
+    stack: Vec<Level>,
+    /// How many arrays are on the stack.
+    arrays: usize,
+    /// White space outside strings and hits left out, so far: what a copy would have too much.
+    loose: usize,
+    hits: Option<usize>,
+    language: Language,
+}
+
+impl Reader<'_> {
+    fn read(&mut self, whole: bool) -> Option<()> {
+        let mut expect = Expect::Value;
+        loop {
+            let rest = &self.text.as_bytes()[self.at..];
+            let blank = rest.iter().take_while(|byte| matches!(byte, b' ' | b'\t' | b'\n' | b'\r')).count();
+            self.at += blank;
+            self.loose += blank;
+            let Some(&byte) = rest.get(blank) else { break };
+            expect = match (expect, byte) {
+                (Expect::Value | Expect::ValueOrEnd, b'{' | b'[') => self.open(byte),
+                (Expect::ValueOrEnd, b']') | (Expect::KeyOrEnd, b'}') => self.close(false),
+                (Expect::CommaOrEnd, b']' | b'}') if self.closes(byte) => self.close(false),
+                (Expect::CommaOrEnd, b',') => self.comma(),
+                (Expect::Colon, b':') => self.step(Expect::Value),
+                (Expect::Key | Expect::KeyOrEnd, b'"') => match string(self.text, self.at)? {
+                    Scalar { open: true, .. } => break,
+                    key => self.key(&key),
+                },
+                // Only objects and arrays are texts of their own here.
+                (Expect::Value | Expect::ValueOrEnd, _) if !self.stack.is_empty() => {
+                    match self.scalar(byte, whole)? {
+                        Some(next) => next,
+                        None => break,
+                    }
+                }
+                _ => return None,
+            };
+        }
+        if whole {
+            return (expect == Expect::Nothing).then_some(());
+        }
+        // A key without its value is dropped.
+        if expect == Expect::Colon || expect == Expect::Value && self.in_object() {
+            self.nodes.pop();
+        }
+        while !self.stack.is_empty() {
+            self.close(true);
+        }
+        (!self.nodes.is_empty()).then_some(())
+    }
+
+    fn step(&mut self, next: Expect) -> Expect {
+        self.at += 1;
+        next
+    }
+
+    fn in_object(&self) -> bool {
+        self.stack.last().is_some_and(|level| self.nodes[level.node].shape == Shape::Object)
+    }
+
+    fn closes(&self, byte: u8) -> bool {
+        self.in_object() == (byte == b'}')
+    }
+
+    fn comma(&mut self) -> Expect {
+        let next = if self.in_object() { Expect::Key } else { Expect::Value };
+        self.step(next)
+    }
+
+    fn open(&mut self, byte: u8) -> Expect {
+        let (shape, next) =
+            if byte == b'{' { (Shape::Object, Expect::KeyOrEnd) } else { (Shape::Array, Expect::ValueOrEnd) };
+        self.arrays += usize::from(shape == Shape::Array);
+        self.stack.push(Level { node: self.nodes.len(), last: 0, loose: self.loose });
+        self.push(shape, Scalar { end: self.at + 1, open: false }, 2);
+        self.step(next)
+    }
+
+    /// Ends the innermost container, at a bracket or because the text is over.
+    fn close(&mut self, open: bool) -> Expect {
+        let Some(Level { node, last, loose }) = self.stack.pop() else {
+            return Expect::Nothing;
+        };
+        self.at += usize::from(!open);
+        self.arrays -= usize::from(self.nodes[node].shape == Shape::Array);
+        let keep = self.kept_hits(node, last);
+        if keep < self.nodes[node].children {
+            self.cap(node, keep);
+        }
+        let next = self.nodes.len() as u32;
+        let container = &mut self.nodes[node];
+        container.open = open;
+        container.tight = !open && self.loose == loose;
+        container.end = self.at as u32;
+        container.next = next;
+        self.add_to_parent(node)
+    }
+
+    /// How many elements of a container are kept. A list of hits is the outermost array: the text itself, or
+    /// in objects one that holds objects.
+    fn kept_hits(&self, node: usize, last: usize) -> u32 {
+        let children = self.nodes[node].children;
+        let Some(hits) = self.hits.and_then(|hits| u32::try_from(hits).ok()) else {
+            return children;
+        };
+        let is_list = self.nodes[node].shape == Shape::Array
+            && self.arrays == 0
+            && (self.stack.is_empty()
+                || self.nodes.get(node + 1).is_some_and(|first| first.shape == Shape::Object));
+        if !is_list || children <= hits {
+            return children;
+        }
+        let Node { shape, start, end, .. } = self.nodes[last];
+        let content = &self.text[start as usize..end as usize];
+        let marked = shape == Shape::Text && is_mark(content.trim_matches('"'));
+        if marked && children - 1 <= hits { children } else { hits }
+    }
+
+    /// Leaves out all but the first elements: the size is that of what will be written.
+    fn cap(&mut self, node: usize, keep: u32) {
+        let mark = more(self.language, (self.nodes[node].children - keep) as usize).chars().count() + 2;
+        let mut size = 2 + mark as u32 + keep;
+        let mut child = node + 1;
+        for _ in 0..keep {
+            size += self.nodes[child].size;
+            child = self.nodes[child].next();
+        }
+        self.nodes[node].size = size;
+        self.nodes[node].keep = keep;
+        self.loose += 1;
+    }
+
+    fn key(&mut self, key: &Scalar) -> Expect {
+        let size = self.text[self.at..key.end].chars().count() as u32;
+        self.push(Shape::Text, Scalar { end: key.end, open: false }, size);
+        self.at = key.end;
+        Expect::Colon
+    }
+
+    /// Reads a string, number or word; `Some(None)` when the text ends in one that is not worth keeping.
+    fn scalar(&mut self, byte: u8, whole: bool) -> Option<Option<Expect>> {
+        let (shape, scalar) = match byte {
+            b'"' => (Shape::Text, string(self.text, self.at)?),
+            _ => (Shape::Atom, atom(self.text, self.at, whole)?),
+        };
+        if scalar.open && shape == Shape::Atom && scalar.end - self.at <= ATOM {
+            // Half a number would be a wrong number.
+            return Some(None);
+        }
+        let quote = usize::from(scalar.open && shape == Shape::Text);
+        let size = (self.text[self.at..scalar.end].chars().count() + quote) as u32;
+        // What is left of a text that ends in a scalar is half an escape.
+        let after = if scalar.open { self.text.len() } else { scalar.end };
+        self.push(shape, scalar, size);
+        self.at = after;
+        Some(Some(self.add_to_parent(self.nodes.len() - 1)))
+    }
+
+    fn push(&mut self, shape: Shape, scalar: Scalar, size: u32) {
+        let next = self.nodes.len() as u32 + 1;
+        self.nodes.push(Node {
+            shape,
+            open: scalar.open,
+            tight: !scalar.open,
+            start: self.at as u32,
+            end: scalar.end as u32,
+            size,
+            next,
+            children: 0,
+            keep: 0,
+        });
+    }
+
+    /// Counts a complete value, and the key before it, as part of what holds it.
+    fn add_to_parent(&mut self, value: usize) -> Expect {
+        let Some(level) = self.stack.last_mut() else {
+            return Expect::Nothing;
+        };
+        level.last = value;
+        let mut size = self.nodes[value].size;
+        if self.nodes[level.node].shape == Shape::Object {
+            size += self.nodes[value - 1].size + 1;
+        }
+        let parent = &mut self.nodes[level.node];
+        parent.size += size + u32::from(parent.children > 0);
+        parent.children += 1;
+        parent.keep = parent.children;
+        Expect::CommaOrEnd
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str, whole: bool) -> Option<Tape<'_>> {
+        Tape::read(text, whole, None, Language::English)
+    }
+
+    #[test]
+    fn reads_what_is_json_and_nothing_else() {
+        for text in [
+            "{}",
+            " [ ] ",
+            r#"{"a":[1,-0.5e+3,true,null,"x\"\u00e9"]}"#,
+            "[[],{}]",
+            "[NaN]",
+            "[\"\u{2028}\"]",
+        ] {
+            assert!(read(text, true).is_some(), "{text}");
+        }
+        for text in [
+            "[",
+            "{",
+            "[1,]",
+            "{,}",
+            "{\"a\"}",
+            "{\"a\":}",
+            "{a:1}",
+            "[01]",
+            "[1.]",
+            "[.5]",
+            "[1e]",
+            "[+1]",
+            "[tru]",
+            "[1 2]",
+            "[\"\\x\"]",
+            "[\"\\u12g4\"]",
+            "[\"a\nb\"]",
+            "{]",
+            "[}",
+            "[] x",
+            "1",
+            "\"x\"",
+            "",
+            "[\"abc]",
+            "[-]",
+            "[1,2}",
+        ] {
+            assert!(read(text, true).is_none(), "{text}");
+        }
+    }
+
+    #[test]
+    fn reads_every_start_of_a_json_text() {
+        let text = r#"{"key": [1.5e3, true, "a\n\u00e9", {"b": null}], "long": 12345678901234567890123456789, "é": "中"}"#;
+        for end in (1..text.len()).filter(|end| text.is_char_boundary(*end)) {
+            let tape = read(&text[..end], false);
+            assert!(tape.is_some_and(|tape| tape.node(0).open), "{}", &text[..end]);
+        }
+    }
+
+    #[test]
+    fn sizes_are_those_of_compact_json() {
+        let text = "{ \"a\" : [ 1 , \"é中\" , { } ] , \"b\" : false }";
+        let compact = r#"{"a":[1,"é中",{}],"b":false}"#;
+        let tape = read(text, true);
+        assert_eq!(tape.as_ref().map(|tape| tape.node(0).size()), Some(compact.chars().count()));
+        assert_eq!(tape.map(|tape| tape.node(0).tight), Some(false));
+        assert_eq!(read(compact, true).map(|tape| tape.node(0).tight), Some(true));
+    }
+}

@@ -1,0 +1,282 @@
+//! Where to cut a text that may be Markdown: fences are closed, tables end between rows, links stay whole.
+//!
+//! There is no guess whether a text is Markdown: without its signs a text is prose, and with them it costs
+//! little to look whether one of them stands open.
+
+use super::boundary::{self, After, Cut};
+use super::chars::{floor, trimmed};
+
+/// What is kept of a text, and what must follow it before anything else is said.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Plan {
+    pub(super) end: usize,
+    /// The end of a code block that the cut left open.
+    pub(super) close: String,
+    /// What sets a notice apart.
+    pub(super) gap: Gap,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Gap {
+    None,
+    Space,
+    Line,
+    /// A line right after a table would become a row of it.
+    Paragraph,
+}
+
+/// The best place to cut at or before byte `max`, a character boundary, and not before `from` if possible.
+pub(super) fn plan(text: &str, from: usize, max: usize) -> Plan {
+    if !has_signs(&text.as_bytes()[..max]) {
+        return plain(boundary::find(text, from, max));
+    }
+    if let Some(fence) = open_fence(&text[..max]) {
+        return in_fence(text, from, max, &fence);
+    }
+    let cut = boundary::find(text, from, max);
+    if let Some(plan) = in_table(text, cut) {
+        return plan;
+    }
+    match before_open_span(text, cut.end, from) {
+        Some(end) => plain(Cut { end: trimmed(text, end), after: After::Word }),
+        None => plain(cut),
+    }
+}
+
+fn plain(cut: Cut) -> Plan {
+    let gap = match cut.after {
+        After::Sentence | After::Line => Gap::Space,
+        After::Word | After::Cluster => Gap::None,
+    };
+    Plan { end: cut.end, close: String::new(), gap }
+}
+
+/// Whether any sign is there that this module looks at. Without an early end inside a block this is vector
+/// code.
+fn has_signs(text: &[u8]) -> bool {
+    text.chunks(64).any(|block| {
+        block.iter().fold(false, |found, byte| found | matches!(byte, b'`' | b'~' | b'|' | b'*' | b'['))
+    })
+}
+
+/// A code block that is open: where its first line and its content begin, and what closes it.
+#[derive(Debug, PartialEq, Eq)]
+struct Fence<'a> {
+    start: usize,
+    body: usize,
+    indent: &'a str,
+    mark: &'a str,
+}
+
+/// The code block that is still open at the end of `text`.
+fn open_fence(text: &str) -> Option<Fence<'_>> {
+    if !(text.contains('`') || text.contains('~')) {
+        return None;
+    }
+    let mut open: Option<Fence<'_>> = None;
+    let mut start = 0;
+    for line in text.split_inclusive('\n') {
+        let body = start + line.len();
+        if let Some((indent, mark, info)) = fence_line(line) {
+            open = match open {
+                None => Some(Fence { start, body, indent, mark }),
+                Some(fence) if info.is_empty() && mark.starts_with(fence.mark) => None,
+                still => still,
+            };
+        }
+        start = body;
+    }
+    open
+}
+
+/// The indentation, the mark and the info string of a line that opens or closes a code block.
+fn fence_line(line: &str) -> Option<(&str, &str, &str)> {
+    let trimmed = line.trim_start_matches([' ', '\t', '>']);
+    let indent = &line[..line.len() - trimmed.len()];
+    let sign = trimmed.chars().next().filter(|sign| matches!(sign, '`' | '~'))?;
+    let info = trimmed.trim_start_matches(sign);
+    let mark = &trimmed[..trimmed.len() - info.len()];
+    let is_fence = mark.len() >= 3 && !(sign == '`' && info.contains('`'));
+    is_fence.then_some((indent, mark, info.trim()))
+}
+
+/// Cuts code after a line and closes the block; drops the block when nothing of its content fits.
+fn in_fence(text: &str, from: usize, max: usize, fence: &Fence<'_>) -> Plan {
+    let from = from.max(fence.body);
+    let max = floor(text, max);
+    let line = text[from.min(max)..max].rfind('\n').map(|offset| from + offset);
+    let end = if text[max..].starts_with(['\n', '\r']) {
+        max
+    } else {
+        line.unwrap_or_else(|| boundary::word(text, from, max).end)
+    };
+    let end = trimmed(text, before_half(fence, text, end));
+    if end <= fence.body {
+        return Plan { end: trimmed(text, fence.start), close: String::new(), gap: Gap::Space };
+    }
+    Plan { end, close: format!("\n{}{}", fence.indent, fence.mark), gap: Gap::Line }
+}
+
+/// The end without a last line that is the first part of the block's own end.
+fn before_half(fence: &Fence<'_>, text: &str, end: usize) -> usize {
+    let line = text[..end].rfind('\n').map_or(0, |newline| newline + 1);
+    let half = text[line..end].trim_start_matches([' ', '\t', '>']);
+    if fence.mark.starts_with(half) { line } else { end }
+}
+
+/// A cut inside or right after a table, moved to the end of a row.
+fn in_table(text: &str, cut: Cut) -> Option<Plan> {
+    let line_start = |at: usize| text[..at].rfind('\n').map_or(0, |newline| newline + 1);
+    let row = line_start(cut.end);
+    let row_end = text[cut.end..].find('\n').map_or(text.len(), |offset| cut.end + offset);
+    let line = &text[row..row_end];
+    if !line.contains('|') {
+        return None;
+    }
+    // Upwards to the first row: the table is what hangs together with this line.
+    let (mut first, mut rows, mut ruled) = (row, 1, is_rule(line));
+    while first > 0 {
+        let above = line_start(first - 1);
+        let content = &text[above..first];
+        if !content.contains('|') {
+            break;
+        }
+        (first, rows, ruled) = (above, rows + 1, ruled || is_rule(content));
+    }
+    if !(ruled || line.trim_start().starts_with('|')) {
+        return None;
+    }
+    let whole_row = trimmed(text, row + line.len()) <= cut.end;
+    let (end, rows) = if whole_row { (cut.end, rows) } else { (trimmed(text, row), rows - 1) };
+    // A head without its rule is no table, and one without any row is no use.
+    let plan = if rows > 2 || (rows > 0 && !ruled) {
+        Plan { end, close: String::new(), gap: Gap::Paragraph }
+    } else {
+        Plan { end: trimmed(text, first), close: String::new(), gap: Gap::Space }
+    };
+    // A row that is longer than all that may be kept has to be cut after all.
+    (plan.end > 0).then_some(plan)
+}
+
+/// The line below the head of a table: `|---|:--:|`.
+fn is_rule(line: &str) -> bool {
+    line.contains("--") && line.trim().chars().all(|c| matches!(c, '|' | '-' | ':' | ' ' | '\t'))
+}
+
+/// Where a link, a piece of code or bold text begins that the cut would leave open, when that is not before
+/// `from`.
+fn before_open_span(text: &str, end: usize, from: usize) -> Option<usize> {
+    let region = &text.as_bytes()[from.min(end)..end];
+    if ![b'`', b'*', b'['].iter().any(|sign| region.contains(sign)) {
+        return None;
+    }
+    let block = text[..end].rfind("\n\n").map_or(0, |at| at + 2);
+    let kept = &text[block..end];
+    let from = from.saturating_sub(block);
+    let bold = (kept.matches("**").count() % 2 == 1).then(|| kept.rfind("**"));
+    let spans = [open_code(kept), bold.flatten(), open_link(kept, &text[end..])];
+    let start = spans.into_iter().flatten().min()?;
+    (start >= from && start > 0).then(|| floor(text, block + start))
+}
+
+/// Where a piece of code begins that the end of `kept` leaves open. It ends with as many signs as it began
+/// with; three and more are a fence.
+fn open_code(kept: &str) -> Option<usize> {
+    let mut open: Option<(usize, usize)> = None;
+    let mut at = 0;
+    while let Some(offset) = kept[at..].find('`') {
+        let start = at + offset;
+        let run = kept[start..].bytes().take_while(|byte| *byte == b'`').count();
+        open = match open {
+            _ if run > 2 => open,
+            None => Some((start, run)),
+            Some((_, length)) if length == run => None,
+            still => still,
+        };
+        at = start + run;
+    }
+    open.map(|(start, _)| start)
+}
+
+/// Where a link begins that is not complete at the end of `kept`.
+fn open_link(kept: &str, rest: &str) -> Option<usize> {
+    let start = kept.rfind('[')?;
+    let start = start - usize::from(kept[..start].ends_with('!'));
+    let inside = &kept[start..];
+    match inside.find("](") {
+        // The address has begun: it must have ended too.
+        Some(address) => (!inside[address..].contains(')')).then_some(start),
+        None if inside.contains(']') => rest.starts_with('(').then_some(start),
+        // Still in the text: only a link when one follows on this line.
+        None => {
+            let line = rest.split('\n').next().unwrap_or_default();
+            line.find(']').is_some_and(|at| line[at..].starts_with("](")).then_some(start)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan_at(text: &str, max: usize) -> Plan {
+        plan(text, boundary::region(text, max), max)
+    }
+
+    fn kept(text: &str, max: usize) -> String {
+        let plan = plan_at(text, max);
+        format!("{}{}", &text[..plan.end], plan.close)
+    }
+
+    #[test]
+    fn an_open_fence_is_closed_after_a_line() {
+        let text = "Intro.\n\n```python\nfor x in range(3):\n    print(x)\nprint('done')\n```\nEnd.";
+        assert_eq!(kept(text, 50), "Intro.\n\n```python\nfor x in range(3):\n    print(x)\n```");
+        assert_eq!(plan_at(text, 50).gap, Gap::Line);
+        assert_eq!(kept("~~~~\nline one\n```\nline two\n~~~~\n", 22), "~~~~\nline one\n```\n~~~~");
+        assert_eq!(kept("> ```\n> one two three four\n", 20), "> ```\n> one two\n> ```");
+    }
+
+    #[test]
+    fn a_fence_without_content_is_dropped() {
+        let text = "Intro text.\n\n```python\nprint(1)\n```\n";
+        assert_eq!(kept(text, 23), "Intro text.");
+        assert_eq!(kept("```python\nprint(1)\n```\n", 9), "");
+    }
+
+    #[test]
+    fn a_closed_fence_is_prose_again() {
+        let text = "```\ncode\n```\nA sentence here. And another one follows.";
+        assert_eq!(kept(text, 35), "```\ncode\n```\nA sentence here.");
+        assert_eq!(kept("a ``` in the text is no fence at all", 20), "a ``` in the text is");
+    }
+
+    #[test]
+    fn a_table_ends_between_rows() {
+        let text = "Prices.\n\n| a | b |\n|---|---|\n| 1 | 2 |\n| 3 | 4 |\n| 5 | 6 |\n";
+        let rows = "Prices.\n\n| a | b |\n|---|---|\n| 1 | 2 |\n| 3 | 4 |";
+        for max in rows.len()..rows.len() + 9 {
+            assert_eq!(kept(text, max), rows, "{max}");
+            assert_eq!(plan_at(text, max).gap, Gap::Paragraph);
+        }
+        // The head alone is dropped.
+        assert_eq!(kept(text, 30), "Prices.");
+        let bare = "name | size\n--- | ---\none | 1\ntwo | 2\nthree | 3\n";
+        assert_eq!(kept(bare, 35), "name | size\n--- | ---\none | 1");
+        // A bar in prose is no table.
+        assert_eq!(kept("use a | b in the shell and then more", 20), "use a | b in the");
+    }
+
+    #[test]
+    fn spans_are_not_left_open() {
+        let text = "See the long guide on [how to do it](https://example.com/guide) now";
+        for max in 24..37 {
+            assert_eq!(kept(text, max), "See the long guide on", "{max}");
+        }
+        assert_eq!(kept("Some text that runs `let x = 1;` here", 27), "Some text that runs");
+        assert_eq!(kept("Some text that is **very very bold** here", 29), "Some text that is");
+        assert_eq!(kept("A picture is here: ![alt text](a.png)", 25), "A picture is here:");
+        // Too far back: the span is given up.
+        assert_eq!(kept("**bold text that goes on for long", 28), "**bold text that goes on for");
+    }
+}

@@ -1,0 +1,80 @@
+//! Text that is not JSON: the cut, what it must close, and the notice.
+
+use super::boundary::region_of;
+use super::chars::count;
+use super::markdown::{Gap, Plan, plan};
+use super::notice::{Language, Noun};
+use super::{Job, Truncated};
+
+/// What follows the text that is kept. A limit that is small gets less of it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Tail {
+    Notice,
+    Ellipsis,
+    Nothing,
+}
+
+/// Cuts a text that does not fit.
+pub(super) fn cut(job: &Job<'_>) -> Truncated {
+    [Tail::Notice, Tail::Ellipsis, Tail::Nothing]
+        .into_iter()
+        .find_map(|tail| with(job, tail))
+        .unwrap_or_else(|| job.cut_to(String::new(), 0))
+}
+
+/// The text with this tail, when there is room for it.
+fn with(job: &Job<'_>, tail: Tail) -> Option<Truncated> {
+    let room = match tail {
+        Tail::Notice => {
+            // The longest notice that can come of it; a notice is worth at most half of the limit.
+            let cost = job.counter.count(&job.notice(job.total)) + 1;
+            job.limit.checked_sub(cost).filter(|room| *room >= cost)
+        }
+        Tail::Ellipsis => job.limit.checked_sub(job.counter.count("…")).filter(|room| *room >= 7),
+        Tail::Nothing => Some(job.limit),
+    };
+    let mut room = room?;
+    loop {
+        let max = job.counter.prefix(job.window, room);
+        let chars = if job.noun == Noun::Characters { room } else { count(&job.window[..max]) };
+        let plan = plan(job.window, region_of(job.window, chars), max);
+        let kept = match job.noun {
+            // All but what the cut gave up: the start need not be counted again.
+            Noun::Characters => room - count(&job.window[plan.end..max]),
+            Noun::Tokens => job.counter.count(&job.window[..plan.end]),
+        };
+        let text = assemble(job, &plan, kept, tail);
+        let size = match job.noun {
+            Noun::Characters => kept + count(&text[plan.end..]),
+            Noun::Tokens => job.counter.count(&text),
+        };
+        if size <= job.limit {
+            return Some(job.cut_to(text, kept));
+        }
+        // The end of a code block, or tokens that do not add up: give way by what is too much.
+        room = room.checked_sub(size - job.limit)?;
+    }
+}
+
+fn assemble(job: &Job<'_>, plan: &Plan, kept: usize, tail: Tail) -> String {
+    let mut text = String::with_capacity(plan.end + 64);
+    text.push_str(&job.window[..plan.end]);
+    text.push_str(&plan.close);
+    if tail == Tail::Nothing {
+        return text;
+    }
+    if plan.end > 0 {
+        text.push_str(match plan.gap {
+            Gap::Space if job.language == Language::Chinese => "",
+            Gap::None => "",
+            Gap::Space => " ",
+            Gap::Line => "\n",
+            Gap::Paragraph => "\n\n",
+        });
+    }
+    match tail {
+        Tail::Notice => text.push_str(&job.notice(job.total.saturating_sub(kept))),
+        _ => text.push('…'),
+    }
+    text
+}

@@ -1,0 +1,258 @@
+//! Where a sentence ends, in Chinese and English.
+//!
+//! A stop is only the end of a sentence when what stands around it says so: not in `3.14`, `v1.2.3`, `e.g.`,
+//! `Dr. Smith`, `J. R. R. Tolkien`, `example.com` or the `1.` of a list. Closing quotes and brackets belong
+//! to it.
+
+use super::chars::is_wide;
+
+/// Abbreviations that do not end a sentence whatever follows. Those with inner dots (`e.g.`, `U.S.`, `Ph.D.`)
+/// are recognised by their form.
+const TITLES: &[&str] = &[
+    "adm", "al", "approx", "assn", "ave", "bros", "capt", "cf", "cmdr", "col", "corp", "dept", "dr", "ed",
+    "eds", "esp", "est", "gen", "gov", "hon", "inc", "incl", "jr", "lt", "ltd", "maj", "messrs", "mme", "mr",
+    "mrs", "ms", "mt", "ph", "pres", "prof", "rep", "resp", "rev", "sen", "sgt", "sr", "st", "univ", "viz",
+    "vs",
+];
+
+/// Words that are abbreviations only before a number: `No. 5`, but `He said no. Then he left.`
+const BEFORE_NUMBERS: &[&str] = &[
+    "apr", "art", "aug", "ca", "ch", "dec", "eq", "eqs", "feb", "fig", "figs", "fri", "jan", "jul", "jun",
+    "mar", "mon", "no", "nos", "nov", "nr", "oct", "p", "para", "pp", "sat", "sec", "sep", "sept", "sun",
+    "tab", "thu", "tue", "v", "ver", "vol", "wed",
+];
+
+/// The longest word that is looked up; longer ones are no abbreviations.
+const LONGEST: usize = 12;
+
+/// How many bytes a stop may have with all that closes after it.
+const LONGEST_END: usize = 64;
+
+/// Whether a sentence may end with this character.
+pub(super) fn is_stop(c: char) -> bool {
+    matches!(c, '.' | '!' | '?') || !c.is_ascii() && (is_full_stop(c) || c == '؟')
+}
+
+/// Stops that need no space after them and are used for nothing else.
+fn is_full_stop(c: char) -> bool {
+    matches!(
+        c,
+        '。' | '！'
+            | '？'
+            | '；'
+            | '…'
+            | '｡'
+            | '‼'
+            | '⁇'
+            | '⁈'
+            | '⁉'
+            | '।'
+            | '॥'
+            | '۔'
+            | '։'
+            | '።'
+            | '។'
+            | '။'
+    )
+}
+
+fn is_quote(c: char) -> bool {
+    matches!(c, '"' | '\'' | '”' | '’' | '»' | '«' | '“' | '‘' | '」' | '』' | '＂' | '＇')
+}
+
+/// What closes after a stop: quotes, brackets, and the marks of Markdown emphasis.
+fn is_closer(c: char) -> bool {
+    is_quote(c)
+        || matches!(
+            c,
+            ')' | ']' | '}' | '*' | '_' | '）' | '】' | '》' | '〉' | '］' | '〕' | '〗' | '｝' | '›'
+        )
+}
+
+/// The end, with all that belongs to it, of the sentence whose stop is at byte `at`; `None` when this is no
+/// end.
+pub(super) fn end_at(text: &str, at: usize) -> Option<usize> {
+    let stop = text[at..].chars().next()?;
+    let mut end = at + stop.len_utf8();
+    let (mut last, mut quoted) = (stop, false);
+    while let Some(c) = text[end..].chars().next() {
+        if is_stop(c) {
+            last = c;
+        } else if is_closer(c) {
+            quoted |= is_quote(c);
+        } else {
+            break;
+        }
+        end += c.len_utf8();
+        // A line of dots is no sentence, and must not be walked once for each dot.
+        if end - at > LONGEST_END {
+            return None;
+        }
+    }
+    let Some(next) = text[end..].chars().next() else {
+        return Some(end);
+    };
+    let ends = match last {
+        // `well…maybe` goes on; `好吧……算了` does not.
+        '…' => next.is_whitespace() || is_wide(next) || is_wide(before(text, at)),
+        _ if is_full_stop(last) => true,
+        '.' if stop == '.' => period_ends(text, at, end, next),
+        _ if next.is_whitespace() => !(quoted && goes_on(text, end)),
+        _ => is_wide(next),
+    };
+    ends.then_some(end)
+}
+
+/// Whether the period at `at` ends a sentence, with its closers ending at `end` and `next` following.
+fn period_ends(text: &str, at: usize, end: usize, next: char) -> bool {
+    let previous = before(text, at);
+    if is_wide(next) {
+        return is_wide(previous);
+    }
+    if !next.is_whitespace() || previous.is_whitespace() {
+        return false;
+    }
+    if goes_on(text, end) {
+        return false;
+    }
+    // An ellipsis, or a bracket closed before the stop: no abbreviation to look for.
+    if previous == '.' || is_closer(previous) {
+        return true;
+    }
+    !is_abbreviation(text, at, end)
+}
+
+/// Whether the word before the period is shortened, or numbers a list.
+fn is_abbreviation(text: &str, at: usize, end: usize) -> bool {
+    let Some(word) = word_before(text, at) else {
+        return false;
+    };
+    let mut letters = word.chars();
+    if let (Some(first), None) = (letters.next(), letters.next()) {
+        // An initial: `J. Smith`, `Plan B. Then`: the doubtful case is left alone.
+        if first.is_uppercase() {
+            return true;
+        }
+    }
+    let before_number = text[end..].trim_start().starts_with(|c: char| c.is_ascii_digit());
+    // `e.g`, `U.S`, `Ph.D`, but not `example.com`.
+    let dotted = word.contains('.')
+        && word
+            .split('.')
+            .all(|part| (1..=2).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_alphabetic()));
+    let known = |list: &[&str]| list.iter().any(|known| word.eq_ignore_ascii_case(known));
+    dotted || known(TITLES) || before_number && known(BEFORE_NUMBERS) || numbers_a_list(text, at, word)
+}
+
+/// `1. First`, `a. First` or `iv. First` at the start of a line.
+fn numbers_a_list(text: &str, at: usize, word: &str) -> bool {
+    let number = word.bytes().all(|byte| byte.is_ascii_digit())
+        || word.len() == 1
+        || word.bytes().all(|byte| matches!(byte.to_ascii_lowercase(), b'i' | b'v' | b'x'));
+    let marks = |c: char| matches!(c, ' ' | '\t' | '#' | '>' | '-' | '*' | '+' | '_');
+    let line = text[..at - word.len()].trim_end_matches(marks);
+    number && (line.is_empty() || line.ends_with(['\n', '\r']))
+}
+
+/// The word that ends at `at`; `None` when it is too long to be shortened.
+fn word_before(text: &str, at: usize) -> Option<&str> {
+    let mut start = at;
+    for c in text[..at].chars().rev().take(LONGEST + 1) {
+        if !(c.is_alphanumeric() && !is_wide(c) || c == '.') {
+            return Some(&text[start..at]);
+        }
+        start -= c.len_utf8();
+    }
+    (start == 0).then_some(&text[..at])
+}
+
+/// Whether the words after `end` go on with the same sentence: they begin in lower case.
+fn goes_on(text: &str, end: usize) -> bool {
+    for c in text[end..].chars().take(8) {
+        if c == '\n' || c == '\r' {
+            return false;
+        }
+        if !(c.is_whitespace() || is_quote(c) || matches!(c, '(' | '[' | '*' | '_' | '—' | '–' | '-')) {
+            return c.is_lowercase();
+        }
+    }
+    false
+}
+
+fn before(text: &str, at: usize) -> char {
+    text[..at].chars().next_back().unwrap_or(' ')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The text up to each end that is found.
+    fn ends(text: &str) -> Vec<&str> {
+        let mut ends: Vec<&str> = text
+            .char_indices()
+            .filter(|(_, c)| is_stop(*c))
+            .filter_map(|(at, _)| end_at(text, at).map(|end| &text[..end]))
+            .collect();
+        ends.dedup();
+        ends
+    }
+
+    #[test]
+    fn plain_ends() {
+        assert_eq!(ends("One. Two! Three? Four"), ["One.", "One. Two!", "One. Two! Three?"]);
+        assert_eq!(
+            ends("第一句。第二句！第三句？分号；结尾"),
+            ["第一句。", "第一句。第二句！", "第一句。第二句！第三句？", "第一句。第二句！第三句？分号；"]
+        );
+        assert_eq!(ends("你好!世界.再见"), ["你好!", "你好!世界."]);
+        assert_eq!(ends("यह एक वाक्य है। दूसरा"), ["यह एक वाक्य है।"]);
+        assert_eq!(ends("هل هذا سؤال؟ نعم"), ["هل هذا سؤال؟"]);
+        assert_eq!(ends("End."), ["End."]);
+    }
+
+    #[test]
+    fn closing_quotes_and_brackets_belong_to_the_sentence() {
+        assert_eq!(ends("He said \"Go.\" She went."), ["He said \"Go.\"", "He said \"Go.\" She went."]);
+        assert_eq!(ends("(All of it.) Then"), ["(All of it.)"]);
+        assert_eq!(ends("她说：“走吧。”然后"), ["她说：“走吧。”"]);
+        assert_eq!(ends("（全部。）然后"), ["（全部。）"]);
+        assert_eq!(ends("**Bold.** Next"), ["**Bold.**"]);
+        assert_eq!(ends("It is over (really). Next"), ["It is over (really)."]);
+        assert_eq!(ends("Really?! Yes"), ["Really?!"]);
+    }
+
+    #[test]
+    fn these_are_no_ends() {
+        for text in [
+            "Pi is 3.14 and v1.2.3 is out",
+            "see https://example.com/a.b?c=d!e for more",
+            "mail me@example.org or open file.tar.gz now",
+            "Dr. Smith met Mr. Jones vs. Prof. Xi",
+            "fruit, e.g. apples, i.e. Red ones",
+            "the U.S. Army and the U.K. Navy",
+            "J. R. R. Tolkien",
+            "see No. 5, Fig. 3 and pp. 12",
+            "Smith et al. Found it",
+            "it cost approx. five",
+            "well... maybe",
+            "wait…what",
+            "\"Why?\" he asked",
+            "1. First item",
+            "a list\n2. Second\n  iv. Fourth\n- b. Letter",
+            "Ph.D. Students",
+            "x .. y",
+        ] {
+            assert_eq!(ends(text), Vec::<&str>::new(), "{text}");
+        }
+    }
+
+    #[test]
+    fn doubtful_words_are_read_by_what_follows() {
+        assert_eq!(ends("He said no. Then he left"), ["He said no."]);
+        assert_eq!(ends("in 1999. Next"), ["in 1999."]);
+        assert_eq!(ends("It ended... Then"), ["It ended..."]);
+        assert_eq!(ends("Visit example.com. Then"), ["Visit example.com."]);
+        assert_eq!(ends("等等……然后"), ["等等……"]);
+    }
+}

@@ -1,0 +1,142 @@
+//! The house rules, held by a test: who may use whom, which crate enters by which door, how long a
+//! file may be, and that nothing panics outside tests.
+//!
+//! Read the two tables below; to add a room or a door, add a line. The rules are functions over
+//! `(path, text)` in `architecture/rules.rs`, so `architecture/self_tests.rs` can show that each of
+//! them fires on a bad file.
+
+use std::{fs, io, path::Path};
+
+#[path = "architecture/rules.rs"]
+mod rules;
+#[path = "architecture/self_tests.rs"]
+mod self_tests;
+#[path = "architecture/source.rs"]
+mod source;
+
+/// Room → what it may use of ours; `room::Name` allows that one name only, `*` all rooms above it here.
+///
+/// Bottom first: a room may only use rooms above it in this list (tested), so there is no cycle. Stages
+/// never use each other; `hub` puts them in order; `bindings` puts everything together. `lib.rs`
+/// declares the rooms and is free. Rooms that are still to come are listed already: their place is decided.
+const ROOMS: &[(&str, &[&str])] = &[
+    // L0: words. Plain data, nothing of ours below them.
+    ("error", &[]),
+    ("model", &[]),
+    // L1: the contract of a tool; permits, which know nothing of what they limit.
+    ("tool", &["model", "error"]),
+    ("limit", &[]),
+    // L2: stages and what they stand on.
+    ("schema", &["model", "error"]),
+    ("stats", &["model", "error"]),
+    ("store", &["model", "error", "stats"]),
+    ("registry", &["tool", "limit", "model", "error", "stats", "schema"]),
+    ("parse", &["model", "error"]),
+    ("route", &["model", "error"]),
+    ("search", &["model", "error", "registry"]),
+    ("select", &["model", "error", "registry"]),
+    ("truncate", &["model", "error"]),
+    ("merge", &["model", "error"]),
+    ("synthesize", &["model", "error"]),
+    ("prompt", &["model", "error"]),
+    // L3: orchestration. It runs candidates but does not look them up.
+    ("execute", &["tool", "model", "error", "stats", "limit", "registry::Candidate"]),
+    // L4: the stages in order. Never sources, gateway, bindings: they are below it in this list.
+    ("hub", &["*"]),
+    // L5: the outside world.
+    ("sources", &["tool", "model", "error", "schema"]),
+    ("llm", &["model", "error"]),
+    ("gateway", &["hub", "tool", "model", "error"]),
+    // The only place that knows Python.
+    ("bindings", &["*"]),
+];
+
+/// What may only be named behind certain doors, as modules below `src/`.
+const DOORS: &[(What, &[&str])] = &[
+    (What::Crate("pyo3"), &["bindings"]),
+    (What::Crate("pythonize"), &["bindings"]),
+    (What::Crate("rmcp"), &["sources/mcp", "gateway"]),
+    (What::Crate("reqwest"), &["sources", "llm"]),
+    // Starting a task, thread or process. Threads for sync Python functions are started by Python.
+    (What::Spawn, &["execute", "sources/mcp/connection", "gateway", "bindings/runtime"]),
+];
+
+/// What a door guards.
+enum What {
+    /// The crate's name, anywhere in code.
+    Crate(&'static str),
+    /// `spawn` and its kin, except through the helper of a door (`runtime::spawn`).
+    Spawn,
+}
+
+/// Longer files hold more than one idea.
+const MAX_LINES: usize = 600;
+
+/// All `.rs` and `.py` files below `folders`, as (path from the root of the project, text).
+fn files(folders: &[&str]) -> io::Result<Vec<(String, String)>> {
+    fn walk(root: &Path, folder: &Path, found: &mut Vec<(String, String)>) -> io::Result<()> {
+        for entry in fs::read_dir(folder)? {
+            let path = entry?.path();
+            if path.is_dir() {
+                walk(root, &path, found)?;
+            } else if path.extension().is_some_and(|e| e == "rs" || e == "py") {
+                let name = path.strip_prefix(root).unwrap_or(&path).to_string_lossy().replace('\\', "/");
+                found.push((name, fs::read_to_string(&path)?));
+            }
+        }
+        Ok(())
+    }
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut found = Vec::new();
+    for folder in folders.iter().map(|f| root.join(f)).filter(|f| f.is_dir()) {
+        walk(root, &folder, &mut found)?;
+    }
+    found.sort();
+    assert!(!found.is_empty(), "no source file found below {folders:?}: the rule would check nothing");
+    Ok(found)
+}
+
+/// Applies `rule` to every file and fails with all violations at once.
+fn check(folders: &[&str], rule: fn(&str, &str) -> Vec<String>) -> io::Result<()> {
+    let violations: Vec<String> = files(folders)?.iter().flat_map(|(path, text)| rule(path, text)).collect();
+    assert!(violations.is_empty(), "\n{}\n", violations.join("\n"));
+    Ok(())
+}
+
+#[test]
+fn rooms_use_only_what_the_table_allows() -> io::Result<()> {
+    check(&["src"], rules::directions)
+}
+
+#[test]
+fn foreign_crates_and_spawn_enter_by_their_doors() -> io::Result<()> {
+    check(&["src"], rules::doors)
+}
+
+#[test]
+fn nothing_panics_outside_tests() -> io::Result<()> {
+    check(&["src"], rules::panics)
+}
+
+#[test]
+fn files_stay_short() -> io::Result<()> {
+    check(&["src", "python", "tests", "benches", "scripts"], rules::ceiling)
+}
+
+#[test]
+fn agents_use_the_public_interface() -> io::Result<()> {
+    check(&["python"], rules::agents)
+}
+
+#[test]
+fn the_table_goes_one_way() {
+    for (index, (room, allowed)) in ROOMS.iter().enumerate() {
+        for other in allowed.iter().filter(|other| **other != "*") {
+            let name = other.split("::").next();
+            assert!(
+                ROOMS[..index].iter().any(|(above, _)| Some(*above) == name),
+                "`{room}` may use `{other}`, which is not above it in the table"
+            );
+        }
+    }
+}

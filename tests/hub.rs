@@ -1,0 +1,58 @@
+//! The hub on tokio, with closures as tools and a paused clock: what a caller in Rust sees.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+use toolhub::error::{ErrorKind, HubError};
+use toolhub::execute::{Decision, Fate};
+use toolhub::hub::{Execution, Hub, HubOptions};
+use toolhub::model::{Arguments, CallOptions, Effects, Source, Strategy, ToolSpec};
+
+#[path = "hub/ends.rs"]
+mod ends;
+#[path = "hub/finding.rs"]
+mod finding;
+#[path = "hub/learning.rs"]
+mod learning;
+#[path = "hub/limits.rs"]
+mod limits;
+#[path = "hub/safety.rs"]
+mod safety;
+#[path = "hub/strategies.rs"]
+mod strategies;
+#[path = "hub/doubles.rs"]
+mod doubles;
+
+use doubles::{Double, Stage};
+
+fn ms(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
+
+fn hub() -> Arc<Hub> {
+    Arc::new(Hub::new(HubOptions { seed: Some(7), ..HubOptions::default() }))
+}
+
+fn asking(strategy: Strategy) -> CallOptions {
+    CallOptions { strategy: Some(strategy), ..CallOptions::default() }
+}
+
+/// Calls without arguments.
+async fn call(hub: &Hub, name: &str, options: &CallOptions) -> Execution {
+    hub.execute(name, Arguments::default(), options, &CancellationToken::new()).await.unwrap()
+}
+
+fn fates(execution: &Execution) -> Vec<Fate> {
+    (0..execution.plan.candidates.len()).map(|slot| execution.plan.run.fate(slot)).collect()
+}
+
+/// The labels of the candidates, in the order in which they would be tried now.
+fn order(hub: &Hub, name: &str) -> Vec<String> {
+    let now = tokio::time::Instant::now().into_std();
+    let plan = hub.plan_by_name(name, &CallOptions::default(), now).unwrap();
+    plan.candidates.iter().map(|candidate| candidate.label()).collect()
+}

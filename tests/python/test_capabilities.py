@@ -1,0 +1,136 @@
+"""Capabilities: declared or extracted, counted, found, and the table that users extend."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolhub import ToolHub, extract_capabilities
+
+
+@pytest.fixture
+def hub() -> ToolHub:
+    return ToolHub()
+
+
+def nothing() -> int:
+    return 1
+
+
+@pytest.mark.parametrize(
+    ("name", "description", "expected"),
+    [
+        ("web_search", "Search the web", {"search", "web"}),
+        ("calculator", "Calculate an arithmetic expression", {"calculate"}),
+        ("now", "Tell the current time in a city", {"time"}),
+        ("搜索工具", "搜索网络上的研究资料", {"search", "web", "research"}),
+        ("计算器", "计算数学表达式", {"calculate"}),
+        ("时钟", "返回当前时间", {"time"}),
+        ("tool", "翻译一段文字", {"translate"}),
+    ],
+)
+def test_capabilities_are_extracted_in_english_and_chinese(
+    hub: ToolHub, name: str, description: str, expected: set[str]
+) -> None:
+    assert expected <= set(extract_capabilities(name, description))
+    candidate = hub.register(nothing, name=name, description=description)
+    assert expected <= set(candidate.capabilities)
+    assert candidate.capabilities == extract_capabilities(name, description)
+    assert hub.find_by_capability(next(iter(expected)))[0].name == name
+
+
+def test_declared_capabilities_take_the_place_of_extracted_ones(hub: ToolHub) -> None:
+    assert hub.register(nothing, name="web_search", capabilities=["Other", "other ", ""]).capabilities == [
+        "other"
+    ]
+    assert hub.register(nothing, name="search", capabilities=[]).capabilities == []
+    assert hub.find_by_capability("search") == []
+
+
+def test_nothing_is_extracted_from_nothing() -> None:
+    assert extract_capabilities("", "") == []
+    assert extract_capabilities("xyzzy", "") == []
+
+
+def test_capabilities_count_candidates_and_follow_the_registry(hub: ToolHub) -> None:
+    assert hub.capabilities() == {}
+    hub.register(nothing, name="a", capabilities=["x", "y"])
+    hub.register(nothing, name="a", source="skills", capabilities=["x"])
+    hub.register(nothing, name="b", capabilities=["y"])
+    assert hub.capabilities() == {"x": 2, "y": 2}
+    hub.register(nothing, name="b", capabilities=["z"])
+    assert hub.capabilities() == {"x": 2, "y": 1, "z": 1}
+    hub.unregister("a", source="tools")
+    assert hub.capabilities() == {"x": 1, "z": 1}
+
+
+def test_find_by_capability_orders_by_priority_then_registration(hub: ToolHub) -> None:
+    for name, source in [("c", "mcps"), ("a", "tools"), ("b", "skills"), ("d", "tools")]:
+        hub.register(nothing, name=name, source=source, capabilities=["x"])
+    hub.register(nothing, name="e", source="mcps", priority=-1, capabilities=["x"])
+    assert [candidate.name for candidate in hub.find_by_capability("X")] == ["e", "a", "d", "b", "c"]
+    assert hub.find_by_capability("nobody") == []
+
+
+def test_a_tool_shows_the_capabilities_of_all_its_candidates(hub: ToolHub) -> None:
+    hub.register(nothing, name="t", capabilities=["x", "y"])
+    hub.register(nothing, name="t", source="skills", capabilities=["y", "z"])
+    assert hub.get("t").capabilities == ["x", "y", "z"]
+
+
+def test_rules_can_be_added_in_any_language_for_tools_to_come(hub: ToolHub) -> None:
+    before = hub.register(nothing, name="point_telescope", description="")
+    hub.capability_rules.add("Astronomy", ["telescope", "望远镜"])
+    assert before.capabilities == []
+    assert hub.register(nothing, name="point_telescope", description="").capabilities == ["astronomy"]
+    assert hub.register(nothing, name="t", description="控制望远镜").capabilities == ["astronomy"]
+    assert hub.capability_rules["astronomy"] == ["telescope", "望远镜"]
+    assert "astronomy" in hub.capability_rules
+    hub.capability_rules.add("astronomy", ["observatory"])
+    assert hub.capability_rules.extract("my_observatory") == ["astronomy"]
+    assert hub.capability_rules.extract("point_telescope") == ["astronomy"]
+
+
+def test_rules_can_be_removed(hub: ToolHub) -> None:
+    assert "search" in hub.capability_rules.extract("search_notes")
+    assert hub.capability_rules.remove("search")
+    assert not hub.capability_rules.remove("search")
+    assert "search" not in hub.capability_rules
+    assert "search" not in hub.capability_rules.extract("search_notes")
+    with pytest.raises(KeyError):
+        hub.capability_rules["search"]
+
+
+def test_the_rules_of_one_hub_are_its_own(hub: ToolHub) -> None:
+    hub.capability_rules.add("astronomy", ["telescope"])
+    hub.capability_rules.remove("time")
+    assert "astronomy" not in ToolHub().capability_rules
+    assert "time" in ToolHub().capability_rules
+    assert extract_capabilities("telescope", "") == []
+
+
+def test_the_rules_are_a_mapping_of_tags_to_words(hub: ToolHub) -> None:
+    rules = dict(hub.capability_rules)
+    assert len(rules) == len(hub.capability_rules) == len(list(hub.capability_rules))
+    assert "搜索" in rules["search"]
+    assert "计算" in rules["calculate"]
+
+
+@pytest.mark.parametrize("words", ["telescope", [1], [None]], ids=repr)
+def test_wrong_words_are_refused(hub: ToolHub, words: Any) -> None:
+    with pytest.raises(TypeError):
+        hub.capability_rules.add("astronomy", words)
+    assert "astronomy" not in hub.capability_rules
+
+
+texts = st.text(st.characters(exclude_categories=["Cs"]))
+
+
+@given(name=texts, description=texts)
+def test_extraction_takes_any_text_and_gives_known_tags_without_repeats(name: str, description: str) -> None:
+    hub = ToolHub()
+    tags = extract_capabilities(name, description)
+    assert len(tags) == len(set(tags))
+    assert set(tags) <= set(hub.capability_rules)
+    assert tags == hub.capability_rules.extract(name, description)

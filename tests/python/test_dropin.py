@@ -1,0 +1,211 @@
+"""The drop-in names, tested with a small orchestrator that was written against them."""
+
+import dataclasses
+from typing import Any
+
+import pytest
+
+from support.tools import Run
+from toolhub import ToolCandidate, ToolHub
+
+
+class Orchestrator:
+    """Loads tools of three sources, answers requests by name or by capability, reports what it has."""
+
+    def __init__(self, hub: Any) -> None:
+        self.hub = hub
+
+    def load(self, tools: list[Any], skills: list[Any]) -> None:
+        for priority, (source, loaded) in enumerate([("tools", tools), ("skills", skills)]):
+            for tool in loaded:
+                meta = {"capabilities": getattr(tool, "capabilities", []), "module": type(tool).__module__}
+                self.hub.register_candidate(ToolCandidate(tool.name, source, tool, priority, meta))
+
+    async def handle(self, request: dict[str, Any]) -> dict[str, Any]:
+        if "tool" in request:
+            if not self.hub.has_tool(request["tool"]):
+                return {"ok": False, "text": "unknown tool"}
+            answer = await self.hub.execute(request["tool"], request["input"])
+        else:
+            if not self.hub.find_by_capability(request["capability"]):
+                return {"ok": False, "text": "nobody can do that"}
+            answer = await self.hub.execute_by_capability(
+                request["capability"], request["input"], max_parallel=3
+            )
+        if not answer["success"]:
+            return {"ok": False, "text": answer["error"]}
+        return {"ok": True, "text": answer["result"], "from": answer.get("_meta", {}).get("source")}
+
+    def inventory(self) -> dict[str, list[str]]:
+        return {
+            entry["name"]: [candidate["source"] for candidate in entry["candidates"]]
+            for entry in self.hub.list_tools()
+        }
+
+
+class Calculator:
+    name = "calculator"
+    description = "Calculates."
+    capabilities = ("calculate",)
+
+    def execute(self, input: Any) -> Any:
+        expression = input["expression"] if isinstance(input, dict) else input
+        left, right = expression.split("+")
+        return {"success": True, "result": int(left) + int(right)}
+
+
+class Clock:
+    name = "clock"
+    description = "Tells the time."
+    capabilities = ("time",)
+
+    async def execute(self, input: Any) -> Any:
+        return f"noon in {input['city']}"
+
+
+class Broken:
+    name = "clock"
+    description = "Tells the time, but not today."
+    capabilities = ("time",)
+
+    def execute(self, input: Any) -> Any:
+        return {"success": False, "error": "the battery is empty"}
+
+
+class Sundial(Clock):
+    name = "sundial"
+
+    def execute(self, input: Any) -> Any:
+        raise RuntimeError("no sun")
+
+
+@pytest.fixture
+def orchestrator() -> Orchestrator:
+    orchestrator = Orchestrator(ToolHub())
+    orchestrator.load(tools=[Calculator(), Broken(), Sundial()], skills=[Clock()])
+    return orchestrator
+
+
+def test_requests_by_name_are_answered(orchestrator: Orchestrator, run: Run) -> None:
+    answer = run(orchestrator.handle({"tool": "calculator", "input": {"expression": "2+3"}}))
+    assert answer == {"ok": True, "text": {"success": True, "result": 5}, "from": "tools"}
+    assert run(orchestrator.handle({"tool": "calculator", "input": "2+3"}))["ok"]
+
+
+def test_a_failed_candidate_gives_way_to_another_source(orchestrator: Orchestrator, run: Run) -> None:
+    answer = run(orchestrator.handle({"tool": "clock", "input": {"city": "Rome"}}))
+    assert answer == {"ok": True, "text": "noon in Rome", "from": "skills"}
+
+
+def test_requests_by_capability_are_answered(orchestrator: Orchestrator, run: Run) -> None:
+    answer = run(orchestrator.handle({"capability": "time", "input": {"city": "Rome"}}))
+    assert (answer["ok"], answer["text"]) == (True, "noon in Rome")
+
+
+def test_failures_and_strangers_are_answers_too(orchestrator: Orchestrator, run: Run) -> None:
+    assert run(orchestrator.handle({"tool": "abacus", "input": {}}))["text"] == "unknown tool"
+    assert run(orchestrator.handle({"capability": "fly", "input": {}}))["text"] == "nobody can do that"
+    answer = run(orchestrator.handle({"tool": "sundial", "input": {}}))
+    assert not answer["ok"]
+    assert "no sun" in answer["text"]
+    answer = run(orchestrator.handle({"tool": "calculator", "input": {"expression": "nonsense"}}))
+    assert not answer["ok"]
+
+
+def test_the_inventory_lists_names_and_candidates(orchestrator: Orchestrator) -> None:
+    assert orchestrator.inventory() == {
+        "calculator": ["tools"],
+        "clock": ["tools", "skills"],
+        "sundial": ["tools"],
+    }
+    (entry,) = [entry for entry in orchestrator.hub.list_tools() if entry["name"] == "calculator"]
+    assert set(entry) == {"name", "candidates"}
+    assert entry["candidates"] == [
+        {"source": "tools", "priority": 0, "meta": {"capabilities": ("calculate",), "module": __name__}}
+    ]
+
+
+def test_what_is_found_by_capability_looks_like_what_was_registered(orchestrator: Orchestrator) -> None:
+    found = orchestrator.hub.find_by_capability("time")
+    assert [(one.name, one.source, one.priority) for one in found] == [
+        ("clock", "tools", 0),
+        ("sundial", "tools", 0),
+        ("clock", "skills", 1),
+    ]
+    assert isinstance(found[0].tool, Broken)
+    assert found[0].meta["capabilities"] == ("time",)
+    assert found[0].tool.execute({})["error"] == "the battery is empty"
+
+
+def test_tool_candidate_is_a_dataclass_with_the_fixed_fields() -> None:
+    fields = [field.name for field in dataclasses.fields(ToolCandidate)]
+    assert fields == ["name", "source", "tool", "priority", "meta"]
+    one, other = ToolCandidate("a", "tools", None), ToolCandidate("a", "tools", None)
+    assert one == other
+    one.meta["x"] = 1
+    assert other.meta == {}
+
+
+def test_a_candidate_without_priority_gets_that_of_its_source() -> None:
+    hub = ToolHub()
+    for source in ("tools", "skills", "mcps"):
+        hub.register_candidate(ToolCandidate("t", source, Clock()))
+    assert [candidate["priority"] for candidate in hub.list_tools()[0]["candidates"]] == [0, 1, 2]
+
+
+def test_meta_may_say_capabilities_description_parameters_and_server() -> None:
+    hub = ToolHub()
+    meta = {
+        "capabilities": ["Weather"],
+        "description": "Tells the weather.",
+        "parameters": {"properties": {"city": {"type": "string"}}, "required": ["city"]},
+        "server": "sky",
+    }
+    candidate = hub.register_candidate(
+        ToolCandidate("weather", "mcps", lambda city: f"sun in {city}", 5, meta)
+    )
+    assert (candidate.capabilities, candidate.description) == (["weather"], "Tells the weather.")
+    assert (candidate.server, candidate.priority) == ("sky", 5)
+    assert hub.call("weather", {"city": 5}).kind == "invalid_arguments"
+    assert hub.call("weather", {"city": "Rome"}).result == "sun in Rome"
+
+
+def test_capabilities_that_meta_does_not_say_are_extracted() -> None:
+    hub = ToolHub()
+    candidate = hub.register_candidate(ToolCandidate("calculator", "tools", Calculator(), 0, {}))
+    assert "calculate" in candidate.capabilities
+    assert hub.has_tool("calculator")
+
+
+def test_the_same_candidate_registered_again_replaces_itself() -> None:
+    hub = ToolHub()
+    for _ in range(2):
+        hub.register_candidate(ToolCandidate("clock", "tools", Clock(), 0, {"capabilities": ["time"]}))
+    assert len(hub.find_by_capability("time")) == 1
+    assert hub.unregister("clock") == 1
+    assert not hub.has_tool("clock")
+
+
+def test_a_wrong_candidate_is_refused() -> None:
+    hub = ToolHub()
+    with pytest.raises(ValueError, match="source"):
+        hub.register_candidate(ToolCandidate("clock", "somewhere", Clock(), 0, {}))
+    with pytest.raises(TypeError):
+        hub.register_candidate(ToolCandidate("clock", "tools", None, 0, {}))
+    assert hub.list_tools() == []
+
+
+@pytest.mark.parametrize(
+    "input", ["text", 5, 1.5, ["a", "list"], {"any": {"thing": 1}}, {"input": 1, "b": 2}, True]
+)
+def test_the_input_is_whatever_execute_takes(run: Run, input: Any) -> None:
+    class Echo:
+        name, description = "echo", "Says it again."
+
+        def execute(self, input: Any) -> Any:
+            return {"got": input}
+
+    hub = ToolHub()
+    hub.register_candidate(ToolCandidate("echo", "tools", Echo(), 0, {"capabilities": ["echo"]}))
+    assert run(hub.execute("echo", input)).result == {"got": input}
+    assert run(hub.execute_by_capability("echo", input, max_parallel=3)).result == {"got": input}

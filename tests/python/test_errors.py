@@ -1,0 +1,284 @@
+"""Errors: every kind, reached through the hub; what is told about it, and that enum and core agree."""
+
+import asyncio
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.tools import Endless, Run, Scripted, offer
+from toolhub import ErrorKind, Strategy, ToolError, ToolHub, ToolResult
+
+TABLE = Path(__file__).parents[2] / "src" / "error.rs"
+
+
+def core_table() -> dict[str, bool]:
+    """The kinds of the core, and whether a retry can help."""
+    rows = re.findall(r'^    \w+, "(\w+)", (true|false), ".*";$', TABLE.read_text(), re.MULTILINE)
+    return {name: retryable == "true" for name, retryable in rows}
+
+
+def raised(kind: str) -> ToolResult:
+    hub = ToolHub()
+    hub.register(Scripted(ToolError("it went wrong", kind=kind)), name="t")
+    return hub.call("t")
+
+
+def not_found() -> ToolResult:
+    return ToolHub().call("nobody")
+
+
+def no_capability() -> ToolResult:
+    return ToolHub().call_by_capability("nothing")
+
+
+def invalid_arguments() -> ToolResult:
+    hub = ToolHub()
+    hub.register(lambda city: city, name="t")
+    return hub.call("t", {"town": "Rome"})
+
+
+def timeout() -> ToolResult:
+    hub = ToolHub(timeout=0.01)
+    hub.register(Endless(), name="t")
+    return hub.call("t")
+
+
+def deadline() -> ToolResult:
+    hub = ToolHub()
+    hub.register(Endless(), name="t")
+    return hub.call("t", deadline=0.01)
+
+
+def overloaded() -> ToolResult:
+    async def scene() -> ToolResult:
+        hub, begun, go = ToolHub(limits={"hub": 1}, max_waiting=0), asyncio.Event(), asyncio.Event()
+
+        async def busy() -> int:
+            begun.set()
+            await go.wait()
+            return 1
+
+        hub.register(busy, name="t")
+        first = asyncio.create_task(hub.execute("t"))
+        await begun.wait()
+        second = await hub.execute("t")
+        go.set()
+        assert (await first).success
+        return second
+
+    return asyncio.run(scene())
+
+
+def closed() -> ToolResult:
+    hub = ToolHub()
+    hub.close()
+    return hub.call("t")
+
+
+def tool_error() -> ToolResult:
+    hub = ToolHub()
+    hub.register(Scripted(OSError("disk full")), name="t")
+    return hub.call("t")
+
+
+def cancelled() -> ToolResult:
+    """A loser of a race: the call itself is a success, what is told of the loser is the kind."""
+
+    async def scene() -> ToolResult:
+        hub = ToolHub()
+        offer(hub, "t", slow=Endless(), quick=Scripted("won"))
+        result = await hub.execute("t", strategy="first")
+        (row,) = [row for row in result.meta["attempts"] if not row["ok"]]
+        return ToolResult(success=False, error=row["error"], _meta={"error": {"kind": row["kind"]}})
+
+    return asyncio.run(scene())
+
+
+HAPPENS = {
+    ErrorKind.NOT_FOUND: [not_found],
+    ErrorKind.NO_CAPABILITY: [no_capability],
+    ErrorKind.INVALID_ARGUMENTS: [invalid_arguments],
+    ErrorKind.TIMEOUT: [timeout, deadline],
+    ErrorKind.CANCELLED: [cancelled],
+    ErrorKind.OVERLOADED: [overloaded],
+    ErrorKind.CLOSED: [closed],
+    ErrorKind.TOOL_ERROR: [tool_error],
+}
+
+
+@pytest.mark.parametrize("kind", ErrorKind)
+def test_every_kind_can_be_reached_through_the_hub(kind: ErrorKind) -> None:
+    for happen in HAPPENS.get(kind, []):
+        result = happen()
+        assert result.kind is kind
+        assert not result.success
+        assert result.error
+        with pytest.raises(ToolError) as caught:
+            result.unwrap()
+        assert caught.value.kind is kind
+    result = raised(kind)
+    assert result.kind is kind
+    assert "it went wrong" in str(result.error)
+
+
+def test_the_enum_is_the_table_of_the_core() -> None:
+    table = core_table()
+    assert list(table) == [kind.value for kind in ErrorKind]
+    assert {kind.value: raised(kind).meta["error"]["retryable"] for kind in ErrorKind} == table
+    assert [strategy.value for strategy in Strategy] == ["auto", "first", "all", "fallback"]
+
+
+@pytest.mark.parametrize("kind", ErrorKind)
+def test_the_outcome_says_whether_it_may_have_run(kind: ErrorKind) -> None:
+    nothing_happened = {
+        "not_found",
+        "no_capability",
+        "invalid_arguments",
+        "not_allowed",
+        "overloaded",
+        "connect",
+    }
+    outcome = raised(kind).meta["error"]["outcome"]
+    if kind in nothing_happened:
+        assert outcome == "not_sent"
+    else:
+        assert outcome == ("unknown" if kind in ("timeout", "cancelled", "closed") else "failed")
+
+
+def test_members_are_strings_that_code_can_switch_on() -> None:
+    match timeout().kind:
+        case "timeout":
+            pass
+        case other:
+            pytest.fail(f"{other!r} is not 'timeout'")
+    assert ErrorKind("auth") is ErrorKind.AUTH
+    assert f"{ErrorKind.AUTH}" == "auth"
+    with pytest.raises(ValueError, match="nonsense"):
+        ToolError("x", kind="nonsense")
+
+
+@pytest.mark.parametrize(
+    ("asked", "meant"),
+    [
+        ("serach_web", "search_web"),
+        ("web_search", "search_web"),
+        ("Search_Web", "search_web"),
+        ("searchweb", "search_web"),
+        ("get_wether", "get_weather"),
+    ],
+)
+def test_a_name_that_nobody_has_suggests_near_names(asked: str, meant: str) -> None:
+    hub = ToolHub()
+    for name in ("search_web", "get_weather", "calculate", "zip_files"):
+        hub.register(lambda: 1, name=name)
+    result = hub.call(asked)
+    assert result.kind is ErrorKind.NOT_FOUND
+    assert result.meta["error"]["suggestions"][0] == meant
+    assert f"Did you mean '{meant}'" in str(result.error)
+
+
+def test_there_are_no_suggestions_when_nothing_is_near() -> None:
+    hub = ToolHub()
+    assert "No tool is registered yet" in str(hub.call("x").error)
+    hub.register(lambda: 1, name="search_web")
+    result = hub.call("quaternion")
+    assert "suggestions" not in result.meta["error"]
+    assert result.error == "There is no tool named 'quaternion'."
+
+
+def test_suggestions_follow_the_registry() -> None:
+    hub = ToolHub()
+    hub.register(lambda: 1, name="search_web")
+    assert hub.call("search_wep").meta["error"]["suggestions"] == ["search_web"]
+    hub.unregister("search_web")
+    hub.register(lambda: 1, name="search_wet")
+    assert hub.call("search_wep").meta["error"]["suggestions"] == ["search_wet"]
+
+
+def test_an_unknown_capability_lists_the_known_ones() -> None:
+    hub = ToolHub()
+    hub.register(lambda: 1, name="t", capabilities=["weather", "time"])
+    result = hub.call_by_capability("tides")
+    assert "'tides'" in str(result.error)
+    assert "time, weather" in str(result.error)
+
+
+def test_invalid_arguments_name_the_argument_and_what_was_expected() -> None:
+    hub = ToolHub()
+
+    @hub.tool
+    def forecast(city: str, days: int = 1) -> str:
+        return "sun"
+
+    for args, told in [
+        ({"days": 2}, ["city", "missing"]),
+        ({"city": "Rome", "days": "many"}, ["days", "integer", "'many'"]),
+        ({"city": "Rome", "dayz": 2}, ["dayz", "days"]),
+        ({"city": ["Rome"]}, ["city", "string"]),
+    ]:
+        result = hub.call("forecast", args)
+        assert result.kind is ErrorKind.INVALID_ARGUMENTS
+        assert all(word in str(result.error) for word in ["'forecast'", *told])
+        assert result.meta["error"]["outcome"] == "not_sent"
+
+
+def test_the_first_error_of_all_decides_the_kind() -> None:
+    hub = ToolHub()
+    offer(hub, "t", a=Scripted(ToolError("x", kind="auth")), b=Scripted(ToolError("y", kind="http")))
+    assert hub.call("t", strategy="fallback").kind is ErrorKind.AUTH
+
+
+def test_a_subclass_of_tool_error_carries_its_kind_too() -> None:
+    class Refused(ToolError):
+        def __init__(self) -> None:
+            super().__init__("the key was refused", kind=ErrorKind.AUTH)
+
+    hub = ToolHub()
+    hub.register(Scripted(Refused()), name="t")
+    result = hub.call("t")
+    assert result.kind is ErrorKind.AUTH
+    assert isinstance(result.exception, Refused)
+
+
+def test_long_and_unreadable_messages_stay_readable() -> None:
+    class Unreadable(Exception):
+        def __str__(self) -> str:
+            raise ValueError("no")
+
+    hub = ToolHub()
+    hub.register(Scripted(OSError("é" * 100_000)), name="long")
+    hub.register(Scripted(Unreadable()), name="unreadable")
+    hub.register(Scripted(OSError()), name="silent")
+    hub.register(Scripted(OSError("\ud800")), name="surrogate")
+    assert len(str(hub.call("long").error)) < 1100
+    assert "Unreadable" in str(hub.call("unreadable").error)
+    assert hub.call("silent").error == "Tool 'silent' raised OSError."
+    assert "OSError" in str(hub.call("surrogate").error)
+
+
+def test_a_tool_may_unwrap_the_result_of_another_and_the_cause_is_kept() -> None:
+    hub = ToolHub()
+    hub.register(Scripted(ToolError("no key", kind="auth")), name="inner")
+
+    @hub.tool
+    async def outer() -> Any:
+        return (await hub.execute("inner")).unwrap()
+
+    result = hub.call("outer")
+    assert result.kind is ErrorKind.AUTH
+    assert isinstance(result.exception, ToolError)
+    assert isinstance(result.exception.__cause__, ToolError)
+
+
+def test_a_cancellation_that_the_tool_made_up_itself_is_the_tools_failure(run: Run) -> None:
+    async def gives_up() -> None:
+        raise asyncio.CancelledError
+
+    hub = ToolHub()
+    hub.register(gives_up, name="alone")
+    offer(hub, "race", a=gives_up, b=gives_up)
+    kinds = {run(hub.execute(name, strategy="first")).kind for name in ("alone", "race")}
+    assert len(kinds) == 1
+    assert None not in kinds
