@@ -42,6 +42,8 @@ def main() -> int:
     if not command:
         print("usage: python scripts/llm_server.py COMMAND [ARGUMENT ...]", file=sys.stderr)
         return 2
+    # As an exception, so that the server is ended on the way out.
+    signal.signal(signal.SIGTERM, terminated)
     install()
     port = free_port()
     base_url = f"http://127.0.0.1:{port}/v1"
@@ -63,6 +65,11 @@ def main() -> int:
         return code
     finally:
         end(server)
+
+
+def terminated(number: int, _: object) -> None:
+    """Ends with the status that a shell gives to a command that a signal ended."""
+    sys.exit(128 + number)
 
 
 def install() -> None:

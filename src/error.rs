@@ -138,6 +138,14 @@ impl HubError {
     }
 }
 
+/// Names come from models and may be of any length; sentences stay short.
+pub fn clip(name: &str) -> Cow<'_, str> {
+    match name.char_indices().nth(100) {
+        Some((end, _)) => Cow::Owned(format!("{}…", &name[..end])),
+        None => Cow::Borrowed(name),
+    }
+}
+
 impl fmt::Display for HubError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)

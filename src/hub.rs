@@ -3,15 +3,16 @@
 //! [`Hub::plan_by_name`] and [`Hub::plan_by_capability`] end in a [`Plan`]; whoever drives it reports through
 //! [`Plan::record`]. [`Hub::execute`] is all of that for callers in Rust.
 
-use crate::error::{ErrorKind, HubError};
+use crate::error::{ErrorKind, HubError, Outcome, clip};
 use crate::execute::{self, Answer, Decision, Fate, Job, Rules, Run};
 use crate::limit::Gate;
-use crate::merge::{self, Part};
-use crate::model::{Arguments, CallOptions, Source, Strategy};
+use crate::merge;
+use crate::model::{Arguments, CallOptions, Part, Source, Strategy};
 use crate::registry::capability::CapabilityRules;
 use crate::registry::{Candidate, Filter, NameEntry, Registry, nearest};
 use crate::select::{self, Candidates, Rule, Selection};
 use crate::stats::BreakerPolicy;
+use crate::truncate::{Options, truncate};
 use parking_lot::{Mutex, RwLock};
 use serde_json::Value;
 use std::fmt::Write;
@@ -154,7 +155,12 @@ impl Hub {
         let timeout = |candidate: &Arc<Candidate>| {
             options.timeout.or(candidate.spec().timeout).unwrap_or(self.options.timeout)
         };
-        let run = Run::new(rules, candidates.iter().map(timeout), now);
+        let mut run = Run::new(rules, candidates.iter().map(timeout), now);
+        for (slot, candidate) in candidates.iter().enumerate().filter(|_| guarded) {
+            if !candidate.spec().effects.any() || candidate.spec().idempotent {
+                run.set_harmless(slot);
+            }
+        }
         Plan { what, candidates, strategy, rule, run, entry, breaker: self.options.breaker }
     }
 
@@ -200,13 +206,18 @@ impl Plan {
         let ended = match self.run.fate(slot) {
             Fate::NotTried | Fate::Rejected | Fate::Running => return,
             Fate::Succeeded => Ok(()),
+            // It never got its turn: that says nothing about the tool.
+            Fate::TimedOut | Fate::Stopped if self.run.never_sent(slot) => Err(ErrorKind::Overloaded),
             Fate::Failed => Err(failure.unwrap_or(ErrorKind::ToolError)),
             Fate::TimedOut => Err(ErrorKind::Timeout),
             Fate::Stopped if self.run.decision() == Some(Decision::DeadlinePassed) => Err(ErrorKind::Timeout),
             Fate::Stopped => Err(ErrorKind::Cancelled),
         };
         let candidate = &self.candidates[slot];
-        if let (Ok(()), Some(entry)) = (ended, &self.entry) {
+        // Of several answers only the first counts as the last success; otherwise `all` would turn the order round and round.
+        if let (Ok(()), Some(entry)) = (ended, &self.entry)
+            && self.run.winners().next() == Some(slot)
+        {
             entry.note_success(candidate.id);
         }
         candidate.stats.record(ended, self.run.duration(slot, now).unwrap_or_default(), now, &self.breaker);
@@ -214,8 +225,13 @@ impl Plan {
 
     /// What a candidate that gave no answer of its own ended with.
     pub fn silent_error(&self, slot: usize) -> Option<HubError> {
-        let name = &self.candidates[slot].spec().name;
+        let name = clip(&self.candidates[slot].spec().name);
         match self.run.fate(slot) {
+            Fate::TimedOut if self.run.never_sent(slot) => {
+                let seconds = self.run.timeout(slot).as_secs_f64();
+                let text = format!("Tool '{name}' got no free place within {seconds} s; it was not started.");
+                Some(HubError::new(ErrorKind::Timeout, text).with_outcome(Outcome::NotSent))
+            }
             Fate::TimedOut => {
                 let seconds = self.run.timeout(slot).as_secs_f64();
                 let text = format!("Tool '{name}' timed out after {seconds} s (it may still have run).");
@@ -234,23 +250,31 @@ impl Plan {
             Some(Decision::DeadlinePassed) => {
                 let limit = self.run.deadline_at().map(|at| at.duration_since(self.run.begun()));
                 let seconds = limit.unwrap_or_default().as_secs_f64();
-                HubError::new(
-                    ErrorKind::Timeout,
-                    format!("'{}' did not end within its deadline of {seconds} s (it may still have run).", self.what),
-                )
+                let sent = (0..self.candidates.len()).any(|slot| !self.run.never_sent(slot));
+                let (what, outcome) = match sent {
+                    true => ("it may still have run", Outcome::Unknown),
+                    false => ("it was not started", Outcome::NotSent),
+                };
+                let text = format!("'{}' did not end within its deadline of {seconds} s ({what}).", clip(&self.what));
+                HubError::new(ErrorKind::Timeout, text).with_outcome(outcome)
             }
             Some(Decision::Cancelled) => {
-                HubError::new(ErrorKind::Cancelled, format!("The call of '{}' was cancelled.", self.what))
+                HubError::new(ErrorKind::Cancelled, format!("The call of '{}' was cancelled.", clip(&self.what)))
             }
             _ => {
                 let mut errors: Vec<_> = errors.collect();
                 // A candidate that ran tells more than one that was skipped.
                 errors.sort_by_key(|(slot, _)| (self.run.fate(*slot) == Fate::Rejected, *slot));
                 errors.first().map(|(_, error)| (*error).clone()).unwrap_or_else(|| {
-                    HubError::new(ErrorKind::ToolError, format!("No candidate of '{}' gave an answer.", self.what))
+                    HubError::new(ErrorKind::ToolError, format!("No candidate of '{}' gave an answer.", clip(&self.what)))
                 })
             }
         }
+    }
+
+    /// Merged answers stand in the order of priority and registration, whoever was asked first.
+    pub fn merge_order(&self, slot: usize) -> (i32, u64) {
+        (self.candidates[slot].priority, self.candidates[slot].id)
     }
 
     fn conclude(&self, answers: &[Option<Answer>]) -> Result<Value, HubError> {
@@ -271,14 +295,22 @@ impl Plan {
             }
             [(_, only)] => Ok((*only).clone()),
             many => {
-                let part = |(slot, value): &(usize, &Value)| Part {
-                    label: self.candidates[*slot].label(),
-                    text: value.as_str().map_or_else(|| value.to_string(), str::to_owned),
+                let mut many = many.to_vec();
+                many.sort_by_key(|(slot, _)| self.merge_order(*slot));
+                let part = |(slot, value): &(usize, &Value)| {
+                    let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+                    part(self.candidates[*slot].label(), text, merge::PART_LIMIT)
                 };
-                Ok(Value::String(merge::simple(&many.iter().map(part).collect::<Vec<_>>(), merge::PART_LIMIT)))
+                Ok(Value::String(merge::simple(&many.iter().map(part).collect::<Vec<_>>())))
             }
         }
     }
+}
+
+/// One answer for merging, shown as far as its limit allows.
+pub fn part(label: String, text: String, limit: usize) -> Part {
+    let shown = truncate(&text, limit, &Options::default()).text;
+    Part { label, text, shown }
 }
 
 fn not_found(snapshot: &crate::registry::Snapshot, name: &str) -> HubError {
@@ -305,14 +337,6 @@ fn nobody_there(name: &str, entry: &NameEntry, options: &CallOptions) -> HubErro
     let there: Vec<String> = entry.candidates.iter().map(|candidate| candidate.label()).collect();
     HubError::new(
         ErrorKind::NotFound,
-        format!("Tool '{name}' is not offered by {wanted}; it is offered by: {}.", there.join(", ")),
+        format!("Tool '{}' is not offered by {wanted}; it is offered by: {}.", clip(name), there.join(", ")),
     )
-}
-
-/// Names come from models and may be of any length; sentences stay short.
-fn clip(name: &str) -> String {
-    match name.char_indices().nth(100) {
-        Some((end, _)) => format!("{}…", &name[..end]),
-        None => name.to_owned(),
-    }
 }

@@ -1,7 +1,7 @@
 //! One fast, safe door to every tool an agent has.
 //!
 //! ```text
-//! request ─► select ─► execute ─► merge ─► result + meta
+//! request ─► select ─► execute ─► truncate ─► merge / synthesize ─► result + meta
 //!              ▲          ▲
 //!          registry    sources: Rust closures · Python functions
 //! ```
@@ -10,10 +10,10 @@
 //! |---|---|---|
 //! | L0 words | [`error`], [`model`] | nothing of ours |
 //! | L1 contracts | [`tool`], [`limit`] | L0 |
-//! | L2 stages | [`schema`], [`stats`], [`registry`], [`select`], [`merge`] | L0, L1, and what the table in `tests/architecture.rs` says |
+//! | L2 stages | [`schema`], [`stats`], [`registry`], [`select`], [`truncate`], [`merge`], [`synthesize`] | L0, L1, and what the table in `tests/architecture.rs` says |
 //! | L3 | [`execute`] | the contract, limits, candidates |
 //! | L4 | [`hub`] | the stages, in order |
-//! | L5 | [`sources`], `bindings` | the edge: all is put together here |
+//! | L5 | [`sources`], [`llm`], `bindings` | the edge: all is put together here |
 
 pub mod error;
 pub mod model;
@@ -26,11 +26,14 @@ pub mod registry;
 pub mod schema;
 pub mod select;
 pub mod stats;
+pub mod synthesize;
+pub mod truncate;
 
 pub mod execute;
 
 pub mod hub;
 
+pub mod llm;
 pub mod sources;
 
 #[cfg(feature = "python")]

@@ -43,7 +43,7 @@ impl ArgumentSchema {
         }
         Err(HubError::new(
             ErrorKind::InvalidArguments,
-            format!("Invalid arguments for '{tool}': {}", listed.join("; ")),
+            format!("Invalid arguments for '{}': {}", crate::error::clip(tool), listed.join("; ")),
         ))
     }
 

@@ -17,6 +17,7 @@ mod time;
 
 /// No candidate is resting.
 const ALL_HEALTHY: usize = usize::MAX;
+const NOBODY: [usize; 0] = [];
 const SECOND: u64 = 1_000;
 
 fn ms(millis: u64) -> Duration {
@@ -108,6 +109,6 @@ impl Hand {
         assert_eq!(self.run.decision(), Some(decision));
         assert!(self.run.is_finished());
         assert_eq!(self.run.wake_at(), None);
-        assert_eq!(self.starts(), Vec::<usize>::new());
+        assert_eq!(self.starts(), NOBODY);
     }
 }

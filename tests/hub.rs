@@ -12,6 +12,8 @@ use toolhub::execute::{Decision, Fate};
 use toolhub::hub::{Execution, Hub, HubOptions};
 use toolhub::model::{Arguments, CallOptions, Effects, Source, Strategy, ToolSpec};
 
+#[path = "hub/doubles.rs"]
+mod doubles;
 #[path = "hub/ends.rs"]
 mod ends;
 #[path = "hub/finding.rs"]
@@ -24,8 +26,6 @@ mod limits;
 mod safety;
 #[path = "hub/strategies.rs"]
 mod strategies;
-#[path = "hub/doubles.rs"]
-mod doubles;
 
 use doubles::{Double, Stage};
 

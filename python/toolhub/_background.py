@@ -1,16 +1,21 @@
 """The background event loop on which blocking calls run, one for the process, started at first need."""
 
 import asyncio
+import contextlib
 import threading
 from collections.abc import Coroutine
 from typing import Any
 
 from . import _core
 
+# How long tools may clean up at interpreter exit; less than `stop` is given, so that it can see the end.
+_GRACE = 0.8
+
 _lock = threading.Lock()
 _thread: threading.Thread | None = None
 _loop: asyncio.AbstractEventLoop | None = None
 _port: _core.LoopPort | None = None
+_stopped = False
 
 
 def run(coroutine: Coroutine[Any, Any, Any]) -> Any:
@@ -21,23 +26,27 @@ def run(coroutine: Coroutine[Any, Any, Any]) -> Any:
             "a blocking call inside an async tool that itself runs in a blocking call would wait for itself; "
             "use 'await hub.execute(...)' there"
         )
-    return _core.run_blocking(_port or _start(), coroutine)
+    try:
+        port = _port or _start()
+    except BaseException:
+        coroutine.close()
+        raise
+    try:
+        return _core.run_blocking(port, coroutine)
+    except asyncio.CancelledError:
+        if _stopped:
+            _refuse()
+        raise
 
 
 def _start() -> _core.LoopPort:
-    global _thread, _loop, _port
+    global _thread, _loop
     with _lock:
+        if _stopped:
+            _refuse()
         if _port is None:
             loop = asyncio.new_event_loop()
             ready = threading.Event()
-
-            def main() -> None:
-                asyncio.set_event_loop(loop)
-                try:
-                    loop.run_forever()
-                finally:
-                    _cancel_all(loop)
-                    loop.close()
 
             async def open_port() -> None:
                 global _port
@@ -45,7 +54,7 @@ def _start() -> _core.LoopPort:
                 ready.set()
 
             opening = loop.create_task(open_port())
-            _thread = threading.Thread(target=main, name="toolhub-loop", daemon=True)
+            _thread = threading.Thread(target=_serve, args=(loop,), name="toolhub-loop", daemon=True)
             _loop = loop
             _thread.start()
             ready.wait()
@@ -54,20 +63,43 @@ def _start() -> _core.LoopPort:
         return _port
 
 
+def _refuse() -> None:
+    """The interpreter is exiting: only it and daemon threads are left."""
+    if threading.current_thread() is threading.main_thread():
+        raise RuntimeError("toolhub has stopped because the interpreter is exiting; call tools before that")
+    # Ends the daemon thread without a word, as the interpreter is about to do.
+    raise SystemExit
+
+
+def _serve(loop: asyncio.AbstractEventLoop) -> None:
+    asyncio.set_event_loop(loop)
+    try:
+        while not _stopped:
+            # A task that a tool has left behind may raise SystemExit, which asyncio lets through. The others go on.
+            with contextlib.suppress(SystemExit, KeyboardInterrupt):
+                loop.run_forever()
+    finally:
+        with contextlib.suppress(SystemExit, KeyboardInterrupt):
+            _cancel_all(loop)
+        loop.close()
+
+
 def _cancel_all(loop: asyncio.AbstractEventLoop) -> None:
     tasks = asyncio.all_tasks(loop)
     for task in tasks:
         task.cancel()
     if tasks:
-        loop.run_until_complete(asyncio.wait(tasks, timeout=1.0))
+        loop.run_until_complete(asyncio.wait(tasks, timeout=_GRACE))
+    loop.run_until_complete(loop.shutdown_asyncgens())
 
 
 def stop(seconds: float) -> None:
-    """End the loop and its thread; a loop that a tool blocks is left behind after `seconds`."""
-    global _thread, _loop, _port
+    """At interpreter exit: end the loop and its thread; a loop that a tool blocks is left behind after `seconds`."""
+    global _thread, _loop, _port, _stopped
     with _lock:
         thread, loop = _thread, _loop
         _thread = _loop = _port = None
+        _stopped = True
     if loop is not None and thread is not None:
         loop.call_soon_threadsafe(loop.stop)
         thread.join(seconds)
@@ -75,6 +107,7 @@ def stop(seconds: float) -> None:
 
 def forget() -> None:
     """In the child of a fork neither thread nor loop exist."""
-    global _thread, _loop, _port, _lock
+    global _thread, _loop, _port, _lock, _stopped
     _lock = threading.Lock()
     _thread = _loop = _port = None
+    _stopped = False

@@ -45,6 +45,15 @@ def _by_type(value: Any) -> Any:
     raise TypeError(_NOT_JSON.format(type(value).__name__))
 
 
+def without_surrogates(text: str) -> str:
+    """Halves of characters, which no valid text has, become replacement characters, one for one.
+
+    >>> without_surrogates("a\\ud83d")
+    'a\ufffd'
+    """
+    return "".join("\ufffd" if "\ud800" <= char <= "\udfff" else char for char in text)
+
+
 def readable(value: Any) -> str:
     """A value as a reader wants to see it: text as it is, data as JSON, anything else as it prints itself.
 
@@ -57,7 +66,15 @@ def readable(value: Any) -> str:
         return bytes(value).decode("utf-8", "replace")
     if isinstance(value, (dict, list, tuple)):
         try:
-            return json.dumps(value, ensure_ascii=False, default=str)
+            return json.dumps(value, ensure_ascii=False, default=_shown)
         except (TypeError, ValueError, RecursionError):
-            return str(cast("object", value))
-    return str(value)
+            pass  # cyclic, odd keys, a number of too many digits
+    return _shown(cast("object", value))
+
+
+def _shown(value: object) -> str:
+    """As it prints itself; foreign code runs in here and may fail in any way."""
+    try:
+        return str(value)
+    except Exception:
+        return f"<{type(value).__name__} that cannot be shown>"

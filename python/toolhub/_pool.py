@@ -9,7 +9,7 @@ import time
 
 from . import _core
 
-_threads: list[threading.Thread] = []
+_threads: set[threading.Thread] = set()
 
 
 def _work() -> None:
@@ -25,21 +25,28 @@ def _work() -> None:
             end.returned(value)
         # An idle worker must not keep the last call's objects alive.
         job = run = call = kwargs = end = value = None
+    _threads.discard(threading.current_thread())
 
 
 def start_worker() -> None:
     """Called by the core when work waits and no worker is free."""
     thread = threading.Thread(target=_work, name="toolhub-sync", daemon=True)
-    _threads.append(thread)
-    thread.start()
+    _threads.add(thread)
+    try:
+        thread.start()
+    except BaseException:
+        _threads.discard(thread)
+        raise
 
 
 def stop(seconds: float) -> None:
     """End the workers; one that is stuck in a tool is left behind after `seconds`."""
     _core.stop_workers()
     end = time.monotonic() + seconds
-    for thread in _threads:
-        thread.join(max(0.0, end - time.monotonic()))
+    for thread in list(_threads):
+        # Another thread may just be about to start one.
+        if thread.is_alive():
+            thread.join(max(0.0, end - time.monotonic()))
     _threads.clear()
 
 

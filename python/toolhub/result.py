@@ -18,6 +18,7 @@ class ToolResult(dict[str, Any]):
     """
 
     _exception: BaseException | None = None
+    _full: Any = None
 
     @property
     def success(self) -> bool:
@@ -42,7 +43,7 @@ class ToolResult(dict[str, Any]):
     @property
     def kind(self) -> ErrorKind | None:
         """The kind of the failure; None after a success."""
-        kind = self.meta.get("error", {}).get("kind")
+        kind = self.get("_meta", {}).get("error", {}).get("kind")
         return None if kind is None else ErrorKind(kind)
 
     @property
@@ -62,8 +63,8 @@ class ToolResult(dict[str, Any]):
         return readable(self.result) if self.success else str(self.error)
 
     def full(self) -> Any:
-        """The whole value, however much of it was shown."""
-        return self.result
+        """The whole of it: the value, or every answer with its source when several were put together."""
+        return self.result if self._full is None else self._full
 
     def unwrap(self) -> Any:
         """The value, or a `ToolError` that carries kind, sentence and cause."""

@@ -1,9 +1,10 @@
 //! Stepping Python awaitables from Rust, and being one.
 
+use super::runtime;
 use pyo3::exceptions::{PyBaseException, PyRuntimeError, PyStopIteration};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::PyType;
+use pyo3::types::{PyTuple, PyType};
 use pyo3::{PyClass, ffi, intern};
 
 /// What one step of an awaitable gives: something for the event loop, or the end.
@@ -12,13 +13,36 @@ pub enum Step {
     Return(Py<PyAny>),
 }
 
+/// Stops the thread for good when it is dropped: what lies around a call into a tool's code.
+///
+/// CPython up to 3.13 ends daemon threads at exit by unwinding their stack, from wherever they ask for the GIL. Unwinding
+/// through Rust frames that do not expect it aborts the process. Here the unwinding comes by first, and ends.
+struct Stranded;
+
+impl Drop for Stranded {
+    fn drop(&mut self) {
+        loop {
+            std::thread::park();
+        }
+    }
+}
+
+type IterSend =
+    unsafe extern "C-unwind" fn(*mut ffi::PyObject, *mut ffi::PyObject, *mut *mut ffi::PyObject) -> ffi::PySendResult;
+type Call = unsafe extern "C-unwind" fn(*mut ffi::PyObject, *mut ffi::PyObject, *mut ffi::PyObject) -> *mut ffi::PyObject;
+
 /// Sends `None` into an awaitable's iterator.
 pub fn send(awaitable: &Bound<'_, PyAny>) -> PyResult<Step> {
     let py = awaitable.py();
     let mut out = std::ptr::null_mut();
+    // SAFETY: "C-unwind" is "C" for a function that may unwind.
+    let iter_send: IterSend = unsafe { std::mem::transmute(ffi::PyIter_Send as *const ()) };
     // SAFETY: both pointers are valid, the GIL is held, `out` is a new reference unless the result is an error.
     unsafe {
-        match ffi::PyIter_Send(awaitable.as_ptr(), ffi::Py_None(), &mut out) {
+        let guard = Stranded;
+        let sent = iter_send(awaitable.as_ptr(), ffi::Py_None(), &mut out);
+        std::mem::forget(guard);
+        match sent {
             ffi::PySendResult::PYGEN_NEXT => Ok(Step::Yield(Bound::from_owned_ptr(py, out).unbind())),
             ffi::PySendResult::PYGEN_RETURN => Ok(Step::Return(Bound::from_owned_ptr(py, out).unbind())),
             ffi::PySendResult::PYGEN_ERROR => Err(PyErr::fetch(py)),
@@ -30,12 +54,33 @@ pub fn send(awaitable: &Bound<'_, PyAny>) -> PyResult<Step> {
 pub fn throw(awaitable: &Bound<'_, PyAny>, error: PyErr) -> PyResult<Step> {
     let py = awaitable.py();
     let Ok(method) = awaitable.getattr(intern!(py, "throw")) else { return Err(error) };
-    match method.call1((error.into_value(py),)) {
+    match call_tool_code(&method, PyTuple::new(py, [error.into_value(py)])?) {
         Ok(value) => Ok(Step::Yield(value.unbind())),
         Err(end) if end.is_instance_of::<PyStopIteration>(py) => {
             Ok(Step::Return(end.value(py).getattr(intern!(py, "value"))?.unbind()))
         }
         Err(error) => Err(error),
+    }
+}
+
+/// Closes an awaitable's iterator, if it can be closed.
+pub fn close(awaitable: &Bound<'_, PyAny>) -> PyResult<()> {
+    let py = awaitable.py();
+    match awaitable.getattr_opt(intern!(py, "close"))? {
+        Some(close) => call_tool_code(&close, PyTuple::empty(py)).map(drop),
+        None => Ok(()),
+    }
+}
+
+fn call_tool_code<'py>(callable: &Bound<'py, PyAny>, args: Bound<'py, PyTuple>) -> PyResult<Bound<'py, PyAny>> {
+    // SAFETY: "C-unwind" is "C" for a function that may unwind.
+    let call: Call = unsafe { std::mem::transmute(ffi::PyObject_Call as *const ()) };
+    // SAFETY: both objects are alive, the GIL is held; the call gives a new reference or an error.
+    unsafe {
+        let guard = Stranded;
+        let result = call(callable.as_ptr(), args.as_ptr(), std::ptr::null_mut());
+        std::mem::forget(guard);
+        Bound::from_owned_ptr_or_err(callable.py(), result)
     }
 }
 
@@ -70,9 +115,10 @@ pub fn thrown(typ: &Bound<'_, PyAny>, value: Option<&Bound<'_, PyAny>>) -> PyErr
     }
 }
 
-/// A step as the iterator protocol wants it.
-pub fn as_iteration(step: PyResult<Step>) -> PyResult<Py<PyAny>> {
-    match step? {
+/// Takes a step, as the iterator protocol wants it.
+pub fn iterate(py: Python<'_>, step: impl FnOnce() -> PyResult<Step>) -> PyResult<Py<PyAny>> {
+    let _inside = runtime::enter(py);
+    match step()? {
         Step::Yield(value) => Ok(value),
         Step::Return(value) => Err(PyStopIteration::new_err((value,))),
     }
@@ -105,6 +151,7 @@ unsafe extern "C" fn am_send<T: Awaited>(
         Python::attach(|py| {
             // SAFETY: the interpreter calls this slot with an instance of the class that it was installed for.
             let this = unsafe { Bound::from_borrowed_ptr(py, slf).cast_into_unchecked::<T>() };
+            let _inside = runtime::enter(py);
             T::step(&this)
         })
     });

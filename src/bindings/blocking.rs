@@ -3,9 +3,11 @@
 //! It waits in poll(2) with the GIL released, so Ctrl-C is seen at once, also inside a running event loop (Jupyter). The
 //! first Ctrl-C cancels the call and waits for its clean end; the second one leaves at once.
 
-use super::awaiting::{Awaited, Step, as_iteration, is_cancelled_error, send, throw, thrown};
+use super::awaiting::{Awaited, Step, close, is_cancelled_error, iterate, send, throw, thrown};
 use super::mailbox::{Bell, Mail, wait_for};
+use super::pool;
 use super::port::LoopPort;
+use super::runtime;
 use parking_lot::Mutex;
 use pyo3::exceptions::PyOSError;
 use pyo3::gc::{PyTraverseError, PyVisit};
@@ -27,6 +29,9 @@ pub struct BlockingCall {
 impl BlockingCall {
     fn settle(&self, answer: PyResult<Py<PyAny>>) {
         *self.answer.lock() = Some(answer);
+        // The task holds us: a cycle that the garbage collector does not see.
+        let task = self.task.lock().take();
+        drop(task);
         self.bell.ring();
     }
 
@@ -48,7 +53,12 @@ pub fn start(port: &Bound<'_, LoopPort>, handover: Handover) {
     let root = handover.root.into_bound(py);
     let call = root.get().call.clone();
     match port.get().create_task_in(py, root.into_any(), handover.context) {
-        Ok(task) => *call.task.lock() = Some(task.unbind()),
+        Ok(task) => {
+            // A task that started eagerly may be over already.
+            if call.answer.lock().is_none() {
+                *call.task.lock() = Some(task.unbind());
+            }
+        }
         Err(error) => call.settle(Err(error)),
     }
 }
@@ -97,11 +107,11 @@ impl BlockingRoot {
     }
 
     fn __next__(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
-        as_iteration(Self::step(slf))
+        iterate(slf.py(), || Self::step(slf))
     }
 
     fn send(slf: &Bound<'_, Self>, _value: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-        as_iteration(Self::step(slf))
+        iterate(slf.py(), || Self::step(slf))
     }
 
     #[pyo3(signature = (typ, val=None, tb=None))]
@@ -113,12 +123,13 @@ impl BlockingRoot {
     ) -> PyResult<Py<PyAny>> {
         let _ = tb;
         let py = slf.py();
-        let stepped = throw(slf.get().coroutine.bind(py), thrown(typ, val));
-        as_iteration(slf.get().pass_on(py, stepped))
+        let this = slf.get();
+        iterate(py, || this.pass_on(py, throw(this.coroutine.bind(py), thrown(typ, val))))
     }
 
     fn close(&self, py: Python<'_>) -> PyResult<()> {
-        self.coroutine.call_method0(py, intern!(py, "close")).map(drop)
+        let _inside = runtime::enter(py);
+        close(self.coroutine.bind(py))
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
@@ -136,6 +147,7 @@ pub fn run_blocking(py: Python<'_>, port: &Bound<'_, LoopPort>, coroutine: Py<Py
     let context = unsafe { Bound::from_owned_ptr_or_err(py, ffi::PyContext_CopyCurrent())?.unbind() };
     let mailbox = port.get().mailbox().clone();
     mailbox.push(Mail::Start(Handover { root, context }));
+    let _aside = pool::step_aside(py);
     let mut interrupted = None;
     loop {
         if py.detach(|| wait_for(&call.bell, SLICE)) {

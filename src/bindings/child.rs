@@ -3,12 +3,12 @@
 //! It reports inside the coroutine's last step, which saves a turn of the loop, and keeps the tool's exception out of the
 //! task, so that asyncio never complains that nobody retrieved it.
 
-use super::awaiting::{Awaited, Step, as_iteration, is_cancelled_error, send, throw, thrown};
+use super::awaiting::{Awaited, Step, close, is_cancelled_error, iterate, send, throw, thrown};
 use super::execution::Execution;
+use super::runtime;
 use parking_lot::Mutex;
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::gc::{PyTraverseError, PyVisit};
-use pyo3::intern;
 use pyo3::prelude::*;
 
 #[pyclass(frozen, module = "toolhub._core")]
@@ -39,14 +39,16 @@ impl Child {
                 Ok(Step::Return(py.None()))
             }
             Err(error) if is_cancelled_error(py, &error) => {
-                Execution::child_cancelled(execution, self.slot);
+                Execution::child_cancelled(execution, self.slot, error.clone_ref(py));
                 Err(error)
             }
+            // The user's interrupt is for the caller, who stops the loop with it; when there is none any more, for the loop.
+            Err(error) if error.is_instance_of::<PyKeyboardInterrupt>(py) => {
+                Execution::child_interrupted(execution, self.slot, error).map(|()| Step::Return(py.None()))
+            }
             Err(error) => {
-                // The user's interrupt must reach the loop; everything else is the tool's failure.
-                let interrupt = error.is_instance_of::<PyKeyboardInterrupt>(py);
-                Execution::child_raised(execution, self.slot, error.clone_ref(py));
-                if interrupt { Err(error) } else { Ok(Step::Return(py.None())) }
+                Execution::child_raised(execution, self.slot, error);
+                Ok(Step::Return(py.None()))
             }
         }
     }
@@ -75,11 +77,11 @@ impl Child {
     }
 
     fn __next__(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
-        as_iteration(Self::step(slf))
+        iterate(slf.py(), || Self::step(slf))
     }
 
     fn send(slf: &Bound<'_, Self>, _value: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-        as_iteration(Self::step(slf))
+        iterate(slf.py(), || Self::step(slf))
     }
 
     #[pyo3(signature = (typ, val=None, tb=None))]
@@ -92,14 +94,14 @@ impl Child {
         let _ = tb;
         let py = slf.py();
         let this = slf.get();
-        as_iteration(this.report(py, throw(this.awaitable.bind(py), thrown(typ, val))))
+        drop(this.pending.lock().take());
+        iterate(py, || this.report(py, throw(this.awaitable.bind(py), thrown(typ, val))))
     }
 
     fn close(&self, py: Python<'_>) -> PyResult<()> {
-        match self.awaitable.bind(py).getattr_opt(intern!(py, "close"))? {
-            Some(close) => close.call0().map(drop),
-            None => Ok(()),
-        }
+        let _inside = runtime::enter(py);
+        drop(self.pending.lock().take());
+        close(self.awaitable.bind(py))
     }
 
     /// asyncio shows these in a task's repr and stack.
@@ -109,6 +111,8 @@ impl Child {
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         visit.call(&self.execution)?;
-        visit.call(&self.awaitable)
+        visit.call(&self.awaitable)?;
+        // A locked one is in use right now, so it is not garbage.
+        self.pending.try_lock().map_or(Ok(()), |pending| visit.call(&*pending))
     }
 }

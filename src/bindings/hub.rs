@@ -67,8 +67,9 @@ impl PyCallOptions {
 
 fn seconds(what: &str, value: Option<f64>) -> PyResult<Option<Duration>> {
     let convert = |seconds: f64| {
-        // 30 years is as good as for ever, and safe to add to any clock.
-        Duration::try_from_secs_f64(seconds.min(1e9)).map_err(|_| {
+        // 30 years is as good as for ever, and safe to add to any clock. NaN is no number of seconds.
+        let bounded = if seconds > 1e9 { 1e9 } else { seconds };
+        Duration::try_from_secs_f64(bounded).map_err(|_| {
             PyValueError::new_err(format!("{what} must be a number of seconds, 0 or more, got {seconds}"))
         })
     };
@@ -152,9 +153,13 @@ impl Hub {
         let say = |key: &str| -> PyResult<Option<Bound<'_, PyAny>>> {
             Ok(said.get_item(key)?.filter(|value| !value.is_none()))
         };
-        let flag = |key: &str| -> PyResult<Option<bool>> { say(key)?.map(|value| value.extract()).transpose() };
+        let flag = |key: &str| -> PyResult<Option<bool>> {
+            say(key)?.map(|value| value.extract().map_err(|_| wrong(key, "True or False", &value))).transpose()
+        };
         let text = |key: &str| -> PyResult<Option<Arc<str>>> {
-            say(key)?.map(|value| value.extract::<String>().map(Arc::from)).transpose()
+            let given = say(key)?;
+            let text = given.map(|value| value.extract::<String>().map_err(|_| wrong(key, "text", &value)));
+            text.transpose().map(|text| text.map(Arc::from))
         };
         let annotations = match say("annotations")?.map(|value| as_json("annotations", &value)).transpose()? {
             None => serde_json::Map::new(),
@@ -184,10 +189,26 @@ impl Hub {
             examples,
             category: text("category")?,
             version: text("version")?,
-            timeout: seconds("timeout", say("timeout")?.map(|value| value.extract()).transpose()?)?,
-            max_concurrency: say("max_concurrency")?.map(|value| value.extract()).transpose()?,
+            timeout: seconds("timeout", say("timeout")?.map(|value| number(&value)).transpose()?)?,
+            max_concurrency: say("max_concurrency")?.map(|value| places(&value)).transpose()?,
         })
     }
+}
+
+fn wrong(what: &str, expected: &str, given: &Bound<'_, PyAny>) -> PyErr {
+    let class = given.get_type().name().map_or_else(|_| "something else".into(), |name| name.to_string());
+    PyTypeError::new_err(format!("{what} must be {expected}, got {class}"))
+}
+
+fn number(given: &Bound<'_, PyAny>) -> PyResult<f64> {
+    given.extract().map_err(|_| wrong("timeout", "a number of seconds", given))
+}
+
+fn places(given: &Bound<'_, PyAny>) -> PyResult<usize> {
+    let places: i64 = given.extract().map_err(|_| wrong("max_concurrency", "a whole number", given))?;
+    usize::try_from(places).ok().filter(|places| *places > 0).ok_or_else(|| {
+        PyValueError::new_err(format!("max_concurrency must be at least 1, got {places}"))
+    })
 }
 
 fn as_json(what: &str, object: &Bound<'_, PyAny>) -> PyResult<Value> {
@@ -199,8 +220,10 @@ fn declared_capabilities(given: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
         return Err(PyTypeError::new_err("capabilities must be a list of tags, got one string"));
     }
     let mut tags: Vec<String> = Vec::new();
-    for tag in given.try_iter()? {
-        let tag = tag?.extract::<String>()?.trim().to_lowercase();
+    for tag in given.try_iter().map_err(|_| wrong("capabilities", "a list of tags", given))? {
+        let tag = tag?;
+        let tag = tag.extract::<String>().map_err(|_| wrong("capabilities", "a list of texts", &tag))?;
+        let tag = tag.trim().to_lowercase();
         if !tag.is_empty() && !tags.contains(&tag) {
             tags.push(tag);
         }
@@ -284,35 +307,43 @@ impl Hub {
     }
 
     #[pyo3(signature = (name, source=None, server=None))]
-    fn unregister(&self, name: &str, source: Option<&str>, server: Option<&str>) -> PyResult<usize> {
+    fn unregister(
+        &self,
+        name: &Bound<'_, PyString>,
+        source: Option<&str>,
+        server: Option<&str>,
+    ) -> PyResult<usize> {
         let source = source.map(parse_source).transpose()?;
-        Ok(self.core.registry.remove(name, Filter { source, server }))
+        Ok(self.core.registry.remove(&name.to_string_lossy(), Filter { source, server }))
     }
 
     /// Starts an execution by name; await it.
     fn execute(
         slf: &Bound<'_, Self>,
-        name: &str,
+        name: &Bound<'_, PyString>,
         args: Py<PyAny>,
         options: &Bound<'_, PyCallOptions>,
     ) -> PyResult<Execution> {
         let (this, given) = (slf.get(), options.get());
         this.check_process()?;
-        let plan = this.core.plan_by_name(name, &given.options, Instant::now());
-        Ok(Execution::new(slf.clone().unbind(), plan, name, args, given.checks))
+        // A name of half a character, as a model may make it up, is just not found.
+        let name = name.to_string_lossy();
+        let plan = this.core.plan_by_name(&name, &given.options, Instant::now());
+        Ok(Execution::new(slf.clone().unbind(), plan, &name, args, given.checks))
     }
 
     /// Starts an execution by capability; await it.
     fn execute_by_capability(
         slf: &Bound<'_, Self>,
-        capability: &str,
+        capability: &Bound<'_, PyString>,
         args: Py<PyAny>,
         options: &Bound<'_, PyCallOptions>,
     ) -> PyResult<Execution> {
         let (this, given) = (slf.get(), options.get());
         this.check_process()?;
+        let capability = capability.to_string_lossy();
         let plan = this.core.plan_by_capability(&capability.to_lowercase(), &given.options, Instant::now());
-        Ok(Execution::new(slf.clone().unbind(), plan, capability, args, given.checks))
+        Ok(Execution::new(slf.clone().unbind(), plan, &capability, args, given.checks))
     }
 
     #[pyo3(signature = (source=None, server=None, capability=None, category=None))]
@@ -324,23 +355,25 @@ impl Hub {
         category: Option<&str>,
     ) -> PyResult<Vec<ToolInfo>> {
         let filter = Filter { source: source.map(parse_source).transpose()?, server };
+        let capability = capability.map(str::to_lowercase);
         let keep = |candidate: &Registered| {
             let spec = candidate.spec();
             filter.matches(candidate)
-                && capability.is_none_or(|tag| spec.has_capability(tag))
+                && capability.as_deref().is_none_or(|tag| spec.has_capability(tag))
                 && category.is_none_or(|wanted| spec.category.as_deref() == Some(wanted))
         };
         let snapshot = slf.get().core.registry.snapshot();
         Ok(snapshot.entries().filter_map(|(_, entry)| ToolInfo::new(slf, entry, keep)).collect())
     }
 
-    fn get(slf: &Bound<'_, Self>, name: &str) -> Option<ToolInfo> {
-        slf.get().core.registry.load().get(name).and_then(|entry| ToolInfo::new(slf, entry, |_| true))
+    fn get(slf: &Bound<'_, Self>, name: &Bound<'_, PyString>) -> Option<ToolInfo> {
+        slf.get().core.registry.load().get(&*name.to_string_lossy()).and_then(|entry| ToolInfo::new(slf, entry, |_| true))
     }
 
-    fn find_by_capability(slf: &Bound<'_, Self>, capability: &str) -> Vec<Candidate> {
+    fn find_by_capability(slf: &Bound<'_, Self>, capability: &Bound<'_, PyString>) -> Vec<Candidate> {
         let snapshot = slf.get().core.registry.load();
-        let tagged = snapshot.with_tag(capability).cloned();
+        let tag = capability.to_string_lossy();
+        let tagged = snapshot.with_tag(&tag).cloned();
         tagged.map(|candidate| Candidate::new(slf.clone().unbind(), candidate)).collect()
     }
 
@@ -352,10 +385,21 @@ impl Hub {
         Ok(counts)
     }
 
-    /// True when a tool of that name has effects, declared or guessed; false when it has none or is unknown.
-    fn has_effects(&self, name: &str) -> bool {
+    /// What identifies the candidates of a name, or of a capability, for sharing their answers; None when they must not
+    /// be shared, because one of them has effects or nobody is there.
+    #[pyo3(signature = (name=None, capability=None))]
+    fn sharing_key(
+        &self,
+        name: Option<&Bound<'_, PyString>>,
+        capability: Option<&Bound<'_, PyString>>,
+    ) -> Option<Vec<u64>> {
         let snapshot = self.core.registry.load();
-        snapshot.get(name).is_some_and(|entry| entry.candidates.iter().any(|c| c.spec().effects.any()))
+        let named = name.and_then(|name| snapshot.get(&name.to_string_lossy())).map(|entry| entry.candidates.clone());
+        let tagged = capability.map(|tag| tag.to_string_lossy().to_lowercase());
+        let tagged = tagged.map(|tag| snapshot.with_tag(&tag).cloned().collect::<Vec<_>>());
+        let candidates = named.or(tagged).filter(|candidates| !candidates.is_empty())?;
+        let harmless = candidates.iter().all(|candidate| !candidate.spec().effects.any());
+        harmless.then(|| candidates.iter().map(|candidate| candidate.id).collect())
     }
 
     #[getter]
@@ -367,8 +411,8 @@ impl Hub {
         self.core.registry.load().len()
     }
 
-    fn __contains__(&self, name: &str) -> bool {
-        self.core.registry.load().get(name).is_some()
+    fn __contains__(&self, name: &Bound<'_, PyString>) -> bool {
+        self.core.registry.load().get(&name.to_string_lossy()).is_some()
     }
 
     #[pyo3(signature = (name=None))]

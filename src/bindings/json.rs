@@ -1,7 +1,7 @@
 //! JSON across the boundary. Python → Rust is written by hand, because an error must say where in the arguments it is;
 //! Rust → Python goes through pythonize.
 
-use crate::error::{ErrorKind, HubError};
+use crate::error::{ErrorKind, HubError, clip};
 use crate::model::Arguments;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -15,15 +15,18 @@ pub fn to_python<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyA
     Ok(pythonize::pythonize(py, value)?)
 }
 
+/// More values than this are refused: shared parts are written out each time they occur and may multiply without end.
+const MAX_VALUES: usize = 2_000_000;
+
 /// A Python object as JSON; the error is a sentence that names the place.
 pub fn from_python(object: &Bound<'_, PyAny>) -> Result<Value, String> {
-    convert(object, 0).map_err(|trouble| trouble.sentence())
+    Conversion { values: 0 }.convert(object, 0).map_err(|trouble| trouble.sentence())
 }
 
 /// A mapping of arguments for a tool that lives in Rust.
 pub fn arguments(tool: &str, object: &Bound<'_, PyAny>) -> Result<Arguments, HubError> {
     let refuse =
-        |reason: String| HubError::new(ErrorKind::InvalidArguments, format!("Invalid arguments for '{tool}': {reason}"));
+        |reason: String| HubError::new(ErrorKind::InvalidArguments, format!("Invalid arguments for '{}': {reason}", clip(tool)));
     match from_python(object).map_err(refuse)? {
         Value::Object(map) => Ok(Arguments::new(map)),
         _ => Err(refuse("expected named arguments".into())),
@@ -58,40 +61,71 @@ impl Trouble {
     }
 }
 
-fn convert(object: &Bound<'_, PyAny>, depth: usize) -> Result<Value, Trouble> {
-    if depth > MAX_DEPTH {
-        return Err(Trouble::new(format!("nested more than {MAX_DEPTH} levels deep, or cyclic")));
+struct Conversion {
+    values: usize,
+}
+
+impl Conversion {
+    fn convert(&mut self, object: &Bound<'_, PyAny>, depth: usize) -> Result<Value, Trouble> {
+        self.values += 1;
+        if self.values > MAX_VALUES {
+            return Err(Trouble::new(format!("more than {MAX_VALUES} values")));
+        }
+        if depth > MAX_DEPTH {
+            return Err(Trouble::new(format!("nested more than {MAX_DEPTH} levels deep, or cyclic")));
+        }
+        if let Ok(text) = object.cast::<PyString>() {
+            return text
+                .to_str()
+                .map(|text| Value::String(text.to_owned()))
+                .map_err(|_| Trouble::new("text with lone surrogates is not valid Unicode"));
+        }
+        if object.is_none() {
+            return Ok(Value::Null);
+        }
+        if let Ok(flag) = object.cast::<PyBool>() {
+            return Ok(Value::Bool(flag.is_true()));
+        }
+        if object.cast::<PyInt>().is_ok() {
+            return integer(object);
+        }
+        if let Ok(float) = object.cast::<PyFloat>() {
+            return Number::from_f64(float.value())
+                .map(Value::Number)
+                .ok_or_else(|| Trouble::new(format!("{} is not a JSON number", float.value())));
+        }
+        if let Ok(dict) = object.cast::<PyDict>() {
+            return self.mapping(dict, depth);
+        }
+        if let Ok(list) = object.cast::<PyList>() {
+            return self.items(list.iter(), depth);
+        }
+        if let Ok(tuple) = object.cast::<PyTuple>() {
+            return self.items(tuple.iter(), depth);
+        }
+        self.convert(&plain(object)?, depth + 1)
     }
-    if let Ok(text) = object.cast::<PyString>() {
-        return text
-            .to_str()
-            .map(|text| Value::String(text.to_owned()))
-            .map_err(|_| Trouble::new("text with lone surrogates is not valid Unicode"));
+
+
+    fn mapping(&mut self, dict: &Bound<'_, PyDict>, depth: usize) -> Result<Value, Trouble> {
+        let mut map = Map::with_capacity(dict.len());
+        for (key, value) in dict.iter() {
+            let Ok(name) = key.extract::<String>() else {
+                return Err(Trouble::new("names must be text"));
+            };
+            let value = self.convert(&value, depth + 1).map_err(|trouble| trouble.inside(format!(".{name}")))?;
+            map.insert(name, value);
+        }
+        Ok(Value::Object(map))
     }
-    if object.is_none() {
-        return Ok(Value::Null);
+
+    fn items<'py>(&mut self, items: impl Iterator<Item = Bound<'py, PyAny>>, depth: usize) -> Result<Value, Trouble> {
+        let mut array = Vec::new();
+        for (at, item) in items.enumerate() {
+            array.push(self.convert(&item, depth + 1).map_err(|trouble| trouble.inside(format!("[{at}]")))?);
+        }
+        Ok(Value::Array(array))
     }
-    if let Ok(flag) = object.cast::<PyBool>() {
-        return Ok(Value::Bool(flag.is_true()));
-    }
-    if object.cast::<PyInt>().is_ok() {
-        return integer(object);
-    }
-    if let Ok(float) = object.cast::<PyFloat>() {
-        return Number::from_f64(float.value())
-            .map(Value::Number)
-            .ok_or_else(|| Trouble::new(format!("{} is not a JSON number", float.value())));
-    }
-    if let Ok(dict) = object.cast::<PyDict>() {
-        return mapping(dict, depth);
-    }
-    if let Ok(list) = object.cast::<PyList>() {
-        return items(list.iter(), depth);
-    }
-    if let Ok(tuple) = object.cast::<PyTuple>() {
-        return items(tuple.iter(), depth);
-    }
-    convert(&plain(object)?, depth + 1)
 }
 
 fn integer(object: &Bound<'_, PyAny>) -> Result<Value, Trouble> {
@@ -102,25 +136,6 @@ fn integer(object: &Bound<'_, PyAny>) -> Result<Value, Trouble> {
     number.map(|n| Value::Number(n.into())).map_err(|_| Trouble::new("the integer does not fit into 64 bits"))
 }
 
-fn mapping(dict: &Bound<'_, PyDict>, depth: usize) -> Result<Value, Trouble> {
-    let mut map = Map::with_capacity(dict.len());
-    for (key, value) in dict.iter() {
-        let Ok(name) = key.extract::<String>() else {
-            return Err(Trouble::new("names must be text"));
-        };
-        let value = convert(&value, depth + 1).map_err(|trouble| trouble.inside(format!(".{name}")))?;
-        map.insert(name, value);
-    }
-    Ok(Value::Object(map))
-}
-
-fn items<'py>(items: impl Iterator<Item = Bound<'py, PyAny>>, depth: usize) -> Result<Value, Trouble> {
-    let convert = |(at, item): (usize, Bound<'py, PyAny>)| {
-        convert(&item, depth + 1).map_err(|trouble| trouble.inside(format!("[{at}]")))
-    };
-    items.enumerate().map(convert).collect::<Result<_, _>>().map(Value::Array)
-}
-
 /// Dates, enums, models, sets …: Python knows their plain form.
 fn plain<'py>(object: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>, Trouble> {
     static PLAIN: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
@@ -129,35 +144,4 @@ fn plain<'py>(object: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>, Trouble> 
         .import(py, "toolhub._plain", "to_plain")
         .and_then(|to_plain| to_plain.call1((object,)))
         .map_err(|error| Trouble::new(error.value(py).to_string()))
-}
-
-/// A copy in which no dict or list is shared with the original, so that a tool may change its arguments. Other objects
-/// are passed as they are. `None` when it is nested too deeply or cyclic.
-pub fn copy_containers<'py>(object: &Bound<'py, PyAny>, depth: usize) -> PyResult<Option<Bound<'py, PyAny>>> {
-    if depth > MAX_DEPTH {
-        return Ok(None);
-    }
-    if let Ok(dict) = object.cast_exact::<PyDict>() {
-        let copy = dict.copy()?;
-        for (key, value) in dict.iter() {
-            if is_container(&value) {
-                let Some(value) = copy_containers(&value, depth + 1)? else { return Ok(None) };
-                copy.set_item(key, value)?;
-            }
-        }
-        return Ok(Some(copy.into_any()));
-    }
-    if let Ok(list) = object.cast_exact::<PyList>() {
-        let copy = PyList::empty(object.py());
-        for item in list.iter() {
-            let Some(item) = copy_containers(&item, depth + 1)? else { return Ok(None) };
-            copy.append(item)?;
-        }
-        return Ok(Some(copy.into_any()));
-    }
-    Ok(Some(object.clone()))
-}
-
-fn is_container(object: &Bound<'_, PyAny>) -> bool {
-    object.is_exact_instance_of::<PyDict>() || object.is_exact_instance_of::<PyList>()
 }

@@ -10,16 +10,19 @@
 mod awaiting;
 mod blocking;
 mod child;
+mod copying;
 mod execution;
 mod hub;
 mod invocation;
 mod json;
+mod llm;
 mod mailbox;
 mod pool;
 mod port;
 mod python_tool;
 mod result;
 mod runtime;
+mod text;
 mod value;
 mod views;
 
@@ -36,11 +39,15 @@ mod _core {
     #[pymodule_export]
     use super::hub::{Hub, PyCallOptions, extract_capabilities};
     #[pymodule_export]
+    use super::llm::register_chat_client;
+    #[pymodule_export]
     use super::pool::{JobEnd, next_job, pool_state, stop_workers};
     #[pymodule_export]
     use super::port::{LoopPort, loop_port};
     #[pymodule_export]
     use super::runtime::{after_fork_in_child, shutdown_runtime};
+    #[pymodule_export]
+    use super::text::{Tokenizer, Truncated, merge_texts, prompt_limit, synthesis_prompt, truncate_text};
     #[pymodule_export]
     use super::views::{Candidate, ToolInfo};
 

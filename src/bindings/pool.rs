@@ -2,27 +2,34 @@
 //!
 //! A worker's loop is a *Python* function (`toolhub/_pool.py`): CPython up to 3.13 ends daemon threads at exit by a forced
 //! unwind, and through Rust frames that would abort the process. Rust keeps the queue (the GIL is released while idle) and
-//! posts the answers. A function whose caller has gone is abandoned: its thread is written off and may be replaced.
+//! posts the answers. A function whose caller has gone is abandoned: its thread is written off and may be replaced. A
+//! worker that itself waits in `hub.call` steps aside meanwhile, so that tools may call tools.
 
 use super::mailbox::{Mail, Mailbox, Message};
-use crossbeam_channel::{Receiver, Sender, unbounded};
-use parking_lot::Mutex;
+use super::value;
+use parking_lot::{Condvar, Mutex};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyTuple;
+use std::cell::RefCell;
+use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
 
 /// How many functions run at once.
 const WORKERS: usize = 32;
-/// How many threads may be lost to functions that never return before new work has to wait.
-const WRITTEN_OFF: usize = 256;
+/// How many threads there may be in all. Beyond `WORKERS` are those lost to functions that never return and those that
+/// wait for other tools; when so many are gone, new work has to wait.
+const THREADS: usize = WORKERS + 256;
 
-const QUEUED: u8 = 0;
-const RUNNING: u8 = 1;
-const OVER: u8 = 2;
-const ABANDONED: u8 = 3;
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    Queued,
+    Running,
+    Over,
+    /// Running, and nobody waits for it any more.
+    Abandoned,
+}
 
 /// A function call on its way through the pool.
 struct Job {
@@ -35,24 +42,56 @@ struct Job {
 /// The way back: shared by the worker and by the one who may give up on it.
 #[derive(Clone)]
 pub struct Reply {
+    pool: Arc<Pool>,
     mailbox: Arc<Mailbox>,
     key: u64,
-    state: Arc<AtomicU8>,
+    /// Changed only while the pool's state is locked, so that the counts there agree with it.
+    stage: Arc<Mutex<Stage>>,
 }
 
 #[derive(Default)]
-struct Workers {
-    /// Threads that take work.
-    alive: usize,
+struct State {
+    queue: VecDeque<Job>,
+    /// Threads that are there, whatever they do.
+    threads: usize,
     idle: usize,
     written_off: usize,
+    /// Threads that wait for another tool in a blocking call.
+    aside: usize,
+    stopped: bool,
 }
 
-static WORKERS_STATE: Mutex<Workers> = Mutex::new(Workers { alive: 0, idle: 0, written_off: 0 });
-static QUEUE: Mutex<Option<(Sender<Option<Job>>, Receiver<Option<Job>>)>> = Mutex::new(None);
+impl State {
+    /// Threads that take work.
+    fn workers(&self) -> usize {
+        self.threads.saturating_sub(self.written_off + self.aside)
+    }
 
-fn queue() -> (Sender<Option<Job>>, Receiver<Option<Job>>) {
-    QUEUE.lock().get_or_insert_with(unbounded).clone()
+    /// Counts one more thread when work waits that nobody is there for.
+    fn hire(&mut self) -> bool {
+        // A worker that was woken counts as idle, and its job as queued, until it really takes the job.
+        let short = self.queue.len() > self.idle && self.workers() < WORKERS && self.threads < THREADS;
+        self.threads += usize::from(short);
+        short
+    }
+}
+
+#[derive(Default)]
+pub struct Pool {
+    state: Mutex<State>,
+    work: Condvar,
+}
+
+/// Locked only with the GIL held, so it is free whenever the process forks.
+static POOL: Mutex<Option<Arc<Pool>>> = Mutex::new(None);
+
+thread_local! {
+    /// The pool that this thread works for.
+    static EMPLOYER: RefCell<Option<Arc<Pool>>> = const { RefCell::new(None) };
+}
+
+fn pool() -> Arc<Pool> {
+    POOL.lock().get_or_insert_default().clone()
 }
 
 /// Hands a call to the pool. It runs in a copy of the caller's context.
@@ -71,49 +110,120 @@ pub fn submit(
         Some(value) => PyTuple::new(py, [run, call.bind(py).clone(), value])?,
         None => PyTuple::new(py, [run, call.bind(py).clone()])?,
     };
-    let reply = Reply { mailbox, key, state: Arc::new(AtomicU8::new(QUEUED)) };
-    let (sender, receiver) = queue();
-    // The receiver is in our hands, so the channel is open.
-    let _ = sender.send(Some(Job { call: call.unbind(), kwargs, reply: reply.clone() }));
-    let hire = {
-        let mut workers = WORKERS_STATE.lock();
-        let short = workers.idle < receiver.len() && workers.alive < WORKERS && workers.written_off < WRITTEN_OFF;
-        workers.alive += usize::from(short);
-        short
-    };
-    if hire {
+    let pool = pool();
+    let stage = Arc::new(Mutex::new(Stage::Queued));
+    let reply = Reply { pool: pool.clone(), mailbox, key, stage };
+    pool.state.lock().queue.push_back(Job { call: call.unbind(), kwargs, reply: reply.clone() });
+    pool.work.notify_one();
+    match pool.hire_if_short(py) {
+        // Somebody will come to it.
+        Err(_) if pool.state.lock().workers() > 0 => Ok(reply),
+        Err(error) => {
+            reply.abandon(py);
+            Err(error)
+        }
+        Ok(()) => Ok(reply),
+    }
+}
+
+impl Pool {
+    fn hire_if_short(&self, py: Python<'_>) -> PyResult<()> {
+        if !self.state.lock().hire() {
+            return Ok(());
+        }
         static START: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-        if let Err(error) = START.import(py, "toolhub._pool", "start_worker").and_then(|start| start.call0()) {
-            WORKERS_STATE.lock().alive -= 1;
-            return Err(error);
+        let started = START.import(py, "toolhub._pool", "start_worker").and_then(|start| start.call0());
+        started.map(drop).inspect_err(|_| self.state.lock().threads -= 1)
+    }
+
+    /// One worker less takes work. When no other can be started, what is queued waits for those that are there.
+    fn replace_worker(&self, py: Python<'_>) {
+        drop(self.hire_if_short(py));
+    }
+
+    /// Waits for work, without the GIL; `None` when this thread shall end.
+    fn take(&self) -> Option<Job> {
+        let mut state = self.state.lock();
+        loop {
+            // One that came back from a function thought lost may be one too many.
+            if state.stopped || state.workers() > WORKERS {
+                state.threads -= 1;
+                return None;
+            }
+            if let Some(job) = state.queue.pop_front() {
+                return Some(job);
+            }
+            state.idle += 1;
+            self.work.wait(&mut state);
+            state.idle -= 1;
         }
     }
-    Ok(reply)
 }
 
 impl Reply {
-    fn post(&self, result: PyResult<Py<PyAny>>) {
-        match self.state.swap(OVER, Ordering::AcqRel) {
-            // Nobody waits any more; the worker is back from a function that was thought lost.
-            ABANDONED => {
-                let mut workers = WORKERS_STATE.lock();
-                workers.written_off = workers.written_off.saturating_sub(1);
-                workers.alive += 1;
-            }
-            _ => self.mailbox.push(Mail::ToAttempt(self.key, Message::Returned(result))),
+    /// The worker has the call in its hands; false when nobody wants it any more.
+    fn begin(&self) -> bool {
+        let _state = self.pool.state.lock();
+        let mut stage = self.stage.lock();
+        let wanted = *stage == Stage::Queued;
+        if wanted {
+            *stage = Stage::Running;
         }
+        wanted
     }
 
-    /// The caller has gone. Queued work is skipped; a running function loses its thread.
-    pub fn abandon(&self) {
-        let running = self.state.compare_exchange(RUNNING, ABANDONED, Ordering::AcqRel, Ordering::Acquire);
-        if running.is_ok() {
-            let mut workers = WORKERS_STATE.lock();
-            workers.alive = workers.alive.saturating_sub(1);
-            workers.written_off += 1;
-            return;
+    /// False when nobody waits for it any more.
+    fn post(&self, result: PyResult<Py<PyAny>>) -> bool {
+        let before = {
+            let mut state = self.pool.state.lock();
+            let before = std::mem::replace(&mut *self.stage.lock(), Stage::Over);
+            // The worker is back from a function that was thought lost.
+            state.written_off -= usize::from(before == Stage::Abandoned);
+            before
+        };
+        let wanted = before != Stage::Abandoned;
+        if wanted {
+            self.mailbox.push(Mail::ToAttempt(self.key, Message::Returned(result)));
         }
-        let _ = self.state.compare_exchange(QUEUED, OVER, Ordering::AcqRel, Ordering::Acquire);
+        wanted
+    }
+
+    /// The caller has gone. Queued work is skipped; a running function loses its thread, and another one may take over.
+    pub fn abandon(&self, py: Python<'_>) {
+        {
+            let mut state = self.pool.state.lock();
+            let mut stage = self.stage.lock();
+            match *stage {
+                Stage::Queued => *stage = Stage::Over,
+                Stage::Running => {
+                    *stage = Stage::Abandoned;
+                    state.written_off += 1;
+                }
+                Stage::Over | Stage::Abandoned => {}
+            }
+        }
+        self.pool.replace_worker(py);
+    }
+}
+
+/// While this lives, the thread does not count among those that take work.
+pub struct Aside(Option<Arc<Pool>>);
+
+/// To be called before a thread waits for another tool: if it is a worker, somebody may take over for it.
+pub fn step_aside(py: Python<'_>) -> Aside {
+    let employer = EMPLOYER.with_borrow(Clone::clone);
+    if let Some(pool) = &employer {
+        pool.state.lock().aside += 1;
+        pool.replace_worker(py);
+    }
+    Aside(employer)
+}
+
+impl Drop for Aside {
+    fn drop(&mut self) {
+        if let Some(pool) = &self.0 {
+            pool.state.lock().aside -= 1;
+        }
     }
 }
 
@@ -125,8 +235,10 @@ pub struct JobEnd {
 
 #[pymethods]
 impl JobEnd {
-    fn returned(&self, value: Py<PyAny>) {
-        self.reply.post(Ok(value));
+    fn returned(&self, value: Bound<'_, PyAny>) {
+        if !self.reply.post(Ok(value.clone().unbind())) {
+            value::discard(&value);
+        }
     }
 
     fn raised(&self, error: Bound<'_, PyAny>) {
@@ -137,61 +249,40 @@ impl JobEnd {
 /// The next call for a worker, or `None` when it shall end.
 #[pyfunction]
 pub fn next_job(py: Python<'_>) -> Option<(Py<PyTuple>, Py<PyAny>, JobEnd)> {
-    let (_, receiver) = queue();
+    let pool = EMPLOYER.with_borrow_mut(|employer| employer.get_or_insert_with(pool).clone());
     loop {
-        {
-            let mut workers = WORKERS_STATE.lock();
-            // One that came back from a function thought lost may be one too many.
-            if workers.alive > WORKERS {
-                workers.alive -= 1;
-                return None;
-            }
-            workers.idle += 1;
-        }
-        let job = py.detach(|| receiver.recv());
-        {
-            let mut workers = WORKERS_STATE.lock();
-            workers.idle = workers.idle.saturating_sub(1);
-            if !matches!(job, Ok(Some(_))) {
-                workers.alive = workers.alive.saturating_sub(1);
-            }
-        }
-        let Ok(Some(job)) = job else { return None };
-        let begun = job.reply.state.compare_exchange(QUEUED, RUNNING, Ordering::AcqRel, Ordering::Acquire);
-        if begun.is_ok() {
+        let job = py.detach(|| pool.take())?;
+        if job.reply.begin() {
             return Some((job.call, job.kwargs, JobEnd { reply: job.reply }));
         }
     }
 }
 
-/// Tells all workers to end after what they are doing.
+/// Tells all workers to end after what they are doing. Work that comes later finds a new pool.
 #[pyfunction]
 pub fn stop_workers() {
-    let (sender, _) = queue();
-    let count = { let workers = WORKERS_STATE.lock(); workers.alive + workers.written_off };
-    for _ in 0..count {
-        let _ = sender.send(None);
+    let pool = POOL.lock().take();
+    if let Some(pool) = pool {
+        let unwanted = {
+            let mut state = pool.state.lock();
+            state.stopped = true;
+            std::mem::take(&mut state.queue)
+        };
+        pool.work.notify_all();
+        drop(unwanted);
     }
 }
 
 /// (workers, idle, written off), for tests and diagnosis.
 #[pyfunction]
 pub fn pool_state() -> (usize, usize, usize) {
-    let workers = WORKERS_STATE.lock();
-    (workers.alive, workers.idle, workers.written_off)
+    let pool = pool();
+    let state = pool.state.lock();
+    (state.workers(), state.idle, state.written_off)
 }
 
-/// The child of a fork has no workers. The old queue may have been locked by one of them: leave it and start afresh.
+/// The child of a fork has no workers, and one of them may have held the old pool's lock: leave it and start afresh.
 pub fn forget_workers() {
-    // SAFETY: the child has one thread, this one; a lock held at the fork has no living holder here.
-    unsafe {
-        if QUEUE.is_locked() {
-            QUEUE.force_unlock();
-        }
-        if WORKERS_STATE.is_locked() {
-            WORKERS_STATE.force_unlock();
-        }
-    }
-    std::mem::forget(QUEUE.lock().take());
-    *WORKERS_STATE.lock() = Workers::default();
+    std::mem::forget(POOL.lock().take());
+    EMPLOYER.with_borrow_mut(|employer| std::mem::forget(employer.take()));
 }

@@ -2,7 +2,9 @@
 
 use super::blocking;
 use super::execution::Execution;
-use super::mailbox::{Mail, Mailbox};
+use super::mailbox::{Mail, Mailbox, Message};
+use super::value;
+use super::runtime;
 use parking_lot::Mutex;
 use pyo3::exceptions::PyOSError;
 use pyo3::gc::{PyTraverseError, PyVisit};
@@ -73,9 +75,18 @@ impl LoopPort {
         self.create_task.bind(py).call((awaitable,), Some(&kwargs))
     }
 
+    /// The tasks of a closed loop never run again: there is nobody to be told anything.
+    pub fn is_closed(&self, py: Python<'_>) -> bool {
+        let closed = self.event_loop.bind(py).call_method0(intern!(py, "is_closed"));
+        closed.and_then(|closed| closed.is_truthy()).unwrap_or(true)
+    }
+
     /// Keeps a task alive until it ends by itself.
     pub fn adopt(&self, task: &Bound<'_, PyAny>) -> PyResult<()> {
         let py = task.py();
+        if self.is_closed(py) {
+            return Ok(());
+        }
         let orphans = self.orphans.bind(py);
         orphans.add(task)?;
         task.call_method1(intern!(py, "add_done_callback"), (orphans.getattr(intern!(py, "discard"))?,)).map(drop)
@@ -149,16 +160,22 @@ impl LoopPort {
     /// The loop calls this when the bell rings.
     fn __call__(slf: &Bound<'_, Self>) -> PyResult<()> {
         let py = slf.py();
+        let _inside = runtime::enter(py);
         let this = slf.get();
         for mail in this.mailbox.drain() {
             match mail {
-                Mail::ToAttempt(key, message) => {
-                    if let Some((execution, attempt)) = this.forget_mail(key) {
-                        Execution::receive(execution.bind(py), attempt, message);
+                Mail::ToAttempt(key, message) => match (this.forget_mail(key), message) {
+                    (Some((execution, attempt)), message) => Execution::receive(execution.bind(py), attempt, message),
+                    (None, Message::Returned(Ok(value))) => value::discard(value.bind(py)),
+                    (None, _) => {}
+                },
+                Mail::Start(handover) => blocking::start(slf, handover),
+                // One that fails must not take the rest of the mail along.
+                Mail::Cancel(call) => {
+                    if let Err(error) = call.cancel(py) {
+                        error.write_unraisable(py, Some(slf.as_any()));
                     }
                 }
-                Mail::Start(handover) => blocking::start(slf, handover),
-                Mail::Cancel(call) => call.cancel(py)?,
             }
         }
         Ok(())
@@ -167,6 +184,7 @@ impl LoopPort {
     /// The loop's timer: lets everything that is due expire.
     fn _sweep(slf: &Bound<'_, Self>) -> PyResult<()> {
         let py = slf.py();
+        let _inside = runtime::enter(py);
         slf.get().deadlines.lock().armed = None;
         loop {
             let due = {
@@ -199,7 +217,19 @@ impl LoopPort {
         for object in [&self.event_loop, &self.create_future, &self.create_task, &self.call_at] {
             visit.call(object)?;
         }
-        visit.call(&self.orphans)
+        visit.call(&self.orphans)?;
+        // A locked table is in use right now, so it is not garbage.
+        if let Some(addressees) = self.addressees.try_lock() {
+            for (execution, _) in addressees.places.iter().filter_map(|(_, addressee)| addressee.as_ref()) {
+                visit.call(execution)?;
+            }
+        }
+        if let Some(deadlines) = self.deadlines.try_lock() {
+            for execution in deadlines.by_time.values() {
+                visit.call(execution)?;
+            }
+        }
+        Ok(())
     }
 }
 
@@ -243,12 +273,8 @@ fn open<'py>(py: Python<'py>, event_loop: Bound<'py, PyAny>) -> PyResult<Bound<'
         },
     )?;
     port.get().mailbox.attach(&event_loop, port.as_any())?;
-    let closed = |port: &Py<LoopPort>| {
-        let closed = port.get().event_loop.bind(py).call_method0("is_closed");
-        closed.and_then(|closed| closed.is_truthy()).unwrap_or(true)
-    };
     // Asking a loop runs Python code, so the list is not borrowed meanwhile.
-    let (gone, mut kept): (Vec<_>, Vec<_>) = PORTS.take().into_iter().partition(closed);
+    let (gone, mut kept): (Vec<_>, Vec<_>) = PORTS.take().into_iter().partition(|port| port.get().is_closed(py));
     kept.push(port.clone().unbind());
     PORTS.with_borrow_mut(|ports| ports.append(&mut kept));
     drop(gone);

@@ -1,7 +1,8 @@
 //! A Python callable as a tool.
 
+use super::copying::{self, Refusal};
 use super::{invocation, json};
-use crate::error::{ErrorKind, HubError};
+use crate::error::{ErrorKind, HubError, clip};
 use crate::model::{Arguments, ToolOutput, ToolSpec};
 use crate::schema::ArgumentSchema;
 use crate::tool::{BoxFuture, CallContext, Tool};
@@ -64,10 +65,10 @@ pub struct Callable {
 impl Callable {
     /// Checks and copies the arguments. The inner error is for the caller's result, the outer one is a breakdown.
     pub fn prepare(&self, given: &Bound<'_, PyAny>, checks: Checks) -> Result<Prepared, HubError> {
-        let copied = json::copy_containers(given, 0).ok().flatten();
-        let Some(args) = copied else {
-            return Err(self.refusal("the arguments are nested too deeply, or cyclic"));
-        };
+        let args = copying::copy(given).map_err(|refusal| match refusal {
+            Refusal::Endless => self.refusal("the arguments are nested too deeply, or cyclic"),
+            Refusal::Broken(error) => self.refusal(&error.to_string()),
+        })?;
         match &self.style {
             Style::Value { key } => self.prepare_value(args, key.as_ref(), checks),
             Style::Keywords => self.prepare_keywords(args, checks),
@@ -168,7 +169,7 @@ impl Callable {
             static SUMMARIZE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
             let summary = SUMMARIZE
                 .import(py, "toolhub._arguments", "explain")
-                .and_then(|explain| explain.call1((&*self.spec.name, error.value(py), &self.described)))
+                .and_then(|explain| explain.call1((&*clip(&self.spec.name), error.value(py), &self.described)))
                 .and_then(|text| text.extract::<String>());
             match summary {
                 Ok(sentence) => HubError::new(ErrorKind::InvalidArguments, sentence),
@@ -180,7 +181,7 @@ impl Callable {
     fn refusal(&self, reason: &str) -> HubError {
         HubError::new(
             ErrorKind::InvalidArguments,
-            format!("Invalid arguments for '{}': {reason}", self.spec.name),
+            format!("Invalid arguments for '{}': {reason}", clip(&self.spec.name)),
         )
     }
 
@@ -237,8 +238,8 @@ pub fn raised(py: Python<'_>, tool: &str, error: &PyErr) -> HubError {
     let text = value.str().map_or_else(|_| "(its text cannot be read)".into(), |text| text.to_string_lossy().into_owned());
     let text: String = text.chars().take(1000).collect();
     let sentence = match text.trim() {
-        "" => format!("Tool '{tool}' raised {class}."),
-        text => format!("Tool '{tool}' raised {class}: {text}"),
+        "" => format!("Tool '{}' raised {class}.", clip(tool)),
+        text => format!("Tool '{}' raised {class}: {text}", clip(tool)),
     };
     HubError::new(kind.unwrap_or(ErrorKind::ToolError), sentence)
 }

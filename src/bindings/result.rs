@@ -4,8 +4,8 @@ use super::execution::{Attempt, Ended, python_tool};
 use super::value;
 use crate::error::{ErrorKind, HubError};
 use crate::execute::Fate;
-use crate::hub::Plan;
-use crate::merge::{self, Part};
+use crate::hub::{Plan, part};
+use crate::merge;
 use crate::model::{Source, Strategy};
 use crate::registry::Candidate;
 use crate::select::Rule;
@@ -58,12 +58,15 @@ pub fn build(py: Python<'_>, mut ended: Ended) -> PyResult<Bound<'_, PyDict>> {
             success(py, result, meta, value)
         }
         many => {
-            let text = merged(py, &plan, &ended.attempts, many)?;
+            let mut many = many.to_vec();
+            many.sort_by_key(|slot| plan.merge_order(*slot));
+            let text = merged(py, &plan, &ended.attempts, &many)?;
             let sources = many.iter().map(|slot| source_name(py, plan.candidates[*slot].source));
             meta.set_item(intern!(py, "synthesized"), true)?;
             meta.set_item(intern!(py, "synthesis_method"), intern!(py, "simple_merge"))?;
             meta.set_item(intern!(py, "source_count"), many.len())?;
             meta.set_item(intern!(py, "sources"), PyList::new(py, sources.collect::<Vec<_>>())?)?;
+            result.setattr(intern!(py, "_full"), whole_answers(py, &plan, &ended.attempts, &many)?)?;
             success(py, result, meta, PyString::new(py, &text).into_any().unbind())
         }
     }
@@ -104,7 +107,8 @@ fn failure<'py>(
     result.set_item(intern!(py, "error"), &*error.message)?;
     result.set_item(intern!(py, "_meta"), meta)?;
     if let Some(exception) = exception {
-        result.setattr(intern!(py, "_exception"), exception.value(py))?;
+        // `into_value` puts the traceback back on the exception; `value` alone would lose it.
+        result.setattr(intern!(py, "_exception"), exception.clone_ref(py).into_value(py))?;
     }
     Ok(result)
 }
@@ -247,12 +251,32 @@ fn describe_attempts(
     Ok(errors)
 }
 
+/// Every answer as it came, with its source.
+fn whole_answers<'py>(
+    py: Python<'py>,
+    plan: &Plan,
+    attempts: &[Attempt],
+    winners: &[usize],
+) -> PyResult<Bound<'py, PyList>> {
+    let answers = PyList::empty(py);
+    for slot in winners {
+        let row = PyDict::new(py);
+        row.set_item(intern!(py, "source"), plan.candidates[*slot].label())?;
+        row.set_item(intern!(py, "result"), &attempts[*slot].value)?;
+        answers.append(row)?;
+    }
+    Ok(answers)
+}
+
 fn merged(py: Python<'_>, plan: &Plan, attempts: &[Attempt], winners: &[usize]) -> PyResult<String> {
     let mut parts = Vec::with_capacity(winners.len());
     for slot in winners {
         if let Some(answer) = &attempts[*slot].value {
-            parts.push(Part { label: plan.candidates[*slot].label(), text: value::readable(answer.bind(py))? });
+            parts.push((plan.candidates[*slot].label(), value::readable(answer.bind(py))?));
         }
     }
-    Ok(py.detach(|| merge::simple(&parts, merge::PART_LIMIT)))
+    Ok(py.detach(|| {
+        let parts: Vec<_> = parts.into_iter().map(|(label, text)| part(label, text, merge::PART_LIMIT)).collect();
+        merge::simple(&parts)
+    }))
 }

@@ -1,12 +1,18 @@
 //! One tokio runtime a process: made at first use, forgotten after a fork, shut down before the interpreter goes.
+//!
+//! And the door that is closed at exit. CPython up to 3.13 ends daemon threads by unwinding their stack as soon as they ask
+//! for the GIL of an interpreter that is going; through Rust frames that crashes. So at exit a daemon thread whose event
+//! loop steps into our code is kept there, without the GIL, and those that are inside are given time to come out.
 
 use parking_lot::Mutex;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
+use std::cell::Cell;
 use std::future::Future;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::sync::{Arc, OnceLock};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::thread::{self, ThreadId};
+use std::time::{Duration, Instant};
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::AbortHandle;
 
@@ -43,12 +49,54 @@ where
     }
 }
 
-/// Ends the worker threads while the interpreter is still whole.
+/// Closes the door to other threads and ends the worker threads, while the interpreter is still whole.
 #[pyfunction]
 pub fn shutdown_runtime(py: Python<'_>, seconds: f64) {
+    let patience = Duration::from_secs_f64(seconds);
+    LEAVING.get_or_init(|| thread::current().id());
     let runtime = RUNTIME.lock().take().and_then(Arc::into_inner);
-    if let Some(runtime) = runtime {
-        py.detach(move || runtime.shutdown_timeout(Duration::from_secs_f64(seconds)));
+    py.detach(move || {
+        let end = Instant::now() + patience;
+        while INSIDE.load(Ordering::Acquire) > 0 && Instant::now() < end {
+            thread::sleep(Duration::from_millis(1));
+        }
+        runtime.map(|runtime| runtime.shutdown_timeout(patience))
+    });
+}
+
+/// Steps of event loops that are inside our code.
+static INSIDE: AtomicUsize = AtomicUsize::new(0);
+
+/// The thread that ends the interpreter; set when it does.
+static LEAVING: OnceLock<ThreadId> = OnceLock::new();
+
+thread_local! {
+    /// How many of the steps that are inside are this thread's: a tool may call a tool.
+    static DEPTH: Cell<usize> = const { Cell::new(0) };
+}
+
+/// One step of an event loop inside our code.
+pub struct Inside;
+
+/// Every way from an event loop into our code begins here. At exit it ends here too.
+pub fn enter(py: Python<'_>) -> Inside {
+    INSIDE.fetch_add(1, Ordering::AcqRel);
+    DEPTH.set(DEPTH.get() + 1);
+    if LEAVING.get().is_some_and(|thread| *thread != thread::current().id()) {
+        INSIDE.fetch_sub(DEPTH.get(), Ordering::AcqRel);
+        py.detach(|| {
+            loop {
+                thread::park();
+            }
+        });
+    }
+    Inside
+}
+
+impl Drop for Inside {
+    fn drop(&mut self) {
+        DEPTH.set(DEPTH.get() - 1);
+        INSIDE.fetch_sub(1, Ordering::AcqRel);
     }
 }
 
@@ -63,6 +111,7 @@ pub fn after_fork_in_child() {
     }
     std::mem::forget(RUNTIME.lock().take());
     GENERATION.fetch_add(1, Ordering::Relaxed);
+    INSIDE.store(DEPTH.get(), Ordering::Release);
     super::port::forget_ports();
     super::pool::forget_workers();
 }

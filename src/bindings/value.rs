@@ -1,23 +1,29 @@
 //! What a value that a Python tool returned means.
 
-use crate::error::{ErrorKind, HubError};
+use crate::error::{ErrorKind, HubError, clip};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyMapping, PyString, PyTuple};
 use pyo3::{ffi, intern};
 
 /// Why a returned value is a failure, if it is: nothing, a forgotten `await`, or a mapping with `success: False`.
-pub fn failure(py: Python<'_>, tool: &str, value: &Bound<'_, PyAny>) -> Option<HubError> {
+pub fn failure(tool: &str, value: &Bound<'_, PyAny>) -> Option<HubError> {
     let reason = if value.is_none() {
         "it returned nothing (None)".to_owned()
     } else if is_coroutine(value) {
-        // Closing it keeps Python from warning that it was never awaited.
-        let _ = value.call_method0(intern!(py, "close"));
+        discard(value);
         "it returned a coroutine instead of a value; declare it with 'async def' or await inside it".to_owned()
     } else {
         reported_failure(value)?
     };
-    Some(HubError::new(ErrorKind::ToolError, format!("Tool '{tool}' failed: {reason}")))
+    Some(HubError::new(ErrorKind::ToolError, format!("Tool '{}' failed: {reason}", clip(tool))))
+}
+
+/// Lets go of a value that nobody wants. Closing a coroutine keeps Python from warning that it was never awaited.
+pub fn discard(value: &Bound<'_, PyAny>) {
+    if is_coroutine(value) {
+        let _ = value.call_method0(intern!(value.py(), "close"));
+    }
 }
 
 fn is_coroutine(value: &Bound<'_, PyAny>) -> bool {

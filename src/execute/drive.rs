@@ -1,7 +1,7 @@
 //! Drives a [`Run`] on tokio.
 
 use super::Run;
-use crate::error::{ErrorKind, HubError, Outcome};
+use crate::error::{ErrorKind, HubError, Outcome, clip};
 use crate::limit::{self, Gate, Passage, Permits};
 use crate::model::{Arguments, ToolOutput};
 use crate::registry::Candidate;
@@ -9,11 +9,12 @@ use crate::tool::CallContext;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
-use tokio::sync::oneshot;
+use tokio::sync::{mpsc, oneshot};
 use tokio::task::{self, JoinSet};
 use tokio_util::sync::CancellationToken;
 
 /// A candidate and the gates it has to pass.
+#[derive(Clone)]
 pub struct Job {
     pub candidate: Arc<Candidate>,
     pub gates: Vec<Arc<Gate>>,
@@ -33,6 +34,7 @@ pub async fn drive(
     // Dropping the set aborts whatever outlived its grace.
     let mut tasks = JoinSet::new();
     let mut slots: HashMap<task::Id, usize> = HashMap::new();
+    let (entered, mut entries) = mpsc::unbounded_channel();
     let mut cancelled = false;
     loop {
         while let Some(slot) = run.next_start() {
@@ -45,8 +47,14 @@ pub async fn drive(
                     jobs[slot].candidate.stats.begin(now());
                     let deadline = run.expires(slot).unwrap_or_else(now);
                     let context = CallContext { deadline, cancel: tokens[slot].clone() };
-                    let attempt =
-                        attempt(jobs[slot].candidate.clone(), jobs[slot].gates.clone(), args.clone(), context);
+                    run.set_waiting(slot, !jobs[slot].gates.is_empty());
+                    let entered = entered.clone();
+                    let tell = move || {
+                        // A driver that has gone needs no telling.
+                        let _ = entered.send(slot);
+                    };
+                    let Job { candidate, gates } = jobs[slot].clone();
+                    let attempt = attempt(candidate, gates, args.clone(), context, tell);
                     slots.insert(tasks.spawn(attempt).id(), slot);
                 }
             }
@@ -64,6 +72,7 @@ pub async fn drive(
                 cancelled = true;
                 run.cancel(now());
             }
+            Some(slot) = entries.recv() => run.set_waiting(slot, false),
             Some(joined) = tasks.join_next_with_id() => {
                 let (id, answer) = joined.unwrap_or_else(|broken| (broken.id(), Err(panicked())));
                 if let Some(slot) = slots.remove(&id) {
@@ -88,13 +97,15 @@ async fn attempt(
     gates: Vec<Arc<Gate>>,
     args: Arc<Arguments>,
     context: CallContext,
+    entered: impl FnOnce(),
 ) -> Answer {
     let _permits = enter(&candidate, gates, &context).await?;
+    entered();
     let output = candidate.tool.call(&args, &context).await?;
     match output.failure() {
         Some(reason) => Err(HubError::new(
             ErrorKind::ToolError,
-            format!("Tool '{}' failed: {reason}", candidate.spec().name),
+            format!("Tool '{}' failed: {reason}", clip(&candidate.spec().name)),
         )),
         None => Ok(output),
     }
@@ -130,7 +141,7 @@ fn panicked() -> HubError {
 pub fn overloaded(tool: &str) -> HubError {
     HubError::new(
         ErrorKind::Overloaded,
-        format!("Tool '{tool}' is overloaded: too many calls wait for a free place; try again later."),
+        format!("Tool '{}' is overloaded: too many calls wait for a free place; try again later.", clip(tool)),
     )
 }
 

@@ -62,6 +62,10 @@ struct Slot {
     fate: Fate,
     /// Told to stop, not yet gone.
     stopping: bool,
+    /// Waits for a free place: nothing has left yet.
+    waiting: bool,
+    /// Has no effects: its failure holds nobody back, whatever the rules say of the others.
+    harmless: bool,
     started: Option<Instant>,
     ended: Option<Instant>,
     timeout: Duration,
@@ -92,7 +96,15 @@ impl Run {
     pub fn new(rules: Rules, timeouts: impl IntoIterator<Item = Duration>, now: Instant) -> Self {
         let slots = timeouts
             .into_iter()
-            .map(|timeout| Slot { fate: Fate::NotTried, stopping: false, started: None, ended: None, timeout })
+            .map(|timeout| Slot {
+                fate: Fate::NotTried,
+                stopping: false,
+                waiting: false,
+                harmless: false,
+                started: None,
+                ended: None,
+                timeout,
+            })
             .collect();
         let one_by_one = rules.strategy == Strategy::Fallback || rules.healthy == 0 || rules.batch <= 1;
         let mut run = Run {
@@ -141,6 +153,20 @@ impl Run {
 
     pub fn timeout(&self, slot: usize) -> Duration {
         self.slots[slot].timeout
+    }
+
+    /// This candidate has no effects: after its failure the next one may be tried even when the run is guarded.
+    pub fn set_harmless(&mut self, slot: usize) {
+        self.slots[slot].harmless = true;
+    }
+
+    /// Whether this candidate waits for a free place. What ends while it waits has certainly not run.
+    pub fn set_waiting(&mut self, slot: usize, waiting: bool) {
+        self.slots[slot].waiting = waiting;
+    }
+
+    pub fn never_sent(&self, slot: usize) -> bool {
+        self.slots[slot].waiting || self.slots[slot].started.is_none()
     }
 
     /// How long a candidate ran; `None` when it was never started.
@@ -216,7 +242,7 @@ impl Run {
         if !self.end(slot, Fate::Failed, now) {
             return false;
         }
-        self.blocked |= self.rules.guarded && !proves_nothing_happened;
+        self.blocked |= self.rules.guarded && !self.slots[slot].harmless && !proves_nothing_happened;
         self.advance(now);
         true
     }
@@ -248,7 +274,8 @@ impl Run {
             let due = self.slots[slot].started.is_some_and(|at| at + self.slots[slot].timeout <= now);
             if self.slots[slot].fate == Fate::Running && due {
                 self.stop(slot, Fate::TimedOut, now);
-                self.blocked |= self.rules.guarded;
+                let may_have_run = !self.slots[slot].waiting && !self.slots[slot].harmless;
+                self.blocked |= self.rules.guarded && may_have_run;
             }
         }
         self.advance(now);

@@ -27,6 +27,7 @@ pub mod retry;
 mod secret;
 pub mod sse;
 mod stream;
+mod tool;
 
 pub use answer::{ChatAnswer, Usage};
 pub use client::OpenAi;
@@ -35,3 +36,4 @@ pub use error::{LlmError, LlmErrorKind};
 pub use message::Message;
 pub use secret::Secret;
 pub use stream::{ChatStream, Delta};
+pub use tool::tools;

@@ -6,6 +6,6 @@ mod source;
 mod spec;
 
 pub use options::{CallOptions, Strategy};
-pub use output::{Arguments, ToolOutput};
+pub use output::{Arguments, Part, ToolOutput};
 pub use source::Source;
 pub use spec::{Effects, ToolSpec};

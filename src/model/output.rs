@@ -26,6 +26,16 @@ impl Default for Arguments {
     }
 }
 
+/// One of several answers, on its way to be put together with the others.
+#[derive(Clone, Debug)]
+pub struct Part {
+    /// Whose answer it is.
+    pub label: String,
+    pub text: String,
+    /// As much of it as its limit allows.
+    pub shown: String,
+}
+
 /// What a tool that lives in Rust answers. Python values never pass through here; they stay where they are.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ToolOutput {

@@ -45,7 +45,8 @@ pub(super) fn plan(text: &str, from: usize, max: usize) -> Plan {
 
 fn plain(cut: Cut) -> Plan {
     let gap = match cut.after {
-        After::Sentence | After::Line => Gap::Space,
+        After::Sentence => Gap::Space,
+        After::Line => Gap::Line,
         After::Word | After::Cluster => Gap::None,
     };
     Plan { end: cut.end, close: String::new(), gap }
@@ -110,18 +111,11 @@ fn in_fence(text: &str, from: usize, max: usize, fence: &Fence<'_>) -> Plan {
     } else {
         line.unwrap_or_else(|| boundary::word(text, from, max).end)
     };
-    let end = trimmed(text, before_half(fence, text, end));
+    let end = trimmed(text, end);
     if end <= fence.body {
         return Plan { end: trimmed(text, fence.start), close: String::new(), gap: Gap::Space };
     }
     Plan { end, close: format!("\n{}{}", fence.indent, fence.mark), gap: Gap::Line }
-}
-
-/// The end without a last line that is the first part of the block's own end.
-fn before_half(fence: &Fence<'_>, text: &str, end: usize) -> usize {
-    let line = text[..end].rfind('\n').map_or(0, |newline| newline + 1);
-    let half = text[line..end].trim_start_matches([' ', '\t', '>']);
-    if fence.mark.starts_with(half) { line } else { end }
 }
 
 /// A cut inside or right after a table, moved to the end of a row.

@@ -248,6 +248,12 @@ mod tests {
     }
 
     #[test]
+    fn a_line_of_dots_is_not_walked_for_each_dot() {
+        assert_eq!(end_at(&".".repeat(100), 0), None);
+        assert_eq!(end_at(&".".repeat(9), 0), Some(9));
+    }
+
+    #[test]
     fn doubtful_words_are_read_by_what_follows() {
         assert_eq!(ends("He said no. Then he left"), ["He said no."]);
         assert_eq!(ends("in 1999. Next"), ["in 1999."]);

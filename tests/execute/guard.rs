@@ -31,7 +31,7 @@ fn effects_end_after_a_timeout_because_it_may_have_run() {
     hand.starts();
     hand.tick(100);
     assert_eq!(hand.stops(), [0]);
-    assert_eq!(hand.starts(), []);
+    assert_eq!(hand.starts(), NOBODY);
     hand.run.stopped(0);
     hand.assert_finished(Decision::Exhausted);
     assert_eq!(hand.fates(2), [Fate::TimedOut, Fate::NotTried]);
@@ -65,7 +65,7 @@ fn a_failure_while_hedging_with_effects_starts_no_hedge_and_no_busy_loop() {
     assert_eq!(hand.starts(), [1]);
     hand.failed(0, 300);
     hand.tick(400);
-    assert_eq!(hand.starts(), []);
+    assert_eq!(hand.starts(), NOBODY);
     assert_eq!(hand.wake_at(), Some(200 + 30 * SECOND), "the hedge is off: next comes the timeout");
 }
 
@@ -121,4 +121,15 @@ fn a_rejection_does_not_end_a_candidate_that_has_ended_already() {
     hand.rejected(0, 20);
     assert_eq!(hand.run.fate(0), Fate::Succeeded);
     assert_eq!(hand.run.decision(), None);
+}
+
+#[test]
+fn a_rejection_after_the_stop_means_that_the_candidate_is_gone() {
+    let mut hand = Hand::new(rules(Strategy::First), 3);
+    hand.starts();
+    hand.succeeded(0, 10);
+    assert_eq!(hand.stops(), [1, 2]);
+    hand.rejected(1, 20);
+    hand.run.stopped(2);
+    hand.assert_finished(Decision::Won);
 }

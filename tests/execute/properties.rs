@@ -9,7 +9,10 @@ use proptest::prelude::*;
 #[derive(Clone, Debug)]
 enum Event {
     Succeed(usize),
-    Fail { who: usize, proves_nothing_happened: bool },
+    Fail {
+        who: usize,
+        proves_nothing_happened: bool,
+    },
     Gone(usize),
     /// Time passes, but never beyond the moment at which the run wants to be woken.
     Wait(u64),

@@ -8,7 +8,7 @@ fn a_candidate_that_runs_too_long_is_told_to_stop_and_the_race_goes_on() {
     hand.starts();
     assert_eq!(hand.wake_at(), Some(100));
     hand.tick(99);
-    assert_eq!(hand.stops(), []);
+    assert_eq!(hand.stops(), NOBODY);
     hand.tick(100);
     assert_eq!(hand.stops(), [0]);
     assert_eq!(hand.run.fate(0), Fate::TimedOut);
@@ -138,14 +138,14 @@ fn cancel_stops_everybody_and_starts_nobody() {
     assert!(!hand.succeeded(1, 30));
     hand.run.stopped(2);
     hand.assert_finished(Decision::Cancelled);
-    assert_eq!(hand.winners(), []);
+    assert_eq!(hand.winners(), NOBODY);
 }
 
 #[test]
 fn cancel_before_anybody_was_begun_is_over_at_once() {
     let mut hand = Hand::new(rules(Strategy::First), 3);
     hand.cancel(0);
-    assert_eq!(hand.stops(), []);
+    assert_eq!(hand.stops(), NOBODY);
     hand.assert_finished(Decision::Cancelled);
     assert_eq!(hand.fates(3), [Fate::NotTried; 3]);
 }

@@ -91,8 +91,7 @@ async fn a_cancelled_call_cancels_everything_below_it_before_it_returns() {
         tokio::time::sleep(ms(70)).await;
         later.cancel();
     });
-    let execution =
-        hub.execute("t", Arguments::default(), &asking(Strategy::First), &cancel).await.unwrap();
+    let execution = hub.execute("t", Arguments::default(), &asking(Strategy::First), &cancel).await.unwrap();
     assert_eq!(execution.result.unwrap_err().kind, ErrorKind::Cancelled);
     assert_eq!((stage.count("start"), stage.count("cancelled"), stage.inside()), (3, 3, 0));
     assert_eq!(stage.elapsed(), 70);
@@ -105,8 +104,7 @@ async fn a_caller_that_has_gone_already_starts_nothing() {
     stage.add(Double::answering("t", 1));
     let cancel = CancellationToken::new();
     cancel.cancel();
-    let execution =
-        hub.execute("t", Arguments::default(), &CallOptions::default(), &cancel).await.unwrap();
+    let execution = hub.execute("t", Arguments::default(), &CallOptions::default(), &cancel).await.unwrap();
     assert_eq!(execution.result.unwrap_err().kind, ErrorKind::Cancelled);
     assert_eq!(stage.started(), Vec::<String>::new());
 }
@@ -180,7 +178,8 @@ async fn a_tool_may_call_the_hub_and_change_it_while_it_runs() {
     let outer = toolhub::sources::function::FunctionTool::new(ToolSpec::named("outer"), move |_, ctx| {
         let (inside, on) = (inside.clone(), on.clone());
         async move {
-            let inner = inside.execute("inner", Arguments::default(), &CallOptions::default(), &ctx.cancel).await?;
+            let inner =
+                inside.execute("inner", Arguments::default(), &CallOptions::default(), &ctx.cancel).await?;
             on.add(Double::answering("born_while_running", 1));
             inside.registry.remove("outer", toolhub::registry::Filter::default());
             let value = inner.result?.as_i64().unwrap_or_default();

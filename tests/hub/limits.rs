@@ -110,7 +110,9 @@ async fn who_is_cancelled_while_waiting_is_never_started_and_leaves_the_queue() 
     let cancel = CancellationToken::new();
     let quitter = tokio::spawn({
         let (hub, cancel) = (hub.clone(), cancel.clone());
-        async move { hub.execute("t", Arguments::default(), &CallOptions::default(), &cancel).await.unwrap().result }
+        async move {
+            hub.execute("t", Arguments::default(), &CallOptions::default(), &cancel).await.unwrap().result
+        }
     });
     tokio::time::sleep(ms(10)).await;
     cancel.cancel();
@@ -142,6 +144,25 @@ async fn the_time_in_the_queue_counts_and_ends_in_a_timeout() {
     let timeout = Some(ErrorKind::Timeout);
     assert_eq!(many(&hub, 3, &options).await, [None, timeout, timeout]);
     assert_eq!(stage.count("end"), 1);
+}
+
+/// The place becomes free at the very moment at which the time of the one who waits is over.
+#[tokio::test(start_paused = true)]
+async fn who_timed_out_in_the_queue_is_never_started() {
+    for _ in 0..50 {
+        let hub = limited(HubOptions { max_concurrency: Some(1), ..HubOptions::default() });
+        let stage = Stage::new(&hub);
+        stage.add(Double::answering("t", 1).after(100));
+        let first = tokio::spawn({
+            let hub = hub.clone();
+            async move { call(&hub, "t", &CallOptions::default()).await.result }
+        });
+        tokio::task::yield_now().await;
+        let options = CallOptions { timeout: Some(ms(100)), ..CallOptions::default() };
+        let second = call(&hub, "t", &options).await;
+        assert_eq!((fates(&second), stage.count("start")), (vec![Fate::TimedOut], 1));
+        assert_eq!(first.await.unwrap(), Ok(json!(1)));
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -95,7 +95,10 @@ async fn a_hedge_starts_only_when_the_first_is_late() {
     assert_eq!(execution.result, Ok(json!("first")));
     let log: Vec<_> = stage.log();
     let log: Vec<(u64, &str)> = log.iter().map(|(at, act)| (*at, act.as_str())).collect();
-    assert_eq!(log, [(0, "start tools"), (200, "start skills"), (250, "end tools"), (250, "cancelled skills")]);
+    assert_eq!(
+        log,
+        [(0, "start tools"), (200, "start skills"), (250, "end tools"), (250, "cancelled skills")]
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -163,7 +166,8 @@ async fn without_a_success_the_first_candidates_error_is_the_calls_error() {
     stage.add(Double::failing("t", ErrorKind::Auth).after(10).of(Source::Skills));
     let execution = call(&hub, "t", &asking(Strategy::All)).await;
     assert_eq!(execution.result.unwrap_err().kind, ErrorKind::Http);
-    let kinds: Vec<_> = execution.answers.iter().map(|a| a.as_ref().unwrap().as_ref().unwrap_err().kind).collect();
+    let kinds: Vec<_> =
+        execution.answers.iter().map(|a| a.as_ref().unwrap().as_ref().unwrap_err().kind).collect();
     assert_eq!(kinds, [ErrorKind::Http, ErrorKind::Auth], "each candidate's error is kept");
 }
 

@@ -2,24 +2,27 @@
 
 from collections.abc import Mapping
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from .. import _core
 from ._calling import Calling
 from ._looking import CapabilityRules, Looking
 from ._registering import Registering, ToolCandidate
+from ._shaping import Kept, Shaping
 from ._sharing import Sharing
 
 __all__ = ["CapabilityRules", "ToolCandidate", "ToolHub"]
 
 
-class ToolHub(Registering, Looking, Calling):
+class ToolHub(Registering, Looking, Calling, Shaping):
     """Registers tools, chooses among their candidates and calls them.
 
     `timeout` (seconds) is for one candidate, `max_parallel` for the first batch of a race, `grace` for how long cancelled
     candidates are awaited. `limits` bounds how much runs at once, for the hub and for sources:
     `{"hub": 100, "mcps": 20}`; calls beyond it queue, up to `max_waiting`. A candidate that fails `breaker_threshold` times in
     a row is rested for `breaker_rest` seconds (0 failures: never). `seed` makes the choice by capability repeatable.
+    `llm` is asked to make one answer of several: a sync or async callable, an object with `generate`, `generate_async` or
+    `ainvoke`, or `toolhub.llm.OpenAI(...)`; without one no model is ever asked.
 
     >>> hub = ToolHub()
     >>> @hub.tool
@@ -33,6 +36,7 @@ class ToolHub(Registering, Looking, Calling):
     def __init__(
         self,
         *,
+        llm: Any = None,
         timeout: float = 30.0,
         max_parallel: int = 3,
         seed: int | None = None,
@@ -61,12 +65,15 @@ class ToolHub(Registering, Looking, Calling):
         self._closed = False
         self._options = {}
         self._sharing = Sharing()
+        self._kept = Kept()
+        self._llm = llm
 
     def close(self) -> None:
         """Let go of all tools; a call after it fails at once. Closing twice is fine."""
         self._closed = True
         self._core.clear()
         self._sharing.clear()
+        self._kept.clear()
 
     async def aclose(self) -> None:
         """`close`, for async code."""

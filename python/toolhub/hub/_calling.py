@@ -1,7 +1,8 @@
 """Calling: async methods and their blocking twins, which share one async body."""
 
 import asyncio
-from collections.abc import Iterable, Iterator
+import time
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from typing import Any
 
 from .. import _core
@@ -21,6 +22,7 @@ class Calling(HubPart):
 
     _options: "dict[_Key, _core.CallOptions]"
     _sharing: Sharing
+    _llm: Any
 
     async def execute(
         self,
@@ -34,17 +36,20 @@ class Calling(HubPart):
         hedge_after: float | None = None,
         source: str | None = None,
         server: str | None = None,
+        llm: Any = None,
         cache_ttl: float | None = None,
         single_flight: bool = False,
         validate: bool = True,
         coerce: bool = True,
+        llm_client: Any = None,
     ) -> ToolResult:
         """Call a tool by its name and get a `ToolResult`; a failing tool is a result too, never an exception.
 
         `args` is a mapping of arguments; a bare value goes to the one argument that is required. `timeout` is for one
         candidate, `deadline` for the whole call, both in seconds. `hedge_after` starts the second candidate of a race
         only when the first has not answered by then. `cache_ttl` keeps the answer for so many seconds and `single_flight`
-        lets identical concurrent calls share one execution, both never for tools with effects.
+        lets identical concurrent calls share one execution, both never for tools with effects. When several answers are put
+        together, `llm` (or the hub's own) is asked to make one of them; `llm_client` is another name for it.
 
         >>> import asyncio
         >>> from toolhub import ToolHub
@@ -60,8 +65,14 @@ class Calling(HubPart):
         if self._closed:
             return ToolResult.failed(name, ErrorKind.CLOSED, "The hub is closed; make a new ToolHub.")
         if cache_ttl is not None or single_flight:
-            return await self._execute_shared(name, args, key, cache_ttl, single_flight)
-        return await self._core.execute(name, args, options)
+            who = self._core.sharing_key(name=name)
+            result = await self._execute_shared(self._core.execute, name, who, args, key, cache_ttl, single_flight)
+        else:
+            result: ToolResult = await self._core.execute(name, args, options)
+        llm = llm or llm_client or self._llm
+        if llm is not None and result["_meta"]["synthesized"]:
+            return await self._synthesized(result, llm, args, deadline)
+        return result
 
     async def execute_by_capability(
         self,
@@ -75,15 +86,27 @@ class Calling(HubPart):
         hedge_after: float | None = None,
         source: str | None = None,
         server: str | None = None,
+        llm: Any = None,
+        cache_ttl: float | None = None,
+        single_flight: bool = False,
         validate: bool = True,
         coerce: bool = True,
+        llm_client: Any = None,
     ) -> ToolResult:
         """Call whatever tools have a capability; candidates whose schema refuses the arguments are skipped."""
         key = (strategy, timeout, deadline, max_parallel, hedge_after, source, server, validate, coerce)
         options = self._options.get(key) or self._make_options(key)
         if self._closed:
             return ToolResult.failed(capability, ErrorKind.CLOSED, "The hub is closed; make a new ToolHub.")
-        return await self._core.execute_by_capability(capability, args, options)
+        if cache_ttl is not None or single_flight:
+            start, who = self._core.execute_by_capability, self._core.sharing_key(capability=capability)
+            result = await self._execute_shared(start, capability, who, args, key, cache_ttl, single_flight)
+        else:
+            result: ToolResult = await self._core.execute_by_capability(capability, args, options)
+        llm = llm or llm_client or self._llm
+        if llm is not None and result["_meta"]["synthesized"]:
+            return await self._synthesized(result, llm, args, deadline)
+        return result
 
     async def execute_many(
         self, calls: Iterable[tuple[str, Any] | str], concurrency: int = 16, **options: Any
@@ -114,9 +137,13 @@ class Calling(HubPart):
         if concurrency == 1 or len(todo) <= 1:
             await work(queue)
         else:
-            async with asyncio.TaskGroup() as workers:
-                for _ in range(min(concurrency, len(todo))):
-                    workers.create_task(work(queue))
+            try:
+                async with asyncio.TaskGroup() as workers:
+                    for _ in range(min(concurrency, len(todo))):
+                        workers.create_task(work(queue))
+            except BaseExceptionGroup as group:
+                # Only a programming error raises in there; it is told as `execute` would tell it.
+                raise group.exceptions[0] from None
         return [result for result in results if result is not None]
 
     def call(self, name: str, args: Any = None, **options: Any) -> ToolResult:
@@ -141,16 +168,35 @@ class Calling(HubPart):
         return self._block(self.execute_many(calls, concurrency, **options))
 
     async def _execute_shared(
-        self, name: str, args: Any, key: "_Key", cache_ttl: float | None, single_flight: bool
+        self,
+        start: Callable[[str, Any, "_core.CallOptions"], Awaitable[ToolResult]],
+        what: str,
+        who: list[int] | None,
+        args: Any,
+        key: "_Key",
+        cache_ttl: float | None,
+        single_flight: bool,
     ) -> ToolResult:
         # Apart from `execute`, so that the usual call pays for no closure.
         async def run() -> ToolResult:
-            return await self._core.execute(name, args, self._options.get(key) or self._make_options(key))
+            return await start(what, args, self._options.get(key) or self._make_options(key))
 
-        if self._core.has_effects(name):
+        if who is None:  # one of them has effects, or nobody is there
             return await run()
         deadline: float | None = key[2]
-        return await self._sharing.execute((name, key), args, run, cache_ttl, single_flight, deadline)
+        # Who would answer is part of what is the same: a tool that was replaced must not answer from what is kept.
+        same = (what, start.__name__, tuple(who), key)
+        return await self._sharing.execute(same, args, run, cache_ttl, single_flight, deadline)
+
+    async def _synthesized(self, result: ToolResult, llm: Any, args: Any, deadline: float | None) -> ToolResult:
+        from ._synthesis import synthesize
+
+        begun = time.perf_counter()
+        tool = self._core.get(result.meta["tool"])
+        left = None if deadline is None else deadline - result.meta["duration_ms"] / 1e3
+        result = await synthesize(result, llm, args, tool.capabilities if tool else [], left)
+        result.meta["duration_ms"] += (time.perf_counter() - begun) * 1e3
+        return result
 
     def _block(self, coroutine: Any) -> Any:
         from .. import _background

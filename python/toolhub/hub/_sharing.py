@@ -12,7 +12,8 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
 from copy import deepcopy
-from typing import Any
+from types import NoneType
+from typing import Any, cast
 
 from ..exceptions import ErrorKind
 from ..result import ToolResult
@@ -30,7 +31,7 @@ class Sharing:
 
     async def execute(
         self,
-        what: tuple[str, Any],
+        what: tuple[Any, ...],
         args: Any,
         run: Callable[[], Awaitable[ToolResult]],
         cache_ttl: float | None,
@@ -39,7 +40,7 @@ class Sharing:
     ) -> ToolResult:
         """Give the cached answer, the answer of an identical call in the air, or that of a call of our own."""
         try:
-            key = (what, json.dumps(args, sort_keys=True))
+            key = (what, json.dumps(_comparable(args), sort_keys=True))
         except (TypeError, ValueError, RecursionError):
             return await run()  # arguments that cannot be compared are not shared
         if cache_ttl is not None and (kept := self._kept(key)) is not None:
@@ -101,6 +102,22 @@ class Sharing:
             mine.set_result(None if result is None else _copy(result))
 
 
+def _comparable(value: Any) -> Any:
+    """The value itself when it is JSON; json would take a tuple for a list and the key 1 for "1"."""
+    kind = cast("type[Any]", type(value))
+    if kind is dict:
+        for key, item in value.items():
+            if type(key) is not str:
+                raise TypeError("not JSON")
+            _comparable(item)
+    elif kind is list:
+        for item in value:
+            _comparable(item)
+    elif kind not in (str, int, float, bool, NoneType):
+        raise TypeError("not JSON")
+    return value
+
+
 def _copy(result: ToolResult) -> ToolResult:
     """A copy that its owner may change; a value that cannot be copied is shared."""
     copy = ToolResult(result)
@@ -108,6 +125,6 @@ def _copy(result: ToolResult) -> ToolResult:
         copy["result"] = deepcopy(result.result)
     except Exception:
         copy["result"] = result.result
-    copy["_meta"] = dict(result.meta)
+    copy["_meta"] = deepcopy(result.meta)
     copy._exception = result.exception  # pyright: ignore[reportPrivateUsage]
     return copy

@@ -6,11 +6,11 @@
 
 use super::Execution;
 use super::state::Doing;
-use crate::bindings::awaiting::{Step, is_cancelled_error, send, throw};
+use crate::bindings::awaiting::{Step, close, is_cancelled_error, send, throw};
 use crate::bindings::child::Child;
 use crate::bindings::port::LoopPort;
 use crate::execute::Fate;
-use pyo3::exceptions::{PyGeneratorExit, PyKeyboardInterrupt};
+use pyo3::exceptions::{PyGeneratorExit, PyKeyboardInterrupt, PyRuntimeError};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -27,14 +27,13 @@ pub struct Direct {
     /// When to cancel again.
     insist_at: Option<Instant>,
     insisting: bool,
+    /// The last cancellation that was thrown into the coroutine, ours or somebody else's.
+    cancelled_by: Option<PyErr>,
 }
 
 impl Direct {
     pub fn close(self, py: Python<'_>) -> PyResult<()> {
-        match self.awaitable.bind(py).getattr_opt(intern!(py, "close"))? {
-            Some(close) => close.call0().map(drop),
-            None => Ok(()),
-        }
+        close(self.awaitable.bind(py))
     }
 
     pub fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
@@ -76,6 +75,7 @@ impl Execution {
             cancels: 0,
             insist_at: None,
             insisting: false,
+            cancelled_by: None,
         });
         Self::digest(slf, send(&awaitable))
     }
@@ -87,11 +87,27 @@ impl Execution {
     }
 
     pub(super) fn throw_in_place(slf: &Bound<'_, Self>, error: PyErr) -> PyResult<Step> {
-        let thrown = match slf.get().awaitable(slf.py()) {
+        let py = slf.py();
+        if is_cancelled_error(py, &error)
+            && let Some(direct) = slf.get().state.lock().direct.as_mut()
+        {
+            direct.cancelled_by = Some(error.clone_ref(py));
+        }
+        let closing = error.is_instance_of::<PyGeneratorExit>(py);
+        let thrown = match slf.get().awaitable(py) {
             Some(awaitable) => throw(&awaitable, error),
             None => Err(error),
         };
-        Self::digest_or_pump(slf, thrown)
+        match thrown {
+            // A coroutine that is closed has to end; one that a tool makes up by itself is the tool's failure.
+            Err(error) if closing && error.is_instance_of::<PyGeneratorExit>(py) => {
+                let direct = slf.get().state.lock().direct.take();
+                drop(direct);
+                Self::abandon(slf);
+                Err(error)
+            }
+            thrown => Self::digest_or_pump(slf, thrown),
+        }
     }
 
     fn awaitable<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyAny>> {
@@ -132,11 +148,15 @@ impl Execution {
             (direct.is_some_and(|d| d.caller.is_none()), direct.is_some_and(|d| d.insisting))
         };
         if first {
-            static CURRENT_TASK: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-            let task = CURRENT_TASK.import(py, "asyncio", "current_task")?.call0()?;
-            let cancelling: usize = task.call_method0(intern!(py, "cancelling"))?.extract()?;
+            let caller = match calling_task(py) {
+                Ok(caller) => caller,
+                Err(error) => {
+                    Self::close(slf)?;
+                    return Err(error);
+                }
+            };
             if let Some(direct) = slf.get().state.lock().direct.as_mut() {
-                direct.caller = Some((task.unbind(), cancelling));
+                direct.caller = Some(caller);
             }
             Self::arm(slf)?;
         }
@@ -155,14 +175,18 @@ impl Execution {
                 Self::abandon(slf);
                 return Err(error);
             }
+        } else if !is_for_the_caller(py, &error) && !direct.is_its_own(py)? && let Some(cancelled) = direct.cancelled_by {
+            // The caller was cancelled, and the tool made another error of it. Nobody else may be tried after that.
+            Self::abandon(slf);
+            return Err(cancelled);
         }
         Self::raised_in_place(slf, direct.slot, error)
     }
 
-    /// Keyboard interrupts are the user's and go on; anything else is the tool's failure.
+    /// Anything but what is for the caller is the tool's failure.
     pub(super) fn raised_in_place(slf: &Bound<'_, Self>, slot: usize, error: PyErr) -> PyResult<()> {
         let py = slf.py();
-        if error.is_instance_of::<PyKeyboardInterrupt>(py) || error.is_instance_of::<PyGeneratorExit>(py) {
+        if is_for_the_caller(py, &error) {
             Self::abandon(slf);
             return Err(error);
         }
@@ -208,4 +232,22 @@ impl Execution {
         slf.get().gone(direct.slot);
         Ok(())
     }
+}
+
+/// Keyboard interrupts are the user's and go on.
+fn is_for_the_caller(py: Python<'_>, error: &PyErr) -> bool {
+    error.is_instance_of::<PyKeyboardInterrupt>(py)
+}
+
+/// The task that awaits us, and how many cancellations it has behind it.
+fn calling_task(py: Python<'_>) -> PyResult<(Py<PyAny>, usize)> {
+    static CURRENT_TASK: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    let task = CURRENT_TASK.import(py, "asyncio", "current_task")?.call0()?;
+    if task.is_none() {
+        return Err(PyRuntimeError::new_err("a hub's coroutine must be awaited inside an asyncio task"));
+    }
+    let cancelling: usize = task.call_method0(intern!(py, "cancelling"))?.extract()?;
+    // One that was asked for and is yet to be delivered will be thrown into us: it is not behind the task.
+    let on_its_way = task.getattr_opt(intern!(py, "_must_cancel"))?.is_some_and(|must| must.is_truthy().unwrap_or(false));
+    Ok((task.unbind(), cancelling.saturating_sub(usize::from(on_its_way))))
 }

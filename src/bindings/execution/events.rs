@@ -5,7 +5,7 @@ use super::state::{Doing, Phase};
 use crate::bindings::mailbox::Message;
 use crate::bindings::python_tool::raised;
 use crate::bindings::{json, value};
-use crate::error::{ErrorKind, HubError};
+use crate::error::{ErrorKind, HubError, clip};
 use crate::execute::{Answer, overloaded};
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -42,6 +42,23 @@ impl Execution {
     pub fn child_raised(slf: &Bound<'_, Self>, slot: usize, error: PyErr) {
         slf.get().raised(slf.py(), slot, error);
         Self::after_event(slf);
+    }
+
+    /// A task of ours was interrupted by the user: everybody is stopped, then the caller is interrupted. Gives the
+    /// interrupt back when there is no caller any more.
+    pub fn child_interrupted(slf: &Bound<'_, Self>, slot: usize, interrupt: PyErr) -> PyResult<()> {
+        {
+            let mut state = slf.get().state.lock();
+            if state.phase == Phase::Done {
+                return Err(interrupt);
+            }
+            state.phase = Phase::Settling;
+            state.reraise = Some(interrupt);
+            state.cancel_run(Instant::now());
+        }
+        slf.get().gone(slot);
+        Self::after_event(slf);
+        Ok(())
     }
 
     /// A deadline of this execution has passed.
@@ -105,7 +122,9 @@ impl Execution {
             };
             match doing {
                 Doing::Task(task) => {
-                    if let Err(error) = task.call_method0(py, intern!(py, "cancel")) {
+                    if let Err(error) = task.call_method0(py, intern!(py, "cancel"))
+                        && !this.is_on_closed_loop(py)
+                    {
                         error.write_unraisable(py, Some(slf.as_any()));
                     }
                 }
@@ -114,7 +133,7 @@ impl Execution {
                 Doing::InPlace => {}
                 Doing::Thread { reply, key } => {
                     this.forget_mail(py, key);
-                    reply.abandon();
+                    reply.abandon(py);
                     this.gone(slot);
                 }
                 Doing::Queueing { way, key } => {
@@ -125,6 +144,11 @@ impl Execution {
                 Doing::Nothing => this.gone(slot),
             }
         }
+    }
+
+    fn is_on_closed_loop(&self, py: Python<'_>) -> bool {
+        let port = self.state.lock().port.as_ref().map(|port| port.clone_ref(py));
+        port.is_some_and(|port| port.get().is_closed(py))
     }
 
     fn forget_mail(&self, py: Python<'_>, key: u64) {
@@ -156,12 +180,14 @@ impl Execution {
 
     /// The tool gave a value: a success, or one of the ways in which a value says that it failed.
     pub(super) fn returned(&self, py: Python<'_>, slot: usize, value: Py<PyAny>) {
-        match value::failure(py, &self.tool_name(slot), value.bind(py)) {
+        match value::failure(&self.tool_name(slot), value.bind(py)) {
             Some(error) => self.fail(slot, error),
             None => {
                 let mut state = self.state.lock();
-                state.attempts[slot].doing = Doing::Nothing;
-                let permits = state.attempts[slot].permits.take();
+                // One that outlived the execution: nobody is interested any more.
+                let Some(attempt) = state.attempts.get_mut(slot) else { return };
+                attempt.doing = Doing::Nothing;
+                let permits = attempt.permits.take();
                 let counts = state.plan.as_mut().is_some_and(|plan| plan.run.succeeded(slot, Instant::now()));
                 if counts {
                     state.attempts[slot].value = Some(value);
@@ -225,15 +251,27 @@ impl Execution {
     }
 
     /// A task of ours was cancelled from outside, not by us.
-    pub fn child_cancelled(slf: &Bound<'_, Self>, slot: usize) {
+    pub fn child_cancelled(slf: &Bound<'_, Self>, slot: usize, error: PyErr) {
         let this = slf.get();
-        if this.is_running(slot) {
-            let text = format!("Tool '{}' was cancelled from outside.", this.tool_name(slot));
+        if this.is_running(slot) && !this.task_is_cancelled(slf.py(), slot) {
+            // Nobody asked for it: the tool made it up.
+            this.raised(slf.py(), slot, error);
+        } else if this.is_running(slot) {
+            let text = format!("Tool '{}' was cancelled from outside.", clip(&this.tool_name(slot)));
             this.fail(slot, HubError::new(ErrorKind::Cancelled, text));
         } else {
             this.gone(slot);
         }
         Self::after_event(slf);
+    }
+
+    fn task_is_cancelled(&self, py: Python<'_>, slot: usize) -> bool {
+        let task = match self.state.lock().attempts.get(slot).map(|attempt| &attempt.doing) {
+            Some(Doing::Task(task)) => task.clone_ref(py),
+            _ => return false,
+        };
+        let asked = task.call_method0(py, intern!(py, "cancelling")).and_then(|count| count.extract::<usize>(py));
+        asked.is_ok_and(|count| count > 0)
     }
 
     fn tool_name(&self, slot: usize) -> Arc<str> {

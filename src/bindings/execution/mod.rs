@@ -17,11 +17,11 @@ mod state;
 pub use start::python_tool;
 pub use state::{Attempt, Ended};
 
-use super::awaiting::{Awaited, Step, as_iteration, thrown};
+use super::awaiting::{Awaited, Step, iterate, thrown};
 use super::hub::Hub;
 use super::port::{self, LoopPort};
 use super::python_tool::Checks;
-use super::result;
+use super::{result, runtime};
 use crate::error::HubError;
 use crate::hub::Plan;
 use parking_lot::Mutex;
@@ -123,13 +123,14 @@ impl Execution {
         match phase {
             Phase::Running if this.state.lock().direct.is_some() => Self::throw_in_place(slf, error),
             Phase::Running if !error.is_instance_of::<PyGeneratorExit>(slf.py()) => {
-                {
+                let waiter = {
                     let mut state = this.state.lock();
-                    state.waiter = None;
                     state.phase = Phase::Settling;
                     state.reraise = Some(error);
                     state.cancel_run(Instant::now());
-                }
+                    state.waiter.take()
+                };
+                drop(waiter);
                 Self::pump(slf)
             }
             Phase::New | Phase::Running | Phase::Settling => {
@@ -142,11 +143,12 @@ impl Execution {
 
     /// Leaves at once: tells everybody to stop and waits for nobody.
     fn abandon(slf: &Bound<'_, Self>) {
-        {
+        let waiter = {
             let mut state = slf.get().state.lock();
-            state.waiter = None;
             state.cancel_run(Instant::now());
-        }
+            state.waiter.take()
+        };
+        drop(waiter);
         Self::stop_losers(slf);
         Self::close_books(slf);
     }
@@ -179,11 +181,11 @@ impl Execution {
     }
 
     fn __next__(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
-        as_iteration(Self::step(slf))
+        iterate(slf.py(), || Self::step(slf))
     }
 
     fn send(slf: &Bound<'_, Self>, _value: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-        as_iteration(Self::step(slf))
+        iterate(slf.py(), || Self::step(slf))
     }
 
     #[pyo3(signature = (typ, val=None, tb=None))]
@@ -194,11 +196,12 @@ impl Execution {
         tb: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Py<PyAny>> {
         let _ = tb;
-        as_iteration(Self::throw_in(slf, thrown(typ, val)))
+        iterate(slf.py(), || Self::throw_in(slf, thrown(typ, val)))
     }
 
     fn close(slf: &Bound<'_, Self>) -> PyResult<()> {
         let py = slf.py();
+        let _inside = runtime::enter(py);
         let (direct, over) = {
             let mut state = slf.get().state.lock();
             (state.direct.take(), state.phase == Phase::Done)

@@ -62,7 +62,11 @@ impl Execution {
                 Self::launch(slf, slot)
             }
             Passage::Waiting(way) => {
-                this.state.lock().attempts[slot].doing = Doing::Queueing { way, key };
+                let mut state = this.state.lock();
+                state.attempts[slot].doing = Doing::Queueing { way, key };
+                if let Some(plan) = state.plan.as_mut() {
+                    plan.run.set_waiting(slot, true);
+                }
                 Ok(None)
             }
             Passage::Full => {
@@ -111,9 +115,13 @@ impl Execution {
             Ok(value) => value,
             Err(error) => return Self::raised_in_place(slf, slot, error).map(|()| None),
         };
-        let Some(awaitable) = iterator_of(&value)? else {
-            this.returned(py, slot, value.unbind());
-            return Ok(None);
+        let awaitable = match iterator_of(&value) {
+            Ok(Some(awaitable)) => awaitable,
+            Ok(None) => {
+                this.returned(py, slot, value.unbind());
+                return Ok(None);
+            }
+            Err(error) => return Self::raised_in_place(slf, slot, error).map(|()| None),
         };
         let alone = this.state.lock().plan.as_ref().is_some_and(|plan| plan.run.is_sequential());
         if alone {

@@ -81,7 +81,7 @@ impl Attempt {
             Doing::Queueing { key, .. } => drop(port.forget_mail(*key)),
             Doing::Thread { reply, key } => {
                 drop(port.forget_mail(*key));
-                reply.abandon();
+                reply.abandon(py);
             }
             Doing::Native { abort, key, .. } => {
                 drop(port.forget_mail(*key));
@@ -152,13 +152,19 @@ impl State {
         if plan.run.is_finished() {
             return Next::Conclude;
         }
-        if !self.entered.is_empty() {
-            return Next::Launch(self.entered.remove(0));
+        // One that was stopped before its turn came is not started any more.
+        while !self.entered.is_empty() {
+            let slot = self.entered.remove(0);
+            if plan.run.fate(slot) == Fate::Running {
+                return Next::Launch(slot);
+            }
         }
-        match plan.run.next_start() {
-            Some(slot) => Next::Begin(slot),
-            None => Next::Wait,
+        while let Some(slot) = plan.run.next_start() {
+            if plan.run.fate(slot) == Fate::Running {
+                return Next::Begin(slot);
+            }
         }
+        Next::Wait
     }
 
     /// The limits let this attempt in. One that was stopped meanwhile gives its place back.
@@ -169,6 +175,9 @@ impl State {
         }
         self.attempts[slot].doing = Doing::Nothing;
         self.attempts[slot].permits = Some(permits);
+        if let Some(plan) = self.plan.as_mut() {
+            plan.run.set_waiting(slot, false);
+        }
         self.entered.push(slot);
         None
     }

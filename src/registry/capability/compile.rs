@@ -7,42 +7,87 @@ use super::table::{Grade, Table};
 use super::text;
 use super::vocabulary::{Trie, Vocabulary};
 
-pub(super) fn compile(table: &Table) -> Matcher {
-    let mut matcher = Matcher {
-        vocabulary: Vocabulary::default(),
-        phrases: Trie::default(),
-        user: Trie::default(),
-        companions: Vec::new(),
-        action: table.tags.iter().map(|rules| rules.action).collect(),
-    };
-    let mut long = Vec::new();
-    for (tag, rules) in table.tags.iter().enumerate() {
-        for (word, grade) in &rules.words {
-            let trie = if *grade == Grade::Sure { &mut matcher.user } else { &mut matcher.phrases };
-            for phrase in spellings(word, &mut matcher.vocabulary) {
-                say(trie.entry(&phrase).get_or_insert_default(), tag, *grade);
-                if phrase.len() > 1 && *grade != Grade::Sure {
-                    long.push(phrase);
+impl Matcher {
+    pub fn new(table: &Table) -> Self {
+        let mut matcher = Self {
+            vocabulary: Vocabulary::default(),
+            phrases: Trie::default(),
+            user: Trie::default(),
+            companions: Vec::new(),
+            action: table.tags.iter().map(|rules| rules.action).collect(),
+        };
+        let long = matcher.add_words(table);
+        let stops = stops(table, &mut matcher.vocabulary);
+        matcher.show_inner(&long, &stops);
+        matcher.add_stops(stops);
+        for stop in &table.stops {
+            let phrase = text::phrase(stop, &mut matcher.vocabulary);
+            matcher.phrases.entry(&phrase).get_or_insert_default();
+        }
+        matcher.companions = companions(table, &mut matcher.vocabulary);
+        matcher
+    }
+
+    /// Enters the words of all tags; gives the builtin phrases of several words.
+    fn add_words(&mut self, table: &Table) -> Vec<Vec<u32>> {
+        let mut long = Vec::new();
+        for (tag, rules) in table.tags.iter().enumerate() {
+            for (word, grade) in &rules.words {
+                let of_user = *grade == Grade::Sure;
+                for phrase in spellings(word, &mut self.vocabulary) {
+                    let trie = if of_user { &mut self.user } else { &mut self.phrases };
+                    say(trie.entry(&phrase).get_or_insert_default(), tag, *grade);
+                    if phrase.len() > 1 && !of_user {
+                        long.push(phrase);
+                    }
                 }
             }
         }
+        long
     }
-    let stops = stops(table, &mut matcher.vocabulary);
-    show_inner(&mut matcher, &long, &stops);
-    add_stops(&mut matcher, stops);
-    for stop in &table.stops {
-        let phrase = text::phrase(stop, &mut matcher.vocabulary);
-        matcher.phrases.entry(&phrase).get_or_insert_default();
+
+    /// A phrase of a subject hides other subjects in it, but not what is done ("image search" is a
+    /// search), and a phrase of an action hides other actions only ("to pdf" is about documents).
+    /// Unless a tag has the phrase as a stop: 热搜 is no search.
+    fn show_inner(&mut self, long: &[Vec<u32>], stops: &Stops) {
+        let mut shown = Vec::new();
+        for phrase in long {
+            let own = self.phrases.entry(phrase).get_or_insert_default();
+            let is_action = own.iter().all(|(tag, _)| self.action[*tag]);
+            let stopped = stops.get(phrase).map_or(&[][..], Vec::as_slice);
+            let mut says = inner(&self.phrases, phrase);
+            says.retain(|(tag, _)| self.action[*tag] != is_action && !stopped.contains(tag));
+            shown.push((phrase, says));
+        }
+        for (phrase, says) in shown {
+            let known = self.phrases.entry(phrase).get_or_insert_default();
+            says.into_iter().for_each(|(tag, grade)| say(known, tag, grade));
+        }
     }
-    matcher.companions = companions(table, &mut matcher.vocabulary);
-    matcher
+
+    /// Enters the stop phrases. One that is listed under a tag says nothing about that tag; what
+    /// else its words say stays: "drug database" is no hint at databases, but one at health. A tag
+    /// that lists the phrase as its own has it.
+    fn add_stops(&mut self, stops: Stops) {
+        let mut entries = Vec::with_capacity(stops.len());
+        for (stop, tags) in stops {
+            let mut says = inner(&self.phrases, &stop);
+            says.retain(|(tag, _)| !tags.contains(tag));
+            entries.push((stop, says));
+        }
+        for (stop, says) in entries {
+            self.phrases.entry(&stop).get_or_insert(says);
+        }
+    }
 }
 
 /// The token sequences of a phrase. `GitHub` may be written in one or in two words.
 fn spellings(word: &str, vocabulary: &mut Vocabulary) -> impl Iterator<Item = Vec<u32>> {
     let lower = word.to_lowercase();
+    // Split first: once the whole is a known word, it is not split any more.
+    let split = (lower != word).then(|| text::phrase(word, &mut *vocabulary));
     let plain = text::phrase(&lower, &mut *vocabulary);
-    let split = (lower != word).then(|| text::phrase(word, &mut *vocabulary)).filter(|split| *split != plain);
+    let split = split.filter(|split| *split != plain);
     [Some(plain), split].into_iter().flatten().filter(|phrase| !phrase.is_empty())
 }
 
@@ -81,39 +126,6 @@ fn inner(phrases: &Trie<Says>, phrase: &[u32]) -> Says {
     says
 }
 
-/// A phrase of a subject hides other subjects in it, but not what is done ("image search" is a search), and a phrase of
-/// an action hides other actions only ("to pdf" is about documents). Unless a tag has the phrase as a stop: 热搜 is no
-/// search.
-fn show_inner(matcher: &mut Matcher, long: &[Vec<u32>], stops: &Stops) {
-    let mut shown = Vec::new();
-    for phrase in long {
-        let Some(own) = matcher.phrases.entry(phrase).clone() else { continue };
-        let is_action = own.iter().all(|(tag, _)| matcher.action[*tag]);
-        let stopped = stops.get(phrase).map_or(&[][..], Vec::as_slice);
-        let mut says = inner(&matcher.phrases, phrase);
-        says.retain(|(tag, _)| matcher.action[*tag] != is_action && !stopped.contains(tag));
-        shown.push((phrase, says));
-    }
-    for (phrase, says) in shown {
-        let known = matcher.phrases.entry(phrase).get_or_insert_default();
-        says.into_iter().for_each(|(tag, grade)| say(known, tag, grade));
-    }
-}
-
-/// Enters the stop phrases. One that is listed under a tag says nothing about that tag; what else its words say stays:
-/// "drug database" is no hint at databases, but one at health. A tag that lists the phrase as its own has it.
-fn add_stops(matcher: &mut Matcher, stops: Stops) {
-    let mut entries = Vec::with_capacity(stops.len());
-    for (stop, tags) in stops {
-        let mut says = inner(&matcher.phrases, &stop);
-        says.retain(|(tag, _)| !tags.contains(tag));
-        entries.push((stop, says));
-    }
-    for (stop, says) in entries {
-        matcher.phrases.entry(&stop).get_or_insert(says);
-    }
-}
-
 fn companions(table: &Table, vocabulary: &mut Vocabulary) -> Vec<Companions> {
     let position = |tag: &str| table.tags.iter().position(|rules| rules.tag == tag);
     let mut all = Vec::new();
@@ -123,7 +135,8 @@ fn companions(table: &Table, vocabulary: &mut Vocabulary) -> Vec<Companions> {
             continue;
         }
         let mut hollow = Trie::default();
-        let own = tags.iter().chain([&action]).flat_map(|&tag| table.tags[tag].words.iter().map(|(word, _)| word));
+        let own =
+            tags.iter().chain([&action]).flat_map(|&tag| table.tags[tag].words.iter().map(|(word, _)| word));
         for word in own.chain(&table.hollow) {
             for phrase in spellings(word, vocabulary) {
                 *hollow.entry(&phrase) = Some(());

@@ -1,18 +1,20 @@
 //! Finds the table's phrases in a tool's texts and weighs them.
 //!
-//! From left to right the longest phrase counts, so that "memory usage" hides "memory" and 热搜 hides 搜. Each phrase
-//! found adds to the score of its tags, more in the name than in the description and more at its beginning than later.
-//! A tag is given when its score reaches a threshold: by one clear word, or by several hints. When no subject is clear,
-//! the best supported one is taken.
+//! From left to right the longest phrase counts, so that "memory usage" hides "memory" and 热搜 hides
+//! 搜. Each phrase found adds to the score of its tags, more in the name than in the description and
+//! more at its beginning than later. A tag is given when its score reaches a threshold: by one
+//! clear word, or by several hints. When no subject is clear, the best supported one is taken.
 
-use super::table::{Grade, Table};
+use super::table::Grade;
 use super::text::{self, Token};
-use super::vocabulary::{BREAK, Trie, UNKNOWN, Vocabulary};
+use super::vocabulary::{BREAK, Trie, Vocabulary};
 use super::zone::Zone;
 
-/// A tag with a clear word is given from this score on; so is one with hints only when no subject is clear.
+/// A tag with a clear word is given from this score on; so is one with hints only when no subject
+/// is clear.
 const THRESHOLD: u16 = 6;
-/// Beside a clear subject, hints alone give another tag from this score on: the name and the description say so.
+/// Beside a clear subject, hints alone give another tag from this score on: the name and the
+/// description say so.
 const INSISTING: u16 = 11;
 /// The best subject is given from this score on when none reaches the threshold.
 const GUESS: u16 = 4;
@@ -80,10 +82,6 @@ pub(super) struct Companions {
 }
 
 impl Matcher {
-    pub fn new(table: &Table) -> Self {
-        super::compile::compile(table)
-    }
-
     /// Which tags the texts carry, by position in the table.
     pub fn tags(&self, name: &str, description: &str) -> Vec<bool> {
         let name = text::name(name, &self.vocabulary);
@@ -112,6 +110,7 @@ impl Matcher {
         };
         let least = if subjects().any(clear) { INSISTING } else { THRESHOLD };
         let hinted = |tag: usize| {
+            // Hints point to several subjects; only those near the best supported one are meant.
             let also_ran = !self.action[tag] && scores[tag].total() < best * 3 / 4;
             scores[tag].total() >= least && !also_ran
         };
@@ -156,7 +155,8 @@ fn read<'a>(trie: &'a Trie<Says>, tokens: &[Token], scores: &mut [Score], seen: 
 
 impl Companions {
     fn complete(&self, given: &mut [bool], name: &[Token], description: &[Token]) {
-        // The first companion is where one looks by default; any other subject is an object that was named.
+        // The first companion is where one looks by default; any other subject is an object that
+        // was named.
         let other = |tag: usize| tag != self.action && self.tags.first() != Some(&tag);
         if !given[self.action] || (0..given.len()).any(|tag| given[tag] && other(tag)) {
             return;
@@ -177,7 +177,6 @@ impl Companions {
                 None => return false,
             }
         }
-        debug_assert!(tokens.iter().all(|token| token.id != UNKNOWN));
         true
     }
 }

@@ -1,10 +1,11 @@
 //! Capability tags out of a tool's name and description, in English and Chinese.
 //!
-//! A tool that declares no capabilities gets them from one table (`table/*.txt`): tags, each with the words and
-//! phrases that speak for it. A user extends that table with [`CapabilityRules::add`].
+//! A tool that declares no capabilities gets them from one table (`table/*.txt`): tags, each with
+//! the words and phrases that speak for it. A user extends that table with
+//! [`CapabilityRules::add`].
 //!
-//! The flow: `text` cuts both texts into tokens (with `stem` and `zone`), `matcher` finds the phrases (with
-//! `vocabulary`) and weighs them, and the tags come out in the order of the table.
+//! The flow: `text` cuts both texts into tokens (with `stem` and `zone`), `matcher` finds the
+//! phrases (with `vocabulary`) and weighs them, and the tags come out in the order of the table.
 
 mod compile;
 mod matcher;
@@ -23,15 +24,8 @@ use std::sync::{Arc, LazyLock, OnceLock};
 use matcher::Matcher;
 use table::{BUILTIN, Grade, Table, TagRules};
 
-/// The table of capabilities: cheap to clone, and a clone that is changed leaves the others as they are.
-///
-/// ```
-/// # use toolhub::registry::capability::CapabilityRules;
-/// let mut rules = CapabilityRules::default();
-/// assert_eq!(rules.extract("get_weather", "查询天气"), ["weather"]);
-/// rules.add("legal", &["court ruling", "判例"]);
-/// assert_eq!(rules.extract("rulings", "Get a court ruling by number"), ["legal"]);
-/// ```
+/// The table of capabilities: cheap to clone, and a clone that is changed leaves the others as they
+/// are.
 #[derive(Clone)]
 pub struct CapabilityRules {
     inner: Arc<Inner>,
@@ -45,10 +39,7 @@ struct Inner {
 
 impl Inner {
     fn new(table: Table) -> Arc<Self> {
-        Arc::new(Self {
-            table,
-            matcher: OnceLock::new(),
-        })
+        Arc::new(Self { table, matcher: OnceLock::new() })
     }
 }
 
@@ -57,24 +48,20 @@ static BUILTIN_RULES: LazyLock<Arc<Inner>> = LazyLock::new(|| Inner::new(Table::
 impl Default for CapabilityRules {
     /// The builtin table.
     fn default() -> Self {
-        Self {
-            inner: Arc::clone(&BUILTIN_RULES),
-        }
+        Self { inner: Arc::clone(&BUILTIN_RULES) }
     }
 }
 
 impl CapabilityRules {
     /// A table without any tag.
     pub fn empty() -> Self {
-        Self {
-            inner: Inner::new(Table::default()),
-        }
+        Self { inner: Inner::new(Table::default()) }
     }
 
     /// The tags of a tool, in the order of the table.
     ///
-    /// The name says more than the description, and the first clause of the description more than the rest; of a
-    /// long description only the beginning is read.
+    /// The name says more than the description, and the first clause of the description more than
+    /// the rest; of a long description only the beginning is read.
     pub fn extract(&self, name: &str, description: &str) -> Vec<String> {
         let matcher = self.inner.matcher.get_or_init(|| Matcher::new(&self.inner.table));
         let given = matcher.tags(name, description);
@@ -84,8 +71,9 @@ impl CapabilityRules {
 
     /// Adds words or phrases, of either language, to a new or an existing tag.
     ///
-    /// An added word counts wherever it stands, also inside of a longer phrase of the builtin table. Tags are made
-    /// lower-case. An empty tag, and a word without a letter or digit, add nothing.
+    /// An added word counts wherever it stands, also inside of a longer phrase of the builtin
+    /// table. Tags are made lower-case. An empty tag, and a word without a letter or digit, add
+    /// nothing.
     pub fn add(&mut self, tag: &str, words: &[&str]) {
         let tag = tag.trim().to_lowercase();
         if tag.is_empty() {

@@ -1,4 +1,5 @@
-//! The table as data: tags, their phrases, and how much a phrase says; and the reader of `table.txt`.
+//! The table as data: tags, their phrases, and how much a phrase says; and the reader of
+//! `table/*.txt`.
 
 /// How much a phrase says about its tag.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -7,7 +8,8 @@ pub(super) enum Grade {
     Sure,
     /// Hardly ever means anything else: decides alone.
     Strong,
-    /// Decides in a name; in a description together with something else, or when nothing else is found.
+    /// Decides in a name; in a description together with something else, or when nothing else is
+    /// found.
     Normal,
     /// Ambiguous: supports others.
     Weak,
@@ -16,7 +18,8 @@ pub(super) enum Grade {
 #[derive(Clone, Debug)]
 pub(super) struct TagRules {
     pub tag: String,
-    /// An action (search, convert, …) is done to something: it does not tell the subject of the tool.
+    /// An action (search, convert, …) is done to something: it does not tell the subject of the
+    /// tool.
     pub action: bool,
     /// Tags that come along when nothing says what the action is done to.
     pub alone: Vec<String>,
@@ -27,13 +30,7 @@ pub(super) struct TagRules {
 
 impl TagRules {
     pub fn new(tag: &str) -> Self {
-        Self {
-            tag: tag.to_owned(),
-            action: false,
-            alone: Vec::new(),
-            words: Vec::new(),
-            stops: Vec::new(),
-        }
+        Self { tag: tag.to_owned(), action: false, alone: Vec::new(), words: Vec::new(), stops: Vec::new() }
     }
 }
 
@@ -42,7 +39,8 @@ pub(super) struct Table {
     pub tags: Vec<TagRules>,
     /// Phrases that say nothing about any tag.
     pub stops: Vec<String>,
-    /// Words that name no subject ("tool", "results", 信息), so that a search for them is a search for anything.
+    /// Words that name no subject ("tool", "results", 信息), so that a search for them is a search
+    /// for anything.
     pub hollow: Vec<String>,
 }
 
@@ -58,8 +56,8 @@ pub(super) const BUILTIN: &[&str] = &[
 ];
 
 impl Table {
-    /// Reads the notation that `table/common.txt` explains. Lines outside of it are skipped; a test holds the
-    /// builtin table to it.
+    /// Reads the notation that `table/common.txt` explains. Lines outside of it are skipped; a test
+    /// holds the builtin table to it.
     pub fn parse(texts: &[&str]) -> Self {
         let mut table = Self::default();
         for line in texts.iter().flat_map(|text| text.lines()).map(str::trim) {

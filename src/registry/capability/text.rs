@@ -1,15 +1,16 @@
 //! Turns free text into tokens, the form in which the table is matched.
 //!
-//! Latin text gives a token for each word: split (snake_case, kebab-case, camelCase), lower-cased and stemmed lightly,
-//! so that "date" is not found in "update". Chinese, which has no word boundaries, gives a token for each character, so
-//! that phrases match anywhere. The table's phrases and the tools' texts go through the same door, hence they agree.
+//! Latin text gives a token for each word: split (snake_case, kebab-case, camelCase), lower-cased
+//! and stemmed lightly, so that "date" is not found in "update". Chinese, which has no word
+//! boundaries, gives a token for each character, so that phrases match anywhere. The table's
+//! phrases and the tools' texts go through the same door, hence they agree.
 
 use super::stem::push_stem;
 use super::vocabulary::{BREAK, Ids};
 use super::zone::{Zone, ZoneTracker};
 
-/// How much of a name and of a description is looked at. What a tool does is said in the first sentences; the rest is
-/// about parameters and examples, which mislead.
+/// How much of a name and of a description is looked at. What a tool does is said in the first
+/// sentences; the rest is about parameters and examples, which mislead.
 const NAME_BYTES: usize = 256;
 const DESCRIPTION_BYTES: usize = 1_200;
 
@@ -23,7 +24,11 @@ pub(super) struct Token {
 /// A phrase of the table, as the numbers of its tokens.
 pub(super) fn phrase(text: &str, ids: impl Ids) -> Vec<u32> {
     let tokens = Tokenizer::new(ids, Zone::Name).run(text);
-    tokens.iter().map(|token| token.id).filter(|&id| id != BREAK).collect()
+    let mut ids: Vec<u32> = tokens.iter().map(|token| token.id).skip_while(|&id| id == BREAK).collect();
+    while ids.last() == Some(&BREAK) {
+        ids.pop();
+    }
+    ids
 }
 
 /// A tool's name: one zone.
@@ -43,9 +48,15 @@ fn prefix(text: &str, bytes: usize) -> &str {
     &text[..text.floor_char_boundary(bytes)]
 }
 
-/// Ideographs, kana and hangul: scripts that are matched by phrase, without word boundaries.
+/// Ideographs, kana and hangul: scripts that are matched by phrase, without word boundaries. They have
+/// no upper case.
 fn is_wide(c: char) -> bool {
-    c >= '\u{2e80}' && c.is_alphanumeric() && !is_fullwidth(c)
+    let script = matches!(
+        c,
+        '\u{2e80}'..='\u{9fff}' | '\u{ac00}'..='\u{d7af}' | '\u{f900}'..='\u{faff}'
+            | '\u{ff66}'..='\u{ff9f}' | '\u{20000}'..='\u{3ffff}'
+    );
+    script && c.is_alphanumeric()
 }
 
 /// Full-width digits and Latin letters, as input methods for Chinese produce them.
@@ -54,19 +65,26 @@ fn is_fullwidth(c: char) -> bool {
 }
 
 fn fold_width(c: char) -> char {
-    if is_fullwidth(c) {
-        char::from_u32(c as u32 - 0xfee0).unwrap_or(c)
-    } else {
-        c
-    }
+    if is_fullwidth(c) { char::from_u32(c as u32 - 0xfee0).unwrap_or(c) } else { c }
 }
 
 fn is_word(c: char) -> bool {
     c.is_ascii_alphanumeric() || (!c.is_ascii() && c.is_alphanumeric() && !is_wide(c))
 }
 
-/// Whether a camelCase part begins at `i`: aB, or the last capital of an acronym (`PDFReader`), but not the plural s
-/// of one (`PDFs`).
+/// The bytes of the word at the beginning; `C++` and `C#` are words too.
+fn word_len(text: &str) -> usize {
+    let len = text.find(|c| !is_word(c)).unwrap_or(text.len());
+    let after = &text[len..];
+    match len {
+        1 if after.starts_with("++") => 3,
+        1 if after.starts_with('#') => 2,
+        _ => len,
+    }
+}
+
+/// Whether a camelCase part begins at `i`: aB, or the last capital of an acronym (`PDFReader`), but
+/// not the plural s of one (`PDFs`).
 fn is_hump(bytes: &[u8], i: usize) -> bool {
     let (before, here) = (bytes[i - 1], bytes[i]);
     if !here.is_ascii_uppercase() {
@@ -92,13 +110,7 @@ struct Tokenizer<'t, I> {
 
 impl<'t, I: Ids> Tokenizer<'t, I> {
     fn new(ids: I, zone: Zone) -> Self {
-        Self {
-            ids,
-            tokens: Vec::new(),
-            zone,
-            tracker: None,
-            stem: String::new(),
-        }
+        Self { ids, tokens: Vec::new(), zone, tracker: None, stem: String::new() }
     }
 
     fn run(mut self, text: &'t str) -> Vec<Token> {
@@ -117,7 +129,7 @@ impl<'t, I: Ids> Tokenizer<'t, I> {
         let mut rest = text;
         while let Some(c) = rest.chars().next() {
             let len = if is_word(c) {
-                let len = rest.find(|c| !is_word(c)).unwrap_or(rest.len());
+                let len = word_len(rest);
                 self.word(&rest[..len]);
                 len
             } else if is_wide(c) {
@@ -164,7 +176,8 @@ impl<'t, I: Ids> Tokenizer<'t, I> {
         self.push(id);
     }
 
-    /// Splits `getGitHubIssues` into get, github, issues: humps that together are a word of the table stay together.
+    /// Splits `getGitHubIssues` into get, github, issues: humps that together are a word of the
+    /// table stay together.
     fn camel(&mut self, word: &str) {
         let bytes = word.as_bytes();
         let mut start = 0;

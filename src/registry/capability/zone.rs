@@ -1,7 +1,8 @@
 //! Where in a description a word stands, because that decides how much it says.
 //!
-//! "Get BBC news, covering business, health and games" is a news tool: what follows the first comma, or a
-//! word such as "including", only elaborates. The tracker is fed word by word and keeps the zone.
+//! "Get BBC news, covering business, health and games" is a news tool: what follows the first
+//! comma, or a word such as "including", only elaborates. The tracker is fed word by word and keeps
+//! the zone.
 
 /// Places in a tool's texts, in order of weight.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -18,27 +19,69 @@ pub(super) enum Zone {
 
 /// Words that begin an elaboration.
 const ELABORATING: &[&str] = &[
-    "allowing", "based", "because", "by", "containing", "enabling", "featuring", "if", "including",
-    "includes", "like", "providing", "requires", "so", "such", "supporting", "supports", "that", "using",
-    "via", "when", "where", "whether", "which", "with", "without",
+    "allowing",
+    "based",
+    "because",
+    "by",
+    "containing",
+    "enabling",
+    "featuring",
+    "if",
+    "including",
+    "includes",
+    "like",
+    "providing",
+    "requires",
+    "so",
+    "such",
+    "supporting",
+    "supports",
+    "that",
+    "using",
+    "via",
+    "when",
+    "where",
+    "whether",
+    "which",
+    "with",
+    "without",
 ];
-const ELABORATING_WIDE: &[&str] = &["包括", "包含", "支持", "例如", "比如", "涵盖", "以及其", "帮助", "以便", "以确保", "适用于", "用于在"];
+const ELABORATING_WIDE: &[&str] =
+    &["包括", "包含", "支持", "例如", "比如", "涵盖", "以及其", "帮助", "以便", "以确保", "适用于", "用于在"];
 /// A sentence that begins so says the circumstances first, and what the tool does after the comma.
-const CIRCUMSTANCE: &[&str] = &["given", "using", "based", "when", "if", "for", "after", "before", "with", "in"];
-const CIRCUMSTANCE_WIDE: &[&str] = &["根据", "基于", "通过", "使用", "利用", "当", "为了", "在", "对于", "如果", "针对", "按照"];
+const CIRCUMSTANCE: &[&str] =
+    &["given", "using", "based", "when", "if", "for", "after", "before", "with", "in"];
+const CIRCUMSTANCE_WIDE: &[&str] =
+    &["根据", "基于", "通过", "使用", "利用", "当", "为了", "在", "对于", "如果", "针对", "按照"];
 /// Words that say nothing of the subject: "Use this tool when you need to …" has not begun yet.
 const HOLLOW: &[&str] = &[
-    "a", "an", "and", "call", "can", "function", "is", "it", "must", "need", "should", "the", "this", "to", "tool",
-    "use", "used", "useful", "user", "wants", "you",
+    "a", "an", "and", "call", "can", "function", "is", "it", "must", "need", "should", "the", "this", "to",
+    "tool", "use", "used", "useful", "user", "wants", "you",
 ];
 /// A Chinese text is not divided before this many bytes (four characters).
 const UNDIVIDED_BYTES: usize = 12;
 /// Headings of parameter lists, where the description proper ends.
 const HEADINGS: &[&str] = &[
-    "arg", "args", "argument", "arguments", "example", "examples", "input", "inputs", "output", "outputs", "param",
-    "parameter", "parameters", "params", "return", "returns", "usage",
+    "arg",
+    "args",
+    "argument",
+    "arguments",
+    "example",
+    "examples",
+    "input",
+    "inputs",
+    "output",
+    "outputs",
+    "param",
+    "parameter",
+    "parameters",
+    "params",
+    "return",
+    "returns",
+    "usage",
 ];
-const HEADINGS_WIDE: &[&str] = &["参数", "返回", "示例", "返回值", "入参", "出参", "输入", "输出", "用法", "举例"];
+const HEADINGS_WIDE: &[&str] =
+    &["参数", "返回", "示例", "返回值", "入参", "出参", "输入", "输出", "用法", "举例"];
 
 /// Follows a description and knows the zone at each point.
 pub(super) struct ZoneTracker<'a> {
@@ -135,7 +178,9 @@ impl<'a> ZoneTracker<'a> {
             '(' | '（' => self.depth += 1,
             ')' | '）' => self.depth = self.depth.saturating_sub(1),
             ':' | '：' if self.words > 1 && self.is_heading() => self.over = true,
-            ',' | '，' | ';' | '；' | ':' | '：' | '—' | '–' if self.zone == Zone::Lead => self.clause(c),
+            ',' | '，' | ';' | '；' | ':' | '：' | '—' | '–' if self.zone == Zone::Lead => {
+                self.clause(c)
+            }
             '。' | '！' | '？' => self.sentence(),
             '.' | '!' | '?' if after.is_none_or(char::is_whitespace) => self.sentence(),
             '\n' if !after.is_some_and(|a| a.is_ascii_lowercase() || a == ' ') => self.sentence(),

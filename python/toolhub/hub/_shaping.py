@@ -1,0 +1,131 @@
+"""Shaping: results as a prompt takes them, and the whole of them for those who ask."""
+
+import secrets
+import threading
+from collections import OrderedDict
+from collections.abc import Mapping
+from typing import Any, cast
+
+from .. import _core
+from .._plain import readable
+from ..exceptions import ErrorKind, ToolError
+from ..result import ToolResult
+from ._base import HubPart
+
+_MAX_KEPT = 256
+_MAX_CHARS = 32_000_000
+
+
+class Kept:
+    """Whole texts by handle, the oldest dropped when there are too many or too much."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._texts: OrderedDict[str, str] = OrderedDict()
+        self._chars = 0
+
+    def keep(self, text: str) -> str:
+        """Keep a text and give its handle; one that is larger than all room is kept alone."""
+        handle = f"r_{secrets.token_hex(4)}"
+        with self._lock:
+            self._texts[handle] = text
+            self._chars += len(text)
+            while len(self._texts) > 1 and (len(self._texts) > _MAX_KEPT or self._chars > _MAX_CHARS):
+                _, dropped = self._texts.popitem(last=False)
+                self._chars -= len(dropped)
+        return handle
+
+    def get(self, handle: str) -> str | None:
+        """The text behind a handle; reading it makes it young again."""
+        with self._lock:
+            if handle in self._texts:
+                self._texts.move_to_end(handle)
+            return self._texts.get(handle)
+
+    def clear(self) -> None:
+        """Forget everything."""
+        with self._lock:
+            self._texts.clear()
+            self._chars = 0
+
+
+class Shaping(HubPart):
+    """`format` and `read_more`."""
+
+    _kept: Kept
+
+    def format(self, result: ToolResult, limit: int | None = None) -> str:
+        """A result as a prompt takes it: cut to the limit of its kind of tool, and of a list of hits the first three.
+
+        Limits in characters: calculation 100, time 200, search 500, history 1,000, others 500. What is cut stays available:
+        the text ends with a handle for `read_more`.
+
+        >>> from toolhub import ToolHub
+        >>> hub = ToolHub()
+        >>> @hub.tool
+        ... def search_notes(query: str) -> list[dict[str, str]]:
+        ...     return [{"title": f"Note {n}", "snippet": "about " + query, "url": f"note:{n}"} for n in range(9)]
+        >>> print(hub.format(hub.call("search_notes", "rust")).splitlines()[0])
+        1. Note 0 – about rust – note:0
+        """
+        if limit is not None and limit < 0:
+            raise ValueError(f"limit must be 0 or more, got {limit}")
+        if not result.success:
+            return f"Error: {result.error}"
+        name = str(result.meta.get("tool") or "")
+        tool = self._core.get(name)
+        usual, hits = _core.prompt_limit(name, tool.capabilities if tool else [])
+        limit = usual if limit is None else limit
+        value = result.result
+        whole = readable(value)
+        listed = _listed(value, hits)
+        shown = _core.truncate_text(whole if listed is None else listed, limit, "chars", None, hits)
+        if not shown.truncated and (listed is None or len(cast("list[Any]", value)) <= (hits or 0)):
+            return shown.text
+        handle = self._kept.keep(whole)
+        result.meta["truncated"], result.meta["handle"] = True, handle
+        more = f"\n[more: read_more('{handle}'), {len(whole):,} characters in all]"
+        room = limit - len(more)
+        if room < limit // 2:  # the hint would crowd out what it is about; `_meta` has the handle
+            return shown.text
+        return _core.truncate_text(shown.text, room, "chars", None, None).text + more
+
+    def read_more(self, handle: str, offset: int = 0, limit: int = 4000) -> str:
+        """A page of a result that was cut: `limit` characters from `offset` on; empty behind the end.
+
+        Results are kept in bounded memory; one that had to make room raises `ToolError` of kind `not_found`.
+        """
+        if offset < 0 or limit < 0:
+            raise ValueError(f"offset and limit must be 0 or more, got {offset} and {limit}")
+        text = self._kept.get(handle)
+        if text is None:
+            raise ToolError(
+                f"There is no kept result {handle!r}; it may have made room for newer ones. Call the tool again.",
+                ErrorKind.NOT_FOUND,
+            )
+        return text[offset : offset + limit]
+
+
+def _listed(value: Any, hits: int | None) -> str | None:
+    """Hits of a search as lines `title – snippet – URL`; None when the value is no list of such hits."""
+    if hits is None or not isinstance(value, list) or not value:
+        return None
+    lines: list[str] = []
+    for number, hit in enumerate(cast("list[Any]", value)[:hits], 1):
+        if not isinstance(hit, Mapping):
+            return None
+        fields = cast("Mapping[str, Any]", hit)
+        parts = (_first(fields, *names) for names in _FIELDS)
+        line = " – ".join(part for part in parts if part)
+        if not line:
+            return None
+        lines.append(f"{number}. {line}")
+    return "\n".join(lines)
+
+
+_FIELDS = (("title", "name"), ("snippet", "description", "summary", "content", "text"), ("url", "link", "href"))
+
+
+def _first(fields: Mapping[str, Any], *names: str) -> str:
+    found = (fields[name] for name in names if isinstance(fields.get(name), str) and fields[name])
+    return " ".join(next(found, "").split())

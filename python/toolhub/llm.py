@@ -1,0 +1,105 @@
+"""A small client of the OpenAI-compatible chat API: OpenAI, vLLM, llama.cpp, Ollama and many others.
+
+The work is done in the Rust core; it retries 429 and 5xx within its time, can be cancelled, and never shows the key.
+"""
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import Any
+
+from . import _core
+from .result import ToolResult
+
+__all__ = ["OpenAI"]
+
+Messages = str | Sequence[Mapping[str, Any]]
+
+
+class OpenAI:
+    """One model at one endpoint. Base URL and key come from `OPENAI_BASE_URL` and `OPENAI_API_KEY` when not given.
+
+    `timeout` (seconds) is for a whole request, retries included. Failures raise `ToolError`, whose `kind` tells them apart.
+
+    >>> model = OpenAI("http://127.0.0.1:8080/v1", api_key="secret", model="small")
+    >>> model
+    OpenAI(model='small', base_url='http://127.0.0.1:8080/v1')
+    """
+
+    def __init__(
+        self,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        model: str = "gpt-4o-mini",
+        timeout: float = 10.0,
+        *,
+        max_retries: int = 2,
+        temperature: float | None = None,
+        max_tokens: int | None = None,
+        headers: Mapping[str, str] | None = None,
+        extra: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.model = model
+        self._base_url = base_url
+        # The client keeps its own time; the hub around it only catches what should not happen.
+        self._hub = _core.Hub(timeout=timeout + 5.0, max_parallel=1, grace=0.0, breaker_threshold=0)
+        self._options = _core.CallOptions()
+        _core.register_chat_client(
+            self._hub,
+            model,
+            base_url,
+            api_key,
+            timeout,
+            max_retries,
+            temperature,
+            max_tokens,
+            list((headers or {}).items()),
+            dict(extra or {}),
+        )
+
+    async def chat(self, messages: Messages) -> dict[str, Any]:
+        """Ask and wait for the whole answer: `text`, `finish_reason`, `usage`, `model`, and all of it as `raw`."""
+        return (await self._ask("chat", {"messages": _as_messages(messages)})).unwrap()
+
+    async def generate_async(self, prompt: str) -> str:
+        """The text that the model answers to one prompt."""
+        return (await self.chat(prompt))["text"]
+
+    def generate(self, prompt: str) -> str:
+        """`generate_async`, blocking."""
+        from . import _background
+
+        return _background.run(self.generate_async(prompt))
+
+    async def stream(self, messages: Messages) -> AsyncIterator[str]:
+        """The text of the answer piece by piece; a stream that breaks off raises after what has come."""
+        stream = (await self._ask("open", {"messages": _as_messages(messages)})).unwrap()
+        try:
+            while "end" not in (delta := (await self._ask("next", {"stream": stream})).unwrap()):
+                if delta["text"]:
+                    yield delta["text"]
+        finally:
+            # Nothing is sent for it: the connection is dropped, which is how the server learns of it.
+            await self._ask("close", {"stream": stream})
+
+    async def __call__(self, prompt: str) -> str:
+        return await self.generate_async(prompt)
+
+    async def _ask(self, service: str, arguments: dict[str, Any]) -> ToolResult:
+        return await self._hub.execute(service, arguments, self._options)
+
+    def __repr__(self) -> str:
+        where = "" if self._base_url is None else f", base_url={_without_credentials(self._base_url)!r}"
+        return f"OpenAI(model={self.model!r}{where})"
+
+
+def _as_messages(given: Messages) -> list[Mapping[str, Any]]:
+    return [{"role": "user", "content": given}] if isinstance(given, str) else list(given)
+
+
+def _without_credentials(url: str) -> str:
+    from urllib.parse import urlsplit
+
+    parts = urlsplit(url)
+    host = parts.netloc.rpartition("@")[2]
+    return parts._replace(netloc=host, query="", fragment="").geturl()
+
+

@@ -1,0 +1,100 @@
+"""Results that fit: cutting one text, merging several answers."""
+
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Any, Literal, cast
+
+from . import _core
+from ._plain import readable
+from .exceptions import ErrorKind
+from .result import ToolResult
+
+__all__ = ["merge", "tokenizer", "truncate"]
+
+
+def truncate(
+    text_or_value: Any,
+    limit: int,
+    *,
+    unit: Literal["chars", "tokens"] = "chars",
+    tokenizer: "_core.Tokenizer | str | PathLike[str] | None" = None,
+) -> _core.Truncated:
+    """Cut a text, or the readable form of a value, to `limit` characters or tokens.
+
+    It is cut at the end of a sentence where one is near, otherwise between words, never inside a character that is made of
+    several; JSON is cut structurally and still parses; code fences are closed. The text says how much is gone. Tokens are
+    counted with a tiktoken file or a `tokenizer.json`, otherwise estimated. The cost does not grow with what is left out.
+
+    >>> cut = truncate("One sentence. " * 100, 80)
+    >>> len(cut.text) <= 80, cut.total
+    (True, 1400)
+    >>> import json
+    >>> json.loads(truncate({"numbers": list(range(1000))}, 60).text)["numbers"][:3]
+    [0, 1, 2]
+    """
+    if limit < 0:
+        raise ValueError(f"limit must be 0 or more, got {limit}")
+    loaded = _loaded(tokenizer)
+    text = text_or_value if isinstance(text_or_value, str) else readable(text_or_value)
+    return _core.truncate_text(text, limit, unit, loaded, None)
+
+
+def tokenizer(path: str | PathLike[str]) -> _core.Tokenizer:
+    """Load a tiktoken encoding (`cl100k_base.tiktoken`) or a Hugging Face `tokenizer.json`; loaded once for each file."""
+    return _load(fspath(path), Path(path).stat().st_mtime_ns)
+
+
+@lru_cache(maxsize=8)
+def _load(path: str, changed: int) -> _core.Tokenizer:
+    return _core.Tokenizer(Path(path).name, Path(path).read_bytes())
+
+
+def _loaded(given: "_core.Tokenizer | str | PathLike[str] | None") -> _core.Tokenizer | None:
+    if given is None or isinstance(given, _core.Tokenizer):
+        return given
+    return tokenizer(given)
+
+
+def merge(results: Iterable[Any], *, limit: int = 300, policy: str = "simple") -> ToolResult:
+    """Put several results together, each cut to `limit` characters and labelled with where it comes from.
+
+    Results may be `ToolResult`s, mappings of that shape, or plain values. One success is returned as it is; without any,
+    the first error is. Policies: `simple` (the same answer is shown once and says so), `first`, `dedupe`, `concat`.
+
+    >>> merge(["It is 5 pm.", "it is 5 PM", "It is late."]).result
+    '[result 1, result 2] (same answer from 2) It is 5 pm.\\n\\n[result 3] It is late.'
+    """
+    if limit < 0:
+        raise ValueError(f"limit must be 0 or more, got {limit}")
+    given = [_as_result(result, number) for number, result in enumerate(results, 1)]
+    if not given:
+        return ToolResult.failed("merge", ErrorKind.INVALID_ARGUMENTS, "There is no result to merge.")
+    good = [(label, result) for label, result in given if result.success]
+    if not good:
+        first = ToolResult(given[0][1])
+        first["_meta"] = {**first.meta, "errors": [{"source": label, "error": bad.error} for label, bad in given]}
+        return first
+    if len(good) == 1:
+        return good[0][1]
+    text = _core.merge_texts([(label, result.text) for label, result in good], limit, policy)
+    meta = {
+        "synthesized": True,
+        "synthesis_method": "simple_merge" if policy == "simple" else policy,
+        "source_count": len(good),
+        "sources": [result.meta.get("source") or label for label, result in good],
+        "errors": [{"source": label, "error": bad.error} for label, bad in given if not bad.success],
+    }
+    merged = ToolResult(success=True, result=text, error=None, _meta=meta)
+    merged._full = [{"source": label, "result": result.result} for label, result in good]  # pyright: ignore[reportPrivateUsage]
+    return merged
+
+
+def _as_result(given: Any, number: int) -> tuple[str, ToolResult]:
+    if isinstance(given, Mapping) and "success" in given:
+        result = given if isinstance(given, ToolResult) else ToolResult(cast("Mapping[str, Any]", given))
+        source, server = result.meta.get("source"), result.meta.get("server")
+        label = f"{source}:{server}" if server else source or f"result {number}"
+        return label, result
+    return f"result {number}", ToolResult(success=True, result=given, error=None, _meta={})

@@ -1,0 +1,155 @@
+//! Shaping text for Python: cutting, merging, synthesis. A huge string is never converted whole: only the window that decides
+//! the result crosses.
+
+use crate::hub::part;
+use crate::merge;
+use crate::model::Part;
+use crate::synthesize::{self, Matter};
+use crate::truncate::tokens::{Estimate, load};
+use crate::truncate::{Kind, Limits, Options, TokenCounter, Unit, truncate_window, window_chars};
+use pyo3::exceptions::PyValueError;
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::types::PyString;
+use std::sync::Arc;
+
+/// Work on fewer characters than this is done before the GIL could be taken again.
+const SHORT: usize = 4_000;
+
+/// So much of the start tells whether it is JSON.
+const HEAD: usize = 256;
+
+/// A text within its limit: `text`, how much was `cut` of a `total`, and whether these are `estimated`.
+#[pyclass(frozen, module = "toolhub", name = "Truncated")]
+pub struct Truncated {
+    #[pyo3(get)]
+    text: String,
+    #[pyo3(get)]
+    cut: usize,
+    #[pyo3(get)]
+    total: usize,
+    #[pyo3(get)]
+    estimated: bool,
+    #[pyo3(get)]
+    truncated: bool,
+}
+
+#[pymethods]
+impl Truncated {
+    fn __str__(&self) -> &str {
+        &self.text
+    }
+
+    fn __repr__(&self) -> String {
+        format!("Truncated(text={:?}, cut={}, total={}, estimated={})", self.text, self.cut, self.total, self.estimated)
+    }
+}
+
+/// Counts tokens with an encoding that the user has.
+#[pyclass(frozen, module = "toolhub", name = "Tokenizer")]
+pub struct Tokenizer {
+    counter: Arc<dyn TokenCounter>,
+}
+
+#[pymethods]
+impl Tokenizer {
+    /// From the content of a tiktoken file or a `tokenizer.json`; the name tells which tiktoken encoding it is.
+    #[new]
+    fn new(name: &str, content: &[u8]) -> PyResult<Self> {
+        let counter = load(name, content).map_err(|error| PyValueError::new_err(error.to_string()))?;
+        Ok(Tokenizer { counter: Arc::from(counter) })
+    }
+
+    /// How many tokens a text has.
+    fn count(&self, py: Python<'_>, text: &str) -> usize {
+        py.detach(|| self.counter.count(text))
+    }
+}
+
+/// Cuts a text to `limit` characters or tokens.
+#[pyfunction]
+#[pyo3(signature = (text, limit, unit="chars", tokenizer=None, hits=None))]
+pub fn truncate_text(
+    text: &Bound<'_, PyString>,
+    limit: usize,
+    unit: &str,
+    tokenizer: Option<&Bound<'_, Tokenizer>>,
+    hits: Option<usize>,
+) -> PyResult<Truncated> {
+    let py = text.py();
+    let counter = tokenizer.map(|tokenizer| tokenizer.get().counter.clone());
+    let counter: &dyn TokenCounter = counter.as_deref().unwrap_or(&Estimate);
+    let unit = match unit {
+        "chars" => Unit::Chars,
+        "tokens" => Unit::Tokens(counter),
+        other => return Err(PyValueError::new_err(format!("unit must be 'chars' or 'tokens', got {other:?}"))),
+    };
+    let options = Options { unit, hits };
+    let total = text.len()?;
+    let head = window(text, total.min(HEAD))?;
+    let needed = window_chars(limit, &head, &options).min(total);
+    let window = if needed <= HEAD { head } else { window(text, needed)? };
+    let cut = || truncate_window(&window, total, limit, &options);
+    let made = if needed <= SHORT { cut() } else { py.detach(cut) };
+    Ok(Truncated {
+        text: made.text,
+        cut: made.cut,
+        total: made.total,
+        estimated: made.estimated,
+        truncated: made.truncated,
+    })
+}
+
+/// The first `chars` characters. Lone surrogates, which no valid text has, become replacement characters.
+fn window(text: &Bound<'_, PyString>, chars: usize) -> PyResult<String> {
+    let py = text.py();
+    // SAFETY: `text` is a live string, `chars` is at most its length; the call gives a new reference or an error.
+    let start = unsafe {
+        Bound::from_owned_ptr_or_err(py, ffi::PyUnicode_Substring(text.as_ptr(), 0, chars as ffi::Py_ssize_t))?
+    };
+    let start = start.cast_into::<PyString>()?;
+    match start.to_str() {
+        Ok(text) => Ok(text.to_owned()),
+        Err(_) => start.py().import("toolhub._plain")?.call_method1("without_surrogates", (start,))?.extract(),
+    }
+}
+
+fn parts(given: Vec<(String, String)>, limit: usize) -> Vec<Part> {
+    given.into_iter().map(|(label, text)| part(label, text, limit)).collect()
+}
+
+/// Merges (label, text) pairs with a policy.
+#[pyfunction]
+pub fn merge_texts(py: Python<'_>, given: Vec<(String, String)>, limit: usize, policy: &str) -> PyResult<String> {
+    let merge = merge::policy(policy).ok_or_else(|| {
+        let known: Vec<&str> = merge::POLICIES.iter().map(|(name, _)| *name).collect();
+        PyValueError::new_err(format!("policy must be one of {}, got {policy:?}", known.join(", ")))
+    })?;
+    Ok(py.detach(|| merge(&parts(given, limit))))
+}
+
+/// The prompt for a model that shall make one answer of (label, text) pairs; or why none is asked.
+#[pyfunction]
+pub fn synthesis_prompt(
+    py: Python<'_>,
+    question: &str,
+    given: Vec<(String, String)>,
+    capabilities: Vec<String>,
+) -> (Option<String>, Option<&'static str>) {
+    py.detach(|| {
+        let matter = Matter::of(capabilities.iter().map(String::as_str));
+        let limit = matter.limit(given.len());
+        let parts = parts(given, limit);
+        match synthesize::too_much(&parts) {
+            Some(reason) => (None, Some(reason)),
+            None => (Some(synthesize::prompt(question, &parts)), None),
+        }
+    })
+}
+
+/// The limit in characters, and of hits in a list, for the results of a tool in a prompt.
+#[pyfunction]
+pub fn prompt_limit(name: &str, capabilities: Vec<String>) -> (usize, Option<usize>) {
+    let (limits, kind) = (Limits::default(), Kind::of(&capabilities, name));
+    (limits.of(kind), limits.hits_of(kind))
+}

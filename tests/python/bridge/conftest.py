@@ -1,0 +1,52 @@
+"""The bridge's tests run on every kind of event loop that is there."""
+
+import asyncio
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+from bridge.kit import World, pool_at_rest
+
+
+def _uvloop() -> World:
+    uvloop = pytest.importorskip("uvloop")
+    return World("uvloop", uvloop.new_event_loop)
+
+
+def _eager() -> World:
+    if sys.version_info < (3, 12):
+        pytest.skip("eager tasks came with Python 3.12")
+    return World("eager", eager=True)
+
+
+_WORLDS = {
+    "asyncio": lambda: World("asyncio"),
+    "uvloop": _uvloop,
+    "traced": lambda: World("traced", traced=True),
+    "eager": _eager,
+}
+
+
+@pytest.fixture(params=list(_WORLDS))
+def world(request: pytest.FixtureRequest) -> Iterator[World]:
+    """Each kind of loop in turn: asyncio, uvloop, asyncio under a trace function, asyncio with eager tasks."""
+    world = _WORLDS[request.param]()
+    yield world
+    world.check()
+
+
+@pytest.fixture
+def pool() -> Iterator[None]:
+    """The pool is at rest before and after the test."""
+    pool_at_rest()
+    yield
+    pool_at_rest()
+
+
+@pytest.fixture
+def plain_loop() -> Iterator[asyncio.AbstractEventLoop]:
+    """A loop to be driven by hand."""
+    loop = asyncio.new_event_loop()
+    yield loop
+    loop.close()

@@ -1,0 +1,151 @@
+"""Forks in the way that the first argument names; the child and the parent tell what works for them."""
+
+import asyncio
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable
+
+from bridge.kit import Hanging, fails, in_thread, offer, quick
+from toolhub import ToolHub
+
+
+def new_hub() -> ToolHub:
+    hub = ToolHub(breaker_threshold=0)
+    for function in (quick, in_thread, fails):
+        hub.register(function)
+    offer(hub, "race", Hanging(), quick, in_thread)
+    return hub
+
+
+async def use(hub: ToolHub) -> bool:
+    results = [await hub.execute(name, strategy="first") for name in ("quick", "in_thread", "race")]
+    results += await asyncio.gather(*[hub.execute(name) for name in ("quick", "in_thread") * 5])
+    return all(results)
+
+
+def works(hub: ToolHub) -> bool:
+    return asyncio.run(use(hub)) and bool(hub.call("quick")) and bool(hub.call("in_thread"))
+
+
+def refuses(action: Callable[[], object]) -> bool:
+    try:
+        action()
+    except RuntimeError as error:
+        return "made before a fork" in str(error) and "make a new ToolHub" in str(error)
+    return False
+
+
+def child(old: ToolHub) -> bool:
+    return (
+        refuses(lambda: asyncio.run(old.execute("quick")))
+        and refuses(lambda: asyncio.run(old.execute_by_capability("x")))
+        and refuses(lambda: old.call("quick"))
+        and refuses(lambda: old.register(quick, name="another"))
+        and works(new_hub())
+    )
+
+
+def fork(old: ToolHub) -> bool:
+    """Whether all went well in the child."""
+    process = os.fork()
+    if process == 0:
+        signal.alarm(40)  # a child that hangs is killed, and seen
+        status = 1
+        try:
+            status = 0 if child(old) else 2
+        except BaseException as error:
+            print("child:", repr(error), flush=True)
+        finally:
+            os._exit(status)
+    return os.waitpid(process, 0)[1] == 0
+
+
+def before_any_use() -> bool:
+    hub = new_hub()
+    return fork(hub) and works(hub)
+
+
+def after_use() -> bool:
+    hub = new_hub()
+    return works(hub) and fork(hub) and works(hub) and fork(hub) and works(hub)
+
+
+def in_a_running_loop() -> bool:
+    async def main() -> bool:
+        hub = new_hub()
+        # The child leaves with os._exit and never comes back to the parent's loop.
+        return await use(hub) and fork(hub) and await use(hub)
+
+    return asyncio.run(main())
+
+
+def in_a_thread() -> bool:
+    hub = new_hub()
+    done: list[bool] = [works(hub)]
+    thread = threading.Thread(target=lambda: done.append(fork(hub)))
+    thread.start()
+    thread.join()
+    return done == [True, True] and works(hub)
+
+
+def in_a_tool() -> bool:
+    hub = new_hub()
+
+    def forks() -> bool:
+        return fork(hub)
+
+    hub.register(forks)
+    return works(hub) and hub.call("forks").result and works(hub)
+
+
+def while_busy() -> bool:
+    """Other threads call tools all the time: some of them hold our locks at the moment of the fork."""
+    hub = new_hub()
+    stop = threading.Event()
+    fine: list[bool] = []
+
+    def loop() -> None:
+        while not stop.is_set():
+            fine.append(asyncio.run(use(hub)))
+
+    def blocking() -> None:
+        while not stop.is_set():
+            fine.append(bool(hub.call("in_thread")))
+
+    threads = [threading.Thread(target=target) for target in (loop, blocking) * 2]
+    for thread in threads:
+        thread.start()
+    forked = [fork(hub) for _ in range(6)]
+    stop.set()
+    for thread in threads:
+        thread.join()
+    return all(forked) and all(fine) and works(hub)
+
+
+def grandchild() -> bool:
+    """A child that forks again: its hub belongs to it, not to its own child."""
+    hub = new_hub()
+    works(hub)
+    process = os.fork()
+    if process == 0:
+        signal.alarm(40)
+        mine = new_hub()
+        os._exit(0 if works(mine) and fork(mine) and works(mine) else 1)
+    return os.waitpid(process, 0)[1] == 0 and works(hub)
+
+
+def the_child_ends_as_a_program_does() -> bool:
+    """With all that runs at interpreter exit."""
+    hub = new_hub()
+    works(hub)
+    process = os.fork()
+    if process == 0:
+        signal.alarm(40)
+        sys.exit(0 if works(new_hub()) else 1)
+    return os.waitpid(process, 0)[1] == 0 and works(hub)
+
+
+if __name__ == "__main__":
+    print(globals()[sys.argv[1]]())

@@ -1,0 +1,70 @@
+"""Waits in a call until somebody interrupts it, and tells what happens meanwhile."""
+
+import asyncio
+import signal
+import sys
+import threading
+
+from bridge.kit import offer
+from toolhub import ToolHub
+
+# Whoever started this may have switched interrupts off.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
+hub = ToolHub(grace=60)
+
+
+def say(word: str) -> None:
+    print(word, flush=True)
+
+
+async def waits() -> None:
+    say("ready")
+    try:
+        await asyncio.get_running_loop().create_future()
+    except asyncio.CancelledError:
+        say("cancelled")
+        raise
+    finally:
+        await asyncio.sleep(0)
+        say("cleaned")
+
+
+async def never_cleans_up() -> None:
+    say("ready")
+    while True:
+        try:
+            await asyncio.get_running_loop().create_future()
+        except asyncio.CancelledError:
+            say("stubborn")
+
+
+def blocks() -> None:
+    say("ready")
+    threading.Event().wait()
+
+
+for function in (waits, never_cleans_up, blocks):
+    hub.register(function)
+offer(hub, "race", waits, blocks)
+
+
+def wait(name: str, how: str) -> None:
+    if how == "call":
+        hub.call(name, strategy="first")
+    elif how == "asyncio_run":
+        asyncio.run(hub.execute(name, strategy="first"))
+    elif how == "call_inside_a_loop":
+
+        async def cell() -> None:
+            hub.call(name, strategy="first")
+
+        asyncio.new_event_loop().run_until_complete(cell())
+
+
+try:
+    wait(*sys.argv[1:])
+except KeyboardInterrupt:
+    say("interrupted")
+    raise
+say("not interrupted")

@@ -1,0 +1,63 @@
+"""Ctrl-C: the user gets a KeyboardInterrupt at once, and the tools are cancelled."""
+
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from bridge.kit import finish, script
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="sends SIGINT to another process")
+
+
+def until(process: subprocess.Popen[str], word: str) -> list[str]:
+    """What the script says up to this word."""
+    assert process.stdout is not None
+    said: list[str] = []
+    while not said or said[-1] != word:
+        line = process.stdout.readline()
+        assert line, (said, process.communicate())
+        said.append(line.strip())
+    return said
+
+
+def interrupted(process: subprocess.Popen[str]) -> list[str]:
+    """Interrupts the script; gives what it says from then on."""
+    process.send_signal(signal.SIGINT)
+    ended = finish(process)
+    assert ended.status == -signal.SIGINT, ended
+    assert ended.err.rstrip().endswith("KeyboardInterrupt"), ended.err
+    assert "Fatal" not in ended.err
+    return ended.out.split()
+
+
+@pytest.mark.parametrize("how", ["call", "asyncio_run", "call_inside_a_loop"])
+def test_a_coroutine_sees_the_cancellation(how: str) -> None:
+    process = script("interrupts", "waits", how)
+    until(process, "ready")
+    assert interrupted(process) == ["cancelled", "cleaned", "interrupted"]
+
+
+@pytest.mark.parametrize("how", ["call", "asyncio_run"])
+def test_a_race_is_cancelled(how: str) -> None:
+    process = script("interrupts", "race", how)
+    until(process, "ready")
+    until(process, "ready")
+    assert interrupted(process) == ["cancelled", "cleaned", "interrupted"]
+
+
+@pytest.mark.parametrize("how", ["call", "asyncio_run"])
+def test_a_blocked_function_is_left_behind(how: str) -> None:
+    process = script("interrupts", "blocks", how)
+    until(process, "ready")
+    assert interrupted(process) == ["interrupted"]
+
+
+def test_a_second_interrupt_leaves_a_clean_up_that_never_ends() -> None:
+    process = script("interrupts", "never_cleans_up", "call")
+    until(process, "ready")
+    process.send_signal(signal.SIGINT)
+    until(process, "stubborn")
+    said = interrupted(process)
+    assert said[0] == "interrupted"

@@ -1,0 +1,205 @@
+"""Any event loop, any number of them, in any thread."""
+
+import asyncio
+import gc
+import os
+import threading
+import weakref
+from typing import Any
+
+import pytest
+
+from bridge.kit import Hanging, World, fails, in_thread, instant, offer, quick, turns
+from toolhub import ToolHub, _core
+
+
+def full_hub() -> ToolHub:
+    hub = ToolHub(breaker_threshold=0)
+    hub.register(quick)
+    hub.register(instant)
+    hub.register(in_thread)
+    hub.register(fails)
+    offer(hub, "race", Hanging(), quick, in_thread)
+    offer(hub, "bad_race", fails, fails)
+    return hub
+
+
+async def everything(hub: ToolHub) -> None:
+    """One call of each kind."""
+    assert (await hub.execute("quick")).result == "quick"
+    assert (await hub.execute("instant")).result == "instant"
+    assert (await hub.execute("in_thread")).result == "toolhub-sync"
+    assert (await hub.execute("fails")).error == "Tool 'fails' raised ValueError: no luck"
+    assert (await hub.execute("race", strategy="first")).result in ("quick", "toolhub-sync")
+    assert not (await hub.execute("bad_race", strategy="first")).success
+    together = await asyncio.gather(*[hub.execute(name) for name in ("quick", "in_thread", "race")] * 5)
+    assert all(together)
+
+
+def test_run_twice(world: World) -> None:
+    hub = full_hub()
+    world.run(everything(hub))
+    world.run(everything(hub))
+
+
+def test_one_loop_cell_after_cell(world: World) -> None:
+    """As in a notebook: the loop stops after each piece of work and goes on with the next."""
+    hub = full_hub()
+    loop = world.open_loop()
+    try:
+        for _ in range(5):
+            loop.run_until_complete(world.watch(everything(hub)))
+    finally:
+        loop.close()
+
+
+def test_work_goes_on_when_the_loop_does(world: World) -> None:
+    """A call that is under way while its loop stands still ends when the loop runs again."""
+    hub = ToolHub()
+    hub.register(in_thread)
+    loop = world.open_loop()
+    try:
+        task = loop.create_task(hub.execute("in_thread"))
+        loop.run_until_complete(asyncio.sleep(0))  # handed to the pool; its answer finds the loop stopped
+        assert loop.run_until_complete(task).result == "toolhub-sync"
+    finally:
+        loop.close()
+
+
+def test_six_threads_with_loops_of_their_own(world: World) -> None:
+    hub = full_hub()
+    errors: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            for _ in range(3):
+                loop = world.open_loop()
+                try:
+                    loop.run_until_complete(world.watch(everything(hub)))
+                finally:
+                    loop.close()
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=work) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not errors
+
+
+def test_a_loop_may_move_to_another_thread() -> None:
+    hub = full_hub()
+    world = World("moving")
+    loop = world.open_loop()
+    errors: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            loop.run_until_complete(world.watch(everything(hub)))
+        except BaseException as error:
+            errors.append(error)
+
+    for _ in range(3):
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+    loop.run_until_complete(world.watch(everything(hub)))
+    loop.close()
+    assert not errors
+
+
+def test_closing_the_loop_with_work_in_flight(world: World) -> None:
+    """`asyncio.run` cancels what its main coroutine has left behind: everybody is told and nothing complains."""
+    hanging = Hanging()
+    hub = full_hub()
+    offer(hub, "hang", hanging, hanging)
+
+    async def leave(tasks: list[asyncio.Task[Any]]) -> None:
+        for name in ("hang", "race", "in_thread", "quick"):
+            tasks.append(asyncio.create_task(hub.execute(name, strategy="first")))
+        await hanging.began.wait()
+
+    tasks: list[asyncio.Task[Any]] = []
+    with asyncio.Runner(loop_factory=world.open_loop) as runner:
+        runner.run(leave(tasks))
+    assert tasks[0].cancelled()
+    assert hanging.log.count("cancelled") == 2
+
+
+def open_descriptors() -> int:
+    return len(os.listdir("/proc/self/fd"))
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="counts descriptors in /proc")
+def test_loops_leave_no_descriptors() -> None:
+    hub = full_hub()
+    world = World("asyncio")
+    world.run(everything(hub))
+    before = open_descriptors()
+    for _ in range(10):
+        world.run(everything(hub))
+    assert open_descriptors() == before
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="counts descriptors in /proc")
+@pytest.mark.parametrize("name", ["quick", "in_thread", "race"])
+def test_a_loop_closed_over_its_tasks_is_collected(name: str) -> None:
+    """Loops that are closed while calls wait on them: Python complains of the tasks, but neither they, nor tools, nor
+    descriptors are kept."""
+
+    class Marker:
+        pass
+
+    world = World("asyncio")
+    markers: list[weakref.ref[Marker]] = []
+
+    def leave() -> None:
+        hub = full_hub()
+        marker = Marker()
+        markers.append(weakref.ref(marker))
+
+        async def waits(kept: Any = marker) -> None:
+            await asyncio.get_running_loop().create_future()
+
+        gate = threading.Event()
+        hub.register(waits, name="quick")
+        hub.register(lambda kept=marker: gate.wait(), name="in_thread", parameters={"type": "object"})
+        offer(hub, "race", waits, waits)
+        loop = world.open_loop()
+        loop.create_task(hub.execute(name, strategy="first"))
+        loop.run_until_complete(turns())
+        loop.close()
+        gate.set()
+
+    def another_loop() -> None:
+        """A new loop lets go of what was kept for closed ones."""
+        World("another").run(everything(full_hub()))
+        gc.collect()
+
+    leave()
+    another_loop()
+    before = open_descriptors()
+    for _ in range(5):
+        leave()
+    another_loop()
+    complaints = {context["message"] for context in world.complaints}
+    assert complaints <= {"Task was destroyed but it is pending!"}
+    assert [marker for marker in markers if marker() is not None] == []
+    assert open_descriptors() == before
+
+
+def test_a_closed_loops_port_is_replaced() -> None:
+    """Loops come and go at the same address; each gets a port of its own."""
+
+    async def port() -> _core.LoopPort:
+        return _core.loop_port()
+
+    first, second = asyncio.run(port()), asyncio.run(port())
+    assert first is not second
+
+    async def same() -> bool:
+        return _core.loop_port() is _core.loop_port()
+
+    assert asyncio.run(same())

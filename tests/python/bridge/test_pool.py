@@ -1,0 +1,229 @@
+"""The threads of sync tools: bounded, reused, and never lost for good."""
+
+import asyncio
+import sys
+import threading
+
+import pytest
+
+from bridge.kit import Blocked, World, in_thread, pool_at_rest, quick, turns
+from toolhub import ErrorKind, ToolHub, _core
+
+pytestmark = pytest.mark.usefixtures("pool")
+
+WORKERS = 32
+
+
+@pytest.fixture
+def hub() -> ToolHub:
+    hub = ToolHub(breaker_threshold=0)
+    hub.register(in_thread)
+    return hub
+
+
+def test_threads_have_our_name(hub: ToolHub, world: World) -> None:
+    assert world.run(hub.execute("in_thread")).result == "toolhub-sync"
+
+
+def test_thread_locals_survive(hub: ToolHub, world: World) -> None:
+    local = threading.local()
+
+    def counts() -> int:
+        local.count = getattr(local, "count", 0) + 1
+        return local.count
+
+    hub.register(counts)
+
+    async def main() -> None:
+        seen = [(await hub.execute("counts")).result for _ in range(2 * WORKERS)]
+        assert max(seen) > 1
+
+    world.run(main())
+
+
+def test_so_many_run_at_once_and_no_more(hub: ToolHub, world: World) -> None:
+    blocked = Blocked()
+    hub.register(blocked, name="blocked")
+
+    async def main() -> None:
+        calls = [asyncio.create_task(hub.execute("blocked")) for _ in range(WORKERS + 8)]
+        for _ in range(WORKERS):
+            await blocked.has_begun()
+        await turns()
+        assert blocked.runs == WORKERS
+        blocked.released.set()
+        assert all(await asyncio.gather(*calls))
+        assert blocked.runs == WORKERS + 8
+
+    world.run(main())
+
+
+def test_a_function_that_blocks_for_ever_is_written_off(hub: ToolHub, world: World) -> None:
+    blocked = Blocked()
+    hub.register(blocked, name="blocked")
+
+    async def main() -> None:
+        for _ in range(3):
+            result = await hub.execute("blocked", timeout=0.01)
+            assert result.kind is ErrorKind.TIMEOUT
+        results = await asyncio.gather(*[hub.execute("in_thread") for _ in range(100)])
+        assert all(results)
+
+    try:
+        world.run(main())
+        assert _core.pool_state()[2] <= 3
+    finally:
+        blocked.released.set()
+
+
+def test_more_are_written_off_than_there_are_workers(hub: ToolHub, world: World) -> None:
+    blocked = Blocked()
+    hub.register(blocked, name="blocked")
+
+    async def main() -> None:
+        for _ in range(2):
+            calls = [asyncio.create_task(hub.execute("blocked")) for _ in range(WORKERS)]
+            for _ in range(WORKERS):
+                await blocked.has_begun()
+            for call in calls:
+                call.cancel()
+            await asyncio.wait(calls)
+        assert _core.pool_state()[2] == 2 * WORKERS
+        assert all(await asyncio.gather(*[hub.execute("in_thread") for _ in range(100)]))
+        blocked.released.set()
+
+    world.run(main())
+    workers, _, _ = pool_at_rest()
+    assert workers <= WORKERS  # those who came back were too many, and have ended
+
+
+def test_a_written_off_thread_is_replaced_for_those_who_wait_already(hub: ToolHub, world: World) -> None:
+    blocked = Blocked()
+    hub.register(blocked, name="blocked")
+
+    async def main() -> None:
+        calls = [asyncio.create_task(hub.execute("blocked")) for _ in range(WORKERS)]
+        for _ in range(WORKERS):
+            await blocked.has_begun()
+        waiting = asyncio.create_task(hub.execute("in_thread"))
+        await turns()
+        assert not waiting.done()
+        calls[0].cancel()
+        assert (await waiting).success
+        blocked.released.set()
+        await asyncio.wait(calls)
+
+    world.run(main())
+
+
+def test_queued_work_of_cancelled_callers_never_runs(hub: ToolHub, world: World) -> None:
+    blocked, unwanted = Blocked(), Blocked()
+    unwanted.released.set()
+    hub.register(blocked, name="blocked")
+    hub.register(unwanted, name="unwanted")
+
+    async def main() -> None:
+        calls = [asyncio.create_task(hub.execute("blocked")) for _ in range(WORKERS)]
+        for _ in range(WORKERS):
+            await blocked.has_begun()
+        waiting = [asyncio.create_task(hub.execute("unwanted")) for _ in range(10)]
+        await turns()
+        for task in waiting:
+            task.cancel()
+        await asyncio.wait(waiting)
+        assert all(task.cancelled() for task in waiting)
+        last = asyncio.create_task(hub.execute("in_thread"))
+        await turns()
+        blocked.released.set()
+        assert (await last).success  # whatever was queued before it has had its turn
+        await asyncio.wait(calls)
+        assert unwanted.runs == 0
+
+    world.run(main())
+
+
+def test_queued_work_whose_time_is_over_never_runs(hub: ToolHub, world: World) -> None:
+    blocked, late = Blocked(), Blocked()
+    hub.register(blocked, name="blocked")
+    hub.register(late, name="late")
+
+    async def main() -> None:
+        calls = [asyncio.create_task(hub.execute("blocked")) for _ in range(WORKERS)]
+        for _ in range(WORKERS):
+            await blocked.has_begun()
+        assert (await hub.execute("late", timeout=0.01)).kind is ErrorKind.TIMEOUT
+        blocked.released.set()
+        await asyncio.wait(calls)
+        assert (await hub.execute("in_thread")).success
+        assert late.runs == 0
+
+    world.run(main())
+
+
+def test_a_worker_that_has_taken_a_call_counts_as_busy_at_once(hub: ToolHub) -> None:
+    """One idle worker, two calls, and a loop that does not let go of the interpreter in between: the worker has the
+    first call in its hands and waits for the interpreter, and must not be counted on for the second."""
+    met = threading.Event()
+
+    def waits() -> bool:
+        return met.wait(20)
+
+    def comes() -> str:
+        met.set()
+        return "came"
+
+    hub.register(waits)
+    hub.register(comes)
+    _core.stop_workers()  # start from nobody, then have exactly one
+
+    async def main() -> None:
+        assert (await hub.execute("in_thread")).success
+        await asyncio.to_thread(pool_at_rest)
+        assert _core.pool_state()[:2] == (1, 1)
+        before = sys.getswitchinterval()
+        sys.setswitchinterval(10)
+        try:
+            first = asyncio.create_task(hub.execute("waits"))
+            asyncio.get_running_loop().call_soon(sum, range(2_000_000))
+            second = asyncio.create_task(hub.execute("comes"))
+            await asyncio.sleep(0)
+        finally:
+            sys.setswitchinterval(before)
+        assert (await second).result == "came"
+        assert (await first).result is True
+
+    asyncio.run(main())
+
+
+def test_after_a_stop_new_work_finds_new_workers(hub: ToolHub, world: World) -> None:
+    blocked = Blocked()
+    hub.register(blocked, name="blocked")
+
+    async def main() -> None:
+        call = asyncio.create_task(hub.execute("blocked"))
+        await blocked.has_begun()
+        _core.stop_workers()
+        assert (await hub.execute("in_thread")).success
+        blocked.released.set()
+        assert (await call).result == "released"
+
+    world.run(main())
+
+
+def test_a_thread_that_cannot_be_started_is_a_result(hub: ToolHub, monkeypatch: pytest.MonkeyPatch) -> None:
+    _core.stop_workers()
+
+    def refuse(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    hub.register(quick)
+
+    async def main() -> None:
+        with monkeypatch.context() as patch:
+            patch.setattr(threading.Thread, "start", refuse)
+            result = await hub.execute("in_thread")
+        assert result.error == "Tool 'in_thread' raised RuntimeError: can't start new thread"
+        assert (await hub.execute("in_thread")).success
+        assert (await hub.execute("quick")).success
+
+    World("asyncio").run(main())

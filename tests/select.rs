@@ -1,0 +1,231 @@
+//! Choosing: the strategy that fits, who is guarded, and who comes first.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use proptest::prelude::*;
+use toolhub::error::ErrorKind;
+use toolhub::model::{Effects, Source, Strategy, ToolOutput, ToolSpec};
+use toolhub::registry::{Candidate, Filter, Registry};
+use toolhub::select::{Candidates, Rule, by_capability, by_name, decide, select};
+use toolhub::sources::function::FunctionTool;
+use toolhub::stats::{BreakerPolicy, CandidateStats};
+
+fn candidate(id: u64, source: Source, change: impl FnOnce(&mut ToolSpec)) -> Candidate {
+    let mut spec = ToolSpec::named("t");
+    change(&mut spec);
+    Candidate {
+        id,
+        source,
+        server: (source == Source::Mcps).then(|| Arc::from(format!("s{id}"))),
+        priority: source.default_priority(),
+        tool: Arc::new(FunctionTool::new(spec, |_, _| async { Ok(ToolOutput::new(1)) })),
+        gate: None,
+        stats: Arc::new(CandidateStats::default()),
+    }
+}
+
+/// So many candidates of servers, all with this tag.
+fn tagged(count: u64, tag: &str) -> Candidates {
+    (0..count)
+        .map(|id| Arc::new(candidate(id, Source::Mcps, |s| s.capabilities = vec![tag.into()])))
+        .collect()
+}
+
+fn with_effects(levels: &[Effects], idempotent: bool) -> Candidates {
+    let each = levels.iter().enumerate().map(|(id, level)| {
+        Arc::new(candidate(id as u64, Source::Mcps, |spec| {
+            spec.effects = *level;
+            spec.idempotent = idempotent;
+            spec.capabilities = vec!["search".into()];
+        }))
+    });
+    each.collect()
+}
+
+#[test]
+fn auto_takes_the_first_rule_that_fits() {
+    use Strategy::{All, Auto, Fallback, First};
+    // tag, candidates, by capability → strategy, rule
+    let table: &[(&str, u64, bool, Strategy, Rule)] = &[
+        ("search", 1, false, First, Rule::OneCandidate),
+        ("calculate", 2, false, First, Rule::FastestIsBest),
+        ("calculate", 4, false, First, Rule::FastestIsBest),
+        ("math", 3, false, First, Rule::FastestIsBest),
+        ("time", 3, false, First, Rule::FastestIsBest),
+        ("search", 2, false, All, Rule::AnswersComplement),
+        ("search", 5, false, All, Rule::AnswersComplement),
+        ("extract", 3, false, All, Rule::AnswersComplement),
+        ("weather", 2, false, All, Rule::TwoCandidates),
+        ("weather", 3, false, First, Rule::ManyCandidates),
+        // By capability two candidates come before the nature of the tools.
+        ("calculate", 2, true, All, Rule::TwoCandidates),
+        ("calculate", 3, true, First, Rule::FastestIsBest),
+        ("search", 3, true, All, Rule::AnswersComplement),
+        ("weather", 2, true, All, Rule::TwoCandidates),
+        ("weather", 3, true, First, Rule::ManyCandidates),
+    ];
+    for (tag, count, capability, strategy, rule) in table {
+        let decided = decide(&tagged(*count, tag), Auto, *capability);
+        assert_eq!(decided, (*strategy, *rule), "{count} × {tag}, by capability: {capability}");
+    }
+    for level in [Effects::Guessed, Effects::Declared] {
+        let one_of_three = with_effects(&[Effects::ReadOnly, level, Effects::NoneSeen], false);
+        assert_eq!(decide(&one_of_three, Auto, false), (Fallback, Rule::Effects), "{level:?}");
+        assert_eq!(decide(&one_of_three[..2], Auto, true), (Fallback, Rule::Effects), "safety comes first");
+    }
+    let harmless = with_effects(&[Effects::ReadOnly, Effects::NoneSeen], false);
+    assert_eq!(decide(&harmless, Auto, false), (All, Rule::AnswersComplement));
+}
+
+#[test]
+fn a_calculation_that_also_searches_is_a_race() {
+    let mixed: Candidates = ["search", "calculate", "extract"]
+        .iter()
+        .enumerate()
+        .map(|(id, tag)| {
+            Arc::new(candidate(id as u64, Source::Mcps, |s| s.capabilities = vec![(*tag).into()]))
+        })
+        .collect();
+    assert_eq!(decide(&mixed, Strategy::Auto, false), (Strategy::First, Rule::FastestIsBest));
+}
+
+#[test]
+fn the_callers_word_counts_except_against_declared_effects() {
+    for wanted in [Strategy::First, Strategy::All, Strategy::Fallback] {
+        assert_eq!(decide(&tagged(3, "search"), wanted, false), (wanted, Rule::Asked));
+        let guessed = with_effects(&[Effects::Guessed, Effects::Guessed], false);
+        assert_eq!(decide(&guessed, wanted, false), (wanted, Rule::Asked));
+        let declared = with_effects(&[Effects::NoneSeen, Effects::Declared], false);
+        assert_eq!(decide(&declared, wanted, false).0, Strategy::Fallback);
+    }
+}
+
+#[test]
+fn effects_are_guarded_unless_the_tool_is_idempotent() {
+    let guarded = |levels: &[Effects], idempotent| {
+        select(with_effects(levels, idempotent), levels.len(), Strategy::Auto, false).guarded
+    };
+    assert!(guarded(&[Effects::Declared], false));
+    assert!(guarded(&[Effects::ReadOnly, Effects::Guessed], false), "one with effects guards all");
+    assert!(!guarded(&[Effects::ReadOnly, Effects::NoneSeen], false));
+    assert!(!guarded(&[Effects::Declared, Effects::Guessed], true));
+}
+
+/// Rests a candidate.
+fn exhaust(candidate: &Candidate, now: Instant) {
+    for _ in 0..5 {
+        candidate.stats.record(
+            Err(ErrorKind::ToolError),
+            Duration::from_millis(1),
+            now,
+            &BreakerPolicy::default(),
+        );
+    }
+}
+
+fn ids(candidates: &[Arc<Candidate>]) -> Vec<u64> {
+    candidates.iter().map(|c| c.id).collect()
+}
+
+#[test]
+fn by_name_resting_ones_come_last_and_are_counted_out() {
+    let registry = Registry::default();
+    let now = Instant::now();
+    let all: Vec<_> = (0..4).map(|id| registry.insert(candidate(id, Source::Mcps, |_| {}))).collect();
+    let snapshot = registry.snapshot();
+    let entry = snapshot.get("t").unwrap();
+    entry.note_success(0);
+    exhaust(&all[0], now);
+    exhaust(&all[2], now);
+    let (order, healthy) = by_name(entry, Filter::default(), now);
+    assert_eq!((ids(&order), healthy), (vec![1, 3, 0, 2], 2), "the last success is no help while it rests");
+    let only = Filter { source: None, server: Some("s2") };
+    let (order, healthy) = by_name(entry, only, now);
+    assert_eq!((ids(&order), healthy), (vec![2], 1), "a single one is called, resting or not");
+}
+
+#[test]
+fn by_name_registration_decides_between_equals() {
+    let registry = Registry::default();
+    for id in [5, 3, 9] {
+        registry.insert(candidate(id, Source::Mcps, |_| {}));
+    }
+    registry.insert(candidate(10, Source::Tools, |_| {}));
+    let snapshot = registry.snapshot();
+    let (order, _) = by_name(snapshot.get("t").unwrap(), Filter::default(), Instant::now());
+    assert_eq!(ids(&order), [10, 3, 5, 9]);
+}
+
+/// Ten of each source with one tag, under names of their own.
+fn thirty() -> Registry {
+    let registry = Registry::default();
+    for (at, source) in [Source::Mcps, Source::Tools, Source::Skills].into_iter().enumerate() {
+        for n in 0..10 {
+            registry.insert(candidate(at as u64 * 10 + n, source, |spec| {
+                spec.name = Arc::from(format!("{source}{n}"));
+                spec.capabilities = vec!["x".into()];
+            }));
+        }
+    }
+    registry
+}
+
+#[test]
+fn by_capability_a_seed_fixes_the_shuffle() {
+    let (registry, now) = (thirty(), Instant::now());
+    let snapshot = registry.snapshot();
+    let shuffled = |seed| {
+        let mut rng = fastrand::Rng::with_seed(seed);
+        ids(&by_capability(&snapshot, "x", Filter::default(), &mut rng, now).0)
+    };
+    assert_eq!(shuffled(1), shuffled(1));
+    assert!((0..20).map(shuffled).collect::<BTreeSet<_>>().len() > 10, "seeds give different orders");
+}
+
+#[test]
+fn by_capability_each_of_one_priority_gets_its_turn_to_be_first() {
+    let (registry, now) = (thirty(), Instant::now());
+    let snapshot = registry.snapshot();
+    let mut rng = fastrand::Rng::with_seed(3);
+    let first = |_| by_capability(&snapshot, "x", Filter::default(), &mut rng, now).0[0].id;
+    let firsts: BTreeSet<u64> = (0..500).map(first).collect();
+    assert_eq!(firsts, (10..20).collect(), "the ten native tools, all of them and nobody else");
+}
+
+proptest! {
+    #[test]
+    fn by_capability_everybody_is_there_once_by_priority_with_the_resting_ones_last(
+        seed in any::<u64>(),
+        resting in proptest::collection::btree_set(0u64..30, 0..30),
+        source in proptest::option::of(proptest::sample::select(Source::ALL.to_vec())),
+    ) {
+        let (registry, now) = (thirty(), Instant::now());
+        let snapshot = registry.snapshot();
+        for candidate in snapshot.with_tag("x").filter(|c| resting.contains(&c.id)) {
+            exhaust(candidate, now);
+        }
+        let mut rng = fastrand::Rng::with_seed(seed);
+        let (order, healthy) = by_capability(&snapshot, "x", Filter { source, server: None }, &mut rng, now);
+        let fits = |c: &&Arc<Candidate>| source.is_none_or(|source| c.source == source);
+        let expected: BTreeSet<u64> = snapshot.with_tag("x").filter(fits).map(|c| c.id).collect();
+        prop_assert_eq!(order.len(), expected.len());
+        prop_assert_eq!(ids(&order).into_iter().collect::<BTreeSet<_>>(), expected);
+        let (awake, asleep) = order.split_at(healthy);
+        prop_assert!(awake.iter().all(|c| !resting.contains(&c.id)));
+        prop_assert!(asleep.iter().all(|c| resting.contains(&c.id)));
+        prop_assert!(awake.is_sorted_by_key(|c| c.priority) && asleep.is_sorted_by_key(|c| c.priority));
+    }
+}
+
+#[test]
+fn by_capability_an_unknown_tag_has_nobody() {
+    let mut rng = fastrand::Rng::with_seed(1);
+    let registry = thirty();
+    let (order, healthy) =
+        by_capability(&registry.snapshot(), "y", Filter::default(), &mut rng, Instant::now());
+    assert_eq!((order.len(), healthy), (0, 0));
+}
