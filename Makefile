@@ -42,7 +42,7 @@ SKIP_INSTALL = $$(for file in pyproject.toml Cargo.toml; do [ $(VENV)/.stamp-ins
 
 say = @printf '\n\033[1m== %s\033[0m\n' "$(1)"
 
-.PHONY: help demo test ci bench docs test-all wheel clean \
+.PHONY: help demo test ci bench docs test-all test-llm wheel clean \
         setup develop release stubs stubs-check fmt fmt-check lint clippy types test-rust test-python lock
 
 help: ## this list
@@ -73,11 +73,15 @@ docs: $(VENV)/.stamp-docs ## the documentation site, strict, into site/
 test-all: ## Python tests under every supported interpreter on this machine
 	@scripts/test-all.sh
 
+test-llm: develop ## synthesis and chat client against a real small model (its server is built: minutes)
+	$(PY) scripts/llm_server.py cargo test $(LOCKED) --test llm
+	$(PY) scripts/llm_server.py $(PY) -m pytest tests/python/llm $(PYTEST_ARGS)
+
 wheel: $(VENV)/.stamp-dev ## a wheel for PYTHON, fat LTO, into dist/
 	$(MATURIN) build $(LOCKED) --profile wheel --interpreter "$(abspath $(PY))" --out dist
 
 clean: ## removes all that make has made
-	rm -rf target .venv .venvs site dist .hypothesis .pytest_cache .ruff_cache .mypy_cache
+	rm -rf target .venv .venvs .venv-llm site dist .hypothesis .pytest_cache .ruff_cache .mypy_cache
 	rm -f python/toolhub/_core*.so python/toolhub/_core*.pyd
 	find python tests benches scripts -type d -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 

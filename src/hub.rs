@@ -115,11 +115,15 @@ impl Hub {
         Ok(self.plan(what, Some(entry.clone()), candidates, healthy, options, now))
     }
 
-    pub fn plan_by_capability(&self, tag: &str, options: &CallOptions, now: Instant) -> Result<Plan, HubError> {
+    pub fn plan_by_capability(
+        &self,
+        tag: &str,
+        options: &CallOptions,
+        now: Instant,
+    ) -> Result<Plan, HubError> {
         let snapshot = self.registry.load();
         let filter = Filter { source: options.source, server: options.server.as_deref() };
-        let (candidates, healthy) =
-            select::by_capability(&snapshot, tag, filter, &mut self.rng.lock(), now);
+        let (candidates, healthy) = select::by_capability(&snapshot, tag, filter, &mut self.rng.lock(), now);
         if candidates.is_empty() {
             let known = snapshot.tags().into_keys().take(30).collect::<Vec<_>>().join(", ");
             let known = if known.is_empty() { "none".to_owned() } else { known };
@@ -255,18 +259,25 @@ impl Plan {
                     true => ("it may still have run", Outcome::Unknown),
                     false => ("it was not started", Outcome::NotSent),
                 };
-                let text = format!("'{}' did not end within its deadline of {seconds} s ({what}).", clip(&self.what));
+                let text = format!(
+                    "'{}' did not end within its deadline of {seconds} s ({what}).",
+                    clip(&self.what)
+                );
                 HubError::new(ErrorKind::Timeout, text).with_outcome(outcome)
             }
-            Some(Decision::Cancelled) => {
-                HubError::new(ErrorKind::Cancelled, format!("The call of '{}' was cancelled.", clip(&self.what)))
-            }
+            Some(Decision::Cancelled) => HubError::new(
+                ErrorKind::Cancelled,
+                format!("The call of '{}' was cancelled.", clip(&self.what)),
+            ),
             _ => {
                 let mut errors: Vec<_> = errors.collect();
                 // A candidate that ran tells more than one that was skipped.
                 errors.sort_by_key(|(slot, _)| (self.run.fate(*slot) == Fate::Rejected, *slot));
                 errors.first().map(|(_, error)| (*error).clone()).unwrap_or_else(|| {
-                    HubError::new(ErrorKind::ToolError, format!("No candidate of '{}' gave an answer.", clip(&self.what)))
+                    HubError::new(
+                        ErrorKind::ToolError,
+                        format!("No candidate of '{}' gave an answer.", clip(&self.what)),
+                    )
                 })
             }
         }

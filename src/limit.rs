@@ -242,7 +242,7 @@ mod tests {
         });
         assert!(matches!(pass([gate.clone()], |_| {}), Passage::Full));
         drop(quitter);
-        let patient = pass([gate.clone()], |permits| drop(permits));
+        let patient = pass([gate.clone()], drop);
         assert!(matches!(patient, Passage::Waiting(_)));
         drop(inside);
         assert_eq!(called.load(Ordering::Relaxed), 0);

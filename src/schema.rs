@@ -70,7 +70,11 @@ impl ArgumentSchema {
                 .collect::<Vec<_>>()
                 .join("; "),
             Violation::Enum { options } => {
-                format!("{place}expected one of {}, got {}", clip(&options.to_string()), shown(error.instance()))
+                format!(
+                    "{place}expected one of {}, got {}",
+                    clip(&options.to_string()),
+                    shown(error.instance())
+                )
             }
             _ => format!("{place}{}", clip(&error.to_string())),
         }

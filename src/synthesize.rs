@@ -105,7 +105,9 @@ mod tests {
     fn the_prompt_speaks_the_language_of_the_question() {
         assert!(prompt("rust 是什么", &[part("一门语言")]).starts_with("请把"));
         let english = prompt("what is rust", &[part("a language"), part("一种真菌")]);
-        assert!(english.starts_with("Combine") && english.contains("1. [tools] a language\n2. [tools] 一种真菌"));
+        assert!(
+            english.starts_with("Combine") && english.contains("1. [tools] a language\n2. [tools] 一种真菌")
+        );
     }
 
     #[test]

@@ -45,7 +45,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("hub", &["*"]),
     // L5: the outside world.
     ("sources", &["tool", "model", "error", "schema"]),
-    ("llm", &["model", "error"]),
+    ("llm", &["tool", "model", "error"]),
     ("gateway", &["hub", "tool", "model", "error"]),
     // The only place that knows Python.
     ("bindings", &["*"]),

@@ -1,5 +1,5 @@
 //! The hub on tokio, with closures as tools and a paused clock: what a caller in Rust sees.
-
+#![allow(clippy::panic, reason = "helpers of tests may fail a test")]
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
 use std::sync::Arc;

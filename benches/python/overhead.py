@@ -96,7 +96,9 @@ def make_hub() -> ToolHub:
 async def _async_groups(hub: ToolHub, rounds: int) -> list[Row]:
     rows: list[Row] = []
 
-    one = Group("one async tool that answers at once", note="goal: ≤ 5 µs with validation, statistics and result")
+    one = Group(
+        "one async tool that answers at once", note="goal: ≤ 5 µs with validation, statistics and result"
+    )
     one.add("dict + asyncio.timeout", lambda: plain_timeout(fast), 500)
     one.add("plain await", lambda: fast(1, 2), 2000)
     one.add("toolhub", lambda: hub.execute("fast", ARGS), 500)

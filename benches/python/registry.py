@@ -34,7 +34,9 @@ def _plain_all() -> dict[str, dict[str, Any]]:
 
 def run(rounds: int) -> list[Row]:
     hub, plain = _register_all(), _plain_all()
-    whole = Group(f"register {COUNT:,} tools (whole)", note="the dict has no schema, capabilities, index or snapshot")
+    whole = Group(
+        f"register {COUNT:,} tools (whole)", note="the dict has no schema, capabilities, index or snapshot"
+    )
     whole.add("dict", _plain_all, 1)
     whole.add("toolhub", _register_all, 1)
     rows = measure_sync(whole, 3)

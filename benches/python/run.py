@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
-SUITES = ("overhead", "peers_suite", "registry", "startup")
+SUITES = ("overhead", "peers_suite", "text", "registry", "startup")
 
 
 def main() -> None:
@@ -17,7 +17,9 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="fewer rounds, for a look")
     parser.add_argument("--only", nargs="*", choices=SUITES, default=list(SUITES))
     given = parser.parse_args()
-    print(f"Python {platform.python_version()} on {platform.system()} {platform.machine()}; medians, interleaved rounds")
+    print(
+        f"Python {platform.python_version()} on {platform.system()} {platform.machine()}; medians, interleaved rounds"
+    )
     for suite in given.only:
         importlib.import_module(suite).run(7 if given.quick else 31)
 

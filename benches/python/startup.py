@@ -25,7 +25,9 @@ CODES = {
 
 
 def _probe(code: str) -> tuple[float, float] | None:
-    done = subprocess.run([sys.executable, "-c", PROBE.format(code=code)], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", PROBE.format(code=code)], capture_output=True, text=True, check=False
+    )
     return tuple(json.loads(done.stdout)) if done.returncode == 0 else None
 
 

@@ -1,6 +1,7 @@
 """`@toolhub.tool`: marks a function or class as a tool, with what is to be said about it, without a hub at hand."""
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any, TypedDict, TypeVar, overload
 
 T = TypeVar("T")
@@ -69,7 +70,7 @@ def tool(function: Any = None, /, **options: Any) -> Any:
     ['calculate']
     """
     if function is None:
-        return lambda function: tool(function, **options)
+        return partial(tool, **options)
     unknown = options.keys() - Said.__annotations__.keys()
     if unknown:
         raise TypeError(f"toolhub.tool does not know {', '.join(sorted(unknown))}")

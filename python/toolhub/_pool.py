@@ -6,6 +6,7 @@ through Rust frames that would abort the process.
 
 import threading
 import time
+from typing import Any, cast
 
 from . import _core
 
@@ -13,7 +14,8 @@ _threads: set[threading.Thread] = set()
 
 
 def _work() -> None:
-    while (job := _core.next_job()) is not None:
+    value: Any
+    while (job := cast("Any", _core.next_job())) is not None:
         (run, *call), kwargs, end = job
         try:
             value = run(*call, **kwargs)

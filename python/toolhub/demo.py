@@ -45,8 +45,13 @@ def register_tools(hub: ToolHub) -> list[str]:
     hub.register(from_far_away, name="weather", source="mcps", server="far", description="The weather")
     hub.register(from_cache, name="weather", description="The weather")
     hub.register(broken, name="forecast", description="The weather tomorrow")
-    hub.register(from_cache, name="forecast", source="mcps", server="near", description="The weather tomorrow")
-    for server, text in (("library", "Rust is a systems language."), ("encyclopedia", "Rust is also a fungus.")):
+    hub.register(
+        from_cache, name="forecast", source="mcps", server="near", description="The weather tomorrow"
+    )
+    for server, text in (
+        ("library", "Rust is a systems language."),
+        ("encyclopedia", "Rust is also a fungus."),
+    ):
         hub.register(lambda query, text=text: text, name="search", source="mcps", server=server)  # pyright: ignore
     return log
 

@@ -38,7 +38,7 @@ class OpenAI:
         extra: Mapping[str, Any] | None = None,
     ) -> None:
         self.model = model
-        self._base_url = base_url
+        self._shown_url = None if base_url is None else _without_credentials(base_url)
         # The client keeps its own time; the hub around it only catches what should not happen.
         self._hub = _core.Hub(timeout=timeout + 5.0, max_parallel=1, grace=0.0, breaker_threshold=0)
         self._options = _core.CallOptions()
@@ -52,7 +52,7 @@ class OpenAI:
             temperature,
             max_tokens,
             list((headers or {}).items()),
-            dict(extra or {}),
+            extra or {},
         )
 
     async def chat(self, messages: Messages) -> dict[str, Any]:
@@ -81,13 +81,15 @@ class OpenAI:
             await self._ask("close", {"stream": stream})
 
     async def __call__(self, prompt: str) -> str:
+        """`generate_async`: the client is a model for `ToolHub(llm=…)`."""
         return await self.generate_async(prompt)
 
     async def _ask(self, service: str, arguments: dict[str, Any]) -> ToolResult:
-        return await self._hub.execute(service, arguments, self._options)
+        result: Any = await self._hub.execute(service, arguments, self._options)
+        return result
 
     def __repr__(self) -> str:
-        where = "" if self._base_url is None else f", base_url={_without_credentials(self._base_url)!r}"
+        where = "" if self._shown_url is None else f", base_url={self._shown_url!r}"
         return f"OpenAI(model={self.model!r}{where})"
 
 
@@ -101,5 +103,3 @@ def _without_credentials(url: str) -> str:
     parts = urlsplit(url)
     host = parts.netloc.rpartition("@")[2]
     return parts._replace(netloc=host, query="", fragment="").geturl()
-
-

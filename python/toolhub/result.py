@@ -79,7 +79,7 @@ class ToolResult(dict[str, Any]):
         >>> ToolResult.failed("add", ErrorKind.CLOSED, "The hub is closed.").kind
         <ErrorKind.CLOSED: 'closed'>
         """
-        meta = {
+        meta: dict[str, Any] = {
             "tool": tool,
             "source": None,
             "server": None,

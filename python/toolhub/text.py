@@ -74,7 +74,10 @@ def merge(results: Iterable[Any], *, limit: int = 300, policy: str = "simple") -
     good = [(label, result) for label, result in given if result.success]
     if not good:
         first = ToolResult(given[0][1])
-        first["_meta"] = {**first.meta, "errors": [{"source": label, "error": bad.error} for label, bad in given]}
+        first["_meta"] = {
+            **first.meta,
+            "errors": [{"source": label, "error": bad.error} for label, bad in given],
+        }
         return first
     if len(good) == 1:
         return good[0][1]

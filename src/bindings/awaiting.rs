@@ -27,9 +27,16 @@ impl Drop for Stranded {
     }
 }
 
-type IterSend =
-    unsafe extern "C-unwind" fn(*mut ffi::PyObject, *mut ffi::PyObject, *mut *mut ffi::PyObject) -> ffi::PySendResult;
-type Call = unsafe extern "C-unwind" fn(*mut ffi::PyObject, *mut ffi::PyObject, *mut ffi::PyObject) -> *mut ffi::PyObject;
+type IterSend = unsafe extern "C-unwind" fn(
+    *mut ffi::PyObject,
+    *mut ffi::PyObject,
+    *mut *mut ffi::PyObject,
+) -> ffi::PySendResult;
+type Call = unsafe extern "C-unwind" fn(
+    *mut ffi::PyObject,
+    *mut ffi::PyObject,
+    *mut ffi::PyObject,
+) -> *mut ffi::PyObject;
 
 /// Sends `None` into an awaitable's iterator.
 pub fn send(awaitable: &Bound<'_, PyAny>) -> PyResult<Step> {
@@ -72,7 +79,10 @@ pub fn close(awaitable: &Bound<'_, PyAny>) -> PyResult<()> {
     }
 }
 
-fn call_tool_code<'py>(callable: &Bound<'py, PyAny>, args: Bound<'py, PyTuple>) -> PyResult<Bound<'py, PyAny>> {
+fn call_tool_code<'py>(
+    callable: &Bound<'py, PyAny>,
+    args: Bound<'py, PyTuple>,
+) -> PyResult<Bound<'py, PyAny>> {
     // SAFETY: "C-unwind" is "C" for a function that may unwind.
     let call: Call = unsafe { std::mem::transmute(ffi::PyObject_Call as *const ()) };
     // SAFETY: both objects are alive, the GIL is held; the call gives a new reference or an error.
@@ -155,7 +165,8 @@ unsafe extern "C" fn am_send<T: Awaited>(
             T::step(&this)
         })
     });
-    let stepped = stepped.unwrap_or_else(|_| Err(PyRuntimeError::new_err("toolhub broke down (a panic in its core)")));
+    let stepped =
+        stepped.unwrap_or_else(|_| Err(PyRuntimeError::new_err("toolhub broke down (a panic in its core)")));
     // SAFETY: `result` is where the interpreter wants the value.
     match stepped {
         Ok(Step::Yield(value)) => unsafe {

@@ -56,7 +56,11 @@ fn is_container(object: &Bound<'_, PyAny>) -> bool {
         || object.is_instance_of::<PyByteArray>()
 }
 
-fn copy_deep<'py>(object: &Bound<'py, PyAny>, depth: usize, seen: &mut Seen<'py>) -> Result<Bound<'py, PyAny>, Refusal> {
+fn copy_deep<'py>(
+    object: &Bound<'py, PyAny>,
+    depth: usize,
+    seen: &mut Seen<'py>,
+) -> Result<Bound<'py, PyAny>, Refusal> {
     if !must_be_copied(object) {
         return Ok(object.clone());
     }
@@ -75,11 +79,16 @@ fn copy_deep<'py>(object: &Bound<'py, PyAny>, depth: usize, seen: &mut Seen<'py>
     Ok(copy)
 }
 
-fn copy_container<'py>(object: &Bound<'py, PyAny>, depth: usize, seen: &mut Seen<'py>) -> Result<Bound<'py, PyAny>, Refusal> {
+fn copy_container<'py>(
+    object: &Bound<'py, PyAny>,
+    depth: usize,
+    seen: &mut Seen<'py>,
+) -> Result<Bound<'py, PyAny>, Refusal> {
     let py = object.py();
     if let Ok(dict) = object.cast::<PyDict>() {
         // A subclass keeps its class: its own copy knows how, our values go into it.
-        let copy = if dict.is_exact_instance_of::<PyDict>() { dict.copy()?.into_any() } else { shallow(object)? };
+        let copy =
+            if dict.is_exact_instance_of::<PyDict>() { dict.copy()?.into_any() } else { shallow(object)? };
         for (key, value) in dict.iter() {
             if must_be_copied(&value) {
                 copy.set_item(key, copy_deep(&value, depth + 1, seen)?)?;
@@ -95,7 +104,8 @@ fn copy_container<'py>(object: &Bound<'py, PyAny>, depth: usize, seen: &mut Seen
         return Ok(copy.into_any());
     }
     if let Ok(tuple) = object.cast_exact::<PyTuple>() {
-        let items: Result<Vec<_>, Refusal> = tuple.iter().map(|item| copy_deep(&item, depth + 1, seen)).collect();
+        let items: Result<Vec<_>, Refusal> =
+            tuple.iter().map(|item| copy_deep(&item, depth + 1, seen)).collect();
         return Ok(PyTuple::new(py, items?)?.into_any());
     }
     if !is_container(object) {

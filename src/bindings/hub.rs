@@ -77,8 +77,9 @@ fn seconds(what: &str, value: Option<f64>) -> PyResult<Option<Duration>> {
 }
 
 fn parse_source(name: &str) -> PyResult<Source> {
-    Source::parse(name)
-        .ok_or_else(|| PyValueError::new_err(format!("source must be 'tools', 'skills' or 'mcps', got {name:?}")))
+    Source::parse(name).ok_or_else(|| {
+        PyValueError::new_err(format!("source must be 'tools', 'skills' or 'mcps', got {name:?}"))
+    })
 }
 
 fn parse_strategy(name: &str) -> PyResult<Strategy> {
@@ -101,7 +102,11 @@ impl Hub {
         ))
     }
 
-    pub fn stats_of<'py>(py: Python<'py>, candidate: &Registered, now: Instant) -> PyResult<Bound<'py, PyDict>> {
+    pub fn stats_of<'py>(
+        py: Python<'py>,
+        candidate: &Registered,
+        now: Instant,
+    ) -> PyResult<Bound<'py, PyDict>> {
         let view = candidate.stats.view(now);
         let row = PyDict::new(py);
         row.set_item("tool", &*candidate.spec().name)?;
@@ -154,7 +159,9 @@ impl Hub {
             Ok(said.get_item(key)?.filter(|value| !value.is_none()))
         };
         let flag = |key: &str| -> PyResult<Option<bool>> {
-            say(key)?.map(|value| value.extract().map_err(|_| wrong(key, "True or False", &value))).transpose()
+            say(key)?
+                .map(|value| value.extract().map_err(|_| wrong(key, "True or False", &value)))
+                .transpose()
         };
         let text = |key: &str| -> PyResult<Option<Arc<str>>> {
             let given = say(key)?;
@@ -206,13 +213,15 @@ fn number(given: &Bound<'_, PyAny>) -> PyResult<f64> {
 
 fn places(given: &Bound<'_, PyAny>) -> PyResult<usize> {
     let places: i64 = given.extract().map_err(|_| wrong("max_concurrency", "a whole number", given))?;
-    usize::try_from(places).ok().filter(|places| *places > 0).ok_or_else(|| {
-        PyValueError::new_err(format!("max_concurrency must be at least 1, got {places}"))
-    })
+    usize::try_from(places)
+        .ok()
+        .filter(|places| *places > 0)
+        .ok_or_else(|| PyValueError::new_err(format!("max_concurrency must be at least 1, got {places}")))
 }
 
 fn as_json(what: &str, object: &Bound<'_, PyAny>) -> PyResult<Value> {
-    json::from_python(object).map_err(|reason| PyValueError::new_err(format!("{what} must be JSON: {reason}")))
+    json::from_python(object)
+        .map_err(|reason| PyValueError::new_err(format!("{what} must be JSON: {reason}")))
 }
 
 fn declared_capabilities(given: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
@@ -262,7 +271,9 @@ impl Hub {
                 ..defaults.breaker
             },
             max_concurrency,
-            source_concurrency: sources.map(|(name, n)| Ok((parse_source(&name)?, n))).collect::<PyResult<_>>()?,
+            source_concurrency: sources
+                .map(|(name, n)| Ok((parse_source(&name)?, n)))
+                .collect::<PyResult<_>>()?,
             max_waiting,
             seed,
         };
@@ -303,7 +314,13 @@ impl Hub {
             described: described.clone().unbind(),
             spec,
         };
-        Ok(Self::enroll(slf, parse_source(source)?, server, priority, Arc::new(PythonTool(Arc::new(callable)))))
+        Ok(Self::enroll(
+            slf,
+            parse_source(source)?,
+            server,
+            priority,
+            Arc::new(PythonTool(Arc::new(callable))),
+        ))
     }
 
     #[pyo3(signature = (name, source=None, server=None))]
@@ -367,7 +384,12 @@ impl Hub {
     }
 
     fn get(slf: &Bound<'_, Self>, name: &Bound<'_, PyString>) -> Option<ToolInfo> {
-        slf.get().core.registry.load().get(&*name.to_string_lossy()).and_then(|entry| ToolInfo::new(slf, entry, |_| true))
+        slf.get()
+            .core
+            .registry
+            .load()
+            .get(&*name.to_string_lossy())
+            .and_then(|entry| ToolInfo::new(slf, entry, |_| true))
     }
 
     fn find_by_capability(slf: &Bound<'_, Self>, capability: &Bound<'_, PyString>) -> Vec<Candidate> {
@@ -385,21 +407,24 @@ impl Hub {
         Ok(counts)
     }
 
-    /// What identifies the candidates of a name, or of a capability, for sharing their answers; None when they must not
-    /// be shared, because one of them has effects or nobody is there.
+    /// What makes an answer of a name, or of a capability, the same answer: when its candidates last changed. None when
+    /// answers must not be shared, because a candidate has effects or nobody is there.
     #[pyo3(signature = (name=None, capability=None))]
     fn sharing_key(
         &self,
         name: Option<&Bound<'_, PyString>>,
         capability: Option<&Bound<'_, PyString>>,
-    ) -> Option<Vec<u64>> {
+    ) -> Option<u64> {
         let snapshot = self.core.registry.load();
-        let named = name.and_then(|name| snapshot.get(&name.to_string_lossy())).map(|entry| entry.candidates.clone());
-        let tagged = capability.map(|tag| tag.to_string_lossy().to_lowercase());
-        let tagged = tagged.map(|tag| snapshot.with_tag(&tag).cloned().collect::<Vec<_>>());
-        let candidates = named.or(tagged).filter(|candidates| !candidates.is_empty())?;
-        let harmless = candidates.iter().all(|candidate| !candidate.spec().effects.any());
-        harmless.then(|| candidates.iter().map(|candidate| candidate.id).collect())
+        let harmless = |candidate: &Arc<Registered>| !candidate.spec().effects.any();
+        if let Some(name) = name {
+            let entry = snapshot.get(&name.to_string_lossy())?;
+            return entry.candidates.iter().all(harmless).then_some(entry.changed_at);
+        }
+        let tag = capability?.to_string_lossy().to_lowercase();
+        let mut tagged = snapshot.with_tag(&tag).peekable();
+        tagged.peek()?;
+        tagged.all(harmless).then(|| snapshot.version())
     }
 
     #[getter]
@@ -451,7 +476,7 @@ impl Hub {
         self.core.registry.clear();
     }
 
-    fn __reduce__(&self) -> PyResult<()> {
+    fn __reduce__(&self) -> PyResult<String> {
         Err(PyTypeError::new_err("a hub cannot be pickled; make one in each process"))
     }
 

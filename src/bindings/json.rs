@@ -25,8 +25,12 @@ pub fn from_python(object: &Bound<'_, PyAny>) -> Result<Value, String> {
 
 /// A mapping of arguments for a tool that lives in Rust.
 pub fn arguments(tool: &str, object: &Bound<'_, PyAny>) -> Result<Arguments, HubError> {
-    let refuse =
-        |reason: String| HubError::new(ErrorKind::InvalidArguments, format!("Invalid arguments for '{}': {reason}", clip(tool)));
+    let refuse = |reason: String| {
+        HubError::new(
+            ErrorKind::InvalidArguments,
+            format!("Invalid arguments for '{}': {reason}", clip(tool)),
+        )
+    };
     match from_python(object).map_err(refuse)? {
         Value::Object(map) => Ok(Arguments::new(map)),
         _ => Err(refuse("expected named arguments".into())),
@@ -106,20 +110,24 @@ impl Conversion {
         self.convert(&plain(object)?, depth + 1)
     }
 
-
     fn mapping(&mut self, dict: &Bound<'_, PyDict>, depth: usize) -> Result<Value, Trouble> {
         let mut map = Map::with_capacity(dict.len());
         for (key, value) in dict.iter() {
             let Ok(name) = key.extract::<String>() else {
                 return Err(Trouble::new("names must be text"));
             };
-            let value = self.convert(&value, depth + 1).map_err(|trouble| trouble.inside(format!(".{name}")))?;
+            let value =
+                self.convert(&value, depth + 1).map_err(|trouble| trouble.inside(format!(".{name}")))?;
             map.insert(name, value);
         }
         Ok(Value::Object(map))
     }
 
-    fn items<'py>(&mut self, items: impl Iterator<Item = Bound<'py, PyAny>>, depth: usize) -> Result<Value, Trouble> {
+    fn items<'py>(
+        &mut self,
+        items: impl Iterator<Item = Bound<'py, PyAny>>,
+        depth: usize,
+    ) -> Result<Value, Trouble> {
         let mut array = Vec::new();
         for (at, item) in items.enumerate() {
             array.push(self.convert(&item, depth + 1).map_err(|trouble| trouble.inside(format!("[{at}]")))?);

@@ -29,8 +29,9 @@ pub fn register_chat_client(
     let mut config = OpenAiConfig::from_env(model);
     config.base_url = base_url.unwrap_or(config.base_url);
     config.api_key = api_key.map_or(config.api_key, Secret::new);
-    config.timeout = Duration::try_from_secs_f64(timeout)
-        .map_err(|_| PyValueError::new_err(format!("timeout must be a number of seconds, 0 or more, got {timeout}")))?;
+    config.timeout = Duration::try_from_secs_f64(timeout).map_err(|_| {
+        PyValueError::new_err(format!("timeout must be a number of seconds, 0 or more, got {timeout}"))
+    })?;
     config.max_retries = max_retries;
     config.temperature = temperature;
     config.max_tokens = max_tokens;

@@ -104,7 +104,9 @@ mod bell {
                 }
             }
             // SAFETY: the descriptors are new and nobody else's.
-            Ok(unsafe { Bell { watched: OwnedFd::from_raw_fd(fds[0]), written: OwnedFd::from_raw_fd(fds[1]) } })
+            Ok(unsafe {
+                Bell { watched: OwnedFd::from_raw_fd(fds[0]), written: OwnedFd::from_raw_fd(fds[1]) }
+            })
         }
 
         fn write_end(&self) -> RawFd {
@@ -177,7 +179,7 @@ mod bell {
         pub fn attach(&self, event_loop: &Bound<'_, PyAny>, drain: &Bound<'_, PyAny>) -> PyResult<()> {
             let (shared, call) = (self.0.clone(), event_loop.getattr("call_soon_threadsafe")?.unbind());
             let drain = drain.clone().unbind();
-            std::thread::Builder::new().name("toolhub-bell".into()).spawn(move || {
+            crate::bindings::runtime::start_thread("toolhub-bell", move || {
                 loop {
                     {
                         let mut state = shared.ringing.lock();

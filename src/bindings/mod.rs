@@ -13,7 +13,6 @@ mod child;
 mod copying;
 mod execution;
 mod hub;
-mod invocation;
 mod json;
 mod llm;
 mod mailbox;
@@ -69,9 +68,9 @@ fn refuse_second_interpreter() -> PyResult<()> {
     // SAFETY: the GIL is held.
     let id = unsafe { pyo3::ffi::PyInterpreterState_GetID(pyo3::ffi::PyInterpreterState_Get()) };
     match OWNER.compare_exchange(-1, id, Ordering::AcqRel, Ordering::Acquire) {
-        Err(owner) if owner != id => {
-            Err(pyo3::exceptions::PyImportError::new_err("toolhub can be used in one interpreter of a process"))
-        }
+        Err(owner) if owner != id => Err(pyo3::exceptions::PyImportError::new_err(
+            "toolhub can be used in one interpreter of a process",
+        )),
         _ => Ok(()),
     }
 }

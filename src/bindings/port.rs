@@ -3,8 +3,8 @@
 use super::blocking;
 use super::execution::Execution;
 use super::mailbox::{Mail, Mailbox, Message};
-use super::value;
 use super::runtime;
+use super::value;
 use parking_lot::Mutex;
 use pyo3::exceptions::PyOSError;
 use pyo3::gc::{PyTraverseError, PyVisit};
@@ -60,7 +60,11 @@ impl LoopPort {
         self.create_future.bind(py).call0()
     }
 
-    pub fn create_task<'py>(&self, py: Python<'py>, awaitable: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    pub fn create_task<'py>(
+        &self,
+        py: Python<'py>,
+        awaitable: Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
         self.create_task.bind(py).call1((awaitable,))
     }
 
@@ -89,7 +93,8 @@ impl LoopPort {
         }
         let orphans = self.orphans.bind(py);
         orphans.add(task)?;
-        task.call_method1(intern!(py, "add_done_callback"), (orphans.getattr(intern!(py, "discard"))?,)).map(drop)
+        task.call_method1(intern!(py, "add_done_callback"), (orphans.getattr(intern!(py, "discard"))?,))
+            .map(drop)
     }
 
     /// A key under which mail for an attempt can be sent from any thread.
@@ -119,7 +124,11 @@ impl LoopPort {
     }
 
     /// Registers a deadline. The loop has one timer, for the earliest of all.
-    pub fn add_deadline(slf: &Bound<'_, Self>, at: Instant, execution: Py<Execution>) -> PyResult<DeadlineKey> {
+    pub fn add_deadline(
+        slf: &Bound<'_, Self>,
+        at: Instant,
+        execution: Py<Execution>,
+    ) -> PyResult<DeadlineKey> {
         let key = {
             let mut deadlines = slf.get().deadlines.lock();
             deadlines.count += 1;
@@ -165,7 +174,9 @@ impl LoopPort {
         for mail in this.mailbox.drain() {
             match mail {
                 Mail::ToAttempt(key, message) => match (this.forget_mail(key), message) {
-                    (Some((execution, attempt)), message) => Execution::receive(execution.bind(py), attempt, message),
+                    (Some((execution, attempt)), message) => {
+                        Execution::receive(execution.bind(py), attempt, message)
+                    }
                     (None, Message::Returned(Ok(value))) => value::discard(value.bind(py)),
                     (None, _) => {}
                 },
@@ -257,8 +268,9 @@ pub fn current(py: Python<'_>) -> PyResult<Bound<'_, LoopPort>> {
 
 #[cold]
 fn open<'py>(py: Python<'py>, event_loop: Bound<'py, PyAny>) -> PyResult<Bound<'py, LoopPort>> {
-    let mailbox = Mailbox::new()
-        .map_err(|error| PyOSError::new_err(format!("toolhub could not open a mailbox for the event loop: {error}")))?;
+    let mailbox = Mailbox::new().map_err(|error| {
+        PyOSError::new_err(format!("toolhub could not open a mailbox for the event loop: {error}"))
+    })?;
     let port = Bound::new(
         py,
         LoopPort {
@@ -274,7 +286,8 @@ fn open<'py>(py: Python<'py>, event_loop: Bound<'py, PyAny>) -> PyResult<Bound<'
     )?;
     port.get().mailbox.attach(&event_loop, port.as_any())?;
     // Asking a loop runs Python code, so the list is not borrowed meanwhile.
-    let (gone, mut kept): (Vec<_>, Vec<_>) = PORTS.take().into_iter().partition(|port| port.get().is_closed(py));
+    let (gone, mut kept): (Vec<_>, Vec<_>) =
+        PORTS.take().into_iter().partition(|port| port.get().is_closed(py));
     kept.push(port.clone().unbind());
     PORTS.with_borrow_mut(|ports| ports.append(&mut kept));
     drop(gone);

@@ -1,7 +1,7 @@
 //! A Python callable as a tool.
 
 use super::copying::{self, Refusal};
-use super::{invocation, json};
+use super::json;
 use crate::error::{ErrorKind, HubError, clip};
 use crate::model::{Arguments, ToolOutput, ToolSpec};
 use crate::schema::ArgumentSchema;
@@ -80,9 +80,10 @@ impl Callable {
         self.check_schema(named.as_any(), checks)?;
         let Some(validate) = self.validator(checks) else { return Ok(Prepared::Keywords(named.unbind())) };
         let fitting = self.validated(validate, named.as_any())?;
-        fitting.cast_into().map(|fitting| Prepared::Keywords(fitting.unbind())).map_err(|error| {
-            self.refusal(&format!("its validator gave no mapping ({error})"))
-        })
+        fitting
+            .cast_into()
+            .map(|fitting| Prepared::Keywords(fitting.unbind()))
+            .map_err(|error| self.refusal(&format!("its validator gave no mapping ({error})")))
     }
 
     /// A bare value as it is; a mapping whole, or unwrapped when its only key is the parameter's name.
@@ -111,7 +112,11 @@ impl Callable {
 
     /// Whether it can be called without any argument.
     fn takes_nothing(&self) -> bool {
-        self.spec.parameters.get("required").and_then(|required| required.as_array()).is_none_or(Vec::is_empty)
+        self.spec
+            .parameters
+            .get("required")
+            .and_then(|required| required.as_array())
+            .is_none_or(Vec::is_empty)
     }
 
     fn validator(&self, checks: Checks) -> Option<&Py<PyAny>> {
@@ -143,7 +148,8 @@ impl Callable {
             (_, Ok(mapping)) => named.update(mapping),
             (Some(single), _) => named.set_item(single, &args),
             (None, _) => {
-                let given = args.get_type().name().map_or_else(|_| "a bare value".into(), |name| name.to_string());
+                let given =
+                    args.get_type().name().map_or_else(|_| "a bare value".into(), |name| name.to_string());
                 return Err(self.refusal(&format!(
                     "expected named arguments ({}), got {given}",
                     self.parameter_names().join(", ")
@@ -169,7 +175,9 @@ impl Callable {
             static SUMMARIZE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
             let summary = SUMMARIZE
                 .import(py, "toolhub._arguments", "explain")
-                .and_then(|explain| explain.call1((&*clip(&self.spec.name), error.value(py), &self.described)))
+                .and_then(|explain| {
+                    explain.call1((&*clip(&self.spec.name), error.value(py), &self.described))
+                })
                 .and_then(|text| text.extract::<String>());
             match summary {
                 Ok(sentence) => HubError::new(ErrorKind::InvalidArguments, sentence),
@@ -190,7 +198,8 @@ impl Callable {
         match prepared {
             // SAFETY: all three are live objects; the call gives a new reference or an error.
             Prepared::Keywords(kwargs) => unsafe {
-                let result = ffi::PyObject_VectorcallDict(self.call.as_ptr(), std::ptr::null(), 0, kwargs.as_ptr());
+                let result =
+                    ffi::PyObject_VectorcallDict(self.call.as_ptr(), std::ptr::null(), 0, kwargs.as_ptr());
                 Bound::from_owned_ptr_or_err(py, result)
             },
             Prepared::Value(value) => self.call.bind(py).call1((value,)),
@@ -221,12 +230,16 @@ impl Tool for PythonTool {
         }
     }
 
+    /// A Python tool runs where its interpreter and event loop are: [`super::execution`] drives it there. The driver of the
+    /// core has neither, so it is told so instead of being kept waiting.
     fn call<'a>(
         &'a self,
-        args: &'a Arguments,
-        ctx: &'a CallContext,
+        _: &'a Arguments,
+        _: &'a CallContext,
     ) -> BoxFuture<'a, Result<ToolOutput, HubError>> {
-        Box::pin(invocation::invoke(self.0.clone(), args.clone(), ctx.clone()))
+        let text =
+            format!("Tool '{}' lives in Python and can only be called from Python.", clip(&self.0.spec.name));
+        Box::pin(std::future::ready(Err(HubError::new(ErrorKind::NotAllowed, text))))
     }
 }
 
@@ -235,7 +248,9 @@ pub fn raised(py: Python<'_>, tool: &str, error: &PyErr) -> HubError {
     let value = error.value(py);
     let kind = if error.is_instance_of::<PyException>(py) { kind_of(value) } else { None };
     let class = error.get_type(py).name().map_or_else(|_| "an exception".into(), |name| name.to_string());
-    let text = value.str().map_or_else(|_| "(its text cannot be read)".into(), |text| text.to_string_lossy().into_owned());
+    let text = value
+        .str()
+        .map_or_else(|_| "(its text cannot be read)".into(), |text| text.to_string_lossy().into_owned());
     let text: String = text.chars().take(1000).collect();
     let sentence = match text.trim() {
         "" => format!("Tool '{}' raised {class}.", clip(tool)),

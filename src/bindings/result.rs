@@ -16,7 +16,6 @@ use pyo3::types::{PyDict, PyList, PyString, PyType};
 use smallvec::SmallVec;
 use std::time::{Duration, Instant};
 
-
 /// A new `ToolResult`: a dict with attributes, defined in Python.
 fn new_result(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
@@ -99,7 +98,10 @@ fn failure<'py>(
     details.set_item(intern!(py, "retryable"), error.kind.retryable())?;
     details.set_item(intern!(py, "outcome"), error.outcome.name())?;
     if !error.suggestions.is_empty() {
-        details.set_item(intern!(py, "suggestions"), error.suggestions.iter().map(|s| &**s).collect::<Vec<_>>())?;
+        details.set_item(
+            intern!(py, "suggestions"),
+            error.suggestions.iter().map(|s| &**s).collect::<Vec<_>>(),
+        )?;
     }
     meta.set_item(intern!(py, "error"), details)?;
     result.set_item(intern!(py, "success"), false)?;
@@ -276,7 +278,8 @@ fn merged(py: Python<'_>, plan: &Plan, attempts: &[Attempt], winners: &[usize]) 
         }
     }
     Ok(py.detach(|| {
-        let parts: Vec<_> = parts.into_iter().map(|(label, text)| part(label, text, merge::PART_LIMIT)).collect();
+        let parts: Vec<_> =
+            parts.into_iter().map(|(label, text)| part(label, text, merge::PART_LIMIT)).collect();
         merge::simple(&parts)
     }))
 }

@@ -9,8 +9,8 @@ use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use std::cell::Cell;
 use std::future::Future;
-use std::sync::{Arc, OnceLock};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
 use tokio::runtime::{Builder, Runtime};
@@ -40,7 +40,9 @@ where
             .thread_name("toolhub-io")
             .enable_all()
             .build()
-            .map_err(|error| PyRuntimeError::new_err(format!("toolhub could not start its runtime: {error}")))?;
+            .map_err(|error| {
+                PyRuntimeError::new_err(format!("toolhub could not start its runtime: {error}"))
+            })?;
         *runtime = Some(Arc::new(made));
     }
     match runtime.as_ref() {
@@ -114,4 +116,10 @@ pub fn after_fork_in_child() {
     INSIDE.store(DEPTH.get(), Ordering::Release);
     super::port::forget_ports();
     super::pool::forget_workers();
+}
+
+/// A thread of ours that is no worker of the runtime; only Windows needs one, for the bell of a mailbox.
+#[cfg(not(unix))]
+pub fn start_thread(name: &str, body: impl FnOnce() + Send + 'static) -> std::io::Result<()> {
+    std::thread::Builder::new().name(name.into()).spawn(body).map(drop)
 }

@@ -41,7 +41,10 @@ impl Truncated {
     }
 
     fn __repr__(&self) -> String {
-        format!("Truncated(text={:?}, cut={}, total={}, estimated={})", self.text, self.cut, self.total, self.estimated)
+        format!(
+            "Truncated(text={:?}, cut={}, total={}, estimated={})",
+            self.text, self.cut, self.total, self.estimated
+        )
     }
 }
 
@@ -82,7 +85,9 @@ pub fn truncate_text(
     let unit = match unit {
         "chars" => Unit::Chars,
         "tokens" => Unit::Tokens(counter),
-        other => return Err(PyValueError::new_err(format!("unit must be 'chars' or 'tokens', got {other:?}"))),
+        other => {
+            return Err(PyValueError::new_err(format!("unit must be 'chars' or 'tokens', got {other:?}")));
+        }
     };
     let options = Options { unit, hits };
     let total = text.len()?;
@@ -105,12 +110,17 @@ fn window(text: &Bound<'_, PyString>, chars: usize) -> PyResult<String> {
     let py = text.py();
     // SAFETY: `text` is a live string, `chars` is at most its length; the call gives a new reference or an error.
     let start = unsafe {
-        Bound::from_owned_ptr_or_err(py, ffi::PyUnicode_Substring(text.as_ptr(), 0, chars as ffi::Py_ssize_t))?
+        Bound::from_owned_ptr_or_err(
+            py,
+            ffi::PyUnicode_Substring(text.as_ptr(), 0, chars as ffi::Py_ssize_t),
+        )?
     };
     let start = start.cast_into::<PyString>()?;
     match start.to_str() {
         Ok(text) => Ok(text.to_owned()),
-        Err(_) => start.py().import("toolhub._plain")?.call_method1("without_surrogates", (start,))?.extract(),
+        Err(_) => {
+            start.py().import("toolhub._plain")?.call_method1("without_surrogates", (start,))?.extract()
+        }
     }
 }
 
@@ -120,7 +130,12 @@ fn parts(given: Vec<(String, String)>, limit: usize) -> Vec<Part> {
 
 /// Merges (label, text) pairs with a policy.
 #[pyfunction]
-pub fn merge_texts(py: Python<'_>, given: Vec<(String, String)>, limit: usize, policy: &str) -> PyResult<String> {
+pub fn merge_texts(
+    py: Python<'_>,
+    given: Vec<(String, String)>,
+    limit: usize,
+    policy: &str,
+) -> PyResult<String> {
     let merge = merge::policy(policy).ok_or_else(|| {
         let known: Vec<&str> = merge::POLICIES.iter().map(|(name, _)| *name).collect();
         PyValueError::new_err(format!("policy must be one of {}, got {policy:?}", known.join(", ")))

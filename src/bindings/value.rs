@@ -12,7 +12,8 @@ pub fn failure(tool: &str, value: &Bound<'_, PyAny>) -> Option<HubError> {
         "it returned nothing (None)".to_owned()
     } else if is_coroutine(value) {
         discard(value);
-        "it returned a coroutine instead of a value; declare it with 'async def' or await inside it".to_owned()
+        "it returned a coroutine instead of a value; declare it with 'async def' or await inside it"
+            .to_owned()
     } else {
         reported_failure(value)?
     };
@@ -69,5 +70,10 @@ fn entry<'py>(value: &Bound<'py, PyAny>, key: &Bound<'py, PyString>) -> Option<B
 pub fn readable(value: &Bound<'_, PyAny>) -> PyResult<String> {
     static READABLE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     let py = value.py();
-    Ok(READABLE.import(py, "toolhub._plain", "readable")?.call1((value,))?.str()?.to_string_lossy().into_owned())
+    Ok(READABLE
+        .import(py, "toolhub._plain", "readable")?
+        .call1((value,))?
+        .str()?
+        .to_string_lossy()
+        .into_owned())
 }

@@ -1,8 +1,8 @@
 //! Read-only pictures of what is registered, for Python.
 
+use super::execution::python_tool;
 use super::hub::Hub;
 use super::json;
-use super::execution::python_tool;
 use crate::model::Effects;
 use crate::registry::{Candidate as Registered, NameEntry};
 use pyo3::gc::{PyTraverseError, PyVisit};
@@ -150,7 +150,8 @@ pub struct ToolInfo {
 impl ToolInfo {
     /// `None` when nobody is left.
     pub fn new(hub: &Bound<'_, Hub>, entry: &NameEntry, keep: impl Fn(&Registered) -> bool) -> Option<Self> {
-        let mut candidates: Vec<_> = entry.candidates.iter().filter(|candidate| keep(candidate)).cloned().collect();
+        let mut candidates: Vec<_> =
+            entry.candidates.iter().filter(|candidate| keep(candidate)).cloned().collect();
         candidates.sort_by_key(|candidate| (candidate.priority, candidate.id));
         if candidates.is_empty() { None } else { Some(ToolInfo { candidates, hub: hub.clone().unbind() }) }
     }

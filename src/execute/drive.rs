@@ -5,13 +5,14 @@ use crate::error::{ErrorKind, HubError, Outcome, clip};
 use crate::limit::{self, Gate, Passage, Permits};
 use crate::model::{Arguments, ToolOutput};
 use crate::registry::Candidate;
+use crate::stats::CandidateStats;
 use crate::tool::CallContext;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::{self, JoinSet};
-use tokio_util::sync::CancellationToken;
+use tokio_util::sync::{CancellationToken, DropGuard};
 
 /// A candidate and the gates it has to pass.
 #[derive(Clone)]
@@ -30,13 +31,19 @@ pub async fn drive(
     cancel: &CancellationToken,
 ) -> Vec<Option<Answer>> {
     let mut answers: Vec<Option<Answer>> = jobs.iter().map(|_| None).collect();
-    let tokens: Vec<_> = jobs.iter().map(|_| CancellationToken::new()).collect();
+    // A call that is dropped tells its tools: they may have work elsewhere that only their token reaches.
+    let mut tokens: Vec<Option<DropGuard>> = jobs.iter().map(|_| None).collect();
+    let mut begun = Begun::default();
     // Dropping the set aborts whatever outlived its grace.
     let mut tasks = JoinSet::new();
     let mut slots: HashMap<task::Id, usize> = HashMap::new();
     let (entered, mut entries) = mpsc::unbounded_channel();
     let mut cancelled = false;
     loop {
+        if !cancelled && cancel.is_cancelled() {
+            cancelled = true;
+            run.cancel(now());
+        }
         while let Some(slot) = run.next_start() {
             match jobs[slot].candidate.tool.check(&args) {
                 Err(refusal) => {
@@ -44,9 +51,11 @@ pub async fn drive(
                     run.rejected(slot, now());
                 }
                 Ok(()) => {
-                    jobs[slot].candidate.stats.begin(now());
+                    begun.begin(&jobs[slot].candidate.stats, now());
                     let deadline = run.expires(slot).unwrap_or_else(now);
-                    let context = CallContext { deadline, cancel: tokens[slot].clone() };
+                    let token = CancellationToken::new();
+                    tokens[slot] = Some(token.clone().drop_guard());
+                    let context = CallContext { deadline, cancel: token };
                     run.set_waiting(slot, !jobs[slot].gates.is_empty());
                     let entered = entered.clone();
                     let tell = move || {
@@ -60,24 +69,26 @@ pub async fn drive(
             }
         }
         while let Some(slot) = run.next_stop() {
-            tokens[slot].cancel();
+            // Dropping the guard fires its token.
+            tokens[slot] = None;
         }
         if run.is_finished() {
+            begun.0.clear();
             return answers;
         }
         let wake_at = run.wake_at().map(tokio::time::Instant::from_std);
         tokio::select! {
             biased;
-            () = cancel.cancelled(), if !cancelled => {
-                cancelled = true;
-                run.cancel(now());
-            }
+            () = cancel.cancelled(), if !cancelled => {}
             Some(slot) = entries.recv() => run.set_waiting(slot, false),
             Some(joined) = tasks.join_next_with_id() => {
                 let (id, answer) = joined.unwrap_or_else(|broken| (broken.id(), Err(panicked())));
                 if let Some(slot) = slots.remove(&id) {
-                    report(run, slot, &answer);
-                    answers[slot] = Some(answer);
+                    tokens[slot].take().map(DropGuard::disarm);
+                    // What comes too late to count changes nothing any more.
+                    if report(run, slot, &answer) {
+                        answers[slot] = Some(answer);
+                    }
                 }
             }
             () = sleep_until(wake_at) => run.tick(now()),
@@ -85,11 +96,28 @@ pub async fn drive(
     }
 }
 
-fn report(run: &mut Run, slot: usize, answer: &Answer) {
+/// The candidates whose attempts have begun. When the call is dropped half-way, none of them stays marked as being probed.
+#[derive(Default)]
+struct Begun(Vec<Arc<CandidateStats>>);
+
+impl Begun {
+    fn begin(&mut self, stats: &Arc<CandidateStats>, now: Instant) {
+        stats.begin(now);
+        self.0.push(stats.clone());
+    }
+}
+
+impl Drop for Begun {
+    fn drop(&mut self) {
+        self.0.iter().for_each(|stats| stats.abandon());
+    }
+}
+
+fn report(run: &mut Run, slot: usize, answer: &Answer) -> bool {
     match answer {
         Ok(_) => run.succeeded(slot, now()),
         Err(error) => run.failed(slot, error.proves_nothing_happened(), now()),
-    };
+    }
 }
 
 async fn attempt(
@@ -99,8 +127,15 @@ async fn attempt(
     context: CallContext,
     entered: impl FnOnce(),
 ) -> Answer {
-    let _permits = enter(&candidate, gates, &context).await?;
+    let permits = enter(&candidate, gates, &context).await?;
+    if now() >= context.deadline {
+        // Let in at the very moment at which its time is over: it is not started any more.
+        drop(permits);
+        context.cancel.cancelled().await;
+        return Err(gave_up());
+    }
     entered();
+    let _permits = permits;
     let output = candidate.tool.call(&args, &context).await?;
     match output.failure() {
         Some(reason) => Err(HubError::new(
@@ -125,23 +160,30 @@ async fn enter(
         Passage::Waiting(way) => way,
     };
     tokio::select! {
+        biased;
+        () = context.cancel.cancelled() => Err(gave_up()),
         granted = grant => granted.ok().flatten().ok_or_else(full),
-        () = context.cancel.cancelled() => {
-            Err(HubError::new(ErrorKind::Cancelled, "Cancelled while waiting for its turn.")
-                .with_outcome(Outcome::NotSent))
-        }
     }
 }
 
+fn gave_up() -> HubError {
+    HubError::new(ErrorKind::Cancelled, "Cancelled while waiting for its turn.")
+        .with_outcome(Outcome::NotSent)
+}
+
 fn panicked() -> HubError {
-    HubError::new(ErrorKind::ToolError, "The tool broke down (a panic in its code).").with_outcome(Outcome::Unknown)
+    HubError::new(ErrorKind::ToolError, "The tool broke down (a panic in its code).")
+        .with_outcome(Outcome::Unknown)
 }
 
 /// Too many wait for the same tool, source or hub.
 pub fn overloaded(tool: &str) -> HubError {
     HubError::new(
         ErrorKind::Overloaded,
-        format!("Tool '{}' is overloaded: too many calls wait for a free place; try again later.", clip(tool)),
+        format!(
+            "Tool '{}' is overloaded: too many calls wait for a free place; try again later.",
+            clip(tool)
+        ),
     )
 }
 

@@ -14,6 +14,9 @@ use crate::model::Strategy;
 use smallvec::SmallVec;
 use std::time::{Duration, Instant};
 
+/// As good as never, and safe to add to any clock.
+const FOREVER: Duration = Duration::from_secs(1_000_000_000);
+
 /// The rules of one execution, fixed before it starts.
 #[derive(Clone, Debug)]
 pub struct Rules {
@@ -93,7 +96,10 @@ pub struct Run {
 
 impl Run {
     /// One timeout a candidate, in the order in which they are tried.
-    pub fn new(rules: Rules, timeouts: impl IntoIterator<Item = Duration>, now: Instant) -> Self {
+    pub fn new(mut rules: Rules, timeouts: impl IntoIterator<Item = Duration>, now: Instant) -> Self {
+        rules.deadline = rules.deadline.map(|deadline| deadline.min(FOREVER));
+        rules.hedge_after = rules.hedge_after.map(|after| after.min(FOREVER));
+        rules.grace = rules.grace.min(FOREVER);
         let slots = timeouts
             .into_iter()
             .map(|timeout| Slot {
@@ -103,7 +109,7 @@ impl Run {
                 harmless: false,
                 started: None,
                 ended: None,
-                timeout,
+                timeout: timeout.min(FOREVER),
             })
             .collect();
         let one_by_one = rules.strategy == Strategy::Fallback || rules.healthy == 0 || rules.batch <= 1;
@@ -218,8 +224,10 @@ impl Run {
     /// The arguments do not fit this candidate: it was not started and the next one takes its place.
     pub fn rejected(&mut self, slot: usize, now: Instant) {
         if self.slots[slot].fate != Fate::Running {
-            return;
+            return self.stopped(slot);
         }
+        // The turn is still due; that this one did not fit does not use it up.
+        self.hedge_at = self.rules.hedge_after.filter(|_| !self.one_by_one).map(|_| now);
         self.running -= 1;
         self.launched -= 1;
         self.slots[slot].fate = Fate::Rejected;

@@ -44,8 +44,12 @@ struct ChatTool {
 pub fn tools(client: OpenAi) -> Vec<Arc<dyn Tool>> {
     let desk =
         Arc::new(Desk { client, streams: parking_lot::Mutex::default(), next_stream: AtomicU64::new(1) });
-    let services =
-        [("chat", Service::Chat), ("open", Service::Open), ("next", Service::Next), ("close", Service::Close)];
+    let services = [
+        ("chat", Service::Chat),
+        ("open", Service::Open),
+        ("next", Service::Next),
+        ("close", Service::Close),
+    ];
     services
         .into_iter()
         .map(|(name, service)| -> Arc<dyn Tool> {
@@ -74,7 +78,8 @@ impl Tool for ChatTool {
         Box::pin(async move {
             match self.service {
                 Service::Chat => {
-                    let answer = self.desk.client.chat(&messages(args)?, &ctx.cancel).await.map_err(failed)?;
+                    let answer =
+                        self.desk.client.chat(&messages(args)?, &ctx.cancel).await.map_err(failed)?;
                     Ok(ToolOutput::new(as_value(&answer)))
                 }
                 Service::Open => self.open(args).await,
@@ -102,7 +107,9 @@ impl ChatTool {
         let number = stream_number(args)?;
         let stream = self.desk.streams.lock().get(&number).cloned();
         let Some(stream) = stream else {
-            return Err(HubError::new(ErrorKind::Closed, "This stream is closed.").with_outcome(Outcome::NotSent));
+            return Err(
+                HubError::new(ErrorKind::Closed, "This stream is closed.").with_outcome(Outcome::NotSent)
+            );
         };
         let mut open = stream.lock().await;
         let delta = tokio::select! {
@@ -119,7 +126,9 @@ impl ChatTool {
                 self.desk.streams.lock().remove(&number);
                 drop(open);
                 let end = match Arc::into_inner(stream) {
-                    Some(stream) => stream.into_inner().finish().await.map_err(failed).map(|answer| as_value(&answer))?,
+                    Some(stream) => {
+                        stream.into_inner().finish().await.map_err(failed).map(|answer| as_value(&answer))?
+                    }
                     None => Value::Null,
                 };
                 Ok(ToolOutput::new(json!({"end": end})))
@@ -144,7 +153,8 @@ fn messages(args: &Arguments) -> Result<Vec<Message>, HubError> {
             "messages must be a list of chat messages with a role and a content, such as {\"role\": \"user\", \"content\": \"Hello\"}.",
         )
     };
-    let list = args.get("messages").and_then(Value::as_array).filter(|list| !list.is_empty()).ok_or_else(wrong)?;
+    let list =
+        args.get("messages").and_then(Value::as_array).filter(|list| !list.is_empty()).ok_or_else(wrong)?;
     list.iter().map(|message| Message::try_from(message.clone()).map_err(failed)).collect()
 }
 

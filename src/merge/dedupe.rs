@@ -14,6 +14,9 @@ mod tests {
 
     #[test]
     fn a_repeated_answer_is_dropped() {
-        assert_eq!(super::merge(&[part("a", "one"), part("b", "One."), part("c", "two")]), "[a] one\n\n[c] two");
+        assert_eq!(
+            super::merge(&[part("a", "one"), part("b", "One."), part("c", "two")]),
+            "[a] one\n\n[c] two"
+        );
     }
 }

@@ -18,8 +18,12 @@ pub const PART_LIMIT: usize = 300;
 pub type Policy = fn(&[Part]) -> String;
 
 /// The policies by name.
-pub const POLICIES: &[(&str, Policy)] =
-    &[("simple", simple::merge), ("first", first::merge), ("dedupe", dedupe::merge), ("concat", concat::merge)];
+pub const POLICIES: &[(&str, Policy)] = &[
+    ("simple", simple::merge),
+    ("first", first::merge),
+    ("dedupe", dedupe::merge),
+    ("concat", concat::merge),
+];
 
 pub fn policy(name: &str) -> Option<Policy> {
     POLICIES.iter().find(|(known, _)| *known == name).map(|(_, policy)| *policy)

@@ -5,7 +5,8 @@ use crate::model::Part;
 /// Punctuation that ends or quotes a sentence. What can change the meaning (signs, points inside numbers, `C++`, brackets of
 /// data) is not here.
 const SENTENCE_MARKS: &[char] = &[
-    '.', ',', ';', ':', '!', '?', '…', '"', '\'', '“', '”', '‘', '’', '。', '，', '；', '：', '！', '？', '、', '「', '」',
+    '.', ',', ';', ':', '!', '?', '…', '"', '\'', '“', '”', '‘', '’', '。', '，', '；', '：', '！', '？',
+    '、', '「', '」',
 ];
 
 /// Answers that are the same, together, in the order of their first.
@@ -54,7 +55,8 @@ mod tests {
 
     #[test]
     fn answers_that_differ_in_meaning_stay_apart() {
-        for (one, other) in [("5", "-5"), ("1.5", "15"), ("C", "C++"), ("a b", "ab"), ("[1, 23]", "[12, 3]"), ("😀", "🎉")]
+        for (one, other) in
+            [("5", "-5"), ("1.5", "15"), ("C", "C++"), ("a b", "ab"), ("[1, 23]", "[12, 3]"), ("😀", "🎉")]
         {
             assert_eq!(groups(&[part("x", one), part("y", other)]).len(), 2, "{one} {other}");
         }

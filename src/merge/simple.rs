@@ -22,7 +22,10 @@ mod tests {
 
     #[test]
     fn answers_are_labelled_and_joined() {
-        assert_eq!(merge(&[part("tools", "one"), part("mcps:brave", "two")]), "[tools] one\n\n[mcps:brave] two");
+        assert_eq!(
+            merge(&[part("tools", "one"), part("mcps:brave", "two")]),
+            "[tools] one\n\n[mcps:brave] two"
+        );
     }
 
     #[test]

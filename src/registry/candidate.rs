@@ -15,7 +15,7 @@ pub struct CandidateKey {
 }
 
 pub struct Candidate {
-    /// Registration order.
+    /// Its place in the order of registration; a replacement takes over the place of the one it replaces.
     pub id: u64,
     pub source: Source,
     /// The id of the MCP server, for MCP tools.

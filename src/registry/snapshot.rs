@@ -19,6 +19,8 @@ pub struct NameEntry {
     pub candidates: Vec<Arc<Candidate>>,
     /// Where the name stands in the order of names.
     place: u64,
+    /// The version of the registry at which this name last changed.
+    pub changed_at: u64,
     /// Shared by all snapshots, so that a success seen by an old one counts in a new one.
     last_success: Arc<AtomicU64>,
 }
@@ -51,7 +53,10 @@ pub struct Snapshot {
 
 /// A cache that a changed snapshot starts without.
 #[derive(Default)]
-struct Folded(Mutex<Option<Arc<Vec<(String, Arc<str>)>>>>);
+struct Folded(Mutex<Option<Arc<FoldedNames>>>);
+
+/// (lower-case name, name)
+type FoldedNames = Vec<(String, Arc<str>)>;
 
 impl Clone for Folded {
     fn clone(&self) -> Self {
@@ -96,7 +101,7 @@ impl Snapshot {
     }
 
     /// (lower-case name, name) of all tools, for near-name look-ups.
-    pub(super) fn folded_names(&self) -> Arc<Vec<(String, Arc<str>)>> {
+    pub(super) fn folded_names(&self) -> Arc<FoldedNames> {
         let mut cache = self.folded.0.lock();
         let make = || Arc::new(self.order.values().map(|n| (n.to_lowercase(), n.clone())).collect());
         cache.get_or_insert_with(make).clone()
@@ -111,15 +116,18 @@ impl Snapshot {
                 NameEntry {
                     candidates: Vec::new(),
                     place: candidate.id,
+                    changed_at: 0,
                     last_success: Arc::new(AtomicU64::new(NOBODY)),
                 }
             }
         };
         let key = candidate.key();
-        if let Some(at) = entry.candidates.iter().position(|old| old.key() == key) {
-            let old = entry.candidates.remove(at);
+        let place = entry.candidates.iter().position(|old| old.key() == key);
+        if let Some(old) = place.map(|at| entry.candidates[at].clone()) {
             self.untag(&old);
             self.candidates -= 1;
+            // The same one in a new form: it keeps its place, its statistics and its last success.
+            candidate.id = old.id;
             candidate.stats = old.stats.clone();
         }
         let candidate = Arc::new(candidate);
@@ -129,10 +137,14 @@ impl Snapshot {
                 .or_default()
                 .insert((candidate.priority, candidate.id), candidate.clone());
         }
-        entry.candidates.push(candidate.clone());
+        match place {
+            Some(at) => entry.candidates[at] = candidate.clone(),
+            None => entry.candidates.push(candidate.clone()),
+        }
+        self.version += 1;
+        entry.changed_at = self.version;
         self.names.insert(name, Arc::new(entry));
         self.candidates += 1;
-        self.version += 1;
         candidate
     }
 
@@ -151,7 +163,8 @@ impl Snapshot {
             self.names.remove(name);
             self.order.remove(&entry.place);
         } else {
-            let entry = NameEntry { candidates: kept, ..NameEntry::clone(&entry) };
+            let changed_at = self.version + 1;
+            let entry = NameEntry { candidates: kept, changed_at, ..NameEntry::clone(&entry) };
             self.names.insert(Arc::from(name), Arc::new(entry));
         }
         self.version += 1;

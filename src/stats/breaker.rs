@@ -2,6 +2,9 @@
 
 use std::time::{Duration, Instant};
 
+/// As good as never, and safe to add to any clock.
+const FOREVER: Duration = Duration::from_secs(1_000_000_000);
+
 #[derive(Clone, Copy, Debug)]
 pub struct BreakerPolicy {
     /// Failures in a row that rest a candidate; 0 turns the breaker off.
@@ -13,11 +16,7 @@ pub struct BreakerPolicy {
 
 impl Default for BreakerPolicy {
     fn default() -> Self {
-        BreakerPolicy {
-            threshold: 5,
-            rest: Duration::from_secs(5),
-            longest_rest: Duration::from_secs(300),
-        }
+        BreakerPolicy { threshold: 5, rest: Duration::from_secs(5), longest_rest: Duration::from_secs(300) }
     }
 }
 
@@ -72,10 +71,15 @@ impl Breaker {
     }
 
     pub fn failure(&mut self, now: Instant, policy: &BreakerPolicy) {
-        self.probing = false;
-        self.failures_in_a_row += 1;
+        let probe = std::mem::take(&mut self.probing);
+        self.failures_in_a_row = self.failures_in_a_row.saturating_add(1);
+        // Calls that were under way when the rest began tell nothing new: one breakdown, one rest.
+        if !probe && self.rests_until.is_some_and(|until| now < until) {
+            return;
+        }
         if policy.threshold > 0 && self.failures_in_a_row >= policy.threshold {
-            let rest = policy.rest.saturating_mul(1 << self.rests.min(16)).min(policy.longest_rest);
+            let rest =
+                policy.rest.saturating_mul(1 << self.rests.min(16)).min(policy.longest_rest).min(FOREVER);
             self.rests += 1;
             self.rests_until = Some(now + rest);
         }

@@ -81,8 +81,21 @@ impl CandidateStats {
         }
     }
 
+    /// An attempt that began and will never be recorded: it says nothing, and the way is free for another probe.
+    pub fn abandon(&self) {
+        if let Some(inner) = self.inner.lock().as_mut() {
+            inner.breaker.inconclusive();
+        }
+    }
+
     /// Called once when an attempt has ended. A cancelled attempt says nothing about the candidate.
-    pub fn record(&self, ended: Result<(), ErrorKind>, latency: Duration, now: Instant, policy: &BreakerPolicy) {
+    pub fn record(
+        &self,
+        ended: Result<(), ErrorKind>,
+        latency: Duration,
+        now: Instant,
+        policy: &BreakerPolicy,
+    ) {
         let mut guard = self.inner.lock();
         let inner = guard.get_or_insert_default();
         inner.calls += 1;

@@ -46,6 +46,37 @@ fn effects_go_on_after_a_rejection_because_nothing_was_started() {
 }
 
 #[test]
+fn a_timeout_before_anything_was_sent_holds_nobody_back() {
+    let timeouts = &[100, 100, 100];
+    let mut hand = Hand::with_timeouts(Rules { guarded: true, ..rules(Strategy::Fallback) }, timeouts);
+    hand.starts();
+    hand.run.set_waiting(0, true);
+    hand.tick(100);
+    assert!(hand.run.never_sent(0));
+    assert_eq!((hand.stops(), hand.starts()), (vec![0], vec![1]), "it waited for a free place all the time");
+    hand.run.set_waiting(1, true);
+    hand.run.set_waiting(1, false);
+    hand.tick(200);
+    assert!(!hand.run.never_sent(1));
+    assert_eq!((hand.stops(), hand.starts()), (vec![1], vec![]), "this one had got its place");
+}
+
+#[test]
+fn one_without_effects_among_others_with_effects_holds_nobody_back() {
+    let timeouts = &[100, 100, 100, 100];
+    let mut hand = Hand::with_timeouts(Rules { guarded: true, ..rules(Strategy::Fallback) }, timeouts);
+    hand.run.set_harmless(0);
+    hand.run.set_harmless(1);
+    hand.starts();
+    hand.failed(0, 10);
+    assert_eq!(hand.starts(), [1]);
+    hand.tick(110);
+    assert_eq!(hand.starts(), [2]);
+    hand.failed(2, 120);
+    assert_eq!(hand.starts(), NOBODY, "this one may have had effects");
+}
+
+#[test]
 fn a_race_that_the_caller_asked_for_in_spite_of_effects_is_not_extended() {
     let mut hand = guarded(Strategy::First, 5);
     hand.starts();

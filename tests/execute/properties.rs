@@ -4,6 +4,8 @@ use super::*;
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
+use proptest::strategy::Strategy as Arbitrary;
+use toolhub::model::Strategy;
 
 /// What a candidate does once it is told to start or to stop, or what befalls the driver.
 #[derive(Clone, Debug)]
@@ -14,6 +16,8 @@ enum Event {
         proves_nothing_happened: bool,
     },
     Gone(usize),
+    /// Somebody who waits for a free place gets one.
+    Enter(usize),
     /// Time passes, but never beyond the moment at which the run wants to be woken.
     Wait(u64),
     Tick,
@@ -26,10 +30,14 @@ struct Case {
     timeouts: Vec<u64>,
     /// Whose schema refuses the arguments.
     refuses: Vec<bool>,
+    /// Who has no effects.
+    harmless: Vec<bool>,
+    /// Who has to wait for a free place first.
+    queues: Vec<bool>,
     events: Vec<Event>,
 }
 
-fn any_rules() -> impl proptest::strategy::Strategy<Value = Rules> {
+fn any_rules() -> impl Arbitrary<Value = Rules> {
     let strategy = proptest::sample::select(Strategy::ALL.to_vec());
     let healthy = prop_oneof![2 => Just(ALL_HEALTHY), 1 => 0usize..8];
     let hedge = option::weighted(0.4, 1u64..400);
@@ -47,22 +55,31 @@ fn any_rules() -> impl proptest::strategy::Strategy<Value = Rules> {
     )
 }
 
-fn any_event() -> impl proptest::strategy::Strategy<Value = Event> {
+fn any_event() -> impl Arbitrary<Value = Event> {
     prop_oneof![
         2 => (0usize..8).prop_map(Event::Succeed),
         5 => (0usize..8, any::<bool>())
             .prop_map(|(who, proves)| Event::Fail { who, proves_nothing_happened: proves }),
         3 => (0usize..8).prop_map(Event::Gone),
+        3 => (0usize..8).prop_map(Event::Enter),
         5 => (1u64..300).prop_map(Event::Wait),
         2 => Just(Event::Tick),
         1 => Just(Event::Cancel),
     ]
 }
 
-fn any_case() -> impl proptest::strategy::Strategy<Value = Case> {
-    let refuses = vec(proptest::bool::weighted(0.2), 8);
-    (any_rules(), vec(1u64..1_000, 0..8), refuses, vec(any_event(), 0..40))
-        .prop_map(|(rules, timeouts, refuses, events)| Case { rules, timeouts, refuses, events })
+fn any_case() -> impl Arbitrary<Value = Case> {
+    let some = || vec(proptest::bool::weighted(0.2), 8);
+    (any_rules(), vec(1u64..1_000, 0..8), (some(), some(), some()), vec(any_event(), 0..40)).prop_map(
+        |(rules, timeouts, (refuses, harmless, queues), events)| Case {
+            rules,
+            timeouts,
+            refuses,
+            harmless,
+            queues,
+            events,
+        },
+    )
 }
 
 /// A driver that keeps its word, and a witness that writes down what it sees.
@@ -73,6 +90,8 @@ struct Witness {
     started: Vec<usize>,
     /// Started, neither ended nor told to stop.
     running: Vec<usize>,
+    /// Those of them that wait for a free place.
+    waiting: Vec<usize>,
     /// Told to stop, not yet gone.
     stopping: Vec<usize>,
     won: Vec<usize>,
@@ -82,13 +101,17 @@ struct Witness {
 
 impl Witness {
     fn new(case: Case) -> Result<Self, TestCaseError> {
-        let hand = Hand::with_timeouts(case.rules.clone(), &case.timeouts);
+        let mut hand = Hand::with_timeouts(case.rules.clone(), &case.timeouts);
+        for slot in (0..case.timeouts.len()).filter(|slot| case.harmless[*slot]) {
+            hand.run.set_harmless(slot);
+        }
         let mut witness = Witness {
             case,
             hand,
             now: 0,
             started: vec![],
             running: vec![],
+            waiting: vec![],
             stopping: vec![],
             won: vec![],
             may_have_run: false,
@@ -105,15 +128,23 @@ impl Witness {
             };
             self.running.remove(at);
             self.stopping.push(slot);
-            self.may_have_run |= self.hand.run.fate(slot) == Fate::TimedOut;
+            let sent = !self.waiting.contains(&slot);
+            self.may_have_run |=
+                sent && !self.case.harmless[slot] && self.hand.run.fate(slot) == Fate::TimedOut;
+            prop_assert_eq!(self.hand.run.never_sent(slot), !sent);
+            self.waiting.retain(|s| *s != slot);
         }
         while let Some(slot) = self.hand.run.next_start() {
             self.check_start(slot)?;
             self.started.push(slot);
             if self.case.refuses[slot] {
                 self.hand.rejected(slot, self.now);
-            } else {
-                self.running.push(slot);
+                continue;
+            }
+            self.running.push(slot);
+            self.hand.run.set_waiting(slot, self.case.queues[slot]);
+            if self.case.queues[slot] {
+                self.waiting.push(slot);
             }
         }
         Ok(())
@@ -136,6 +167,7 @@ impl Witness {
         match *event {
             Event::Succeed(who) => {
                 if let Some(slot) = take(&mut self.running, who) {
+                    self.enters(slot);
                     prop_assert!(self.hand.succeeded(slot, self.now), "an answer in time counts");
                     self.won.push(slot);
                 } else if let Some(slot) = take(&mut self.stopping, who) {
@@ -144,7 +176,8 @@ impl Witness {
             }
             Event::Fail { who, proves_nothing_happened: proves } => {
                 if let Some(slot) = take(&mut self.running, who) {
-                    self.may_have_run |= !proves;
+                    self.enters(slot);
+                    self.may_have_run |= !proves && !self.case.harmless[slot];
                     prop_assert!(self.hand.run.failed(slot, proves, self.hand.at(self.now)));
                 } else if let Some(slot) = take(&mut self.stopping, who) {
                     prop_assert!(!self.hand.run.failed(slot, proves, self.hand.at(self.now)));
@@ -153,6 +186,11 @@ impl Witness {
             Event::Gone(who) => {
                 if let Some(slot) = take(&mut self.stopping, who) {
                     self.hand.run.stopped(slot);
+                }
+            }
+            Event::Enter(who) => {
+                if let Some(slot) = take(&mut self.waiting, who) {
+                    self.enters(slot);
                 }
             }
             Event::Wait(millis) => {
@@ -166,6 +204,11 @@ impl Witness {
             Event::Cancel => self.hand.cancel(self.now),
         }
         self.obey()
+    }
+
+    fn enters(&mut self, slot: usize) {
+        self.waiting.retain(|s| *s != slot);
+        self.hand.run.set_waiting(slot, false);
     }
 
     fn tick(&mut self, at: u64) -> Result<(), TestCaseError> {
@@ -266,10 +309,11 @@ proptest! {
                 hand.stops();
             }
             match *event {
-                Event::Succeed(who) if who < count => drop(hand.succeeded(who, now)),
+                Event::Succeed(who) if who < count => _ = hand.succeeded(who, now),
                 Event::Fail { who, .. } if who < count && case.refuses[who] => hand.rejected(who, now),
-                Event::Fail { who, .. } if who < count => drop(hand.failed(who, now)),
+                Event::Fail { who, .. } if who < count => _ = hand.failed(who, now),
                 Event::Gone(who) if who < count => hand.run.stopped(who),
+                Event::Enter(who) if who < count => hand.run.set_waiting(who, case.queues[who]),
                 Event::Wait(millis) => now += millis,
                 Event::Cancel => hand.cancel(now),
                 _ => hand.tick(now),

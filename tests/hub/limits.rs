@@ -1,7 +1,7 @@
 //! So many at once and no more: for a tool, a source, the hub.
 
 use super::*;
-use tokio::task::JoinSet;
+use tokio::task::{JoinHandle, JoinSet};
 
 /// Starts so many calls, one after another, and gives their errors in the order of the calls.
 async fn many(hub: &Arc<Hub>, count: usize, options: &CallOptions) -> Vec<Option<ErrorKind>> {
@@ -14,6 +14,20 @@ async fn many(hub: &Arc<Hub>, count: usize, options: &CallOptions) -> Vec<Option
     let mut ended = calls.join_all().await;
     ended.sort_by_key(|(n, _)| *n);
     ended.into_iter().map(|(_, error)| error).collect()
+}
+
+/// A call that holds its place, already inside.
+async fn occupy(hub: &Arc<Hub>) -> JoinHandle<Result<Value, HubError>> {
+    let hub = hub.clone();
+    let holder = tokio::spawn(async move { call(&hub, "t", &CallOptions::default()).await.result });
+    for _ in 0..3 {
+        tokio::task::yield_now().await;
+    }
+    holder
+}
+
+fn within(millis: u64) -> CallOptions {
+    CallOptions { timeout: Some(ms(millis)), ..CallOptions::default() }
 }
 
 fn limited(options: HubOptions) -> Arc<Hub> {
@@ -102,11 +116,7 @@ async fn who_is_cancelled_while_waiting_is_never_started_and_leaves_the_queue() 
     let hub = limited(HubOptions { max_concurrency: Some(1), max_waiting: 1, ..HubOptions::default() });
     let stage = Stage::new(&hub);
     stage.add(Double::answering("t", 1).after(100));
-    let first = tokio::spawn({
-        let hub = hub.clone();
-        async move { call(&hub, "t", &CallOptions::default()).await.result }
-    });
-    tokio::task::yield_now().await;
+    let first = occupy(&hub).await;
     let cancel = CancellationToken::new();
     let quitter = tokio::spawn({
         let (hub, cancel) = (hub.clone(), cancel.clone());
@@ -136,14 +146,33 @@ async fn a_dropped_call_gives_its_place_back() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_time_in_the_queue_counts_and_ends_in_a_timeout() {
+async fn the_time_in_the_queue_counts_and_ends_in_a_timeout_that_started_nothing() {
+    let hub = limited(HubOptions { max_concurrency: Some(1), ..HubOptions::default() });
+    let stage = Stage::new(&hub);
+    let candidate = stage.add(Double::answering("t", 1).after(100));
+    let first = occupy(&hub).await;
+    let waiting = call(&hub, "t", &within(50)).await;
+    assert_eq!(stage.elapsed(), 50);
+    let error = waiting.result.unwrap_err();
+    assert_eq!(error.kind, ErrorKind::Timeout, "{error}");
+    assert!(error.proves_nothing_happened() && error.message.contains("not started"), "{error}");
+    assert_eq!(first.await.unwrap(), Ok(json!(1)));
+    assert_eq!(stage.count("start"), 1);
+    let view = candidate.stats.view(tokio::time::Instant::now().into_std());
+    assert_eq!(view.success_rate, 1.0, "that it got no turn is not the tool's fault");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_deadline_in_the_queue_started_nothing() {
     let hub = limited(HubOptions { max_concurrency: Some(1), ..HubOptions::default() });
     let stage = Stage::new(&hub);
     stage.add(Double::answering("t", 1).after(100));
-    let options = CallOptions { timeout: Some(ms(150)), ..CallOptions::default() };
-    let timeout = Some(ErrorKind::Timeout);
-    assert_eq!(many(&hub, 3, &options).await, [None, timeout, timeout]);
-    assert_eq!(stage.count("end"), 1);
+    let first = occupy(&hub).await;
+    let options = CallOptions { deadline: Some(ms(50)), ..CallOptions::default() };
+    let error = call(&hub, "t", &options).await.result.unwrap_err();
+    assert_eq!(error.kind, ErrorKind::Timeout);
+    assert!(error.proves_nothing_happened(), "{error}");
+    assert_eq!(first.await.unwrap(), Ok(json!(1)));
 }
 
 /// The place becomes free at the very moment at which the time of the one who waits is over.
@@ -153,15 +182,27 @@ async fn who_timed_out_in_the_queue_is_never_started() {
         let hub = limited(HubOptions { max_concurrency: Some(1), ..HubOptions::default() });
         let stage = Stage::new(&hub);
         stage.add(Double::answering("t", 1).after(100));
-        let first = tokio::spawn({
-            let hub = hub.clone();
-            async move { call(&hub, "t", &CallOptions::default()).await.result }
-        });
-        tokio::task::yield_now().await;
-        let options = CallOptions { timeout: Some(ms(100)), ..CallOptions::default() };
-        let second = call(&hub, "t", &options).await;
+        let first = occupy(&hub).await;
+        let second = call(&hub, "t", &within(100)).await;
         assert_eq!((fates(&second), stage.count("start")), (vec![Fate::TimedOut], 1));
         assert_eq!(first.await.unwrap(), Ok(json!(1)));
+    }
+}
+
+/// Either the first one is known to have waited in vain, or the second one is not tried.
+#[tokio::test(start_paused = true)]
+async fn effects_are_not_had_twice_when_a_place_becomes_free_at_the_last_moment() {
+    for _ in 0..50 {
+        let hub =
+            limited(HubOptions { source_concurrency: vec![(Source::Tools, 1)], ..HubOptions::default() });
+        let stage = Stage::new(&hub);
+        let effects = |spec: &mut ToolSpec| spec.effects = Effects::Declared;
+        stage.add(Double::answering("t", 1).after(100).deaf().with(effects));
+        stage.add(Double::answering("t", 2).with(effects).of(Source::Skills));
+        let first = occupy(&hub).await;
+        call(&hub, "t", &within(100)).await;
+        assert_eq!(first.await.unwrap(), Ok(json!(1)));
+        assert_eq!(stage.count("start"), 2, "one for each call: {:?}", stage.log());
     }
 }
 

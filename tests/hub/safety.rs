@@ -49,6 +49,18 @@ async fn an_idempotent_tool_with_effects_goes_on_after_any_failure_but_never_at_
 }
 
 #[tokio::test(start_paused = true)]
+async fn one_without_effects_holds_nobody_back_when_it_fails() {
+    let hub = hub();
+    let stage = Stage::new(&hub);
+    stage.add(Double::failing("t", ErrorKind::ToolError));
+    stage.add(with_effects(Double::failing("t", ErrorKind::ToolError)).of(Source::Skills));
+    stage.add(with_effects(Double::answering("t", 1)).of(Source::Mcps));
+    let execution = call(&hub, "t", &CallOptions::default()).await;
+    assert_eq!(execution.result.unwrap_err().kind, ErrorKind::ToolError);
+    assert_eq!(stage.started(), ["tools", "skills"]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn guessed_effects_give_way_to_the_callers_word_but_not_to_auto() {
     let hub = hub();
     let stage = Stage::new(&hub);

@@ -139,6 +139,21 @@ async fn all_merges_the_successes_in_the_order_of_the_candidates() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn merged_answers_stand_in_the_same_order_from_call_to_call() {
+    let hub = hub();
+    let stage = Stage::new(&hub);
+    stage.add(Double::answering("t", "a").after(30));
+    stage.add(Double::answering("t", "b").after(20).of(Source::Skills));
+    stage.add(Double::answering("t", "c").after(10).of(Source::Mcps));
+    call(&hub, "t", &CallOptions { source: Some(Source::Mcps), ..CallOptions::default() }).await;
+    assert_eq!(order(&hub, "t")[0], "mcps", "asked first, as the last success");
+    for _ in 0..3 {
+        let execution = call(&hub, "t", &asking(Strategy::All)).await;
+        assert_eq!(execution.result, Ok(json!("[tools] a\n\n[skills] b\n\n[mcps] c")));
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn all_with_one_success_gives_it_as_it_is() {
     let hub = hub();
     let stage = Stage::new(&hub);

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from .. import _core
@@ -66,9 +66,11 @@ class Calling(HubPart):
             return ToolResult.failed(name, ErrorKind.CLOSED, "The hub is closed; make a new ToolHub.")
         if cache_ttl is not None or single_flight:
             who = self._core.sharing_key(name=name)
-            result = await self._execute_shared(self._core.execute, name, who, args, key, cache_ttl, single_flight)
+            result = await self._execute_shared(
+                self._core.execute, name, who, args, key, cache_ttl, single_flight
+            )
         else:
-            result: ToolResult = await self._core.execute(name, args, options)
+            result: Any = await self._core.execute(name, args, options)
         llm = llm or llm_client or self._llm
         if llm is not None and result["_meta"]["synthesized"]:
             return await self._synthesized(result, llm, args, deadline)
@@ -102,7 +104,7 @@ class Calling(HubPart):
             start, who = self._core.execute_by_capability, self._core.sharing_key(capability=capability)
             result = await self._execute_shared(start, capability, who, args, key, cache_ttl, single_flight)
         else:
-            result: ToolResult = await self._core.execute_by_capability(capability, args, options)
+            result: Any = await self._core.execute_by_capability(capability, args, options)
         llm = llm or llm_client or self._llm
         if llm is not None and result["_meta"]["synthesized"]:
             return await self._synthesized(result, llm, args, deadline)
@@ -169,9 +171,9 @@ class Calling(HubPart):
 
     async def _execute_shared(
         self,
-        start: Callable[[str, Any, "_core.CallOptions"], Awaitable[ToolResult]],
+        start: Callable[[str, Any, "_core.CallOptions"], Any],
         what: str,
-        who: list[int] | None,
+        who: int | None,
         args: Any,
         key: "_Key",
         cache_ttl: float | None,
@@ -185,10 +187,12 @@ class Calling(HubPart):
             return await run()
         deadline: float | None = key[2]
         # Who would answer is part of what is the same: a tool that was replaced must not answer from what is kept.
-        same = (what, start.__name__, tuple(who), key)
+        same = (what, start.__name__, who, key)
         return await self._sharing.execute(same, args, run, cache_ttl, single_flight, deadline)
 
-    async def _synthesized(self, result: ToolResult, llm: Any, args: Any, deadline: float | None) -> ToolResult:
+    async def _synthesized(
+        self, result: ToolResult, llm: Any, args: Any, deadline: float | None
+    ) -> ToolResult:
         from ._synthesis import synthesize
 
         begun = time.perf_counter()

@@ -1,7 +1,7 @@
 """Looking: what is in the hub."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, cast
 
 from .. import _core
 from ._base import HubPart
@@ -67,7 +67,7 @@ class Looking(HubPart):
 
     def capabilities(self) -> dict[str, int]:
         """The capabilities that are there, with the number of candidates of each."""
-        return self._core.capabilities()
+        return cast("dict[str, int]", self._core.capabilities())
 
     @property
     def capability_rules(self) -> CapabilityRules:
@@ -90,7 +90,7 @@ class Looking(HubPart):
         1
         """
         rows: dict[str, list[dict[str, Any]]] = {}
-        for row in self._core.stats(name):
+        for row in cast("list[dict[str, Any]]", self._core.stats(name)):
             rows.setdefault(row["tool"], []).append(row)
         return rows
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, TypeVar, overload
 
 from .. import _core
@@ -70,7 +71,7 @@ class Registering(HubPart):
         5
         """
         if function is None:
-            return lambda function: self.tool(function, **options)
+            return partial(self.tool, **options)
         self.register(function, **options)
         return function
 
@@ -120,7 +121,7 @@ class Registering(HubPart):
             "annotations": annotations,
             "max_concurrency": max_concurrency,
         }
-        marked: Said = getattr(obj, MARK, {})
+        marked: Said = getattr(obj, MARK, Said())
         described = describe(
             obj,
             name=name if name is not None else marked.get("name"),

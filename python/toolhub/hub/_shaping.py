@@ -123,7 +123,11 @@ def _listed(value: Any, hits: int | None) -> str | None:
     return "\n".join(lines)
 
 
-_FIELDS = (("title", "name"), ("snippet", "description", "summary", "content", "text"), ("url", "link", "href"))
+_FIELDS = (
+    ("title", "name"),
+    ("snippet", "description", "summary", "content", "text"),
+    ("url", "link", "href"),
+)
 
 
 def _first(fields: Mapping[str, Any], *names: str) -> str:

@@ -87,7 +87,9 @@ class Sharing:
                 async with asyncio.timeout(deadline):
                     result = await asyncio.shield(asyncio.wrap_future(flight))
             except TimeoutError:
-                sentence = f"'{tool}' did not end within its deadline of {deadline} s (it may still have run)."
+                sentence = (
+                    f"'{tool}' did not end within its deadline of {deadline} s (it may still have run)."
+                )
                 return ToolResult.failed(tool, ErrorKind.TIMEOUT, sentence)
             if result is not None:
                 return _copy(result)

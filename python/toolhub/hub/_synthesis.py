@@ -47,11 +47,16 @@ async def ask(llm: Any, prompt: str) -> Any:
             return await cast("Any", method(prompt))
     call = method if callable(method := getattr(llm, "generate", None)) else llm
     if not callable(call):
-        raise TypeError(f"llm must be callable or have generate, generate_async or ainvoke, got {type(llm).__name__}")
-    if inspect.iscoroutinefunction(call) or inspect.iscoroutinefunction(getattr(call, "__call__", None)):  # noqa: B004
-        return await call(prompt)
-    answer = await asyncio.to_thread(call, prompt)
-    return await answer if inspect.isawaitable(answer) else answer
+        raise TypeError(
+            f"llm must be callable or have generate, generate_async or ainvoke, got {type(llm).__name__}"
+        )
+    function: Any = call
+    if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__):
+        return await function(prompt)
+    answer: Any = await asyncio.to_thread(function, prompt)
+    if inspect.isawaitable(answer):
+        answer = await answer
+    return answer
 
 
 def _text_of(answer: Any) -> str:

@@ -82,7 +82,8 @@ impl Execution {
 
     pub(super) fn step_in_place(slf: &Bound<'_, Self>) -> PyResult<Step> {
         let awaitable = slf.get().awaitable(slf.py());
-        let stepped = awaitable.map_or_else(|| Ok(Step::Return(slf.py().None())), |awaitable| send(&awaitable));
+        let stepped =
+            awaitable.map_or_else(|| Ok(Step::Return(slf.py().None())), |awaitable| send(&awaitable));
         Self::digest_or_pump(slf, stepped)
     }
 
@@ -175,7 +176,10 @@ impl Execution {
                 Self::abandon(slf);
                 return Err(error);
             }
-        } else if !is_for_the_caller(py, &error) && !direct.is_its_own(py)? && let Some(cancelled) = direct.cancelled_by {
+        } else if !is_for_the_caller(py, &error)
+            && !direct.is_its_own(py)?
+            && let Some(cancelled) = direct.cancelled_by
+        {
             // The caller was cancelled, and the tool made another error of it. Nobody else may be tried after that.
             Self::abandon(slf);
             return Err(cancelled);
@@ -248,6 +252,7 @@ fn calling_task(py: Python<'_>) -> PyResult<(Py<PyAny>, usize)> {
     }
     let cancelling: usize = task.call_method0(intern!(py, "cancelling"))?.extract()?;
     // One that was asked for and is yet to be delivered will be thrown into us: it is not behind the task.
-    let on_its_way = task.getattr_opt(intern!(py, "_must_cancel"))?.is_some_and(|must| must.is_truthy().unwrap_or(false));
+    let on_its_way =
+        task.getattr_opt(intern!(py, "_must_cancel"))?.is_some_and(|must| must.is_truthy().unwrap_or(false));
     Ok((task.unbind(), cancelling.saturating_sub(usize::from(on_its_way))))
 }

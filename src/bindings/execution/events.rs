@@ -270,7 +270,8 @@ impl Execution {
             Some(Doing::Task(task)) => task.clone_ref(py),
             _ => return false,
         };
-        let asked = task.call_method0(py, intern!(py, "cancelling")).and_then(|count| count.extract::<usize>(py));
+        let asked =
+            task.call_method0(py, intern!(py, "cancelling")).and_then(|count| count.extract::<usize>(py));
         asked.is_ok_and(|count| count > 0)
     }
 

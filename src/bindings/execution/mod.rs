@@ -40,7 +40,13 @@ pub struct Execution {
 }
 
 impl Execution {
-    pub fn new(hub: Py<Hub>, plan: Result<Plan, HubError>, what: &str, args: Py<PyAny>, checks: Checks) -> Self {
+    pub fn new(
+        hub: Py<Hub>,
+        plan: Result<Plan, HubError>,
+        what: &str,
+        args: Py<PyAny>,
+        checks: Checks,
+    ) -> Self {
         Execution { hub, checks, state: Mutex::new(State::new(plan, what, args)) }
     }
 

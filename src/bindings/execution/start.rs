@@ -1,7 +1,7 @@
 //! Beginning an attempt: check the arguments, pass the limits, run it where it belongs.
 
-use super::state::{Address, Doing};
 use super::Execution;
+use super::state::{Address, Doing};
 use crate::bindings::awaiting::iterator_of;
 use crate::bindings::child::Child;
 use crate::bindings::mailbox::{Mail, Message};
@@ -96,8 +96,12 @@ impl Execution {
         let prepared = slf.get().state.lock().attempts[slot].prepared.take();
         match (python_tool(&candidate), prepared) {
             (_, None) => Ok(None),
-            (_, Some(Prepared::Native(args))) => Self::launch_native(slf, slot, candidate, args).map(|()| None),
-            (Some(tool), Some(prepared)) if tool.is_async => Self::launch_coroutine(slf, slot, tool, prepared),
+            (_, Some(Prepared::Native(args))) => {
+                Self::launch_native(slf, slot, candidate, args).map(|()| None)
+            }
+            (Some(tool), Some(prepared)) if tool.is_async => {
+                Self::launch_coroutine(slf, slot, tool, prepared)
+            }
             (Some(tool), Some(prepared)) => Self::launch_thread(slf, slot, tool, prepared).map(|()| None),
             (None, Some(_)) => Err(PyRuntimeError::new_err("a tool in Rust was given Python arguments")),
         }
@@ -137,13 +141,20 @@ impl Execution {
         Ok(None)
     }
 
-    fn launch_thread(slf: &Bound<'_, Self>, slot: usize, tool: &Callable, prepared: Prepared) -> PyResult<()> {
+    fn launch_thread(
+        slf: &Bound<'_, Self>,
+        slot: usize,
+        tool: &Callable,
+        prepared: Prepared,
+    ) -> PyResult<()> {
         let py = slf.py();
         let Address { mailbox, key } = Self::address(slf, slot)?;
         let (value, kwargs) = match prepared {
             Prepared::Keywords(kwargs) => (None, kwargs.into_any()),
             Prepared::Value(value) => (Some(value.into_bound(py)), PyDict::new(py).into_any().unbind()),
-            Prepared::Native(_) => return Err(PyRuntimeError::new_err("a Python tool was given native arguments")),
+            Prepared::Native(_) => {
+                return Err(PyRuntimeError::new_err("a Python tool was given native arguments"));
+            }
         };
         match pool::submit(py, &tool.call, value, kwargs, mailbox, key) {
             Ok(reply) => slf.get().state.lock().attempts[slot].doing = Doing::Thread { reply, key },
@@ -155,7 +166,12 @@ impl Execution {
         Ok(())
     }
 
-    fn launch_native(slf: &Bound<'_, Self>, slot: usize, candidate: Arc<Candidate>, args: Arguments) -> PyResult<()> {
+    fn launch_native(
+        slf: &Bound<'_, Self>,
+        slot: usize,
+        candidate: Arc<Candidate>,
+        args: Arguments,
+    ) -> PyResult<()> {
         let this = slf.get();
         let expires = this.state.lock().plan.as_ref().and_then(|plan| plan.run.expires(slot));
         let cancel = CancellationToken::new();
@@ -180,12 +196,16 @@ fn native_arguments(candidate: &Candidate, given: &Bound<'_, PyAny>) -> Result<A
         json::arguments(&spec.name, given)?
     } else {
         let single = spec.single_argument().ok_or_else(|| {
-            let text = format!("Invalid arguments for '{}': expected named arguments, got a bare value", spec.name);
+            let text =
+                format!("Invalid arguments for '{}': expected named arguments, got a bare value", spec.name);
             HubError::new(ErrorKind::InvalidArguments, text)
         })?;
         let named = PyDict::new(py);
         named.set_item(single, given).map_err(|error| {
-            HubError::new(ErrorKind::InvalidArguments, format!("Invalid arguments for '{}': {error}", spec.name))
+            HubError::new(
+                ErrorKind::InvalidArguments,
+                format!("Invalid arguments for '{}': {error}", spec.name),
+            )
         })?;
         json::arguments(&spec.name, named.as_any())?
     };

@@ -42,25 +42,15 @@ pub enum Doing {
     #[default]
     Nothing,
     /// Waiting for a free place.
-    Queueing {
-        way: Waiting,
-        key: u64,
-    },
+    Queueing { way: Waiting, key: u64 },
     /// Stepped inside the caller's task.
     InPlace,
     /// An asyncio task of its own.
     Task(Py<PyAny>),
     /// A sync function in the pool.
-    Thread {
-        reply: Reply,
-        key: u64,
-    },
+    Thread { reply: Reply, key: u64 },
     /// A tool in Rust, on tokio.
-    Native {
-        cancel: CancellationToken,
-        abort: AbortHandle,
-        key: u64,
-    },
+    Native { cancel: CancellationToken, abort: AbortHandle, key: u64 },
 }
 
 /// One candidate's attempt and what came of it.
@@ -169,8 +159,12 @@ impl State {
 
     /// The limits let this attempt in. One that was stopped meanwhile gives its place back.
     pub fn let_in(&mut self, slot: usize, permits: Permits) -> Option<Permits> {
-        let running = self.plan.as_ref().is_some_and(|plan| plan.run.fate(slot) == Fate::Running);
-        if !running {
+        let wanted = self.plan.as_ref().is_some_and(|plan| {
+            // Let in at the very moment at which its time is over, it is not started any more.
+            let late = plan.run.expires(slot).is_some_and(|at| at <= Instant::now());
+            plan.run.fate(slot) == Fate::Running && !late
+        });
+        if !wanted {
             return Some(permits);
         }
         self.attempts[slot].doing = Doing::Nothing;

@@ -267,7 +267,9 @@ def test_cancelled_by_the_hub_and_from_outside_at_the_same_moment(hub: ToolHub, 
         caller = asyncio.current_task()
         assert caller is not None
         future = asyncio.get_running_loop().create_future()
-        future.add_done_callback(lambda _: caller.cancel())  # runs when the hub has cancelled what we wait for
+        future.add_done_callback(
+            lambda _: caller.cancel()
+        )  # runs when the hub has cancelled what we wait for
         await future
         return "never"
 
@@ -313,7 +315,9 @@ def test_the_time_runs_out_while_an_outer_cancellation_is_cleaned_up(world: Worl
     world.run(main())
 
 
-def test_a_tool_that_makes_another_error_of_the_cancellation_does_not_hide_it(hub: ToolHub, world: World) -> None:
+def test_a_tool_that_makes_another_error_of_the_cancellation_does_not_hide_it(
+    hub: ToolHub, world: World
+) -> None:
     """And no other candidate is tried after it."""
     tool, second = Hanging(), Hanging()
 

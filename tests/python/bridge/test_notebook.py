@@ -32,7 +32,7 @@ ANSWERS = [
     "('quick', 'quick')",
     "['quick', 'toolhub-sync', 'quick', 'toolhub-sync']",
     None,
-    '(\'toolhub-sync\', "Tool \'fails\' raised ValueError: no luck")',
+    "('toolhub-sync', \"Tool 'fails' raised ValueError: no luck\")",
     "['toolhub-loop']",
 ]
 
@@ -52,4 +52,6 @@ def test_cells_of_a_notebook(monkeypatch: pytest.MonkeyPatch) -> None:
         for cell in notebook["cells"]
     ]
     assert answers == ANSWERS
-    assert not [out for cell in notebook["cells"] for out in cell["outputs"] if out["output_type"] == "stream"]
+    assert not [
+        out for cell in notebook["cells"] for out in cell["outputs"] if out["output_type"] == "stream"
+    ]

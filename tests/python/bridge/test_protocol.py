@@ -66,7 +66,7 @@ def test_awaiting_in_two_tasks_is_an_error(hub: ToolHub, world: World) -> None:
         call = hub.execute("hang")
         first = asyncio.create_task(call)
         await hanging.began.wait()
-        with pytest.raises(RuntimeError, match="already being awaited|already executing"):
+        with pytest.raises(RuntimeError, match="being awaited already"):
             await call
         first.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -83,13 +83,11 @@ def test_a_tool_that_never_waits_needs_no_loop(hub: ToolHub) -> None:
 
 def test_outside_of_a_task_it_is_refused(hub: ToolHub, plain_loop: asyncio.AbstractEventLoop) -> None:
     """Like asyncio.timeout: without a task there is nothing that a time limit could cancel."""
-    hanging = Hanging()
-    hub.register(hanging, name="hang")
     errors: list[BaseException] = []
 
     def step() -> None:
         try:
-            hub.execute("hang").send(None)
+            hub.execute("quick").send(None)
         except BaseException as error:
             errors.append(error)
 
@@ -99,7 +97,6 @@ def test_outside_of_a_task_it_is_refused(hub: ToolHub, plain_loop: asyncio.Abstr
 
     plain_loop.run_until_complete(main())
     assert [str(error) for error in errors] == ["a hub's coroutine must be awaited inside an asyncio task"]
-    assert hanging.log[0] == "began"
 
 
 def test_without_a_loop_it_is_refused(hub: ToolHub) -> None:

@@ -13,7 +13,14 @@ def hub() -> ToolHub:
     return ToolHub(grace=0.01, breaker_threshold=0)
 
 
-ANSWERS = ["late", None, {"success": False}, ValueError("late"), SystemExit("late"), asyncio.CancelledError("late")]
+ANSWERS = [
+    "late",
+    None,
+    {"success": False},
+    ValueError("late"),
+    SystemExit("late"),
+    asyncio.CancelledError("late"),
+]
 
 
 def cancelling() -> int:

@@ -215,7 +215,9 @@ def test_task_groups_around_and_inside(hub: ToolHub, world: World) -> None:
 
     async def main() -> None:
         async with asyncio.TaskGroup() as tasks:
-            results = [tasks.create_task(hub.execute(name, strategy="first")) for name in ("group", "race") * 5]
+            results = [
+                tasks.create_task(hub.execute(name, strategy="first")) for name in ("group", "race") * 5
+            ]
         assert [task.result().result for task in results] == [3] * 10
 
     world.run(main())

@@ -53,7 +53,7 @@ class Status:
 
     status: int
     message: str = "something went wrong"
-    headers: Mapping[str, str] = field(default_factory=lambda: {})
+    headers: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

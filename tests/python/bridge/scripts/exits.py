@@ -41,7 +41,7 @@ async def busy() -> None:
     """Never gives its loop back, but lets other threads run, again and again."""
     begun.set()
     while True:
-        time.sleep(0.0005)
+        time.sleep(0.0005)  # noqa: ASYNC251
 
 
 async def blocks_its_loop() -> None:

@@ -16,7 +16,9 @@ except ImportError as error:
 """
 
 second = interpreters.create()
-failure = (interpreters.run_string if hasattr(interpreters, "run_string") else interpreters.exec)(second, CODE)
+failure = (interpreters.run_string if hasattr(interpreters, "run_string") else interpreters.exec)(
+    second, CODE
+)
 if failure is not None:
     print("failed:", failure)
 interpreters.destroy(second)

@@ -1,0 +1,278 @@
+from _typeshed import Incomplete
+from collections.abc import Sequence
+from typing import Any, final
+
+@final
+class CallOptions:
+    """
+    The options of one call, made once and reused.
+    """
+    def __new__(cls, /, strategy: str | None = None, timeout: float | None = None, deadline: float | None = None, max_parallel: int | None = None, hedge_after: float | None = None, source: str | None = None, server: str | None = None, validate: bool = True, coerce: bool = True) -> CallOptions: ...
+
+@final
+class Candidate:
+    """
+    One provider of a tool name.
+    """
+    def __repr__(self, /) -> str: ...
+    @property
+    def annotations(self, /) -> Any: ...
+    @property
+    def capabilities(self, /) -> list[str]: ...
+    @property
+    def category(self, /) -> str | None: ...
+    @property
+    def description(self, /) -> str: ...
+    @property
+    def effects(self, /) -> bool:
+        """
+        Whether calling it changes something, as declared or guessed from its name.
+        """
+    @property
+    def examples(self, /) -> Any: ...
+    @property
+    def idempotent(self, /) -> bool: ...
+    @property
+    def meta(self, /) -> Any:
+        """
+        The notes that came with the registration; at least its capabilities.
+        """
+    @property
+    def name(self, /) -> str: ...
+    @property
+    def parameters(self, /) -> Any: ...
+    @property
+    def priority(self, /) -> int: ...
+    @property
+    def read_only(self, /) -> bool:
+        """
+        Whether it was declared to change nothing.
+        """
+    @property
+    def server(self, /) -> str | None: ...
+    @property
+    def source(self, /) -> str: ...
+    @property
+    def stats(self, /) -> dict:
+        """
+        What its calls have shown so far.
+        """
+    @property
+    def timeout(self, /) -> float | None:
+        """
+        Seconds that one call may take, when it has a limit of its own.
+        """
+    @property
+    def tool(self, /) -> Any | None:
+        """
+        What was registered: the function or object; None for a tool that lives elsewhere.
+        """
+    @property
+    def version(self, /) -> str | None: ...
+
+@final
+class Execution:
+    def __await__(self, /) -> Execution: ...
+    def __iter__(self, /) -> Execution: ...
+    def __next__(self, /) -> Any: ...
+    def close(self, /) -> None: ...
+    def send(self, /, _value: Any) -> Any: ...
+    def throw(self, /, typ: Any, val: Any | None = None, tb: Any | None = None) -> Any: ...
+
+@final
+class Hub:
+    def __contains__(self, name: str, /) -> bool: ...
+    def __len__(self, /) -> int: ...
+    def __new__(cls, /, *, timeout: float, max_parallel: int, grace: float, seed: int | None = None, max_concurrency: int | None = None, source_concurrency: Sequence[tuple[str, int]] | None = None, max_waiting: int = 10000, breaker_threshold: int = 5, breaker_rest: float = 5.0) -> Hub: ...
+    def __reduce__(self, /) -> None: ...
+    def add_capability_words(self, /, tag: str, words: Sequence[str]) -> None: ...
+    def capabilities(self, /) -> dict: ...
+    def capability_rules(self, /) -> list[tuple[str, list[str]]]: ...
+    def clear(self, /) -> None: ...
+    def execute(self, /, name: str, args: Any, options: CallOptions) -> Execution:
+        """
+        Starts an execution by name; await it.
+        """
+    def execute_by_capability(self, /, capability: str, args: Any, options: CallOptions) -> Execution:
+        """
+        Starts an execution by capability; await it.
+        """
+    def extract_capabilities(self, /, name: str, description: str) -> list[str]: ...
+    def find_by_capability(self, /, capability: str) -> list[Candidate]: ...
+    def get(self, /, name: str) -> ToolInfo | None: ...
+    def register(self, /, described: Any, source: str, server: str | None, priority: int | None, said: dict) -> Candidate:
+        """
+        Registers what `toolhub._signature.describe` has described.
+        """
+    def remove_capability(self, /, tag: str) -> bool: ...
+    def sharing_key(self, /, name: str | None = None, capability: str | None = None) -> list[int] | None:
+        """
+        What identifies the candidates of a name, or of a capability, for sharing their answers; None when they must not
+        be shared, because one of them has effects or nobody is there.
+        """
+    def stats(self, /, name: str | None = None) -> list: ...
+    def tools(self, /, source: str | None = None, server: str | None = None, capability: str | None = None, category: str | None = None) -> list[ToolInfo]: ...
+    def unregister(self, /, name: str, source: str | None = None, server: str | None = None) -> int: ...
+    @property
+    def version(self, /) -> int: ...
+
+@final
+class JobEnd:
+    """
+    How a worker reports the end of one call.
+    """
+    def raised(self, /, error: Any) -> None: ...
+    def returned(self, /, value: Any) -> None: ...
+
+@final
+class LoopPort:
+    def __call__(self, /) -> None:
+        """
+        The loop calls this when the bell rings.
+        """
+    def _sweep(self, /) -> None:
+        """
+        The loop's timer: lets everything that is due expire.
+        """
+    @property
+    def pending_deadlines(self, /) -> int: ...
+    @property
+    def pending_mail(self, /) -> int: ...
+
+@final
+class Tokenizer:
+    """
+    Counts tokens with an encoding that the user has.
+    """
+    def __new__(cls, /, name: str, content: bytes) -> Tokenizer:
+        """
+        From the content of a tiktoken file or a `tokenizer.json`; the name tells which tiktoken encoding it is.
+        """
+    def count(self, /, text: str) -> int:
+        """
+        How many tokens a text has.
+        """
+
+@final
+class ToolInfo:
+    """
+    One tool name and everybody who offers it. What it shows of itself is what its first candidate says.
+    """
+    def __repr__(self, /) -> str: ...
+    @property
+    def annotations(self, /) -> Any: ...
+    @property
+    def candidates(self, /) -> list[Candidate]: ...
+    @property
+    def capabilities(self, /) -> list[str]:
+        """
+        The tags of all candidates.
+        """
+    @property
+    def category(self, /) -> str | None: ...
+    @property
+    def description(self, /) -> str: ...
+    @property
+    def effects(self, /) -> bool:
+        """
+        Whether calling it changes something: true when any candidate does.
+        """
+    @property
+    def examples(self, /) -> Any: ...
+    @property
+    def name(self, /) -> str: ...
+    @property
+    def parameters(self, /) -> Any: ...
+    @property
+    def sources(self, /) -> list[str]:
+        """
+        Where it comes from: the sources of its candidates, in their order.
+        """
+    @property
+    def version(self, /) -> str | None: ...
+
+@final
+class Truncated:
+    """
+    A text within its limit: `text`, how much was `cut` of a `total`, and whether these are `estimated`.
+    """
+    def __repr__(self, /) -> str: ...
+    def __str__(self, /) -> str: ...
+    @property
+    def cut(self, /) -> int: ...
+    @property
+    def estimated(self, /) -> bool: ...
+    @property
+    def text(self, /) -> str: ...
+    @property
+    def total(self, /) -> int: ...
+    @property
+    def truncated(self, /) -> bool: ...
+
+def after_fork_in_child() -> None:
+    """
+    The child of a fork has none of the parent's threads. Dropping the runtime would join them: forget it instead.
+    """
+
+def extract_capabilities(name: str, description: str) -> list[str]:
+    """
+    The built-in rules, without a hub.
+    """
+
+def loop_port() -> LoopPort:
+    """
+    The port of the running loop, for the background loop and for tests.
+    """
+
+def merge_texts(given: Sequence[tuple[str, str]], limit: int, policy: str) -> str:
+    """
+    Merges (label, text) pairs with a policy.
+    """
+
+def next_job() -> tuple[tuple, Any, JobEnd] | None:
+    """
+    The next call for a worker, or `None` when it shall end.
+    """
+
+def pool_state() -> tuple[int, int, int]:
+    """
+    (workers, idle, written off), for tests and diagnosis.
+    """
+
+def prompt_limit(name: str, capabilities: Sequence[str]) -> tuple[int, int | None]:
+    """
+    The limit in characters, and of hits in a list, for the results of a tool in a prompt.
+    """
+
+def register_chat_client(hub: Hub, model: str, base_url: str | None, api_key: str | None, timeout: float, max_retries: int, temperature: float | None, max_tokens: int | None, headers: Sequence[tuple[str, str]], extra: Any) -> None:
+    """
+    Registers the tools of a chat client in `hub`; what is None comes from the environment or the defaults. Gives back the
+    base URL, without secrets, for showing.
+    """
+
+def run_blocking(port: LoopPort, coroutine: Any) -> Any:
+    """
+    Runs a coroutine on the loop behind `port` and blocks this thread until it ends.
+    """
+
+def shutdown_runtime(seconds: float) -> None:
+    """
+    Closes the door to other threads and ends the worker threads, while the interpreter is still whole.
+    """
+
+def stop_workers() -> None:
+    """
+    Tells all workers to end after what they are doing. Work that comes later finds a new pool.
+    """
+
+def synthesis_prompt(question: str, given: Sequence[tuple[str, str]], capabilities: Sequence[str]) -> tuple[str | None, str | None]:
+    """
+    The prompt for a model that shall make one answer of (label, text) pairs; or why none is asked.
+    """
+
+def truncate_text(text: str, limit: int, unit: str = "chars", tokenizer: Tokenizer | None = None, hits: int | None = None) -> Truncated:
+    """
+    Cuts a text to `limit` characters or tokens.
+    """
+
+def __getattr__(name: str) -> Incomplete: ...

@@ -1,0 +1,250 @@
+"""Cutting and merging through the public API; the rules themselves are tested in Rust."""
+
+import json
+import tracemalloc
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import toolhub
+from toolhub import ToolHub, ToolResult
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=20,
+)
+
+
+@given(st.text(alphabet=st.characters(exclude_categories=["Cs"])), st.integers(0, 120))
+def test_a_text_is_within_its_limit_and_cutting_it_again_changes_nothing(text: str, limit: int) -> None:
+    cut = toolhub.truncate(text, limit)
+    assert len(cut.text) <= limit
+    assert toolhub.truncate(cut.text, limit).text == cut.text
+    assert cut.total == len(text)
+    assert (cut.text == text) == (not cut.truncated)
+
+
+@given(st.dictionaries(st.text(), JSON), st.integers(0, 200))
+def test_json_stays_json(value: dict[str, Any], limit: int) -> None:
+    cut = toolhub.truncate(value, limit)
+    assert len(cut.text) <= limit
+    if limit >= 2:
+        json.loads(cut.text)
+
+
+@given(st.text(alphabet=st.characters(), max_size=400), st.integers(0, 100))
+def test_half_characters_are_replaced_not_refused(text: str, limit: int) -> None:
+    cut = toolhub.truncate(text, limit)
+    assert len(cut.text) <= limit
+    cut.text.encode()  # valid Unicode
+
+
+def test_a_sentence_is_kept_whole_when_its_end_is_near() -> None:
+    text = "The first sentence is here. The second one costs 3.14 dollars, see e.g. example.com. " * 20
+    cut = toolhub.truncate(text, 200)
+    kept, _, notice = cut.text.partition("…")
+    assert kept.rstrip().endswith(("here.", "example.com."))
+    assert "of 1,700 characters cut" in notice
+
+
+def test_the_notice_speaks_the_language_of_the_text() -> None:
+    assert "已截去" in toolhub.truncate("今天天气很好。我们去公园散步。" * 50, 100).text
+
+
+def test_what_is_left_out_of_a_huge_text_is_never_copied() -> None:
+    text = "é wörd " * 2_000_000
+    tracemalloc.start()
+    cut = toolhub.truncate(text, 4_000)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert cut.total == len(text)
+    assert peak < 1_000_000
+
+
+def test_ten_thousand_levels_are_cut_and_still_parse() -> None:
+    deep = '{"a":' * 10_000 + "1" + "}" * 10_000
+    cut = toolhub.truncate(deep, 500)
+    assert len(cut.text) <= 500
+    json.loads(cut.text)
+
+
+@pytest.mark.parametrize(("limit", "text"), [(0, ""), (1, "s")])
+def test_tiny_limits(limit: int, text: str) -> None:
+    assert toolhub.truncate("some words", limit).text == text
+
+
+def test_a_negative_limit_is_refused() -> None:
+    with pytest.raises(ValueError, match="limit must be 0 or more, got -1"):
+        toolhub.truncate("x", -1)
+    with pytest.raises(ValueError, match="limit must be 0 or more"):
+        toolhub.merge(["a", "b"], limit=-1)
+
+
+def test_an_unknown_unit_is_refused() -> None:
+    with pytest.raises(ValueError, match="unit must be 'chars' or 'tokens'"):
+        toolhub.truncate("x", 1, unit="words")  # type: ignore[arg-type]
+
+
+class Frame:
+    """Prints itself like a table."""
+
+    def __str__(self) -> str:
+        return "a  b\n1  2"
+
+
+@pytest.mark.parametrize(("value", "shown"), [(b"caf\xc3\xa9", "café"), (Frame(), "a  b\n1  2"), (42, "42")])
+def test_values_that_are_no_text_are_shown_readably(value: Any, shown: str) -> None:
+    assert toolhub.truncate(value, 100).text == shown
+
+
+def test_tokens_are_estimated_and_say_so() -> None:
+    cut = toolhub.truncate("word " * 1000, 50, unit="tokens")
+    assert cut.estimated
+    assert cut.truncated
+    assert cut.cut > 0
+
+
+def _byte_ranks(path: Path) -> Path:
+    """The smallest tiktoken file: every byte is a token."""
+    import base64
+
+    path.write_text("\n".join(f"{base64.b64encode(bytes([b])).decode()} {b}" for b in range(256)))
+    return path
+
+
+def test_tokens_are_counted_with_a_file_of_the_user(tmp_path: Path) -> None:
+    path = _byte_ranks(tmp_path / "bytes.tiktoken")
+    cut = toolhub.truncate("abc" * 100, 100, unit="tokens", tokenizer=path)
+    assert not cut.estimated
+    assert cut.total == 300
+    assert len(cut.text.encode()) <= 100
+
+
+def test_a_file_that_is_no_tokenizer_is_named_clearly(tmp_path: Path) -> None:
+    path = tmp_path / "x.tiktoken"
+    path.write_text("not base64 at all")
+    with pytest.raises(ValueError, match="tiktoken file"):
+        toolhub.truncate("x", 1, unit="tokens", tokenizer=path)
+
+
+# ---------------------------------------------------------------- merging
+
+
+def _result(source: str, value: Any) -> ToolResult:
+    return ToolResult(success=True, result=value, error=None, _meta={"source": source, "server": None})
+
+
+def test_merge_keeps_the_labels_and_says_which_answers_agree() -> None:
+    merged = toolhub.merge([_result("tools", "Yes."), _result("mcps", "yes"), _result("skills", "No.")])
+    assert merged.result == "[tools, mcps] (same answer from 2) Yes.\n\n[skills] No."
+    assert merged.meta["source_count"] == 3
+    assert [part["result"] for part in merged.full()] == ["Yes.", "yes", "No."]
+
+
+def test_one_success_is_returned_as_it_is_and_without_any_the_first_error() -> None:
+    bad = ToolResult(success=False, result=None, error="no disk", _meta={"source": "tools"})
+    good = _result("mcps", {"a": 1})
+    assert toolhub.merge([bad, good]) is good
+    failed = toolhub.merge([bad, ToolResult(success=False, result=None, error="no net", _meta={})])
+    assert failed.error == "no disk"
+    assert [row["error"] for row in failed.meta["errors"]] == ["no disk", "no net"]
+    assert toolhub.merge([]).kind == "invalid_arguments"
+
+
+@pytest.mark.parametrize(
+    ("policy", "text"),
+    [
+        ("first", "[result 1] one"),
+        ("dedupe", "[result 1] one\n\n[result 3] two"),
+        ("concat", "[result 1] one\n\n[result 2] One.\n\n[result 3] two"),
+    ],
+)
+def test_policies(policy: str, text: str) -> None:
+    assert toolhub.merge(["one", "One.", "two"], policy=policy).result == text
+
+
+def test_an_unknown_policy_names_the_known_ones() -> None:
+    with pytest.raises(ValueError, match="simple, first, dedupe, concat"):
+        toolhub.merge(["a", "b"], policy="vote")
+
+
+def test_each_part_is_cut_to_the_limit() -> None:
+    merged = toolhub.merge(["a " * 500, "b"], limit=40).result
+    assert len(merged.split("\n\n")[0].removeprefix("[result 1] ")) <= 40
+
+
+# ---------------------------------------------------------------- prompts and pages
+
+
+@pytest.fixture
+def hub() -> ToolHub:
+    return ToolHub()
+
+
+@pytest.mark.parametrize(
+    ("name", "limit"),
+    [("calculate", 100), ("get_time", 200), ("search_web", 500), ("chat_history", 1000), ("x", 500)],
+)
+def test_a_prompt_gets_as_much_as_the_kind_of_tool_allows(hub: ToolHub, name: str, limit: int) -> None:
+    hub.register(lambda: "word " * 2000, name=name, read_only=True)
+    shown = hub.format(hub.call(name))
+    assert limit / 2 < len(shown) <= limit
+
+
+def test_of_a_search_the_first_three_hits_are_shown_as_lines(hub: ToolHub) -> None:
+    hits = [{"title": f"T{n}", "snippet": f"about\n{n}", "url": f"http://h/{n}"} for n in range(9)]
+    hub.register(lambda: hits, name="search_web")
+    result = hub.call("search_web")
+    lines = hub.format(result).splitlines()
+    assert lines[:3] == [f"{n + 1}. T{n} – about {n} – http://h/{n}" for n in range(3)]
+    assert lines[3].startswith(f"[more: read_more('{result.meta['handle']}')")
+    assert result.meta["truncated"] is True
+
+
+def test_a_list_that_is_no_list_of_hits_is_shown_as_data(hub: ToolHub) -> None:
+    hub.register(lambda: [1, 2, 3], name="search_numbers")
+    assert hub.format(hub.call("search_numbers")) == "[1, 2, 3]"
+
+
+def test_a_result_that_fits_is_shown_whole_and_a_failure_as_its_sentence(hub: ToolHub) -> None:
+    hub.register(lambda: "short", name="t")
+    result = hub.call("t")
+    assert hub.format(result) == "short"
+    assert "handle" not in result.meta
+    assert hub.format(hub.call("nobody")).startswith("Error: There is no tool named 'nobody'.")
+
+
+def test_pages_give_the_whole_back(hub: ToolHub) -> None:
+    text = "".join(f"line {n}\n" for n in range(2000))
+    hub.register(lambda: text, name="t")
+    result = hub.call("t")
+    hub.format(result)
+    pages: list[str] = []
+    while page := hub.read_more(result.meta["handle"], offset=sum(map(len, pages)), limit=1000):
+        pages.append(page)
+    assert "".join(pages) == text == result.full()
+    assert len(hub.read_more(result.meta["handle"])) == 4000
+
+
+def test_a_handle_that_is_gone_is_not_found(hub: ToolHub) -> None:
+    with pytest.raises(toolhub.ToolError, match="no kept result") as caught:
+        hub.read_more("r_gone")
+    assert caught.value.kind == "not_found"
+    with pytest.raises(ValueError, match="offset and limit"):
+        hub.read_more("r_gone", offset=-1)
+
+
+def test_the_memory_for_kept_results_is_bounded(hub: ToolHub) -> None:
+    hub.register(lambda n: f"{n} " * 5_000, name="t")
+    handles: list[str] = []
+    for n in range(300):
+        result = hub.call("t", {"n": n})
+        hub.format(result)
+        handles.append(result.meta["handle"])
+    assert hub.read_more(handles[-1], limit=4) == "299 "
+    with pytest.raises(toolhub.ToolError):
+        hub.read_more(handles[0])
