@@ -177,6 +177,21 @@ fn the_version_increases_with_every_change_and_only_then() {
 }
 
 #[test]
+fn a_name_knows_when_it_last_changed() {
+    let registry = Registry::default();
+    register(&registry, entry("a"));
+    register(&registry, entry("b"));
+    let changed = |name| registry.snapshot().get(name).unwrap().changed_at;
+    assert_eq!((changed("a"), changed("b")), (1, 2));
+    register(&registry, of_server("a", "s"));
+    assert_eq!((changed("a"), changed("b")), (3, 2));
+    register(&registry, of_server("a", "s"));
+    assert_eq!(changed("a"), 4, "also when it was replaced");
+    registry.remove("a", Filter { source: Some(Source::Mcps), server: None });
+    assert_eq!((changed("a"), changed("b"), registry.snapshot().version()), (5, 2, 5));
+}
+
+#[test]
 fn a_replacement_keeps_the_statistics() {
     let registry = Registry::default();
     let old = register(&registry, entry("a"));

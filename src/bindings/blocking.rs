@@ -132,6 +132,11 @@ impl BlockingRoot {
         close(self.coroutine.bind(py))
     }
 
+    /// asyncio shows these in a task's repr and stack.
+    fn __getattr__(&self, py: Python<'_>, name: &str) -> PyResult<Py<PyAny>> {
+        self.coroutine.getattr(py, name)
+    }
+
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         visit.call(&self.coroutine)
     }

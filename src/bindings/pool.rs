@@ -278,7 +278,8 @@ pub fn stop_workers() {
 pub fn pool_state() -> (usize, usize, usize) {
     let pool = pool();
     let state = pool.state.lock();
-    (state.workers(), state.idle, state.written_off)
+    // A worker that was woken and has not taken its job yet is not idle any more.
+    (state.workers(), state.idle.saturating_sub(state.queue.len()), state.written_off)
 }
 
 /// The child of a fork has no workers, and one of them may have held the old pool's lock: leave it and start afresh.

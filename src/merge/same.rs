@@ -9,35 +9,38 @@ const SENTENCE_MARKS: &[char] = &[
     '、', '「', '」',
 ];
 
+/// So many words tell most answers apart, without folding all of a long one.
+const OPENING: usize = 24;
+
 /// Answers that are the same, together, in the order of their first.
 pub fn groups(parts: &[Part]) -> Vec<Vec<&Part>> {
     let mut groups: Vec<(String, Vec<&Part>)> = Vec::with_capacity(parts.len());
     for part in parts {
-        let folded = fold(&part.text);
-        match groups.iter_mut().find(|(known, _)| *known == folded) {
-            Some((_, same)) => same.push(part),
-            None => groups.push((folded, vec![part])),
+        let opening = fold(&part.text, OPENING);
+        let same = |(known, group): &&mut (String, Vec<&Part>)| {
+            *known == opening && fold(&group[0].text, usize::MAX) == fold(&part.text, usize::MAX)
+        };
+        match groups.iter_mut().find(same) {
+            Some((_, group)) => group.push(part),
+            None => groups.push((opening, vec![part])),
         }
     }
-    groups.into_iter().map(|(_, same)| same).collect()
+    groups.into_iter().map(|(_, group)| group).collect()
 }
 
-/// Two answers are the same when they differ only in case, in space between words, and in marks around words.
-fn fold(text: &str) -> String {
-    let mut folded = String::with_capacity(text.len());
-    for word in text.split_whitespace() {
-        let word = word.trim_matches(SENTENCE_MARKS);
-        if word.is_empty() {
-            continue;
-        }
+/// The first `words` words of an answer without what does not matter: case, space between words, marks around words.
+fn fold(text: &str, words: usize) -> String {
+    let words = text
+        .split_whitespace()
+        .map(|word| word.trim_matches(SENTENCE_MARKS))
+        .filter(|word| !word.is_empty())
+        .take(words);
+    let mut folded = String::new();
+    for word in words {
         if !folded.is_empty() {
             folded.push(' ');
         }
-        if word.is_ascii() {
-            folded.extend(word.bytes().map(|byte| char::from(byte.to_ascii_lowercase())));
-        } else {
-            folded.extend(word.chars().flat_map(char::to_lowercase));
-        }
+        folded.extend(word.chars().flat_map(char::to_lowercase));
     }
     folded
 }
@@ -51,6 +54,17 @@ mod tests {
     fn case_space_and_sentence_marks_do_not_matter() {
         let parts = [part("a", "It is 5 pm."), part("b", " it is  5 PM "), part("c", "“It is 5 pm”")];
         assert_eq!(groups(&parts).len(), 1);
+    }
+
+    #[test]
+    fn long_answers_are_compared_to_their_end() {
+        let long = "word ".repeat(500);
+        let parts = [
+            part("a", &format!("{long}yes")),
+            part("b", &format!("{long}no")),
+            part("c", &format!("{long}YES.")),
+        ];
+        assert_eq!(groups(&parts).iter().map(Vec::len).collect::<Vec<_>>(), [2, 1]);
     }
 
     #[test]

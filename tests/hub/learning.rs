@@ -182,6 +182,16 @@ async fn a_probe_that_lost_its_race_leaves_the_way_free_for_the_next() {
     assert_eq!(view(&bad).breaker, BreakerState::HalfOpen);
 }
 
+#[tokio::test(start_paused = true)]
+async fn of_several_answers_only_the_first_candidates_counts_as_the_last_success() {
+    let hub = hub();
+    let stage = Stage::new(&hub);
+    stage.add(Double::answering("t", 1).after(20));
+    stage.add(Double::answering("t", 2).of(Source::Skills));
+    times(&hub, 3, &asking(Strategy::All)).await;
+    assert_eq!(order(&hub, "t"), ["tools", "skills"], "otherwise the order would turn round and round");
+}
+
 /// Whoever drops the call's future takes the probe with it; nobody will ever report on it.
 #[tokio::test(start_paused = true)]
 async fn a_probe_whose_caller_has_gone_does_not_rest_the_candidate_for_ever() {

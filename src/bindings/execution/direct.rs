@@ -152,7 +152,9 @@ impl Execution {
             let caller = match calling_task(py) {
                 Ok(caller) => caller,
                 Err(error) => {
-                    Self::close(slf)?;
+                    if let Err(trouble) = Self::close(slf) {
+                        trouble.write_unraisable(py, Some(slf.as_any()));
+                    }
                     return Err(error);
                 }
             };

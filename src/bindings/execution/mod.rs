@@ -17,7 +17,7 @@ mod state;
 pub use start::python_tool;
 pub use state::{Attempt, Ended};
 
-use super::awaiting::{Awaited, Step, iterate, thrown};
+use super::awaiting::{Awaited, Step, is_cancelled_error, iterate, thrown};
 use super::hub::Hub;
 use super::port::{self, LoopPort};
 use super::python_tool::Checks;
@@ -139,12 +139,29 @@ impl Execution {
                 drop(waiter);
                 Self::pump(slf)
             }
+            // A scope of anyio repeats its cancellation at every turn of the loop; that is no second one.
+            Phase::Settling if this.is_repeated(slf.py(), &error) => {
+                let waiter = this.state.lock().waiter.take();
+                drop(waiter);
+                Self::pump(slf)
+            }
             Phase::New | Phase::Running | Phase::Settling => {
                 Self::abandon(slf);
                 Err(error)
             }
             Phase::Done => Err(error),
         }
+    }
+
+    /// Whether this is the cancellation that is being obeyed already: the same words, and not none at all.
+    fn is_repeated(&self, py: Python<'_>, error: &PyErr) -> bool {
+        let words = |error: &PyErr| error.value(py).getattr(intern!(py, "args"));
+        let obeyed = self.state.lock().reraise.as_ref().map(|obeyed| obeyed.clone_ref(py));
+        let same = |obeyed: PyErr| -> PyResult<bool> {
+            let said = words(error)?;
+            Ok(is_cancelled_error(py, error) && said.len()? > 0 && said.eq(words(&obeyed)?)?)
+        };
+        obeyed.is_some_and(|obeyed| same(obeyed).unwrap_or(false))
     }
 
     /// Leaves at once: tells everybody to stop and waits for nobody.

@@ -47,11 +47,12 @@ class World:
     new_loop: Callable[[], asyncio.AbstractEventLoop] = asyncio.new_event_loop
     traced: bool = False
     eager: bool = False
-    complaints: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    complaints: list[str] = field(default_factory=list[str])
 
     def open_loop(self) -> asyncio.AbstractEventLoop:
         loop = self.new_loop()
-        loop.set_exception_handler(lambda loop, context: self.complaints.append(context))
+        # As text: the objects themselves would be kept alive.
+        loop.set_exception_handler(lambda loop, context: self.complaints.append(str(context)))
         if self.eager:
             loop.set_task_factory(asyncio.eager_task_factory)  # type: ignore[attr-defined]
         return loop

@@ -27,7 +27,7 @@ def interrupted(process: subprocess.Popen[str]) -> list[str]:
     process.send_signal(signal.SIGINT)
     ended = finish(process)
     assert ended.status == -signal.SIGINT, ended
-    assert ended.err.rstrip().endswith("KeyboardInterrupt"), ended.err
+    assert "\nKeyboardInterrupt\n" in ended.err
     assert "Fatal" not in ended.err
     return ended.out.split()
 

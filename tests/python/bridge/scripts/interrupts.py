@@ -1,6 +1,7 @@
 """Waits in a call until somebody interrupts it, and tells what happens meanwhile."""
 
 import asyncio
+import os
 import signal
 import sys
 import threading
@@ -15,7 +16,7 @@ hub = ToolHub(grace=60)
 
 
 def say(word: str) -> None:
-    print(word, flush=True)
+    os.write(1, f"{word}\n".encode())  # in one piece, whatever other threads say
 
 
 async def waits() -> None:
