@@ -81,7 +81,8 @@ fn hub_with(count: usize) -> Hub {
 }
 
 async fn through_the_hub(hub: &Hub, options: &CallOptions) {
-    let call = hub.execute("t", Arguments::default(), options, &CancellationToken::new());
+    let unending = CancellationToken::new();
+    let call = hub.execute("t", Arguments::default(), options, &unending);
     assert!(call.await.unwrap().result.is_ok());
 }
 

@@ -388,7 +388,7 @@ impl Hub {
             .core
             .registry
             .load()
-            .get(&*name.to_string_lossy())
+            .get(&name.to_string_lossy())
             .and_then(|entry| ToolInfo::new(slf, entry, |_| true))
     }
 

@@ -200,7 +200,9 @@ impl Execution {
 
     pub(super) fn raised(&self, py: Python<'_>, slot: usize, error: PyErr) {
         let failure = raised(py, &self.tool_name(slot), &error);
-        self.state.lock().attempts.get_mut(slot).map(|attempt| attempt.exception = Some(error));
+        if let Some(attempt) = self.state.lock().attempts.get_mut(slot) {
+            attempt.exception = Some(error);
+        }
         self.fail(slot, failure);
     }
 
