@@ -234,7 +234,7 @@ def test_a_coroutine_returned_by_mistake_is_a_failure_without_a_warning(
 
 
 def test_a_coroutine_returned_too_late_by_mistake_makes_no_warning(hub: ToolHub, run: Run) -> None:
-    go, done = threading.Event(), threading.Event()
+    go, done, begun = threading.Event(), threading.Event(), threading.Event()
 
     async def forgotten() -> int:
         return 1
@@ -244,14 +244,20 @@ def test_a_coroutine_returned_too_late_by_mistake_makes_no_warning(hub: ToolHub,
             done.set()
 
     def late(keep: Any) -> Any:
+        begun.set()
         go.wait(30)
         return forgotten()
+
+    async def winner() -> str:
+        # Only a function that runs already can come back too late.
+        await asyncio.to_thread(begun.wait, 30)
+        return "won"
 
     def loser() -> Any:
         return late(Sentinel())
 
     hub.register(loser, name="t", read_only=True)
-    hub.register(Scripted("won"), name="t", source="skills", read_only=True)
+    hub.register(winner, name="t", source="skills", read_only=True)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         assert run(hub.execute("t", strategy="first")).result == "won"
