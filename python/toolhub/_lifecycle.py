@@ -6,40 +6,23 @@ never held up by a tool.
 
 import atexit
 import os
-import sys
 
-from . import _core
+from . import _background, _core, _pool
 
 _PATIENCE = 1.0
 
 
-def _loaded(name: str) -> object | None:
-    return sys.modules.get(f"toolhub.{name}")
-
-
 def _stop() -> None:
-    # A module that was never imported has nothing to stop.
-    if _loaded("_background"):
-        from . import _background
-
-        _background.stop(_PATIENCE)
-    if _loaded("_pool"):
-        from . import _pool
-
-        _pool.stop(_PATIENCE)
+    _background.stop(_PATIENCE)
+    _pool.stop(_PATIENCE)
     _core.shutdown_runtime(_PATIENCE)
 
 
 def _forget_after_fork() -> None:
+    # Nothing may be imported here: another thread may have been importing it, and does not exist any more.
     _core.after_fork_in_child()
-    if _loaded("_background"):
-        from . import _background
-
-        _background.forget()
-    if _loaded("_pool"):
-        from . import _pool
-
-        _pool.forget()
+    _background.forget()
+    _pool.forget()
 
 
 def install() -> None:

@@ -6,7 +6,7 @@ The work is done in the Rust core; it retries 429 and 5xx within its time, can b
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
 
-from . import _core
+from . import _background, _core
 from .result import ToolResult
 
 __all__ = ["OpenAI"]
@@ -65,8 +65,6 @@ class OpenAI:
 
     def generate(self, prompt: str) -> str:
         """`generate_async`, blocking."""
-        from . import _background
-
         return _background.run(self.generate_async(prompt))
 
     async def stream(self, messages: Messages) -> AsyncIterator[str]:

@@ -1,10 +1,10 @@
 //! Stepping Python awaitables from Rust, and being one.
 
+use super::imported::Imported;
 use super::runtime;
 use pyo3::exceptions::{PyBaseException, PyRuntimeError, PyStopIteration};
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyTuple, PyType};
+use pyo3::types::PyTuple;
 use pyo3::{PyClass, ffi, intern};
 
 /// What one step of an awaitable gives: something for the event loop, or the end.
@@ -108,10 +108,19 @@ pub fn iterator_of<'py>(value: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py,
 }
 
 pub fn is_cancelled_error(py: Python<'_>, error: &PyErr) -> bool {
-    static CANCELLED: PyOnceLock<Py<PyType>> = PyOnceLock::new();
-    CANCELLED
-        .import(py, "asyncio", "CancelledError")
-        .is_ok_and(|cancelled| error.is_instance(py, cancelled.as_any()))
+    static CANCELLED: Imported = Imported::new("asyncio", "CancelledError");
+    CANCELLED.get(py).is_ok_and(|cancelled| error.is_instance(py, cancelled))
+}
+
+/// The running task; `None` as Python has it outside of one.
+pub fn current_task(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
+    static CURRENT_TASK: Imported = Imported::new("asyncio", "current_task");
+    CURRENT_TASK.get(py)?.call0()
+}
+
+/// How many cancellations of a task were asked for and not taken back.
+pub fn cancellations(task: &Bound<'_, PyAny>) -> PyResult<usize> {
+    task.call_method0(intern!(task.py(), "cancelling"))?.extract()
 }
 
 /// The arguments of a `throw` method in both of its forms.

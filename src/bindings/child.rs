@@ -4,12 +4,15 @@
 //! task, so that asyncio never complains that nobody retrieved it.
 
 use super::awaiting::{Awaited, Step, close, is_cancelled_error, iterate, send, throw, thrown};
+use super::awaiting::{cancellations, current_task};
 use super::execution::Execution;
 use super::runtime;
 use parking_lot::Mutex;
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::gc::{PyTraverseError, PyVisit};
+use pyo3::intern;
 use pyo3::prelude::*;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 #[pyclass(frozen, module = "toolhub._core")]
 pub struct Child {
@@ -18,22 +21,54 @@ pub struct Child {
     awaitable: Py<PyAny>,
     /// What a coroutine that was moved here is waiting for already; yielded first.
     pending: Mutex<Option<Py<PyAny>>>,
+    /// It shall stop as soon as it is through with a cancellation that came from elsewhere.
+    stop_owed: AtomicBool,
 }
 
 impl Child {
     pub fn new(execution: Py<Execution>, slot: usize, awaitable: Py<PyAny>) -> Self {
-        Child { execution, slot, awaitable, pending: Mutex::new(None) }
+        Self::made(execution, slot, awaitable, None)
     }
 
     /// Goes on with a coroutine that has been stepped elsewhere and waits for `pending`.
     pub fn resumed(execution: Py<Execution>, slot: usize, awaitable: Py<PyAny>, pending: Py<PyAny>) -> Self {
-        Child { execution, slot, awaitable, pending: Mutex::new(Some(pending)) }
+        Self::made(execution, slot, awaitable, Some(pending))
+    }
+
+    fn made(execution: Py<Execution>, slot: usize, awaitable: Py<PyAny>, pending: Option<Py<PyAny>>) -> Self {
+        Child { execution, slot, awaitable, pending: Mutex::new(pending), stop_owed: AtomicBool::new(false) }
+    }
+
+    /// Cancels the task of a child. One that is being cancelled already, by `asyncio.run` at its end or by a timeout inside
+    /// the tool, is left to its clean-up, which a second cancellation would break off.
+    pub fn stop(task: &Bound<'_, PyAny>) -> PyResult<()> {
+        let py = task.py();
+        if cancellations(task)? > 0
+            && let Ok(child) = task.call_method0(intern!(py, "get_coro"))?.cast::<Child>()
+        {
+            child.get().stop_owed.store(true, Ordering::Relaxed);
+            return Ok(());
+        }
+        task.call_method0(intern!(py, "cancel")).map(drop)
+    }
+
+    /// The tool has suspended: if it made its peace with the other cancellation, ours comes now.
+    fn suspended(&self, py: Python<'_>) -> PyResult<()> {
+        if !self.stop_owed.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        let task = current_task(py)?;
+        if cancellations(&task)? == 0 {
+            self.stop_owed.store(false, Ordering::Relaxed);
+            task.call_method0(intern!(py, "cancel"))?;
+        }
+        Ok(())
     }
 
     fn report(&self, py: Python<'_>, stepped: PyResult<Step>) -> PyResult<Step> {
         let execution = self.execution.bind(py);
         match stepped {
-            Ok(Step::Yield(value)) => Ok(Step::Yield(value)),
+            Ok(Step::Yield(value)) => self.suspended(py).map(|()| Step::Yield(value)),
             Ok(Step::Return(value)) => {
                 Execution::child_returned(execution, self.slot, value);
                 Ok(Step::Return(py.None()))

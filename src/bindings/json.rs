@@ -1,10 +1,10 @@
 //! JSON across the boundary. Python → Rust is written by hand, because an error must say where in the arguments it is;
 //! Rust → Python goes through pythonize.
 
+use super::imported::Imported;
 use crate::error::{ErrorKind, HubError, clip};
 use crate::model::Arguments;
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 use serde_json::{Map, Number, Value};
 
@@ -146,10 +146,10 @@ fn integer(object: &Bound<'_, PyAny>) -> Result<Value, Trouble> {
 
 /// Dates, enums, models, sets …: Python knows their plain form.
 fn plain<'py>(object: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>, Trouble> {
-    static PLAIN: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    static PLAIN: Imported = Imported::new("toolhub._plain", "to_plain");
     let py = object.py();
     PLAIN
-        .import(py, "toolhub._plain", "to_plain")
+        .get(py)
         .and_then(|to_plain| to_plain.call1((object,)))
         .map_err(|error| Trouble::new(error.value(py).to_string()))
 }

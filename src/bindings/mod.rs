@@ -13,6 +13,7 @@ mod child;
 mod copying;
 mod execution;
 mod hub;
+mod imported;
 mod json;
 mod llm;
 mod mailbox;

@@ -5,16 +5,16 @@
 //! posts the answers. A function whose caller has gone is abandoned: its thread is written off and may be replaced. A
 //! worker that itself waits in `hub.call` steps aside meanwhile, so that tools may call tools.
 
+use super::imported::Imported;
 use super::mailbox::{Mail, Mailbox, Message};
 use super::value;
-use parking_lot::{Condvar, Mutex};
+use parking_lot::Mutex;
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
 use pyo3::types::PyTuple;
 use std::cell::RefCell;
 use std::collections::VecDeque;
-use std::sync::Arc;
+use std::sync::{self, Arc, Condvar, MutexGuard, PoisonError};
 
 /// How many functions run at once.
 const WORKERS: usize = 32;
@@ -76,9 +76,11 @@ impl State {
     }
 }
 
+/// Idle workers wait without the GIL, also while another thread forks. `parking_lot` keeps all who wait in one table of
+/// the process, whose locks they may hold at that moment; the standard library keeps nothing outside of the object.
 #[derive(Default)]
 pub struct Pool {
-    state: Mutex<State>,
+    state: sync::Mutex<State>,
     work: Condvar,
 }
 
@@ -113,11 +115,11 @@ pub fn submit(
     let pool = pool();
     let stage = Arc::new(Mutex::new(Stage::Queued));
     let reply = Reply { pool: pool.clone(), mailbox, key, stage };
-    pool.state.lock().queue.push_back(Job { call: call.unbind(), kwargs, reply: reply.clone() });
+    pool.state().queue.push_back(Job { call: call.unbind(), kwargs, reply: reply.clone() });
     pool.work.notify_one();
     match pool.hire_if_short(py) {
         // Somebody will come to it.
-        Err(_) if pool.state.lock().workers() > 0 => Ok(reply),
+        Err(_) if pool.state().workers() > 0 => Ok(reply),
         Err(error) => {
             reply.abandon(py);
             Err(error)
@@ -127,13 +129,18 @@ pub fn submit(
 }
 
 impl Pool {
+    fn state(&self) -> MutexGuard<'_, State> {
+        // Counts are changed in one go, so they are right even if somebody panicked in between.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn hire_if_short(&self, py: Python<'_>) -> PyResult<()> {
-        if !self.state.lock().hire() {
+        if !self.state().hire() {
             return Ok(());
         }
-        static START: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-        let started = START.import(py, "toolhub._pool", "start_worker").and_then(|start| start.call0());
-        started.map(drop).inspect_err(|_| self.state.lock().threads -= 1)
+        static START: Imported = Imported::new("toolhub._pool", "start_worker");
+        let started = START.get(py).and_then(|start| start.call0());
+        started.map(drop).inspect_err(|_| self.state().threads -= 1)
     }
 
     /// One worker less takes work. When no other can be started, what is queued waits for those that are there.
@@ -143,7 +150,7 @@ impl Pool {
 
     /// Waits for work, without the GIL; `None` when this thread shall end.
     fn take(&self) -> Option<Job> {
-        let mut state = self.state.lock();
+        let mut state = self.state();
         loop {
             // One that came back from a function thought lost may be one too many.
             if state.stopped || state.workers() > WORKERS {
@@ -154,7 +161,7 @@ impl Pool {
                 return Some(job);
             }
             state.idle += 1;
-            self.work.wait(&mut state);
+            state = self.work.wait(state).unwrap_or_else(PoisonError::into_inner);
             state.idle -= 1;
         }
     }
@@ -163,7 +170,7 @@ impl Pool {
 impl Reply {
     /// The worker has the call in its hands; false when nobody wants it any more.
     fn begin(&self) -> bool {
-        let _state = self.pool.state.lock();
+        let _state = self.pool.state();
         let mut stage = self.stage.lock();
         let wanted = *stage == Stage::Queued;
         if wanted {
@@ -175,7 +182,7 @@ impl Reply {
     /// False when nobody waits for it any more.
     fn post(&self, result: PyResult<Py<PyAny>>) -> bool {
         let before = {
-            let mut state = self.pool.state.lock();
+            let mut state = self.pool.state();
             let before = std::mem::replace(&mut *self.stage.lock(), Stage::Over);
             // The worker is back from a function that was thought lost.
             state.written_off -= usize::from(before == Stage::Abandoned);
@@ -191,7 +198,7 @@ impl Reply {
     /// The caller has gone. Queued work is skipped; a running function loses its thread, and another one may take over.
     pub fn abandon(&self, py: Python<'_>) {
         {
-            let mut state = self.pool.state.lock();
+            let mut state = self.pool.state();
             let mut stage = self.stage.lock();
             match *stage {
                 Stage::Queued => *stage = Stage::Over,
@@ -213,7 +220,7 @@ pub struct Aside(Option<Arc<Pool>>);
 pub fn step_aside(py: Python<'_>) -> Aside {
     let employer = EMPLOYER.with_borrow(Clone::clone);
     if let Some(pool) = &employer {
-        pool.state.lock().aside += 1;
+        pool.state().aside += 1;
         pool.replace_worker(py);
     }
     Aside(employer)
@@ -222,7 +229,7 @@ pub fn step_aside(py: Python<'_>) -> Aside {
 impl Drop for Aside {
     fn drop(&mut self) {
         if let Some(pool) = &self.0 {
-            pool.state.lock().aside -= 1;
+            pool.state().aside -= 1;
         }
     }
 }
@@ -264,7 +271,7 @@ pub fn stop_workers() {
     let pool = POOL.lock().take();
     if let Some(pool) = pool {
         let unwanted = {
-            let mut state = pool.state.lock();
+            let mut state = pool.state();
             state.stopped = true;
             std::mem::take(&mut state.queue)
         };
@@ -277,7 +284,7 @@ pub fn stop_workers() {
 #[pyfunction]
 pub fn pool_state() -> (usize, usize, usize) {
     let pool = pool();
-    let state = pool.state.lock();
+    let state = pool.state();
     // A worker that was woken and has not taken its job yet is not idle any more.
     (state.workers(), state.idle.saturating_sub(state.queue.len()), state.written_off)
 }

@@ -2,6 +2,7 @@
 
 use super::blocking;
 use super::execution::Execution;
+use super::imported::Imported;
 use super::mailbox::{Mail, Mailbox, Message};
 use super::runtime;
 use super::value;
@@ -10,8 +11,7 @@ use pyo3::exceptions::PyOSError;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyDict, PySet};
+use pyo3::types::{PyDict, PySet, PyWeakrefMethods, PyWeakrefReference};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -38,7 +38,9 @@ struct Deadlines {
     armed: Option<Instant>,
 }
 
-#[pyclass(frozen, module = "toolhub._core")]
+/// The loop owns its port, as the callback of the mailbox's bell: when a closed loop is garbage, everything that was
+/// waiting on it is let go, a place at a limit that was given to it too late as well.
+#[pyclass(frozen, weakref, module = "toolhub._core")]
 pub struct LoopPort {
     mailbox: Arc<Mailbox>,
     addressees: Mutex<Addressees>,
@@ -242,28 +244,40 @@ impl LoopPort {
         }
         Ok(())
     }
+
+    fn __clear__(&self) {
+        // Taken first, dropped outside of the locks: this may run Python code.
+        let addressees = std::mem::take(&mut *self.addressees.lock());
+        let deadlines = std::mem::take(&mut *self.deadlines.lock());
+        drop((addressees, deadlines));
+    }
 }
 
 thread_local! {
-    /// The ports of the loops that ran in this thread. A port holds its loop, so an address is not reused while cached.
-    static PORTS: RefCell<Vec<Py<LoopPort>>> = const { RefCell::new(Vec::new()) };
+    /// The ports of the loops that ran in this thread; weak, because the loops own them.
+    static PORTS: RefCell<Vec<Py<PyWeakrefReference>>> = const { RefCell::new(Vec::new()) };
 }
 
 pub fn running_loop(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
-    static GET: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-    GET.import(py, "asyncio", "get_running_loop")?.call0()
+    static GET: Imported = Imported::new("asyncio", "get_running_loop");
+    GET.get(py)?.call0()
 }
 
 /// The port of the running event loop.
 pub fn current(py: Python<'_>) -> PyResult<Bound<'_, LoopPort>> {
     let event_loop = running_loop(py)?;
     let known = PORTS.with_borrow(|ports| {
-        ports.iter().find(|port| port.get().event_loop.is(&event_loop)).map(|port| port.clone_ref(py))
+        let mut alive = ports.iter().filter_map(|port| upgrade(port.bind(py)));
+        alive.find(|port| port.get().event_loop.is(&event_loop))
     });
     match known {
-        Some(port) => Ok(port.into_bound(py)),
+        Some(port) => Ok(port),
         None => open(py, event_loop),
     }
+}
+
+fn upgrade<'py>(port: &Bound<'py, PyWeakrefReference>) -> Option<Bound<'py, LoopPort>> {
+    port.upgrade_as_exact().ok().flatten()
 }
 
 #[cold]
@@ -285,18 +299,17 @@ fn open<'py>(py: Python<'py>, event_loop: Bound<'py, PyAny>) -> PyResult<Bound<'
         },
     )?;
     port.get().mailbox.attach(&event_loop, port.as_any())?;
-    // Asking a loop runs Python code, so the list is not borrowed meanwhile.
-    let (gone, mut kept): (Vec<_>, Vec<_>) =
-        PORTS.take().into_iter().partition(|port| port.get().is_closed(py));
-    kept.push(port.clone().unbind());
-    PORTS.with_borrow_mut(|ports| ports.append(&mut kept));
-    drop(gone);
+    let reference = PyWeakrefReference::new(&port)?.unbind();
+    PORTS.with_borrow_mut(|ports| {
+        ports.retain(|port| upgrade(port.bind(py)).is_some());
+        ports.push(reference);
+    });
     Ok(port)
 }
 
-/// In the child of a fork the descriptors are shared with the parent: forget them without closing.
+/// In the child of a fork the bells are shared with the parent: nobody may listen to them there.
 pub fn forget_ports() {
-    PORTS.with_borrow_mut(|ports| std::mem::forget(std::mem::take(ports)));
+    PORTS.with_borrow_mut(Vec::clear);
 }
 
 /// The port of the running loop, for the background loop and for tests.

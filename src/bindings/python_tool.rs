@@ -1,6 +1,7 @@
 //! A Python callable as a tool.
 
 use super::copying::{self, Refusal};
+use super::imported::Imported;
 use super::json;
 use crate::error::{ErrorKind, HubError, clip};
 use crate::model::{Arguments, ToolOutput, ToolSpec};
@@ -9,7 +10,6 @@ use crate::tool::{BoxFuture, CallContext, Tool};
 use pyo3::exceptions::PyException;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyMapping, PyString};
 use pyo3::{ffi, intern};
 use std::sync::Arc;
@@ -172,9 +172,9 @@ impl Callable {
     ) -> Result<Bound<'py, PyAny>, HubError> {
         let py = args.py();
         validate.bind(py).call1((args,)).map_err(|error| {
-            static SUMMARIZE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-            let summary = SUMMARIZE
-                .import(py, "toolhub._arguments", "explain")
+            static EXPLAIN: Imported = Imported::new("toolhub._arguments", "explain");
+            let summary = EXPLAIN
+                .get(py)
                 .and_then(|explain| {
                     explain.call1((&*clip(&self.spec.name), error.value(py), &self.described))
                 })
@@ -261,9 +261,9 @@ pub fn raised(py: Python<'_>, tool: &str, error: &PyErr) -> HubError {
 
 /// A `ToolError` of ours carries its kind.
 fn kind_of(value: &Bound<'_, pyo3::exceptions::PyBaseException>) -> Option<ErrorKind> {
-    static TOOL_ERROR: PyOnceLock<Py<pyo3::types::PyType>> = PyOnceLock::new();
+    static TOOL_ERROR: Imported = Imported::new("toolhub.exceptions", "ToolError");
     let py = value.py();
-    let class = TOOL_ERROR.import(py, "toolhub.exceptions", "ToolError").ok()?;
+    let class = TOOL_ERROR.get(py).ok()?;
     if !value.is_instance(class).ok()? {
         return None;
     }

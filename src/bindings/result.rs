@@ -1,6 +1,7 @@
 //! From an ended execution to the `ToolResult` that the caller gets.
 
 use super::execution::{Attempt, Ended, python_tool};
+use super::imported::Imported;
 use super::value;
 use crate::error::{ErrorKind, HubError};
 use crate::execute::Fate;
@@ -12,14 +13,14 @@ use crate::select::Rule;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyDict, PyList, PyString, PyType};
+use pyo3::types::{PyDict, PyList, PyString};
 use smallvec::SmallVec;
 use std::time::{Duration, Instant};
 
 /// A new `ToolResult`: a dict with attributes, defined in Python.
 fn new_result(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
-    static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
-    Ok(CLASS.import(py, "toolhub.result", "ToolResult")?.call0()?.cast_into()?)
+    static CLASS: Imported = Imported::new("toolhub.result", "ToolResult");
+    Ok(CLASS.get(py)?.call0()?.cast_into()?)
 }
 
 pub fn build(py: Python<'_>, mut ended: Ended) -> PyResult<Bound<'_, PyDict>> {

@@ -1,8 +1,8 @@
 //! What a value that a Python tool returned means.
 
+use super::imported::Imported;
 use crate::error::{ErrorKind, HubError, clip};
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyMapping, PyString, PyTuple};
 use pyo3::{ffi, intern};
 
@@ -68,12 +68,6 @@ fn entry<'py>(value: &Bound<'py, PyAny>, key: &Bound<'py, PyString>) -> Option<B
 
 /// A value as text, for merging: what a reader would want to see.
 pub fn readable(value: &Bound<'_, PyAny>) -> PyResult<String> {
-    static READABLE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-    let py = value.py();
-    Ok(READABLE
-        .import(py, "toolhub._plain", "readable")?
-        .call1((value,))?
-        .str()?
-        .to_string_lossy()
-        .into_owned())
+    static READABLE: Imported = Imported::new("toolhub._plain", "readable");
+    Ok(READABLE.get(value.py())?.call1((value,))?.str()?.to_string_lossy().into_owned())
 }

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from .. import _core
+from .. import _background, _core
 from ..exceptions import ErrorKind
 from ..result import ToolResult
 from ._base import HubPart
@@ -203,8 +203,6 @@ class Calling(HubPart):
         return result
 
     def _block(self, coroutine: Any) -> Any:
-        from .. import _background
-
         return _background.run(coroutine)
 
     def _make_options(self, key: "_Key") -> "_core.CallOptions":

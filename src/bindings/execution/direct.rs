@@ -6,7 +6,7 @@
 
 use super::Execution;
 use super::state::Doing;
-use crate::bindings::awaiting::{Step, close, is_cancelled_error, send, throw};
+use crate::bindings::awaiting::{Step, cancellations, close, current_task, is_cancelled_error, send, throw};
 use crate::bindings::child::Child;
 use crate::bindings::port::LoopPort;
 use crate::execute::Fate;
@@ -14,7 +14,6 @@ use pyo3::exceptions::{PyGeneratorExit, PyKeyboardInterrupt, PyRuntimeError};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
 use std::time::Instant;
 
 pub struct Direct {
@@ -55,9 +54,7 @@ impl Direct {
     fn is_its_own(&self, py: Python<'_>) -> PyResult<bool> {
         match &self.caller {
             None => Ok(true),
-            Some((task, before)) => {
-                Ok(task.call_method0(py, intern!(py, "cancelling"))?.extract::<usize>(py)? <= *before)
-            }
+            Some((task, before)) => Ok(cancellations(task.bind(py))? <= *before),
         }
     }
 }
@@ -247,12 +244,11 @@ fn is_for_the_caller(py: Python<'_>, error: &PyErr) -> bool {
 
 /// The task that awaits us, and how many cancellations it has behind it.
 fn calling_task(py: Python<'_>) -> PyResult<(Py<PyAny>, usize)> {
-    static CURRENT_TASK: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-    let task = CURRENT_TASK.import(py, "asyncio", "current_task")?.call0()?;
+    let task = current_task(py)?;
     if task.is_none() {
         return Err(PyRuntimeError::new_err("a hub's coroutine must be awaited inside an asyncio task"));
     }
-    let cancelling: usize = task.call_method0(intern!(py, "cancelling"))?.extract()?;
+    let cancelling = cancellations(&task)?;
     // One that was asked for and is yet to be delivered will be thrown into us: it is not behind the task.
     let on_its_way =
         task.getattr_opt(intern!(py, "_must_cancel"))?.is_some_and(|must| must.is_truthy().unwrap_or(false));

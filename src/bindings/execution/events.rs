@@ -2,6 +2,8 @@
 
 use super::Execution;
 use super::state::{Doing, Phase};
+use crate::bindings::awaiting::cancellations;
+use crate::bindings::child::Child;
 use crate::bindings::mailbox::Message;
 use crate::bindings::python_tool::raised;
 use crate::bindings::{json, value};
@@ -122,7 +124,7 @@ impl Execution {
             };
             match doing {
                 Doing::Task(task) => {
-                    if let Err(error) = task.call_method0(py, intern!(py, "cancel"))
+                    if let Err(error) = Child::stop(task.bind(py))
                         && !this.is_on_closed_loop(py)
                     {
                         error.write_unraisable(py, Some(slf.as_any()));
@@ -272,9 +274,7 @@ impl Execution {
             Some(Doing::Task(task)) => task.clone_ref(py),
             _ => return false,
         };
-        let asked =
-            task.call_method0(py, intern!(py, "cancelling")).and_then(|count| count.extract::<usize>(py));
-        asked.is_ok_and(|count| count > 0)
+        cancellations(task.bind(py)).is_ok_and(|count| count > 0)
     }
 
     fn tool_name(&self, slot: usize) -> Arc<str> {

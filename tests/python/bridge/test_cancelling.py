@@ -430,3 +430,56 @@ def test_cancel_while_losers_are_awaited(hub: ToolHub, world: World) -> None:
         assert loser.log == CLEAN
 
     world.run(main())
+
+
+def test_who_is_cancelled_from_elsewhere_is_not_disturbed_in_its_clean_up(hub: ToolHub, world: World) -> None:
+    """As at the end of `asyncio.run`, which cancels every task there is, the caller's and those of the candidates."""
+    racers = [Hanging(), Hanging()]
+    offer(hub, "race", *racers)
+
+    async def main() -> None:
+        before = asyncio.all_tasks()
+        call = asyncio.create_task(hub.execute("race", strategy="first"))
+        for racer in racers:
+            await racer.began.wait()
+        # The candidates first: the caller's cancellation meets them in the middle of their clean-up.
+        for task in asyncio.all_tasks() - before - {call}:
+            task.cancel()
+        await asyncio.sleep(0)
+        call.cancel()
+        await is_cancelled(call)
+        assert [racer.log for racer in racers] == [CLEAN, CLEAN]
+
+    world.run(main())
+
+
+def test_a_loser_that_gets_over_a_timeout_of_its_own_is_stopped_then(hub: ToolHub, world: World) -> None:
+    cleaning, go_on, log = asyncio.Event(), asyncio.Event(), list[str]()
+
+    async def loser() -> None:
+        try:
+            async with asyncio.timeout(0):
+                try:
+                    await asyncio.get_running_loop().create_future()
+                finally:
+                    cleaning.set()
+                    await go_on.wait()
+                    log.append("timeout cleaned up")
+        except TimeoutError:
+            try:
+                await asyncio.get_running_loop().create_future()
+            finally:
+                log.append("stopped")
+
+    async def winner() -> str:
+        await cleaning.wait()
+        asyncio.get_running_loop().call_later(0.01, go_on.set)
+        return "won"
+
+    offer(hub, "race", loser, winner)
+
+    async def main() -> None:
+        assert (await hub.execute("race", strategy="first")).result == "won"
+        assert log == ["timeout cleaned up", "stopped"]
+
+    world.run(main())

@@ -24,6 +24,7 @@ unix = pytest.mark.skipif(not hasattr(__import__("os"), "fork"), reason="needs f
         "in_a_running_loop",
         "in_a_thread",
         "in_a_tool",
+        "while_busy",
         "grandchild",
         "the_child_ends_as_a_program_does",
     ],

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from bridge.kit import Hanging, World, fails, in_thread, instant, offer, quick, turns
+from bridge.kit import Blocked, Hanging, World, fails, in_thread, instant, offer, quick, turns
 from toolhub import ToolHub, _core
 
 
@@ -202,3 +202,26 @@ def test_a_closed_loops_port_is_replaced() -> None:
         return _core.loop_port() is _core.loop_port()
 
     assert asyncio.run(same())
+
+
+def test_a_place_at_a_limit_is_not_lost_with_a_loop() -> None:
+    """A call waits for a place; the place is given to it when its loop stands still, and the loop never runs again."""
+    hub = ToolHub(limits={"hub": 1})
+    blocked = Blocked()
+    hub.register(blocked, name="blocked")
+    hub.register(quick)
+    holder = threading.Thread(target=hub.call, args=("blocked",))
+    holder.start()
+    blocked.began.acquire()
+    world = World("asyncio")
+    loop = world.open_loop()
+    waiting = loop.create_task(hub.execute("quick"))
+    loop.run_until_complete(turns())
+    assert not waiting.done()
+    blocked.released.set()
+    holder.join()
+    loop.close()
+    del waiting
+    gc.collect()
+    assert hub.call("quick", timeout=20).result == "quick"
+    assert all("Task was destroyed but it is pending!" in complaint for complaint in world.complaints)

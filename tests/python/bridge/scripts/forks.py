@@ -100,6 +100,30 @@ def in_a_tool() -> bool:
     return works(hub) and hub.call("forks").result and works(hub)
 
 
+def while_busy() -> bool:
+    """Other threads call tools all the time: some of them hold our locks at the moment of the fork."""
+    hub = new_hub()
+    stop = threading.Event()
+    fine: list[bool] = []
+
+    def loop() -> None:
+        while not stop.is_set():
+            fine.append(asyncio.run(use(hub)))
+
+    def blocking() -> None:
+        while not stop.is_set():
+            fine.append(bool(hub.call("in_thread")))
+
+    threads = [threading.Thread(target=target) for target in (loop, blocking) * 2]
+    for thread in threads:
+        thread.start()
+    forked = [fork(hub) for _ in range(6)]
+    stop.set()
+    for thread in threads:
+        thread.join()
+    return all(forked) and all(fine) and works(hub)
+
+
 def grandchild() -> bool:
     """A child that forks again: its hub belongs to it, not to its own child."""
     hub = new_hub()
