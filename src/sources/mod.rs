@@ -1,3 +1,4 @@
 //! L5, where tools come from.
 
 pub mod function;
+pub mod mcp;

@@ -1,0 +1,201 @@
+//! What arrives from one server: answers find their request, everything else is handled on the spot.
+//!
+//! There is no queue: a notification is a callback or a flag, so a storm of them costs time but no memory. A request of the
+//! server is answered by a task of its own, and only so many at once.
+
+use super::wire::{self, Incoming};
+use crate::error::{ErrorKind, HubError};
+use parking_lot::Mutex;
+use serde_json::Value;
+use serde_json::value::RawValue;
+use std::collections::HashMap;
+use std::sync::Arc;
+use tokio::sync::{Semaphore, oneshot};
+
+/// How many requests of one server are being answered at once.
+const ANSWERS_AT_ONCE: usize = 64;
+
+/// A raw result, or why there is none.
+pub type Reply = Result<Box<RawValue>, HubError>;
+
+/// What a connection wants to know besides answers.
+pub trait Listener: Send + Sync {
+    /// Called on whatever thread reads from the server; must not block.
+    fn notified(&self, method: &str, params: Option<&RawValue>);
+
+    /// A request of the server; `answer` is `Ok(result)` or `Err((code, message))`.
+    fn asked(
+        self: Arc<Self>,
+        method: String,
+        params: Value,
+    ) -> crate::tool::BoxFuture<'static, Result<Value, (i64, String)>>;
+}
+
+/// Called with the parameters of each progress notification.
+pub type OnProgress = Arc<dyn Fn(&Value) + Send + Sync>;
+
+/// Sends our answer to a request of the server.
+pub type Answerer = Box<dyn FnOnce(String) -> crate::tool::BoxFuture<'static, ()> + Send>;
+
+#[derive(Default)]
+struct Pending {
+    waiting: HashMap<u64, oneshot::Sender<Reply>>,
+    progress: HashMap<u64, OnProgress>,
+    /// Nobody will be answered any more.
+    over: Option<HubError>,
+}
+
+pub struct Inbox {
+    listener: Arc<dyn Listener>,
+    pending: Mutex<Pending>,
+    answers: Arc<Semaphore>,
+}
+
+impl Inbox {
+    pub fn new(listener: Arc<dyn Listener>) -> Arc<Self> {
+        Arc::new(Inbox {
+            listener,
+            pending: Mutex::default(),
+            answers: Arc::new(Semaphore::new(ANSWERS_AT_ONCE)),
+        })
+    }
+
+    /// A place for the answer to a request that is about to be sent. Fails when the connection is over.
+    pub fn expect(self: &Arc<Self>, id: u64) -> Result<Expected, HubError> {
+        let (sender, reply) = oneshot::channel();
+        let mut pending = self.pending.lock();
+        if let Some(error) = &pending.over {
+            return Err(error.clone());
+        }
+        pending.waiting.insert(id, sender);
+        Ok(Expected { inbox: self.clone(), id, reply })
+    }
+
+    /// Progress of the request with this id is passed on until the guard is dropped.
+    pub fn watch_progress(self: &Arc<Self>, id: u64, on_progress: OnProgress) -> Watched {
+        self.pending.lock().progress.insert(id, on_progress);
+        Watched { inbox: self.clone(), id }
+    }
+
+    /// Takes in the bytes of one line or event. True when they settled the request `wanted`.
+    ///
+    /// `answer` makes the way back for a request of the server.
+    pub fn receive(
+        self: &Arc<Self>,
+        bytes: &[u8],
+        wanted: Option<u64>,
+        answer: &dyn Fn() -> Option<Answerer>,
+    ) -> bool {
+        let mut settled = false;
+        for message in wire::decode(bytes) {
+            match message {
+                Ok(Incoming::Response { id: Some(id), outcome }) => {
+                    settled |= self.settle(id, outcome) && Some(id) == wanted;
+                }
+                Ok(Incoming::Response { id: None, outcome }) => {
+                    // An error without an id can only be meant for the one request of this exchange.
+                    if let (Some(id), Err(error)) = (wanted, outcome) {
+                        settled |= self.settle(id, Err(error));
+                    }
+                }
+                Ok(Incoming::Notification { method, params }) => self.notified(&method, params.as_deref()),
+                Ok(Incoming::Request { id, method, params }) => self.asked(id, method, params, answer()),
+                Err(malformed) => {
+                    if let Some(id) = malformed.id.or(wanted) {
+                        settled |= self.settle(id, Err(malformed.error())) && Some(id) == wanted;
+                    }
+                }
+            }
+        }
+        settled
+    }
+
+    /// Gives a request its answer; false when nobody waits for it (any more).
+    pub fn settle(&self, id: u64, reply: Reply) -> bool {
+        let waiting = self.pending.lock().waiting.remove(&id);
+        waiting.is_some_and(|sender| sender.send(reply).is_ok())
+    }
+
+    /// The way is closed: everybody who waits, and whoever comes, gets this error.
+    pub fn end(&self, error: &HubError) {
+        let waiting = {
+            let mut pending = self.pending.lock();
+            pending.over.get_or_insert_with(|| {
+                // What is asked later was certainly not sent.
+                error.clone().with_outcome(crate::error::Outcome::NotSent)
+            });
+            std::mem::take(&mut pending.waiting)
+        };
+        for (_, sender) in waiting {
+            let _ = sender.send(Err(error.clone()));
+        }
+    }
+
+    fn notified(&self, method: &str, params: Option<&RawValue>) {
+        if method != "notifications/progress" {
+            return self.listener.notified(method, params);
+        }
+        let Some(params) = params.and_then(|raw| serde_json::from_str::<Value>(raw.get()).ok()) else { return };
+        let Some(id) = params.get("progressToken").and_then(Value::as_u64) else { return };
+        let on_progress = self.pending.lock().progress.get(&id).cloned();
+        if let Some(on_progress) = on_progress {
+            on_progress(&params);
+        }
+    }
+
+    fn asked(&self, id: Box<RawValue>, method: String, params: Option<Box<RawValue>>, way: Option<Answerer>) {
+        let Some(way) = way else { return };
+        // Too many at once: the server hears nothing rather than that we grow with it.
+        let Ok(permit) = self.answers.clone().try_acquire_owned() else { return };
+        let listener = self.listener.clone();
+        tokio::spawn(async move {
+            let params = params.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
+            let answer = listener.asked(method, params).await;
+            way(answer_message(&id, answer)).await;
+            drop(permit);
+        });
+    }
+}
+
+fn answer_message(id: &RawValue, answer: Result<Value, (i64, String)>) -> String {
+    let id: Value = serde_json::from_str(id.get()).unwrap_or_default();
+    match answer {
+        Ok(result) => serde_json::json!({"jsonrpc": "2.0", "id": id, "result": result}),
+        Err((code, message)) => {
+            serde_json::json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message}})
+        }
+    }
+    .to_string()
+}
+
+/// A request whose answer is awaited; dropping it means that nobody waits any more.
+pub struct Expected {
+    inbox: Arc<Inbox>,
+    id: u64,
+    reply: oneshot::Receiver<Reply>,
+}
+
+impl Expected {
+    pub async fn answer(mut self) -> Reply {
+        let gone = || Err(HubError::new(ErrorKind::Closed, "The connection to the server was closed."));
+        (&mut self.reply).await.unwrap_or_else(|_| gone())
+    }
+}
+
+impl Drop for Expected {
+    fn drop(&mut self) {
+        self.inbox.pending.lock().waiting.remove(&self.id);
+    }
+}
+
+/// A request whose progress is passed on.
+pub struct Watched {
+    inbox: Arc<Inbox>,
+    id: u64,
+}
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        self.inbox.pending.lock().progress.remove(&self.id);
+    }
+}

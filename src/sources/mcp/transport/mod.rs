@@ -1,0 +1,73 @@
+//! How messages get to a server and back: three ways behind one contract.
+//!
+//! A transport moves messages and knows what its way can do (a process that dies, an HTTP session that is forgotten). What
+//! the messages mean is the business of [`super::connection`]; what arrives without being the answer to a request goes to
+//! the [`Inbox`](super::inbox::Inbox) that the transport was opened with.
+
+
+
+use crate::error::HubError;
+use crate::tool::BoxFuture;
+use serde_json::value::RawValue;
+use std::sync::Arc;
+
+/// A request on its way.
+pub struct Request {
+    pub id: u64,
+    pub method: &'static str,
+    /// What `Mcp-Name` says in the modern era: the tool, the resource.
+    pub name: Option<Arc<str>>,
+    /// `Mcp-Param-*` headers of the modern era: what the tool's schema wants to see outside of the body.
+    pub headers: Vec<(String, String)>,
+    /// The whole message as JSON, on one line.
+    pub body: String,
+}
+
+/// What server and client agreed on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Era {
+    /// No sessions: every request says who asks and in which version.
+    Modern,
+    /// `initialize`, sessions, requests from the server.
+    Legacy,
+}
+
+impl Era {
+    pub fn name(self) -> &'static str {
+        match self {
+            Era::Modern => "modern",
+            Era::Legacy => "legacy",
+        }
+    }
+}
+
+pub trait Transport: Send + Sync {
+    /// Sends a request and waits for its answer: the raw `result`, or the error that the server or the way there gave. The
+    /// outcome of an error says whether the request may have left. Dropping the future gives up on the request.
+    fn request<'a>(&'a self, request: &'a Request) -> BoxFuture<'a, Result<Box<RawValue>, HubError>>;
+
+    /// Sends what nobody answers: a notification, or our answer to a server's request.
+    fn send<'a>(&'a self, message: String) -> BoxFuture<'a, Result<(), HubError>>;
+
+    /// The handshake is over; from now on speak in this version.
+    fn agreed(&self, era: Era, version: &'static str);
+
+    /// Whether giving up on a request already tells the server. Otherwise a cancellation has to be sent.
+    fn cancels_by_drop(&self) -> bool;
+
+    /// Why no further request can be sent, when that is so. Requests in flight may still be answered.
+    fn retired(&self) -> Option<HubError>;
+
+    /// The server's process, when it is a child of ours.
+    fn pid(&self) -> Option<u32> {
+        None
+    }
+
+    /// What the server said last on its error stream, made safe to show.
+    fn last_words(&self) -> Option<String> {
+        None
+    }
+
+    /// Ends everything, in bounded time. Requests in flight fail.
+    fn close(&self) -> BoxFuture<'_, ()>;
+}

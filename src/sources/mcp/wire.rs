@@ -1,0 +1,228 @@
+//! JSON-RPC as it is on the wire: strict in what is written, lenient in what is read.
+//!
+//! A message is taken apart only as far as it has to be: results stay raw text until somebody knows what they are, so one
+//! odd field never loses the rest, and nothing is parsed twice.
+
+use crate::error::{ErrorKind, HubError};
+use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
+use serde_json::Value;
+use serde_json::value::RawValue;
+use std::borrow::Cow;
+use std::fmt;
+
+/// What a server may have sent.
+#[derive(Debug)]
+pub enum Incoming {
+    /// `None`: an answer to nobody knows what.
+    Response { id: Option<u64>, outcome: Result<Box<RawValue>, HubError> },
+    /// The id is echoed as it came.
+    Request { id: Box<RawValue>, method: String, params: Option<Box<RawValue>> },
+    Notification { method: String, params: Option<Box<RawValue>> },
+}
+
+/// All messages of one line, event or body. What is no message is reported as one sentence.
+pub fn decode(bytes: &[u8]) -> Vec<Result<Incoming, Malformed>> {
+    let text = String::from_utf8_lossy(bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes));
+    let mut found = Vec::with_capacity(1);
+    let mut rest = serde_json::Deserializer::from_str(&text).into_iter::<&RawValue>();
+    loop {
+        match rest.next() {
+            None => return found,
+            Some(Ok(value)) => split(value, &mut found),
+            Some(Err(error)) => {
+                found.push(Err(Malformed::new(&text, &error)));
+                return found;
+            }
+        }
+    }
+}
+
+/// Some servers answer with a batch although nobody sent one.
+fn split(value: &RawValue, found: &mut Vec<Result<Incoming, Malformed>>) {
+    let text = value.get();
+    if text.starts_with('[') {
+        match serde_json::from_str::<Vec<&RawValue>>(text) {
+            Ok(batch) => found.extend(batch.into_iter().map(message)),
+            Err(error) => found.push(Err(Malformed::new(text, &error))),
+        }
+    } else {
+        found.push(message(value));
+    }
+}
+
+/// Bytes that are no message, and the request they were probably meant for.
+#[derive(Debug)]
+pub struct Malformed {
+    pub id: Option<u64>,
+    pub reason: String,
+}
+
+impl Malformed {
+    fn new(text: &str, error: &serde_json::Error) -> Self {
+        Malformed { id: guess_id(text), reason: error.to_string() }
+    }
+
+    pub fn error(&self) -> HubError {
+        HubError::new(ErrorKind::Protocol, format!("Failed to parse MCP response: {}", self.reason))
+    }
+}
+
+/// The id of a message that does not parse, when it is near its beginning and the message is an answer.
+pub fn guess_id(text: &str) -> Option<u64> {
+    let head: String = text.chars().take(200).collect();
+    if head.contains("\"method\"") {
+        return None;
+    }
+    let after = head.split_once("\"id\"")?.1.trim_start().strip_prefix(':')?.trim_start();
+    let digits: String = after.chars().take_while(char::is_ascii_digit).collect();
+    digits.parse().ok()
+}
+
+fn message(value: &RawValue) -> Result<Incoming, Malformed> {
+    let text = value.get();
+    let envelope: Envelope = serde_json::from_str(text).map_err(|error| Malformed::new(text, &error))?;
+    let params = envelope.params.map(RawValue::to_owned);
+    let method = envelope.method.and_then(|raw| serde_json::from_str::<String>(raw.get()).ok());
+    match (method, envelope.id) {
+        (Some(method), Some(id)) => Ok(Incoming::Request { id: id.to_owned(), method, params }),
+        (Some(method), None) => Ok(Incoming::Notification { method, params }),
+        (None, id) => {
+            let id = id.and_then(number);
+            let outcome = match (envelope.error, envelope.result) {
+                (Some(error), _) if error.get() != "null" => Err(rpc_error(error)),
+                (_, Some(result)) => Ok(result.to_owned()),
+                _ if id.is_none() => {
+                    return Err(Malformed { id: None, reason: "it is no JSON-RPC message".into() });
+                }
+                _ => Err(HubError::new(
+                    ErrorKind::Protocol,
+                    "Failed to parse MCP response: it has neither a result nor an error",
+                )),
+            };
+            Ok(Incoming::Response { id, outcome })
+        }
+    }
+}
+
+/// Our ids are numbers; some servers give them back as text or as a fraction.
+fn number(raw: &RawValue) -> Option<u64> {
+    match serde_json::from_str(raw.get()).ok()? {
+        Value::Number(n) => {
+            n.as_u64().or_else(|| n.as_f64().filter(|f| f.fract() == 0.0 && *f >= 0.0).map(|f| f as u64))
+        }
+        Value::String(text) => text.parse().ok(),
+        _ => None,
+    }
+}
+
+/// A server's error. Its text is for a terminal or a model: no control characters, not endless.
+fn rpc_error(raw: &RawValue) -> HubError {
+    let value: Value = serde_json::from_str(raw.get()).unwrap_or_default();
+    let (code, message) = match &value {
+        Value::Object(map) => (
+            map.get("code").and_then(|code| match code {
+                Value::Number(n) => {
+                    n.as_i64().or_else(|| n.as_f64().filter(|f| f.fract() == 0.0).map(|f| f as i64))
+                }
+                Value::String(text) => text.parse().ok(),
+                _ => None,
+            }),
+            map.get("message").map(|m| m.as_str().map_or_else(|| m.to_string(), str::to_owned)),
+        ),
+        Value::String(text) => (None, Some(text.clone())),
+        _ => (None, None),
+    };
+    let message = clean(&message.unwrap_or_else(|| "the server gave no message".into()), 2000);
+    let text = match code {
+        Some(code) => format!("MCP error: {message} (code {code})"),
+        None => format!("MCP error: {message}"),
+    };
+    HubError { code, ..HubError::new(ErrorKind::Rpc, text) }
+}
+
+/// A foreign text made safe to show: escapes, controls and invisible characters are taken out, the length is bounded.
+pub fn clean(text: &str, limit: usize) -> String {
+    let mut out = String::new();
+    for (count, c) in text.chars().filter(|c| *c == '\n' || *c == '\t' || is_visible(*c)).enumerate() {
+        if count == limit {
+            out.push('…');
+            break;
+        }
+        out.push(c);
+    }
+    out
+}
+
+fn is_visible(c: char) -> bool {
+    let hidden = matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2064}'
+        | '\u{2066}'..='\u{2069}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}');
+    !c.is_control() && !hidden
+}
+
+/// The members of a message, each as raw text; the last of several with one name counts.
+#[derive(Default)]
+struct Envelope<'a> {
+    id: Option<&'a RawValue>,
+    method: Option<&'a RawValue>,
+    params: Option<&'a RawValue>,
+    result: Option<&'a RawValue>,
+    error: Option<&'a RawValue>,
+}
+
+impl<'de> Deserialize<'de> for Envelope<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Members;
+        impl<'de> Visitor<'de> for Members {
+            type Value = Envelope<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a JSON-RPC message")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut envelope = Envelope::default();
+                while let Some(Key(key)) = map.next_key()? {
+                    let place = match &*key {
+                        "id" => &mut envelope.id,
+                        "method" => &mut envelope.method,
+                        "params" => &mut envelope.params,
+                        "result" => &mut envelope.result,
+                        "error" => &mut envelope.error,
+                        _ => {
+                            map.next_value::<IgnoredAny>()?;
+                            continue;
+                        }
+                    };
+                    *place = Some(map.next_value()?);
+                }
+                Ok(envelope)
+            }
+        }
+        deserializer.deserialize_map(Members)
+    }
+}
+
+/// A member's name, borrowed where it has no escapes.
+struct Key<'a>(Cow<'a, str>);
+
+impl<'de> Deserialize<'de> for Key<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Name;
+        impl<'de> Visitor<'de> for Name {
+            type Value = Key<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a name")
+            }
+
+            fn visit_borrowed_str<E>(self, name: &'de str) -> Result<Self::Value, E> {
+                Ok(Key(Cow::Borrowed(name)))
+            }
+
+            fn visit_str<E>(self, name: &str) -> Result<Self::Value, E> {
+                Ok(Key(Cow::Owned(name.to_owned())))
+            }
+        }
+        deserializer.deserialize_str(Name)
+    }
+}
