@@ -87,7 +87,7 @@ async fn through_the_hub(hub: &Hub, options: &CallOptions) {
 }
 
 fn context() -> CallContext {
-    CallContext { deadline: Instant::now() + Duration::from_secs(30), cancel: CancellationToken::new() }
+    CallContext::new(Instant::now() + Duration::from_secs(30), CancellationToken::new())
 }
 
 /// What one writes by hand: the first success wins, the others are aborted and awaited, all under a timeout.

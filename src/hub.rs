@@ -115,6 +115,12 @@ impl Hub {
         Ok(self.plan(what, Some(entry.clone()), candidates, healthy, options, now))
     }
 
+    /// An execution of one candidate, whether it is registered or not.
+    pub fn plan_for(&self, candidate: Arc<Candidate>, options: &CallOptions, now: Instant) -> Plan {
+        let what = candidate.spec().name.clone();
+        self.plan(what, None, Candidates::from_iter([candidate]), 1, options, now)
+    }
+
     pub fn plan_by_capability(
         &self,
         tag: &str,

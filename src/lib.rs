@@ -3,20 +3,21 @@
 //! ```text
 //! request ─► select ─► execute ─► truncate ─► merge / synthesize ─► result + meta
 //!              ▲          ▲
-//!          registry    sources: Rust closures · Python functions
+//!          registry    sources: Rust closures · Python functions · MCP servers
 //! ```
 //!
 //! | layer | rooms | may use |
 //! |---|---|---|
-//! | L0 words | [`error`], [`model`] | nothing of ours |
+//! | L0 words | [`error`], [`model`], [`secret`] | nothing of ours |
 //! | L1 contracts | [`tool`], [`limit`] | L0 |
 //! | L2 stages | [`schema`], [`stats`], [`registry`], [`select`], [`truncate`], [`merge`], [`synthesize`] | L0, L1, and what the table in `tests/architecture.rs` says |
 //! | L3 | [`execute`] | the contract, limits, candidates |
 //! | L4 | [`hub`] | the stages, in order |
-//! | L5 | [`sources`], [`llm`], `bindings` | the edge: all is put together here |
+//! | L5 | [`sources`], [`servers`], [`llm`], `bindings` | the edge: all is put together here |
 
 pub mod error;
 pub mod model;
+pub mod secret;
 
 pub mod limit;
 pub mod tool;
@@ -34,6 +35,7 @@ pub mod execute;
 pub mod hub;
 
 pub mod llm;
+pub mod servers;
 pub mod sources;
 
 #[cfg(feature = "python")]

@@ -17,34 +17,68 @@ const LISTED: usize = 5;
 /// How many characters of an offending value a message shows.
 const SHOWN: usize = 60;
 
-pub struct ArgumentSchema {
-    schema: Arc<Value>,
-    compiled: OnceLock<Option<Validator>>,
-}
+/// What a tool's arguments must look like.
+pub struct ArgumentSchema(Schema);
 
 impl ArgumentSchema {
     pub fn new(schema: Arc<Value>) -> Self {
-        ArgumentSchema { schema, compiled: OnceLock::new() }
+        ArgumentSchema(Schema::new(schema))
     }
 
     /// Refuses with a sentence that names each path, what was expected and what was given.
     pub fn check(&self, tool: &str, args: &Arguments) -> Result<(), HubError> {
+        let Some(violations) = self.0.violations(args.as_value()) else { return Ok(()) };
+        let text = format!("Invalid arguments for '{}': {violations}", crate::error::clip(tool));
+        Err(HubError::new(ErrorKind::InvalidArguments, text))
+    }
+}
+
+/// What a tool says that its structured results look like.
+pub struct ResultSchema(Schema);
+
+impl ResultSchema {
+    pub fn new(schema: Arc<Value>) -> Self {
+        ResultSchema(Schema::new(schema))
+    }
+
+    pub fn check(&self, tool: &str, value: &Value) -> Result<(), HubError> {
+        let Some(violations) = self.0.violations(value) else { return Ok(()) };
+        let text = format!(
+            "The result of '{}' breaks the tool's own schema: {violations}",
+            crate::error::clip(tool)
+        );
+        Err(HubError::new(ErrorKind::Protocol, text))
+    }
+}
+
+struct Schema {
+    schema: Arc<Value>,
+    compiled: OnceLock<Option<Validator>>,
+}
+
+impl Schema {
+    fn new(schema: Arc<Value>) -> Self {
+        Schema { schema, compiled: OnceLock::new() }
+    }
+
+    /// What is wrong with a value, if anything.
+    fn violations(&self, value: &Value) -> Option<String> {
         let validator = self.compiled.get_or_init(|| {
+            if refers_to_itself(&self.schema) {
+                return None;
+            }
             jsonschema::options().with_pattern_options(PatternOptions::regex()).build(&self.schema).ok()
         });
-        let Some(validator) = validator else { return Ok(()) };
-        if validator.is_valid(args.as_value()) {
-            return Ok(());
+        let validator = validator.as_ref()?;
+        if validator.is_valid(value) {
+            return None;
         }
         let mut listed: Vec<String> =
-            validator.iter_errors(args.as_value()).take(LISTED + 1).map(|e| self.describe(&e)).collect();
+            validator.iter_errors(value).take(LISTED + 1).map(|e| self.describe(&e)).collect();
         if listed.len() > LISTED {
             listed[LISTED] = "and more".into();
         }
-        Err(HubError::new(
-            ErrorKind::InvalidArguments,
-            format!("Invalid arguments for '{}': {}", crate::error::clip(tool), listed.join("; ")),
-        ))
+        Some(listed.join("; "))
     }
 
     fn describe(&self, error: &ValidationError<'_>) -> String {
@@ -91,6 +125,41 @@ impl ArgumentSchema {
             .map(|(_, name)| format!(" (did you mean '{name}'?)"))
             .unwrap_or_default()
     }
+}
+
+/// Whether checking one value would come back to the same schema and the same value, for ever: a `$ref` that leads to
+/// itself without stepping into the value.
+fn refers_to_itself(root: &Value) -> bool {
+    fn leads_back<'a>(root: &'a Value, schema: &'a Value, path: &mut Vec<*const Value>) -> bool {
+        let Some(map) = schema.as_object() else { return false };
+        if path.contains(&(schema as *const Value)) {
+            return true;
+        }
+        // Deeper than any sane schema: not worth the risk.
+        if path.len() > 200 {
+            return true;
+        }
+        path.push(schema);
+        let target = map.get("$ref").or_else(|| map.get("$dynamicRef")).and_then(Value::as_str);
+        let target = target.and_then(|name| name.strip_prefix('#')).and_then(|place| root.pointer(place));
+        let several =
+            ["allOf", "anyOf", "oneOf"].iter().filter_map(|key| map.get(*key)?.as_array()).flatten();
+        let single = ["not", "if", "then", "else"].iter().filter_map(|key| map.get(*key));
+        let back = target.into_iter().chain(several).chain(single).any(|next| leads_back(root, next, path));
+        path.pop();
+        back
+    }
+    fn anywhere(root: &Value, schema: &Value) -> bool {
+        match schema {
+            Value::Object(map) => {
+                (map.contains_key("$ref") && leads_back(root, schema, &mut Vec::new()))
+                    || map.values().any(|value| anywhere(root, value))
+            }
+            Value::Array(items) => items.iter().any(|item| anywhere(root, item)),
+            _ => false,
+        }
+    }
+    anywhere(root, root)
 }
 
 /// `rows[2].age` instead of `/rows/2/age`.
@@ -167,6 +236,21 @@ mod tests {
     fn a_broken_schema_checks_nothing() {
         assert_eq!(check(json!({"type": 5}), json!({"a": 1})), Ok(()));
         assert_eq!(check(json!({"$ref": "https://example.com/x.json"}), json!({"a": 1})), Ok(()));
+    }
+
+    #[test]
+    fn a_schema_that_leads_back_to_itself_checks_nothing() {
+        assert_eq!(check(json!({"type": "object", "$ref": "#"}), json!({"a": 1})), Ok(()));
+        let two = json!({"$ref": "#/$defs/a", "$defs": {"a": {"allOf": [{"$ref": "#/$defs/b"}]}, "b": {"$ref": "#/$defs/a"}}});
+        assert_eq!(check(two, json!({"a": 1})), Ok(()));
+    }
+
+    #[test]
+    fn a_schema_of_trees_is_checked() {
+        let tree =
+            json!({"type": "object", "properties": {"children": {"type": "array", "items": {"$ref": "#"}}}});
+        assert_eq!(check(tree.clone(), json!({"children": [{"children": []}]})), Ok(()));
+        assert!(check(tree, json!({"children": [{"children": 5}]})).is_err());
     }
 
     #[test]

@@ -2,21 +2,35 @@
 
 use crate::error::HubError;
 use crate::model::{Arguments, ToolOutput, ToolSpec};
+use serde_json::{Map, Value};
 use std::any::Any;
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
+/// Called with each progress report of a tool (`progress`, and perhaps `total` and `message`), on whatever thread.
+pub type OnProgress = Arc<dyn Fn(&Value) + Send + Sync>;
+
 /// What a call carries besides its arguments.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct CallContext {
     /// When the caller stops waiting.
     pub deadline: Instant,
     /// Fires when the caller has gone or another candidate has won.
     pub cancel: CancellationToken,
+    pub progress: Option<OnProgress>,
+    /// Passed on to the tool's server as it is.
+    pub meta: Map<String, Value>,
+}
+
+impl CallContext {
+    pub fn new(deadline: Instant, cancel: CancellationToken) -> Self {
+        CallContext { deadline, cancel, progress: None, meta: Map::new() }
+    }
 }
 
 /// Something an agent may call. `Any`, so that a driver can recognise the tools of its own world.

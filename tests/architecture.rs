@@ -23,6 +23,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     // L0: words. Plain data, nothing of ours below them.
     ("error", &[]),
     ("model", &[]),
+    ("secret", &[]),
     // L1: the contract of a tool; permits, which know nothing of what they limit.
     ("tool", &["model", "error"]),
     ("limit", &[]),
@@ -44,9 +45,10 @@ const ROOMS: &[(&str, &[&str])] = &[
     // L4: the stages in order. Never sources, gateway, bindings: they are below it in this list.
     ("hub", &["*"]),
     // L5: the outside world.
-    ("sources", &["tool", "model", "error", "schema"]),
-    ("llm", &["tool", "model", "error"]),
+    ("sources", &["tool", "model", "error", "schema", "secret"]),
+    ("llm", &["tool", "model", "error", "secret"]),
     ("gateway", &["hub", "tool", "model", "error"]),
+    ("servers", &["*"]),
     // The only place that knows Python.
     ("bindings", &["*"]),
 ];

@@ -61,8 +61,18 @@ class ToolError(Exception):
         message: str,
         kind: ErrorKind | str = ErrorKind.TOOL_ERROR,
         result: "ToolResult | None" = None,
+        *,
+        code: int | None = None,
+        status: int | None = None,
+        retry_after: float | None = None,
     ) -> None:
         super().__init__(message)
         self.kind = ErrorKind(kind)
         self.result = result
         """The result that was unwrapped, with all its details."""
+        self.code = code
+        """The JSON-RPC code of a server's error."""
+        self.status = status
+        """The HTTP status of a server's answer."""
+        self.retry_after = retry_after
+        """After how many seconds the server wants to be asked again."""

@@ -19,6 +19,7 @@ class ToolResult(dict[str, Any]):
 
     _exception: BaseException | None = None
     _full: Any = None
+    _blocks: Any = None
 
     @property
     def success(self) -> bool:
@@ -62,6 +63,18 @@ class ToolResult(dict[str, Any]):
 
         return readable(self.result) if self.success else str(self.error)
 
+    @property
+    def content(self) -> list[dict[str, Any]]:
+        """The content blocks of an MCP server as they came; for other tools one text block with the value."""
+        if self._blocks is not None:
+            return self._blocks.content
+        return [{"type": "text", "text": self.text}] if self.success else []
+
+    @property
+    def structured(self) -> Any:
+        """The `structuredContent` of an MCP server's answer; None when there is none."""
+        return None if self._blocks is None else self._blocks.structured
+
     def full(self) -> Any:
         """The whole of it: the value, or every answer with its source when several were put together."""
         return self.result if self._full is None else self._full
@@ -70,7 +83,10 @@ class ToolResult(dict[str, Any]):
         """The value, or a `ToolError` that carries kind, sentence and cause."""
         if self.success:
             return self.result
-        raise ToolError(str(self.error), self.kind or ErrorKind.TOOL_ERROR, self) from self._exception
+        told = self.meta.get("error", {})
+        details = {key: told.get(key) for key in ("code", "status", "retry_after")}
+        kind = self.kind or ErrorKind.TOOL_ERROR
+        raise ToolError(str(self.error), kind, self, **details) from self._exception
 
     @classmethod
     def failed(cls, tool: str, kind: ErrorKind, sentence: str) -> "ToolResult":

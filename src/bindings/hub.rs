@@ -4,12 +4,14 @@ use super::execution::{Execution, python_tool};
 use super::python_tool::{Callable, Checks, PythonTool, Style};
 use super::views::{Candidate, ToolInfo};
 use super::{json, runtime};
-use crate::hub::{Hub as Core, HubOptions};
+use crate::error::{ErrorKind, HubError};
+use crate::hub::{Hub as Core, HubOptions, Plan};
 use crate::limit::Gate;
 use crate::model::{CallOptions, Source, Strategy, ToolSpec};
 use crate::registry::{Candidate as Registered, Filter};
 use crate::schema::ArgumentSchema;
 use crate::select::nature;
+use crate::servers::Servers;
 use crate::stats::{BreakerPolicy, CandidateStats};
 use crate::tool::Tool;
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
@@ -17,13 +19,15 @@ use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
 use serde_json::Value;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Duration, Instant, UNIX_EPOCH};
 
 #[pyclass(frozen, module = "toolhub._core", name = "Hub")]
 pub struct Hub {
-    core: Core,
+    core: Arc<Core>,
     generation: u64,
+    /// The MCP servers, once there are any. They hold the core; whoever made them holds them.
+    servers: OnceLock<Weak<Servers>>,
 }
 
 /// The options of one call, made once and reused.
@@ -91,6 +95,30 @@ fn parse_strategy(name: &str) -> PyResult<Strategy> {
 impl Hub {
     pub fn core(&self) -> &Core {
         &self.core
+    }
+
+    pub fn shared_core(&self) -> Arc<Core> {
+        self.core.clone()
+    }
+
+    pub fn set_servers(&self, servers: &Arc<Servers>) {
+        // A hub has one set of servers; the first one stays.
+        let _ = self.servers.set(Arc::downgrade(servers));
+    }
+
+    /// Who names a server may also call what that server has not listed.
+    fn plan(&self, name: &str, options: &CallOptions) -> Result<Plan, HubError> {
+        let now = Instant::now();
+        let planned = self.core.plan_by_name(name, options, now);
+        let (Err(error), Some(server)) = (&planned, &options.server) else { return planned };
+        if error.kind != ErrorKind::NotFound || name.is_empty() {
+            return planned;
+        }
+        let servers = self.servers.get().and_then(Weak::upgrade);
+        match servers.and_then(|servers| servers.unlisted(server, name)) {
+            Some(candidate) => Ok(self.core.plan_for(candidate, options, now)),
+            None => planned,
+        }
     }
 
     fn check_process(&self) -> PyResult<()> {
@@ -277,7 +305,11 @@ impl Hub {
             max_waiting,
             seed,
         };
-        Ok(Hub { core: Core::new(options), generation: runtime::generation() })
+        Ok(Hub {
+            core: Arc::new(Core::new(options)),
+            generation: runtime::generation(),
+            servers: OnceLock::new(),
+        })
     }
 
     /// Registers what `toolhub._signature.describe` has described.
@@ -345,7 +377,7 @@ impl Hub {
         this.check_process()?;
         // A name of half a character, as a model may make it up, is just not found.
         let name = name.to_string_lossy();
-        let plan = this.core.plan_by_name(&name, &given.options, Instant::now());
+        let plan = this.plan(&name, &given.options);
         Ok(Execution::new(slf.clone().unbind(), plan, &name, args, given.checks))
     }
 

@@ -7,10 +7,13 @@
 //! hub.call ─► BlockingRoot on the background loop, the thread waits in poll(2)
 //! ```
 
+mod asking;
 mod awaiting;
 mod blocking;
+mod blocks;
 mod child;
 mod copying;
+mod credentials;
 mod execution;
 mod hub;
 mod imported;
@@ -22,6 +25,7 @@ mod port;
 mod python_tool;
 mod result;
 mod runtime;
+mod servers;
 mod text;
 mod value;
 mod views;
@@ -33,7 +37,11 @@ mod _core {
     use super::*;
 
     #[pymodule_export]
+    use super::asking::{AskedQuestion, QuestionDesk};
+    #[pymodule_export]
     use super::blocking::run_blocking;
+    #[pymodule_export]
+    use super::blocks::Blocks;
     #[pymodule_export]
     use super::execution::Execution;
     #[pymodule_export]
@@ -46,6 +54,8 @@ mod _core {
     use super::port::{LoopPort, loop_port};
     #[pymodule_export]
     use super::runtime::{after_fork_in_child, shutdown_runtime};
+    #[pymodule_export]
+    use super::servers::Servers;
     #[pymodule_export]
     use super::text::{Tokenizer, Truncated, merge_texts, prompt_limit, synthesis_prompt, truncate_text};
     #[pymodule_export]

@@ -55,6 +55,9 @@ pub fn build(py: Python<'_>, mut ended: Ended) -> PyResult<Bound<'_, PyDict>> {
         }
         [only] => {
             let value = ended.attempts[*only].value.take().unwrap_or_else(|| py.None());
+            if let Some(blocks) = ended.attempts[*only].blocks.take() {
+                result.setattr(intern!(py, "_blocks"), blocks)?;
+            }
             success(py, result, meta, value)
         }
         many => {

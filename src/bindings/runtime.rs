@@ -55,6 +55,8 @@ where
 #[pyfunction]
 pub fn shutdown_runtime(py: Python<'_>, seconds: f64) {
     let patience = Duration::from_secs_f64(seconds);
+    // Servers end while the runtime can still see to it: they are given twice the time of everybody else.
+    py.detach(|| super::servers::close_all(patience * 3));
     LEAVING.get_or_init(|| thread::current().id());
     let runtime = RUNTIME.lock().take().and_then(Arc::into_inner);
     py.detach(move || {
@@ -115,6 +117,7 @@ pub fn after_fork_in_child() {
     GENERATION.fetch_add(1, Ordering::Relaxed);
     INSIDE.store(DEPTH.get(), Ordering::Release);
     super::port::forget_ports();
+    super::servers::forget_servers();
     super::pool::forget_workers();
 }
 

@@ -55,7 +55,7 @@ pub async fn drive(
                     let deadline = run.expires(slot).unwrap_or_else(now);
                     let token = CancellationToken::new();
                     tokens[slot] = Some(token.clone().drop_guard());
-                    let context = CallContext { deadline, cancel: token };
+                    let context = CallContext::new(deadline, token);
                     run.set_waiting(slot, !jobs[slot].gates.is_empty());
                     let entered = entered.clone();
                     let tell = move || {

@@ -40,11 +40,15 @@ pub struct Part {
 #[derive(Clone, Debug, PartialEq)]
 pub struct ToolOutput {
     pub value: Value,
+    /// The content blocks of an MCP server, as they came.
+    pub content: Option<Value>,
+    /// Its `structuredContent`.
+    pub structured: Option<Value>,
 }
 
 impl ToolOutput {
     pub fn new(value: impl Into<Value>) -> Self {
-        ToolOutput { value: value.into() }
+        ToolOutput { value: value.into(), content: None, structured: None }
     }
 
     /// Why this answer counts as a failure, if it does: nothing at all, or a mapping with `success: false`.

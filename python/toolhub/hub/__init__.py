@@ -1,20 +1,22 @@
 """The hub: one door to every tool, put together from its parts."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Any, Self
 
 from .. import _core
+from .._asking import Asking
 from ._calling import Calling
 from ._looking import CapabilityRules, Looking
 from ._registering import Registering, ToolCandidate
+from ._servers import Serving
 from ._shaping import Kept, Shaping
 from ._sharing import Sharing
 
 __all__ = ["CapabilityRules", "ToolCandidate", "ToolHub"]
 
 
-class ToolHub(Registering, Looking, Calling, Shaping):
+class ToolHub(Registering, Looking, Calling, Shaping, Serving):
     """Registers tools, chooses among their candidates and calls them.
 
     `timeout` (seconds) is for one candidate, `max_parallel` for the first batch of a race, `grace` for how long cancelled
@@ -23,6 +25,10 @@ class ToolHub(Registering, Looking, Calling, Shaping):
     a row is rested for `breaker_rest` seconds (0 failures: never). `seed` makes the choice by capability repeatable.
     `llm` is asked to make one answer of several: a sync or async callable, an object with `generate`, `generate_async` or
     `ainvoke`, or `toolhub.llm.OpenAI(...)`; without one no model is ever asked.
+
+    `mcp` is an `mcpServers` file, several of them, or such a mapping; see `load_mcp`. `elicitation` is called with a server's
+    id and its request when a server wants input from the user, and gives `{"action": "accept", "content": {…}}`, `decline` or
+    `cancel`; `sampling` likewise, for servers with `allow_sampling`. What is not given is refused.
 
     >>> hub = ToolHub()
     >>> @hub.tool
@@ -36,7 +42,10 @@ class ToolHub(Registering, Looking, Calling, Shaping):
     def __init__(
         self,
         *,
+        mcp: Any = None,
         llm: Any = None,
+        elicitation: Callable[[str, Any], Any] | None = None,
+        sampling: Callable[[str, Any], Any] | None = None,
         timeout: float = 30.0,
         max_parallel: int = 3,
         seed: int | None = None,
@@ -67,9 +76,21 @@ class ToolHub(Registering, Looking, Calling, Shaping):
         self._sharing = Sharing()
         self._kept = Kept()
         self._llm = llm
+        self._servers = None
+        # Managing servers takes as long as it takes: they have deadlines of their own.
+        self._admin = _core.Hub(timeout=1e9, max_parallel=1, grace=0.0, breaker_threshold=0)
+        functions = {"elicitation": elicitation, "sampling": sampling}
+        self._asking = Asking({what: ask for what, ask in functions.items() if ask is not None})
+        if mcp is not None:
+            for config in mcp if isinstance(mcp, list | tuple) else [mcp]:
+                self._load_or_tell(config)
 
     def close(self) -> None:
-        """Let go of all tools; a call after it fails at once. Closing twice is fine."""
+        """Let go of all tools and end all servers; a call after it fails at once. Closing twice is fine."""
+        self._forget()
+        self._close_servers_now()
+
+    def _forget(self) -> None:
         self._closed = True
         self._core.clear()
         self._sharing.clear()
@@ -77,7 +98,8 @@ class ToolHub(Registering, Looking, Calling, Shaping):
 
     async def aclose(self) -> None:
         """`close`, for async code."""
-        self.close()
+        self._forget()
+        await self._close_servers()
 
     def __enter__(self) -> Self:
         return self

@@ -3,6 +3,7 @@
 use super::Execution;
 use super::state::{Doing, Phase};
 use crate::bindings::awaiting::cancellations;
+use crate::bindings::blocks::Blocks;
 use crate::bindings::child::Child;
 use crate::bindings::mailbox::Message;
 use crate::bindings::python_tool::raised;
@@ -209,10 +210,16 @@ impl Execution {
     }
 
     fn answered(&self, py: Python<'_>, slot: usize, answer: Answer) {
-        let value = match answer {
+        let output = match answer {
             Err(error) => return self.fail(slot, error),
-            Ok(output) => json::to_python(py, &output.value),
+            Ok(output) => output,
         };
+        let value = json::to_python(py, &output.value);
+        if let Some(blocks) = Blocks::of(output)
+            && let Some(attempt) = self.state.lock().attempts.get_mut(slot)
+        {
+            attempt.blocks = Some(blocks);
+        }
         match value {
             Ok(value) => self.returned(py, slot, value.unbind()),
             Err(error) => self.raised(py, slot, error),

@@ -175,7 +175,7 @@ impl Execution {
         let this = slf.get();
         let expires = this.state.lock().plan.as_ref().and_then(|plan| plan.run.expires(slot));
         let cancel = CancellationToken::new();
-        let context = CallContext { deadline: expires.unwrap_or_else(Instant::now), cancel: cancel.clone() };
+        let context = CallContext::new(expires.unwrap_or_else(Instant::now), cancel.clone());
         let Address { mailbox, key } = Self::address(slf, slot)?;
         let abort = runtime::spawn(async move {
             let answer = candidate.tool.call(&args, &context).await;

@@ -1,6 +1,7 @@
 //! What an execution knows, behind one lock.
 
 use super::direct::Direct;
+use crate::bindings::blocks::Blocks;
 use crate::bindings::mailbox::Mailbox;
 use crate::bindings::pool::Reply;
 use crate::bindings::port::{DeadlineKey, LoopPort};
@@ -62,6 +63,8 @@ pub struct Attempt {
     pub value: Option<Py<PyAny>>,
     pub error: Option<HubError>,
     pub exception: Option<PyErr>,
+    /// The content of an MCP server's answer.
+    pub blocks: Option<Blocks>,
 }
 
 impl Attempt {

@@ -5,6 +5,7 @@
 
 use super::wire::{self, Incoming};
 use crate::error::{ErrorKind, HubError};
+use crate::tool::OnProgress;
 use parking_lot::Mutex;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -30,9 +31,6 @@ pub trait Listener: Send + Sync {
         params: Value,
     ) -> crate::tool::BoxFuture<'static, Result<Value, (i64, String)>>;
 }
-
-/// Called with the parameters of each progress notification.
-pub type OnProgress = Arc<dyn Fn(&Value) + Send + Sync>;
 
 /// Sends our answer to a request of the server.
 pub type Answerer = Box<dyn FnOnce(String) -> crate::tool::BoxFuture<'static, ()> + Send>;
@@ -135,7 +133,9 @@ impl Inbox {
         if method != "notifications/progress" {
             return self.listener.notified(method, params);
         }
-        let Some(params) = params.and_then(|raw| serde_json::from_str::<Value>(raw.get()).ok()) else { return };
+        let Some(params) = params.and_then(|raw| serde_json::from_str::<Value>(raw.get()).ok()) else {
+            return;
+        };
         let Some(id) = params.get("progressToken").and_then(Value::as_u64) else { return };
         let on_progress = self.pending.lock().progress.get(&id).cloned();
         if let Some(on_progress) = on_progress {

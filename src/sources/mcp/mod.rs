@@ -5,9 +5,22 @@
 //!              │                                                     │
 //!           McpTool (a candidate of the hub)               Transport: stdio · streamable HTTP · HTTP+SSE
 //!                                                                    │
-//!                                                          Inbox (answers, progress, requests of the server)
+//!                                                          Inbox (answers, progress) ─► Ear (requests of the server)
 //! ```
 
+mod backoff;
+pub mod config;
+pub mod connection;
+mod convert;
+mod follow;
+mod headers;
+pub mod host;
 pub mod inbox;
+pub mod listing;
+pub mod message;
+pub mod route;
+pub mod server;
+mod tasks;
+pub mod tool;
 pub mod transport;
 pub mod wire;

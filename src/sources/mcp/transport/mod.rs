@@ -4,12 +4,15 @@
 //! the messages mean is the business of [`super::connection`]; what arrives without being the answer to a request goes to
 //! the [`Inbox`](super::inbox::Inbox) that the transport was opened with.
 
-
+pub mod http;
+pub mod legacy_sse;
+pub mod stdio;
 
 use crate::error::HubError;
 use crate::tool::BoxFuture;
 use serde_json::value::RawValue;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
 
 /// A request on its way.
 pub struct Request {
@@ -21,6 +24,41 @@ pub struct Request {
     pub headers: Vec<(String, String)>,
     /// The whole message as JSON, on one line.
     pub body: String,
+    pub stage: Arc<Stage>,
+}
+
+/// How far a message is. Whoever comes first, the writer or the one who gives up, decides. A transport that cannot tell
+/// leaves it as it is: it may have left.
+pub struct Stage(AtomicU8);
+
+const QUEUED: u8 = 0;
+const LEFT: u8 = 1;
+const WITHDRAWN: u8 = 2;
+
+impl Default for Stage {
+    fn default() -> Self {
+        Stage(AtomicU8::new(LEFT))
+    }
+}
+
+impl Stage {
+    /// It waits to be written.
+    pub fn queue(&self) {
+        self.0.store(QUEUED, Ordering::Release);
+    }
+
+    /// It is about to be written; false when it was withdrawn.
+    pub fn leave(&self) -> bool {
+        self.0.compare_exchange(QUEUED, LEFT, Ordering::AcqRel, Ordering::Acquire).is_ok()
+    }
+
+    pub fn withdraw(&self) {
+        let _ = self.0.compare_exchange(QUEUED, WITHDRAWN, Ordering::AcqRel, Ordering::Acquire);
+    }
+
+    pub fn may_have_left(&self) -> bool {
+        self.0.load(Ordering::Acquire) == LEFT
+    }
 }
 
 /// What server and client agreed on.

@@ -1,0 +1,59 @@
+"""Questions that servers ask through the core: input from the user, a completion, a token, a page to open.
+
+One thread waits for them; each is answered in a thread of its own, so that a user who thinks about one holds up no other.
+The waiting loop is Python on purpose, as in `_pool`.
+"""
+
+import asyncio
+import inspect
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from . import _background, _core
+
+Answer = Callable[[str, Any], Any]
+
+
+class Asking:
+    """Answers the questions of one hub with the functions that its owner has given."""
+
+    def __init__(self, functions: Mapping[str, Answer]) -> None:
+        self.desk = _core.QuestionDesk()
+        self._functions = dict(functions)
+        self._thread: threading.Thread | None = None
+
+    @property
+    def known(self) -> list[str]:
+        """What can be asked."""
+        return list(self._functions)
+
+    def start(self) -> None:
+        """Begin to listen; once is enough."""
+        if self._functions and self._thread is None:
+            self._thread = threading.Thread(target=self._listen, name="toolhub-asks", daemon=True)
+            self._thread.start()
+
+    def stop(self) -> None:
+        """No more questions; those that wait are refused."""
+        self.desk.close()
+
+    def _listen(self) -> None:
+        while (question := self.desk.next()) is not None:
+            threading.Thread(
+                target=self._answer, args=(question,), name="toolhub-answer", daemon=True
+            ).start()
+            question = None
+
+    def _answer(self, question: Any) -> None:
+        try:
+            answer = self._functions[question.what](question.server, question.params)
+            if inspect.isawaitable(answer):
+                answer = _background.run(_awaited(answer))
+            question.answer(answer)
+        except (Exception, asyncio.CancelledError) as error:
+            question.refuse(f"{type(error).__name__}: {error}")
+
+
+async def _awaited(awaitable: Any) -> Any:
+    return await awaitable

@@ -1,0 +1,143 @@
+"""MCP servers: configuring, connecting, listing and closing them."""
+
+import logging
+import os
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from .. import _core
+from ..result import ToolResult
+from ..servers import ConnectReport, LoadReport, ServerInfo, as_error, as_info
+from ._base import HubPart
+
+_log = logging.getLogger("toolhub")
+
+# Longer than any server may take to end.
+_CLOSING = 10.0
+
+
+class Serving(HubPart):
+    """`load_mcp`, `add_server`, `remove_server`, `servers`, `connect` and `refresh`."""
+
+    _servers: "_core.Servers | None"
+    _admin: "_core.Hub"
+    _asking: Any
+
+    def load_mcp(self, config: str | os.PathLike[str] | Mapping[str, Any]) -> LoadReport:
+        """Take in the servers of an `mcpServers` file, or of a mapping like it. Nothing is started yet.
+
+        A file that is loaded again applies the difference: new servers are added, changed ones replaced, missing ones
+        removed. One wrong entry is an error that names file, server and key; the others still load.
+
+        >>> from toolhub import ToolHub
+        >>> hub = ToolHub()
+        >>> hub.load_mcp({"mcpServers": {"files": {"command": "files-server"}, "bad": {"args": 5}}}).loaded
+        ['files']
+        """
+        if isinstance(config, Mapping):
+            report: Any = self._open_servers().load_value(config)
+        else:
+            report = self._open_servers().load_file(os.fspath(config))
+        return LoadReport(**report)
+
+    def _load_or_tell(self, config: Any) -> None:
+        """For the constructor: what is wrong is told in the log, what is right is there."""
+        report = self.load_mcp(config)
+        for problem in report.errors + report.skipped:
+            _log.warning("%s", problem)
+
+    def add_server(
+        self,
+        id: str,
+        *,
+        command: str | None = None,
+        args: Iterable[str] | None = None,
+        env: Mapping[str, str] | None = None,
+        cwd: str | os.PathLike[str] | None = None,
+        url: str | None = None,
+        headers: Mapping[str, str] | None = None,
+        transport: str | None = None,
+        auth: Any = None,
+        disabled: bool = False,
+        **options: Any,
+    ) -> list[str]:
+        """Add one MCP server: a program (`command`, `args`, `env`, `cwd`) or a `url` with `headers`.
+
+        `transport` is `http` or `sse`; without it the hub finds out. `options` are those of the key `toolhub` in a file:
+        `timeout`, `startup_timeout`, `retries`, `max_concurrency`, `include`, `exclude`, `prefix`, `capabilities`, `effects`,
+        `max_message_bytes`, `idle_timeout`, … A server with the same id is replaced. Gives back what is odd about it.
+
+        >>> from toolhub import ToolHub
+        >>> hub = ToolHub()
+        >>> hub.add_server("files", command="files-server", args=["--root", "/tmp"], startup_timeout=10)
+        []
+        >>> [server.state for server in hub.servers()]
+        ['disconnected']
+        """
+        given = {
+            "command": command,
+            "args": None if args is None else list(args),
+            "env": None if env is None else dict(env),
+            "cwd": None if cwd is None else os.fspath(cwd),
+            "url": url,
+            "headers": None if headers is None else dict(headers),
+            "transport": transport,
+            "disabled": disabled or None,
+            "toolhub": options or None,
+        }
+        entry = {key: value for key, value in given.items() if value is not None}
+        if auth is not None:
+            entry["auth"] = auth
+        return self._open_servers().add(id, entry)
+
+    def remove_server(self, id: str) -> bool:
+        """Take a server and its tools away; False when there is none of that name."""
+        return self._servers is not None and self._servers.remove(id)
+
+    def servers(self) -> list[ServerInfo]:
+        """All servers, in the order in which they were added."""
+        rows: list[Any] = [] if self._servers is None else self._servers.list()
+        return [as_info(row) for row in rows]
+
+    async def connect(self, ids: Iterable[str] | None = None, *, timeout: float | None = None) -> ConnectReport:
+        """Connect servers now, all of them or those named, side by side. What fails is listed, what works works."""
+        return await self._manage("connect", ids, timeout)
+
+    async def refresh(self, ids: Iterable[str] | None = None, *, timeout: float | None = None) -> ConnectReport:
+        """Ask servers for their tools again, connecting them if need be."""
+        return await self._manage("refresh", ids, timeout)
+
+    async def _manage(self, what: str, ids: Iterable[str] | None, timeout: float | None) -> ConnectReport:
+        if isinstance(ids, str):
+            ids = [ids]
+        if self._closed:
+            raise RuntimeError("the hub is closed; make a new ToolHub")
+        if self._servers is None and ids is None:
+            return ConnectReport()
+        self._open_servers()
+        arguments = {"ids": None if ids is None else list(ids)}
+        result: ToolResult = await self._admin.execute(what, arguments, _core.CallOptions(timeout=timeout))  # type: ignore[assignment]
+        report = result.unwrap()
+        failed = {id: as_error(error) for id, error in report["failed"].items()}
+        return ConnectReport(report["connected"], failed)
+
+    def _open_servers(self) -> "_core.Servers":
+        if self._closed:
+            raise RuntimeError("the hub is closed; make a new ToolHub")
+        if self._servers is None:
+            self._asking.start()
+            self._servers = _core.Servers(self._core, self._admin, self._asking.desk, self._asking.known)
+        return self._servers
+
+    async def _close_servers(self) -> None:
+        servers, self._servers = self._servers, None
+        if servers is not None:
+            options = _core.CallOptions(timeout=_CLOSING)
+            await self._admin.execute("close", {"all": True}, options)
+        self._asking.stop()
+
+    def _close_servers_now(self) -> None:
+        servers, self._servers = self._servers, None
+        if servers is not None:
+            servers.close(_CLOSING)
+        self._asking.stop()

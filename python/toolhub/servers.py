@@ -1,0 +1,63 @@
+"""What there is to know about MCP servers and about loading and connecting them."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from .exceptions import ErrorKind, ToolError
+
+__all__ = ["ConnectReport", "LoadReport", "ServerInfo"]
+
+
+@dataclass(frozen=True)
+class ServerInfo:
+    """One server as it is now.
+
+    `state` is `disconnected`, `connecting`, `connected`, `failed`, `disabled` or `closed`; `era` is `modern` or `legacy`, known
+    once it is connected; `tools` counts what it has listed, None before that; `notices` say what of its list was left out.
+    """
+
+    id: str
+    state: str
+    era: str | None
+    version: str | None
+    transport: str
+    tools: int | None
+    error: ToolError | None
+    pid: int | None
+    notices: list[str]
+    instructions: str | None
+
+
+@dataclass(frozen=True)
+class LoadReport:
+    """What came of loading: the names that are there now, what was odd, what was wrong."""
+
+    loaded: list[str]
+    skipped: list[str]
+    errors: list[str]
+
+    def __bool__(self) -> bool:
+        return not self.errors
+
+
+@dataclass(frozen=True)
+class ConnectReport:
+    """What came of connecting or listing: who is there, and why the others are not."""
+
+    connected: list[str] = field(default_factory=list[str])
+    failed: dict[str, ToolError] = field(default_factory=dict[str, ToolError])
+
+    def __bool__(self) -> bool:
+        return not self.failed
+
+
+def as_error(given: dict[str, Any]) -> ToolError:
+    """An error of the core as an exception."""
+    details = {key: given.get(key) for key in ("code", "status", "retry_after")}
+    return ToolError(given["message"], ErrorKind(given["kind"]), **details)
+
+
+def as_info(given: dict[str, Any]) -> ServerInfo:
+    """A row of the core."""
+    error = given.pop("error")
+    return ServerInfo(**given, error=None if error is None else as_error(error))

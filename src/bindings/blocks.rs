@@ -1,0 +1,31 @@
+//! The content of an MCP server's answer, turned into Python only when somebody looks at it.
+
+use super::json;
+use crate::model::ToolOutput;
+use pyo3::prelude::*;
+use serde_json::Value;
+
+#[pyclass(frozen, module = "toolhub._core")]
+pub struct Blocks {
+    content: Value,
+    structured: Option<Value>,
+}
+
+impl Blocks {
+    pub fn of(output: ToolOutput) -> Option<Self> {
+        output.content.map(|content| Blocks { content, structured: output.structured })
+    }
+}
+
+#[pymethods]
+impl Blocks {
+    #[getter]
+    fn content<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        json::to_python(py, &self.content)
+    }
+
+    #[getter]
+    fn structured<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        self.structured.as_ref().map(|value| json::to_python(py, value)).transpose()
+    }
+}

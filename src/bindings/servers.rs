@@ -1,0 +1,228 @@
+//! The MCP servers of a hub, as Python sees them.
+
+use super::asking::QuestionDesk;
+use super::hub::Hub;
+use super::{json, runtime};
+use crate::error::HubError;
+use crate::model::Source;
+use crate::servers::desk::{Desk, error_value, tools};
+use crate::servers::{MakeCredentials, Servers as Core};
+use crate::sources::mcp::config::{Loaded, Notice, load_file, load_value, server_from};
+use crate::sources::mcp::host::{Ask, Host, Log};
+use crate::sources::mcp::server::Server;
+use parking_lot::Mutex;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyList;
+use serde_json::{Value, json};
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
+
+#[pyclass(frozen, module = "toolhub._core")]
+pub struct Servers {
+    core: Arc<Core>,
+    desk: Arc<Desk>,
+    /// Which servers came from which file, so that loading it again can take some away.
+    loaded: Mutex<HashMap<PathBuf, Vec<Arc<str>>>>,
+}
+
+/// All sets of servers that there are, to be closed when the interpreter ends.
+static ALL: Mutex<Vec<Weak<Core>>> = Mutex::new(Vec::new());
+
+fn environment(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}
+
+fn refused(notices: &[Notice]) -> PyErr {
+    let texts: Vec<String> = notices.iter().map(ToString::to_string).collect();
+    PyValueError::new_err(texts.join("\n"))
+}
+
+#[pymethods]
+impl Servers {
+    /// The servers of `hub`; their management becomes tools of `admin`. `asks` names what the user has functions for.
+    #[new]
+    #[pyo3(signature = (hub, admin, questions, asks))]
+    fn new(
+        hub: &Bound<'_, Hub>,
+        admin: &Bound<'_, Hub>,
+        questions: &QuestionDesk,
+        asks: Vec<String>,
+    ) -> PyResult<Self> {
+        let ask = |what: &'static str| -> Option<Ask> {
+            let questions = questions.0.clone();
+            asks.iter()
+                .any(|known| known == what)
+                .then(|| -> Ask { Arc::new(move |server, params| questions.ask(what, server, params)) })
+        };
+        let log: Option<Log> = asks.iter().any(|known| known == "log").then(|| -> Log {
+            let questions = questions.0.clone();
+            Arc::new(move |server, level, text| {
+                // Nobody waits for it: a log line has no answer.
+                drop(questions.ask("log", Arc::from(server), json!({"level": level, "text": text})));
+            })
+        });
+        let host = Host { elicit: ask("elicitation"), sample: ask("sampling"), log };
+        let make: MakeCredentials = super::credentials::maker(questions.0.clone());
+        let core = Core::new(hub.get().shared_core(), host, make);
+        hub.get().set_servers(&core);
+        let desk = Desk::new(core.clone());
+        for tool in tools(&desk) {
+            Hub::enroll(admin, Source::Tools, None, None, tool);
+        }
+        let mut all = ALL.lock();
+        all.retain(|servers| servers.strong_count() > 0);
+        all.push(Arc::downgrade(&core));
+        drop(all);
+        Ok(Servers { core, desk, loaded: Mutex::default() })
+    }
+
+    /// Loads a file: adds what is new, replaces what has changed, takes away what is gone. What is wrong is told.
+    fn load_file(&self, py: Python<'_>, path: PathBuf) -> PyResult<Py<PyAny>> {
+        let loaded = py.detach(|| load_file(&path, &environment));
+        let place = std::path::absolute(&path).unwrap_or(path);
+        self.take(py, loaded, Some(place))
+    }
+
+    fn load_value(&self, py: Python<'_>, value: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        let value = json::from_python(value)
+            .map_err(|reason| PyValueError::new_err(format!("the configuration must be JSON: {reason}")))?;
+        self.take(py, load_value(&value, None, &environment), None)
+    }
+
+    /// Adds one server; gives back what is odd about it.
+    fn add(&self, id: &str, entry: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
+        let entry = json::from_python(entry)
+            .map_err(|reason| PyValueError::new_err(format!("the configuration must be JSON: {reason}")))?;
+        let (config, warnings) =
+            server_from(id, &entry, None, &environment).map_err(|errors| refused(&errors))?;
+        self.put(config).map_err(|error| PyValueError::new_err(error.message.into_owned()))?;
+        Ok(warnings.iter().map(ToString::to_string).collect())
+    }
+
+    /// False when there is no such server. It ends in the background, or with the next `close` of the desk.
+    fn remove(&self, id: &str) -> bool {
+        match self.core.remove(id) {
+            Some(server) => {
+                self.retire(server);
+                true
+            }
+            None => false,
+        }
+    }
+
+    fn list<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let rows = PyList::empty(py);
+        for server in self.core.all() {
+            rows.append(json::to_python(py, &described(&server))?)?;
+        }
+        Ok(rows)
+    }
+
+    fn __len__(&self) -> usize {
+        self.core.all().len()
+    }
+
+    /// Ends all servers and waits for it, without the GIL, at most so long.
+    fn close(&self, py: Python<'_>, seconds: f64) {
+        if self.core.all().is_empty() {
+            return;
+        }
+        let core = self.core.clone();
+        py.detach(move || close_and_wait(vec![core], Duration::from_secs_f64(seconds)));
+    }
+}
+
+impl Servers {
+    fn put(&self, config: crate::sources::mcp::config::ServerConfig) -> Result<(), HubError> {
+        if let Some(replaced) = self.core.add(config)? {
+            self.retire(replaced);
+        }
+        Ok(())
+    }
+
+    fn retire(&self, server: Arc<Server>) {
+        let leaving = server.clone();
+        // Without a runtime there is nothing to end.
+        if runtime::spawn(async move { leaving.close().await }).is_err() {
+            self.desk.leave(server);
+        }
+    }
+
+    fn take(&self, py: Python<'_>, loaded: Loaded, place: Option<PathBuf>) -> PyResult<Py<PyAny>> {
+        let (mut names, mut errors) = (Vec::new(), loaded.errors.clone());
+        for config in loaded.servers {
+            let id = config.id.clone();
+            match self.put(config) {
+                Ok(()) => names.push(id),
+                Err(error) => errors.push(Notice {
+                    file: place.clone(),
+                    server: Some(id),
+                    key: None,
+                    message: error.message.into_owned(),
+                }),
+            }
+        }
+        if let Some(place) = place {
+            let before = self.loaded.lock().insert(place, names.clone()).unwrap_or_default();
+            // A server whose new entry is wrong keeps running as it was.
+            let wrong = |id: &Arc<str>| errors.iter().any(|notice| notice.server.as_ref() == Some(id));
+            for id in before.iter().filter(|id| !names.contains(id) && !wrong(id)) {
+                self.remove(id);
+            }
+        }
+        let texts = |notices: &[Notice]| notices.iter().map(ToString::to_string).collect::<Vec<_>>();
+        let report = json!({
+            "loaded": names.iter().map(|id| id.to_string()).collect::<Vec<_>>(),
+            "skipped": texts(&loaded.warnings),
+            "errors": texts(&errors),
+        });
+        Ok(json::to_python(py, &report)?.unbind())
+    }
+}
+
+fn described(server: &Server) -> Value {
+    let info = server.info();
+    json!({
+        "id": &**server.id(), "state": info.state, "era": info.era, "version": info.version, "transport": info.transport,
+        "tools": info.tools, "error": info.error.as_ref().map(error_value), "pid": info.pid,
+        "notices": info.notices, "instructions": info.instructions,
+    })
+}
+
+fn close_and_wait(all: Vec<Arc<Core>>, patience: Duration) {
+    let (done, over) = std::sync::mpsc::channel::<()>();
+    for servers in all {
+        let done = done.clone();
+        let closing = runtime::spawn(async move {
+            servers.close().await;
+            drop(done);
+        });
+        // No runtime, no connections.
+        drop(closing);
+    }
+    drop(done);
+    let _ = over.recv_timeout(patience);
+}
+
+/// At interpreter exit: ends the servers of all hubs, while the runtime is still there.
+pub fn close_all(patience: Duration) {
+    let begun = Instant::now();
+    let all: Vec<_> = ALL.lock().drain(..).filter_map(|servers| servers.upgrade()).collect();
+    if all.iter().any(|servers| !servers.all().is_empty()) {
+        close_and_wait(all, patience.saturating_sub(begun.elapsed()));
+    }
+}
+
+/// In the child of a fork: the parent's servers are the parent's.
+pub fn forget_servers() {
+    // SAFETY: the child has one thread, this one. If the lock was held at the fork, its holder does not exist here.
+    unsafe {
+        if ALL.is_locked() {
+            ALL.force_unlock();
+        }
+    }
+    std::mem::forget(std::mem::take(&mut *ALL.lock()));
+}

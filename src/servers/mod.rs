@@ -1,0 +1,169 @@
+//! L5, the MCP servers of a hub: who they are, and their tools in its registry.
+//!
+//! A [`Server`] knows how to be reached; here is which servers there are, what changes when a configuration is loaded again,
+//! and which candidates they give to the hub ([`shelf`]). [`desk`] offers the management of servers as tools, so that
+//! whoever can run a tool can connect, list and close, with deadlines and cancellation.
+
+pub mod desk;
+mod shelf;
+
+use crate::error::{ErrorKind, HubError, clip};
+use crate::hub::Hub;
+use crate::model::{Source, ToolSpec};
+use crate::registry::{Candidate, Filter};
+use crate::sources::mcp::config::ServerConfig;
+use crate::sources::mcp::host::Host;
+use crate::sources::mcp::listing::Listed;
+use crate::sources::mcp::server::Server;
+use crate::sources::mcp::tool::McpTool;
+use crate::sources::mcp::transport::http::Credentials;
+use crate::stats::CandidateStats;
+use futures_util::stream::{self, StreamExt};
+use parking_lot::Mutex;
+use shelf::HubShelf;
+use std::sync::Arc;
+
+/// How many servers are connected at the same time by one `connect`.
+const CONNECT_AT_ONCE: usize = 16;
+
+/// Makes what a server's requests are signed with, from its configuration.
+pub type MakeCredentials =
+    Arc<dyn Fn(&ServerConfig) -> Result<Option<Arc<dyn Credentials>>, HubError> + Send + Sync>;
+
+pub struct Servers {
+    hub: Arc<Hub>,
+    shelf: Arc<HubShelf>,
+    host: Host,
+    credentials: MakeCredentials,
+    /// In the order in which they were added.
+    all: Mutex<Vec<Arc<Server>>>,
+}
+
+/// What became of each server that was asked: its id, and why it failed.
+pub type Report = Vec<(Arc<str>, Result<(), HubError>)>;
+
+impl Servers {
+    pub fn new(hub: Arc<Hub>, host: Host, credentials: MakeCredentials) -> Arc<Self> {
+        let shelf = Arc::new(HubShelf::new(Arc::downgrade(&hub)));
+        Arc::new(Servers { hub, shelf, host, credentials, all: Mutex::default() })
+    }
+
+    pub fn all(&self) -> Vec<Arc<Server>> {
+        self.all.lock().clone()
+    }
+
+    pub fn get(&self, id: &str) -> Option<Arc<Server>> {
+        self.all.lock().iter().find(|server| &**server.id() == id).cloned()
+    }
+
+    /// Adds a server, or puts it in the place of one with the same id. One whose configuration is the same stays as it is.
+    /// What was replaced is returned, to be closed.
+    pub fn add(&self, config: ServerConfig) -> Result<Option<Arc<Server>>, HubError> {
+        if self.get(&config.id).is_some_and(|known| *known.config() == config) {
+            return Ok(None);
+        }
+        let credentials = (self.credentials)(&config)?;
+        let host = Host {
+            sample: self.host.sample.clone().filter(|_| config.options.allow_sampling),
+            ..self.host.clone()
+        };
+        let server = Server::new(config, host, credentials, self.shelf.clone());
+        let mut all = self.all.lock();
+        match all.iter_mut().find(|known| known.id() == server.id()) {
+            Some(place) => {
+                let old = std::mem::replace(place, server);
+                self.forget_tools(old.id());
+                Ok(Some(old))
+            }
+            None => {
+                all.push(server);
+                Ok(None)
+            }
+        }
+    }
+
+    /// Takes a server and its tools away; it is still to be closed.
+    pub fn remove(&self, id: &str) -> Option<Arc<Server>> {
+        let removed = {
+            let mut all = self.all.lock();
+            let place = all.iter().position(|server| &**server.id() == id)?;
+            all.remove(place)
+        };
+        self.forget_tools(id);
+        Some(removed)
+    }
+
+    fn forget_tools(&self, id: &str) {
+        self.shelf.forget(id);
+        let filter = Filter { source: Some(Source::Mcps), server: Some(id) };
+        let snapshot = self.hub.registry.snapshot();
+        let of_server = |candidates: &[Arc<Candidate>]| candidates.iter().any(|one| filter.matches(one));
+        for (name, _) in snapshot.entries().filter(|(_, entry)| of_server(&entry.candidates)) {
+            self.hub.registry.remove(name, filter);
+        }
+    }
+
+    /// The servers of these ids, or all that are not disabled.
+    pub fn pick(&self, ids: Option<&[String]>) -> Result<Vec<Arc<Server>>, HubError> {
+        let Some(ids) = ids else {
+            return Ok(self.all().into_iter().filter(|server| !server.config().disabled).collect());
+        };
+        ids.iter().map(|id| self.get(id).ok_or_else(|| self.unknown(id))).collect()
+    }
+
+    pub fn unknown(&self, id: &str) -> HubError {
+        let known: Vec<String> = self.all().iter().map(|server| format!("'{}'", server.id())).collect();
+        let known = if known.is_empty() { "none".into() } else { known.join(", ") };
+        HubError::new(
+            ErrorKind::NotFound,
+            format!("There is no server '{}'. Known servers: {known}.", clip(id)),
+        )
+    }
+
+    /// Connects servers side by side; what fails is told, what works works.
+    pub async fn connect(&self, servers: Vec<Arc<Server>>) -> Report {
+        each(servers, |server| async move { server.connect().await }).await
+    }
+
+    /// Lists the tools of servers anew.
+    pub async fn refresh(&self, servers: Vec<Arc<Server>>) -> Report {
+        each(servers, |server| async move { server.refresh().await.map(drop) }).await
+    }
+
+    /// Ends all servers, for ever.
+    pub async fn close(&self) {
+        let all = std::mem::take(&mut *self.all.lock());
+        stream::iter(all).for_each_concurrent(None, |server| async move { server.close().await }).await;
+    }
+
+    /// A candidate for a tool that its server has not listed (yet): who names the server may call what it likes, and the
+    /// server knows whether it has it.
+    pub fn unlisted(&self, server: &str, tool: &str) -> Option<Arc<Candidate>> {
+        let server = self.get(server)?;
+        let listed = Arc::new(Listed::unlisted(tool));
+        let mut spec = ToolSpec::named(tool);
+        spec.timeout = server.config().options.timeout;
+        Some(Arc::new(Candidate {
+            id: self.hub.registry.next_id(),
+            source: Source::Mcps,
+            server: Some(server.id().clone()),
+            priority: Source::Mcps.default_priority(),
+            tool: Arc::new(McpTool::new(server, listed, spec)),
+            gate: None,
+            stats: Arc::new(CandidateStats::default()),
+        }))
+    }
+}
+
+async fn each<F, R>(servers: Vec<Arc<Server>>, work: F) -> Report
+where
+    F: Fn(Arc<Server>) -> R,
+    R: Future<Output = Result<(), HubError>>,
+{
+    let one = |server: Arc<Server>| {
+        let id = server.id().clone();
+        let work = work(server);
+        async move { (id, work.await) }
+    };
+    stream::iter(servers).map(one).buffered(CONNECT_AT_ONCE).collect().await
+}

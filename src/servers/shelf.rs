@@ -1,0 +1,98 @@
+//! From a server's list to candidates of the hub.
+
+use crate::hub::Hub;
+use crate::limit::Gate;
+use crate::model::{Source, ToolSpec};
+use crate::registry::{Candidate, Filter};
+use crate::select::nature;
+use crate::sources::mcp::listing::{Listed, Listing};
+use crate::sources::mcp::server::{Server, Shelf};
+use crate::sources::mcp::tool::McpTool;
+use crate::stats::CandidateStats;
+use parking_lot::Mutex;
+use serde_json::Value;
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Weak};
+
+/// Puts tools into the registry of a hub, and takes away what is not listed any more.
+pub struct HubShelf {
+    hub: Weak<Hub>,
+    /// What is there for each server, by the name in the hub.
+    shown: Mutex<HashMap<Arc<str>, HashMap<Arc<str>, Arc<Listed>>>>,
+}
+
+impl HubShelf {
+    pub fn new(hub: Weak<Hub>) -> Self {
+        HubShelf { hub, shown: Mutex::default() }
+    }
+
+    pub fn forget(&self, server: &str) {
+        self.shown.lock().remove(server);
+    }
+}
+
+impl Shelf for HubShelf {
+    fn listed(&self, server: &Arc<Server>, listing: &Arc<Listing>) {
+        let Some(hub) = self.hub.upgrade() else { return };
+        let options = &server.config().options;
+        let prefix = options.prefix.as_deref().unwrap_or_default();
+        // Held to the end: two lists of one server must not be put up at the same time.
+        let mut shown = self.shown.lock();
+        let known = shown.entry(server.id().clone()).or_default();
+        let mut now = HashSet::new();
+        for listed in &listing.tools {
+            let name: Arc<str> = match prefix {
+                "" => listed.name.clone(),
+                prefix => Arc::from(format!("{prefix}{}", listed.name)),
+            };
+            now.insert(name.clone());
+            if known.get(&name).is_some_and(|before| before == listed) {
+                continue;
+            }
+            let spec = spec(&hub, server, listed, name.clone());
+            hub.registry.insert(Candidate {
+                id: hub.registry.next_id(),
+                source: Source::Mcps,
+                server: Some(server.id().clone()),
+                priority: Source::Mcps.default_priority(),
+                gate: spec.max_concurrency.map(|places| Gate::new(places, hub.options.max_waiting)),
+                tool: Arc::new(McpTool::new(server.clone(), listed.clone(), spec)),
+                stats: Arc::new(CandidateStats::default()),
+            });
+            known.insert(name, listed.clone());
+        }
+        let filter = Filter { source: Some(Source::Mcps), server: Some(server.id()) };
+        known.retain(|name, _| {
+            let stays = now.contains(name);
+            if !stays {
+                hub.registry.remove(name, filter);
+            }
+            stays
+        });
+    }
+}
+
+fn spec(hub: &Hub, server: &Server, listed: &Listed, name: Arc<str>) -> ToolSpec {
+    let options = &server.config().options;
+    let mut capabilities = hub.capability_rules().extract(&listed.name, &listed.description);
+    for tag in &options.capabilities {
+        if !capabilities.contains(tag) {
+            capabilities.push(tag.clone());
+        }
+    }
+    let hint = |key: &str| listed.annotations.get(key).and_then(Value::as_bool);
+    let mut annotations = listed.annotations.clone();
+    if let Some(title) = &listed.title {
+        annotations.entry("title").or_insert_with(|| Value::String(title.clone()));
+    }
+    ToolSpec {
+        effects: nature::effects(&listed.name, options.effects, None, &listed.annotations),
+        idempotent: hint("idempotentHint").unwrap_or(false),
+        description: Arc::from(listed.description.as_str()),
+        parameters: listed.input_schema.clone(),
+        capabilities: capabilities.into_iter().map(Arc::from).collect(),
+        annotations,
+        timeout: options.timeout,
+        ..ToolSpec::named(name)
+    }
+}

@@ -1,0 +1,209 @@
+//! How to prove who we are, in the shapes that clients write.
+//!
+//! | written | becomes |
+//! |---|---|
+//! | `"auth": "<token>"`, `{"type": "bearer", "token": …}`, `{"token": …}` | [`Auth::Bearer`] |
+//! | `"auth": "oauth"` (FastMCP), `{"type": "oauth", …}`, `{"CLIENT_ID": …}` (Cursor) | [`Auth::OAuth`] |
+//! | `"oauth": true`, `{"clientId": …, "callbackPort": …}` (Claude Code, Gemini, VS Code) | [`Auth::OAuth`] |
+//! | `{"type": "client_credentials", "client_id": …, "client_secret": …}` under either key | [`Auth::ClientCredentials`] |
+//!
+//! Keys are taken in `snake_case`, `camelCase` and (Cursor) capitals; `scopes` is a list or one text with
+//! spaces. `"type": "none"` and `"enabled": false` turn it off.
+
+use serde_json::Value;
+
+use super::endpoint::problem_of_url;
+use super::fields::{Fields, kind};
+use crate::error::clip;
+use crate::secret::Secret;
+
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Auth {
+    /// Nothing besides the headers of the server.
+    #[default]
+    None,
+    Bearer(Secret),
+    /// OAuth for programs: the client itself is who asks.
+    ClientCredentials {
+        client_id: String,
+        client_secret: Secret,
+        scopes: Vec<String>,
+        /// Found out when it is not given.
+        token_url: Option<String>,
+    },
+    /// OAuth with a person and a browser. What is not given is found out, or registered.
+    OAuth {
+        client_id: Option<String>,
+        client_secret: Option<Secret>,
+        scopes: Vec<String>,
+        /// Where to wait for the browser on this machine.
+        redirect_port: Option<u16>,
+        redirect_uri: Option<String>,
+        authorization_url: Option<String>,
+        token_url: Option<String>,
+        /// The metadata of the authorization server.
+        metadata_url: Option<String>,
+    },
+}
+
+/// What an object asks for.
+#[derive(PartialEq)]
+enum Kind {
+    None,
+    Bearer,
+    ClientCredentials,
+    OAuth,
+}
+
+pub(super) fn read(fields: &mut Fields<'_, '_>) -> Auth {
+    let (auth, oauth) = (fields.value("auth"), fields.value("oauth"));
+    if auth.is_some() && oauth.is_some() {
+        fields.error("oauth", "says the same thing as `auth`; keep one of them.");
+    }
+    match (auth, oauth) {
+        (Some(Value::String(text)), _) => from_text(fields, text),
+        (Some(Value::Object(_)), _) => fields.inner("auth").map(from_object).unwrap_or_default(),
+        (Some(other), _) => {
+            fields.error("auth", format!("must be a string or an object, not {}.", kind(other)));
+            Auth::None
+        }
+        (None, Some(Value::Bool(wanted))) => {
+            if *wanted {
+                plain_oauth()
+            } else {
+                Auth::None
+            }
+        }
+        (None, Some(Value::Object(_))) => fields.inner("oauth").map(from_object).unwrap_or_default(),
+        (None, Some(other)) => {
+            fields.error("oauth", format!("must be true, false or an object, not {}.", kind(other)));
+            Auth::None
+        }
+        (None, None) => Auth::None,
+    }
+}
+
+fn from_text(fields: &mut Fields<'_, '_>, text: &str) -> Auth {
+    if text.eq_ignore_ascii_case("oauth") {
+        return plain_oauth();
+    }
+    fields.expand("auth", text).map(|token| bearer(fields, "auth", &token)).unwrap_or_default()
+}
+
+/// The token with or without its `Bearer`, fit for a header.
+fn bearer(fields: &mut Fields<'_, '_>, key: &str, token: &str) -> Auth {
+    let token = match token.trim().split_once(' ') {
+        Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") => token.trim(),
+        _ => token.trim(),
+    };
+    if token.is_empty() {
+        fields.error(key, "must not be empty; leave it out if there is no token.");
+    } else if !token.bytes().all(|byte| byte.is_ascii_graphic()) {
+        fields.error(key, "must be a token of printable ASCII without spaces.");
+    }
+    Auth::Bearer(Secret::new(token))
+}
+
+fn plain_oauth() -> Auth {
+    Auth::OAuth {
+        client_id: None,
+        client_secret: None,
+        scopes: Vec::new(),
+        redirect_port: None,
+        redirect_uri: None,
+        authorization_url: None,
+        token_url: None,
+        metadata_url: None,
+    }
+}
+
+fn from_object(mut fields: Fields<'_, '_>) -> Auth {
+    let kind = kind_of(&mut fields);
+    let off = fields.flag("enabled") == Some(false) || kind == Kind::None;
+    let client_id = any_text(&mut fields, &["client_id", "clientId", "CLIENT_ID"]);
+    let client_secret = any_text(&mut fields, &["client_secret", "clientSecret", "CLIENT_SECRET"]);
+    let scopes = scopes(&mut fields);
+    let token_url = any_url(&mut fields, &["token_url", "tokenUrl"]);
+    let token = any_text(&mut fields, &["token"]);
+    let auth = match kind {
+        Kind::None => Auth::None,
+        Kind::Bearer => match token {
+            Some(token) => bearer(&mut fields, "token", &token),
+            None => missing(&mut fields, "token"),
+        },
+        Kind::ClientCredentials => match (client_id, client_secret) {
+            (Some(client_id), Some(secret)) => {
+                Auth::ClientCredentials { client_id, client_secret: Secret::new(secret), scopes, token_url }
+            }
+            (None, _) => missing(&mut fields, "client_id"),
+            (_, None) => missing(&mut fields, "client_secret"),
+        },
+        Kind::OAuth => Auth::OAuth {
+            client_id,
+            client_secret: client_secret.map(Secret::new),
+            scopes,
+            redirect_port: port(&mut fields),
+            redirect_uri: any_url(&mut fields, &["redirect_uri", "redirectUri"]),
+            authorization_url: any_url(&mut fields, &["authorization_url", "authorizationUrl"]),
+            token_url,
+            metadata_url: any_url(&mut fields, &["metadata_url", "authServerMetadataUrl"]),
+        },
+    };
+    fields.finish();
+    if off { Auth::None } else { auth }
+}
+
+fn kind_of(fields: &mut Fields<'_, '_>) -> Kind {
+    let key = fields.first(&["type", "grant_type", "grantType"]);
+    let Some((key, said)) = key.and_then(|key| Some((key, fields.text(key)?))) else {
+        return if fields.has("token") { Kind::Bearer } else { Kind::OAuth };
+    };
+    let plain: String = said.chars().filter(|c| !matches!(c, '-' | '_' | ' ')).collect();
+    match plain.to_ascii_lowercase().as_str() {
+        "none" => Kind::None,
+        "bearer" | "token" => Kind::Bearer,
+        "clientcredentials" => Kind::ClientCredentials,
+        "oauth" | "oauth2" | "authorizationcode" => Kind::OAuth,
+        _ => {
+            let message = format!(
+                "must be \"bearer\", \"oauth\", \"client_credentials\" or \"none\", not {:?}.",
+                clip(said)
+            );
+            fields.error(key, message);
+            Kind::OAuth
+        }
+    }
+}
+
+/// A text that must not be missing; one that had the wrong type was reported already.
+fn missing(fields: &mut Fields<'_, '_>, key: &str) -> Auth {
+    fields.error(key, "is missing.");
+    Auth::None
+}
+
+fn any_text(fields: &mut Fields<'_, '_>, keys: &[&'static str]) -> Option<String> {
+    let key = fields.first(keys)?;
+    fields.expanded(key).map(|text| text.trim().to_owned()).filter(|text| !text.is_empty())
+}
+
+fn any_url(fields: &mut Fields<'_, '_>, keys: &[&'static str]) -> Option<String> {
+    let url = any_text(fields, keys)?;
+    if let (Some(problem), Some(key)) = (problem_of_url(&url), fields.first(keys)) {
+        fields.error(key, problem);
+    }
+    Some(url)
+}
+
+fn scopes(fields: &mut Fields<'_, '_>) -> Vec<String> {
+    let Some(key) = fields.first(&["scopes", "scope"]) else { return Vec::new() };
+    if let Some(Value::String(_)) = fields.value(key) {
+        let text = fields.expanded(key).unwrap_or_default();
+        return text.split([' ', ',']).filter(|scope| !scope.is_empty()).map(str::to_owned).collect();
+    }
+    fields.expanded_list(key).unwrap_or_default()
+}
+
+fn port(fields: &mut Fields<'_, '_>) -> Option<u16> {
+    let key = fields.first(&["redirect_port", "redirectPort", "callback_port", "callbackPort"])?;
+    fields.whole(key, 1, u64::from(u16::MAX)).and_then(|port| u16::try_from(port).ok())
+}

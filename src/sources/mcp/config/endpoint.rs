@@ -1,0 +1,282 @@
+//! Where a server is: a program to start, or a URL.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::PathBuf;
+
+use reqwest::Url;
+use reqwest::header::{HeaderName, HeaderValue};
+use serde_json::Value;
+
+use super::env_file;
+use super::fields::Fields;
+use crate::error::clip;
+use crate::secret::Secret;
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Endpoint {
+    Stdio(Command),
+    Http(Remote),
+}
+
+/// A program that speaks on its standard streams.
+#[derive(Clone, PartialEq)]
+pub struct Command {
+    pub program: String,
+    pub args: Vec<String>,
+    /// What the configuration sets, `envFile` included. Keys and tokens live here.
+    pub env: BTreeMap<String, String>,
+    /// Absolute.
+    pub cwd: Option<PathBuf>,
+}
+
+/// A server behind HTTP.
+#[derive(Clone, PartialEq)]
+pub struct Remote {
+    /// Absolute, http or https, with a host and without a fragment. It may hold a password or a key.
+    pub url: String,
+    /// Valid names and values, in the order of the file.
+    pub headers: Vec<(String, Secret)>,
+    pub dialect: Dialect,
+}
+
+/// Which of the transports over HTTP to speak.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dialect {
+    /// To be found out.
+    Auto,
+    Streamable,
+    Sse,
+}
+
+impl Remote {
+    /// The URL without what may be secret in it: user, password and query.
+    pub fn shown_url(&self) -> String {
+        let Ok(mut url) = Url::parse(&self.url) else { return "***".to_owned() };
+        url.set_query(None);
+        // These fail for URLs without a host only, and such a one was refused.
+        let _ = url.set_username("").and_then(|()| url.set_password(None));
+        url.into()
+    }
+}
+
+impl fmt::Debug for Command {
+    /// Arguments and the values of variables may be secret, so they are not shown.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Command")
+            .field("program", &self.program)
+            .field("args", &format_args!("{} not shown", self.args.len()))
+            .field("env", &self.env.keys().collect::<Vec<_>>())
+            .field("cwd", &self.cwd)
+            .finish()
+    }
+}
+
+impl fmt::Debug for Remote {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Remote")
+            .field("url", &self.shown_url())
+            .field("headers", &self.headers)
+            .field("dialect", &self.dialect)
+            .finish()
+    }
+}
+
+/// What `type` says.
+#[derive(Clone, Copy, PartialEq)]
+enum Transport {
+    Stdio,
+    Http(Dialect),
+}
+
+/// The first that is given counts.
+const URL_KEYS: &[&str] = &["httpUrl", "url", "serverUrl"];
+const STDIO_KEYS: &[&str] = &["command", "args", "env", "envFile", "cwd"];
+
+pub(super) fn read(fields: &mut Fields<'_, '_>) -> Option<Endpoint> {
+    fields.ignore(&["headers"]);
+    fields.ignore(URL_KEYS);
+    fields.ignore(STDIO_KEYS);
+    let errors = fields.notes.errors.len();
+    let said = transport(fields);
+    if fields.notes.errors.len() > errors {
+        return None;
+    }
+    let (has_command, has_url) = (fields.has("command"), fields.first(URL_KEYS).is_some());
+    match (said, has_command, has_url) {
+        (None, true, false) | (Some((_, Transport::Stdio)), true, _) => {
+            useless(fields, &[URL_KEYS, &["headers"]].concat(), "a server that is started");
+            command(fields).map(Endpoint::Stdio)
+        }
+        (None, false, true) => {
+            useless(fields, STDIO_KEYS, "a server behind a URL");
+            remote(fields, None).map(Endpoint::Http)
+        }
+        (Some((_, Transport::Http(dialect))), _, true) => {
+            useless(fields, STDIO_KEYS, "a server behind a URL");
+            remote(fields, Some(dialect)).map(Endpoint::Http)
+        }
+        (Some((key, transport)), ..) => {
+            let missing = if transport == Transport::Stdio { "command" } else { "url" };
+            fields.error(key, format!("asks for a `{missing}`, but there is none."));
+            None
+        }
+        (None, true, true) => {
+            fields.notes.error(None, "has both `command` and a URL; keep one, or say which with `type`.");
+            None
+        }
+        (None, false, false) => {
+            fields.notes.error(None, "needs a `command` to start or a `url` to reach.");
+            None
+        }
+    }
+}
+
+/// Keys of the other kind of server are left over when a file is edited; empty ones are no news.
+fn useless(fields: &mut Fields<'_, '_>, keys: &[&'static str], server: &str) {
+    for key in keys {
+        let empty = match fields.value(key) {
+            None => true,
+            Some(Value::String(text)) => text.is_empty(),
+            Some(Value::Array(items)) => items.is_empty(),
+            Some(Value::Object(object)) => object.is_empty(),
+            Some(_) => false,
+        };
+        // Configurations are often written for both; variables beside a URL hurt nobody.
+        if !empty && *key != "env" {
+            fields.warn(key, format!("has no effect on {server}."));
+        }
+    }
+}
+
+fn transport(fields: &mut Fields<'_, '_>) -> Option<(&'static str, Transport)> {
+    let mut said: Option<(&'static str, Transport)> = None;
+    for key in ["type", "transport", "transportType"] {
+        let Some(text) = fields.text(key) else { continue };
+        let plain: String = text.chars().filter(|c| !matches!(c, '-' | '_')).collect();
+        let transport = match plain.to_ascii_lowercase().as_str() {
+            "stdio" | "local" => Transport::Stdio,
+            "http" | "streamablehttp" => Transport::Http(Dialect::Streamable),
+            "sse" => Transport::Http(Dialect::Sse),
+            "" | "auto" => continue,
+            _ => {
+                let message = format!(
+                    "must be \"stdio\", \"http\" (or \"streamable-http\") or \"sse\", not {:?}.",
+                    clip(text)
+                );
+                fields.error(key, message);
+                continue;
+            }
+        };
+        match said {
+            Some((first, other)) if other != transport => {
+                fields.error(key, format!("says something else than `{first}`; keep one of them."));
+            }
+            _ => said = Some((key, transport)),
+        }
+    }
+    said
+}
+
+fn command(fields: &mut Fields<'_, '_>) -> Option<Command> {
+    // Zed has all of it under `command`.
+    let (program, inner_args, inner_env) = match fields.value("command") {
+        Some(Value::Object(_)) => nested_command(fields),
+        _ => (fields.expanded("command"), None, None),
+    };
+    let program = program.and_then(|program| {
+        let program = fields.variables.expand_home(&program);
+        program.map_err(|message| fields.error("command", message)).ok()
+    });
+    if program.as_ref().is_some_and(|program| program.trim().is_empty()) {
+        fields.error("command", "must not be empty.");
+    }
+    let args = inner_args.into_iter().chain(fields.expanded_list("args")).flatten().collect();
+    let mut env = env_file(fields);
+    env.extend(inner_env.into_iter().chain(fields.expanded_map("env").map(named)).flatten());
+    for name in env.keys().filter(|name| name.is_empty() || name.contains(['=', '\0'])) {
+        fields.error(&format!("env.{name}"), "is not a name that a variable can have.");
+    }
+    let cwd = fields.path_of("cwd");
+    Some(Command { program: program?, args, env, cwd })
+}
+
+type NamedTexts = Vec<(String, String)>;
+
+fn nested_command(fields: &mut Fields<'_, '_>) -> (Option<String>, Option<Vec<String>>, Option<NamedTexts>) {
+    let Some(mut inner) = fields.inner("command") else { return (None, None, None) };
+    let program = inner.expanded("path");
+    if !inner.has("path") {
+        inner.error("path", "is missing; it names the program.");
+    }
+    let args = inner.expanded_list("args");
+    let env = inner.expanded_map("env").map(named);
+    inner.finish();
+    (program, args, env)
+}
+
+fn named(entries: Vec<(&str, String)>) -> NamedTexts {
+    entries.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
+fn env_file(fields: &mut Fields<'_, '_>) -> BTreeMap<String, String> {
+    let Some(path) = fields.path_of("envFile") else { return BTreeMap::new() };
+    match env_file::read(&path) {
+        Ok(variables) => variables.into_iter().collect(),
+        Err(message) => {
+            fields.error("envFile", message);
+            BTreeMap::new()
+        }
+    }
+}
+
+fn remote(fields: &mut Fields<'_, '_>, dialect: Option<Dialect>) -> Option<Remote> {
+    let key = fields.first(URL_KEYS)?;
+    let url = fields.expanded(key).map(|url| url.trim().to_owned());
+    for other in URL_KEYS.iter().filter(|other| **other != key) {
+        if fields.has(other) && fields.value(other) != fields.value(key) {
+            fields.error(other, format!("says something else than `{key}`; keep one of them."));
+        }
+    }
+    if let Some(problem) = url.as_deref().and_then(problem_of_url) {
+        fields.error(key, problem);
+    }
+    let headers = headers(fields);
+    // Gemini's `httpUrl` is for one transport only.
+    let default = if key == "httpUrl" { Dialect::Streamable } else { Dialect::Auto };
+    Some(Remote { url: url?, headers, dialect: dialect.unwrap_or(default) })
+}
+
+/// What is wrong with a URL, without showing it: it may hold a key.
+pub(super) fn problem_of_url(url: &str) -> Option<String> {
+    let reason = match Url::parse(url) {
+        Err(_) if !url.contains("://") => "has no `http://` or `https://`".to_owned(),
+        Err(error) => format!("is not one ({error})"),
+        Ok(url) if !matches!(url.scheme(), "http" | "https") => {
+            format!("starts with `{}:`", clip(url.scheme()))
+        }
+        Ok(url) if url.host_str().is_none_or(str::is_empty) => "has no host".to_owned(),
+        Ok(url) if url.fragment().is_some() => "has a fragment (`#…`)".to_owned(),
+        // The parser repairs `http:host` and `http:///host`, but nobody means those.
+        Ok(_) if !url.contains("://") => "has no `//` after the scheme".to_owned(),
+        Ok(_) => return None,
+    };
+    Some(format!("must be a URL such as https://example.com/mcp, but it {reason}."))
+}
+
+fn headers(fields: &mut Fields<'_, '_>) -> Vec<(String, Secret)> {
+    let mut headers = Vec::new();
+    for (name, value) in fields.expanded_map("headers").unwrap_or_default() {
+        let key = format!("headers.{name}");
+        // A token that was read from a file often brings a line end along.
+        let value = value.trim();
+        if HeaderName::try_from(name).is_err() {
+            fields.error(&key, "is not a name that a header can have.");
+        } else if HeaderValue::try_from(value).is_err() {
+            fields.error(&key, "has a value with characters that a header cannot carry.");
+        } else {
+            headers.push((name.to_owned(), Secret::new(value)));
+        }
+    }
+    headers
+}

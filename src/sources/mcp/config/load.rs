@@ -1,0 +1,165 @@
+//! A whole configuration: where the servers are in it, and what each of them became.
+
+use std::collections::HashSet;
+use std::io;
+use std::path::Path;
+
+use serde_json::{Map, Value};
+
+use super::entry::{self, Entry};
+use super::fields::kind;
+use super::jsonc;
+use super::notice::{Notes, Notice};
+use super::variables::Variables;
+use super::{Environment, ServerConfig, later_wins};
+
+/// Where clients keep their servers. An inner key after a dot.
+const TABLES: &[(&str, Option<&str>)] = &[
+    // Claude Desktop, Claude Code, Cursor, FastMCP, Gemini, Cline, Roo, Windsurf, Copilot.
+    ("mcpServers", None),
+    // VS Code, in `mcp.json` and in `settings.json`.
+    ("servers", None),
+    ("mcp", Some("servers")),
+    // Zed.
+    ("context_servers", None),
+];
+
+/// What came of a configuration: the servers that can be used, and what there is to say.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Loaded {
+    pub servers: Vec<ServerConfig>,
+    pub warnings: Vec<Notice>,
+    /// Each is about one server that was left out, or about the whole file.
+    pub errors: Vec<Notice>,
+}
+
+impl Loaded {
+    fn add(&mut self, notes: Notes) {
+        self.warnings.extend(notes.warnings);
+        self.errors.extend(notes.errors);
+    }
+}
+
+/// Reads a file: JSON, also with comments and trailing commas, in any of the dialects.
+pub fn load_file(path: &Path, env: Environment<'_>) -> Loaded {
+    let mut notes = Notes::new(Some(path), None);
+    let parsed =
+        std::fs::read(path).map_err(|error| unreadable(&error)).and_then(|bytes| jsonc::parse(&bytes));
+    let mut loaded = Loaded::default();
+    match parsed {
+        Ok(parsed) => {
+            for key in &parsed.repeated {
+                notes.warn(key.as_str(), "is there more than once; the last one counts.");
+            }
+            match parsed.value {
+                Some(value) => loaded = load_value(&value, Some(path), env),
+                None => notes.warn(None, "is empty, so there is no server in it."),
+            }
+        }
+        Err(message) => notes.error(None, message),
+    }
+    loaded.add(notes);
+    loaded
+}
+
+fn unreadable(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::NotFound => "does not exist.".to_owned(),
+        io::ErrorKind::IsADirectory => "is a folder; give the path of a file.".to_owned(),
+        _ => format!("cannot be read: {error}."),
+    }
+}
+
+/// Reads a configuration that is there already. `file` is where it is from, if anywhere.
+pub fn load_value(value: &Value, file: Option<&Path>, env: Environment<'_>) -> Loaded {
+    let mut notes = Notes::new(file, None);
+    let mut loaded = Loaded::default();
+    match value {
+        Value::Object(root) => {
+            let variables = Variables::new(file, env);
+            for (id, entry) in entries(root, &mut notes) {
+                add_server(&mut loaded, entry::read(id, entry, file, &variables));
+            }
+            obey_gemini(root, &mut loaded.servers);
+            loaded.servers = later_wins(std::mem::take(&mut loaded.servers));
+        }
+        other => notes.error(None, format!("must be an object with `mcpServers`, not {}.", kind(other))),
+    }
+    loaded.add(notes);
+    loaded
+}
+
+fn add_server(loaded: &mut Loaded, entry: Entry) {
+    let Entry { config, off, notes } = entry;
+    loaded.servers.extend(config);
+    loaded.warnings.extend(notes.warnings);
+    // A server that is turned off may well lack a variable; that must not spoil the day.
+    if off { &mut loaded.warnings } else { &mut loaded.errors }.extend(notes.errors);
+}
+
+/// All entries with their ids, from every table that there is, or from the root itself.
+fn entries<'a>(root: &'a Map<String, Value>, notes: &mut Notes) -> Vec<(&'a str, &'a Value)> {
+    let mut found: Vec<(&str, &Value)> = Vec::new();
+    let mut ids: HashSet<&str> = HashSet::new();
+    let mut tables = 0;
+    for (outer, inner) in TABLES {
+        let table = root.get(*outer).filter(|table| !is_server(table));
+        let (table, name) = match inner {
+            None => (table, (*outer).to_owned()),
+            Some(inner) => (table.and_then(|table| table.get(inner)), format!("{outer}.{inner}")),
+        };
+        let Some(table) = table else { continue };
+        tables += 1;
+        match table {
+            Value::Object(servers) => {
+                for (id, entry) in servers {
+                    if !ids.insert(id) {
+                        notes.warn(&*format!("{name}.{id}"), "is there more than once; the last one counts.");
+                    }
+                    found.push((id, entry));
+                }
+            }
+            Value::Null => {}
+            other => notes.error(
+                name.as_str(),
+                format!("must be an object with one entry for each server, not {}.", kind(other)),
+            ),
+        }
+    }
+    if tables == 0 {
+        if root.values().any(is_server) {
+            return root
+                .iter()
+                .map(|(id, entry)| (id.as_str(), entry))
+                .filter(|(id, _)| !is_remark(id))
+                .collect();
+        }
+        if !root.keys().all(|key| is_remark(key)) {
+            notes.error(
+                None,
+                "names no servers; put them under `mcpServers` (or `servers`, `mcp.servers`, `context_servers`).",
+            );
+        }
+    }
+    found
+}
+
+/// Keys of a root that are no servers, whatever they hold.
+fn is_remark(key: &str) -> bool {
+    key.starts_with(['$', '_', '/']) || matches!(key, "inputs" | "description" | "version")
+}
+
+fn is_server(value: &Value) -> bool {
+    let is_text = |key| value.get(key).is_some_and(Value::is_string);
+    ["command", "url", "httpUrl", "serverUrl"].into_iter().any(is_text)
+}
+
+/// Gemini keeps lists of the servers to use and not to use apart from the servers.
+fn obey_gemini(root: &Map<String, Value>, servers: &mut [ServerConfig]) {
+    let list = |key: &str| root.get("mcp")?.get(key)?.as_array();
+    let (allowed, excluded) = (list("allowed"), list("excluded"));
+    for server in servers {
+        let named = |list: &Vec<Value>| list.iter().any(|id| id.as_str() == Some(&server.id));
+        server.disabled |= excluded.is_some_and(named) || allowed.is_some_and(|list| !named(list));
+    }
+}

@@ -1,0 +1,50 @@
+//! Which MCP servers there are and how to reach them: the `mcpServers` file of Claude Desktop, Cursor and
+//! FastMCP, and what other clients made of it.
+//!
+//! ```text
+//! file ─► jsonc (comments, trailing commas) ─► load (where are the servers?) ─► entry ─► ServerConfig
+//!                                                                                 ├ endpoint, auth, options
+//!                                                                                 └ fields + variables
+//! ```
+//!
+//! Nothing is started here and nothing is asked of the network; the only files that are read are the
+//! given one and an `envFile` that it names. One bad server never loses the others: what is wrong with it
+//! is a [`Notice`] that names file, server and key.
+
+mod auth;
+mod difference;
+mod endpoint;
+mod entry;
+mod env_file;
+mod fields;
+mod foreign;
+mod jsonc;
+mod load;
+mod notice;
+mod options;
+mod pattern;
+mod variables;
+
+pub use auth::Auth;
+pub use difference::{Difference, changed, later_wins};
+pub use endpoint::{Command, Dialect, Endpoint, Remote};
+pub use entry::server_from;
+pub use load::{Loaded, load_file, load_value};
+pub use notice::Notice;
+pub use options::ServerOptions;
+
+use std::sync::Arc;
+
+/// Where variables are looked up; the process's environment, or a test's.
+pub type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
+
+/// One server, checked and with all variables replaced. Its `Debug` shows no secret.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ServerConfig {
+    pub id: Arc<str>,
+    pub endpoint: Endpoint,
+    pub auth: Auth,
+    pub options: ServerOptions,
+    /// It stays in the list, so that it can be shown and turned on, but nothing connects to it.
+    pub disabled: bool,
+}

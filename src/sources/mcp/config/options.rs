@@ -1,0 +1,144 @@
+//! What a user may say about one server besides where it is: the object under `toolhub`.
+
+use std::time::Duration;
+
+use super::fields::Fields;
+use super::pattern::fits;
+
+/// The options of one server. Times are written as seconds.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ServerOptions {
+    /// For one call; `None` takes the hub's.
+    pub timeout: Option<Duration>,
+    /// For starting or reaching the server, up to its first answer.
+    pub startup_timeout: Duration,
+    /// Repeats of an attempt that has certainly done nothing.
+    pub retries: u32,
+    /// Calls at the same time; `None` for as many as come.
+    pub max_concurrency: Option<usize>,
+    /// Patterns of the tools to offer; empty for all.
+    pub include: Vec<String>,
+    /// Patterns of the tools to leave out; they win.
+    pub exclude: Vec<String>,
+    /// Put before the names of the tools.
+    pub prefix: Option<String>,
+    /// Added to the capabilities of each tool.
+    pub capabilities: Vec<String>,
+    /// Whether the tools change something, whatever the server says.
+    pub effects: Option<bool>,
+    /// Refuse a tool whose definition has changed until it is accepted.
+    pub pin: bool,
+    /// The longest message that is taken from the server.
+    pub max_message_bytes: usize,
+    /// Disconnect after this time without a call.
+    pub idle_timeout: Option<Duration>,
+    /// Folders or URIs that the server is told about.
+    pub roots: Vec<String>,
+    /// Let the server ask the configured model.
+    pub allow_sampling: bool,
+    /// Variables that a child process gets from ours besides the minimal ones.
+    pub inherit_env: Vec<String>,
+}
+
+impl Default for ServerOptions {
+    fn default() -> Self {
+        Self {
+            timeout: None,
+            startup_timeout: Duration::from_secs(60),
+            retries: 3,
+            max_concurrency: None,
+            include: Vec::new(),
+            exclude: Vec::new(),
+            prefix: None,
+            capabilities: Vec::new(),
+            effects: None,
+            pin: false,
+            max_message_bytes: 32 * 1024 * 1024,
+            idle_timeout: None,
+            roots: Vec::new(),
+            allow_sampling: false,
+            inherit_env: Vec::new(),
+        }
+    }
+}
+
+/// All keys of `toolhub`, for the hint that one of them stands at the wrong place.
+pub(super) const KEYS: &[&str] = &[
+    "timeout",
+    "startup_timeout",
+    "retries",
+    "max_concurrency",
+    "include",
+    "exclude",
+    "prefix",
+    "capabilities",
+    "effects",
+    "pin",
+    "max_message_bytes",
+    "idle_timeout",
+    "roots",
+    "allow_sampling",
+    "inherit_env",
+];
+
+impl ServerOptions {
+    /// Whether a tool of the server is to be offered.
+    pub fn wants(&self, tool: &str) -> bool {
+        let any = |patterns: &[String]| patterns.iter().any(|pattern| fits(pattern, tool));
+        (self.include.is_empty() || any(&self.include)) && !any(&self.exclude)
+    }
+
+    /// Offers only these. An empty list is a list: it lets nothing through.
+    pub(super) fn offer_only(&mut self, patterns: Vec<String>, fields: &mut Fields<'_, '_>, key: &str) {
+        if patterns.is_empty() {
+            fields.warn(key, "is empty, so no tool of this server is offered; leave it out to offer all.");
+            self.exclude.push("*".to_owned());
+        }
+        self.include.extend(patterns);
+    }
+
+    /// Takes what the object says; what it does not mention stays.
+    pub(super) fn read(&mut self, mut fields: Fields<'_, '_>) {
+        self.timeout = fields.seconds("timeout").or(self.timeout);
+        self.startup_timeout = fields.seconds("startup_timeout").unwrap_or(self.startup_timeout);
+        self.retries = fields.whole("retries", 0, 100).map_or(self.retries, |n| n as u32);
+        self.max_concurrency = fields.whole("max_concurrency", 1, 1_000_000).map(|n| n as usize);
+        if let Some(patterns) = fields.texts("include") {
+            self.offer_only(patterns, &mut fields, "include");
+        }
+        self.exclude.extend(fields.texts("exclude").unwrap_or_default());
+        self.prefix = fields.text("prefix").map(str::to_owned);
+        self.capabilities = fields.texts("capabilities").unwrap_or_default();
+        self.effects = fields.flag("effects");
+        self.pin = fields.flag("pin").unwrap_or(self.pin);
+        self.max_message_bytes = fields
+            .whole("max_message_bytes", 1024, 4 * 1024 * 1024 * 1024)
+            .and_then(|n| usize::try_from(n).ok())
+            .unwrap_or(self.max_message_bytes);
+        self.idle_timeout = fields.seconds("idle_timeout");
+        self.roots = fields.expanded_list("roots").unwrap_or_default();
+        self.allow_sampling = fields.flag("allow_sampling").unwrap_or(self.allow_sampling);
+        self.inherit_env = fields.texts("inherit_env").unwrap_or_default();
+        fields.finish();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn exclude_wins_over_include() {
+        let options = |include: &[&str], exclude: &[&str]| ServerOptions {
+            include: include.iter().map(ToString::to_string).collect(),
+            exclude: exclude.iter().map(ToString::to_string).collect(),
+            ..ServerOptions::default()
+        };
+        assert!(ServerOptions::default().wants("anything"));
+        assert!(options(&["read_*", "list"], &[]).wants("read_file"));
+        assert!(!options(&["read_*", "list"], &[]).wants("write_file"));
+        assert!(!options(&[], &["*_file"]).wants("write_file"));
+        assert!(options(&[], &["*_file"]).wants("list"));
+        assert!(!options(&["read_*"], &["read_secret"]).wants("read_secret"));
+    }
+}

@@ -1,0 +1,250 @@
+//! One live connection to a server: numbered requests, cancellation that reaches the server, the handshake of either era.
+
+use super::host::Ear;
+use super::inbox::Inbox;
+use super::message::{Identity, LEGACY, MODERN, Params, client_info, notification};
+use super::transport::{Era, Request, Transport};
+use crate::error::{ErrorKind, HubError};
+use crate::tool::OnProgress;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+use tokio::time::timeout;
+
+/// A cancellation or a greeting that a server does not take within this time is not waited for.
+const COURTESY: Duration = Duration::from_secs(3);
+/// The server refuses our version and names its own.
+const UNSUPPORTED_VERSION: i64 = -32022;
+/// Other errors that only a modern server gives.
+const MODERN_ERRORS: [i64; 3] = [-32020, -32021, UNSUPPORTED_VERSION];
+
+/// What is known about the other side.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Peer {
+    pub era: Era,
+    pub version: &'static str,
+    /// The server's own name and version.
+    pub info: Value,
+    pub capabilities: Value,
+    pub instructions: Option<String>,
+}
+
+impl Peer {
+    /// Whether the server tells when its tools change.
+    pub fn announces_changes(&self) -> bool {
+        self.capabilities.pointer("/tools/listChanged") == Some(&Value::Bool(true))
+    }
+}
+
+pub struct Connection {
+    transport: Arc<dyn Transport>,
+    inbox: Arc<Inbox>,
+    identity: Identity,
+    ids: AtomicU64,
+    peer: Peer,
+}
+
+/// What a request carries besides its parameters.
+#[derive(Default)]
+pub struct Extras {
+    pub name: Option<Arc<str>>,
+    pub headers: Vec<(String, String)>,
+    pub meta: Map<String, Value>,
+    pub on_progress: Option<OnProgress>,
+}
+
+/// How the first, modern, question was taken.
+pub enum Probe {
+    Modern(Peer),
+    /// The server answered, and not as a modern one does.
+    Legacy,
+}
+
+impl Connection {
+    pub fn new(transport: Arc<dyn Transport>, inbox: Arc<Inbox>, ear: &Ear) -> Self {
+        let peer = Peer {
+            era: Era::Modern,
+            version: MODERN,
+            info: Value::Null,
+            capabilities: Value::Null,
+            instructions: None,
+        };
+        let identity = Identity::new(ear.capabilities());
+        Connection { transport, inbox, identity, ids: AtomicU64::new(1), peer }
+    }
+
+    pub fn peer(&self) -> &Peer {
+        &self.peer
+    }
+
+    pub fn transport(&self) -> &Arc<dyn Transport> {
+        &self.transport
+    }
+
+    /// Asks a server whether it speaks the modern protocol. Errors of the way there are errors; whatever a server answers
+    /// that is not modern means that it is an older one.
+    pub async fn probe(&self) -> Result<Probe, HubError> {
+        let raw = match self.request("server/discover", Params::new(), Extras::default()).await {
+            Ok(raw) => raw,
+            Err(error) if error.kind == ErrorKind::Rpc => {
+                let modern = error.code.is_some_and(|code| MODERN_ERRORS.contains(&code));
+                // A modern server that does not know our version names those it knows, older ones among them perhaps.
+                return if modern && error.code != Some(UNSUPPORTED_VERSION) {
+                    Err(error)
+                } else {
+                    Ok(Probe::Legacy)
+                };
+            }
+            Err(error) if error.kind == ErrorKind::Protocol => return Ok(Probe::Legacy),
+            Err(error) => return Err(error),
+        };
+        let found: Discovery = match serde_json::from_str(raw.get()) {
+            Ok(found) => found,
+            Err(_) => return Ok(Probe::Legacy),
+        };
+        if !found.supported_versions.iter().any(|version| version == MODERN) {
+            return Ok(Probe::Legacy);
+        }
+        let info = found.meta.get("io.modelcontextprotocol/serverInfo").cloned().unwrap_or(found.server_info);
+        Ok(Probe::Modern(Peer {
+            era: Era::Modern,
+            version: MODERN,
+            info,
+            capabilities: found.capabilities,
+            instructions: found.instructions,
+        }))
+    }
+
+    /// The handshake of the older protocol.
+    pub async fn initialize(&mut self) -> Result<(), HubError> {
+        self.peer.era = Era::Legacy;
+        let params = Params::new()
+            .with("protocolVersion", &LEGACY[0])
+            .with("capabilities", &self.identity.capabilities)
+            .with("clientInfo", &client_info());
+        let raw = self.request("initialize", params, Extras::default()).await?;
+        let broken = |what: String| {
+            HubError::new(ErrorKind::Protocol, format!("Failed to parse MCP response: {what}"))
+        };
+        let greeting: Greeting =
+            serde_json::from_str(raw.get()).map_err(|error| broken(format!("initialize: {error}")))?;
+        let Some(offered) = greeting.protocol_version.as_str() else {
+            return Err(broken("initialize: there is no protocolVersion".into()));
+        };
+        let Some(version) = LEGACY.iter().find(|version| **version == offered) else {
+            let text = format!(
+                "no common protocol version: the server speaks '{}', we speak {MODERN} and {}",
+                super::wire::clean(offered, 40),
+                LEGACY.join(", ")
+            );
+            return Err(HubError::new(ErrorKind::Protocol, text));
+        };
+        self.settle_on(Peer {
+            era: Era::Legacy,
+            version,
+            info: greeting.server_info,
+            capabilities: greeting.capabilities,
+            instructions: greeting.instructions,
+        });
+        let greeted = self.transport.send(notification("notifications/initialized", None));
+        // A server that does not react to this notification is none the less there.
+        let _ = timeout(Duration::from_secs(1), greeted).await;
+        Ok(())
+    }
+
+    pub fn settle_on(&mut self, peer: Peer) {
+        self.transport.agreed(peer.era, peer.version);
+        self.peer = peer;
+    }
+
+    /// Sends a request and waits for its raw result. Given up while it is on its way, the server is told.
+    pub async fn request(
+        &self,
+        method: &'static str,
+        params: Params,
+        mut extras: Extras,
+    ) -> Result<Box<RawValue>, HubError> {
+        let id = self.ids.fetch_add(1, Ordering::Relaxed);
+        let _watched = extras.on_progress.take().map(|on_progress| {
+            extras.meta.insert("progressToken".into(), json!(id));
+            self.inbox.watch_progress(id, on_progress)
+        });
+        let body = self.identity.request(self.peer.era, id, method, params, &extras.meta);
+        let stage = Arc::default();
+        let request = Request { id, method, name: extras.name, headers: extras.headers, body, stage };
+        let guard = CancelGuard {
+            transport: &self.transport,
+            request: &request,
+            // Only what the server may be working on; nobody may cancel a handshake.
+            armed: AtomicBool::new(method != "initialize" && method != "server/discover"),
+        };
+        let reply = self.transport.request(&request).await;
+        guard.armed.store(false, Ordering::Relaxed);
+        reply
+    }
+
+    pub async fn close(&self) {
+        self.transport.close().await;
+    }
+}
+
+/// Tells the server when a request is given up.
+struct CancelGuard<'a> {
+    transport: &'a Arc<dyn Transport>,
+    request: &'a Request,
+    armed: AtomicBool,
+}
+
+impl Drop for CancelGuard<'_> {
+    fn drop(&mut self) {
+        if !self.armed.load(Ordering::Relaxed)
+            || !self.request.stage.may_have_left()
+            || self.transport.cancels_by_drop()
+            || self.transport.retired().is_some()
+        {
+            return;
+        }
+        let message = notification(
+            "notifications/cancelled",
+            Some(json!({"requestId": self.request.id, "reason": "the caller does not wait any more"})),
+        );
+        let transport = self.transport.clone();
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            runtime.spawn(async move {
+                let _ = timeout(COURTESY, transport.send(message)).await;
+            });
+        }
+    }
+}
+
+/// A server's answer to `server/discover`; only the versions have to be there.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Discovery {
+    supported_versions: Vec<String>,
+    #[serde(default)]
+    capabilities: Value,
+    #[serde(default)]
+    server_info: Value,
+    #[serde(default)]
+    instructions: Option<String>,
+    #[serde(default, rename = "_meta")]
+    meta: Map<String, Value>,
+}
+
+/// A server's answer to `initialize`.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Greeting {
+    #[serde(default)]
+    protocol_version: Value,
+    #[serde(default)]
+    capabilities: Value,
+    #[serde(default)]
+    server_info: Value,
+    #[serde(default)]
+    instructions: Option<String>,
+}

@@ -1,0 +1,80 @@
+//! A server's answer to `tools/call` as a result of the hub.
+
+use super::wire::clean;
+use crate::error::{ErrorKind, HubError, clip};
+use crate::model::ToolOutput;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+
+/// What a call came to in one round.
+pub enum Answer {
+    Done(ToolOutput),
+    /// The server wants something first: its questions, and a text to give back unchanged.
+    NeedsInput {
+        requests: Map<String, Value>,
+        state: Option<String>,
+    },
+    /// The server works on it and wants to be asked later.
+    Task(Value),
+}
+
+pub fn answer(tool: &str, raw: &RawValue) -> Result<Answer, HubError> {
+    let value: Value = serde_json::from_str(raw.get())
+        .map_err(|error| protocol(format!("the answer of '{}': {error}", clip(tool))))?;
+    let Value::Object(mut map) = value else {
+        return Err(protocol(format!("the answer of '{}' is no object", clip(tool))));
+    };
+    match map.get("resultType").and_then(Value::as_str) {
+        Some("input_required") => {
+            let requests = match map.remove("inputRequests") {
+                Some(Value::Object(requests)) => requests,
+                _ => Map::new(),
+            };
+            let state = map.remove("requestState").and_then(|state| state.as_str().map(str::to_owned));
+            return Ok(Answer::NeedsInput { requests, state });
+        }
+        Some("task") => return Ok(Answer::Task(Value::Object(map))),
+        _ => {}
+    }
+    finished(tool, map).map(Answer::Done)
+}
+
+/// A result that is final.
+pub fn finished(tool: &str, mut map: Map<String, Value>) -> Result<ToolOutput, HubError> {
+    let content = match map.remove("content") {
+        None | Some(Value::Null) => Vec::new(),
+        Some(Value::Array(blocks)) => blocks,
+        Some(_) => return Err(protocol(format!("the content of '{}' is no list", clip(tool)))),
+    };
+    let structured = map.remove("structuredContent").filter(|value| !value.is_null());
+    if map.get("isError").and_then(Value::as_bool) == Some(true) {
+        return Err(reported(tool, &content, structured.as_ref()));
+    }
+    let value = match (&structured, content.as_slice()) {
+        (Some(value), _) => value.clone(),
+        (None, [Value::Object(block)]) if block.get("type").and_then(Value::as_str) == Some("text") => {
+            block.get("text").cloned().unwrap_or_default()
+        }
+        (None, _) => Value::Array(content.clone()),
+    };
+    Ok(ToolOutput { value, content: Some(Value::Array(content)), structured })
+}
+
+/// The tool ran and says that it failed; what it says is its text.
+fn reported(tool: &str, content: &[Value], structured: Option<&Value>) -> HubError {
+    let texts: Vec<&str> = content.iter().filter_map(|block| block.get("text")?.as_str()).collect();
+    let said = match (texts.is_empty(), structured) {
+        (false, _) => clean(&texts.join("\n"), 20_000),
+        (true, Some(value)) => clean(&value.to_string(), 20_000),
+        (true, None) => String::new(),
+    };
+    let text = match said.trim() {
+        "" => format!("Tool '{}' reported an error without saying which.", clip(tool)),
+        said => said.to_owned(),
+    };
+    HubError::new(ErrorKind::ToolError, text)
+}
+
+pub fn protocol(what: String) -> HubError {
+    HubError::new(ErrorKind::Protocol, format!("Failed to parse MCP response: {what}"))
+}

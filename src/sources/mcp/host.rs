@@ -1,0 +1,113 @@
+//! What servers may ask of us, and how the rest of the house answers.
+
+use super::inbox::Listener;
+use crate::tool::BoxFuture;
+use parking_lot::Mutex;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use std::sync::Arc;
+use tokio::sync::Notify;
+
+/// An answer to a server: a result, or a JSON-RPC code and a sentence.
+pub type Answer = Result<Value, (i64, String)>;
+
+/// Asked with the server's id and the parameters of its request.
+pub type Ask = Arc<dyn Fn(Arc<str>, Value) -> BoxFuture<'static, Answer> + Send + Sync>;
+
+/// Told about a log message: server, level, text.
+pub type Log = Arc<dyn Fn(&str, &str, &str) + Send + Sync>;
+
+/// What the owner of the hub allows servers to ask for. What is not there is refused properly.
+#[derive(Clone, Default)]
+pub struct Host {
+    pub elicit: Option<Ask>,
+    pub sample: Option<Ask>,
+    pub log: Option<Log>,
+}
+
+/// The ear for one server, whatever connection it has at the moment.
+pub struct Ear {
+    server: Arc<str>,
+    host: Host,
+    roots: Vec<String>,
+    /// Set when the server says that its tools have changed; whoever lists them next takes it away.
+    pub tools_changed: Notify,
+    instructions: Mutex<Option<String>>,
+}
+
+const METHOD_NOT_FOUND: i64 = -32601;
+
+impl Ear {
+    pub fn new(server: Arc<str>, host: Host, roots: Vec<String>) -> Arc<Self> {
+        Arc::new(Ear { server, host, roots, tools_changed: Notify::new(), instructions: Mutex::default() })
+    }
+
+    /// What we tell a server that we can do.
+    pub fn capabilities(&self) -> Value {
+        let mut capabilities = json!({});
+        if self.host.elicit.is_some() {
+            capabilities["elicitation"] = json!({"form": {}, "url": {}});
+        }
+        if self.host.sample.is_some() {
+            capabilities["sampling"] = json!({});
+        }
+        if !self.roots.is_empty() {
+            capabilities["roots"] = json!({});
+        }
+        capabilities
+    }
+
+    pub fn set_instructions(&self, text: Option<String>) {
+        *self.instructions.lock() = text;
+    }
+
+    pub fn instructions(&self) -> Option<String> {
+        self.instructions.lock().clone()
+    }
+
+    /// Answers one request of the server, in whichever way it came.
+    pub async fn answer(&self, method: &str, params: Value) -> Answer {
+        let refusal =
+            || Err((METHOD_NOT_FOUND, format!("Method not found: {}", super::wire::clean(method, 100))));
+        match method {
+            "ping" => Ok(json!({})),
+            "roots/list" if !self.roots.is_empty() => {
+                let roots: Vec<Value> = self.roots.iter().map(|uri| json!({"uri": uri})).collect();
+                Ok(json!({"roots": roots}))
+            }
+            "elicitation/create" => match &self.host.elicit {
+                Some(ask) => ask(self.server.clone(), params).await,
+                None => refusal(),
+            },
+            "sampling/createMessage" => match &self.host.sample {
+                Some(ask) => ask(self.server.clone(), params).await,
+                None => refusal(),
+            },
+            _ => refusal(),
+        }
+    }
+}
+
+impl Listener for Ear {
+    fn notified(&self, method: &str, params: Option<&RawValue>) {
+        match method {
+            "notifications/tools/list_changed" => self.tools_changed.notify_one(),
+            "notifications/message" => {
+                let Some(log) = &self.host.log else { return };
+                let params: Value =
+                    params.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
+                let text = match &params["data"] {
+                    Value::String(text) => text.clone(),
+                    other => other.to_string(),
+                };
+                let level = params["level"].as_str().unwrap_or("info");
+                log(&self.server, level, &super::wire::clean(&text, 2000));
+            }
+            _ => {}
+        }
+    }
+
+    fn asked(self: Arc<Self>, method: String, params: Value) -> BoxFuture<'static, Answer> {
+        Box::pin(async move { self.answer(&method, params).await })
+    }
+}

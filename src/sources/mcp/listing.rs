@@ -1,0 +1,161 @@
+//! What a server offers: `tools/list` with all its pages, read entry by entry.
+//!
+//! One odd entry costs that entry. A list that does not end is cut; a cursor that comes again ends it.
+
+use super::connection::{Connection, Extras};
+use super::message::Params;
+use super::transport::Era;
+use super::wire::clean;
+use super::{headers, wire};
+use crate::error::{ErrorKind, HubError};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+use std::collections::HashSet;
+use std::sync::Arc;
+
+const MAX_PAGES: usize = 400;
+const MAX_TOOLS: usize = 100_000;
+const MAX_NAME: usize = 1_000;
+const MAX_DESCRIPTION: usize = 100_000;
+
+/// One tool as its server describes it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Listed {
+    /// As the server knows it.
+    pub name: Arc<str>,
+    /// Without escapes and invisible characters.
+    pub description: String,
+    pub title: Option<String>,
+    pub input_schema: Arc<Value>,
+    pub output_schema: Option<Arc<Value>>,
+    pub annotations: Map<String, Value>,
+    /// Arguments that go into headers besides, in the modern era over HTTP.
+    pub headers: Vec<headers::Mirrored>,
+}
+
+impl Listed {
+    /// A tool of which only the name is known.
+    pub fn unlisted(name: &str) -> Self {
+        Listed {
+            name: Arc::from(name),
+            description: String::new(),
+            title: None,
+            input_schema: Arc::new(serde_json::json!({"type": "object"})),
+            output_schema: None,
+            annotations: Map::new(),
+            headers: Vec::new(),
+        }
+    }
+}
+
+/// The tools of a server at one time.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Listing {
+    pub tools: Vec<Arc<Listed>>,
+    /// What was left out, and why.
+    pub notices: Vec<String>,
+    /// For how long the server says that this holds.
+    pub ttl_ms: Option<u64>,
+}
+
+#[derive(Deserialize)]
+struct Page {
+    #[serde(default)]
+    tools: Option<Box<RawValue>>,
+    #[serde(default, rename = "nextCursor")]
+    next_cursor: Value,
+    #[serde(default, rename = "ttlMs")]
+    ttl_ms: Option<Value>,
+}
+
+#[derive(Deserialize)]
+struct Entry {
+    name: String,
+    #[serde(default)]
+    title: Value,
+    #[serde(default)]
+    description: Value,
+    #[serde(default, rename = "inputSchema")]
+    input_schema: Value,
+    #[serde(default, rename = "outputSchema")]
+    output_schema: Value,
+    #[serde(default)]
+    annotations: Value,
+}
+
+/// Fetches all pages.
+pub async fn fetch(connection: &Connection) -> Result<Listing, HubError> {
+    let mut listing = Listing::default();
+    let mut names = HashSet::new();
+    let mut cursors = HashSet::new();
+    let mut cursor: Option<String> = None;
+    for _ in 0..MAX_PAGES {
+        let params = match &cursor {
+            Some(cursor) => Params::new().with("cursor", cursor),
+            None => Params::new(),
+        };
+        let raw = connection.request("tools/list", params, Extras::default()).await?;
+        let page: Page = serde_json::from_str(raw.get()).map_err(|error| malformed(&error.to_string()))?;
+        let entries: Vec<&RawValue> = match &page.tools {
+            None => Vec::new(),
+            Some(tools) => serde_json::from_str(tools.get()).map_err(|_| malformed("'tools' is no list"))?,
+        };
+        for entry in entries.iter().take(MAX_TOOLS - listing.tools.len()) {
+            match read(entry, connection.peer().era) {
+                Ok(tool) if names.insert(tool.name.clone()) => listing.tools.push(Arc::new(tool)),
+                Ok(tool) => {
+                    listing.notices.push(format!("a second tool named '{}'", clean(&tool.name, 100)));
+                }
+                Err(reason) => listing.notices.push(reason),
+            }
+        }
+        listing.ttl_ms = page.ttl_ms.as_ref().and_then(Value::as_u64);
+        match page.next_cursor {
+            Value::String(next) if cursors.insert(next.clone()) && listing.tools.len() < MAX_TOOLS => {
+                cursor = Some(next);
+            }
+            _ => return Ok(listing),
+        }
+    }
+    listing.notices.push(format!("the list did not end after {MAX_PAGES} pages"));
+    Ok(listing)
+}
+
+fn malformed(what: &str) -> HubError {
+    HubError::new(ErrorKind::Protocol, format!("Failed to parse MCP response: tools/list: {what}"))
+}
+
+fn read(raw: &RawValue, era: Era) -> Result<Listed, String> {
+    let entry: Entry =
+        serde_json::from_str(raw.get()).map_err(|error| format!("an entry that is no tool: {error}"))?;
+    let shown = clean(&entry.name, 60);
+    if entry.name.trim().is_empty() || entry.name.chars().any(char::is_control) {
+        return Err(format!("a tool whose name '{shown}' is empty or has control characters"));
+    }
+    if entry.name.chars().count() > MAX_NAME {
+        return Err(format!("a tool whose name is longer than {MAX_NAME} characters: '{shown}'"));
+    }
+    let headers = match era {
+        Era::Modern => headers::mirrored(&entry.input_schema)
+            .map_err(|reason| format!("the tool '{shown}', whose headers are invalid: {reason}"))?,
+        Era::Legacy => Vec::new(),
+    };
+    let object = |value: Value| Some(value).filter(Value::is_object);
+    let text = |value: &Value| value.as_str().map(|text| wire::clean(text, MAX_DESCRIPTION));
+    Ok(Listed {
+        name: Arc::from(entry.name),
+        description: text(&entry.description).unwrap_or_default(),
+        title: text(&entry.title),
+        // A schema that is none says nothing about the arguments; the server will.
+        input_schema: Arc::new(
+            object(entry.input_schema).unwrap_or_else(|| serde_json::json!({"type": "object"})),
+        ),
+        output_schema: object(entry.output_schema).map(Arc::new),
+        annotations: match entry.annotations {
+            Value::Object(map) => map,
+            _ => Map::new(),
+        },
+        headers,
+    })
+}

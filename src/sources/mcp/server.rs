@@ -1,0 +1,362 @@
+//! One server through all its lives: connected on demand, shared by all callers, restarted with patience, closed for good.
+//!
+//! ```text
+//! idle ──first call / connect──► connecting ──► ready ──lost──► idle        closed is for ever
+//!   ▲                                │ failed: the next ones rest a while
+//!   └────────────────────────────────┘
+//! ```
+//!
+//! An attempt to connect is a task of its own: a caller who does not wait so long leaves it running for the next one.
+
+use super::backoff::{Budget, Fortune};
+use super::config::{Dialect, Endpoint, ServerConfig};
+use super::connection::Connection;
+use super::host::{Ear, Host};
+use super::listing::{self, Listing};
+use super::route::{Known, Route};
+use super::transport::Era;
+use super::transport::http::Credentials;
+use crate::error::{ErrorKind, HubError, Outcome};
+use arc_swap::ArcSwapOption;
+use parking_lot::Mutex;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::sync::{Semaphore, watch};
+use tokio::task::AbortHandle;
+
+/// Told when the list of a server's tools is new or has changed.
+pub trait Shelf: Send + Sync {
+    fn listed(&self, server: &Arc<Server>, listing: &Arc<Listing>);
+}
+
+pub struct Server {
+    route: Route,
+    shelf: Arc<dyn Shelf>,
+    state: Mutex<State>,
+    listing: ArcSwapOption<Listing>,
+    pub(super) budget: Mutex<Budget>,
+    pub(super) places: Option<Arc<Semaphore>>,
+    last_used: Mutex<Instant>,
+    /// How many lists were fetched or failed.
+    lists: watch::Sender<usize>,
+}
+
+#[derive(Default)]
+struct State {
+    link: Link,
+    fortune: Fortune,
+    known: Option<Known>,
+    /// Why the last attempt failed.
+    error: Option<HubError>,
+    /// Tasks that live as long as the connection.
+    followers: Vec<AbortHandle>,
+}
+
+/// How an attempt to connect ended; `None` while it goes on.
+type Attempt = watch::Receiver<Option<Result<Arc<Connection>, HubError>>>;
+
+#[derive(Default)]
+enum Link {
+    #[default]
+    Idle,
+    Connecting {
+        outcome: Attempt,
+        task: AbortHandle,
+    },
+    Ready {
+        connection: Arc<Connection>,
+        since: Instant,
+    },
+    Closed,
+}
+
+/// What the outside may know about a server.
+#[derive(Clone, Debug)]
+pub struct ServerInfo {
+    pub transport: &'static str,
+    pub state: &'static str,
+    pub era: Option<&'static str>,
+    pub version: Option<&'static str>,
+    pub tools: Option<usize>,
+    pub error: Option<HubError>,
+    pub pid: Option<u32>,
+    pub notices: Vec<String>,
+    pub instructions: Option<String>,
+}
+
+impl Server {
+    pub fn new(
+        config: ServerConfig,
+        host: Host,
+        credentials: Option<Arc<dyn Credentials>>,
+        shelf: Arc<dyn Shelf>,
+    ) -> Arc<Self> {
+        let ear = Ear::new(config.id.clone(), host, config.options.roots.clone());
+        Arc::new(Server {
+            places: config.options.max_concurrency.map(|places| Arc::new(Semaphore::new(places))),
+            route: Route { config, ear, credentials },
+            shelf,
+            state: Mutex::default(),
+            listing: ArcSwapOption::empty(),
+            budget: Mutex::default(),
+            last_used: Mutex::new(Instant::now()),
+            lists: watch::Sender::new(0),
+        })
+    }
+
+    pub fn id(&self) -> &Arc<str> {
+        &self.route.config.id
+    }
+
+    pub fn config(&self) -> &ServerConfig {
+        &self.route.config
+    }
+
+    pub(super) fn ear(&self) -> &Arc<Ear> {
+        &self.route.ear
+    }
+
+    /// The tools as they were listed last.
+    pub fn listing(&self) -> Option<Arc<Listing>> {
+        self.listing.load_full()
+    }
+
+    pub fn info(&self) -> ServerInfo {
+        let state = self.state.lock();
+        let connection = match &state.link {
+            Link::Ready { connection, .. } if connection.transport().retired().is_none() => Some(connection),
+            _ => None,
+        };
+        let name = match &state.link {
+            Link::Closed => "closed",
+            _ if self.route.config.disabled => "disabled",
+            Link::Connecting { .. } => "connecting",
+            Link::Ready { .. } if connection.is_some() => "connected",
+            _ if state.error.is_some() => "failed",
+            Link::Ready { .. } | Link::Idle => "disconnected",
+        };
+        let listing = self.listing();
+        let transport = match &self.route.config.endpoint {
+            Endpoint::Stdio(_) => "stdio",
+            Endpoint::Http(remote) if remote.dialect == Dialect::Sse => "sse",
+            Endpoint::Http(_) if state.known == Some(Known::OldHttp) => "sse",
+            Endpoint::Http(_) => "http",
+        };
+        ServerInfo {
+            transport,
+            state: name,
+            era: connection.map(|connection| connection.peer().era.name()),
+            version: connection.map(|connection| connection.peer().version),
+            tools: listing.as_ref().map(|listing| listing.tools.len()),
+            error: state.error.clone(),
+            pid: connection.and_then(|connection| connection.transport().pid()),
+            notices: listing.map(|listing| listing.notices.clone()).unwrap_or_default(),
+            instructions: self.route.ear.instructions(),
+        }
+    }
+
+    /// The connection, made now if there is none. While the server rests after failures, the reason is given at once.
+    pub async fn connection(self: &Arc<Self>) -> Result<Arc<Connection>, HubError> {
+        *self.last_used.lock() = Instant::now();
+        match self.begin(false)? {
+            Begun::Ready(connection) => Ok(connection),
+            Begun::Going(attempt) => outcome(attempt).await.map_err(|error| self.auto_connect_failed(error)),
+        }
+    }
+
+    /// Connects because somebody asks for it, and waits for the list of tools. That the list fails is no failure of this.
+    pub async fn connect(self: &Arc<Self>) -> Result<(), HubError> {
+        let begun = Instant::now();
+        match self.begin(true)? {
+            Begun::Ready(_) => {}
+            Begun::Going(attempt) => drop(outcome(attempt).await?),
+        }
+        // Most of the time that is there for connecting; a list that takes longer comes when it comes.
+        let patience = self.route.config.options.startup_timeout.mul_f64(0.9);
+        let mut lists = self.lists.subscribe();
+        let listed = lists.wait_for(|lists| *lists > 0);
+        let _ = tokio::time::timeout(patience.saturating_sub(begun.elapsed()), listed).await;
+        Ok(())
+    }
+
+    /// Lists the tools anew.
+    pub async fn refresh(self: &Arc<Self>) -> Result<Arc<Listing>, HubError> {
+        let connection = match self.begin(true)? {
+            Begun::Ready(connection) => connection,
+            Begun::Going(attempt) => outcome(attempt).await?,
+        };
+        let listed = listing::fetch(&connection).await;
+        self.lists.send_modify(|lists| *lists += 1);
+        self.state.lock().error = listed.as_ref().err().cloned();
+        let mut listing = listed?;
+        listing.tools.retain(|tool| self.route.config.options.wants(&tool.name));
+        let listing = Arc::new(listing);
+        self.listing.store(Some(listing.clone()));
+        self.shelf.listed(self, &listing);
+        Ok(listing)
+    }
+
+    /// Ends the connection and every attempt, for ever. Calls in flight fail.
+    pub async fn close(&self) {
+        let (link, followers) = {
+            let mut state = self.state.lock();
+            (std::mem::replace(&mut state.link, Link::Closed), std::mem::take(&mut state.followers))
+        };
+        followers.iter().for_each(AbortHandle::abort);
+        match link {
+            Link::Ready { connection, .. } => connection.close().await,
+            Link::Connecting { task, outcome: mut over } => {
+                task.abort();
+                // The attempt drops what it holds before this ends.
+                while over.changed().await.is_ok() {}
+            }
+            Link::Idle | Link::Closed => {}
+        }
+    }
+
+    fn begin(self: &Arc<Self>, asked_for: bool) -> Result<Begun, HubError> {
+        let now = Instant::now();
+        let mut state = self.state.lock();
+        match &state.link {
+            Link::Closed => return Err(self.is_closed()),
+            Link::Connecting { outcome, .. } => return Ok(Begun::Going(outcome.clone())),
+            Link::Ready { connection, since } => {
+                if connection.transport().retired().is_none() {
+                    return Ok(Begun::Ready(connection.clone()));
+                }
+                let lived = now.duration_since(*since);
+                state.fortune.lost(lived, now);
+                state.link = Link::Idle;
+                state.followers.drain(..).for_each(|follower| follower.abort());
+            }
+            Link::Idle => {}
+        }
+        if self.route.config.disabled {
+            let text = format!("Server '{}' is disabled in its configuration.", self.id());
+            return Err(HubError::new(ErrorKind::NotAllowed, text));
+        }
+        if let Some(rest) = state.fortune.rest(now).filter(|_| !asked_for) {
+            return Err(self.rests(&state, rest));
+        }
+        let (sender, outcome) = watch::channel(None);
+        let (server, known) = (self.clone(), state.known);
+        let task = tokio::spawn(async move {
+            let result = server.attempt(known).await;
+            let _ = sender.send(Some(result));
+        });
+        state.link = Link::Connecting { outcome: outcome.clone(), task: task.abort_handle() };
+        Ok(Begun::Going(outcome))
+    }
+
+    async fn attempt(self: &Arc<Self>, known: Option<Known>) -> Result<Arc<Connection>, HubError> {
+        let patience = self.route.config.options.startup_timeout;
+        let connected = tokio::time::timeout(patience, self.route.connect(known)).await;
+        let connected = connected.unwrap_or_else(|_| {
+            let text = format!("no answer within {} s", patience.as_secs_f64());
+            Err(HubError::new(ErrorKind::Timeout, text))
+        });
+        let mut state = self.state.lock();
+        match connected {
+            Ok((connection, known)) => {
+                let connection = Arc::new(connection);
+                state.known = Some(known);
+                state.error = None;
+                state.followers = self.follow(&connection);
+                state.link = Link::Ready { connection: connection.clone(), since: Instant::now() };
+                Ok(connection)
+            }
+            Err(error) => {
+                let error = error.with_outcome(Outcome::NotSent);
+                state.fortune.failed(Instant::now());
+                // What was remembered may be what is wrong: the next one finds out again.
+                state.known = None;
+                state.error = Some(error.clone());
+                state.link = Link::Idle;
+                Err(error)
+            }
+        }
+    }
+
+    /// Tasks beside a connection: list the tools when they change, and end what nobody uses.
+    fn follow(self: &Arc<Self>, connection: &Arc<Connection>) -> Vec<AbortHandle> {
+        let mut followers = vec![tokio::spawn(super::follow::relist(Arc::downgrade(self))).abort_handle()];
+        if connection.peer().era == Era::Modern && connection.peer().announces_changes() {
+            followers.push(tokio::spawn(super::follow::subscribe(connection.clone())).abort_handle());
+        }
+        if let Some(idle) = self.route.config.options.idle_timeout {
+            followers
+                .push(tokio::spawn(super::follow::end_when_idle(Arc::downgrade(self), idle)).abort_handle());
+        }
+        followers
+    }
+
+    pub(super) fn unused_for(&self) -> Duration {
+        self.last_used.lock().elapsed()
+    }
+
+    pub(super) fn touch(&self) {
+        *self.last_used.lock() = Instant::now();
+    }
+
+    /// Lets go of the connection; the next call makes a new one.
+    pub(super) async fn disconnect(&self) {
+        let connection = {
+            let mut state = self.state.lock();
+            match std::mem::take(&mut state.link) {
+                Link::Ready { connection, .. } => Some(connection),
+                other => {
+                    state.link = other;
+                    None
+                }
+            }
+        };
+        if let Some(connection) = connection {
+            connection.close().await;
+        }
+    }
+
+    fn auto_connect_failed(&self, error: HubError) -> HubError {
+        let message = format!("Auto-connect failed for server '{}': {}", self.id(), error.message);
+        HubError { message: message.into(), ..error }
+    }
+
+    fn rests(&self, state: &State, rest: Duration) -> HubError {
+        let why = state.error.clone().unwrap_or_else(|| {
+            HubError::new(ErrorKind::Connect, "it was lost soon after every start")
+                .with_outcome(Outcome::NotSent)
+        });
+        let text = format!(
+            "Auto-connect failed for server '{}': {} ({} times in a row; the next try is in {:.1} s)",
+            self.id(),
+            why.message,
+            state.fortune.failures(),
+            rest.as_secs_f64()
+        );
+        HubError { message: text.into(), retry_after: Some(rest.as_secs_f64()), ..why }
+    }
+
+    fn is_closed(&self) -> HubError {
+        let text = format!("Server '{}' is closed; add it again to use it.", self.id());
+        HubError::new(ErrorKind::Closed, text).with_outcome(Outcome::NotSent)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.state.get_mut().followers.iter().for_each(AbortHandle::abort);
+    }
+}
+
+enum Begun {
+    Ready(Arc<Connection>),
+    Going(Attempt),
+}
+
+async fn outcome(mut attempt: Attempt) -> Result<Arc<Connection>, HubError> {
+    let gone =
+        || HubError::new(ErrorKind::Closed, "the server was closed meanwhile").with_outcome(Outcome::NotSent);
+    match attempt.wait_for(Option::is_some).await {
+        Ok(outcome) => outcome.clone().unwrap_or_else(|| Err(gone())),
+        Err(_) => Err(gone()),
+    }
+}

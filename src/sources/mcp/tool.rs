@@ -1,0 +1,218 @@
+//! One tool of one server, as a candidate of the hub.
+
+use super::config::Endpoint;
+use super::connection::{Connection, Extras};
+use super::convert::{self, Answer};
+use super::listing::Listed;
+use super::message::Params;
+use super::server::Server;
+use super::{backoff, headers};
+use crate::error::{ErrorKind, HubError, Outcome, clip};
+use crate::model::{Arguments, Effects, ToolOutput, ToolSpec};
+use crate::schema::{ArgumentSchema, ResultSchema};
+use crate::tool::{BoxFuture, CallContext, Tool};
+use serde_json::{Map, Value, json};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// How often one call may be asked for more input.
+const ROUNDS: usize = 10;
+
+pub struct McpTool {
+    spec: ToolSpec,
+    schema: ArgumentSchema,
+    /// What the answer must look like; `None` when the server does not say.
+    result: Option<ResultSchema>,
+    listed: Arc<Listed>,
+    server: Arc<Server>,
+}
+
+impl McpTool {
+    pub fn new(server: Arc<Server>, listed: Arc<Listed>, spec: ToolSpec) -> Self {
+        McpTool {
+            schema: ArgumentSchema::new(spec.parameters.clone()),
+            result: listed.output_schema.clone().map(ResultSchema::new),
+            spec,
+            listed,
+            server,
+        }
+    }
+
+    pub fn server(&self) -> &Arc<Server> {
+        &self.server
+    }
+
+    pub fn listed(&self) -> &Arc<Listed> {
+        &self.listed
+    }
+
+    /// Nothing is lost when it runs twice.
+    fn is_repeatable(&self) -> bool {
+        self.spec.idempotent || self.spec.effects == Effects::ReadOnly
+    }
+
+    async fn run(&self, args: &Arguments, ctx: &CallContext) -> Result<ToolOutput, HubError> {
+        let _place = match &self.server.places {
+            Some(places) => places.acquire().await.ok(),
+            None => None,
+        };
+        self.server.budget.lock().called();
+        let mut tries = 0;
+        loop {
+            let error = match self.attempt(args, ctx).await {
+                Ok(output) => return Ok(output),
+                Err(error) => error,
+            };
+            match self.pause(&error, tries, ctx.deadline) {
+                Some(pause) => tokio::time::sleep(pause).await,
+                None => return Err(self.explained(error)),
+            }
+            tries += 1;
+        }
+    }
+
+    async fn attempt(&self, args: &Arguments, ctx: &CallContext) -> Result<ToolOutput, HubError> {
+        let connection = self.server.connection().await?;
+        let mut input: Option<(Map<String, Value>, Option<String>)> = None;
+        for _ in 0..ROUNDS {
+            let raw = self.send(&connection, args, input.take(), ctx).await?;
+            self.server.touch();
+            match convert::answer(&self.spec.name, &raw)? {
+                Answer::Done(output) => return self.checked(output),
+                Answer::Task(task) => {
+                    return super::tasks::finish(&connection, &self.spec.name, task)
+                        .await
+                        .and_then(|output| self.checked(output));
+                }
+                Answer::NeedsInput { requests, state } => {
+                    input = Some((self.gather(requests).await?, state));
+                }
+            }
+        }
+        let text =
+            format!("Tool '{}' asked for more input {ROUNDS} times and was given up.", clip(&self.spec.name));
+        Err(HubError::new(ErrorKind::Limit, text))
+    }
+
+    async fn send(
+        &self,
+        connection: &Connection,
+        args: &Arguments,
+        input: Option<(Map<String, Value>, Option<String>)>,
+        ctx: &CallContext,
+    ) -> Result<Box<serde_json::value::RawValue>, HubError> {
+        let mut params = Params::new().with("name", &*self.listed.name).with("arguments", args.as_value());
+        if let Some((responses, state)) = input {
+            if !responses.is_empty() {
+                params = params.with("inputResponses", &responses);
+            }
+            if let Some(state) = state {
+                params = params.with("requestState", &state);
+            }
+        }
+        let extras = Extras {
+            name: Some(self.listed.name.clone()),
+            headers: headers::of_call(&self.listed.headers, args.as_value()),
+            meta: ctx.meta.clone(),
+            on_progress: ctx.progress.clone(),
+        };
+        connection.request("tools/call", params, extras).await
+    }
+
+    /// Answers what the server asks before it goes on.
+    async fn gather(&self, requests: Map<String, Value>) -> Result<Map<String, Value>, HubError> {
+        let mut responses = Map::new();
+        for (key, request) in requests {
+            let method = request.get("method").and_then(Value::as_str).unwrap_or_default().to_owned();
+            let params = request.get("params").cloned().unwrap_or_else(|| json!({}));
+            let answer = self.server.ear().answer(&method, params).await;
+            let answer = answer.map_err(|(_, why)| {
+                let text = format!(
+                    "Tool '{}' on server '{}' needs input that nobody here gives ({}: {why}).",
+                    clip(&self.spec.name),
+                    self.server.id(),
+                    super::wire::clean(&method, 60),
+                );
+                HubError::new(ErrorKind::NotAllowed, text)
+            })?;
+            responses.insert(key, answer);
+        }
+        Ok(responses)
+    }
+
+    /// What breaks the tool's own promise does not pass as a good answer.
+    fn checked(&self, output: ToolOutput) -> Result<ToolOutput, HubError> {
+        if let (Some(schema), Some(structured)) = (&self.result, &output.structured) {
+            schema.check(&self.spec.name, structured)?;
+        }
+        Ok(output)
+    }
+
+    /// How long to wait before another try, or `None` when there must not be one.
+    fn pause(&self, error: &HubError, tries: u32, deadline: Instant) -> Option<Duration> {
+        let transient = match error.kind {
+            ErrorKind::Closed | ErrorKind::Connect => true,
+            ErrorKind::Http => matches!(error.status, Some(429 | 502 | 503)),
+            _ => false,
+        };
+        let safe = error.outcome == Outcome::NotSent || self.is_repeatable();
+        // A program that cannot be started will not start a moment later either.
+        let hopeless = error.kind == ErrorKind::Connect
+            && error.retry_after.is_none()
+            && matches!(self.server.config().endpoint, Endpoint::Stdio(_));
+        if !transient || !safe || hopeless || tries >= self.server.config().options.retries {
+            return None;
+        }
+        let pause = match error.retry_after {
+            Some(seconds) => Duration::try_from_secs_f64(seconds).ok()?,
+            // The first new connection is made at once.
+            None if tries == 0 && error.kind == ErrorKind::Closed => Duration::ZERO,
+            None => backoff::pause(tries + 1),
+        };
+        let in_time = Instant::now() + pause < deadline;
+        (in_time && self.server.budget.lock().spend()).then_some(pause)
+    }
+
+    /// The caller learns on which server it was and whether it may have run.
+    fn explained(&self, error: HubError) -> HubError {
+        let lost = matches!(error.kind, ErrorKind::Closed) && error.outcome == Outcome::Unknown;
+        if !lost {
+            return error;
+        }
+        let message = format!(
+            "{} (tool '{}' on server '{}' may have run: the outcome is unknown)",
+            error.message,
+            clip(&self.spec.name),
+            self.server.id()
+        );
+        HubError { message: message.into(), ..error }
+    }
+}
+
+impl Tool for McpTool {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn check(&self, args: &Arguments) -> Result<(), HubError> {
+        self.schema.check(&self.spec.name, args)
+    }
+
+    fn call<'a>(
+        &'a self,
+        args: &'a Arguments,
+        ctx: &'a CallContext,
+    ) -> BoxFuture<'a, Result<ToolOutput, HubError>> {
+        Box::pin(async move {
+            tokio::select! {
+                biased;
+                // Dropping the run withdraws the request or tells the server.
+                _ = ctx.cancel.cancelled() => {
+                    let text = format!("Tool '{}' was cancelled.", clip(&self.spec.name));
+                    Err(HubError::new(ErrorKind::Cancelled, text))
+                }
+                output = self.run(args, ctx) => output,
+            }
+        })
+    }
+}

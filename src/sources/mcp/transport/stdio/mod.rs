@@ -1,0 +1,301 @@
+//! A server as a child process: one message a line on its input and output.
+//!
+//! One task writes (callers only queue, so a server that does not read holds up nobody's deadline), one reads, one drains
+//! the error stream, one watches over the process and ends it. A request that is given up before it was written is never
+//! sent.
+
+mod child;
+mod lines;
+
+pub use child::Program;
+
+use super::{Era, Request, Stage, Transport};
+use crate::error::{ErrorKind, HubError, Outcome};
+use crate::sources::mcp::inbox::{Answerer, Inbox};
+use crate::sources::mcp::wire::{clean, guess_id};
+use crate::tool::BoxFuture;
+use child::{Process, how_it_ended};
+use lines::{Line, Lines};
+use parking_lot::Mutex;
+use serde_json::value::RawValue;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
+use tokio::sync::{mpsc, watch};
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+/// How many messages may wait to be written.
+const QUEUE: usize = 64;
+/// How much is put into one write when more messages wait.
+const WRITE_AT_ONCE: usize = 64 * 1024;
+/// What a process wrote before it ended is still read.
+const LAST_OUTPUT: Duration = Duration::from_millis(200);
+/// How much of the error stream is remembered.
+const WORDS: usize = 20;
+const WORD: usize = 500;
+
+pub struct Stdio {
+    shared: Arc<Shared>,
+    queue: mpsc::Sender<Outgoing>,
+    inbox: Arc<Inbox>,
+    pid: Option<u32>,
+    closing: CancellationToken,
+    over: watch::Receiver<bool>,
+}
+
+struct Shared {
+    server: Arc<str>,
+    retired: Mutex<Option<HubError>>,
+    last_words: Mutex<VecDeque<String>>,
+}
+
+struct Outgoing {
+    text: String,
+    stage: Arc<Stage>,
+}
+
+impl Outgoing {
+    fn new(text: String) -> Self {
+        let stage = Arc::new(Stage::default());
+        stage.queue();
+        Outgoing { text, stage }
+    }
+}
+
+/// Withdraws a message that nobody waits for any more.
+struct OnItsWay(Arc<Stage>);
+
+impl Drop for OnItsWay {
+    fn drop(&mut self) {
+        self.0.withdraw();
+    }
+}
+
+impl Stdio {
+    /// Starts the server's process. It lives until [`Transport::close`], or until this is dropped.
+    pub fn open(
+        server: Arc<str>,
+        program: &Program,
+        limit: usize,
+        inbox: Arc<Inbox>,
+    ) -> Result<Arc<Self>, HubError> {
+        let mut process = program.start()?;
+        let pipes = (process.child.stdin.take(), process.child.stdout.take(), process.child.stderr.take());
+        let (Some(stdin), Some(stdout), Some(stderr)) = pipes else {
+            return Err(HubError::new(
+                ErrorKind::Connect,
+                "the server's process was started without its pipes",
+            ));
+        };
+        let shared = Arc::new(Shared { server, retired: Mutex::default(), last_words: Mutex::default() });
+        let (queue, queued) = mpsc::channel(QUEUE);
+        let (ended, over) = watch::channel(false);
+        let closing = CancellationToken::new();
+        let pid = process.id();
+        let writer = tokio::spawn(write(stdin, queued));
+        let answers = queue.downgrade();
+        let reader = tokio::spawn(read(stdout, limit, inbox.clone(), answers));
+        let listener = tokio::spawn(listen(stderr, shared.clone()));
+        let mut keeper =
+            Keeper { process, shared: shared.clone(), inbox: inbox.clone(), closing: closing.clone() };
+        tokio::spawn(async move {
+            keeper.watch(reader).await;
+            // Closing the input is the sign for the server to end, so the writer goes first.
+            writer.abort();
+            let _ = writer.await;
+            keeper.process.end().await;
+            // A grandchild may hold the error stream open for ever.
+            listener.abort();
+            let _ = ended.send(true);
+        });
+        Ok(Arc::new(Stdio { shared, queue, inbox, pid, closing, over }))
+    }
+
+    async fn exchange(&self, request: &Request) -> Result<Box<RawValue>, HubError> {
+        let expected = self.inbox.expect(request.id)?;
+        request.stage.queue();
+        let _on_its_way = OnItsWay(request.stage.clone());
+        let outgoing = Outgoing { text: request.body.clone(), stage: request.stage.clone() };
+        if self.queue.send(outgoing).await.is_err() {
+            return Err(self.shared.gone().with_outcome(Outcome::NotSent));
+        }
+        let reply = expected.answer().await;
+        match reply {
+            Err(error) if !request.stage.may_have_left() => Err(error.with_outcome(Outcome::NotSent)),
+            reply => reply,
+        }
+    }
+}
+
+impl Drop for Stdio {
+    fn drop(&mut self) {
+        self.closing.cancel();
+    }
+}
+
+impl Transport for Stdio {
+    fn request<'a>(&'a self, request: &'a Request) -> BoxFuture<'a, Result<Box<RawValue>, HubError>> {
+        Box::pin(self.exchange(request))
+    }
+
+    fn send<'a>(&'a self, message: String) -> BoxFuture<'a, Result<(), HubError>> {
+        Box::pin(async move {
+            let outgoing = Outgoing::new(message);
+            self.queue.send(outgoing).await.map_err(|_| self.shared.gone())
+        })
+    }
+
+    fn agreed(&self, _era: Era, _version: &'static str) {}
+
+    fn cancels_by_drop(&self) -> bool {
+        false
+    }
+
+    fn retired(&self) -> Option<HubError> {
+        self.shared.retired.lock().clone()
+    }
+
+    fn pid(&self) -> Option<u32> {
+        self.pid
+    }
+
+    fn last_words(&self) -> Option<String> {
+        self.shared.last_words()
+    }
+
+    fn close(&self) -> BoxFuture<'_, ()> {
+        Box::pin(async move {
+            self.closing.cancel();
+            let mut over = self.over.clone();
+            // The sender is only dropped when the runtime goes, and the process with it.
+            let _ = over.wait_for(|over| *over).await;
+        })
+    }
+}
+
+impl Shared {
+    fn gone(&self) -> HubError {
+        let gone =
+            || HubError::new(ErrorKind::Closed, format!("Server '{}' is not running any more.", self.server));
+        self.retired.lock().clone().unwrap_or_else(gone)
+    }
+
+    fn last_words(&self) -> Option<String> {
+        self.last_words.lock().back().cloned()
+    }
+}
+
+/// Watches over a process and says why it is over.
+struct Keeper {
+    process: Process,
+    shared: Arc<Shared>,
+    inbox: Arc<Inbox>,
+    closing: CancellationToken,
+}
+
+impl Keeper {
+    async fn watch(&mut self, mut reader: tokio::task::JoinHandle<()>) {
+        let closing = self.closing.clone();
+        let story = tokio::select! {
+            _ = closing.cancelled() => "was closed".to_owned(),
+            status = self.process.exited() => {
+                let _ = timeout(LAST_OUTPUT, &mut reader).await;
+                status.map_or_else(|_| "exited".to_owned(), how_it_ended)
+            }
+            _ = &mut reader => match timeout(LAST_OUTPUT, self.process.exited()).await {
+                Ok(Ok(status)) => how_it_ended(status),
+                _ => "closed its output".to_owned(),
+            },
+        };
+        reader.abort();
+        let words = match self.closing.is_cancelled() {
+            true => None,
+            false => self.shared.last_words(),
+        };
+        let words = words.map(|words| format!(": {words}")).unwrap_or_default();
+        let error =
+            HubError::new(ErrorKind::Closed, format!("Server '{}' {story}{words}", self.shared.server));
+        *self.shared.retired.lock() = Some(error.clone().with_outcome(Outcome::NotSent));
+        self.inbox.end(&error);
+    }
+}
+
+/// Writes what is queued; messages that wait together leave together.
+async fn write(mut stdin: ChildStdin, mut queued: mpsc::Receiver<Outgoing>) {
+    let mut batch = Vec::new();
+    while let Some(first) = queued.recv().await {
+        let mut next = Some(first);
+        while let Some(outgoing) = next {
+            if outgoing.stage.leave() {
+                batch.extend_from_slice(outgoing.text.as_bytes());
+                batch.push(b'\n');
+            }
+            next = if batch.len() < WRITE_AT_ONCE { queued.try_recv().ok() } else { None };
+        }
+        // A broken pipe is seen by the keeper too, which knows more about it.
+        if stdin.write_all(&batch).await.is_err() || stdin.flush().await.is_err() {
+            return;
+        }
+        batch.clear();
+        batch.shrink_to(WRITE_AT_ONCE);
+    }
+}
+
+async fn read(mut stdout: ChildStdout, limit: usize, inbox: Arc<Inbox>, queue: mpsc::WeakSender<Outgoing>) {
+    let mut lines = Lines::new(limit);
+    let mut buffer = vec![0; 64 * 1024];
+    while let Ok(read @ 1..) = stdout.read(&mut buffer).await {
+        lines.feed(&buffer[..read], |line| match line {
+            Line::Whole([]) => {}
+            Line::Whole(line) => {
+                inbox.receive(line, None, &|| answerer(&queue));
+            }
+            Line::TooLong(head) => {
+                if let Some(id) = guess_id(&String::from_utf8_lossy(head)) {
+                    inbox.settle(id, Err(too_long(limit)));
+                }
+            }
+        });
+    }
+}
+
+/// The way back for a request of the server.
+fn answerer(queue: &mpsc::WeakSender<Outgoing>) -> Option<Answerer> {
+    let queue = queue.upgrade()?;
+    Some(Box::new(move |text| {
+        Box::pin(async move {
+            let _ = queue.send(Outgoing::new(text)).await;
+        })
+    }))
+}
+
+pub fn too_long(limit: usize) -> HubError {
+    HubError::new(
+        ErrorKind::Limit,
+        format!(
+            "The server's message is longer than the limit of {limit} bytes; raise 'max_message_bytes' if you trust it."
+        ),
+    )
+}
+
+/// Drains the error stream and remembers its last lines.
+async fn listen(mut stderr: ChildStderr, shared: Arc<Shared>) {
+    let mut lines = Lines::new(64 * 1024);
+    let mut buffer = vec![0; 16 * 1024];
+    while let Ok(read @ 1..) = stderr.read(&mut buffer).await {
+        lines.feed(&buffer[..read], |line| {
+            let (Line::Whole(text) | Line::TooLong(text)) = line;
+            let text = clean(String::from_utf8_lossy(text).trim(), WORD);
+            if !text.is_empty() {
+                let mut words = shared.last_words.lock();
+                words.push_back(text);
+                if words.len() > WORDS {
+                    words.pop_front();
+                }
+            }
+        });
+    }
+}
