@@ -236,6 +236,8 @@ impl Plan {
     /// What a candidate that gave no answer of its own ended with.
     pub fn silent_error(&self, slot: usize) -> Option<HubError> {
         let name = clip(&self.candidates[slot].spec().name);
+        let server = self.candidates[slot].server.as_deref();
+        let place = server.map(|server| format!(" on server '{}'", clip(server))).unwrap_or_default();
         match self.run.fate(slot) {
             Fate::TimedOut if self.run.never_sent(slot) => {
                 let seconds = self.run.timeout(slot).as_secs_f64();
@@ -244,7 +246,8 @@ impl Plan {
             }
             Fate::TimedOut => {
                 let seconds = self.run.timeout(slot).as_secs_f64();
-                let text = format!("Tool '{name}' timed out after {seconds} s (it may still have run).");
+                let text =
+                    format!("Tool '{name}'{place} timed out after {seconds} s (it may still have run).");
                 Some(HubError::new(ErrorKind::Timeout, text))
             }
             Fate::Stopped => {

@@ -2,8 +2,8 @@
 //!
 //! | tool | arguments | answer |
 //! |---|---|---|
-//! | `connect`, `refresh` | `ids`: a list, or nothing for all | `{connected: [id], failed: {id: {kind, message, …}}}` |
-//! | `close` | `id`: one server, or nothing for all | whether something was closed |
+//! | `connect`, `refresh` | `ids`: a list, or nothing for all; `timeout`: seconds for each | `{connected: [id], failed: {id: {kind, message, …}}}` |
+//! | `close` | `all`: also those that were not removed before | whether something was closed |
 
 use super::{Report, Servers};
 use crate::error::{ErrorKind, HubError};
@@ -13,6 +13,7 @@ use crate::tool::{BoxFuture, CallContext, Tool};
 use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
+use std::time::Duration;
 
 #[derive(Clone, Copy)]
 enum Service {
@@ -71,7 +72,7 @@ impl Tool for Clerk {
     }
 
     fn check(&self, args: &Arguments) -> Result<(), HubError> {
-        ids(args).map(drop)
+        ids(args).and(timeout(args)).map(drop)
     }
 
     fn call<'a>(
@@ -84,10 +85,12 @@ impl Tool for Clerk {
                 let servers = &self.desk.servers;
                 match self.service {
                     Service::Connect => {
-                        Ok(report(servers.connect(servers.pick(ids(args)?.as_deref())?).await))
+                        let picked = servers.pick(ids(args)?.as_deref())?;
+                        Ok(report(servers.connect(picked, timeout(args)?).await))
                     }
                     Service::Refresh => {
-                        Ok(report(servers.refresh(servers.pick(ids(args)?.as_deref())?).await))
+                        let picked = servers.pick(ids(args)?.as_deref())?;
+                        Ok(report(servers.refresh(picked, timeout(args)?).await))
                     }
                     Service::Close => {
                         Ok(json!(self.desk.close(args.get("all") == Some(&Value::Bool(true))).await))
@@ -113,6 +116,18 @@ fn ids(args: &Arguments) -> Result<Option<Vec<String>>, HubError> {
             .collect::<Result<_, _>>()
             .map(Some),
         Some(_) => Err(wrong()),
+    }
+}
+
+fn timeout(args: &Arguments) -> Result<Option<Duration>, HubError> {
+    let wrong =
+        || HubError::new(ErrorKind::InvalidArguments, "timeout must be a number of seconds, 0 or more.");
+    match args.get("timeout") {
+        None | Some(Value::Null) => Ok(None),
+        Some(given) => {
+            let seconds = given.as_f64().ok_or_else(wrong)?.min(1e9);
+            Duration::try_from_secs_f64(seconds).map(Some).map_err(|_| wrong())
+        }
     }
 }
 

@@ -7,7 +7,7 @@
 pub mod desk;
 mod shelf;
 
-use crate::error::{ErrorKind, HubError, clip};
+use crate::error::{ErrorKind, HubError, Outcome, clip};
 use crate::hub::Hub;
 use crate::model::{Source, ToolSpec};
 use crate::registry::{Candidate, Filter};
@@ -22,6 +22,7 @@ use futures_util::stream::{self, StreamExt};
 use parking_lot::Mutex;
 use shelf::HubShelf;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// How many servers are connected at the same time by one `connect`.
 const CONNECT_AT_ONCE: usize = 16;
@@ -121,13 +122,14 @@ impl Servers {
     }
 
     /// Connects servers side by side; what fails is told, what works works.
-    pub async fn connect(&self, servers: Vec<Arc<Server>>) -> Report {
-        each(servers, |server| async move { server.connect().await }).await
+    pub async fn connect(&self, servers: Vec<Arc<Server>>, timeout: Option<Duration>) -> Report {
+        each(servers, "connect", timeout, |server| async move { server.connect().await }).await
     }
 
     /// Lists the tools of servers anew.
-    pub async fn refresh(&self, servers: Vec<Arc<Server>>) -> Report {
-        each(servers, |server| async move { server.refresh().await.map(drop) }).await
+    pub async fn refresh(&self, servers: Vec<Arc<Server>>, timeout: Option<Duration>) -> Report {
+        each(servers, "list its tools", timeout, |server| async move { server.refresh().await.map(drop) })
+            .await
     }
 
     /// Ends all servers, for ever.
@@ -155,7 +157,7 @@ impl Servers {
     }
 }
 
-async fn each<F, R>(servers: Vec<Arc<Server>>, work: F) -> Report
+async fn each<F, R>(servers: Vec<Arc<Server>>, what: &str, timeout: Option<Duration>, work: F) -> Report
 where
     F: Fn(Arc<Server>) -> R,
     R: Future<Output = Result<(), HubError>>,
@@ -163,7 +165,14 @@ where
     let one = |server: Arc<Server>| {
         let id = server.id().clone();
         let work = work(server);
-        async move { (id, work.await) }
+        async move {
+            let Some(timeout) = timeout else { return (id, work.await) };
+            let done = tokio::time::timeout(timeout, work).await.unwrap_or_else(|_| {
+                let text = format!("Server '{id}' did not {what} within {} s.", timeout.as_secs_f64());
+                Err(HubError::new(ErrorKind::Timeout, text).with_outcome(Outcome::NotSent))
+            });
+            (id, done)
+        }
     };
     stream::iter(servers).map(one).buffered(CONNECT_AT_ONCE).collect().await
 }

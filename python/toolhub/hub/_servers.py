@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from .. import _core
-from ..result import ToolResult
 from ..servers import ConnectReport, LoadReport, ServerInfo, as_error, as_info
 from ._base import HubPart
 
@@ -115,8 +114,8 @@ class Serving(HubPart):
         if self._servers is None and ids is None:
             return ConnectReport()
         self._open_servers()
-        arguments = {"ids": None if ids is None else list(ids)}
-        result: ToolResult = await self._admin.execute(what, arguments, _core.CallOptions(timeout=timeout))  # type: ignore[assignment]
+        arguments = {"ids": None if ids is None else list(ids), "timeout": timeout}
+        result: Any = await self._admin.execute(what, arguments, _core.CallOptions())
         report = result.unwrap()
         failed = {id: as_error(error) for id, error in report["failed"].items()}
         return ConnectReport(report["connected"], failed)

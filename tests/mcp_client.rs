@@ -1,0 +1,11 @@
+//! The MCP client against real child processes. The server is this very test program, started again as
+//! [`server::server_process`]; what it prints besides is noise that the client has to skip.
+
+#[path = "mcp_client/calls.rs"]
+mod calls;
+#[path = "mcp_client/lifecycle.rs"]
+mod lifecycle;
+#[path = "mcp_client/server.rs"]
+mod server;
+#[path = "mcp_client/world.rs"]
+mod world;

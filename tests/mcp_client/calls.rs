@@ -1,0 +1,173 @@
+//! Calling: results, errors, cancellation, progress, questions of the server, lists that change.
+
+use crate::world::World;
+use serde_json::{Value, json};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio_util::sync::CancellationToken;
+use toolhub::error::ErrorKind;
+use toolhub::model::{Arguments, ToolOutput};
+use toolhub::sources::mcp::host::Host;
+use toolhub::tool::CallContext;
+
+fn context(cancel: &CancellationToken) -> CallContext {
+    CallContext::new(Instant::now() + Duration::from_secs(20), cancel.clone())
+}
+
+async fn call(world: &World, tool: &str, args: Value) -> Result<ToolOutput, toolhub::error::HubError> {
+    let Value::Object(args) = args else { unreachable!("tests give objects") };
+    let candidate = world.servers.unlisted("s", tool).unwrap();
+    candidate.tool.call(&Arguments::new(args), &context(&CancellationToken::new())).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn tools_of_a_server_are_candidates_and_odd_entries_cost_only_themselves() {
+    let world = World::new("legacy");
+    world.connect().await;
+    let snapshot = world.hub.registry.load();
+    let names: Vec<&str> = snapshot.entries().map(|(name, _)| &**name).collect();
+    assert_eq!(names, ["echo", "sum", "look", "second"], "both pages; an empty cursor is a cursor");
+    let echo = &snapshot.get("echo").unwrap().candidates[0];
+    assert_eq!((echo.label().as_str(), echo.priority), ("mcps:s", 2));
+    assert_eq!(&*echo.spec().description, "Give[31m back", "no escapes");
+    assert_eq!(world.server().info().notices.len(), 3);
+    assert_eq!(world.call("echo", json!({"text": "hi"})).await.unwrap(), json!("hi"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn wrong_arguments_are_refused_before_anything_is_sent() {
+    let world = World::new("legacy");
+    world.connect().await;
+    let error = world.call("echo", json!({"text": 5})).await.unwrap_err();
+    assert_eq!(error.kind, ErrorKind::InvalidArguments);
+    assert!(world.received("tools/call").is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn structured_content_is_the_result_and_must_keep_its_promise() {
+    let world = World::new("legacy");
+    world.connect().await;
+    assert_eq!(world.call("sum", json!({"sum": 3})).await.unwrap(), json!({"sum": 3}));
+    let error = world.call("sum", json!({"sum": "three"})).await.unwrap_err();
+    assert_eq!(error.kind, ErrorKind::Protocol);
+    assert!(error.message.contains("breaks the tool's own schema: sum: expected integer"), "{}", error.message);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn errors_of_the_tool_and_of_the_protocol_are_told_apart() {
+    let world = World::new("legacy");
+    let error = call(&world, "fails", json!({})).await.unwrap_err();
+    assert_eq!((error.kind, &*error.message), (ErrorKind::ToolError, "no disk"));
+    let error = call(&world, "rpc", json!({})).await.unwrap_err();
+    assert_eq!((error.kind, error.code), (ErrorKind::Rpc, Some(-32002)));
+    assert_eq!(error.message, "MCP error: nope (code -32002)");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn giving_up_tells_the_server_which_call_it_was() {
+    let world = World::new("legacy");
+    world.connect().await;
+    let cancel = CancellationToken::new();
+    let candidate = world.servers.unlisted("s", "hangs").unwrap();
+    let context = context(&cancel);
+    let arguments = Arguments::default();
+    let calling = candidate.tool.call(&arguments, &context);
+    let cancelling = async {
+        world.until("the call is there", |world| world.received("tools/call").len() == 1).await;
+        cancel.cancel();
+    };
+    let (ended, ()) = tokio::join!(calling, cancelling);
+    assert_eq!(ended.unwrap_err().kind, ErrorKind::Cancelled);
+    world.until("it is told", |world| world.received("notifications/cancelled").len() == 1).await;
+    let told = &world.received("notifications/cancelled")[0];
+    assert_eq!(told["params"]["requestId"], world.received("tools/call")[0]["id"]);
+    assert!(world.call("echo", json!({"text": "x"})).await.is_ok(), "the connection lives");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn progress_is_passed_on_and_meta_goes_along() {
+    let world = World::new("legacy");
+    world.connect().await;
+    let steps = Arc::new(parking_lot::Mutex::new(Vec::new()));
+    let seen = steps.clone();
+    let mut context = context(&CancellationToken::new());
+    context.progress = Some(Arc::new(move |update: &Value| seen.lock().push(update["progress"].clone())));
+    context.meta.insert("trace".into(), json!("t-1"));
+    let candidate = world.servers.unlisted("s", "progress").unwrap();
+    let output = candidate.tool.call(&Arguments::default(), &context).await.unwrap();
+    assert_eq!(output.value, json!("done"));
+    assert_eq!(*steps.lock(), vec![json!(1), json!(2), json!(3)]);
+    assert_eq!(world.received("tools/call")[0]["params"]["_meta"]["trace"], json!("t-1"));
+}
+
+fn answering() -> Host {
+    Host {
+        elicit: Some(Arc::new(|server, params| {
+            Box::pin(async move {
+                Ok(json!({"action": "accept", "content": {"name": format!("{server}/{}", params["message"])}}))
+            })
+        })),
+        ..Host::default()
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_question_of_an_older_server_is_answered_or_properly_refused() {
+    let world = World::with("legacy", json!({}), answering());
+    let reply = call(&world, "asks", json!({})).await.unwrap().value;
+    assert_eq!(reply["id"], json!("q1"));
+    assert_eq!(reply["result"]["content"]["name"], json!("s/\"who?\""));
+    let offered = &world.received("initialize")[0]["params"]["capabilities"];
+    assert_eq!(offered["elicitation"], json!({"form": {}, "url": {}}));
+    let world = World::new("legacy");
+    let reply = call(&world, "asks", json!({})).await.unwrap().value;
+    assert_eq!(reply["error"]["code"], json!(-32601));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_modern_server_that_needs_input_is_asked_again_with_it() {
+    let world = World::with("modern", json!({}), answering());
+    let got = call(&world, "needs_input", json!({"a": 1})).await.unwrap().value;
+    assert_eq!(got["state"], json!("s1"));
+    assert_eq!(got["got"]["who"]["action"], json!("accept"));
+    let calls = world.received("tools/call");
+    assert_eq!(calls[0]["params"]["arguments"], calls[1]["params"]["arguments"]);
+    assert_ne!(calls[0]["id"], calls[1]["id"]);
+    let world = World::new("modern");
+    let error = call(&world, "needs_input", json!({})).await.unwrap_err();
+    assert_eq!(error.kind, ErrorKind::NotAllowed);
+    assert!(error.message.contains("needs input that nobody here gives"), "{}", error.message);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_list_that_changes_changes_the_candidates() {
+    let world = World::new("legacy");
+    world.connect().await;
+    assert!(call(&world, "changes", json!({})).await.is_ok());
+    world.until("the new list is there", |world| world.hub.registry.load().get("fresh").is_some()).await;
+    world.until("the old one is gone", |world| world.hub.registry.load().get("echo").is_none()).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_servers_with_the_same_tools_are_candidates_of_one_name() {
+    let world = World::new("legacy");
+    world.add("other", "modern", json!({"prefix": ""}));
+    world.connect().await;
+    let snapshot = world.hub.registry.load();
+    let labels: Vec<_> = snapshot.get("echo").unwrap().candidates.iter().map(|one| one.label()).collect();
+    assert_eq!(labels.len(), 2);
+    world.servers.remove("other");
+    assert_eq!(world.hub.registry.load().get("echo").unwrap().candidates.len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_prefix_and_patterns_choose_what_is_offered() {
+    let options = json!({"prefix": "x_", "include": ["e*", "s*"], "exclude": ["second"]});
+    let world = World::with("legacy", options, Host::default());
+    world.connect().await;
+    let snapshot = world.hub.registry.load();
+    let names: Vec<&str> = snapshot.entries().map(|(name, _)| &**name).collect();
+    assert_eq!(names, ["x_echo", "x_sum"]);
+    assert_eq!(world.call("x_echo", json!({"text": "hi"})).await.unwrap(), json!("hi"));
+    assert_eq!(world.received("tools/call")[0]["params"]["name"], json!("echo"));
+}

@@ -1,0 +1,147 @@
+//! A small server on stdio. How it behaves is told by its environment; what it receives it writes into a file.
+
+use serde_json::{Value, json};
+use std::io::{BufRead, Write};
+
+/// Not a test: the server's process, when it is started as such.
+#[test]
+fn server_process() {
+    if let Ok(mode) = std::env::var("TEST_SERVER") {
+        Server { mode, log: std::env::var("TEST_LOG").unwrap() }.run();
+    }
+}
+
+struct Server {
+    mode: String,
+    log: String,
+}
+
+impl Server {
+    fn run(&self) {
+        self.note(&json!({"started": std::process::id()}));
+        if self.mode == "refuses" {
+            eprintln!("\u{1b}[31mfatal: no API key\u{1b}[0m");
+            std::process::exit(5);
+        }
+        for line in std::io::stdin().lock().lines() {
+            let message: Value = serde_json::from_str(&line.unwrap()).unwrap();
+            self.note(&message);
+            if let Some(method) = message["method"].as_str() {
+                self.handle(method, &message);
+            }
+        }
+        self.note(&json!({"ended": true}));
+        std::process::exit(0);
+    }
+
+    fn note(&self, what: &Value) {
+        let mut file = std::fs::OpenOptions::new().create(true).append(true).open(&self.log).unwrap();
+        writeln!(file, "{what}").unwrap();
+    }
+
+    fn starts(&self) -> usize {
+        std::fs::read_to_string(&self.log).unwrap().matches("\"started\"").count()
+    }
+
+    fn say(&self, message: &Value) {
+        let mut out = std::io::stdout().lock();
+        writeln!(out, "{message}").unwrap();
+        out.flush().unwrap();
+    }
+
+    fn answer(&self, id: &Value, result: Value) {
+        self.say(&json!({"jsonrpc": "2.0", "id": id, "result": result}));
+    }
+
+    fn handle(&self, method: &str, message: &Value) {
+        let id = &message["id"];
+        match method {
+            "server/discover" => match self.mode.as_str() {
+                "modern" => self.answer(
+                    id,
+                    json!({"resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}},
+                           "_meta": {"io.modelcontextprotocol/serverInfo": {"name": "test", "version": "1"}}}),
+                ),
+                "silent" => {}
+                "dies_on_probe" => std::process::exit(3),
+                _ => self.say(&json!({"jsonrpc": "2.0", "id": id, "error": {"code": -32601, "message": "no"}})),
+            },
+            "initialize" => self.answer(
+                id,
+                json!({"protocolVersion": "2025-06-18", "capabilities": {"tools": {"listChanged": true}},
+                       "serverInfo": {"name": "test", "version": "1"}, "instructions": "be kind"}),
+            ),
+            "tools/list" => {
+                let second = message["params"]["cursor"] == json!("");
+                let changed = std::path::Path::new(&format!("{}.changed", self.log)).exists();
+                let tools = match (second, changed) {
+                    (true, _) => json!([{"name": "second", "inputSchema": {"type": "object"}}]),
+                    (false, true) => json!([{"name": "fresh", "inputSchema": {"type": "object"}}]),
+                    (false, false) => json!([
+                        {"name": "echo", "description": "Give\u{1b}[31m back", "inputSchema": {"type": "object",
+                            "properties": {"text": {"type": "string"}}, "required": ["text"]}},
+                        {"name": "sum", "inputSchema": {"type": "object"},
+                            "outputSchema": {"type": "object", "properties": {"sum": {"type": "integer"}}}},
+                        {"name": "look", "annotations": {"readOnlyHint": true}, "inputSchema": {"type": "object"}},
+                        {"name": 7}, null, {"inputSchema": {}},
+                    ]),
+                };
+                let mut page = json!({"tools": tools});
+                if !second && !changed {
+                    page["nextCursor"] = json!("");
+                }
+                self.answer(id, page);
+            }
+            "tools/call" => self.call(id, &message["params"]),
+            _ => {}
+        }
+    }
+
+    fn call(&self, id: &Value, params: &Value) {
+        let text = |text: &str| json!({"content": [{"type": "text", "text": text}]});
+        let args = &params["arguments"];
+        match params["name"].as_str().unwrap_or_default() {
+            "echo" => self.answer(id, text(args["text"].as_str().unwrap_or_default())),
+            "sum" => self.answer(id, json!({"content": [], "structuredContent": args})),
+            "fails" => self.answer(id, json!({"isError": true, "content": [{"type": "text", "text": "no\u{1b} disk"}]})),
+            "rpc" => self.say(&json!({"jsonrpc": "2.0", "id": id, "error": {"code": -32002, "message": "nope"}})),
+            "dies" => std::process::exit(9),
+            // Dies in its first life only.
+            "look" if self.starts() == 1 => std::process::exit(9),
+            "look" => self.answer(id, text("seen")),
+            "changes" => {
+                std::fs::write(format!("{}.changed", self.log), "").unwrap();
+                self.say(&json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}));
+                self.answer(id, text("changed"));
+            }
+            "progress" => {
+                let token = &params["_meta"]["progressToken"];
+                for step in 1..=3 {
+                    self.say(&json!({"jsonrpc": "2.0", "method": "notifications/progress",
+                        "params": {"progressToken": token, "progress": step, "total": 3}}));
+                }
+                self.answer(id, text("done"));
+            }
+            "asks" => {
+                self.say(&json!({"jsonrpc": "2.0", "id": "q1", "method": "elicitation/create", "params": {"message": "who?"}}));
+                let mut line = String::new();
+                std::io::stdin().lock().read_line(&mut line).unwrap();
+                let reply: Value = serde_json::from_str(&line).unwrap();
+                self.answer(id, json!({"content": [], "structuredContent": reply}));
+            }
+            "needs_input" => match params["inputResponses"].as_object() {
+                None => self.answer(
+                    id,
+                    json!({"resultType": "input_required", "requestState": "s1",
+                           "inputRequests": {"who": {"method": "elicitation/create", "params": {"message": "who?"}}}}),
+                ),
+                Some(responses) => self.answer(
+                    id,
+                    json!({"content": [], "structuredContent": {"got": responses, "state": params["requestState"]}}),
+                ),
+            },
+            "task" => self.answer(id, json!({"resultType": "task", "taskId": "t1", "status": "working", "pollIntervalMs": 50})),
+            _ => {}
+        }
+    }
+}
