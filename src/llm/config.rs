@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::endpoint::shown_url;
 use super::retry::Backoff;
-use super::secret::Secret;
+use crate::secret::Secret;
 
 const OPENAI_BASE_URL: &str = "https://api.openai.com/v1";
 

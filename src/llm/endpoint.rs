@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use super::config::OpenAiConfig;
 use super::error::LlmError;
 use super::message::Message;
-use super::secret::{Redactor, Secret};
+use crate::secret::{Redactor, Secret};
 
 /// Shorter keys are fillers ("x", "-") for local servers, and hiding them would only garble the errors.
 const SHORTEST_KEY: usize = 4;

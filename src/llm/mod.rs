@@ -24,16 +24,14 @@ mod http;
 mod message;
 mod refusal;
 pub mod retry;
-mod secret;
-pub mod sse;
 mod stream;
 mod tool;
 
+pub use crate::secret::Secret;
 pub use answer::{ChatAnswer, Usage};
 pub use client::OpenAi;
 pub use config::OpenAiConfig;
 pub use error::{LlmError, LlmErrorKind};
 pub use message::Message;
-pub use secret::Secret;
 pub use stream::{ChatStream, Delta};
 pub use tool::tools;
