@@ -4,7 +4,8 @@
 //! the messages mean is the business of [`super::connection`]; what arrives without being the answer to a request goes to
 //! the [`Inbox`](super::inbox::Inbox) that the transport was opened with.
 
-
+pub mod http;
+pub mod legacy_sse;
 
 use crate::error::HubError;
 use crate::tool::BoxFuture;
