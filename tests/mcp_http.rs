@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
+use std::borrow::Borrow;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -95,8 +96,8 @@ fn note(method: &str) -> String {
 }
 
 /// The raw answer as a value.
-async fn ask(transport: &dyn Transport, request: &Request) -> Result<Value, HubError> {
-    let raw = transport.request(request).await?;
+async fn ask(transport: &dyn Transport, request: impl Borrow<Request>) -> Result<Value, HubError> {
+    let raw = transport.request(request.borrow()).await?;
     Ok(serde_json::from_str(raw.get()).unwrap())
 }
 
@@ -105,7 +106,7 @@ async fn error_of(reply: Reply) -> HubError {
     let server = HttpServer::start([reply]).await;
     let transport = open(&server);
     transport.agreed(Era::Modern, MODERN);
-    let error = ask(&*transport, &call(1)).await.unwrap_err();
+    let error = ask(&*transport, call(1)).await.unwrap_err();
     assert_eq!(server.requests().len(), 1, "{error}");
     assert!(!format!("{error:?}").contains("hush"), "{error:?}");
     error
@@ -135,6 +136,6 @@ async fn legacy_server(mut route: impl FnMut(&http_server::Request) -> Reply + S
 }
 
 async fn shake_hands(transport: &dyn Transport) {
-    ask(transport, &request(1, "initialize", None)).await.unwrap();
+    ask(transport, request(1, "initialize", None)).await.unwrap();
     transport.agreed(Era::Legacy, LEGACY);
 }

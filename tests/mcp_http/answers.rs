@@ -6,7 +6,7 @@ use super::*;
 async fn a_modern_request_says_what_it_is_in_its_headers() {
     let server = HttpServer::start([Reply::json(200, &answer(1)), Reply::json(200, &answer(2))]).await;
     let transport = open(&server);
-    assert_eq!(ask(&*transport, &request(1, "server/discover", None)).await.unwrap(), json!({"ok": 1}));
+    assert_eq!(ask(&*transport, request(1, "server/discover", None)).await.unwrap(), json!({"ok": 1}));
     transport.agreed(Era::Modern, MODERN);
     let mut second = request(2, "tools/call", Some("größe"));
     second.headers = vec![("Mcp-Param-Region".into(), "us-west1".into()), ("Note".into(), "a\nb".into())];
@@ -43,7 +43,7 @@ async fn a_legacy_request_carries_version_and_session_and_nothing_modern() {
     assert!(transport.cancels_by_drop());
     shake_hands(&*transport).await;
     assert!(!transport.cancels_by_drop());
-    ask(&*transport, &call(2)).await.unwrap();
+    ask(&*transport, call(2)).await.unwrap();
     let requests = server.requests();
     assert_eq!(requests[0].header("mcp-protocol-version"), None);
     assert_eq!(requests[0].header("mcp-session-id"), None);
@@ -79,7 +79,7 @@ async fn an_answer_is_known_by_its_body() {
             .close(),
     ] {
         let server = HttpServer::start([reply.clone()]).await;
-        assert_eq!(ask(&*open(&server), &call(1)).await.unwrap(), json!({"ok": 1}), "{reply:?}");
+        assert_eq!(ask(&*open(&server), call(1)).await.unwrap(), json!({"ok": 1}), "{reply:?}");
     }
 }
 
@@ -126,7 +126,7 @@ async fn many_requests_at_once_get_their_own_answers() {
     let mut running = tokio::task::JoinSet::new();
     for id in 0..64 {
         let transport = transport.clone();
-        running.spawn(async move { (id, ask(&*transport, &call(id)).await) });
+        running.spawn(async move { (id, ask(&*transport, call(id)).await) });
     }
     for (id, answer) in running.join_all().await {
         assert_eq!(answer.unwrap(), json!({ "ok": id }));

@@ -50,7 +50,7 @@ async fn a_refused_request_is_sent_again_with_new_credentials() {
     let replies = [Reply::new(401, &[challenge], ""), Reply::json(200, &answer(1))];
     let server = HttpServer::start(replies).await;
     let tokens = Tokens::up_to(2);
-    assert_eq!(ask(&*open_as(&server, &tokens), &call(1)).await.unwrap(), json!({"ok": 1}));
+    assert_eq!(ask(&*open_as(&server, &tokens), call(1)).await.unwrap(), json!({"ok": 1}));
     let requests = server.requests();
     assert_eq!(
         requests.iter().map(token_of).collect::<Vec<_>>(),
@@ -63,7 +63,7 @@ async fn a_refused_request_is_sent_again_with_new_credentials() {
 #[tokio::test]
 async fn a_request_is_refused_at_most_twice() {
     let server = HttpServer::routed(|_| Reply::new(401, &[], "bad secret-token-2")).await;
-    let error = ask(&*open_as(&server, &Tokens::up_to(9)), &call(1)).await.unwrap_err();
+    let error = ask(&*open_as(&server, &Tokens::up_to(9)), call(1)).await.unwrap_err();
     assert_eq!((error.kind, error.status, error.outcome), (ErrorKind::Auth, Some(401), Outcome::NotSent));
     assert!(!error.message.contains("secret-token"), "{error}");
     assert_eq!(server.requests().len(), 2);
@@ -72,7 +72,7 @@ async fn a_request_is_refused_at_most_twice() {
 #[tokio::test]
 async fn without_new_credentials_nothing_is_sent_again() {
     let server = HttpServer::routed(|_| Reply::new(401, &[], "")).await;
-    ask(&*open_as(&server, &Tokens::up_to(1)), &call(1)).await.unwrap_err();
+    ask(&*open_as(&server, &Tokens::up_to(1)), call(1)).await.unwrap_err();
     assert_eq!(server.requests().len(), 1);
 }
 
@@ -81,7 +81,7 @@ async fn only_a_missing_scope_makes_a_403_worth_asking_about() {
     let scope = "www-authenticate: Bearer error=\"insufficient_scope\", scope=\"more\"";
     for (headers, sent) in [(vec![], 1), (vec![scope], 2)] {
         let server = HttpServer::routed(move |_| Reply::new(403, &headers, "")).await;
-        let error = ask(&*open_as(&server, &Tokens::up_to(9)), &call(1)).await.unwrap_err();
+        let error = ask(&*open_as(&server, &Tokens::up_to(9)), call(1)).await.unwrap_err();
         assert_eq!((error.kind, server.requests().len()), (ErrorKind::Auth, sent));
     }
 }
@@ -91,11 +91,11 @@ async fn a_password_in_the_address_becomes_a_header_and_configured_ones_go_befor
     let server = HttpServer::routed(|_| Reply::json(200, &answer(1))).await;
     let url = format!("http://me:hush-hush@{}/mcp?x=1#y", server.address());
     let transport = open_with(HttpOptions { url: url.clone(), ..options(&server) });
-    ask(&*transport, &call(1)).await.unwrap();
+    ask(&*transport, call(1)).await.unwrap();
     let headers =
         vec![("authorization".to_owned(), "Bearer mine".to_owned()), ("accept".to_owned(), "x/y".to_owned())];
     let transport = open_with(HttpOptions { url, headers, ..options(&server) });
-    ask(&*transport, &call(1)).await.unwrap();
+    ask(&*transport, call(1)).await.unwrap();
     let requests = server.requests();
     assert_eq!(requests[0].path, "/mcp?x=1");
     assert_eq!(token_of(&requests[0]), "Basic bWU6aHVzaC1odXNo");

@@ -11,7 +11,7 @@ async fn dropping_a_request_closes_its_connection() {
         let transport = open(&server);
         transport.agreed(Era::Modern, MODERN);
         tokio::select! {
-            answer = transport.request(&call(1)) => panic!("there is no answer: {answer:?}"),
+            answer = ask(&*transport, call(1)) => panic!("there is no answer: {answer:?}"),
             () = server.received(1) => {}
         }
         server.hung_up().await;
@@ -31,11 +31,11 @@ async fn one_broken_connection_takes_no_other_call_along() {
     let mut hanging = transport.request(&hanging);
     tokio::select! {
         answer = &mut hanging => panic!("there is no answer: {answer:?}"),
-        broken = ask(&*transport, &call(2)) => assert_eq!(broken.unwrap_err().kind, ErrorKind::Closed),
+        broken = ask(&*transport, call(2)) => assert_eq!(broken.unwrap_err().kind, ErrorKind::Closed),
     }
     tokio::select! {
         answer = &mut hanging => panic!("there is no answer: {answer:?}"),
-        fine = ask(&*transport, &call(3)) => assert_eq!(fine.unwrap(), json!({"ok": 3})),
+        fine = ask(&*transport, call(3)) => assert_eq!(fine.unwrap(), json!({"ok": 3})),
     }
 }
 
@@ -45,7 +45,7 @@ async fn closing_ends_requests_in_flight_and_refuses_later_ones() {
     let transport = open(&server);
     let waiting = tokio::spawn({
         let transport = transport.clone();
-        async move { (ask(&*transport, &call(1)).await, transport.send(note("x")).await) }
+        async move { (ask(&*transport, call(1)).await, transport.send(note("x")).await) }
     });
     server.received(1).await;
     transport.close().await;
@@ -53,7 +53,7 @@ async fn closing_ends_requests_in_flight_and_refuses_later_ones() {
     let (asked, sent) = waiting.await.unwrap();
     let error = asked.unwrap_err();
     assert_eq!((error.kind, error.outcome), (ErrorKind::Closed, Outcome::Unknown));
-    for error in [sent.unwrap_err(), ask(&*transport, &call(2)).await.unwrap_err()] {
+    for error in [sent.unwrap_err(), ask(&*transport, call(2)).await.unwrap_err()] {
         assert_eq!((error.kind, error.outcome), (ErrorKind::Closed, Outcome::NotSent));
     }
     server.hung_up().await;
@@ -93,7 +93,7 @@ async fn idle_connections_go_with_the_transport() {
         // The server waits for another request on the connection, and sees that it is closed instead.
         let server = HttpServer::start([Reply::json(200, &answer(1)).hang()]).await;
         let transport = open(&server);
-        ask(&*transport, &call(1)).await.unwrap();
+        ask(&*transport, call(1)).await.unwrap();
         if close {
             transport.close().await;
         } else {

@@ -14,11 +14,11 @@ async fn a_forgotten_session_retires_the_transport() {
     let transport = open(&server);
     shake_hands(&*transport).await;
     assert_eq!(transport.retired(), None);
-    let error = ask(&*transport, &call(2)).await.unwrap_err();
+    let error = ask(&*transport, call(2)).await.unwrap_err();
     assert_eq!((error.kind, error.status, error.outcome), (ErrorKind::Closed, Some(404), Outcome::NotSent));
     assert!(error.message.contains("forgotten the session"), "{error}");
     assert_eq!(transport.retired(), Some(error.clone()));
-    assert_eq!(ask(&*transport, &call(3)).await.unwrap_err(), error);
+    assert_eq!(ask(&*transport, call(3)).await.unwrap_err(), error);
     transport.close().await;
     let requests = server.requests();
     assert_eq!(requests.iter().filter(|request| method_of(request) == "tools/call").count(), 1);
@@ -31,14 +31,14 @@ async fn a_404_is_no_lost_session_where_there_is_none() {
     let server = legacy_server(move |_| Reply::json(404, unknown)).await;
     let transport = open(&server);
     shake_hands(&*transport).await;
-    let error = ask(&*transport, &call(2)).await.unwrap_err();
+    let error = ask(&*transport, call(2)).await.unwrap_err();
     assert_eq!((error.kind, error.code), (ErrorKind::Rpc, Some(-32601)));
     assert_eq!(transport.retired(), None);
 
     let server = HttpServer::routed(|_| Reply::new(404, &[], "")).await;
     let transport = open(&server);
     transport.agreed(Era::Legacy, LEGACY);
-    let error = ask(&*transport, &call(2)).await.unwrap_err();
+    let error = ask(&*transport, call(2)).await.unwrap_err();
     assert_eq!((error.kind, error.status), (ErrorKind::Http, Some(404)));
     assert_eq!(transport.retired(), None);
 }
@@ -93,7 +93,7 @@ async fn a_request_of_the_server_in_the_middle_of_a_call_is_answered() {
     shake_hands(&*transport).await;
     // The id of the server's request is that of our call, and is not taken for it.
     tokio::select! {
-        answer = ask(&*transport, &call(2)) => panic!("there is no answer: {answer:?}"),
+        answer = ask(&*transport, call(2)) => panic!("there is no answer: {answer:?}"),
         body = reply.recv() => assert!(body.unwrap().contains("you asked")),
     }
 }
@@ -106,7 +106,7 @@ async fn an_answer_may_come_on_the_stream_that_is_listened_to() {
     })
     .await;
     let transport = open(&server);
-    ask(&*transport, &request(1, "initialize", None)).await.unwrap();
+    ask(&*transport, request(1, "initialize", None)).await.unwrap();
     let second = call(2);
     let waiting = transport.request(&second);
     let listening = async {
@@ -131,7 +131,7 @@ async fn a_server_without_a_stream_is_asked_once() {
         shake_hands(&*transport).await;
         server.received(2).await;
         for id in 2..9 {
-            ask(&*transport, &call(id)).await.unwrap();
+            ask(&*transport, call(id)).await.unwrap();
         }
         assert_eq!(server.requests().iter().filter(|request| request.method == "GET").count(), 1);
     }
@@ -195,7 +195,7 @@ async fn a_broken_answer_is_resumed_where_it_broke() {
     .await;
     let transport = open(&server);
     shake_hands(&*transport).await;
-    assert_eq!(ask(&*transport, &call(2)).await.unwrap(), json!({"ok": 2}));
+    assert_eq!(ask(&*transport, call(2)).await.unwrap(), json!({"ok": 2}));
     let calls = server.requests().iter().filter(|request| method_of(request) == "tools/call").count();
     assert_eq!(calls, 1, "resuming is not sending again");
 }
@@ -228,7 +228,7 @@ async fn what_cannot_be_resumed_is_lost_at_once() {
         .await;
         let transport = open(&server);
         shake_hands(&*transport).await;
-        let error = ask(&*transport, &call(2)).await.unwrap_err();
+        let error = ask(&*transport, call(2)).await.unwrap_err();
         assert_eq!((error.kind, error.outcome), (ErrorKind::Closed, Outcome::Unknown), "{error}");
     }
 }
@@ -250,7 +250,7 @@ async fn an_answer_that_always_breaks_is_not_hammered_for() {
     let transport = open(&server);
     shake_hands(&*transport).await;
     let times = tokio::select! {
-        answer = ask(&*transport, &call(2)) => panic!("there is no answer: {answer:?}"),
+        answer = ask(&*transport, call(2)) => panic!("there is no answer: {answer:?}"),
         times = seen.wait_for(|times| times.len() >= 8) => times.unwrap().clone(),
     };
     for (pair, wait) in times.windows(2).zip([400, 800, 1600, 3200, 5000, 5000, 5000]) {

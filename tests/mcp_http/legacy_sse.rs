@@ -129,7 +129,7 @@ async fn a_message_that_is_not_taken_fails_its_call_at_once() {
     ] {
         let server = server(Reply::default().hang(), move |_| reply.clone()).await;
         let transport = open(&server).await;
-        let error = ask(&*transport, &call(1)).await.unwrap_err();
+        let error = ask(&*transport, call(1)).await.unwrap_err();
         assert_eq!((error.kind, error.status, error.outcome), (kind, status, outcome), "{error}");
         assert!(!error.message.contains("s-1"), "{error}");
         assert_eq!(transport.retired(), None, "the stream is still there");
@@ -151,7 +151,7 @@ async fn the_end_of_the_stream_ends_everything() {
         let error = answer.unwrap_err();
         assert_eq!((error.kind, error.outcome), (ErrorKind::Closed, Outcome::Unknown), "{error}");
         assert_eq!(transport.retired().unwrap().outcome, Outcome::NotSent);
-        assert_eq!(ask(&*transport, &call(2)).await.unwrap_err().outcome, Outcome::NotSent);
+        assert_eq!(ask(&*transport, call(2)).await.unwrap_err().outcome, Outcome::NotSent);
         assert_eq!(server.requests().len(), 2);
     }
 }
@@ -194,7 +194,7 @@ async fn closing_and_dropping_end_the_stream() {
             };
             let (answer, ()) = tokio::join!(ask(&*transport, &waiting), end);
             assert_eq!(answer.unwrap_err().kind, ErrorKind::Closed);
-            assert_eq!(ask(&*transport, &call(2)).await.unwrap_err().outcome, Outcome::NotSent);
+            assert_eq!(ask(&*transport, call(2)).await.unwrap_err().outcome, Outcome::NotSent);
         } else {
             drop(transport);
         }

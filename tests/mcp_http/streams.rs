@@ -6,7 +6,7 @@ async fn stream_answer(reply: Reply) -> Result<Value, HubError> {
     let server = HttpServer::start([reply]).await;
     let transport = open(&server);
     transport.agreed(Era::Modern, MODERN);
-    ask(&*transport, &call(1)).await
+    ask(&*transport, call(1)).await
 }
 
 #[tokio::test]
@@ -82,7 +82,7 @@ async fn a_stream_that_ends_with_the_answer_leaves_its_connection_to_others() {
     let transport = open(&server);
     transport.agreed(Era::Modern, MODERN);
     for id in 0..50 {
-        ask(&*transport, &call(id)).await.unwrap();
+        ask(&*transport, call(id)).await.unwrap();
     }
     // A call may come before the end of the stream before it, so it is not one connection for all of them.
     let connections = server.requests().iter().map(|request| request.connection).max().unwrap() + 1;
@@ -93,6 +93,6 @@ async fn a_stream_that_ends_with_the_answer_leaves_its_connection_to_others() {
 async fn a_stream_that_goes_on_after_the_answer_is_closed() {
     let server = HttpServer::start([Reply::event_stream().chunk(event(&answer(1))).hang()]).await;
     let transport = open(&server);
-    assert_eq!(ask(&*transport, &call(1)).await.unwrap(), json!({"ok": 1}));
+    assert_eq!(ask(&*transport, call(1)).await.unwrap(), json!({"ok": 1}));
     server.hung_up().await;
 }
