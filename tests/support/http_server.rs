@@ -20,6 +20,7 @@ use tokio::task::JoinHandle;
 /// A request as it arrived.
 #[derive(Debug, Clone)]
 pub struct Request {
+    #[allow(dead_code, reason = "not every test that uses this server needs it")]
     pub method: String,
     pub path: String,
     /// Names in lower case.
