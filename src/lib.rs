@@ -8,7 +8,7 @@
 //!
 //! | layer | rooms | may use |
 //! |---|---|---|
-//! | L0 words | [`error`], [`model`], [`secret`] | nothing of ours |
+//! | L0 words | [`error`], [`model`], [`secret`], [`sse`] | nothing of ours |
 //! | L1 contracts | [`tool`], [`limit`] | L0 |
 //! | L2 stages | [`schema`], [`stats`], [`registry`], [`select`], [`truncate`], [`merge`], [`synthesize`] | L0, L1, and what the table in `tests/architecture.rs` says |
 //! | L3 | [`execute`] | the contract, limits, candidates |
@@ -18,6 +18,7 @@
 pub mod error;
 pub mod model;
 pub mod secret;
+pub mod sse;
 
 pub mod limit;
 pub mod tool;

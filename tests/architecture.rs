@@ -24,6 +24,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("error", &[]),
     ("model", &[]),
     ("secret", &[]),
+    ("sse", &[]),
     // L1: the contract of a tool; permits, which know nothing of what they limit.
     ("tool", &["model", "error"]),
     ("limit", &[]),
@@ -45,8 +46,8 @@ const ROOMS: &[(&str, &[&str])] = &[
     // L4: the stages in order. Never sources, gateway, bindings: they are below it in this list.
     ("hub", &["*"]),
     // L5: the outside world.
-    ("sources", &["tool", "model", "error", "schema", "secret"]),
-    ("llm", &["tool", "model", "error", "secret"]),
+    ("sources", &["tool", "model", "error", "schema", "secret", "sse"]),
+    ("llm", &["tool", "model", "error", "secret", "sse"]),
     ("gateway", &["hub", "tool", "model", "error"]),
     ("servers", &["*"]),
     // The only place that knows Python.

@@ -28,6 +28,7 @@ pub(crate) fn http_client(endpoint: &Endpoint) -> Result<Client, LlmError> {
     let mut builder = Client::builder()
         .user_agent(concat!("toolhub/", env!("CARGO_PKG_VERSION")))
         .redirect(reqwest::redirect::Policy::none())
+        .no_gzip()
         .pool_idle_timeout(IDLE);
     if endpoint.is_plain_http() {
         // Loading the system's certificates takes milliseconds and fails where there are none.

@@ -24,7 +24,6 @@ mod http;
 mod message;
 mod refusal;
 pub mod retry;
-pub mod sse;
 mod stream;
 mod tool;
 

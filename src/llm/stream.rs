@@ -15,7 +15,7 @@ use super::budget::{Budget, Stop};
 use super::client::Shared;
 use super::error::{LlmError, LlmErrorKind};
 use super::refusal::error_object;
-use super::sse::{SseEvent, SseParser};
+use crate::sse::{SseEvent, SseParser};
 
 /// The largest single event. Chunks have some hundred bytes; log probabilities may make them larger.
 const MAX_EVENT: usize = 1024 * 1024;

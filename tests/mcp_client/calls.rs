@@ -50,7 +50,11 @@ async fn structured_content_is_the_result_and_must_keep_its_promise() {
     assert_eq!(world.call("sum", json!({"sum": 3})).await.unwrap(), json!({"sum": 3}));
     let error = world.call("sum", json!({"sum": "three"})).await.unwrap_err();
     assert_eq!(error.kind, ErrorKind::Protocol);
-    assert!(error.message.contains("breaks the tool's own schema: sum: expected integer"), "{}", error.message);
+    assert!(
+        error.message.contains("breaks the tool's own schema: sum: expected integer"),
+        "{}",
+        error.message
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -104,7 +108,9 @@ fn answering() -> Host {
     Host {
         elicit: Some(Arc::new(|server, params| {
             Box::pin(async move {
-                Ok(json!({"action": "accept", "content": {"name": format!("{server}/{}", params["message"])}}))
+                Ok(
+                    json!({"action": "accept", "content": {"name": format!("{server}/{}", params["message"])}}),
+                )
             })
         })),
         ..Host::default()

@@ -31,7 +31,8 @@ async fn a_silent_server_is_started_again_for_the_older_greeting() {
     let world = World::with("silent", json!({"startup_timeout": 2}), Host::default());
     world.connect().await;
     assert_eq!(world.starts(), 2);
-    let methods: Vec<_> = world.seen().iter().filter_map(|note| note["method"].as_str().map(str::to_owned)).collect();
+    let methods: Vec<_> =
+        world.seen().iter().filter_map(|note| note["method"].as_str().map(str::to_owned)).collect();
     assert_eq!(methods[..2], ["server/discover", "initialize"]);
     // What was learnt is remembered: the next life begins without the question.
     let _ = world.call("dies", json!({})).await;

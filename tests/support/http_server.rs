@@ -20,6 +20,8 @@ use tokio::task::JoinHandle;
 /// A request as it arrived.
 #[derive(Debug, Clone)]
 pub struct Request {
+    #[allow(dead_code, reason = "not every test that uses this server needs it")]
+    pub method: String,
     pub path: String,
     /// Names in lower case.
     pub headers: Vec<(String, String)>,
@@ -44,6 +46,8 @@ enum Step {
     Flood(Vec<u8>),
     /// Say nothing until the client hangs up.
     Hang,
+    /// Say nothing until the test says so.
+    Hold,
     Close,
     /// Close so that the client sees a reset connection.
     Reset,
@@ -87,6 +91,13 @@ impl Reply {
         self
     }
 
+    /// This, and then another reply.
+    #[allow(dead_code, reason = "not every test that uses this server needs it")]
+    pub fn and(mut self, mut other: Self) -> Self {
+        self.0.append(&mut other.0);
+        self
+    }
+
     /// Sends bytes as one chunk of a chunked body.
     pub fn chunk(self, bytes: impl AsRef<[u8]>) -> Self {
         self.send(framed(bytes.as_ref()))
@@ -99,6 +110,13 @@ impl Reply {
 
     pub fn hang(mut self) -> Self {
         self.0.push(Step::Hang);
+        self
+    }
+
+    /// Goes on when the test calls [`HttpServer::release`].
+    #[allow(dead_code, reason = "not every test that uses this server needs it")]
+    pub fn hold(mut self) -> Self {
+        self.0.push(Step::Hold);
         self
     }
 
@@ -125,17 +143,19 @@ fn framed(bytes: &[u8]) -> Vec<u8> {
 struct Seen {
     requests: usize,
     hang_ups: usize,
+    released: bool,
 }
 
-#[derive(Debug)]
+/// What the server does for each request as it comes.
+type Route = Box<dyn FnMut(&Request) -> Reply + Send>;
+
 struct Shared {
-    script: Mutex<VecDeque<Reply>>,
+    route: Mutex<Route>,
     requests: Mutex<Vec<Request>>,
     seen: watch::Sender<Seen>,
 }
 
 /// A running server; dropping it stops it.
-#[derive(Debug)]
 pub struct HttpServer {
     address: SocketAddr,
     shared: Arc<Shared>,
@@ -149,9 +169,23 @@ impl HttpServer {
     }
 
     pub fn on(listener: TcpListener, script: impl IntoIterator<Item = Reply>) -> Self {
+        let mut script: VecDeque<Reply> = script.into_iter().collect();
+        // Not a status that is tried again, so that a request too many fails its test.
+        let exhausted = || Reply::json(418, "\"the script has no more replies\"");
+        Self::routed_on(listener, move |_| script.pop_front().unwrap_or_else(exhausted))
+    }
+
+    /// A server whose replies depend on the requests.
+    #[allow(dead_code, reason = "not every test that uses this server needs it")]
+    pub async fn routed(route: impl FnMut(&Request) -> Reply + Send + 'static) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        Self::routed_on(listener, route)
+    }
+
+    fn routed_on(listener: TcpListener, route: impl FnMut(&Request) -> Reply + Send + 'static) -> Self {
         let address = listener.local_addr().unwrap();
         let shared = Arc::new(Shared {
-            script: Mutex::new(script.into_iter().collect()),
+            route: Mutex::new(Box::new(route)),
             requests: Mutex::default(),
             seen: watch::Sender::new(Seen::default()),
         });
@@ -175,6 +209,12 @@ impl HttpServer {
     pub async fn received(&self, count: usize) {
         let mut seen = self.shared.seen.subscribe();
         seen.wait_for(|seen| seen.requests >= count).await.unwrap();
+    }
+
+    /// Lets all replies go on that hold, and those that will.
+    #[allow(dead_code, reason = "not every test that uses this server needs it")]
+    pub fn release(&self) {
+        self.shared.seen.send_modify(|seen| seen.released = true);
     }
 
     /// Waits until a client has hung up on a reply that was not over.
@@ -214,14 +254,16 @@ async fn serve(mut socket: TcpStream, connection: usize, shared: &Shared) -> io:
         let Some(request) = read_request(BufReader::new(read), connection).await? else {
             return Ok(());
         };
+        let reply = locked(&shared.route)(&request);
         locked(&shared.requests).push(request);
-        let next = locked(&shared.script).pop_front();
         shared.seen.send_modify(|seen| seen.requests += 1);
-        // Not a status that is tried again, so that a request too many fails its test.
-        let reply = next.unwrap_or_else(|| Reply::json(418, "\"the script has no more replies\""));
         for step in reply.0 {
             match step {
                 Step::Send(bytes) => socket.write_all(&bytes).await?,
+                Step::Hold => {
+                    let mut seen = shared.seen.subscribe();
+                    let _ = seen.wait_for(|seen| seen.released).await;
+                }
                 Step::Close => return socket.shutdown().await,
                 Step::Reset => return socket.set_zero_linger(),
                 Step::Hang => {
@@ -245,7 +287,8 @@ async fn read_request(mut from: impl AsyncBufRead + Unpin, connection: usize) ->
     if from.read_line(&mut line).await? == 0 {
         return Ok(None);
     }
-    let path = line.split(' ').nth(1).unwrap_or_default().to_owned();
+    let mut words = line.split(' ').map(str::to_owned);
+    let (method, path) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
     let mut headers = Vec::new();
     loop {
         line.clear();
@@ -260,5 +303,5 @@ async fn read_request(mut from: impl AsyncBufRead + Unpin, connection: usize) ->
     let mut body = vec![0; length.unwrap_or(0)];
     from.read_exact(&mut body).await?;
     let body = String::from_utf8_lossy(&body).into_owned();
-    Ok(Some(Request { path, headers, body, connection }))
+    Ok(Some(Request { method, path, headers, body, connection }))
 }

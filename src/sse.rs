@@ -6,8 +6,14 @@
 
 use std::collections::VecDeque;
 use std::fmt;
+use std::time::Duration;
 
-/// One event. Only what the chat API uses is kept: ids and retry hints are for resuming, which it lacks.
+/// An id is sent back in a header; a longer one would only be refused there.
+const LONGEST_ID: usize = 4096;
+/// A line buffer that has grown over this is given back once its line is done.
+const KEPT_LINE: usize = 64 * 1024;
+
+/// One event. Its id is the parser's to remember: see [`SseParser::last_id`].
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SseEvent {
     /// The `event:` field, empty when there was none.
@@ -37,6 +43,10 @@ pub struct SseParser {
     /// The event so far; `None` until it has a data line, because only those are dispatched.
     data: Option<String>,
     name: String,
+    /// The id of the event so far, and that of the last whole event.
+    id: Option<String>,
+    last_id: Option<String>,
+    retry: Option<Duration>,
     /// The last byte was CR: an LF that follows belongs to it.
     after_cr: bool,
     /// The first line may begin with a byte order mark.
@@ -51,6 +61,9 @@ impl SseParser {
             line: Vec::new(),
             data: None,
             name: String::new(),
+            id: None,
+            last_id: None,
+            retry: None,
             after_cr: false,
             first_line: true,
             ready: VecDeque::new(),
@@ -84,6 +97,16 @@ impl SseParser {
         self.ready.pop_front()
     }
 
+    /// Where a stream that breaks off can be resumed: the id of the last whole event that had one.
+    pub fn last_id(&self) -> Option<&str> {
+        self.last_id.as_deref()
+    }
+
+    /// How long the server wants to be left alone before the stream is opened again.
+    pub fn retry(&self) -> Option<Duration> {
+        self.retry
+    }
+
     /// The bytes have ended. What is left of an event without its blank line is returned: many servers
     /// end right after their last line. It may be torn, so the caller must be ready for half of it.
     pub fn finish(&mut self) -> Result<Option<SseEvent>, SseTooLarge> {
@@ -103,41 +126,59 @@ impl SseParser {
     }
 
     fn end_line(&mut self) -> Result<(), SseTooLarge> {
-        let mut bytes = self.line.as_slice();
+        let mut line = std::mem::take(&mut self.line);
+        let mut bytes = line.as_slice();
         if std::mem::take(&mut self.first_line) {
             bytes = bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(bytes);
         }
-        let line = String::from_utf8_lossy(bytes);
-        if line.is_empty() {
+        if bytes.is_empty() {
             self.dispatch();
         } else {
-            // A line without a colon is a field without a value; a comment is a field without a name.
-            let (field, value) = line.split_once(':').unwrap_or((&line, ""));
-            let value = value.strip_prefix(' ').unwrap_or(value);
-            match field {
-                "event" => value.clone_into(&mut self.name),
-                "data" => {
-                    let used = self.data.as_ref().map_or(0, |data| data.len() + 1);
-                    if used + value.len() > self.limit {
-                        return Err(SseTooLarge(self.limit));
-                    }
-                    match &mut self.data {
-                        Some(data) => {
-                            data.push('\n');
-                            data.push_str(value);
-                        }
-                        None => self.data = Some(value.to_owned()),
-                    }
-                }
-                _ => {}
-            }
+            self.take_field(&String::from_utf8_lossy(bytes))?;
         }
-        self.line.clear();
+        line.clear();
+        line.shrink_to(KEPT_LINE);
+        self.line = line;
+        Ok(())
+    }
+
+    fn take_field(&mut self, line: &str) -> Result<(), SseTooLarge> {
+        // A line without a colon is a field without a value; a comment is a field without a name.
+        let (field, value) = line.split_once(':').unwrap_or((line, ""));
+        let value = value.strip_prefix(' ').unwrap_or(value);
+        match field {
+            "event" => value.clone_into(&mut self.name),
+            "data" => self.add_data(value)?,
+            "id" if value.len() <= LONGEST_ID && !value.contains('\0') => self.id = Some(value.to_owned()),
+            "retry" if value.bytes().all(|b| b.is_ascii_digit()) => {
+                self.retry = value.parse().ok().map(Duration::from_millis).or(self.retry);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn add_data(&mut self, value: &str) -> Result<(), SseTooLarge> {
+        let used = self.data.as_ref().map_or(0, |data| data.len() + 1);
+        if used + value.len() > self.limit {
+            return Err(SseTooLarge(self.limit));
+        }
+        match &mut self.data {
+            Some(data) => {
+                data.push('\n');
+                data.push_str(value);
+            }
+            None => self.data = Some(value.to_owned()),
+        }
         Ok(())
     }
 
     fn dispatch(&mut self) {
         let name = std::mem::take(&mut self.name);
+        if let Some(id) = self.id.take() {
+            // An empty id takes back the one before it.
+            self.last_id = Some(id).filter(|id| !id.is_empty());
+        }
         if let Some(data) = self.data.take() {
             self.ready.push_back(SseEvent { name, data });
         }
@@ -153,6 +194,10 @@ mod tests {
 
     /// The events of the chunks, and what is left at the end.
     fn parse<'a>(chunks: impl IntoIterator<Item = &'a [u8]>) -> Vec<SseEvent> {
+        parse_all(chunks).0
+    }
+
+    fn parse_all<'a>(chunks: impl IntoIterator<Item = &'a [u8]>) -> (Vec<SseEvent>, SseParser) {
         let mut parser = SseParser::new(LIMIT);
         let mut events = Vec::new();
         for chunk in chunks {
@@ -160,7 +205,7 @@ mod tests {
             events.extend(std::iter::from_fn(|| parser.next_event()));
         }
         events.extend(parser.finish().unwrap());
-        events
+        (events, parser)
     }
 
     fn data_of(text: &str) -> Vec<String> {
@@ -190,6 +235,34 @@ mod tests {
         let events = parse(["event: error\ndata: a\n\ndata: b\n\n".as_bytes()]);
         assert_eq!(events[0].name, "error");
         assert_eq!(events[1].name, "");
+    }
+
+    #[test]
+    fn ids_count_when_their_event_is_whole_and_stay_until_the_next() {
+        let mut parser = SseParser::new(LIMIT);
+        let mut last_id_after = |text: &str| {
+            parser.feed(text.as_bytes()).unwrap();
+            parser.last_id().map(str::to_owned)
+        };
+        assert_eq!(last_id_after("id: a\ndata: 1\n"), None);
+        assert_eq!(last_id_after("\n"), Some("a".into()));
+        assert_eq!(last_id_after("data: 2\n\nid: b"), Some("a".into()));
+        assert_eq!(last_id_after("\n\n"), Some("b".into()), "an event without data has an id too");
+        assert_eq!(last_id_after("id: c\0d\n\n"), Some("b".into()));
+        assert_eq!(last_id_after(&format!("id: {}\n\n", "x".repeat(5000))), Some("b".into()));
+        assert_eq!(last_id_after("id\n\n"), None);
+    }
+
+    #[test]
+    fn a_retry_hint_is_a_number_of_milliseconds() {
+        let retry = |text: &str| {
+            let mut parser = SseParser::new(LIMIT);
+            parser.feed(text.as_bytes()).unwrap();
+            parser.retry()
+        };
+        assert_eq!(retry("retry: 50\n"), Some(Duration::from_millis(50)));
+        assert_eq!(retry("retry: 50\nretry: soon\nretry: -1\nretry:\n"), Some(Duration::from_millis(50)));
+        assert_eq!(retry("retry: 99999999999999999999999\n"), None);
     }
 
     #[test]
@@ -235,6 +308,8 @@ mod tests {
             "data: ?[a-z é漢😀:]{0,6}",
             ":[a-z]{0,3}",
             "event: [a-z]{0,3}",
+            "id: ?[a-z0-9]{0,3}",
+            "retry: ?[0-9a]{0,4}",
             Just(String::new()),
             "\\PC{0,6}",
         ];
@@ -253,8 +328,11 @@ mod tests {
             cuts.extend([0, bytes.len()]);
             cuts.sort_unstable();
             let chunks = cuts.windows(2).map(|w| &bytes[w[0]..w[1]]);
-            prop_assert_eq!(parse(chunks), parse([bytes]));
-            prop_assert_eq!(parse(bytes.chunks(1)), parse([bytes]));
+            let (events, whole) = parse_all([bytes]);
+            for (cut_events, cut) in [parse_all(chunks), parse_all(bytes.chunks(1))] {
+                prop_assert_eq!(&cut_events, &events);
+                prop_assert_eq!((cut.last_id(), cut.retry()), (whole.last_id(), whole.retry()));
+            }
         }
 
         #[test]

@@ -1,0 +1,161 @@
+//! Reading what a server sends, never more of it than the limit allows.
+//!
+//! The HTTP library hands out a packed body in unpacked pieces, so a small body that becomes a large one is caught on its way.
+
+use super::failure;
+use super::peer::Peer;
+use crate::error::{ErrorKind, HubError};
+use crate::sse::{SseEvent, SseParser};
+use bytes::Bytes;
+use reqwest::Response;
+use reqwest::header::CONTENT_TYPE;
+use std::time::Duration;
+use tokio_util::sync::CancellationToken;
+
+/// How much of an error's body is read, and for how long: the error itself must not wait for it.
+const BEGINNING: usize = 64 * 1024;
+const BEGINNING_TIME: Duration = Duration::from_secs(1);
+/// How long the end of an answered stream is waited for, so that its connection can be used again.
+const END_TIME: Duration = Duration::from_secs(1);
+
+/// What a body claims to be.
+pub(crate) enum Kind {
+    Events,
+    /// What a captive portal or a login sends.
+    Page,
+    /// JSON, or something that may turn out to be JSON.
+    Message,
+}
+
+pub(crate) fn kind(response: &Response) -> Kind {
+    let text = response.headers().get(CONTENT_TYPE).map_or(&b""[..], |value| value.as_bytes());
+    let begins =
+        |name: &str| text.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name.as_bytes()));
+    if begins("text/event-stream") {
+        Kind::Events
+    } else if begins("text/html") {
+        Kind::Page
+    } else {
+        Kind::Message
+    }
+}
+
+/// The whole body. One that came in one piece is not copied.
+pub(crate) async fn whole(peer: &Peer, response: &mut Response) -> Result<Bytes, HubError> {
+    let lost = |error| failure::lost(peer, &error);
+    let announced = response.content_length().unwrap_or(0);
+    if announced > peer.limit as u64 {
+        return Err(failure::too_large(peer.limit));
+    }
+    let Some(first) = response.chunk().await.map_err(lost)? else { return Ok(Bytes::new()) };
+    if first.len() > peer.limit {
+        return Err(failure::too_large(peer.limit));
+    }
+    let Some(second) = response.chunk().await.map_err(lost)? else { return Ok(first) };
+    let mut body = Vec::with_capacity(announced as usize);
+    body.extend_from_slice(&first);
+    let mut next = Some(second);
+    while let Some(bytes) = next {
+        if bytes.len() > peer.limit - body.len() {
+            return Err(failure::too_large(peer.limit));
+        }
+        body.extend_from_slice(&bytes);
+        next = response.chunk().await.map_err(lost)?;
+    }
+    Ok(body.into())
+}
+
+/// The beginning of a body that is only looked at, or what came of it in time.
+pub(crate) async fn beginning(mut response: Response) -> Vec<u8> {
+    let mut body = Vec::new();
+    let read = async {
+        while let Ok(Some(bytes)) = response.chunk().await {
+            let room = BEGINNING - body.len();
+            body.extend_from_slice(&bytes[..bytes.len().min(room)]);
+            if bytes.len() >= room {
+                return;
+            }
+        }
+    };
+    let _ = tokio::time::timeout(BEGINNING_TIME, read).await;
+    body
+}
+
+/// A stream of events, and where to go on should it break.
+pub(crate) struct Events {
+    response: Response,
+    parser: SseParser,
+    ended: bool,
+    /// From the streams before this one.
+    last_id: Option<String>,
+    retry: Option<Duration>,
+}
+
+impl Events {
+    pub(crate) fn new(response: Response, limit: usize) -> Self {
+        Events { response, parser: SseParser::new(limit), ended: false, last_id: None, retry: None }
+    }
+
+    /// The next event. An error of the kind `Closed` is the end of the stream, whoever ended it.
+    pub(crate) async fn next(&mut self, peer: &Peer) -> Result<SseEvent, HubError> {
+        let too_large = |_| failure::too_large(peer.limit);
+        loop {
+            if let Some(event) = self.parser.next_event() {
+                return Ok(event);
+            }
+            if self.ended {
+                let text = format!("the server ended the stream without an answer ({})", peer.shown);
+                return Err(HubError::new(ErrorKind::Closed, text));
+            }
+            match self.response.chunk().await.map_err(|error| failure::lost(peer, &error))? {
+                Some(bytes) => self.parser.feed(&bytes).map_err(too_large)?,
+                None => {
+                    self.ended = true;
+                    if let Some(event) = self.parser.finish().map_err(too_large)? {
+                        return Ok(event);
+                    }
+                }
+            }
+        }
+    }
+
+    pub(crate) fn last_id(&self) -> Option<&str> {
+        self.parser.last_id().or(self.last_id.as_deref())
+    }
+
+    pub(crate) fn retry(&self) -> Option<Duration> {
+        self.parser.retry().or(self.retry)
+    }
+
+    /// Goes on with another response.
+    pub(crate) fn resume(&mut self, response: Response, limit: usize) {
+        let (last_id, retry) = (self.last_id().map(str::to_owned), self.retry());
+        *self = Events { last_id, retry, ..Events::new(response, limit) };
+    }
+
+    /// Nothing more is wanted. A stream that ends by itself now leaves a connection that can be used again; one that does
+    /// not is closed.
+    pub(crate) async fn end(mut self, closed: &CancellationToken) {
+        if self.ended {
+            return;
+        }
+        tokio::select! {
+            biased;
+            last = self.response.chunk() => if !matches!(last, Ok(Some(_))) { return },
+            () = std::future::ready(()) => {}
+        }
+        let closed = closed.clone();
+        tokio::spawn(async move {
+            let rest = async { while let Ok(Some(_)) = self.response.chunk().await {} };
+            tokio::select! {
+                () = closed.cancelled() => {}
+                _ = tokio::time::timeout(END_TIME, rest) => {}
+            }
+        });
+    }
+}
+
+/// Whether an event carries a message: other names are not ours, and an empty one only marks a place.
+pub(crate) fn is_message(event: &SseEvent) -> bool {
+    (event.name.is_empty() || event.name == "message") && !event.data.is_empty()
+}

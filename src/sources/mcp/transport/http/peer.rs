@@ -1,0 +1,274 @@
+//! The server as HTTP sees it: its address, what every request to it carries, and one exchange with it.
+//!
+//! Headers and bodies go to the configured origin and nowhere else: redirects are followed by hand, inside of it.
+
+use super::{Credentials, HttpOptions, failure};
+use crate::error::{ErrorKind, HubError, Outcome};
+use crate::secret::{Redactor, Secret};
+use bytes::Bytes;
+use parking_lot::Mutex;
+use reqwest::header::{AUTHORIZATION, CONTENT_LENGTH, HeaderMap, HeaderName, HeaderValue, LOCATION};
+use reqwest::header::{TRANSFER_ENCODING, WWW_AUTHENTICATE};
+use reqwest::{Client, Method, Request, Response, Url};
+use std::fmt;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Shorter than the five seconds after which many servers close an idle connection, so that a request hardly ever meets
+/// one that is just being closed. (What was closed before is seen, and a request that was not begun on it is moved.)
+const IDLE: Duration = Duration::from_secs(4);
+const MOST_REDIRECTS: usize = 5;
+/// Values that are shorter are words, and hiding them would only garble the errors.
+const SHORTEST_HIDDEN: usize = 8;
+
+pub(crate) struct Peer {
+    /// Each peer has its own: when the peer goes, its idle connections go with it.
+    client: Client,
+    /// Without user and password: they have become a header.
+    pub(crate) url: Url,
+    /// What the configuration wants every request to carry.
+    pub(crate) headers: HeaderMap,
+    /// The address as it may be shown.
+    pub(crate) shown: String,
+    pub(crate) limit: usize,
+    redactor: Redactor,
+    credentials: Option<Arc<dyn Credentials>>,
+    /// What the credentials gave last, so that a server cannot make us show it.
+    authorization: Mutex<Secret>,
+}
+
+impl Peer {
+    /// Checks the configuration; nothing is connected yet.
+    pub(crate) fn new(options: HttpOptions) -> Result<Self, HubError> {
+        let url = checked_url(&options.url)?;
+        let client = client(&url)?;
+        let redactor = Redactor::new(secrets(&options.headers, &url));
+        // The builder turns user and password into a header.
+        let first = client.get(url).build().map_err(|_| unusable("The address has no valid form"))?;
+        let mut headers = first.headers().clone();
+        for (name, value) in &options.headers {
+            let (name, value) = header(name, value)?;
+            if name == AUTHORIZATION {
+                headers.insert(name, value);
+            } else {
+                headers.append(name, value);
+            }
+        }
+        Ok(Peer {
+            client,
+            shown: shown(first.url()),
+            url: first.url().clone(),
+            headers,
+            limit: options.limit,
+            redactor,
+            credentials: options.credentials,
+            authorization: Mutex::default(),
+        })
+    }
+
+    /// Sends a request and waits for the head of the response, whatever it says. `headers` may be asked again, for a
+    /// redirect and for new credentials: both mean that the server has not taken the request.
+    pub(crate) async fn ask(
+        &self,
+        method: Method,
+        url: &Url,
+        headers: impl Fn() -> Result<HeaderMap, HubError>,
+        body: Bytes,
+    ) -> Result<Response, HubError> {
+        let mut moved = None;
+        let (mut redirects, mut renewed) = (0, false);
+        loop {
+            let mut request = Request::new(method.clone(), moved.as_ref().unwrap_or(url).clone());
+            *request.headers_mut() = self.authorized(headers()?).await?;
+            if !body.is_empty() {
+                *request.body_mut() = Some(body.clone().into());
+            }
+            let response = self.client.execute(request).await.map_err(|error| failure::lost(self, &error))?;
+            match response.status().as_u16() {
+                307 | 308 if redirects == MOST_REDIRECTS => {
+                    let text = format!("the server redirected {} times ({})", redirects + 1, self.shown);
+                    return Err(unfollowed(&response, text));
+                }
+                307 | 308 => {
+                    moved = Some(self.target(&response)?);
+                    redirects += 1;
+                }
+                301..=303 => {
+                    // A POST would have to become a GET, and the server may have run it.
+                    let error = self.target(&response).err().unwrap_or_else(|| {
+                        unfollowed(
+                            &response,
+                            format!("the server redirects in a way that loses the request ({})", self.shown),
+                        )
+                    });
+                    return Err(error.with_outcome(Outcome::Unknown));
+                }
+                401 | 403 if !renewed && self.renewed(&response).await? => renewed = true,
+                _ => return Ok(response),
+            }
+        }
+    }
+
+    /// Foreign text made fit for an error message.
+    pub(crate) fn quote(&self, text: &str) -> String {
+        let authorization = self.authorization.lock().clone();
+        let parts = authorization.expose().split_whitespace().filter(|part| part.len() >= SHORTEST_HIDDEN);
+        let text = Redactor::new(parts.map(Secret::new)).hide(text.to_owned());
+        self.redactor.quote(&text)
+    }
+
+    pub(crate) fn is_same_origin(&self, url: &Url) -> bool {
+        url.origin() == self.url.origin()
+    }
+
+    async fn authorized(&self, mut headers: HeaderMap) -> Result<HeaderMap, HubError> {
+        if let Some(credentials) = &self.credentials
+            && let Some(value) = credentials.authorization().await?
+        {
+            headers.insert(AUTHORIZATION, hidden(AUTHORIZATION.as_str(), &value)?);
+            let mut known = self.authorization.lock();
+            if known.expose() != value {
+                *known = Secret::new(value);
+            }
+        }
+        Ok(headers)
+    }
+
+    /// Whether new credentials were found after a refusal that new ones may help against.
+    async fn renewed(&self, response: &Response) -> Result<bool, HubError> {
+        let Some(credentials) = &self.credentials else { return Ok(false) };
+        let status = response.status().as_u16();
+        let challenge = response.headers().get(WWW_AUTHENTICATE).and_then(|value| value.to_str().ok());
+        if status == 403 && !challenge.is_some_and(|text| text.contains("insufficient_scope")) {
+            return Ok(false);
+        }
+        credentials.refused(status, challenge).await
+    }
+
+    fn target(&self, response: &Response) -> Result<Url, HubError> {
+        let location = response.headers().get(LOCATION).and_then(|value| value.to_str().ok());
+        let target = location.and_then(|to| response.url().join(to).ok());
+        match target {
+            Some(target) if self.is_same_origin(&target) => Ok(target),
+            Some(target) => {
+                let text = format!(
+                    "the server redirects to another origin, {}, where neither headers nor body are sent; configure the final address",
+                    self.quote(&target.origin().ascii_serialization())
+                );
+                Err(unfollowed(response, text))
+            }
+            None => Err(unfollowed(
+                response,
+                format!("the server redirects without saying where ({})", self.shown),
+            )),
+        }
+    }
+}
+
+impl fmt::Debug for Peer {
+    /// By hand: headers and query hold secrets.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Peer").field("url", &self.shown).finish_non_exhaustive()
+    }
+}
+
+/// A redirect says that the request was not taken here, and we did not take it there.
+fn unfollowed(response: &Response, text: String) -> HubError {
+    let status = Some(response.status().as_u16());
+    HubError { status, ..HubError::new(ErrorKind::Http, text) }.with_outcome(Outcome::NotSent)
+}
+
+fn unusable(what: impl fmt::Display) -> HubError {
+    HubError::new(ErrorKind::Connect, format!("{what}; check the configuration of the server."))
+}
+
+fn checked_url(text: &str) -> Result<Url, HubError> {
+    // The text itself is not shown: it may hold a password in a form that does not parse.
+    let mut url =
+        Url::parse(text.trim()).map_err(|error| unusable(format!("`url` is not a URL ({error})")))?;
+    if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
+        return Err(unusable("`url` must begin with http:// or https://"));
+    }
+    url.set_fragment(None);
+    Ok(url)
+}
+
+/// A URL as it may be shown: without user, password, query and fragment.
+pub(crate) fn shown(url: &Url) -> String {
+    format!("{}{}", url.origin().ascii_serialization(), url.path())
+}
+
+fn header(name: &str, value: &str) -> Result<(HeaderName, HeaderValue), HubError> {
+    let known = HeaderName::try_from(name).map_err(|_| unusable(format!("{name:?} is not a header name")))?;
+    if known == CONTENT_LENGTH || known == TRANSFER_ENCODING {
+        return Err(unusable(format!("The header {name:?} is set by the client itself")));
+    }
+    let value = hidden(name, value)?;
+    Ok((known, value))
+}
+
+/// A header value that is shown nowhere, not even in the debug output of the HTTP library.
+fn hidden(name: &str, value: &str) -> Result<HeaderValue, HubError> {
+    let mut value = HeaderValue::try_from(value.trim()).map_err(|_| {
+        unusable(format!("The value of the header {name:?} has characters that a header cannot carry"))
+    })?;
+    value.set_sensitive(true);
+    Ok(value)
+}
+
+/// All that the server gets from us and could say back.
+fn secrets(headers: &[(String, String)], url: &Url) -> Vec<Secret> {
+    let query = url.query_pairs().map(|(_, value)| value.into_owned());
+    // "Bearer abc…" may come back as "abc…".
+    let headers = headers.iter().flat_map(|(_, value)| value.split_whitespace().chain([value.as_str()]));
+    let password = url.password().map(str::to_owned);
+    query
+        .chain(headers.map(str::to_owned))
+        .chain(password)
+        .filter(|value| value.len() >= SHORTEST_HIDDEN)
+        .map(Secret::new)
+        .collect()
+}
+
+/// The HTTP library as this transport needs it: it follows no redirect, tries nothing again by itself, unpacks gzip while
+/// it is read, and takes proxies from the environment, but not for this machine.
+fn client(url: &Url) -> Result<Client, HubError> {
+    let failed = |error: &dyn fmt::Display| {
+        unusable(format!(
+            "The HTTP client cannot be set up ({error}); https needs the system's CA certificates"
+        ))
+    };
+    let ring = Arc::new(rustls::crypto::ring::default_provider());
+    // An error means that another part of this library was first with the same provider.
+    let _ = rustls::crypto::CryptoProvider::install_default((*ring).clone());
+    let mut builder = Client::builder()
+        .user_agent(concat!("toolhub/", env!("CARGO_PKG_VERSION")))
+        .redirect(reqwest::redirect::Policy::none())
+        .retry(reqwest::retry::never())
+        .tcp_nodelay(true)
+        .gzip(true)
+        .pool_idle_timeout(IDLE);
+    if url.scheme() == "http" {
+        // Loading the system's certificates takes milliseconds and fails where there are none.
+        let unused = rustls::ClientConfig::builder_with_provider(ring)
+            .with_safe_default_protocol_versions()
+            .map_err(|error| failed(&error))?
+            .with_root_certificates(rustls::RootCertStore::empty())
+            .with_no_client_auth();
+        builder = builder.tls_backend_preconfigured(unused);
+    }
+    if is_loopback(url) {
+        builder = builder.no_proxy();
+    }
+    builder.build().map_err(|error| failed(&failure::reason(&error)))
+}
+
+/// On this machine, where no proxy can reach it for us.
+fn is_loopback(url: &Url) -> bool {
+    let host = url.host_str().unwrap_or_default();
+    let address = host.trim_start_matches('[').trim_end_matches(']');
+    host == "localhost"
+        || host.ends_with(".localhost")
+        || address.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
+}
