@@ -120,12 +120,14 @@ fn answering() -> Host {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_question_of_an_older_server_is_answered_or_properly_refused() {
     let world = World::with("legacy", json!({}), answering());
+    world.connect().await;
     let reply = call(&world, "asks", json!({})).await.unwrap().value;
     assert_eq!(reply["id"], json!("q1"));
     assert_eq!(reply["result"]["content"]["name"], json!("s/\"who?\""));
     let offered = &world.received("initialize")[0]["params"]["capabilities"];
     assert_eq!(offered["elicitation"], json!({"form": {}, "url": {}}));
     let world = World::new("legacy");
+    world.connect().await;
     let reply = call(&world, "asks", json!({})).await.unwrap().value;
     assert_eq!(reply["error"]["code"], json!(-32601));
 }

@@ -23,15 +23,21 @@ impl Server {
             eprintln!("\u{1b}[31mfatal: no API key\u{1b}[0m");
             std::process::exit(5);
         }
-        for line in std::io::stdin().lock().lines() {
-            let message: Value = serde_json::from_str(&line.unwrap()).unwrap();
-            self.note(&message);
+        while let Some(message) = self.hear() {
             if let Some(method) = message["method"].as_str() {
                 self.handle(method, &message);
             }
         }
         self.note(&json!({"ended": true}));
         std::process::exit(0);
+    }
+
+    /// The next message. The lock is not held in between, since a call may listen too.
+    fn hear(&self) -> Option<Value> {
+        let mut line = String::new();
+        std::io::stdin().lock().read_line(&mut line).unwrap();
+        let message: Option<Value> = serde_json::from_str(&line).ok();
+        message.inspect(|message| self.note(message))
     }
 
     fn note(&self, what: &Value) {
@@ -124,10 +130,7 @@ impl Server {
             }
             "asks" => {
                 self.say(&json!({"jsonrpc": "2.0", "id": "q1", "method": "elicitation/create", "params": {"message": "who?"}}));
-                let mut line = String::new();
-                std::io::stdin().lock().read_line(&mut line).unwrap();
-                let reply: Value = serde_json::from_str(&line).unwrap();
-                self.answer(id, json!({"content": [], "structuredContent": reply}));
+                self.answer(id, json!({"content": [], "structuredContent": self.hear()}));
             }
             "needs_input" => match params["inputResponses"].as_object() {
                 None => self.answer(

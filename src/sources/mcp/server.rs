@@ -185,15 +185,18 @@ impl Server {
             Begun::Ready(connection) => connection,
             Begun::Going(attempt) => outcome(attempt).await?,
         };
-        let listed = listing::fetch(&connection).await;
-        self.lists.send_modify(|lists| *lists += 1);
+        let listed = listing::fetch(&connection).await.map(|listing| self.publish(listing));
         self.state.lock().error = listed.as_ref().err().cloned();
-        let mut listing = listed?;
+        self.lists.send_modify(|lists| *lists += 1);
+        listed
+    }
+
+    fn publish(self: &Arc<Self>, mut listing: Listing) -> Arc<Listing> {
         listing.tools.retain(|tool| self.route.config.options.wants(&tool.name));
         let listing = Arc::new(listing);
         self.listing.store(Some(listing.clone()));
         self.shelf.listed(self, &listing);
-        Ok(listing)
+        listing
     }
 
     /// Ends the connection and every attempt, for ever. Calls in flight fail.

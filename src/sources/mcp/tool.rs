@@ -160,7 +160,9 @@ impl McpTool {
         let hopeless = error.kind == ErrorKind::Connect
             && error.retry_after.is_none()
             && matches!(self.server.config().endpoint, Endpoint::Stdio(_));
-        if !transient || !safe || hopeless || tries >= self.server.config().options.retries {
+        // A server that answers with a refusal is asked so often in all; one that could not be reached, once more.
+        let refused = u32::from(error.kind == ErrorKind::Http);
+        if !transient || !safe || hopeless || tries + refused >= self.server.config().options.retries {
             return None;
         }
         let pause = match error.retry_after {
