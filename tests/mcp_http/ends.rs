@@ -56,6 +56,7 @@ async fn closing_ends_requests_in_flight_and_refuses_later_ones() {
     for error in [sent.unwrap_err(), ask(&*transport, call(2)).await.unwrap_err()] {
         assert_eq!((error.kind, error.outcome), (ErrorKind::Closed, Outcome::NotSent));
     }
+    assert_eq!(transport.retired().map(|error| error.kind), Some(ErrorKind::Closed));
     server.hung_up().await;
     assert_eq!(server.requests().len(), 1, "a server without a session gets no goodbye");
 }

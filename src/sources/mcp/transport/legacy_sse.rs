@@ -130,7 +130,7 @@ impl Transport for LegacySse {
     }
 
     fn retired(&self) -> Option<HubError> {
-        self.shared.over.get().cloned()
+        self.shared.over.get().cloned().or_else(|| self.shared.peer().err())
     }
 
     fn close(&self) -> BoxFuture<'_, ()> {

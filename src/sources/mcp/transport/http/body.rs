@@ -43,7 +43,8 @@ pub(crate) fn kind(response: &Response) -> Kind {
 /// The whole body. One that came in one piece is not copied.
 pub(crate) async fn whole(peer: &Peer, response: &mut Response) -> Result<Bytes, HubError> {
     let lost = |error| failure::lost(peer, &error);
-    if response.content_length().is_some_and(|length| length > peer.limit as u64) {
+    let announced = response.content_length().unwrap_or(0);
+    if announced > peer.limit as u64 {
         return Err(failure::too_large(peer.limit));
     }
     let Some(first) = response.chunk().await.map_err(lost)? else { return Ok(Bytes::new()) };
@@ -51,7 +52,8 @@ pub(crate) async fn whole(peer: &Peer, response: &mut Response) -> Result<Bytes,
         return Err(failure::too_large(peer.limit));
     }
     let Some(second) = response.chunk().await.map_err(lost)? else { return Ok(first) };
-    let mut body = Vec::from(first);
+    let mut body = Vec::with_capacity(announced as usize);
+    body.extend_from_slice(&first);
     let mut next = Some(second);
     while let Some(bytes) = next {
         if bytes.len() > peer.limit - body.len() {

@@ -5,6 +5,7 @@ use super::Shared;
 use super::body::{self, Events, Kind, is_message};
 use super::pace::Pace;
 use super::peer::Peer;
+use crate::error::ErrorKind;
 use bytes::Bytes;
 use reqwest::Method;
 use std::sync::Arc;
@@ -41,8 +42,8 @@ async fn follow(shared: &Arc<Shared>, peer: &Peer, place: &mut Place, pace: &mut
     let headers = || Ok(speech.listening(place.last_id.as_deref()));
     let response = match peer.ask(Method::GET, &peer.url, headers, Bytes::new()).await {
         Ok(response) => response,
-        // The server may be starting again. A refused redirect or credentials that cannot be had will stay.
-        Err(error) => return error.status.is_none(),
+        // The server may be starting again. A redirect to elsewhere or missing credentials will stay.
+        Err(error) => return matches!(error.kind, ErrorKind::Connect | ErrorKind::Closed),
     };
     if response.status() != 200 || !matches!(body::kind(&response), Kind::Events) {
         return false;

@@ -142,7 +142,7 @@ impl Transport for StreamableHttp {
     }
 
     fn retired(&self) -> Option<HubError> {
-        self.shared.forgotten.get().cloned()
+        self.shared.forgotten.get().cloned().or_else(|| self.shared.peer().err())
     }
 
     fn close(&self) -> BoxFuture<'_, ()> {
