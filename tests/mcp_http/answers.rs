@@ -85,6 +85,7 @@ async fn an_answer_is_known_by_its_body() {
 
 #[tokio::test]
 async fn a_body_that_is_no_answer_is_a_protocol_error_at_once() {
+    let gzip = ["content-type: application/json", "content-encoding: gzip", "content-length: 20"];
     let page = Reply::head(200, ["content-type: text/html", "content-length: 100"]).send("<html>").hang();
     for reply in [
         page,
@@ -93,7 +94,8 @@ async fn a_body_that_is_no_answer_is_a_protocol_error_at_once() {
         Reply::json(200, &answer(99)),
         Reply::json(200, &note("x")),
         Reply::json(200, "[]"),
-        Reply::new(200, &["content-type: application/json", "content-encoding: gzip"], "not really"),
+        Reply::head(200, gzip).send("this is not gzip ...").hang(),
+        Reply::head(200, gzip).send(b"\x1f\x8b\x08 not gzip either").hang(),
     ] {
         let error = error_of(reply.clone()).await;
         assert_eq!(error.kind, ErrorKind::Protocol, "{reply:?}: {error}");

@@ -18,10 +18,7 @@ pub(crate) fn lost(peer: &Peer, error: &reqwest::Error) -> HubError {
     }
     // The system has names for lost connections; these are what chunks and compressed bytes that make no sense get.
     use io::ErrorKind::{InvalidData, InvalidInput, Other};
-    let broken_rules = sources(error)
-        .filter_map(|source| source.downcast_ref::<io::Error>())
-        .any(|error| matches!(error.kind(), InvalidData | InvalidInput | Other));
-    if broken_rules {
+    if io_errors(error).any(|error| matches!(error.kind(), InvalidData | InvalidInput | Other)) {
         let text = format!("Failed to parse MCP response: the HTTP body is malformed ({reason})");
         return unknown(ErrorKind::Protocol, text);
     }
@@ -33,11 +30,18 @@ pub(crate) fn lost(peer: &Peer, error: &reqwest::Error) -> HubError {
 
 /// The innermost reason, which says what happened; the outer ones name the URL with its query.
 pub(crate) fn reason(error: &reqwest::Error) -> String {
-    let refused = |error: &io::Error| error.kind() == io::ErrorKind::ConnectionRefused;
-    if sources(error).filter_map(|source| source.downcast_ref::<io::Error>()).any(refused) {
+    let is = |kind| io_errors(error).any(|error| error.kind() == kind);
+    if is(io::ErrorKind::ConnectionRefused) {
         return "connection refused".to_owned();
     }
+    if is(io::ErrorKind::UnexpectedEof) {
+        return "the server closed it".to_owned();
+    }
     sources(error).last().map_or_else(|| "the HTTP library gave no reason".to_owned(), ToString::to_string)
+}
+
+fn io_errors(error: &reqwest::Error) -> impl Iterator<Item = &io::Error> {
+    sources(error).filter_map(|source| source.downcast_ref::<io::Error>())
 }
 
 fn sources<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
