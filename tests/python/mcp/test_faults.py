@@ -6,14 +6,9 @@ nothing behind and, where an error is due, say what happened.
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "mcp"))  # the lab and our adapter are not installed
-
 from faults.harness.cases import CASES
 from faults.run import run_case
 
