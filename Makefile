@@ -18,6 +18,8 @@ PYTHON      ?= python3
 VENV        ?= .venv
 PYTEST_ARGS ?=
 BENCH_ARGS  ?=
+FAULT_ARGS  ?=
+CONFORMANCE_ARGS ?=
 
 BIN    := $(VENV)/bin
 PY     := $(BIN)/python
@@ -42,7 +44,7 @@ SKIP_INSTALL = $$(for file in pyproject.toml Cargo.toml; do [ $(VENV)/.stamp-ins
 
 say = @printf '\n\033[1m== %s\033[0m\n' "$(1)"
 
-.PHONY: help demo test ci bench docs test-all test-llm wheel clean \
+.PHONY: help demo test ci bench docs test-all test-llm faults conformance servers wheel clean \
         setup develop release stubs stubs-check fmt fmt-check lint clippy types test-rust test-python lock
 
 help: ## this list
@@ -77,11 +79,20 @@ test-llm: develop ## synthesis and chat client against a real small model (its s
 	$(PY) scripts/llm_server.py cargo test $(LOCKED) --test llm
 	$(PY) scripts/llm_server.py $(PY) -m pytest tests/python/llm $(PYTEST_ARGS)
 
+faults: develop ## the MCP client through the whole fault lab (minutes; FAULT_ARGS="--only lifecycle")
+	$(call say,fault lab)
+	$(PY) tests/mcp/run_faults.py --jobs 2 --confirm 2 $(FAULT_ARGS)
+
+conformance: develop ## the MCP client through the official conformance suite (CONFORMANCE_ARGS="tools_call")
+	$(call say,conformance suite)
+	@$(PY) tests/mcp/install.py conformance
+	$(PY) tests/mcp/conformance/run.py $(CONFORMANCE_ARGS)
+
 wheel: $(VENV)/.stamp-dev ## a wheel for PYTHON, fat LTO, into dist/
 	$(MATURIN) build $(LOCKED) --profile wheel --interpreter "$(abspath $(PY))" --out dist
 
 clean: ## removes all that make has made
-	rm -rf target .venv .venvs .venv-llm site dist .hypothesis .pytest_cache .ruff_cache .mypy_cache
+	rm -rf target .venv .venvs .venv-llm .servers site dist .hypothesis .pytest_cache .ruff_cache .mypy_cache
 	rm -f python/toolhub/_core*.so python/toolhub/_core*.pyd
 	find python tests benches scripts -type d -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
@@ -108,6 +119,9 @@ $(VENV)/.stamp-bench $(VENV)/.stamp-docs: $(VENV)/.stamp-%: requirements/%.txt $
 	$(call say,pinned packages for $*)
 	$(PIP_LOCK) -r requirements/$*.txt
 	@touch $@
+
+servers: $(VENV)/.stamp-dev ## real MCP servers for the tests, pinned, each in its own environment
+	@$(PY) tests/mcp/install.py
 
 develop: $(VENV)/.stamp-dev ## the extension, dev profile, into the environment
 	$(call say,extension (dev))
@@ -162,6 +176,6 @@ test-rust: ## cargo test (the core, no Python)
 	$(call say,cargo test)
 	cargo test $(LOCKED) --quiet
 
-test-python: develop ## pytest, documentation examples included
+test-python: develop servers ## pytest, documentation examples included
 	$(call say,pytest)
 	$(PY) -m pytest $(PYTEST_ARGS)

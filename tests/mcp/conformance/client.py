@@ -1,0 +1,95 @@
+"""The command that the conformance suite starts: connect a hub to the URL, then do what the scenario is about.
+
+The suite gives the URL as the last argument and says in the environment which scenario runs
+(`MCP_CONFORMANCE_SCENARIO`) and what it wants used (`MCP_CONFORMANCE_CONTEXT`, JSON).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+import urllib.request
+from typing import Any
+
+from toolhub import ToolHub
+
+SERVER = "suite"
+SCENARIO = os.environ.get("MCP_CONFORMANCE_SCENARIO", "")
+CONTEXT: dict[str, Any] = json.loads(os.environ.get("MCP_CONFORMANCE_CONTEXT", "{}"))
+# Where the suite believes that the description of this client is published.
+CLIENT_METADATA = "https://conformance-test.local/client-metadata.json"
+# These are about connecting and listing; calling what they list is no part of them.
+LIST_ONLY = {"initialize", "request-metadata", "json-schema-ref-no-deref"}
+EXAMPLES = {
+    "string": "text",
+    "integer": 1,
+    "number": 1.5,
+    "boolean": True,
+    "array": [],
+    "object": {},
+    "null": None,
+}
+
+
+def accept(server: str, request: dict[str, Any]) -> dict[str, Any]:
+    """The user agrees and types nothing beyond what must be given: the hub fills in the defaults."""
+    schema = request.get("requestedSchema", {})
+    open_fields = {name: field for name, field in schema["properties"].items() if "default" not in field}
+    return {
+        "action": "accept",
+        "content": {name: EXAMPLES[field["type"]] for name, field in open_fields.items()},
+    }
+
+
+def visit(server: str, url: str) -> None:
+    """The browser: the suite's page agrees at once and sends it on to the hub's own address."""
+    with urllib.request.urlopen(url, timeout=30) as page:
+        page.read()
+
+
+def auth() -> dict[str, Any] | None:
+    """Who we are, for the scenarios that ask."""
+    if not SCENARIO.startswith("auth/"):
+        return None
+    known = {key: CONTEXT[key] for key in ("client_id", "client_secret") if key in CONTEXT}
+    if "client-credentials" in SCENARIO:
+        return {"type": "client_credentials", **known}
+    return {"type": "oauth", **(known or {"client_metadata_url": CLIENT_METADATA})}
+
+
+def example(parameters: dict[str, Any]) -> dict[str, Any]:
+    """Arguments that fit a simple schema."""
+    fields = parameters.get("properties", {})
+    return {name: EXAMPLES[field["type"]] for name, field in fields.items()}
+
+
+def calls(hub: ToolHub) -> list[tuple[str, dict[str, Any]]]:
+    """What to call: what the suite says, else each tool once."""
+    if "toolCalls" in CONTEXT:
+        return [(call["name"], call["arguments"]) for call in CONTEXT["toolCalls"]]
+    tools = {tool.name: tool.parameters for tool in hub.tools(server=SERVER)}
+    if SCENARIO == "json-schema-2020-12-preservation":
+        return [("json_schema_echo", {"schema": tools["json_schema_2020_12_tool"]})]
+    return [] if SCENARIO in LIST_ONLY else [(name, example(schema)) for name, schema in tools.items()]
+
+
+async def main(url: str) -> None:
+    async with ToolHub(elicitation=accept, open_url=visit, timeout=60) as hub:
+        hub.add_server(SERVER, url=url, auth=auth(), startup_timeout=60)
+        report = await hub.connect([SERVER])
+        if report.failed:
+            raise report.failed[SERVER]
+        # All at once, so that the answers to one call's questions could end up in another. The suite sends values that
+        # break a tool's own schema, so nothing is checked on our side.
+        wanted = calls(hub)
+        results = await asyncio.gather(
+            *(hub.execute(name, arguments, server=SERVER, validate=False) for name, arguments in wanted)
+        )
+        for (name, _), result in zip(wanted, results, strict=True):
+            print(f"{name}: {result.unwrap()!r}")
+
+
+if __name__ == "__main__":
+    asyncio.run(main(sys.argv[-1]))

@@ -1,0 +1,32 @@
+"""The whole fault lab against the hub: `make faults`, or `python tests/mcp/run_faults.py --only lifecycle`.
+
+The lab lets a vague error pass. The hub promises that an error says what happened, so here such a pass fails too.
+All options go to the lab's own runner (`faults/run.py --help`).
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+HERE = Path(__file__).parent
+
+
+def main() -> int:
+    with tempfile.TemporaryDirectory(prefix="faults-") as folder:
+        results = Path(folder) / "results.json"
+        command = [sys.executable, str(HERE / "faults" / "run.py"), "--client", "faults_adapter:ToolHub"]
+        failed = subprocess.run([*command, "--out", str(results), *sys.argv[1:]]).returncode
+        if not results.exists():  # a wrong option, --help, or a runner that broke
+            return failed
+        vague = [case["case"] for case in json.loads(results.read_text()) if case["vague"]]
+    if vague:
+        print(f"\n{len(vague)} vague: {' '.join(vague)}")
+    return 1 if failed or vague else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

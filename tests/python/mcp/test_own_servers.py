@@ -1,0 +1,159 @@
+"""A small server on three SDKs and over all transports: both eras, and everything that one has to see on its side."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import catalogue
+import pytest
+
+from toolhub import ToolHub
+
+pytestmark = pytest.mark.anyio
+
+ERAS = {"mcp1": "legacy", "mcp2": "modern", "fastmcp": "modern"}
+WAYS = [(sdk, transport) for sdk in ERAS for transport in ("stdio", "http")] + [("mcp1", "sse")]
+
+
+@pytest.fixture(params=WAYS, ids=lambda way: "-".join(way))
+def way(request: pytest.FixtureRequest) -> tuple[str, str]:
+    return request.param
+
+
+@pytest.fixture
+def reach(way: tuple[str, str], installed: Callable[..., Any], tmp_path: Path) -> Iterator[dict[str, Any]]:
+    """How to reach the server; what it sees, it marks in `tmp_path`."""
+    sdk, transport = way
+    if transport == "stdio":
+        yield installed(sdk, "stdio", MARKS=tmp_path)
+        return
+    installed(sdk)
+    port = catalogue.free_port()
+    with catalogue.listening(sdk, transport, str(port), port=port, env={"MARKS": str(tmp_path)}):
+        yield {"url": f"http://127.0.0.1:{port}/{'sse' if transport == 'sse' else 'mcp'}"}
+
+
+@pytest.fixture
+async def server(hub: ToolHub, reach: dict[str, Any], connected: Callable[..., Any]) -> Any:
+    return await connected(hub, "ours", **reach)
+
+
+async def test_the_era_is_found(server: Any, way: tuple[str, str]) -> None:
+    assert (server.era, server.transport) == (ERAS[way[0]], way[1])
+
+
+async def test_a_call_and_a_failure(hub: ToolHub, server: Any) -> None:
+    result = await hub.execute("add", {"a": 1, "b": 2})
+    assert (result.structured, result.content[0]["text"]) == ({"result": 3}, "3")
+    result = await hub.execute("fail", {"text": "no bread"})
+    assert result.kind == "tool_error"
+    assert "fail" in str(result.error)
+    assert [(await hub.execute("count")).structured["result"] for _ in range(3)] == [1, 2, 3]
+
+
+async def test_progress_is_told(hub: ToolHub, server: Any) -> None:
+    news: list[Any] = []
+    result = await hub.execute("slow", {"steps": 5, "pause": 0.01}, progress=lambda *told: news.append(told))
+    assert result.structured == {"result": "ours took 5 steps"}
+    assert len(news) == 5
+
+
+async def test_a_cancelled_call_is_cancelled_on_the_server(
+    hub: ToolHub, server: Any, until: Callable[..., Any], tmp_path: Path
+) -> None:
+    call = asyncio.ensure_future(hub.execute("slow", {"steps": 1000, "pause": 0.05}))
+    await until((tmp_path / "ours-started").exists)
+    call.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await call
+    await until((tmp_path / "ours-cancelled").exists)
+    assert (await hub.execute("add", {"a": 1, "b": 2})).success
+
+
+async def test_a_call_that_is_late_is_cancelled_on_the_server(
+    hub: ToolHub, server: Any, until: Callable[..., Any], tmp_path: Path
+) -> None:
+    result = await hub.execute("slow", {"steps": 1000, "pause": 0.05}, timeout=1)
+    assert result.kind == "timeout"
+    await until((tmp_path / "ours-cancelled").exists)
+
+
+async def test_a_list_that_changes_is_read_again(
+    hub: ToolHub, server: Any, until: Callable[..., Any]
+) -> None:
+    before = hub.version
+    assert (await hub.execute("grow", {"name": "tall"})).success
+    await until(lambda: "tall" in hub)
+    assert hub.version > before
+    assert (await hub.execute("tall")).structured == {"result": "I am tall"}
+
+
+@pytest.mark.parametrize("way", [way for way in WAYS if way[0] != "fastmcp"], indirect=True, ids="-".join)
+async def test_the_user_is_asked(reach: dict[str, Any], connected: Callable[..., Any]) -> None:
+    def ask(server: str, request: Any) -> dict[str, Any]:
+        assert (server, request["message"]) == ("ours", "Who are you?")
+        return {
+            "action": "accept",
+            "content": {"name": "Ada"},
+        }  # the age has a default, which the hub fills in
+
+    async with ToolHub(elicitation=ask) as hub:
+        await connected(hub, "ours", **reach)
+        assert (await hub.execute("ask")).structured == {"result": "Ada is 30"}
+
+
+@pytest.mark.parametrize("way", [(sdk, "stdio") for sdk in ERAS], indirect=True, ids="-".join)
+async def test_a_killed_server_is_started_again(hub: ToolHub, server: Any) -> None:
+    assert (await hub.execute("count")).structured == {"result": 1}
+    os.kill(server.pid, signal.SIGKILL)
+    results = [await hub.execute("count") for _ in range(2)]
+    # The first call may meet the dead server and must then say so; the second has a new one.
+    assert results[0].success or results[0].kind == "closed"
+    assert results[1].success
+    assert next(iter(hub.servers())).pid != server.pid
+
+
+@pytest.mark.parametrize("way", [("mcp1", "stdio")], indirect=True, ids="-".join)
+async def test_the_first_call_connects_and_concurrent_first_calls_share_it(
+    hub: ToolHub, reach: dict[str, Any], way: tuple[str, str]
+) -> None:
+    hub.add_server("ours", **reach)
+    results = await asyncio.gather(*(hub.execute("count", server="ours") for _ in range(20)))
+    assert sorted(result.structured["result"] for result in results) == list(range(1, 21))
+
+
+async def test_two_servers_with_the_same_tools_are_raced(
+    hub: ToolHub,
+    installed: Callable[..., Any],
+    connected: Callable[..., Any],
+    until: Callable[..., Any],
+    tmp_path: Path,
+) -> None:
+    for id, sdk, pace in (("east", "mcp1", 1), ("west", "mcp2", 100)):
+        await connected(hub, id, **installed(sdk, "stdio", LABEL=id, PACE=pace, MARKS=tmp_path))
+    shared = hub.get("slow")
+    assert shared is not None
+    assert len(shared.candidates) == 2
+    result = await hub.execute("slow", {"steps": 10, "pause": 0.1}, strategy="first")
+    assert (result.structured, result.meta["server"]) == ({"result": "east took 10 steps"}, "east")
+    assert (tmp_path / "west-started").exists()
+    await until((tmp_path / "west-cancelled").exists)  # the loser is told
+    for id in ("east", "west"):
+        assert (await hub.execute("label", server=id)).structured == {"result": id}
+
+
+async def test_one_dead_server_does_not_take_the_others_along(
+    hub: ToolHub, installed: Callable[..., Any], connected: Callable[..., Any]
+) -> None:
+    hub.add_server("dead", command="/nonexistent/server")
+    hub.add_server("alive", **installed("mcp2", "stdio"))
+    report = await hub.connect()
+    assert (report.connected, list(report.failed)) == (["alive"], ["dead"])
+    assert report.failed["dead"].kind == "connect"
+    assert "/nonexistent/server" in str(report.failed["dead"])
+    assert (await hub.execute("add", {"a": 1, "b": 1})).success
