@@ -15,6 +15,7 @@ use crate::tool::Tool;
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyList, PyString};
 use serde_json::Value;
 use std::sync::Arc;
@@ -312,6 +313,7 @@ impl Hub {
             validate_strict: optional("validate_strict")?,
             single: described.getattr("single")?.extract()?,
             described: described.clone().unbind(),
+            templates: PyOnceLock::new(),
             spec,
         };
         Ok(Self::enroll(
