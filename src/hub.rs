@@ -61,7 +61,7 @@ pub struct Hub {
     source_gates: Vec<(Source, Arc<Gate>)>,
 }
 
-/// An execution about to run.
+/// An execution about to run. It goes from hand to hand, so it is given in a box.
 pub struct Plan {
     /// The tool's name, or the capability asked for.
     pub what: Arc<str>,
@@ -103,7 +103,12 @@ impl Hub {
         change(&mut self.rules.write());
     }
 
-    pub fn plan_by_name(&self, name: &str, options: &CallOptions, now: Instant) -> Result<Plan, HubError> {
+    pub fn plan_by_name(
+        &self,
+        name: &str,
+        options: &CallOptions,
+        now: Instant,
+    ) -> Result<Box<Plan>, HubError> {
         let snapshot = self.registry.load();
         let Some(entry) = snapshot.get(name) else { return Err(not_found(&snapshot, name)) };
         let filter = Filter { source: options.source, server: options.server.as_deref() };
@@ -116,7 +121,7 @@ impl Hub {
     }
 
     /// An execution of one candidate, whether it is registered or not.
-    pub fn plan_for(&self, candidate: Arc<Candidate>, options: &CallOptions, now: Instant) -> Plan {
+    pub fn plan_for(&self, candidate: Arc<Candidate>, options: &CallOptions, now: Instant) -> Box<Plan> {
         let what = candidate.spec().name.clone();
         self.plan(what, None, Candidates::from_iter([candidate]), 1, options, now)
     }
@@ -126,7 +131,7 @@ impl Hub {
         tag: &str,
         options: &CallOptions,
         now: Instant,
-    ) -> Result<Plan, HubError> {
+    ) -> Result<Box<Plan>, HubError> {
         let snapshot = self.registry.load();
         let filter = Filter { source: options.source, server: options.server.as_deref() };
         let (candidates, healthy) = select::by_capability(&snapshot, tag, filter, &mut self.rng.lock(), now);
@@ -149,7 +154,7 @@ impl Hub {
         healthy: usize,
         options: &CallOptions,
         now: Instant,
-    ) -> Plan {
+    ) -> Box<Plan> {
         let wanted = options.strategy.unwrap_or(Strategy::Auto);
         let Selection { candidates, healthy, strategy, rule, guarded } =
             select::select(candidates, healthy, wanted, entry.is_none());
@@ -171,7 +176,7 @@ impl Hub {
                 run.set_harmless(slot);
             }
         }
-        Plan { what, candidates, strategy, rule, run, entry, breaker: self.options.breaker }
+        Box::new(Plan { what, candidates, strategy, rule, run, entry, breaker: self.options.breaker })
     }
 
     /// The limits that an attempt has to pass, narrowest first.
@@ -206,7 +211,7 @@ impl Hub {
             plan.record(slot, answer.as_ref().and_then(|a| a.as_ref().err()).map(|error| error.kind), now);
         }
         let result = plan.conclude(&answers);
-        Ok(Execution { plan, answers, result })
+        Ok(Execution { plan: *plan, answers, result })
     }
 }
 
@@ -250,9 +255,7 @@ impl Plan {
                     format!("Tool '{name}'{place} timed out after {seconds} s (it may still have run).");
                 Some(HubError::new(ErrorKind::Timeout, text))
             }
-            Fate::Stopped => {
-                Some(HubError::new(ErrorKind::Cancelled, format!("Tool '{name}' was cancelled.")))
-            }
+            Fate::Stopped => Some(cancelled(&name)),
             _ => None,
         }
     }
@@ -325,6 +328,11 @@ impl Plan {
             }
         }
     }
+}
+
+/// What one that was stopped before it answered ended with.
+pub fn cancelled(tool: &str) -> HubError {
+    HubError::new(ErrorKind::Cancelled, format!("Tool '{}' was cancelled.", clip(tool)))
 }
 
 /// One answer for merging, shown as far as its limit allows.

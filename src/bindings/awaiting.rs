@@ -2,9 +2,9 @@
 
 use super::imported::Imported;
 use super::runtime;
-use pyo3::exceptions::{PyBaseException, PyRuntimeError, PyStopIteration};
+use pyo3::exceptions::{PyBaseException, PyRuntimeError, PyStopIteration, PyTypeError};
 use pyo3::prelude::*;
-use pyo3::types::PyTuple;
+use pyo3::types::PyString;
 use pyo3::{PyClass, ffi, intern};
 
 /// What one step of an awaitable gives: something for the event loop, or the end.
@@ -32,9 +32,10 @@ type IterSend = unsafe extern "C-unwind" fn(
     *mut ffi::PyObject,
     *mut *mut ffi::PyObject,
 ) -> ffi::PySendResult;
-type Call = unsafe extern "C-unwind" fn(
+type CallMethod = unsafe extern "C-unwind" fn(
     *mut ffi::PyObject,
-    *mut ffi::PyObject,
+    *const *mut ffi::PyObject,
+    usize,
     *mut ffi::PyObject,
 ) -> *mut ffi::PyObject;
 
@@ -59,9 +60,18 @@ pub fn send(awaitable: &Bound<'_, PyAny>) -> PyResult<Step> {
 
 /// Throws into an awaitable's iterator. A plain iterator without `throw` cannot catch: it just ends.
 pub fn throw(awaitable: &Bound<'_, PyAny>, error: PyErr) -> PyResult<Step> {
+    let value = error.into_value(awaitable.py()).into_bound(awaitable.py());
+    throw_value(awaitable, value)
+}
+
+/// [`throw`] for an exception that is at hand as the object it is.
+pub fn throw_value(awaitable: &Bound<'_, PyAny>, error: Bound<'_, PyBaseException>) -> PyResult<Step> {
     let py = awaitable.py();
-    let Ok(method) = awaitable.getattr(intern!(py, "throw")) else { return Err(error) };
-    match call_tool_code(&method, PyTuple::new(py, [error.into_value(py)])?) {
+    let name = intern!(py, "throw");
+    if !is_coroutine(awaitable) && awaitable.getattr_opt(name)?.is_none() {
+        return Err(PyErr::from_value(error.into_any()));
+    }
+    match call_tool_code(name, [awaitable.as_ptr(), error.as_ptr()], py) {
         Ok(value) => Ok(Step::Yield(value.unbind())),
         Err(end) if end.is_instance_of::<PyStopIteration>(py) => {
             Ok(Step::Return(end.value(py).getattr(intern!(py, "value"))?.unbind()))
@@ -73,38 +83,46 @@ pub fn throw(awaitable: &Bound<'_, PyAny>, error: PyErr) -> PyResult<Step> {
 /// Closes an awaitable's iterator, if it can be closed.
 pub fn close(awaitable: &Bound<'_, PyAny>) -> PyResult<()> {
     let py = awaitable.py();
-    match awaitable.getattr_opt(intern!(py, "close"))? {
-        Some(close) => call_tool_code(&close, PyTuple::empty(py)).map(drop),
+    let name = intern!(py, "close");
+    match awaitable.getattr_opt(name)? {
+        Some(_) => call_tool_code(name, [awaitable.as_ptr()], py).map(drop),
         None => Ok(()),
     }
 }
 
-fn call_tool_code<'py>(
-    callable: &Bound<'py, PyAny>,
-    args: Bound<'py, PyTuple>,
+/// Calls a method of a tool's awaitable: the first of the arguments is the awaitable.
+fn call_tool_code<'py, const N: usize>(
+    method: &Bound<'py, PyString>,
+    args: [*mut ffi::PyObject; N],
+    py: Python<'py>,
 ) -> PyResult<Bound<'py, PyAny>> {
     // SAFETY: "C-unwind" is "C" for a function that may unwind.
-    let call: Call = unsafe { std::mem::transmute(ffi::PyObject_Call as *const ()) };
-    // SAFETY: both objects are alive, the GIL is held; the call gives a new reference or an error.
+    let call: CallMethod = unsafe { std::mem::transmute(ffi::PyObject_VectorcallMethod as *const ()) };
+    // SAFETY: all objects are alive, the GIL is held; the call gives a new reference or an error.
     unsafe {
         let guard = Stranded;
-        let result = call(callable.as_ptr(), args.as_ptr(), std::ptr::null_mut());
+        let result = call(method.as_ptr(), args.as_ptr(), N, std::ptr::null_mut());
         std::mem::forget(guard);
-        Bound::from_owned_ptr_or_err(callable.py(), result)
+        Bound::from_owned_ptr_or_err(py, result)
     }
 }
 
 /// The iterator that `await` would drive, or `None` when the value is not awaitable.
 pub fn iterator_of<'py>(value: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
     let py = value.py();
-    // SAFETY: a type check on a live object.
-    if unsafe { ffi::PyCoro_CheckExact(value.as_ptr()) } != 0 {
+    if is_coroutine(value) {
         return Ok(Some(value.clone()));
     }
     match value.getattr_opt(intern!(py, "__await__"))? {
         Some(method) => method.call0().map(Some),
         None => Ok(None),
     }
+}
+
+/// Whether this is what an `async def` gives, and nothing that only behaves like it.
+pub fn is_coroutine(value: &Bound<'_, PyAny>) -> bool {
+    // SAFETY: a type check on a live object.
+    unsafe { ffi::PyCoro_CheckExact(value.as_ptr()) != 0 }
 }
 
 pub fn is_cancelled_error(py: Python<'_>, error: &PyErr) -> bool {
@@ -125,13 +143,24 @@ pub fn cancellations(task: &Bound<'_, PyAny>) -> PyResult<usize> {
 
 /// The arguments of a `throw` method in both of its forms.
 pub fn thrown(typ: &Bound<'_, PyAny>, value: Option<&Bound<'_, PyAny>>) -> PyErr {
-    let given = value.filter(|value| !value.is_none());
-    match given {
-        Some(value) if value.is_instance_of::<PyBaseException>() => PyErr::from_value(value.clone()),
-        Some(value) => typ.call1((value,)).map_or_else(|error| error, PyErr::from_value),
-        None if typ.is_instance_of::<PyBaseException>() => PyErr::from_value(typ.clone()),
-        None => typ.call0().map_or_else(|error| error, PyErr::from_value),
+    PyErr::from_value(thrown_value(typ, value).into_any())
+}
+
+/// [`thrown`] as the object it is.
+pub fn thrown_value<'py>(
+    typ: &Bound<'py, PyAny>,
+    value: Option<&Bound<'py, PyAny>>,
+) -> Bound<'py, PyBaseException> {
+    let py = typ.py();
+    let value = value.filter(|value| !value.is_none());
+    if let Ok(exception) = value.unwrap_or(typ).cast::<PyBaseException>() {
+        return exception.clone();
     }
+    let made = value.map_or_else(|| typ.call0(), |value| typ.call1((value,)));
+    // What is no exception at all is told as Python tells it.
+    let made =
+        made.and_then(|made| made.cast_into().map_err(|error| PyTypeError::new_err(error.to_string())));
+    made.unwrap_or_else(|error| error.into_value(py).into_bound(py))
 }
 
 /// Takes a step, as the iterator protocol wants it.

@@ -3,7 +3,7 @@
 //! It reports inside the coroutine's last step, which saves a turn of the loop, and keeps the tool's exception out of the
 //! task, so that asyncio never complains that nobody retrieved it.
 
-use super::awaiting::{Awaited, Step, close, is_cancelled_error, iterate, send, throw, thrown};
+use super::awaiting::{Awaited, Step, close, is_cancelled_error, iterate, send, throw_value, thrown_value};
 use super::awaiting::{cancellations, current_task};
 use super::execution::Execution;
 use super::runtime;
@@ -20,7 +20,7 @@ pub struct Child {
     slot: usize,
     awaitable: Py<PyAny>,
     /// What a coroutine that was moved here is waiting for already; yielded first.
-    pending: Mutex<Option<Py<PyAny>>>,
+    pending: Option<Mutex<Option<Py<PyAny>>>>,
     /// It shall stop as soon as it is through with a cancellation that came from elsewhere.
     stop_owed: AtomicBool,
 }
@@ -32,11 +32,16 @@ impl Child {
 
     /// Goes on with a coroutine that has been stepped elsewhere and waits for `pending`.
     pub fn resumed(execution: Py<Execution>, slot: usize, awaitable: Py<PyAny>, pending: Py<PyAny>) -> Self {
-        Self::made(execution, slot, awaitable, Some(pending))
+        Self::made(execution, slot, awaitable, Some(Mutex::new(Some(pending))))
     }
 
-    fn made(execution: Py<Execution>, slot: usize, awaitable: Py<PyAny>, pending: Option<Py<PyAny>>) -> Self {
-        Child { execution, slot, awaitable, pending: Mutex::new(pending), stop_owed: AtomicBool::new(false) }
+    fn made(
+        execution: Py<Execution>,
+        slot: usize,
+        awaitable: Py<PyAny>,
+        pending: Option<Mutex<Option<Py<PyAny>>>>,
+    ) -> Self {
+        Child { execution, slot, awaitable, pending, stop_owed: AtomicBool::new(false) }
     }
 
     /// Cancels the task of a child. One that is being cancelled already, by `asyncio.run` at its end or by a timeout inside
@@ -65,6 +70,10 @@ impl Child {
         Ok(())
     }
 
+    fn take_pending(&self) -> Option<Py<PyAny>> {
+        self.pending.as_ref().and_then(|pending| pending.lock().take())
+    }
+
     fn report(&self, py: Python<'_>, stepped: PyResult<Step>) -> PyResult<Step> {
         let execution = self.execution.bind(py);
         match stepped {
@@ -74,7 +83,7 @@ impl Child {
                 Ok(Step::Return(py.None()))
             }
             Err(error) if is_cancelled_error(py, &error) => {
-                Execution::child_cancelled(execution, self.slot, error.clone_ref(py));
+                Execution::child_cancelled(execution, self.slot, &error);
                 Err(error)
             }
             // The user's interrupt is for the caller, who stops the loop with it; when there is none any more, for the loop.
@@ -93,8 +102,7 @@ impl Awaited for Child {
     fn step(slf: &Bound<'_, Self>) -> PyResult<Step> {
         let py = slf.py();
         let this = slf.get();
-        let pending = this.pending.lock().take();
-        match pending {
+        match this.take_pending() {
             Some(pending) => Ok(Step::Yield(pending)),
             None => this.report(py, send(this.awaitable.bind(py))),
         }
@@ -129,13 +137,13 @@ impl Child {
         let _ = tb;
         let py = slf.py();
         let this = slf.get();
-        drop(this.pending.lock().take());
-        iterate(py, || this.report(py, throw(this.awaitable.bind(py), thrown(typ, val))))
+        drop(this.take_pending());
+        iterate(py, || this.report(py, throw_value(this.awaitable.bind(py), thrown_value(typ, val))))
     }
 
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         let _inside = runtime::enter(py);
-        drop(self.pending.lock().take());
+        drop(self.take_pending());
         close(self.awaitable.bind(py))
     }
 
@@ -148,6 +156,9 @@ impl Child {
         visit.call(&self.execution)?;
         visit.call(&self.awaitable)?;
         // A locked one is in use right now, so it is not garbage.
-        self.pending.try_lock().map_or(Ok(()), |pending| visit.call(&*pending))
+        match self.pending.as_ref().and_then(Mutex::try_lock) {
+            Some(pending) => visit.call(&*pending),
+            None => Ok(()),
+        }
     }
 }

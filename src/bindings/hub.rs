@@ -17,6 +17,7 @@ use crate::tool::Tool;
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyList, PyString};
 use serde_json::Value;
 use std::sync::{Arc, OnceLock, Weak};
@@ -107,7 +108,7 @@ impl Hub {
     }
 
     /// Who names a server may also call what that server has not listed.
-    fn plan(&self, name: &str, options: &CallOptions) -> Result<Plan, HubError> {
+    fn plan(&self, name: &str, options: &CallOptions) -> Result<Box<Plan>, HubError> {
         let now = Instant::now();
         let planned = self.core.plan_by_name(name, options, now);
         let (Err(error), Some(server)) = (&planned, &options.server) else { return planned };
@@ -344,6 +345,7 @@ impl Hub {
             validate_strict: optional("validate_strict")?,
             single: described.getattr("single")?.extract()?,
             described: described.clone().unbind(),
+            templates: PyOnceLock::new(),
             spec,
         };
         Ok(Self::enroll(

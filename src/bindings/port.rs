@@ -9,9 +9,10 @@ use super::value;
 use parking_lot::Mutex;
 use pyo3::exceptions::PyOSError;
 use pyo3::gc::{PyTraverseError, PyVisit};
-use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PySet, PyWeakrefMethods, PyWeakrefReference};
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyDict, PySet, PyString, PyTuple, PyWeakrefMethods, PyWeakrefReference};
+use pyo3::{ffi, intern};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -48,6 +49,8 @@ pub struct LoopPort {
     event_loop: Py<PyAny>,
     create_future: Py<PyAny>,
     create_task: Py<PyAny>,
+    /// The loop makes its tasks as asyncio's own loops do, so that we can do it for it.
+    makes_plain_tasks: bool,
     call_at: Py<PyAny>,
     /// Tasks that outlived their grace; asyncio itself holds tasks only weakly.
     orphans: Py<PySet>,
@@ -62,12 +65,35 @@ impl LoopPort {
         self.create_future.bind(py).call0()
     }
 
+    /// Makes a task; true beside it when the task is over already, as an eager one may be.
     pub fn create_task<'py>(
         &self,
         py: Python<'py>,
         awaitable: Bound<'py, PyAny>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        self.create_task.bind(py).call1((awaitable,))
+        name: &Py<PyString>,
+    ) -> PyResult<(Bound<'py, PyAny>, bool)> {
+        static TASKS: Imported = Imported::new("asyncio", "tasks");
+        if self.makes_plain_tasks && self.has_no_task_factory(py) {
+            // What `BaseEventLoop.create_task` does, without its Python frame. The class is looked up each time, as there:
+            // some exchange it.
+            let class = TASKS.get(py)?.getattr(intern!(py, "Task"))?;
+            let keywords = task_keywords(py)?;
+            let arguments = [awaitable.as_ptr(), self.event_loop.as_ptr(), name.as_ptr()];
+            // SAFETY: one positional argument and two that the keywords name, all alive; a new reference or an error.
+            let task = unsafe {
+                let made = ffi::PyObject_Vectorcall(class.as_ptr(), arguments.as_ptr(), 1, keywords.as_ptr());
+                Bound::from_owned_ptr_or_err(py, made)?
+            };
+            return Ok((task, false));
+        }
+        let task = self.create_task.bind(py).call1((awaitable,))?;
+        let over = task.call_method0(intern!(py, "done"))?.is_truthy()?;
+        Ok((task, over))
+    }
+
+    fn has_no_task_factory(&self, py: Python<'_>) -> bool {
+        let factory = self.event_loop.bind(py).getattr(intern!(py, "_task_factory"));
+        factory.is_ok_and(|factory| factory.is_none())
     }
 
     pub fn create_task_in<'py>(
@@ -131,14 +157,16 @@ impl LoopPort {
         at: Instant,
         execution: Py<Execution>,
     ) -> PyResult<DeadlineKey> {
-        let key = {
+        let (key, in_time) = {
             let mut deadlines = slf.get().deadlines.lock();
             deadlines.count += 1;
             let key = (at, deadlines.count);
             deadlines.by_time.insert(key, execution);
-            key
+            (key, deadlines.armed.is_some_and(|armed| armed <= at))
         };
-        Self::arm(slf)?;
+        if !in_time {
+            Self::arm(slf)?;
+        }
         Ok(key)
     }
 
@@ -276,6 +304,21 @@ pub fn current(py: Python<'_>) -> PyResult<Bound<'_, LoopPort>> {
     }
 }
 
+fn task_keywords(py: Python<'_>) -> PyResult<&Bound<'_, PyTuple>> {
+    static KEYWORDS: PyOnceLock<Py<PyTuple>> = PyOnceLock::new();
+    let make = || PyTuple::new(py, [intern!(py, "loop"), intern!(py, "name")]).map(Bound::unbind);
+    KEYWORDS.get_or_try_init(py, make).map(|keywords| keywords.bind(py))
+}
+
+/// Whether the loop's `create_task` is that of asyncio's own loops, and no other one lies over it.
+fn makes_plain_tasks(event_loop: &Bound<'_, PyAny>) -> PyResult<bool> {
+    static BASE: Imported = Imported::new("asyncio", "BaseEventLoop");
+    let name = intern!(event_loop.py(), "create_task");
+    let of_asyncio = BASE.get(event_loop.py())?.getattr(name)?;
+    let used = event_loop.getattr(name)?.getattr_opt(intern!(event_loop.py(), "__func__"))?;
+    Ok(used.is_some_and(|used| used.is(&of_asyncio)))
+}
+
 fn upgrade<'py>(port: &Bound<'py, PyWeakrefReference>) -> Option<Bound<'py, LoopPort>> {
     port.upgrade_as_exact().ok().flatten()
 }
@@ -293,6 +336,7 @@ fn open<'py>(py: Python<'py>, event_loop: Bound<'py, PyAny>) -> PyResult<Bound<'
             deadlines: Mutex::default(),
             create_future: event_loop.getattr("create_future")?.unbind(),
             create_task: event_loop.getattr("create_task")?.unbind(),
+            makes_plain_tasks: makes_plain_tasks(&event_loop)?,
             call_at: event_loop.getattr("call_at")?.unbind(),
             orphans: PySet::empty(py)?.unbind(),
             event_loop: event_loop.clone().unbind(),

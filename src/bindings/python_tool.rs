@@ -3,6 +3,7 @@
 use super::copying::{self, Refusal};
 use super::imported::Imported;
 use super::json;
+use super::result::CandidateTemplates;
 use crate::error::{ErrorKind, HubError, clip};
 use crate::model::{Arguments, ToolOutput, ToolSpec};
 use crate::schema::ArgumentSchema;
@@ -10,6 +11,7 @@ use crate::tool::{BoxFuture, CallContext, Tool};
 use pyo3::exceptions::PyException;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyMapping, PyString};
 use pyo3::{ffi, intern};
 use std::sync::Arc;
@@ -34,7 +36,7 @@ pub enum Prepared {
     Keywords(Py<PyDict>),
     Value(Py<PyAny>),
     /// For a tool that lives in Rust.
-    Native(Arguments),
+    Native(Box<Arguments>),
 }
 
 /// A tool of the core whose work is done in Python.
@@ -60,6 +62,8 @@ pub struct Callable {
     /// What was registered, and the free-form notes that came with it.
     pub object: Py<PyAny>,
     pub meta: Option<Py<PyAny>>,
+    /// What is the same in all results of this candidate.
+    pub templates: PyOnceLock<CandidateTemplates>,
 }
 
 impl Callable {

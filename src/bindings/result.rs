@@ -1,11 +1,11 @@
 //! From an ended execution to the `ToolResult` that the caller gets.
 
-use super::execution::{Attempt, Ended, python_tool};
+use super::execution::{Attempt, Early, Ended, python_tool};
 use super::imported::Imported;
 use super::value;
 use crate::error::{ErrorKind, HubError};
 use crate::execute::Fate;
-use crate::hub::{Plan, part};
+use crate::hub::{Plan, cancelled, part};
 use crate::merge;
 use crate::model::{Source, Strategy};
 use crate::registry::Candidate;
@@ -23,16 +23,16 @@ fn new_result(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     Ok(CLASS.get(py)?.call0()?.cast_into()?)
 }
 
-pub fn build(py: Python<'_>, mut ended: Ended) -> PyResult<Bound<'_, PyDict>> {
+pub fn build(py: Python<'_>, mut ended: Ended, now: Instant) -> PyResult<Bound<'_, PyDict>> {
     let result = new_result(py)?;
     let Some(plan) = ended.plan.take() else {
         let meta = new_meta(py, None, None, Duration::ZERO)?;
-        meta.set_item(intern!(py, "tool"), &ended.what)?;
         meta.set_item(intern!(py, "attempts"), PyList::empty(py))?;
-        let error = ended.early.take().unwrap_or_else(|| HubError::new(ErrorKind::Cancelled, "Cancelled."));
-        return failure(py, result, meta, &error, None);
+        let gone = || Early { what: String::new(), error: HubError::new(ErrorKind::Cancelled, "Cancelled.") };
+        let early = ended.early.take().map_or_else(gone, |early| *early);
+        meta.set_item(intern!(py, "tool"), &early.what)?;
+        return failure(py, result, meta, &early.error, None);
     };
-    let now = Instant::now();
     let winners: SmallVec<[usize; 4]> = plan.run.winners().collect();
     let best = winners.first().map(|slot| &*plan.candidates[*slot]);
     let meta = new_meta(py, best, Some(plan.strategy), now.saturating_duration_since(plan.run.begun()))?;
@@ -42,7 +42,7 @@ pub fn build(py: Python<'_>, mut ended: Ended) -> PyResult<Bound<'_, PyDict>> {
     if plan.rule != Rule::OneCandidate {
         meta.set_item(intern!(py, "rule"), plan.rule.sentence())?;
     }
-    let errors = describe_attempts(py, &meta, &plan, &mut ended.attempts, now)?;
+    let errors = describe_attempts(py, &meta, &plan, &mut ended.attempts, best.is_some(), now)?;
     match winners.as_slice() {
         [] => {
             let final_error = plan.final_error(errors.iter().map(|(slot, error)| (*slot, error)));
@@ -50,13 +50,13 @@ pub fn build(py: Python<'_>, mut ended: Ended) -> PyResult<Bound<'_, PyDict>> {
                 .iter()
                 .filter(|(_, error)| error.message == final_error.message)
                 .chain(&errors)
-                .find_map(|(slot, _)| ended.attempts[*slot].exception.as_ref());
+                .find_map(|(slot, _)| ended.attempts[*slot].exception.as_deref());
             failure(py, result, meta, &final_error, exception)
         }
         [only] => {
             let value = ended.attempts[*only].value.take().unwrap_or_else(|| py.None());
             if let Some(blocks) = ended.attempts[*only].blocks.take() {
-                result.setattr(intern!(py, "_blocks"), blocks)?;
+                result.setattr(intern!(py, "_blocks"), *blocks)?;
             }
             success(py, result, meta, value)
         }
@@ -126,6 +126,33 @@ struct Templates {
     attempt: Py<PyDict>,
 }
 
+/// The same for what only differs from candidate to candidate.
+pub struct CandidateTemplates {
+    /// `_meta` of a result that this candidate gave.
+    meta: Py<PyDict>,
+    /// Its attempt when it answered, and when another one was quicker.
+    won: Py<PyDict>,
+    lost: Py<PyDict>,
+}
+
+impl CandidateTemplates {
+    fn of<'a>(py: Python<'_>, candidate: &'a Candidate) -> PyResult<Option<&'a Self>> {
+        let Some(tool) = python_tool(candidate) else { return Ok(None) };
+        tool.templates.get_or_try_init(py, || Self::new(py, candidate)).map(Some)
+    }
+
+    fn new(py: Python<'_>, candidate: &Candidate) -> PyResult<Self> {
+        let meta = Templates::get(py)?.meta.bind(py).copy()?;
+        fill_meta(&meta, candidate)?;
+        let won = new_attempt(py, candidate)?;
+        won.set_item(intern!(py, "ok"), true)?;
+        let lost = new_attempt(py, candidate)?;
+        lost.set_item(intern!(py, "ok"), false)?;
+        describe_error(&lost, &cancelled(&candidate.spec().name))?;
+        Ok(CandidateTemplates { meta: meta.unbind(), won: won.unbind(), lost: lost.unbind() })
+    }
+}
+
 impl Templates {
     fn get(py: Python<'_>) -> PyResult<&Templates> {
         static TEMPLATES: PyOnceLock<Templates> = PyOnceLock::new();
@@ -189,17 +216,17 @@ fn new_meta<'py>(
     strategy: Option<Strategy>,
     duration: Duration,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let meta = Templates::get(py)?.meta.bind(py).copy()?;
+    let meta = match best.map(|candidate| CandidateTemplates::of(py, candidate)).transpose()?.flatten() {
+        Some(templates) => templates.meta.bind(py).copy()?,
+        None => Templates::get(py)?.meta.bind(py).copy()?,
+    };
     match best {
         Some(candidate) => {
-            let source = source_name(py, candidate.source);
-            meta.set_item(intern!(py, "tool"), tool_name(py, candidate))?;
-            meta.set_item(intern!(py, "source"), source)?;
-            if let Some(server) = &candidate.server {
-                meta.set_item(intern!(py, "server"), &**server)?;
+            if python_tool(candidate).is_none() {
+                fill_meta(&meta, candidate)?;
             }
-            meta.set_item(intern!(py, "source_count"), 1)?;
-            meta.set_item(intern!(py, "sources"), PyList::new(py, [source])?)?;
+            let sources = PyList::new(py, [source_name(py, candidate.source)])?;
+            meta.set_item(intern!(py, "sources"), sources)?;
         }
         None => meta.set_item(intern!(py, "sources"), PyList::empty(py))?,
     }
@@ -209,12 +236,55 @@ fn new_meta<'py>(
     Ok(meta)
 }
 
+/// What every `_meta` of an answer of this candidate says.
+fn fill_meta(meta: &Bound<'_, PyDict>, candidate: &Candidate) -> PyResult<()> {
+    let py = meta.py();
+    meta.set_item(intern!(py, "tool"), tool_name(py, candidate))?;
+    meta.set_item(intern!(py, "source"), source_name(py, candidate.source))?;
+    if let Some(server) = &candidate.server {
+        meta.set_item(intern!(py, "server"), &**server)?;
+    }
+    meta.set_item(intern!(py, "source_count"), 1)
+}
+
+/// What every attempt of this candidate says.
+fn new_attempt<'py>(py: Python<'py>, candidate: &Candidate) -> PyResult<Bound<'py, PyDict>> {
+    let row = Templates::get(py)?.attempt.bind(py).copy()?;
+    row.set_item(intern!(py, "tool"), tool_name(py, candidate))?;
+    row.set_item(intern!(py, "source"), source_name(py, candidate.source))?;
+    if let Some(server) = &candidate.server {
+        row.set_item(intern!(py, "server"), &**server)?;
+    }
+    Ok(row)
+}
+
+fn describe_error(row: &Bound<'_, PyDict>, error: &HubError) -> PyResult<()> {
+    row.set_item(intern!(row.py(), "error"), &*error.message)?;
+    row.set_item(intern!(row.py(), "kind"), error.kind.name())
+}
+
+/// The attempt of one that answered, or that lost to one that did; `None` for all others.
+fn usual_attempt<'py>(
+    py: Python<'py>,
+    candidate: &Candidate,
+    fate: Fate,
+    answered: bool,
+) -> PyResult<Option<Bound<'py, PyDict>>> {
+    let Some(templates) = CandidateTemplates::of(py, candidate)? else { return Ok(None) };
+    match fate {
+        Fate::Succeeded => templates.won.bind(py).copy().map(Some),
+        Fate::Stopped if answered => templates.lost.bind(py).copy().map(Some),
+        _ => Ok(None),
+    }
+}
+
 /// Lists who was tried, who was skipped and what went wrong; gives back the errors.
 fn describe_attempts(
     py: Python<'_>,
     meta: &Bound<'_, PyDict>,
     plan: &Plan,
     attempts: &mut [Attempt],
+    answered: bool,
     now: Instant,
 ) -> PyResult<Vec<(usize, HubError)>> {
     let mut tried: SmallVec<[Bound<'_, PyDict>; 4]> = SmallVec::new();
@@ -227,18 +297,19 @@ fn describe_attempts(
         if fate == Fate::NotTried {
             continue;
         }
-        let row = Templates::get(py)?.attempt.bind(py).copy()?;
-        row.set_item(intern!(py, "tool"), tool_name(py, candidate))?;
-        row.set_item(intern!(py, "source"), source_name(py, candidate.source))?;
-        if let Some(server) = &candidate.server {
-            row.set_item(intern!(py, "server"), &**server)?;
+        let usual = usual_attempt(py, candidate, fate, answered)?;
+        let ran = plan.run.duration(slot, now).unwrap_or_default().as_secs_f64() * 1e3;
+        if let Some(row) = usual {
+            row.set_item(intern!(py, "duration_ms"), ran)?;
+            tried.push(row);
+            continue;
         }
+        let row = new_attempt(py, candidate)?;
         row.set_item(intern!(py, "ok"), fate == Fate::Succeeded)?;
-        let ran = plan.run.duration(slot, now).unwrap_or_default();
-        row.set_item(intern!(py, "duration_ms"), ran.as_secs_f64() * 1e3)?;
-        if let Some(error) = attempt.error.take().or_else(|| plan.silent_error(slot)) {
-            row.set_item(intern!(py, "error"), &*error.message)?;
-            row.set_item(intern!(py, "kind"), error.kind.name())?;
+        row.set_item(intern!(py, "duration_ms"), ran)?;
+        let told = attempt.error.take().map(|error| *error);
+        if let Some(error) = told.or_else(|| plan.silent_error(slot)) {
+            describe_error(&row, &error)?;
             // Losing a race is no error.
             if fate != Fate::Stopped {
                 failed.push(row.copy()?);

@@ -1,23 +1,24 @@
 //! What a value that a Python tool returned means.
 
+use super::awaiting::is_coroutine;
 use super::imported::Imported;
-use crate::error::{ErrorKind, HubError, clip};
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyMapping, PyString, PyTuple};
-use pyo3::{ffi, intern};
+use std::borrow::Cow;
 
 /// Why a returned value is a failure, if it is: nothing, a forgotten `await`, or a mapping with `success: False`.
-pub fn failure(tool: &str, value: &Bound<'_, PyAny>) -> Option<HubError> {
-    let reason = if value.is_none() {
-        "it returned nothing (None)".to_owned()
+pub fn failure(value: &Bound<'_, PyAny>) -> Option<Cow<'static, str>> {
+    if value.is_none() {
+        Some("it returned nothing (None)".into())
     } else if is_coroutine(value) {
         discard(value);
-        "it returned a coroutine instead of a value; declare it with 'async def' or await inside it"
-            .to_owned()
+        let advice =
+            "it returned a coroutine instead of a value; declare it with 'async def' or await inside it";
+        Some(advice.into())
     } else {
-        reported_failure(value)?
-    };
-    Some(HubError::new(ErrorKind::ToolError, format!("Tool '{}' failed: {reason}", clip(tool))))
+        reported_failure(value).map(Cow::Owned)
+    }
 }
 
 /// Lets go of a value that nobody wants. Closing a coroutine keeps Python from warning that it was never awaited.
@@ -25,11 +26,6 @@ pub fn discard(value: &Bound<'_, PyAny>) {
     if is_coroutine(value) {
         let _ = value.call_method0(intern!(value.py(), "close"));
     }
-}
-
-fn is_coroutine(value: &Bound<'_, PyAny>) -> bool {
-    // SAFETY: a type check on a live object.
-    unsafe { ffi::PyCoro_CheckExact(value.as_ptr()) != 0 }
 }
 
 fn reported_failure(value: &Bound<'_, PyAny>) -> Option<String> {

@@ -140,6 +140,11 @@ impl Run {
         take_first(&mut self.starts)
     }
 
+    /// Whether somebody waits to be started.
+    pub fn has_starts(&self) -> bool {
+        !self.starts.is_empty()
+    }
+
     /// The next candidate to stop. Report [`Run::stopped`] when it is gone.
     pub fn next_stop(&mut self) -> Option<usize> {
         take_first(&mut self.stops)
@@ -188,6 +193,11 @@ impl Run {
 
     pub fn begun(&self) -> Instant {
         self.begun
+    }
+
+    /// When this candidate was started; for one that was not, when the execution was.
+    pub fn started(&self, slot: usize) -> Instant {
+        self.slots[slot].started.unwrap_or(self.begun)
     }
 
     /// When the whole execution must be over.

@@ -14,6 +14,7 @@ use pyo3::exceptions::{PyGeneratorExit, PyKeyboardInterrupt, PyRuntimeError};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::intern;
 use pyo3::prelude::*;
+use pyo3::types::PyString;
 use std::time::Instant;
 
 pub struct Direct {
@@ -27,10 +28,31 @@ pub struct Direct {
     insist_at: Option<Instant>,
     insisting: bool,
     /// The last cancellation that was thrown into the coroutine, ours or somebody else's.
-    cancelled_by: Option<PyErr>,
+    cancelled_by: Option<Box<PyErr>>,
 }
 
 impl Direct {
+    pub fn new(slot: usize, awaitable: Py<PyAny>) -> Self {
+        Direct {
+            slot,
+            awaitable,
+            caller: None,
+            cancels: 0,
+            insist_at: None,
+            insisting: false,
+            cancelled_by: None,
+        }
+    }
+
+    pub fn awaitable<'py>(&self, py: Python<'py>) -> Bound<'py, PyAny> {
+        self.awaitable.bind(py).clone()
+    }
+
+    /// When it wants to be pressed again; see [`Execution::press`].
+    pub fn insist_at(&self) -> Option<Instant> {
+        self.insist_at
+    }
+
     pub fn close(self, py: Python<'_>) -> PyResult<()> {
         close(self.awaitable.bind(py))
     }
@@ -60,28 +82,12 @@ impl Direct {
 }
 
 impl Execution {
-    pub(super) fn run_in_place(
-        slf: &Bound<'_, Self>,
-        slot: usize,
-        awaitable: Bound<'_, PyAny>,
-    ) -> PyResult<Option<Step>> {
-        slf.get().state.lock().direct = Some(Direct {
-            slot,
-            awaitable: awaitable.clone().unbind(),
-            caller: None,
-            cancels: 0,
-            insist_at: None,
-            insisting: false,
-            cancelled_by: None,
-        });
+    pub(super) fn run_in_place(slf: &Bound<'_, Self>, awaitable: Bound<'_, PyAny>) -> PyResult<Option<Step>> {
         Self::digest(slf, send(&awaitable))
     }
 
-    pub(super) fn step_in_place(slf: &Bound<'_, Self>) -> PyResult<Step> {
-        let awaitable = slf.get().awaitable(slf.py());
-        let stepped =
-            awaitable.map_or_else(|| Ok(Step::Return(slf.py().None())), |awaitable| send(&awaitable));
-        Self::digest_or_pump(slf, stepped)
+    pub(super) fn step_in_place(slf: &Bound<'_, Self>, awaitable: Bound<'_, PyAny>) -> PyResult<Step> {
+        Self::digest_or_pump(slf, send(&awaitable))
     }
 
     pub(super) fn throw_in_place(slf: &Bound<'_, Self>, error: PyErr) -> PyResult<Step> {
@@ -89,7 +95,7 @@ impl Execution {
         if is_cancelled_error(py, &error)
             && let Some(direct) = slf.get().state.lock().direct.as_mut()
         {
-            direct.cancelled_by = Some(error.clone_ref(py));
+            direct.cancelled_by = Some(Box::new(error.clone_ref(py)));
         }
         let closing = error.is_instance_of::<PyGeneratorExit>(py);
         let thrown = match slf.get().awaitable(py) {
@@ -109,7 +115,7 @@ impl Execution {
     }
 
     fn awaitable<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyAny>> {
-        self.state.lock().direct.as_ref().map(|direct| direct.awaitable.clone_ref(py).into_bound(py))
+        self.state.lock().direct.as_ref().map(|direct| direct.awaitable(py))
     }
 
     fn digest_or_pump(slf: &Bound<'_, Self>, stepped: PyResult<Step>) -> PyResult<Step> {
@@ -181,7 +187,7 @@ impl Execution {
         {
             // The caller was cancelled, and the tool made another error of it. Nobody else may be tried after that.
             Self::abandon(slf);
-            return Err(cancelled);
+            return Err(*cancelled);
         }
         Self::raised_in_place(slf, direct.slot, error)
     }
@@ -217,11 +223,6 @@ impl Execution {
         task.map_or(Ok(()), |task| task.call_method0(py, intern!(py, "cancel")).map(drop))
     }
 
-    /// When [`Self::press`] wants to be called again.
-    pub(super) fn insist_at(&self) -> Option<Instant> {
-        self.state.lock().direct.as_ref().and_then(|direct| direct.insist_at)
-    }
-
     /// Moves a coroutine that ignored its cancellation into a task of its own; `pending` is what it waits for.
     fn move_out(slf: &Bound<'_, Self>, pending: Py<PyAny>) -> PyResult<()> {
         let py = slf.py();
@@ -229,7 +230,9 @@ impl Execution {
         direct.uncancel(py)?;
         let child = Child::resumed(slf.clone().unbind(), direct.slot, direct.awaitable, pending);
         let port: Bound<'_, LoopPort> = Self::port(slf)?;
-        let task = port.get().create_task(py, Bound::new(py, child)?.into_any())?;
+        let name = slf.get().tool_name(direct.slot);
+        let name = PyString::new(py, &name).unbind();
+        let (task, _) = port.get().create_task(py, Bound::new(py, child)?.into_any(), &name)?;
         port.get().adopt(&task)?;
         slf.get().state.lock().attempts[direct.slot].doing = Doing::Nothing;
         slf.get().gone(direct.slot);

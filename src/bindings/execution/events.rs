@@ -1,6 +1,7 @@
 //! What happens to attempts while the caller waits: answers, ends, deadlines, stops. Always on the loop's thread.
 
 use super::Execution;
+use super::direct::Direct;
 use super::state::{Doing, Phase};
 use crate::bindings::awaiting::cancellations;
 use crate::bindings::blocks::Blocks;
@@ -56,7 +57,7 @@ impl Execution {
                 return Err(interrupt);
             }
             state.phase = Phase::Settling;
-            state.reraise = Some(interrupt);
+            state.reraise = Some(Box::new(interrupt));
             state.cancel_run(Instant::now());
         }
         slf.get().gone(slot);
@@ -82,70 +83,61 @@ impl Execution {
         Self::after_event(slf);
     }
 
-    /// Losers are told at once; everything else is done in the caller's task and context, which is woken if it waits.
+    /// Losers are told at once; everything else is done in the caller's task and context, which is woken if it waits and
+    /// there is something to do.
     fn after_event(slf: &Bound<'_, Self>) {
-        Self::stop_losers(slf);
-        let waiter = {
-            let mut state = slf.get().state.lock();
-            if state.direct.is_some() || state.phase == Phase::Done { None } else { state.waiter.take() }
-        };
-        let Some(waiter) = waiter else { return };
         let py = slf.py();
-        let wake = || {
-            if !waiter.call_method0(py, intern!(py, "done"))?.is_truthy(py)? {
-                waiter.call_method1(py, intern!(py, "set_result"), (py.None(),))?;
-            }
-            PyResult::Ok(())
+        Self::stop_losers(slf);
+        let (waits, waiter) = {
+            let mut state = slf.get().state.lock();
+            let waits = state.direct.is_none() && state.phase != Phase::Done && state.waiter.is_some();
+            let due = waits && state.has_work();
+            (waits, if due { state.waiter.take() } else { None })
         };
-        if let Err(error) = wake() {
+        let done = match waiter {
+            Some(waiter) => wake(waiter.bind(py)),
+            // What is due next may have changed: losers are given their grace, not what was left of their time.
+            None if waits => Self::arm(slf),
+            None => Ok(()),
+        };
+        if let Err(error) = done {
             error.write_unraisable(py, Some(slf.as_any()));
         }
     }
 
     /// Tells whoever the policy wants to stop.
     pub(super) fn stop_losers(slf: &Bound<'_, Self>) {
+        let next = || slf.get().state.lock().next_stop(slf.py());
+        while let Some((slot, doing)) = next() {
+            Self::stop(slf, slot, doing);
+        }
+    }
+
+    pub(super) fn stop(slf: &Bound<'_, Self>, slot: usize, doing: Doing) {
         let py = slf.py();
         let this = slf.get();
-        loop {
-            let (slot, doing) = {
-                let mut state = this.state.lock();
-                let Some(slot) = state.plan.as_mut().and_then(|plan| plan.run.next_stop()) else { return };
-                let attempt = &mut state.attempts[slot];
-                let doing = match &attempt.doing {
-                    // These end by themselves and report then.
-                    Doing::Task(task) => Doing::Task(task.clone_ref(py)),
-                    Doing::Native { cancel, abort, key } => {
-                        Doing::Native { cancel: cancel.clone(), abort: abort.clone(), key: *key }
-                    }
-                    Doing::InPlace => Doing::InPlace,
-                    // These are over as soon as we let go of them.
-                    _ => std::mem::take(&mut attempt.doing),
-                };
-                (slot, doing)
-            };
-            match doing {
-                Doing::Task(task) => {
-                    if let Err(error) = Child::stop(task.bind(py))
-                        && !this.is_on_closed_loop(py)
-                    {
-                        error.write_unraisable(py, Some(slf.as_any()));
-                    }
+        match doing {
+            Doing::Task(task) => {
+                if let Err(error) = Child::stop(task.bind(py))
+                    && !this.is_on_closed_loop(py)
+                {
+                    error.write_unraisable(py, Some(slf.as_any()));
                 }
-                Doing::Native { cancel, .. } => cancel.cancel(),
-                // Its own clock presses it; see `direct`.
-                Doing::InPlace => {}
-                Doing::Thread { reply, key } => {
-                    this.forget_mail(py, key);
-                    reply.abandon(py);
-                    this.gone(slot);
-                }
-                Doing::Queueing { way, key } => {
-                    this.forget_mail(py, key);
-                    drop(way);
-                    this.gone(slot);
-                }
-                Doing::Nothing => this.gone(slot),
             }
+            Doing::Native { cancel, .. } => cancel.cancel(),
+            // Its own clock presses it; see `direct`.
+            Doing::InPlace => {}
+            Doing::Thread { reply, key } => {
+                this.forget_mail(py, key);
+                reply.abandon(py);
+                this.gone(slot);
+            }
+            Doing::Queueing { way, key } => {
+                this.forget_mail(py, key);
+                drop(way);
+                this.gone(slot);
+            }
+            Doing::Nothing => this.gone(slot),
         }
     }
 
@@ -162,10 +154,10 @@ impl Execution {
     /// Sets the timer to the next thing that will be due, unless an earlier one is set.
     pub(super) fn arm(slf: &Bound<'_, Self>) -> PyResult<()> {
         let this = slf.get();
-        let insist_at = this.insist_at();
         let (at, set) = {
             let state = this.state.lock();
             let wake_at = state.plan.as_ref().and_then(|plan| plan.run.wake_at());
+            let insist_at = state.direct.as_ref().and_then(Direct::insist_at);
             (wake_at.into_iter().chain(insist_at).min(), state.timer)
         };
         let Some(at) = at else { return Ok(()) };
@@ -183,8 +175,11 @@ impl Execution {
 
     /// The tool gave a value: a success, or one of the ways in which a value says that it failed.
     pub(super) fn returned(&self, py: Python<'_>, slot: usize, value: Py<PyAny>) {
-        match value::failure(&self.tool_name(slot), value.bind(py)) {
-            Some(error) => self.fail(slot, error),
+        match value::failure(value.bind(py)) {
+            Some(reason) => {
+                let text = format!("Tool '{}' failed: {reason}", clip(&self.tool_name(slot)));
+                self.fail(slot, HubError::new(ErrorKind::ToolError, text));
+            }
             None => {
                 let mut state = self.state.lock();
                 // One that outlived the execution: nobody is interested any more.
@@ -204,7 +199,7 @@ impl Execution {
     pub(super) fn raised(&self, py: Python<'_>, slot: usize, error: PyErr) {
         let failure = raised(py, &self.tool_name(slot), &error);
         if let Some(attempt) = self.state.lock().attempts.get_mut(slot) {
-            attempt.exception = Some(error);
+            attempt.exception = Some(Box::new(error));
         }
         self.fail(slot, failure);
     }
@@ -218,7 +213,7 @@ impl Execution {
         if let Some(blocks) = Blocks::of(output)
             && let Some(attempt) = self.state.lock().attempts.get_mut(slot)
         {
-            attempt.blocks = Some(blocks);
+            attempt.blocks = Some(Box::new(blocks));
         }
         match value {
             Ok(value) => self.returned(py, slot, value.unbind()),
@@ -236,7 +231,7 @@ impl Execution {
         let proof = error.proves_nothing_happened();
         let counts = state.plan.as_mut().is_some_and(|plan| plan.run.failed(slot, proof, Instant::now()));
         if counts {
-            state.attempts[slot].error = Some(error);
+            state.attempts[slot].error = Some(Box::new(error));
         }
         drop(state);
         drop(permits);
@@ -262,12 +257,13 @@ impl Execution {
     }
 
     /// A task of ours was cancelled from outside, not by us.
-    pub fn child_cancelled(slf: &Bound<'_, Self>, slot: usize, error: PyErr) {
+    pub fn child_cancelled(slf: &Bound<'_, Self>, slot: usize, error: &PyErr) {
         let this = slf.get();
-        if this.is_running(slot) && !this.task_is_cancelled(slf.py(), slot) {
+        let running = this.is_running(slot);
+        if running && !this.task_is_cancelled(slf.py(), slot) {
             // Nobody asked for it: the tool made it up.
-            this.raised(slf.py(), slot, error);
-        } else if this.is_running(slot) {
+            this.raised(slf.py(), slot, error.clone_ref(slf.py()));
+        } else if running {
             let text = format!("Tool '{}' was cancelled from outside.", clip(&this.tool_name(slot)));
             this.fail(slot, HubError::new(ErrorKind::Cancelled, text));
         } else {
@@ -284,9 +280,18 @@ impl Execution {
         cancellations(task.bind(py)).is_ok_and(|count| count > 0)
     }
 
-    fn tool_name(&self, slot: usize) -> Arc<str> {
+    pub(super) fn tool_name(&self, slot: usize) -> Arc<str> {
         let state = self.state.lock();
         let candidate = state.plan.as_ref().and_then(|plan| plan.candidates.get(slot));
         candidate.map_or_else(|| Arc::from("?"), |candidate| candidate.spec().name.clone())
     }
+}
+
+/// Ends what the caller waits on, unless it was cancelled meanwhile.
+fn wake(waiter: &Bound<'_, PyAny>) -> PyResult<()> {
+    let py = waiter.py();
+    if !waiter.call_method0(intern!(py, "done"))?.is_truthy()? {
+        waiter.call_method1(intern!(py, "set_result"), (py.None(),))?;
+    }
+    Ok(())
 }

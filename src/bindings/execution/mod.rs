@@ -15,7 +15,7 @@ mod start;
 mod state;
 
 pub use start::python_tool;
-pub use state::{Attempt, Ended};
+pub use state::{Attempt, Early, Ended};
 
 use super::awaiting::{Awaited, Step, is_cancelled_error, iterate, thrown};
 use super::hub::Hub;
@@ -29,7 +29,7 @@ use pyo3::exceptions::{PyGeneratorExit, PyRuntimeError};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::intern;
 use pyo3::prelude::*;
-use state::{Phase, State};
+use state::{Next, Phase, State};
 use std::time::Instant;
 
 #[pyclass(frozen, module = "toolhub._core")]
@@ -42,7 +42,7 @@ pub struct Execution {
 impl Execution {
     pub fn new(
         hub: Py<Hub>,
-        plan: Result<Plan, HubError>,
+        plan: Result<Box<Plan>, HubError>,
         what: &str,
         args: Py<PyAny>,
         checks: Checks,
@@ -65,19 +65,22 @@ impl Execution {
     fn pump(slf: &Bound<'_, Self>) -> PyResult<Step> {
         let this = slf.get();
         loop {
-            Self::stop_losers(slf);
-            let next = this.state.lock().next_to_do();
+            let next = this.state.lock().next_to_do(slf.py());
             let awaitable = match next {
-                state::Next::Begin(slot) => Self::begin(slf, slot)?,
-                state::Next::Launch(slot) => Self::launch(slf, slot)?,
-                state::Next::Conclude => return Self::conclude(slf),
-                state::Next::Wait => {
+                Next::Stop(slot, doing) => {
+                    Self::stop(slf, slot, doing);
+                    continue;
+                }
+                Next::Begin(start, args) => Self::begin(slf, start, args)?,
+                Next::Launch(start, prepared) => Self::launch(slf, start, prepared)?,
+                Next::Conclude(ended) => return Self::conclude(slf.py(), ended),
+                Next::Wait => {
                     Self::arm(slf)?;
                     return Self::wait(slf);
                 }
             };
-            if let Some((slot, awaitable)) = awaitable
-                && let Some(step) = Self::run_in_place(slf, slot, awaitable)?
+            if let Some(awaitable) = awaitable
+                && let Some(step) = Self::run_in_place(slf, awaitable)?
             {
                 return Ok(step);
             }
@@ -93,46 +96,28 @@ impl Execution {
         Ok(Step::Yield(waiter.unbind()))
     }
 
-    fn conclude(slf: &Bound<'_, Self>) -> PyResult<Step> {
-        let py = slf.py();
-        let ended = Self::close_books(slf);
-        match ended.reraise {
-            Some(error) => Err(error),
-            None => result::build(py, ended).map(|result| Step::Return(result.into_any().unbind())),
-        }
-    }
-
-    /// Ends the bookkeeping: no timer, no mail, no running leftovers without an owner, statistics written.
-    fn close_books(slf: &Bound<'_, Self>) -> state::Ended {
-        let py = slf.py();
-        let (ended, timer, port) = {
-            let mut state = slf.get().state.lock();
-            (state.end(), state.timer.take(), state.port.take())
-        };
-        if let Some(port) = &port {
-            let port = port.bind(py).get();
-            timer.inspect(|key| port.remove_deadline(*key));
-            ended.attempts.iter().for_each(|attempt| attempt.disown(py, port));
-        }
+    fn conclude(py: Python<'_>, mut ended: Ended) -> PyResult<Step> {
         let now = Instant::now();
-        if let Some(plan) = &ended.plan {
-            for (slot, attempt) in ended.attempts.iter().enumerate() {
-                plan.record(slot, attempt.error.as_ref().map(|error| error.kind), now);
-            }
+        close_books(py, &ended, now);
+        match ended.reraise.take() {
+            Some(error) => Err(*error),
+            None => result::build(py, ended, now).map(|result| Step::Return(result.into_any().unbind())),
         }
-        ended
     }
 
     fn throw_in(slf: &Bound<'_, Self>, error: PyErr) -> PyResult<Step> {
         let this = slf.get();
-        let phase = this.state.lock().phase;
+        let (phase, in_place) = {
+            let state = this.state.lock();
+            (state.phase, state.direct.is_some())
+        };
         match phase {
-            Phase::Running if this.state.lock().direct.is_some() => Self::throw_in_place(slf, error),
+            Phase::Running if in_place => Self::throw_in_place(slf, error),
             Phase::Running if !error.is_instance_of::<PyGeneratorExit>(slf.py()) => {
                 let waiter = {
                     let mut state = this.state.lock();
                     state.phase = Phase::Settling;
-                    state.reraise = Some(error);
+                    state.reraise = Some(Box::new(error));
                     state.cancel_run(Instant::now());
                     state.waiter.take()
                 };
@@ -173,22 +158,39 @@ impl Execution {
         };
         drop(waiter);
         Self::stop_losers(slf);
-        Self::close_books(slf);
+        let ended = slf.get().state.lock().end();
+        close_books(slf.py(), &ended, Instant::now());
+    }
+}
+
+/// Ends the bookkeeping: no timer, no mail, no running leftovers without an owner, statistics written.
+fn close_books(py: Python<'_>, ended: &Ended, now: Instant) {
+    if let Some(port) = &ended.port {
+        let port = port.bind(py).get();
+        ended.timer.inspect(|key| port.remove_deadline(*key));
+        ended.attempts.iter().for_each(|attempt| attempt.disown(py, port));
+    }
+    if let Some(plan) = &ended.plan {
+        for (slot, attempt) in ended.attempts.iter().enumerate() {
+            plan.record(slot, attempt.error.as_ref().map(|error| error.kind), now);
+        }
     }
 }
 
 impl Awaited for Execution {
     fn step(slf: &Bound<'_, Self>) -> PyResult<Step> {
-        let this = slf.get();
-        let phase = this.state.lock().phase;
-        match phase {
-            Phase::New => {
-                this.state.lock().phase = Phase::Running;
-                Self::pump(slf)
+        let (phase, awaitable) = {
+            let mut state = slf.get().state.lock();
+            let phase = state.phase;
+            if phase == Phase::New {
+                state.phase = Phase::Running;
             }
-            Phase::Running if this.state.lock().direct.is_some() => Self::step_in_place(slf),
-            Phase::Running | Phase::Settling => Self::pump(slf),
-            Phase::Done => Err(PyRuntimeError::new_err("cannot reuse already awaited execution")),
+            (phase, state.direct.as_ref().map(|direct| direct.awaitable(slf.py())))
+        };
+        match (phase, awaitable) {
+            (Phase::Running, Some(awaitable)) => Self::step_in_place(slf, awaitable),
+            (Phase::New | Phase::Running | Phase::Settling, _) => Self::pump(slf),
+            (Phase::Done, _) => Err(PyRuntimeError::new_err("cannot reuse already awaited execution")),
         }
     }
 }

@@ -1,7 +1,8 @@
 //! Beginning an attempt: check the arguments, pass the limits, run it where it belongs.
 
 use super::Execution;
-use super::state::{Address, Doing};
+use super::direct::Direct;
+use super::state::{Address, Doing, Start};
 use crate::bindings::awaiting::iterator_of;
 use crate::bindings::child::Child;
 use crate::bindings::mailbox::{Mail, Message};
@@ -22,48 +23,47 @@ use std::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 /// An awaitable that is to be stepped inside the caller's task.
-pub type InPlace<'py> = Option<(usize, Bound<'py, PyAny>)>;
+pub type InPlace<'py> = Option<Bound<'py, PyAny>>;
 
 impl Execution {
-    fn candidate(&self, slot: usize) -> PyResult<Arc<Candidate>> {
-        let state = self.state.lock();
-        let candidate = state.plan.as_ref().and_then(|plan| plan.candidates.get(slot)).cloned();
-        candidate.ok_or_else(|| PyRuntimeError::new_err("this execution is over"))
-    }
-
     /// A candidate that the arguments do not fit is never started.
-    pub(super) fn begin<'py>(slf: &Bound<'py, Self>, slot: usize) -> PyResult<InPlace<'py>> {
+    pub(super) fn begin<'py>(
+        slf: &Bound<'py, Self>,
+        start: Start,
+        args: Py<PyAny>,
+    ) -> PyResult<InPlace<'py>> {
         let py = slf.py();
         let this = slf.get();
-        let candidate = this.candidate(slot)?;
-        let args = this.state.lock().args.clone_ref(py);
-        let prepared = match python_tool(&candidate) {
+        let Start { slot, candidate, .. } = &start;
+        let slot = *slot;
+        let prepared = match python_tool(candidate) {
             Some(tool) => tool.prepare(args.bind(py), this.checks),
-            None => native_arguments(&candidate, args.bind(py)).map(Prepared::Native),
+            None => native_arguments(candidate, args.bind(py)).map(|args| Prepared::Native(Box::new(args))),
         };
-        match prepared {
-            Ok(prepared) => this.state.lock().attempts[slot].prepared = Some(prepared),
+        let prepared = match prepared {
+            Ok(prepared) => prepared,
             Err(refusal) => {
                 this.reject(slot, refusal);
                 return Ok(None);
             }
-        }
-        candidate.stats.begin(Instant::now());
+        };
+        candidate.stats.begin(start.at);
         let hub = this.hub.get().core();
-        if hub.is_unlimited(&candidate) {
-            return Self::launch(slf, slot);
+        if hub.is_unlimited(candidate) {
+            return Self::launch(slf, start, prepared);
         }
         let Address { mailbox, key } = Self::address(slf, slot)?;
         let notify = move |permits| mailbox.push(Mail::ToAttempt(key, Message::Entered(permits)));
-        match limit::pass(hub.gates(&candidate), notify) {
+        match limit::pass(hub.gates(candidate), notify) {
             Passage::Through(permits) => {
                 Self::port(slf)?.get().forget_mail(key);
                 this.state.lock().attempts[slot].permits = Some(permits);
-                Self::launch(slf, slot)
+                Self::launch(slf, start, prepared)
             }
             Passage::Waiting(way) => {
                 let mut state = this.state.lock();
                 state.attempts[slot].doing = Doing::Queueing { way, key };
+                state.attempts[slot].prepared = Some(prepared);
                 if let Some(plan) = state.plan.as_mut() {
                     plan.run.set_waiting(slot, true);
                 }
@@ -79,7 +79,7 @@ impl Execution {
 
     fn reject(&self, slot: usize, refusal: HubError) {
         let mut state = self.state.lock();
-        state.attempts[slot].error = Some(refusal);
+        state.attempts[slot].error = Some(Box::new(refusal));
         if let Some(plan) = state.plan.as_mut() {
             plan.run.rejected(slot, Instant::now());
         }
@@ -91,25 +91,26 @@ impl Execution {
         Ok(Address { mailbox: port.get().mailbox().clone(), key })
     }
 
-    pub(super) fn launch<'py>(slf: &Bound<'py, Self>, slot: usize) -> PyResult<InPlace<'py>> {
-        let candidate = slf.get().candidate(slot)?;
-        let prepared = slf.get().state.lock().attempts[slot].prepared.take();
+    pub(super) fn launch<'py>(
+        slf: &Bound<'py, Self>,
+        start: Start,
+        prepared: Prepared,
+    ) -> PyResult<InPlace<'py>> {
+        let Start { slot, candidate, alone, .. } = start;
         match (python_tool(&candidate), prepared) {
-            (_, None) => Ok(None),
-            (_, Some(Prepared::Native(args))) => {
-                Self::launch_native(slf, slot, candidate, args).map(|()| None)
+            (_, Prepared::Native(args)) => Self::launch_native(slf, slot, candidate, *args).map(|()| None),
+            (Some(tool), prepared) if tool.is_async => {
+                Self::launch_coroutine(slf, slot, alone, tool, prepared)
             }
-            (Some(tool), Some(prepared)) if tool.is_async => {
-                Self::launch_coroutine(slf, slot, tool, prepared)
-            }
-            (Some(tool), Some(prepared)) => Self::launch_thread(slf, slot, tool, prepared).map(|()| None),
-            (None, Some(_)) => Err(PyRuntimeError::new_err("a tool in Rust was given Python arguments")),
+            (Some(tool), prepared) => Self::launch_thread(slf, slot, tool, prepared).map(|()| None),
+            (None, _) => Err(PyRuntimeError::new_err("a tool in Rust was given Python arguments")),
         }
     }
 
     fn launch_coroutine<'py>(
         slf: &Bound<'py, Self>,
         slot: usize,
+        alone: bool,
         tool: &Callable,
         prepared: Prepared,
     ) -> PyResult<InPlace<'py>> {
@@ -127,15 +128,15 @@ impl Execution {
             }
             Err(error) => return Self::raised_in_place(slf, slot, error).map(|()| None),
         };
-        let alone = this.state.lock().plan.as_ref().is_some_and(|plan| plan.run.is_sequential());
         if alone {
-            this.state.lock().attempts[slot].doing = Doing::InPlace;
-            return Ok(Some((slot, awaitable)));
+            let mut state = this.state.lock();
+            state.attempts[slot].doing = Doing::InPlace;
+            state.direct = Some(Direct::new(slot, awaitable.clone().unbind()));
+            return Ok(Some(awaitable));
         }
         let child = Bound::new(py, Child::new(slf.clone().unbind(), slot, awaitable.unbind()))?;
-        let task = Self::port(slf)?.get().create_task(py, child.into_any())?;
-        // An eager task may be over already, and has then reported.
-        if !task.call_method0(pyo3::intern!(py, "done"))?.is_truthy()? {
+        let (task, over) = Self::port(slf)?.get().create_task(py, child.into_any(), &tool.name)?;
+        if !over {
             this.state.lock().attempts[slot].doing = Doing::Task(task.unbind());
         }
         Ok(None)
@@ -157,7 +158,10 @@ impl Execution {
             }
         };
         match pool::submit(py, &tool.call, value, kwargs, mailbox, key) {
-            Ok(reply) => slf.get().state.lock().attempts[slot].doing = Doing::Thread { reply, key },
+            Ok(reply) => {
+                let reply = Box::new(reply);
+                slf.get().state.lock().attempts[slot].doing = Doing::Thread { reply, key };
+            }
             Err(error) => {
                 Self::port(slf)?.get().forget_mail(key);
                 return Self::raised_in_place(slf, slot, error);

@@ -10,6 +10,7 @@ use crate::error::HubError;
 use crate::execute::Fate;
 use crate::hub::Plan;
 use crate::limit::{Permits, Waiting};
+use crate::registry::Candidate;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use smallvec::SmallVec;
@@ -29,12 +30,23 @@ pub enum Phase {
 
 /// What the driver does next.
 pub enum Next {
+    /// Tell this attempt to stop.
+    Stop(usize, Doing),
     /// Check the arguments and pass the limits.
-    Begin(usize),
+    Begin(Start, Py<PyAny>),
     /// The limits are passed: run it.
-    Launch(usize),
+    Launch(Start, Prepared),
     Wait,
-    Conclude,
+    Conclude(Ended),
+}
+
+/// An attempt that is to be started.
+pub struct Start {
+    pub slot: usize,
+    pub candidate: Arc<Candidate>,
+    /// No other one runs beside it: it may run inside the caller's task.
+    pub alone: bool,
+    pub at: Instant,
 }
 
 /// Where an attempt is.
@@ -49,7 +61,7 @@ pub enum Doing {
     /// An asyncio task of its own.
     Task(Py<PyAny>),
     /// A sync function in the pool.
-    Thread { reply: Reply, key: u64 },
+    Thread { reply: Box<Reply>, key: u64 },
     /// A tool in Rust, on tokio.
     Native { cancel: CancellationToken, abort: AbortHandle, key: u64 },
 }
@@ -61,10 +73,10 @@ pub struct Attempt {
     pub prepared: Option<Prepared>,
     pub permits: Option<Permits>,
     pub value: Option<Py<PyAny>>,
-    pub error: Option<HubError>,
-    pub exception: Option<PyErr>,
+    pub error: Option<Box<HubError>>,
+    pub exception: Option<Box<PyErr>>,
     /// The content of an MCP server's answer.
-    pub blocks: Option<Blocks>,
+    pub blocks: Option<Box<Blocks>>,
 }
 
 impl Attempt {
@@ -92,19 +104,25 @@ impl Attempt {
 
 /// What is left when an execution is over.
 pub struct Ended {
-    pub plan: Option<Plan>,
-    pub early: Option<HubError>,
-    pub what: String,
+    pub plan: Option<Box<Plan>>,
+    pub early: Option<Box<Early>>,
     pub attempts: SmallVec<[Attempt; 2]>,
-    pub reraise: Option<PyErr>,
+    pub reraise: Option<Box<PyErr>>,
+    pub timer: Option<DeadlineKey>,
+    pub port: Option<Py<LoopPort>>,
 }
 
+/// Nobody could be found to be run: what was asked for, and why there is nobody.
+pub struct Early {
+    pub what: String,
+    pub error: HubError,
+}
+
+/// Kept small, because it is moved: what is big or rare is in a box.
 pub struct State {
     pub phase: Phase,
-    pub plan: Option<Plan>,
-    /// Nobody could be found to be run.
-    early: Option<HubError>,
-    what: String,
+    pub plan: Option<Box<Plan>>,
+    early: Option<Box<Early>>,
     pub args: Py<PyAny>,
     pub attempts: SmallVec<[Attempt; 2]>,
     /// Attempts that were let in and wait to be launched in the caller's context.
@@ -113,20 +131,18 @@ pub struct State {
     pub timer: Option<DeadlineKey>,
     pub waiter: Option<Py<PyAny>>,
     pub port: Option<Py<LoopPort>>,
-    pub reraise: Option<PyErr>,
+    pub reraise: Option<Box<PyErr>>,
 }
 
 impl State {
-    pub fn new(plan: Result<Plan, HubError>, what: &str, args: Py<PyAny>) -> Self {
+    pub fn new(plan: Result<Box<Plan>, HubError>, what: &str, args: Py<PyAny>) -> Self {
         let (plan, early) = match plan {
             Ok(plan) => (Some(plan), None),
-            Err(error) => (None, Some(error)),
+            Err(error) => (None, Some(Box::new(Early { what: what.to_owned(), error }))),
         };
         let count = plan.as_ref().map_or(0, |plan| plan.candidates.len());
         State {
             phase: Phase::New,
-            // A plan knows its name; only a failure needs to remember what was asked for.
-            what: if plan.is_some() { String::new() } else { what.to_owned() },
             plan,
             early,
             args,
@@ -140,24 +156,51 @@ impl State {
         }
     }
 
-    pub fn next_to_do(&mut self) -> Next {
-        let Some(plan) = self.plan.as_mut() else { return Next::Conclude };
-        if plan.run.is_finished() {
-            return Next::Conclude;
+    pub fn next_to_do(&mut self, py: Python<'_>) -> Next {
+        if let Some((slot, doing)) = self.next_stop(py) {
+            return Next::Stop(slot, doing);
         }
+        let Some(plan) = self.plan.as_mut().filter(|plan| !plan.run.is_finished()) else {
+            return Next::Conclude(self.end());
+        };
         // One that was stopped before its turn came is not started any more.
         while !self.entered.is_empty() {
             let slot = self.entered.remove(0);
-            if plan.run.fate(slot) == Fate::Running {
-                return Next::Launch(slot);
+            if plan.run.fate(slot) == Fate::Running
+                && let Some(prepared) = self.attempts[slot].prepared.take()
+            {
+                return Next::Launch(start(plan, slot), prepared);
             }
         }
         while let Some(slot) = plan.run.next_start() {
             if plan.run.fate(slot) == Fate::Running {
-                return Next::Begin(slot);
+                return Next::Begin(start(plan, slot), self.args.clone_ref(py));
             }
         }
         Next::Wait
+    }
+
+    /// Whether [`Self::next_to_do`] would do anything but wait.
+    pub fn has_work(&self) -> bool {
+        let Some(plan) = &self.plan else { return true };
+        plan.run.is_finished() || plan.run.has_starts() || !self.entered.is_empty()
+    }
+
+    /// The next attempt that shall stop, and where it is.
+    pub fn next_stop(&mut self, py: Python<'_>) -> Option<(usize, Doing)> {
+        let slot = self.plan.as_mut()?.run.next_stop()?;
+        let attempt = &mut self.attempts[slot];
+        let doing = match &attempt.doing {
+            // These end by themselves and report then.
+            Doing::Task(task) => Doing::Task(task.clone_ref(py)),
+            Doing::Native { cancel, abort, key } => {
+                Doing::Native { cancel: cancel.clone(), abort: abort.clone(), key: *key }
+            }
+            Doing::InPlace => Doing::InPlace,
+            // These are over as soon as we let go of them.
+            _ => std::mem::take(&mut attempt.doing),
+        };
+        Some((slot, doing))
     }
 
     /// The limits let this attempt in. One that was stopped meanwhile gives its place back.
@@ -190,9 +233,10 @@ impl State {
         Ended {
             plan: self.plan.take(),
             early: self.early.take(),
-            what: std::mem::take(&mut self.what),
             attempts: std::mem::take(&mut self.attempts),
             reraise: self.reraise.take(),
+            timer: self.timer.take(),
+            port: self.port.take(),
         }
     }
 
@@ -215,6 +259,15 @@ impl State {
             }
         }
         Ok(())
+    }
+}
+
+fn start(plan: &Plan, slot: usize) -> Start {
+    Start {
+        slot,
+        candidate: plan.candidates[slot].clone(),
+        alone: plan.run.is_sequential(),
+        at: plan.run.started(slot),
     }
 }
 
