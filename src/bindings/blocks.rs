@@ -9,11 +9,17 @@ use serde_json::Value;
 pub struct Blocks {
     content: Value,
     structured: Option<Value>,
+    meta: Option<Value>,
 }
 
 impl Blocks {
     pub fn of(output: ToolOutput) -> Option<Self> {
-        output.content.map(|content| Blocks { content, structured: output.structured })
+        output.content.map(|content| Blocks { content, structured: output.structured, meta: output.meta })
+    }
+
+    /// What the server said about its answer besides.
+    pub fn meta(&self) -> Option<&Value> {
+        self.meta.as_ref()
     }
 }
 

@@ -1,6 +1,6 @@
 //! The hub, as Python sees it. Thin: it turns Python values into words of the core and back.
 
-use super::execution::{Execution, python_tool};
+use super::execution::{Execution, Extras, python_tool};
 use super::python_tool::{Callable, Checks, PythonTool, Style};
 use super::views::{Candidate, ToolInfo};
 use super::{json, runtime};
@@ -231,6 +231,18 @@ impl Hub {
     }
 }
 
+fn extras(progress: Option<Py<PyAny>>, meta: Option<&Bound<'_, PyAny>>) -> PyResult<Option<Box<Extras>>> {
+    if progress.is_none() && meta.is_none() {
+        return Ok(None);
+    }
+    let meta = match meta.map(|meta| as_json("meta", meta)).transpose()? {
+        None => serde_json::Map::new(),
+        Some(Value::Object(map)) => map,
+        Some(_) => return Err(PyTypeError::new_err("meta must be a mapping")),
+    };
+    Ok(Some(Box::new(Extras { progress, meta })))
+}
+
 fn wrong(what: &str, expected: &str, given: &Bound<'_, PyAny>) -> PyErr {
     let class = given.get_type().name().map_or_else(|_| "something else".into(), |name| name.to_string());
     PyTypeError::new_err(format!("{what} must be {expected}, got {class}"))
@@ -369,32 +381,45 @@ impl Hub {
     }
 
     /// Starts an execution by name; await it.
+    #[pyo3(signature = (name, args, options, progress=None, meta=None))]
     fn execute(
         slf: &Bound<'_, Self>,
         name: &Bound<'_, PyString>,
         args: Py<PyAny>,
         options: &Bound<'_, PyCallOptions>,
+        progress: Option<Py<PyAny>>,
+        meta: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Execution> {
         let (this, given) = (slf.get(), options.get());
         this.check_process()?;
         // A name of half a character, as a model may make it up, is just not found.
         let name = name.to_string_lossy();
         let plan = this.plan(&name, &given.options);
-        Ok(Execution::new(slf.clone().unbind(), plan, &name, args, given.checks))
+        Ok(Execution::new(slf.clone().unbind(), plan, &name, args, given.checks, extras(progress, meta)?))
     }
 
     /// Starts an execution by capability; await it.
+    #[pyo3(signature = (capability, args, options, progress=None, meta=None))]
     fn execute_by_capability(
         slf: &Bound<'_, Self>,
         capability: &Bound<'_, PyString>,
         args: Py<PyAny>,
         options: &Bound<'_, PyCallOptions>,
+        progress: Option<Py<PyAny>>,
+        meta: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Execution> {
         let (this, given) = (slf.get(), options.get());
         this.check_process()?;
         let capability = capability.to_string_lossy();
         let plan = this.core.plan_by_capability(&capability.to_lowercase(), &given.options, Instant::now());
-        Ok(Execution::new(slf.clone().unbind(), plan, &capability, args, given.checks))
+        Ok(Execution::new(
+            slf.clone().unbind(),
+            plan,
+            &capability,
+            args,
+            given.checks,
+            extras(progress, meta)?,
+        ))
     }
 
     #[pyo3(signature = (source=None, server=None, capability=None, category=None))]

@@ -8,6 +8,7 @@ use crate::execute::Answer;
 use crate::limit::Permits;
 use parking_lot::Mutex;
 use pyo3::prelude::*;
+use serde_json::Value;
 use std::sync::Arc;
 
 /// What can arrive for one attempt of one execution.
@@ -23,6 +24,8 @@ pub enum Message {
 pub enum Mail {
     /// For the attempt behind a key of the loop's table.
     ToAttempt(u64, Message),
+    /// The latest progress of the attempt behind a key.
+    Progress(u64, Arc<Mutex<Option<Value>>>),
     /// From a thread that blocks in `hub.call`: run this here.
     Start(Handover),
     /// That thread has been interrupted.

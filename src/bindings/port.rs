@@ -137,6 +137,14 @@ impl LoopPort {
         (u64::from(entry.0) << 32) | u64::from(place)
     }
 
+    /// Whose mail a key is for; it stays on the table.
+    fn expecting(&self, py: Python<'_>, key: u64) -> Option<Py<Execution>> {
+        let (generation, place) = ((key >> 32) as u32, key as u32);
+        let table = self.addressees.lock();
+        let entry = table.places.get(place as usize).filter(|entry| entry.0 == generation)?;
+        entry.1.as_ref().map(|(execution, _)| execution.clone_ref(py))
+    }
+
     /// Takes an attempt off the table; mail that comes later is dropped.
     pub fn forget_mail(&self, key: u64) -> Option<Addressee> {
         let (generation, place) = ((key >> 32) as u32, key as u32);
@@ -210,6 +218,12 @@ impl LoopPort {
                     (None, Message::Returned(Ok(value))) => value::discard(value.bind(py)),
                     (None, _) => {}
                 },
+                Mail::Progress(key, latest) => {
+                    let update = latest.lock().take();
+                    if let (Some(update), Some(execution)) = (update, this.expecting(py, key)) {
+                        Execution::progressed(execution.bind(py), &update);
+                    }
+                }
                 Mail::Start(handover) => blocking::start(slf, handover),
                 // One that fails must not take the rest of the mail along.
                 Mail::Cancel(call) => {

@@ -2,6 +2,7 @@
 
 use super::execution::{Attempt, Early, Ended, python_tool};
 use super::imported::Imported;
+use super::json;
 use super::value;
 use crate::error::{ErrorKind, HubError};
 use crate::execute::Fate;
@@ -56,6 +57,9 @@ pub fn build(py: Python<'_>, mut ended: Ended, now: Instant) -> PyResult<Bound<'
         [only] => {
             let value = ended.attempts[*only].value.take().unwrap_or_else(|| py.None());
             if let Some(blocks) = ended.attempts[*only].blocks.take() {
+                if let Some(told) = blocks.meta() {
+                    meta.set_item(intern!(py, "server_meta"), json::to_python(py, told)?)?;
+                }
                 result.setattr(intern!(py, "_blocks"), *blocks)?;
             }
             success(py, result, meta, value)

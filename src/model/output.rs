@@ -44,11 +44,13 @@ pub struct ToolOutput {
     pub content: Option<Value>,
     /// Its `structuredContent`.
     pub structured: Option<Value>,
+    /// Its `_meta`.
+    pub meta: Option<Value>,
 }
 
 impl ToolOutput {
     pub fn new(value: impl Into<Value>) -> Self {
-        ToolOutput { value: value.into(), content: None, structured: None }
+        ToolOutput { value: value.into(), content: None, structured: None, meta: None }
     }
 
     /// Why this answer counts as a failure, if it does: nothing at all, or a mapping with `success: false`.

@@ -37,6 +37,28 @@ impl Execution {
         Self::after_event(slf);
     }
 
+    /// A tool tells how far it is.
+    pub fn progressed(slf: &Bound<'_, Self>, update: &serde_json::Value) {
+        let py = slf.py();
+        let Some(callback) = slf.get().extras.as_ref().and_then(|extras| extras.progress.as_ref()) else {
+            return;
+        };
+        let call = || {
+            let update = json::to_python(py, update)?;
+            let answer = callback.bind(py).call1((update,))?;
+            // An async callback runs beside the call.
+            if answer.hasattr(intern!(py, "__await__"))? {
+                let port = Self::port(slf)?;
+                let task = port.get().create_task(py, answer)?;
+                port.get().adopt(&task)?;
+            }
+            PyResult::Ok(())
+        };
+        if let Err(error) = call() {
+            error.write_unraisable(py, Some(callback.bind(py)));
+        }
+    }
+
     /// A task of ours has ended.
     pub fn child_returned(slf: &Bound<'_, Self>, slot: usize, value: Py<PyAny>) {
         slf.get().returned(slf.py(), slot, value);

@@ -36,7 +36,16 @@ use std::time::Instant;
 pub struct Execution {
     hub: Py<Hub>,
     checks: Checks,
+    extras: Option<Box<Extras>>,
     state: Mutex<State>,
+}
+
+/// What few callers give besides the arguments.
+pub struct Extras {
+    /// Called with each progress report of a tool on a server.
+    pub progress: Option<Py<PyAny>>,
+    /// Passed on to the server.
+    pub meta: serde_json::Map<String, serde_json::Value>,
 }
 
 impl Execution {
@@ -46,8 +55,9 @@ impl Execution {
         what: &str,
         args: Py<PyAny>,
         checks: Checks,
+        extras: Option<Box<Extras>>,
     ) -> Self {
-        Execution { hub, checks, state: Mutex::new(State::new(plan, what, args)) }
+        Execution { hub, checks, extras, state: Mutex::new(State::new(plan, what, args)) }
     }
 
     /// The port of the loop this execution runs on, opened at first need.
@@ -242,6 +252,9 @@ impl Execution {
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         visit.call(&self.hub)?;
+        if let Some(extras) = &self.extras {
+            visit.call(&extras.progress)?;
+        }
         // A locked state is in use right now, so it is not garbage.
         match self.state.try_lock() {
             Some(state) => state.traverse(&visit),

@@ -5,15 +5,16 @@ use super::direct::Direct;
 use super::state::{Address, Doing, Start};
 use crate::bindings::awaiting::iterator_of;
 use crate::bindings::child::Child;
-use crate::bindings::mailbox::{Mail, Message};
-use crate::bindings::python_tool::{Callable, Prepared, PythonTool};
+use crate::bindings::mailbox::{Mail, Mailbox, Message};
+use crate::bindings::python_tool::{Callable, Checks, Prepared, PythonTool};
 use crate::bindings::{json, pool, runtime};
 use crate::error::{ErrorKind, HubError};
 use crate::execute::overloaded;
 use crate::limit::{self, Passage};
 use crate::model::Arguments;
 use crate::registry::Candidate;
-use crate::tool::CallContext;
+use crate::tool::{CallContext, OnProgress};
+use parking_lot::Mutex;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -38,7 +39,8 @@ impl Execution {
         let slot = *slot;
         let prepared = match python_tool(candidate) {
             Some(tool) => tool.prepare(args.bind(py), this.checks),
-            None => native_arguments(candidate, args.bind(py)).map(|args| Prepared::Native(Box::new(args))),
+            None => native_arguments(candidate, args.bind(py), this.checks)
+                .map(|args| Prepared::Native(Box::new(args))),
         };
         let prepared = match prepared {
             Ok(prepared) => prepared,
@@ -179,8 +181,12 @@ impl Execution {
         let this = slf.get();
         let expires = this.state.lock().plan.as_ref().and_then(|plan| plan.run.expires(slot));
         let cancel = CancellationToken::new();
-        let context = CallContext::new(expires.unwrap_or_else(Instant::now), cancel.clone());
+        let mut context = CallContext::new(expires.unwrap_or_else(Instant::now), cancel.clone());
         let Address { mailbox, key } = Self::address(slf, slot)?;
+        if let Some(extras) = &this.extras {
+            context.meta = extras.meta.clone();
+            context.progress = extras.progress.as_ref().map(|_| reporter(mailbox.clone(), key));
+        }
         let abort = runtime::spawn(async move {
             let answer = candidate.tool.call(&args, &context).await;
             mailbox.push(Mail::ToAttempt(key, Message::Answered(answer)));
@@ -190,8 +196,22 @@ impl Execution {
     }
 }
 
-/// The arguments of a tool in Rust: JSON, by name, fitting its schema.
-fn native_arguments(candidate: &Candidate, given: &Bound<'_, PyAny>) -> Result<Arguments, HubError> {
+/// Sends progress to the loop. Of reports that come faster than it takes them, the last one counts.
+fn reporter(mailbox: Arc<Mailbox>, key: u64) -> OnProgress {
+    let latest = Arc::new(Mutex::new(None));
+    Arc::new(move |update| {
+        if latest.lock().replace(update.clone()).is_none() {
+            mailbox.push(Mail::Progress(key, latest.clone()));
+        }
+    })
+}
+
+/// The arguments of a tool in Rust: JSON, by name, fitting its schema unless the caller knows better.
+fn native_arguments(
+    candidate: &Candidate,
+    given: &Bound<'_, PyAny>,
+    checks: Checks,
+) -> Result<Arguments, HubError> {
     let spec = candidate.spec();
     let py = given.py();
     let args = if given.is_none() {
@@ -213,7 +233,9 @@ fn native_arguments(candidate: &Candidate, given: &Bound<'_, PyAny>) -> Result<A
         })?;
         json::arguments(&spec.name, named.as_any())?
     };
-    candidate.tool.check(&args)?;
+    if checks.validate {
+        candidate.tool.check(&args)?;
+    }
     Ok(args)
 }
 

@@ -57,7 +57,7 @@ pub fn finished(tool: &str, mut map: Map<String, Value>) -> Result<ToolOutput, H
         }
         (None, _) => Value::Array(content.clone()),
     };
-    Ok(ToolOutput { value, content: Some(Value::Array(content)), structured })
+    Ok(ToolOutput { value, content: Some(Value::Array(content)), structured, meta: map.remove("_meta") })
 }
 
 /// The tool ran and says that it failed; what it says is its text.
