@@ -91,6 +91,15 @@ impl LoopPort {
         Ok((task, over))
     }
 
+    /// A task for something of the user's.
+    pub fn run_beside<'py>(
+        &self,
+        py: Python<'py>,
+        awaitable: Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        self.create_task.bind(py).call1((awaitable,))
+    }
+
     fn has_no_task_factory(&self, py: Python<'_>) -> bool {
         let factory = self.event_loop.bind(py).getattr(intern!(py, "_task_factory"));
         factory.is_ok_and(|factory| factory.is_none())

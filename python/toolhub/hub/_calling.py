@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from .. import _background, _core
@@ -41,6 +41,8 @@ class Calling(HubPart):
         single_flight: bool = False,
         validate: bool = True,
         coerce: bool = True,
+        progress: Callable[[dict[str, Any]], Any] | None = None,
+        meta: Mapping[str, Any] | None = None,
         llm_client: Any = None,
     ) -> ToolResult:
         """Call a tool by its name and get a `ToolResult`; a failing tool is a result too, never an exception.
@@ -50,6 +52,9 @@ class Calling(HubPart):
         only when the first has not answered by then. `cache_ttl` keeps the answer for so many seconds and `single_flight`
         lets identical concurrent calls share one execution, both never for tools with effects. When several answers are put
         together, `llm` (or the hub's own) is asked to make one of them; `llm_client` is another name for it.
+
+        `progress` is called with each progress report of a tool on an MCP server: `{"progress": 3, "total": 10, "message": …}`;
+        `meta` is passed on to the server as `_meta`.
 
         >>> import asyncio
         >>> from toolhub import ToolHub
@@ -70,7 +75,7 @@ class Calling(HubPart):
                 self._core.execute, name, who, args, key, cache_ttl, single_flight
             )
         else:
-            result: Any = await self._core.execute(name, args, options)
+            result: Any = await self._core.execute(name, args, options, progress, meta)
         llm = llm or llm_client or self._llm
         if llm is not None and result["_meta"]["synthesized"]:
             return await self._synthesized(result, llm, args, deadline)
@@ -93,6 +98,8 @@ class Calling(HubPart):
         single_flight: bool = False,
         validate: bool = True,
         coerce: bool = True,
+        progress: Callable[[dict[str, Any]], Any] | None = None,
+        meta: Mapping[str, Any] | None = None,
         llm_client: Any = None,
     ) -> ToolResult:
         """Call whatever tools have a capability; candidates whose schema refuses the arguments are skipped."""
@@ -104,7 +111,7 @@ class Calling(HubPart):
             start, who = self._core.execute_by_capability, self._core.sharing_key(capability=capability)
             result = await self._execute_shared(start, capability, who, args, key, cache_ttl, single_flight)
         else:
-            result: Any = await self._core.execute_by_capability(capability, args, options)
+            result: Any = await self._core.execute_by_capability(capability, args, options, progress, meta)
         llm = llm or llm_client or self._llm
         if llm is not None and result["_meta"]["synthesized"]:
             return await self._synthesized(result, llm, args, deadline)

@@ -49,7 +49,7 @@ impl Execution {
             // An async callback runs beside the call.
             if answer.hasattr(intern!(py, "__await__"))? {
                 let port = Self::port(slf)?;
-                let task = port.get().create_task(py, answer)?;
+                let task = port.get().run_beside(py, answer)?;
                 port.get().adopt(&task)?;
             }
             PyResult::Ok(())

@@ -59,7 +59,7 @@ impl Inbox {
     }
 
     /// A place for the answer to a request that is about to be sent. Fails when the connection is over.
-    pub fn expect(self: &Arc<Self>, id: u64) -> Result<Expected, HubError> {
+    pub fn await_answer(self: &Arc<Self>, id: u64) -> Result<Expected, HubError> {
         let (sender, reply) = oneshot::channel();
         let mut pending = self.pending.lock();
         if let Some(error) = &pending.over {

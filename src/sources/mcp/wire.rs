@@ -3,7 +3,7 @@
 //! A message is taken apart only as far as it has to be: results stay raw text until somebody knows what they are, so one
 //! odd field never loses the rest, and nothing is parsed twice.
 
-use crate::error::{ErrorKind, HubError};
+use crate::error::{ErrorKind, HubError, Outcome};
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -83,6 +83,7 @@ impl Malformed {
 
     pub fn error(&self) -> HubError {
         HubError::new(ErrorKind::Protocol, format!("Failed to parse MCP response: {}", self.reason))
+            .with_outcome(Outcome::Unknown)
     }
 }
 

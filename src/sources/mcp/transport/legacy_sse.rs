@@ -106,7 +106,7 @@ impl Transport for LegacySse {
     fn request<'a>(&'a self, request: &'a Request) -> BoxFuture<'a, Result<Box<RawValue>, HubError>> {
         Box::pin(async move {
             let peer = self.shared.peer()?;
-            let expected = Inbox::expect(&self.shared.inbox, request.id)?;
+            let expected = self.shared.inbox.await_answer(request.id)?;
             let mut answer = pin!(expected.answer());
             tokio::select! {
                 biased;

@@ -139,10 +139,13 @@ impl Events {
         if self.ended {
             return;
         }
-        tokio::select! {
-            biased;
-            last = self.response.chunk() => if !matches!(last, Ok(Some(_))) { return },
-            () = std::future::ready(()) => {}
+        // It often ends with the very bytes that brought the answer, as soon as its connection has had a turn.
+        for _ in 0..2 {
+            tokio::select! {
+                biased;
+                last = self.response.chunk() => if !matches!(last, Ok(Some(_))) { return },
+                () = tokio::task::yield_now() => {}
+            }
         }
         let closed = closed.clone();
         tokio::spawn(async move {

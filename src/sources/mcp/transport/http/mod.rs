@@ -112,7 +112,7 @@ impl Transport for StreamableHttp {
             let peer = shared.peer()?;
             let speech = shared.speech.load_full();
             // The answer may come on another stream than its own, and closing ends the wait here.
-            let expected = Inbox::expect(&shared.inbox, request.id)?;
+            let expected = shared.inbox.await_answer(request.id)?;
             let mut answer = pin!(expected.answer());
             let carried = tokio::select! {
                 biased;

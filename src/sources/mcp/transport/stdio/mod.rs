@@ -115,7 +115,7 @@ impl Stdio {
     }
 
     async fn exchange(&self, request: &Request) -> Result<Box<RawValue>, HubError> {
-        let expected = self.inbox.expect(request.id)?;
+        let expected = self.inbox.await_answer(request.id)?;
         request.stage.queue();
         let _on_its_way = OnItsWay(request.stage.clone());
         let outgoing = Outgoing { text: request.body.clone(), stage: request.stage.clone() };
