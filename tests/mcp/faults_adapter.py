@@ -29,8 +29,8 @@ class Failure(Exception):
         self.info = ErrorInfo(name if name in KNOWN else "other", message, **facts)
 
 
-def of_report(error: Any) -> Failure:
-    """The entry of a server in `report.failed`."""
+def of_report(error: toolhub.ToolError) -> Failure:
+    """The entry of a server in `report.failed`, or what was raised."""
     facts = {name: getattr(error, name) for name in FACTS}
     return Failure(str(error), str(error.kind), **facts)
 
@@ -85,6 +85,8 @@ class ToolHub:
     def classify(self, exc: BaseException) -> ErrorInfo:
         if isinstance(exc, Failure):
             return exc.info
+        if isinstance(exc, toolhub.ToolError):
+            return of_report(exc).info
         if isinstance(exc, asyncio.CancelledError):
             return ErrorInfo("cancelled", str(exc))
         return ErrorInfo("other", f"{type(exc).__name__}: {exc}")

@@ -76,8 +76,10 @@ def calls(hub: ToolHub) -> list[tuple[str, dict[str, Any]]]:
 
 
 async def main(url: str) -> None:
-    async with ToolHub(elicitation=accept, open_url=visit, timeout=60) as hub:
-        hub.add_server(SERVER, url=url, auth=auth(), startup_timeout=60)
+    who = auth()
+    browser = {} if who is None else {"open_url": visit}
+    async with ToolHub(elicitation=accept, timeout=60, **browser) as hub:
+        hub.add_server(SERVER, url=url, auth=who, startup_timeout=60)
         report = await hub.connect([SERVER])
         if report.failed:
             raise report.failed[SERVER]

@@ -26,9 +26,15 @@ from faults.harness.probes import MARK, marked_processes
 RUN = uuid.uuid4().hex
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture(scope="module")
+def anyio_backend() -> str:
+    """One loop for a module, so that its tests can share a connection: starting a server takes seconds."""
+    return "asyncio"
+
+
+@pytest.fixture(autouse=True, scope="module")
 def no_process_left() -> Iterator[None]:
-    """Fails a test after whose hub a server, or a child of one, is still there."""
+    """Fails when a server, or a child of one, is still there after the last hub of a module was closed."""
     yield
     limit = time.monotonic() + 5
     while (left := marked_processes(RUN)) and time.monotonic() < limit:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,79 +20,96 @@ ERAS = {"mcp1": "legacy", "mcp2": "modern", "fastmcp": "modern"}
 WAYS = [(sdk, transport) for sdk in ERAS for transport in ("stdio", "http")] + [("mcp1", "sse")]
 
 
-@pytest.fixture(params=WAYS, ids=lambda way: "-".join(way))
+@pytest.fixture(scope="module", params=WAYS, ids="-".join)
 def way(request: pytest.FixtureRequest) -> tuple[str, str]:
     return request.param
 
 
+@pytest.fixture(scope="module")
+def marks(way: tuple[str, str], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the server marks what it sees."""
+    return tmp_path_factory.mktemp("marks")
+
+
 @pytest.fixture
-def reach(way: tuple[str, str], installed: Callable[..., Any], tmp_path: Path) -> Iterator[dict[str, Any]]:
-    """How to reach the server; what it sees, it marks in `tmp_path`."""
+def no_marks(marks: Path) -> Path:
+    """The same folder, with the marks of other tests taken away."""
+    for mark in marks.iterdir():
+        mark.unlink()
+    return marks
+
+
+@pytest.fixture(scope="module")
+def reach(way: tuple[str, str], marks: Path, installed: Callable[..., Any]) -> Iterator[dict[str, Any]]:
+    """How to reach the server."""
     sdk, transport = way
+    start = installed(sdk, "stdio", MARKS=marks)
     if transport == "stdio":
-        yield installed(sdk, "stdio", MARKS=tmp_path)
+        yield start
         return
-    installed(sdk)
     port = catalogue.free_port()
-    with catalogue.listening(sdk, transport, str(port), port=port, env={"MARKS": str(tmp_path)}):
+    with catalogue.listening(sdk, transport, str(port), port=port, env={"MARKS": str(marks)}):
         yield {"url": f"http://127.0.0.1:{port}/{'sse' if transport == 'sse' else 'mcp'}"}
 
 
-@pytest.fixture
-async def server(hub: ToolHub, reach: dict[str, Any], connected: Callable[..., Any]) -> Any:
-    return await connected(hub, "ours", **reach)
+@pytest.fixture(scope="module")
+async def ours(reach: dict[str, Any], connected: Callable[..., Any]) -> AsyncIterator[ToolHub]:
+    """A hub that is connected to the server, for all tests of one way."""
+    async with ToolHub() as hub:
+        await connected(hub, "ours", **reach)
+        yield hub
 
 
-async def test_the_era_is_found(server: Any, way: tuple[str, str]) -> None:
+async def test_the_era_is_found(ours: ToolHub, way: tuple[str, str]) -> None:
+    (server,) = ours.servers()
     assert (server.era, server.transport) == (ERAS[way[0]], way[1])
 
 
-async def test_a_call_and_a_failure(hub: ToolHub, server: Any) -> None:
-    result = await hub.execute("add", {"a": 1, "b": 2})
+async def test_a_call_and_a_failure(ours: ToolHub) -> None:
+    result = await ours.execute("add", {"a": 1, "b": 2})
     assert (result.structured, result.content[0]["text"]) == ({"result": 3}, "3")
-    result = await hub.execute("fail", {"text": "no bread"})
+    result = await ours.execute("fail", {"text": "no bread"})
     assert result.kind == "tool_error"
     assert "fail" in str(result.error)
-    assert [(await hub.execute("count")).structured["result"] for _ in range(3)] == [1, 2, 3]
+    assert [(await ours.execute("count")).structured["result"] for _ in range(3)] == [1, 2, 3]
 
 
-async def test_progress_is_told(hub: ToolHub, server: Any) -> None:
+async def test_progress_is_told(ours: ToolHub) -> None:
     news: list[Any] = []
-    result = await hub.execute("slow", {"steps": 5, "pause": 0.01}, progress=lambda *told: news.append(told))
+    result = await ours.execute("slow", {"steps": 5, "pause": 0.01}, progress=lambda *told: news.append(told))
     assert result.structured == {"result": "ours took 5 steps"}
     assert len(news) == 5
 
 
-async def test_a_cancelled_call_is_cancelled_on_the_server(
-    hub: ToolHub, server: Any, until: Callable[..., Any], tmp_path: Path
+@pytest.mark.parametrize("how", ["by the caller", "by its deadline"])
+async def test_a_call_that_is_cut_is_cancelled_on_the_server(
+    ours: ToolHub, no_marks: Path, until: Callable[..., Any], how: str
 ) -> None:
-    call = asyncio.ensure_future(hub.execute("slow", {"steps": 1000, "pause": 0.05}))
-    await until((tmp_path / "ours-started").exists)
-    call.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await call
-    await until((tmp_path / "ours-cancelled").exists)
-    assert (await hub.execute("add", {"a": 1, "b": 2})).success
+    (before,) = ours.servers()
+    work = {"steps": 1000, "pause": 0.05}
+    if how == "by its deadline":
+        assert (await ours.execute("slow", work, timeout=1)).kind == "timeout"
+    else:
+        call = asyncio.ensure_future(ours.execute("slow", work))
+        await until((no_marks / "ours-started").exists)
+        call.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await call
+    await until((no_marks / "ours-cancelled").exists)
+    assert (await ours.execute("add", {"a": 1, "b": 2})).success
+    (after,) = ours.servers()
+    assert (after.state, after.pid) == ("connected", before.pid)
 
 
-async def test_a_call_that_is_late_is_cancelled_on_the_server(
-    hub: ToolHub, server: Any, until: Callable[..., Any], tmp_path: Path
-) -> None:
-    result = await hub.execute("slow", {"steps": 1000, "pause": 0.05}, timeout=1)
-    assert result.kind == "timeout"
-    await until((tmp_path / "ours-cancelled").exists)
+async def test_a_list_that_changes_is_read_again(ours: ToolHub, until: Callable[..., Any]) -> None:
+    before = ours.version
+    assert (await ours.execute("grow", {"name": "tall"})).success
+    await until(lambda: "tall" in ours)
+    assert ours.version > before
+    assert (await ours.execute("tall")).structured == {"result": "I am tall"}
 
 
-async def test_a_list_that_changes_is_read_again(
-    hub: ToolHub, server: Any, until: Callable[..., Any]
-) -> None:
-    before = hub.version
-    assert (await hub.execute("grow", {"name": "tall"})).success
-    await until(lambda: "tall" in hub)
-    assert hub.version > before
-    assert (await hub.execute("tall")).structured == {"result": "I am tall"}
-
-
+# FastMCP asks through the SDK that mcp2 stands for.
 @pytest.mark.parametrize("way", [way for way in WAYS if way[0] != "fastmcp"], indirect=True, ids="-".join)
 async def test_the_user_is_asked(reach: dict[str, Any], connected: Callable[..., Any]) -> None:
     def ask(server: str, request: Any) -> dict[str, Any]:
@@ -107,8 +124,11 @@ async def test_the_user_is_asked(reach: dict[str, Any], connected: Callable[...,
         assert (await hub.execute("ask")).structured == {"result": "Ada is 30"}
 
 
-@pytest.mark.parametrize("way", [(sdk, "stdio") for sdk in ERAS], indirect=True, ids="-".join)
-async def test_a_killed_server_is_started_again(hub: ToolHub, server: Any) -> None:
+@pytest.mark.parametrize("sdk", ERAS)
+async def test_a_killed_server_is_started_again(
+    hub: ToolHub, installed: Callable[..., Any], connected: Callable[..., Any], sdk: str
+) -> None:
+    server = await connected(hub, "ours", **installed(sdk, "stdio"))
     assert (await hub.execute("count")).structured == {"result": 1}
     os.kill(server.pid, signal.SIGKILL)
     results = [await hub.execute("count") for _ in range(2)]
@@ -118,11 +138,10 @@ async def test_a_killed_server_is_started_again(hub: ToolHub, server: Any) -> No
     assert next(iter(hub.servers())).pid != server.pid
 
 
-@pytest.mark.parametrize("way", [("mcp1", "stdio")], indirect=True, ids="-".join)
 async def test_the_first_call_connects_and_concurrent_first_calls_share_it(
-    hub: ToolHub, reach: dict[str, Any], way: tuple[str, str]
+    hub: ToolHub, installed: Callable[..., Any]
 ) -> None:
-    hub.add_server("ours", **reach)
+    hub.add_server("ours", **installed("mcp1", "stdio"))
     results = await asyncio.gather(*(hub.execute("count", server="ours") for _ in range(20)))
     assert sorted(result.structured["result"] for result in results) == list(range(1, 21))
 
