@@ -135,7 +135,9 @@ impl Inbox {
         if method != "notifications/progress" {
             return self.listener.notified(method, params);
         }
-        let Some(params) = params.and_then(|raw| serde_json::from_str::<Value>(raw.get()).ok()) else { return };
+        let Some(params) = params.and_then(|raw| serde_json::from_str::<Value>(raw.get()).ok()) else {
+            return;
+        };
         let Some(id) = params.get("progressToken").and_then(Value::as_u64) else { return };
         let on_progress = self.pending.lock().progress.get(&id).cloned();
         if let Some(on_progress) = on_progress {

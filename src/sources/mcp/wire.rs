@@ -14,10 +14,20 @@ use std::fmt;
 #[derive(Debug)]
 pub enum Incoming {
     /// `None`: an answer to nobody knows what.
-    Response { id: Option<u64>, outcome: Result<Box<RawValue>, HubError> },
+    Response {
+        id: Option<u64>,
+        outcome: Result<Box<RawValue>, HubError>,
+    },
     /// The id is echoed as it came.
-    Request { id: Box<RawValue>, method: String, params: Option<Box<RawValue>> },
-    Notification { method: String, params: Option<Box<RawValue>> },
+    Request {
+        id: Box<RawValue>,
+        method: String,
+        params: Option<Box<RawValue>>,
+    },
+    Notification {
+        method: String,
+        params: Option<Box<RawValue>>,
+    },
 }
 
 /// All messages of one line, event or body. What is no message is reported as one sentence.

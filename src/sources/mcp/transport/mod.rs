@@ -4,8 +4,6 @@
 //! the messages mean is the business of [`super::connection`]; what arrives without being the answer to a request goes to
 //! the [`Inbox`](super::inbox::Inbox) that the transport was opened with.
 
-
-
 use crate::error::HubError;
 use crate::tool::BoxFuture;
 use serde_json::value::RawValue;
