@@ -20,7 +20,9 @@ class Asking:
 
     def __init__(self, functions: Mapping[str, Answer]) -> None:
         self.desk = _core.QuestionDesk()
-        self._functions = dict(functions)
+        self.tokens: dict[str, Callable[[], Any]] = {}
+        """For servers whose token is what a function says."""
+        self._functions = {**functions, "token": lambda server, _: self.tokens[server]()}
         self._thread: threading.Thread | None = None
 
     @property
@@ -30,7 +32,7 @@ class Asking:
 
     def start(self) -> None:
         """Begin to listen; once is enough."""
-        if self._functions and self._thread is None:
+        if self._thread is None:
             self._thread = threading.Thread(target=self._listen, name="toolhub-asks", daemon=True)
             self._thread.start()
 

@@ -55,7 +55,7 @@ mod _core {
     #[pymodule_export]
     use super::runtime::{after_fork_in_child, shutdown_runtime};
     #[pymodule_export]
-    use super::servers::Servers;
+    use super::servers::{Servers, usual_token_file};
     #[pymodule_export]
     use super::text::{Tokenizer, Truncated, merge_texts, prompt_limit, synthesis_prompt, truncate_text};
     #[pymodule_export]

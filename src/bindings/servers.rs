@@ -1,12 +1,13 @@
 //! The MCP servers of a hub, as Python sees them.
 
 use super::asking::QuestionDesk;
+use super::credentials::{Keys, usual_file};
 use super::hub::Hub;
 use super::{json, runtime};
 use crate::error::HubError;
 use crate::model::Source;
+use crate::servers::Servers as Core;
 use crate::servers::desk::{Desk, error_value, tools};
-use crate::servers::{MakeCredentials, Servers as Core};
 use crate::sources::mcp::config::{Loaded, Notice, load_file, load_value, server_from};
 use crate::sources::mcp::host::{Ask, Host, Log};
 use crate::sources::mcp::server::Server;
@@ -24,6 +25,7 @@ use std::time::{Duration, Instant};
 pub struct Servers {
     core: Arc<Core>,
     desk: Arc<Desk>,
+    keys: Arc<Keys>,
     /// Which servers came from which file, so that loading it again can take some away.
     loaded: Mutex<HashMap<PathBuf, Vec<Arc<str>>>>,
 }
@@ -44,12 +46,13 @@ fn refused(notices: &[Notice]) -> PyErr {
 impl Servers {
     /// The servers of `hub`; their management becomes tools of `admin`. `asks` names what the user has functions for.
     #[new]
-    #[pyo3(signature = (hub, admin, questions, asks))]
+    #[pyo3(signature = (hub, admin, questions, asks, tokens))]
     fn new(
         hub: &Bound<'_, Hub>,
         admin: &Bound<'_, Hub>,
         questions: &QuestionDesk,
         asks: Vec<String>,
+        tokens: Option<PathBuf>,
     ) -> PyResult<Self> {
         let ask = |what: &'static str| -> Option<Ask> {
             let questions = questions.0.clone();
@@ -65,8 +68,9 @@ impl Servers {
             })
         });
         let host = Host { elicit: ask("elicitation"), sample: ask("sampling"), log };
-        let make: MakeCredentials = super::credentials::maker(questions.0.clone());
-        let core = Core::new(hub.get().shared_core(), host, make);
+        let opens_pages = asks.iter().any(|known| known == "open_url");
+        let keys = Keys::new(questions.0.clone(), tokens, opens_pages);
+        let core = Core::new(hub.get().shared_core(), host, keys.maker());
         hub.get().set_servers(&core);
         let desk = Desk::new(core.clone());
         for tool in tools(&desk) {
@@ -76,7 +80,7 @@ impl Servers {
         all.retain(|servers| servers.strong_count() > 0);
         all.push(Arc::downgrade(&core));
         drop(all);
-        Ok(Servers { core, desk, loaded: Mutex::default() })
+        Ok(Servers { core, desk, keys, loaded: Mutex::default() })
     }
 
     /// Loads a file: adds what is new, replaces what has changed, takes away what is gone. What is wrong is told.
@@ -92,12 +96,16 @@ impl Servers {
         self.take(py, load_value(&value, None, &environment), None)
     }
 
-    /// Adds one server; gives back what is odd about it.
-    fn add(&self, id: &str, entry: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
+    /// Adds one server; gives back what is odd about it. With `asks_for_token` its token is what a function says.
+    #[pyo3(signature = (id, entry, asks_for_token))]
+    fn add(&self, id: &str, entry: &Bound<'_, PyAny>, asks_for_token: bool) -> PyResult<Vec<String>> {
         let entry = json::from_python(entry)
             .map_err(|reason| PyValueError::new_err(format!("the configuration must be JSON: {reason}")))?;
         let (config, warnings) =
             server_from(id, &entry, None, &environment).map_err(|errors| refused(&errors))?;
+        if asks_for_token {
+            self.keys.ask_for(id);
+        }
         self.put(config).map_err(|error| PyValueError::new_err(error.message.into_owned()))?;
         Ok(warnings.iter().map(ToString::to_string).collect())
     }
@@ -214,6 +222,12 @@ pub fn close_all(patience: Duration) {
     if all.iter().any(|servers| !servers.all().is_empty()) {
         close_and_wait(all, patience.saturating_sub(begun.elapsed()));
     }
+}
+
+/// Where the tokens of logins are kept when nothing else is said.
+#[pyfunction]
+pub fn usual_token_file() -> Option<PathBuf> {
+    usual_file()
 }
 
 /// In the child of a fork: the parent's servers are the parent's.

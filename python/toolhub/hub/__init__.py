@@ -1,5 +1,6 @@
 """The hub: one door to every tool, put together from its parts."""
 
+import os
 from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Any, Self
@@ -28,7 +29,9 @@ class ToolHub(Registering, Looking, Calling, Shaping, Serving):
 
     `mcp` is an `mcpServers` file, several of them, or such a mapping; see `load_mcp`. `elicitation` is called with a server's
     id and its request when a server wants input from the user, and gives `{"action": "accept", "content": {…}}`, `decline` or
-    `cancel`; `sampling` likewise, for servers with `allow_sampling`. What is not given is refused.
+    `cancel`; `sampling` likewise, for servers with `allow_sampling`. What is not given is refused. Logins open the
+    user's browser, or call `open_url` with the server's id and the page; their tokens are kept in the file `tokens`, readable
+    by the user alone, or with None in memory only.
 
     >>> hub = ToolHub()
     >>> @hub.tool
@@ -46,6 +49,8 @@ class ToolHub(Registering, Looking, Calling, Shaping, Serving):
         llm: Any = None,
         elicitation: Callable[[str, Any], Any] | None = None,
         sampling: Callable[[str, Any], Any] | None = None,
+        open_url: Callable[[str, str], Any] | None = None,
+        tokens: "str | os.PathLike[str] | None" = "usual",
         timeout: float = 30.0,
         max_parallel: int = 3,
         seed: int | None = None,
@@ -79,7 +84,8 @@ class ToolHub(Registering, Looking, Calling, Shaping, Serving):
         self._servers = None
         # Managing servers takes as long as it takes: they have deadlines of their own.
         self._admin = _core.Hub(timeout=1e9, max_parallel=1, grace=0.0, breaker_threshold=0)
-        functions = {"elicitation": elicitation, "sampling": sampling}
+        functions = {"elicitation": elicitation, "sampling": sampling, "open_url": open_url}
+        self._tokens = tokens
         self._asking = Asking({what: ask for what, ask in functions.items() if ask is not None})
         if mcp is not None:
             for config in mcp if isinstance(mcp, list | tuple) else [mcp]:

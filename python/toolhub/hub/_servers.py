@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from .. import _core
+from .._asking import Asking
 from ..servers import ConnectReport, LoadReport, ServerInfo, as_error, as_info
 from ._base import HubPart
 
@@ -20,7 +21,8 @@ class Serving(HubPart):
 
     _servers: "_core.Servers | None"
     _admin: "_core.Hub"
-    _asking: Any
+    _asking: "Asking"
+    _tokens: "str | os.PathLike[str] | None"
 
     def load_mcp(self, config: str | os.PathLike[str] | Mapping[str, Any]) -> LoadReport:
         """Take in the servers of an `mcpServers` file, or of a mapping like it. Nothing is started yet.
@@ -64,7 +66,8 @@ class Serving(HubPart):
 
         `transport` is `http` or `sse`; without it the hub finds out. `options` are those of the key `toolhub` in a file:
         `timeout`, `startup_timeout`, `retries`, `max_concurrency`, `include`, `exclude`, `prefix`, `capabilities`, `effects`,
-        `max_message_bytes`, `idle_timeout`, … A server with the same id is replaced. Gives back what is odd about it.
+        `max_message_bytes`, `idle_timeout`, … `auth` is a bearer token, a function that gives one (sync or async, asked for each
+        request), `"oauth"` for a login in the browser, or a mapping with its details. A server with the same id is replaced. Gives back what is odd about it.
 
         >>> from toolhub import ToolHub
         >>> hub = ToolHub()
@@ -85,9 +88,11 @@ class Serving(HubPart):
             "toolhub": options or None,
         }
         entry = {key: value for key, value in given.items() if value is not None}
-        if auth is not None:
+        if callable(auth):
+            self._asking.tokens[id] = auth
+        elif auth is not None:
             entry["auth"] = auth
-        return self._open_servers().add(id, entry)
+        return self._open_servers().add(id, entry, callable(auth))
 
     def remove_server(self, id: str) -> bool:
         """Take a server and its tools away; False when there is none of that name."""
@@ -125,7 +130,11 @@ class Serving(HubPart):
             raise RuntimeError("the hub is closed; make a new ToolHub")
         if self._servers is None:
             self._asking.start()
-            self._servers = _core.Servers(self._core, self._admin, self._asking.desk, self._asking.known)
+            tokens = _core.usual_token_file() if self._tokens == "usual" else self._tokens
+            asking = self._asking
+            self._servers = _core.Servers(
+                self._core, self._admin, asking.desk, asking.known, None if tokens is None else os.fspath(tokens)
+            )
         return self._servers
 
     async def _close_servers(self) -> None:

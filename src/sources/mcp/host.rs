@@ -76,7 +76,11 @@ impl Ear {
                 Ok(json!({"roots": roots}))
             }
             "elicitation/create" => match &self.host.elicit {
-                Some(ask) => ask(self.server.clone(), params).await,
+                Some(ask) => {
+                    let asked_for = params.get("requestedSchema").cloned();
+                    let answer = ask(self.server.clone(), params).await?;
+                    Ok(with_defaults(answer, asked_for.as_ref()))
+                }
                 None => refusal(),
             },
             "sampling/createMessage" => match &self.host.sample {
@@ -86,6 +90,23 @@ impl Ear {
             _ => refusal(),
         }
     }
+}
+
+/// What the user accepted without filling in gets the default that the form shows.
+fn with_defaults(mut answer: Value, schema: Option<&Value>) -> Value {
+    let fields = schema.and_then(|schema| schema.get("properties")).and_then(Value::as_object);
+    if let (Some("accept"), Some(fields)) = (answer.get("action").and_then(Value::as_str), fields)
+        && answer.get("content").is_none_or(Value::is_object)
+    {
+        for (name, field) in fields {
+            if let Some(default) = field.get("default")
+                && answer["content"].get(name).is_none()
+            {
+                answer["content"][name] = default.clone();
+            }
+        }
+    }
+    answer
 }
 
 impl Listener for Ear {

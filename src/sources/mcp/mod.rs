@@ -8,6 +8,7 @@
 //!                                                          Inbox (answers, progress) ─► Ear (requests of the server)
 //! ```
 
+pub mod auth;
 mod backoff;
 pub mod config;
 pub mod connection;

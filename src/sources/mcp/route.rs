@@ -1,10 +1,11 @@
 //! From a configuration to a live connection: open the way, find out which era the server is of, shake hands.
 
+use super::auth::Credentials;
 use super::config::{Dialect, Endpoint, Remote, ServerConfig};
 use super::connection::{Connection, Peer, Probe};
 use super::host::Ear;
 use super::inbox::Inbox;
-use super::transport::http::{Credentials, HttpOptions, StreamableHttp};
+use super::transport::http::{HttpOptions, StreamableHttp};
 use super::transport::legacy_sse::LegacySse;
 use super::transport::stdio::{Program, Stdio};
 use super::transport::{Era, Transport};

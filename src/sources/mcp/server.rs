@@ -8,6 +8,7 @@
 //!
 //! An attempt to connect is a task of its own: a caller who does not wait so long leaves it running for the next one.
 
+use super::auth::Credentials;
 use super::backoff::{Budget, Fortune};
 use super::config::{Dialect, Endpoint, ServerConfig};
 use super::connection::Connection;
@@ -15,7 +16,6 @@ use super::host::{Ear, Host};
 use super::listing::{self, Listing};
 use super::route::{Known, Route};
 use super::transport::Era;
-use super::transport::http::Credentials;
 use crate::error::{ErrorKind, HubError, Outcome};
 use arc_swap::ArcSwapOption;
 use parking_lot::Mutex;

@@ -43,6 +43,10 @@ pub enum Auth {
         token_url: Option<String>,
         /// The metadata of the authorization server.
         metadata_url: Option<String>,
+        /// The only authorization server to log in at.
+        issuer: Option<String>,
+        /// A document on the web that describes this client; its URL is the client's id.
+        client_metadata_url: Option<String>,
     },
 }
 
@@ -114,6 +118,8 @@ fn plain_oauth() -> Auth {
         authorization_url: None,
         token_url: None,
         metadata_url: None,
+        issuer: None,
+        client_metadata_url: None,
     }
 }
 
@@ -147,6 +153,8 @@ fn from_object(mut fields: Fields<'_, '_>) -> Auth {
             authorization_url: any_url(&mut fields, &["authorization_url", "authorizationUrl"]),
             token_url,
             metadata_url: any_url(&mut fields, &["metadata_url", "authServerMetadataUrl"]),
+            issuer: any_url(&mut fields, &["issuer"]),
+            client_metadata_url: any_url(&mut fields, &["client_metadata_url", "clientMetadataUrl"]),
         },
     };
     fields.finish();

@@ -18,6 +18,7 @@ pub(crate) mod speech;
 
 use super::{Era, Request, Transport};
 use crate::error::{ErrorKind, HubError, Outcome};
+use crate::sources::mcp::auth::Credentials;
 use crate::sources::mcp::inbox::{Answerer, Inbox, Reply};
 use crate::sources::mcp::wire::{self, Incoming};
 use crate::tool::BoxFuture;
@@ -48,6 +49,7 @@ pub struct HttpOptions {
     pub headers: Vec<(String, String)>,
     /// The bytes of one message, after unpacking.
     pub limit: usize,
+    /// Credentials that change: a callable, OAuth.
     pub credentials: Option<Arc<dyn Credentials>>,
 }
 
@@ -56,20 +58,6 @@ impl fmt::Debug for HttpOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("HttpOptions").field("limit", &self.limit).finish_non_exhaustive()
     }
-}
-
-/// Credentials that change: a callable, OAuth.
-pub trait Credentials: Send + Sync {
-    /// The value of the `Authorization` header, if there is one. May fetch it first.
-    fn authorization<'a>(&'a self) -> BoxFuture<'a, Result<Option<String>, HubError>>;
-
-    /// The server refused with 401, or with 403 and `insufficient_scope`. True when there are new credentials, and the
-    /// request may be sent again.
-    fn refused<'a>(
-        &'a self,
-        status: u16,
-        challenge: Option<&'a str>,
-    ) -> BoxFuture<'a, Result<bool, HubError>>;
 }
 
 pub struct StreamableHttp {

@@ -2,9 +2,10 @@
 //!
 //! Headers and bodies go to the configured origin and nowhere else: redirects are followed by hand, inside of it.
 
-use super::{Credentials, HttpOptions, failure};
+use super::{HttpOptions, failure};
 use crate::error::{ErrorKind, HubError, Outcome};
 use crate::secret::{Redactor, Secret};
+use crate::sources::mcp::auth::Credentials;
 use bytes::Bytes;
 use parking_lot::Mutex;
 use reqwest::header::{AUTHORIZATION, CONTENT_LENGTH, HeaderMap, HeaderName, HeaderValue, LOCATION};
