@@ -18,8 +18,8 @@ use tokio::time::timeout;
 const COURTESY: Duration = Duration::from_secs(3);
 /// The server refuses our version and names its own.
 const UNSUPPORTED_VERSION: i64 = -32022;
-/// Other errors that only a modern server gives.
-const MODERN_ERRORS: [i64; 3] = [-32020, -32021, UNSUPPORTED_VERSION];
+/// Other errors that only a modern server gives: headers that do not fit, a capability that we lack.
+const MODERN_ERRORS: [i64; 2] = [-32020, -32021];
 
 /// What is known about the other side.
 #[derive(Clone, Debug, PartialEq)]
@@ -87,18 +87,18 @@ impl Connection {
     /// Asks a server whether it speaks the modern protocol. Errors of the way there are errors; whatever a server answers
     /// that is not modern means that it is an older one.
     pub async fn probe(&self) -> Result<Probe, HubError> {
-        let raw = match self.request("server/discover", Params::new(), Extras::default()).await {
+        let mut answer = self.discover().await;
+        // Some refuse the first request of a version that they know, to see it said again.
+        if answer.as_ref().is_err_and(|error| error.code == Some(UNSUPPORTED_VERSION)) {
+            answer = self.discover().await;
+        }
+        let raw = match answer {
             Ok(raw) => raw,
-            Err(error) if error.kind == ErrorKind::Rpc => {
-                let modern = error.code.is_some_and(|code| MODERN_ERRORS.contains(&code));
-                // A modern server that does not know our version names those it knows, older ones among them perhaps.
-                return if modern && error.code != Some(UNSUPPORTED_VERSION) {
-                    Err(error)
-                } else {
-                    Ok(Probe::Legacy)
-                };
+            Err(error) if error.code.is_some_and(|code| MODERN_ERRORS.contains(&code)) => return Err(error),
+            // A modern server that does not know our version may still speak an older one.
+            Err(error) if matches!(error.kind, ErrorKind::Rpc | ErrorKind::Protocol) => {
+                return Ok(Probe::Legacy);
             }
-            Err(error) if error.kind == ErrorKind::Protocol => return Ok(Probe::Legacy),
             Err(error) => return Err(error),
         };
         let found: Discovery = match serde_json::from_str(raw.get()) {
@@ -116,6 +116,10 @@ impl Connection {
             capabilities: found.capabilities,
             instructions: found.instructions,
         }))
+    }
+
+    async fn discover(&self) -> Result<Box<RawValue>, HubError> {
+        self.request("server/discover", Params::new(), Extras::default()).await
     }
 
     /// The handshake of the older protocol.
