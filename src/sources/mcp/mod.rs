@@ -8,6 +8,7 @@
 //!                                                          Inbox (answers, progress, requests of the server)
 //! ```
 
+pub mod auth;
 pub mod inbox;
 pub mod transport;
 pub mod wire;

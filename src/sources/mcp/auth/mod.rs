@@ -1,0 +1,59 @@
+//! Who we are towards a remote server: a token that is there, or one that is got by OAuth 2.1.
+//!
+//! ```text
+//! transport ─► Credentials ─┬─ Bearer: a fixed token, or a function that is asked for each request
+//!     ▲                     └─ OAuth: discovery ─► registration ─► login in the browser ─► token ─► TokenStore
+//!     └── 401/403 ── refused ──────┘                (or client credentials)      ▲── refresh ──┘
+//! ```
+//!
+//! Why the OAuth client is our own is in `docs/decisions/2026-11-15-oauth.md`.
+
+mod bearer;
+#[cfg(feature = "oauth")]
+pub mod oauth;
+mod secret;
+
+pub use bearer::{Bearer, TokenFunction};
+#[cfg(feature = "oauth")]
+pub use oauth::{
+    FileStore, Grant, MemoryStore, OAuth, OAuthConfig, Opener, StoredToken, TokenStore, open_browser,
+};
+pub use secret::Secret;
+
+use crate::error::{ErrorKind, HubError, Outcome};
+use crate::tool::BoxFuture;
+use std::borrow::Cow;
+
+/// What a transport asks for before it sends, and tells when it was refused.
+pub trait Credentials: Send + Sync {
+    /// The value of the Authorization header, if there is one (may refresh a token).
+    fn authorization<'a>(&'a self) -> BoxFuture<'a, Result<Option<String>, HubError>>;
+
+    /// The server refused with 401, or 403 insufficient_scope; true when new credentials are there and the request may be
+    /// sent again.
+    fn refused<'a>(
+        &'a self,
+        status: u16,
+        challenge: Option<&'a str>,
+    ) -> BoxFuture<'a, Result<bool, HubError>>;
+}
+
+/// Without credentials the call was not sent, or was refused before it did anything: another candidate may be tried.
+fn denied(message: impl Into<Cow<'static, str>>) -> HubError {
+    HubError::new(ErrorKind::Auth, message).with_outcome(Outcome::NotSent)
+}
+
+/// `Bearer …`, when the token can stand in a header. It is not quoted in the error.
+fn bearer_header(token: &str) -> Result<String, HubError> {
+    let token = token.trim();
+    let token = match token.get(..7) {
+        Some(scheme) if scheme.eq_ignore_ascii_case("bearer ") => token[7..].trim_start(),
+        _ => token,
+    };
+    if token.is_empty() || !token.bytes().all(|b| b.is_ascii_graphic()) {
+        return Err(denied(
+            "The bearer token is empty or has characters that cannot stand in a header; give the token alone, without spaces or line breaks.",
+        ));
+    }
+    Ok(format!("Bearer {token}"))
+}

@@ -1,0 +1,192 @@
+//! Who we are towards an authorization server: registered beforehand, described by a document, or registered now; and how
+//! we prove it.
+
+use super::super::secret::quote;
+use super::super::{Secret, denied};
+use super::config::OAuthConfig;
+use super::discovery::Discovered;
+use super::random::form;
+use super::store::now;
+use super::web::Web;
+use super::{jwt, store::StoredToken};
+use crate::error::HubError;
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+/// A client as one authorization server knows it. It is never shown to another one.
+#[derive(Clone, Debug, Serialize, Deserialize, PartialEq)]
+pub struct Client {
+    pub id: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub secret: Option<Secret>,
+    /// What the authorization server said on registration about how to use the secret.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub method: Option<String>,
+    /// Of a client that we registered ourselves: the redirect that it was registered with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub redirect: Option<String>,
+    /// When the secret ends, in seconds since 1970.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ends_at: Option<u64>,
+}
+
+impl Client {
+    /// The client that needs no registration now, in the order that MCP says.
+    pub(super) fn known(config: &OAuthConfig, found: &Discovered) -> Option<Self> {
+        let document = config.client_id_metadata_url.clone().filter(|_| found.issuer.takes_client_documents);
+        let (id, secret) = match &config.client_id {
+            Some(id) => (id.clone(), config.client_secret.clone()),
+            None => (document?, None),
+        };
+        Some(Client { id, secret, method: None, redirect: None, ends_at: None })
+    }
+
+    /// Whether the configuration still stands for the client of a stored token.
+    pub(super) fn suits(&self, config: &OAuthConfig) -> bool {
+        match &config.client_id {
+            Some(id) => *id == self.id,
+            None => self.redirect.is_some() || config.client_id_metadata_url.as_ref() == Some(&self.id),
+        }
+    }
+
+    /// The registration that an earlier login left, for as long as it holds.
+    pub(super) fn registered(token: Option<&StoredToken>, issuer: &str) -> Option<Self> {
+        let client = &token.filter(|token| token.issuer == issuer)?.client;
+        let holds = client.redirect.is_some() && client.ends_at.is_none_or(|end| end > now());
+        holds.then(|| client.clone())
+    }
+
+    /// Dynamic client registration (RFC 7591).
+    pub(super) async fn register(
+        web: &Web,
+        config: &OAuthConfig,
+        found: &Discovered,
+        redirect: &str,
+        scopes: &[String],
+    ) -> Result<Self, HubError> {
+        let issuer = &found.issuer;
+        let Some(endpoint) = &issuer.registration_endpoint else {
+            return Err(denied(format!(
+                "The authorization server '{}' does not register clients by itself; register one there and set client_id.",
+                quote(&issuer.id, &[])
+            )));
+        };
+        let mut request = json!({
+            "client_name": config.client_name,
+            "redirect_uris": [redirect],
+            "grant_types": ["authorization_code", "refresh_token"],
+            "response_types": ["code"],
+            "token_endpoint_auth_method": preferred(issuer.auth_methods.as_deref()),
+            "application_type": "native",
+        });
+        if !scopes.is_empty() {
+            request["scope"] = json!(scopes.join(" "));
+        }
+        let answer = web.post_json(endpoint, request.to_string().into_bytes()).await?;
+        let fields: Value = answer.json().unwrap_or_default();
+        let text = |name: &str| {
+            fields.get(name).and_then(Value::as_str).filter(|text| !text.is_empty()).map(str::to_owned)
+        };
+        match text("client_id").filter(|_| (200..300).contains(&answer.status)) {
+            Some(id) => Ok(Client {
+                id,
+                secret: text("client_secret").map(Secret::new),
+                method: text("token_endpoint_auth_method"),
+                redirect: Some(redirect.to_owned()),
+                ends_at: fields
+                    .get("client_secret_expires_at")
+                    .and_then(Value::as_u64)
+                    .filter(|end| *end > 0),
+            }),
+            None => {
+                let why = text("error_description").or(text("error")).map(|text| quote(&text, &[]));
+                Err(denied(format!(
+                    "The authorization server '{}' refused to register this client (HTTP {}{}); register one there and set client_id.",
+                    quote(&issuer.id, &[]),
+                    answer.status,
+                    why.map(|why| format!(": {why}")).unwrap_or_default()
+                )))
+            }
+        }
+    }
+
+    /// Adds our identity to the form of a token request; some ways need a header besides.
+    pub(super) fn identify(
+        &self,
+        config: &OAuthConfig,
+        found: &Discovered,
+        fields: &mut Vec<(&'static str, String)>,
+    ) -> Result<Option<String>, HubError> {
+        if let Some(key) = config.private_key.as_ref().filter(|_| config.client_id.as_ref() == Some(&self.id))
+        {
+            fields.push(("client_assertion_type", jwt::ASSERTION_TYPE.to_owned()));
+            fields.push(("client_assertion", jwt::assertion(key, &self.id, &found.issuer.id)?));
+            return Ok(None);
+        }
+        let method = self.method.as_deref();
+        let method = method.unwrap_or_else(|| fitting(found.issuer.auth_methods.as_deref()));
+        let secret = self.secret.as_ref().filter(|_| method != "none");
+        match secret {
+            Some(secret) if method == "client_secret_post" => {
+                fields.push(("client_id", self.id.clone()));
+                fields.push(("client_secret", secret.expose().to_owned()));
+                Ok(None)
+            }
+            Some(secret) => {
+                let pair = format!("{}:{}", encoded(&self.id), encoded(secret.expose()));
+                Ok(Some(format!("Basic {}", BASE64_STANDARD.encode(pair))))
+            }
+            None => {
+                fields.push(("client_id", self.id.clone()));
+                Ok(None)
+            }
+        }
+    }
+}
+
+/// How a client that has a secret shows it, when nobody said.
+fn fitting(offered: Option<&[String]>) -> &'static str {
+    let ways = ["client_secret_basic", "client_secret_post", "none"];
+    pick(offered, ways).unwrap_or("client_secret_basic")
+}
+
+/// What to register as: a program on a user's machine keeps no secret, so without one if possible.
+fn preferred(offered: Option<&[String]>) -> &'static str {
+    pick(offered, ["none", "client_secret_basic", "client_secret_post"]).unwrap_or("none")
+}
+
+fn pick(offered: Option<&[String]>, ways: [&'static str; 3]) -> Option<&'static str> {
+    let offered = offered?;
+    ways.into_iter().find(|way| offered.iter().any(|other| other == way))
+}
+
+/// RFC 6749 wants both parts of the Basic header encoded like a form first.
+fn encoded(value: &str) -> String {
+    form([("", value)]).split_off(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ways_are_chosen_from_what_is_offered() {
+        let of = |ways: &[&str]| ways.iter().map(|way| (*way).to_owned()).collect::<Vec<_>>();
+        assert_eq!(fitting(None), "client_secret_basic");
+        assert_eq!(fitting(Some(&of(&["client_secret_post"]))), "client_secret_post");
+        assert_eq!(fitting(Some(&of(&["none"]))), "none");
+        assert_eq!(fitting(Some(&of(&["tls_client_auth"]))), "client_secret_basic");
+        assert_eq!(preferred(None), "none");
+        assert_eq!(
+            preferred(Some(&of(&["client_secret_post", "client_secret_basic"]))),
+            "client_secret_basic"
+        );
+    }
+
+    #[test]
+    fn parts_of_the_basic_header_are_encoded() {
+        assert_eq!(encoded("a:b c%"), "a%3Ab+c%25");
+    }
+}

@@ -1,0 +1,180 @@
+//! What the user says about the login at one server.
+
+use super::super::{Secret, denied};
+use super::address::is_loopback;
+use super::browser::open_browser;
+use super::store::{MemoryStore, TokenStore};
+use crate::error::{HubError, clip};
+use crate::tool::BoxFuture;
+use reqwest::Url;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Shows the user the page of a login. It may return before the user has answered. It only ever gets http(s) URLs.
+pub type Opener = Arc<dyn Fn(Url) -> BoxFuture<'static, Result<(), HubError>> + Send + Sync>;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Grant {
+    /// A person signs in, in a browser.
+    AuthorizationCode,
+    /// The program has an identity of its own.
+    ClientCredentials,
+}
+
+#[derive(Clone)]
+pub struct OAuthConfig {
+    pub server_url: String,
+    pub grant: Grant,
+    /// A client that was registered at the authorization server beforehand.
+    pub client_id: Option<String>,
+    pub client_secret: Option<Secret>,
+    /// PKCS #8 as PEM, EC P-256 or RSA: the client signs its requests instead of sending a secret.
+    pub private_key: Option<Secret>,
+    /// What to ask for at first. Empty: what the server says.
+    pub scopes: Vec<String>,
+    /// The name that the user sees on the page of the login.
+    pub client_name: String,
+    /// Of the redirect to this machine. `None`: any free one.
+    pub redirect_port: Option<u16>,
+    /// The whole redirect, for a client that was registered with this one: `http://localhost:8080/…`.
+    pub redirect_uri: Option<String>,
+    /// The authorization server that the client belongs to. A server that names another one is refused.
+    pub issuer: Option<String>,
+    /// Where the metadata of the authorization server is, for servers that do not say it.
+    pub metadata_url: Option<String>,
+    /// The endpoints themselves, for authorization servers without metadata. The first one is enough for client credentials.
+    pub token_url: Option<String>,
+    pub authorization_url: Option<String>,
+    /// A document on the web that describes this client; its URL is the client's id.
+    pub client_id_metadata_url: Option<String>,
+    pub store: Arc<dyn TokenStore>,
+    pub opener: Opener,
+    /// How long the user may take to sign in.
+    pub login_timeout: Duration,
+}
+
+impl OAuthConfig {
+    pub fn new(server_url: impl Into<String>) -> Self {
+        OAuthConfig {
+            server_url: server_url.into(),
+            grant: Grant::AuthorizationCode,
+            client_id: None,
+            client_secret: None,
+            private_key: None,
+            scopes: Vec::new(),
+            client_name: "toolhub".to_owned(),
+            redirect_port: None,
+            redirect_uri: None,
+            issuer: None,
+            metadata_url: None,
+            token_url: None,
+            authorization_url: None,
+            client_id_metadata_url: None,
+            store: Arc::new(MemoryStore::default()),
+            opener: Arc::new(open_browser),
+            login_timeout: Duration::from_secs(300),
+        }
+    }
+
+    /// The server's URL, when all settings go together.
+    pub(super) fn check(&self) -> Result<Url, HubError> {
+        if self.client_id.is_none() && (self.client_secret.is_some() || self.private_key.is_some()) {
+            return Err(denied("OAuth got a client_secret or private_key without a client_id; give both."));
+        }
+        if self.grant == Grant::ClientCredentials
+            && (self.client_id.is_none() || (self.client_secret.is_none() && self.private_key.is_none()))
+        {
+            return Err(denied(
+                "OAuth with client credentials needs a client_id and a client_secret (or a private_key).",
+            ));
+        }
+        if let Some(text) = &self.client_id_metadata_url {
+            let url = parse(text, "client_id_metadata_url")?;
+            if url.scheme() != "https" || url.path() == "/" {
+                return Err(denied(format!(
+                    "client_id_metadata_url must be an https URL with a path, but is '{}'.",
+                    clip(text)
+                )));
+            }
+        }
+        if let Some(text) = &self.redirect_uri {
+            let url = parse(text, "redirect_uri")?;
+            if url.scheme() != "http" || !is_loopback(&url) || url.port().is_none() || url.query().is_some() {
+                return Err(denied(format!(
+                    "redirect_uri must be an http URL of this machine with a port, but is '{}'.",
+                    clip(text)
+                )));
+            }
+        }
+        if self.authorization_url.is_some() && self.token_url.is_none() {
+            return Err(denied("OAuth got an authorization_url without a token_url; give both."));
+        }
+        parse(&self.server_url, "server_url")
+    }
+
+    /// Further URLs that the user wrote.
+    pub(super) fn named_urls(&self) -> Result<Vec<Url>, HubError> {
+        let named = [
+            ("metadata_url", &self.metadata_url),
+            ("issuer", &self.issuer),
+            ("token_url", &self.token_url),
+            ("authorization_url", &self.authorization_url),
+        ];
+        named.into_iter().filter_map(|(what, text)| Some(parse(text.as_deref()?, what))).collect()
+    }
+}
+
+pub(super) fn parse(text: &str, what: &str) -> Result<Url, HubError> {
+    match Url::parse(text) {
+        Ok(url) if matches!(url.scheme(), "http" | "https") && url.has_host() => Ok(url),
+        _ => Err(denied(format!("{what} must be an http(s) URL, but is '{}'.", clip(text)))),
+    }
+}
+
+impl fmt::Debug for OAuthConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OAuthConfig")
+            .field("server_url", &self.server_url)
+            .field("grant", &self.grant)
+            .field("client_id", &self.client_id)
+            .field("scopes", &self.scopes)
+            .field("issuer", &self.issuer)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_that_do_not_go_together_are_named() {
+        let with = |change: fn(&mut OAuthConfig)| {
+            let mut config = OAuthConfig::new("https://mcp.example.com/mcp");
+            change(&mut config);
+            config.check().and_then(|_| config.named_urls()).err().map(|error| error.message.into_owned())
+        };
+        assert_eq!(with(|_| {}), None);
+        for (change, named) in [
+            ((|c| c.client_secret = Some("s".into())) as fn(&mut OAuthConfig), "client_id"),
+            (|c| c.grant = Grant::ClientCredentials, "client_secret"),
+            (|c| c.client_id_metadata_url = Some("http://x/y".into()), "client_id_metadata_url"),
+            (|c| c.server_url = "mcp.example.com".into(), "server_url"),
+            (|c| c.issuer = Some("file:///x".into()), "issuer"),
+            (|c| c.metadata_url = Some("no".into()), "metadata_url"),
+            (|c| c.authorization_url = Some("https://x/".into()), "token_url"),
+            (|c| c.redirect_uri = Some("http://example.com:1/".into()), "redirect_uri"),
+            (|c| c.redirect_uri = Some("http://localhost/".into()), "redirect_uri"),
+        ] {
+            assert!(with(change).is_some_and(|message| message.contains(named)), "{named}");
+        }
+    }
+
+    #[test]
+    fn debug_shows_no_secret() {
+        let mut config = OAuthConfig::new("https://mcp.example.com/mcp");
+        config.client_secret = Some("t0p".into());
+        assert!(!format!("{config:?}").contains("t0p"));
+    }
+}

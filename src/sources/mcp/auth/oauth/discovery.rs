@@ -1,0 +1,378 @@
+//! Who issues tokens for a server: its protected resource metadata (RFC 9728), then the metadata of its authorization
+//! server (RFC 8414, OpenID Connect Discovery).
+//!
+//! Each document is taken only from the origin that it speaks for, and only when it says that it does.
+
+use super::super::{denied, secret::quote};
+use super::challenge::Challenge;
+use super::config::{OAuthConfig, parse};
+use super::web::Web;
+use crate::error::{ErrorKind, HubError};
+use reqwest::Url;
+use serde_json::Value;
+
+/// The two documents, as far as they matter.
+#[derive(Debug)]
+pub(super) struct Discovered {
+    /// How the server is called towards its authorization server, letter for letter as it says itself.
+    pub(super) resource: String,
+    pub(super) resource_scopes: Vec<String>,
+    pub(super) issuer: Issuer,
+}
+
+#[derive(Debug)]
+pub(super) struct Issuer {
+    pub(super) id: String,
+    pub(super) token_endpoint: Url,
+    pub(super) authorization_endpoint: Option<Url>,
+    pub(super) registration_endpoint: Option<Url>,
+    pub(super) scopes: Vec<String>,
+    pub(super) challenge_methods: Vec<String>,
+    /// `None`: it does not say, which means `client_secret_basic`.
+    pub(super) auth_methods: Option<Vec<String>>,
+    /// It promises to name itself in the redirect.
+    pub(super) names_itself: bool,
+    pub(super) takes_client_documents: bool,
+}
+
+#[derive(Debug)]
+struct Resource {
+    id: String,
+    authorization_servers: Vec<String>,
+    scopes: Vec<String>,
+}
+
+/// A document is read field by field: an odd one that we do not need loses nothing.
+trait Document: Sized {
+    fn read(fields: &Value) -> Result<Self, &'static str>;
+}
+
+impl Document for Resource {
+    fn read(fields: &Value) -> Result<Self, &'static str> {
+        Ok(Resource {
+            id: text(fields, "resource").ok_or("there is no 'resource'")?,
+            authorization_servers: list(fields, "authorization_servers").unwrap_or_default(),
+            scopes: list(fields, "scopes_supported").unwrap_or_default(),
+        })
+    }
+}
+
+impl Document for Issuer {
+    fn read(fields: &Value) -> Result<Self, &'static str> {
+        let url = |name: &str| text(fields, name).and_then(|text| Url::parse(&text).ok());
+        let flag = |name: &str| fields.get(name).and_then(Value::as_bool).unwrap_or(false);
+        Ok(Issuer {
+            id: text(fields, "issuer").ok_or("there is no 'issuer'")?,
+            token_endpoint: url("token_endpoint").ok_or("there is no 'token_endpoint'")?,
+            authorization_endpoint: url("authorization_endpoint"),
+            registration_endpoint: url("registration_endpoint"),
+            scopes: list(fields, "scopes_supported").unwrap_or_default(),
+            challenge_methods: list(fields, "code_challenge_methods_supported").unwrap_or_default(),
+            auth_methods: list(fields, "token_endpoint_auth_methods_supported"),
+            names_itself: flag("authorization_response_iss_parameter_supported"),
+            takes_client_documents: flag("client_id_metadata_document_supported"),
+        })
+    }
+}
+
+fn text(fields: &Value, name: &str) -> Option<String> {
+    fields.get(name).and_then(Value::as_str).map(str::to_owned)
+}
+
+fn list(fields: &Value, name: &str) -> Option<Vec<String>> {
+    let values = fields.get(name)?.as_array()?;
+    Some(values.iter().filter_map(Value::as_str).map(str::to_owned).collect())
+}
+
+impl Issuer {
+    /// The one whose endpoints the user wrote. Whoever does so knows that it can do PKCE.
+    fn named(config: &OAuthConfig, token_url: &str) -> Result<Self, HubError> {
+        let token_endpoint = parse(token_url, "token_url")?;
+        let authorization = config.authorization_url.as_deref().map(|text| parse(text, "authorization_url"));
+        let origin = token_endpoint.origin().ascii_serialization();
+        Ok(Issuer {
+            id: config.issuer.clone().unwrap_or(origin),
+            token_endpoint,
+            authorization_endpoint: authorization.transpose()?,
+            registration_endpoint: None,
+            scopes: Vec::new(),
+            challenge_methods: vec!["S256".to_owned()],
+            auth_methods: None,
+            names_itself: false,
+            takes_client_documents: false,
+        })
+    }
+}
+
+/// Looks everything up anew: a server may have moved to another authorization server since.
+pub(super) async fn discover(
+    web: &Web,
+    config: &OAuthConfig,
+    server: &Url,
+    challenge: &Challenge,
+) -> Result<Discovered, HubError> {
+    web.check(server, "server's URL")?;
+    let mut search = Search { web, tried: Vec::new() };
+    let resource = search.resource(server, challenge).await?;
+    let issuer = match (&config.token_url, &config.metadata_url, &resource) {
+        (Some(token_url), _, _) => Issuer::named(config, token_url)?,
+        (None, Some(url), _) => search.issuer_at(url).await?,
+        (None, None, Some(resource)) => {
+            let id = choose(resource, config.issuer.as_deref(), server)?;
+            search.issuer(&id).await?
+        }
+        // Servers of 2025-03-26 are their own authorization server and have no resource metadata.
+        (None, None, None) => search.issuer(&server.origin().ascii_serialization()).await?,
+    };
+    if let Some(expected) = config.issuer.as_deref().filter(|expected| !same_issuer(expected, &issuer.id)) {
+        return Err(denied(format!(
+            "The client belongs to the authorization server '{expected}', but the server now uses '{}'; change the issuer in the configuration if that is right.",
+            quote(&issuer.id, &[])
+        )));
+    }
+    web.check(&issuer.token_endpoint, "token endpoint")?;
+    let (resource, resource_scopes) = match resource {
+        Some(resource) => (resource.id, resource.scopes),
+        None => (canonical(server), Vec::new()),
+    };
+    Ok(Discovered { resource, resource_scopes, issuer })
+}
+
+/// The authorization server to use: the one that the user named, or the first.
+fn choose(resource: &Resource, wanted: Option<&str>, server: &Url) -> Result<String, HubError> {
+    let named = &resource.authorization_servers;
+    let fitting = wanted.and_then(|wanted| named.iter().find(|id| same_issuer(id, wanted)));
+    fitting.or(named.first()).cloned().ok_or_else(|| {
+        denied(format!("The metadata of '{server}' names no authorization server; set metadata_url, or use a bearer token."))
+    })
+}
+
+struct Search<'a> {
+    web: &'a Web,
+    /// What was looked at in vain, for the error.
+    tried: Vec<String>,
+}
+
+impl Search<'_> {
+    async fn resource(&mut self, server: &Url, challenge: &Challenge) -> Result<Option<Resource>, HubError> {
+        let advertised = challenge.resource_metadata.as_deref().and_then(|text| server.join(text).ok());
+        let mut places = Vec::new();
+        match advertised {
+            Some(url) if url.origin() == server.origin() => places.push(url),
+            Some(url) => self.tried.push(format!("{} (refused: not the server's own origin)", shown(&url))),
+            None => {}
+        }
+        let path = server.path().trim_end_matches('/');
+        places.push(at(server, &format!("/.well-known/oauth-protected-resource{path}")));
+        places.push(at(server, "/.well-known/oauth-protected-resource"));
+        places.dedup();
+        for url in places {
+            if let Some(found) = self.document::<Resource>(&url, "resource metadata").await? {
+                return if covers(&found.id, server) {
+                    Ok(Some(found))
+                } else {
+                    Err(denied(format!(
+                        "The metadata at '{}' is for '{}', not for the server '{server}'; nothing is sent there.",
+                        shown(&url),
+                        quote(&found.id, &[])
+                    )))
+                };
+            }
+        }
+        Ok(None)
+    }
+
+    async fn issuer(&mut self, id: &str) -> Result<Issuer, HubError> {
+        let Ok(url) = Url::parse(id) else {
+            return Err(denied(format!(
+                "The server names '{}' as its authorization server, which is no URL.",
+                quote(id, &[])
+            )));
+        };
+        for place in issuer_places(&url) {
+            if let Some(found) = self.document::<Issuer>(&place, "authorization server").await? {
+                if same_issuer(&found.id, id) {
+                    return Ok(found);
+                }
+                return Err(denied(format!(
+                    "The metadata at '{}' is that of the issuer '{}', not of '{}'; it is not used.",
+                    shown(&place),
+                    quote(&found.id, &[]),
+                    quote(id, &[])
+                )));
+            }
+        }
+        Err(self.nothing_found())
+    }
+
+    /// The user named the document; its issuer has to live there too.
+    async fn issuer_at(&mut self, metadata_url: &str) -> Result<Issuer, HubError> {
+        let url = Url::parse(metadata_url).map_err(|_| self.nothing_found())?;
+        let found =
+            self.document::<Issuer>(&url, "metadata_url").await?.ok_or_else(|| self.nothing_found())?;
+        match Url::parse(&found.id) {
+            Ok(id) if id.origin() == url.origin() => Ok(found),
+            _ => Err(denied(format!(
+                "The metadata at '{}' is that of the issuer '{}', which is elsewhere; it is not used.",
+                shown(&url),
+                quote(&found.id, &[])
+            ))),
+        }
+    }
+
+    /// `None` when there is no such document here: many servers answer anything with a page or a redirect.
+    async fn document<T: Document>(&mut self, url: &Url, what: &str) -> Result<Option<T>, HubError> {
+        let answer = self.web.get(url, what).await?;
+        let why = match answer.status {
+            200 => {
+                match answer.json::<Value>().map_err(|_| "it is no JSON").and_then(|fields| T::read(&fields))
+                {
+                    Ok(found) => return Ok(Some(found)),
+                    Err(why) => why.to_owned(),
+                }
+            }
+            // It will pass; what is found elsewhere meanwhile may be wrong.
+            status @ (429 | 502..=504) => {
+                let mut error = HubError::new(
+                    ErrorKind::Connect,
+                    format!(
+                        "The {what} '{}' cannot be read now (HTTP {status}); try again later.",
+                        shown(url)
+                    ),
+                );
+                error.status = Some(status);
+                return Err(error);
+            }
+            300..400 => "redirects are refused".to_owned(),
+            status => format!("HTTP {status}"),
+        };
+        self.tried.push(format!("{} ({why})", shown(url)));
+        Ok(None)
+    }
+
+    fn nothing_found(&self) -> HubError {
+        denied(format!(
+            "No authorization server was found; set metadata_url, or use a bearer token. Looked at: {}.",
+            self.tried.join(", ")
+        ))
+    }
+}
+
+/// The places of RFC 8414 and OpenID Connect for this issuer, in the order that MCP says.
+fn issuer_places(issuer: &Url) -> Vec<Url> {
+    let path = issuer.path().trim_end_matches('/');
+    let mut places = vec![
+        at(issuer, &format!("/.well-known/oauth-authorization-server{path}")),
+        at(issuer, &format!("/.well-known/openid-configuration{path}")),
+    ];
+    if !path.is_empty() {
+        places.push(at(issuer, &format!("{path}/.well-known/openid-configuration")));
+    }
+    places
+}
+
+fn at(base: &Url, path: &str) -> Url {
+    let mut url = base.clone();
+    url.set_path(path);
+    url.set_query(None);
+    url.set_fragment(None);
+    url
+}
+
+/// Issuers are compared letter by letter; only the slash after a bare host makes no difference.
+fn same_issuer(a: &str, b: &str) -> bool {
+    fn bare(id: &str) -> &str {
+        match id.strip_suffix('/') {
+            Some(host) if host.matches('/').count() == 2 => host,
+            _ => id,
+        }
+    }
+    bare(a) == bare(b)
+}
+
+/// Whether a resource is the server, or the part of its origin that the server is in.
+fn covers(resource: &str, server: &Url) -> bool {
+    let Ok(url) = Url::parse(resource) else { return false };
+    let (outer, inner) = (url.path(), server.path());
+    url.origin() == server.origin()
+        && url.fragment().is_none()
+        && inner
+            .strip_prefix(outer)
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with('/') || outer.ends_with('/'))
+}
+
+/// The name of a server that gives itself none.
+fn canonical(server: &Url) -> String {
+    let url = at(server, server.path());
+    url.as_str().strip_suffix('/').filter(|_| server.path() == "/").unwrap_or(url.as_str()).to_owned()
+}
+
+fn shown(url: &Url) -> String {
+    quote(url.as_str(), &[])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn url(text: &str) -> Url {
+        Url::parse(text).unwrap()
+    }
+
+    #[test]
+    fn a_resource_covers_what_is_below_it_and_nothing_else() {
+        let server = url("https://a.example/team/mcp?x=1");
+        for resource in [
+            "https://a.example",
+            "https://a.example/",
+            "https://a.example/team",
+            "https://a.example:443/team/mcp",
+        ] {
+            assert!(covers(resource, &server), "{resource}");
+        }
+        for resource in [
+            "https://evil.example/team/mcp",
+            "http://a.example/team/mcp",
+            "https://a.example/tea",
+            "https://a.example/team/mcp/deeper",
+            "https://a.example/#x",
+            "https://a.example:8443/",
+            "a.example",
+        ] {
+            assert!(!covers(resource, &server), "{resource}");
+        }
+    }
+
+    #[test]
+    fn issuers_are_compared_by_letter() {
+        assert!(same_issuer("https://a.example", "https://a.example/"));
+        for other in ["https://A.example", "https://a.example/x", "https://a.example//", "http://a.example"] {
+            assert!(!same_issuer("https://a.example", other), "{other}");
+        }
+        assert!(!same_issuer("https://a.example/x", "https://a.example/x/"));
+    }
+
+    #[test]
+    fn metadata_is_looked_for_in_the_order_of_the_specification() {
+        let paths =
+            |id: &str| issuer_places(&url(id)).iter().map(|u| u.path().to_owned()).collect::<Vec<_>>();
+        assert_eq!(
+            paths("https://a.example/"),
+            ["/.well-known/oauth-authorization-server", "/.well-known/openid-configuration"]
+        );
+        assert_eq!(
+            paths("https://a.example/t"),
+            [
+                "/.well-known/oauth-authorization-server/t",
+                "/.well-known/openid-configuration/t",
+                "/t/.well-known/openid-configuration"
+            ]
+        );
+    }
+
+    #[test]
+    fn a_server_without_metadata_is_called_by_its_url() {
+        assert_eq!(canonical(&url("https://a.example/?x#y")), "https://a.example");
+        assert_eq!(canonical(&url("https://a.example/mcp")), "https://a.example/mcp");
+    }
+}

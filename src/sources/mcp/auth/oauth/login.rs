@@ -1,0 +1,162 @@
+//! Ways to a token: a login in the browser, client credentials, a refresh.
+
+use super::super::secret::quote;
+use super::super::{Secret, denied};
+use super::client::Client;
+use super::config::OAuthConfig;
+use super::discovery::Discovered;
+use super::random::{random, s256};
+use super::redirect::{Expected, Redirect};
+use super::store::StoredToken;
+use super::token::{Failure, TokenRequest};
+use super::web::Web;
+use crate::error::HubError;
+use reqwest::Url;
+
+/// Everything that the ways have in common.
+pub(super) struct Login<'a> {
+    pub(super) config: &'a OAuthConfig,
+    pub(super) web: &'a Web,
+    pub(super) found: &'a Discovered,
+    /// What to ask for.
+    pub(super) scopes: Vec<String>,
+}
+
+impl Login<'_> {
+    /// Authorization code with PKCE. `registered` is the client that an earlier login registered here.
+    pub(super) async fn in_browser(&self, registered: Option<Client>) -> Result<StoredToken, HubError> {
+        let endpoint = self.authorization_endpoint()?;
+        let (redirect, client) = self.client(registered).await?;
+        let (verifier, state) = (random()?, random()?);
+        let redirect_uri = redirect.uri().to_owned();
+        let url = self.page(endpoint, &client, &redirect_uri, &state, &verifier);
+        let expected = Expected {
+            state,
+            issuer: self.found.issuer.id.clone(),
+            must_name_issuer: self.found.issuer.names_itself,
+        };
+        let code = self.ask_user(url, redirect, expected).await?;
+        let fields = vec![
+            ("grant_type", "authorization_code".to_owned()),
+            ("code", code),
+            ("redirect_uri", redirect_uri),
+            ("code_verifier", verifier),
+        ];
+        self.request(&client).send(self.web, fields, None).await.map_err(Failure::error)
+    }
+
+    pub(super) async fn with_client_credentials(&self) -> Result<StoredToken, HubError> {
+        let client = Client::known(self.config, self.found)
+            .ok_or_else(|| denied("OAuth with client credentials needs a client_id."))?;
+        let mut fields = vec![("grant_type", "client_credentials".to_owned())];
+        if !self.scopes.is_empty() {
+            fields.push(("scope", self.scopes.join(" ")));
+        }
+        self.request(&client).send(self.web, fields, None).await.map_err(Failure::error)
+    }
+
+    /// The scopes are left out: the new token has those of the old one.
+    pub(super) async fn refresh(
+        &self,
+        old: &StoredToken,
+        refresh_token: &Secret,
+    ) -> Result<StoredToken, Failure> {
+        let fields = vec![
+            ("grant_type", "refresh_token".to_owned()),
+            ("refresh_token", refresh_token.expose().to_owned()),
+        ];
+        let mut new = self.request(&old.client).send(self.web, fields, Some(refresh_token)).await?;
+        new.asked_scopes.clone_from(&old.asked_scopes);
+        if new.scopes.is_empty() {
+            new.scopes.clone_from(&old.scopes);
+        }
+        Ok(new)
+    }
+
+    fn request<'a>(&'a self, client: &'a Client) -> TokenRequest<'a> {
+        TokenRequest { config: self.config, found: self.found, client, scopes: &self.scopes }
+    }
+
+    fn authorization_endpoint(&self) -> Result<&Url, HubError> {
+        let issuer = &self.found.issuer;
+        let Some(endpoint) = &issuer.authorization_endpoint else {
+            return Err(denied(format!(
+                "The authorization server '{}' has no page to sign in at; use client credentials or a bearer token.",
+                quote(&issuer.id, &[])
+            )));
+        };
+        // Without PKCE a stolen code is as good as a token.
+        if !issuer.challenge_methods.iter().any(|method| method == "S256") {
+            return Err(denied(format!(
+                "The authorization server '{}' does not offer PKCE with S256, which a safe login needs; use a bearer token.",
+                quote(&issuer.id, &[])
+            )));
+        }
+        self.web.check(endpoint, "authorization endpoint")?;
+        Ok(endpoint)
+    }
+
+    /// The port to come back to, and the client that may: many authorization servers compare the whole redirect, so an
+    /// earlier registration is only good with the port that it was made with.
+    async fn client(&self, registered: Option<Client>) -> Result<(Redirect, Client), HubError> {
+        let chosen =
+            self.config.redirect_uri.clone().or_else(|| self.config.redirect_port.map(Redirect::with_port));
+        let chosen = chosen.as_deref();
+        if let Some(client) = Client::known(self.config, self.found) {
+            return Ok((Redirect::bind(chosen).await?, client));
+        }
+        if let Some(client) = registered
+            && let Some(uri) = client.redirect.as_deref()
+            && chosen.is_none_or(|chosen| chosen == uri)
+            && let Ok(redirect) = Redirect::bind(Some(uri)).await
+        {
+            return Ok((redirect, client));
+        }
+        let redirect = Redirect::bind(chosen).await?;
+        let client =
+            Client::register(self.web, self.config, self.found, redirect.uri(), &self.scopes).await?;
+        Ok((redirect, client))
+    }
+
+    fn page(&self, endpoint: &Url, client: &Client, redirect: &str, state: &str, verifier: &str) -> Url {
+        let mut url = endpoint.clone();
+        url.query_pairs_mut().extend_pairs([
+            ("response_type", "code"),
+            ("client_id", &client.id),
+            ("redirect_uri", redirect),
+            ("state", state),
+            ("code_challenge", &s256(verifier)),
+            ("code_challenge_method", "S256"),
+            ("resource", &self.found.resource),
+        ]);
+        if !self.scopes.is_empty() {
+            url.query_pairs_mut().append_pair("scope", &self.scopes.join(" "));
+        }
+        if self.scopes.iter().any(|scope| scope == "offline_access") {
+            // OpenID Connect gives a refresh token only when the user is asked.
+            url.query_pairs_mut().append_pair("prompt", "consent");
+        }
+        url.set_fragment(None);
+        url
+    }
+
+    /// Shows the page and waits for the answer. The opener may take as long as the user does.
+    async fn ask_user(&self, url: Url, redirect: Redirect, expected: Expected) -> Result<String, HubError> {
+        let answer = redirect.code(expected);
+        let open = (self.config.opener)(url);
+        let both = async {
+            tokio::pin!(answer);
+            tokio::select! {
+                code = &mut answer => code,
+                opened = open => { opened?; answer.await }
+            }
+        };
+        let limit = self.config.login_timeout;
+        tokio::time::timeout(limit, both).await.unwrap_or_else(|_| {
+            Err(denied(format!(
+                "Nobody signed in within {} s; call again to get another page.",
+                limit.as_secs()
+            )))
+        })
+    }
+}

@@ -1,0 +1,235 @@
+//! OAuth 2.1 towards one server, as the MCP specification wants it.
+//!
+//! A token that is there is handed out. When it is due, or the server refuses it or wants more scopes, one *flight* gets the
+//! next one: a task of its own, which everybody who needs a token waits for. It goes on when a caller gives up, because a
+//! refresh token that was sent may be good only once, and a user who is signing in should not do so in vain.
+
+mod address;
+mod browser;
+mod challenge;
+mod client;
+mod config;
+mod discovery;
+mod flight;
+mod jwt;
+mod login;
+mod random;
+mod redirect;
+mod store;
+mod token;
+mod web;
+
+pub use browser::open_browser;
+pub use client::Client;
+pub use config::{Grant, OAuthConfig, Opener};
+pub use store::{FileStore, MemoryStore, StoredToken, TokenStore};
+
+use super::{Credentials, bearer_header, denied};
+use crate::error::{ErrorKind, HubError};
+use crate::tool::BoxFuture;
+use challenge::Challenge;
+use flight::{Flight, Need};
+use parking_lot::Mutex;
+use reqwest::Url;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+use web::Web;
+
+pub struct OAuth(Arc<Shared>);
+
+struct Shared {
+    config: OAuthConfig,
+    server: Url,
+    web: Web,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// The store was asked.
+    loaded: bool,
+    held: Option<Arc<Held>>,
+    flight: Option<Flight>,
+    /// How often the server wanted more scopes.
+    step_ups: u32,
+}
+
+/// The token in use.
+struct Held {
+    token: StoredToken,
+    origin: Origin,
+    since: Instant,
+    handed_out: AtomicBool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Origin {
+    Store,
+    Refresh,
+    Login,
+}
+
+impl Held {
+    fn new(token: StoredToken, origin: Origin) -> Arc<Self> {
+        Arc::new(Held { token, origin, since: Instant::now(), handed_out: AtomicBool::new(false) })
+    }
+
+    fn hand_out(&self) -> Result<String, HubError> {
+        self.handed_out.store(true, Ordering::Relaxed);
+        bearer_header(self.token.access_token.expose())
+    }
+}
+
+impl OAuth {
+    pub fn new(config: OAuthConfig) -> Result<Self, HubError> {
+        let server = config.check()?;
+        let web = Web::new(server.clone(), config.named_urls()?);
+        Ok(OAuth(Arc::new(Shared { config, server, web, state: Mutex::default() })))
+    }
+
+    /// Like [`Credentials::refused`], for a caller that knows which header was refused (an empty one when it had none): when
+    /// another token is there by now, nothing has to be done.
+    pub async fn refused_header(
+        &self,
+        sent: Option<&str>,
+        status: u16,
+        challenge: Option<&str>,
+    ) -> Result<bool, HubError> {
+        let challenge = Challenge::parse(challenge.unwrap_or_default());
+        let need = match status {
+            401 => Need::Other { challenge, certain: sent.is_some() },
+            403 if challenge.wants_more_scope() => Need::Scopes(challenge),
+            _ => return Ok(false),
+        };
+        self.0.load().await?;
+        loop {
+            if self.0.has_another(sent, &need) {
+                return Ok(true);
+            }
+            let flight = self.0.fly(need.clone());
+            flight.ended.await?;
+            if flight.is_ours || sent.is_none() {
+                return Ok(self.0.state.lock().held.is_some());
+            }
+        }
+    }
+
+    /// Signs in now, when there is no token that holds: the user need not wait for the first call.
+    pub async fn login(&self) -> Result<(), HubError> {
+        match self.0.header().await? {
+            Some(_) => Ok(()),
+            None => self.refused_header(Some(""), 401, None).await.map(|_| ()),
+        }
+    }
+
+    /// Forgets all tokens for this server.
+    pub async fn logout(&self) -> Result<(), HubError> {
+        self.0.state.lock().held = None;
+        self.0.stored(|store, server| store.remove(server)).await
+    }
+}
+
+impl Drop for OAuth {
+    fn drop(&mut self) {
+        if let Some(flight) = self.0.state.lock().flight.take() {
+            flight.abort();
+        }
+    }
+}
+
+impl Credentials for OAuth {
+    fn authorization<'a>(&'a self) -> BoxFuture<'a, Result<Option<String>, HubError>> {
+        Box::pin(self.0.header())
+    }
+
+    fn refused<'a>(
+        &'a self,
+        status: u16,
+        challenge: Option<&'a str>,
+    ) -> BoxFuture<'a, Result<bool, HubError>> {
+        Box::pin(self.refused_header(None, status, challenge))
+    }
+}
+
+impl Shared {
+    /// Without a token the server is asked first: its refusal says what to ask for, and it may not need any.
+    async fn header(self: &Arc<Self>) -> Result<Option<String>, HubError> {
+        self.load().await?;
+        let held = self.state.lock().held.clone();
+        match held {
+            Some(held) if !held.token.is_due() => return held.hand_out().map(Some),
+            Some(held) if self.can_renew(&held.token) => match self.fly(Need::Renewal).ended.await {
+                Err(error) if error.kind == ErrorKind::Connect && !held.token.is_over() => {
+                    return held.hand_out().map(Some);
+                }
+                ended => ended?,
+            },
+            Some(held) if !held.token.is_over() => return held.hand_out().map(Some),
+            // Somebody may be signing in already.
+            _ => self.join().await?,
+        }
+        let held = self.state.lock().held.clone().filter(|held| !held.token.is_over());
+        held.map(|held| held.hand_out()).transpose()
+    }
+
+    fn can_renew(&self, token: &StoredToken) -> bool {
+        token.refresh_token.is_some() || self.config.grant == Grant::ClientCredentials
+    }
+
+    /// Whether the token that the server refused is not the one that we have now, and ours may do.
+    fn has_another(&self, sent: Option<&str>, need: &Need) -> bool {
+        let Some(held) = self.state.lock().held.clone() else { return false };
+        let another = match sent {
+            Some(sent) => sent.strip_prefix("Bearer ") != Some(held.token.access_token.expose()),
+            // Nobody was given this one yet, so it cannot have been refused; and one that has just got the scopes that are
+            // missing is hardly the one that lacked them.
+            None => {
+                !held.handed_out.load(Ordering::Relaxed)
+                    || (matches!(need, Need::Scopes(_)) && held.is_fresh())
+            }
+        };
+        another
+            && !held.token.is_over()
+            && need.scopes().iter().all(|scope| held.token.scopes.contains(scope))
+    }
+
+    async fn load(self: &Arc<Self>) -> Result<(), HubError> {
+        if self.state.lock().loaded {
+            return Ok(());
+        }
+        let stored = self.newest_stored().await?;
+        let mut state = self.state.lock();
+        if !state.loaded {
+            state.loaded = true;
+            state.held = stored.map(|token| Held::new(token, Origin::Store));
+        }
+        Ok(())
+    }
+
+    /// The last token that was stored for this server and this client.
+    async fn newest_stored(self: &Arc<Self>) -> Result<Option<StoredToken>, HubError> {
+        if self.config.grant == Grant::ClientCredentials {
+            return Ok(None);
+        }
+        let tokens = self.stored(|store, server| store.load(server)).await?;
+        Ok(tokens.into_iter().rfind(|token| token.client.suits(&self.config)))
+    }
+
+    /// Asks the store from a thread that may block.
+    async fn stored<T: Send + 'static>(
+        &self,
+        ask: impl FnOnce(&dyn TokenStore, &str) -> Result<T, HubError> + Send + 'static,
+    ) -> Result<T, HubError> {
+        let (store, server) = (Arc::clone(&self.config.store), self.config.server_url.clone());
+        let asked = tokio::task::spawn_blocking(move || ask(&*store, &server)).await;
+        asked.unwrap_or_else(|_| Err(denied("The token store failed unexpectedly.")))
+    }
+}
+
+impl fmt::Debug for OAuth {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("OAuth").field(&self.0.config).finish()
+    }
+}

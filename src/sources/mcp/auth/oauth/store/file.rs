@@ -1,0 +1,128 @@
+//! Tokens in one JSON file that only its owner can read.
+
+use super::super::super::denied;
+use super::{StoredToken, TokenStore, put};
+use crate::error::HubError;
+use serde::{Deserialize, Serialize};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+/// The file has mode 0600 and its folder, when we make it, 0700. It is replaced as a whole, so that a crash leaves the old
+/// one or the new one. Several processes may share it: a lock file beside it lets one write at a time.
+#[derive(Debug, Clone)]
+pub struct FileStore {
+    path: PathBuf,
+}
+
+#[derive(Default, Serialize, Deserialize)]
+struct Content {
+    tokens: Vec<StoredToken>,
+}
+
+impl FileStore {
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        FileStore { path: path.into() }
+    }
+
+    /// `toolhub/tokens.json` in the user's folder for such data, when there is one.
+    pub fn default_path() -> Option<PathBuf> {
+        let folder = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+        let data = if cfg!(windows) {
+            folder("LOCALAPPDATA")
+        } else {
+            folder("XDG_DATA_HOME").or_else(|| Some(folder("HOME")?.join(".local/share")))
+        };
+        Some(data?.join("toolhub").join("tokens.json"))
+    }
+
+    fn read(&self) -> Result<Content, HubError> {
+        let text = match fs::read(&self.path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Content::default()),
+            Err(error) => return Err(self.failed("read", &error)),
+        };
+        serde_json::from_slice(&text).map_err(|error| self.set_aside(error.line()))
+    }
+
+    /// A file that cannot be understood is kept for its owner, out of the way of the next login. The reason that the parser
+    /// gives is not shown: it may quote the file.
+    fn set_aside(&self, line: usize) -> HubError {
+        let mut aside = self.path.clone().into_os_string();
+        aside.push(format!(".broken-{}", super::now()));
+        match fs::rename(&self.path, &aside) {
+            Ok(()) => denied(format!(
+                "The token file '{}' is damaged (line {line}) and was moved to '{}'; sign in again.",
+                self.path.display(),
+                Path::new(&aside).display()
+            )),
+            Err(error) => self.failed("moved away, although it is damaged,", &error),
+        }
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Vec<StoredToken>)) -> Result<(), HubError> {
+        let failed = |error: io::Error| self.failed("written", &error);
+        if let Some(folder) = self.path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+            private_folder(folder).map_err(failed)?;
+        }
+        let lock =
+            private_file(&beside(&self.path, "lock"), OpenOptions::new().create(true)).map_err(failed)?;
+        lock.lock().map_err(failed)?;
+        let mut content = self.read()?;
+        change(&mut content.tokens);
+        self.replace(&content).map_err(failed)
+    }
+
+    fn replace(&self, content: &Content) -> io::Result<()> {
+        let draft = beside(&self.path, "new");
+        // Only the holder of the lock makes this file: one that is there is left from a crash, or a trap.
+        match fs::remove_file(&draft) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        let mut file = private_file(&draft, OpenOptions::new().create_new(true))?;
+        file.write_all(&serde_json::to_vec_pretty(content)?)?;
+        file.sync_all()?;
+        fs::rename(&draft, &self.path)
+    }
+
+    fn failed(&self, what: &str, error: &io::Error) -> HubError {
+        denied(format!("The token file '{}' cannot be {what}: {error}.", self.path.display()))
+    }
+}
+
+impl TokenStore for FileStore {
+    fn load(&self, server: &str) -> Result<Vec<StoredToken>, HubError> {
+        let mut tokens = self.read()?.tokens;
+        tokens.retain(|token| token.server == server);
+        Ok(tokens)
+    }
+
+    fn save(&self, token: &StoredToken) -> Result<(), HubError> {
+        self.change(|tokens| put(tokens, token))
+    }
+
+    fn remove(&self, server: &str) -> Result<(), HubError> {
+        self.change(|tokens| tokens.retain(|token| token.server != server))
+    }
+}
+
+fn beside(path: &Path, ending: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".");
+    name.push(ending);
+    PathBuf::from(name)
+}
+
+fn private_file(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(options, 0o600);
+    options.write(true).open(path)
+}
+
+fn private_folder(folder: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.recursive(true).create(folder)
+}
