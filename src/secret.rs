@@ -1,13 +1,16 @@
 //! Values that must not be shown, and the one way for foreign text to get into an error message.
 
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// How much of a server's text an error message quotes.
 const QUOTE_CHARS: usize = 300;
 const SHORTEST_BEGINNING: usize = 8;
 
-/// A string that `Debug` does not show. An empty one means that there is none.
-#[derive(Clone, Default, PartialEq, Eq)]
+/// A string that `Debug` does not show. An empty one means that there is none. It is serialized as it is: that is what a
+/// store of tokens does.
+#[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
 pub struct Secret(String);
 
 impl Secret {

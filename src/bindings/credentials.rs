@@ -55,7 +55,7 @@ impl Keys {
             opener: self.opener(&config.id),
             ..OAuthConfig::new(remote.url.clone())
         };
-        let secret = |secret: &Secret| secret.expose().into();
+        let secret = Secret::clone;
         match &config.auth {
             Auth::None => Ok(None),
             Auth::Bearer(token) => Ok(Some(Arc::new(Bearer::fixed(token.expose())?))),

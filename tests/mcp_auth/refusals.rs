@@ -96,7 +96,7 @@ async fn endpoints_inside_private_networks_or_without_https_are_refused() {
 #[tokio::test]
 async fn a_server_without_https_gets_no_login() {
     let oauth = OAuth::new(OAuthConfig::new("http://mcp.example/mcp")).unwrap();
-    let error = oauth.refused(401, None).await.unwrap_err();
+    let error = oauth.refused_header(None, 401, None).await.unwrap_err();
     assert!(error.message.contains("need https"), "{error}");
 }
 
@@ -179,6 +179,10 @@ async fn an_authorization_server_that_is_away_may_come_back() {
     world.issuer.turn(|knobs| knobs.token_answer = Some((503, String::new())));
     let error = world.call(&world.oauth()).await.unwrap_err();
     assert_eq!((error.kind, error.status), (ErrorKind::Connect, Some(503)));
+
+    world.want(|wants| wants.metadata_status = 503);
+    let error = world.call(&world.oauth()).await.unwrap_err();
+    assert_eq!((error.kind, error.status), (ErrorKind::Connect, Some(503)));
 }
 
 #[tokio::test]
@@ -206,7 +210,7 @@ async fn statuses_that_credentials_cannot_mend_are_left_alone() {
     for (status, challenge) in
         [(403, None), (403, Some("Bearer error=\"invalid_token\"")), (404, None), (500, None)]
     {
-        assert!(!oauth.refused(status, challenge).await.unwrap(), "{status}");
+        assert!(!oauth.refused_header(None, status, challenge).await.unwrap(), "{status}");
     }
     assert!(fetch("GET", &world.issuer.site.url("/"), &[], "").await.is_some());
     assert_eq!(world.issuer.count("/authorize"), 0);

@@ -50,7 +50,7 @@ async fn late_refusals_of_the_old_token_do_not_cost_the_new_one() {
     let oauth = signed_in(&world).await;
     oauth.authorization().await.unwrap();
     for _ in 0..5 {
-        assert!(oauth.refused(401, None).await.unwrap());
+        assert!(oauth.refused_header(None, 401, None).await.unwrap());
         oauth.authorization().await.unwrap().unwrap();
     }
     assert_eq!((world.issuer.grants("refresh_token"), world.issuer.count("/authorize")), (1, 1));

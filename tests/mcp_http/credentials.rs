@@ -2,7 +2,7 @@
 
 use super::*;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use toolhub::sources::mcp::transport::http::Credentials;
+use toolhub::sources::mcp::auth::Credentials;
 
 /// Tokens with a number; a refusal may bring the next one.
 struct Tokens {
@@ -24,6 +24,7 @@ impl Credentials for Tokens {
 
     fn refused<'a>(
         &'a self,
+        _sent: &'a str,
         status: u16,
         challenge: Option<&'a str>,
     ) -> BoxFuture<'a, Result<bool, HubError>> {

@@ -39,7 +39,12 @@ impl Credentials for Bearer {
     }
 
     /// There is no other token than the one that was refused.
-    fn refused<'a>(&'a self, _: u16, _: Option<&'a str>) -> BoxFuture<'a, Result<bool, HubError>> {
+    fn refused<'a>(
+        &'a self,
+        _: &'a str,
+        _: u16,
+        _: Option<&'a str>,
+    ) -> BoxFuture<'a, Result<bool, HubError>> {
         Box::pin(async { Ok(false) })
     }
 }
@@ -63,7 +68,7 @@ mod tests {
         for given in ["abc", " Bearer abc\n", "bearer  abc"] {
             let bearer = Bearer::fixed(given).unwrap();
             assert_eq!(bearer.authorization().await.unwrap().unwrap(), "Bearer abc");
-            assert!(!bearer.refused(401, None).await.unwrap());
+            assert!(!bearer.refused("", 401, None).await.unwrap());
             assert!(!format!("{bearer:?}").contains("abc"));
         }
     }

@@ -11,14 +11,15 @@
 mod bearer;
 #[cfg(feature = "oauth")]
 pub mod oauth;
-mod secret;
+#[cfg(feature = "oauth")]
+mod quote;
 
+pub use crate::secret::Secret;
 pub use bearer::{Bearer, TokenFunction};
 #[cfg(feature = "oauth")]
 pub use oauth::{
     FileStore, Grant, MemoryStore, OAuth, OAuthConfig, Opener, StoredToken, TokenStore, open_browser,
 };
-pub use secret::Secret;
 
 use crate::error::{ErrorKind, HubError, Outcome};
 use crate::tool::BoxFuture;
@@ -29,10 +30,11 @@ pub trait Credentials: Send + Sync {
     /// The value of the Authorization header, if there is one (may refresh a token).
     fn authorization<'a>(&'a self) -> BoxFuture<'a, Result<Option<String>, HubError>>;
 
-    /// The server refused with 401, or 403 insufficient_scope; true when new credentials are there and the request may be
-    /// sent again.
+    /// The server refused what was sent (an empty text when nothing was) with 401, or 403 insufficient_scope; true when new
+    /// credentials are there and the request may be sent again.
     fn refused<'a>(
         &'a self,
+        sent: &'a str,
         status: u16,
         challenge: Option<&'a str>,
     ) -> BoxFuture<'a, Result<bool, HubError>>;

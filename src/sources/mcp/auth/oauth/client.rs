@@ -1,7 +1,7 @@
 //! Who we are towards an authorization server: registered beforehand, described by a document, or registered now; and how
 //! we prove it.
 
-use super::super::secret::quote;
+use super::super::quote::quote;
 use super::super::{Secret, denied};
 use super::config::OAuthConfig;
 use super::discovery::Discovered;

@@ -3,11 +3,11 @@
 //!
 //! Each document is taken only from the origin that it speaks for, and only when it says that it does.
 
-use super::super::{denied, secret::quote};
+use super::super::{denied, quote::quote};
 use super::challenge::Challenge;
 use super::config::{OAuthConfig, parse};
 use super::web::Web;
-use crate::error::HubError;
+use crate::error::{ErrorKind, HubError};
 use reqwest::Url;
 use serde_json::Value;
 
@@ -230,6 +230,18 @@ impl Search<'_> {
                     Ok(found) => return Ok(Some(found)),
                     Err(why) => why.to_owned(),
                 }
+            }
+            // It will pass; what is found elsewhere meanwhile may be wrong.
+            status @ (429 | 502..=504) => {
+                let mut error = HubError::new(
+                    ErrorKind::Connect,
+                    format!(
+                        "The {what} '{}' cannot be read now (HTTP {status}); try again later.",
+                        shown(url)
+                    ),
+                );
+                error.status = Some(status);
+                return Err(error);
             }
             300..400 => "redirects are refused".to_owned(),
             status => format!("HTTP {status}"),

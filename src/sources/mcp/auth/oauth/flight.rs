@@ -1,6 +1,6 @@
 //! One flight: why a token is needed, and how the next one is got.
 
-use super::super::{denied, secret::quote};
+use super::super::{denied, quote::quote};
 use super::challenge::Challenge;
 use super::client::Client;
 use super::config::Grant;
@@ -234,6 +234,9 @@ impl Shared {
                 _ => match self.refresh(login, &old.token).await {
                     Ok(()) => return Ok(()),
                     Err(Failure::GrantEnded(_)) => {}
+                    Err(Failure::UnknownClient(error)) if self.config.client_id.is_some() => {
+                        return Err(error);
+                    }
                     Err(Failure::UnknownClient(_)) => registered = None,
                     Err(Failure::Other(error)) => return Err(error),
                 },

@@ -1,6 +1,6 @@
 //! Ways to a token: a login in the browser, client credentials, a refresh.
 
-use super::super::secret::quote;
+use super::super::quote::quote;
 use super::super::{Secret, denied};
 use super::client::Client;
 use super::config::OAuthConfig;

@@ -146,10 +146,11 @@ impl Credentials for OAuth {
 
     fn refused<'a>(
         &'a self,
+        sent: &'a str,
         status: u16,
         challenge: Option<&'a str>,
     ) -> BoxFuture<'a, Result<bool, HubError>> {
-        Box::pin(self.refused_header(None, status, challenge))
+        Box::pin(self.refused_header(Some(sent), status, challenge))
     }
 }
 

@@ -1,6 +1,6 @@
 //! The redirect at the end of a login: a listener on this machine that takes one answer.
 
-use super::super::{denied, secret::quote};
+use super::super::{denied, quote::quote};
 use crate::error::HubError;
 use reqwest::Url;
 use std::collections::HashMap;

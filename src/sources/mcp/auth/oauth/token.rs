@@ -1,6 +1,6 @@
 //! One request to a token endpoint.
 
-use super::super::secret::quote;
+use super::super::quote::quote;
 use super::super::{Secret, bearer_header, denied};
 use super::client::Client;
 use super::config::OAuthConfig;

@@ -1,6 +1,6 @@
 //! The one way out to an authorization server: checked addresses, no redirects, small answers, bounded time.
 
-use super::super::{denied, secret::quote};
+use super::super::{denied, quote::quote};
 use super::address::{PublicNames, is_loopback, is_public, literal, proxy_hosts};
 use crate::error::{ErrorKind, HubError, clip};
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};

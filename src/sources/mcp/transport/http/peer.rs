@@ -20,6 +20,8 @@ use std::time::Duration;
 /// one that is just being closed. (What was closed before is seen, and a request that was not begun on it is moved.)
 const IDLE: Duration = Duration::from_secs(4);
 const MOST_REDIRECTS: usize = 5;
+/// A login, then one more for a wider scope, then one for chance.
+const MOST_RENEWALS: usize = 3;
 /// Values that are shorter are words, and hiding them would only garble the errors.
 const SHORTEST_HIDDEN: usize = 8;
 
@@ -78,10 +80,11 @@ impl Peer {
         body: Bytes,
     ) -> Result<Response, HubError> {
         let mut moved = None;
-        let (mut redirects, mut renewed) = (0, false);
+        let (mut redirects, mut renewals) = (0, 0);
         loop {
             let mut request = Request::new(method.clone(), moved.as_ref().unwrap_or(url).clone());
             *request.headers_mut() = self.authorized(headers()?).await?;
+            let sent = request.headers().get(AUTHORIZATION).cloned();
             if !body.is_empty() {
                 *request.body_mut() = Some(body.clone().into());
             }
@@ -105,7 +108,9 @@ impl Peer {
                     });
                     return Err(error.with_outcome(Outcome::Unknown));
                 }
-                401 | 403 if !renewed && self.renewed(&response).await? => renewed = true,
+                401 | 403 if renewals < MOST_RENEWALS && self.renewed(sent.as_ref(), &response).await? => {
+                    renewals += 1
+                }
                 _ => return Ok(response),
             }
         }
@@ -137,14 +142,17 @@ impl Peer {
     }
 
     /// Whether new credentials were found after a refusal that new ones may help against.
-    async fn renewed(&self, response: &Response) -> Result<bool, HubError> {
+    async fn renewed(&self, sent: Option<&HeaderValue>, response: &Response) -> Result<bool, HubError> {
         let Some(credentials) = &self.credentials else { return Ok(false) };
         let status = response.status().as_u16();
-        let challenge = response.headers().get(WWW_AUTHENTICATE).and_then(|value| value.to_str().ok());
-        if status == 403 && !challenge.is_some_and(|text| text.contains("insufficient_scope")) {
+        let challenges = response.headers().get_all(WWW_AUTHENTICATE);
+        let challenges: Vec<&str> = challenges.iter().filter_map(|value| value.to_str().ok()).collect();
+        let challenge = Some(challenges.join(", ")).filter(|text| !text.is_empty());
+        if status == 403 && !challenge.as_deref().is_some_and(|text| text.contains("insufficient_scope")) {
             return Ok(false);
         }
-        credentials.refused(status, challenge).await
+        let sent = sent.and_then(|value| value.to_str().ok()).unwrap_or_default();
+        credentials.refused(sent, status, challenge.as_deref()).await
     }
 
     fn target(&self, response: &Response) -> Result<Url, HubError> {
