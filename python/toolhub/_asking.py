@@ -22,8 +22,11 @@ class Asking:
         self.desk = _core.QuestionDesk()
         self.tokens: dict[str, Callable[[], Any]] = {}
         """For servers whose token is what a function says."""
-        self._functions = {**functions, "token": lambda server, _: self.tokens[server]()}
+        self._functions: dict[str, Answer] = {**functions, "token": self._token}
         self._thread: threading.Thread | None = None
+
+    def _token(self, server: str, _: Any) -> Any:
+        return self.tokens[server]()
 
     @property
     def known(self) -> list[str]:

@@ -1,6 +1,29 @@
 from _typeshed import Incomplete
 from collections.abc import Sequence
+from os import PathLike
+from pathlib import Path
 from typing import Any, final
+
+@final
+class AskedQuestion:
+    """
+    One question, for a function of the user.
+    """
+    def answer(self, /, value: Any) -> None: ...
+    @property
+    def params(self, /) -> Any: ...
+    def refuse(self, /, reason: str) -> None: ...
+    @property
+    def server(self, /) -> str: ...
+    @property
+    def what(self, /) -> str: ...
+
+@final
+class Blocks:
+    @property
+    def content(self, /) -> Any: ...
+    @property
+    def structured(self, /) -> Any | None: ...
 
 @final
 class CallOptions:
@@ -89,11 +112,11 @@ class Hub:
     def capabilities(self, /) -> dict: ...
     def capability_rules(self, /) -> list[tuple[str, list[str]]]: ...
     def clear(self, /) -> None: ...
-    def execute(self, /, name: str, args: Any, options: CallOptions) -> Execution:
+    def execute(self, /, name: str, args: Any, options: CallOptions, progress: Any | None = None, meta: Any | None = None) -> Execution:
         """
         Starts an execution by name; await it.
         """
-    def execute_by_capability(self, /, capability: str, args: Any, options: CallOptions) -> Execution:
+    def execute_by_capability(self, /, capability: str, args: Any, options: CallOptions, progress: Any | None = None, meta: Any | None = None) -> Execution:
         """
         Starts an execution by capability; await it.
         """
@@ -126,6 +149,10 @@ class JobEnd:
 
 @final
 class LoopPort:
+    """
+    The loop owns its port, as the callback of the mailbox's bell: when a closed loop is garbage, everything that was
+    waiting on it is let go, a place at a limit that was given to it too late as well.
+    """
     def __call__(self, /) -> None:
         """
         The loop calls this when the bell rings.
@@ -138,6 +165,44 @@ class LoopPort:
     def pending_deadlines(self, /) -> int: ...
     @property
     def pending_mail(self, /) -> int: ...
+
+@final
+class QuestionDesk:
+    """
+    The Python side's handle on the questions of a hub.
+    """
+    def __new__(cls, /) -> QuestionDesk: ...
+    def close(self, /) -> None: ...
+    def next(self, /) -> AskedQuestion | None:
+        """
+        Waits for the next question, without the GIL; None when there will be no more.
+        """
+
+@final
+class Servers:
+    def __len__(self, /) -> int: ...
+    def __new__(cls, /, hub: Hub, admin: Hub, questions: QuestionDesk, asks: Sequence[str], tokens: str | PathLike[str] | None) -> Servers:
+        """
+        The servers of `hub`; their management becomes tools of `admin`. `asks` names what the user has functions for.
+        """
+    def add(self, /, id: str, entry: Any, asks_for_token: bool) -> list[str]:
+        """
+        Adds one server; gives back what is odd about it. With `asks_for_token` its token is what a function says.
+        """
+    def close(self, /, seconds: float) -> None:
+        """
+        Ends all servers and waits for it, without the GIL, at most so long.
+        """
+    def list(self, /) -> list: ...
+    def load_file(self, /, path: str | PathLike[str]) -> Any:
+        """
+        Loads a file: adds what is new, replaces what has changed, takes away what is gone. What is wrong is told.
+        """
+    def load_value(self, /, value: Any) -> Any: ...
+    def remove(self, /, id: str) -> bool:
+        """
+        False when there is no such server. It ends in the background, or with the next `close` of the desk.
+        """
 
 @final
 class Tokenizer:
@@ -273,6 +338,11 @@ def synthesis_prompt(question: str, given: Sequence[tuple[str, str]], capabiliti
 def truncate_text(text: str, limit: int, unit: str = "chars", tokenizer: Tokenizer | None = None, hits: int | None = None) -> Truncated:
     """
     Cuts a text to `limit` characters or tokens.
+    """
+
+def usual_token_file() -> Path | None:
+    """
+    Where the tokens of logins are kept when nothing else is said.
     """
 
 def __getattr__(name: str) -> Incomplete: ...

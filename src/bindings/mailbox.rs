@@ -14,7 +14,7 @@ use std::sync::Arc;
 /// What can arrive for one attempt of one execution.
 pub enum Message {
     /// A tool that lives in Rust has answered.
-    Answered(Answer),
+    Answered(Box<Answer>),
     /// A sync function has ended in its thread.
     Returned(PyResult<Py<PyAny>>),
     /// The way through the limits is over: in, or turned away.

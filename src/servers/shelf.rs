@@ -14,11 +14,14 @@ use serde_json::Value;
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Weak};
 
+/// The tools of one server, by their names in the hub.
+type ByName = HashMap<Arc<str>, Arc<Listed>>;
+
 /// Puts tools into the registry of a hub, and takes away what is not listed any more.
 pub struct HubShelf {
     hub: Weak<Hub>,
-    /// What is there for each server, by the name in the hub.
-    shown: Mutex<HashMap<Arc<str>, HashMap<Arc<str>, Arc<Listed>>>>,
+    /// What is there for each server.
+    shown: Mutex<HashMap<Arc<str>, ByName>>,
 }
 
 impl HubShelf {

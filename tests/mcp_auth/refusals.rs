@@ -6,7 +6,7 @@ use parking_lot::Mutex;
 use serde_json::json;
 use std::sync::Arc;
 use toolhub::error::ErrorKind;
-use toolhub::sources::mcp::auth::{Credentials, OAuth, OAuthConfig};
+use toolhub::sources::mcp::auth::{OAuth, OAuthConfig};
 
 /// A place where nothing may arrive.
 async fn trap() -> (Site, Arc<Mutex<usize>>) {

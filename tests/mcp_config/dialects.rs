@@ -102,6 +102,8 @@ fn claude_code() {
             authorization_url: None,
             token_url: None,
             metadata_url: Some("https://auth.example.com/.well-known/openid-configuration".into()),
+            issuer: None,
+            client_metadata_url: None,
         }
     );
     let db = command(servers, "db");

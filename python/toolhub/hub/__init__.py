@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable, Mapping
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, cast
 
 from .. import _core
 from .._asking import Asking
@@ -88,7 +88,8 @@ class ToolHub(Registering, Looking, Calling, Shaping, Serving):
         self._tokens = tokens
         self._asking = Asking({what: ask for what, ask in functions.items() if ask is not None})
         if mcp is not None:
-            for config in mcp if isinstance(mcp, list | tuple) else [mcp]:
+            configs: list[Any] = list(cast("list[Any]", mcp)) if isinstance(mcp, list | tuple) else [mcp]
+            for config in configs:
                 self._load_or_tell(config)
 
     def close(self) -> None:

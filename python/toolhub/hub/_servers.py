@@ -3,7 +3,7 @@
 import logging
 import os
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, cast
 
 from .. import _core
 from .._asking import Asking
@@ -66,8 +66,9 @@ class Serving(HubPart):
 
         `transport` is `http` or `sse`; without it the hub finds out. `options` are those of the key `toolhub` in a file:
         `timeout`, `startup_timeout`, `retries`, `max_concurrency`, `include`, `exclude`, `prefix`, `capabilities`, `effects`,
-        `max_message_bytes`, `idle_timeout`, … `auth` is a bearer token, a function that gives one (sync or async, asked for each
-        request), `"oauth"` for a login in the browser, or a mapping with its details. A server with the same id is replaced. Gives back what is odd about it.
+        `max_message_bytes`, `idle_timeout`, … `auth` is a bearer token, a function that gives one (sync or async, asked for
+        each request), `"oauth"` for a login in the browser, or a mapping with its details. A server with the same id is
+        replaced. Gives back what is odd about it.
 
         >>> from toolhub import ToolHub
         >>> hub = ToolHub()
@@ -100,14 +101,20 @@ class Serving(HubPart):
 
     def servers(self) -> list[ServerInfo]:
         """All servers, in the order in which they were added."""
-        rows: list[Any] = [] if self._servers is None else self._servers.list()
+        if self._servers is None:
+            return []
+        rows = cast("list[Any]", self._servers.list())
         return [as_info(row) for row in rows]
 
-    async def connect(self, ids: Iterable[str] | None = None, *, timeout: float | None = None) -> ConnectReport:
+    async def connect(
+        self, ids: Iterable[str] | None = None, *, timeout: float | None = None
+    ) -> ConnectReport:
         """Connect servers now, all of them or those named, side by side. What fails is listed, what works works."""
         return await self._manage("connect", ids, timeout)
 
-    async def refresh(self, ids: Iterable[str] | None = None, *, timeout: float | None = None) -> ConnectReport:
+    async def refresh(
+        self, ids: Iterable[str] | None = None, *, timeout: float | None = None
+    ) -> ConnectReport:
         """Ask servers for their tools again, connecting them if need be."""
         return await self._manage("refresh", ids, timeout)
 
@@ -133,7 +140,11 @@ class Serving(HubPart):
             tokens = _core.usual_token_file() if self._tokens == "usual" else self._tokens
             asking = self._asking
             self._servers = _core.Servers(
-                self._core, self._admin, asking.desk, asking.known, None if tokens is None else os.fspath(tokens)
+                self._core,
+                self._admin,
+                asking.desk,
+                asking.known,
+                None if tokens is None else os.fspath(tokens),
             )
         return self._servers
 

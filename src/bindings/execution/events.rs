@@ -24,7 +24,7 @@ impl Execution {
         match message {
             Message::Returned(Ok(value)) => this.returned(py, slot, value),
             Message::Returned(Err(error)) => this.raised(py, slot, error),
-            Message::Answered(answer) => this.answered(py, slot, answer),
+            Message::Answered(answer) => this.answered(py, slot, *answer),
             Message::Entered(Some(permits)) => {
                 let unwanted = this.state.lock().let_in(slot, permits);
                 drop(unwanted);

@@ -189,7 +189,7 @@ impl Execution {
         }
         let abort = runtime::spawn(async move {
             let answer = candidate.tool.call(&args, &context).await;
-            mailbox.push(Mail::ToAttempt(key, Message::Answered(answer)));
+            mailbox.push(Mail::ToAttempt(key, Message::Answered(Box::new(answer))));
         })?;
         this.state.lock().attempts[slot].doing = Doing::Native { cancel, abort, key };
         Ok(())

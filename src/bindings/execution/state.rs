@@ -29,6 +29,10 @@ pub enum Phase {
 }
 
 /// What the driver does next.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "one at a time, taken apart at once: a box would cost an allocation"
+)]
 pub enum Next {
     /// Tell this attempt to stop.
     Stop(usize, Doing),
