@@ -6,11 +6,24 @@ The waiting loop is Python on purpose, as in `_pool`.
 
 import asyncio
 import inspect
+import logging
 import threading
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from . import _background, _core
+
+# The levels of syslog, which the protocol uses, in those of Python.
+_LEVELS = {
+    "debug": logging.DEBUG,
+    "info": logging.INFO,
+    "notice": logging.INFO,
+    "warning": logging.WARNING,
+    "error": logging.ERROR,
+    "critical": logging.CRITICAL,
+    "alert": logging.CRITICAL,
+    "emergency": logging.CRITICAL,
+}
 
 Answer = Callable[[str, Any], Any]
 
@@ -22,7 +35,7 @@ class Asking:
         self.desk = _core.QuestionDesk()
         self.tokens: dict[str, Callable[[], Any]] = {}
         """For servers whose token is what a function says."""
-        self._functions: dict[str, Answer] = {**functions, "token": self._token}
+        self._functions: dict[str, Answer] = {**functions, "token": self._token, "log": _log}
         self._thread: threading.Thread | None = None
 
     def _token(self, server: str, _: Any) -> Any:
@@ -45,10 +58,12 @@ class Asking:
 
     def _listen(self) -> None:
         while (question := self.desk.next()) is not None:
+            if question.what == "log":
+                self._answer(question)
+                continue
             threading.Thread(
                 target=self._answer, args=(question,), name="toolhub-answer", daemon=True
             ).start()
-            question = None
 
     def _answer(self, question: Any) -> None:
         try:
@@ -58,6 +73,12 @@ class Asking:
             question.answer(answer)
         except (Exception, asyncio.CancelledError) as error:
             question.refuse(f"{type(error).__name__}: {error}")
+
+
+def _log(server: str, said: dict[str, str]) -> None:
+    """What a server says, at the level it says it; its error stream is for debugging."""
+    level = _LEVELS.get(said["level"], logging.INFO)
+    logging.getLogger("toolhub.mcp").log(level, "%s: %s", server, said["text"])
 
 
 async def _awaited(awaitable: Any) -> Any:

@@ -1,6 +1,8 @@
 //! What servers may ask of us, and how the rest of the house answers.
 
+use super::config::{Endpoint, ServerConfig};
 use super::inbox::Listener;
+use crate::secret::{Redactor, Secret};
 use crate::tool::BoxFuture;
 use parking_lot::Mutex;
 use serde_json::value::RawValue;
@@ -30,16 +32,36 @@ pub struct Ear {
     server: Arc<str>,
     host: Host,
     roots: Vec<String>,
+    /// Takes what the server was trusted with out of what it says.
+    redactor: Redactor,
     /// Set when the server says that its tools have changed; whoever lists them next takes it away.
     pub tools_changed: Notify,
     instructions: Mutex<Option<String>>,
 }
 
 const METHOD_NOT_FOUND: i64 = -32601;
+const LONGEST_LINE: usize = 2000;
+const SHORTEST_SECRET: usize = 8;
 
 impl Ear {
-    pub fn new(server: Arc<str>, host: Host, roots: Vec<String>) -> Arc<Self> {
-        Arc::new(Ear { server, host, roots, tools_changed: Notify::new(), instructions: Mutex::default() })
+    pub fn new(config: &ServerConfig, host: Host) -> Arc<Self> {
+        Arc::new(Ear {
+            server: config.id.clone(),
+            host,
+            roots: config.options.roots.clone(),
+            redactor: Redactor::new(entrusted(config)),
+            tools_changed: Notify::new(),
+            instructions: Mutex::default(),
+        })
+    }
+
+    /// Passes on what the server says, in a form that may be shown, and gives it back.
+    pub fn said(&self, level: &str, text: &str) -> String {
+        let text = self.redactor.hide(super::wire::clean(text.trim(), LONGEST_LINE));
+        if let Some(log) = self.host.log.as_ref().filter(|_| !text.is_empty()) {
+            log(&self.server, level, &text);
+        }
+        text
     }
 
     /// What we tell a server that we can do.
@@ -92,6 +114,20 @@ impl Ear {
     }
 }
 
+/// What only the server may know: values of its environment and its headers. Short ones are words.
+fn entrusted(config: &ServerConfig) -> Vec<Secret> {
+    let long = |value: &str| (value.len() >= SHORTEST_SECRET).then(|| Secret::new(value));
+    match &config.endpoint {
+        Endpoint::Stdio(command) => command.env.values().filter_map(|value| long(value)).collect(),
+        Endpoint::Http(remote) => remote
+            .headers
+            .iter()
+            .flat_map(|(_, value)| value.expose().split_whitespace().chain([value.expose()]))
+            .filter_map(long)
+            .collect(),
+    }
+}
+
 /// What the user accepted without filling in gets the default that the form shows.
 fn with_defaults(mut answer: Value, schema: Option<&Value>) -> Value {
     let fields = schema.and_then(|schema| schema.get("properties")).and_then(Value::as_object);
@@ -114,15 +150,16 @@ impl Listener for Ear {
         match method {
             "notifications/tools/list_changed" => self.tools_changed.notify_one(),
             "notifications/message" => {
-                let Some(log) = &self.host.log else { return };
+                if self.host.log.is_none() {
+                    return;
+                }
                 let params: Value =
                     params.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
                 let text = match &params["data"] {
                     Value::String(text) => text.clone(),
                     other => other.to_string(),
                 };
-                let level = params["level"].as_str().unwrap_or("info");
-                log(&self.server, level, &super::wire::clean(&text, 2000));
+                self.said(params["level"].as_str().unwrap_or("info"), &text);
             }
             _ => {}
         }

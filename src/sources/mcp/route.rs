@@ -84,7 +84,9 @@ impl Route {
     fn start(&self, program: &Program) -> Result<Connection, HubError> {
         let inbox = Inbox::new(self.ear.clone());
         let limit = self.config.options.max_message_bytes;
-        let transport = Stdio::open(self.config.id.clone(), program, limit, inbox.clone())?;
+        let ear = self.ear.clone();
+        let said = Box::new(move |line: &str| ear.said("debug", line));
+        let transport = Stdio::open(self.config.id.clone(), program, limit, inbox.clone(), said)?;
         Ok(Connection::new(transport, inbox, &self.ear))
     }
 

@@ -91,7 +91,7 @@ impl Server {
         credentials: Option<Arc<dyn Credentials>>,
         shelf: Arc<dyn Shelf>,
     ) -> Arc<Self> {
-        let ear = Ear::new(config.id.clone(), host, config.options.roots.clone());
+        let ear = Ear::new(&config, host);
         Arc::new(Server {
             places: config.options.max_concurrency.map(|places| Arc::new(Semaphore::new(places))),
             route: Route { config, ear, credentials },

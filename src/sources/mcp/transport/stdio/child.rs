@@ -99,6 +99,12 @@ pub struct Process {
     over: bool,
 }
 
+/// The processes below one.
+#[cfg(unix)]
+pub struct Family(Vec<unix::Seen>);
+#[cfg(not(unix))]
+pub struct Family();
+
 impl Process {
     pub fn id(&self) -> Option<u32> {
         self.id
@@ -108,10 +114,16 @@ impl Process {
         self.child.wait().await
     }
 
-    /// Ends the process and everything it has started. Its input must be closed already.
-    pub async fn end(mut self) {
+    /// What it has started, as long as that can be seen: children of a process that has ended belong to nobody.
+    pub fn family(&self) -> Family {
         #[cfg(unix)]
-        let family = self.id.map(unix::descendants).unwrap_or_default();
+        return Family(self.id.map(unix::descendants).unwrap_or_default());
+        #[cfg(not(unix))]
+        Family()
+    }
+
+    /// Ends the process and everything it has started. Its input must be closed already.
+    pub async fn end(mut self, family: Family) {
         if timeout(AFTER_EOF, self.child.wait()).await.is_err() {
             #[cfg(unix)]
             self.signal(libc::SIGTERM);
@@ -127,8 +139,10 @@ impl Process {
         #[cfg(unix)]
         {
             self.signal(libc::SIGKILL);
-            unix::kill(&family);
+            unix::kill(&family.0);
         }
+        #[cfg(not(unix))]
+        drop(family);
         self.over = true;
     }
 

@@ -37,6 +37,9 @@ const LAST_OUTPUT: Duration = Duration::from_millis(200);
 const WORDS: usize = 20;
 const WORD: usize = 500;
 
+/// Hears each line of the error stream, and says how it may be shown.
+pub type Said = Box<dyn Fn(&str) -> String + Send>;
+
 pub struct Stdio {
     shared: Arc<Shared>,
     queue: mpsc::Sender<Outgoing>,
@@ -81,6 +84,7 @@ impl Stdio {
         program: &Program,
         limit: usize,
         inbox: Arc<Inbox>,
+        said: Said,
     ) -> Result<Arc<Self>, HubError> {
         let mut process = program.start()?;
         let pipes = (process.child.stdin.take(), process.child.stdout.take(), process.child.stderr.take());
@@ -98,15 +102,16 @@ impl Stdio {
         let writer = tokio::spawn(write(stdin, queued));
         let answers = queue.downgrade();
         let reader = tokio::spawn(read(stdout, limit, inbox.clone(), answers));
-        let listener = tokio::spawn(listen(stderr, shared.clone()));
+        let listener = tokio::spawn(listen(stderr, shared.clone(), said));
         let mut keeper =
             Keeper { process, shared: shared.clone(), inbox: inbox.clone(), closing: closing.clone() };
         tokio::spawn(async move {
             keeper.watch(reader).await;
+            let family = keeper.process.family();
             // Closing the input is the sign for the server to end, so the writer goes first.
             writer.abort();
             let _ = writer.await;
-            keeper.process.end().await;
+            keeper.process.end(family).await;
             // A grandchild may hold the error stream open for ever.
             listener.abort();
             let _ = ended.send(true);
@@ -282,13 +287,13 @@ pub fn too_long(limit: usize) -> HubError {
 }
 
 /// Drains the error stream and remembers its last lines.
-async fn listen(mut stderr: ChildStderr, shared: Arc<Shared>) {
+async fn listen(mut stderr: ChildStderr, shared: Arc<Shared>, said: Said) {
     let mut lines = Lines::new(64 * 1024);
     let mut buffer = vec![0; 16 * 1024];
     while let Ok(read @ 1..) = stderr.read(&mut buffer).await {
         lines.feed(&buffer[..read], |line| {
             let (Line::Whole(text) | Line::TooLong(text)) = line;
-            let text = clean(String::from_utf8_lossy(text).trim(), WORD);
+            let text = clean(&said(&String::from_utf8_lossy(text)), WORD);
             if !text.is_empty() {
                 let mut words = shared.last_words.lock();
                 words.push_back(text);

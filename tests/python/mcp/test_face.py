@@ -1,0 +1,263 @@
+"""The Python face of MCP servers: configuring, reloading, asking, closing. The server is the lab's, healthy."""
+
+import asyncio
+import gc
+import json
+import os
+import sys
+import threading
+from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from toolhub import ErrorKind, ToolError, ToolHub
+
+SERVER = Path(__file__).parents[2] / "mcp" / "faults" / "stdio_server.py"
+
+
+def entry(**more: Any) -> dict[str, Any]:
+    """The configuration of a healthy server."""
+    return {"command": sys.executable, "args": [str(SERVER)], "env": {"FAULT": "ok"}, **more}
+
+
+def is_running(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(20):
+        while not condition():
+            await asyncio.sleep(0.02)
+
+
+def test_a_file_that_is_loaded_again_applies_the_difference(tmp_path: Path) -> None:
+    config = tmp_path / "mcp.json"
+
+    def write(**servers: Any) -> None:
+        config.write_text(json.dumps({"mcpServers": servers}))
+
+    with ToolHub() as hub:
+        write(a=entry(), b=entry())
+        assert hub.load_mcp(config).loaded == ["a", "b"]
+        assert hub.call("echo", {"text": "x"}, server="a").result == "x"
+        before = {server.id: server.pid for server in hub.servers()}
+        assert before["a"] is not None
+        assert before["b"] is None
+        write(a=entry(), c=entry(toolhub={"prefix": "c_"}))
+        assert hub.load_mcp(config).loaded == ["a", "c"]
+        after = {server.id: server.pid for server in hub.servers()}
+        assert after == {"a": before["a"], "c": None}, "what is the same goes on"
+        write(a=entry(toolhub={"timeout": 5}))
+        hub.load_mcp(config)
+        assert [(server.id, server.state) for server in hub.servers()] == [("a", "disconnected")]
+
+
+def test_one_wrong_entry_names_file_server_and_key_and_the_others_load(tmp_path: Path) -> None:
+    config = tmp_path / "mcp.json"
+    config.write_text(
+        '{"mcpServers": {"good": {"command": "x"}, "bad": {"command": "x", "args": "-v"}}} // fine'
+    )
+    hub = ToolHub()
+    report = hub.load_mcp(config)
+    assert not report
+    assert report.loaded == ["good"]
+    assert report.errors == [f"{config}: server 'bad': `args` must be a list of strings, not a string."]
+
+
+def test_the_constructor_takes_configurations(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    config = tmp_path / "mcp.json"
+    config.write_text(json.dumps({"mcpServers": {"a": entry(), "b": {"url": 5}}}))
+    hub = ToolHub(mcp=[config, {"mcpServers": {"c": entry()}}])
+    assert [server.id for server in hub.servers()] == ["a", "c"]
+    assert any("server 'b'" in message for message in caplog.messages)
+
+
+def test_wrong_options_of_a_server_are_refused() -> None:
+    hub = ToolHub()
+    with pytest.raises(ValueError, match=r"startup_timeout` must be a number of seconds"):
+        hub.add_server("s", command="x", startup_timeout="soon")
+    with pytest.raises(ValueError, match=r"server 's'"):
+        hub.add_server("s", url="ftp://example.com")
+    assert hub.servers() == []
+
+
+@pytest.mark.anyio
+async def test_a_server_that_is_not_there_is_named() -> None:
+    async with ToolHub() as hub:
+        hub.add_server("here", command="x")
+        with pytest.raises(ToolError, match=r"There is no server 'gone'. Known servers: 'here'") as caught:
+            await hub.connect(["gone"])
+        assert caught.value.kind is ErrorKind.NOT_FOUND
+
+
+@pytest.mark.anyio
+async def test_what_fails_is_listed_and_what_works_works() -> None:
+    async with ToolHub() as hub:
+        hub.add_server("good", **entry())
+        hub.add_server("bad", command="/nonexistent/server")
+        report = await hub.connect()
+        assert report.connected == ["good"]
+        assert report.failed["bad"].kind is ErrorKind.CONNECT
+        assert "there is no such command" in str(report.failed["bad"])
+        state = {server.id: server.state for server in hub.servers()}
+        assert state == {"good": "connected", "bad": "failed"}
+
+
+@pytest.mark.anyio
+async def test_who_names_the_server_may_call_what_it_has_not_listed() -> None:
+    async with ToolHub() as hub:
+        hub.add_server("s", **entry())
+        result = await hub.execute("echo", {"text": "before any list"}, server="s")
+        assert result.result == "before any list"
+        assert (result.meta["source"], result.meta["server"]) == ("mcps", "s")
+        missing = await hub.execute("no_such_tool", server="s")
+        assert missing.kind is ErrorKind.RPC
+
+
+@pytest.mark.anyio
+async def test_content_structured_and_meta() -> None:
+    async with ToolHub() as hub:
+        hub.add_server("s", **entry())
+        result = await hub.execute("structured_ok", server="s")
+        assert result.result == result.structured == {"sum": 3}
+        mixed = await hub.execute("content_types", server="s")
+        assert [block["type"] for block in mixed.content] == [block["type"] for block in mixed.result]
+        assert mixed.meta["server_meta"] == {"k": "v"}
+
+
+@pytest.mark.anyio
+async def test_an_async_function_of_the_user_is_asked_and_its_failure_is_an_answer() -> None:
+    asked: list[str] = []
+
+    async def answer(server: str, request: dict[str, Any]) -> dict[str, Any]:
+        await asyncio.sleep(0)
+        asked.append(server)
+        raise LookupError("nobody at home")
+
+    async with ToolHub(elicitation=answer) as hub:
+        hub.add_server("s", **entry())
+        assert (await hub.execute("ask_elicitation", server="s")).success
+        assert asked == ["s"]
+
+
+def test_blocking_twins_and_a_hub_that_is_just_dropped() -> None:
+    hub = ToolHub()
+    hub.add_server("s", **entry())
+    assert hub.call("echo", {"text": "x"}, server="s").result == "x"
+    pid = hub.servers()[0].pid
+    assert pid is not None
+    del hub
+    gc.collect()
+    asyncio.run(until(lambda: not is_running(pid)))
+
+
+def test_closing_ends_the_server_and_every_later_call() -> None:
+    hub = ToolHub()
+    hub.add_server("s", **entry())
+    hub.call("echo", {"text": "x"}, server="s")
+    pid = hub.servers()[0].pid
+    hub.close()
+    hub.close()
+    assert pid is not None
+    assert not is_running(pid)
+    assert hub.call("echo", {"text": "x"}, server="s").kind is ErrorKind.CLOSED
+    with pytest.raises(RuntimeError, match="the hub is closed"):
+        hub.add_server("t", command="x")
+
+
+@pytest.mark.anyio
+async def test_a_server_is_removed_with_its_tools() -> None:
+    async with ToolHub() as hub:
+        hub.add_server("s", **entry())
+        await hub.connect()
+        pid = hub.servers()[0].pid
+        assert pid is not None
+        assert "echo" in hub
+        assert hub.remove_server("s")
+        assert not hub.remove_server("s")
+        assert "echo" not in hub
+        await until(lambda: not is_running(pid))
+
+
+@pytest.mark.anyio
+async def test_native_tools_come_first_and_servers_are_the_fallback() -> None:
+    async with ToolHub() as hub:
+        hub.add_server("s", **entry())
+        await hub.connect()
+
+        @hub.tool(name="echo")
+        def broken(text: str) -> str:
+            raise OSError("disk full")
+
+        result = await hub.execute("echo", {"text": "x"}, strategy="fallback")
+        assert result.result == "x"
+        assert [attempt["source"] for attempt in result.meta["attempts"]] == ["tools", "mcps"]
+
+
+class _Guarded(BaseHTTPRequestHandler):
+    """Answers modern requests of whoever has today's token."""
+
+    seen: list[str | None]
+    protocol_version = "HTTP/1.1"
+
+    def do_POST(self) -> None:
+        message = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.seen.append(self.headers["Authorization"])
+        results = {
+            "server/discover": {"supportedVersions": ["2026-07-28"], "capabilities": {}},
+            "tools/list": {"tools": []},
+        }
+        done = {"content": [{"type": "text", "text": "ok"}]}
+        result = results.get(message["method"], done)
+        body = json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Tests are quiet."""
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("kind", ["text", "function", "coroutine"])
+async def test_a_token_is_a_text_or_what_a_function_says(kind: str) -> None:
+    seen: list[str | None] = []
+    handler = type("Handler", (_Guarded,), {"seen": seen})
+    web = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    threading.Thread(target=web.serve_forever, daemon=True).start()
+
+    async def coroutine() -> str:
+        return "today"
+
+    auth: Any = {"text": "today", "function": lambda: "today", "coroutine": coroutine}[kind]
+    try:
+        async with ToolHub() as hub:
+            hub.add_server("s", url=f"http://127.0.0.1:{web.server_address[1]}/mcp", auth=auth)
+            assert (await hub.execute("anything", server="s")).result == "ok"
+            assert hub.servers()[0].era == "modern"
+        assert set(seen) == {"Bearer today"}
+    finally:
+        web.shutdown()
+        web.server_close()
+
+
+def test_a_fork_leaves_the_parents_server_alone() -> None:
+    if not hasattr(os, "fork"):
+        pytest.skip("needs fork")
+    with ToolHub() as hub:
+        hub.add_server("s", **entry())
+        hub.call("echo", {"text": "x"}, server="s")
+        child = os.fork()
+        if child == 0:
+            gc.collect()
+            os._exit(0)
+        assert os.waitpid(child, 0)[1] == 0
+        assert hub.call("echo", {"text": "still here"}, server="s").result == "still here"
