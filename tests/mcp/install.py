@@ -1,7 +1,8 @@
 """Installs the real servers and the conformance suite that the tests meet: `make servers`.
 
 Each has an environment of its own below `.servers/`, made from a lock file that names no download address; a stamp
-with the lock's digest makes a second run quick. `python tests/mcp/install.py time excel` installs only those.
+with the lock's digest makes a second run quick, also under another interpreter: the servers need not run on the one
+that is tested. `python tests/mcp/install.py time excel` installs only those.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ def install_npm(folder: Path) -> None:
 def digest(name: str) -> str:
     """What an installed folder was made from."""
     lock = NPM[name] / "package-lock.json" if name in NPM else LOCKS / f"{name}.txt"
-    return hashlib.sha256(lock.read_bytes() + sys.version.encode()).hexdigest()
+    return hashlib.sha256(lock.read_bytes()).hexdigest()
 
 
 def install(name: str) -> None:

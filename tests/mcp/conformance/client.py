@@ -76,10 +76,8 @@ def calls(hub: ToolHub) -> list[tuple[str, dict[str, Any]]]:
 
 
 async def main(url: str) -> None:
-    who = auth()
-    browser = {} if who is None else {"open_url": visit}
-    async with ToolHub(elicitation=accept, timeout=60, **browser) as hub:
-        hub.add_server(SERVER, url=url, auth=who, startup_timeout=60)
+    async with ToolHub(elicitation=accept, open_url=visit, tokens=None, timeout=60) as hub:
+        hub.add_server(SERVER, url=url, auth=auth(), startup_timeout=60)
         report = await hub.connect([SERVER])
         if report.failed:
             raise report.failed[SERVER]

