@@ -23,6 +23,7 @@ mod python_tool;
 mod result;
 mod runtime;
 mod text;
+mod unicode;
 mod value;
 mod views;
 
