@@ -311,6 +311,7 @@ impl Hub {
             meta: said.get_item("meta")?.filter(|meta| !meta.is_none()).map(Bound::unbind),
             validate,
             validate_strict: optional("validate_strict")?,
+            plain: described.getattr("plain")?.extract()?,
             single: described.getattr("single")?.extract()?,
             described: described.clone().unbind(),
             templates: PyOnceLock::new(),

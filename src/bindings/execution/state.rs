@@ -28,6 +28,10 @@ pub enum Phase {
 }
 
 /// What the driver does next.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "taken apart at once; a box would cost each call an allocation"
+)]
 pub enum Next {
     /// Tell this attempt to stop.
     Stop(usize, Doing),
@@ -107,6 +111,8 @@ pub struct Ended {
     pub reraise: Option<Box<PyErr>>,
     pub timer: Option<DeadlineKey>,
     pub port: Option<Py<LoopPort>>,
+    /// When the last answer came, if that ended it.
+    pub at: Option<Instant>,
 }
 
 /// Nobody could be found to be run: what was asked for, and why there is nobody.
@@ -129,6 +135,8 @@ pub struct State {
     pub waiter: Option<Py<PyAny>>,
     pub port: Option<Py<LoopPort>>,
     pub reraise: Option<Box<PyErr>>,
+    /// When the last answer came, if that ended it.
+    pub ended_at: Option<Instant>,
 }
 
 impl State {
@@ -150,6 +158,7 @@ impl State {
             waiter: None,
             port: None,
             reraise: None,
+            ended_at: None,
         }
     }
 
@@ -234,6 +243,7 @@ impl State {
             reraise: self.reraise.take(),
             timer: self.timer.take(),
             port: self.port.take(),
+            at: self.ended_at.take(),
         }
     }
 
