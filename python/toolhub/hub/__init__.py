@@ -7,6 +7,7 @@ from typing import Any, Self
 from .. import _core
 from ._calling import Calling
 from ._looking import CapabilityRules, Looking
+from ._numbers import check_whole
 from ._registering import Registering, ToolCandidate
 from ._shaping import Kept, Shaping
 from ._sharing import Sharing
@@ -48,8 +49,10 @@ class ToolHub(Registering, Looking, Calling, Shaping):
     ) -> None:
         limits = dict(limits or {})
         for what, limit in limits.items():
-            if limit < 1:
-                raise ValueError(f"the limit for {what!r} must be at least 1, got {limit}")
+            check_whole(f"the limit for {what!r}", limit, 1)
+        check_whole("max_parallel", max_parallel, 1)
+        check_whole("max_waiting", max_waiting, 0)
+        check_whole("breaker_threshold", breaker_threshold, 0)
         whole = limits.pop("hub", None)
         self._core = _core.Hub(
             timeout=timeout,
