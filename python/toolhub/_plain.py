@@ -45,15 +45,6 @@ def _by_type(value: Any) -> Any:
     raise TypeError(_NOT_JSON.format(type(value).__name__))
 
 
-def without_surrogates(text: str) -> str:
-    """Halves of characters, which no valid text has, become replacement characters, one for one.
-
-    >>> without_surrogates("a\\ud83d")
-    'a\ufffd'
-    """
-    return "".join("\ufffd" if "\ud800" <= char <= "\udfff" else char for char in text)
-
-
 def readable(value: Any) -> str:
     """A value as a reader wants to see it: text as it is, data as JSON, anything else as it prints itself.
 

@@ -7,7 +7,7 @@ use super::{json, runtime};
 use crate::error::{ErrorKind, HubError};
 use crate::hub::{Hub as Core, HubOptions, Plan};
 use crate::limit::Gate;
-use crate::model::{CallOptions, Source, Strategy, ToolSpec};
+use crate::model::{CallOptions, Effects, Source, Strategy, ToolSpec};
 use crate::registry::{Candidate as Registered, Filter};
 use crate::schema::ArgumentSchema;
 use crate::select::nature;
@@ -213,9 +213,13 @@ impl Hub {
                 .collect::<PyResult<Vec<_>>>()?,
             None => Vec::new(),
         };
+        let effects = match nature::effects(&name, flag("effects")?, flag("read_only")?, &annotations) {
+            Effects::Guessed if nature::is_addition(&name, &parameters) => Effects::NoneSeen,
+            effects => effects,
+        };
         let idempotent_hint = annotations.get("idempotentHint").and_then(Value::as_bool);
         Ok(ToolSpec {
-            effects: nature::effects(&name, flag("effects")?, flag("read_only")?, &annotations),
+            effects,
             idempotent: flag("idempotent")?.or(idempotent_hint).unwrap_or(false),
             name: Arc::from(name),
             description: Arc::from(description),
@@ -355,6 +359,7 @@ impl Hub {
             meta: said.get_item("meta")?.filter(|meta| !meta.is_none()).map(Bound::unbind),
             validate,
             validate_strict: optional("validate_strict")?,
+            plain: described.getattr("plain")?.extract()?,
             single: described.getattr("single")?.extract()?,
             described: described.clone().unbind(),
             templates: PyOnceLock::new(),

@@ -27,6 +27,7 @@ mod result;
 mod runtime;
 mod servers;
 mod text;
+mod unicode;
 mod value;
 mod views;
 

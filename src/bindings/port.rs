@@ -61,6 +61,10 @@ impl LoopPort {
         &self.mailbox
     }
 
+    pub fn event_loop<'py>(&self, py: Python<'py>) -> &Bound<'py, PyAny> {
+        self.event_loop.bind(py)
+    }
+
     pub fn create_future<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         self.create_future.bind(py).call0()
     }

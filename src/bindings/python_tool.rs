@@ -12,7 +12,7 @@ use pyo3::exceptions::PyException;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyDict, PyMapping, PyString};
+use pyo3::types::{PyDict, PyMapping, PyString, PyType};
 use pyo3::{ffi, intern};
 use std::sync::Arc;
 
@@ -22,6 +22,17 @@ pub enum Style {
     Keywords,
     /// `call(value)`; a mapping whose only key is this name is unwrapped first.
     Value { key: Option<Py<PyString>> },
+}
+
+/// A parameter that takes text, a number or a truth value, and says nothing more about it.
+#[derive(FromPyObject)]
+pub struct PlainParameter {
+    #[pyo3(item(0))]
+    name: Py<PyString>,
+    #[pyo3(item(1))]
+    kind: Py<PyType>,
+    #[pyo3(item(2))]
+    required: bool,
 }
 
 /// What the caller wants to have checked.
@@ -53,6 +64,8 @@ pub struct Callable {
     /// pydantic's validator: a mapping in, a new dict of fitting arguments out.
     pub validate: Option<Py<PyAny>>,
     pub validate_strict: Option<Py<PyAny>>,
+    /// The parameters of plain types, when values of these very types need no validator.
+    pub plain: Option<Vec<PlainParameter>>,
     /// The argument that a bare value is for.
     pub single: Option<Py<PyString>>,
     /// For a tool whose JSON Schema was given: the core checks it.
@@ -83,6 +96,9 @@ impl Callable {
         let named = self.named(args)?;
         self.check_schema(named.as_any(), checks)?;
         let Some(validate) = self.validator(checks) else { return Ok(Prepared::Keywords(named.unbind())) };
+        if self.plain.as_ref().is_some_and(|plain| fit_plainly(plain, &named)) {
+            return Ok(Prepared::Keywords(named.unbind()));
+        }
         let fitting = self.validated(validate, named.as_any())?;
         fitting
             .cast_into()
@@ -219,6 +235,20 @@ impl Callable {
         visit.call(&self.object)?;
         visit.call(&self.meta)
     }
+}
+
+/// Whether all arguments are of the very types that their parameters name. pydantic would give the same back, for more.
+fn fit_plainly(plain: &[PlainParameter], named: &Bound<'_, PyDict>) -> bool {
+    let py = named.py();
+    let mut known = 0;
+    for parameter in plain {
+        match named.get_item(&parameter.name) {
+            Ok(Some(value)) if value.get_type().is(parameter.kind.bind(py)) => known += 1,
+            Ok(None) if !parameter.required => {}
+            _ => return false,
+        }
+    }
+    known == named.len()
 }
 
 impl Tool for PythonTool {

@@ -1,6 +1,7 @@
 //! Shaping text for Python: cutting, merging, synthesis. A huge string is never converted whole: only the window that decides
 //! the result crosses.
 
+use super::unicode::start_of;
 use crate::hub::part;
 use crate::merge;
 use crate::model::Part;
@@ -8,7 +9,6 @@ use crate::synthesize::{self, Matter};
 use crate::truncate::tokens::{Estimate, load};
 use crate::truncate::{Kind, Limits, Options, TokenCounter, Unit, truncate_window, window_chars};
 use pyo3::exceptions::PyValueError;
-use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 use std::sync::Arc;
@@ -91,9 +91,13 @@ pub fn truncate_text(
     };
     let options = Options { unit, hits };
     let total = text.len()?;
-    let head = window(text, total.min(HEAD))?;
-    let needed = window_chars(limit, &head, &options).min(total);
-    let window = if needed <= HEAD { head } else { window(text, needed)? };
+    // Enough for prose; JSON wants more, and is not known before its start is seen.
+    let usual = window_chars(limit, "", &options).max(HEAD);
+    let mut window = start_of(text, usual)?;
+    let needed = window_chars(limit, &window, &options).min(total);
+    if needed > usual {
+        window = start_of(text, needed)?;
+    }
     let cut = || truncate_window(&window, total, limit, &options);
     let made = if needed <= SHORT { cut() } else { py.detach(cut) };
     Ok(Truncated {
@@ -103,25 +107,6 @@ pub fn truncate_text(
         estimated: made.estimated,
         truncated: made.truncated,
     })
-}
-
-/// The first `chars` characters. Lone surrogates, which no valid text has, become replacement characters.
-fn window(text: &Bound<'_, PyString>, chars: usize) -> PyResult<String> {
-    let py = text.py();
-    // SAFETY: `text` is a live string, `chars` is at most its length; the call gives a new reference or an error.
-    let start = unsafe {
-        Bound::from_owned_ptr_or_err(
-            py,
-            ffi::PyUnicode_Substring(text.as_ptr(), 0, chars as ffi::Py_ssize_t),
-        )?
-    };
-    let start = start.cast_into::<PyString>()?;
-    match start.to_str() {
-        Ok(text) => Ok(text.to_owned()),
-        Err(_) => {
-            start.py().import("toolhub._plain")?.call_method1("without_surrogates", (start,))?.extract()
-        }
-    }
 }
 
 fn parts(given: Vec<(String, String)>, limit: usize) -> Vec<Part> {

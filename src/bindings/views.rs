@@ -2,10 +2,11 @@
 
 use super::execution::python_tool;
 use super::hub::Hub;
-use super::json;
+use super::{copying, json};
 use crate::model::Effects;
 use crate::registry::{Candidate as Registered, NameEntry};
 use pyo3::gc::{PyTraverseError, PyVisit};
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::sync::Arc;
@@ -113,16 +114,18 @@ impl Candidate {
 
     /// The notes that came with the registration; at least its capabilities.
     #[getter]
-    fn meta(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+    fn meta<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         if let Some(meta) = python_tool(&self.inner).and_then(|tool| tool.meta.as_ref()) {
-            return Ok(meta.clone_ref(py));
+            let meta = meta.bind(py);
+            // A copy, so that its reader cannot change the hub's; one that goes in circles is only copied at its top.
+            return copying::copy(meta).or_else(|_| meta.call_method0(intern!(py, "copy")));
         }
         let meta = PyDict::new(py);
         meta.set_item("capabilities", self.capabilities())?;
         if let Some(server) = self.server() {
             meta.set_item("server", server)?;
         }
-        Ok(meta.into_any().unbind())
+        Ok(meta.into_any())
     }
 
     /// What its calls have shown so far.

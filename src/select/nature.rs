@@ -236,6 +236,27 @@ fn suggests_effects(name: &str) -> bool {
     ACTING_ZH.iter().any(|verb| name.contains(verb))
 }
 
+/// Words that may stand beside `add` when numbers are added.
+const OF_NUMBERS: &[&str] =
+    &["add", "two", "up", "number", "numbers", "integer", "integers", "int", "ints", "float", "floats"];
+
+/// Whether this adds numbers up: `add` otherwise means to put something somewhere. Its name speaks of nothing else, and every
+/// parameter is a number, or a list of them, that is not somebody's id.
+pub fn is_addition(name: &str, parameters: &Value) -> bool {
+    let is_number = |schema: &Value| matches!(schema["type"].as_str(), Some("number" | "integer"));
+    let are_numbers = |schema: &Value| schema["type"] == "array" && is_number(&schema["items"]);
+    let is_id = |parameter: &str| words(parameter).any(|word| matches!(word.as_str(), "id" | "ids"));
+    let named =
+        words(name).any(|word| word == "add") && words(name).all(|word| OF_NUMBERS.contains(&word.as_str()));
+    named
+        && parameters["properties"].as_object().is_some_and(|properties| {
+            !properties.is_empty()
+                && properties.iter().all(|(parameter, schema)| {
+                    (is_number(schema) || are_numbers(schema)) && !is_id(parameter)
+                })
+        })
+}
+
 /// The words of a snake_case, kebab-case or camelCase name, in lower case. Only the start of a very long name counts.
 fn words(name: &str) -> impl Iterator<Item = String> {
     let mut words = vec![String::new()];
@@ -271,6 +292,32 @@ mod tests {
         {
             assert!(!suggests_effects(name), "{name}");
         }
+    }
+
+    #[test]
+    fn adding_numbers_is_no_effect() {
+        let takes = |properties: Value| json!({"type": "object", "properties": properties});
+        let number = json!({"type": "number"});
+        let two = takes(json!({"a": {"type": "integer", "description": "the first"}, "b": number}));
+        let list = takes(json!({"numbers": {"type": "array", "items": number}}));
+        for name in ["add", "addNumbers", "add_two_integers"] {
+            assert!(is_addition(name, &two) && is_addition(name, &list), "{name}");
+        }
+        for name in ["add_user", "cart_add", "append", "numbers", "delete"] {
+            assert!(!is_addition(name, &two), "{name}");
+        }
+        let odd = [
+            json!({}),
+            json!({"a": number, "note": {"type": "string"}}),
+            json!({"item_id": number, "quantity": number}),
+            json!({"userIds": {"type": "array", "items": {"type": "integer"}}}),
+            json!({"a": {}}),
+            json!({"items": {"type": "array"}}),
+        ];
+        for properties in odd {
+            assert!(!is_addition("add", &takes(properties.clone())), "{properties}");
+        }
+        assert!(!is_addition("add", &json!(true)));
     }
 
     #[test]

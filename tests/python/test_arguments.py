@@ -9,15 +9,16 @@ import pathlib
 import uuid
 from collections import OrderedDict
 from types import MappingProxyType
-from typing import Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import BaseModel
+from pydantic import AfterValidator, BaseModel, Field, ValidationError
 
 from support.tools import Run, Scripted
 from toolhub import ErrorKind, ToolHub
+from toolhub._signature import describe
 
 
 @pytest.fixture
@@ -353,6 +354,63 @@ def test_any_json_passes_through_the_core_unchanged(args: dict[str, Any]) -> Non
     candidate = hub.register(lambda: 1, name="t", examples=[args], annotations=args)
     assert same(candidate.examples, [args])
     assert same(candidate.annotations, args)
+
+
+def plain(text: str, number: int, share: float, sure: bool = False) -> Any:
+    return text, number, share, sure
+
+
+OF_EACH_TYPE = ["", "5", "yes", "\ud800", 0, 7, 2**70, True, False, 0.5, 3.0, math.inf, None, Level.HIGH, [1]]
+
+
+@given(
+    args=st.dictionaries(
+        st.sampled_from(["text", "number", "share", "sure", "odd"]), st.sampled_from(OF_EACH_TYPE)
+    ),
+    fitting=st.booleans(),
+    coerce=st.booleans(),
+)
+def test_plain_values_are_judged_as_pydantic_judges_them(
+    args: dict[str, Any], fitting: bool, coerce: bool
+) -> None:
+    if fitting:
+        args = {"text": "a", "number": 1, "share": 0.5} | args
+    hub, tool = ToolHub(), describe(plain)
+    assert tool.plain == (
+        ("text", str, True),
+        ("number", int, True),
+        ("share", float, True),
+        ("sure", bool, False),
+    )
+    hub.register(plain)
+    result = hub.call("plain", args, coerce=coerce)
+    try:
+        expected = plain(**((tool.validate if coerce else tool.validate_strict) or dict)(args))
+    except ValidationError:
+        assert result.kind is ErrorKind.INVALID_ARGUMENTS
+    else:
+        assert result.result == expected
+        assert [type(value) for value in result.result] == [type(value) for value in expected]
+
+
+def test_what_is_more_than_a_plain_type_is_always_validated(hub: ToolHub) -> None:
+    @hub.tool
+    def bounded(n: Annotated[int, Field(ge=3)]) -> int:
+        return n
+
+    @hub.tool
+    def loud(text: Annotated[str, AfterValidator(str.upper)]) -> str:
+        return text
+
+    @hub.tool
+    def half(n: int, share: Annotated[float, Field(le=1)] = 0.5, **rest: int) -> Any:
+        return n, share, rest
+
+    assert hub.call("bounded", {"n": 2}).kind is ErrorKind.INVALID_ARGUMENTS
+    assert hub.call("loud", {"text": "a"}).result == "A"
+    assert hub.call("half", {"n": 1}).result == (1, 0.5, {})
+    assert hub.call("half", {"n": 1, "more": "2"}).result == (1, 0.5, {"more": 2})
+    assert hub.call("half", {"n": 1, "share": 2.0}).kind is ErrorKind.INVALID_ARGUMENTS
 
 
 paths = st.lists(st.integers(0, 3) | st.sampled_from(["a", "b", "name"]), max_size=6)

@@ -225,6 +225,30 @@ def test_wrong_options_of_the_hub_are_refused() -> None:
         ToolHub(limits={"elsewhere": 3})
 
 
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"max_parallel": -1}, "max_parallel must be at least 1, got -1"),
+        ({"max_parallel": "3"}, "max_parallel must be a whole number, got str"),
+        ({"max_waiting": -1}, "max_waiting must be at least 0, got -1"),
+        ({"breaker_threshold": 2.5}, "breaker_threshold must be a whole number, got float"),
+        ({"limits": {"hub": -1}}, "the limit for 'hub' must be at least 1, got -1"),
+        ({"limits": {"mcps": None}}, "the limit for 'mcps' must be a whole number, got NoneType"),
+    ],
+)
+def test_a_count_that_is_none_is_refused_in_one_sentence(options: dict[str, Any], sentence: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=f"^{sentence}$"):
+        ToolHub(**options)
+
+
+@pytest.mark.parametrize(("size", "sentence"), [(-1, "at least 1, got -1"), ("3", "a whole number, got str")])
+def test_the_size_of_a_batch_is_refused_in_one_sentence(
+    hub: ToolHub, run: Run, size: Any, sentence: str
+) -> None:
+    with pytest.raises((TypeError, ValueError), match=f"^max_parallel must be {sentence}$"):
+        run(hub.execute("tool", max_parallel=size))
+
+
 def test_execute_many_keeps_the_order_and_every_kind_of_end(hub: ToolHub, run: Run) -> None:
     async def scene() -> None:
         @hub.tool
@@ -338,6 +362,9 @@ def test_a_closed_hub_refuses_calls_and_closing_twice_is_fine(run: Run) -> None:
     assert hub.call("tool").kind == ErrorKind.CLOSED
     assert hub.call_by_capability("x").kind == ErrorKind.CLOSED
     assert hub.call_many(["tool"])[0].kind == ErrorKind.CLOSED
+    assert len(hub) == 0
+    with pytest.raises(RuntimeError, match="The hub is closed"):
+        hub.register(lambda: 1, name="tool")
     assert len(hub) == 0
 
     async def scene() -> None:

@@ -170,6 +170,23 @@ def test_meta_may_say_capabilities_description_parameters_and_server() -> None:
     assert hub.call("weather", {"city": "Rome"}).result == "sun in Rome"
 
 
+def test_whoever_changes_the_notes_he_was_given_changes_nothing_in_the_hub() -> None:
+    hub = ToolHub()
+    meta: dict[str, Any] = {"capabilities": ["time"], "nested": {"deep": [1]}}
+    candidate = hub.register_candidate(ToolCandidate("clock", "tools", Clock(), 0, meta))
+    for given in (candidate.meta, hub.list_tools()[0]["candidates"][0]["meta"]):
+        given["nested"]["deep"].append(2)
+        given["more"] = True
+    assert candidate.meta == {"capabilities": ["time"], "nested": {"deep": [1]}}
+
+
+def test_notes_that_contain_themselves_can_be_read() -> None:
+    hub = ToolHub()
+    meta: dict[str, Any] = {}
+    meta["itself"] = meta
+    assert hub.register_candidate(ToolCandidate("clock", "tools", Clock(), 0, meta)).meta["itself"] is meta
+
+
 def test_capabilities_that_meta_does_not_say_are_extracted() -> None:
     hub = ToolHub()
     candidate = hub.register_candidate(ToolCandidate("calculator", "tools", Calculator(), 0, {}))

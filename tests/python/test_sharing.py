@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from support.tools import Run, Scripted, turns
-from toolhub import ErrorKind, ToolHub
+from toolhub import ErrorKind, ToolHub, ToolResult
+from toolhub.hub._sharing import Sharing
 
 
 class Held:
@@ -163,6 +164,80 @@ def test_a_follower_has_its_own_deadline(run: Run) -> None:
         assert [result.kind for result in results] == [ErrorKind.TIMEOUT] * 3
 
     run(scene())
+
+
+def test_whoever_takes_over_has_what_is_left_of_its_deadline(run: Run) -> None:
+    async def scene() -> None:
+        sharing, told, go = Sharing(), list[float | None](), asyncio.Event()
+
+        async def fly(left: float | None) -> ToolResult:
+            told.append(left)
+            await go.wait()
+            return ToolResult(success=True, result="answer")
+
+        calls = [
+            asyncio.create_task(sharing.execute(("t",), None, fly, None, True, deadline))
+            for deadline in (60.0, 60.0, None)
+        ]
+        for leader in calls[:2]:
+            await turns()
+            leader.cancel()
+        await turns()
+        go.set()
+        assert (await calls[2]).result == "answer"
+        first, second, third = told
+        assert first == 60.0
+        assert second is not None
+        assert 0 < second < 60.0
+        assert third is None
+
+    run(scene())
+
+
+def test_whoever_takes_over_within_a_deadline_answers(run: Run) -> None:
+    async def scene() -> None:
+        hub, tool = ToolHub(), Held()
+        hub.register(tool, name="t")
+        calls = [asyncio.create_task(hub.execute("t", single_flight=True, deadline=60)) for _ in range(2)]
+        await turns()
+        calls[0].cancel()
+        await turns()
+        tool.go.set()
+        assert (await calls[1]).result == ["answer"]
+        assert tool.runs == 2
+
+    run(scene())
+
+
+@pytest.mark.parametrize(
+    ("ttl", "sentence"),
+    [
+        (float("nan"), "cache_ttl must be a number of seconds, 0 or more, got nan"),
+        (-1, "cache_ttl must be a number of seconds, 0 or more, got -1"),
+        ("60", "cache_ttl must be a number of seconds, got str"),
+    ],
+)
+def test_a_time_to_live_that_is_none_is_refused(run: Run, ttl: Any, sentence: str) -> None:
+    hub = ToolHub()
+    hub.register(lambda: "answer", name="lookup")
+    with pytest.raises((TypeError, ValueError), match=f"^{sentence}$"):
+        run(hub.execute("lookup", cache_ttl=ttl))
+
+
+def test_sums_are_kept_though_add_is_mostly_a_verb_that_acts() -> None:
+    hub = ToolHub()
+
+    @hub.tool
+    def add(a: int, b: float = 0) -> float:
+        return a + b
+
+    @hub.tool
+    def add_note(a: int) -> int:
+        return a
+
+    for name, kept in (("add", True), ("add_note", False)):
+        hub.call(name, {"a": 1}, cache_ttl=60)
+        assert hub.call(name, {"a": 1}, cache_ttl=60).meta["cached"] is kept
 
 
 def test_calls_from_several_loops_share_one_execution() -> None:

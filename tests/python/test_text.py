@@ -43,6 +43,21 @@ def test_half_characters_are_replaced_not_refused(text: str, limit: int) -> None
     cut.text.encode()  # valid Unicode
 
 
+@pytest.mark.parametrize("run", [1, 15, 16, 40])
+def test_every_character_crosses_as_it_is(run: int) -> None:
+    # Python keeps text in one, two or four bytes a character; each width is read in its own way, the middle one in blocks.
+    for first in range(1, 0x11000, 0x100):
+        characters = (chr(code) * run for code in range(first, first + 0x100))
+        text = "".join(characters)
+        expected = "".join("\ufffd" if "\ud800" <= char <= "\udfff" else char for char in text)
+        assert toolhub.truncate(text, len(text)).text == expected
+
+
+@given(st.text(alphabet=st.sampled_from("aé中。\ud83d\U0001f600"), max_size=100))
+def test_mixed_scripts_cross_as_they_are(text: str) -> None:
+    assert toolhub.truncate(text, len(text)).text == text.replace("\ud83d", "\ufffd")
+
+
 def test_a_sentence_is_kept_whole_when_its_end_is_near() -> None:
     text = "The first sentence is here. The second one costs 3.14 dollars, see e.g. example.com. " * 20
     cut = toolhub.truncate(text, 200)

@@ -27,7 +27,8 @@ _CONFIGS = (
     ConfigDict(extra="forbid", arbitrary_types_allowed=True, regex_engine="python-re"),
 )
 _DEEPEST = 20
-_SCALARS = frozenset({str, int, float, bool, type(None)})
+_PLAIN = (str, int, float, bool)
+_SCALARS = frozenset({*_PLAIN, type(None)})
 
 Check = Callable[[Any], dict[str, Any]]
 
@@ -39,6 +40,7 @@ class Arguments(NamedTuple):
     validate: Check
     validate_strict: Check
     single: str | None
+    plain: tuple[tuple[str, type, bool], ...] | None
 
 
 def build(taken: Takes, words: Mapping[str, str]) -> Arguments:
@@ -53,7 +55,15 @@ def build(taken: Takes, words: Mapping[str, str]) -> Arguments:
     check: Check = validator.validate_python
     if any(_may_nest(part, made) for part in made["properties"].values()):
         check = _lenient(check)
-    return Arguments(made, check, _strict(validator), single_of(made))
+    return Arguments(made, check, _strict(validator), single_of(made), _plain(taken))
+
+
+def _plain(taken: Takes) -> tuple[tuple[str, type, bool], ...] | None:
+    """The parameters whose hint is a scalar type and nothing more, if that is true of all that are required."""
+    plain = [parameter for parameter in taken.parameters if any(parameter.hint is kind for kind in _PLAIN)]
+    if any(parameter.required and parameter not in plain for parameter in taken.parameters):
+        return None
+    return tuple((parameter.name, parameter.hint, parameter.required) for parameter in plain)
 
 
 def _compile(hints: dict[str, Any], optional: set[str]) -> tuple[SchemaValidator, dict[str, Any]]:

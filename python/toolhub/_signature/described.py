@@ -30,5 +30,8 @@ class Described:
     """The same without coercion. JSON forms of Python types (a date as text) are no coercion."""
     single: str | None
     """The argument that a bare value is for."""
+    plain: tuple[tuple[str, type, bool], ...] | None = None
+    """Name, type and whether it is required, of each parameter that says just `str`, `int`, `float` or `bool`: arguments
+    that are of these very types fit as they are. None: some other parameter is required, so all must be validated."""
     value_key: str | None = None
     """Style `value`: a mapping with just this key stands for the value under it."""

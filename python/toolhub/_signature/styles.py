@@ -20,11 +20,11 @@ def by_keyword(
     call: Callable[..., Any], name: str, description: str, schema: dict[str, Any] | None, facts: Facts
 ) -> Described:
     """Describe what is called with `call(**arguments)`; a declared schema replaces the signature's."""
-    validate = validate_strict = single = None
+    validate = validate_strict = single = plain = None
     if schema is not None:
         single = single_of(schema)
     elif (arguments := facts.arguments) is not None:
-        schema, validate, validate_strict, single = arguments
+        schema, validate, validate_strict, single, plain = arguments
     else:  # no signature: the callable itself will say what it does not like
         schema = {"type": "object", "properties": {}, "additionalProperties": True}
     return Described(
@@ -37,6 +37,7 @@ def by_keyword(
         validate=validate,
         validate_strict=validate_strict,
         single=single,
+        plain=plain,
     )
 
 

@@ -9,6 +9,7 @@ from .. import _core
 from .._asking import Asking
 from ._calling import Calling
 from ._looking import CapabilityRules, Looking
+from ._numbers import check_whole
 from ._registering import Registering, ToolCandidate
 from ._servers import Serving
 from ._shaping import Kept, Shaping
@@ -62,8 +63,10 @@ class ToolHub(Registering, Looking, Calling, Shaping, Serving):
     ) -> None:
         limits = dict(limits or {})
         for what, limit in limits.items():
-            if limit < 1:
-                raise ValueError(f"the limit for {what!r} must be at least 1, got {limit}")
+            check_whole(f"the limit for {what!r}", limit, 1)
+        check_whole("max_parallel", max_parallel, 1)
+        check_whole("max_waiting", max_waiting, 0)
+        check_whole("breaker_threshold", breaker_threshold, 0)
         whole = limits.pop("hub", None)
         self._core = _core.Hub(
             timeout=timeout,

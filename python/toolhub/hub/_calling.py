@@ -9,6 +9,7 @@ from .. import _background, _core
 from ..exceptions import ErrorKind
 from ..result import ToolResult
 from ._base import HubPart
+from ._numbers import check_seconds, check_whole
 from ._sharing import Sharing
 
 _Key = tuple[Any, ...]
@@ -187,12 +188,19 @@ class Calling(HubPart):
         single_flight: bool,
     ) -> ToolResult:
         # Apart from `execute`, so that the usual call pays for no closure.
-        async def run() -> ToolResult:
-            return await start(what, args, self._options.get(key) or self._make_options(key))
-
-        if who is None:  # one of them has effects, or nobody is there
-            return await run()
         deadline: float | None = key[2]
+
+        async def run(left: float | None) -> ToolResult:
+            if left == deadline:
+                options = self._options.get(key) or self._make_options(key)
+            else:  # one of a kind: not worth keeping
+                options = _core.CallOptions(*key[:2], left, *key[3:])
+            return await start(what, args, options)
+
+        if cache_ttl is not None:
+            check_seconds("cache_ttl", cache_ttl)
+        if who is None:  # one of them has effects, or nobody is there
+            return await run(deadline)
         # Who would answer is part of what is the same: a tool that was replaced must not answer from what is kept.
         same = (what, start.__name__, who, key)
         return await self._sharing.execute(same, args, run, cache_ttl, single_flight, deadline)
@@ -215,5 +223,7 @@ class Calling(HubPart):
     def _make_options(self, key: "_Key") -> "_core.CallOptions":
         if len(self._options) >= _MAX_OPTIONS:
             self._options.clear()
+        if (max_parallel := key[3]) is not None:
+            check_whole("max_parallel", max_parallel, 1)
         options = self._options[key] = _core.CallOptions(*key)
         return options

@@ -100,13 +100,16 @@ class Registering(HubPart):
         """Register a callable, or an object with `name`, `description` and `execute(input)`.
 
         A candidate of the same name, source and server is replaced. `parameters` is a JSON Schema that takes the
-        place of the one from the signature. Raises `TypeError` or `ValueError` for what cannot be a tool.
+        place of the one from the signature. Raises `TypeError` or `ValueError` for what cannot be a tool, and `RuntimeError`
+        when the hub is closed.
 
         >>> from toolhub import ToolHub
         >>> hub = ToolHub()
         >>> hub.register(len, name="length", description="Count the items").name
         'length'
         """
+        if self._closed:
+            raise RuntimeError("The hub is closed and takes no more tools; make a new ToolHub.")
         from .._signature import describe
 
         marks: Said = {

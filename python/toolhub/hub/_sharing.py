@@ -33,19 +33,22 @@ class Sharing:
         self,
         what: tuple[Any, ...],
         args: Any,
-        run: Callable[[], Awaitable[ToolResult]],
+        run: Callable[[float | None], Awaitable[ToolResult]],
         cache_ttl: float | None,
         single_flight: bool,
         deadline: float | None,
     ) -> ToolResult:
-        """Give the cached answer, the answer of an identical call in the air, or that of a call of our own."""
+        """Give the cached answer, the answer of an identical call in the air, or that of a call of our own.
+
+        `run` is told how many seconds of the deadline are left to it.
+        """
         try:
             key = (what, json.dumps(_comparable(args), sort_keys=True))
         except (TypeError, ValueError, RecursionError):
-            return await run()  # arguments that cannot be compared are not shared
+            return await run(deadline)  # arguments that cannot be compared are not shared
         if cache_ttl is not None and (kept := self._kept(key)) is not None:
             return kept
-        result = await (self._fly(key, what[0], run, deadline) if single_flight else run())
+        result = await (self._fly(key, what[0], run, deadline) if single_flight else run(deadline))
         if cache_ttl is not None and result.success:
             self._keep(key, cache_ttl, result)
         return result
@@ -74,8 +77,13 @@ class Sharing:
                 self._cache.popitem(last=False)
 
     async def _fly(
-        self, key: Any, tool: str, run: Callable[[], Awaitable[ToolResult]], deadline: float | None
+        self,
+        key: Any,
+        tool: str,
+        run: Callable[[float | None], Awaitable[ToolResult]],
+        deadline: float | None,
     ) -> ToolResult:
+        left, begun = deadline, time.monotonic()
         while True:
             with self._lock:
                 flight = self._flights.get(key)
@@ -84,7 +92,7 @@ class Sharing:
                     break
             # Only the waiting ends with the waiter: the flight belongs to all who wait.
             try:
-                async with asyncio.timeout(deadline):
+                async with asyncio.timeout(left):
                     result = await asyncio.shield(asyncio.wrap_future(flight))
             except TimeoutError:
                 sentence = (
@@ -93,10 +101,12 @@ class Sharing:
                 return ToolResult.failed(tool, ErrorKind.TIMEOUT, sentence)
             if result is not None:
                 return _copy(result)
-            # The leader was cancelled; somebody else has to fly.
+            # The leader was cancelled; somebody else has to fly, in the time that is left.
+            if deadline is not None:
+                left = max(0.0, deadline - (time.monotonic() - begun))
         result = None
         try:
-            result = await run()
+            result = await run(left)
             return result
         finally:
             with self._lock:

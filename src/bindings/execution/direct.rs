@@ -6,7 +6,9 @@
 
 use super::Execution;
 use super::state::Doing;
-use crate::bindings::awaiting::{Step, cancellations, close, current_task, is_cancelled_error, send, throw};
+use crate::bindings::awaiting::{
+    Step, cancellations, close, current_task_of, is_cancelled_error, send, throw,
+};
 use crate::bindings::child::Child;
 use crate::bindings::port::LoopPort;
 use crate::execute::Fate;
@@ -152,7 +154,7 @@ impl Execution {
             (direct.is_some_and(|d| d.caller.is_none()), direct.is_some_and(|d| d.insisting))
         };
         if first {
-            let caller = match calling_task(py) {
+            let caller = match Self::port(slf).and_then(|port| calling_task(port.get().event_loop(py))) {
                 Ok(caller) => caller,
                 Err(error) => {
                     if let Err(trouble) = Self::close(slf) {
@@ -246,8 +248,9 @@ fn is_for_the_caller(py: Python<'_>, error: &PyErr) -> bool {
 }
 
 /// The task that awaits us, and how many cancellations it has behind it.
-fn calling_task(py: Python<'_>) -> PyResult<(Py<PyAny>, usize)> {
-    let task = current_task(py)?;
+fn calling_task(event_loop: &Bound<'_, PyAny>) -> PyResult<(Py<PyAny>, usize)> {
+    let py = event_loop.py();
+    let task = current_task_of(event_loop)?;
     if task.is_none() {
         return Err(PyRuntimeError::new_err("a hub's coroutine must be awaited inside an asyncio task"));
     }

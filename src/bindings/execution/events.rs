@@ -106,14 +106,15 @@ impl Execution {
     }
 
     /// Losers are told at once; everything else is done in the caller's task and context, which is woken if it waits and
-    /// there is something to do.
+    /// there is something to do. There is when somebody was told to stop: the loop lets those go first, so that they are
+    /// usually gone when the caller's turn comes.
     fn after_event(slf: &Bound<'_, Self>) {
         let py = slf.py();
-        Self::stop_losers(slf);
+        let stopped = Self::stop_losers(slf);
         let (waits, waiter) = {
             let mut state = slf.get().state.lock();
             let waits = state.direct.is_none() && state.phase != Phase::Done && state.waiter.is_some();
-            let due = waits && state.has_work();
+            let due = waits && (stopped || state.has_work());
             (waits, if due { state.waiter.take() } else { None })
         };
         let done = match waiter {
@@ -127,12 +128,15 @@ impl Execution {
         }
     }
 
-    /// Tells whoever the policy wants to stop.
-    pub(super) fn stop_losers(slf: &Bound<'_, Self>) {
+    /// Tells whoever the policy wants to stop; true when there was somebody.
+    pub(super) fn stop_losers(slf: &Bound<'_, Self>) -> bool {
         let next = || slf.get().state.lock().next_stop(slf.py());
+        let mut stopped = false;
         while let Some((slot, doing)) = next() {
             Self::stop(slf, slot, doing);
+            stopped = true;
         }
+        stopped
     }
 
     pub(super) fn stop(slf: &Bound<'_, Self>, slot: usize, doing: Doing) {
@@ -208,9 +212,13 @@ impl Execution {
                 let Some(attempt) = state.attempts.get_mut(slot) else { return };
                 attempt.doing = Doing::Nothing;
                 let permits = attempt.permits.take();
-                let counts = state.plan.as_mut().is_some_and(|plan| plan.run.succeeded(slot, Instant::now()));
+                let now = Instant::now();
+                let counts = state.plan.as_mut().is_some_and(|plan| plan.run.succeeded(slot, now));
                 if counts {
                     state.attempts[slot].value = Some(value);
+                }
+                if counts && state.plan.as_ref().is_some_and(|plan| plan.run.is_finished()) {
+                    state.ended_at = Some(now);
                 }
                 drop(state);
                 drop(permits);

@@ -107,7 +107,7 @@ impl Execution {
     }
 
     fn conclude(py: Python<'_>, mut ended: Ended) -> PyResult<Step> {
-        let now = Instant::now();
+        let now = ended.at.unwrap_or_else(Instant::now);
         close_books(py, &ended, now);
         match ended.reraise.take() {
             Some(error) => Err(*error),

@@ -31,7 +31,7 @@ pub enum Phase {
 /// What the driver does next.
 #[expect(
     clippy::large_enum_variant,
-    reason = "one at a time, taken apart at once: a box would cost an allocation"
+    reason = "taken apart at once; a box would cost each call an allocation"
 )]
 pub enum Next {
     /// Tell this attempt to stop.
@@ -114,6 +114,8 @@ pub struct Ended {
     pub reraise: Option<Box<PyErr>>,
     pub timer: Option<DeadlineKey>,
     pub port: Option<Py<LoopPort>>,
+    /// When the last answer came, if that ended it.
+    pub at: Option<Instant>,
 }
 
 /// Nobody could be found to be run: what was asked for, and why there is nobody.
@@ -136,6 +138,8 @@ pub struct State {
     pub waiter: Option<Py<PyAny>>,
     pub port: Option<Py<LoopPort>>,
     pub reraise: Option<Box<PyErr>>,
+    /// When the last answer came, if that ended it.
+    pub ended_at: Option<Instant>,
 }
 
 impl State {
@@ -157,6 +161,7 @@ impl State {
             waiter: None,
             port: None,
             reraise: None,
+            ended_at: None,
         }
     }
 
@@ -241,6 +246,7 @@ impl State {
             reraise: self.reraise.take(),
             timer: self.timer.take(),
             port: self.port.take(),
+            at: self.ended_at.take(),
         }
     }
 
