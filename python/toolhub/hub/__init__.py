@@ -11,6 +11,7 @@ from ._calling import Calling
 from ._looking import CapabilityRules, Looking
 from ._numbers import check_whole
 from ._registering import Registering, ToolCandidate
+from ._sampling import sampler
 from ._servers import Serving
 from ._shaping import Kept, Shaping
 from ._sharing import Sharing
@@ -30,9 +31,9 @@ class ToolHub(Registering, Looking, Calling, Shaping, Serving):
 
     `mcp` is an `mcpServers` file, several of them, or such a mapping; see `load_mcp`. `elicitation` is called with a server's
     id and its request when a server wants input from the user, and gives `{"action": "accept", "content": {…}}`, `decline` or
-    `cancel`; `sampling` likewise, for servers with `allow_sampling`. What is not given is refused. Logins open the
-    user's browser, or call `open_url` with the server's id and the page; their tokens are kept in the file `tokens`, readable
-    by the user alone, or with None in memory only.
+    `cancel`; `sampling` likewise, for servers with `allow_sampling`, by default with `llm`. What is not given is refused.
+    Logins open the user's browser, or call `open_url` with the server's id and the page; their tokens are kept in the file `tokens`,
+    readable by the user alone, or with None in memory only.
 
     >>> hub = ToolHub()
     >>> @hub.tool
@@ -87,6 +88,8 @@ class ToolHub(Registering, Looking, Calling, Shaping, Serving):
         self._servers = None
         # Managing servers takes as long as it takes: they have deadlines of their own.
         self._admin = _core.Hub(timeout=1e9, max_parallel=1, grace=0.0, breaker_threshold=0)
+        if sampling is None and llm is not None:
+            sampling = sampler(llm)
         functions = {"elicitation": elicitation, "sampling": sampling, "open_url": open_url}
         self._tokens = tokens
         self._asking = Asking({what: ask for what, ask in functions.items() if ask is not None})

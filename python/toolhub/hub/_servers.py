@@ -1,12 +1,14 @@
 """MCP servers: configuring, connecting, listing and closing them."""
 
+import asyncio
 import logging
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, cast
 
 from .. import _core
 from .._asking import Asking
+from ..exceptions import ToolError
 from ..servers import ConnectReport, LoadReport, ServerInfo, as_error, as_info
 from ._base import HubPart
 
@@ -107,10 +109,31 @@ class Serving(HubPart):
         return [as_info(row) for row in rows]
 
     async def connect(
-        self, ids: Iterable[str] | None = None, *, timeout: float | None = None
+        self,
+        ids: Iterable[str] | None = None,
+        *,
+        timeout: float | None = None,
+        progress: Callable[[str, ToolError | None], Any] | None = None,
     ) -> ConnectReport:
-        """Connect servers now, all of them or those named, side by side. What fails is listed, what works works."""
-        return await self._manage("connect", ids, timeout)
+        """Connect servers now, all of them or those named, side by side. What fails is listed, what works works.
+
+        `progress` is called with the id of each server when it is there, or with why it is not.
+        """
+        if progress is None:
+            return await self._manage("connect", ids, timeout)
+        wanted = [ids] if isinstance(ids, str) else ids
+        if wanted is None:
+            wanted = [server.id for server in self.servers() if server.state != "disabled"]
+        report = ConnectReport()
+
+        async def one(id: str) -> None:
+            alone = await self._manage("connect", [id], timeout)
+            report.connected.extend(alone.connected)
+            report.failed.update(alone.failed)
+            progress(id, alone.failed.get(id))
+
+        await asyncio.gather(*(one(id) for id in wanted))
+        return report
 
     async def refresh(
         self, ids: Iterable[str] | None = None, *, timeout: float | None = None

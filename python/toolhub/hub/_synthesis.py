@@ -25,7 +25,7 @@ async def synthesize(
         timeout = TIMEOUT if seconds is None else max(0.0, min(TIMEOUT, seconds))
         try:
             async with asyncio.timeout(timeout):
-                answer = _text_of(await ask(llm, prompt)).strip()
+                answer = text_of(await ask(llm, prompt)).strip()
         except TimeoutError:
             reason = f"the model did not answer within {timeout:g} s"
         except Exception as error:
@@ -59,7 +59,7 @@ async def ask(llm: Any, prompt: str) -> Any:
     return answer
 
 
-def _text_of(answer: Any) -> str:
+def text_of(answer: Any) -> str:
     """A string, or the text inside what a client library returns."""
     if isinstance(answer, Mapping):
         mapping = cast("Mapping[str, Any]", answer)

@@ -261,3 +261,34 @@ def test_a_fork_leaves_the_parents_server_alone() -> None:
             os._exit(0)
         assert os.waitpid(child, 0)[1] == 0
         assert hub.call("echo", {"text": "still here"}, server="s").result == "still here"
+
+
+@pytest.mark.anyio
+async def test_connecting_tells_how_far_it_is() -> None:
+    told: dict[str, str | None] = {}
+
+    def progress(id: str, error: ToolError | None) -> None:
+        told[id] = None if error is None else str(error.kind)
+
+    async with ToolHub() as hub:
+        hub.add_server("good", **entry())
+        hub.add_server("bad", command="/nonexistent/server")
+        hub.add_server("off", command="x", disabled=True)
+        report = await hub.connect(progress=progress)
+        assert told == {"good": None, "bad": "connect"}
+        assert (report.connected, list(report.failed)) == (["good"], ["bad"])
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("allowed", [True, False])
+async def test_the_hubs_model_answers_only_servers_that_may_ask_it(allowed: bool) -> None:
+    asked: list[str] = []
+
+    async def model(prompt: str) -> str:
+        asked.append(prompt)
+        return "Paris"
+
+    async with ToolHub(llm=model) as hub:
+        hub.add_server("s", **entry(), allow_sampling=allowed)
+        assert (await hub.execute("ask_sampling", server="s")).success
+        assert bool(asked) is allowed
