@@ -16,7 +16,8 @@ MAKEFLAGS   += --no-builtin-rules --no-print-directory
 
 PYTHON      ?= python3
 VENV        ?= .venv
-PYTEST_ARGS ?=
+# Two at a time; `PYTEST_ARGS=` for one after another.
+PYTEST_ARGS ?= -n 2
 BENCH_ARGS  ?=
 FAULT_ARGS  ?=
 CONFORMANCE_ARGS ?=

@@ -32,8 +32,8 @@ class ToolHub(Registering, Looking, Calling, Shaping, Serving):
     `mcp` is an `mcpServers` file, several of them, or such a mapping; see `load_mcp`. `elicitation` is called with a server's
     id and its request when a server wants input from the user, and gives `{"action": "accept", "content": {…}}`, `decline` or
     `cancel`; `sampling` likewise, for servers with `allow_sampling`, by default with `llm`. What is not given is refused.
-    Logins open the user's browser, or call `open_url` with the server's id and the page; their tokens are kept in the file `tokens`,
-    readable by the user alone, or with None in memory only.
+    Logins open the user's browser, or call `open_url` with the server's id and the page; their tokens are kept in the file
+    `tokens`, readable by the user alone, or with None in memory only.
 
     >>> hub = ToolHub()
     >>> @hub.tool
