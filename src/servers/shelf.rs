@@ -7,6 +7,7 @@ use crate::registry::{Candidate, Filter};
 use crate::select::nature;
 use crate::sources::mcp::listing::{Listed, Listing};
 use crate::sources::mcp::server::{Server, Shelf};
+use crate::sources::mcp::skills::{Skill, Skills};
 use crate::sources::mcp::tool::McpTool;
 use crate::stats::CandidateStats;
 use parking_lot::Mutex;
@@ -19,15 +20,17 @@ pub struct HubShelf {
     hub: Weak<Hub>,
     /// What is there for each server, by the name in the hub.
     shown: Mutex<HashMap<Arc<str>, HashMap<Arc<str>, Arc<Listed>>>>,
+    skills: Mutex<HashMap<Arc<str>, HashMap<Arc<str>, Arc<Skill>>>>,
 }
 
 impl HubShelf {
     pub fn new(hub: Weak<Hub>) -> Self {
-        HubShelf { hub, shown: Mutex::default() }
+        HubShelf { hub, shown: Mutex::default(), skills: Mutex::default() }
     }
 
     pub fn forget(&self, server: &str) {
         self.shown.lock().remove(server);
+        self.skills.lock().remove(server);
     }
 }
 
@@ -69,6 +72,12 @@ impl Shelf for HubShelf {
             }
             stays
         });
+    }
+
+    fn has_skills(&self, server: &Arc<Server>, skills: &Arc<Skills>) {
+        let Some(hub) = self.hub.upgrade() else { return };
+        let mut shown = self.skills.lock();
+        super::skills::put_up(&hub, server, skills, shown.entry(server.id().clone()).or_default());
     }
 }
 
