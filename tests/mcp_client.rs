@@ -9,5 +9,13 @@ mod calls;
 mod lifecycle;
 #[path = "mcp_client/server.rs"]
 mod server;
+#[path = "mcp_client/server_skills.rs"]
+mod server_skills;
+#[path = "mcp_client/server_tasks.rs"]
+mod server_tasks;
+#[path = "mcp_client/skills.rs"]
+mod skills;
+#[path = "mcp_client/tasks.rs"]
+mod tasks;
 #[path = "mcp_client/world.rs"]
 mod world;

@@ -6,6 +6,7 @@
 
 pub mod desk;
 mod shelf;
+mod skills;
 
 use crate::error::{ErrorKind, HubError, Outcome, clip};
 use crate::hub::Hub;
@@ -96,7 +97,7 @@ impl Servers {
 
     fn forget_tools(&self, id: &str) {
         self.shelf.forget(id);
-        let filter = Filter { source: Some(Source::Mcps), server: Some(id) };
+        let filter = Filter { source: None, server: Some(id) };
         let snapshot = self.hub.registry.snapshot();
         let of_server = |candidates: &[Arc<Candidate>]| candidates.iter().any(|one| filter.matches(one));
         for (name, _) in snapshot.entries().filter(|(_, entry)| of_server(&entry.candidates)) {

@@ -7,6 +7,7 @@ use crate::registry::{Candidate, Filter};
 use crate::select::nature;
 use crate::sources::mcp::listing::{Listed, Listing};
 use crate::sources::mcp::server::{Server, Shelf};
+use crate::sources::mcp::skills::{Skill, Skills};
 use crate::sources::mcp::tool::McpTool;
 use crate::stats::CandidateStats;
 use parking_lot::Mutex;
@@ -14,23 +15,25 @@ use serde_json::Value;
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Weak};
 
-/// The tools of one server, by their names in the hub.
-type ByName = HashMap<Arc<str>, Arc<Listed>>;
+/// What one server has, by its names in the hub.
+type ByName<T> = HashMap<Arc<str>, Arc<T>>;
 
 /// Puts tools into the registry of a hub, and takes away what is not listed any more.
 pub struct HubShelf {
     hub: Weak<Hub>,
     /// What is there for each server.
-    shown: Mutex<HashMap<Arc<str>, ByName>>,
+    shown: Mutex<HashMap<Arc<str>, ByName<Listed>>>,
+    skills: Mutex<HashMap<Arc<str>, ByName<Skill>>>,
 }
 
 impl HubShelf {
     pub fn new(hub: Weak<Hub>) -> Self {
-        HubShelf { hub, shown: Mutex::default() }
+        HubShelf { hub, shown: Mutex::default(), skills: Mutex::default() }
     }
 
     pub fn forget(&self, server: &str) {
         self.shown.lock().remove(server);
+        self.skills.lock().remove(server);
     }
 }
 
@@ -72,6 +75,12 @@ impl Shelf for HubShelf {
             }
             stays
         });
+    }
+
+    fn has_skills(&self, server: &Arc<Server>, skills: &Arc<Skills>) {
+        let Some(hub) = self.hub.upgrade() else { return };
+        let mut shown = self.skills.lock();
+        super::skills::put_up(&hub, server, skills, shown.entry(server.id().clone()).or_default());
     }
 }
 

@@ -104,7 +104,7 @@ async fn progress_is_passed_on_and_meta_goes_along() {
     assert_eq!(world.received("tools/call")[0]["params"]["_meta"]["trace"], json!("t-1"));
 }
 
-fn answering() -> Host {
+pub fn answering() -> Host {
     Host {
         elicit: Some(Arc::new(|server, params| {
             Box::pin(async move {

@@ -11,8 +11,8 @@ fn server_process() {
     }
 }
 
-struct Server {
-    mode: String,
+pub struct Server {
+    pub mode: String,
     log: String,
 }
 
@@ -32,8 +32,15 @@ impl Server {
         std::process::exit(0);
     }
 
+    /// What was received of one method, in all lives of this server.
+    pub fn heard(&self, method: &str) -> Vec<Value> {
+        let text = std::fs::read_to_string(&self.log).unwrap();
+        let messages = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        messages.filter(|message| message["method"] == method).collect()
+    }
+
     /// The next message. The lock is not held in between, since a call may listen too.
-    fn hear(&self) -> Option<Value> {
+    pub fn hear(&self) -> Option<Value> {
         let mut line = String::new();
         std::io::stdin().lock().read_line(&mut line).unwrap();
         let message: Option<Value> = serde_json::from_str(&line).ok();
@@ -45,17 +52,17 @@ impl Server {
         writeln!(file, "{what}").unwrap();
     }
 
-    fn starts(&self) -> usize {
+    pub fn starts(&self) -> usize {
         std::fs::read_to_string(&self.log).unwrap().matches("\"started\"").count()
     }
 
-    fn say(&self, message: &Value) {
+    pub fn say(&self, message: &Value) {
         let mut out = std::io::stdout().lock();
         writeln!(out, "{message}").unwrap();
         out.flush().unwrap();
     }
 
-    fn answer(&self, id: &Value, result: Value) {
+    pub fn answer(&self, id: &Value, result: Value) {
         self.say(&json!({"jsonrpc": "2.0", "id": id, "result": result}));
     }
 
@@ -63,20 +70,36 @@ impl Server {
         let id = &message["id"];
         match method {
             "server/discover" => match self.mode.as_str() {
-                "modern" => self.answer(
+                "modern" | "tasks" | "skills" => self.answer(
                     id,
-                    json!({"resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}},
+                    json!({"resultType": "complete", "supportedVersions": ["2026-07-28"],
+                           "capabilities": {"tools": {}, "extensions": {format!("io.modelcontextprotocol/{}", self.mode): {}}},
                            "_meta": {"io.modelcontextprotocol/serverInfo": {"name": "test", "version": "1"}}}),
                 ),
                 "silent" => {}
                 "dies_on_probe" => std::process::exit(3),
                 _ => self.say(&json!({"jsonrpc": "2.0", "id": id, "error": {"code": -32601, "message": "no"}})),
             },
+            "initialize" if self.mode == "old_tasks" => self.answer(
+                id,
+                json!({"protocolVersion": "2025-11-25", "serverInfo": {"name": "test", "version": "1"},
+                       "capabilities": {"tools": {}, "tasks": {"cancel": {}, "requests": {"tools": {"call": {}}}}}}),
+            ),
             "initialize" => self.answer(
                 id,
                 json!({"protocolVersion": "2025-06-18", "capabilities": {"tools": {"listChanged": true}},
                        "serverInfo": {"name": "test", "version": "1"}, "instructions": "be kind"}),
             ),
+            "tools/list" if self.mode.ends_with("tasks") => self.answer(
+                id,
+                json!({"tools": [{"name": "task", "inputSchema": {"type": "object"},
+                       "execution": {"taskSupport": "required"}}]}),
+            ),
+            "tools/call" if self.mode.ends_with("tasks") => self.begin_task(id, &message["params"]),
+            "tasks/get" | "tasks/update" | "tasks/cancel" | "tasks/result" => {
+                self.about_task(method, id, message["params"]["taskId"].as_str().unwrap());
+            }
+            "skills/list" | "skills/get" | "resources/read" => self.about_skills(method, id, &message["params"]),
             "tools/list" => {
                 let second = message["params"]["cursor"] == json!("");
                 let changed = std::path::Path::new(&format!("{}.changed", self.log)).exists();
@@ -143,7 +166,6 @@ impl Server {
                     json!({"content": [], "structuredContent": {"got": responses, "state": params["requestState"]}}),
                 ),
             },
-            "task" => self.answer(id, json!({"resultType": "task", "taskId": "t1", "status": "working", "pollIntervalMs": 50})),
             _ => {}
         }
     }

@@ -36,6 +36,12 @@ pub fn answer(tool: &str, raw: &RawValue) -> Result<Answer, HubError> {
         Some("task") => return Ok(Answer::Task(Value::Object(map))),
         _ => {}
     }
+    // The older protocol has the task inside, and no word for it outside.
+    if let Some(task) = map.get("task").filter(|task| task.get("taskId").is_some_and(Value::is_string))
+        && !map.contains_key("content")
+    {
+        return Ok(Answer::Task(task.clone()));
+    }
     finished(tool, map).map(Answer::Done)
 }
 

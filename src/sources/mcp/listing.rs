@@ -30,6 +30,8 @@ pub struct Listed {
     pub input_schema: Arc<Value>,
     pub output_schema: Option<Arc<Value>>,
     pub annotations: Map<String, Value>,
+    /// An older server takes calls of it as tasks only.
+    pub needs_task: bool,
     /// Arguments that go into headers besides, in the modern era over HTTP.
     pub headers: Vec<headers::Mirrored>,
 }
@@ -44,6 +46,7 @@ impl Listed {
             input_schema: Arc::new(serde_json::json!({"type": "object"})),
             output_schema: None,
             annotations: Map::new(),
+            needs_task: false,
             headers: Vec::new(),
         }
     }
@@ -82,6 +85,8 @@ struct Entry {
     output_schema: Value,
     #[serde(default)]
     annotations: Value,
+    #[serde(default)]
+    execution: Value,
 }
 
 /// Fetches all pages.
@@ -156,6 +161,7 @@ fn read(raw: &RawValue, era: Era) -> Result<Listed, String> {
             Value::Object(map) => map,
             _ => Map::new(),
         },
+        needs_task: entry.execution.get("taskSupport").and_then(Value::as_str) == Some("required"),
         headers,
     })
 }

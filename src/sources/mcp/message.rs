@@ -45,9 +45,12 @@ pub struct Identity {
 
 impl Identity {
     pub fn new(capabilities: Value) -> Self {
+        // The older protocols know no extensions.
+        let mut extended = capabilities.clone();
+        extended["extensions"] = json!({super::tasks::EXTENSION: {}});
         let modern = format!(
             "\"io.modelcontextprotocol/protocolVersion\":\"{MODERN}\",\"io.modelcontextprotocol/clientInfo\":{},\
-             \"io.modelcontextprotocol/clientCapabilities\":{capabilities}",
+             \"io.modelcontextprotocol/clientCapabilities\":{extended}",
             client_info()
         );
         Identity { capabilities, modern }
@@ -110,7 +113,9 @@ mod tests {
         assert_eq!(request["params"]["arguments"], json!({"a": 1}));
         let meta = &request["params"]["_meta"];
         assert_eq!(meta["io.modelcontextprotocol/protocolVersion"], json!(MODERN));
-        assert_eq!(meta["io.modelcontextprotocol/clientCapabilities"], json!({"elicitation": {}}));
+        let capabilities = json!({"elicitation": {}, "extensions": {"io.modelcontextprotocol/tasks": {}}});
+        assert_eq!(meta["io.modelcontextprotocol/clientCapabilities"], capabilities);
+        assert_eq!(identity.capabilities, json!({"elicitation": {}}), "an older server hears of none");
         assert_eq!(meta["progressToken"], json!(7));
     }
 

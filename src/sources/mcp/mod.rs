@@ -3,7 +3,7 @@
 //! ```text
 //! config ─► Server (connects on demand, backs off, restarts) ─► Connection (handshake, requests, cancellation)
 //!              │                                                     │
-//!           McpTool (a candidate of the hub)               Transport: stdio · streamable HTTP · HTTP+SSE
+//!   McpTool, SkillTool (candidates of the hub)             Transport: stdio · streamable HTTP · HTTP+SSE
 //!                                                                    │
 //!                                                          Inbox (answers, progress) ─► Ear (requests of the server)
 //! ```
@@ -21,6 +21,7 @@ pub mod listing;
 pub mod message;
 pub mod route;
 pub mod server;
+pub mod skills;
 mod tasks;
 pub mod tool;
 pub mod transport;

@@ -15,6 +15,7 @@ use super::connection::Connection;
 use super::host::{Ear, Host};
 use super::listing::{self, Listing};
 use super::route::{Known, Route};
+use super::skills::{self, Skills};
 use super::transport::Era;
 use crate::error::{ErrorKind, HubError, Outcome};
 use arc_swap::ArcSwapOption;
@@ -24,16 +25,22 @@ use std::time::{Duration, Instant};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::AbortHandle;
 
-/// Told when the list of a server's tools is new or has changed.
+/// Told when the list of a server's tools or skills is new or has changed.
 pub trait Shelf: Send + Sync {
     fn listed(&self, server: &Arc<Server>, listing: &Arc<Listing>);
+    fn has_skills(&self, server: &Arc<Server>, skills: &Arc<Skills>);
 }
+
+/// For all pages of the list of skills.
+const SKILLS_PATIENCE: Duration = Duration::from_secs(10);
 
 pub struct Server {
     route: Route,
     shelf: Arc<dyn Shelf>,
     state: Mutex<State>,
     listing: ArcSwapOption<Listing>,
+    /// `None` as long as the server has not said that it has any.
+    skills: ArcSwapOption<Skills>,
     pub(super) budget: Mutex<Budget>,
     pub(super) places: Option<Arc<Semaphore>>,
     last_used: Mutex<Instant>,
@@ -98,6 +105,7 @@ impl Server {
             shelf,
             state: Mutex::default(),
             listing: ArcSwapOption::empty(),
+            skills: ArcSwapOption::empty(),
             budget: Mutex::default(),
             last_used: Mutex::new(Instant::now()),
             lists: watch::Sender::new(0),
@@ -135,7 +143,7 @@ impl Server {
             _ if state.error.is_some() => "failed",
             Link::Ready { .. } | Link::Idle => "disconnected",
         };
-        let listing = self.listing();
+        let (listing, skills) = (self.listing(), self.skills.load_full());
         let transport = match &self.route.config.endpoint {
             Endpoint::Stdio(_) => "stdio",
             Endpoint::Http(remote) if remote.dialect == Dialect::Sse => "sse",
@@ -150,7 +158,12 @@ impl Server {
             tools: listing.as_ref().map(|listing| listing.tools.len()),
             error: state.error.clone(),
             pid: connection.and_then(|connection| connection.transport().pid()),
-            notices: listing.map(|listing| listing.notices.clone()).unwrap_or_default(),
+            notices: listing
+                .iter()
+                .flat_map(|listing| &listing.notices)
+                .chain(skills.iter().flat_map(|skills| &skills.notices))
+                .cloned()
+                .collect(),
             instructions: self.route.ear.instructions(),
         }
     }
@@ -185,7 +198,9 @@ impl Server {
             Begun::Ready(connection) => connection,
             Begun::Going(attempt) => outcome(attempt).await?,
         };
-        let listed = listing::fetch(&connection).await.map(|listing| self.publish(listing));
+        // Side by side: whichever is slow does not hold up the other.
+        let tools = async { listing::fetch(&connection).await.map(|listing| self.publish(listing)) };
+        let (listed, ()) = tokio::join!(tools, self.refresh_skills(&connection));
         self.state.lock().error = listed.as_ref().err().cloned();
         self.lists.send_modify(|lists| *lists += 1);
         listed
@@ -197,6 +212,35 @@ impl Server {
         self.listing.store(Some(listing.clone()));
         self.shelf.listed(self, &listing);
         listing
+    }
+
+    /// Lists the skills anew, if the server has any; when that fails, those that are known stay.
+    async fn refresh_skills(self: &Arc<Self>, connection: &Connection) {
+        let known = self.skills.load_full();
+        if known.is_none() && !skills::offered(connection) {
+            return;
+        }
+        let listed = match skills::offered(connection) {
+            true => tokio::time::timeout(SKILLS_PATIENCE, skills::fetch(connection)).await,
+            false => Ok(Ok(Skills::default())),
+        };
+        let mut skills = match listed {
+            Ok(Ok(skills)) => skills,
+            failed => {
+                let why = failed
+                    .ok()
+                    .and_then(Result::err)
+                    .map_or("no answer in time".into(), |error| error.message);
+                let mut skills =
+                    Skills { notices: Vec::new(), ..known.as_deref().cloned().unwrap_or_default() };
+                skills.note(format!("the skills could not be listed: {why}"));
+                skills
+            }
+        };
+        skills.skills.retain(|skill| self.route.config.options.wants(&skill.name));
+        let skills = Arc::new(skills);
+        self.skills.store(Some(skills.clone()));
+        self.shelf.has_skills(self, &skills);
     }
 
     /// Ends the connection and every attempt, for ever. Calls in flight fail.

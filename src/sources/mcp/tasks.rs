@@ -1,57 +1,207 @@
-//! The tasks extension: a call that the server answers with a task is asked for until it is over.
+//! Tasks: a call that the server answers with a task is asked for until it is over.
+//!
+//! | | modern, extension `io.modelcontextprotocol/tasks` | 2025-11-25, experimental |
+//! |---|---|---|
+//! | who decides | the server, for every client that declares the extension | the tool (`taskSupport: "required"`), and we send `task` |
+//! | the result | is inside the ended task | `tasks/result`, which waits for the end |
+//! | questions | are inside the task; answered with `tasks/update` | come as requests of their own, once `tasks/result` is asked |
+//!
+//! From the moment there is a task the call has begun: no error of ours afterwards says that nothing happened.
 
+use super::backoff;
 use super::connection::{Connection, Extras};
 use super::convert::{finished, protocol};
 use super::message::Params;
+use super::server::Server;
+use super::transport::Era;
 use super::wire::clean;
-use crate::error::{ErrorKind, HubError, clip};
+use crate::error::{ErrorKind, HubError, Outcome, clip};
 use crate::model::ToolOutput;
-use serde_json::Value;
+use serde_json::{Map, Value};
+use std::collections::HashSet;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+/// What we declare to modern servers.
+pub const EXTENSION: &str = "io.modelcontextprotocol/tasks";
+
+/// However often or rarely a server wants to be asked.
 const SHORTEST: Duration = Duration::from_millis(50);
 const LONGEST: Duration = Duration::from_secs(30);
 const USUAL: Duration = Duration::from_millis(500);
+/// How often in a row a question about a task may get lost.
+const LOST: u32 = 3;
+/// How many questions one task may ask.
+const QUESTIONS: usize = 100;
 
-/// Polls a task to its end. The caller's deadline bounds it; given up, the server is told.
+/// Whether the older protocol wants this call to be made as a task.
+pub fn wanted(connection: &Connection, needs_task: bool) -> bool {
+    let peer = connection.peer();
+    needs_task
+        && peer.era == Era::Legacy
+        && peer.capabilities.pointer("/tasks/requests/tools/call").is_some_and(|told| !told.is_null())
+}
+
+/// Follows a task to its end. The caller's deadline bounds it; given up, the server is told.
 pub async fn finish(
-    connection: &Arc<Connection>,
+    server: &Arc<Server>,
+    connection: Arc<Connection>,
     tool: &str,
-    mut task: Value,
+    seed: &Value,
 ) -> Result<ToolOutput, HubError> {
-    let id = task
-        .get("taskId")
-        .and_then(Value::as_str)
-        .map(str::to_owned)
-        .ok_or_else(|| protocol(format!("the task of '{}' has no id", clip(tool))))?;
-    let mut abandoned = Abandoned { connection, id: id.clone(), over: false };
-    loop {
-        match task.get("status").and_then(Value::as_str) {
-            Some("completed") => {
-                abandoned.over = true;
-                let Some(Value::Object(result)) = task.get("result").cloned() else {
-                    return Err(protocol(format!("the task of '{}' ended without a result", clip(tool))));
-                };
-                return finished(tool, result);
+    let id = seed.get("taskId").and_then(Value::as_str);
+    let id = id.ok_or_else(|| protocol(format!("the task of '{}' has no id", clip(tool))))?;
+    let (since, answered) = (Instant::now(), HashSet::new());
+    Followed { server, connection, tool, id, since, answered, over: false }.follow(seed).await
+}
+
+struct Followed<'a> {
+    server: &'a Arc<Server>,
+    /// The one that was asked last.
+    connection: Arc<Connection>,
+    tool: &'a str,
+    id: &'a str,
+    since: Instant,
+    /// Questions that were answered; they may be shown again before the server has taken the answers.
+    answered: HashSet<String>,
+    /// It ended, well or not: there is nothing to cancel.
+    over: bool,
+}
+
+impl Followed<'_> {
+    async fn follow(&mut self, seed: &Value) -> Result<ToolOutput, HubError> {
+        // What the task came to, or what it asks, is told only when it is asked for.
+        let mut pause = match status(seed) {
+            "working" => interval(seed),
+            _ => Duration::ZERO,
+        };
+        loop {
+            tokio::time::sleep(pause).await;
+            let age = self.since.elapsed();
+            let (task, era) = self.ask("tasks/get", None).await?;
+            match (status(&task), era) {
+                ("completed" | "failed" | "cancelled" | "input_required", Era::Legacy) => {
+                    let (result, _) = self.ask("tasks/result", None).await?;
+                    self.over = true;
+                    return self.output(Some(result));
+                }
+                ("completed", Era::Modern) => {
+                    self.over = true;
+                    return self.output(task.get("result").cloned());
+                }
+                (end @ ("failed" | "cancelled"), Era::Modern) => {
+                    self.over = true;
+                    return Err(failed(self.tool, end, &task));
+                }
+                ("input_required", Era::Modern) => self.answer(&task).await?,
+                _ if age > lifetime(&task) => return Err(self.expired(&task)),
+                _ => {}
             }
-            Some(end @ ("failed" | "cancelled")) => {
-                abandoned.over = true;
-                return Err(failed(tool, end, &task));
-            }
-            _ => {}
+            pause = interval(&task);
         }
-        let pause = task
-            .get("pollIntervalMs")
-            .or_else(|| task.get("pollInterval"))
-            .and_then(Value::as_u64)
-            .map_or(USUAL, Duration::from_millis)
-            .clamp(SHORTEST, LONGEST);
-        tokio::time::sleep(pause).await;
-        let extras = Extras { name: Some(Arc::from(id.as_str())), ..Extras::default() };
-        let raw = connection.request("tasks/get", Params::new().with("taskId", &id), extras).await?;
-        task = serde_json::from_str(raw.get()).map_err(|error| protocol(format!("a task: {error}")))?;
     }
+
+    fn output(&self, result: Option<Value>) -> Result<ToolOutput, HubError> {
+        match result {
+            Some(Value::Object(result)) => finished(self.tool, result),
+            _ => Err(protocol(format!("the task of '{}' ended without a result", clip(self.tool)))),
+        }
+    }
+
+    /// Answers the questions that are new.
+    async fn answer(&mut self, task: &Value) -> Result<(), HubError> {
+        let Some(Value::Object(requests)) = task.get("inputRequests") else { return Ok(()) };
+        let new = |(key, _): &(&String, &Value)| !self.answered.contains(*key);
+        let new: Map<String, Value> =
+            requests.iter().filter(new).map(|(key, value)| (key.clone(), value.clone())).collect();
+        if new.is_empty() {
+            return Ok(());
+        }
+        self.answered.extend(new.keys().cloned());
+        if self.answered.len() > QUESTIONS {
+            let text = format!(
+                "The task of tool '{}' asked more than {QUESTIONS} questions and was given up.",
+                clip(self.tool)
+            );
+            return Err(HubError::new(ErrorKind::Limit, text).with_outcome(Outcome::Unknown));
+        }
+        let responses = super::tool::gather(self.server, self.tool, new).await;
+        let responses = responses.map_err(|error| error.with_outcome(Outcome::Unknown))?;
+        self.ask("tasks/update", Some(&responses)).await.map(drop)
+    }
+
+    /// Asks about the task. All that is asked may be asked twice, so a question that got lost is asked again.
+    async fn ask(
+        &mut self,
+        method: &'static str,
+        responses: Option<&Map<String, Value>>,
+    ) -> Result<(Value, Era), HubError> {
+        let mut lost = 0;
+        loop {
+            let error = match self.ask_once(method, responses).await {
+                Ok(answer) => return Ok(answer),
+                Err(error) => error,
+            };
+            let transient = match error.kind {
+                ErrorKind::Closed | ErrorKind::Connect => true,
+                ErrorKind::Http => matches!(error.status, Some(429 | 502 | 503)),
+                _ => false,
+            };
+            lost += 1;
+            if !transient || lost > LOST {
+                return Err(error.with_outcome(Outcome::Unknown));
+            }
+            let told = error.retry_after.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+            tokio::time::sleep(told.unwrap_or_else(|| backoff::pause(lost))).await;
+        }
+    }
+
+    async fn ask_once(
+        &mut self,
+        method: &'static str,
+        responses: Option<&Map<String, Value>>,
+    ) -> Result<(Value, Era), HubError> {
+        self.connection = self.server.connection().await?;
+        let mut params = Params::new().with("taskId", self.id);
+        if let Some(responses) = responses {
+            params = params.with("inputResponses", responses);
+        }
+        let raw = self.connection.request(method, params, named(self.id)).await?;
+        let task = serde_json::from_str(raw.get()).map_err(|error| protocol(format!("{method}: {error}")))?;
+        Ok((task, self.connection.peer().era))
+    }
+
+    fn expired(&self, task: &Value) -> HubError {
+        let text = format!(
+            "The task of tool '{}' on server '{}' did not end within the {} s that the server keeps it.",
+            clip(self.tool),
+            self.server.id(),
+            lifetime(task).as_secs_f64()
+        );
+        HubError::new(ErrorKind::Timeout, text)
+    }
+}
+
+/// Over HTTP the id of a task goes into a header, so that the request finds the machine that has it.
+fn named(id: &str) -> Extras {
+    Extras { name: Some(Arc::from(id)), ..Extras::default() }
+}
+
+fn status(task: &Value) -> &str {
+    task.get("status").and_then(Value::as_str).unwrap_or_default()
+}
+
+/// A number of milliseconds, by its modern name or its older one.
+fn millis(task: &Value, modern: &str, older: &str) -> Option<Duration> {
+    task.get(modern).or_else(|| task.get(older))?.as_u64().map(Duration::from_millis)
+}
+
+fn interval(task: &Value) -> Duration {
+    millis(task, "pollIntervalMs", "pollInterval").unwrap_or(USUAL).clamp(SHORTEST, LONGEST)
+}
+
+fn lifetime(task: &Value) -> Duration {
+    millis(task, "ttlMs", "ttl").unwrap_or(Duration::MAX)
 }
 
 fn failed(tool: &str, end: &str, task: &Value) -> HubError {
@@ -70,23 +220,16 @@ fn failed(tool: &str, end: &str, task: &Value) -> HubError {
 }
 
 /// Cancels a task that nobody waits for any more.
-struct Abandoned<'a> {
-    connection: &'a Arc<Connection>,
-    id: String,
-    over: bool,
-}
-
-impl Drop for Abandoned<'_> {
+impl Drop for Followed<'_> {
     fn drop(&mut self) {
-        if self.over {
+        if self.over || self.connection.transport().retired().is_some() {
             return;
         }
-        let (connection, id) = (self.connection.clone(), std::mem::take(&mut self.id));
+        let (connection, id) = (self.connection.clone(), self.id.to_owned());
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             runtime.spawn(async move {
-                let extras = Extras { name: Some(Arc::from(id.as_str())), ..Extras::default() };
-                let asked = connection.request("tasks/cancel", Params::new().with("taskId", &id), extras);
-                let _ = tokio::time::timeout(Duration::from_secs(3), asked).await;
+                let told = connection.request("tasks/cancel", Params::new().with("taskId", &id), named(&id));
+                let _ = tokio::time::timeout(Duration::from_secs(3), told).await;
             });
         }
     }

@@ -6,7 +6,7 @@ use super::convert::{self, Answer};
 use super::listing::Listed;
 use super::message::Params;
 use super::server::Server;
-use super::{backoff, headers};
+use super::{backoff, headers, tasks};
 use crate::error::{ErrorKind, HubError, Outcome, clip};
 use crate::model::{Arguments, Effects, ToolOutput, ToolSpec};
 use crate::schema::{ArgumentSchema, ResultSchema};
@@ -80,12 +80,12 @@ impl McpTool {
             match convert::answer(&self.spec.name, &raw)? {
                 Answer::Done(output) => return self.checked(output),
                 Answer::Task(task) => {
-                    return super::tasks::finish(&connection, &self.spec.name, task)
+                    return tasks::finish(&self.server, connection, &self.spec.name, &task)
                         .await
                         .and_then(|output| self.checked(output));
                 }
                 Answer::NeedsInput { requests, state } => {
-                    input = Some((self.gather(requests).await?, state));
+                    input = Some((gather(&self.server, &self.spec.name, requests).await?, state));
                 }
             }
         }
@@ -102,6 +102,9 @@ impl McpTool {
         ctx: &CallContext,
     ) -> Result<Box<serde_json::value::RawValue>, HubError> {
         let mut params = Params::new().with("name", &*self.listed.name).with("arguments", args.as_value());
+        if tasks::wanted(connection, self.listed.needs_task) {
+            params = params.with("task", &json!({}));
+        }
         if let Some((responses, state)) = input {
             if !responses.is_empty() {
                 params = params.with("inputResponses", &responses);
@@ -117,27 +120,6 @@ impl McpTool {
             on_progress: ctx.progress.clone(),
         };
         connection.request("tools/call", params, extras).await
-    }
-
-    /// Answers what the server asks before it goes on.
-    async fn gather(&self, requests: Map<String, Value>) -> Result<Map<String, Value>, HubError> {
-        let mut responses = Map::new();
-        for (key, request) in requests {
-            let method = request.get("method").and_then(Value::as_str).unwrap_or_default().to_owned();
-            let params = request.get("params").cloned().unwrap_or_else(|| json!({}));
-            let answer = self.server.ear().answer(&method, params).await;
-            let answer = answer.map_err(|(_, why)| {
-                let text = format!(
-                    "Tool '{}' on server '{}' needs input that nobody here gives ({}: {why}).",
-                    clip(&self.spec.name),
-                    self.server.id(),
-                    super::wire::clean(&method, 60),
-                );
-                HubError::new(ErrorKind::NotAllowed, text)
-            })?;
-            responses.insert(key, answer);
-        }
-        Ok(responses)
     }
 
     /// What breaks the tool's own promise does not pass as a good answer.
@@ -217,4 +199,28 @@ impl Tool for McpTool {
             }
         })
     }
+}
+
+/// Answers what the server asks before it goes on.
+pub(super) async fn gather(
+    server: &Server,
+    tool: &str,
+    requests: Map<String, Value>,
+) -> Result<Map<String, Value>, HubError> {
+    let mut responses = Map::new();
+    for (key, request) in requests {
+        let method = request.get("method").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let params = request.get("params").cloned().unwrap_or_else(|| json!({}));
+        let answer = server.ear().answer(&method, params).await.map_err(|(_, why)| {
+            let text = format!(
+                "Tool '{}' on server '{}' needs input that nobody here gives ({}: {why}).",
+                clip(tool),
+                server.id(),
+                super::wire::clean(&method, 60),
+            );
+            HubError::new(ErrorKind::NotAllowed, text)
+        })?;
+        responses.insert(key, answer);
+    }
+    Ok(responses)
 }

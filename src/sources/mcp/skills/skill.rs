@@ -1,0 +1,293 @@
+//! One skill as its server describes it.
+
+use super::front_matter;
+use crate::sources::mcp::wire::clean;
+use ring::digest::{SHA256, digest};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+use std::collections::HashSet;
+use std::fmt::Write;
+use std::sync::Arc;
+
+/// What every host has to take, and we take no more: files of one skill, and their bytes in all.
+const MAX_FILES: usize = 512;
+const MAX_BYTES: u64 = 16 * 1024 * 1024;
+const MAX_NAME: usize = 200;
+const MAX_DESCRIPTION: usize = 10_000;
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Skill {
+    /// Where its `SKILL.md` is, on its server.
+    pub uri: Arc<str>,
+    /// A label that others may have too.
+    pub name: Arc<str>,
+    /// Without escapes and invisible characters.
+    pub description: String,
+    pub front_matter: Map<String, Value>,
+    /// All its files; `None` when they are made anew each time, so that nothing can be said about them.
+    pub files: Option<Vec<SkillFile>>,
+}
+
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct SkillFile {
+    pub uri: Arc<str>,
+    /// `sha256:` and 64 digits.
+    pub digest: String,
+    pub size: u64,
+}
+
+#[derive(Deserialize)]
+struct Entry {
+    uri: String,
+    frontmatter: Map<String, Value>,
+    resources: Resources,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Resources {
+    Manifest(Vec<SkillFile>),
+    Word(String),
+}
+
+impl Skill {
+    /// Reads an entry of a list, or says why it is none.
+    pub fn read(raw: &RawValue) -> Result<Skill, String> {
+        let entry: Entry =
+            serde_json::from_str(raw.get()).map_err(|error| format!("an entry that is no skill: {error}"))?;
+        let shown = clean(&entry.uri, 100);
+        let wrong = |why: &str| Err(format!("the skill '{shown}': {why}"));
+        let text = |key: &str| entry.frontmatter.get(key).and_then(Value::as_str).unwrap_or_default();
+        let (name, description) = (text("name"), clean(text("description"), MAX_DESCRIPTION));
+        let Some(folder) = entry.uri.strip_suffix("/SKILL.md") else {
+            return wrong("its URI does not end with '/SKILL.md'");
+        };
+        if name.is_empty() || name.chars().any(|c| c.is_control() || c.is_whitespace() || c == '/') {
+            return wrong("it has no name, or one that is none");
+        }
+        if name.chars().count() > MAX_NAME {
+            return wrong("its name is too long");
+        }
+        if folder.rsplit('/').next() != Some(name) {
+            return wrong(&format!("its URI does not name the skill '{}'", clean(name, 60)));
+        }
+        if description.trim().is_empty() {
+            return wrong("it has no description");
+        }
+        let files = match entry.resources {
+            Resources::Word(word) if word == "dynamic" => None,
+            Resources::Word(_) => return wrong("its resources are neither a list nor 'dynamic'"),
+            Resources::Manifest(files) => match broken(&files, &entry.uri, folder) {
+                Some(why) => return wrong(why),
+                None => Some(files),
+            },
+        };
+        let (name, uri) = (Arc::from(name), Arc::from(entry.uri.as_str()));
+        Ok(Skill { uri, name, description, front_matter: entry.frontmatter, files })
+    }
+
+    /// The folder that all its files are in, without a slash at the end.
+    pub fn folder(&self) -> &str {
+        self.uri.strip_suffix("/SKILL.md").unwrap_or(&self.uri)
+    }
+
+    /// Its files besides `SKILL.md`, as paths inside its folder.
+    pub fn resources(&self) -> Option<Vec<&str>> {
+        let path = |file| -> Option<&str> { inside(file, self.folder()) };
+        let files = self.files.as_ref()?.iter().filter(|file| file.uri != self.uri);
+        Some(files.filter_map(|file| path(&file.uri)).collect())
+    }
+
+    /// The URI of a file of this skill, which must be a listed one where there is a list.
+    pub fn uri_of(&self, path: &str) -> Option<Arc<str>> {
+        let uri = format!("{}/{}", self.folder(), path.strip_prefix("./").unwrap_or(path));
+        match &self.files {
+            Some(files) => files.iter().find(|file| *file.uri == *uri).map(|file| file.uri.clone()),
+            None => inside(&uri, self.folder()).is_some().then(|| Arc::from(uri)),
+        }
+    }
+
+    /// Whether these bytes are the file that was listed, or why not.
+    pub fn verify(&self, uri: &str, bytes: &[u8]) -> Result<(), String> {
+        let Some(files) = &self.files else {
+            let too_long = bytes.len() as u64 > MAX_BYTES;
+            return if too_long { Err(format!("it is longer than {MAX_BYTES} bytes")) } else { Ok(()) };
+        };
+        let Some(file) = files.iter().find(|file| *file.uri == *uri) else {
+            return Err("the file is not listed".into());
+        };
+        if file.size != bytes.len() as u64 {
+            return Err(format!("it has {} bytes, {} were listed", bytes.len(), file.size));
+        }
+        match sha256(bytes) == file.digest {
+            true => Ok(()),
+            false => Err("its digest is not the listed one".into()),
+        }
+    }
+
+    /// The instructions in a `SKILL.md`, whose front matter must be the listed one.
+    pub fn instructions<'a>(&self, text: &'a str) -> Result<&'a str, String> {
+        let (found, body) = front_matter::read(text)?;
+        for key in self.front_matter.keys().chain(found.keys()) {
+            let both = self.front_matter.get(key).zip(found.get(key));
+            if !both.is_some_and(|(listed, found)| front_matter::agree(listed, found)) {
+                return Err(format!("its '{}' is not the listed one", clean(key, 60)));
+            }
+        }
+        Ok(body)
+    }
+}
+
+/// The path of a file inside a folder. Nothing that climbs out of it, or hides that it does, has one.
+fn inside<'a>(uri: &'a str, folder: &str) -> Option<&'a str> {
+    let path = uri.strip_prefix(folder)?.strip_prefix('/')?;
+    let odd = |part: &str| {
+        let plain = part.to_ascii_lowercase().replace("%2e", ".");
+        plain.is_empty() || plain == "." || plain == ".." || plain.contains("%2f") || plain.contains("%5c")
+    };
+    let safe = !path.contains(['\\', '?', '#']) && !path.chars().any(char::is_control);
+    (safe && !path.split('/').any(odd)).then_some(path)
+}
+
+fn broken(files: &[SkillFile], uri: &str, folder: &str) -> Option<&'static str> {
+    if files.len() > MAX_FILES {
+        return Some("it has more than 512 files");
+    }
+    if files.iter().map(|file| file.size).fold(0, u64::saturating_add) > MAX_BYTES {
+        return Some("its files have more than 16 MiB in all");
+    }
+    if !files.iter().all(|file| is_digest(&file.digest)) {
+        return Some("the digest of a file is not 'sha256:' and 64 hexadecimal digits");
+    }
+    if !files.iter().all(|file| inside(&file.uri, folder).is_some()) {
+        return Some("one of its files is not inside its folder");
+    }
+    let names: HashSet<&str> = files.iter().map(|file| &*file.uri).collect();
+    match (names.len() == files.len(), names.contains(uri)) {
+        (false, _) => Some("a file is listed twice"),
+        (_, false) => Some("its SKILL.md is not among its files"),
+        _ => None,
+    }
+}
+
+fn is_digest(text: &str) -> bool {
+    let digits = text.strip_prefix("sha256:").unwrap_or_default();
+    digits.len() == 64 && digits.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+}
+
+fn sha256(bytes: &[u8]) -> String {
+    let mut text = String::from("sha256:");
+    for byte in digest(&SHA256, bytes).as_ref() {
+        // Writing into a string does not fail.
+        let _ = write!(text, "{byte:02x}");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    const TEXT: &str = "---\nname: pdf\ndescription: Fill forms\n---\nDo this.";
+
+    fn file(uri: &str, bytes: &[u8]) -> Value {
+        json!({"uri": uri, "digest": sha256(bytes), "size": bytes.len()})
+    }
+
+    fn entry() -> Value {
+        json!({"uri": "skill://acme/pdf/SKILL.md", "frontmatter": {"name": "pdf", "description": "Fill forms"},
+               "resources": [file("skill://acme/pdf/SKILL.md", TEXT.as_bytes()),
+                             file("skill://acme/pdf/templates/a.md", b"A")]})
+    }
+
+    fn read(entry: &Value) -> Result<Skill, String> {
+        Skill::read(&serde_json::value::to_raw_value(entry).unwrap())
+    }
+
+    #[test]
+    fn a_good_entry_tells_what_the_skill_has() {
+        let skill = read(&entry()).unwrap();
+        assert_eq!((&*skill.name, skill.folder()), ("pdf", "skill://acme/pdf"));
+        assert_eq!(skill.resources(), Some(vec!["templates/a.md"]));
+        assert_eq!(skill.uri_of("./templates/a.md").as_deref(), Some("skill://acme/pdf/templates/a.md"));
+        assert_eq!(skill.uri_of("templates/b.md"), None);
+        skill.verify(&skill.uri, TEXT.as_bytes()).unwrap();
+        assert_eq!(skill.instructions(TEXT).unwrap(), "Do this.");
+    }
+
+    #[test]
+    fn bytes_that_are_not_the_listed_ones_are_refused() {
+        let skill = read(&entry()).unwrap();
+        let refused = |bytes: &str| skill.verify(&skill.uri, bytes.as_bytes()).unwrap_err();
+        assert!(refused("short").contains("5 bytes"));
+        assert!(refused(&TEXT.replace("this", "that")).contains("digest"));
+        assert!(skill.verify("skill://acme/pdf/new.md", b"").unwrap_err().contains("not listed"));
+    }
+
+    #[test]
+    fn front_matter_that_is_not_the_listed_one_is_refused() {
+        let skill = read(&entry()).unwrap();
+        for (text, why) in [
+            (TEXT.replace("Fill", "Steal"), "'description'"),
+            (TEXT.replace("name: pdf", "name: other"), "'name'"),
+            (TEXT.replace("name: pdf", "name: pdf\nallowed-tools: Bash"), "'allowed-tools'"),
+            (TEXT.replace("description: Fill forms\n", ""), "'description'"),
+            ("Do this.".to_owned(), "does not begin"),
+        ] {
+            let error = skill.instructions(&text).unwrap_err();
+            assert!(error.contains(why), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_bad_entry_says_what_is_wrong() {
+        let digest = sha256(b"");
+        let bad = |pointer: &str, value: Value| {
+            let mut entry = entry();
+            *entry.pointer_mut(pointer).unwrap() = value;
+            read(&entry).unwrap_err()
+        };
+        for (pointer, value, why) in [
+            ("/uri", json!("skill://acme/pdf"), "'/SKILL.md'"),
+            ("/uri", json!("skill://acme/word/SKILL.md"), "does not name"),
+            ("/uri", json!(7), "no skill"),
+            ("/frontmatter/name", json!("a/b"), "no name"),
+            ("/frontmatter/name", json!(null), "no name"),
+            ("/frontmatter/description", json!(" "), "no description"),
+            ("/frontmatter", json!([]), "no skill"),
+            ("/resources", json!("static"), "neither"),
+            ("/resources", json!(null), "no skill"),
+            ("/resources", json!([]), "not among"),
+            ("/resources/0/digest", json!("md5:00"), "digest"),
+            ("/resources/0/size", json!(-1), "no skill"),
+            ("/resources/0/size", json!(17_000_000), "16 MiB"),
+            ("/resources/1/uri", json!("skill://acme/pdf/../x"), "not inside"),
+            ("/resources/1/uri", json!("skill://acme/pdf/%2E%2e/x"), "not inside"),
+            ("/resources/1/uri", json!("skill://acme/pdfx/a.md"), "not inside"),
+            ("/resources/1/uri", json!("skill://acme/pdf/SKILL.md"), "twice"),
+            (
+                "/resources",
+                json!(vec![json!({"uri": "skill://acme/pdf/a", "digest": digest, "size": 0}); 513]),
+                "512 files",
+            ),
+        ] {
+            let error = bad(pointer, value);
+            assert!(error.contains(why), "{pointer}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_dynamic_skill_has_no_list_but_stays_in_its_folder() {
+        let mut entry = entry();
+        entry["resources"] = json!("dynamic");
+        let skill = read(&entry).unwrap();
+        assert_eq!(skill.resources(), None);
+        skill.verify(&skill.uri, b"anything").unwrap();
+        assert!(skill.uri_of("today.md").is_some());
+        for path in ["../x", "a/../../x", "%2e%2e/x", "a\\b", "", "a?b", "/x"] {
+            assert_eq!(skill.uri_of(path), None, "{path}");
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! One skill of one server, as a candidate of the hub: a call gives its instructions, or one of its files.
+
+use super::read::{Content, verified};
+use super::skill::Skill;
+use crate::error::{ErrorKind, HubError, clip};
+use crate::model::{Arguments, Effects, ToolOutput, ToolSpec};
+use crate::schema::ArgumentSchema;
+use crate::sources::mcp::server::Server;
+use crate::tool::{BoxFuture, CallContext, Tool};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+pub struct SkillTool {
+    spec: ToolSpec,
+    schema: ArgumentSchema,
+    skill: Arc<Skill>,
+    server: Arc<Server>,
+}
+
+impl SkillTool {
+    /// `name` is the one in the hub, under the label of the server.
+    pub fn new(server: Arc<Server>, skill: Arc<Skill>, name: Arc<str>) -> Self {
+        let file =
+            "One of the skill's resources, to read it. Without it, the skill's instructions are given.";
+        let parameters = Arc::new(json!({
+            "type": "object", "properties": {"file": {"type": "string", "description": file}},
+            "additionalProperties": false,
+        }));
+        let spec = ToolSpec {
+            description: Arc::from(skill.description.as_str()),
+            // No capabilities: it tells how something is done and does not do it.
+            parameters: parameters.clone(),
+            effects: Effects::ReadOnly,
+            idempotent: true,
+            timeout: server.config().options.timeout,
+            ..ToolSpec::named(name)
+        };
+        SkillTool { spec, schema: ArgumentSchema::new(parameters), skill, server }
+    }
+
+    async fn run(&self, args: &Arguments) -> Result<ToolOutput, HubError> {
+        let _place = match &self.server.places {
+            Some(places) => places.acquire().await.ok(),
+            None => None,
+        };
+        let path = args.get("file").and_then(Value::as_str);
+        let uri = match path {
+            None => self.skill.uri.clone(),
+            Some(path) => self.skill.uri_of(path).ok_or_else(|| self.no_file(path))?,
+        };
+        let (skill, content) = self.read(&uri).await?;
+        if skill != self.skill {
+            // The list is out of date.
+            self.server.ear().tools_changed.notify_one();
+        }
+        let value = match path {
+            None => self.instructions(&skill, &content)?,
+            Some(path) => self.file(path, content),
+        };
+        Ok(ToolOutput::new(value))
+    }
+
+    /// Reading does no harm: when the connection is lost meanwhile, it is read once more.
+    async fn read(&self, uri: &str) -> Result<(Arc<Skill>, Content), HubError> {
+        let connection = self.server.connection().await?;
+        let read = match verified(&connection, &self.skill, uri).await {
+            Err(error) if error.kind == ErrorKind::Closed => {
+                verified(&*self.server.connection().await?, &self.skill, uri).await
+            }
+            read => read,
+        };
+        self.server.touch();
+        read
+    }
+
+    fn instructions(&self, skill: &Skill, content: &Content) -> Result<Value, HubError> {
+        let text = String::from_utf8_lossy(&content.bytes);
+        let instructions = skill.instructions(&text).map_err(|why| {
+            HubError::new(ErrorKind::Protocol, format!("The skill '{}' is unreadable: {why}.", skill.name))
+        })?;
+        Ok(json!({
+            "name": skill.name, "server": self.server.id(), "instructions": instructions,
+            "folder": skill.folder(), "resources": skill.resources(),
+        }))
+    }
+
+    fn file(&self, path: &str, content: Content) -> Value {
+        let mut value = json!({"name": self.skill.name, "server": self.server.id(), "file": path});
+        if let Some(kind) = content.mime_type {
+            value["mimeType"] = json!(kind);
+        }
+        match String::from_utf8(content.bytes) {
+            Ok(text) => value["text"] = json!(text),
+            Err(binary) => value["blob"] = json!(STANDARD.encode(binary.as_bytes())),
+        }
+        value
+    }
+
+    fn no_file(&self, path: &str) -> HubError {
+        let text = format!(
+            "The skill '{}' has no file '{}'; call it without arguments to see which it has.",
+            self.spec.name,
+            clip(path)
+        );
+        HubError::new(ErrorKind::InvalidArguments, text)
+    }
+}
+
+impl Tool for SkillTool {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn check(&self, args: &Arguments) -> Result<(), HubError> {
+        self.schema.check(&self.spec.name, args)
+    }
+
+    fn call<'a>(
+        &'a self,
+        args: &'a Arguments,
+        ctx: &'a CallContext,
+    ) -> BoxFuture<'a, Result<ToolOutput, HubError>> {
+        Box::pin(async move {
+            tokio::select! {
+                biased;
+                _ = ctx.cancel.cancelled() => {
+                    let text = format!("Reading the skill '{}' was cancelled.", self.spec.name);
+                    Err(HubError::new(ErrorKind::Cancelled, text))
+                }
+                output = self.run(args) => output,
+            }
+        })
+    }
+}
