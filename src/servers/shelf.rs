@@ -18,10 +18,12 @@ use std::sync::{Arc, Weak};
 /// Puts tools into the registry of a hub, and takes away what is not listed any more.
 pub struct HubShelf {
     hub: Weak<Hub>,
-    /// What is there for each server, by the name in the hub.
-    shown: Mutex<HashMap<Arc<str>, HashMap<Arc<str>, Arc<Listed>>>>,
-    skills: Mutex<HashMap<Arc<str>, HashMap<Arc<str>, Arc<Skill>>>>,
+    shown: Mutex<Shown<Listed>>,
+    skills: Mutex<Shown<Skill>>,
 }
+
+/// What is there for each server, by the name in the hub.
+type Shown<T> = HashMap<Arc<str>, HashMap<Arc<str>, Arc<T>>>;
 
 impl HubShelf {
     pub fn new(hub: Weak<Hub>) -> Self {
