@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 
@@ -40,26 +40,69 @@ impl Loaded {
     }
 }
 
-/// Reads a file: JSON, also with comments and trailing commas, in any of the dialects.
+/// Reads a file: JSON, also with comments and trailing commas, in any of the dialects. What a `.local` file beside it says
+/// (`mcp.local.json` for `mcp.json`) overrides it key by key.
 pub fn load_file(path: &Path, env: Environment<'_>) -> Loaded {
+    let mut loaded = Loaded::default();
     let mut notes = Notes::new(Some(path), None);
+    let value = read(path, &mut notes);
+    loaded.add(notes);
+    let local = local_file(path);
+    let mut notes = Notes::new(Some(&local), None);
+    let overrides = local.is_file().then(|| read(&local, &mut notes)).flatten();
+    loaded.add(notes);
+    if let Some(mut value) = value {
+        overrides.into_iter().for_each(|overrides| override_keys(&mut value, overrides));
+        let servers = load_value(&value, Some(path), env);
+        loaded.servers = servers.servers;
+        loaded.warnings.extend(servers.warnings);
+        loaded.errors.extend(servers.errors);
+    }
+    loaded
+}
+
+/// `mcp.json` → `mcp.local.json`
+fn local_file(path: &Path) -> PathBuf {
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+    let end = path.extension().map(|end| format!(".{}", end.to_string_lossy())).unwrap_or_default();
+    path.with_file_name(format!("{stem}.local{end}"))
+}
+
+fn read(path: &Path, notes: &mut Notes) -> Option<Value> {
     let parsed =
         std::fs::read(path).map_err(|error| unreadable(&error)).and_then(|bytes| jsonc::parse(&bytes));
-    let mut loaded = Loaded::default();
     match parsed {
         Ok(parsed) => {
             for key in &parsed.repeated {
                 notes.warn(key.as_str(), "is there more than once; the last one counts.");
             }
-            match parsed.value {
-                Some(value) => loaded = load_value(&value, Some(path), env),
-                None => notes.warn(None, "is empty, so there is no server in it."),
+            if parsed.value.is_none() {
+                notes.warn(None, "is empty, so there is no server in it.");
+            }
+            parsed.value
+        }
+        Err(message) => {
+            notes.error(None, message);
+            None
+        }
+    }
+}
+
+/// Objects are overridden key by key, everything else as a whole.
+fn override_keys(value: &mut Value, overrides: Value) {
+    match (value, overrides) {
+        (Value::Object(map), Value::Object(overrides)) => {
+            for (key, new) in overrides {
+                match map.get_mut(&key) {
+                    Some(old) => override_keys(old, new),
+                    None => {
+                        map.insert(key, new);
+                    }
+                }
             }
         }
-        Err(message) => notes.error(None, message),
+        (value, overrides) => *value = overrides,
     }
-    loaded.add(notes);
-    loaded
 }
 
 fn unreadable(error: &io::Error) -> String {
