@@ -126,6 +126,10 @@ class JobEnd:
 
 @final
 class LoopPort:
+    """
+    The loop owns its port, as the callback of the mailbox's bell: when a closed loop is garbage, everything that was
+    waiting on it is let go, a place at a limit that was given to it too late as well.
+    """
     def __call__(self, /) -> None:
         """
         The loop calls this when the bell rings.

@@ -198,7 +198,8 @@ class Calling(HubPart):
             if left == deadline:
                 options = self._options.get(key) or self._make_options(key, key)
             else:  # one of a kind: not worth keeping
-                options = _core.CallOptions(*key[:2], left, *key[3:])
+                said: _Key = (*key[:2], left, *key[3:])
+                options = _core.CallOptions(*said)
             return await start(what, args, options)
 
         if cache_ttl is not None:
