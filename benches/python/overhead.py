@@ -83,6 +83,21 @@ async def plain_race(tools: tuple[Tool, ...]) -> dict[str, Any]:
             task.cancel()
 
 
+FLOOR = "3 bare tasks, 2 cancelled (the floor)"
+
+
+async def bare_race(tools: tuple[Tool, ...]) -> Any:
+    """No race at all, but the tasks of one: the first tool is known to win, nobody sees errors, time or clean-up.
+
+    Whatever gives each candidate a task of its own cannot be quicker than this.
+    """
+    first, *others = [asyncio.create_task(tool(**ARGS)) for tool in tools]
+    value = await first
+    for task in others:
+        task.cancel()
+    return value
+
+
 def make_hub() -> ToolHub:
     hub = ToolHub()
     for tool in (fast, suspends, sync):
@@ -121,11 +136,13 @@ async def _async_groups(hub: ToolHub, rounds: int) -> list[Row]:
         race = Group(title, goal=0.75, note="toolhub also awaits the losers' clean-up")
         race.add("asyncio.wait + cancel", lambda tools=tools: plain_race(tools), times)
         race.add("toolhub", lambda name=name: hub.execute(name, ARGS, strategy="first"), times)
+        race.add(FLOOR, lambda tools=tools: bare_race(tools), times)
         rows += await measure_async(race, rounds)
 
     crowd = Group("1,000 races of 3 at once (µs each)", goal=0.4)
     crowd.add("asyncio.wait + cancel", _thousand(lambda: plain_race((suspends, sleeps, sleeps))), 1)
     crowd.add("toolhub", _thousand(lambda: hub.execute("race_sleep", ARGS, strategy="first")), 1)
+    crowd.add(FLOOR, _thousand(lambda: bare_race((suspends, sleeps, sleeps))), 1)
     rows += await measure_async(crowd, max(5, rounds // 3))
 
     many = Group("execute_many of 10,000 (whole batch)")

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from typing import Any
 
 from .. import _background, _core
@@ -17,11 +17,14 @@ _Key = tuple[Any, ...]
 # Most programs use a handful of combinations; one that makes up new ones for ever must not grow the cache.
 _MAX_OPTIONS = 256
 
+# What an option is that nobody mentions, from the timeout on.
+_UNSAID = (None, None, None, None, None, None, True, True)
+
 
 class Calling(HubPart):
     """`execute`, `execute_by_capability`, `execute_many` and the blocking `call`, `call_by_capability`, `call_many`."""
 
-    _options: "dict[_Key, _core.CallOptions]"
+    _options: "dict[Hashable, _core.CallOptions]"
     _sharing: Sharing
     _llm: Any
 
@@ -66,11 +69,19 @@ class Calling(HubPart):
         >>> asyncio.run(hub.execute("greet", "world")).result
         'Hello world'
         """
-        key = (strategy, timeout, deadline, max_parallel, hedge_after, source, server, validate, coerce)
-        options = self._options.get(key) or self._make_options(key)
+        # Most calls say no more than their strategy: looking that up is much quicker than a tuple of all options.
+        if (
+            timeout is deadline is max_parallel is hedge_after is source is server is None
+            and validate is coerce is True
+        ):
+            options = self._options.get(strategy) or self._make_options(strategy, (strategy, *_UNSAID))
+        else:
+            key = (strategy, timeout, deadline, max_parallel, hedge_after, source, server, validate, coerce)
+            options = self._options.get(key) or self._make_options(key, key)
         if self._closed:
             return ToolResult.failed(name, ErrorKind.CLOSED, "The hub is closed; make a new ToolHub.")
         if cache_ttl is not None or single_flight:
+            key = (strategy, timeout, deadline, max_parallel, hedge_after, source, server, validate, coerce)
             who = self._core.sharing_key(name=name)
             result = await self._execute_shared(
                 self._core.execute, name, who, args, key, cache_ttl, single_flight
@@ -105,7 +116,7 @@ class Calling(HubPart):
     ) -> ToolResult:
         """Call whatever tools have a capability; candidates whose schema refuses the arguments are skipped."""
         key = (strategy, timeout, deadline, max_parallel, hedge_after, source, server, validate, coerce)
-        options = self._options.get(key) or self._make_options(key)
+        options = self._options.get(key) or self._make_options(key, key)
         if self._closed:
             return ToolResult.failed(capability, ErrorKind.CLOSED, "The hub is closed; make a new ToolHub.")
         if cache_ttl is not None or single_flight:
@@ -192,10 +203,10 @@ class Calling(HubPart):
 
         async def run(left: float | None) -> ToolResult:
             if left == deadline:
-                options = self._options.get(key) or self._make_options(key)
+                options = self._options.get(key) or self._make_options(key, key)
             else:  # one of a kind: not worth keeping
-                fresh: _Key = (*key[:2], left, *key[3:])
-                options = _core.CallOptions(*fresh)
+                said: _Key = (*key[:2], left, *key[3:])
+                options = _core.CallOptions(*said)
             return await start(what, args, options)
 
         if cache_ttl is not None:
@@ -221,10 +232,10 @@ class Calling(HubPart):
     def _block(self, coroutine: Any) -> Any:
         return _background.run(coroutine)
 
-    def _make_options(self, key: "_Key") -> "_core.CallOptions":
+    def _make_options(self, key: Hashable, said: "_Key") -> "_core.CallOptions":
         if len(self._options) >= _MAX_OPTIONS:
             self._options.clear()
-        if (max_parallel := key[3]) is not None:
+        if (max_parallel := said[3]) is not None:
             check_whole("max_parallel", max_parallel, 1)
-        options = self._options[key] = _core.CallOptions(*key)
+        options = self._options[key] = _core.CallOptions(*said)
         return options

@@ -254,9 +254,11 @@ fn calling_task(event_loop: &Bound<'_, PyAny>) -> PyResult<(Py<PyAny>, usize)> {
     if task.is_none() {
         return Err(PyRuntimeError::new_err("a hub's coroutine must be awaited inside an asyncio task"));
     }
-    let cancelling = cancellations(&task)?;
-    // One that was asked for and is yet to be delivered will be thrown into us: it is not behind the task.
-    let on_its_way =
-        task.getattr_opt(intern!(py, "_must_cancel"))?.is_some_and(|must| must.is_truthy().unwrap_or(false));
-    Ok((task.unbind(), cancelling.saturating_sub(usize::from(on_its_way))))
+    let mut behind = cancellations(&task)?;
+    if behind > 0 {
+        // One that was asked for and is yet to be delivered will be thrown into us: it is not behind the task.
+        let must = task.getattr_opt(intern!(py, "_must_cancel"))?;
+        behind -= usize::from(must.is_some_and(|must| must.is_truthy().unwrap_or(false)));
+    }
+    Ok((task.unbind(), behind))
 }

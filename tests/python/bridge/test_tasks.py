@@ -1,6 +1,7 @@
 """Whose task a tool runs in, and what is built on that: timeouts, groups, scopes of asyncio."""
 
 import asyncio
+from typing import Any
 
 import pytest
 
@@ -74,6 +75,57 @@ def test_in_a_race_each_tool_has_a_task_of_its_own(hub: ToolHub, world: World) -
         assert all(task.done() for task in tasks)
 
     world.run(main())
+
+
+class OwnTasks(asyncio.SelectorEventLoop):
+    """A loop that has its own way of making tasks."""
+
+    made = 0
+
+    def create_task(self, *args: Any, **options: Any) -> asyncio.Task[Any]:
+        self.made += 1
+        return super().create_task(*args, **options)
+
+
+def test_a_loop_with_its_own_way_of_making_tasks_makes_ours_too(hub: ToolHub) -> None:
+    offer(hub, "race", quick, quick, quick)
+
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, OwnTasks)
+        before = loop.made
+        assert (await hub.execute("race", strategy="first")).success
+        assert loop.made == before + 3
+
+    World("own tasks", new_loop=OwnTasks).run(main())
+
+
+def test_a_task_factory_is_used_from_when_it_is_set(hub: ToolHub) -> None:
+    offer(hub, "race", quick, quick, quick)
+    made: list[asyncio.Task[Any]] = []
+
+    def factory(loop: asyncio.AbstractEventLoop, coroutine: Any, **options: Any) -> asyncio.Task[Any]:
+        made.append(asyncio.Task(coroutine, loop=loop, **options))
+        return made[-1]
+
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        for used, expected in ((None, 0), (factory, 3), (None, 3)):
+            loop.set_task_factory(used)
+            assert (await hub.execute("race", strategy="first")).success
+            assert len(made) == expected
+
+    World("asyncio").run(main())
+
+
+def test_a_task_of_ours_has_the_name_of_its_tool(hub: ToolHub) -> None:
+    offer(hub, "race", task_now, task_later)
+
+    async def main() -> None:
+        result = await hub.execute("race", strategy="first")
+        assert result.result.get_name() == "race"
+
+    World("asyncio").run(main())
 
 
 def test_a_task_of_ours_shows_the_tool_in_its_repr(hub: ToolHub, world: World) -> None:
