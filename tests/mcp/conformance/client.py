@@ -69,10 +69,21 @@ def calls(hub: ToolHub) -> list[tuple[str, dict[str, Any]]]:
     """What to call: what the suite says, else each tool once."""
     if "toolCalls" in CONTEXT:
         return [(call["name"], call["arguments"]) for call in CONTEXT["toolCalls"]]
-    tools = {tool.name: tool.parameters for tool in hub.tools(server=SERVER)}
+    tools = {tool.name: tool.parameters for tool in hub.tools(source="mcps", server=SERVER)}
     if SCENARIO == "json-schema-2020-12-preservation":
         return [("json_schema_echo", {"schema": tools["json_schema_2020_12_tool"]})]
     return [] if SCENARIO in LIST_ONLY else [(name, example(schema)) for name, schema in tools.items()]
+
+
+async def load_skills(hub: ToolHub) -> None:
+    """Loads each skill, as a user of it would: its instructions, then its files. What is not as listed is refused."""
+    if "no-prefetch" in SCENARIO:
+        return
+    for skill in hub.tools(source="skills", server=SERVER):
+        loaded = await hub.execute(skill.name)
+        print(f"{skill.name}: {loaded.error or 'loaded'}")
+        for path in loaded.result["resources"] if loaded.success else []:
+            print(f"{path}: {(await hub.execute(skill.name, {'file': path})).error or 'read'}")
 
 
 async def main(url: str) -> None:
@@ -81,6 +92,7 @@ async def main(url: str) -> None:
         report = await hub.connect([SERVER])
         if report.failed:
             raise report.failed[SERVER]
+        await load_skills(hub)
         # All at once, so that the answers to one call's questions could end up in another. The suite sends values that
         # break a tool's own schema, so nothing is checked on our side.
         wanted = calls(hub)
