@@ -31,8 +31,9 @@ LOG = VENV / "server.log"
 # the server then dies at its first answer. The rest leaves out what a text model does not need.
 CMAKE_ARGS = "-DGGML_NATIVE=OFF -DLLAVA_BUILD=OFF -DLLAMA_OPENSSL=OFF"
 # One thread is quick enough for a model this small; several that wait for each other by spinning are slow
-# on a machine that is busy with the build and the tests.
-OPTIONS = ["--n_threads", "1", "--n_threads_batch", "1"]
+# on a machine that is busy with the build and the tests. Requests wait for each other: by default a new one
+# breaks off the stream of the one before, and tests run side by side.
+OPTIONS = ["--n_threads", "1", "--n_threads_batch", "1", "--interrupt_requests", "False"]
 START_SECONDS = 120
 
 

@@ -1,12 +1,12 @@
 //! Stepping Python awaitables from Rust, and being one.
 
 use super::imported::Imported;
+use super::once::{Once, intern};
 use super::runtime;
 use pyo3::exceptions::{PyBaseException, PyRuntimeError, PyStopIteration, PyTypeError};
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyString};
-use pyo3::{PyClass, ffi, intern};
+use pyo3::{PyClass, ffi};
 
 /// What one step of an awaitable gives: something for the event loop, or the end.
 pub enum Step {
@@ -140,7 +140,7 @@ pub fn current_task(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
 /// The running task of the running loop. Up to Python 3.13 asyncio has a table of them; looking there is quicker than
 /// `current_task`, which is written in Python up to 3.11.
 pub fn current_task_of<'py>(event_loop: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-    static TABLE: PyOnceLock<Option<Py<PyDict>>> = PyOnceLock::new();
+    static TABLE: Once<Option<Py<PyDict>>> = Once::new();
     let py = event_loop.py();
     let table = TABLE.get_or_try_init(py, || {
         let table = py.import("asyncio.tasks")?.getattr_opt("_current_tasks")?;

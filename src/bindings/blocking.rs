@@ -5,14 +5,15 @@
 
 use super::awaiting::{Awaited, Step, close, is_cancelled_error, iterate, send, throw, thrown};
 use super::mailbox::{Bell, Mail, wait_for};
+use super::once::intern;
 use super::pool;
 use super::port::LoopPort;
 use super::runtime;
 use parking_lot::Mutex;
 use pyo3::exceptions::PyOSError;
+use pyo3::ffi;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
-use pyo3::{ffi, intern};
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -6,11 +6,11 @@
 use super::awaiting::{Awaited, Step, close, is_cancelled_error, iterate, send, throw_value, thrown_value};
 use super::awaiting::{cancellations, current_task};
 use super::execution::Execution;
+use super::once::intern;
 use super::runtime;
 use parking_lot::Mutex;
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::gc::{PyTraverseError, PyVisit};
-use pyo3::intern;
 use pyo3::prelude::*;
 use std::sync::atomic::{AtomicBool, Ordering};
 

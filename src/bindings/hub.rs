@@ -1,6 +1,7 @@
 //! The hub, as Python sees it. Thin: it turns Python values into words of the core and back.
 
 use super::execution::{Execution, Extras, python_tool};
+use super::once::Once;
 use super::python_tool::{Callable, Checks, PythonTool, Style};
 use super::views::{Candidate, ToolInfo};
 use super::{json, runtime};
@@ -17,7 +18,6 @@ use crate::tool::Tool;
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyList, PyString};
 use serde_json::Value;
 use std::sync::{Arc, OnceLock, Weak};
@@ -362,7 +362,7 @@ impl Hub {
             plain: described.getattr("plain")?.extract()?,
             single: described.getattr("single")?.extract()?,
             described: described.clone().unbind(),
-            templates: PyOnceLock::new(),
+            templates: Once::new(),
             spec,
         };
         Ok(Self::enroll(

@@ -20,6 +20,7 @@ mod imported;
 mod json;
 mod llm;
 mod mailbox;
+mod once;
 mod pool;
 mod port;
 mod python_tool;

@@ -7,6 +7,7 @@
 
 use super::imported::Imported;
 use super::mailbox::{Mail, Mailbox, Message};
+use super::once::intern;
 use super::value;
 use parking_lot::Mutex;
 use pyo3::ffi;
@@ -107,7 +108,7 @@ pub fn submit(
 ) -> PyResult<Reply> {
     // SAFETY: the GIL is held; the call gives a new reference or an error.
     let context = unsafe { Bound::from_owned_ptr_or_err(py, ffi::PyContext_CopyCurrent())? };
-    let run = context.getattr(pyo3::intern!(py, "run"))?;
+    let run = context.getattr(intern!(py, "run"))?;
     let call = match positional {
         Some(value) => PyTuple::new(py, [run, call.bind(py).clone(), value])?,
         None => PyTuple::new(py, [run, call.bind(py).clone()])?,

@@ -4,15 +4,15 @@ use super::blocking;
 use super::execution::Execution;
 use super::imported::Imported;
 use super::mailbox::{Mail, Mailbox, Message};
+use super::once::{Once, intern};
 use super::runtime;
 use super::value;
 use parking_lot::Mutex;
 use pyo3::exceptions::PyOSError;
+use pyo3::ffi;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PySet, PyString, PyTuple, PyWeakrefMethods, PyWeakrefReference};
-use pyo3::{ffi, intern};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -332,7 +332,7 @@ pub fn current(py: Python<'_>) -> PyResult<Bound<'_, LoopPort>> {
 }
 
 fn task_keywords(py: Python<'_>) -> PyResult<&Bound<'_, PyTuple>> {
-    static KEYWORDS: PyOnceLock<Py<PyTuple>> = PyOnceLock::new();
+    static KEYWORDS: Once<Py<PyTuple>> = Once::new();
     let make = || PyTuple::new(py, [intern!(py, "loop"), intern!(py, "name")]).map(Bound::unbind);
     KEYWORDS.get_or_try_init(py, make).map(|keywords| keywords.bind(py))
 }

@@ -3,17 +3,17 @@
 use super::copying::{self, Refusal};
 use super::imported::Imported;
 use super::json;
+use super::once::{Once, intern};
 use super::result::CandidateTemplates;
 use crate::error::{ErrorKind, HubError, clip};
 use crate::model::{Arguments, ToolOutput, ToolSpec};
 use crate::schema::ArgumentSchema;
 use crate::tool::{BoxFuture, CallContext, Tool};
 use pyo3::exceptions::PyException;
+use pyo3::ffi;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyMapping, PyString, PyType};
-use pyo3::{ffi, intern};
 use std::sync::Arc;
 
 /// How the callable wants its arguments.
@@ -76,7 +76,7 @@ pub struct Callable {
     pub object: Py<PyAny>,
     pub meta: Option<Py<PyAny>>,
     /// What is the same in all results of this candidate.
-    pub templates: PyOnceLock<CandidateTemplates>,
+    pub templates: Once<CandidateTemplates>,
 }
 
 impl Callable {

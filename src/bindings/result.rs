@@ -3,6 +3,7 @@
 use super::execution::{Attempt, Early, Ended, python_tool};
 use super::imported::Imported;
 use super::json;
+use super::once::{Once, intern};
 use super::value;
 use crate::error::{ErrorKind, HubError};
 use crate::execute::Fate;
@@ -11,9 +12,7 @@ use crate::merge;
 use crate::model::{Source, Strategy};
 use crate::registry::Candidate;
 use crate::select::Rule;
-use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyList, PyString};
 use smallvec::SmallVec;
 use std::time::{Duration, Instant};
@@ -159,7 +158,7 @@ impl CandidateTemplates {
 
 impl Templates {
     fn get(py: Python<'_>) -> PyResult<&Templates> {
-        static TEMPLATES: PyOnceLock<Templates> = PyOnceLock::new();
+        static TEMPLATES: Once<Templates> = Once::new();
         TEMPLATES.get_or_try_init(py, || {
             let meta = PyDict::new(py);
             for key in ["tool", "source", "server", "strategy"] {

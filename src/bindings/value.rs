@@ -2,7 +2,7 @@
 
 use super::awaiting::is_coroutine;
 use super::imported::Imported;
-use pyo3::intern;
+use super::once::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyMapping, PyString, PyTuple};
 use std::borrow::Cow;

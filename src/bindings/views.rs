@@ -2,11 +2,11 @@
 
 use super::execution::python_tool;
 use super::hub::Hub;
+use super::once::intern;
 use super::{copying, json};
 use crate::model::Effects;
 use crate::registry::{Candidate as Registered, NameEntry};
 use pyo3::gc::{PyTraverseError, PyVisit};
-use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::sync::Arc;

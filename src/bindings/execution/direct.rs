@@ -10,11 +10,11 @@ use crate::bindings::awaiting::{
     Step, cancellations, close, current_task_of, is_cancelled_error, send, throw,
 };
 use crate::bindings::child::Child;
+use crate::bindings::once::intern;
 use crate::bindings::port::LoopPort;
 use crate::execute::Fate;
 use pyo3::exceptions::{PyGeneratorExit, PyKeyboardInterrupt, PyRuntimeError};
 use pyo3::gc::{PyTraverseError, PyVisit};
-use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 use std::time::Instant;
