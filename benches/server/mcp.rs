@@ -57,7 +57,9 @@ fn answer(text: &[u8], legacy: bool) -> Option<String> {
                 return Some(failure(id, -32602, "add takes the numbers a and b"));
             };
             let sum = a.wrapping_add(b);
-            format!(r#"{{"content":[{{"type":"text","text":"{sum}"}}],"isError":false,"resultType":"complete"}}"#)
+            format!(
+                r#"{{"content":[{{"type":"text","text":"{sum}"}}],"isError":false,"resultType":"complete"}}"#
+            )
         }
         "tools/list" => format!(r#"{{"tools":{TOOLS},{COMPLETE}}}"#),
         "server/discover" if !legacy => format!(
