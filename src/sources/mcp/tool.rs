@@ -79,13 +79,14 @@ impl McpTool {
             self.server.touch();
             match convert::answer(&self.spec.name, &raw)? {
                 Answer::Done(output) => return self.checked(output),
+                // Both are rare: in a box they do not make every other call's future larger.
                 Answer::Task(task) => {
-                    return tasks::finish(&self.server, connection, &self.spec.name, &task)
+                    return Box::pin(tasks::finish(&self.server, connection, &self.spec.name, &task))
                         .await
                         .and_then(|output| self.checked(output));
                 }
                 Answer::NeedsInput { requests, state } => {
-                    input = Some((gather(&self.server, &self.spec.name, requests).await?, state));
+                    input = Some((Box::pin(gather(&self.server, &self.spec.name, requests)).await?, state));
                 }
             }
         }
