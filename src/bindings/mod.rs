@@ -17,6 +17,7 @@ mod credentials;
 mod execution;
 mod hub;
 mod imported;
+mod job;
 mod json;
 mod llm;
 mod mailbox;
@@ -33,6 +34,12 @@ mod value;
 mod views;
 
 use pyo3::prelude::*;
+
+/// An answer is made on a thread of the runtime and dropped on that of the loop. The system's allocator makes such
+/// threads wait for each other; with a crowd of calls that cost more than the calls. Version 2 of mimalloc, because it
+/// has no locks that a fork could leave behind.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 #[pymodule]
 mod _core {

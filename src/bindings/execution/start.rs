@@ -5,11 +5,12 @@ use super::direct::Direct;
 use super::state::{Address, Doing, Start};
 use crate::bindings::awaiting::iterator_of;
 use crate::bindings::child::Child;
+use crate::bindings::job::Job;
 use crate::bindings::mailbox::{Mail, Mailbox, Message};
 use crate::bindings::python_tool::{Callable, Checks, Prepared, PythonTool};
-use crate::bindings::{json, pool, runtime};
+use crate::bindings::{json, pool};
 use crate::error::{ErrorKind, HubError};
-use crate::execute::overloaded;
+use crate::execute::{Answer, overloaded};
 use crate::limit::{self, Passage};
 use crate::model::Arguments;
 use crate::registry::Candidate;
@@ -187,12 +188,45 @@ impl Execution {
             context.meta = extras.meta.clone();
             context.progress = extras.progress.as_ref().map(|_| reporter(mailbox.clone(), key));
         }
-        let abort = runtime::spawn(async move {
+        let is_light = args.is_light();
+        let envelope = Envelope { mailbox, key, sent: false };
+        let call = async move {
             let answer = candidate.tool.call(&args, &context).await;
-            mailbox.push(Mail::ToAttempt(key, Message::Answered(Box::new(answer))));
-        })?;
-        this.state.lock().attempts[slot].doing = Doing::Native { cancel, abort, key };
+            envelope.send(answer);
+        };
+        // Heavy arguments are written down where nobody waits for the GIL.
+        let job = if is_light { Job::start(call) } else { Job::start_elsewhere(call) }?;
+        this.state.lock().attempts[slot].doing = Doing::Native { cancel, job, key };
         Ok(())
+    }
+}
+
+/// Brings the answer of a tool in Rust to the loop. A tool that panics answers too.
+struct Envelope {
+    mailbox: Arc<Mailbox>,
+    key: u64,
+    sent: bool,
+}
+
+impl Envelope {
+    fn send(mut self, answer: Answer) {
+        self.put(answer);
+    }
+
+    fn put(&mut self, answer: Answer) {
+        self.sent = true;
+        self.mailbox.push(Mail::ToAttempt(self.key, Message::Answered(Box::new(answer))));
+    }
+}
+
+impl Drop for Envelope {
+    fn drop(&mut self) {
+        if !self.sent && std::thread::panicking() {
+            self.put(Err(HubError::new(
+                ErrorKind::ToolError,
+                "The tool broke down; this is a bug in toolhub.",
+            )));
+        }
     }
 }
 

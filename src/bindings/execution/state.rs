@@ -2,6 +2,7 @@
 
 use super::direct::Direct;
 use crate::bindings::blocks::Blocks;
+use crate::bindings::job::Job;
 use crate::bindings::mailbox::Mailbox;
 use crate::bindings::pool::Reply;
 use crate::bindings::port::{DeadlineKey, LoopPort};
@@ -16,7 +17,6 @@ use pyo3::prelude::*;
 use smallvec::SmallVec;
 use std::sync::Arc;
 use std::time::Instant;
-use tokio::task::AbortHandle;
 use tokio_util::sync::CancellationToken;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -66,8 +66,8 @@ pub enum Doing {
     Task(Py<PyAny>),
     /// A sync function in the pool.
     Thread { reply: Box<Reply>, key: u64 },
-    /// A tool in Rust, on tokio.
-    Native { cancel: CancellationToken, abort: AbortHandle, key: u64 },
+    /// A tool in Rust.
+    Native { cancel: CancellationToken, job: Arc<Job>, key: u64 },
 }
 
 /// One candidate's attempt and what came of it.
@@ -92,9 +92,9 @@ impl Attempt {
                 drop(port.forget_mail(*key));
                 reply.abandon(py);
             }
-            Doing::Native { abort, key, .. } => {
+            Doing::Native { job, key, .. } => {
                 drop(port.forget_mail(*key));
-                abort.abort();
+                job.abort();
             }
             Doing::Task(task) => {
                 if let Err(error) = port.adopt(task.bind(py)) {
@@ -202,8 +202,8 @@ impl State {
         let doing = match &attempt.doing {
             // These end by themselves and report then.
             Doing::Task(task) => Doing::Task(task.clone_ref(py)),
-            Doing::Native { cancel, abort, key } => {
-                Doing::Native { cancel: cancel.clone(), abort: abort.clone(), key: *key }
+            Doing::Native { cancel, job, key } => {
+                Doing::Native { cancel: cancel.clone(), job: job.clone(), key: *key }
             }
             Doing::InPlace => Doing::InPlace,
             // These are over as soon as we let go of them.

@@ -70,6 +70,11 @@ impl Inbox {
         Ok(Expected { inbox: self.clone(), id, reply })
     }
 
+    /// How many requests wait for their answer.
+    pub fn waiting(&self) -> usize {
+        self.pending.lock().waiting.len()
+    }
+
     /// Progress of the request with this id is passed on until the guard is dropped.
     pub fn watch_progress(self: &Arc<Self>, id: u64, on_progress: OnProgress) -> Watched {
         self.pending.lock().progress.insert(id, on_progress);
