@@ -79,7 +79,7 @@ async def test_progress_is_told(ours: ToolHub) -> None:
     result = await ours.execute("slow", {"steps": 5, "pause": 0.01}, progress=lambda *told: news.append(told))
     assert result.structured == {"result": "ours took 5 steps"}
     # Reports that come faster than the loop takes them may be left out, but not the last one.
-    steps = [told[0] for told in news]
+    steps = [told[0]["progress"] for told in news]
     assert steps == sorted(set(steps)) and steps[-1] == 5
 
 
