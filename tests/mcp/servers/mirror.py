@@ -34,5 +34,7 @@ for line in sys.stdin:
     if "id" not in message:
         continue
     result = answer(message["method"], message.get("params", {}))
-    reply = {"result": result} if result is not None else {"error": {"code": -32601, "message": "unknown method"}}
+    reply = (
+        {"result": result} if result is not None else {"error": {"code": -32601, "message": "unknown method"}}
+    )
     print(json.dumps({"jsonrpc": "2.0", "id": message["id"], **reply}), flush=True)

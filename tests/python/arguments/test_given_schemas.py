@@ -69,7 +69,10 @@ REFUSED = [
     ({"query": None}, "query: expected a string, got null"),
     ({"query": "a", "limit": "many"}, "limit: expected an integer, got 'many' (string)"),
     ({"query": "a", "limit": "99"}, "limit: expected a value of at most 50, got '99' (string)"),
-    ({"query": "a", "unit": "kelvin"}, "unit: expected one of 'celsius', 'fahrenheit', got 'kelvin' (string)"),
+    (
+        {"query": "a", "unit": "kelvin"},
+        "unit: expected one of 'celsius', 'fahrenheit', got 'kelvin' (string)",
+    ),
     (
         {"query": "a", "filters": [{"max_price": "cheap"}]},
         "filters[0].max_price: expected a number, got 'cheap' (string)",
@@ -135,7 +138,9 @@ async def test_an_unknown_argument_that_a_server_may_take_is_passed_on_with_a_wa
     async with mirror(SCHEMA) as call:
         result = await call({"query": "a", "limt": 5})
         (warning,) = result.meta["warnings"]
-        assert warning.startswith("limt: unknown argument, passed on as it is (did you mean 'limit'? known are ")
+        assert warning.startswith(
+            "limt: unknown argument, passed on as it is (did you mean 'limit'? known are "
+        )
         assert "warnings" not in (await call({"query": "a"})).meta
 
 
