@@ -23,13 +23,15 @@ pub struct CallContext {
     /// Fires when the caller has gone or another candidate has won.
     pub cancel: CancellationToken,
     pub progress: Option<OnProgress>,
+    /// Told before each further try: `tries`, `seconds` until then, and the `error` of the last one.
+    pub retried: Option<OnProgress>,
     /// Passed on to the tool's server as it is.
     pub meta: Map<String, Value>,
 }
 
 impl CallContext {
     pub fn new(deadline: Instant, cancel: CancellationToken) -> Self {
-        CallContext { deadline, cancel, progress: None, meta: Map::new() }
+        CallContext { deadline, cancel, progress: None, retried: None, meta: Map::new() }
     }
 }
 

@@ -112,11 +112,11 @@ class Hub:
     def capabilities(self, /) -> dict: ...
     def capability_rules(self, /) -> list[tuple[str, list[str]]]: ...
     def clear(self, /) -> None: ...
-    def execute(self, /, name: str, args: Any, options: CallOptions, progress: Any | None = None, meta: Any | None = None) -> Execution:
+    def execute(self, /, name: str, args: Any, options: CallOptions, progress: Any | None = None, meta: Any | None = None, watch: Any | None = None) -> Execution:
         """
         Starts an execution by name; await it.
         """
-    def execute_by_capability(self, /, capability: str, args: Any, options: CallOptions, progress: Any | None = None, meta: Any | None = None) -> Execution:
+    def execute_by_capability(self, /, capability: str, args: Any, options: CallOptions, progress: Any | None = None, meta: Any | None = None, watch: Any | None = None) -> Execution:
         """
         Starts an execution by capability; await it.
         """

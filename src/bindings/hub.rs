@@ -1,6 +1,6 @@
 //! The hub, as Python sees it. Thin: it turns Python values into words of the core and back.
 
-use super::execution::{Execution, Extras, python_tool};
+use super::execution::{Execution, Extras, Watch, python_tool};
 use super::once::Once;
 use super::python_tool::{Callable, Checks, PythonTool, Style};
 use super::views::{Candidate, ToolInfo};
@@ -235,8 +235,12 @@ impl Hub {
     }
 }
 
-fn extras(progress: Option<Py<PyAny>>, meta: Option<&Bound<'_, PyAny>>) -> PyResult<Option<Box<Extras>>> {
-    if progress.is_none() && meta.is_none() {
+fn extras(
+    progress: Option<Py<PyAny>>,
+    meta: Option<&Bound<'_, PyAny>>,
+    watch: Option<Py<PyAny>>,
+) -> PyResult<Option<Box<Extras>>> {
+    if progress.is_none() && meta.is_none() && watch.is_none() {
         return Ok(None);
     }
     let meta = match meta.map(|meta| as_json("meta", meta)).transpose()? {
@@ -244,7 +248,7 @@ fn extras(progress: Option<Py<PyAny>>, meta: Option<&Bound<'_, PyAny>>) -> PyRes
         Some(Value::Object(map)) => map,
         Some(_) => return Err(PyTypeError::new_err("meta must be a mapping")),
     };
-    Ok(Some(Box::new(Extras { progress, meta })))
+    Ok(Some(Box::new(Extras { progress, meta, watch: watch.map(Watch::new) })))
 }
 
 fn wrong(what: &str, expected: &str, given: &Bound<'_, PyAny>) -> PyErr {
@@ -386,7 +390,7 @@ impl Hub {
     }
 
     /// Starts an execution by name; await it.
-    #[pyo3(signature = (name, args, options, progress=None, meta=None))]
+    #[pyo3(signature = (name, args, options, progress=None, meta=None, watch=None))]
     fn execute(
         slf: &Bound<'_, Self>,
         name: &Bound<'_, PyString>,
@@ -394,17 +398,25 @@ impl Hub {
         options: &Bound<'_, PyCallOptions>,
         progress: Option<Py<PyAny>>,
         meta: Option<&Bound<'_, PyAny>>,
+        watch: Option<Py<PyAny>>,
     ) -> PyResult<Execution> {
         let (this, given) = (slf.get(), options.get());
         this.check_process()?;
         // A name of half a character, as a model may make it up, is just not found.
         let name = name.to_string_lossy();
         let plan = this.plan(&name, &given.options);
-        Ok(Execution::new(slf.clone().unbind(), plan, &name, args, given.checks, extras(progress, meta)?))
+        Ok(Execution::new(
+            slf.clone().unbind(),
+            plan,
+            &name,
+            args,
+            given.checks,
+            extras(progress, meta, watch)?,
+        ))
     }
 
     /// Starts an execution by capability; await it.
-    #[pyo3(signature = (capability, args, options, progress=None, meta=None))]
+    #[pyo3(signature = (capability, args, options, progress=None, meta=None, watch=None))]
     fn execute_by_capability(
         slf: &Bound<'_, Self>,
         capability: &Bound<'_, PyString>,
@@ -412,6 +424,7 @@ impl Hub {
         options: &Bound<'_, PyCallOptions>,
         progress: Option<Py<PyAny>>,
         meta: Option<&Bound<'_, PyAny>>,
+        watch: Option<Py<PyAny>>,
     ) -> PyResult<Execution> {
         let (this, given) = (slf.get(), options.get());
         this.check_process()?;
@@ -423,7 +436,7 @@ impl Hub {
             &capability,
             args,
             given.checks,
-            extras(progress, meta)?,
+            extras(progress, meta, watch)?,
         ))
     }
 

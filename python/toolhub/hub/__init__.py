@@ -7,10 +7,12 @@ from typing import Any, Self, cast
 
 from .. import _core
 from .._asking import Asking
+from ..events import Event, Events
 from ._calling import Calling
 from ._looking import CapabilityRules, Looking
 from ._numbers import check_whole
 from ._registering import Registering, ToolCandidate
+from ._running import Running
 from ._sampling import sampler
 from ._servers import Serving
 from ._shaping import Kept, Shaping
@@ -19,7 +21,7 @@ from ._sharing import Sharing
 __all__ = ["CapabilityRules", "ToolCandidate", "ToolHub"]
 
 
-class ToolHub(Registering, Looking, Calling, Shaping, Serving):
+class ToolHub(Registering, Looking, Calling, Running, Shaping, Serving):
     """Registers tools, chooses among their candidates and calls them.
 
     `timeout` (seconds) is for one candidate, `max_parallel` for the first batch of a race, `grace` for how long cancelled
@@ -83,6 +85,7 @@ class ToolHub(Registering, Looking, Calling, Shaping, Serving):
         self._closed = False
         self._options = {}
         self._sharing = Sharing()
+        self._events = Events()
         self._kept = Kept()
         self._llm = llm
         self._servers = None
@@ -92,7 +95,8 @@ class ToolHub(Registering, Looking, Calling, Shaping, Serving):
             sampling = sampler(llm)
         functions = {"elicitation": elicitation, "sampling": sampling, "open_url": open_url}
         self._tokens = tokens
-        self._asking = Asking({what: ask for what, ask in functions.items() if ask is not None})
+        answers = {what: ask for what, ask in functions.items() if ask is not None}
+        self._asking = Asking({**answers, "event": self._events.of_server})
         if mcp is not None:
             configs: list[Any] = list(cast("list[Any]", mcp)) if isinstance(mcp, list | tuple) else [mcp]
             for config in configs:
@@ -102,6 +106,25 @@ class ToolHub(Registering, Looking, Calling, Shaping, Serving):
         """Let go of all tools and end all servers; a call after it fails at once. Closing twice is fine."""
         self._forget()
         self._close_servers_now()
+
+    def on_event(self, listener: Callable[[Event], Any]) -> Callable[[], None]:
+        """Call a plain function with every event; what comes back ends that. See `toolhub.events` for the events.
+
+        It is called where the event happens: on the thread of a call's event loop, for servers on a thread of the hub. It must
+        be quick and must not block; what it raises is logged.
+
+        >>> from toolhub import ToolHub
+        >>> hub = ToolHub()
+        >>> _ = hub.register(len, name="length")
+        >>> heard = []
+        >>> unsubscribe = hub.on_event(lambda event: heard.append((event.type, event.tool)))
+        >>> hub.call("length", {"obj": "abc"}).result
+        3
+        >>> heard
+        [('started', 'length'), ('finished', 'length')]
+        >>> unsubscribe()
+        """
+        return self._events.subscribe(listener)
 
     def _forget(self) -> None:
         self._closed = True

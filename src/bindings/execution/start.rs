@@ -51,6 +51,7 @@ impl Execution {
             }
         };
         candidate.stats.begin(start.at);
+        this.tell_started(py, slot);
         let hub = this.hub.get().core();
         if hub.is_unlimited(candidate) {
             return Self::launch(slf, start, prepared);
@@ -187,6 +188,7 @@ impl Execution {
         if let Some(extras) = &this.extras {
             context.meta = extras.meta.clone();
             context.progress = extras.progress.as_ref().map(|_| reporter(mailbox.clone(), key));
+            context.retried = extras.watch.as_ref().map(|_| retry_teller(mailbox.clone(), key));
         }
         let is_light = args.is_light();
         let envelope = Envelope { mailbox, key, sent: false };
@@ -238,6 +240,10 @@ fn reporter(mailbox: Arc<Mailbox>, key: u64) -> OnProgress {
             mailbox.push(Mail::Progress(key, latest.clone()));
         }
     })
+}
+
+fn retry_teller(mailbox: Arc<Mailbox>, key: u64) -> OnProgress {
+    Arc::new(move |news| mailbox.push(Mail::Retried(key, news.clone())))
 }
 
 /// The arguments of a tool in Rust: JSON, by name, fitting its schema unless the caller knows better.

@@ -20,6 +20,7 @@ use super::transport::Era;
 use crate::error::{ErrorKind, HubError, Outcome};
 use arc_swap::ArcSwapOption;
 use parking_lot::Mutex;
+use serde_json::json;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::{Semaphore, watch};
@@ -273,6 +274,7 @@ impl Server {
                 }
                 let lived = now.duration_since(*since);
                 state.fortune.lost(lived, now);
+                self.route.ear.tell("disconnected", json!({"duration_ms": lived.as_secs_f64() * 1e3}));
                 state.link = Link::Idle;
                 state.followers.drain(..).for_each(|follower| follower.abort());
             }
@@ -285,6 +287,7 @@ impl Server {
         if let Some(rest) = state.fortune.rest(now).filter(|_| !asked_for) {
             return Err(self.rests(&state, rest));
         }
+        self.route.ear.tell("connecting", json!({}));
         let (sender, outcome) = watch::channel(None);
         let (server, known) = (self.clone(), state.known);
         let task = tokio::spawn(async move {
@@ -296,12 +299,14 @@ impl Server {
     }
 
     async fn attempt(self: &Arc<Self>, known: Option<Known>) -> Result<Arc<Connection>, HubError> {
+        let begun = Instant::now();
         let patience = self.route.config.options.startup_timeout;
         let connected = tokio::time::timeout(patience, self.route.connect(known)).await;
         let connected = connected.unwrap_or_else(|_| {
             let text = format!("no answer within {} s", patience.as_secs_f64());
             Err(HubError::new(ErrorKind::Timeout, text))
         });
+        self.tell_outcome(&connected, begun.elapsed());
         let mut state = self.state.lock();
         match connected {
             Ok((connection, known)) => {
@@ -320,6 +325,22 @@ impl Server {
                 state.error = Some(error.clone());
                 state.link = Link::Idle;
                 Err(error)
+            }
+        }
+    }
+
+    fn tell_outcome(&self, connected: &Result<(Connection, Known), HubError>, took: Duration) {
+        let duration_ms = took.as_secs_f64() * 1e3;
+        match connected {
+            Ok((connection, _)) => {
+                let (era, version) = (connection.peer().era.name(), connection.peer().version);
+                let details = json!({"duration_ms": duration_ms, "era": era, "version": version});
+                self.route.ear.tell("connected", details);
+            }
+            Err(error) => {
+                let (kind, message) = (error.kind.name(), &*error.message);
+                let details = json!({"duration_ms": duration_ms, "kind": kind, "error": message});
+                self.route.ear.tell("connect_failed", details);
             }
         }
     }

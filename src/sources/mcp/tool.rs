@@ -63,11 +63,14 @@ impl McpTool {
                 Ok(output) => return Ok(output),
                 Err(error) => error,
             };
-            match self.pause(&error, tries, ctx.deadline) {
-                Some(pause) => tokio::time::sleep(pause).await,
-                None => return Err(self.explained(error)),
-            }
+            let Some(pause) = self.pause(&error, tries, ctx.deadline) else {
+                return Err(self.explained(error));
+            };
             tries += 1;
+            if let Some(retried) = &ctx.retried {
+                retried(&json!({"tries": tries, "seconds": pause.as_secs_f64(), "error": &*error.message}));
+            }
+            tokio::time::sleep(pause).await;
         }
     }
 
