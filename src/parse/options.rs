@@ -1,0 +1,49 @@
+//! What the caller knows: which dialect is spoken, and which tools there are.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::dialects::{self, Dialect};
+
+/// How to read a text. The default recognises every dialect and knows no tool.
+#[derive(Clone, Default)]
+pub struct ParseOptions {
+    pub(super) dialect: Option<&'static Dialect>,
+    pub(super) tools: Arc<Tools>,
+}
+
+/// The schemas of the tools, by name.
+pub(super) type Tools = HashMap<String, Value>;
+
+impl ParseOptions {
+    /// For one dialect by name, or `auto`.
+    pub fn format(name: &str) -> Result<Self, UnknownFormat> {
+        let dialect = match name {
+            "auto" => None,
+            name => Some(dialects::named(name).ok_or_else(|| UnknownFormat(name.to_owned()))?),
+        };
+        Ok(Self { dialect, tools: Arc::default() })
+    }
+
+    /// The tools with the JSON Schemas of their arguments: what a dialect writes as plain text is typed by them.
+    pub fn with_tools(mut self, tools: impl IntoIterator<Item = (String, Value)>) -> Self {
+        self.tools = Arc::new(tools.into_iter().collect());
+        self
+    }
+}
+
+/// There is no dialect of this name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnknownFormat(pub String);
+
+impl fmt::Display for UnknownFormat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let known = super::formats().join(", ");
+        write!(f, "There is no format \"{}\"; use \"auto\" or one of: {known}.", self.0)
+    }
+}
+
+impl std::error::Error for UnknownFormat {}
