@@ -170,7 +170,7 @@ impl Openings {
         for (index, entry) in openings.entries.iter().enumerate() {
             openings.begins[entry.first()] = true;
             let range = &mut openings.ranges[entry.first()];
-            *range = if range.is_empty() { index..index + 1 } else { range.start..index + 1 };
+            *range = if range.start == range.end { index..index + 1 } else { range.start..index + 1 };
         }
         openings
     }

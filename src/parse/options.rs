@@ -18,6 +18,13 @@ pub struct ParseOptions {
 /// The schemas of the tools, by name.
 pub(super) type Tools = HashMap<String, Value>;
 
+impl fmt::Debug for ParseOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let format = self.dialect.map_or("auto", |dialect| dialect.name);
+        f.debug_struct("ParseOptions").field("format", &format).field("tools", &self.tools.len()).finish()
+    }
+}
+
 impl ParseOptions {
     /// For one dialect by name, or `auto`.
     pub fn format(name: &str) -> Result<Self, UnknownFormat> {

@@ -200,11 +200,6 @@ impl Tape {
         self.0.lock().view().end()
     }
 
-    /// Everything up to `to` is text.
-    pub fn release(&self, to: usize) {
-        self.0.lock().release(to);
-    }
-
     /// Everything up to `to` is neither text nor part of a call.
     pub fn drop_to(&self, to: usize) {
         self.0.lock().advance(to);
