@@ -40,6 +40,31 @@ impl ParseOptions {
         self.tools = Arc::new(tools.into_iter().collect());
         self
     }
+
+    /// The same from descriptions as the chat APIs take them: a list of `{"name", "parameters"}`, of
+    /// `{"function": {…}}`, or with the schema as `input_schema` or `inputSchema`.
+    pub fn with_descriptions(self, tools: Value) -> Result<Self, String> {
+        let Value::Array(tools) = tools else {
+            return Err("tools must be a list of descriptions".to_owned());
+        };
+        let tools: Result<Vec<_>, String> = tools.into_iter().map(described).collect();
+        Ok(self.with_tools(tools?))
+    }
+}
+
+fn described(mut tool: Value) -> Result<(String, Value), String> {
+    let tool = match tool.get_mut("function") {
+        Some(inner) if inner.is_object() => inner.take(),
+        _ => tool,
+    };
+    let Value::Object(mut tool) = tool else {
+        return Err("each of the tools must be a description".to_owned());
+    };
+    let Some(Value::String(name)) = tool.remove("name") else {
+        return Err("each of the tools must have a name".to_owned());
+    };
+    let schema = ["parameters", "input_schema", "inputSchema"].iter().find_map(|key| tool.remove(*key));
+    Ok((name, schema.unwrap_or_default()))
 }
 
 /// There is no dialect of this name.

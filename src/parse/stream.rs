@@ -31,9 +31,8 @@ impl StreamParser {
 
     /// The next piece of the text.
     pub fn feed(&mut self, delta: &str) -> Vec<Event> {
-        self.tape.push(delta);
-        self.step();
-        self.tape.take_events()
+        self.mend_torn();
+        self.take(delta)
     }
 
     /// The next piece as bytes: a character may be cut anywhere, what is not UTF-8 becomes `�`.
@@ -60,23 +59,25 @@ impl StreamParser {
                 }
             }
         }
-        self.feed(&text)
+        self.take(&text)
     }
 
     /// There is no more: what was held back is a call or text now. Feeding after the end does nothing.
     pub fn finish(&mut self) -> Vec<Event> {
-        if !self.torn.is_empty() {
-            self.torn.clear();
-            self.tape.push("\u{FFFD}");
-        }
+        self.mend_torn();
         self.tape.end();
         self.step();
         self.tape.take_events()
     }
 
-    /// The calls so far.
+    /// The calls so far. The last may still grow by its end tag.
     pub fn calls(&self) -> Vec<ParsedCall> {
-        self.tape.calls()
+        self.calls_from(0).0
+    }
+
+    /// The calls from the one with this index on, and how many of all can no longer change.
+    pub fn calls_from(&self, index: usize) -> (Vec<ParsedCall>, usize) {
+        self.tape.calls_from(index)
     }
 
     /// The dialect of the first call so far, or the one that was asked for.
@@ -92,6 +93,20 @@ impl StreamParser {
     pub(super) fn feed_silently(&mut self, text: &str) -> Vec<Event> {
         self.tape.be_silent();
         self.feed(text)
+    }
+
+    fn take(&mut self, text: &str) -> Vec<Event> {
+        self.tape.push(text);
+        self.step();
+        self.tape.take_events()
+    }
+
+    /// The rest of a character that was cut does not come.
+    fn mend_torn(&mut self) {
+        if !self.torn.is_empty() {
+            self.torn.clear();
+            self.tape.push("\u{FFFD}");
+        }
     }
 
     fn step(&mut self) {

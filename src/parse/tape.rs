@@ -35,6 +35,8 @@ pub(super) struct Inner {
     silent: bool,
     events: Vec<Event>,
     calls: Vec<ParsedCall>,
+    /// So many of the calls can no longer grow by their end tag.
+    settled: usize,
     ids: HashSet<String>,
     format: Option<&'static str>,
 }
@@ -83,8 +85,10 @@ impl Tape {
         std::mem::take(&mut self.0.lock().events)
     }
 
-    pub fn calls(&self) -> Vec<ParsedCall> {
-        self.0.lock().calls.clone()
+    /// The calls from the one with this index on, and how many of all can no longer change.
+    pub fn calls_from(&self, index: usize) -> (Vec<ParsedCall>, usize) {
+        let inner = self.0.lock();
+        (inner.calls.get(index..).unwrap_or_default().to_vec(), inner.settled)
     }
 
     pub fn take_calls(&self) -> Vec<ParsedCall> {
@@ -215,19 +219,25 @@ impl Tape {
         let raw = failed.then(|| inner.text.get(raw_start..raw_end).unwrap_or_default().to_owned());
         inner.advance(to);
         let span = (from, inner.head_chars);
+        inner.settled = inner.calls.len();
         for draft in drafts {
             inner.format.get_or_insert(format);
             inner.add(draft, span, raw.as_deref());
         }
     }
 
-    /// What is between the head and `to` closes the last call.
+    /// What is between the head and `to` closes the last call, and those that share its place.
     pub fn extend(&self, to: usize, repair: Option<&'static str>) {
         let inner = &mut *self.0.lock();
+        let from = inner.head;
         inner.advance(to);
-        if let Some(call) = inner.calls.last_mut() {
+        let passed = inner.text.get(from - inner.base..inner.head - inner.base).unwrap_or_default();
+        for call in &mut inner.calls[inner.settled..] {
             call.span.1 = inner.head_chars;
-            call.repairs.extend(repair.map(str::to_owned).filter(|_| call.error.is_none()));
+            match &mut call.raw {
+                Some(raw) => raw.push_str(passed),
+                None => call.repairs.extend(repair.map(str::to_owned)),
+            }
         }
     }
 }
