@@ -2,6 +2,8 @@
 
 #[path = "parse/corpus.rs"]
 mod corpus;
+#[path = "parse/dialects.rs"]
+mod dialects;
 #[path = "parse/hard.rs"]
 mod hard;
 #[path = "parse/native.rs"]

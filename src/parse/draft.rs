@@ -10,7 +10,9 @@ use super::options::Tools;
 const NAME_KEYS: &[&str] = &["name", "tool_name", "tool", "function_name", "function", "action"];
 /// Keys that mean its arguments.
 pub(super) const ARGUMENT_KEYS: &[&str] =
-    &["arguments", "parameters", "args", "input", "action_input", "params", "kwargs"];
+    &["arguments", "parameters", "args", "input", "action_input", "tool_input", "params", "kwargs"];
+/// Keys that say something about the call.
+const ABOUT_KEYS: &[&str] = &["source", "type", "index", "description"];
 const ID_KEYS: &[&str] = &["id", "call_id", "tool_call_id"];
 /// Keys that hold a list of calls.
 const LIST_KEYS: &[&str] = &["tool_calls", "function_calls"];
@@ -23,6 +25,7 @@ pub(super) const FIRST_KEYS: &[&str] = &[
     "tool_calls",
     "tool_call",
     "tool_name",
+    "tool_input",
     "tool",
     "function_calls",
     "function_call",
@@ -172,7 +175,13 @@ fn object(
         // The description of a tool has the same keys.
         return None;
     }
-    let arguments = ARGUMENT_KEYS.iter().find_map(|key| map.remove(*key));
+    let mut arguments = ARGUMENT_KEYS.iter().find_map(|key| map.remove(*key));
+    if arguments.is_none() && shape != Shape::Bare {
+        arguments = beside_the_name(&map).map(Value::Object);
+        if arguments.is_some() {
+            repairs.add(Repair::BesideTheName);
+        }
+    }
     let is_call = !name.is_empty() && (arguments.is_some() || tools.contains_key(&name));
     if shape == Shape::Bare && !is_call {
         return None;
@@ -188,4 +197,12 @@ fn object(
     });
     draft.source = map.get("source").and_then(Value::as_str).map(str::to_owned);
     Some(vec![draft])
+}
+
+/// Arguments that were written beside the name instead of inside their own object.
+fn beside_the_name(map: &Map<String, Value>) -> Option<Map<String, Value>> {
+    let known = |key: &str| [NAME_KEYS, ID_KEYS, ABOUT_KEYS].iter().any(|keys| keys.contains(&key));
+    let beside: Map<_, _> =
+        map.iter().filter(|(key, _)| !known(key)).map(|(key, value)| (key.clone(), value.clone())).collect();
+    (!beside.is_empty()).then_some(beside)
 }

@@ -47,6 +47,8 @@ repairs! {
     Fence = "a code fence",
     MissingEndTag = "a missing end tag",
     NestedShape = "a call wrapped in an API structure",
+    BesideTheName = "arguments beside the name",
+    BareString = "a string without quotes",
 }
 
 impl Repairs {
@@ -318,10 +320,22 @@ impl<'a> Reader<'a> {
                     _ => Value::Null,
                 }
             }
+            _ if matches!(self.notation, Notation::Quoted(_)) => return self.bare_string(),
             _ => return Err(format!("there is no value at \"{}\"", short(rest))),
         };
         self.at += word.len();
         Ok(value)
+    }
+
+    /// Words up to what ends a value, where strings stand between tokens that were forgotten.
+    fn bare_string(&mut self) -> Result<Value, String> {
+        let rest = self.rest();
+        let Some(end) = rest.find([',', '}', ']', '{', '[']).filter(|end| *end > 0) else {
+            return Err(format!("there is no value at \"{}\"", short(rest)));
+        };
+        self.repairs.add(Repair::BareString);
+        self.at += end;
+        Ok(rest[..end].trim().into())
     }
 }
 

@@ -85,6 +85,11 @@ impl StreamParser {
         self.tape.format().or(self.asked).map(str::to_owned)
     }
 
+    /// How many bytes of the text are kept: those of the call under way, and a little more.
+    pub fn held(&self) -> usize {
+        self.tape.held()
+    }
+
     pub(super) fn into_calls(self) -> Vec<ParsedCall> {
         self.tape.take_calls()
     }

@@ -95,6 +95,10 @@ impl Tape {
         std::mem::take(&mut self.0.lock().calls)
     }
 
+    pub fn held(&self) -> usize {
+        self.0.lock().text.len()
+    }
+
     pub fn count_calls(&self) -> usize {
         self.0.lock().calls.len()
     }
@@ -189,6 +193,12 @@ impl Tape {
         .await
     }
 
+    /// Whether `at`, which must not be before the head, begins a line.
+    pub fn begins_line(&self, at: usize) -> bool {
+        let inner = self.0.lock();
+        Before { at_base: inner.last }.begins_line(&inner.view(), at)
+    }
+
     /// The text between two positions, borrowed for as long as `use_it` runs.
     pub fn with<T>(&self, from: usize, to: usize, use_it: impl FnOnce(&str) -> T) -> T {
         let inner = self.0.lock();
@@ -236,7 +246,10 @@ impl Tape {
             call.span.1 = inner.head_chars;
             match &mut call.raw {
                 Some(raw) => raw.push_str(passed),
-                None => call.repairs.extend(repair.map(str::to_owned)),
+                None => {
+                    let new = repair.filter(|repair| !call.repairs.iter().any(|known| known == repair));
+                    call.repairs.extend(new.map(str::to_owned));
+                }
             }
         }
     }

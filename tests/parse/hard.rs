@@ -24,6 +24,9 @@ fn repairs_are_listed_on_the_call() {
         ),
         ("<tool_call>```json\n{\"name\": \"a\"}\n```</tool_call>", vec!["a code fence"]),
         ("<tool_call>{\"name\": \"a\"}}</tool_call>", vec!["surplus closing brackets"]),
+        ("<tool_call>{\"name\": \"a\", \"x\": 1}</tool_call>", vec!["arguments beside the name"]),
+        ("<|tool_call>call:a{city:New York}<tool_call|>", vec!["a string without quotes"]),
+        ("{\"name\": \"a\", \"arguments\": {\"x\": 1}", vec!["missing closing brackets"]),
         ("<tool_call>{\"name\": \"a\"}</tool_call>", vec![]),
     ];
     for (text, repairs) in cases {
@@ -36,26 +39,50 @@ fn repairs_are_listed_on_the_call() {
 
 #[test]
 fn what_cannot_be_read_is_an_entry_with_its_text() {
-    for (text, raw) in [
-        ("a <tool_call>{oops!!}</tool_call> b", "<tool_call>{oops!!}"),
+    for (text, why) in [
+        ("<tool_call>{oops!!}</tool_call>", "no colon after the key"),
+        ("<tool_call>{\"name\": \"a\", \"arguments\": [1]}</tool_call>", "must be an object, but are a list"),
+        ("<tool_call>{\"name\": \"a\", \"arguments\": 5}</tool_call>", "must be an object, but are a number"),
         (
-            "<tool_call>{\"name\": \"a\", \"arguments\": [1]}</tool_call>",
-            "<tool_call>{\"name\": \"a\", \"arguments\": [1]}",
+            "<tool_call>{\"name\": \"a\", \"arguments\": \"five\"}</tool_call>",
+            "must be an object, but are a text",
         ),
-        (
-            "<tool_call>{\"name\": \"a\", \"arguments\": 5}</tool_call>",
-            "<tool_call>{\"name\": \"a\", \"arguments\": 5}",
-        ),
-        ("<tool_call>{\"arguments\": {}}</tool_call>", "<tool_call>{\"arguments\": {}}"),
-        (
-            "<tool_call>{\"name\": \"a\", \"arguments\": {\"x\": \"half",
-            "<tool_call>{\"name\": \"a\", \"arguments\": {\"x\": \"half",
-        ),
+        ("<tool_call>{\"arguments\": {}}</tool_call>", "has no name"),
+        ("<tool_call>{\"name\": \"\", \"arguments\": {}}</tool_call>", "has no name"),
+        ("<tool_call>{\"name\": \"a\", \"arguments\": {\"x\": \"half", "the text ends inside a string"),
+        ("<tool_call>\nname: a\n</tool_call>", "there is no JSON object"),
+        ("<tool_call>[1, 2]</tool_call>", "must be a JSON object"),
+        ("<tool_call><function=a><parameter=x>half", "ends inside a value"),
+        ("<tool_call>a<arg_key>x</arg_key>words</tool_call>", "ends inside a value"),
+        ("[TOOL_CALLS]a[ARGS]{\"x\": \"half", "ends before they do"),
+        ("<|tool_call_start|>[a(x=\"half", "ends inside the arguments"),
+    ] {
+        let before = "First: ü.\n";
+        let parsed = auto(&format!("{before}{text}"));
+        let errors: Vec<_> = parsed.calls.iter().filter(|call| call.error.is_some()).collect();
+        assert!(!errors.is_empty(), "{text}: {parsed:?}");
+        for call in errors {
+            let error = call.error.as_deref().unwrap_or_default();
+            assert!(error.contains(why) && error.ends_with('.'), "{text}: {error}");
+            assert_eq!(call.raw.as_deref(), Some(text));
+            assert_eq!(call.span, (10, 10 + text.chars().count()), "{text}");
+            assert!(call.arguments.is_empty());
+        }
+        assert_eq!(parsed.text, before);
+    }
+}
+
+#[test]
+fn a_tag_that_is_only_mentioned_is_text() {
+    for text in [
+        "Write <tool_call> and </tool_call> around it.",
+        "<tool_call>\n</tool_call>",
+        "Use [TOOL_CALLS] or <function_calls>, <invoke> and <|channel|> too.",
+        "<tool_call",
+        "x <",
     ] {
         let parsed = auto(text);
-        assert_eq!(parsed.calls.len(), 1, "{text}: {parsed:?}");
-        assert!(parsed.calls[0].error.is_some(), "{text}");
-        assert_eq!(parsed.calls[0].raw.as_deref(), Some(raw));
+        assert_eq!((parsed.calls.len(), parsed.text.as_str()), (0, text));
     }
 }
 
@@ -84,6 +111,35 @@ fn ids_are_made_and_made_different() {
     assert_eq!(ids, ["x", "call_2", "call_3"]);
     assert_eq!(parsed.calls[1].repairs, ["the id was used before"]);
     assert_eq!(parsed.calls[2].source.as_deref(), Some("mcps"));
+}
+
+#[test]
+fn the_source_is_what_the_model_wrote_and_the_inner_one_wins() {
+    for (text, source) in [
+        ("{\"name\": \"a\", \"source\": \"mcps\", \"source\": \"native\"}", Some("native")),
+        ("{\"source\": \"mcps\", \"function\": {\"name\": \"a\", \"source\": \"native\"}}", Some("native")),
+        ("{\"source\": \"mcps\", \"function\": {\"name\": \"a\"}}", Some("mcps")),
+        ("{\"name\": \"a\", \"source\": 5}", None),
+        ("{\"name\": \"a\", \"source\": null}", None),
+    ] {
+        let parsed = auto(&format!("<tool_call>{text}</tool_call>"));
+        assert_eq!(
+            (parsed.calls[0].name.as_str(), parsed.calls[0].source.as_deref()),
+            ("a", source),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn tags_inside_strings_and_nested_tags() {
+    let inner = "<tool_call>{\\\"name\\\": \\\"b\\\"}</tool_call> ```json";
+    let parsed =
+        auto(&format!("<tool_call>{{\"name\": \"a\", \"arguments\": {{\"t\": \"{inner}\"}}}}</tool_call>"));
+    assert_eq!(parsed.calls.len(), 1);
+    assert_eq!(parsed.calls[0].arguments["t"], inner.replace('\\', ""));
+    let nested = auto("<tool_call><tool_call>{\"name\": \"a\"}</tool_call></tool_call>!");
+    assert_eq!((nested.calls.len(), nested.text.as_str()), (1, "!"));
 }
 
 #[test]
@@ -142,6 +198,8 @@ fn floods_are_read_in_time_that_grows_with_their_length() {
         let parsed = auto(&piece.repeat(million / piece.len()));
         assert!(parsed.calls.iter().all(|call| call.error.is_some()), "{piece}");
     }
+    let flood = "<".repeat(10 * million);
+    assert_eq!(auto(&flood).text, flood);
     let deep = format!("<tool_call>{}{}", "[".repeat(million), "]".repeat(million));
     assert!(auto(&deep).calls[0].error.is_some());
     let many = auto(&"<tool_call>{\"name\": \"a\", \"arguments\": {}}</tool_call>\n".repeat(1000));

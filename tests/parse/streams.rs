@@ -1,5 +1,7 @@
 //! Any text, cut anywhere: the same calls and the same text, and never a panic.
 
+use std::collections::HashSet;
+
 use proptest::prelude::*;
 use toolhub::parse::{Event, ParseOptions, Parsed, StreamParser, formats, parse};
 
@@ -139,14 +141,48 @@ proptest! {
     }
 
     #[test]
-    fn spans_and_text_make_up_the_input(text in texts()) {
-        let parsed = parse(&text, &ParseOptions::format("hermes").unwrap());
+    fn spans_and_text_make_up_the_input(text in texts(), options in options()) {
+        let parsed = parse(&text, &options);
         let characters: Vec<char> = text.chars().collect();
         let mut last = (0, 0);
+        let mut ids = HashSet::new();
         for call in &parsed.calls {
-            prop_assert!(call.span.0 <= call.span.1 && call.span.1 <= characters.len());
-            prop_assert!(call.span == last || call.span.0 >= last.1, "{:?} after {last:?}", call.span);
+            let (from, to) = call.span;
+            prop_assert!(from <= to && to <= characters.len());
+            prop_assert!(call.span == last || from >= last.1, "{:?} after {last:?}", call.span);
             last = call.span;
+            prop_assert!(ids.insert(&call.id), "the id {} twice", call.id);
+            prop_assert_eq!(call.raw.is_some(), call.error.is_some());
+            if let Some(raw) = &call.raw {
+                prop_assert_eq!(raw, &characters[from..to].iter().collect::<String>());
+            }
         }
+        let outside = characters.len() - covered(&parsed);
+        prop_assert!(parsed.text.chars().count() <= outside);
     }
+}
+
+/// How many characters the calls cover; those of one list share their place.
+fn covered(parsed: &Parsed) -> usize {
+    let mut spans: Vec<_> = parsed.calls.iter().map(|call| call.span).collect();
+    spans.dedup();
+    spans.iter().map(|(from, to)| to - from).sum()
+}
+
+#[test]
+fn text_after_half_a_character_does_not_wait_for_the_rest() {
+    let mut stream = StreamParser::new(&ParseOptions::default());
+    let mut events = stream.feed_bytes(&"é".as_bytes()[..1]);
+    events.extend(stream.feed("a"));
+    assert_eq!(collected(stream, events).text, "\u{FFFD}a");
+}
+
+#[test]
+fn memory_is_that_of_the_call_under_way() {
+    let mut stream = StreamParser::new(&ParseOptions::default());
+    let delta = "some words that are no call <b> [1, 2] {\"a\": 1} ".repeat(100);
+    for _ in 0..1_000 {
+        stream.feed(&delta);
+    }
+    assert!(stream.held() < 64 * 1024, "{} bytes are held", stream.held());
 }

@@ -24,8 +24,12 @@ fn read(cx: &Cx, opening: Opening) -> Reading<'_> {
         let from = cx.tape.skip_space(opening.after).await;
         let to = cx.tape.skip(from, |byte| python::names(byte) || matches!(byte, b'/' | b':')).await;
         let at = cx.tape.skip_space(to).await;
-        if to == from || cx.tape.literal(at, &[KEY, CLOSE]).await.is_none() {
-            return Read::No;
+        // Without arguments it may be a word of prose between tags that are only mentioned.
+        let spaced = cx.tape.byte(opening.after).await == Some(b' ');
+        match cx.tape.literal(at, &[KEY, CLOSE]).await {
+            Some(0) if to > from => {}
+            Some(1) if to > from && !spaced => {}
+            _ => return Read::No,
         }
         let name = cx.tape.slice(from, to);
         // The newer form has no line ends.

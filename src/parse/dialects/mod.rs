@@ -82,10 +82,17 @@ pub(super) const COMMON: &[Marker] = &[
     Marker::new("<reasoning>", common::reasoning).at_line(),
     Marker::new("<seed:think>", common::reasoning).at_line(),
     Marker::new("[THINK]", common::reasoning).at_line(),
+    Marker::new("<|START_THINKING|>", common::reasoning).at_line(),
     Marker::new("```", common::code).at_line(),
     Marker::new("<|eom_id|>", common::leftover),
     Marker::new("<|eot_id|>", common::leftover),
     Marker::new("<|im_end|>", common::leftover),
+    Marker::new("<|endoftext|>", common::leftover),
+    Marker::new("<|observation|>", common::leftover),
+    Marker::new("<|END_OF_TURN_TOKEN|>", common::leftover),
+    Marker::new("<｜end▁of▁sentence｜>", common::leftover),
+    Marker::new("<end_of_turn>", common::leftover),
+    Marker::new("<tool_call>", hermes::unreadable),
     Marker::new("</tool_call>", common::leftover),
 ];
 

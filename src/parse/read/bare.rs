@@ -29,14 +29,14 @@ pub async fn value(cx: &Cx, at: usize, stops: &[&str], format: &'static str) -> 
     if !may_be_call(cx, at).await {
         return Value::No;
     }
-    let end = match cx.extent(at, Notation::Json, stops).await {
-        Extent::Closed(end) => end,
-        _ if cx.second_look() => return Value::No,
-        Extent::Stopped(end) => return Value::Data(end),
-        Extent::Cut { .. } => return Value::Data(cx.tape.end_so_far()),
+    let (end, may_miss) = match cx.extent(at, Notation::Json, stops).await {
+        Extent::Closed(end) => (end, MayMiss::NONE),
+        Extent::Stopped(end) => (end, MayMiss::ALL),
+        // Only the outermost bracket may be missing then: what is inside is whole.
+        Extent::Cut { .. } => (cx.tape.end_so_far(), MayMiss(1)),
     };
     let drafts = cx.tape.with(at, end, |text| {
-        let reading = lenient::read(text, Notation::Json, MayMiss::NONE).ok()?;
+        let reading = lenient::read(text, Notation::Json, may_miss).ok()?;
         draft::calls(reading.value, reading.repairs, Shape::Bare, &cx.tools)
     });
     match drafts {
@@ -44,6 +44,8 @@ pub async fn value(cx: &Cx, at: usize, stops: &[&str], format: &'static str) -> 
             cx.emit(drafts, end, format);
             Value::Calls(end)
         }
+        // What is inside may be looked at again, but not for ever.
+        None if may_miss > MayMiss::NONE && cx.second_look() => Value::No,
         None => Value::Data(end),
     }
 }

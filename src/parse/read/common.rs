@@ -10,6 +10,7 @@ const REASONING: &[(&str, &str)] = &[
     ("<reasoning>", "</reasoning>"),
     ("<seed:think>", "</seed:think>"),
     ("[THINK]", "[/THINK]"),
+    ("<|START_THINKING|>", "<|END_THINKING|>"),
 ];
 
 /// Languages of a fence whose content may be a call that a model has put there.

@@ -202,7 +202,12 @@ async fn parameter(cx: &Cx, at: usize, tool: &str, style: &Style) -> Result<Para
     };
     let (to, after, repaired) = end.ok_or("the text ends inside a value")?;
     let value = cx.tape.with(from, to, |text| {
-        let text = if style.lines { strip_lines(text) } else { text };
+        let text = match () {
+            () if style.lines => strip_lines(text),
+            // The line end stands where the end tag should.
+            () if repaired => text.strip_suffix('\n').unwrap_or(text),
+            () => text,
+        };
         match header.is_text {
             Some(true) => Value::from(text),
             Some(false) => typed::json(text),
