@@ -44,6 +44,9 @@ pub const PLAIN: Style = Style {
     elements: None,
 };
 
+/// What the older form begins with.
+const TOOL_NAME: &str = "<tool_name>";
+
 /// So many may come before the first call.
 const MOST_WRAPS: usize = 4;
 
@@ -84,10 +87,14 @@ pub async fn read(cx: &Cx, opening: Opening, style: &Style) -> Read {
 /// Reads a call from behind `<invoke`, and gives the position behind it; `None` if the tag is none.
 async fn call(cx: &Cx, at: usize, style: &Style) -> Option<usize> {
     let (header, mut at) = header(cx, at, style).await?;
-    let name = header.name.unwrap_or_default();
-    let empty = Draft::new(&name, Ok(Value::Null), Repairs::default());
+    let Some(name) = header.name else {
+        // The older form has its name inside; a tag without any is only mentioned.
+        at = cx.tape.skip_space(at).await;
+        cx.tape.literal(at, &[TOOL_NAME]).await.filter(|_| !header.closed)?;
+        return Some(by_elements(cx, at, "", "", style).await);
+    };
     if header.closed {
-        cx.emit(vec![empty], at, style.format);
+        cx.emit(vec![Draft::new(&name, Ok(Value::Null), Repairs::default())], at, style.format);
         return Some(at);
     }
     at = cx.tape.skip_space(at).await;
@@ -96,7 +103,6 @@ async fn call(cx: &Cx, at: usize, style: &Style) -> Option<usize> {
     }
     match style.elements {
         Some(mark) => Some(by_elements(cx, at, mark, &name, style).await),
-        None if name.is_empty() => Some(by_elements(cx, at, "", &name, style).await),
         None => Some(by_parameters(cx, at, &name, style).await),
     }
 }
