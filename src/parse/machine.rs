@@ -1,14 +1,13 @@
 //! The loop: text until an opening, then the readers that know it, then text again.
 
-use std::cmp::Reverse;
-use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use super::dialects::{self, Dialect, Marker, Opening, Read};
+use super::dialects::{Opening, Read};
 use super::draft::Draft;
 use super::extent::{Extent, Notation, Scan};
 use super::lenient::Repair;
+use super::openings::{Entry, Openings};
 use super::options::Tools;
 use super::tape::Tape;
 
@@ -64,15 +63,13 @@ impl Cx {
 }
 
 /// Reads the text to its end.
-pub(super) async fn run(cx: Cx, dialect: Option<&'static Dialect>) {
-    let openings = Openings::of(dialect);
+pub(super) async fn run(cx: Cx, openings: &'static Openings) {
     let mut from = 0;
-    while let Some((at, index)) = next_opening(&cx, &openings, from).await {
-        let entry = &openings.entries[index];
+    while let Some((at, entry)) = next_opening(&cx, openings, from).await {
         let opening = Opening { start: at, after: at + entry.text.len() };
         from = at + 1;
         for marker in
-            entry.markers.iter().filter(|marker| !(marker.weak && openings.guessing && cx.is_strong()))
+            entry.markers.iter().filter(|marker| !(marker.weak && openings.guessing() && cx.is_strong()))
         {
             let calls = cx.tape.count_calls();
             match (marker.read)(&cx, opening).await {
@@ -96,27 +93,26 @@ pub(super) async fn run(cx: Cx, dialect: Option<&'static Dialect>) {
 }
 
 /// The next opening from there, and which; all text before it is released.
-async fn next_opening(cx: &Cx, openings: &Openings, from: usize) -> Option<(usize, usize)> {
-    let strong = openings.guessing && cx.is_strong();
+async fn next_opening(cx: &Cx, openings: &'static Openings, from: usize) -> Option<(usize, &'static Entry)> {
+    let strong = openings.guessing() && cx.is_strong();
     let mut next = from;
     cx.tape
         .wait_releasing(|view, before| {
             loop {
                 let rest = view.from(next);
-                let Some(dull) = rest.iter().position(|byte| openings.begins[*byte as usize]) else {
+                let Some(dull) = openings.may_begin(rest) else {
                     next = view.end();
                     return (next, view.ended.then_some(None));
                 };
                 next += dull;
                 let rest = &rest[dull..];
                 let begins_line = before.begins_line(&view, next);
-                for index in openings.ranges[rest[0] as usize].clone() {
-                    let entry = &openings.entries[index];
+                for entry in openings.at(rest) {
                     if (entry.weak && strong) || (entry.at_line && !begins_line) {
                         continue;
                     }
                     if rest.starts_with(entry.text.as_bytes()) {
-                        return (next, Some(Some((next, index))));
+                        return (next, Some(Some((next, entry))));
                     }
                     if !view.ended && entry.text.as_bytes().starts_with(rest) {
                         return (next, None);
@@ -126,68 +122,4 @@ async fn next_opening(cx: &Cx, openings: &Openings, from: usize) -> Option<(usiz
             }
         })
         .await
-}
-
-/// The markers that are looked for, longer ones before those that they begin with.
-struct Openings {
-    /// The bytes that one of them begins with.
-    begins: [bool; 256],
-    /// By first byte, where its entries are.
-    ranges: Vec<Range<usize>>,
-    entries: Vec<Entry>,
-    /// No dialect was asked for.
-    guessing: bool,
-}
-
-struct Entry {
-    text: &'static str,
-    at_line: bool,
-    /// All of its markers are.
-    weak: bool,
-    /// In the order of the list of dialects.
-    markers: Vec<&'static Marker>,
-}
-
-impl Entry {
-    fn first(&self) -> usize {
-        self.text.as_bytes()[0] as usize
-    }
-}
-
-impl Openings {
-    fn of(dialect: Option<&'static Dialect>) -> Self {
-        let mut openings = Self {
-            begins: [false; 256],
-            ranges: vec![0..0; 256],
-            entries: Vec::new(),
-            guessing: dialect.is_none(),
-        };
-        let asked = dialect.map_or(dialects::ALL, std::slice::from_ref);
-        for marker in asked.iter().flat_map(|dialect| dialect.markers).chain(dialects::COMMON) {
-            openings.add(marker);
-        }
-        openings.entries.sort_by_key(|entry| (entry.first(), Reverse(entry.text.len())));
-        for (index, entry) in openings.entries.iter().enumerate() {
-            openings.begins[entry.first()] = true;
-            let range = &mut openings.ranges[entry.first()];
-            *range = if range.start == range.end { index..index + 1 } else { range.start..index + 1 };
-        }
-        openings
-    }
-
-    fn add(&mut self, marker: &'static Marker) {
-        let same = |entry: &&mut Entry| entry.text == marker.text && entry.at_line == marker.at_line;
-        match self.entries.iter_mut().find(same) {
-            Some(entry) => {
-                if !entry.markers.iter().any(|known| std::ptr::fn_addr_eq(known.read, marker.read)) {
-                    entry.weak &= marker.weak;
-                    entry.markers.push(marker);
-                }
-            }
-            None => {
-                let Marker { text, at_line, weak, .. } = *marker;
-                self.entries.push(Entry { text, at_line, weak, markers: vec![marker] });
-            }
-        }
-    }
 }

@@ -36,6 +36,7 @@ mod extent;
 mod lenient;
 mod machine;
 mod native;
+mod openings;
 mod options;
 mod python;
 mod read;

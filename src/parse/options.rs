@@ -6,21 +6,28 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::dialects::{self, Dialect};
+use super::dialects;
+use super::openings::Openings;
 
 /// How to read a text. The default recognises every dialect and knows no tool.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub struct ParseOptions {
-    pub(super) dialect: Option<&'static Dialect>,
+    pub(super) openings: &'static Openings,
     pub(super) tools: Arc<Tools>,
 }
 
 /// The schemas of the tools, by name.
 pub(super) type Tools = HashMap<String, Value>;
 
+impl Default for ParseOptions {
+    fn default() -> Self {
+        Self { openings: Openings::of(None), tools: Arc::default() }
+    }
+}
+
 impl fmt::Debug for ParseOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let format = self.dialect.map_or("auto", |dialect| dialect.name);
+        let format = self.openings.asked.unwrap_or("auto");
         f.debug_struct("ParseOptions").field("format", &format).field("tools", &self.tools.len()).finish()
     }
 }
@@ -32,7 +39,7 @@ impl ParseOptions {
             "auto" => None,
             name => Some(dialects::named(name).ok_or_else(|| UnknownFormat(name.to_owned()))?),
         };
-        Ok(Self { dialect, tools: Arc::default() })
+        Ok(Self { openings: Openings::of(dialect), tools: Arc::default() })
     }
 
     /// The tools with the JSON Schemas of their arguments: what a dialect writes as plain text is typed by them.

@@ -25,8 +25,8 @@ impl StreamParser {
     pub fn new(options: &ParseOptions) -> Self {
         let tape = Tape::default();
         let cx = Cx::new(tape.clone(), options.tools.clone());
-        let machine: Pin<Box<dyn Future<Output = ()> + Send>> = Box::pin(machine::run(cx, options.dialect));
-        Self { tape, machine: Some(machine), asked: options.dialect.map(|d| d.name), torn: Vec::new() }
+        let machine: Pin<Box<dyn Future<Output = ()> + Send>> = Box::pin(machine::run(cx, options.openings));
+        Self { tape, machine: Some(machine), asked: options.openings.asked, torn: Vec::new() }
     }
 
     /// The next piece of the text.

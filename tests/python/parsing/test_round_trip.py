@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from parsing.writers import LITERAL, QUOTED, Call
 
 import toolhub
+from parsing.writers import LITERAL, QUOTED, Call
 
 MARKS = (
     '</tool_call> <tool_call> {"name": "x", "arguments": {}} [TOOL_CALLS] [ARGS] <|python_tag|> ```json\n ``` </parameter> '
