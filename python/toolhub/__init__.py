@@ -15,13 +15,17 @@ from ._core import Candidate, Tokenizer, ToolInfo, Truncated, extract_capabiliti
 from ._marks import tool
 from .exceptions import ErrorKind, Strategy, ToolError
 from .hub import ToolCandidate, ToolHub
+from .parsing import ParsedCall, ParseResult, StreamParser, formats, parse
 from .result import ToolResult
 from .text import merge, truncate
 
 __all__ = [
     "Candidate",
     "ErrorKind",
+    "ParseResult",
+    "ParsedCall",
     "Strategy",
+    "StreamParser",
     "Tokenizer",
     "ToolCandidate",
     "ToolError",
@@ -30,7 +34,9 @@ __all__ = [
     "ToolResult",
     "Truncated",
     "extract_capabilities",
+    "formats",
     "merge",
+    "parse",
     "tool",
     "truncate",
 ]

@@ -22,6 +22,7 @@ mod json;
 mod llm;
 mod mailbox;
 mod once;
+mod parse;
 mod pool;
 mod port;
 mod python_tool;
@@ -57,6 +58,8 @@ mod _core {
     use super::hub::{Hub, PyCallOptions, extract_capabilities};
     #[pymodule_export]
     use super::llm::register_chat_client;
+    #[pymodule_export]
+    use super::parse::{ParseResult, PyParsedCall, StreamParser, parse_formats, parse_text};
     #[pymodule_export]
     use super::pool::{JobEnd, next_job, pool_state, stop_workers};
     #[pymodule_export]
