@@ -14,6 +14,7 @@ from . import _lifecycle
 from ._core import Candidate, Tokenizer, ToolInfo, Truncated, extract_capabilities
 from ._marks import tool
 from .exceptions import ErrorKind, Strategy, ToolError
+from .formatting import format_results
 from .hub import ToolCandidate, ToolHub
 from .parsing import ParsedCall, ParseResult, StreamParser, formats, parse
 from .result import ToolResult
@@ -34,6 +35,7 @@ __all__ = [
     "ToolResult",
     "Truncated",
     "extract_capabilities",
+    "format_results",
     "formats",
     "merge",
     "parse",

@@ -64,7 +64,17 @@ def readable(value: Any) -> str:
 
 
 _LONGEST = 500
-_SECRET = ("password", "passwd", "secret", "token", "api_key", "apikey", "authorization", "credential", "private_key")
+_SECRET = (
+    "password",
+    "passwd",
+    "secret",
+    "token",
+    "api_key",
+    "apikey",
+    "authorization",
+    "credential",
+    "private_key",
+)
 
 
 def shown(value: Any) -> str:

@@ -54,16 +54,17 @@ def write_answers(answers: list[Answer], format: str) -> Any:
 
 
 def _entries(results: Any) -> Iterable[Any]:
-    if isinstance(results, ToolResult) or (isinstance(results, tuple) and len(cast("Any", results)) == 2):
-        return [results]
-    return cast("Iterable[Any]", results)
+    return [results] if isinstance(results, ToolResult) or _pair(results) else results
+
+
+def _pair(entry: Any) -> tuple[Any, Any] | None:
+    """A call and its result."""
+    pair: Any = entry if isinstance(entry, tuple) else ()
+    return pair if len(pair) == 2 else None
 
 
 def _answer(entry: Any) -> Answer:
-    if isinstance(entry, tuple) and len(cast("Any", entry)) == 2:
-        call, result = cast("tuple[Any, Any]", entry)
-    else:
-        call, result = None, entry
+    call, result = _pair(entry) or (None, entry)
     if isinstance(result, Mapping) and not isinstance(result, ToolResult):
         result = ToolResult(cast("Mapping[str, Any]", result))
     if not isinstance(result, ToolResult):
