@@ -167,6 +167,70 @@ class LoopPort:
     def pending_mail(self, /) -> int: ...
 
 @final
+class ParseResult:
+    """
+    What a text holds: its `calls` in order, the `text` around them, and the `format` of the first call.
+    """
+    def __repr__(self, /) -> str: ...
+    @property
+    def calls(self, /) -> list: ...
+    @property
+    def format(self, /) -> str | None: ...
+    @property
+    def text(self, /) -> str: ...
+
+@final
+class ParsedCall:
+    """
+    A call that was found in a text, or what was left of one: then `error` says why, and `raw` is its text.
+    """
+    def __repr__(self, /) -> str: ...
+    @property
+    def arguments(self, /) -> Any:
+        """
+        A dict, the same each time.
+        """
+    @property
+    def error(self, /) -> str | None:
+        """
+        Why it cannot be read; such a call must not be made.
+        """
+    @property
+    def id(self, /) -> str:
+        """
+        What the model gave, or made (`call_1`, …) when it gave none or one twice.
+        """
+    @property
+    def name(self, /) -> str:
+        """
+        The tool; empty only when there is an error and no name could be read.
+        """
+    @property
+    def raw(self, /) -> str | None:
+        """
+        The text of what cannot be read.
+        """
+    @property
+    def repairs(self, /) -> list[str]:
+        """
+        What had to be mended to read it.
+        """
+    @property
+    def source(self, /) -> str | None:
+        """
+        Where the model wants the tool from, as it wrote it.
+        """
+    @property
+    def span(self, /) -> tuple[int, int]:
+        """
+        Where it is in the text, with its tags: `text[start:end]`.
+        """
+    def to_dict(self, /) -> Any:
+        """
+        All of it as plain data.
+        """
+
+@final
 class QuestionDesk:
     """
     The Python side's handle on the questions of a hub.
@@ -202,6 +266,31 @@ class Servers:
     def remove(self, /, id: str) -> bool:
         """
         False when there is no such server. It ends in the background, or with the next `close` of the desk.
+        """
+
+@final
+class StreamParser:
+    """
+    Takes a text in pieces of any size, and tells what each of them made certain.
+    """
+    def __new__(cls, /, format: str = "auto", tools: Any | None = None) -> StreamParser: ...
+    @property
+    def calls(self, /) -> list:
+        """
+        The calls so far, those that cannot be read too. The last may still grow by its end tag.
+        """
+    def feed(self, /, delta: Any) -> list:
+        """
+        Takes the next piece, text or bytes (a character may be cut), and gives the events that are certain now.
+        """
+    def finish(self, /) -> list:
+        """
+        There is no more text: gives the events of what was held back.
+        """
+    @property
+    def format(self, /) -> str | None:
+        """
+        The format of the first call so far, or the one that was asked for.
         """
 
 @final
@@ -297,6 +386,16 @@ def merge_texts(given: Sequence[tuple[str, str]], limit: int, policy: str) -> st
 def next_job() -> tuple[tuple, Any, JobEnd] | None:
     """
     The next call for a worker, or `None` when it shall end.
+    """
+
+def parse_formats() -> list[str]:
+    """
+    The names that a format may have, besides `auto`.
+    """
+
+def parse_text(text: Any, format: str = "auto", tools: Any | None = None) -> ParseResult:
+    """
+    Finds the calls in a text, or in what a chat API returned.
     """
 
 def pool_state() -> tuple[int, int, int]:
