@@ -1,5 +1,9 @@
 //! A call as a dialect wrote it, before it has an id and a place; and how JSON says one.
 
+use std::fmt;
+
+use serde::Deserialize;
+use serde::de::{self, Deserializer, MapAccess, Visitor};
 use serde_json::{Map, Value};
 
 use super::extent::Notation;
@@ -47,6 +51,60 @@ pub(super) const FIRST_KEYS: &[&str] = &[
     "source",
     "index",
 ];
+
+/// The call that a text of strict JSON says in the usual way, without a detour over a value.
+pub(super) fn usual(text: &str) -> Option<Draft> {
+    let call: Usual = serde_json::from_str(text).ok()?;
+    Some(call.0)
+}
+
+struct Usual(Draft);
+
+#[derive(Deserialize)]
+#[serde(field_identifier, rename_all = "snake_case")]
+enum UsualKey {
+    #[serde(alias = "tool_name")]
+    Name,
+    #[serde(alias = "parameters", alias = "args")]
+    Arguments,
+    Id,
+    Source,
+}
+
+impl<'de> Deserialize<'de> for Usual {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Fields;
+        impl<'de> Visitor<'de> for Fields {
+            type Value = Usual;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a call")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Usual, A::Error> {
+                let (mut draft, mut arguments) = (Draft::default(), None);
+                // What is said twice is for the careful way.
+                while let Some(key) = map.next_key()? {
+                    let new = match key {
+                        UsualKey::Name => std::mem::replace(&mut draft.name, map.next_value()?).is_empty(),
+                        UsualKey::Arguments => arguments.replace(map.next_value()?).is_none(),
+                        UsualKey::Id => draft.id.replace(map.next_value()?).is_none(),
+                        UsualKey::Source => draft.source.replace(map.next_value()?).is_none(),
+                    };
+                    if !new {
+                        return Err(de::Error::custom("twice"));
+                    }
+                }
+                let odd = draft.name.is_empty()
+                    || draft.name.trim() != draft.name
+                    || draft.id.as_deref().is_some_and(str::is_empty);
+                draft.arguments = arguments.unwrap_or_default();
+                if odd { Err(de::Error::custom("odd")) } else { Ok(Usual(draft)) }
+            }
+        }
+        deserializer.deserialize_map(Fields)
+    }
+}
 
 /// A call that was read, or why it could not be.
 #[derive(Debug, Default, PartialEq)]

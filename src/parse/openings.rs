@@ -63,7 +63,12 @@ impl Openings {
             row.all.push(index as u16);
             match entry.text.as_bytes().get(1) {
                 Some(second) => row.by_second[*second as usize].push(index as u16),
-                None => row.by_second.iter_mut().for_each(|list| list.push(index as u16)),
+                None => {
+                    let follows = |byte: u8| entry.markers.iter().any(|marker| (marker.follows)(byte));
+                    for byte in (0..=255).filter(|byte| follows(*byte)) {
+                        row.by_second[byte as usize].push(index as u16);
+                    }
+                }
             }
         }
     }

@@ -4,11 +4,11 @@
 //! memory is that of the call under way. A reader holds no lock while it waits: [`Tape::wait`] looks, and either
 //! decides or waits for the next delta.
 
-use std::collections::HashSet;
 use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::Poll;
 
+use foldhash::HashSet;
 use parking_lot::Mutex;
 
 use super::draft::Draft;

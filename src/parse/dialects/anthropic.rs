@@ -12,8 +12,8 @@ pub(super) const ANTHROPIC_XML: Dialect = Dialect {
         Marker::new("<invoke", read),
         Marker::new("<antml:function_calls>", prefixed),
         Marker::new("<antml:invoke", prefixed),
-        Marker::new("{", json_bare::read).weak(),
-        Marker::new("[", json_bare::read).weak(),
+        json_bare::OBJECT,
+        json_bare::LIST,
     ],
 };
 

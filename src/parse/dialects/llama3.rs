@@ -11,8 +11,8 @@ pub(super) const LLAMA3_JSON: Dialect = Dialect {
     markers: &[
         Marker::new("<|python_tag|>", read),
         Marker::new("<function=", qwen3_coder::read),
-        Marker::new("{", json_bare::read).weak(),
-        Marker::new("[", json_bare::read).weak(),
+        json_bare::OBJECT,
+        json_bare::LIST,
     ],
 };
 

@@ -113,12 +113,14 @@ pub(super) struct Marker {
     pub at_line: bool,
     /// Text has it without meaning a call: it counts only while no call with a marker was seen.
     pub weak: bool,
+    /// Whether a byte may come next; text has short markers often, and a look is cheaper than a reader.
+    pub follows: fn(u8) -> bool,
     pub read: ReadFn,
 }
 
 impl Marker {
     pub const fn new(text: &'static str, read: ReadFn) -> Self {
-        Self { text, at_line: false, weak: false, read }
+        Self { text, at_line: false, weak: false, follows: |_| true, read }
     }
 
     pub const fn at_line(self) -> Self {
@@ -127,6 +129,10 @@ impl Marker {
 
     pub const fn weak(self) -> Self {
         Self { weak: true, ..self }
+    }
+
+    pub const fn before(self, follows: fn(u8) -> bool) -> Self {
+        Self { follows, ..self }
     }
 }
 

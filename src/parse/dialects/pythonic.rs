@@ -2,11 +2,15 @@
 
 use super::{Dialect, Marker, Opening, Reading};
 use crate::parse::machine::Cx;
+use crate::parse::python;
 use crate::parse::read::functions;
 
 pub(super) const PYTHONIC: Dialect = Dialect {
     name: "pythonic",
-    markers: &[Marker::new("<|python_start|>", marked), Marker::new("[", bare).weak()],
+    markers: &[
+        Marker::new("<|python_start|>", marked),
+        Marker::new("[", bare).weak().before(|byte| byte.is_ascii_whitespace() || python::names(byte)),
+    ],
 };
 
 fn marked(cx: &Cx, opening: Opening) -> Reading<'_> {

@@ -81,6 +81,11 @@ async fn value(cx: &Cx, at: usize, body: &Body, repairs: Repairs) -> usize {
 }
 
 fn drafts(text: &str, may_miss: MayMiss, body: &Body, mut repairs: Repairs, cx: &Cx) -> Vec<Draft> {
+    if body.shape == Shape::Marked
+        && let Some(draft) = draft::usual(text)
+    {
+        return vec![Draft { repairs, ..draft }];
+    }
     let reading = match lenient::read(text, Notation::Json, may_miss) {
         Ok(reading) => reading,
         Err(why) => return vec![Draft::failed("", format!("The call cannot be read: {why}."))],
