@@ -59,8 +59,8 @@ def _entries(results: Any) -> Iterable[Any]:
 
 def _pair(entry: Any) -> tuple[Any, Any] | None:
     """A call and its result."""
-    pair: Any = entry if isinstance(entry, tuple) else ()
-    return pair if len(pair) == 2 else None
+    pair = cast("tuple[Any, ...]", entry) if isinstance(entry, tuple) else ()
+    return (pair[0], pair[1]) if len(pair) == 2 else None
 
 
 def _answer(entry: Any) -> Answer:

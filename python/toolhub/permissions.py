@@ -97,9 +97,7 @@ def _matches(pattern: str, name: str, server: str | None) -> bool:
 
 async def _ask(approve: Callable[[Approval], Any], approval: Approval) -> Any:
     """Async functions here, others in a thread: they may wait for somebody at a keyboard."""
-    if inspect.iscoroutinefunction(approve) or inspect.iscoroutinefunction(
-        getattr(approve, "__call__", None)
-    ):
+    if inspect.iscoroutinefunction(approve) or inspect.iscoroutinefunction(type(approve).__call__):
         return await approve(approval)
     answer = await asyncio.to_thread(approve, approval)
     return await answer if inspect.isawaitable(answer) else answer

@@ -97,7 +97,7 @@ class Running(HubPart):
     def _parsed(self, message: Any, format: str) -> Any:
         from ..parsing import parse
 
-        parsed = parse(message, format=format)
+        parsed: Any = parse(message, format=format)
         if parsed.calls and parsed.format not in _NATIVE:
             # What stands between tags has no type; the schemas of the tools that are named say what was meant.
             known = (self._core.get(name) for name in {call.name for call in parsed.calls})
