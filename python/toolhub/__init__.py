@@ -15,7 +15,7 @@ from ._core import Candidate, Tokenizer, ToolInfo, Truncated, extract_capabiliti
 from ._marks import tool
 from .exceptions import ErrorKind, Strategy, ToolError
 from .formatting import format_results
-from .hub import ToolCandidate, ToolHub
+from .hub import RunOutcome, ToolCandidate, ToolHub
 from .parsing import ParsedCall, ParseResult, StreamParser, formats, parse
 from .result import ToolResult
 from .text import merge, truncate
@@ -25,6 +25,7 @@ __all__ = [
     "ErrorKind",
     "ParseResult",
     "ParsedCall",
+    "RunOutcome",
     "Strategy",
     "StreamParser",
     "Tokenizer",

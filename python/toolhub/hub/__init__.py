@@ -12,13 +12,13 @@ from ._calling import Calling
 from ._looking import CapabilityRules, Looking
 from ._numbers import check_whole
 from ._registering import Registering, ToolCandidate
-from ._running import Running
+from ._running import Running, RunOutcome
 from ._sampling import sampler
 from ._servers import Serving
 from ._shaping import Kept, Shaping
 from ._sharing import Sharing
 
-__all__ = ["CapabilityRules", "ToolCandidate", "ToolHub"]
+__all__ = ["CapabilityRules", "RunOutcome", "ToolCandidate", "ToolHub"]
 
 
 class ToolHub(Registering, Looking, Calling, Running, Shaping, Serving):

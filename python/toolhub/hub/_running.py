@@ -153,23 +153,23 @@ class Running(HubPart):
         open_places = [place for place in places if permissions.allows(call.name, place[1])]
         if not open_places:
             reason = "it is not among the tools that are allowed here"
-            return request, self._refused(call, reason)
+            return request, self._not_allowed(call, reason)
         if len(open_places) < len(places):
             # Only what is allowed may be tried; a route can be narrowed to one server or to one source.
             narrowed = _only(open_places)
             if narrowed is None or call.source not in (None, "native", narrowed):
                 reason = "only some of its providers are allowed here; name one of them as 'source'"
-                return request, self._refused(call, reason)
+                return request, self._not_allowed(call, reason)
             request["source"] = narrowed
         if permissions.asks and (tool is None or tool.effects):
             servers = tuple(sorted({server for _, server in open_places if server is not None}))
             description = "" if tool is None else tool.description
             approval = Approval(call.name, dict(call.arguments), call.id, servers, description)
             if (reason := await permissions.refusal(approval)) is not None:
-                return request, self._refused(call, reason)
+                return request, self._not_allowed(call, reason)
         return request, None
 
-    def _refused(self, call: Any, reason: str) -> ToolResult:
+    def _not_allowed(self, call: Any, reason: str) -> ToolResult:
         sentence = f"Tool '{call.name}' was not called: {reason}."
         self._events.emit("refused", call_id=call.id, tool=call.name, error=sentence)
         return ToolResult.failed(call.name, ErrorKind.NOT_ALLOWED, sentence)
