@@ -16,11 +16,13 @@ from ._marks import tool
 from .exceptions import ErrorKind, Strategy, ToolError
 from .hub import ToolCandidate, ToolHub
 from .result import ToolResult
+from .routing import Explanation
 from .text import merge, truncate
 
 __all__ = [
     "Candidate",
     "ErrorKind",
+    "Explanation",
     "Strategy",
     "Tokenizer",
     "ToolCandidate",

@@ -18,7 +18,7 @@ _Key = tuple[Any, ...]
 _MAX_OPTIONS = 256
 
 # What an option is that nobody mentions, from the timeout on.
-_UNSAID = (None, None, None, None, None, None, True, True)
+_UNSAID = (None, None, None, None, None, None, True, True, None)
 
 
 class Calling(HubPart):
@@ -48,6 +48,7 @@ class Calling(HubPart):
         progress: Callable[[dict[str, Any]], Any] | None = None,
         meta: Mapping[str, Any] | None = None,
         llm_client: Any = None,
+        prefer: str | None = None,
     ) -> ToolResult:
         """Call a tool by its name and get a `ToolResult`; a failing tool is a result too, never an exception.
 
@@ -55,7 +56,8 @@ class Calling(HubPart):
         candidate, `deadline` for the whole call, both in seconds. `hedge_after` starts the second candidate of a race
         only when the first has not answered by then. `cache_ttl` keeps the answer for so many seconds and `single_flight`
         lets identical concurrent calls share one execution, both never for tools with effects. When several answers are put
-        together, `llm` (or the hub's own) is asked to make one of them; `llm_client` is another name for it.
+        together, `llm` (or the hub's own) is asked to make one of them; `llm_client` is another name for it. `prefer` says who
+        comes first: `"priority"`, or `"mcps"` for the tools of MCP servers.
 
         `progress` is called with each progress report of a tool on an MCP server: `{"progress": 3, "total": 10, "message": …}`;
         `meta` is passed on to the server as `_meta`.
@@ -71,17 +73,39 @@ class Calling(HubPart):
         """
         # Most calls say no more than their strategy: looking that up is much quicker than a tuple of all options.
         if (
-            timeout is deadline is max_parallel is hedge_after is source is server is None
+            timeout is deadline is max_parallel is hedge_after is source is server is prefer is None
             and validate is coerce is True
         ):
             options = self._options.get(strategy) or self._make_options(strategy, (strategy, *_UNSAID))
         else:
-            key = (strategy, timeout, deadline, max_parallel, hedge_after, source, server, validate, coerce)
+            key = (
+                strategy,
+                timeout,
+                deadline,
+                max_parallel,
+                hedge_after,
+                source,
+                server,
+                validate,
+                coerce,
+                prefer,
+            )
             options = self._options.get(key) or self._make_options(key, key)
         if self._closed:
             return ToolResult.failed(name, ErrorKind.CLOSED, "The hub is closed; make a new ToolHub.")
         if cache_ttl is not None or single_flight:
-            key = (strategy, timeout, deadline, max_parallel, hedge_after, source, server, validate, coerce)
+            key = (
+                strategy,
+                timeout,
+                deadline,
+                max_parallel,
+                hedge_after,
+                source,
+                server,
+                validate,
+                coerce,
+                prefer,
+            )
             who = self._core.sharing_key(name=name)
             result = await self._execute_shared(
                 self._core.execute, name, who, args, key, cache_ttl, single_flight
@@ -113,9 +137,21 @@ class Calling(HubPart):
         progress: Callable[[dict[str, Any]], Any] | None = None,
         meta: Mapping[str, Any] | None = None,
         llm_client: Any = None,
+        prefer: str | None = None,
     ) -> ToolResult:
         """Call whatever tools have a capability; candidates whose schema refuses the arguments are skipped."""
-        key = (strategy, timeout, deadline, max_parallel, hedge_after, source, server, validate, coerce)
+        key = (
+            strategy,
+            timeout,
+            deadline,
+            max_parallel,
+            hedge_after,
+            source,
+            server,
+            validate,
+            coerce,
+            prefer,
+        )
         options = self._options.get(key) or self._make_options(key, key)
         if self._closed:
             return ToolResult.failed(capability, ErrorKind.CLOSED, "The hub is closed; make a new ToolHub.")

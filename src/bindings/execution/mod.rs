@@ -14,7 +14,7 @@ mod events;
 mod start;
 mod state;
 
-pub use start::python_tool;
+pub use start::{prepare, python_tool};
 pub use state::{Attempt, Early, Ended};
 
 use super::awaiting::{Awaited, Step, is_cancelled_error, iterate, thrown};
