@@ -18,11 +18,13 @@ from .formatting import format_results
 from .hub import RunOutcome, ToolCandidate, ToolHub
 from .parsing import ParsedCall, ParseResult, StreamParser, formats, parse
 from .result import ToolResult
+from .routing import Explanation
 from .text import merge, truncate
 
 __all__ = [
     "Candidate",
     "ErrorKind",
+    "Explanation",
     "ParseResult",
     "ParsedCall",
     "RunOutcome",

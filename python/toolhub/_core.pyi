@@ -30,7 +30,7 @@ class CallOptions:
     """
     The options of one call, made once and reused.
     """
-    def __new__(cls, /, strategy: str | None = None, timeout: float | None = None, deadline: float | None = None, max_parallel: int | None = None, hedge_after: float | None = None, source: str | None = None, server: str | None = None, validate: bool = True, coerce: bool = True) -> CallOptions: ...
+    def __new__(cls, /, strategy: str | None = None, timeout: float | None = None, deadline: float | None = None, max_parallel: int | None = None, hedge_after: float | None = None, source: str | None = None, server: str | None = None, validate: bool = True, coerce: bool = True, prefer: str | None = None) -> CallOptions: ...
 
 @final
 class Candidate:
@@ -106,7 +106,7 @@ class Execution:
 class Hub:
     def __contains__(self, name: str, /) -> bool: ...
     def __len__(self, /) -> int: ...
-    def __new__(cls, /, *, timeout: float, max_parallel: int, grace: float, seed: int | None = None, max_concurrency: int | None = None, source_concurrency: Sequence[tuple[str, int]] | None = None, max_waiting: int = 10000, breaker_threshold: int = 5, breaker_rest: float = 5.0) -> Hub: ...
+    def __new__(cls, /, *, timeout: float, max_parallel: int, grace: float, seed: int | None = None, max_concurrency: int | None = None, source_concurrency: Sequence[tuple[str, int]] | None = None, max_waiting: int = 10000, breaker_threshold: int = 5, breaker_rest: float = 5.0, prefer: str | None = None, shadow: str = "report") -> Hub: ...
     def __reduce__(self, /) -> str: ...
     def add_capability_words(self, /, tag: str, words: Sequence[str]) -> None: ...
     def capabilities(self, /) -> dict: ...
@@ -243,6 +243,26 @@ class QuestionDesk:
         """
 
 @final
+class Routed:
+    """
+    Where a routed call goes, and whether somebody is there.
+    """
+    @property
+    def error(self, /) -> tuple[str, str, list[str]] | None:
+        """
+        Why nobody can be called: kind, sentence, suggestions. None when somebody can.
+        """
+    @property
+    def rule(self, /) -> str:
+        """
+        The name of the rule that fired.
+        """
+    @property
+    def server(self, /) -> str | None: ...
+    @property
+    def source(self, /) -> str | None: ...
+
+@final
 class Servers:
     def __len__(self, /) -> int: ...
     def __new__(cls, /, hub: Hub, admin: Hub, questions: QuestionDesk, asks: Sequence[str], tokens: str | PathLike[str] | None) -> Servers:
@@ -363,9 +383,20 @@ class Truncated:
     @property
     def truncated(self, /) -> bool: ...
 
+def add_alias(hub: Hub, label: str, target: str | None) -> None:
+    """
+    Adds a word that routed calls may give as their source.
+    """
+
 def after_fork_in_child() -> None:
     """
     The child of a fork has none of the parent's threads. Dropping the runtime would join them: forget it instead.
+    """
+
+def explain(hub: Hub, name: str, args: Any | None, options: CallOptions, routed: bool, source: str | None = None) -> tuple[str, list[Candidate], str, str, list[str]]:
+    """
+    Explains a call: a routed one, or one by name. Nobody is called and nothing is connected. Arguments that are not given
+    are not checked.
     """
 
 def extract_capabilities(name: str, description: str) -> list[str]:
@@ -412,6 +443,11 @@ def register_chat_client(hub: Hub, model: str, base_url: str | None, api_key: st
     """
     Registers the tools of a chat client in `hub`; what is None comes from the environment or the defaults. Gives back the
     base URL, without secrets, for showing.
+    """
+
+def route(hub: Hub, name: str, source: str | None) -> Routed:
+    """
+    Finds the way of a routed call, without calling anybody.
     """
 
 def run_blocking(port: LoopPort, coroutine: Any) -> Any:

@@ -27,6 +27,7 @@ mod pool;
 mod port;
 mod python_tool;
 mod result;
+mod routing;
 mod runtime;
 mod servers;
 mod text;
@@ -64,6 +65,8 @@ mod _core {
     use super::pool::{JobEnd, next_job, pool_state, stop_workers};
     #[pymodule_export]
     use super::port::{LoopPort, loop_port};
+    #[pymodule_export]
+    use super::routing::{Routed, add_alias, explain, route};
     #[pymodule_export]
     use super::runtime::{after_fork_in_child, shutdown_runtime};
     #[pymodule_export]

@@ -12,6 +12,7 @@ from ._calling import Calling
 from ._looking import CapabilityRules, Looking
 from ._numbers import check_whole
 from ._registering import Registering, ToolCandidate
+from ._routing import Routing
 from ._running import Running, RunOutcome
 from ._sampling import sampler
 from ._servers import Serving
@@ -21,7 +22,7 @@ from ._sharing import Sharing
 __all__ = ["CapabilityRules", "RunOutcome", "ToolCandidate", "ToolHub"]
 
 
-class ToolHub(Registering, Looking, Calling, Running, Shaping, Serving):
+class ToolHub(Registering, Looking, Routing, Calling, Running, Shaping, Serving):
     """Registers tools, chooses among their candidates and calls them.
 
     `timeout` (seconds) is for one candidate, `max_parallel` for the first batch of a race, `grace` for how long cancelled
@@ -36,6 +37,11 @@ class ToolHub(Registering, Looking, Calling, Running, Shaping, Serving):
     `cancel`; `sampling` likewise, for servers with `allow_sampling`, by default with `llm`. What is not given is refused.
     Logins open the user's browser, or call `open_url` with the server's id and the page; their tokens are kept in the file
     `tokens`, readable by the user alone, or with None in memory only.
+
+    `prefer` says who comes first among the candidates of a name: `"priority"`, or `"mcps"` for the tools of MCP servers; by
+    default calls go by priority and routed ones (`dispatch`) to MCP servers first. `shadow="deny"` forbids tools of servers
+    that have the name of a native one. `aliases` are more words that routed calls may give as their source, see `add_alias`;
+    `lookup_timeout` (seconds) is for asking servers for a tool that none of them has listed.
 
     >>> hub = ToolHub()
     >>> @hub.tool
@@ -63,6 +69,10 @@ class ToolHub(Registering, Looking, Calling, Running, Shaping, Serving):
         max_waiting: int = 10_000,
         breaker_threshold: int = 5,
         breaker_rest: float = 5.0,
+        prefer: str | None = None,
+        shadow: str = "report",
+        aliases: Mapping[str, str | None] | None = None,
+        lookup_timeout: float = 10.0,
     ) -> None:
         limits = dict(limits or {})
         for what, limit in limits.items():
@@ -81,7 +91,10 @@ class ToolHub(Registering, Looking, Calling, Running, Shaping, Serving):
             max_waiting=max_waiting,
             breaker_threshold=breaker_threshold,
             breaker_rest=breaker_rest,
+            prefer=prefer,
+            shadow=shadow,
         )
+        self._set_up_routing(prefer, aliases, lookup_timeout)
         self._closed = False
         self._options = {}
         self._sharing = Sharing()

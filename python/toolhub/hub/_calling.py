@@ -22,7 +22,7 @@ _MAX_OPTIONS = 256
 _INFO = logging.INFO
 
 # What an option is that nobody mentions, from the timeout on.
-_UNSAID = (None, None, None, None, None, None, True, True)
+_UNSAID = (None, None, None, None, None, None, True, True, None)
 
 
 class Calling(HubPart):
@@ -53,6 +53,7 @@ class Calling(HubPart):
         progress: Callable[[dict[str, Any]], Any] | None = None,
         meta: Mapping[str, Any] | None = None,
         llm_client: Any = None,
+        prefer: str | None = None,
     ) -> ToolResult:
         """Call a tool by its name and get a `ToolResult`; a failing tool is a result too, never an exception.
 
@@ -60,7 +61,8 @@ class Calling(HubPart):
         candidate, `deadline` for the whole call, both in seconds. `hedge_after` starts the second candidate of a race
         only when the first has not answered by then. `cache_ttl` keeps the answer for so many seconds and `single_flight`
         lets identical concurrent calls share one execution, both never for tools with effects. When several answers are put
-        together, `llm` (or the hub's own) is asked to make one of them; `llm_client` is another name for it.
+        together, `llm` (or the hub's own) is asked to make one of them; `llm_client` is another name for it. `prefer` says who
+        comes first: `"priority"`, or `"mcps"` for the tools of MCP servers.
 
         `progress` is called with each progress report of a tool on an MCP server: `{"progress": 3, "total": 10, "message": …}`;
         `meta` is passed on to the server as `_meta`.
@@ -76,26 +78,32 @@ class Calling(HubPart):
         """
         # Most calls say no more than their strategy: looking that up is much quicker than a tuple of all options.
         if (
-            timeout is deadline is max_parallel is hedge_after is source is server is None
+            timeout
+            is deadline
+            is max_parallel
+            is hedge_after
+            is source
+            is server
+            is prefer
+            is cache_ttl
+            is None
             and validate is coerce is True
+            and not (single_flight or self._events.listeners or EXECUTE.isEnabledFor(_INFO))
         ):
             options = self._options.get(strategy) or self._make_options(strategy, (strategy, *_UNSAID))
-        else:
-            key = (strategy, timeout, deadline, max_parallel, hedge_after, source, server, validate, coerce)
-            options = self._options.get(key) or self._make_options(key, key)
-        if self._closed:
-            return ToolResult.failed(name, ErrorKind.CLOSED, "The hub is closed; make a new ToolHub.")
-        if cache_ttl is not None or single_flight or self._events.listeners or EXECUTE.isEnabledFor(_INFO):
-            key = (strategy, timeout, deadline, max_parallel, hedge_after, source, server, validate, coerce)
-            extras = (progress, meta)
-            return await self._attended(
-                self._core.execute, name, args, key, extras, cache_ttl, single_flight, llm or llm_client
-            )
-        result: Any = await self._core.execute(name, args, options, progress, meta)
-        llm = llm or llm_client or self._llm
-        if llm is not None and result["_meta"]["synthesized"]:
-            return await self._synthesized(result, llm, args, deadline)
-        return result
+            if self._closed:
+                return ToolResult.failed(name, ErrorKind.CLOSED, "The hub is closed; make a new ToolHub.")
+            result: Any = await self._core.execute(name, args, options, progress, meta)
+            llm = llm or llm_client or self._llm
+            if llm is not None and result["_meta"]["synthesized"]:
+                return await self._synthesized(result, llm, args, deadline)
+            return result
+        said = (timeout, deadline, max_parallel, hedge_after, source, server, validate, coerce, prefer)
+        key, extras = (strategy, *said), (progress, meta)
+        start = self._core.execute
+        return await self._attended(
+            start, name, args, key, extras, cache_ttl, single_flight, llm or llm_client
+        )
 
     async def execute_by_capability(
         self,
@@ -117,13 +125,13 @@ class Calling(HubPart):
         progress: Callable[[dict[str, Any]], Any] | None = None,
         meta: Mapping[str, Any] | None = None,
         llm_client: Any = None,
+        prefer: str | None = None,
     ) -> ToolResult:
         """Call whatever tools have a capability; candidates whose schema refuses the arguments are skipped."""
-        key = (strategy, timeout, deadline, max_parallel, hedge_after, source, server, validate, coerce)
-        start, extras = self._core.execute_by_capability, (progress, meta)
-        return await self._attended(
-            start, capability, args, key, extras, cache_ttl, single_flight, llm or llm_client
-        )
+        said = (timeout, deadline, max_parallel, hedge_after, source, server, validate, coerce, prefer)
+        key, extras = (strategy, *said), (progress, meta)
+        start, llm = self._core.execute_by_capability, llm or llm_client
+        return await self._attended(start, capability, args, key, extras, cache_ttl, single_flight, llm)
 
     async def execute_many(
         self, calls: Iterable[tuple[str, Any] | str], concurrency: int = 16, **options: Any

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from .. import _core
-from ..events import CALL_ID, Events
+from ..events import Events
 from ..exceptions import ErrorKind
 from ..formatting import Answer, write_answers
 from ..permissions import PATIENCE, Approval, Permissions
@@ -131,17 +131,10 @@ class Running(HubPart):
         return cast("list[ToolResult]", results)
 
     async def _answer(self, call: Any, permissions: Permissions, options: Mapping[str, Any]) -> ToolResult:
-        token = CALL_ID.set(call.id)
-        try:
-            if call.error is not None:
-                result = ToolResult.failed(call.name or "?", ErrorKind.INVALID_ARGUMENTS, call.error)
-            else:
-                request, refusal = await self._permitted(call, permissions)
-                result = refusal or await self.dispatch(request, **options)
-        finally:
-            CALL_ID.reset(token)
-        result.meta["call_id"] = call.id
-        return result
+        if call.error is not None:
+            return await self.dispatch(call)
+        request, refusal = await self._permitted(call, permissions)
+        return await self.dispatch(request, **options) if refusal is None else refusal
 
     async def _permitted(
         self, call: Any, permissions: Permissions
@@ -172,7 +165,9 @@ class Running(HubPart):
     def _not_allowed(self, call: Any, reason: str) -> ToolResult:
         sentence = f"Tool '{call.name}' was not called: {reason}."
         self._events.emit("refused", call_id=call.id, tool=call.name, error=sentence)
-        return ToolResult.failed(call.name, ErrorKind.NOT_ALLOWED, sentence)
+        result = ToolResult.failed(call.name, ErrorKind.NOT_ALLOWED, sentence)
+        result.meta["call_id"] = call.id
+        return result
 
     def _has_effects(self, call: Any) -> bool:
         tool: _core.ToolInfo | None = self._core.get(call.name)

@@ -15,7 +15,7 @@ mod start;
 mod state;
 mod watching;
 
-pub use start::python_tool;
+pub use start::{prepare, python_tool};
 pub use state::{Attempt, Early, Ended};
 pub use watching::Watch;
 

@@ -38,12 +38,7 @@ impl Execution {
         let this = slf.get();
         let Start { slot, candidate, .. } = &start;
         let slot = *slot;
-        let prepared = match python_tool(candidate) {
-            Some(tool) => tool.prepare(args.bind(py), this.checks),
-            None => native_arguments(candidate, args.bind(py), this.checks)
-                .map(|args| Prepared::Native(Box::new(args))),
-        };
-        let prepared = match prepared {
+        let prepared = match prepare(candidate, args.bind(py), this.checks) {
             Ok(prepared) => prepared,
             Err(refusal) => {
                 this.reject(slot, refusal);
@@ -244,6 +239,18 @@ fn reporter(mailbox: Arc<Mailbox>, key: u64) -> OnProgress {
 
 fn retry_teller(mailbox: Arc<Mailbox>, key: u64) -> OnProgress {
     Arc::new(move |news| mailbox.push(Mail::Retried(key, news.clone())))
+}
+
+/// The arguments as this candidate takes them, or what it has against them.
+pub fn prepare(
+    candidate: &Candidate,
+    given: &Bound<'_, PyAny>,
+    checks: Checks,
+) -> Result<Prepared, HubError> {
+    match python_tool(candidate) {
+        Some(tool) => tool.prepare(given, checks),
+        None => native_arguments(candidate, given, checks).map(|args| Prepared::Native(Box::new(args))),
+    }
 }
 
 /// The arguments of a tool in Rust: JSON, by name, fitting its schema unless the caller knows better.
