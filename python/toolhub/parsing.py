@@ -1,12 +1,23 @@
 """Tool calls in model text: of the house format, of the formats of model families, and of the chat APIs."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from . import _core
-from ._core import ParsedCall, ParseResult, StreamParser
+from ._core import ParsedCall, StreamParser
 
 __all__ = ["ParseResult", "ParsedCall", "StreamParser", "formats", "parse"]
+
+
+class ParseResult(NamedTuple):
+    """What a text holds."""
+
+    calls: list[ParsedCall]
+    """In the order of the text, those that cannot be read too."""
+    text: str
+    """All that is not part of a call."""
+    format: str | None
+    """The format of the first call; the one that was asked for when there is none."""
 
 
 def parse(text: Any, format: str = "auto", tools: Iterable[Mapping[str, Any]] | None = None) -> ParseResult:
@@ -28,7 +39,7 @@ def parse(text: Any, format: str = "auto", tools: Iterable[Mapping[str, Any]] | 
     >>> parse("<tool_call>{oops!}</tool_call>").calls[0].error
     'The call cannot be read: there is no colon after the key "oops".'
     """
-    return _core.parse_text(text, format, None if tools is None else list(tools))
+    return ParseResult(*_core.parse_text(text, format, None if tools is None else list(tools)))
 
 
 def formats() -> list[str]:

@@ -60,7 +60,7 @@ mod _core {
     #[pymodule_export]
     use super::llm::register_chat_client;
     #[pymodule_export]
-    use super::parse::{ParseResult, PyParsedCall, StreamParser, parse_formats, parse_text};
+    use super::parse::{PyParsedCall, StreamParser, parse_formats, parse_text};
     #[pymodule_export]
     use super::pool::{JobEnd, next_job, pool_state, stop_workers};
     #[pymodule_export]

@@ -4,6 +4,8 @@
 use super::json;
 use super::once::{Once, intern};
 use super::unicode::start_of;
+use crate::parse::found::{FoundCall, Given};
+use crate::parse::native::find_in;
 use crate::parse::{self, Event, ParseOptions, ParsedCall};
 use parking_lot::Mutex;
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -18,12 +20,12 @@ const SHORT: usize = 4_000;
 /// A call that was found in a text, or what was left of one: then `error` says why, and `raw` is its text.
 #[pyclass(frozen, module = "toolhub", name = "ParsedCall")]
 pub struct PyParsedCall {
-    call: ParsedCall,
+    call: FoundCall,
     arguments: Once<Py<PyAny>>,
 }
 
 impl PyParsedCall {
-    fn new(py: Python<'_>, call: ParsedCall) -> PyResult<Py<Self>> {
+    fn new(py: Python<'_>, call: FoundCall) -> PyResult<Py<Self>> {
         Py::new(py, Self { call, arguments: Once::new() })
     }
 }
@@ -39,14 +41,19 @@ impl PyParsedCall {
     /// A dict, the same each time.
     #[getter]
     fn arguments<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let make = || Ok(pythonize::pythonize(py, &self.call.arguments)?.unbind());
+        let make = || {
+            Ok(match &self.call.given {
+                Given::Read(map) => pythonize::pythonize(py, map)?.unbind(),
+                json => pythonize::pythonize(py, &json.clone().map())?.unbind(),
+            })
+        };
         Ok(self.arguments.get_or_try_init(py, make)?.bind(py).clone())
     }
 
     /// What the model gave, or made (`call_1`, …) when it gave none or one twice.
     #[getter]
-    fn id(&self) -> &str {
-        &self.call.id
+    fn id(&self) -> Cow<'_, str> {
+        self.call.id()
     }
 
     /// Where the model wants the tool from, as it wrote it.
@@ -63,8 +70,8 @@ impl PyParsedCall {
 
     /// What had to be mended to read it.
     #[getter]
-    fn repairs(&self) -> Vec<&str> {
-        self.call.repairs.iter().map(String::as_str).collect()
+    fn repairs(&self) -> Vec<&'static str> {
+        self.call.repairs().collect()
     }
 
     /// Why it cannot be read; such a call must not be made.
@@ -81,12 +88,12 @@ impl PyParsedCall {
 
     /// All of it as plain data.
     fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        Ok(pythonize::pythonize(py, &self.call)?)
+        Ok(pythonize::pythonize(py, &ParsedCall::from(self.call.clone()))?)
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
-        let ParsedCall { name, id, error, .. } = &self.call;
-        Ok(match error {
+        let (name, id) = (&self.call.name, self.call.id());
+        Ok(match &self.call.error {
             Some(error) => format!("ParsedCall(name={name:?}, id={id:?}, error={error:?})"),
             None => {
                 format!("ParsedCall(name={name:?}, id={id:?}, arguments={})", self.arguments(py)?.repr()?)
@@ -99,42 +106,22 @@ impl PyParsedCall {
     }
 }
 
-/// What a text holds: its `calls` in order, the `text` around them, and the `format` of the first call.
-#[pyclass(frozen, get_all, module = "toolhub", name = "ParseResult")]
-pub struct ParseResult {
-    calls: Py<PyList>,
-    text: Py<PyString>,
-    format: Option<String>,
-}
-
-#[pymethods]
-impl ParseResult {
-    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
-        let (calls, text) = (self.calls.bind(py).repr()?, self.text.bind(py).repr()?);
-        Ok(format!("ParseResult(calls={calls}, text={text}, format={:?})", self.format))
-    }
-
-    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        visit.call(&self.calls)
-    }
-}
-
-/// Finds the calls in a text, or in what a chat API returned.
+/// The calls in a text, or in what a chat API returned; the text around them; the format of the first call.
 #[pyfunction]
 #[pyo3(signature = (text, format="auto", tools=None))]
 pub fn parse_text(
     text: &Bound<'_, PyAny>,
     format: &str,
     tools: Option<&Bound<'_, PyAny>>,
-) -> PyResult<ParseResult> {
+) -> PyResult<(Vec<Py<PyParsedCall>>, String, Option<String>)> {
     let py = text.py();
     let options = options(format, tools)?;
-    let parsed = if let Ok(text) = text.cast::<PyString>() {
+    let found = if let Ok(text) = text.cast::<PyString>() {
         let text = text_of(text)?;
-        lightly(py, text.len(), || parse::parse(&text, &options))
+        lightly(py, text.len(), || parse::find(&text, &options))
     } else if let Ok(bytes) = text.cast::<PyBytes>() {
         let bytes = bytes.as_bytes();
-        lightly(py, bytes.len(), || parse::parse(&String::from_utf8_lossy(bytes), &options))
+        lightly(py, bytes.len(), || parse::find(&String::from_utf8_lossy(bytes), &options))
     } else {
         let value = json::from_python(text).map_err(|why| {
             PyTypeError::new_err(format!("parse() takes a text or a message of a chat API: {why}"))
@@ -145,14 +132,10 @@ pub fn parse_text(
                 "parse() takes a text or a message of a chat API, got {given}"
             )));
         }
-        py.detach(|| parse::parse_value(&value, &options))
+        py.detach(|| find_in(&value, &options))
     };
-    let calls: PyResult<Vec<_>> = parsed.calls.into_iter().map(|call| PyParsedCall::new(py, call)).collect();
-    Ok(ParseResult {
-        calls: PyList::new(py, calls?)?.unbind(),
-        text: PyString::new(py, &parsed.text).unbind(),
-        format: parsed.format,
-    })
+    let calls: PyResult<_> = found.calls.into_iter().map(|call| PyParsedCall::new(py, call)).collect();
+    Ok((calls?, found.text, found.format))
 }
 
 /// The names that a format may have, besides `auto`.
@@ -180,6 +163,7 @@ impl StreamParser {
     }
 
     /// Takes the next piece, text or bytes (a character may be cut), and gives the events that are certain now.
+    #[pyo3(signature = (delta: "str | bytes") -> "list[dict[str, object]]")]
     fn feed<'py>(&self, delta: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
         let py = delta.py();
         let made = if let Ok(text) = delta.cast::<PyString>() {

@@ -4,9 +4,11 @@ use std::fmt;
 
 use serde::Deserialize;
 use serde::de::{self, Deserializer, MapAccess, Visitor};
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::extent::Notation;
+use super::found::Given;
 use super::lenient::{self, MayMiss, Repair, Repairs};
 use super::options::Tools;
 
@@ -82,7 +84,7 @@ impl<'de> Deserialize<'de> for Usual {
             }
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Usual, A::Error> {
-                let (mut draft, mut arguments) = (Draft::default(), None);
+                let (mut draft, mut arguments) = (Draft::default(), None::<&RawValue>);
                 // What is said twice is for the careful way.
                 while let Some(key) = map.next_key()? {
                     let new = match key {
@@ -98,8 +100,11 @@ impl<'de> Deserialize<'de> for Usual {
                 let odd = draft.name.is_empty()
                     || draft.name.trim() != draft.name
                     || draft.id.as_deref().is_some_and(str::is_empty);
-                draft.arguments = arguments.unwrap_or_default();
-                if odd { Err(de::Error::custom("odd")) } else { Ok(Usual(draft)) }
+                let given = arguments.map_or(Some(Given::default()), |json| Given::of(json.get()));
+                match given.filter(|_| !odd) {
+                    Some(given) => Ok(Usual(Draft { given, ..draft })),
+                    None => Err(de::Error::custom("odd")),
+                }
             }
         }
         deserializer.deserialize_map(Fields)
@@ -110,7 +115,7 @@ impl<'de> Deserialize<'de> for Usual {
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Draft {
     pub name: String,
-    pub arguments: Map<String, Value>,
+    pub given: Given,
     pub id: Option<String>,
     pub source: Option<String>,
     pub repairs: Repairs,
@@ -127,7 +132,7 @@ impl Draft {
         let mut draft = Self { name: name.to_owned(), repairs, ..Self::default() };
         match arguments {
             _ if name.is_empty() => draft.error = Some("The call has no name.".into()),
-            Ok(Value::Object(arguments)) => draft.arguments = arguments,
+            Ok(Value::Object(arguments)) => draft.given = Given::Read(arguments),
             Ok(Value::Null) => {}
             Ok(Value::String(text)) => draft.take_text(&text),
             Ok(other) => draft.error = Some(not_an_object(&other)),
@@ -146,7 +151,7 @@ impl Draft {
                 self.repairs.join(reading.repairs);
                 self.repairs.add(Repair::ArgumentsAsString);
                 if let Value::Object(arguments) = reading.value {
-                    self.arguments = arguments;
+                    self.given = Given::Read(arguments);
                 }
             }
             _ => self.error = Some("The arguments must be an object, but are a text.".into()),

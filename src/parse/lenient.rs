@@ -13,7 +13,7 @@ const DEEPEST: usize = 128;
 
 /// What was mended, each kind once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Repairs(u32);
+pub(crate) struct Repairs(u32);
 
 macro_rules! repairs {
     ($($name:ident = $text:literal,)*) => {
@@ -21,12 +21,6 @@ macro_rules! repairs {
         #[repr(u32)]
         pub(super) enum Repair { $($name,)* }
         const NAMES: &[&str] = &[$($text,)*];
-
-        impl Repair {
-            pub fn name(self) -> &'static str {
-                NAMES[self as usize]
-            }
-        }
     };
 }
 
@@ -49,6 +43,7 @@ repairs! {
     NestedShape = "a call wrapped in an API structure",
     BesideTheName = "arguments beside the name",
     BareString = "a string without quotes",
+    UsedId = "the id was used before",
 }
 
 impl Repairs {

@@ -58,7 +58,7 @@ impl Cx {
 
     /// The end of a call came, or the text ended without it.
     pub fn close(&self, to: usize, closed: bool) {
-        self.tape.extend(to, (!closed).then(|| Repair::MissingEndTag.name()));
+        self.tape.extend(to, (!closed).then_some(Repair::MissingEndTag));
     }
 }
 

@@ -33,9 +33,10 @@ mod dialects;
 mod draft;
 mod elements;
 mod extent;
+pub(crate) mod found;
 mod lenient;
 mod machine;
-mod native;
+pub(crate) mod native;
 mod openings;
 mod options;
 mod python;
@@ -49,6 +50,7 @@ pub use native::parse_value;
 pub use options::{ParseOptions, UnknownFormat};
 pub use stream::StreamParser;
 
+use found::FoundCall;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -106,22 +108,36 @@ pub enum Event {
 
 /// Finds the calls in a text.
 pub fn parse(text: &str, options: &ParseOptions) -> Parsed {
+    find(text, options).into()
+}
+
+/// As [`Parsed`], with the calls as they are kept.
+pub(crate) struct Found {
+    pub calls: Vec<FoundCall>,
+    pub text: String,
+    pub format: Option<String>,
+}
+
+impl From<Found> for Parsed {
+    fn from(found: Found) -> Self {
+        let calls = found.calls.into_iter().map(ParsedCall::from).collect();
+        Parsed { calls, text: found.text, format: found.format }
+    }
+}
+
+/// As [`parse`], with the calls as they are kept.
+pub(crate) fn find(text: &str, options: &ParseOptions) -> Found {
     let mut stream = StreamParser::new(options);
-    let mut parsed = Parsed::default();
-    let mut keep = |events: Vec<Event>| {
-        for event in events {
-            match event {
-                Event::Text { text } if parsed.text.is_empty() => parsed.text = text,
-                Event::Text { text } => parsed.text.push_str(&text),
-                _ => {}
-            }
+    let mut around = String::new();
+    for event in stream.feed_silently(text).into_iter().chain(stream.finish()) {
+        match event {
+            Event::Text { text } if around.is_empty() => around = text,
+            Event::Text { text } => around.push_str(&text),
+            _ => {}
         }
-    };
-    keep(stream.feed_silently(text));
-    keep(stream.finish());
-    parsed.format = stream.format();
-    parsed.calls = stream.into_calls();
-    parsed
+    }
+    let format = stream.format();
+    Found { calls: stream.into_calls(), text: around, format }
 }
 
 /// The names that a format may have, besides `auto`.

@@ -6,30 +6,35 @@ use super::draft::{self, Draft, Shape};
 use super::lenient::Repairs;
 use super::options::Tools;
 use super::tape::Tape;
-use super::{ParseOptions, Parsed, parse};
+use super::{Found, ParseOptions, Parsed, find};
 
 /// Finds the calls in a message, a response or a list of blocks of OpenAI (chat and responses), Anthropic or Gemini.
 ///
 /// A message without such calls is a text, and is read as one. Spans are `(0, 0)`: there is no text to point at.
 pub fn parse_value(value: &Value, options: &ParseOptions) -> Parsed {
-    let mut found = Found { drafts: Vec::new(), text: String::new(), format: None, tools: &options.tools };
+    find_in(value, options).into()
+}
+
+/// As [`parse_value`], with the calls as they are kept.
+pub(crate) fn find_in(value: &Value, options: &ParseOptions) -> Found {
+    let mut found = Message { drafts: Vec::new(), text: String::new(), format: None, tools: &options.tools };
     found.message(value);
     if found.drafts.is_empty() {
-        return parse(&found.text, options);
+        return find(&found.text, options);
     }
     let tape = Tape::default();
     tape.emit(found.drafts, 0, found.format.unwrap_or("openai"));
-    Parsed { calls: tape.take_calls(), text: found.text, format: found.format.map(str::to_owned) }
+    Found { calls: tape.take_calls(), text: found.text, format: found.format.map(str::to_owned) }
 }
 
-struct Found<'a> {
+struct Message<'a> {
     drafts: Vec<Draft>,
     text: String,
     format: Option<&'static str>,
     tools: &'a Tools,
 }
 
-impl Found<'_> {
+impl Message<'_> {
     /// Anything that holds messages or parts of one.
     fn message(&mut self, value: &Value) {
         match value {

@@ -4,6 +4,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Waker};
 
+use super::found::FoundCall;
 use super::machine::{self, Cx};
 use super::tape::Tape;
 use super::{Event, ParseOptions, ParsedCall};
@@ -72,11 +73,11 @@ impl StreamParser {
 
     /// The calls so far. The last may still grow by its end tag.
     pub fn calls(&self) -> Vec<ParsedCall> {
-        self.calls_from(0).0
+        self.calls_from(0).0.into_iter().map(ParsedCall::from).collect()
     }
 
     /// The calls from the one with this index on, and how many of all can no longer change.
-    pub fn calls_from(&self, index: usize) -> (Vec<ParsedCall>, usize) {
+    pub(crate) fn calls_from(&self, index: usize) -> (Vec<FoundCall>, usize) {
         self.tape.calls_from(index)
     }
 
@@ -90,7 +91,7 @@ impl StreamParser {
         self.tape.held()
     }
 
-    pub(super) fn into_calls(self) -> Vec<ParsedCall> {
+    pub(super) fn into_calls(self) -> Vec<FoundCall> {
         self.tape.take_calls()
     }
 

@@ -11,8 +11,10 @@ use std::task::Poll;
 use foldhash::HashSet;
 use parking_lot::Mutex;
 
+use super::Event;
 use super::draft::Draft;
-use super::{Event, ParsedCall};
+use super::found::{FoundCall, Id};
+use super::lenient::Repair;
 
 /// Forget what was read once it is so long; moving the rest costs more often than it is worth below.
 const KEPT: usize = 16 * 1024;
@@ -34,7 +36,7 @@ pub(super) struct Inner {
     last: Option<u8>,
     silent: bool,
     events: Vec<Event>,
-    calls: Vec<ParsedCall>,
+    calls: Vec<FoundCall>,
     /// So many of the calls can no longer grow by their end tag.
     settled: usize,
     ids: HashSet<String>,
@@ -86,12 +88,12 @@ impl Tape {
     }
 
     /// The calls from the one with this index on, and how many of all can no longer change.
-    pub fn calls_from(&self, index: usize) -> (Vec<ParsedCall>, usize) {
+    pub fn calls_from(&self, index: usize) -> (Vec<FoundCall>, usize) {
         let inner = self.0.lock();
         (inner.calls.get(index..).unwrap_or_default().to_vec(), inner.settled)
     }
 
-    pub fn take_calls(&self) -> Vec<ParsedCall> {
+    pub fn take_calls(&self) -> Vec<FoundCall> {
         std::mem::take(&mut self.0.lock().calls)
     }
 
@@ -237,7 +239,7 @@ impl Tape {
     }
 
     /// What is between the head and `to` closes the last call, and those that share its place.
-    pub fn extend(&self, to: usize, repair: Option<&'static str>) {
+    pub fn extend(&self, to: usize, repair: Option<Repair>) {
         let inner = &mut *self.0.lock();
         let from = inner.head;
         inner.advance(to);
@@ -246,10 +248,7 @@ impl Tape {
             call.span.1 = inner.head_chars;
             match &mut call.raw {
                 Some(raw) => raw.push_str(passed),
-                None => {
-                    let new = repair.filter(|repair| !call.repairs.iter().any(|known| known == repair));
-                    call.repairs.extend(new.map(str::to_owned));
-                }
+                None => repair.into_iter().for_each(|repair| call.repairs.add(repair)),
             }
         }
     }
@@ -282,39 +281,50 @@ impl Inner {
 
     fn add(&mut self, draft: Draft, span: (usize, usize), raw: Option<&str>) {
         let index = self.calls.len();
-        let mut repairs: Vec<String> = draft.repairs.names().map(str::to_owned).collect();
-        let id = match draft.id {
-            Some(id) if !self.ids.contains(&id) => id,
-            None => self.fresh_id(index),
+        let Draft { name, given, id, source, mut repairs, error } = draft;
+        let id = match id {
+            Some(id) if self.is_new(&id) => Id::Own(id),
             Some(_) => {
-                repairs.push("the id was used before".to_owned());
+                repairs.add(Repair::UsedId);
                 self.fresh_id(index)
             }
+            None => self.fresh_id(index),
         };
-        self.ids.insert(id.clone());
-        let raw = draft.error.is_some().then(|| raw.unwrap_or_default().to_owned());
+        if let Id::Own(id) = &id {
+            self.ids.insert(id.clone());
+        }
+        let raw = error.is_some().then(|| raw.unwrap_or_default().to_owned());
         if !self.silent {
-            match &draft.error {
+            match &error {
                 Some(error) => self.events.push(Event::CallError { index, error: error.clone() }),
-                None => {
-                    let delta = serde_json::to_string(&draft.arguments).unwrap_or_default();
-                    self.events.push(Event::CallStart { index, name: draft.name.clone() });
-                    self.events.push(Event::ArgsDelta { index, delta });
-                    self.events.push(Event::CallEnd { index });
-                }
+                None => self.events.extend([
+                    Event::CallStart { index, name: name.clone() },
+                    Event::ArgsDelta { index, delta: given.json() },
+                    Event::CallEnd { index },
+                ]),
             }
         }
-        let (name, arguments) = (draft.name, draft.arguments);
-        let (source, error) = (draft.source, draft.error);
-        self.calls.push(ParsedCall { name, arguments, id, source, span, repairs, error, raw });
+        self.calls.push(FoundCall { name, given, id, source, span, repairs, error, raw });
     }
 
-    fn fresh_id(&self, index: usize) -> String {
-        let mut id = format!("call_{}", index + 1);
+    /// Whether no call has this id, neither as its own nor as one that was made.
+    fn is_new(&self, id: &str) -> bool {
+        let place = id.strip_prefix("call_").and_then(|number| number.parse::<usize>().ok());
+        let call = place.and_then(|place| self.calls.get(place.checked_sub(1)?));
+        !self.ids.contains(id) && call.is_none_or(|call| call.id.text() != id)
+    }
+
+    fn fresh_id(&self, index: usize) -> Id {
+        let id = Id::Made(index);
+        // No look into an empty set: most models give no ids.
+        if self.ids.is_empty() || !self.ids.contains(&*id.text()) {
+            return id;
+        }
+        let mut id = id.text().into_owned();
         while self.ids.contains(&id) {
             id.push('_');
         }
-        id
+        Id::Own(id)
     }
 }
 

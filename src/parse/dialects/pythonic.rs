@@ -2,15 +2,11 @@
 
 use super::{Dialect, Marker, Opening, Reading};
 use crate::parse::machine::Cx;
-use crate::parse::python;
 use crate::parse::read::functions;
 
 pub(super) const PYTHONIC: Dialect = Dialect {
     name: "pythonic",
-    markers: &[
-        Marker::new("<|python_start|>", marked),
-        Marker::new("[", bare).weak().before(|byte| byte.is_ascii_whitespace() || python::names(byte)),
-    ],
+    markers: &[Marker::new("<|python_start|>", marked), Marker::new("[", bare).weak().before(begins_name)],
 };
 
 fn marked(cx: &Cx, opening: Opening) -> Reading<'_> {
@@ -19,4 +15,8 @@ fn marked(cx: &Cx, opening: Opening) -> Reading<'_> {
 
 fn bare(cx: &Cx, opening: Opening) -> Reading<'_> {
     Box::pin(functions::bare(cx, opening, "pythonic"))
+}
+
+fn begins_name(byte: u8) -> bool {
+    byte.is_ascii_whitespace() || byte.is_ascii_alphabetic() || byte == b'_' || byte >= 0x80
 }

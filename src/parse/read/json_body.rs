@@ -40,7 +40,7 @@ pub async fn read(cx: &Cx, opening: Opening, body: &Body) -> Read {
         let at = cx.tape.skip_space(end).await;
         if let Some(index) = cx.tape.literal(at, body.closes).await {
             end = at + body.closes[index].len();
-            cx.tape.extend(end, surplus.then(|| Repair::SurplusBrackets.name()));
+            cx.tape.extend(end, surplus.then_some(Repair::SurplusBrackets));
             return Read::Block(end);
         }
         match cx.tape.byte(at).await {
