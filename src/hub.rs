@@ -285,7 +285,10 @@ impl Plan {
         match self.run.fate(slot) {
             Fate::TimedOut if self.run.never_sent(slot) => {
                 let seconds = self.run.timeout(slot).as_secs_f64();
-                let text = format!("Tool '{name}' got no free place within {seconds} s; it was not started.");
+                let missing =
+                    if server.is_some() { "no free place or no connection" } else { "no free place" };
+                let text =
+                    format!("Tool '{name}'{place} got {missing} within {seconds} s; it was not started.");
                 Some(HubError::new(ErrorKind::Timeout, text).with_outcome(Outcome::NotSent))
             }
             Fate::TimedOut => {

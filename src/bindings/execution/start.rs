@@ -185,7 +185,7 @@ impl Execution {
             context.progress = extras.progress.as_ref().map(|_| reporter(mailbox.clone(), key));
             context.retried = extras.watch.as_ref().map(|_| retry_teller(mailbox.clone(), key));
         }
-        let is_light = args.is_light();
+        let (is_light, held) = (args.is_light(), context.held.clone());
         let envelope = Envelope { mailbox, key, sent: false };
         let call = async move {
             let answer = candidate.tool.call(&args, &context).await;
@@ -193,7 +193,7 @@ impl Execution {
         };
         // Heavy arguments are written down where nobody waits for the GIL.
         let job = if is_light { Job::start(call) } else { Job::start_elsewhere(call) }?;
-        this.state.lock().attempts[slot].doing = Doing::Native { cancel, job, key };
+        this.state.lock().attempts[slot].doing = Doing::Native { cancel, job, key, held };
         Ok(())
     }
 }

@@ -13,6 +13,7 @@ use crate::schema::{ArgumentSchema, ResultSchema};
 use crate::tool::{BoxFuture, CallContext, Tool};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 /// How often one call may be asked for more input.
@@ -52,6 +53,7 @@ impl McpTool {
     }
 
     async fn run(&self, args: &Arguments, ctx: &CallContext) -> Result<ToolOutput, HubError> {
+        ctx.held.store(true, Ordering::Relaxed);
         let _place = match &self.server.places {
             Some(places) => places.acquire().await.ok(),
             None => None,
@@ -76,6 +78,7 @@ impl McpTool {
 
     async fn attempt(&self, args: &Arguments, ctx: &CallContext) -> Result<ToolOutput, HubError> {
         let connection = self.server.connection().await?;
+        ctx.held.store(false, Ordering::Relaxed);
         let mut input: Option<(Map<String, Value>, Option<String>)> = None;
         for _ in 0..ROUNDS {
             let raw = self.send(&connection, args, input.take(), ctx).await?;
