@@ -239,6 +239,13 @@ async def test_options_are_those_of_execute_but_for_the_source() -> None:
         await hub.dispatch({"name": "t"}, source="tools")
 
 
+def test_the_blocking_twin() -> None:
+    hub = ToolHub()
+    offer(hub, "t", "tools")
+    result = hub.call_request({"id": "a", "name": "t", "args": {"text": "!"}}, timeout=20)
+    assert (result.result, result.meta["call_id"]) == ("tools!", "a")
+
+
 async def test_a_closed_hub_says_so() -> None:
     hub = ToolHub()
     hub.close()
