@@ -16,7 +16,7 @@ from ._servers import Serving
 
 
 class Routing(Calling, Serving):
-    """`dispatch`, `explain` and `add_alias`."""
+    """`dispatch`, its blocking twin `call_request`, `explain` and `add_alias`."""
 
     _routed_prefer: str
     _lookup_timeout: float
@@ -123,6 +123,10 @@ class Routing(Calling, Serving):
         meta["call_id"] = call_id
         meta["route"] = routed.rule
         return result
+
+    def call_request(self, request: Any, **options: Any) -> ToolResult:
+        """`dispatch`, blocking."""
+        return self._block(self.dispatch(request, **options))
 
     def explain(
         self, request_or_name: Any, args: Any = None, *, strategy: str = "auto", prefer: str | None = None
