@@ -8,7 +8,7 @@
 //!
 //! | layer | rooms | may use |
 //! |---|---|---|
-//! | L0 words | [`error`], [`model`], [`secret`], [`sse`] | nothing of ours |
+//! | L0 words | [`error`], [`model`], [`near`], [`secret`], [`sse`] | nothing of ours |
 //! | L1 contracts | [`tool`], [`limit`] | L0 |
 //! | L2 stages | [`schema`], [`stats`], [`parse`], [`route`], [`registry`], [`select`], [`truncate`], [`merge`], [`synthesize`] | L0, L1, and what the table in `tests/architecture.rs` says |
 //! | L3 | [`execute`] | the contract, limits, candidates |
@@ -17,6 +17,7 @@
 
 pub mod error;
 pub mod model;
+pub mod near;
 pub mod secret;
 pub mod sse;
 

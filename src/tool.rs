@@ -49,8 +49,9 @@ impl CallContext {
 pub trait Tool: Any + Send + Sync {
     fn spec(&self) -> &ToolSpec;
 
-    /// Refuses arguments that do not fit, before anything starts.
-    fn check(&self, args: &Arguments) -> Result<(), HubError>;
+    /// Refuses arguments that do not fit, before anything starts. Gives others to be used instead, when they could be made
+    /// to fit without harm and `coerce` allows it.
+    fn check(&self, args: &Arguments, coerce: bool) -> Result<Option<Arguments>, HubError>;
 
     /// Ends soon after `ctx.cancel` fires. Dropping the future alone must not be relied on.
     fn call<'a>(

@@ -22,6 +22,10 @@ impl Arguments {
         self.0.get(name)
     }
 
+    pub fn iter(&self) -> impl Iterator<Item = (&String, &Value)> {
+        self.0.as_object().into_iter().flatten()
+    }
+
     /// Whether they are written down in a moment. What is heavy is not looked at to its end.
     pub fn is_light(&self) -> bool {
         fn weigh(value: &Value, left: usize) -> Option<usize> {

@@ -82,8 +82,8 @@ impl Tool for Clerk {
         &self.spec
     }
 
-    fn check(&self, args: &Arguments) -> Result<(), HubError> {
-        ids(args).and(timeout(args)).map(drop)
+    fn check(&self, args: &Arguments, _: bool) -> Result<Option<Arguments>, HubError> {
+        ids(args).and(timeout(args)).map(|_| None)
     }
 
     fn call<'a>(

@@ -14,6 +14,7 @@ use crate::execute::{Answer, overloaded};
 use crate::limit::{self, Passage};
 use crate::model::Arguments;
 use crate::registry::Candidate;
+use crate::schema;
 use crate::tool::{CallContext, OnProgress};
 use parking_lot::Mutex;
 use pyo3::exceptions::PyRuntimeError;
@@ -45,6 +46,12 @@ impl Execution {
                 return Ok(None);
             }
         };
+        if let Prepared::Native(args) = &prepared {
+            let warnings = schema::unknown_arguments(&candidate.spec().parameters, args);
+            if !warnings.is_empty() {
+                this.state.lock().attempts[slot].warnings = warnings;
+            }
+        }
         candidate.stats.begin(start.at);
         this.tell_started(py, slot);
         let hub = this.hub.get().core();
@@ -268,7 +275,7 @@ fn native_arguments(
     } else {
         let single = spec.single_argument().ok_or_else(|| {
             let text =
-                format!("Invalid arguments for '{}': expected named arguments, got a bare value", spec.name);
+                format!("Invalid arguments for '{}': expected named arguments, got a bare value.", spec.name);
             HubError::new(ErrorKind::InvalidArguments, text)
         })?;
         let named = PyDict::new(py);
@@ -280,10 +287,8 @@ fn native_arguments(
         })?;
         json::arguments(&spec.name, named.as_any())?
     };
-    if checks.validate {
-        candidate.tool.check(&args)?;
-    }
-    Ok(args)
+    let fitting = if checks.validate { candidate.tool.check(&args, checks.coerce)? } else { None };
+    Ok(fitting.unwrap_or(args))
 }
 
 /// The candidate's tool, when it is a Python one.

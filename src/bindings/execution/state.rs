@@ -79,6 +79,8 @@ pub struct Attempt {
     pub permits: Option<Permits>,
     pub value: Option<Py<PyAny>>,
     pub error: Option<Box<HubError>>,
+    /// Sentences about what was not wrong enough to be refused.
+    pub warnings: Vec<String>,
     pub exception: Option<Box<PyErr>>,
     /// The content of an MCP server's answer.
     pub blocks: Option<Box<Blocks>>,
