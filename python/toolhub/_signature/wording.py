@@ -13,7 +13,8 @@ from typing import Any, cast
 _LONGEST_GIVEN = 60
 _LONGEST_EXPECTED = 200
 _NAMED_LIKE_A_SECRET = re.compile(
-    r"(^|[_\W]|(?<=[a-z]))(pass(word|wd|phrase|code)|secret|token|api[_-]?key|credentials?|authorization)$", re.I
+    r"(^|[_\W]|(?<=[a-z]))(pass(word|wd|phrase|code)|secret|token|api[_-]?key|credentials?|authorization)$",
+    re.I,
 )
 
 _BY_TYPE = {
