@@ -15,6 +15,7 @@ SUITES = {
     "peers": "peers_suite",
     "mcp": "mcp_suite",
     "text": "text",
+    "parsing": "parsing",
     "registry": "registry",
     "startup": "startup",
 }

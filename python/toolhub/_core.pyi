@@ -30,7 +30,7 @@ class CallOptions:
     """
     The options of one call, made once and reused.
     """
-    def __new__(cls, /, strategy: str | None = None, timeout: float | None = None, deadline: float | None = None, max_parallel: int | None = None, hedge_after: float | None = None, source: str | None = None, server: str | None = None, validate: bool = True, coerce: bool = True) -> CallOptions: ...
+    def __new__(cls, /, strategy: str | None = None, timeout: float | None = None, deadline: float | None = None, max_parallel: int | None = None, hedge_after: float | None = None, source: str | None = None, server: str | None = None, validate: bool = True, coerce: bool = True, prefer: str | None = None) -> CallOptions: ...
 
 @final
 class Candidate:
@@ -106,17 +106,17 @@ class Execution:
 class Hub:
     def __contains__(self, name: str, /) -> bool: ...
     def __len__(self, /) -> int: ...
-    def __new__(cls, /, *, timeout: float, max_parallel: int, grace: float, seed: int | None = None, max_concurrency: int | None = None, source_concurrency: Sequence[tuple[str, int]] | None = None, max_waiting: int = 10000, breaker_threshold: int = 5, breaker_rest: float = 5.0) -> Hub: ...
+    def __new__(cls, /, *, timeout: float, max_parallel: int, grace: float, seed: int | None = None, max_concurrency: int | None = None, source_concurrency: Sequence[tuple[str, int]] | None = None, max_waiting: int = 10000, breaker_threshold: int = 5, breaker_rest: float = 5.0, prefer: str | None = None, shadow: str = "report") -> Hub: ...
     def __reduce__(self, /) -> str: ...
     def add_capability_words(self, /, tag: str, words: Sequence[str]) -> None: ...
     def capabilities(self, /) -> dict: ...
     def capability_rules(self, /) -> list[tuple[str, list[str]]]: ...
     def clear(self, /) -> None: ...
-    def execute(self, /, name: str, args: Any, options: CallOptions, progress: Any | None = None, meta: Any | None = None) -> Execution:
+    def execute(self, /, name: str, args: Any, options: CallOptions, progress: Any | None = None, meta: Any | None = None, watch: Any | None = None) -> Execution:
         """
         Starts an execution by name; await it.
         """
-    def execute_by_capability(self, /, capability: str, args: Any, options: CallOptions, progress: Any | None = None, meta: Any | None = None) -> Execution:
+    def execute_by_capability(self, /, capability: str, args: Any, options: CallOptions, progress: Any | None = None, meta: Any | None = None, watch: Any | None = None) -> Execution:
         """
         Starts an execution by capability; await it.
         """
@@ -167,6 +167,57 @@ class LoopPort:
     def pending_mail(self, /) -> int: ...
 
 @final
+class ParsedCall:
+    """
+    A call that was found in a text, or what was left of one: then `error` says why, and `raw` is its text.
+    """
+    def __repr__(self, /) -> str: ...
+    @property
+    def arguments(self, /) -> Any:
+        """
+        A dict, the same each time.
+        """
+    @property
+    def error(self, /) -> str | None:
+        """
+        Why it cannot be read; such a call must not be made.
+        """
+    @property
+    def id(self, /) -> str:
+        """
+        What the model gave, or made (`call_1`, …) when it gave none or one twice.
+        """
+    @property
+    def name(self, /) -> str:
+        """
+        The tool; empty only when there is an error and no name could be read.
+        """
+    @property
+    def raw(self, /) -> str | None:
+        """
+        The text of what cannot be read.
+        """
+    @property
+    def repairs(self, /) -> list[str]:
+        """
+        What had to be mended to read it.
+        """
+    @property
+    def source(self, /) -> str | None:
+        """
+        Where the model wants the tool from, as it wrote it.
+        """
+    @property
+    def span(self, /) -> tuple[int, int]:
+        """
+        Where it is in the text, with its tags: `text[start:end]`.
+        """
+    def to_dict(self, /) -> Any:
+        """
+        All of it as plain data.
+        """
+
+@final
 class QuestionDesk:
     """
     The Python side's handle on the questions of a hub.
@@ -177,6 +228,26 @@ class QuestionDesk:
         """
         Waits for the next question, without the GIL; None when there will be no more.
         """
+
+@final
+class Routed:
+    """
+    Where a routed call goes, and whether somebody is there.
+    """
+    @property
+    def error(self, /) -> tuple[str, str, list[str]] | None:
+        """
+        Why nobody can be called: kind, sentence, suggestions. None when somebody can.
+        """
+    @property
+    def rule(self, /) -> str:
+        """
+        The name of the rule that fired.
+        """
+    @property
+    def server(self, /) -> str | None: ...
+    @property
+    def source(self, /) -> str | None: ...
 
 @final
 class Servers:
@@ -202,6 +273,31 @@ class Servers:
     def remove(self, /, id: str) -> bool:
         """
         False when there is no such server. It ends in the background, or with the next `close` of the desk.
+        """
+
+@final
+class StreamParser:
+    """
+    Takes a text in pieces of any size, and tells what each of them made certain.
+    """
+    def __new__(cls, /, format: str = "auto", tools: Any | None = None) -> StreamParser: ...
+    @property
+    def calls(self, /) -> list:
+        """
+        The calls so far, those that cannot be read too. The last may still grow by its end tag.
+        """
+    def feed(self, /, delta: "str | bytes") -> "list[dict[str, object]]":
+        """
+        Takes the next piece, text or bytes (a character may be cut), and gives the events that are certain now.
+        """
+    def finish(self, /) -> list:
+        """
+        There is no more text: gives the events of what was held back.
+        """
+    @property
+    def format(self, /) -> str | None:
+        """
+        The format of the first call so far, or the one that was asked for.
         """
 
 @final
@@ -274,9 +370,20 @@ class Truncated:
     @property
     def truncated(self, /) -> bool: ...
 
+def add_alias(hub: Hub, label: str, target: str | None) -> None:
+    """
+    Adds a word that routed calls may give as their source.
+    """
+
 def after_fork_in_child() -> None:
     """
     The child of a fork has none of the parent's threads. Dropping the runtime would join them: forget it instead.
+    """
+
+def explain(hub: Hub, name: str, args: Any | None, options: CallOptions, routed: bool, source: str | None = None) -> tuple[str, list[Candidate], str, str, list[str]]:
+    """
+    Explains a call: a routed one, or one by name. Nobody is called and nothing is connected. Arguments that are not given
+    are not checked.
     """
 
 def extract_capabilities(name: str, description: str) -> list[str]:
@@ -299,6 +406,16 @@ def next_job() -> tuple[tuple, Any, JobEnd] | None:
     The next call for a worker, or `None` when it shall end.
     """
 
+def parse_formats() -> list[str]:
+    """
+    The names that a format may have, besides `auto`.
+    """
+
+def parse_text(text: Any, format: str = "auto", tools: Any | None = None) -> tuple[list[ParsedCall], str, str | None]:
+    """
+    The calls in a text, or in what a chat API returned; the text around them; the format of the first call.
+    """
+
 def pool_state() -> tuple[int, int, int]:
     """
     (workers, idle, written off), for tests and diagnosis.
@@ -313,6 +430,11 @@ def register_chat_client(hub: Hub, model: str, base_url: str | None, api_key: st
     """
     Registers the tools of a chat client in `hub`; what is None comes from the environment or the defaults. Gives back the
     base URL, without secrets, for showing.
+    """
+
+def route(hub: Hub, name: str, source: str | None) -> Routed:
+    """
+    Finds the way of a routed call, without calling anybody.
     """
 
 def run_blocking(port: LoopPort, coroutine: Any) -> Any:

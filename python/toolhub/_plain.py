@@ -63,6 +63,51 @@ def readable(value: Any) -> str:
     return _shown(cast("object", value))
 
 
+_LONGEST = 500
+_SECRET = (
+    "password",
+    "passwd",
+    "secret",
+    "token",
+    "api_key",
+    "apikey",
+    "authorization",
+    "credential",
+    "private_key",
+)
+
+
+def shown(value: Any) -> str:
+    """A value for a log: short, and without what its name calls a secret.
+
+    >>> shown({"user": "ada", "api_key": "sk-123", "nested": [{"Password": "x"}]})
+    '{"user": "ada", "api_key": "…", "nested": [{"Password": "…"}]}'
+    """
+    text = readable(_masked(value, 0))
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}… ({len(text):,} characters)"
+
+
+def _masked(value: Any, depth: int) -> Any:
+    if depth > 20:
+        return "…"
+    if isinstance(value, dict):
+        items = cast("dict[Any, Any]", value).items()
+        return {key: "…" if is_secret(key) else _masked(item, depth + 1) for key, item in items}
+    if isinstance(value, (list, tuple)):
+        return [_masked(item, depth + 1) for item in cast("list[Any]", value)[:100]]
+    return value
+
+
+def is_secret(name: object) -> bool:
+    """Whether a name says that what it stands for must not be shown.
+
+    >>> is_secret("X-Api-Key"), is_secret("tokens_used_for"), is_secret("path")
+    (True, True, False)
+    """
+    plain = str(name).lower().replace("-", "_")
+    return any(word in plain for word in _SECRET)
+
+
 def _shown(value: object) -> str:
     """As it prints itself; foreign code runs in here and may fail in any way."""
     try:

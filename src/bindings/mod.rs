@@ -22,10 +22,12 @@ mod json;
 mod llm;
 mod mailbox;
 mod once;
+mod parse;
 mod pool;
 mod port;
 mod python_tool;
 mod result;
+mod routing;
 mod runtime;
 mod servers;
 mod text;
@@ -58,9 +60,13 @@ mod _core {
     #[pymodule_export]
     use super::llm::register_chat_client;
     #[pymodule_export]
+    use super::parse::{PyParsedCall, StreamParser, parse_formats, parse_text};
+    #[pymodule_export]
     use super::pool::{JobEnd, next_job, pool_state, stop_workers};
     #[pymodule_export]
     use super::port::{LoopPort, loop_port};
+    #[pymodule_export]
+    use super::routing::{Routed, add_alias, explain, route};
     #[pymodule_export]
     use super::runtime::{after_fork_in_child, shutdown_runtime};
     #[pymodule_export]

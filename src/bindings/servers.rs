@@ -9,7 +9,7 @@ use crate::model::Source;
 use crate::servers::Servers as Core;
 use crate::servers::desk::{Desk, error_value, tools};
 use crate::sources::mcp::config::{Loaded, Notice, load_file, load_value, server_from};
-use crate::sources::mcp::host::{Ask, Host, Log};
+use crate::sources::mcp::host::{Ask, Host, Log, Tell};
 use crate::sources::mcp::server::Server;
 use parking_lot::Mutex;
 use pyo3::exceptions::PyValueError;
@@ -67,7 +67,11 @@ impl Servers {
                 drop(questions.ask("log", Arc::from(server), json!({"level": level, "text": text})));
             })
         });
-        let host = Host { elicit: ask("elicitation"), sample: ask("sampling"), log };
+        let asked = questions.0.clone();
+        let tell: Tell = Arc::new(move |server, what, details| {
+            drop(asked.ask("event", Arc::from(server), json!({"type": what, "details": details})));
+        });
+        let host = Host { elicit: ask("elicitation"), sample: ask("sampling"), log, tell: Some(tell) };
         let opens_pages = asks.iter().any(|known| known == "open_url");
         let keys = Keys::new(questions.0.clone(), tokens, opens_pages);
         let core = Core::new(hub.get().shared_core(), host, keys.maker());

@@ -5,6 +5,7 @@
 //! whoever can run a tool can connect, list and close, with deadlines and cancellation.
 
 pub mod desk;
+mod look_up;
 mod shelf;
 mod skills;
 
@@ -22,8 +23,9 @@ use crate::stats::CandidateStats;
 use futures_util::stream::{self, StreamExt};
 use parking_lot::Mutex;
 use shelf::HubShelf;
+use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How many servers are connected at the same time by one `connect`.
 const CONNECT_AT_ONCE: usize = 16;
@@ -39,6 +41,8 @@ pub struct Servers {
     credentials: MakeCredentials,
     /// In the order in which they were added.
     all: Mutex<Vec<Arc<Server>>>,
+    /// Who did not list its tools for a look-up, and when that was.
+    silent: Mutex<HashMap<Arc<str>, Instant>>,
 }
 
 /// What became of each server that was asked: its id, and why it failed.
@@ -47,7 +51,7 @@ pub type Report = Vec<(Arc<str>, Result<(), HubError>)>;
 impl Servers {
     pub fn new(hub: Arc<Hub>, host: Host, credentials: MakeCredentials) -> Arc<Self> {
         let shelf = Arc::new(HubShelf::new(Arc::downgrade(&hub)));
-        Arc::new(Servers { hub, shelf, host, credentials, all: Mutex::default() })
+        Arc::new(Servers { hub, shelf, host, credentials, all: Mutex::default(), silent: Mutex::default() })
     }
 
     pub fn all(&self) -> Vec<Arc<Server>> {
@@ -97,6 +101,7 @@ impl Servers {
 
     fn forget_tools(&self, id: &str) {
         self.shelf.forget(id);
+        self.silent.lock().remove(id);
         let filter = Filter { source: None, server: Some(id) };
         let snapshot = self.hub.registry.snapshot();
         let of_server = |candidates: &[Arc<Candidate>]| candidates.iter().any(|one| filter.matches(one));

@@ -39,12 +39,7 @@ impl Execution {
         let this = slf.get();
         let Start { slot, candidate, .. } = &start;
         let slot = *slot;
-        let prepared = match python_tool(candidate) {
-            Some(tool) => tool.prepare(args.bind(py), this.checks),
-            None => native_arguments(candidate, args.bind(py), this.checks)
-                .map(|args| Prepared::Native(Box::new(args))),
-        };
-        let prepared = match prepared {
+        let prepared = match prepare(candidate, args.bind(py), this.checks) {
             Ok(prepared) => prepared,
             Err(refusal) => {
                 this.reject(slot, refusal);
@@ -58,6 +53,7 @@ impl Execution {
             }
         }
         candidate.stats.begin(start.at);
+        this.tell_started(py, slot);
         let hub = this.hub.get().core();
         if hub.is_unlimited(candidate) {
             return Self::launch(slf, start, prepared);
@@ -194,8 +190,9 @@ impl Execution {
         if let Some(extras) = &this.extras {
             context.meta = extras.meta.clone();
             context.progress = extras.progress.as_ref().map(|_| reporter(mailbox.clone(), key));
+            context.retried = extras.watch.as_ref().map(|_| retry_teller(mailbox.clone(), key));
         }
-        let is_light = args.is_light();
+        let (is_light, held) = (args.is_light(), context.held.clone());
         let envelope = Envelope { mailbox, key, sent: false };
         let call = async move {
             let answer = candidate.tool.call(&args, &context).await;
@@ -203,7 +200,7 @@ impl Execution {
         };
         // Heavy arguments are written down where nobody waits for the GIL.
         let job = if is_light { Job::start(call) } else { Job::start_elsewhere(call) }?;
-        this.state.lock().attempts[slot].doing = Doing::Native { cancel, job, key };
+        this.state.lock().attempts[slot].doing = Doing::Native { cancel, job, key, held };
         Ok(())
     }
 }
@@ -245,6 +242,22 @@ fn reporter(mailbox: Arc<Mailbox>, key: u64) -> OnProgress {
             mailbox.push(Mail::Progress(key, latest.clone()));
         }
     })
+}
+
+fn retry_teller(mailbox: Arc<Mailbox>, key: u64) -> OnProgress {
+    Arc::new(move |news| mailbox.push(Mail::Retried(key, news.clone())))
+}
+
+/// The arguments as this candidate takes them, or what it has against them.
+pub fn prepare(
+    candidate: &Candidate,
+    given: &Bound<'_, PyAny>,
+    checks: Checks,
+) -> Result<Prepared, HubError> {
+    match python_tool(candidate) {
+        Some(tool) => tool.prepare(given, checks),
+        None => native_arguments(candidate, given, checks).map(|args| Prepared::Native(Box::new(args))),
+    }
 }
 
 /// The arguments of a tool in Rust: JSON, by name, fitting its schema unless the caller knows better.

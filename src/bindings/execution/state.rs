@@ -16,6 +16,7 @@ use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use smallvec::SmallVec;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -67,7 +68,7 @@ pub enum Doing {
     /// A sync function in the pool.
     Thread { reply: Box<Reply>, key: u64 },
     /// A tool in Rust.
-    Native { cancel: CancellationToken, job: Arc<Job>, key: u64 },
+    Native { cancel: CancellationToken, job: Arc<Job>, key: u64, held: Arc<AtomicBool> },
 }
 
 /// One candidate's attempt and what came of it.
@@ -191,6 +192,17 @@ impl State {
         Next::Wait
     }
 
+    /// Time has passed: what is due expires.
+    pub fn tick(&mut self, now: Instant) {
+        let Some(plan) = self.plan.as_mut() else { return };
+        for (slot, attempt) in self.attempts.iter().enumerate() {
+            if let Doing::Native { held, .. } = &attempt.doing {
+                plan.run.set_waiting(slot, held.load(Ordering::Relaxed));
+            }
+        }
+        plan.run.tick(now);
+    }
+
     /// Whether [`Self::next_to_do`] would do anything but wait.
     pub fn has_work(&self) -> bool {
         let Some(plan) = &self.plan else { return true };
@@ -204,8 +216,8 @@ impl State {
         let doing = match &attempt.doing {
             // These end by themselves and report then.
             Doing::Task(task) => Doing::Task(task.clone_ref(py)),
-            Doing::Native { cancel, job, key } => {
-                Doing::Native { cancel: cancel.clone(), job: job.clone(), key: *key }
+            Doing::Native { cancel, job, key, held } => {
+                Doing::Native { cancel: cancel.clone(), job: job.clone(), key: *key, held: held.clone() }
             }
             Doing::InPlace => Doing::InPlace,
             // These are over as soon as we let go of them.

@@ -80,7 +80,8 @@ async def test_progress_is_told(ours: ToolHub) -> None:
     assert result.structured == {"result": "ours took 5 steps"}
     # Reports that come faster than the loop takes them may be left out, but not the last one.
     steps = [told[0]["progress"] for told in news]
-    assert steps == sorted(set(steps)) and steps[-1] == 5
+    assert steps == sorted(set(steps))
+    assert steps[-1] == 5
 
 
 @pytest.mark.parametrize("how", ["by the caller", "by its deadline"])

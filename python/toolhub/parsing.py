@@ -1,0 +1,51 @@
+"""Tool calls in model text: of the house format, of the formats of model families, and of the chat APIs."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from . import _core
+from ._core import ParsedCall, StreamParser
+
+__all__ = ["ParseResult", "ParsedCall", "StreamParser", "formats", "parse"]
+
+
+class ParseResult(NamedTuple):
+    """What a text holds."""
+
+    calls: list[ParsedCall]
+    """In the order of the text, those that cannot be read too."""
+    text: str
+    """All that is not part of a call."""
+    format: str | None
+    """The format of the first call; the one that was asked for when there is none."""
+
+
+def parse(text: Any, format: str = "auto", tools: Iterable[Mapping[str, Any]] | None = None) -> ParseResult:
+    """Find the tool calls in a text, with their places and the text around them.
+
+    `text` may also be what a chat API returned: a message or a response of OpenAI, Anthropic or Gemini, as a dict or as the
+    object of their package. `format` is a name of `formats()` when it is known which dialect the model speaks. `tools`
+    (`{"name", "parameters"}`, or as the APIs take them) gives values their types in dialects that write them as plain text.
+
+    No text raises an exception. What was mended is listed in `repairs`; what cannot be read is an entry with `error`
+    and `raw`.
+
+    >>> found = parse('Let me see. <tool_call>{"name": "read", "args": {"path": "a.txt",}}</tool_call>')
+    >>> found.text, found.format
+    ('Let me see. ', 'hermes')
+    >>> call = found.calls[0]
+    >>> call.name, call.arguments, call.id, call.span, call.repairs
+    ('read', {'path': 'a.txt'}, 'call_1', (12, 79), ['a trailing comma'])
+    >>> parse("<tool_call>{oops!}</tool_call>").calls[0].error
+    'The call cannot be read: there is no colon after the key "oops".'
+    """
+    return ParseResult(*_core.parse_text(text, format, None if tools is None else list(tools)))
+
+
+def formats() -> list[str]:
+    """The names that a format may have, besides `auto`.
+
+    >>> "hermes" in formats()
+    True
+    """
+    return _core.parse_formats()

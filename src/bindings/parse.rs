@@ -1,0 +1,268 @@
+//! Model text to calls, for Python. Spans count characters, as Python does. What a call says becomes Python objects
+//! when somebody looks at it.
+
+use super::json;
+use super::once::{Once, intern};
+use super::unicode::start_of;
+use crate::parse::found::{FoundCall, Given};
+use crate::parse::native::find_in;
+use crate::parse::{self, Event, ParseOptions, ParsedCall};
+use parking_lot::Mutex;
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::gc::{PyTraverseError, PyVisit};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PyList, PyString};
+use std::borrow::Cow;
+
+/// Fewer characters than this are read before the GIL could be taken again.
+const SHORT: usize = 4_000;
+
+/// A call that was found in a text, or what was left of one: then `error` says why, and `raw` is its text.
+#[pyclass(frozen, module = "toolhub", name = "ParsedCall")]
+pub struct PyParsedCall {
+    call: FoundCall,
+    arguments: Once<Py<PyAny>>,
+}
+
+impl PyParsedCall {
+    fn new(py: Python<'_>, call: FoundCall) -> PyResult<Py<Self>> {
+        Py::new(py, Self { call, arguments: Once::new() })
+    }
+}
+
+#[pymethods]
+impl PyParsedCall {
+    /// The tool; empty only when there is an error and no name could be read.
+    #[getter]
+    fn name(&self) -> &str {
+        &self.call.name
+    }
+
+    /// A dict, the same each time.
+    #[getter]
+    fn arguments<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let make = || {
+            Ok(match &self.call.given {
+                Given::Read(map) => pythonize::pythonize(py, map)?.unbind(),
+                json => pythonize::pythonize(py, &json.clone().map())?.unbind(),
+            })
+        };
+        Ok(self.arguments.get_or_try_init(py, make)?.bind(py).clone())
+    }
+
+    /// What the model gave, or made (`call_1`, …) when it gave none or one twice.
+    #[getter]
+    fn id(&self) -> Cow<'_, str> {
+        self.call.id()
+    }
+
+    /// Where the model wants the tool from, as it wrote it.
+    #[getter]
+    fn source(&self) -> Option<&str> {
+        self.call.source.as_deref()
+    }
+
+    /// Where it is in the text, with its tags: `text[start:end]`.
+    #[getter]
+    fn span(&self) -> (usize, usize) {
+        self.call.span
+    }
+
+    /// What had to be mended to read it.
+    #[getter]
+    fn repairs(&self) -> Vec<&'static str> {
+        self.call.repairs().collect()
+    }
+
+    /// Why it cannot be read; such a call must not be made.
+    #[getter]
+    fn error(&self) -> Option<&str> {
+        self.call.error.as_deref()
+    }
+
+    /// The text of what cannot be read.
+    #[getter]
+    fn raw(&self) -> Option<&str> {
+        self.call.raw.as_deref()
+    }
+
+    /// All of it as plain data.
+    fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        Ok(pythonize::pythonize(py, &ParsedCall::from(self.call.clone()))?)
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        let (name, id) = (&self.call.name, self.call.id());
+        Ok(match &self.call.error {
+            Some(error) => format!("ParsedCall(name={name:?}, id={id:?}, error={error:?})"),
+            None => {
+                format!("ParsedCall(name={name:?}, id={id:?}, arguments={})", self.arguments(py)?.repr()?)
+            }
+        })
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        self.arguments.get().map_or(Ok(()), |arguments| visit.call(arguments))
+    }
+}
+
+/// The calls in a text, or in what a chat API returned; the text around them; the format of the first call.
+#[pyfunction]
+#[pyo3(signature = (text, format="auto", tools=None))]
+pub fn parse_text(
+    text: &Bound<'_, PyAny>,
+    format: &str,
+    tools: Option<&Bound<'_, PyAny>>,
+) -> PyResult<(Vec<Py<PyParsedCall>>, String, Option<String>)> {
+    let py = text.py();
+    let options = options(format, tools)?;
+    let found = if let Ok(text) = text.cast::<PyString>() {
+        let text = text_of(text)?;
+        lightly(py, text.len(), || parse::find(&text, &options))
+    } else if let Ok(bytes) = text.cast::<PyBytes>() {
+        let bytes = bytes.as_bytes();
+        lightly(py, bytes.len(), || parse::find(&String::from_utf8_lossy(bytes), &options))
+    } else {
+        let value = json::from_python(text).map_err(|why| {
+            PyTypeError::new_err(format!("parse() takes a text or a message of a chat API: {why}"))
+        })?;
+        if !(value.is_object() || value.is_array()) {
+            let given = text.get_type().name()?;
+            return Err(PyTypeError::new_err(format!(
+                "parse() takes a text or a message of a chat API, got {given}"
+            )));
+        }
+        py.detach(|| find_in(&value, &options))
+    };
+    let calls: PyResult<_> = found.calls.into_iter().map(|call| PyParsedCall::new(py, call)).collect();
+    Ok((calls?, found.text, found.format))
+}
+
+/// The names that a format may have, besides `auto`.
+#[pyfunction]
+pub fn parse_formats() -> Vec<&'static str> {
+    parse::formats()
+}
+
+/// Takes a text in pieces of any size, and tells what each of them made certain.
+#[pyclass(frozen, module = "toolhub", name = "StreamParser")]
+pub struct StreamParser {
+    /// Never held while Python runs.
+    stream: Mutex<parse::StreamParser>,
+    /// The calls that were asked for already and can no longer change.
+    settled: Py<PyList>,
+}
+
+#[pymethods]
+impl StreamParser {
+    #[new]
+    #[pyo3(signature = (format="auto", tools=None))]
+    fn new(py: Python<'_>, format: &str, tools: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
+        let stream = Mutex::new(parse::StreamParser::new(&options(format, tools)?));
+        Ok(Self { stream, settled: PyList::empty(py).unbind() })
+    }
+
+    /// Takes the next piece, text or bytes (a character may be cut), and gives the events that are certain now.
+    #[pyo3(signature = (delta: "str | bytes") -> "list[dict[str, object]]")]
+    fn feed<'py>(&self, delta: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
+        let py = delta.py();
+        let made = if let Ok(text) = delta.cast::<PyString>() {
+            let text = text_of(text)?;
+            lightly(py, text.len(), || self.stream.lock().feed(&text))
+        } else if let Ok(bytes) = delta.cast::<PyBytes>() {
+            let bytes = bytes.as_bytes();
+            lightly(py, bytes.len(), || self.stream.lock().feed_bytes(bytes))
+        } else {
+            let given = delta.get_type().name()?;
+            return Err(PyTypeError::new_err(format!("feed() takes str or bytes, got {given}")));
+        };
+        events(py, made)
+    }
+
+    /// There is no more text: gives the events of what was held back.
+    fn finish<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let made = py.detach(|| self.stream.lock().finish());
+        events(py, made)
+    }
+
+    /// The calls so far, those that cannot be read too. The last may still grow by its end tag.
+    #[getter]
+    fn calls<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let known = self.settled.bind(py);
+        let (new, settled) = self.stream.lock().calls_from(known.len());
+        let calls = known.get_slice(0, known.len());
+        for call in new {
+            let call = PyParsedCall::new(py, call)?;
+            if calls.len() < settled {
+                known.append(&call)?;
+            }
+            calls.append(call)?;
+        }
+        Ok(calls)
+    }
+
+    /// The format of the first call so far, or the one that was asked for.
+    #[getter]
+    fn format(&self) -> Option<String> {
+        self.stream.lock().format()
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.settled)
+    }
+}
+
+/// Short work keeps the GIL: taking it again would cost more.
+fn lightly<T: Send>(py: Python<'_>, size: usize, work: impl FnOnce() -> T + Send) -> T {
+    if size <= SHORT { work() } else { py.detach(work) }
+}
+
+fn options(format: &str, tools: Option<&Bound<'_, PyAny>>) -> PyResult<ParseOptions> {
+    let options = ParseOptions::format(format).map_err(|error| PyValueError::new_err(error.to_string()))?;
+    let Some(tools) = tools else { return Ok(options) };
+    let tools = json::from_python(tools);
+    tools.and_then(|tools| options.with_descriptions(tools)).map_err(PyValueError::new_err)
+}
+
+/// A short text is borrowed; of a long one Python would keep what it makes for that.
+fn text_of<'a>(text: &'a Bound<'_, PyString>) -> PyResult<Cow<'a, str>> {
+    let length = text.len()?;
+    match text.to_str() {
+        Ok(text) if length <= SHORT => Ok(Cow::Borrowed(text)),
+        _ => start_of(text, length).map(Cow::Owned),
+    }
+}
+
+/// Events as plain dicts.
+fn events(py: Python<'_>, events: Vec<Event>) -> PyResult<Bound<'_, PyList>> {
+    let list = PyList::empty(py);
+    for event in events {
+        list.append(dict(py, event)?)?;
+    }
+    Ok(list)
+}
+
+fn dict(py: Python<'_>, event: Event) -> PyResult<Bound<'_, PyDict>> {
+    let dict = PyDict::new(py);
+    let (kind, index, said) = match &event {
+        Event::Text { text } => (intern!(py, "text"), None, Some((intern!(py, "text"), text))),
+        Event::CallStart { index, name } => {
+            (intern!(py, "call_start"), Some(index), Some((intern!(py, "name"), name)))
+        }
+        Event::ArgsDelta { index, delta } => {
+            (intern!(py, "args_delta"), Some(index), Some((intern!(py, "delta"), delta)))
+        }
+        Event::CallEnd { index } => (intern!(py, "call_end"), Some(index), None),
+        Event::CallError { index, error } => {
+            (intern!(py, "call_error"), Some(index), Some((intern!(py, "error"), error)))
+        }
+    };
+    dict.set_item(intern!(py, "type"), kind)?;
+    if let Some(index) = index {
+        dict.set_item(intern!(py, "index"), index)?;
+    }
+    if let Some((key, value)) = said {
+        dict.set_item(key, value)?;
+    }
+    Ok(dict)
+}

@@ -1,0 +1,40 @@
+//! DeepSeek V3.2 and V4: elements in a namespace of their own, and each parameter says whether it is a text.
+
+use super::{Dialect, Marker, Opening, Reading};
+use crate::parse::machine::Cx;
+use crate::parse::read::invoke::{self, PLAIN, Style};
+
+pub(super) const DEEPSEEK_DSML: Dialect = Dialect { name: "deepseek_dsml", markers: MARKERS };
+pub(super) const DEEPSEEK_DSML_V4: Dialect = Dialect { name: "deepseek_dsml_v4", markers: MARKERS };
+
+const MARKERS: &[Marker] = &[
+    Marker::new("<｜DSML｜function_calls>", v32),
+    Marker::new("<｜DSML｜tool_calls>", v4),
+    Marker::new("<｜DSML｜invoke", v32),
+];
+
+const V32: Style = Style {
+    format: "deepseek_dsml",
+    wraps: &["<｜DSML｜function_calls>"],
+    closes: &["</｜DSML｜function_calls>"],
+    call: "<｜DSML｜invoke",
+    call_end: "</｜DSML｜invoke>",
+    param: "<｜DSML｜parameter",
+    param_end: "</｜DSML｜parameter>",
+    ..PLAIN
+};
+
+const V4: Style = Style {
+    format: "deepseek_dsml_v4",
+    wraps: &["<｜DSML｜tool_calls>"],
+    closes: &["</｜DSML｜tool_calls>"],
+    ..V32
+};
+
+fn v32(cx: &Cx, opening: Opening) -> Reading<'_> {
+    Box::pin(invoke::read(cx, opening, &V32))
+}
+
+fn v4(cx: &Cx, opening: Opening) -> Reading<'_> {
+    Box::pin(invoke::read(cx, opening, &V4))
+}

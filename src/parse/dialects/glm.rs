@@ -1,0 +1,95 @@
+//! GLM 4.5 and 4.7: `<tool_call>name<arg_key>k</arg_key><arg_value>v</arg_value></tool_call>`, with line ends or not.
+
+use serde_json::{Map, Value};
+
+use super::{Dialect, Marker, Opening, Read, Reading, hermes};
+use crate::parse::draft::Draft;
+use crate::parse::lenient::{Repair, Repairs};
+use crate::parse::machine::Cx;
+use crate::parse::{python, typed};
+
+const MARKERS: &[Marker] = &[Marker::new("<tool_call>", read), Marker::new("<tool_call>", hermes::read)];
+
+pub(super) const GLM45: Dialect = Dialect { name: "glm45", markers: MARKERS };
+pub(super) const GLM47: Dialect = Dialect { name: "glm47", markers: MARKERS };
+
+const CLOSE: &str = "</tool_call>";
+const KEY: &str = "<arg_key>";
+const KEY_END: &str = "</arg_key>";
+const VALUE: &str = "<arg_value>";
+const VALUE_END: &str = "</arg_value>";
+
+fn read(cx: &Cx, opening: Opening) -> Reading<'_> {
+    Box::pin(async move {
+        let from = cx.tape.skip_space(opening.after).await;
+        let to = cx.tape.skip(from, |byte| python::names(byte) || matches!(byte, b'/' | b':')).await;
+        let at = cx.tape.skip_space(to).await;
+        // Without arguments it may be a word of prose between tags that are only mentioned.
+        let spaced = cx.tape.byte(opening.after).await == Some(b' ');
+        match cx.tape.literal(at, &[KEY, CLOSE]).await {
+            Some(0) if to > from => {}
+            Some(1) if to > from && !spaced => {}
+            _ => return Read::No,
+        }
+        let name = cx.tape.slice(from, to);
+        // The newer form has no line ends.
+        let format = if at == to { "glm47" } else { "glm45" };
+        let (arguments, end, closed) = arguments(cx, at, &name).await;
+        let mut repairs = Repairs::default();
+        if !closed {
+            repairs.add(Repair::MissingEndTag);
+        }
+        cx.emit(vec![Draft::new(&name, arguments.map(Value::Object), repairs)], end, format);
+        Read::Block(end)
+    })
+}
+
+/// The arguments, where the call ends, and whether its end tag is there.
+async fn arguments(cx: &Cx, at: usize, tool: &str) -> (Result<Map<String, Value>, String>, usize, bool) {
+    let mut map = Map::new();
+    let mut at = at;
+    loop {
+        at = cx.tape.skip_space(at).await;
+        match cx.tape.literal(at, &[CLOSE, KEY]).await {
+            Some(0) => return (Ok(map), at + CLOSE.len(), true),
+            Some(_) => match pair(cx, at, tool).await {
+                Some((key, value, after)) => {
+                    map.insert(key, value);
+                    at = after;
+                }
+                None => return (Err("the text ends inside a value".into()), cx.tape.end_so_far(), false),
+            },
+            None if cx.tape.byte(at).await.is_none() => return (Ok(map), at, false),
+            None if cx.tape.literal(at, &["<tool_call>"]).await.is_some() => return (Ok(map), at, false),
+            None => {
+                let why = "there are words where a key should be".to_owned();
+                return match cx.tape.find(at, &[CLOSE]).await {
+                    Some((end, _)) => (Err(why), end + CLOSE.len(), true),
+                    None => (Err(why), cx.tape.end_so_far(), false),
+                };
+            }
+        }
+    }
+}
+
+/// A key and its value. The value is literal; its end tag counts if another tag of the call follows.
+async fn pair(cx: &Cx, at: usize, tool: &str) -> Option<(String, Value, usize)> {
+    let (key_end, _) = cx.tape.find(at, &[KEY_END]).await?;
+    let key = cx.tape.slice(at + KEY.len(), key_end).trim().to_owned();
+    let at = cx.tape.skip_space(key_end + KEY_END.len()).await;
+    cx.tape.literal(at, &[VALUE]).await?;
+    let from = at + VALUE.len();
+    let mut at = from;
+    let to = loop {
+        let (found, _) = cx.tape.find(at, &[VALUE_END]).await?;
+        at = found + VALUE_END.len();
+        let next = cx.tape.skip_space(at).await;
+        if cx.tape.literal(next, &[KEY, CLOSE, "<tool_call>"]).await.is_some()
+            || cx.tape.byte(next).await.is_none()
+        {
+            break found;
+        }
+    };
+    let schema = typed::parameter(&cx.tools, tool, &key);
+    Some((key.clone(), cx.tape.with(from, to, |text| typed::typed(text, schema)), at))
+}

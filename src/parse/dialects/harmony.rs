@@ -1,0 +1,92 @@
+//! gpt-oss: `<|channel|>commentary to=functions.name <|constrain|>json<|message|>{…}<|call|>`.
+//!
+//! Other messages are text, but for the channel `analysis`: that is reasoning which is not for the user.
+
+use serde_json::{Value, json};
+
+use super::{Dialect, Marker, Opening, Read, Reading};
+use crate::parse::draft::Draft;
+use crate::parse::machine::Cx;
+use crate::parse::read::arguments::{self, Named};
+
+pub(super) const HARMONY: Dialect = Dialect {
+    name: "harmony",
+    markers: &[
+        Marker::new("<|start|>", read),
+        Marker::new("<|channel|>", read),
+        Marker::new("<|end|>", token),
+        Marker::new("<|return|>", token),
+        Marker::new("<|call|>", token),
+    ],
+};
+
+const MESSAGE: &str = "<|message|>";
+const ENDS: &[&str] = &["<|call|>", "<|end|>", "<|return|>", "<|start|>", "<|channel|>"];
+/// Longer headers are text.
+const LONGEST_HEADER: usize = 512;
+
+fn token(_: &Cx, opening: Opening) -> Reading<'_> {
+    Box::pin(async move { Read::Block(opening.after) })
+}
+
+fn read(cx: &Cx, opening: Opening) -> Reading<'_> {
+    Box::pin(async move {
+        let Some(body) = header_end(cx, opening.after).await else { return Read::No };
+        let header = cx.tape.slice(opening.after, body - MESSAGE.len());
+        let recipient = header.split("to=").nth(1).and_then(|rest| rest.split([' ', '<']).next());
+        match recipient.filter(|name| !name.is_empty()) {
+            Some(recipient) => {
+                let name = recipient.strip_prefix("functions.").unwrap_or(recipient);
+                Read::Block(call(cx, body, name).await)
+            }
+            None if header.contains("analysis") => {
+                cx.tape.drop_to(body);
+                match cx.tape.find(body, ENDS).await {
+                    Some((end, _)) => Read::Block(end),
+                    None => Read::Block(cx.tape.end_so_far()),
+                }
+            }
+            None => Read::Block(body),
+        }
+    })
+}
+
+/// Behind `<|message|>`, if it comes soon enough.
+async fn header_end(cx: &Cx, at: usize) -> Option<usize> {
+    cx.tape
+        .wait(|view| {
+            let rest = view.from(at);
+            let header = &rest[..rest.len().min(LONGEST_HEADER + MESSAGE.len())];
+            match memchr::memmem::find(header, MESSAGE.as_bytes()) {
+                Some(found) => Some(Some(at + found + MESSAGE.len())),
+                None if header.len() == rest.len() && !view.ended => None,
+                _ => Some(None),
+            }
+        })
+        .await
+}
+
+async fn call(cx: &Cx, body: usize, name: &str) -> usize {
+    let at = cx.tape.skip_space(body).await;
+    let end = if name == "python" && cx.tape.byte(at).await != Some(b'{') {
+        // The built-in interpreter takes code as it is.
+        let end = cx.tape.find(body, ENDS).await.map_or_else(|| cx.tape.end_so_far(), |(end, _)| end);
+        let code: Value = json!({"code": cx.tape.slice(body, end)});
+        cx.emit(vec![Draft::new(name, Ok(code), Default::default())], end, "harmony");
+        end
+    } else {
+        arguments::read(cx, at, Named::new(name, "harmony"), ENDS).await
+    };
+    let close = cx.tape.skip_space(end).await;
+    match cx.tape.literal(close, &["<|call|>", "<|end|>", "<|return|>"]).await {
+        Some(index) => {
+            let end = close + ENDS[index].len();
+            cx.tape.extend(end, None);
+            end
+        }
+        None => {
+            cx.close(end, false);
+            end
+        }
+    }
+}

@@ -1,0 +1,22 @@
+//! Llama 4 and others: `[get_weather(city="Paris"), now()]`, with `<|python_start|>` around it or not.
+
+use super::{Dialect, Marker, Opening, Reading};
+use crate::parse::machine::Cx;
+use crate::parse::read::functions;
+
+pub(super) const PYTHONIC: Dialect = Dialect {
+    name: "pythonic",
+    markers: &[Marker::new("<|python_start|>", marked), Marker::new("[", bare).weak().before(begins_name)],
+};
+
+fn marked(cx: &Cx, opening: Opening) -> Reading<'_> {
+    Box::pin(functions::marked(cx, opening, &["<|python_end|>"], "pythonic"))
+}
+
+fn bare(cx: &Cx, opening: Opening) -> Reading<'_> {
+    Box::pin(functions::bare(cx, opening, "pythonic"))
+}
+
+fn begins_name(byte: u8) -> bool {
+    byte.is_ascii_whitespace() || byte.is_ascii_alphabetic() || byte == b'_' || byte >= 0x80
+}

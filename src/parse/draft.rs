@@ -1,0 +1,271 @@
+//! A call as a dialect wrote it, before it has an id and a place; and how JSON says one.
+
+use std::fmt;
+
+use serde::Deserialize;
+use serde::de::{self, Deserializer, MapAccess, Visitor};
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+
+use super::extent::Notation;
+use super::found::Given;
+use super::lenient::{self, MayMiss, Repair, Repairs};
+use super::options::Tools;
+
+/// Keys that mean the name of the tool, the first one wins.
+const NAME_KEYS: &[&str] = &["name", "tool_name", "tool", "function_name", "function", "action"];
+/// Keys that mean its arguments.
+pub(super) const ARGUMENT_KEYS: &[&str] =
+    &["arguments", "parameters", "args", "input", "action_input", "tool_input", "params", "kwargs"];
+/// Keys that say something about the call.
+const ABOUT_KEYS: &[&str] = &["source", "type", "index", "description"];
+const ID_KEYS: &[&str] = &["id", "call_id", "tool_call_id"];
+/// Keys that hold a list of calls.
+const LIST_KEYS: &[&str] = &["tool_calls", "function_calls"];
+/// Keys that hold the call itself.
+const INNER_KEYS: &[&str] = &["function", "function_call", "functionCall", "tool_call"];
+
+/// Every key that the first one of a bare call may be, longer ones before those that they begin with.
+pub(super) const FIRST_KEYS: &[&str] = &[
+    "tool_call_id",
+    "tool_calls",
+    "tool_call",
+    "tool_name",
+    "tool_input",
+    "tool",
+    "function_calls",
+    "function_call",
+    "function_name",
+    "functionCall",
+    "function",
+    "name",
+    "action_input",
+    "action",
+    "arguments",
+    "args",
+    "parameters",
+    "params",
+    "kwargs",
+    "input",
+    "type",
+    "id",
+    "call_id",
+    "source",
+    "index",
+];
+
+/// The call that a text of strict JSON says in the usual way, without a detour over a value.
+pub(super) fn usual(text: &str) -> Option<Draft> {
+    let call: Usual = serde_json::from_str(text).ok()?;
+    Some(call.0)
+}
+
+struct Usual(Draft);
+
+#[derive(Deserialize)]
+#[serde(field_identifier, rename_all = "snake_case")]
+enum UsualKey {
+    #[serde(alias = "tool_name")]
+    Name,
+    #[serde(alias = "parameters", alias = "args")]
+    Arguments,
+    Id,
+    Source,
+}
+
+impl<'de> Deserialize<'de> for Usual {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Fields;
+        impl<'de> Visitor<'de> for Fields {
+            type Value = Usual;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a call")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Usual, A::Error> {
+                let (mut draft, mut arguments) = (Draft::default(), None::<&RawValue>);
+                // What is said twice is for the careful way.
+                while let Some(key) = map.next_key()? {
+                    let new = match key {
+                        UsualKey::Name => std::mem::replace(&mut draft.name, map.next_value()?).is_empty(),
+                        UsualKey::Arguments => arguments.replace(map.next_value()?).is_none(),
+                        UsualKey::Id => draft.id.replace(map.next_value()?).is_none(),
+                        UsualKey::Source => draft.source.replace(map.next_value()?).is_none(),
+                    };
+                    if !new {
+                        return Err(de::Error::custom("twice"));
+                    }
+                }
+                let odd = draft.name.is_empty()
+                    || draft.name.trim() != draft.name
+                    || draft.id.as_deref().is_some_and(str::is_empty);
+                let given = arguments.map_or(Some(Given::default()), |json| Given::of(json.get()));
+                match given.filter(|_| !odd) {
+                    Some(given) => Ok(Usual(Draft { given, ..draft })),
+                    None => Err(de::Error::custom("odd")),
+                }
+            }
+        }
+        deserializer.deserialize_map(Fields)
+    }
+}
+
+/// A call that was read, or why it could not be.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct Draft {
+    pub name: String,
+    pub given: Given,
+    pub id: Option<String>,
+    pub source: Option<String>,
+    pub repairs: Repairs,
+    pub error: Option<String>,
+}
+
+impl Draft {
+    pub fn failed(name: &str, error: impl Into<String>) -> Self {
+        Self { name: name.to_owned(), error: Some(error.into()), ..Self::default() }
+    }
+
+    /// A call with what was read of its arguments.
+    pub fn new(name: &str, arguments: Result<Value, String>, repairs: Repairs) -> Self {
+        let mut draft = Self { name: name.to_owned(), repairs, ..Self::default() };
+        match arguments {
+            _ if name.is_empty() => draft.error = Some("The call has no name.".into()),
+            Ok(Value::Object(arguments)) => draft.given = Given::Read(arguments),
+            Ok(Value::Null) => {}
+            Ok(Value::String(text)) => draft.take_text(&text),
+            Ok(other) => draft.error = Some(not_an_object(&other)),
+            Err(why) => draft.error = Some(format!("The arguments cannot be read: {why}.")),
+        }
+        draft
+    }
+
+    /// Arguments that are a JSON text once more.
+    fn take_text(&mut self, text: &str) {
+        if text.trim().is_empty() {
+            return;
+        }
+        match lenient::read(text.trim(), Notation::Json, MayMiss::NONE) {
+            Ok(reading) if reading.value.is_object() && reading.whole => {
+                self.repairs.join(reading.repairs);
+                self.repairs.add(Repair::ArgumentsAsString);
+                if let Value::Object(arguments) = reading.value {
+                    self.given = Given::Read(arguments);
+                }
+            }
+            _ => self.error = Some("The arguments must be an object, but are a text.".into()),
+        }
+    }
+}
+
+fn not_an_object(value: &Value) -> String {
+    let kind = match value {
+        Value::Array(_) => "a list",
+        Value::Number(_) => "a number",
+        Value::Bool(_) => "true or false",
+        _ => "a text",
+    };
+    format!("The arguments must be an object, but are {kind}.")
+}
+
+/// What a JSON value means to the one who reads it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Shape {
+    /// It stands where a call must be: what is none is an error.
+    Marked,
+    /// The same, and an object with one key is the tool of that name with those arguments.
+    Keyed,
+    /// It may be data.
+    Bare,
+}
+
+/// The calls that a value says, or `None` if it is bare and says none.
+pub(super) fn calls(value: Value, repairs: Repairs, shape: Shape, tools: &Tools) -> Option<Vec<Draft>> {
+    match value {
+        Value::Array(items) if shape == Shape::Bare && items.is_empty() => None,
+        Value::Array(items) => {
+            let mut found = Vec::with_capacity(items.len());
+            for item in items {
+                if shape == Shape::Bare && !item.is_object() {
+                    return None;
+                }
+                found.extend(calls(item, repairs, shape, tools)?);
+            }
+            Some(found)
+        }
+        Value::Object(map) => object(map, repairs, shape, tools),
+        _ if shape == Shape::Bare => None,
+        _ => Some(vec![Draft::failed("", "A call must be a JSON object with a name and arguments.")]),
+    }
+}
+
+fn object(
+    mut map: Map<String, Value>,
+    mut repairs: Repairs,
+    shape: Shape,
+    tools: &Tools,
+) -> Option<Vec<Draft>> {
+    let named = NAME_KEYS.iter().any(|key| map.get(*key).is_some_and(Value::is_string));
+    if !named {
+        if let Some(list) = LIST_KEYS.iter().find_map(|key| map.remove(*key).filter(Value::is_array)) {
+            repairs.add(Repair::NestedShape);
+            return calls(list, repairs, shape, tools);
+        }
+        if let Some(Value::Object(mut inner)) =
+            INNER_KEYS.iter().find_map(|key| map.remove(*key).filter(Value::is_object))
+        {
+            repairs.add(Repair::NestedShape);
+            for key in ID_KEYS.iter().chain(&["source"]) {
+                if let Some(outer) = map.remove(*key) {
+                    inner.entry(*key).or_insert(outer);
+                }
+            }
+            return object(inner, repairs, shape, tools);
+        }
+        if shape == Shape::Keyed && map.len() == 1 {
+            let (name, arguments) = map.into_iter().next()?;
+            return Some(vec![Draft::new(&name, Ok(arguments), repairs)]);
+        }
+    }
+    let name = NAME_KEYS.iter().find_map(|key| match map.get(*key) {
+        Some(Value::String(name)) => Some(name.trim().to_owned()),
+        _ => None,
+    });
+    let name = name.unwrap_or_default();
+    if shape == Shape::Bare && map.get("parameters").is_some_and(|schema| schema.get("properties").is_some())
+    {
+        // The description of a tool has the same keys.
+        return None;
+    }
+    let mut arguments = ARGUMENT_KEYS.iter().find_map(|key| map.remove(*key));
+    if arguments.is_none() && shape != Shape::Bare {
+        arguments = beside_the_name(&map).map(Value::Object);
+        if arguments.is_some() {
+            repairs.add(Repair::BesideTheName);
+        }
+    }
+    let is_call = !name.is_empty() && (arguments.is_some() || tools.contains_key(&name));
+    if shape == Shape::Bare && !is_call {
+        return None;
+    }
+    let mut draft = Draft::new(&name, Ok(arguments.unwrap_or_default()), repairs);
+    if shape == Shape::Bare && draft.error.is_some() {
+        return None;
+    }
+    draft.id = ID_KEYS.iter().find_map(|key| match map.get(*key) {
+        Some(Value::String(id)) if !id.is_empty() => Some(id.clone()),
+        Some(Value::Number(id)) => Some(id.to_string()),
+        _ => None,
+    });
+    draft.source = map.get("source").and_then(Value::as_str).map(str::to_owned);
+    Some(vec![draft])
+}
+
+/// Arguments that were written beside the name instead of inside their own object.
+fn beside_the_name(map: &Map<String, Value>) -> Option<Map<String, Value>> {
+    let known = |key: &str| [NAME_KEYS, ID_KEYS, ABOUT_KEYS].iter().any(|keys| keys.contains(&key));
+    let beside: Map<_, _> =
+        map.iter().filter(|(key, _)| !known(key)).map(|(key, value)| (key.clone(), value.clone())).collect();
+    (!beside.is_empty()).then_some(beside)
+}

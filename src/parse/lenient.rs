@@ -1,0 +1,393 @@
+//! Reads JSON as models write it, and says what it had to forgive.
+//!
+//! Strict JSON goes the quick way. Nothing is invented: a value that is cut, or words where a value should be, are
+//! errors. Brackets that are missing at the end are forgiven as deep as the caller allows.
+
+use serde_json::{Map, Number, Value};
+
+use super::extent::{Notation, swallows_bracket};
+use super::strings;
+
+/// Deeper values are refused: reading is recursive.
+const DEEPEST: usize = 128;
+
+/// What was mended, each kind once.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Repairs(u32);
+
+macro_rules! repairs {
+    ($($name:ident = $text:literal,)*) => {
+        #[derive(Clone, Copy)]
+        #[repr(u32)]
+        pub(super) enum Repair { $($name,)* }
+        const NAMES: &[&str] = &[$($text,)*];
+    };
+}
+
+repairs! {
+    SingleQuotes = "single quotes",
+    TrailingComma = "a trailing comma",
+    MissingComma = "a missing comma",
+    PythonLiteral = "Python literals",
+    MissingBrackets = "missing closing brackets",
+    SurplusBrackets = "surplus closing brackets",
+    RawCharacters = "raw control characters in a string",
+    BadEscape = "an invalid escape",
+    Comment = "a comment",
+    BareKey = "a key without quotes",
+    TornKey = "a key without its closing quote and colon",
+    OddNumber = "a number that is not JSON",
+    ArgumentsAsString = "arguments given as a JSON string",
+    Fence = "a code fence",
+    MissingEndTag = "a missing end tag",
+    NestedShape = "a call wrapped in an API structure",
+    BesideTheName = "arguments beside the name",
+    BareString = "a string without quotes",
+    UsedId = "the id was used before",
+}
+
+impl Repairs {
+    pub fn add(&mut self, repair: Repair) {
+        self.0 |= 1 << repair as u32;
+    }
+
+    pub fn join(&mut self, other: Repairs) {
+        self.0 |= other.0;
+    }
+
+    pub fn names(self) -> impl Iterator<Item = &'static str> {
+        NAMES.iter().enumerate().filter(move |(index, _)| self.0 & (1 << index) != 0).map(|(_, name)| *name)
+    }
+}
+
+/// How many levels of brackets, from the outermost, may lack their closing one.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct MayMiss(pub usize);
+
+impl MayMiss {
+    pub const NONE: Self = Self(0);
+    pub const ALL: Self = Self(usize::MAX);
+}
+
+/// A value that was read, as far as it could be.
+pub(super) struct Reading {
+    pub value: Value,
+    pub repairs: Repairs,
+    /// Nothing but white space follows it.
+    pub whole: bool,
+    /// The outermost list was cut: why its last element is missing.
+    pub cut: Option<String>,
+}
+
+/// Reads the value at the start of `text`; what follows it is the caller's to judge.
+pub(super) fn read(text: &str, notation: Notation, may_miss: MayMiss) -> Result<Reading, String> {
+    if notation == Notation::Json
+        && let Ok(value) = serde_json::from_str::<Value>(text)
+    {
+        return Ok(Reading { value, repairs: Repairs::default(), whole: true, cut: None });
+    }
+    let mut reader = Reader::new(text, notation, may_miss);
+    let value = reader.value()?;
+    let whole = reader.rest().trim().is_empty();
+    Ok(Reading { value, repairs: reader.repairs, whole, cut: reader.cut })
+}
+
+pub(super) struct Reader<'a> {
+    pub text: &'a str,
+    pub at: usize,
+    pub notation: Notation,
+    pub repairs: Repairs,
+    may_miss: MayMiss,
+    depth: usize,
+    cut: Option<String>,
+}
+
+impl<'a> Reader<'a> {
+    pub fn new(text: &'a str, notation: Notation, may_miss: MayMiss) -> Self {
+        Self { text, at: 0, notation, repairs: Repairs::default(), may_miss, depth: 0, cut: None }
+    }
+
+    pub fn peek(&self) -> Option<u8> {
+        self.text.as_bytes().get(self.at).copied()
+    }
+
+    pub fn rest(&self) -> &'a str {
+        self.text.get(self.at..).unwrap_or_default()
+    }
+
+    /// Skips white space and comments.
+    pub fn skip_space(&mut self) {
+        loop {
+            let rest = self.rest().trim_start();
+            self.at = self.text.len() - rest.len();
+            if matches!(self.notation, Notation::Quoted(_)) {
+                return;
+            }
+            let comment = if rest.starts_with("//") || rest.starts_with('#') {
+                rest.find('\n').unwrap_or(rest.len())
+            } else if rest.starts_with("/*") {
+                rest.find("*/").map_or(rest.len(), |end| end + 2)
+            } else {
+                return;
+            };
+            self.at += comment;
+            self.repairs.add(Repair::Comment);
+        }
+    }
+
+    pub fn value(&mut self) -> Result<Value, String> {
+        self.skip_space();
+        if let Notation::Quoted(token) = self.notation
+            && let Some(after) = self.rest().strip_prefix(token)
+        {
+            let end = after.find(token).ok_or("the text ends inside a string")?;
+            self.at += end + 2 * token.len();
+            return Ok(Value::String(after[..end].to_owned()));
+        }
+        match self.peek() {
+            None => Err("the text ends where a value should be".into()),
+            Some(b'{') => self.deeper(Self::object),
+            Some(b'[') => self.deeper(|reader| reader.list(b']')),
+            Some(b'(') if self.notation == Notation::Python => self.deeper(|reader| reader.list(b')')),
+            Some(b'"' | b'\'') => strings::read(self).map(Value::String),
+            Some(b'-' | b'+' | b'.' | b'0'..=b'9') => self.number(),
+            Some(_) => self.word(),
+        }
+    }
+
+    fn deeper(&mut self, read: impl FnOnce(&mut Self) -> Result<Value, String>) -> Result<Value, String> {
+        if self.depth == DEEPEST {
+            return Err(format!("values are nested deeper than {DEEPEST} levels"));
+        }
+        self.depth += 1;
+        self.at += 1;
+        let value = read(self);
+        self.depth -= 1;
+        value
+    }
+
+    fn object(&mut self) -> Result<Value, String> {
+        let mut map = Map::new();
+        let mut comma = true;
+        loop {
+            self.skip_space();
+            match self.peek() {
+                None => return self.missing(Value::Object(map)),
+                Some(b'}') => {
+                    self.at += 1;
+                    if comma && !map.is_empty() {
+                        self.repairs.add(Repair::TrailingComma);
+                    }
+                    return Ok(Value::Object(map));
+                }
+                Some(b']' | b')') if self.depth > 1 => return self.missing(Value::Object(map)),
+                Some(b',') if !comma => {
+                    comma = true;
+                    self.at += 1;
+                    continue;
+                }
+                _ if !comma => self.repairs.add(Repair::MissingComma),
+                _ => {}
+            }
+            let (key, torn) = self.key()?;
+            let value = if torn {
+                self.deeper_torn()?
+            } else {
+                self.skip_space();
+                if !matches!(self.peek(), Some(b':')) {
+                    return Err(format!("there is no colon after the key \"{}\"", short(&key)));
+                }
+                self.at += 1;
+                self.value()?
+            };
+            map.insert(key, value);
+            comma = false;
+        }
+    }
+
+    /// The object behind `"arguments {`, whose next key has lost its opening quote to it.
+    fn deeper_torn(&mut self) -> Result<Value, String> {
+        self.repairs.add(Repair::TornKey);
+        self.at -= 2;
+        self.deeper(Self::object)
+    }
+
+    /// A key, and whether an opening bracket was swallowed by it.
+    fn key(&mut self) -> Result<(String, bool), String> {
+        let between_tokens =
+            matches!(self.notation, Notation::Quoted(token) if self.rest().starts_with(token));
+        if between_tokens || matches!(self.peek(), Some(b'"' | b'\'')) {
+            let Value::String(key) = self.value()? else { return Err("a key is not a string".into()) };
+            if swallows_bracket(key.as_bytes()) {
+                let end = key.trim_end_matches(['{', ' ', ':', '\n', '\t']).len();
+                return Ok((key[..end].trim().to_owned(), true));
+            }
+            return Ok((key, false));
+        }
+        let rest = self.rest();
+        let end = rest.find(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '$')));
+        let key = &rest[..end.unwrap_or(rest.len())];
+        if key.is_empty() {
+            return Err(format!("there is no key at \"{}\"", short(rest)));
+        }
+        self.at += key.len();
+        if self.notation == Notation::Json {
+            self.repairs.add(Repair::BareKey);
+        }
+        Ok((key.to_owned(), false))
+    }
+
+    fn list(&mut self, closing: u8) -> Result<Value, String> {
+        let mut items = Vec::new();
+        let mut comma = true;
+        loop {
+            self.skip_space();
+            match self.peek() {
+                None => return self.missing(Value::Array(items)),
+                Some(byte) if byte == closing => {
+                    self.at += 1;
+                    if comma && !items.is_empty() && self.notation == Notation::Json {
+                        self.repairs.add(Repair::TrailingComma);
+                    }
+                    return Ok(Value::Array(items));
+                }
+                Some(b'}' | b']' | b')') if self.depth > 1 => return self.missing(Value::Array(items)),
+                Some(b',') if !comma => {
+                    comma = true;
+                    self.at += 1;
+                    continue;
+                }
+                _ if !comma => self.repairs.add(Repair::MissingComma),
+                _ => {}
+            }
+            match self.value() {
+                Ok(item) => items.push(item),
+                Err(why) if self.depth == 1 && self.may_miss > MayMiss::NONE && !items.is_empty() => {
+                    self.cut = Some(why);
+                    self.at = self.text.len();
+                    return Ok(Value::Array(items));
+                }
+                Err(why) => return Err(why),
+            }
+            comma = false;
+        }
+    }
+
+    /// The value so far, if its closing bracket may be missing.
+    fn missing(&mut self, value: Value) -> Result<Value, String> {
+        if self.depth > self.may_miss.0 && self.peek().is_none() {
+            return Err("the text ends before the value does".into());
+        }
+        self.repairs.add(Repair::MissingBrackets);
+        Ok(value)
+    }
+
+    fn number(&mut self) -> Result<Value, String> {
+        let rest = self.rest();
+        let end = rest.find(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '-' | '+' | '.' | '_')));
+        let digits = &rest[..end.unwrap_or(rest.len())];
+        self.at += digits.len();
+        if let Ok(number) = digits.parse::<Number>() {
+            return Ok(Value::Number(number));
+        }
+        self.repairs.add(Repair::OddNumber);
+        let plain = digits.trim_start_matches('+').replace('_', "");
+        let whole = plain.parse::<i64>().ok().map(Number::from);
+        let number = whole.or_else(|| plain.parse::<f64>().ok().and_then(Number::from_f64));
+        number.map(Value::Number).ok_or_else(|| format!("\"{}\" is not a number", short(digits)))
+    }
+
+    fn word(&mut self) -> Result<Value, String> {
+        let rest = self.rest();
+        let end = rest.find(|c: char| !(c.is_alphanumeric() || c == '_'));
+        let word = &rest[..end.unwrap_or(rest.len())];
+        let value = match word {
+            "true" => Value::Bool(true),
+            "false" => Value::Bool(false),
+            "null" => Value::Null,
+            "True" | "False" | "None" | "NaN" | "undefined" => {
+                if self.notation != Notation::Python {
+                    self.repairs.add(Repair::PythonLiteral);
+                }
+                match word {
+                    "True" => Value::Bool(true),
+                    "False" => Value::Bool(false),
+                    _ => Value::Null,
+                }
+            }
+            _ if matches!(self.notation, Notation::Quoted(_)) => return self.bare_string(),
+            _ => return Err(format!("there is no value at \"{}\"", short(rest))),
+        };
+        self.at += word.len();
+        Ok(value)
+    }
+
+    /// Words up to what ends a value, where strings stand between tokens that were forgotten.
+    fn bare_string(&mut self) -> Result<Value, String> {
+        let rest = self.rest();
+        let Some(end) = rest.find([',', '}', ']', '{', '[']).filter(|end| *end > 0) else {
+            return Err(format!("there is no value at \"{}\"", short(rest)));
+        };
+        self.repairs.add(Repair::BareString);
+        self.at += end;
+        Ok(rest[..end].trim().into())
+    }
+}
+
+/// The start of a text, for a message.
+pub(super) fn short(text: &str) -> String {
+    match text.char_indices().nth(30) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn mended(text: &str) -> (Value, Vec<&'static str>) {
+        let reading = read(text, Notation::Json, MayMiss::ALL).unwrap();
+        (reading.value, reading.repairs.names().collect())
+    }
+
+    #[test]
+    fn mends_what_models_get_wrong_and_says_so() {
+        let cases = [
+            ("{'a': 'b'}", json!({"a": "b"}), "single quotes"),
+            (r#"{"a": [1, 2,],}"#, json!({"a": [1, 2]}), "a trailing comma"),
+            (r#"{"a": 1 "b": 2}"#, json!({"a": 1, "b": 2}), "a missing comma"),
+            (r#"{"a": True, "b": None}"#, json!({"a": true, "b": null}), "Python literals"),
+            (r#"{"a": {"b": [1"#, json!({"a": {"b": [1]}}), "missing closing brackets"),
+            ("{\"a\": \"x\ny\"}", json!({"a": "x\ny"}), "raw control characters in a string"),
+            (r#"{"a": "\d"}"#, json!({"a": "\\d"}), "an invalid escape"),
+            ("{\"a\": 1 // one\n}", json!({"a": 1}), "a comment"),
+            ("{a: 1}", json!({"a": 1}), "a key without quotes"),
+            (
+                r#"{"arguments {"a": 1}}"#,
+                json!({"arguments": {"a": 1}}),
+                "a key without its closing quote and colon",
+            ),
+            (r#"{"a": 1_000}"#, json!({"a": 1000}), "a number that is not JSON"),
+        ];
+        for (text, value, repair) in cases {
+            assert_eq!(mended(text), (value, vec![repair]), "{text}");
+        }
+    }
+
+    #[test]
+    fn invents_nothing() {
+        for text in
+            ["{oops!!}", "{bad", r#"{"a": tr"#, r#"{"a": "half"#, r#"{"a":"#, r#"{"a""#, "{\"a\": words}"]
+        {
+            assert!(read(text, Notation::Json, MayMiss::ALL).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn depth_is_bounded() {
+        let deep = "[".repeat(1_000_000);
+        assert!(read(&deep, Notation::Json, MayMiss::ALL).is_err());
+    }
+}

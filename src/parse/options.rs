@@ -1,0 +1,88 @@
+//! What the caller knows: which dialect is spoken, and which tools there are.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::dialects;
+use super::openings::Openings;
+
+/// How to read a text. The default recognises every dialect and knows no tool.
+#[derive(Clone)]
+pub struct ParseOptions {
+    pub(super) openings: &'static Openings,
+    pub(super) tools: Arc<Tools>,
+}
+
+/// The schemas of the tools, by name.
+pub(super) type Tools = HashMap<String, Value>;
+
+impl Default for ParseOptions {
+    fn default() -> Self {
+        Self { openings: Openings::of(None), tools: Arc::default() }
+    }
+}
+
+impl fmt::Debug for ParseOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let format = self.openings.asked.unwrap_or("auto");
+        f.debug_struct("ParseOptions").field("format", &format).field("tools", &self.tools.len()).finish()
+    }
+}
+
+impl ParseOptions {
+    /// For one dialect by name, or `auto`.
+    pub fn format(name: &str) -> Result<Self, UnknownFormat> {
+        let dialect = match name {
+            "auto" => None,
+            name => Some(dialects::named(name).ok_or_else(|| UnknownFormat(name.to_owned()))?),
+        };
+        Ok(Self { openings: Openings::of(dialect), tools: Arc::default() })
+    }
+
+    /// The tools with the JSON Schemas of their arguments: what a dialect writes as plain text is typed by them.
+    pub fn with_tools(mut self, tools: impl IntoIterator<Item = (String, Value)>) -> Self {
+        self.tools = Arc::new(tools.into_iter().collect());
+        self
+    }
+
+    /// The same from descriptions as the chat APIs take them: a list of `{"name", "parameters"}`, of
+    /// `{"function": {…}}`, or with the schema as `input_schema` or `inputSchema`.
+    pub fn with_descriptions(self, tools: Value) -> Result<Self, String> {
+        let Value::Array(tools) = tools else {
+            return Err("tools must be a list of descriptions".to_owned());
+        };
+        let tools: Result<Vec<_>, String> = tools.into_iter().map(described).collect();
+        Ok(self.with_tools(tools?))
+    }
+}
+
+fn described(mut tool: Value) -> Result<(String, Value), String> {
+    let tool = match tool.get_mut("function") {
+        Some(inner) if inner.is_object() => inner.take(),
+        _ => tool,
+    };
+    let Value::Object(mut tool) = tool else {
+        return Err("each of the tools must be a description".to_owned());
+    };
+    let Some(Value::String(name)) = tool.remove("name") else {
+        return Err("each of the tools must have a name".to_owned());
+    };
+    let schema = ["parameters", "input_schema", "inputSchema"].iter().find_map(|key| tool.remove(*key));
+    Ok((name, schema.unwrap_or_default()))
+}
+
+/// There is no dialect of this name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnknownFormat(pub String);
+
+impl fmt::Display for UnknownFormat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let known = super::formats().join(", ");
+        write!(f, "There is no format \"{}\"; use \"auto\" or one of: {known}.", self.0)
+    }
+}
+
+impl std::error::Error for UnknownFormat {}

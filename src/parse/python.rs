@@ -1,0 +1,104 @@
+//! Calls written as Python: `[get_weather(city="Paris"), now()]`.
+
+use serde_json::{Map, Value};
+
+use super::draft::Draft;
+use super::extent::Notation;
+use super::lenient::{MayMiss, Reader, Repair};
+use super::options::Tools;
+
+/// Whether a byte may be part of the (dotted) name of a function.
+pub(super) fn names(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'-') || byte >= 0x80
+}
+
+/// The calls of a list, or one call without brackets. The closing bracket may be missing.
+pub(super) fn calls(text: &str, tools: &Tools) -> Result<Vec<Draft>, String> {
+    let mut reader = Reader::new(text, Notation::Python, MayMiss::NONE);
+    reader.skip_space();
+    let listed = reader.peek() == Some(b'[');
+    reader.at += usize::from(listed);
+    let mut found = Vec::new();
+    loop {
+        reader.skip_space();
+        match reader.peek() {
+            Some(b']') if listed => break,
+            Some(b',') if !found.is_empty() => {
+                reader.at += 1;
+                continue;
+            }
+            None if listed => {
+                reader.repairs.add(Repair::MissingBrackets);
+                break;
+            }
+            None => break,
+            Some(_) => found.push(call(&mut reader, tools)?),
+        }
+    }
+    let repairs = reader.repairs;
+    found.iter_mut().for_each(|draft: &mut Draft| draft.repairs.join(repairs));
+    Ok(found)
+}
+
+fn call(reader: &mut Reader<'_>, tools: &Tools) -> Result<Draft, String> {
+    let name = word(reader);
+    if name.is_empty() || reader.peek() != Some(b'(') {
+        return Err("a call must be a name with its arguments in parentheses".into());
+    }
+    reader.at += 1;
+    let mut arguments = Map::new();
+    let mut positional = Vec::new();
+    loop {
+        reader.skip_space();
+        match reader.peek() {
+            None => return Err("the text ends inside the arguments".into()),
+            Some(b')') => {
+                reader.at += 1;
+                break;
+            }
+            Some(b',') => {
+                reader.at += 1;
+                continue;
+            }
+            Some(_) => {}
+        }
+        let before = reader.at;
+        let key = word(reader);
+        reader.skip_space();
+        if !key.is_empty() && reader.peek() == Some(b'=') {
+            reader.at += 1;
+            let value = reader.value()?;
+            arguments.insert(key.to_owned(), value);
+        } else {
+            reader.at = before;
+            positional.push(reader.value()?);
+        }
+    }
+    place(positional, &mut arguments, tools.get(name))?;
+    Ok(Draft::new(name, Ok(Value::Object(arguments)), Default::default()))
+}
+
+fn word<'a>(reader: &mut Reader<'a>) -> &'a str {
+    let rest = reader.rest();
+    let end = rest.bytes().position(|byte| !names(byte)).unwrap_or(rest.len());
+    reader.at += end;
+    &rest[..end]
+}
+
+/// Arguments without names take those of the schema, in order.
+fn place(
+    given: Vec<Value>,
+    arguments: &mut Map<String, Value>,
+    schema: Option<&Value>,
+) -> Result<(), String> {
+    if given.is_empty() {
+        return Ok(());
+    }
+    let properties = schema.and_then(|schema| schema.get("properties")).and_then(Value::as_object);
+    let mut names = properties.into_iter().flat_map(|properties| properties.keys());
+    for value in given {
+        let name = names.next().ok_or("an argument has no name, and no schema tells it")?;
+        arguments.entry(name).or_insert(value);
+    }
+    Ok(())
+}

@@ -1,0 +1,97 @@
+//! The JSON object behind a name, for dialects that write the name outside of it.
+
+use serde_json::Value;
+
+use crate::parse::draft::Draft;
+use crate::parse::extent::{Extent, Notation};
+use crate::parse::lenient::{self, MayMiss, Repair, Repairs};
+use crate::parse::machine::Cx;
+
+/// Reads the arguments at `at` (white space and a fence may come first), emits the call, and gives the position
+/// behind them. `stops` are what ends a call of this dialect.
+pub async fn read(cx: &Cx, at: usize, call: Named<'_>, stops: &[&str]) -> usize {
+    let mut repairs = Repairs::default();
+    let (at, fenced) = skip_fence(cx, cx.tape.skip_space(at).await).await;
+    if fenced && !call.fences {
+        repairs.add(Repair::Fence);
+    }
+    let (arguments, end) = if cx.tape.byte(at).await == Some(b'{') {
+        object(cx, at, call.notation, stops, &mut repairs).await
+    } else {
+        let end = cx.tape.find(at, stops).await.map_or_else(|| cx.tape.end_so_far(), |(end, _)| end);
+        let blank = cx.tape.with(at, end, |text| text.trim().is_empty());
+        let stopped = !stops.is_empty() && cx.tape.literal(end, stops).await.is_some();
+        match blank && stopped {
+            true => (Ok(Value::Null), end),
+            false => (Err("there is no JSON object".to_owned()), end),
+        }
+    };
+    let mut draft = Draft::new(call.name, arguments, repairs);
+    draft.id = call.id;
+    cx.emit(vec![draft], end, call.format);
+    if fenced {
+        let close = cx.tape.skip_space(end).await;
+        if cx.tape.literal(close, &["```"]).await.is_some() {
+            cx.tape.extend(close + 3, None);
+            return close + 3;
+        }
+    }
+    end
+}
+
+/// What is known of a call before its arguments.
+pub struct Named<'a> {
+    pub name: &'a str,
+    pub id: Option<String>,
+    pub format: &'static str,
+    pub notation: Notation,
+    /// The dialect itself writes a fence around the arguments.
+    pub fences: bool,
+}
+
+impl<'a> Named<'a> {
+    pub fn new(name: &'a str, format: &'static str) -> Self {
+        Self { name, id: None, format, notation: Notation::Json, fences: false }
+    }
+}
+
+/// The object whose bracket is at `at`, and where it ends.
+async fn object(
+    cx: &Cx,
+    at: usize,
+    notation: Notation,
+    stops: &[&str],
+    repairs: &mut Repairs,
+) -> (Result<Value, String>, usize) {
+    let (end, may_miss) = match cx.extent(at, notation, stops).await {
+        Extent::Closed(end) => (end, MayMiss::NONE),
+        Extent::Stopped(end) => (end, MayMiss::ALL),
+        Extent::Cut { .. } => {
+            let end = give_up(cx, at, stops).await;
+            return (Err("the text ends before they do".to_owned()), end);
+        }
+    };
+    let read = cx.tape.with(at, end, |text| lenient::read(text, notation, may_miss));
+    let value = read.map(|reading| {
+        repairs.join(reading.repairs);
+        reading.value
+    });
+    (value, end)
+}
+
+/// A value never ends: the call is what comes before the first of its stops, so that the next one is not lost.
+pub async fn give_up(cx: &Cx, at: usize, stops: &[&str]) -> usize {
+    match cx.second_look() {
+        true => cx.tape.find(at, stops).await.map_or_else(|| cx.tape.end_so_far(), |(end, _)| end),
+        false => cx.tape.end_so_far(),
+    }
+}
+
+/// Steps over the opening of a code fence, if there is one.
+pub async fn skip_fence(cx: &Cx, at: usize) -> (usize, bool) {
+    if cx.tape.literal(at, &["```"]).await.is_none() {
+        return (at, false);
+    }
+    let word = cx.tape.skip(at + 3, |byte| byte.is_ascii_alphanumeric() || byte == b'_').await;
+    (cx.tape.skip_space(word).await, true)
+}

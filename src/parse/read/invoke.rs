@@ -1,0 +1,310 @@
+//! Calls as XML-like elements with their parameters inside, in the spellings of several families.
+//!
+//! The content of a parameter is literal. It ends at its end tag if another tag of the call follows that, so a value
+//! may quote end tags; a parameter that begins on a new line, or the end of the call, ends one that was not closed.
+
+use serde_json::{Map, Value};
+
+use super::arguments::{self, Named};
+use crate::parse::dialects::{Opening, Read};
+use crate::parse::draft::Draft;
+use crate::parse::lenient::{Repair, Repairs};
+use crate::parse::machine::Cx;
+use crate::parse::{elements, typed};
+
+/// How a dialect spells it.
+pub struct Style {
+    pub format: &'static str,
+    /// Around the calls, and to be stepped over.
+    pub wraps: &'static [&'static str],
+    /// Ends the block.
+    pub closes: &'static [&'static str],
+    /// `<invoke`: what follows up to `tag_end` has the name.
+    pub call: &'static str,
+    pub call_end: &'static str,
+    pub param: &'static str,
+    pub param_end: &'static str,
+    pub tag_end: &'static str,
+    /// One line end on each side of a value is not part of it.
+    pub lines: bool,
+    /// Parameters are elements with their own names, marked by this.
+    pub elements: Option<&'static str>,
+}
+
+pub const PLAIN: Style = Style {
+    format: "",
+    wraps: &[],
+    closes: &[],
+    call: "<invoke",
+    call_end: "</invoke>",
+    param: "<parameter",
+    param_end: "</parameter>",
+    tag_end: ">",
+    lines: false,
+    elements: None,
+};
+
+/// What the older form begins with.
+const TOOL_NAME: &str = "<tool_name>";
+
+/// So many may come before the first call.
+const MOST_WRAPS: usize = 4;
+
+pub async fn read(cx: &Cx, opening: Opening, style: &Style) -> Read {
+    let mut at = opening.start;
+    let (mut found, mut wrapped) = (false, 0);
+    loop {
+        let tag = cx.tape.skip_space(at).await;
+        if let Some(index) = cx.tape.literal(tag, style.closes).await.filter(|_| found) {
+            at = tag + style.closes[index].len();
+            cx.tape.extend(at, None);
+            return Read::Block(at);
+        }
+        if let Some(index) = cx.tape.literal(tag, style.wraps).await {
+            // More of them without a call are text, and not to be stepped over again from each of them.
+            if !found && wrapped == MOST_WRAPS {
+                break;
+            }
+            at = tag + style.wraps[index].len();
+            wrapped += 1;
+        } else if cx.tape.literal(tag, &[style.call]).await.is_some() {
+            let Some(end) = call(cx, tag + style.call.len(), style).await else { break };
+            found = true;
+            at = end;
+        } else {
+            break;
+        }
+    }
+    if !found {
+        return Read::No;
+    }
+    if wrapped > 0 && cx.tape.byte(cx.tape.skip_space(at).await).await.is_none() {
+        cx.close(at, false);
+    }
+    Read::Block(at)
+}
+
+/// Reads a call from behind `<invoke`, and gives the position behind it; `None` if the tag is none.
+async fn call(cx: &Cx, at: usize, style: &Style) -> Option<usize> {
+    let (header, mut at) = header(cx, at, style).await?;
+    let Some(name) = header.name else {
+        // The older form has its name inside; a tag without any is only mentioned.
+        at = cx.tape.skip_space(at).await;
+        cx.tape.literal(at, &[TOOL_NAME]).await.filter(|_| !header.closed)?;
+        return Some(by_elements(cx, at, "", "", style).await);
+    };
+    if header.closed {
+        cx.emit(vec![Draft::new(&name, Ok(Value::Null), Repairs::default())], at, style.format);
+        return Some(at);
+    }
+    at = cx.tape.skip_space(at).await;
+    if cx.tape.byte(at).await == Some(b'{') {
+        return Some(json(cx, at, &name, style).await);
+    }
+    match style.elements {
+        Some(mark) => Some(by_elements(cx, at, mark, &name, style).await),
+        None => Some(by_parameters(cx, at, &name, style).await),
+    }
+}
+
+async fn json(cx: &Cx, at: usize, name: &str, style: &Style) -> usize {
+    let mut stops = vec![style.call_end];
+    stops.extend(style.closes);
+    let end = arguments::read(cx, at, Named::new(name, style.format), &stops).await;
+    let tag = cx.tape.skip_space(end).await;
+    match cx.tape.literal(tag, &[style.call_end]).await {
+        Some(_) => {
+            cx.tape.extend(tag + style.call_end.len(), None);
+            tag + style.call_end.len()
+        }
+        None => {
+            cx.close(end, false);
+            end
+        }
+    }
+}
+
+async fn by_elements(cx: &Cx, at: usize, mark: &str, name: &str, style: &Style) -> usize {
+    let end = cx.tape.find(at, &[style.call_end]).await;
+    let (end, after) = match end {
+        Some((end, _)) => (end, end + style.call_end.len()),
+        None => (cx.tape.end_so_far(), cx.tape.end_so_far()),
+    };
+    let draft = match cx.tape.with(at, end, |text| elements::call(text, mark, name, &cx.tools)) {
+        Ok(_) if after == end => Draft::failed(name, "The text ends before the call does."),
+        Ok((name, arguments)) => Draft::new(&name, Ok(arguments), Repairs::default()),
+        Err(why) => Draft::failed(name, format!("The call cannot be read: {why}.")),
+    };
+    cx.emit(vec![draft], after, style.format);
+    after
+}
+
+async fn by_parameters(cx: &Cx, at: usize, name: &str, style: &Style) -> usize {
+    let mut map = Map::new();
+    let mut repairs = Repairs::default();
+    let mut at = at;
+    let (end, error) = loop {
+        at = cx.tape.skip_space(at).await;
+        if cx.tape.literal(at, &[style.call_end]).await.is_some() {
+            break (at + style.call_end.len(), None);
+        }
+        if cx.tape.literal(at, &[style.param]).await.is_some() {
+            match parameter(cx, at + style.param.len(), name, style).await {
+                Ok(Parameter { name, value, repaired, after }) => {
+                    map.insert(name, value);
+                    if repaired {
+                        repairs.add(Repair::MissingEndTag);
+                    }
+                    at = after;
+                }
+                Err(why) => break (skip_call(cx, at, style).await, Some(why)),
+            }
+        } else if ends_without_tag(cx, at, style).await {
+            repairs.add(Repair::MissingEndTag);
+            break (at, None);
+        } else {
+            let end = skip_call(cx, at, style).await;
+            break (end, Some("there are words where a parameter should be"));
+        }
+    };
+    let draft = match error {
+        None => Draft::new(name, Ok(Value::Object(map)), repairs),
+        Some(why) => Draft::failed(name, format!("The call cannot be read: {why}.")),
+    };
+    cx.emit(vec![draft], end, style.format);
+    end
+}
+
+/// The call is over though its end tag is missing: the text ends, or something follows that cannot be inside.
+async fn ends_without_tag(cx: &Cx, at: usize, style: &Style) -> bool {
+    cx.tape.byte(at).await.is_none()
+        || cx.tape.literal(at, style.closes).await.is_some()
+        || cx.tape.literal(at, &[style.call]).await.is_some()
+        || cx.tape.literal(at, style.wraps).await.is_some()
+}
+
+/// Where a call that cannot be read ends.
+async fn skip_call(cx: &Cx, at: usize, style: &Style) -> usize {
+    match cx.tape.find(at, &[style.call_end]).await {
+        Some((end, _)) => end + style.call_end.len(),
+        None => cx.tape.end_so_far(),
+    }
+}
+
+struct Parameter {
+    name: String,
+    value: Value,
+    repaired: bool,
+    after: usize,
+}
+
+/// Reads a parameter from behind `<parameter`.
+async fn parameter(cx: &Cx, at: usize, tool: &str, style: &Style) -> Result<Parameter, &'static str> {
+    let (header, from) = header(cx, at, style).await.ok_or("a parameter has no name")?;
+    let name = header.name.ok_or("a parameter has no name")?;
+    let end = match header.closed {
+        true => Some((from, from, false)),
+        false => value_end(cx, from, style).await,
+    };
+    let (to, after, repaired) = end.ok_or("the text ends inside a value")?;
+    let value = cx.tape.with(from, to, |text| {
+        let text = match () {
+            () if style.lines => strip_lines(text),
+            // The line end stands where the end tag should.
+            () if repaired => text.strip_suffix('\n').unwrap_or(text),
+            () => text,
+        };
+        match header.is_text {
+            Some(true) => Value::from(text),
+            Some(false) => typed::json(text),
+            None => typed::typed(text, typed::parameter(&cx.tools, tool, &name)),
+        }
+    });
+    Ok(Parameter { name, value, repaired, after })
+}
+
+fn strip_lines(text: &str) -> &str {
+    let text = text.strip_prefix("\r\n").or_else(|| text.strip_prefix('\n')).unwrap_or(text);
+    text.strip_suffix("\r\n").or_else(|| text.strip_suffix('\n')).unwrap_or(text)
+}
+
+/// Where a value ends, what comes after its end tag, and whether that is missing. `None`: the text is cut.
+async fn value_end(cx: &Cx, from: usize, style: &Style) -> Option<(usize, usize, bool)> {
+    let ends = [style.param_end, style.param, style.call_end];
+    let mut at = from;
+    loop {
+        let (found, index) = cx.tape.find(at, &ends).await?;
+        let after = found + ends[index].len();
+        match index {
+            0 if follows(cx, after, style).await => return Some((found, after, false)),
+            1 if found > from && cx.tape.with(found - 1, found, |before| before == "\n") => {
+                return Some((found, found, true));
+            }
+            2 if ends_without_tag(cx, cx.tape.skip_space(after).await, style).await => {
+                return Some((found, found, true));
+            }
+            _ => at = after,
+        }
+    }
+}
+
+/// Whether what comes after the end tag of a parameter shows that it is one.
+async fn follows(cx: &Cx, at: usize, style: &Style) -> bool {
+    let at = cx.tape.skip_space(at).await;
+    cx.tape.literal(at, &[style.param, style.call_end]).await.is_some()
+        || ends_without_tag(cx, at, style).await
+}
+
+/// What a tag says.
+#[derive(Default)]
+struct Header {
+    name: Option<String>,
+    /// `string="true"`, `type="json"`: the dialect itself tells a text from JSON.
+    is_text: Option<bool>,
+    /// `<invoke name="now"/>`
+    closed: bool,
+}
+
+/// Reads a tag from behind its word, and gives the position behind it.
+async fn header(cx: &Cx, at: usize, style: &Style) -> Option<(Header, usize)> {
+    if !matches!(cx.tape.byte(at).await, Some(b'=' | b' ' | b'>' | b'/')) {
+        return None;
+    }
+    let (end, index) = cx.tape.find(at, &[style.tag_end, "\n", "<"]).await?;
+    if index != 0 {
+        return None;
+    }
+    Some((cx.tape.with(at, end, attributes), end + style.tag_end.len()))
+}
+
+fn attributes(text: &str) -> Header {
+    let mut header = Header::default();
+    let mut rest = text.trim();
+    if let Some(open) = rest.strip_suffix('/') {
+        header.closed = true;
+        rest = open.trim_end();
+    }
+    if let Some(name) = rest.strip_prefix('=') {
+        let name = name.trim().trim_matches(['"', '\'']);
+        header.name = (!name.is_empty()).then(|| name.to_owned());
+        return header;
+    }
+    while let Some((key, after)) = rest.split_once('=') {
+        let after = after.trim_start();
+        let quote = after.chars().next().filter(|c| matches!(c, '"' | '\''));
+        let (value, next) = match quote {
+            Some(quote) => after[1..].split_once(quote).unwrap_or((&after[1..], "")),
+            None => after.split_once(' ').unwrap_or((after, "")),
+        };
+        match (key.trim(), value) {
+            ("name" | "tool" | "key", "") => {}
+            ("name" | "tool" | "key", value) => header.name = Some(value.to_owned()),
+            ("string", value) => header.is_text = Some(value == "true"),
+            ("type", "string") => header.is_text = Some(true),
+            ("type", _) => header.is_text = Some(false),
+            _ => {}
+        }
+        rest = next.trim_start();
+    }
+    header
+}

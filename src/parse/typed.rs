@@ -1,0 +1,116 @@
+//! Values that a dialect writes as plain text, typed by the schema of the tool.
+//!
+//! Without a schema a text stays a text, as numbers and words may be meant so; only what is a JSON object or list
+//! is read as one. With a schema, what does not fit any of its types stays a text too: validation tells better.
+
+use serde_json::{Number, Value};
+
+use super::extent::Notation;
+use super::lenient::{self, MayMiss};
+use super::options::Tools;
+
+/// The schema of a parameter.
+pub(super) fn parameter<'a>(tools: &'a Tools, tool: &str, name: &str) -> Option<&'a Value> {
+    property(tools.get(tool)?, name)
+}
+
+/// The schema of a property of an object.
+pub(super) fn property<'a>(schema: &'a Value, name: &str) -> Option<&'a Value> {
+    let named = schema.get("properties").and_then(|properties| properties.get(name));
+    named.or_else(|| schema.get("additionalProperties").filter(|any| any.is_object()))
+}
+
+/// The value that a text means.
+pub(super) fn typed(text: &str, schema: Option<&Value>) -> Value {
+    let Some(types) = schema.map(types).filter(|types| !types.is_empty()) else {
+        return structure(text).unwrap_or_else(|| text.into());
+    };
+    let plain = text.trim();
+    let fits = |kind: &&str| match *kind {
+        "null" => matches!(plain, "null" | "None" | "nil").then_some(Value::Null),
+        "boolean" => match plain.to_ascii_lowercase().as_str() {
+            "true" => Some(Value::Bool(true)),
+            "false" => Some(Value::Bool(false)),
+            _ => None,
+        },
+        "integer" => plain.parse::<Number>().ok().filter(|n| !n.is_f64()).map(Value::Number),
+        "number" => plain.parse::<Number>().ok().map(Value::Number),
+        "object" => structure(text).filter(Value::is_object),
+        "array" => structure(text).filter(Value::is_array),
+        _ => None,
+    };
+    // A text fits the type string always, so that comes last.
+    types.iter().find_map(fits).unwrap_or_else(|| text.into())
+}
+
+/// A value that the dialect itself says is JSON.
+pub(super) fn json(text: &str) -> Value {
+    whole(text.trim()).unwrap_or_else(|| text.into())
+}
+
+fn structure(text: &str) -> Option<Value> {
+    let text = text.trim();
+    if !text.starts_with(['{', '[']) {
+        return None;
+    }
+    whole(text)
+}
+
+/// Only what is JSON to its end: a text that begins with a bracket need not be a list.
+fn whole(text: &str) -> Option<Value> {
+    let reading = lenient::read(text, Notation::Json, MayMiss::NONE).ok()?;
+    reading.whole.then_some(reading.value)
+}
+
+/// The types that a schema allows; none when it says nothing about them.
+fn types(schema: &Value) -> Vec<&str> {
+    let mut found: Vec<&str> = match schema.get("type") {
+        Some(Value::String(kind)) => vec![kind],
+        Some(Value::Array(kinds)) => kinds.iter().filter_map(Value::as_str).collect(),
+        _ => Vec::new(),
+    };
+    for key in ["anyOf", "oneOf", "allOf"] {
+        for option in schema.get(key).and_then(Value::as_array).into_iter().flatten() {
+            found.extend(types(option));
+        }
+    }
+    if found.is_empty() {
+        let values = schema.get("enum").and_then(Value::as_array).into_iter().flatten();
+        found.extend(values.chain(schema.get("const")).map(|value| match value {
+            Value::Null => "null",
+            Value::Bool(_) => "boolean",
+            Value::Number(_) => "number",
+            Value::String(_) => "string",
+            Value::Array(_) => "array",
+            Value::Object(_) => "object",
+        }));
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn the_schema_decides_and_not_the_looks() {
+        let cases = [
+            ("0123", json!({"type": "string"}), json!("0123")),
+            ("[1]", json!({"type": "string"}), json!("[1]")),
+            (" 5 ", json!({"type": "integer"}), json!(5)),
+            ("five", json!({"type": "integer"}), json!("five")),
+            ("True", json!({"type": "boolean"}), json!(true)),
+            ("None", json!({"type": ["string", "null"]}), json!(null)),
+            ("x", json!({"type": ["string", "null"]}), json!("x")),
+            ("2.5", json!({"anyOf": [{"type": "number"}, {"type": "string"}]}), json!(2.5)),
+            ("{'a': 1}", json!({"type": "object"}), json!({"a": 1})),
+            ("2", json!({"enum": [1, 2]}), json!(2)),
+        ];
+        for (text, schema, value) in cases {
+            assert_eq!(typed(text, Some(&schema)), value, "{text} by {schema}");
+        }
+        assert_eq!(typed("5", None), json!("5"));
+        assert_eq!(typed(r#"{"a": 5}"#, None), json!({"a": 5}));
+    }
+}

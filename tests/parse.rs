@@ -1,0 +1,12 @@
+//! Parsing of model text, from outside.
+
+#[path = "parse/corpus.rs"]
+mod corpus;
+#[path = "parse/dialects.rs"]
+mod dialects;
+#[path = "parse/hard.rs"]
+mod hard;
+#[path = "parse/native.rs"]
+mod native;
+#[path = "parse/streams.rs"]
+mod streams;

@@ -1,0 +1,55 @@
+//! What the chat APIs return.
+
+use serde_json::{Value, json};
+use toolhub::parse::{ParseOptions, parse_value};
+
+fn read(value: Value) -> (Vec<(String, String, Value)>, String, Option<String>) {
+    let parsed = parse_value(&value, &ParseOptions::default());
+    assert!(parsed.calls.iter().all(|call| call.error.is_none()), "{:?}", parsed.calls);
+    let calls = parsed.calls.into_iter().map(|call| (call.name, call.id, Value::Object(call.arguments)));
+    (calls.collect(), parsed.text, parsed.format)
+}
+
+#[test]
+fn each_api_has_its_own_structure() {
+    let call = |id: &str| vec![("ping".to_owned(), id.to_owned(), json!({"host": "a"}))];
+    let function = json!({"id": "c1", "type": "function", "function": {"name": "ping", "arguments": "{\"host\": \"a\"}"}});
+    let cases = [
+        (json!({"role": "assistant", "content": "Hi", "tool_calls": [function]}), call("c1"), "Hi", "openai"),
+        (
+            json!({"choices": [{"message": {"role": "assistant", "content": null, "tool_calls": [function]}}]}),
+            call("c1"),
+            "",
+            "openai",
+        ),
+        (
+            json!({"output": [{"type": "function_call", "id": "fc_1", "call_id": "c2", "name": "ping", "arguments": "{\"host\": \"a\"}"}]}),
+            call("c2"),
+            "",
+            "openai",
+        ),
+        (
+            json!({"content": [{"type": "thinking", "thinking": "hm"}, {"type": "text", "text": "Hi"},
+                {"type": "tool_use", "id": "toolu_1", "name": "ping", "input": {"host": "a"}}]}),
+            call("toolu_1"),
+            "Hi",
+            "anthropic",
+        ),
+        (
+            json!({"candidates": [{"content": {"role": "model", "parts": [{"text": "Hi"}, {"functionCall": {"name": "ping", "args": {"host": "a"}}}]}}]}),
+            call("call_1"),
+            "Hi",
+            "gemini",
+        ),
+    ];
+    for (value, calls, text, format) in cases {
+        assert_eq!(read(value.clone()), (calls, text.to_owned(), Some(format.to_owned())), "{value}");
+    }
+}
+
+#[test]
+fn a_message_whose_text_has_the_call_is_read_as_text() {
+    let message = json!({"role": "assistant", "content": "Hi <tool_call>{\"name\": \"ping\"}</tool_call>"});
+    let (calls, text, format) = read(message);
+    assert_eq!((calls.len(), text.as_str(), format.as_deref()), (1, "Hi ", Some("hermes")));
+}
