@@ -167,19 +167,6 @@ class LoopPort:
     def pending_mail(self, /) -> int: ...
 
 @final
-class ParseResult:
-    """
-    What a text holds: its `calls` in order, the `text` around them, and the `format` of the first call.
-    """
-    def __repr__(self, /) -> str: ...
-    @property
-    def calls(self, /) -> list: ...
-    @property
-    def format(self, /) -> str | None: ...
-    @property
-    def text(self, /) -> str: ...
-
-@final
 class ParsedCall:
     """
     A call that was found in a text, or what was left of one: then `error` says why, and `raw` is its text.
@@ -279,7 +266,7 @@ class StreamParser:
         """
         The calls so far, those that cannot be read too. The last may still grow by its end tag.
         """
-    def feed(self, /, delta: Any) -> list:
+    def feed(self, /, delta: "str | bytes") -> "list[dict[str, object]]":
         """
         Takes the next piece, text or bytes (a character may be cut), and gives the events that are certain now.
         """
@@ -393,9 +380,9 @@ def parse_formats() -> list[str]:
     The names that a format may have, besides `auto`.
     """
 
-def parse_text(text: Any, format: str = "auto", tools: Any | None = None) -> ParseResult:
+def parse_text(text: Any, format: str = "auto", tools: Any | None = None) -> tuple[list[ParsedCall], str, str | None]:
     """
-    Finds the calls in a text, or in what a chat API returned.
+    The calls in a text, or in what a chat API returned; the text around them; the format of the first call.
     """
 
 def pool_state() -> tuple[int, int, int]:

@@ -107,7 +107,7 @@ impl<'a> Scan<'a> {
         self.next += dull;
         let rest = &rest[dull..];
         let Some(&byte) = rest.first() else { return Step::On };
-        for stop in self.stops {
+        for stop in self.stops.iter().filter(|stop| stop.as_bytes().first() == Some(&byte)) {
             if rest.starts_with(stop.as_bytes()) {
                 return Step::End(Extent::Stopped(self.next));
             }
