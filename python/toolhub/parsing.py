@@ -35,7 +35,7 @@ def parse(text: Any, format: str = "auto", tools: Iterable[Mapping[str, Any]] | 
     ('Let me see. ', 'hermes')
     >>> call = found.calls[0]
     >>> call.name, call.arguments, call.id, call.span, call.repairs
-    ('read', {'path': 'a.txt'}, 'call_1', (12, 75), ['a trailing comma'])
+    ('read', {'path': 'a.txt'}, 'call_1', (12, 79), ['a trailing comma'])
     >>> parse("<tool_call>{oops!}</tool_call>").calls[0].error
     'The call cannot be read: there is no colon after the key "oops".'
     """
