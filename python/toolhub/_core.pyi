@@ -282,15 +282,15 @@ class StreamParser:
     """
     def __new__(cls, /, format: str = "auto", tools: Any | None = None) -> StreamParser: ...
     @property
-    def calls(self, /) -> list:
+    def calls(self, /) -> list[ParsedCall]:
         """
         The calls so far, those that cannot be read too. The last may still grow by its end tag.
         """
-    def feed(self, /, delta: "str | bytes") -> "list[dict[str, object]]":
+    def feed(self, /, delta: "str | bytes") -> "list[dict[str, Any]]":
         """
         Takes the next piece, text or bytes (a character may be cut), and gives the events that are certain now.
         """
-    def finish(self, /) -> list:
+    def finish(self, /) -> "list[dict[str, Any]]":
         """
         There is no more text: gives the events of what was held back.
         """

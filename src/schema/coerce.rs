@@ -61,7 +61,13 @@ impl Mending<'_> {
                 if sure.is_empty() { wrong.iter().filter_map(choice).collect() } else { Vec::new() };
             drop(wrong);
             let changed = if sure.is_empty() {
-                choices.into_iter().fold(false, |changed, choice| self.choose(value, choice) || changed)
+                // Every choice is made, not only the first that changes something.
+                choices
+                    .into_iter()
+                    .map(|choice| self.choose(value, choice))
+                    .filter(|changed| *changed)
+                    .count()
+                    > 0
             } else {
                 replace(value, sure)
             };
