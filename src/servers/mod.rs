@@ -13,6 +13,7 @@ use crate::error::{ErrorKind, HubError, Outcome, clip};
 use crate::hub::Hub;
 use crate::model::{Source, ToolSpec};
 use crate::registry::{Candidate, Filter};
+use crate::select::is_shadow;
 use crate::sources::mcp::auth::Credentials;
 use crate::sources::mcp::config::ServerConfig;
 use crate::sources::mcp::host::Host;
@@ -108,6 +109,20 @@ impl Servers {
         for (name, _) in snapshot.entries().filter(|(_, entry)| of_server(&entry.candidates)) {
             self.hub.registry.remove(name, filter);
         }
+    }
+
+    /// The names of this server's tools that are also names of native ones.
+    pub fn shadows(&self, server: &Server) -> Vec<Arc<str>> {
+        let Some(listing) = server.listing() else { return Vec::new() };
+        let snapshot = self.hub.registry.snapshot();
+        let prefix = server.config().options.prefix.as_deref().unwrap_or_default();
+        let shadow = |name: &str| {
+            let entry = snapshot.get(&format!("{prefix}{name}"))?;
+            let mut of_server =
+                entry.candidates.iter().filter(|one| one.server.as_ref() == Some(server.id()));
+            of_server.find(|one| is_shadow(one, entry)).map(|one| one.spec().name.clone())
+        };
+        listing.tools.iter().filter_map(|listed| shadow(&listed.name)).collect()
     }
 
     /// The servers of these ids, or all that are not disabled.
