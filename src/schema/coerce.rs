@@ -61,13 +61,8 @@ impl Mending<'_> {
                 if sure.is_empty() { wrong.iter().filter_map(choice).collect() } else { Vec::new() };
             drop(wrong);
             let changed = if sure.is_empty() {
-                // Every choice is made, not only the first that changes something.
-                choices
-                    .into_iter()
-                    .map(|choice| self.choose(value, choice))
-                    .filter(|changed| *changed)
-                    .count()
-                    > 0
+                // All of them are made, not only the first.
+                choices.into_iter().filter_map(|choice| self.choose(value, choice).then_some(())).count() > 0
             } else {
                 replace(value, sure)
             };
