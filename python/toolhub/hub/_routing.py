@@ -198,4 +198,3 @@ class Routing(Calling, Serving):
             "finished", call_id=id, tool=name, success=False, kind=str(result.kind), error=sentence
         )
         return result
-
