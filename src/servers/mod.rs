@@ -159,10 +159,10 @@ impl Servers {
         stream::iter(all).for_each_concurrent(None, |server| async move { server.close().await }).await;
     }
 
-    /// A candidate for a tool that its server has not listed (yet): who names the server may call what it likes, and the
-    /// server knows whether it has it.
+    /// A candidate for a tool that its server has not listed (yet): who names the server may call what its configuration
+    /// does not leave out, and the server knows whether it has it.
     pub fn unlisted(&self, server: &str, tool: &str) -> Option<Arc<Candidate>> {
-        let server = self.get(server)?;
+        let server = self.get(server).filter(|server| server.config().options.wants(tool))?;
         let listed = Arc::new(Listed::unlisted(tool));
         let mut spec = ToolSpec::named(tool);
         spec.timeout = server.config().options.timeout;
