@@ -18,6 +18,7 @@ mod execution;
 mod hub;
 mod imported;
 mod json;
+mod json_text;
 mod llm;
 mod mailbox;
 mod once;
