@@ -3,14 +3,17 @@
 //! [`Hub::plan_by_name`] and [`Hub::plan_by_capability`] end in a [`Plan`]; whoever drives it reports through
 //! [`Plan::record`]. [`Hub::execute`] is all of that for callers in Rust.
 
+pub mod explain;
+
 use crate::error::{ErrorKind, HubError, Outcome, clip};
 use crate::execute::{self, Answer, Decision, Fate, Job, Rules, Run};
 use crate::limit::Gate;
 use crate::merge;
-use crate::model::{Arguments, CallOptions, Part, Source, Strategy};
+use crate::model::{Arguments, CallOptions, Part, Prefer, Shadow, Source, Strategy};
 use crate::registry::capability::CapabilityRules;
 use crate::registry::{Candidate, Filter, NameEntry, Registry, nearest};
-use crate::select::{self, Candidates, Rule, Selection};
+use crate::route::{Directory, Labels, Route};
+use crate::select::{self, Candidates, Rule, Selection, Wanted};
 use crate::stats::BreakerPolicy;
 use crate::truncate::{Options, truncate};
 use parking_lot::{Mutex, RwLock};
@@ -35,6 +38,9 @@ pub struct HubOptions {
     /// How many may wait at one limit before calls are refused.
     pub max_waiting: usize,
     pub seed: Option<u64>,
+    /// Who comes first; `None`: by priority, and MCP servers for routed calls.
+    pub prefer: Option<Prefer>,
+    pub shadow: Shadow,
 }
 
 impl Default for HubOptions {
@@ -48,6 +54,8 @@ impl Default for HubOptions {
             source_concurrency: Vec::new(),
             max_waiting: 10_000,
             seed: None,
+            prefer: None,
+            shadow: Shadow::default(),
         }
     }
 }
@@ -56,6 +64,7 @@ pub struct Hub {
     pub registry: Registry,
     pub options: HubOptions,
     rules: RwLock<CapabilityRules>,
+    labels: RwLock<Labels>,
     rng: Mutex<fastrand::Rng>,
     gate: Option<Arc<Gate>>,
     source_gates: Vec<(Source, Arc<Gate>)>,
@@ -89,6 +98,7 @@ impl Hub {
             source_gates: options.source_concurrency.iter().map(|(s, n)| (*s, gate(*n))).collect(),
             registry: Registry::default(),
             rules: RwLock::new(CapabilityRules::default()),
+            labels: RwLock::default(),
             rng: Mutex::new(rng),
             options,
         }
@@ -103,6 +113,35 @@ impl Hub {
         change(&mut self.rules.write());
     }
 
+    /// Adds a word that routed calls may give as their source.
+    pub fn add_alias(&self, label: &str, target: Option<&str>) -> Result<(), String> {
+        self.labels.write().add(label, target)
+    }
+
+    /// Where a routed call goes.
+    pub fn route(&self, source: Option<&str>, servers: &impl Directory) -> Result<Route, HubError> {
+        self.labels.read().route(source, servers)
+    }
+
+    /// Whether somebody can be called, and why not.
+    pub fn offers(&self, name: &str, options: &CallOptions) -> Result<(), HubError> {
+        let snapshot = self.registry.load();
+        let wanted = self.wanted(options);
+        match snapshot.get(name) {
+            None => Err(not_found(&snapshot, name, wanted.filter)),
+            Some(entry) if entry.candidates.iter().any(|one| wanted.takes(one, entry)) => Ok(()),
+            Some(entry) => Err(nobody_there(name, entry, wanted.filter)),
+        }
+    }
+
+    fn wanted<'a>(&self, options: &'a CallOptions) -> Wanted<'a> {
+        Wanted {
+            filter: Filter { source: options.source, server: options.server.as_deref() },
+            prefer: options.prefer.or(self.options.prefer).unwrap_or_default(),
+            shadow: self.options.shadow,
+        }
+    }
+
     pub fn plan_by_name(
         &self,
         name: &str,
@@ -110,11 +149,11 @@ impl Hub {
         now: Instant,
     ) -> Result<Box<Plan>, HubError> {
         let snapshot = self.registry.load();
-        let Some(entry) = snapshot.get(name) else { return Err(not_found(&snapshot, name)) };
-        let filter = Filter { source: options.source, server: options.server.as_deref() };
-        let (candidates, healthy) = select::by_name(entry, filter, now);
+        let wanted = self.wanted(options);
+        let Some(entry) = snapshot.get(name) else { return Err(not_found(&snapshot, name, wanted.filter)) };
+        let (candidates, healthy) = select::by_name(entry, wanted, now);
         if candidates.is_empty() {
-            return Err(nobody_there(name, entry, options));
+            return Err(nobody_there(name, entry, wanted.filter));
         }
         let what = candidates[0].spec().name.clone();
         Ok(self.plan(what, Some(entry.clone()), candidates, healthy, options, now))
@@ -133,8 +172,8 @@ impl Hub {
         now: Instant,
     ) -> Result<Box<Plan>, HubError> {
         let snapshot = self.registry.load();
-        let filter = Filter { source: options.source, server: options.server.as_deref() };
-        let (candidates, healthy) = select::by_capability(&snapshot, tag, filter, &mut self.rng.lock(), now);
+        let wanted = self.wanted(options);
+        let (candidates, healthy) = select::by_capability(&snapshot, tag, wanted, &mut self.rng.lock(), now);
         if candidates.is_empty() {
             let known = snapshot.tags().into_keys().take(30).collect::<Vec<_>>().join(", ");
             let known = if known.is_empty() { "none".to_owned() } else { known };
@@ -246,7 +285,10 @@ impl Plan {
         match self.run.fate(slot) {
             Fate::TimedOut if self.run.never_sent(slot) => {
                 let seconds = self.run.timeout(slot).as_secs_f64();
-                let text = format!("Tool '{name}' got no free place within {seconds} s; it was not started.");
+                let missing =
+                    if server.is_some() { "no free place or no connection" } else { "no free place" };
+                let text =
+                    format!("Tool '{name}'{place} got {missing} within {seconds} s; it was not started.");
                 Some(HubError::new(ErrorKind::Timeout, text).with_outcome(Outcome::NotSent))
             }
             Fate::TimedOut => {
@@ -341,8 +383,12 @@ pub fn part(label: String, text: String, limit: usize) -> Part {
     Part { label, text, shown }
 }
 
-fn not_found(snapshot: &crate::registry::Snapshot, name: &str) -> HubError {
-    let suggestions = nearest(snapshot, name, 3);
+fn not_found(snapshot: &crate::registry::Snapshot, name: &str, filter: Filter<'_>) -> HubError {
+    let offered = |near: &Arc<str>| {
+        let entry = snapshot.get(near);
+        entry.is_some_and(|entry| entry.candidates.iter().any(|one| filter.matches(one)))
+    };
+    let suggestions: Vec<_> = nearest(snapshot, name, 50).into_iter().filter(offered).take(3).collect();
     let mut message = format!("There is no tool named '{}'.", clip(name));
     match suggestions.as_slice() {
         [] if snapshot.is_empty() => message.push_str(" No tool is registered yet."),
@@ -356,8 +402,17 @@ fn not_found(snapshot: &crate::registry::Snapshot, name: &str) -> HubError {
     HubError { suggestions, ..HubError::new(ErrorKind::NotFound, message) }
 }
 
-fn nobody_there(name: &str, entry: &NameEntry, options: &CallOptions) -> HubError {
-    let wanted = match (&options.source, &options.server) {
+/// The name is there, and nobody who offers it may be called.
+fn nobody_there(name: &str, entry: &NameEntry, filter: Filter<'_>) -> HubError {
+    let name = clip(name);
+    if let Some(denied) = entry.candidates.iter().find(|candidate| filter.matches(candidate)) {
+        let text = format!(
+            "Tool '{name}' of {} has the name of a native tool, and this hub forbids that (shadow=\"deny\").",
+            denied.label()
+        );
+        return HubError::new(ErrorKind::NotAllowed, text);
+    }
+    let wanted = match (filter.source, filter.server) {
         (_, Some(server)) => format!("server '{}'", clip(server)),
         (Some(source), None) => format!("source '{source}'"),
         (None, None) => "any source".to_owned(),
@@ -365,6 +420,6 @@ fn nobody_there(name: &str, entry: &NameEntry, options: &CallOptions) -> HubErro
     let there: Vec<String> = entry.candidates.iter().map(|candidate| candidate.label()).collect();
     HubError::new(
         ErrorKind::NotFound,
-        format!("Tool '{}' is not offered by {wanted}; it is offered by: {}.", clip(name), there.join(", ")),
+        format!("Tool '{name}' is not offered by {wanted}; it is offered by: {}.", there.join(", ")),
     )
 }

@@ -7,6 +7,7 @@ use std::any::Any;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -23,13 +24,24 @@ pub struct CallContext {
     /// Fires when the caller has gone or another candidate has won.
     pub cancel: CancellationToken,
     pub progress: Option<OnProgress>,
+    /// Told before each further try: `tries`, `seconds` until then, and the `error` of the last one.
+    pub retried: Option<OnProgress>,
     /// Passed on to the tool's server as it is.
     pub meta: Map<String, Value>,
+    /// True as long as nothing has begun: the tool waits for its server or for a place there.
+    pub held: Arc<AtomicBool>,
 }
 
 impl CallContext {
     pub fn new(deadline: Instant, cancel: CancellationToken) -> Self {
-        CallContext { deadline, cancel, progress: None, meta: Map::new() }
+        CallContext {
+            deadline,
+            cancel,
+            progress: None,
+            retried: None,
+            meta: Map::new(),
+            held: Arc::default(),
+        }
     }
 }
 
@@ -37,8 +49,9 @@ impl CallContext {
 pub trait Tool: Any + Send + Sync {
     fn spec(&self) -> &ToolSpec;
 
-    /// Refuses arguments that do not fit, before anything starts.
-    fn check(&self, args: &Arguments) -> Result<(), HubError>;
+    /// Refuses arguments that do not fit, before anything starts. Gives others to be used instead, when they could be made
+    /// to fit without harm and `coerce` allows it.
+    fn check(&self, args: &Arguments, coerce: bool) -> Result<Option<Arguments>, HubError>;
 
     /// Ends soon after `ctx.cancel` fires. Dropping the future alone must not be relied on.
     fn call<'a>(

@@ -23,16 +23,17 @@ const ROOMS: &[(&str, &[&str])] = &[
     // L0: words. Plain data, nothing of ours below them.
     ("error", &[]),
     ("model", &[]),
+    ("near", &[]),
     ("secret", &[]),
     ("sse", &[]),
     // L1: the contract of a tool; permits, which know nothing of what they limit.
     ("tool", &["model", "error"]),
     ("limit", &[]),
     // L2: stages and what they stand on.
-    ("schema", &["model", "error"]),
+    ("schema", &["model", "error", "near"]),
     ("stats", &["model", "error"]),
     ("store", &["model", "error", "stats"]),
-    ("registry", &["tool", "limit", "model", "error", "stats", "schema"]),
+    ("registry", &["tool", "limit", "model", "error", "near", "stats", "schema"]),
     ("parse", &["model", "error"]),
     ("route", &["model", "error"]),
     ("search", &["model", "error", "registry"]),
@@ -61,7 +62,7 @@ const DOORS: &[(What, &[&str])] = &[
     (What::Crate("rmcp"), &["sources/mcp", "gateway"]),
     (What::Crate("reqwest"), &["sources", "llm"]),
     // Starting a task, thread or process. Threads for sync Python functions are started by Python.
-    (What::Spawn, &["execute", "sources/mcp", "gateway", "bindings/runtime"]),
+    (What::Spawn, &["execute", "sources/mcp", "gateway", "bindings/runtime", "bindings/job"]),
 ];
 
 /// What a door guards.

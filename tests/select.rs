@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
 use toolhub::error::ErrorKind;
-use toolhub::model::{Effects, Source, Strategy, ToolOutput, ToolSpec};
+use toolhub::model::{Effects, Prefer, Shadow, Source, Strategy, ToolOutput, ToolSpec};
 use toolhub::registry::{Candidate, Filter, Registry};
-use toolhub::select::{Candidates, Rule, by_capability, by_name, decide, select};
+use toolhub::select::{Candidates, Rule, Wanted, by_capability, by_name, decide, is_shadow, select};
 use toolhub::sources::function::FunctionTool;
 use toolhub::stats::{BreakerPolicy, CandidateStats};
 
@@ -158,6 +158,64 @@ fn by_name_registration_decides_between_equals() {
     let snapshot = registry.snapshot();
     let (order, _) = by_name(snapshot.get("t").unwrap(), Filter::default(), Instant::now());
     assert_eq!(ids(&order), [10, 3, 5, 9]);
+}
+
+proptest! {
+    #[test]
+    fn by_name_whoever_is_preferred_comes_first_and_all_else_stays_as_it_is(
+        sources in proptest::collection::vec(proptest::sample::select(Source::ALL.to_vec()), 1..12),
+        resting in proptest::collection::btree_set(0u64..12, 0..12),
+        last in 0u64..12,
+    ) {
+        let (registry, now) = (Registry::default(), Instant::now());
+        for (id, source) in sources.iter().enumerate() {
+            let mut one = candidate(id as u64, *source, |_| {});
+            one.server = Some(Arc::from(format!("s{id}")));
+            let one = registry.insert(one);
+            if resting.contains(&one.id) {
+                exhaust(&one, now);
+            }
+        }
+        let snapshot = registry.snapshot();
+        let entry = snapshot.get("t").unwrap();
+        entry.note_success(last);
+        let (usual, awake) = by_name(entry, Filter::default(), now);
+        let (order, healthy) = by_name(entry, Wanted { prefer: Prefer::Mcps, ..Wanted::default() }, now);
+        prop_assert_eq!(awake, healthy);
+        // A stable sort of the usual order: MCP servers first, apart from those that rest.
+        let split = |candidates: &[Arc<Candidate>]| {
+            let of_servers = |c: &Arc<Candidate>| c.source == Source::Mcps;
+            let (mut first, rest): (Vec<_>, Vec<_>) = candidates.iter().cloned().partition(of_servers);
+            first.extend(rest);
+            ids(&first)
+        };
+        let expected = if sources.len() == 1 {
+            ids(&usual)
+        } else {
+            [split(&usual[..awake]), split(&usual[awake..])].concat()
+        };
+        prop_assert_eq!(ids(&order), expected);
+    }
+}
+
+#[test]
+fn a_shadow_is_a_tool_of_a_server_beside_a_native_one() {
+    let registry = Registry::default();
+    let (now, deny) = (Instant::now(), Wanted { shadow: Shadow::Deny, ..Wanted::default() });
+    let order = || {
+        let snapshot = registry.snapshot();
+        let entry = snapshot.get("t").unwrap();
+        let shadows: Vec<u64> =
+            entry.candidates.iter().filter(|c| is_shadow(c, entry)).map(|c| c.id).collect();
+        (ids(&by_name(entry, deny, now).0), shadows)
+    };
+    registry.insert(candidate(1, Source::Mcps, |_| {}));
+    registry.insert(candidate(2, Source::Mcps, |_| {}));
+    assert_eq!(order(), (vec![1, 2], vec![]), "servers do not shadow each other");
+    registry.insert(candidate(3, Source::Skills, |_| {}));
+    assert_eq!(order(), (vec![3], vec![1, 2]));
+    registry.insert(candidate(4, Source::Tools, |_| {}));
+    assert_eq!(order(), (vec![4, 3], vec![1, 2]));
 }
 
 /// Ten of each source with one tag, under names of their own.

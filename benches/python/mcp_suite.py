@@ -61,7 +61,7 @@ def _compare(transport: str, era: str, target: list[str], rounds: int) -> list[R
         samples: Any = {client: {measure: [] for measure in MEASURES} for client in clients}
         _round(running, {client: {measure: [] for measure in MEASURES} for client in clients}, 64)
         for _ in range(rounds):
-            _round(running, samples, 200)
+            _round(running, samples, 100)
     medians: Figures = {
         client: {measure: statistics.median(values) for measure, values in found.items()}
         for client, found in samples.items()

@@ -14,16 +14,20 @@ from . import _lifecycle
 from ._core import Candidate, Tokenizer, ToolInfo, Truncated, extract_capabilities
 from ._marks import tool
 from .exceptions import ErrorKind, Strategy, ToolError
-from .hub import ToolCandidate, ToolHub
+from .formatting import format_results
+from .hub import RunOutcome, ToolCandidate, ToolHub
 from .parsing import ParsedCall, ParseResult, StreamParser, formats, parse
 from .result import ToolResult
+from .routing import Explanation
 from .text import merge, truncate
 
 __all__ = [
     "Candidate",
     "ErrorKind",
+    "Explanation",
     "ParseResult",
     "ParsedCall",
+    "RunOutcome",
     "Strategy",
     "StreamParser",
     "Tokenizer",
@@ -34,6 +38,7 @@ __all__ = [
     "ToolResult",
     "Truncated",
     "extract_capabilities",
+    "format_results",
     "formats",
     "merge",
     "parse",

@@ -58,7 +58,7 @@ class Asking:
 
     def _listen(self) -> None:
         while (question := self.desk.next()) is not None:
-            if question.what == "log":
+            if question.what in ("log", "event"):
                 self._answer(question)
                 continue
             threading.Thread(

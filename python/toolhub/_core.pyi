@@ -30,7 +30,7 @@ class CallOptions:
     """
     The options of one call, made once and reused.
     """
-    def __new__(cls, /, strategy: str | None = None, timeout: float | None = None, deadline: float | None = None, max_parallel: int | None = None, hedge_after: float | None = None, source: str | None = None, server: str | None = None, validate: bool = True, coerce: bool = True) -> CallOptions: ...
+    def __new__(cls, /, strategy: str | None = None, timeout: float | None = None, deadline: float | None = None, max_parallel: int | None = None, hedge_after: float | None = None, source: str | None = None, server: str | None = None, validate: bool = True, coerce: bool = True, prefer: str | None = None) -> CallOptions: ...
 
 @final
 class Candidate:
@@ -106,17 +106,17 @@ class Execution:
 class Hub:
     def __contains__(self, name: str, /) -> bool: ...
     def __len__(self, /) -> int: ...
-    def __new__(cls, /, *, timeout: float, max_parallel: int, grace: float, seed: int | None = None, max_concurrency: int | None = None, source_concurrency: Sequence[tuple[str, int]] | None = None, max_waiting: int = 10000, breaker_threshold: int = 5, breaker_rest: float = 5.0) -> Hub: ...
+    def __new__(cls, /, *, timeout: float, max_parallel: int, grace: float, seed: int | None = None, max_concurrency: int | None = None, source_concurrency: Sequence[tuple[str, int]] | None = None, max_waiting: int = 10000, breaker_threshold: int = 5, breaker_rest: float = 5.0, prefer: str | None = None, shadow: str = "report") -> Hub: ...
     def __reduce__(self, /) -> str: ...
     def add_capability_words(self, /, tag: str, words: Sequence[str]) -> None: ...
     def capabilities(self, /) -> dict: ...
     def capability_rules(self, /) -> list[tuple[str, list[str]]]: ...
     def clear(self, /) -> None: ...
-    def execute(self, /, name: str, args: Any, options: CallOptions, progress: Any | None = None, meta: Any | None = None) -> Execution:
+    def execute(self, /, name: str, args: Any, options: CallOptions, progress: Any | None = None, meta: Any | None = None, watch: Any | None = None) -> Execution:
         """
         Starts an execution by name; await it.
         """
-    def execute_by_capability(self, /, capability: str, args: Any, options: CallOptions, progress: Any | None = None, meta: Any | None = None) -> Execution:
+    def execute_by_capability(self, /, capability: str, args: Any, options: CallOptions, progress: Any | None = None, meta: Any | None = None, watch: Any | None = None) -> Execution:
         """
         Starts an execution by capability; await it.
         """
@@ -262,15 +262,15 @@ class StreamParser:
     """
     def __new__(cls, /, format: str = "auto", tools: Any | None = None) -> StreamParser: ...
     @property
-    def calls(self, /) -> list:
+    def calls(self, /) -> list[ParsedCall]:
         """
         The calls so far, those that cannot be read too. The last may still grow by its end tag.
         """
-    def feed(self, /, delta: "str | bytes") -> "list[dict[str, object]]":
+    def feed(self, /, delta: "str | bytes") -> "list[dict[str, Any]]":
         """
         Takes the next piece, text or bytes (a character may be cut), and gives the events that are certain now.
         """
-    def finish(self, /) -> list:
+    def finish(self, /) -> "list[dict[str, Any]]":
         """
         There is no more text: gives the events of what was held back.
         """
@@ -350,9 +350,20 @@ class Truncated:
     @property
     def truncated(self, /) -> bool: ...
 
+def add_alias(hub: Hub, label: str, target: str | None) -> None:
+    """
+    Adds a word that routed calls may give as their source.
+    """
+
 def after_fork_in_child() -> None:
     """
     The child of a fork has none of the parent's threads. Dropping the runtime would join them: forget it instead.
+    """
+
+def explain(hub: Hub, name: str, args: Any | None, options: CallOptions, routed: bool, source: str | None = None) -> tuple[str, list[Candidate], str, str, list[str]]:
+    """
+    Explains a call: a routed one, or one by name. Nobody is called and nothing is connected. Arguments that are not given
+    are not checked.
     """
 
 def extract_capabilities(name: str, description: str) -> list[str]:
@@ -399,6 +410,11 @@ def register_chat_client(hub: Hub, model: str, base_url: str | None, api_key: st
     """
     Registers the tools of a chat client in `hub`; what is None comes from the environment or the defaults. Gives back the
     base URL, without secrets, for showing.
+    """
+
+def route(hub: Hub, name: str, source: str | None) -> tuple[str, str | None, str | None, tuple[str, str, list[str]] | None]:
+    """
+    Finds the way of a routed call, without calling anybody.
     """
 
 def run_blocking(port: LoopPort, coroutine: Any) -> Any:

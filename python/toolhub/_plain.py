@@ -1,6 +1,7 @@
 """Python objects in a plain form: as JSON data for tools elsewhere, as text for readers."""
 
 import json
+import re
 from typing import Any, cast
 
 _NOT_JSON = "a {} is not JSON; pass text, numbers, lists or mappings"
@@ -61,6 +62,43 @@ def readable(value: Any) -> str:
         except (TypeError, ValueError, RecursionError):
             pass  # cyclic, odd keys, a number of too many digits
     return _shown(cast("object", value))
+
+
+_LONGEST = 500
+_SECRET = re.compile(
+    r"(^|[_\W]|(?<=[a-z]))(pass(word|wd|phrase|code)|secret|token|api[_-]?key|private[_-]?key|credentials?|authorization)$",
+    re.I,
+)
+
+
+def shown(value: Any) -> str:
+    """A value for a log: short, and without what its name calls a secret.
+
+    >>> shown({"user": "ada", "api_key": "sk-123", "nested": [{"Password": "x"}]})
+    '{"user": "ada", "api_key": "…", "nested": [{"Password": "…"}]}'
+    """
+    text = readable(_masked(value, 0))
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}… ({len(text):,} characters)"
+
+
+def _masked(value: Any, depth: int) -> Any:
+    if depth > 20:
+        return "…"
+    if isinstance(value, dict):
+        items = cast("dict[Any, Any]", value).items()
+        return {key: "…" if is_secret(key) else _masked(item, depth + 1) for key, item in items}
+    if isinstance(value, (list, tuple)):
+        return [_masked(item, depth + 1) for item in cast("list[Any]", value)[:100]]
+    return value
+
+
+def is_secret(name: object) -> bool:
+    """Whether a name says that what it stands for must not be shown.
+
+    >>> is_secret("X-Api-Key"), is_secret("accessToken"), is_secret("token_count"), is_secret("path")
+    (True, True, False, False)
+    """
+    return _SECRET.search(str(name)) is not None
 
 
 def _shown(value: object) -> str:

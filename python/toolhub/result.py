@@ -1,5 +1,6 @@
 """The result of a call: a real dict, with attributes and a readable face on top."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from .exceptions import ErrorKind, ToolError
@@ -89,7 +90,9 @@ class ToolResult(dict[str, Any]):
         raise ToolError(str(self.error), kind, self, **details) from self._exception
 
     @classmethod
-    def failed(cls, tool: str, kind: ErrorKind, sentence: str) -> "ToolResult":
+    def failed(
+        cls, tool: str, kind: ErrorKind, sentence: str, suggestions: Sequence[str] = ()
+    ) -> "ToolResult":
         """The result of a call that came to nothing before any candidate was tried.
 
         >>> ToolResult.failed("add", ErrorKind.CLOSED, "The hub is closed.").kind
@@ -117,6 +120,8 @@ class ToolResult(dict[str, Any]):
                 "outcome": "unknown" if kind is ErrorKind.TIMEOUT else "not_sent",
             },
         }
+        if suggestions:
+            meta["error"]["suggestions"] = list(suggestions)
         return cls(success=False, result=None, error=sentence, _meta=meta)
 
     def __bool__(self) -> bool:

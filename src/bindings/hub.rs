@@ -1,8 +1,9 @@
 //! The hub, as Python sees it. Thin: it turns Python values into words of the core and back.
 
-use super::execution::{Execution, Extras, python_tool};
+use super::execution::{Execution, Extras, Watch, python_tool};
 use super::once::Once;
 use super::python_tool::{Callable, Checks, PythonTool, Style};
+use super::routing::{parse_prefer, parse_shadow};
 use super::views::{Candidate, ToolInfo};
 use super::{json, runtime};
 use crate::error::{ErrorKind, HubError};
@@ -34,14 +35,14 @@ pub struct Hub {
 /// The options of one call, made once and reused.
 #[pyclass(frozen, module = "toolhub._core", name = "CallOptions")]
 pub struct PyCallOptions {
-    options: CallOptions,
-    checks: Checks,
+    pub options: CallOptions,
+    pub checks: Checks,
 }
 
 #[pymethods]
 impl PyCallOptions {
     #[new]
-    #[pyo3(signature = (strategy=None, timeout=None, deadline=None, max_parallel=None, hedge_after=None, source=None, server=None, validate=true, coerce=true))]
+    #[pyo3(signature = (strategy=None, timeout=None, deadline=None, max_parallel=None, hedge_after=None, source=None, server=None, validate=true, coerce=true, prefer=None))]
     #[expect(clippy::too_many_arguments, reason = "one for each keyword of hub.execute")]
     fn new(
         strategy: Option<&str>,
@@ -53,6 +54,7 @@ impl PyCallOptions {
         server: Option<&str>,
         validate: bool,
         coerce: bool,
+        prefer: Option<&str>,
     ) -> PyResult<Self> {
         if max_parallel == Some(0) {
             return Err(PyValueError::new_err("max_parallel must be at least 1, got 0"));
@@ -65,6 +67,7 @@ impl PyCallOptions {
             hedge_after: seconds("hedge_after", hedge_after)?,
             source: source.map(parse_source).transpose()?,
             server: server.map(Arc::from),
+            prefer: prefer.map(parse_prefer).transpose()?,
         };
         Ok(PyCallOptions { options, checks: Checks { validate, coerce } })
     }
@@ -107,6 +110,10 @@ impl Hub {
         let _ = self.servers.set(Arc::downgrade(servers));
     }
 
+    pub fn servers(&self) -> Option<Arc<Servers>> {
+        self.servers.get().and_then(Weak::upgrade)
+    }
+
     /// Who names a server may also call what that server has not listed.
     fn plan(&self, name: &str, options: &CallOptions) -> Result<Box<Plan>, HubError> {
         let now = Instant::now();
@@ -115,8 +122,7 @@ impl Hub {
         if error.kind != ErrorKind::NotFound || name.is_empty() {
             return planned;
         }
-        let servers = self.servers.get().and_then(Weak::upgrade);
-        match servers.and_then(|servers| servers.unlisted(server, name)) {
+        match self.servers().and_then(|servers| servers.unlisted(server, name)) {
             Some(candidate) => Ok(self.core.plan_for(candidate, options, now)),
             None => planned,
         }
@@ -235,8 +241,12 @@ impl Hub {
     }
 }
 
-fn extras(progress: Option<Py<PyAny>>, meta: Option<&Bound<'_, PyAny>>) -> PyResult<Option<Box<Extras>>> {
-    if progress.is_none() && meta.is_none() {
+fn extras(
+    progress: Option<Py<PyAny>>,
+    meta: Option<&Bound<'_, PyAny>>,
+    watch: Option<Py<PyAny>>,
+) -> PyResult<Option<Box<Extras>>> {
+    if progress.is_none() && meta.is_none() && watch.is_none() {
         return Ok(None);
     }
     let meta = match meta.map(|meta| as_json("meta", meta)).transpose()? {
@@ -244,7 +254,7 @@ fn extras(progress: Option<Py<PyAny>>, meta: Option<&Bound<'_, PyAny>>) -> PyRes
         Some(Value::Object(map)) => map,
         Some(_) => return Err(PyTypeError::new_err("meta must be a mapping")),
     };
-    Ok(Some(Box::new(Extras { progress, meta })))
+    Ok(Some(Box::new(Extras { progress, meta, watch: watch.map(Watch::new) })))
 }
 
 fn wrong(what: &str, expected: &str, given: &Bound<'_, PyAny>) -> PyErr {
@@ -288,7 +298,7 @@ fn declared_capabilities(given: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
 #[pymethods]
 impl Hub {
     #[new]
-    #[pyo3(signature = (*, timeout, max_parallel, grace, seed=None, max_concurrency=None, source_concurrency=None, max_waiting=10_000, breaker_threshold=5, breaker_rest=5.0))]
+    #[pyo3(signature = (*, timeout, max_parallel, grace, seed=None, max_concurrency=None, source_concurrency=None, max_waiting=10_000, breaker_threshold=5, breaker_rest=5.0, prefer=None, shadow="report"))]
     #[expect(clippy::too_many_arguments, reason = "one for each option of ToolHub")]
     fn new(
         timeout: f64,
@@ -300,6 +310,8 @@ impl Hub {
         max_waiting: usize,
         breaker_threshold: u32,
         breaker_rest: f64,
+        prefer: Option<&str>,
+        shadow: &str,
     ) -> PyResult<Self> {
         if max_parallel == 0 {
             return Err(PyValueError::new_err("max_parallel must be at least 1, got 0"));
@@ -321,6 +333,8 @@ impl Hub {
                 .collect::<PyResult<_>>()?,
             max_waiting,
             seed,
+            prefer: prefer.map(parse_prefer).transpose()?,
+            shadow: parse_shadow(shadow)?,
         };
         Ok(Hub {
             core: Arc::new(Core::new(options)),
@@ -386,7 +400,7 @@ impl Hub {
     }
 
     /// Starts an execution by name; await it.
-    #[pyo3(signature = (name, args, options, progress=None, meta=None))]
+    #[pyo3(signature = (name, args, options, progress=None, meta=None, watch=None))]
     fn execute(
         slf: &Bound<'_, Self>,
         name: &Bound<'_, PyString>,
@@ -394,17 +408,25 @@ impl Hub {
         options: &Bound<'_, PyCallOptions>,
         progress: Option<Py<PyAny>>,
         meta: Option<&Bound<'_, PyAny>>,
+        watch: Option<Py<PyAny>>,
     ) -> PyResult<Execution> {
         let (this, given) = (slf.get(), options.get());
         this.check_process()?;
         // A name of half a character, as a model may make it up, is just not found.
         let name = name.to_string_lossy();
         let plan = this.plan(&name, &given.options);
-        Ok(Execution::new(slf.clone().unbind(), plan, &name, args, given.checks, extras(progress, meta)?))
+        Ok(Execution::new(
+            slf.clone().unbind(),
+            plan,
+            &name,
+            args,
+            given.checks,
+            extras(progress, meta, watch)?,
+        ))
     }
 
     /// Starts an execution by capability; await it.
-    #[pyo3(signature = (capability, args, options, progress=None, meta=None))]
+    #[pyo3(signature = (capability, args, options, progress=None, meta=None, watch=None))]
     fn execute_by_capability(
         slf: &Bound<'_, Self>,
         capability: &Bound<'_, PyString>,
@@ -412,6 +434,7 @@ impl Hub {
         options: &Bound<'_, PyCallOptions>,
         progress: Option<Py<PyAny>>,
         meta: Option<&Bound<'_, PyAny>>,
+        watch: Option<Py<PyAny>>,
     ) -> PyResult<Execution> {
         let (this, given) = (slf.get(), options.get());
         this.check_process()?;
@@ -423,7 +446,7 @@ impl Hub {
             &capability,
             args,
             given.checks,
-            extras(progress, meta)?,
+            extras(progress, meta, watch)?,
         ))
     }
 

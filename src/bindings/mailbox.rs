@@ -26,6 +26,8 @@ pub enum Mail {
     ToAttempt(u64, Message),
     /// The latest progress of the attempt behind a key.
     Progress(u64, Arc<Mutex<Option<Value>>>),
+    /// The attempt behind a key is about to be tried again.
+    Retried(u64, Value),
     /// From a thread that blocks in `hub.call`: run this here.
     Start(Handover),
     /// That thread has been interrupted.

@@ -17,6 +17,7 @@ mod credentials;
 mod execution;
 mod hub;
 mod imported;
+mod job;
 mod json;
 mod json_text;
 mod llm;
@@ -27,6 +28,7 @@ mod pool;
 mod port;
 mod python_tool;
 mod result;
+mod routing;
 mod runtime;
 mod servers;
 mod text;
@@ -35,6 +37,12 @@ mod value;
 mod views;
 
 use pyo3::prelude::*;
+
+/// An answer is made on a thread of the runtime and dropped on that of the loop. The system's allocator makes such
+/// threads wait for each other; with a crowd of calls that cost more than the calls. Version 2 of mimalloc, because it
+/// has no locks that a fork could leave behind.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 #[pymodule]
 mod _core {
@@ -58,6 +66,8 @@ mod _core {
     use super::pool::{JobEnd, next_job, pool_state, stop_workers};
     #[pymodule_export]
     use super::port::{LoopPort, loop_port};
+    #[pymodule_export]
+    use super::routing::{add_alias, explain, route};
     #[pymodule_export]
     use super::runtime::{after_fork_in_child, shutdown_runtime};
     #[pymodule_export]

@@ -151,11 +151,11 @@ impl LoopPort {
     }
 
     /// Whose mail a key is for; it stays on the table.
-    fn expecting(&self, py: Python<'_>, key: u64) -> Option<Py<Execution>> {
+    fn expecting(&self, py: Python<'_>, key: u64) -> Option<Addressee> {
         let (generation, place) = ((key >> 32) as u32, key as u32);
         let table = self.addressees.lock();
         let entry = table.places.get(place as usize).filter(|entry| entry.0 == generation)?;
-        entry.1.as_ref().map(|(execution, _)| execution.clone_ref(py))
+        entry.1.as_ref().map(|(execution, attempt)| (execution.clone_ref(py), *attempt))
     }
 
     /// Takes an attempt off the table; mail that comes later is dropped.
@@ -233,8 +233,13 @@ impl LoopPort {
                 },
                 Mail::Progress(key, latest) => {
                     let update = latest.lock().take();
-                    if let (Some(update), Some(execution)) = (update, this.expecting(py, key)) {
+                    if let (Some(update), Some((execution, _))) = (update, this.expecting(py, key)) {
                         Execution::progressed(execution.bind(py), &update);
+                    }
+                }
+                Mail::Retried(key, news) => {
+                    if let Some((execution, attempt)) = this.expecting(py, key) {
+                        execution.get().retried(py, attempt, &news);
                     }
                 }
                 Mail::Start(handover) => blocking::start(slf, handover),

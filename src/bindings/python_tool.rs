@@ -94,7 +94,7 @@ impl Callable {
 
     fn prepare_keywords(&self, args: Bound<'_, PyAny>, checks: Checks) -> Result<Prepared, HubError> {
         let named = self.named(args)?;
-        self.check_schema(named.as_any(), checks)?;
+        self.check_schema(&named, checks)?;
         let Some(validate) = self.validator(checks) else { return Ok(Prepared::Keywords(named.unbind())) };
         if self.plain.as_ref().is_some_and(|plain| fit_plainly(plain, &named)) {
             return Ok(Prepared::Keywords(named.unbind()));
@@ -118,8 +118,8 @@ impl Callable {
             return Ok(Prepared::Keywords(PyDict::new(py).unbind()));
         }
         let args = if args.is_none() { PyDict::new(py).into_any() } else { args };
-        if args.cast::<PyDict>().is_ok() {
-            self.check_schema(&args, checks)?;
+        if let Ok(named) = args.cast::<PyDict>() {
+            self.check_schema(named, checks)?;
         }
         let wrapped = args.cast::<PyDict>().ok().filter(|dict| dict.len() == 1);
         let inner = wrapped.zip(key).and_then(|(dict, key)| dict.get_item(key).ok().flatten());
@@ -144,13 +144,19 @@ impl Callable {
         validator.as_ref().filter(|_| checks.validate)
     }
 
-    fn check_schema(&self, args: &Bound<'_, PyAny>, checks: Checks) -> Result<(), HubError> {
-        match &self.schema {
-            Some(schema) if checks.validate => {
-                schema.check(&self.spec.name, &json::arguments(&self.spec.name, args)?)
-            }
-            _ => Ok(()),
+    /// Checks the arguments as JSON. Only those that had to be made to fit are replaced: the others stay the Python objects
+    /// that they are.
+    fn check_schema(&self, args: &Bound<'_, PyDict>, checks: Checks) -> Result<(), HubError> {
+        let Some(schema) = self.schema.as_ref().filter(|_| checks.validate) else { return Ok(()) };
+        let given = json::arguments(&self.spec.name, args)?;
+        let Some(fitting) = schema.check(&self.spec.name, &given, checks.coerce)? else { return Ok(()) };
+        let changed = fitting.iter().filter(|(name, value)| given.get(name) != Some(*value));
+        for (name, value) in changed {
+            json::to_python(args.py(), value)
+                .and_then(|value| args.set_item(name, value))
+                .map_err(|error| self.refusal(&error.to_string()))?;
         }
+        Ok(())
     }
 
     /// The arguments by name: nothing, a mapping, or a bare value for the one argument it can be for.
@@ -256,11 +262,11 @@ impl Tool for PythonTool {
         &self.0.spec
     }
 
-    fn check(&self, args: &Arguments) -> Result<(), HubError> {
+    fn check(&self, args: &Arguments, coerce: bool) -> Result<Option<Arguments>, HubError> {
         match &self.0.schema {
-            Some(schema) => schema.check(&self.0.spec.name, args),
+            Some(schema) => schema.check(&self.0.spec.name, args, coerce),
             // pydantic's turn comes with the call, where the interpreter is.
-            None => Ok(()),
+            None => Ok(None),
         }
     }
 

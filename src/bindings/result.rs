@@ -291,6 +291,7 @@ fn describe_attempts(
     now: Instant,
 ) -> PyResult<Vec<(usize, HubError)>> {
     let mut tried: SmallVec<[Bound<'_, PyDict>; 4]> = SmallVec::new();
+    let mut warnings: Vec<String> = Vec::new();
     let mut skipped = Vec::new();
     let mut failed = Vec::new();
     let mut errors = Vec::new();
@@ -300,6 +301,7 @@ fn describe_attempts(
         if fate == Fate::NotTried {
             continue;
         }
+        warnings.append(&mut attempt.warnings);
         let usual = usual_attempt(py, candidate, fate, answered)?;
         let ran = plan.run.duration(slot, now).unwrap_or_default().as_secs_f64() * 1e3;
         if let Some(row) = usual {
@@ -322,6 +324,10 @@ fn describe_attempts(
         if fate == Fate::Rejected { skipped.push(row) } else { tried.push(row) }
     }
     meta.set_item(intern!(py, "attempts"), PyList::new(py, tried)?)?;
+    if !warnings.is_empty() {
+        warnings.dedup();
+        meta.set_item(intern!(py, "warnings"), warnings)?;
+    }
     if !skipped.is_empty() {
         meta.set_item(intern!(py, "skipped"), skipped)?;
     }

@@ -9,17 +9,16 @@ use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use std::cell::Cell;
 use std::future::Future;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
 use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
-use tokio::runtime::{Builder, Runtime};
-use tokio::task::AbortHandle;
+use tokio::runtime::{Builder, Handle, Runtime};
 
 /// Few workers: they only move bytes and timers, and never wait for the interpreter.
 const WORKERS: usize = 2;
 
-static RUNTIME: Mutex<Option<Arc<Runtime>>> = Mutex::new(None);
+static RUNTIME: Mutex<Option<Runtime>> = Mutex::new(None);
 
 /// Counts the forks this process is away from the one that imported us. What belongs to another generation is not used.
 static GENERATION: AtomicU64 = AtomicU64::new(0);
@@ -28,27 +27,23 @@ pub fn generation() -> u64 {
     GENERATION.load(Ordering::Relaxed)
 }
 
-/// Runs a future on the runtime.
-pub fn spawn<F>(future: F) -> PyResult<AbortHandle>
-where
-    F: Future<Output = ()> + Send + 'static,
-{
+/// The way to the runtime, which is made now if there is none.
+pub fn handle() -> PyResult<Handle> {
     let mut runtime = RUNTIME.lock();
-    if runtime.is_none() {
-        let made = Builder::new_multi_thread()
-            .worker_threads(WORKERS)
-            .thread_name("toolhub-io")
-            .enable_all()
-            .build()
-            .map_err(|error| {
-                PyRuntimeError::new_err(format!("toolhub could not start its runtime: {error}"))
-            })?;
-        *runtime = Some(Arc::new(made));
+    if let Some(runtime) = &*runtime {
+        return Ok(runtime.handle().clone());
     }
-    match runtime.as_ref() {
-        Some(runtime) => Ok(runtime.spawn(future).abort_handle()),
-        None => Err(PyRuntimeError::new_err("toolhub's runtime is shut down")),
-    }
+    let made =
+        Builder::new_multi_thread().worker_threads(WORKERS).thread_name("toolhub-io").enable_all().build();
+    let made = made
+        .map_err(|error| PyRuntimeError::new_err(format!("toolhub could not start its runtime: {error}")))?;
+    Ok(runtime.insert(made).handle().clone())
+}
+
+/// Runs a future on the runtime.
+pub fn spawn(future: impl Future<Output = ()> + Send + 'static) -> PyResult<()> {
+    handle()?.spawn(future);
+    Ok(())
 }
 
 /// Closes the door to other threads and ends the worker threads, while the interpreter is still whole.
@@ -58,7 +53,7 @@ pub fn shutdown_runtime(py: Python<'_>, seconds: f64) {
     // Servers end while the runtime can still see to it: they are given twice the time of everybody else.
     py.detach(|| super::servers::close_all(patience * 3));
     LEAVING.get_or_init(|| thread::current().id());
-    let runtime = RUNTIME.lock().take().and_then(Arc::into_inner);
+    let runtime = RUNTIME.lock().take();
     py.detach(move || {
         let end = Instant::now() + patience;
         while INSIDE.load(Ordering::Acquire) > 0 && Instant::now() < end {

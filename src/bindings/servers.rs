@@ -4,12 +4,12 @@ use super::asking::QuestionDesk;
 use super::credentials::{Keys, usual_file};
 use super::hub::Hub;
 use super::{json, runtime};
-use crate::error::HubError;
+use crate::error::{HubError, clip};
 use crate::model::Source;
 use crate::servers::Servers as Core;
 use crate::servers::desk::{Desk, error_value, tools};
 use crate::sources::mcp::config::{Loaded, Notice, load_file, load_value, server_from};
-use crate::sources::mcp::host::{Ask, Host, Log};
+use crate::sources::mcp::host::{Ask, Host, Log, Tell};
 use crate::sources::mcp::server::Server;
 use parking_lot::Mutex;
 use pyo3::exceptions::PyValueError;
@@ -67,7 +67,11 @@ impl Servers {
                 drop(questions.ask("log", Arc::from(server), json!({"level": level, "text": text})));
             })
         });
-        let host = Host { elicit: ask("elicitation"), sample: ask("sampling"), log };
+        let asked = questions.0.clone();
+        let tell: Tell = Arc::new(move |server, what, details| {
+            drop(asked.ask("event", Arc::from(server), json!({"type": what, "details": details})));
+        });
+        let host = Host { elicit: ask("elicitation"), sample: ask("sampling"), log, tell: Some(tell) };
         let opens_pages = asks.iter().any(|known| known == "open_url");
         let keys = Keys::new(questions.0.clone(), tokens, opens_pages);
         let core = Core::new(hub.get().shared_core(), host, keys.maker());
@@ -124,7 +128,7 @@ impl Servers {
     fn list<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let rows = PyList::empty(py);
         for server in self.core.all() {
-            rows.append(json::to_python(py, &described(&server))?)?;
+            rows.append(json::to_python(py, &described(&self.core, &server))?)?;
         }
         Ok(rows)
     }
@@ -191,8 +195,10 @@ impl Servers {
     }
 }
 
-fn described(server: &Server) -> Value {
-    let info = server.info();
+fn described(servers: &Core, server: &Server) -> Value {
+    let mut info = server.info();
+    let shadow = |name: Arc<str>| format!("its tool '{}' has the name of a native one", clip(&name));
+    info.notices.extend(servers.shadows(server).into_iter().map(shadow));
     json!({
         "id": &**server.id(), "state": info.state, "era": info.era, "version": info.version, "transport": info.transport,
         "tools": info.tools, "error": info.error.as_ref().map(error_value), "pid": info.pid,

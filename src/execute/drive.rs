@@ -45,12 +45,13 @@ pub async fn drive(
             run.cancel(now());
         }
         while let Some(slot) = run.next_start() {
-            match jobs[slot].candidate.tool.check(&args) {
+            match jobs[slot].candidate.tool.check(&args, true) {
                 Err(refusal) => {
                     answers[slot] = Some(Err(refusal));
                     run.rejected(slot, now());
                 }
-                Ok(()) => {
+                Ok(fitting) => {
+                    let args = fitting.map_or_else(|| args.clone(), Arc::new);
                     begun.begin(&jobs[slot].candidate.stats, now());
                     let deadline = run.expires(slot).unwrap_or_else(now);
                     let token = CancellationToken::new();
@@ -63,7 +64,7 @@ pub async fn drive(
                         let _ = entered.send(slot);
                     };
                     let Job { candidate, gates } = jobs[slot].clone();
-                    let attempt = attempt(candidate, gates, args.clone(), context, tell);
+                    let attempt = attempt(candidate, gates, args, context, tell);
                     slots.insert(tasks.spawn(attempt).id(), slot);
                 }
             }

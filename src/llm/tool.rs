@@ -63,10 +63,10 @@ impl Tool for ChatTool {
         &self.spec
     }
 
-    fn check(&self, args: &Arguments) -> Result<(), HubError> {
+    fn check(&self, args: &Arguments, _: bool) -> Result<Option<Arguments>, HubError> {
         match self.service {
-            Service::Chat | Service::Open => messages(args).map(drop),
-            Service::Next | Service::Close => stream_number(args).map(drop),
+            Service::Chat | Service::Open => messages(args).map(|_| None),
+            Service::Next | Service::Close => stream_number(args).map(|_| None),
         }
     }
 

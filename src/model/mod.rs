@@ -5,7 +5,7 @@ mod output;
 mod source;
 mod spec;
 
-pub use options::{CallOptions, Strategy};
+pub use options::{CallOptions, Prefer, Shadow, Strategy};
 pub use output::{Arguments, Part, ToolOutput};
 pub use source::Source;
 pub use spec::{Effects, ToolSpec};

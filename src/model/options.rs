@@ -36,6 +36,56 @@ impl Strategy {
     }
 }
 
+/// Who comes first among the candidates of one name.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Prefer {
+    /// The lower priority.
+    #[default]
+    Priority,
+    /// Tools of MCP servers, whatever the priorities.
+    Mcps,
+}
+
+impl Prefer {
+    pub const ALL: [Prefer; 2] = [Prefer::Priority, Prefer::Mcps];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Prefer::Priority => "priority",
+            Prefer::Mcps => "mcps",
+        }
+    }
+
+    pub fn parse(name: &str) -> Option<Prefer> {
+        Prefer::ALL.into_iter().find(|prefer| prefer.name() == name)
+    }
+}
+
+/// What becomes of a server's tool that has the name of a native one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Shadow {
+    /// It is a candidate, and explanations say so.
+    #[default]
+    Report,
+    /// It is never called.
+    Deny,
+}
+
+impl Shadow {
+    pub const ALL: [Shadow; 2] = [Shadow::Report, Shadow::Deny];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Shadow::Report => "report",
+            Shadow::Deny => "deny",
+        }
+    }
+
+    pub fn parse(name: &str) -> Option<Shadow> {
+        Shadow::ALL.into_iter().find(|shadow| shadow.name() == name)
+    }
+}
+
 /// The options of one call; `None` means the hub's default.
 #[derive(Clone, Debug, Default)]
 pub struct CallOptions {
@@ -48,4 +98,5 @@ pub struct CallOptions {
     pub hedge_after: Option<Duration>,
     pub source: Option<Source>,
     pub server: Option<Arc<str>>,
+    pub prefer: Option<Prefer>,
 }

@@ -6,6 +6,9 @@ use serde_json::{Map, Value};
 #[derive(Clone, Debug, PartialEq)]
 pub struct Arguments(Value);
 
+/// In bytes of text, more or less.
+const LIGHT: usize = 4096;
+
 impl Arguments {
     pub fn new(map: Map<String, Value>) -> Self {
         Arguments(Value::Object(map))
@@ -17,6 +20,27 @@ impl Arguments {
 
     pub fn get(&self, name: &str) -> Option<&Value> {
         self.0.get(name)
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = (&String, &Value)> {
+        self.0.as_object().into_iter().flatten()
+    }
+
+    /// Whether they are written down in a moment. What is heavy is not looked at to its end.
+    pub fn is_light(&self) -> bool {
+        fn weigh(value: &Value, left: usize) -> Option<usize> {
+            match value {
+                Value::String(text) => left.checked_sub(text.len() + 1),
+                Value::Array(items) => {
+                    items.iter().try_fold(left.checked_sub(1)?, |left, item| weigh(item, left))
+                }
+                Value::Object(map) => map.iter().try_fold(left.checked_sub(1)?, |left, (key, value)| {
+                    weigh(value, left.checked_sub(key.len())?)
+                }),
+                _ => left.checked_sub(1),
+            }
+        }
+        weigh(&self.0, LIGHT).is_some()
     }
 }
 

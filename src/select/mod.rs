@@ -1,14 +1,16 @@
 //! L2, request × snapshot → ordered candidates and a strategy.
 //!
-//! Three small policies, one a file: the order ([`order`]), the strategy ([`auto`]), and what a tool is like
-//! ([`nature`]: has it effects, does it calculate, search, extract).
+//! Small policies, one a file: the order ([`order`]), the strategy ([`auto`]), what a tool is like ([`nature`]: has it
+//! effects, does it calculate, search, extract), and who shadows whom ([`shadow`]).
 
 mod auto;
 pub mod nature;
 mod order;
+mod shadow;
 
 pub use auto::{Rule, decide};
-pub use order::{by_capability, by_name};
+pub use order::{Wanted, by_capability, by_name};
+pub use shadow::is_shadow;
 
 use crate::model::Strategy;
 use crate::registry::Candidate;

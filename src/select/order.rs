@@ -1,40 +1,77 @@
 //! Who comes first.
 
 use super::Candidates;
+use super::shadow::is_shadow;
+use crate::model::{Prefer, Shadow, Source};
 use crate::registry::{Candidate, Filter, NameEntry, Snapshot};
 use std::sync::Arc;
 use std::time::Instant;
 
-/// By name: the last successful candidate, then priority, health, registration; resting ones last.
+/// Whom a call means, and whom it would rather have.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Wanted<'a> {
+    pub filter: Filter<'a>,
+    pub prefer: Prefer,
+    pub shadow: Shadow,
+}
+
+impl<'a> From<Filter<'a>> for Wanted<'a> {
+    fn from(filter: Filter<'a>) -> Self {
+        Wanted { filter, ..Wanted::default() }
+    }
+}
+
+impl Wanted<'_> {
+    /// Whether this candidate of this name may be called.
+    pub fn takes(&self, candidate: &Candidate, entry: &NameEntry) -> bool {
+        self.filter.matches(candidate) && !(self.shadow == Shadow::Deny && is_shadow(candidate, entry))
+    }
+
+    /// False sorts first.
+    fn comes_later(&self, candidate: &Candidate) -> bool {
+        self.prefer == Prefer::Mcps && candidate.source != Source::Mcps
+    }
+}
+
+/// By name: who is preferred, the last successful candidate, then priority, health, registration; resting ones last.
 /// The number says how many are not resting.
-pub fn by_name(entry: &NameEntry, filter: Filter<'_>, now: Instant) -> (Candidates, usize) {
+pub fn by_name<'a>(entry: &NameEntry, wanted: impl Into<Wanted<'a>>, now: Instant) -> (Candidates, usize) {
+    let wanted = wanted.into();
     let mut candidates: Candidates =
-        entry.candidates.iter().filter(|candidate| filter.matches(candidate)).cloned().collect();
+        entry.candidates.iter().filter(|candidate| wanted.takes(candidate, entry)).cloned().collect();
     if candidates.len() <= 1 {
         let healthy = candidates.len();
         return (candidates, healthy);
     }
     let last = entry.last_success();
     candidates.sort_by_cached_key(|candidate| {
-        let health = candidate.stats.health(now);
-        (health.resting, Some(candidate.id) != last, candidate.priority, health, candidate.id)
+        let (health, later) = (candidate.stats.health(now), wanted.comes_later(candidate));
+        (health.resting, later, Some(candidate.id) != last, candidate.priority, health, candidate.id)
     });
     let healthy = awake(&candidates, now);
     (candidates, healthy)
 }
 
-/// By capability: by priority, shuffled inside one priority; resting ones last.
-pub fn by_capability(
+/// By capability: who is preferred, then by priority, shuffled inside one priority; resting ones last.
+pub fn by_capability<'a>(
     snapshot: &Snapshot,
     tag: &str,
-    filter: Filter<'_>,
+    wanted: impl Into<Wanted<'a>>,
     rng: &mut fastrand::Rng,
     now: Instant,
 ) -> (Candidates, usize) {
-    let mut candidates: Candidates =
-        snapshot.with_tag(tag).filter(|candidate| filter.matches(candidate)).cloned().collect();
+    let wanted = wanted.into();
+    let takes = |candidate: &&Arc<Candidate>| match wanted.shadow {
+        Shadow::Report => wanted.filter.matches(candidate),
+        Shadow::Deny => {
+            snapshot.get(&candidate.spec().name).is_none_or(|entry| wanted.takes(candidate, entry))
+        }
+    };
+    let mut candidates: Candidates = snapshot.with_tag(tag).filter(takes).cloned().collect();
     rng.shuffle(&mut candidates);
-    candidates.sort_by_key(|candidate| (candidate.stats.health(now).resting, candidate.priority));
+    candidates.sort_by_key(|candidate| {
+        (candidate.stats.health(now).resting, wanted.comes_later(candidate), candidate.priority)
+    });
     let healthy = awake(&candidates, now);
     (candidates, healthy)
 }

@@ -3,11 +3,12 @@
 //! | tool | arguments | answer |
 //! |---|---|---|
 //! | `connect`, `refresh` | `ids`: a list, or nothing for all; `timeout`: seconds for each | `{connected: [id], failed: {id: {kind, message, …}}}` |
+//! | `look_up` | `name`, and perhaps `source`, `server`; `timeout`: seconds in all | `{connected: [], failed: {id: …}}` |
 //! | `close` | `all`: also those that were not removed before | whether something was closed |
 
 use super::{Report, Servers};
 use crate::error::{ErrorKind, HubError};
-use crate::model::{Arguments, ToolOutput, ToolSpec};
+use crate::model::{Arguments, CallOptions, Source, ToolOutput, ToolSpec};
 use crate::sources::mcp::server::Server;
 use crate::tool::{BoxFuture, CallContext, Tool};
 use parking_lot::Mutex;
@@ -15,10 +16,14 @@ use serde_json::{Map, Value, json};
 use std::sync::Arc;
 use std::time::Duration;
 
+/// For one look-up.
+const LOOK_UP: Duration = Duration::from_secs(10);
+
 #[derive(Clone, Copy)]
 enum Service {
     Connect,
     Refresh,
+    LookUp,
     Close,
 }
 
@@ -58,7 +63,13 @@ impl Desk {
 
 /// The tools of the desk.
 pub fn tools(desk: &Arc<Desk>) -> Vec<Arc<dyn Tool>> {
-    [("connect", Service::Connect), ("refresh", Service::Refresh), ("close", Service::Close)]
+    let services = [
+        ("connect", Service::Connect),
+        ("refresh", Service::Refresh),
+        ("look_up", Service::LookUp),
+        ("close", Service::Close),
+    ];
+    services
         .into_iter()
         .map(|(name, service)| -> Arc<dyn Tool> {
             Arc::new(Clerk { spec: ToolSpec::named(name), service, desk: desk.clone() })
@@ -71,8 +82,8 @@ impl Tool for Clerk {
         &self.spec
     }
 
-    fn check(&self, args: &Arguments) -> Result<(), HubError> {
-        ids(args).and(timeout(args)).map(drop)
+    fn check(&self, args: &Arguments, _: bool) -> Result<Option<Arguments>, HubError> {
+        ids(args).and(timeout(args)).map(|_| None)
     }
 
     fn call<'a>(
@@ -91,6 +102,17 @@ impl Tool for Clerk {
                     Service::Refresh => {
                         let picked = servers.pick(ids(args)?.as_deref())?;
                         Ok(report(servers.refresh(picked, timeout(args)?).await))
+                    }
+                    Service::LookUp => {
+                        let text = |key| args.get(key).and_then(Value::as_str);
+                        let wanted = CallOptions {
+                            source: text("source").and_then(Source::parse),
+                            server: text("server").map(Arc::from),
+                            ..CallOptions::default()
+                        };
+                        let patience = timeout(args)?.unwrap_or(LOOK_UP);
+                        let name = text("name").unwrap_or_default();
+                        Ok(report(servers.look_up(name, &wanted, patience).await))
                     }
                     Service::Close => {
                         Ok(json!(self.desk.close(args.get("all") == Some(&Value::Bool(true))).await))

@@ -5,6 +5,7 @@
 //! whoever can run a tool can connect, list and close, with deadlines and cancellation.
 
 pub mod desk;
+mod look_up;
 mod shelf;
 mod skills;
 
@@ -12,6 +13,7 @@ use crate::error::{ErrorKind, HubError, Outcome, clip};
 use crate::hub::Hub;
 use crate::model::{Source, ToolSpec};
 use crate::registry::{Candidate, Filter};
+use crate::select::is_shadow;
 use crate::sources::mcp::auth::Credentials;
 use crate::sources::mcp::config::ServerConfig;
 use crate::sources::mcp::host::Host;
@@ -22,8 +24,9 @@ use crate::stats::CandidateStats;
 use futures_util::stream::{self, StreamExt};
 use parking_lot::Mutex;
 use shelf::HubShelf;
+use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How many servers are connected at the same time by one `connect`.
 const CONNECT_AT_ONCE: usize = 16;
@@ -39,6 +42,8 @@ pub struct Servers {
     credentials: MakeCredentials,
     /// In the order in which they were added.
     all: Mutex<Vec<Arc<Server>>>,
+    /// Who did not list its tools for a look-up, and when that was.
+    silent: Mutex<HashMap<Arc<str>, Instant>>,
 }
 
 /// What became of each server that was asked: its id, and why it failed.
@@ -47,7 +52,7 @@ pub type Report = Vec<(Arc<str>, Result<(), HubError>)>;
 impl Servers {
     pub fn new(hub: Arc<Hub>, host: Host, credentials: MakeCredentials) -> Arc<Self> {
         let shelf = Arc::new(HubShelf::new(Arc::downgrade(&hub)));
-        Arc::new(Servers { hub, shelf, host, credentials, all: Mutex::default() })
+        Arc::new(Servers { hub, shelf, host, credentials, all: Mutex::default(), silent: Mutex::default() })
     }
 
     pub fn all(&self) -> Vec<Arc<Server>> {
@@ -97,12 +102,27 @@ impl Servers {
 
     fn forget_tools(&self, id: &str) {
         self.shelf.forget(id);
+        self.silent.lock().remove(id);
         let filter = Filter { source: None, server: Some(id) };
         let snapshot = self.hub.registry.snapshot();
         let of_server = |candidates: &[Arc<Candidate>]| candidates.iter().any(|one| filter.matches(one));
         for (name, _) in snapshot.entries().filter(|(_, entry)| of_server(&entry.candidates)) {
             self.hub.registry.remove(name, filter);
         }
+    }
+
+    /// The names of this server's tools that are also names of native ones.
+    pub fn shadows(&self, server: &Server) -> Vec<Arc<str>> {
+        let Some(listing) = server.listing() else { return Vec::new() };
+        let snapshot = self.hub.registry.snapshot();
+        let prefix = server.config().options.prefix.as_deref().unwrap_or_default();
+        let shadow = |name: &str| {
+            let entry = snapshot.get(&format!("{prefix}{name}"))?;
+            let mut of_server =
+                entry.candidates.iter().filter(|one| one.server.as_ref() == Some(server.id()));
+            of_server.find(|one| is_shadow(one, entry)).map(|one| one.spec().name.clone())
+        };
+        listing.tools.iter().filter_map(|listed| shadow(&listed.name)).collect()
     }
 
     /// The servers of these ids, or all that are not disabled.
@@ -139,10 +159,10 @@ impl Servers {
         stream::iter(all).for_each_concurrent(None, |server| async move { server.close().await }).await;
     }
 
-    /// A candidate for a tool that its server has not listed (yet): who names the server may call what it likes, and the
-    /// server knows whether it has it.
+    /// A candidate for a tool that its server has not listed (yet): who names the server may call what its configuration
+    /// does not leave out, and the server knows whether it has it.
     pub fn unlisted(&self, server: &str, tool: &str) -> Option<Arc<Candidate>> {
-        let server = self.get(server)?;
+        let server = self.get(server).filter(|server| server.config().options.wants(tool))?;
         let listed = Arc::new(Listed::unlisted(tool));
         let mut spec = ToolSpec::named(tool);
         spec.timeout = server.config().options.timeout;

@@ -31,8 +31,8 @@ impl Tool for FunctionTool {
         &self.spec
     }
 
-    fn check(&self, args: &Arguments) -> Result<(), HubError> {
-        self.schema.check(&self.spec.name, args)
+    fn check(&self, args: &Arguments, coerce: bool) -> Result<Option<Arguments>, HubError> {
+        self.schema.check(&self.spec.name, args, coerce)
     }
 
     fn call<'a>(

@@ -126,7 +126,7 @@ async fn arguments_that_fit_nobody_are_an_error_that_names_them() {
     let execution = call_with(&hub, json!({}), &CallOptions::default()).await;
     let error = execution.result.unwrap_err();
     assert_eq!(error.kind, ErrorKind::InvalidArguments);
-    assert!(error.message.contains("missing required argument") && error.message.contains('x'), "{error}");
+    assert!(error.message.contains("x: required argument is missing"), "{error}");
     assert_eq!(execution.plan.run.decision(), Some(Decision::Exhausted));
     assert_eq!(stage.started(), Vec::<String>::new());
 }

@@ -166,7 +166,7 @@ def test_meta_may_say_capabilities_description_parameters_and_server() -> None:
     )
     assert (candidate.capabilities, candidate.description) == (["weather"], "Tells the weather.")
     assert (candidate.server, candidate.priority) == ("sky", 5)
-    assert hub.call("weather", {"city": 5}).kind == "invalid_arguments"
+    assert hub.call("weather", {"city": None}).kind == "invalid_arguments"
     assert hub.call("weather", {"city": "Rome"}).result == "sun in Rome"
 
 

@@ -148,11 +148,14 @@ def test_given_parameters_take_the_place_of_the_signature_and_the_core_checks_th
     assert hub.get("weather").parameters == schema
     assert hub.call("weather", {"city": "Rome", "days": 3}).result == {"city": "Rome", "days": 3}
     for wrong, told in [
-        ({}, "missing required argument 'city'"),
-        ({"city": 5}, "city: expected string, got 5 (number)"),
-        ({"city": "x"}, "city"),
-        ({"city": "Rome", "days": 8}, "days"),
-        ({"city": "Rome", "dayz": 1}, "unknown argument 'dayz' (did you mean 'days'?)"),
+        ({}, "city: required argument is missing, expected a string"),
+        ({"city": None}, "city: expected a string, got null"),
+        ({"city": "x"}, "city: expected a string of at least 2 characters, got 'x' (string)"),
+        ({"city": "Rome", "days": 8}, "days: expected a value of at most 7, got 8 (integer)"),
+        (
+            {"city": "Rome", "dayz": 1},
+            "dayz: unknown argument (did you mean 'days'? expected only city, days)",
+        ),
     ]:
         result = hub.call("weather", wrong)
         assert result.kind == "invalid_arguments"

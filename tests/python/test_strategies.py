@@ -436,7 +436,7 @@ def test_a_candidate_whose_schema_refuses_is_never_started_and_is_listed(hub: To
     assert result.result == "found cats"
     (skipped,) = result.meta["skipped"]
     assert (skipped["source"], skipped["kind"]) == ("tools", "invalid_arguments")
-    assert "q: expected integer" in skipped["error"]
+    assert "q: expected an integer" in skipped["error"]
     assert tried(result) == ["skills"]
     assert strict.runs == 0
     assert hub.stats("t")["t"][0]["calls"] == 0

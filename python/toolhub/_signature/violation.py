@@ -219,13 +219,14 @@ def _violation(group: list[_Line], root: Mapping[str, Any]) -> Violation:
 def _unknown(line: _Line, path: str) -> Violation:
     names = _properties(line.around)
     near = _nearest(str(line.path[-1]), names)
-    if near is not None:
-        expected = repr(near)
-        hint = f"did you mean {near!r}?"
-    else:
-        expected = f"only {wording.cut(', '.join(names), 200)}" if names else "no arguments"
-        hint = f"expected {expected}"
-    return Violation(path, expected, _given(line), f"{path}: unknown argument ({hint})")
+    meant = f"did you mean {near!r}? " if near is not None else ""
+    expected = f"only {wording.cut(', '.join(names), 200)}" if names else "no arguments"
+    return Violation(
+        path,
+        expected if near is None else repr(near),
+        _given(line),
+        f"{path}: unknown argument ({meant}expected {expected})",
+    )
 
 
 def _given(line: _Line) -> str:

@@ -7,19 +7,22 @@ from typing import Any, Self, cast
 
 from .. import _core
 from .._asking import Asking
+from ..events import Event, Events
 from ._calling import Calling
 from ._looking import CapabilityRules, Looking
 from ._numbers import check_whole
 from ._registering import Registering, ToolCandidate
+from ._routing import Routing
+from ._running import Running, RunOutcome
 from ._sampling import sampler
 from ._servers import Serving
 from ._shaping import Kept, Shaping
 from ._sharing import Sharing
 
-__all__ = ["CapabilityRules", "ToolCandidate", "ToolHub"]
+__all__ = ["CapabilityRules", "RunOutcome", "ToolCandidate", "ToolHub"]
 
 
-class ToolHub(Registering, Looking, Calling, Shaping, Serving):
+class ToolHub(Registering, Looking, Routing, Calling, Running, Shaping, Serving):
     """Registers tools, chooses among their candidates and calls them.
 
     `timeout` (seconds) is for one candidate, `max_parallel` for the first batch of a race, `grace` for how long cancelled
@@ -34,6 +37,11 @@ class ToolHub(Registering, Looking, Calling, Shaping, Serving):
     `cancel`; `sampling` likewise, for servers with `allow_sampling`, by default with `llm`. What is not given is refused.
     Logins open the user's browser, or call `open_url` with the server's id and the page; their tokens are kept in the file
     `tokens`, readable by the user alone, or with None in memory only.
+
+    `prefer` says who comes first among the candidates of a name: `"priority"`, or `"mcps"` for the tools of MCP servers; by
+    default calls go by priority and routed ones (`dispatch`) to MCP servers first. `shadow="deny"` forbids tools of servers
+    that have the name of a native one. `aliases` are more words that routed calls may give as their source, see `add_alias`;
+    `lookup_timeout` (seconds) is for asking servers for a tool that none of them has listed.
 
     >>> hub = ToolHub()
     >>> @hub.tool
@@ -61,6 +69,10 @@ class ToolHub(Registering, Looking, Calling, Shaping, Serving):
         max_waiting: int = 10_000,
         breaker_threshold: int = 5,
         breaker_rest: float = 5.0,
+        prefer: str | None = None,
+        shadow: str = "report",
+        aliases: Mapping[str, str | None] | None = None,
+        lookup_timeout: float = 10.0,
     ) -> None:
         limits = dict(limits or {})
         for what, limit in limits.items():
@@ -79,10 +91,14 @@ class ToolHub(Registering, Looking, Calling, Shaping, Serving):
             max_waiting=max_waiting,
             breaker_threshold=breaker_threshold,
             breaker_rest=breaker_rest,
+            prefer=prefer,
+            shadow=shadow,
         )
+        self._set_up_routing(prefer, aliases, lookup_timeout)
         self._closed = False
         self._options = {}
         self._sharing = Sharing()
+        self._events = Events()
         self._kept = Kept()
         self._llm = llm
         self._servers = None
@@ -92,7 +108,8 @@ class ToolHub(Registering, Looking, Calling, Shaping, Serving):
             sampling = sampler(llm)
         functions = {"elicitation": elicitation, "sampling": sampling, "open_url": open_url}
         self._tokens = tokens
-        self._asking = Asking({what: ask for what, ask in functions.items() if ask is not None})
+        answers = {what: ask for what, ask in functions.items() if ask is not None}
+        self._asking = Asking({**answers, "event": self._events.of_server})
         if mcp is not None:
             configs: list[Any] = list(cast("list[Any]", mcp)) if isinstance(mcp, list | tuple) else [mcp]
             for config in configs:
@@ -102,6 +119,25 @@ class ToolHub(Registering, Looking, Calling, Shaping, Serving):
         """Let go of all tools and end all servers; a call after it fails at once. Closing twice is fine."""
         self._forget()
         self._close_servers_now()
+
+    def on_event(self, listener: Callable[[Event], Any]) -> Callable[[], None]:
+        """Call a plain function with every event; what comes back ends that. See `toolhub.events` for the events.
+
+        It is called where the event happens: on the thread of a call's event loop, for servers on a thread of the hub. It must
+        be quick and must not block; what it raises is logged.
+
+        >>> from toolhub import ToolHub
+        >>> hub = ToolHub()
+        >>> _ = hub.register(len, name="length")
+        >>> heard = []
+        >>> unsubscribe = hub.on_event(lambda event: heard.append((event.type, event.tool)))
+        >>> hub.call("length", {"obj": "abc"}).result
+        3
+        >>> heard
+        [('started', 'length'), ('finished', 'length')]
+        >>> unsubscribe()
+        """
+        return self._events.subscribe(listener)
 
     def _forget(self) -> None:
         self._closed = True

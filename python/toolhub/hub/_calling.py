@@ -1,11 +1,13 @@
 """Calling: async methods and their blocking twins, which share one async body."""
 
 import asyncio
+import logging
 import time
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from typing import Any
 
 from .. import _background, _core
+from ..events import CALL_ID, EXECUTE, Events, Watched
 from ..exceptions import ErrorKind
 from ..result import ToolResult
 from ._base import HubPart
@@ -17,8 +19,10 @@ _Key = tuple[Any, ...]
 # Most programs use a handful of combinations; one that makes up new ones for ever must not grow the cache.
 _MAX_OPTIONS = 256
 
+_INFO = logging.INFO
+
 # What an option is that nobody mentions, from the timeout on.
-_UNSAID = (None, None, None, None, None, None, True, True)
+_UNSAID = (None, None, None, None, None, None, True, True, None)
 
 
 class Calling(HubPart):
@@ -26,6 +30,7 @@ class Calling(HubPart):
 
     _options: "dict[Hashable, _core.CallOptions]"
     _sharing: Sharing
+    _events: Events
     _llm: Any
 
     async def execute(
@@ -48,6 +53,7 @@ class Calling(HubPart):
         progress: Callable[[dict[str, Any]], Any] | None = None,
         meta: Mapping[str, Any] | None = None,
         llm_client: Any = None,
+        prefer: str | None = None,
     ) -> ToolResult:
         """Call a tool by its name and get a `ToolResult`; a failing tool is a result too, never an exception.
 
@@ -55,7 +61,8 @@ class Calling(HubPart):
         candidate, `deadline` for the whole call, both in seconds. `hedge_after` starts the second candidate of a race
         only when the first has not answered by then. `cache_ttl` keeps the answer for so many seconds and `single_flight`
         lets identical concurrent calls share one execution, both never for tools with effects. When several answers are put
-        together, `llm` (or the hub's own) is asked to make one of them; `llm_client` is another name for it.
+        together, `llm` (or the hub's own) is asked to make one of them; `llm_client` is another name for it. `prefer` says who
+        comes first: `"priority"`, or `"mcps"` for the tools of MCP servers.
 
         `progress` is called with each progress report of a tool on an MCP server: `{"progress": 3, "total": 10, "message": …}`;
         `meta` is passed on to the server as `_meta`.
@@ -71,27 +78,32 @@ class Calling(HubPart):
         """
         # Most calls say no more than their strategy: looking that up is much quicker than a tuple of all options.
         if (
-            timeout is deadline is max_parallel is hedge_after is source is server is None
+            timeout
+            is deadline
+            is max_parallel
+            is hedge_after
+            is source
+            is server
+            is prefer
+            is cache_ttl
+            is None
             and validate is coerce is True
+            and not (single_flight or self._events.listeners or EXECUTE.isEnabledFor(_INFO))
         ):
             options = self._options.get(strategy) or self._make_options(strategy, (strategy, *_UNSAID))
-        else:
-            key = (strategy, timeout, deadline, max_parallel, hedge_after, source, server, validate, coerce)
-            options = self._options.get(key) or self._make_options(key, key)
-        if self._closed:
-            return ToolResult.failed(name, ErrorKind.CLOSED, "The hub is closed; make a new ToolHub.")
-        if cache_ttl is not None or single_flight:
-            key = (strategy, timeout, deadline, max_parallel, hedge_after, source, server, validate, coerce)
-            who = self._core.sharing_key(name=name)
-            result = await self._execute_shared(
-                self._core.execute, name, who, args, key, cache_ttl, single_flight
-            )
-        else:
+            if self._closed:
+                return ToolResult.failed(name, ErrorKind.CLOSED, "The hub is closed; make a new ToolHub.")
             result: Any = await self._core.execute(name, args, options, progress, meta)
-        llm = llm or llm_client or self._llm
-        if llm is not None and result["_meta"]["synthesized"]:
-            return await self._synthesized(result, llm, args, deadline)
-        return result
+            llm = llm or llm_client or self._llm
+            if llm is not None and result["_meta"]["synthesized"]:
+                return await self._synthesized(result, llm, args, deadline)
+            return result
+        said = (timeout, deadline, max_parallel, hedge_after, source, server, validate, coerce, prefer)
+        key, extras = (strategy, *said), (progress, meta)
+        start = self._core.execute
+        return await self._attended(
+            start, name, args, key, extras, cache_ttl, single_flight, llm or llm_client
+        )
 
     async def execute_by_capability(
         self,
@@ -113,21 +125,13 @@ class Calling(HubPart):
         progress: Callable[[dict[str, Any]], Any] | None = None,
         meta: Mapping[str, Any] | None = None,
         llm_client: Any = None,
+        prefer: str | None = None,
     ) -> ToolResult:
         """Call whatever tools have a capability; candidates whose schema refuses the arguments are skipped."""
-        key = (strategy, timeout, deadline, max_parallel, hedge_after, source, server, validate, coerce)
-        options = self._options.get(key) or self._make_options(key, key)
-        if self._closed:
-            return ToolResult.failed(capability, ErrorKind.CLOSED, "The hub is closed; make a new ToolHub.")
-        if cache_ttl is not None or single_flight:
-            start, who = self._core.execute_by_capability, self._core.sharing_key(capability=capability)
-            result = await self._execute_shared(start, capability, who, args, key, cache_ttl, single_flight)
-        else:
-            result: Any = await self._core.execute_by_capability(capability, args, options, progress, meta)
-        llm = llm or llm_client or self._llm
-        if llm is not None and result["_meta"]["synthesized"]:
-            return await self._synthesized(result, llm, args, deadline)
-        return result
+        said = (timeout, deadline, max_parallel, hedge_after, source, server, validate, coerce, prefer)
+        key, extras = (strategy, *said), (progress, meta)
+        start, llm = self._core.execute_by_capability, llm or llm_client
+        return await self._attended(start, capability, args, key, extras, cache_ttl, single_flight, llm)
 
     async def execute_many(
         self, calls: Iterable[tuple[str, Any] | str], concurrency: int = 16, **options: Any
@@ -188,17 +192,50 @@ class Calling(HubPart):
         """`execute_many`, blocking."""
         return self._block(self.execute_many(calls, concurrency, **options))
 
-    async def _execute_shared(
+    async def _attended(
         self,
-        start: Callable[[str, Any, "_core.CallOptions"], Any],
+        start: Callable[..., Any],
         what: str,
-        who: int | None,
         args: Any,
         key: "_Key",
+        extras: tuple[Any, Any],
+        cache_ttl: float | None,
+        single_flight: bool,
+        llm: Any,
+    ) -> ToolResult:
+        """A call with all that may go on around it. Apart from `execute`, so that the usual call pays for none of it."""
+        options = self._options.get(key) or self._make_options(key, key)
+        if self._closed:
+            return ToolResult.failed(what, ErrorKind.CLOSED, "The hub is closed; make a new ToolHub.")
+        watch = None
+        if self._events.listeners or EXECUTE.isEnabledFor(_INFO):
+            watch = Watched(self._events, what, args)
+        try:
+            if cache_ttl is not None or single_flight:
+                result = await self._shared(start, what, args, key, watch, cache_ttl, single_flight)
+            else:
+                result = await start(what, args, options, *extras, watch)
+            llm = llm or self._llm
+            if llm is not None and result["_meta"]["synthesized"]:
+                result = await self._synthesized(result, llm, args, key[2])
+        except BaseException as error:
+            if watch is not None:
+                watch.broken_off(error)
+            raise
+        if watch is not None:
+            watch.finished(result)
+        return result
+
+    async def _shared(
+        self,
+        start: Callable[..., Any],
+        what: str,
+        args: Any,
+        key: "_Key",
+        watch: Watched | None,
         cache_ttl: float | None,
         single_flight: bool,
     ) -> ToolResult:
-        # Apart from `execute`, so that the usual call pays for no closure.
         deadline: float | None = key[2]
 
         async def run(left: float | None) -> ToolResult:
@@ -207,10 +244,12 @@ class Calling(HubPart):
             else:  # one of a kind: not worth keeping
                 said: _Key = (*key[:2], left, *key[3:])
                 options = _core.CallOptions(*said)
-            return await start(what, args, options)
+            return await start(what, args, options, None, None, watch)
 
         if cache_ttl is not None:
             check_seconds("cache_ttl", cache_ttl)
+        by_name = start.__name__ == "execute"
+        who = self._core.sharing_key(name=what) if by_name else self._core.sharing_key(capability=what)
         if who is None:  # one of them has effects, or nobody is there
             return await run(deadline)
         # Who would answer is part of what is the same: a tool that was replaced must not answer from what is kept.
@@ -226,7 +265,12 @@ class Calling(HubPart):
         tool = self._core.get(result.meta["tool"])
         left = None if deadline is None else deadline - result.meta["duration_ms"] / 1e3
         result = await synthesize(result, llm, args, tool.capabilities if tool else [], left)
-        result.meta["duration_ms"] += (time.perf_counter() - begun) * 1e3
+        took = (time.perf_counter() - begun) * 1e3
+        result.meta["duration_ms"] += took
+        method = result.meta["synthesis_method"]
+        self._events.emit(
+            "synthesised", call_id=CALL_ID.get(), tool=result.meta["tool"], duration_ms=took, method=method
+        )
         return result
 
     def _block(self, coroutine: Any) -> Any:

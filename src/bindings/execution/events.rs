@@ -94,9 +94,7 @@ impl Execution {
         {
             let mut state = this.state.lock();
             state.timer = None;
-            if let Some(plan) = state.plan.as_mut() {
-                plan.run.tick(now);
-            }
+            state.tick(now);
         }
         let done = Self::press(slf, now).and_then(|()| Self::arm(slf));
         if let Err(error) = done {

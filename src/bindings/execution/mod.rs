@@ -13,9 +13,11 @@ mod direct;
 mod events;
 mod start;
 mod state;
+mod watching;
 
-pub use start::python_tool;
+pub use start::{prepare, python_tool};
 pub use state::{Attempt, Early, Ended};
+pub use watching::Watch;
 
 use super::awaiting::{Awaited, Step, is_cancelled_error, iterate, thrown};
 use super::hub::Hub;
@@ -46,6 +48,8 @@ pub struct Extras {
     pub progress: Option<Py<PyAny>>,
     /// Passed on to the server.
     pub meta: serde_json::Map<String, serde_json::Value>,
+    /// Told what becomes of the attempts.
+    pub watch: Option<Watch>,
 }
 
 impl Execution {
@@ -75,6 +79,9 @@ impl Execution {
     fn pump(slf: &Bound<'_, Self>) -> PyResult<Step> {
         let this = slf.get();
         loop {
+            if this.extras.is_some() {
+                this.tell_changes(slf.py());
+            }
             let next = this.state.lock().next_to_do(slf.py());
             let awaitable = match next {
                 Next::Stop(slot, doing) => {
@@ -168,6 +175,7 @@ impl Execution {
         };
         drop(waiter);
         Self::stop_losers(slf);
+        slf.get().tell_changes(slf.py());
         let ended = slf.get().state.lock().end();
         close_books(slf.py(), &ended, Instant::now());
     }
@@ -254,6 +262,7 @@ impl Execution {
         visit.call(&self.hub)?;
         if let Some(extras) = &self.extras {
             visit.call(&extras.progress)?;
+            visit.call(extras.watch.as_ref().map(|watch| &watch.watcher))?;
         }
         // A locked state is in use right now, so it is not garbage.
         match self.state.try_lock() {

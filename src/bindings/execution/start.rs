@@ -5,14 +5,16 @@ use super::direct::Direct;
 use super::state::{Address, Doing, Start};
 use crate::bindings::awaiting::iterator_of;
 use crate::bindings::child::Child;
+use crate::bindings::job::Job;
 use crate::bindings::mailbox::{Mail, Mailbox, Message};
 use crate::bindings::python_tool::{Callable, Checks, Prepared, PythonTool};
-use crate::bindings::{json, pool, runtime};
+use crate::bindings::{json, pool};
 use crate::error::{ErrorKind, HubError};
-use crate::execute::overloaded;
+use crate::execute::{Answer, overloaded};
 use crate::limit::{self, Passage};
 use crate::model::Arguments;
 use crate::registry::Candidate;
+use crate::schema;
 use crate::tool::{CallContext, OnProgress};
 use parking_lot::Mutex;
 use pyo3::exceptions::PyRuntimeError;
@@ -37,19 +39,21 @@ impl Execution {
         let this = slf.get();
         let Start { slot, candidate, .. } = &start;
         let slot = *slot;
-        let prepared = match python_tool(candidate) {
-            Some(tool) => tool.prepare(args.bind(py), this.checks),
-            None => native_arguments(candidate, args.bind(py), this.checks)
-                .map(|args| Prepared::Native(Box::new(args))),
-        };
-        let prepared = match prepared {
+        let prepared = match prepare(candidate, args.bind(py), this.checks) {
             Ok(prepared) => prepared,
             Err(refusal) => {
                 this.reject(slot, refusal);
                 return Ok(None);
             }
         };
+        if let Prepared::Native(args) = &prepared {
+            let warnings = schema::unknown_arguments(&candidate.spec().parameters, args);
+            if !warnings.is_empty() {
+                this.state.lock().attempts[slot].warnings = warnings;
+            }
+        }
         candidate.stats.begin(start.at);
+        this.tell_started(py, slot);
         let hub = this.hub.get().core();
         if hub.is_unlimited(candidate) {
             return Self::launch(slf, start, prepared);
@@ -186,13 +190,47 @@ impl Execution {
         if let Some(extras) = &this.extras {
             context.meta = extras.meta.clone();
             context.progress = extras.progress.as_ref().map(|_| reporter(mailbox.clone(), key));
+            context.retried = extras.watch.as_ref().map(|_| retry_teller(mailbox.clone(), key));
         }
-        let abort = runtime::spawn(async move {
+        let (is_light, held) = (args.is_light(), context.held.clone());
+        let envelope = Envelope { mailbox, key, sent: false };
+        let call = async move {
             let answer = candidate.tool.call(&args, &context).await;
-            mailbox.push(Mail::ToAttempt(key, Message::Answered(Box::new(answer))));
-        })?;
-        this.state.lock().attempts[slot].doing = Doing::Native { cancel, abort, key };
+            envelope.send(answer);
+        };
+        // Heavy arguments are written down where nobody waits for the GIL.
+        let job = if is_light { Job::start(call) } else { Job::start_elsewhere(call) }?;
+        this.state.lock().attempts[slot].doing = Doing::Native { cancel, job, key, held };
         Ok(())
+    }
+}
+
+/// Brings the answer of a tool in Rust to the loop. A tool that panics answers too.
+struct Envelope {
+    mailbox: Arc<Mailbox>,
+    key: u64,
+    sent: bool,
+}
+
+impl Envelope {
+    fn send(mut self, answer: Answer) {
+        self.put(answer);
+    }
+
+    fn put(&mut self, answer: Answer) {
+        self.sent = true;
+        self.mailbox.push(Mail::ToAttempt(self.key, Message::Answered(Box::new(answer))));
+    }
+}
+
+impl Drop for Envelope {
+    fn drop(&mut self) {
+        if !self.sent && std::thread::panicking() {
+            self.put(Err(HubError::new(
+                ErrorKind::ToolError,
+                "The tool broke down; this is a bug in toolhub.",
+            )));
+        }
     }
 }
 
@@ -204,6 +242,22 @@ fn reporter(mailbox: Arc<Mailbox>, key: u64) -> OnProgress {
             mailbox.push(Mail::Progress(key, latest.clone()));
         }
     })
+}
+
+fn retry_teller(mailbox: Arc<Mailbox>, key: u64) -> OnProgress {
+    Arc::new(move |news| mailbox.push(Mail::Retried(key, news.clone())))
+}
+
+/// The arguments as this candidate takes them, or what it has against them.
+pub fn prepare(
+    candidate: &Candidate,
+    given: &Bound<'_, PyAny>,
+    checks: Checks,
+) -> Result<Prepared, HubError> {
+    match python_tool(candidate) {
+        Some(tool) => tool.prepare(given, checks),
+        None => native_arguments(candidate, given, checks).map(|args| Prepared::Native(Box::new(args))),
+    }
 }
 
 /// The arguments of a tool in Rust: JSON, by name, fitting its schema unless the caller knows better.
@@ -221,7 +275,7 @@ fn native_arguments(
     } else {
         let single = spec.single_argument().ok_or_else(|| {
             let text =
-                format!("Invalid arguments for '{}': expected named arguments, got a bare value", spec.name);
+                format!("Invalid arguments for '{}': expected named arguments, got a bare value.", spec.name);
             HubError::new(ErrorKind::InvalidArguments, text)
         })?;
         let named = PyDict::new(py);
@@ -233,10 +287,8 @@ fn native_arguments(
         })?;
         json::arguments(&spec.name, named.as_any())?
     };
-    if checks.validate {
-        candidate.tool.check(&args)?;
-    }
-    Ok(args)
+    let fitting = if checks.validate { candidate.tool.check(&args, checks.coerce)? } else { None };
+    Ok(fitting.unwrap_or(args))
 }
 
 /// The candidate's tool, when it is a Python one.

@@ -2,6 +2,7 @@
 
 use super::direct::Direct;
 use crate::bindings::blocks::Blocks;
+use crate::bindings::job::Job;
 use crate::bindings::mailbox::Mailbox;
 use crate::bindings::pool::Reply;
 use crate::bindings::port::{DeadlineKey, LoopPort};
@@ -15,8 +16,8 @@ use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use smallvec::SmallVec;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
-use tokio::task::AbortHandle;
 use tokio_util::sync::CancellationToken;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -66,8 +67,8 @@ pub enum Doing {
     Task(Py<PyAny>),
     /// A sync function in the pool.
     Thread { reply: Box<Reply>, key: u64 },
-    /// A tool in Rust, on tokio.
-    Native { cancel: CancellationToken, abort: AbortHandle, key: u64 },
+    /// A tool in Rust.
+    Native { cancel: CancellationToken, job: Arc<Job>, key: u64, held: Arc<AtomicBool> },
 }
 
 /// One candidate's attempt and what came of it.
@@ -78,6 +79,8 @@ pub struct Attempt {
     pub permits: Option<Permits>,
     pub value: Option<Py<PyAny>>,
     pub error: Option<Box<HubError>>,
+    /// Sentences about what was not wrong enough to be refused.
+    pub warnings: Vec<String>,
     pub exception: Option<Box<PyErr>>,
     /// The content of an MCP server's answer.
     pub blocks: Option<Box<Blocks>>,
@@ -92,9 +95,9 @@ impl Attempt {
                 drop(port.forget_mail(*key));
                 reply.abandon(py);
             }
-            Doing::Native { abort, key, .. } => {
+            Doing::Native { job, key, .. } => {
                 drop(port.forget_mail(*key));
-                abort.abort();
+                job.abort();
             }
             Doing::Task(task) => {
                 if let Err(error) = port.adopt(task.bind(py)) {
@@ -189,6 +192,17 @@ impl State {
         Next::Wait
     }
 
+    /// Time has passed: what is due expires.
+    pub fn tick(&mut self, now: Instant) {
+        let Some(plan) = self.plan.as_mut() else { return };
+        for (slot, attempt) in self.attempts.iter().enumerate() {
+            if let Doing::Native { held, .. } = &attempt.doing {
+                plan.run.set_waiting(slot, held.load(Ordering::Relaxed));
+            }
+        }
+        plan.run.tick(now);
+    }
+
     /// Whether [`Self::next_to_do`] would do anything but wait.
     pub fn has_work(&self) -> bool {
         let Some(plan) = &self.plan else { return true };
@@ -202,8 +216,8 @@ impl State {
         let doing = match &attempt.doing {
             // These end by themselves and report then.
             Doing::Task(task) => Doing::Task(task.clone_ref(py)),
-            Doing::Native { cancel, abort, key } => {
-                Doing::Native { cancel: cancel.clone(), abort: abort.clone(), key: *key }
+            Doing::Native { cancel, job, key, held } => {
+                Doing::Native { cancel: cancel.clone(), job: job.clone(), key: *key, held: held.clone() }
             }
             Doing::InPlace => Doing::InPlace,
             // These are over as soon as we let go of them.

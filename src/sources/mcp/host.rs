@@ -19,12 +19,16 @@ pub type Ask = Arc<dyn Fn(Arc<str>, Value) -> BoxFuture<'static, Answer> + Send 
 /// Told about a log message: server, level, text.
 pub type Log = Arc<dyn Fn(&str, &str, &str) + Send + Sync>;
 
+/// Told what happens to a connection: server, what, details.
+pub type Tell = Arc<dyn Fn(&str, &str, Value) + Send + Sync>;
+
 /// What the owner of the hub allows servers to ask for. What is not there is refused properly.
 #[derive(Clone, Default)]
 pub struct Host {
     pub elicit: Option<Ask>,
     pub sample: Option<Ask>,
     pub log: Option<Log>,
+    pub tell: Option<Tell>,
 }
 
 /// The ear for one server, whatever connection it has at the moment.
@@ -62,6 +66,13 @@ impl Ear {
             log(&self.server, level, &text);
         }
         text
+    }
+
+    /// Tells the owner of the hub what happens to the connection.
+    pub fn tell(&self, what: &str, details: Value) {
+        if let Some(tell) = &self.host.tell {
+            tell(&self.server, what, details);
+        }
     }
 
     /// What we tell a server that we can do.

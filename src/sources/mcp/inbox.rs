@@ -6,6 +6,7 @@
 use super::wire::{self, Incoming};
 use crate::error::{ErrorKind, HubError};
 use crate::tool::OnProgress;
+use foldhash::fast::RandomState;
 use parking_lot::Mutex;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -37,8 +38,8 @@ pub type Answerer = Box<dyn FnOnce(String) -> crate::tool::BoxFuture<'static, ()
 
 #[derive(Default)]
 struct Pending {
-    waiting: HashMap<u64, oneshot::Sender<Reply>>,
-    progress: HashMap<u64, OnProgress>,
+    waiting: HashMap<u64, oneshot::Sender<Reply>, RandomState>,
+    progress: HashMap<u64, OnProgress, RandomState>,
     /// Nobody will be answered any more.
     over: Option<HubError>,
 }
@@ -67,6 +68,11 @@ impl Inbox {
         }
         pending.waiting.insert(id, sender);
         Ok(Expected { inbox: self.clone(), id, reply })
+    }
+
+    /// How many requests wait for their answer.
+    pub fn waiting(&self) -> usize {
+        self.pending.lock().waiting.len()
     }
 
     /// Progress of the request with this id is passed on until the guard is dropped.

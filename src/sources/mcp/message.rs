@@ -10,7 +10,7 @@ pub const LEGACY: &[&str] = &["2025-11-25", "2025-06-18", "2025-03-26", "2024-11
 
 /// The members of `params`, already as JSON text.
 #[derive(Default)]
-pub struct Params(String);
+pub struct Params(Text);
 
 impl Params {
     pub fn new() -> Self {
@@ -18,20 +18,40 @@ impl Params {
     }
 
     pub fn with(mut self, key: &str, value: &(impl Serialize + ?Sized)) -> Self {
-        // A map with text keys and JSON values always serialises; nothing else is given to this.
-        let text = serde_json::to_string(value).unwrap_or_else(|_| "null".into());
-        self.push(key, &text);
+        self.0.member(key, value);
         self
     }
+}
 
-    fn push(&mut self, key: &str, text: &str) {
-        if !self.0.is_empty() {
-            self.0.push(',');
+/// JSON that is written in place, member after member.
+#[derive(Default)]
+struct Text(Vec<u8>);
+
+impl Text {
+    fn member(&mut self, key: &str, value: &(impl Serialize + ?Sized)) {
+        self.key(key);
+        self.value(value);
+    }
+
+    fn key(&mut self, key: &str) {
+        if !matches!(self.0.last(), None | Some(b'{')) {
+            self.push(",");
         }
-        self.0.push('"');
-        self.0.push_str(key);
-        self.0.push_str("\":");
-        self.0.push_str(text);
+        self.value(key);
+        self.push(":");
+    }
+
+    fn value(&mut self, value: &(impl Serialize + ?Sized)) {
+        let begin = self.0.len();
+        // A map with text keys and JSON values always serialises; nothing else is given to this.
+        if serde_json::to_writer(&mut self.0, value).is_err() {
+            self.0.truncate(begin);
+            self.push("null");
+        }
+    }
+
+    fn push(&mut self, text: &str) {
+        self.0.extend_from_slice(text.as_bytes());
     }
 }
 
@@ -65,21 +85,27 @@ impl Identity {
         mut params: Params,
         meta: &Map<String, Value>,
     ) -> String {
-        let mut inside = String::new();
-        if era == Era::Modern {
-            inside.push_str(&self.modern);
-        }
-        if !meta.is_empty() {
-            let text = serde_json::to_string(meta).unwrap_or_default();
-            if !inside.is_empty() {
-                inside.push(',');
+        let mut text = Text(Vec::with_capacity(params.0.0.len() + self.modern.len() + method.len() + 96));
+        text.push("{\"jsonrpc\":\"2.0\"");
+        text.member("id", &id);
+        text.member("method", method);
+        text.key("params");
+        text.push("{");
+        text.0.append(&mut params.0.0);
+        if era == Era::Modern || !meta.is_empty() {
+            text.key("_meta");
+            text.push("{");
+            if era == Era::Modern {
+                text.push(&self.modern);
             }
-            inside.push_str(text.trim_start_matches('{').trim_end_matches('}'));
+            for (key, value) in meta {
+                text.member(key, value);
+            }
+            text.push("}");
         }
-        if !inside.is_empty() {
-            params.push("_meta", &format!("{{{inside}}}"));
-        }
-        format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{{{}}}}}"#, params.0)
+        text.push("}}");
+        // Only texts and serde_json wrote into it, and both write UTF-8.
+        String::from_utf8(text.0).unwrap_or_default()
     }
 }
 
@@ -117,6 +143,17 @@ mod tests {
         assert_eq!(meta["io.modelcontextprotocol/clientCapabilities"], capabilities);
         assert_eq!(identity.capabilities, json!({"elicitation": {}}), "an older server hears of none");
         assert_eq!(meta["progressToken"], json!(7));
+    }
+
+    #[test]
+    fn what_the_caller_adds_comes_through_as_it_is() {
+        let given = json!({"a \"quoted\" key": {"deep": {"deeper": {}}}, "list": [{}]});
+        let meta = given.as_object().cloned().unwrap_or_default();
+        let identity = Identity::new(json!({}));
+        let request = identity.request(Era::Legacy, 1, "tools/call", Params::new(), &meta);
+        assert_eq!(parsed(&request)["params"]["_meta"], given);
+        let request = identity.request(Era::Modern, 1, "tools/call", Params::new(), &meta);
+        assert_eq!(parsed(&request)["params"]["_meta"]["list"], given["list"]);
     }
 
     #[test]

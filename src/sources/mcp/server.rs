@@ -18,8 +18,12 @@ use super::route::{Known, Route};
 use super::skills::{self, Skills};
 use super::transport::Era;
 use crate::error::{ErrorKind, HubError, Outcome};
+use crate::tool::BoxFuture;
 use arc_swap::ArcSwapOption;
+use futures_util::FutureExt;
+use futures_util::future::WeakShared;
 use parking_lot::Mutex;
+use serde_json::json;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::{Semaphore, watch};
@@ -34,11 +38,19 @@ pub trait Shelf: Send + Sync {
 /// For all pages of the list of skills.
 const SKILLS_PATIENCE: Duration = Duration::from_secs(10);
 
+/// A list of a server that does not say how long it holds is believed so long by those who miss a tool in it.
+const BELIEVED: Duration = Duration::from_secs(300);
+/// However short a server says that its list holds, those who miss a tool do not ask again and again.
+const ASKED_AT_MOST_EVERY: Duration = Duration::from_secs(1);
+
 pub struct Server {
     route: Route,
     shelf: Arc<dyn Shelf>,
     state: Mutex<State>,
     listing: ArcSwapOption<Listing>,
+    listed_at: Mutex<Option<Instant>>,
+    /// A look at the tools that is going on, shared by all who want one.
+    look: Mutex<Option<WeakShared<Look>>>,
     /// `None` as long as the server has not said that it has any.
     skills: ArcSwapOption<Skills>,
     pub(super) budget: Mutex<Budget>,
@@ -47,6 +59,8 @@ pub struct Server {
     /// How many lists were fetched or failed.
     lists: watch::Sender<usize>,
 }
+
+type Look = BoxFuture<'static, Result<(), HubError>>;
 
 #[derive(Default)]
 struct State {
@@ -105,6 +119,8 @@ impl Server {
             shelf,
             state: Mutex::default(),
             listing: ArcSwapOption::empty(),
+            listed_at: Mutex::default(),
+            look: Mutex::default(),
             skills: ArcSwapOption::empty(),
             budget: Mutex::default(),
             last_used: Mutex::new(Instant::now()),
@@ -127,6 +143,19 @@ impl Server {
     /// The tools as they were listed last.
     pub fn listing(&self) -> Option<Arc<Listing>> {
         self.listing.load_full()
+    }
+
+    /// Whether a tool that is not in the list may be there all the same: the list is missing, or older than its server
+    /// says, or than we believe one that says nothing.
+    pub fn may_have_more(&self) -> bool {
+        let Some(at) = *self.listed_at.lock() else { return true };
+        let said = self.listing.load().as_ref().and_then(|listing| listing.ttl_ms).map(Duration::from_millis);
+        at.elapsed() > said.map_or(BELIEVED, |said| said.max(ASKED_AT_MOST_EVERY))
+    }
+
+    /// Whether it rests after failures, so that only those who insist try to connect.
+    pub fn is_resting(&self) -> bool {
+        self.state.lock().fortune.rest(Instant::now()).is_some()
     }
 
     pub fn info(&self) -> ServerInfo {
@@ -198,9 +227,44 @@ impl Server {
             Begun::Ready(connection) => connection,
             Begun::Going(attempt) => outcome(attempt).await?,
         };
+        self.list(&connection).await
+    }
+
+    /// Lists the tools anew because somebody looks for one: a server that rests after failures is left in peace, and those
+    /// who look at the same time share one look.
+    pub async fn look(self: &Arc<Self>) -> Result<(), HubError> {
+        let going_on = {
+            let mut look = self.look.lock();
+            let known = look.as_ref().and_then(WeakShared::upgrade).filter(|going| going.peek().is_none());
+            known.unwrap_or_else(|| {
+                let server = self.clone();
+                let begun: Look = Box::pin(async move { server.look_now().await });
+                let begun = begun.shared();
+                *look = begun.downgrade();
+                begun
+            })
+        };
+        going_on.await
+    }
+
+    async fn look_now(self: &Arc<Self>) -> Result<(), HubError> {
+        let mut lists = self.lists.subscribe();
+        let before = *lists.borrow_and_update();
+        match self.begin(false)? {
+            Begun::Ready(connection) => self.list(&connection).await.map(drop),
+            Begun::Going(attempt) => {
+                outcome(attempt).await.map_err(|error| self.auto_connect_failed(error))?;
+                // Whoever connects also lists.
+                let _ = lists.wait_for(|lists| *lists > before).await;
+                self.state.lock().error.clone().map_or(Ok(()), Err)
+            }
+        }
+    }
+
+    async fn list(self: &Arc<Self>, connection: &Connection) -> Result<Arc<Listing>, HubError> {
         // Side by side: whichever is slow does not hold up the other.
-        let tools = async { listing::fetch(&connection).await.map(|listing| self.publish(listing)) };
-        let (listed, ()) = tokio::join!(tools, self.refresh_skills(&connection));
+        let tools = async { listing::fetch(connection).await.map(|listing| self.publish(listing)) };
+        let (listed, ()) = tokio::join!(tools, self.refresh_skills(connection));
         self.state.lock().error = listed.as_ref().err().cloned();
         self.lists.send_modify(|lists| *lists += 1);
         listed
@@ -210,6 +274,7 @@ impl Server {
         listing.tools.retain(|tool| self.route.config.options.wants(&tool.name));
         let listing = Arc::new(listing);
         self.listing.store(Some(listing.clone()));
+        *self.listed_at.lock() = Some(Instant::now());
         self.shelf.listed(self, &listing);
         listing
     }
@@ -273,6 +338,7 @@ impl Server {
                 }
                 let lived = now.duration_since(*since);
                 state.fortune.lost(lived, now);
+                self.route.ear.tell("disconnected", json!({"duration_ms": lived.as_secs_f64() * 1e3}));
                 state.link = Link::Idle;
                 state.followers.drain(..).for_each(|follower| follower.abort());
             }
@@ -285,6 +351,7 @@ impl Server {
         if let Some(rest) = state.fortune.rest(now).filter(|_| !asked_for) {
             return Err(self.rests(&state, rest));
         }
+        self.route.ear.tell("connecting", json!({}));
         let (sender, outcome) = watch::channel(None);
         let (server, known) = (self.clone(), state.known);
         let task = tokio::spawn(async move {
@@ -296,12 +363,14 @@ impl Server {
     }
 
     async fn attempt(self: &Arc<Self>, known: Option<Known>) -> Result<Arc<Connection>, HubError> {
+        let begun = Instant::now();
         let patience = self.route.config.options.startup_timeout;
         let connected = tokio::time::timeout(patience, self.route.connect(known)).await;
         let connected = connected.unwrap_or_else(|_| {
             let text = format!("no answer within {} s", patience.as_secs_f64());
             Err(HubError::new(ErrorKind::Timeout, text))
         });
+        self.tell_outcome(&connected, begun.elapsed());
         let mut state = self.state.lock();
         match connected {
             Ok((connection, known)) => {
@@ -320,6 +389,22 @@ impl Server {
                 state.error = Some(error.clone());
                 state.link = Link::Idle;
                 Err(error)
+            }
+        }
+    }
+
+    fn tell_outcome(&self, connected: &Result<(Connection, Known), HubError>, took: Duration) {
+        let duration_ms = took.as_secs_f64() * 1e3;
+        match connected {
+            Ok((connection, _)) => {
+                let (era, version) = (connection.peer().era.name(), connection.peer().version);
+                let details = json!({"duration_ms": duration_ms, "era": era, "version": version});
+                self.route.ear.tell("connected", details);
+            }
+            Err(error) => {
+                let (kind, message) = (error.kind.name(), &*error.message);
+                let details = json!({"duration_ms": duration_ms, "kind": kind, "error": message});
+                self.route.ear.tell("connect_failed", details);
             }
         }
     }

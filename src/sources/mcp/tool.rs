@@ -13,6 +13,7 @@ use crate::schema::{ArgumentSchema, ResultSchema};
 use crate::tool::{BoxFuture, CallContext, Tool};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 /// How often one call may be asked for more input.
@@ -52,6 +53,7 @@ impl McpTool {
     }
 
     async fn run(&self, args: &Arguments, ctx: &CallContext) -> Result<ToolOutput, HubError> {
+        ctx.held.store(true, Ordering::Relaxed);
         let _place = match &self.server.places {
             Some(places) => places.acquire().await.ok(),
             None => None,
@@ -63,29 +65,34 @@ impl McpTool {
                 Ok(output) => return Ok(output),
                 Err(error) => error,
             };
-            match self.pause(&error, tries, ctx.deadline) {
-                Some(pause) => tokio::time::sleep(pause).await,
-                None => return Err(self.explained(error)),
-            }
+            let Some(pause) = self.pause(&error, tries, ctx.deadline) else {
+                return Err(self.explained(error));
+            };
             tries += 1;
+            if let Some(retried) = &ctx.retried {
+                retried(&json!({"tries": tries, "seconds": pause.as_secs_f64(), "error": &*error.message}));
+            }
+            tokio::time::sleep(pause).await;
         }
     }
 
     async fn attempt(&self, args: &Arguments, ctx: &CallContext) -> Result<ToolOutput, HubError> {
         let connection = self.server.connection().await?;
+        ctx.held.store(false, Ordering::Relaxed);
         let mut input: Option<(Map<String, Value>, Option<String>)> = None;
         for _ in 0..ROUNDS {
             let raw = self.send(&connection, args, input.take(), ctx).await?;
             self.server.touch();
             match convert::answer(&self.spec.name, &raw)? {
                 Answer::Done(output) => return self.checked(output),
+                // Both are rare: in a box they do not make every other call's future larger.
                 Answer::Task(task) => {
-                    return tasks::finish(&self.server, connection, &self.spec.name, &task)
+                    return Box::pin(tasks::finish(&self.server, connection, &self.spec.name, &task))
                         .await
                         .and_then(|output| self.checked(output));
                 }
                 Answer::NeedsInput { requests, state } => {
-                    input = Some((gather(&self.server, &self.spec.name, requests).await?, state));
+                    input = Some((Box::pin(gather(&self.server, &self.spec.name, requests)).await?, state));
                 }
             }
         }
@@ -178,8 +185,8 @@ impl Tool for McpTool {
         &self.spec
     }
 
-    fn check(&self, args: &Arguments) -> Result<(), HubError> {
-        self.schema.check(&self.spec.name, args)
+    fn check(&self, args: &Arguments, coerce: bool) -> Result<Option<Arguments>, HubError> {
+        self.schema.check(&self.spec.name, args, coerce)
     }
 
     fn call<'a>(

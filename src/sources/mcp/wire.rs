@@ -33,7 +33,11 @@ pub enum Incoming {
 /// All messages of one line, event or body. What is no message is reported as one sentence.
 pub fn decode(bytes: &[u8]) -> Vec<Result<Incoming, Malformed>> {
     let text = String::from_utf8_lossy(bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes));
-    let mut found = Vec::with_capacity(1);
+    // Nearly always it is one message and nothing else: then it is read once.
+    if let Ok(envelope) = serde_json::from_str(&text) {
+        return vec![sorted(envelope)];
+    }
+    let mut found = Vec::new();
     let mut rest = serde_json::Deserializer::from_str(&text).into_iter::<&RawValue>();
     loop {
         match rest.next() {
@@ -100,7 +104,11 @@ pub fn guess_id(text: &str) -> Option<u64> {
 
 fn message(value: &RawValue) -> Result<Incoming, Malformed> {
     let text = value.get();
-    let envelope: Envelope = serde_json::from_str(text).map_err(|error| Malformed::new(text, &error))?;
+    serde_json::from_str(text).map_err(|error| Malformed::new(text, &error)).and_then(sorted)
+}
+
+/// What kind of message it is.
+fn sorted(envelope: Envelope<'_>) -> Result<Incoming, Malformed> {
     let params = envelope.params.map(RawValue::to_owned);
     let method = envelope.method.and_then(|raw| serde_json::from_str::<String>(raw.get()).ok());
     match (method, envelope.id) {
@@ -126,6 +134,9 @@ fn message(value: &RawValue) -> Result<Incoming, Malformed> {
 
 /// Our ids are numbers; some servers give them back as text or as a fraction.
 fn number(raw: &RawValue) -> Option<u64> {
+    if let Ok(id) = raw.get().parse() {
+        return Some(id);
+    }
     match serde_json::from_str(raw.get()).ok()? {
         Value::Number(n) => {
             n.as_u64().or_else(|| n.as_f64().filter(|f| f.fract() == 0.0 && *f >= 0.0).map(|f| f as u64))

@@ -4,6 +4,7 @@ import asyncio
 import gc
 import json
 import os
+import signal
 import sys
 import threading
 from collections.abc import Callable
@@ -292,3 +293,33 @@ async def test_the_hubs_model_answers_only_servers_that_may_ask_it(allowed: bool
         hub.add_server("s", **entry(), allow_sampling=allowed)
         assert (await hub.execute("ask_sampling", server="s")).success
         assert bool(asked) is allowed
+
+
+def test_a_call_that_waits_for_its_server_in_vain_was_not_sent(tmp_path: Path) -> None:
+    stuck = tmp_path / "stuck"
+    program = (
+        "import pathlib, runpy, sys, threading\n"
+        f"if pathlib.Path({str(stuck)!r}).exists(): threading.Event().wait()\n"
+        f"runpy.run_path({str(SERVER)!r}, run_name='__main__')\n"
+    )
+    with ToolHub() as hub:
+        hub.add_server("lab", command=sys.executable, args=["-c", program], env={"FAULT": "ok"})
+        asyncio.run(hub.connect())
+        assert hub.call("echo", {"text": "x"}).result == "x"
+        (before,) = hub.servers()
+        assert before.pid is not None
+        stuck.touch()
+        os.kill(before.pid, signal.SIGKILL)
+        asyncio.run(until(lambda: not is_running(before.pid)))
+        late = hub.call("echo", {"text": "x"}, timeout=0.5)
+        assert late.kind == ErrorKind.TIMEOUT
+        assert late.meta["error"]["outcome"] == "not_sent"
+        assert str(late.error).endswith("it was not started.")
+
+
+def test_what_the_configuration_leaves_out_cannot_be_called_by_naming_the_server() -> None:
+    with ToolHub() as hub:
+        hub.add_server("lab", **entry(), exclude=["echo"])
+        for _ in ("before it has listed its tools", "after"):
+            assert hub.call("echo", {"text": "x"}, server="lab").kind == ErrorKind.NOT_FOUND
+            asyncio.run(hub.connect())

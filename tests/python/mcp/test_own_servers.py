@@ -78,7 +78,10 @@ async def test_progress_is_told(ours: ToolHub) -> None:
     news: list[Any] = []
     result = await ours.execute("slow", {"steps": 5, "pause": 0.01}, progress=lambda *told: news.append(told))
     assert result.structured == {"result": "ours took 5 steps"}
-    assert len(news) == 5
+    # Reports that come faster than the loop takes them may be left out, but not the last one.
+    steps = [told[0]["progress"] for told in news]
+    assert steps == sorted(set(steps))
+    assert steps[-1] == 5
 
 
 @pytest.mark.parametrize("how", ["by the caller", "by its deadline"])

@@ -113,8 +113,8 @@ impl Tool for SkillTool {
         &self.spec
     }
 
-    fn check(&self, args: &Arguments) -> Result<(), HubError> {
-        self.schema.check(&self.spec.name, args)
+    fn check(&self, args: &Arguments, coerce: bool) -> Result<Option<Arguments>, HubError> {
+        self.schema.check(&self.spec.name, args, coerce)
     }
 
     fn call<'a>(

@@ -2,10 +2,11 @@
 //!
 //! One task writes (callers only queue, so a server that does not read holds up nobody's deadline), one reads, one drains
 //! the error stream, one watches over the process and ends it. A request that is given up before it was written is never
-//! sent.
+//! sent. One that is alone is written by its caller, if the pipe takes it at once: see [`pen`].
 
 mod child;
 mod lines;
+mod pen;
 
 pub use child::Program;
 
@@ -17,18 +18,21 @@ use crate::tool::BoxFuture;
 use child::{Process, how_it_ended};
 use lines::{Line, Lines};
 use parking_lot::Mutex;
+use pen::{Pen, Queued};
 use serde_json::value::RawValue;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
+use tokio::io::AsyncReadExt;
+use tokio::process::{ChildStderr, ChildStdout};
 use tokio::sync::{mpsc, watch};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 /// How many messages may wait to be written.
 const QUEUE: usize = 64;
+/// So many requests at once are a crowd.
+const CROWD: usize = 4;
 /// How much is put into one write when more messages wait.
 const WRITE_AT_ONCE: usize = 64 * 1024;
 /// What a process wrote before it ended is still read.
@@ -43,6 +47,7 @@ pub type Said = Box<dyn Fn(&str) -> String + Send>;
 pub struct Stdio {
     shared: Arc<Shared>,
     queue: mpsc::Sender<Outgoing>,
+    pen: Arc<Pen>,
     inbox: Arc<Inbox>,
     pid: Option<u32>,
     closing: CancellationToken,
@@ -58,13 +63,14 @@ struct Shared {
 struct Outgoing {
     text: String,
     stage: Arc<Stage>,
+    _queued: Queued,
 }
 
 impl Outgoing {
-    fn new(text: String) -> Self {
+    fn new(text: String, pen: &Pen) -> Self {
         let stage = Arc::new(Stage::default());
         stage.queue();
-        Outgoing { text, stage }
+        Outgoing { text, stage, _queued: pen.queue() }
     }
 }
 
@@ -99,39 +105,59 @@ impl Stdio {
         let (ended, over) = watch::channel(false);
         let closing = CancellationToken::new();
         let pid = process.id();
-        let writer = tokio::spawn(write(stdin, queued));
-        let answers = queue.downgrade();
+        let pen = Arc::new(Pen::new(stdin).map_err(|error| {
+            HubError::new(ErrorKind::Connect, format!("the server's input cannot be written to: {error}"))
+        })?);
+        let writer = tokio::spawn(write(pen.clone(), queued));
+        let answers = (queue.downgrade(), pen.clone());
         let reader = tokio::spawn(read(stdout, limit, inbox.clone(), answers));
         let listener = tokio::spawn(listen(stderr, shared.clone(), said));
         let mut keeper =
             Keeper { process, shared: shared.clone(), inbox: inbox.clone(), closing: closing.clone() };
+        let closing_pen = pen.clone();
         tokio::spawn(async move {
             keeper.watch(reader).await;
             let family = keeper.process.family();
             // Closing the input is the sign for the server to end, so the writer goes first.
             writer.abort();
             let _ = writer.await;
+            closing_pen.close().await;
             keeper.process.end(family).await;
             // A grandchild may hold the error stream open for ever.
             listener.abort();
             let _ = ended.send(true);
         });
-        Ok(Arc::new(Stdio { shared, queue, inbox, pid, closing, over }))
+        Ok(Arc::new(Stdio { shared, queue, pen, inbox, pid, closing, over }))
     }
 
     async fn exchange(&self, request: &Request) -> Result<Box<RawValue>, HubError> {
         let expected = self.inbox.await_answer(request.id)?;
         request.stage.queue();
         let _on_its_way = OnItsWay(request.stage.clone());
-        let outgoing = Outgoing { text: request.body.clone(), stage: request.stage.clone() };
-        if self.queue.send(outgoing).await.is_err() {
-            return Err(self.shared.gone().with_outcome(Outcome::NotSent));
+        if !self.write_at_once(request) {
+            let outgoing = Outgoing {
+                text: request.body.clone(),
+                stage: request.stage.clone(),
+                _queued: self.pen.queue(),
+            };
+            if self.queue.send(outgoing).await.is_err() {
+                return Err(self.shared.gone().with_outcome(Outcome::NotSent));
+            }
         }
         let reply = expected.answer().await;
         match reply {
             Err(error) if !request.stage.may_have_left() => Err(error.with_outcome(Outcome::NotSent)),
             reply => reply,
         }
+    }
+
+    /// In a crowd messages are queued, so that many leave together.
+    fn write_at_once(&self, request: &Request) -> bool {
+        let written = self.inbox.waiting() < CROWD && self.pen.write_at_once(&request.body);
+        if written {
+            request.stage.leave();
+        }
+        written
     }
 }
 
@@ -148,7 +174,7 @@ impl Transport for Stdio {
 
     fn send<'a>(&'a self, message: String) -> BoxFuture<'a, Result<(), HubError>> {
         Box::pin(async move {
-            let outgoing = Outgoing::new(message);
+            let outgoing = Outgoing::new(message, &self.pen);
             self.queue.send(outgoing).await.map_err(|_| self.shared.gone())
         })
     }
@@ -229,34 +255,36 @@ impl Keeper {
 }
 
 /// Writes what is queued; messages that wait together leave together.
-async fn write(mut stdin: ChildStdin, mut queued: mpsc::Receiver<Outgoing>) {
-    let mut batch = Vec::new();
+async fn write(pen: Arc<Pen>, mut queued: mpsc::Receiver<Outgoing>) {
+    let (mut batch, mut leaving) = (Vec::new(), Vec::new());
     while let Some(first) = queued.recv().await {
         let mut next = Some(first);
         while let Some(outgoing) = next {
             if outgoing.stage.leave() {
                 batch.extend_from_slice(outgoing.text.as_bytes());
                 batch.push(b'\n');
+                leaving.push(outgoing);
             }
             next = if batch.len() < WRITE_AT_ONCE { queued.try_recv().ok() } else { None };
         }
         // A broken pipe is seen by the keeper too, which knows more about it.
-        if stdin.write_all(&batch).await.is_err() || stdin.flush().await.is_err() {
+        if pen.write(&batch).await.is_err() {
             return;
         }
+        leaving.clear();
         batch.clear();
         batch.shrink_to(WRITE_AT_ONCE);
     }
 }
 
-async fn read(mut stdout: ChildStdout, limit: usize, inbox: Arc<Inbox>, queue: mpsc::WeakSender<Outgoing>) {
+async fn read(mut stdout: ChildStdout, limit: usize, inbox: Arc<Inbox>, answers: WayBack) {
     let mut lines = Lines::new(limit);
     let mut buffer = vec![0; 64 * 1024];
     while let Ok(read @ 1..) = stdout.read(&mut buffer).await {
         lines.feed(&buffer[..read], |line| match line {
             Line::Whole([]) => {}
             Line::Whole(line) => {
-                inbox.receive(line, None, &|| answerer(&queue));
+                inbox.receive(line, None, &|| answerer(&answers));
             }
             Line::TooLong(head) => {
                 if let Some(id) = guess_id(&String::from_utf8_lossy(head)) {
@@ -267,12 +295,14 @@ async fn read(mut stdout: ChildStdout, limit: usize, inbox: Arc<Inbox>, queue: m
     }
 }
 
+type WayBack = (mpsc::WeakSender<Outgoing>, Arc<Pen>);
+
 /// The way back for a request of the server.
-fn answerer(queue: &mpsc::WeakSender<Outgoing>) -> Option<Answerer> {
-    let queue = queue.upgrade()?;
+fn answerer((queue, pen): &WayBack) -> Option<Answerer> {
+    let (queue, pen) = (queue.upgrade()?, pen.clone());
     Some(Box::new(move |text| {
         Box::pin(async move {
-            let _ = queue.send(Outgoing::new(text)).await;
+            let _ = queue.send(Outgoing::new(text, &pen)).await;
         })
     }))
 }

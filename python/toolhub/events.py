@@ -1,0 +1,194 @@
+"""What the hub decides and does, as it happens: structured events for callbacks, one readable line each for `logging`.
+
+| type | when | besides `tool`, `source`, `server` |
+|---|---|---|
+| `parsed` | a model's text was read | `calls`, `format`, `repairs` |
+| `routed` | a request found its way | `rule`, `strategy` |
+| `refused` | a call is not allowed, or was not approved | `error` |
+| `connecting`, `connected`, `connect_failed`, `disconnected` | a server | `duration_ms`, `era`, `version`, `error` |
+| `started` | one candidate is tried | `attempt` |
+| `retried` | it will be tried again | `tries`, `seconds`, `error` |
+| `failed`, `cancelled` | one candidate gave no answer | `attempt`, `duration_ms`, `kind`, `error` |
+| `finished` | the call is over | `duration_ms`, `success`, `kind`, `error` |
+| `synthesised` | a model made one answer of several | `duration_ms`, `method` |
+| `truncated` | a result was cut for a prompt | `shown`, `total`, `handle` |
+"""
+
+import asyncio
+import logging
+import threading
+import time
+from collections.abc import Callable
+from contextvars import ContextVar
+from itertools import count
+from typing import Any
+
+__all__ = ["Event", "Events"]
+
+EXECUTE = logging.getLogger("toolhub.execute")
+_MCP = logging.getLogger("toolhub.mcp")
+_LOGGERS = {
+    "parsed": logging.getLogger("toolhub.parse"),
+    "routed": logging.getLogger("toolhub.route"),
+    "refused": logging.getLogger("toolhub.route"),
+    "connecting": _MCP,
+    "connected": _MCP,
+    "connect_failed": _MCP,
+    "disconnected": _MCP,
+    "synthesised": logging.getLogger("toolhub.results"),
+    "truncated": logging.getLogger("toolhub.results"),
+}
+_TROUBLE = logging.getLogger("toolhub")
+_ABOUT = ("type", "time", "call_id", "tool", "source", "server")
+
+CALL_ID: ContextVar[str | None] = ContextVar("toolhub_call_id", default=None)
+"""The id that a model gave to the call that is being made."""
+
+_numbers = count(1)
+
+
+class Event(dict[str, Any]):
+    """One event: a dict with `type`, `time` (seconds since 1970), `call_id`, `tool`, `source`, `server` and more, by its type.
+
+    >>> event = Event(type="finished", call_id="call_1", tool="add", duration_ms=0.4, success=True)
+    >>> event["tool"], event.type, event.server
+    ('add', 'finished', None)
+    >>> str(event)
+    'finished add [call_1]: duration_ms=0.4 success=True'
+    """
+
+    def __getattr__(self, name: str) -> Any:
+        if name in self or name in _ABOUT:
+            return self.get(name)
+        raise AttributeError(f"an event of type {self.get('type')!r} has no {name!r}")
+
+    def __str__(self) -> str:
+        place = f" on {self['server']}" if self.get("server") and self.get("tool") else ""
+        what = self.get("tool") or self.get("server") or ""
+        call = f" [{self['call_id']}]" if self.get("call_id") else ""
+        more = " ".join(
+            f"{key}={value:.1f}" if isinstance(value, float) else f"{key}={value}"
+            for key, value in self.items()
+            if key not in _ABOUT and value is not None
+        )
+        return f"{self['type']} {what}{place}{call}".rstrip() + (f": {more}" if more else "")
+
+
+class Events:
+    """Who wants to hear, and how they are told. A listener that fails is reported and never breaks a call."""
+
+    def __init__(self) -> None:
+        self.listeners: tuple[Callable[[Event], Any], ...] = ()
+        self._lock = threading.Lock()
+
+    def subscribe(self, listener: Callable[[Event], Any]) -> Callable[[], None]:
+        """Add a listener; the function that comes back takes it away again."""
+        if not callable(listener):
+            raise TypeError(f"a listener must be callable, got {type(listener).__name__}")
+
+        def entry(event: Event) -> Any:  # with an identity of its own: the same listener may come twice
+            return listener(event)
+
+        with self._lock:
+            self.listeners = (*self.listeners, entry)
+
+        def unsubscribe() -> None:
+            with self._lock:
+                self.listeners = tuple(other for other in self.listeners if other is not entry)
+
+        return unsubscribe
+
+    def emit(self, type: str, **details: Any) -> None:
+        """Tell everybody."""
+        logger = _LOGGERS.get(type, EXECUTE)
+        wanted = logger.isEnabledFor(logging.INFO)
+        if not wanted and not self.listeners:
+            return
+        event = Event(type=type, time=time.time(), call_id=None, tool=None, source=None, server=None)
+        event.update(details)
+        if wanted:
+            logger.info("%s", event)
+        for listener in self.listeners:
+            try:
+                answer = listener(event)
+                if hasattr(answer, "__await__"):
+                    answer.close()
+                    raise TypeError("a listener for events must be a plain function, not an async one")
+            except Exception:
+                _TROUBLE.exception("a listener failed at the event %r", type)
+
+    def of_server(self, server: str, told: dict[str, Any]) -> None:
+        """What happens to a connection, told by the core."""
+        self.emit(told["type"], server=server, **told["details"])
+
+
+class Watched:
+    """One call that somebody wants to hear about: it has an id, and its candidates report here."""
+
+    __slots__ = ("_begun", "_events", "_tool", "call_id")
+
+    def __init__(self, events: Events, tool: str, args: Any) -> None:
+        self._events, self._tool, self._begun = events, tool, time.perf_counter()
+        self.call_id = CALL_ID.get() or f"c{next(_numbers)}"
+        if EXECUTE.isEnabledFor(logging.DEBUG):
+            from ._plain import shown
+
+            EXECUTE.debug("arguments of %s [%s]: %s", tool, self.call_id, shown(args))
+
+    def __call__(
+        self,
+        what: str,
+        attempt: int,
+        tool: str,
+        source: str,
+        server: str | None,
+        seconds: float | None,
+        kind: str | None,
+        told: Any,
+    ) -> None:
+        """The core tells what becomes of a candidate."""
+        details: dict[str, Any] = {"attempt": attempt}
+        if what == "retried":
+            details.update(told)
+        elif what != "started":
+            details.update(
+                duration_ms=None if seconds is None else seconds * 1e3,
+                kind=kind,
+                error=told,
+            )
+        self._events.emit(what, call_id=self.call_id, tool=tool, source=source, server=server, **details)
+
+    def finished(self, result: Any) -> None:
+        """The call has a result."""
+        meta = result["_meta"]
+        failed = {} if result["success"] else {"kind": meta["error"]["kind"], "error": result["error"]}
+        self._events.emit(
+            "finished",
+            call_id=self.call_id,
+            tool=self._tool,
+            source=meta["source"],
+            server=meta["server"],
+            duration_ms=self._milliseconds(),
+            success=result["success"],
+            **failed,
+        )
+        if EXECUTE.isEnabledFor(logging.DEBUG):
+            from ._plain import shown
+
+            EXECUTE.debug("result of %s [%s]: %s", self._tool, self.call_id, shown(result["result"]))
+
+    def broken_off(self, error: BaseException) -> None:
+        """The caller was cancelled or interrupted, or the call was made in a wrong way."""
+        kind = "cancelled" if isinstance(error, asyncio.CancelledError) else None
+        self._events.emit(
+            "finished",
+            call_id=self.call_id,
+            tool=self._tool,
+            duration_ms=self._milliseconds(),
+            success=False,
+            kind=kind,
+            error=f"{type(error).__name__}: {error}",
+        )
+
+    def _milliseconds(self) -> float:
+        return (time.perf_counter() - self._begun) * 1e3

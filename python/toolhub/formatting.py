@@ -1,0 +1,135 @@
+"""Results on their way back to a model, in the form that its API expects."""
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Literal, cast
+
+from .result import ToolResult
+
+__all__ = ["format_results"]
+
+Format = Literal["tags", "openai", "anthropic", "gemini"]
+
+
+class Answer:
+    """One call's id and tool, and what the model shall read about it."""
+
+    __slots__ = ("id", "images", "success", "text", "tool")
+
+    def __init__(self, call: Any, result: ToolResult, text: str | None = None) -> None:
+        meta = result.meta
+        self.id = str(_of(call, "id") or meta.get("call_id") or "")
+        self.tool = str(_of(call, "name") or _of(call, "tool_name") or meta.get("tool") or "")
+        self.success = result.success
+        if text is None:
+            text = result.text if result.success else f"Error: {result.error}"
+        self.text = text
+        self.images = [block for block in result.content if block.get("type") == "image"]
+
+
+def format_results(results: Any, format: Format = "tags") -> Any:
+    """Write results back to a model: one `ToolResult`, several, or pairs of a call and its result.
+
+    `tags` gives one text with a `<tool_result>` block for each; `openai` a list of `tool` messages; `anthropic` and `gemini` a
+    list with one user message that holds the results. The id comes from the call, or from `_meta["call_id"]`.
+
+    >>> from toolhub import ToolResult
+    >>> good = ToolResult(success=True, result=5, error=None, _meta={"tool": "add", "call_id": "call_1"})
+    >>> print(format_results(good))
+    <tool_result>
+    {"id": "call_1", "tool_name": "add", "success": true, "result": "5"}
+    </tool_result>
+    >>> format_results([good], "openai")
+    [{'role': 'tool', 'tool_call_id': 'call_1', 'content': '5'}]
+    """
+    write = _WRITERS.get(format)
+    if write is None:
+        raise ValueError(f"format must be one of {', '.join(_WRITERS)}, got {format!r}")
+    return write([_answer(entry) for entry in _entries(results)])
+
+
+def write_answers(answers: list[Answer], format: str) -> Any:
+    """The same, for what `hub.run` has shaped itself."""
+    return _WRITERS[format](answers)
+
+
+def _entries(results: Any) -> Iterable[Any]:
+    return [results] if isinstance(results, ToolResult) or _pair(results) else results
+
+
+def _pair(entry: Any) -> tuple[Any, Any] | None:
+    """A call and its result."""
+    pair = cast("tuple[Any, ...]", entry) if isinstance(entry, tuple) else ()
+    return (pair[0], pair[1]) if len(pair) == 2 else None
+
+
+def _answer(entry: Any) -> Answer:
+    call, result = _pair(entry) or (None, entry)
+    if isinstance(result, Mapping) and not isinstance(result, ToolResult):
+        result = ToolResult(cast("Mapping[str, Any]", result))
+    if not isinstance(result, ToolResult):
+        raise TypeError(f"expected a ToolResult or a pair of a call and one, got {type(result).__name__}")
+    return Answer(call, result)
+
+
+def _of(call: Any, name: str) -> Any:
+    if isinstance(call, Mapping):
+        return cast("Mapping[str, Any]", call).get(name)
+    return getattr(call, name, None)
+
+
+def _tags(answers: list[Answer]) -> str:
+    return "\n".join(f"<tool_result>\n{_tagged(answer)}\n</tool_result>" for answer in answers)
+
+
+def _tagged(answer: Answer) -> str:
+    said = {
+        "id": answer.id,
+        "tool_name": answer.tool,
+        "success": answer.success,
+        "result" if answer.success else "error": answer.text,
+    }
+    # A result may hold our own tags. As JSON they are still the same text, and cannot end or begin a block.
+    return json.dumps(said, ensure_ascii=False).replace("</", "<\\/").replace("<tool_", "\\u003ctool_")
+
+
+def _openai(answers: list[Answer]) -> list[dict[str, Any]]:
+    return [{"role": "tool", "tool_call_id": answer.id, "content": answer.text} for answer in answers]
+
+
+def _anthropic(answers: list[Answer]) -> list[dict[str, Any]]:
+    blocks: list[dict[str, Any]] = []
+    for answer in answers:
+        content: Any = answer.text
+        if answer.images:
+            content = [{"type": "text", "text": answer.text}, *map(_anthropic_image, answer.images)]
+        block: dict[str, Any] = {"type": "tool_result", "tool_use_id": answer.id, "content": content}
+        blocks.append(block if answer.success else {**block, "is_error": True})
+    return [{"role": "user", "content": blocks}] if blocks else []
+
+
+def _anthropic_image(block: dict[str, Any]) -> dict[str, Any]:
+    source = {"type": "base64", "media_type": block.get("mimeType"), "data": block.get("data")}
+    return {"type": "image", "source": source}
+
+
+def _gemini(answers: list[Answer]) -> list[dict[str, Any]]:
+    parts = [
+        {
+            "functionResponse": {
+                "id": answer.id,
+                "name": answer.tool,
+                "response": {"result" if answer.success else "error": answer.text},
+            }
+        }
+        for answer in answers
+    ]
+    return [{"role": "user", "parts": parts}] if parts else []
+
+
+_WRITERS: dict[str, Callable[[list[Answer]], Any]] = {
+    "tags": _tags,
+    "openai": _openai,
+    "anthropic": _anthropic,
+    "gemini": _gemini,
+}

@@ -1,0 +1,204 @@
+"""From a model's message to what it has to read next: parse, check permission, route, execute, shape, format."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from .. import _core
+from ..events import Events
+from ..exceptions import ErrorKind
+from ..formatting import Answer, write_answers
+from ..permissions import PATIENCE, Approval, Permissions
+from ..result import ToolResult
+from ._base import HubPart
+from ._numbers import check_whole
+
+_NATIVE = ("openai", "anthropic", "gemini")
+
+
+@dataclass(slots=True)
+class RunOutcome:
+    """What became of a model's message.
+
+    `text` is what it said around its calls, `calls` what it asked for, `results` what came of each, in the same order;
+    `messages` is what to append to the conversation. Without calls `text` is the model's answer and `messages` is empty.
+    """
+
+    text: str
+    calls: list[Any]
+    results: list[ToolResult]
+    messages: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+
+    def __bool__(self) -> bool:
+        """Whether the model asked for something, so that it has to be asked again."""
+        return bool(self.calls)
+
+
+class Running(HubPart):
+    """`run`."""
+
+    _events: Events
+    dispatch: Callable[..., Awaitable[ToolResult]]
+    format: Callable[..., str]
+
+    async def run(
+        self,
+        message: Any,
+        *,
+        allowed: Iterable[str] | None = None,
+        approve: Callable[[Approval], Any] | None = None,
+        format: str = "auto",
+        results: str = "auto",
+        approve_timeout: float = PATIENCE,
+        concurrency: int = 16,
+        limit: int | None = None,
+        **options: Any,
+    ) -> RunOutcome:
+        """Do what a model asks for in its message, and give what it has to read next.
+
+        `message` is the model's text, or a message, response or list of blocks of the OpenAI, Anthropic or Gemini API; `format`
+        is the dialect of a text. Calls without effects run together, `concurrency` at a time; one with effects runs alone, in
+        its place among the others. `allowed` and `approve` are those of `toolhub.permissions.Permissions`. Results are cut
+        as `hub.format` cuts them (`limit` characters), and written in the way of the API that the message came from, or in
+        that of `results` (`tags`, `openai`, `anthropic`, `gemini`). `options` are those of `dispatch`.
+
+        >>> import asyncio
+        >>> from toolhub import ToolHub
+        >>> hub = ToolHub()
+        >>> @hub.tool
+        ... def add(a: int, b: int) -> int:
+        ...     return a + b
+        >>> said = 'Let me see. <tool_call>{"name": "add", "arguments": {"a": 2, "b": 3}}</tool_call>'
+        >>> outcome = asyncio.run(hub.run(said))
+        >>> outcome.text, outcome.results[0].result
+        ('Let me see. ', 5)
+        >>> print(outcome.messages[0]["content"])
+        <tool_result>
+        {"id": "call_1", "tool_name": "add", "success": true, "result": "5"}
+        </tool_result>
+        """
+        check_whole("concurrency", concurrency, 1)
+        if results not in ("auto", "tags", *_NATIVE):
+            raise ValueError(f"results must be auto, tags, {', '.join(_NATIVE)}, got {results!r}")
+        permissions = Permissions(allowed, approve, approve_timeout)
+        parsed = self._parsed(message, format)
+        answered = await self._carry_out(parsed.calls, permissions, concurrency, options)
+        outcome = RunOutcome(parsed.text, parsed.calls, answered)
+        if parsed.calls:
+            if results == "auto":
+                results = parsed.format if parsed.format in _NATIVE else "tags"
+            pairs = zip(parsed.calls, answered, strict=True)
+            answers = [Answer(call, result, self._shaped(call, result, limit)) for call, result in pairs]
+            written = write_answers(answers, results)
+            outcome.messages = [{"role": "user", "content": written}] if results == "tags" else written
+        return outcome
+
+    def _parsed(self, message: Any, format: str) -> Any:
+        from ..parsing import parse
+
+        parsed: Any = parse(message, format=format)
+        if parsed.calls and parsed.format not in _NATIVE:
+            # What stands between tags has no type; the schemas of the tools that are named say what was meant.
+            known = (self._core.get(name) for name in {call.name for call in parsed.calls})
+            tools = [{"name": tool.name, "parameters": tool.parameters} for tool in known if tool is not None]
+            parsed = parse(message, format=format, tools=tools)
+        repairs = sum(len(call.repairs) for call in parsed.calls)
+        self._events.emit("parsed", calls=len(parsed.calls), format=parsed.format, repairs=repairs)
+        return parsed
+
+    async def _carry_out(
+        self, calls: list[Any], permissions: Permissions, concurrency: int, options: Mapping[str, Any]
+    ) -> list[ToolResult]:
+        results: list[ToolResult | None] = [None] * len(calls)
+
+        async def work(queue: Iterator[tuple[int, Any]]) -> None:
+            for at, call in queue:
+                results[at] = await self._answer(call, permissions, options)
+
+        for group in _groups(calls, self._has_effects):
+            queue = iter(group)
+            if len(group) == 1:
+                await work(queue)
+                continue
+            try:
+                async with asyncio.TaskGroup() as workers:
+                    for _ in range(min(concurrency, len(group))):
+                        workers.create_task(work(queue))
+            except BaseExceptionGroup as errors:
+                # Only a programming error raises in there; it is told as `dispatch` would tell it.
+                raise errors.exceptions[0] from None
+        return cast("list[ToolResult]", results)
+
+    async def _answer(self, call: Any, permissions: Permissions, options: Mapping[str, Any]) -> ToolResult:
+        if call.error is not None:
+            return await self.dispatch(call)
+        request, refusal = await self._permitted(call, permissions)
+        return await self.dispatch(request, **options) if refusal is None else refusal
+
+    async def _permitted(
+        self, call: Any, permissions: Permissions
+    ) -> tuple[dict[str, Any], ToolResult | None]:
+        """The request as it may be made, or the refusal."""
+        request = {"id": call.id, "tool_name": call.name, "arguments": call.arguments, "source": call.source}
+        tool = self._core.get(call.name)
+        places = [(one.source, one.server) for one in tool.candidates] if tool else [("mcps", None)]
+        open_places = [place for place in places if permissions.allows(call.name, place[1])]
+        if not open_places:
+            reason = "it is not among the tools that are allowed here"
+            return request, self._not_allowed(call, reason)
+        if len(open_places) < len(places):
+            # Only what is allowed may be tried; a route can be narrowed to one server or to one source.
+            narrowed = _only(open_places)
+            if narrowed is None or call.source not in (None, "native", narrowed):
+                reason = "only some of its providers are allowed here; name one of them as 'source'"
+                return request, self._not_allowed(call, reason)
+            request["source"] = narrowed
+        if permissions.asks and (tool is None or tool.effects):
+            servers = tuple(sorted({server for _, server in open_places if server is not None}))
+            description = "" if tool is None else tool.description
+            approval = Approval(call.name, dict(call.arguments), call.id, servers, description)
+            if (reason := await permissions.refusal(approval)) is not None:
+                return request, self._not_allowed(call, reason)
+        return request, None
+
+    def _not_allowed(self, call: Any, reason: str) -> ToolResult:
+        sentence = f"Tool '{call.name}' was not called: {reason}."
+        self._events.emit("refused", call_id=call.id, tool=call.name, error=sentence)
+        result = ToolResult.failed(call.name, ErrorKind.NOT_ALLOWED, sentence)
+        result.meta["call_id"] = call.id
+        return result
+
+    def _has_effects(self, call: Any) -> bool:
+        tool: _core.ToolInfo | None = self._core.get(call.name)
+        return tool is not None and tool.effects
+
+    def _shaped(self, call: Any, result: ToolResult, limit: int | None) -> str:
+        text = self.format(result, limit)
+        if result.meta.get("truncated"):
+            total, handle = len(result.text), result.meta.get("handle")
+            self._events.emit(
+                "truncated", call_id=call.id, tool=call.name, shown=len(text), total=total, handle=handle
+            )
+        return text
+
+
+def _groups(calls: list[Any], is_alone: Callable[[Any], bool]) -> Iterator[list[tuple[int, Any]]]:
+    """Runs of calls that may go together; one that has to be alone is a group of its own."""
+    group: list[tuple[int, Any]] = []
+    for entry in enumerate(calls):
+        if is_alone(entry[1]):
+            if group:
+                yield group
+            yield [entry]
+            group = []
+        else:
+            group.append(entry)
+    if group:
+        yield group
+
+
+def _only(places: list[tuple[str, str | None]]) -> str | None:
+    """The one `source` that means exactly these places."""
+    names = {server or source for source, server in places}
+    return names.pop() if len(names) == 1 else None

@@ -1,0 +1,103 @@
+"""Who may call what: patterns of names that are allowed, and a question before something is changed."""
+
+import asyncio
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any
+
+__all__ = ["Approval", "Permissions"]
+
+PATIENCE = 300.0
+"""Seconds that somebody who is asked may take."""
+
+
+@dataclass(frozen=True, slots=True)
+class Approval:
+    """What somebody is asked to approve: a call that may change something."""
+
+    name: str
+    arguments: Mapping[str, Any]
+    id: str
+    servers: tuple[str, ...]
+    """The MCP servers that may be called."""
+    description: str
+    """What the tool says of itself; empty when it is not listed yet."""
+
+
+class Permissions:
+    """Which tools may be called, and which only after a question.
+
+    `allowed` holds patterns as for file names: `read_*` is any tool of such a name, `files/*` any tool of the server `files`,
+    `native/*` whatever is no server's; one that begins with `!` forbids, whatever else allows it. None allows everything, an
+    empty list nothing. `approve` is called with an `Approval` before a tool with effects runs, or one that nobody knows yet;
+    only a true answer within `timeout` seconds lets it run.
+
+    >>> permissions = Permissions(["read_*", "files/*", "!*delete*"])
+    >>> [permissions.allows(name, server) for name, server in
+    ...  [("read_mail", None), ("write_file", "files"), ("write_file", None), ("delete_file", "files")]]
+    [True, True, False, False]
+    """
+
+    def __init__(
+        self,
+        allowed: Iterable[str] | None = None,
+        approve: Callable[[Approval], Any] | None = None,
+        timeout: float = PATIENCE,
+    ) -> None:
+        if isinstance(allowed, str):
+            raise TypeError(f"allowed must be a list of patterns, got the text {allowed!r}")
+        if approve is not None and not callable(approve):
+            raise TypeError(f"approve must be callable, got {type(approve).__name__}")
+        if not timeout > 0:
+            raise ValueError(f"approve_timeout must be positive, got {timeout}")
+        patterns = None if allowed is None else list(allowed)
+        self._allowed = None if patterns is None else [one for one in patterns if not one.startswith("!")]
+        self._forbidden = [one[1:] for one in patterns or () if one.startswith("!")]
+        self._approve = approve
+        self._timeout = timeout
+        # One question at a time: whoever answers sees them in the order of the calls.
+        self._asking = asyncio.Lock()
+
+    @property
+    def asks(self) -> bool:
+        """Whether somebody is there to be asked."""
+        return self._approve is not None
+
+    def allows(self, name: str, server: str | None) -> bool:
+        """Whether a tool of this name may be called on this server; None is a tool that is no server's."""
+        if any(_matches(pattern, name, server) for pattern in self._forbidden):
+            return False
+        return self._allowed is None or any(_matches(pattern, name, server) for pattern in self._allowed)
+
+    async def refusal(self, approval: Approval) -> str | None:
+        """Ask; None is a yes, everything else the reason of a no."""
+        if self._approve is None:
+            return None
+        try:
+            async with self._asking, asyncio.timeout(self._timeout):
+                answer = await _ask(self._approve, approval)
+        except TimeoutError:
+            return f"nobody approved it within {self._timeout:g} s"
+        except Exception as error:
+            return f"asking for approval failed: {type(error).__name__}: {error}"
+        return None if answer is True or (answer and not isinstance(answer, str)) else _no(answer)
+
+
+def _no(answer: Any) -> str:
+    return f"it was not approved: {answer}" if isinstance(answer, str) and answer else "it was not approved"
+
+
+def _matches(pattern: str, name: str, server: str | None) -> bool:
+    if "/" not in pattern:
+        return fnmatchcase(name, pattern)
+    return fnmatchcase(f"{'native' if server is None else server}/{name}", pattern)
+
+
+async def _ask(approve: Callable[[Approval], Any], approval: Approval) -> Any:
+    """Async functions here, others in a thread: they may wait for somebody at a keyboard."""
+    if inspect.iscoroutinefunction(approve) or inspect.iscoroutinefunction(type(approve).__call__):
+        return await approve(approval)
+    answer = await asyncio.to_thread(approve, approval)
+    return await answer if inspect.isawaitable(answer) else answer

@@ -1,0 +1,131 @@
+//! Tells a watcher what becomes of the attempts while they run.
+//!
+//! The state machine is not asked to report: whenever the driver comes by, what has changed since the last time is told.
+//! Nothing of this is there for a call that nobody watches.
+
+use super::Execution;
+use crate::bindings::json;
+use crate::error::HubError;
+use crate::execute::Fate;
+use parking_lot::Mutex;
+use pyo3::prelude::*;
+use serde_json::Value;
+use smallvec::SmallVec;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Called as `watcher(what, attempt, tool, source, server, seconds, kind, message)`.
+pub struct Watch {
+    pub watcher: Py<PyAny>,
+    seen: Mutex<SmallVec<[Fate; 4]>>,
+}
+
+struct Change {
+    what: &'static str,
+    slot: usize,
+    tool: Arc<str>,
+    source: &'static str,
+    server: Option<Arc<str>>,
+    took: Option<Duration>,
+    error: Option<HubError>,
+}
+
+impl Watch {
+    pub fn new(watcher: Py<PyAny>) -> Self {
+        Watch { watcher, seen: Mutex::default() }
+    }
+
+    fn tell(&self, py: Python<'_>, change: Change) {
+        let Change { what, slot, tool, source, server, took, error } = change;
+        let (kind, message) = error.map(|error| (error.kind.name(), error.message.to_string())).unzip();
+        let seconds = took.map(|took| took.as_secs_f64());
+        let told = (what, slot, &*tool, source, server.as_deref(), seconds, kind, message);
+        if let Err(error) = self.watcher.bind(py).call1(told) {
+            error.write_unraisable(py, Some(self.watcher.bind(py)));
+        }
+    }
+}
+
+impl Execution {
+    /// Tells what has changed since the last time.
+    pub(super) fn tell_changes(&self, py: Python<'_>) {
+        let Some(watch) = self.watch() else { return };
+        for change in self.changes(watch) {
+            watch.tell(py, change);
+        }
+    }
+
+    /// The arguments fit, and the attempt begins.
+    pub(super) fn tell_started(&self, py: Python<'_>, slot: usize) {
+        let Some(watch) = self.watch() else { return };
+        let change = self.state.lock().plan.as_ref().map(|plan| self.change(plan, slot, "started", None));
+        if let Some(change) = change {
+            watch.tell(py, change);
+        }
+    }
+
+    /// A tool is about to try again.
+    pub fn retried(&self, py: Python<'_>, slot: usize, news: &Value) {
+        let Some(watch) = self.watch() else { return };
+        let change = {
+            let state = self.state.lock();
+            let Some(plan) = &state.plan else { return };
+            self.change(plan, slot, "retried", None)
+        };
+        let Change { tool, source, server, .. } = change;
+        let told = json::to_python(py, news).and_then(|news| {
+            let told = ("retried", slot, &*tool, source, server.as_deref(), None::<f64>, None::<&str>, news);
+            watch.watcher.bind(py).call1(told)
+        });
+        if let Err(error) = told {
+            error.write_unraisable(py, Some(watch.watcher.bind(py)));
+        }
+    }
+
+    fn watch(&self) -> Option<&Watch> {
+        self.extras.as_ref().and_then(|extras| extras.watch.as_ref())
+    }
+
+    fn changes(&self, watch: &Watch) -> SmallVec<[Change; 4]> {
+        let state = self.state.lock();
+        let Some(plan) = &state.plan else { return SmallVec::new() };
+        let mut seen = watch.seen.lock();
+        seen.resize(state.attempts.len(), Fate::NotTried);
+        let mut changes = SmallVec::new();
+        for (slot, seen) in seen.iter_mut().enumerate() {
+            let fate = plan.run.fate(slot);
+            if fate == *seen {
+                continue;
+            }
+            *seen = fate;
+            let what = match fate {
+                Fate::NotTried | Fate::Running | Fate::Succeeded => continue,
+                Fate::Rejected | Fate::Failed | Fate::TimedOut => "failed",
+                Fate::Stopped => "cancelled",
+            };
+            let error = state.attempts[slot].error.as_deref().cloned();
+            changes.push(self.change(plan, slot, what, error.or_else(|| plan.silent_error(slot))));
+        }
+        changes
+    }
+
+    fn change(
+        &self,
+        plan: &crate::hub::Plan,
+        slot: usize,
+        what: &'static str,
+        error: Option<HubError>,
+    ) -> Change {
+        let candidate = &plan.candidates[slot];
+        let took = if what == "started" { None } else { plan.run.duration(slot, Instant::now()) };
+        Change {
+            what,
+            slot,
+            tool: candidate.spec().name.clone(),
+            source: candidate.source.name(),
+            server: candidate.server.clone(),
+            took,
+            error,
+        }
+    }
+}

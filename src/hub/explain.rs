@@ -1,0 +1,114 @@
+//! What would happen and why, in plain words.
+
+use super::Plan;
+use crate::error::{HubError, clip};
+use crate::model::{Shadow, Strategy};
+use crate::registry::Candidate;
+use crate::stats::BreakerState;
+use std::fmt::Write;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// What an explanation is made of.
+pub struct Facts<'a> {
+    pub name: &'a str,
+    /// The rule that fired, as a sentence without its end.
+    pub rule: String,
+    pub plan: Result<&'a Plan, &'a HubError>,
+    /// What each candidate has against the arguments; empty when nobody gave any.
+    pub refusals: Vec<Option<HubError>>,
+    /// Candidates of servers that have the name of a native one.
+    pub shadows: Vec<Arc<Candidate>>,
+    pub shadow: Shadow,
+    /// What a server does right now, for servers that are configured.
+    pub state: &'a dyn Fn(&str) -> Option<&'static str>,
+    /// Servers that would be asked for their tools before the call is given up.
+    pub to_ask: Vec<Arc<str>>,
+    pub now: Instant,
+}
+
+impl Facts<'_> {
+    pub fn tell(&self) -> String {
+        let mut lines = vec![format!("'{}': {}.", clip(self.name), self.rule)];
+        match self.plan {
+            Ok(plan) => self.tell_plan(plan, &mut lines),
+            Err(error) => lines.push(error.message.to_string()),
+        }
+        self.tell_shadows(&mut lines);
+        if !self.to_ask.is_empty() {
+            lines.push(format!(
+                "Before that is the answer, the servers whose list of tools is missing or old are asked: {}.",
+                self.to_ask.join(", ")
+            ));
+        }
+        lines.join("\n")
+    }
+
+    fn tell_plan(&self, plan: &Plan, lines: &mut Vec<String>) {
+        lines.push("Candidates, in order:".into());
+        for (slot, candidate) in plan.candidates.iter().enumerate() {
+            lines.push(format!("  {}. {} ({})", slot + 1, candidate.label(), self.described(candidate)));
+        }
+        let how = match plan.strategy {
+            Strategy::Auto => "the hub decides",
+            Strategy::First => "they race, the first success wins",
+            Strategy::All => "they run side by side, the successes are merged",
+            Strategy::Fallback => "one after another, until one succeeds",
+        };
+        let how = if plan.candidates.len() == 1 { String::new() } else { format!(" ({how})") };
+        lines.push(format!("Strategy: {}{how}, because {}.", plan.strategy.name(), plan.rule.sentence()));
+        let refused: Vec<_> = plan.candidates.iter().zip(&self.refusals).filter_map(refusal).collect();
+        if refused.is_empty() && !self.refusals.is_empty() {
+            lines.push("The arguments fit.".into());
+        }
+        for (label, error) in &refused {
+            lines.push(format!("{label} refuses the arguments and is skipped: {}", error.message));
+        }
+        if !refused.is_empty() && refused.len() == plan.candidates.len() {
+            lines.push("Nobody is called.".into());
+        }
+    }
+
+    fn described(&self, candidate: &Candidate) -> String {
+        let mut text = format!("priority {}", candidate.priority);
+        let view = candidate.stats.view(self.now);
+        // Writing to a String cannot fail.
+        let _ = match view.calls {
+            0 => write!(text, ", not called yet"),
+            calls => write!(text, ", {} of {calls} calls succeeded", view.successes),
+        };
+        if let Some(ms) = view.latency_ewma_ms {
+            let _ = write!(text, " in about {ms:.1} ms");
+        }
+        match view.breaker {
+            BreakerState::Closed => {}
+            BreakerState::Resting => text.push_str(", rests after failures"),
+            BreakerState::HalfOpen => text.push_str(", has rested after failures, the next call is a probe"),
+        }
+        if let Some(state) = candidate.server.as_deref().and_then(self.state) {
+            let _ = match state {
+                "connected" | "connecting" => write!(text, ", server {state}"),
+                state => write!(text, ", server {state}: the call connects it"),
+            };
+        }
+        text
+    }
+
+    fn tell_shadows(&self, lines: &mut Vec<String>) {
+        if self.shadows.is_empty() {
+            return;
+        }
+        let who: Vec<String> = self.shadows.iter().map(|candidate| candidate.label()).collect();
+        let what = match self.shadow {
+            Shadow::Report => "it is a candidate all the same",
+            Shadow::Deny => "it is never called (shadow=\"deny\")",
+        };
+        lines.push(format!("Shadowing: {} has the name of a native tool; {what}.", who.join(", ")));
+    }
+}
+
+fn refusal<'a>(
+    (candidate, refusal): (&'a Arc<Candidate>, &'a Option<HubError>),
+) -> Option<(String, &'a HubError)> {
+    refusal.as_ref().map(|error| (candidate.label(), error))
+}

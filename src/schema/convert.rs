@@ -1,0 +1,165 @@
+//! One value to another that says the same. What would lose something, or could mean something else, stays as it is.
+
+use jsonschema::JsonType;
+use serde_json::{Number, Value};
+
+/// Above it a float does not stand for one integer any more, so it may not be what was written.
+const EXACT: f64 = 9_007_199_254_740_992.0;
+
+/// The value as one of the wanted types.
+pub fn to_type(value: &Value, wants: impl Fn(JsonType) -> bool) -> Option<Value> {
+    match value {
+        Value::String(text) => from_text(text, wants),
+        Value::Number(number) if wants(JsonType::Integer) => whole(number).map(Value::Number),
+        Value::Number(number) if wants(JsonType::String) => {
+            is_exact(number).then(|| number.to_string().into())
+        }
+        Value::Bool(flag) if wants(JsonType::String) => Some(flag.to_string().into()),
+        _ => None,
+    }
+}
+
+fn from_text(text: &str, wants: impl Fn(JsonType) -> bool) -> Option<Value> {
+    let plain = text.trim();
+    if wants(JsonType::Null) && matches!(plain, "null" | "None") {
+        return Some(Value::Null);
+    }
+    if wants(JsonType::Boolean) && (plain.eq_ignore_ascii_case("true") || plain.eq_ignore_ascii_case("false"))
+    {
+        return Some(plain.eq_ignore_ascii_case("true").into());
+    }
+    if let Some(number) = number(plain) {
+        if wants(JsonType::Number) {
+            return Some(Value::Number(number));
+        }
+        return whole(&number).filter(|_| wants(JsonType::Integer)).map(Value::Number);
+    }
+    let is_wanted = match plain.as_bytes().first()? {
+        b'{' => wants(JsonType::Object),
+        b'[' => wants(JsonType::Array),
+        _ => false,
+    };
+    let parsed = is_wanted.then(|| serde_json::from_str(plain).ok()).flatten()?;
+    says_the_same(plain, &parsed).then_some(parsed)
+}
+
+/// The one option that differs only in case, in the separators of its words, or in being text.
+pub fn to_option(value: &Value, options: &[Value]) -> Option<Value> {
+    let given = spoken(value)?;
+    let mut alike = options.iter().filter(|option| spoken(option).is_some_and(|option| option == given));
+    let option = alike.next()?;
+    alike.next().is_none().then(|| option.clone())
+}
+
+/// A lone value as an array. Text that may be a list of its own, or a broken one, is left to its author.
+pub fn wrapped(value: &Value) -> Option<Value> {
+    match value {
+        Value::Null | Value::Array(_) => None,
+        Value::String(text) if text.trim().is_empty() || text.contains([',', ';', '\n', '[', '{']) => None,
+        lone => Some(Value::Array(vec![lone.clone()])),
+    }
+}
+
+fn spoken(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(
+            text.trim()
+                .chars()
+                .map(|c| if matches!(c, ' ' | '-') { '_' } else { c })
+                .collect::<String>()
+                .to_lowercase(),
+        ),
+        Value::Number(number) => Some(number.to_string()),
+        Value::Bool(flag) => Some(flag.to_string()),
+        _ => None,
+    }
+}
+
+/// A number as JSON writes it, unless it has more digits than a number here can hold.
+fn number(text: &str) -> Option<Number> {
+    let number: Number = serde_json::from_str(text).ok()?;
+    same_number(text, &number).then_some(number)
+}
+
+fn whole(number: &Number) -> Option<Number> {
+    match number.as_f64() {
+        _ if !number.is_f64() => Some(number.clone()),
+        Some(float) if float.fract() == 0.0 && float.abs() < EXACT => Some((float as i64).into()),
+        _ => None,
+    }
+}
+
+fn is_exact(number: &Number) -> bool {
+    !number.is_f64() || number.as_f64().is_some_and(|float| float.abs() < EXACT)
+}
+
+fn same_number(text: &str, number: &Number) -> bool {
+    decimal(text) == decimal(&number.to_string())
+}
+
+/// Sign, digits without zeros around them, and the power of ten of the last one.
+fn decimal(text: &str) -> (bool, Vec<u8>, i64) {
+    let (digits, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+    let exponent = exponent.parse::<i64>().unwrap_or(i64::MAX);
+    let mut power = exponent.saturating_sub_unsigned(fraction.len() as u64);
+    let mut digits: Vec<u8> = whole.bytes().chain(fraction.bytes()).filter(u8::is_ascii_digit).collect();
+    while digits.last() == Some(&b'0') {
+        digits.pop();
+        power = power.saturating_add(1);
+    }
+    let zeros = digits.iter().take_while(|digit| **digit == b'0').count();
+    digits.drain(..zeros);
+    if digits.is_empty() { (false, digits, 0) } else { (text.starts_with('-'), digits, power) }
+}
+
+/// Whether nothing was lost on the way from the text: no digit of a number, no key that occurred twice.
+fn says_the_same(text: &str, parsed: &Value) -> bool {
+    fn walk<'a>(value: &'a Value, keys: &mut usize, numbers: &mut Vec<&'a Number>) {
+        match value {
+            Value::Number(number) => numbers.push(number),
+            Value::Array(items) => items.iter().for_each(|item| walk(item, keys, numbers)),
+            Value::Object(map) => {
+                *keys += map.len();
+                map.values().for_each(|inner| walk(inner, keys, numbers));
+            }
+            _ => {}
+        }
+    }
+    let (mut keys, mut numbers) = (0, Vec::new());
+    walk(parsed, &mut keys, &mut numbers);
+    let (written_keys, written) = tokens(text);
+    written_keys == keys
+        && written.len() == numbers.len()
+        && written.iter().zip(numbers).all(|(text, number)| same_number(text, number))
+}
+
+/// How many keys valid JSON text has, and its numbers.
+fn tokens(text: &str) -> (usize, Vec<&str>) {
+    let bytes = text.as_bytes();
+    let (mut keys, mut numbers, mut at) = (0, Vec::new(), 0);
+    while let Some(byte) = bytes.get(at) {
+        let start = at;
+        at += 1;
+        match byte {
+            b'"' => {
+                while bytes.get(at).is_some_and(|byte| *byte != b'"') {
+                    at += if bytes[at] == b'\\' { 2 } else { 1 };
+                }
+                at += 1;
+            }
+            b':' => keys += 1,
+            b'-' | b'0'..=b'9' => {
+                while bytes
+                    .get(at)
+                    .is_some_and(|byte| matches!(byte, b'0'..=b'9' | b'.' | b'e' | b'E' | b'+' | b'-'))
+                {
+                    at += 1;
+                }
+                numbers.push(&text[start..at]);
+            }
+            _ => {}
+        }
+    }
+    (keys, numbers)
+}

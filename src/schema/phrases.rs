@@ -1,0 +1,221 @@
+//! The words for what was expected and what was given. `toolhub._signature.wording` says the same in Python, for what
+//! pydantic finds: a model must not see who checked.
+//!
+//! They are read by models, so they use JSON's names for types; and they end up in logs, so a value is shown only in
+//! part, with control characters escaped, and never when its name says that it is a secret.
+
+use super::cost;
+use jsonschema::paths::{Location, LocationSegment};
+use serde_json::{Map, Value};
+use std::fmt::Write;
+
+const LONGEST_EXPECTED: usize = 200;
+const LONGEST_NAME: usize = 60;
+/// References may form a ring.
+const DEEPEST: usize = 20;
+
+/// `rows[2].age`. Keys that are not plain words are quoted.
+pub fn path(location: &Location) -> String {
+    let mut path = String::new();
+    for segment in location.iter() {
+        match segment {
+            LocationSegment::Index(index) => step(&mut path, None, Some(index)),
+            LocationSegment::Property(name) => step(&mut path, Some(&name), None),
+        }
+    }
+    path
+}
+
+/// The path of a key of the object at this place.
+pub fn path_of(location: &Location, name: &str) -> String {
+    let mut path = path(location);
+    step(&mut path, Some(name), None);
+    path
+}
+
+fn step(path: &mut String, name: Option<&str>, index: Option<usize>) {
+    // Writing to a string cannot fail.
+    let _ = match (name, index) {
+        (Some(name), _) if is_word(name) && path.is_empty() => write!(path, "{name}"),
+        (Some(name), _) if is_word(name) => write!(path, ".{name}"),
+        (Some(name), _) if path.is_empty() => write!(path, "{}", cut(&quoted(name), LONGEST_NAME)),
+        (Some(name), _) => write!(path, "[{}]", cut(&quoted(name), LONGEST_NAME)),
+        (None, index) => write!(path, "[{}]", index.unwrap_or_default()),
+    };
+}
+
+fn is_word(name: &str) -> bool {
+    let mut letters = name.chars();
+    letters.next().is_some_and(|c| c.is_alphabetic() || c == '_')
+        && letters.all(|c| c.is_alphanumeric() || c == '_')
+        && name.chars().count() <= LONGEST_NAME
+}
+
+/// What a schema asks for, in a few words; empty when it asks for nothing.
+pub fn expected(root: &Value, schema: &Value) -> String {
+    fn gather(root: &Value, schema: &Value, depth: usize, found: &mut Vec<String>) {
+        let Some(map) = schema.as_object().filter(|_| depth <= DEEPEST) else { return };
+        if let Some(words) = one(map) {
+            if !found.contains(&words) {
+                found.push(words);
+            }
+            return;
+        }
+        let branches = ["anyOf", "oneOf", "allOf"].into_iter().filter_map(|key| map.get(key)?.as_array());
+        for branch in cost::target(root, map).into_iter().chain(branches.flatten().take(DEEPEST)) {
+            gather(root, branch, depth + 1, found);
+        }
+    }
+    let mut found = Vec::new();
+    gather(root, schema, 0, &mut found);
+    cut(&found.join(" or "), LONGEST_EXPECTED)
+}
+
+fn one(schema: &Map<String, Value>) -> Option<String> {
+    if let Some(options) = schema.get("enum").and_then(Value::as_array) {
+        return Some(options_in_words(options));
+    }
+    if let Some(constant) = schema.get("const") {
+        return Some(literal(constant));
+    }
+    if let Some(words) = schema.get("format").and_then(Value::as_str).and_then(by_format) {
+        return Some(words.into());
+    }
+    match schema.get("type")? {
+        Value::String(name) => by_type(name).map(Into::into),
+        Value::Array(names) => {
+            Some(types(names.iter().filter_map(Value::as_str))).filter(|words| !words.is_empty())
+        }
+        _ => None,
+    }
+}
+
+pub fn options_in_words(options: &[Value]) -> String {
+    match options {
+        [] => "nothing".into(),
+        several => {
+            let mut words = String::from("one of ");
+            for (at, option) in several.iter().enumerate() {
+                words.push_str(if at == 0 { "" } else { ", " });
+                words.push_str(&literal(option));
+                if words.len() > 4 * LONGEST_EXPECTED {
+                    break;
+                }
+            }
+            cut(&words, LONGEST_EXPECTED)
+        }
+    }
+}
+
+pub fn types<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    names.filter_map(by_type).collect::<Vec<_>>().join(" or ")
+}
+
+fn by_type(name: &str) -> Option<&'static str> {
+    Some(match name {
+        "integer" => "an integer",
+        "number" => "a number",
+        "string" => "a string",
+        "boolean" => "true or false",
+        "array" => "an array",
+        "object" => "an object",
+        "null" => "null",
+        _ => return None,
+    })
+}
+
+pub fn by_format(name: &str) -> Option<&'static str> {
+    Some(match name {
+        "date-time" => "a date and time such as '2025-01-31T12:00:00Z'",
+        "date" => "a date such as '2025-01-31'",
+        "time" => "a time such as '12:00:00'",
+        "duration" => "a duration such as 'PT1H30M'",
+        "uuid" => "a UUID",
+        "path" => "a path",
+        "uri" => "a URL",
+        _ => return None,
+    })
+}
+
+/// A value of the schema: short, and as JSON but for the quotes.
+pub fn literal(value: &Value) -> String {
+    match value {
+        Value::String(text) => cut(&quoted(text), LONGEST_NAME),
+        Value::Array(_) | Value::Object(_) => cut(&value.to_string(), LONGEST_NAME),
+        other => other.to_string(),
+    }
+}
+
+/// A value that was given, with its JSON type; never the content of something large or secret.
+pub fn given(value: &Value, hidden: bool) -> String {
+    match value {
+        Value::String(_) if hidden => "a string (hidden)".into(),
+        Value::Number(_) if hidden => "a number (hidden)".into(),
+        Value::String(text) => {
+            let start: String = text.chars().take(40).collect();
+            let shown = quoted(&start);
+            if start.len() < text.len() || shown.chars().count() > 45 {
+                format!("{} (string of {} characters)", cut(&shown, 30), text.chars().count())
+            } else {
+                format!("{shown} (string)")
+            }
+        }
+        Value::Null => "null".into(),
+        Value::Bool(flag) => format!("{flag} (boolean)"),
+        Value::Number(number) if number.is_f64() => format!("{number} (number)"),
+        Value::Number(number) => format!("{number} (integer)"),
+        Value::Array(items) => format!("an array of {}", counted(items.len(), "item")),
+        Value::Object(map) => format!("an object with {}", counted(map.len(), "key")),
+    }
+}
+
+pub fn counted(count: usize, of: &str) -> String {
+    format!("{count} {of}{}", if count == 1 { "" } else { "s" })
+}
+
+pub fn is_named_like_a_secret(name: &str) -> bool {
+    const SECRETS: [&str; 11] = [
+        "password",
+        "passwd",
+        "passphrase",
+        "passcode",
+        "secret",
+        "token",
+        "apikey",
+        "privatekey",
+        "credential",
+        "credentials",
+        "authorization",
+    ];
+    let plain: String = name.to_lowercase().chars().filter(|c| !matches!(c, '_' | '-' | ' ')).collect();
+    SECRETS.iter().any(|secret| plain.ends_with(secret))
+}
+
+/// In quotes, on one line.
+pub fn quoted(text: &str) -> String {
+    let quote = if text.contains('\'') && !text.contains('"') { '"' } else { '\'' };
+    let mut shown = String::with_capacity(text.len() + 2);
+    shown.push(quote);
+    for letter in text.chars().take(LONGEST_EXPECTED) {
+        match letter {
+            '\\' => shown.push_str("\\\\"),
+            '\'' if quote == '\'' => shown.push_str("\\'"),
+            _ if letter.is_control() => shown.extend(letter.escape_default()),
+            // They turn the direction of what follows, or are not seen at all.
+            '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}' => {
+                shown.extend(letter.escape_default());
+            }
+            _ => shown.push(letter),
+        }
+    }
+    shown.push(quote);
+    shown
+}
+
+/// With its end cut off when it is too long.
+pub fn cut(text: &str, limit: usize) -> String {
+    match text.char_indices().nth(limit) {
+        None => text.to_owned(),
+        Some(_) => text.chars().take(limit - 1).chain(['…']).collect(),
+    }
+}

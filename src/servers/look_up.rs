@@ -1,0 +1,96 @@
+//! Looking for a tool that nobody has listed: the servers whose list is missing or old are asked, once, side by side.
+
+use super::{CONNECT_AT_ONCE, Report, Servers};
+use crate::error::{ErrorKind, HubError, Outcome};
+use crate::model::{CallOptions, Source};
+use crate::sources::mcp::server::Server;
+use futures_util::stream::{self, StreamExt};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::time::{Instant as Clock, timeout_at};
+
+/// A server that has let a look-up wait in vain is not waited for again so soon. Its attempt to connect goes on, and once
+/// it has listed its tools nobody needs to look.
+const LEFT_ALONE: Duration = Duration::from_secs(30);
+
+impl Servers {
+    /// The servers to ask when nobody has what a call wants: those that may have more than they have listed, that are
+    /// allowed to be started, and that have not failed lately. Who names a server wants that one, whatever it has done
+    /// before; who wants a native tool wants none.
+    pub fn for_a_miss(&self, source: Option<Source>, server: Option<&str>) -> Vec<Arc<Server>> {
+        let mut asked = self.missing_lists(source, server);
+        asked.retain(|one| server.is_some() || !self.is_left_alone(one));
+        asked
+    }
+
+    fn missing_lists(&self, source: Option<Source>, server: Option<&str>) -> Vec<Arc<Server>> {
+        let candidates = match (server, source) {
+            (Some(id), _) => self.get(id).into_iter().collect(),
+            (None, Some(Source::Tools)) => Vec::new(),
+            (None, _) => self.all(),
+        };
+        let asked = |one: &Arc<Server>| one.may_have_more() && (server.is_some() || !one.config().disabled);
+        candidates.into_iter().filter(asked).collect()
+    }
+
+    fn is_left_alone(&self, server: &Server) -> bool {
+        let silent = self.silent.lock().get(server.id()).is_some_and(|since| since.elapsed() < LEFT_ALONE);
+        silent || server.is_resting()
+    }
+
+    /// Asks them, until one has what is wanted or the time is over. Gives back who could not be asked, and why.
+    pub async fn look_up(&self, name: &str, wanted: &CallOptions, patience: Duration) -> Report {
+        let end = Clock::now() + patience;
+        let named = wanted.server.as_deref();
+        let everybody = self.missing_lists(wanted.source, named).into_iter();
+        let (left, mut asked): (Vec<_>, Vec<_>) =
+            everybody.partition(|one| named.is_none() && self.is_left_alone(one));
+        // Those that answer at once are not kept waiting by those that have to be started.
+        asked.sort_by_key(|server| server.info().state != "connected");
+        let one = |server: Arc<Server>| async move {
+            let looked = timeout_at(end, server.look()).await;
+            let answer = looked.unwrap_or_else(|_| Err(too_slow(server.id(), patience)));
+            (server, answer)
+        };
+        let mut answers = stream::iter(asked).map(one).buffer_unordered(CONNECT_AT_ONCE);
+        let mut failed: Report =
+            left.iter().map(|one| (one.id().clone(), Err(left_alone(one.id())))).collect();
+        while let Some((server, answer)) = answers.next().await {
+            self.remember(&server, answer.as_ref().err());
+            if let Err(error) = answer {
+                failed.push((server.id().clone(), Err(with_name(server.id(), error))));
+            } else if self.hub.offers(name, wanted).is_ok() {
+                break;
+            }
+        }
+        failed
+    }
+
+    /// Failures to connect have their own rests.
+    fn remember(&self, server: &Server, failure: Option<&HubError>) {
+        let mut silent = self.silent.lock();
+        silent.remove(server.id());
+        if failure.is_some_and(|error| error.kind != ErrorKind::Connect) {
+            silent.insert(server.id().clone(), Instant::now());
+        }
+    }
+}
+
+/// The sentence says which server it was.
+fn with_name(id: &str, error: HubError) -> HubError {
+    if error.message.contains(&format!("'{id}'")) {
+        return error;
+    }
+    let message = format!("Server '{id}' could not list its tools: {}", error.message);
+    HubError { message: message.into(), ..error }
+}
+
+fn too_slow(id: &str, patience: Duration) -> HubError {
+    let text = format!("Server '{id}' did not list its tools within {} s.", patience.as_secs_f64());
+    HubError::new(ErrorKind::Timeout, text).with_outcome(Outcome::NotSent)
+}
+
+fn left_alone(id: &str) -> HubError {
+    let text = format!("Server '{id}' has failed lately and is left alone for a while.");
+    HubError::new(ErrorKind::Connect, text)
+}

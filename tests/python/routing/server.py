@@ -1,0 +1,50 @@
+"""An MCP server of one file, for tests of routing.
+
+    python server.py LABEL FOLDER [MODE]
+
+Its tools are the names in `FOLDER/LABEL.tools`, read at each `tools/list`; each answers with the label. What it was asked is
+written to `FOLDER/LABEL.log`, a line each. MODE: `silent` never answers, `dies` ends at once, `short` says that its list holds
+for a millisecond.
+"""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+label, folder, mode = [*sys.argv[1:], ""][:3]
+log = Path(folder, f"{label}.log").open("a", buffering=1)  # noqa: SIM115
+
+
+def listed() -> dict[str, Any]:
+    names = Path(folder, f"{label}.tools").read_text().split()
+    text = {"type": "string"}
+    schema = {"type": "object", "properties": {"text": text}, "required": ["text"]}
+    tools = [{"name": name, "description": "", "inputSchema": schema} for name in names]
+    return {"tools": tools, **({"ttlMs": 1} if mode == "short" else {})}
+
+
+def answer(method: str, params: dict[str, Any]) -> dict[str, Any] | None:
+    if method == "initialize":
+        version = params["protocolVersion"]
+        info = {"name": label, "version": "1"}
+        return {"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": info}
+    if method == "tools/list":
+        return listed()
+    if method == "tools/call":
+        return {"content": [{"type": "text", "text": f"{label} {params['arguments'].get('text')}"}]}
+    return None
+
+
+log.write("start\n")
+if mode == "dies":
+    sys.exit("out of order")
+for line in sys.stdin:
+    request = json.loads(line)
+    log.write(request["method"] + "\n")
+    if "id" not in request or mode == "silent":
+        continue
+    result = answer(request["method"], request.get("params", {}))
+    error = {"error": {"code": -32601, "message": "Method not found"}}
+    reply = error if result is None else {"result": result}
+    print(json.dumps({"jsonrpc": "2.0", "id": request["id"], **reply}), flush=True)

@@ -1,0 +1,109 @@
+"""What would happen, and why: without calling and without connecting."""
+
+import sys
+from typing import Any
+
+import pytest
+
+from toolhub import ToolHub
+
+pytestmark = pytest.mark.anyio
+
+
+def hub_with(*places: str, **more: Any) -> tuple[ToolHub, list[str]]:
+    """A hub whose `t` writes down when it is called."""
+    hub, called = ToolHub(), list[str]()
+
+    def t(n: int) -> int:
+        called.append("t")
+        return n
+
+    for place in places:
+        where: dict[str, Any] = (
+            {"source": place} if place in ("tools", "skills") else {"source": "mcps", "server": place}
+        )
+        hub.register(t, name="t", **where, **more)
+    return hub, called
+
+
+def test_rule_candidates_strategy_and_text() -> None:
+    hub, called = hub_with("tools", "excel")
+    told = hub.explain({"tool_name": "t", "arguments": {"n": 1}, "source": "native"})
+    assert (told.rule, told.strategy, told.refreshes) == ("alias", "all", [])
+    assert [(one.source, one.server) for one in told.candidates] == [("mcps", "excel"), ("tools", None)]
+    assert str(told) == told.text
+    assert told.text.splitlines() == [
+        "'t': 'native' is a label: every source is asked, MCP servers first.",
+        "Candidates, in order:",
+        "  1. mcps:excel (priority 2, not called yet)",
+        "  2. tools (priority 0, not called yet)",
+        "Strategy: all (they run side by side, the successes are merged), because there are two candidates.",
+        "The arguments fit.",
+        "Shadowing: mcps:excel has the name of a native tool; it is a candidate all the same.",
+    ]
+    assert called == []
+
+
+def test_a_name_is_explained_as_execute_would_do_it() -> None:
+    hub, called = hub_with("tools", "excel", effects=True)
+    told = hub.explain("t", {"n": 1})
+    assert (told.rule, told.strategy) == ("name", "fallback")
+    assert [one.source for one in told.candidates] == ["tools", "mcps"]
+    assert "because the tool has effects, so its candidates never run at once." in told.text
+    assert hub.explain("t", strategy="first").strategy == "fallback", "safety always"
+    assert "arguments" not in hub.explain("t").text, "what is not given is not judged"
+    assert called == []
+
+
+@pytest.mark.parametrize("request_", [{"name": "t", "arguments": {"n": "x"}}, {"name": "t"}])
+def test_arguments_that_would_be_refused_are_told_with_the_reason(request_: dict[str, Any]) -> None:
+    hub, called = hub_with("tools")
+    text = hub.explain(request_).text
+    assert "tools refuses the arguments and is skipped: Invalid arguments for 't': n" in text
+    assert text.endswith("Nobody is called.")
+    assert called == []
+
+
+async def test_health_is_told() -> None:
+    hub = ToolHub(breaker_threshold=1)
+
+    async def fails() -> None:
+        raise OSError("no")
+
+    hub.register(fails, name="t", source="mcps", server="bad")
+    hub.register(lambda: 1, name="t", source="mcps", server="good")
+    for server in ("bad", "good"):
+        await hub.execute("t", {}, server=server)
+    lines = hub.explain({"name": "t"}).text.splitlines()
+    assert "  1. mcps:good (priority 2, 1 of 1 calls succeeded in about " in lines[2]
+    assert lines[3] == "  2. mcps:bad (priority 2, 0 of 1 calls succeeded, rests after failures)"
+
+
+def test_an_unknown_tool_is_told_with_near_names_and_whom_would_be_asked() -> None:
+    hub, _ = hub_with("tools")
+    hub.register(len, name="length")
+    hub.add_server("files", command=sys.executable, args=["-c", "raise SystemExit('started')"])
+    hub.add_server("off", command=sys.executable, disabled=True)
+    told = hub.explain({"name": "lenght"})
+    assert (told.rule, told.strategy, told.candidates, told.refreshes) == ("auto", "none", [], ["files"])
+    assert told.text.splitlines()[1:] == [
+        "There is no tool named 'lenght'. Did you mean 'length'?",
+        "Before that is the answer, the servers whose list of tools is missing or old are asked: files.",
+    ]
+    assert hub.explain({"name": "lenght", "source": "tools"}).refreshes == []
+    assert hub.explain({"name": "lenght", "source": "off"}).refreshes == ["off"], "it was named"
+    assert [server.state for server in hub.servers()] == ["disconnected", "disabled"]
+
+
+def test_forbidden_shadows_are_told() -> None:
+    hub = ToolHub(shadow="deny")
+    hub.register(len, name="t")
+    hub.register(len, name="t", source="mcps", server="evil")
+    assert "Shadowing: mcps:evil has the name of a native tool; it is never called" in hub.explain("t").text
+
+
+def test_an_unknown_source_is_told() -> None:
+    hub, _ = hub_with("tools")
+    told = hub.explain({"name": "t", "source": "nowhere"})
+    assert (told.rule, told.candidates, told.strategy) == ("unknown", [], "none")
+    assert "There is no source 'nowhere'. Known servers: none." in told.text

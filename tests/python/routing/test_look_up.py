@@ -1,0 +1,202 @@
+"""Tools that nobody has listed yet: found on servers that are not connected, in bounded time, without hammering."""
+
+import asyncio
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from toolhub import ErrorKind, ToolHub, ToolResult
+
+from .conftest import Lab
+
+pytestmark = pytest.mark.anyio
+
+
+def call(name: str, source: str | None = None) -> dict[str, object]:
+    return {"id": "c", "tool_name": name, "arguments": {"text": "x"}, "source": source}
+
+
+def route(result: ToolResult) -> tuple[object, str]:
+    assert result.meta["call_id"] == "c"
+    return result.result or result.error, result.meta["route"]
+
+
+@pytest.mark.parametrize(
+    ("source", "rule"), [(None, "auto"), ("native", "alias"), ("a", "server"), ("mcps", "source")]
+)
+async def test_a_server_that_was_never_connected_is_asked(lab: Lab, source: str | None, rule: str) -> None:
+    lab.add("a", "far")
+    assert lab.hub.explain(call("far", source)).refreshes == ["a"]
+    assert lab.asked("a", "start") == 0
+    assert route(await lab.hub.dispatch(call("far", source))) == ("a x", rule)
+    assert lab.hub.explain(call("far", source)).refreshes == []
+
+
+async def test_two_servers_with_the_same_tools(lab: Lab) -> None:
+    lab.add("a", "far", "near")
+    lab.add("b", "far", "near")
+    await lab.hub.connect()
+    assert route(await lab.hub.dispatch(call("far", "b"))) == ("b x", "server")
+    assert route(await lab.hub.dispatch(call("far", "a"))) == ("a x", "server")
+    both = await lab.hub.dispatch(call("far"), strategy="all")
+    assert [attempt["server"] for attempt in both.meta["attempts"]] == ["a", "b"]
+    assert lab.asked("a", "tools/call") == lab.asked("b", "tools/call") == 2
+
+
+async def test_a_cached_list_is_enough_and_its_server_is_started_again(lab: Lab) -> None:
+    lab.add("a", "far")
+    await lab.hub.connect()
+    (server,) = lab.hub.servers()
+    assert server.pid is not None
+    os.kill(server.pid, signal.SIGKILL)
+    async with asyncio.timeout(20):
+        while lab.hub.servers()[0].state == "connected":
+            await asyncio.sleep(0.01)
+    told = lab.hub.explain(call("far"))
+    assert [one.server for one in told.candidates] == ["a"]
+    assert "the call connects it" in told.text
+    assert told.refreshes == []
+    assert route(await lab.hub.dispatch(call("far"))) == ("a x", "auto")
+
+
+async def test_a_native_tool_is_no_reason_to_start_servers(lab: Lab) -> None:
+    lab.add("a", "far")
+    lab.hub.register(lambda text: f"native {text}", name="far")
+    assert route(await lab.hub.dispatch(call("far"))) == ("native x", "auto")
+    missing = await lab.hub.dispatch(call("nobody", "tools"))
+    assert missing.kind is ErrorKind.NOT_FOUND
+    assert lab.asked("a", "start") == 0
+
+
+async def test_many_who_look_at_once_share_one_start_and_one_list(lab: Lab) -> None:
+    lab.add("a", "far")
+    results = await asyncio.gather(*(lab.hub.dispatch(call("far")) for _ in range(30)))
+    assert {result.result for result in results} == {"a x"}
+    missing = await asyncio.gather(*(lab.hub.dispatch(call(f"nobody{n}")) for n in range(30)))
+    assert {result.kind for result in missing} == {ErrorKind.NOT_FOUND}
+    assert (lab.asked("a", "start"), lab.asked("a", "tools/list")) == (1, 1)
+
+
+async def test_the_look_ends_when_one_has_it_whoever_is_silent(lab: Lab) -> None:
+    lab.add("silent", mode="silent")
+    lab.add("a", "far")
+    # The hub would wait for half a minute: a test that waits for the silent one runs into the limit.
+    async with asyncio.timeout(25):
+        assert route(await lab.hub.dispatch(call("far"))) == ("a x", "auto")
+
+
+async def test_a_silent_server_holds_a_look_up_only_once(tmp_path: Path) -> None:
+    async with ToolHub(lookup_timeout=0.5) as hub:
+        lab = Lab(hub, tmp_path)
+        lab.add("silent", mode="silent")
+        result = await hub.dispatch(call("far"))
+        assert result.kind is ErrorKind.NOT_FOUND
+        assert result.error == (
+            "There is no tool named 'far'. No tool is registered yet. "
+            "Some servers could not be asked: Server 'silent' did not list its tools within 0.5 s."
+        )
+        assert result.meta["duration_ms"] >= 500
+        assert hub.explain(call("far")).refreshes == []
+        again = await hub.dispatch(call("far"))
+        assert again.meta["duration_ms"] < 500, "nobody waited"
+        assert "Server 'silent' has failed lately and is left alone for a while." in str(again.error)
+        named = await hub.dispatch(call("far", "silent"))
+        assert named.kind is ErrorKind.TIMEOUT
+        assert named.meta["error"]["outcome"] == "not_sent"
+        assert lab.asked("silent", "tools/call") == 0
+
+
+async def test_the_deadline_bounds_the_look_too(lab: Lab) -> None:
+    lab.add("silent", mode="silent")
+    async with asyncio.timeout(20):
+        result = await lab.hub.dispatch(call("far"), deadline=0.2)
+        assert result.kind is ErrorKind.TIMEOUT
+        assert result.error == "'far' was not found within the deadline of 0.2 s (nothing was started)."
+        assert (await lab.hub.dispatch(call("far", "silent"), timeout=0.1)).kind is ErrorKind.TIMEOUT
+
+
+async def test_a_list_that_cannot_be_read_is_told_with_its_server(lab: Lab) -> None:
+    lab.add("a", "far")
+    (lab.folder / "a.tools").unlink()  # it breaks down when it is asked for its tools
+    result = await lab.hub.dispatch(call("far"))
+    assert result.kind is ErrorKind.NOT_FOUND
+    assert "Some servers could not be asked: Server 'a'" in str(result.error)
+
+
+async def test_a_broken_server_is_told_and_not_hammered(lab: Lab) -> None:
+    lab.add("broken", mode="dies")
+    lab.add("a", "far")
+    first = await lab.hub.dispatch(call("nobody"))
+    assert first.kind is ErrorKind.NOT_FOUND
+    assert "Some servers could not be asked: Auto-connect failed for server 'broken'" in str(first.error)
+    for n in range(40):
+        await lab.hub.dispatch(call(f"nobody{n}"))
+    assert lab.asked("broken", "start") < 20
+    named = await lab.hub.dispatch(call("far", "broken"))
+    assert named.kind in (ErrorKind.CONNECT, ErrorKind.CLOSED)
+    assert str(named.error).startswith("Auto-connect failed for server 'broken'")
+    assert route(await lab.hub.dispatch(call("far"))) == ("a x", "auto")
+
+
+async def test_an_old_list_is_asked_for_again(lab: Lab) -> None:
+    lab.add("a", "far", mode="short")
+    lab.add("stays", "other")
+    await lab.hub.connect()
+    lab.offer("a", "far", "new")
+    limit = time.monotonic() + 20
+    while not (result := await lab.hub.dispatch(call("new"))).success:
+        assert time.monotonic() < limit, result
+        await asyncio.sleep(0.05)
+    assert route(result) == ("a x", "auto")
+    assert lab.asked("stays", "tools/list") == 1, "a list that is not old is believed"
+
+
+async def test_only_listed_tools_of_a_named_server_are_called(lab: Lab) -> None:
+    lab.add("a", "far_away", "secret", exclude=["secret"])
+    for name in ("secret", "made_up"):
+        result = await lab.hub.dispatch(call(name, "a"))
+        assert result.kind is ErrorKind.NOT_FOUND
+    near = await lab.hub.dispatch(call("far_awya", "a"))
+    assert near.meta["error"]["suggestions"] == ["far_away"]
+    assert lab.asked("a", "tools/call") == 0
+
+
+async def test_tools_with_the_name_of_a_native_one_are_reported(lab: Lab) -> None:
+    lab.add("a", "far", "near")
+    lab.add("b", "far", prefix="b_")
+    await lab.hub.connect()
+    lab.hub.register(lambda text: f"native {text}", name="far")
+    notices = {server.id: server.notices for server in lab.hub.servers()}
+    assert notices == {"a": ["its tool 'far' has the name of a native one"], "b": []}
+    assert "Shadowing: mcps:a has the name of a native tool" in lab.hub.explain(call("far")).text
+
+
+async def test_a_disabled_server_is_never_started(lab: Lab) -> None:
+    lab.add("off", "far", disabled=True)
+    assert (await lab.hub.dispatch(call("far"))).kind is ErrorKind.NOT_FOUND
+    named = await lab.hub.dispatch(call("far", "off"))
+    assert named.kind is ErrorKind.NOT_ALLOWED
+    assert named.error == "Server 'off' is disabled in its configuration."
+    assert lab.asked("off", "start") == 0
+
+
+async def test_a_cancelled_look_leaves_the_others_looking(lab: Lab) -> None:
+    lab.add("a", "far")
+    first = asyncio.create_task(lab.hub.dispatch(call("far")))
+    second = asyncio.create_task(lab.hub.dispatch(call("far")))
+    async with asyncio.timeout(20):
+        while lab.asked("a", "start") == 0:
+            await asyncio.sleep(0.005)
+    first.cancel()
+    assert route(await second) == ("a x", "auto")
+    assert lab.asked("a", "start") == 1
+
+
+async def test_arguments_are_checked_against_the_list_that_was_just_fetched(lab: Lab) -> None:
+    lab.add("a", "far")
+    result = await lab.hub.dispatch({"name": "far", "arguments": {}})
+    assert result.kind is ErrorKind.INVALID_ARGUMENTS
+    assert lab.asked("a", "tools/call") == 0

@@ -1,0 +1,214 @@
+"""Events: everything that is decided is told, in order, and nothing that listens can break a call."""
+
+import asyncio
+import logging
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from toolhub import ToolHub
+from toolhub.events import Event
+
+pytestmark = pytest.mark.anyio
+
+SERVER = Path(__file__).parents[2] / "mcp" / "faults" / "stdio_server.py"
+
+
+class Heard(list[Event]):
+    def types(self) -> list[str]:
+        return [event.type for event in self]
+
+    def of(self, type: str) -> list[Event]:
+        return [event for event in self if event.type == type]
+
+
+@pytest.fixture
+def hub() -> ToolHub:
+    return ToolHub(grace=0.2)
+
+
+@pytest.fixture
+def heard(hub: ToolHub) -> Heard:
+    heard = Heard()
+    hub.on_event(heard.append)
+    return heard
+
+
+async def quick(x: int) -> int:
+    return x
+
+
+async def failing(x: int) -> int:
+    raise ValueError("no luck")
+
+
+async def test_a_call_starts_and_finishes(hub: ToolHub, heard: Heard) -> None:
+    hub.register(quick)
+    assert (await hub.execute("quick", {"x": 1})).success
+    started, finished = heard
+    assert (started.type, started.tool, started.source, started.attempt) == ("started", "quick", "tools", 0)
+    assert (finished.type, finished.success, finished.source) == ("finished", True, "tools")
+    assert finished.duration_ms >= 0
+    assert started.call_id == finished.call_id
+    assert started.time <= finished.time
+
+
+async def test_two_calls_have_two_ids(hub: ToolHub, heard: Heard) -> None:
+    hub.register(quick)
+    await asyncio.gather(*[hub.execute("quick", {"x": n}) for n in range(20)])
+    by_call: dict[str, list[str]] = {}
+    for event in heard:
+        by_call.setdefault(event.call_id, []).append(event.type)
+    assert list(by_call.values()) == [["started", "finished"]] * 20
+
+
+async def test_the_losers_of_a_race_are_cancelled(hub: ToolHub, heard: Heard) -> None:
+    async def hanging(x: int) -> int:
+        await asyncio.Event().wait()
+        return x
+
+    hub.register(hanging, name="race", priority=1)
+    hub.register(quick, name="race", priority=2, source="skills")
+    assert (await hub.execute("race", {"x": 1}, strategy="first")).success
+    assert heard.types().count("started") == 2
+    (cancelled,) = heard.of("cancelled")
+    assert (cancelled.source, cancelled.kind) == ("tools", "cancelled")
+    assert heard[-1].type == "finished"
+    assert heard[-1].source == "skills"
+
+
+async def test_a_failed_candidate_is_told_before_the_next_one_starts(hub: ToolHub, heard: Heard) -> None:
+    hub.register(failing, name="t", priority=1)
+    hub.register(quick, name="t", priority=2, source="skills")
+    assert (await hub.execute("t", {"x": 1}, strategy="fallback")).success
+    assert heard.types() == ["started", "failed", "started", "finished"]
+    assert heard[1].kind == "tool_error"
+    assert "no luck" in heard[1].error
+
+
+@pytest.mark.parametrize(
+    ("name", "args", "kind"), [("nobody", {}, "not_found"), ("quick", {"x": "?"}, "invalid_arguments")]
+)
+async def test_what_never_ran_has_not_started(
+    hub: ToolHub, heard: Heard, name: str, args: Any, kind: str
+) -> None:
+    hub.register(quick)
+    assert (await hub.execute(name, args)).kind == kind
+    assert "started" not in heard.types()
+    assert (heard[-1].type, heard[-1].success, heard[-1].kind) == ("finished", False, kind)
+
+
+async def test_a_caller_that_is_cancelled(hub: ToolHub, heard: Heard) -> None:
+    begun = asyncio.Event()
+
+    async def hanging() -> None:
+        begun.set()
+        await asyncio.Event().wait()
+
+    hub.register(hanging)
+    call = asyncio.ensure_future(hub.execute("hanging"))
+    await begun.wait()
+    call.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await call
+    assert heard[0].type == "started"
+    assert (heard[-1].type, heard[-1].kind) == ("finished", "cancelled")
+
+
+async def test_by_capability_and_from_the_cache(hub: ToolHub, heard: Heard) -> None:
+    hub.register(quick, capabilities=["fast"])
+    await hub.execute_by_capability("fast", {"x": 1})
+    assert heard.types() == ["started", "finished"]
+    for _ in range(2):
+        assert (await hub.execute("quick", {"x": 1}, cache_ttl=60)).success
+    assert heard.types() == ["started", "finished"] * 2 + ["finished"]
+
+
+async def test_servers_connect(hub: ToolHub, heard: Heard) -> None:
+    async with hub:
+        hub.add_server("lab", command=sys.executable, args=[str(SERVER)], env={"FAULT": "ok"})
+        hub.add_server("gone", command=sys.executable, args=["-c", "raise SystemExit(3)"])
+        await hub.connect()
+        async with asyncio.timeout(20):
+            while not (heard.of("connected") and heard.of("connect_failed")):
+                await asyncio.sleep(0.01)
+    assert {event.server for event in heard.of("connecting")} == {"lab", "gone"}
+    (connected,) = heard.of("connected")
+    assert connected.server == "lab"
+    assert connected.duration_ms > 0
+    assert connected.era in ("modern", "legacy")
+    assert "code 3" in heard.of("connect_failed")[0].error
+
+
+async def test_a_listener_that_fails_breaks_nothing(
+    hub: ToolHub, heard: Heard, caplog: pytest.LogCaptureFixture
+) -> None:
+    def bad(event: Event) -> None:
+        raise RuntimeError("listener trouble")
+
+    async def not_plain(event: Event) -> None:
+        pass
+
+    hub.register(quick)
+    hub.on_event(bad)
+    hub.on_event(not_plain)
+    assert (await hub.execute("quick", {"x": 1})).success
+    assert heard.types() == ["started", "finished"]
+    assert "listener trouble" in caplog.text
+    assert "must be a plain function" in caplog.text
+
+
+async def test_unsubscribing(hub: ToolHub) -> None:
+    heard: list[Event] = []
+    first, second = hub.on_event(heard.append), hub.on_event(heard.append)
+    hub.register(quick)
+    await hub.execute("quick", {"x": 1})
+    assert len(heard) == 4
+    first()
+    first()
+    await hub.execute("quick", {"x": 1})
+    assert len(heard) == 6
+    second()
+    await hub.execute("quick", {"x": 1})
+    assert len(heard) == 6
+
+
+def test_a_listener_must_be_callable(hub: ToolHub) -> None:
+    with pytest.raises(TypeError, match="a listener must be callable, got int"):
+        hub.on_event(3)  # type: ignore[arg-type]
+
+
+async def test_the_log_has_a_line_each_and_values_only_for_debugging(
+    hub: ToolHub, caplog: pytest.LogCaptureFixture
+) -> None:
+    @hub.tool
+    async def login(user: str, password: str) -> dict[str, str]:
+        return {"token": "t0ps3cret", "user": user}
+
+    with caplog.at_level(logging.INFO, "toolhub"):
+        await hub.execute("login", {"user": "ada", "password": "hunter2"})
+    lines = [record.getMessage() for record in caplog.records if record.name == "toolhub.execute"]
+    assert [line.split()[0] for line in lines] == ["started", "finished"]
+    assert "ada" not in caplog.text
+    with caplog.at_level(logging.DEBUG, "toolhub"):
+        await hub.execute("login", {"user": "ada", "password": "hunter2"})
+    assert "ada" in caplog.text
+    assert "hunter2" not in caplog.text
+    assert "t0ps3cret" not in caplog.text
+
+
+async def test_nobody_listens_nothing_is_made(hub: ToolHub, caplog: pytest.LogCaptureFixture) -> None:
+    hub.register(quick)
+    with caplog.at_level(logging.WARNING, "toolhub"):
+        await hub.execute("quick", {"x": 1})
+    assert caplog.records == []
+
+
+def test_an_event_is_a_dict_with_attributes() -> None:
+    event = Event(type="started", tool="add", server="math", call_id=None, attempt=0)
+    assert event["tool"] == event.tool == "add"
+    assert str(event) == "started add on math: attempt=0"
+    with pytest.raises(AttributeError, match="an event of type 'started' has no 'nonsense'"):
+        _ = event.nonsense

@@ -1,0 +1,105 @@
+"""Spans, as a real exporter of the OpenTelemetry SDK gets them."""
+
+import asyncio
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+from toolhub import ToolHub, otel
+
+pytestmark = pytest.mark.anyio
+
+SERVER = Path(__file__).parents[2] / "mcp" / "faults" / "stdio_server.py"
+
+
+class Traced:
+    """A hub whose spans end in memory."""
+
+    def __init__(self) -> None:
+        self.hub = ToolHub()
+        self.exporter = InMemorySpanExporter()
+        self.provider = TracerProvider()
+        self.provider.add_span_processor(SimpleSpanProcessor(self.exporter))
+        self.stop = otel.trace(self.hub, self.provider)
+
+    def spans(self) -> dict[str, ReadableSpan]:
+        return {span.name: span for span in self.exporter.get_finished_spans()}
+
+
+@pytest.fixture
+def traced() -> Traced:
+    return Traced()
+
+
+def attributes(span: ReadableSpan) -> dict[str, Any]:
+    return dict(span.attributes or {})
+
+
+async def test_a_call_is_a_span(traced: Traced) -> None:
+    @traced.hub.tool
+    async def add(a: int, b: int) -> int:
+        return a + b
+
+    with traced.provider.get_tracer("test").start_as_current_span("outside") as outside:
+        await traced.hub.execute("add", {"a": 1, "b": 2})
+    span = traced.spans()["execute_tool add"]
+    assert attributes(span)["gen_ai.operation.name"] == "execute_tool"
+    assert attributes(span)["gen_ai.tool.name"] == "add"
+    assert span.status.is_ok or span.status.is_unset
+    assert span.parent is not None
+    assert span.parent.span_id == outside.get_span_context().span_id
+    assert span.end_time is not None
+    assert span.start_time is not None
+    assert span.end_time >= span.start_time
+
+
+@pytest.mark.parametrize(("name", "kind"), [("breaks", "tool_error"), ("nobody", "not_found")])
+async def test_a_failure_is_an_error(traced: Traced, name: str, kind: str) -> None:
+    @traced.hub.tool
+    async def breaks() -> None:
+        raise ValueError("secret 123")
+
+    await traced.hub.execute(name)
+    span = traced.spans()[f"execute_tool {name}"]
+    assert not span.status.is_ok
+    assert attributes(span)["error.type"] == kind
+
+
+async def test_a_cancelled_call_ends_its_span(traced: Traced) -> None:
+    begun = asyncio.Event()
+
+    async def hanging() -> None:
+        begun.set()
+        await asyncio.Event().wait()
+
+    traced.hub.register(hanging)
+    call = asyncio.ensure_future(traced.hub.execute("hanging"))
+    await begun.wait()
+    call.cancel()
+    await asyncio.wait([call])
+    assert attributes(traced.spans()["execute_tool hanging"])["error.type"] == "cancelled"
+
+
+async def test_a_call_on_a_server_has_a_client_span(traced: Traced) -> None:
+    async with traced.hub as hub:
+        hub.add_server("lab", command=sys.executable, args=[str(SERVER)], env={"FAULT": "ok"})
+        await hub.connect()
+        assert (await hub.execute("echo", {"text": "private words"})).success
+    outer, inner = traced.spans()["execute_tool echo"], traced.spans()["tools/call echo"]
+    assert inner.parent is not None
+    assert outer.context is not None
+    assert inner.parent.span_id == outer.context.span_id
+    assert attributes(inner)["mcp.method.name"] == "tools/call"
+    assert attributes(inner)["toolhub.server"] == "lab"
+    assert "private words" not in outer.to_json() + inner.to_json()
+
+
+async def test_it_can_be_ended(traced: Traced) -> None:
+    traced.stop()
+    await traced.hub.execute("nobody")
+    assert traced.spans() == {}

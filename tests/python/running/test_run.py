@@ -1,0 +1,315 @@
+"""`hub.run`: from a model's message to what it has to read next."""
+
+import asyncio
+import json
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from toolhub import ErrorKind, ToolHub
+from toolhub.permissions import Approval
+
+pytestmark = pytest.mark.anyio
+
+
+def said(*calls: tuple[str, dict[str, Any]], text: str = "") -> str:
+    blocks = (json.dumps({"tool_name": name, "arguments": args}) for name, args in calls)
+    return text + "".join(f"<tool_call>{block}</tool_call>" for block in blocks)
+
+
+@pytest.fixture
+def hub() -> ToolHub:
+    hub = ToolHub()
+
+    @hub.tool(read_only=True)
+    async def add(a: int, b: int) -> int:
+        return a + b
+
+    @hub.tool(effects=True)
+    async def delete_file(path: str) -> str:
+        return f"deleted {path}"
+
+    return hub
+
+
+async def test_a_text_without_calls_is_the_answer(hub: ToolHub) -> None:
+    outcome = await hub.run("The answer is 5.")
+    assert (outcome.text, outcome.calls, outcome.results, outcome.messages) == (
+        "The answer is 5.",
+        [],
+        [],
+        [],
+    )
+    assert not outcome
+
+
+async def test_calls_are_answered_in_their_order(hub: ToolHub) -> None:
+    outcome = await hub.run(said(("add", {"a": 1, "b": 2}), ("add", {"a": 3, "b": 4}), text="So: "))
+    assert outcome
+    assert outcome.text == "So: "
+    assert [result.result for result in outcome.results] == [3, 7]
+    (message,) = outcome.messages
+    assert message["role"] == "user"
+    assert message["content"].count("<tool_result>") == 2
+
+
+async def test_what_cannot_be_read_is_told_to_the_model(hub: ToolHub) -> None:
+    outcome = await hub.run(
+        '<tool_call>{"arguments": {"a": 1}}</tool_call>' + said(("add", {"a": 1, "b": 1}))
+    )
+    bad, good = outcome.results
+    assert bad.kind is ErrorKind.INVALID_ARGUMENTS
+    assert good.result == 2
+    assert outcome.messages[0]["content"].count("<tool_result>") == 2
+
+
+async def test_unknown_tools_and_wrong_arguments_are_results(hub: ToolHub) -> None:
+    outcome = await hub.run(said(("nobody", {}), ("add", {"a": "x", "b": 1})))
+    assert [result.kind for result in outcome.results] == ["not_found", "invalid_arguments"]
+
+
+OPENAI = {
+    "role": "assistant",
+    "content": "Let me see.",
+    "tool_calls": [
+        {"id": "c7", "type": "function", "function": {"name": "add", "arguments": '{"a": 1, "b": 2}'}}
+    ],
+}
+ANTHROPIC = {
+    "role": "assistant",
+    "content": [
+        {"type": "text", "text": "Let me see."},
+        {"type": "tool_use", "id": "c7", "name": "add", "input": {"a": 1, "b": 2}},
+    ],
+}
+GEMINI = {
+    "role": "model",
+    "parts": [
+        {"text": "Let me see."},
+        {"functionCall": {"id": "c7", "name": "add", "args": {"a": 1, "b": 2}}},
+    ],
+}
+
+
+@pytest.mark.parametrize("message", [OPENAI, ANTHROPIC, GEMINI], ids=["openai", "anthropic", "gemini"])
+async def test_the_answer_is_written_in_the_way_of_the_api(hub: ToolHub, message: dict[str, Any]) -> None:
+    outcome = await hub.run(message)
+    assert outcome.text == "Let me see."
+    assert outcome.results[0].result == 3
+    (reply,) = outcome.messages
+    match reply:
+        case {"role": "tool", "tool_call_id": "c7", "content": "3"}:
+            assert message is OPENAI
+        case {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c7", "content": "3"}]}:
+            assert message is ANTHROPIC
+        case {"role": "user", "parts": [{"functionResponse": {"name": "add", "response": {"result": "3"}}}]}:
+            assert message is GEMINI
+        case _:
+            pytest.fail(f"unexpected reply {reply}")
+
+
+async def test_the_way_of_the_results_can_be_chosen(hub: ToolHub) -> None:
+    outcome = await hub.run(said(("add", {"a": 1, "b": 2})), results="openai")
+    assert outcome.messages == [{"role": "tool", "tool_call_id": outcome.calls[0].id, "content": "3"}]
+
+
+async def test_independent_calls_run_together(hub: ToolHub) -> None:
+    everybody = asyncio.Barrier(3)
+
+    @hub.tool(read_only=True)
+    async def meet(who: str) -> str:
+        await everybody.wait()
+        return who
+
+    outcome = await hub.run(said(*[("meet", {"who": who}) for who in "abc"]))
+    assert [result.result for result in outcome.results] == ["a", "b", "c"]
+
+
+async def test_a_call_with_effects_waits_for_those_before_it_and_holds_up_those_behind_it(
+    hub: ToolHub,
+) -> None:
+    log: list[str] = []
+
+    @hub.tool(read_only=True)
+    async def look(n: int) -> int:
+        log.append(f"look {n}")
+        await asyncio.sleep(0)
+        log.append(f"seen {n}")
+        return n
+
+    @hub.tool(effects=True)
+    async def write(n: int) -> int:
+        log.append(f"write {n}")
+        await asyncio.sleep(0)
+        log.append(f"written {n}")
+        return n
+
+    await hub.run(said(("look", {"n": 1}), ("look", {"n": 2}), ("write", {"n": 3}), ("look", {"n": 4})))
+    assert set(log[:4]) == {"look 1", "look 2", "seen 1", "seen 2"}
+    assert log[4:] == ["write 3", "written 3", "look 4", "seen 4"]
+
+
+async def test_many_calls_in_one_text_are_bounded(hub: ToolHub) -> None:
+    inside, most = 0, 0
+
+    @hub.tool(read_only=True)
+    async def count(n: int) -> int:
+        nonlocal inside, most
+        inside += 1
+        most = max(most, inside)
+        await asyncio.sleep(0)
+        inside -= 1
+        return n
+
+    outcome = await hub.run(said(*[("count", {"n": n}) for n in range(1000)]), concurrency=8)
+    assert [result.result for result in outcome.results] == list(range(1000))
+    assert most == 8
+
+
+@pytest.mark.parametrize(
+    ("allowed", "kinds"),
+    [
+        (None, [None, None]),
+        ([], ["not_allowed", "not_allowed"]),
+        (["add"], [None, "not_allowed"]),
+        (["a*", "delete_*"], [None, None]),
+        (["*", "!delete_*"], [None, "not_allowed"]),
+        (["native/*"], [None, None]),
+        (["files/*"], ["not_allowed", "not_allowed"]),
+    ],
+)
+async def test_only_what_is_allowed_is_called(
+    hub: ToolHub, allowed: list[str] | None, kinds: list[str | None]
+) -> None:
+    text = said(("add", {"a": 1, "b": 2}), ("delete_file", {"path": "x"}))
+    outcome = await hub.run(text, allowed=allowed)
+    assert [result.kind for result in outcome.results] == kinds
+
+
+async def test_only_the_providers_that_are_allowed_are_tried(hub: ToolHub) -> None:
+    async def other(a: int, b: int) -> str:
+        return "from the server"
+
+    hub.register(other, name="add", source="mcps", server="math", read_only=True)
+    call = said(("add", {"a": 1, "b": 2}))
+    assert (await hub.run(call, allowed=["math/*"])).results[0].result == "from the server"
+    assert (await hub.run(call, allowed=["native/*"])).results[0].result == 3
+    named = call.replace('"tool_name"', '"source": "math", "tool_name"')
+    assert (await hub.run(named, allowed=["native/*"])).results[0].kind == "not_allowed"
+
+
+def sync_yes(approval: Approval) -> bool:
+    assert threading.current_thread() is not threading.main_thread(), "it may wait for somebody"
+    return True
+
+
+async def async_yes(approval: Approval) -> bool:
+    assert (approval.name, approval.arguments) == ("delete_file", {"path": "x"})
+    return True
+
+
+def no(approval: Approval) -> bool:
+    return False
+
+
+def no_because(approval: Approval) -> str:
+    return "not on a Sunday"
+
+
+def breaks(approval: Approval) -> bool:
+    raise RuntimeError("out of order")
+
+
+async def never(approval: Approval) -> bool:
+    await asyncio.Event().wait()
+    return True
+
+
+@pytest.mark.parametrize(
+    ("approve", "words"),
+    [
+        (sync_yes, None),
+        (async_yes, None),
+        (no, "it was not approved"),
+        (no_because, "not on a Sunday"),
+        (breaks, "RuntimeError: out of order"),
+        (never, "nobody approved it within 0.05 s"),
+    ],
+)
+async def test_effects_need_approval(
+    hub: ToolHub, approve: Callable[[Approval], Any], words: str | None
+) -> None:
+    text = said(("delete_file", {"path": "x"}), ("add", {"a": 1, "b": 2}))
+    outcome = await hub.run(text, approve=approve, approve_timeout=0.05 if approve is never else 30)
+    deleted, added = outcome.results
+    assert added.result == 3, "what changes nothing needs no approval"
+    if words is None:
+        assert deleted.result == "deleted x"
+    else:
+        assert deleted.kind is ErrorKind.NOT_ALLOWED
+        assert words in str(deleted.error)
+
+
+async def test_nobody_is_asked_about_what_is_not_allowed(hub: ToolHub) -> None:
+    asked: list[Approval] = []
+    await hub.run(said(("delete_file", {"path": "x"})), allowed=["add"], approve=asked.append)
+    assert asked == []
+
+
+async def test_long_results_are_cut_and_can_be_read_on(hub: ToolHub) -> None:
+    @hub.tool(read_only=True)
+    async def essay() -> str:
+        return "A sentence about nothing. " * 400
+
+    heard: list[Any] = []
+    hub.on_event(heard.append)
+    outcome = await hub.run(said(("essay", {})), limit=300)
+    assert len(outcome.messages[0]["content"]) < 600
+    handle = outcome.results[0].meta["handle"]
+    assert hub.read_more(handle).startswith("A sentence about nothing.")
+    (cut,) = [event for event in heard if event.type == "truncated"]
+    assert (cut.tool, cut.handle, cut.total) == ("essay", handle, 10400)
+
+
+async def test_the_events_of_a_run_have_the_model_s_id(hub: ToolHub) -> None:
+    heard: list[Any] = []
+    hub.on_event(heard.append)
+    await hub.run('<tool_call>{"id": "call_001", "name": "add", "arguments": {"a": 1, "b": 2}}</tool_call>')
+    types = [event.type for event in heard]
+    assert types[0] == "parsed"
+    assert types[-1] == "finished"
+    assert "routed" in types
+    assert {event.call_id for event in heard[1:]} == {"call_001"}
+
+
+async def test_a_refusal_is_an_event(hub: ToolHub) -> None:
+    heard: list[Any] = []
+    hub.on_event(heard.append)
+    await hub.run(said(("add", {"a": 1, "b": 2})), allowed=[])
+    assert [event.type for event in heard] == ["parsed", "refused"]
+
+
+async def test_values_between_tags_have_the_type_of_the_schema(hub: ToolHub) -> None:
+    @hub.tool(read_only=True)
+    async def zip_code(code: str) -> str:
+        return code
+
+    text = (
+        "<tool_call>\n<function=zip_code>\n<parameter=code>\n01234\n</parameter>\n</function>\n</tool_call>"
+    )
+    assert (await hub.run(text)).results[0].result == "01234"
+
+
+async def test_wrong_use_is_told(hub: ToolHub) -> None:
+    with pytest.raises(ValueError, match="results must be auto, tags, openai, anthropic, gemini, got 'xml'"):
+        await hub.run("x", results="xml")
+    with pytest.raises(TypeError, match="allowed must be a list of patterns, got the text 'add'"):
+        await hub.run("x", allowed="add")
+    with pytest.raises(TypeError, match="approve must be callable, got int"):
+        await hub.run("x", approve=3)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="concurrency"):
+        await hub.run("x", concurrency=0)
+    with pytest.raises(ValueError, match="hermes"):
+        await hub.run("x", format="nonsense")
