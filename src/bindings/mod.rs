@@ -19,6 +19,7 @@ mod hub;
 mod imported;
 mod job;
 mod json;
+mod json_text;
 mod llm;
 mod mailbox;
 mod once;

@@ -2,6 +2,7 @@
 //! when somebody looks at it.
 
 use super::json;
+use super::json_text;
 use super::once::{Once, intern};
 use super::unicode::start_of;
 use crate::parse::found::{FoundCall, Given};
@@ -43,8 +44,8 @@ impl PyParsedCall {
     fn arguments<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let make = || {
             Ok(match &self.call.given {
-                Given::Read(map) => pythonize::pythonize(py, map)?.unbind(),
-                json => pythonize::pythonize(py, &json.clone().map())?.unbind(),
+                Given::Read(map) => pythonize::pythonize(py, &**map)?.unbind(),
+                Given::Json(text) => json_text::to_python(py, text)?.unbind(),
             })
         };
         Ok(self.arguments.get_or_try_init(py, make)?.bind(py).clone())

@@ -135,7 +135,7 @@ impl Draft {
         let mut draft = Self { name: name.to_owned(), repairs, ..Self::default() };
         match arguments {
             _ if name.is_empty() => draft.error = Some("The call has no name.".into()),
-            Ok(Value::Object(arguments)) => draft.given = Given::Read(arguments),
+            Ok(Value::Object(arguments)) => draft.given = Given::Read(Box::new(arguments)),
             Ok(Value::Null) => {}
             Ok(Value::String(text)) => draft.take_text(&text),
             Ok(other) => draft.error = Some(not_an_object(&other)),
@@ -154,7 +154,7 @@ impl Draft {
                 self.repairs.join(reading.repairs);
                 self.repairs.add(Repair::ArgumentsAsString);
                 if let Value::Object(arguments) = reading.value {
-                    self.given = Given::Read(arguments);
+                    self.given = Given::Read(Box::new(arguments));
                 }
             }
             _ => self.error = Some("The arguments must be an object, but are a text.".into()),

@@ -16,14 +16,15 @@ const LONGEST_NUMBER: usize = 200;
 /// What a call is given.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Given {
-    Read(Map<String, Value>),
+    /// In a box, since calls are moved often and a map is large.
+    Read(Box<Map<String, Value>>),
     /// An object in strict JSON that is known to be readable.
     Json(Box<str>),
 }
 
 impl Default for Given {
     fn default() -> Self {
-        Given::Read(Map::new())
+        Given::Read(Box::default())
     }
 }
 
@@ -32,14 +33,14 @@ impl Given {
     pub fn of(text: &str) -> Option<Self> {
         match text.starts_with('{') {
             true if is_harmless(text.as_bytes()) => Some(Given::Json(text.into())),
-            true => serde_json::from_str(text).ok().map(Given::Read),
+            true => serde_json::from_str(text).ok().map(|map| Given::Read(Box::new(map))),
             false => None,
         }
     }
 
     pub fn map(self) -> Map<String, Value> {
         match self {
-            Given::Read(map) => map,
+            Given::Read(map) => *map,
             Given::Json(text) => serde_json::from_str(&text).unwrap_or_default(),
         }
     }
@@ -54,6 +55,9 @@ impl Given {
 
 /// Whether strict JSON can be read for sure: skipping a value forgives half characters, huge numbers and any depth.
 fn is_harmless(json: &[u8]) -> bool {
+    if json.len() > LONGEST {
+        return false;
+    }
     let (mut open, mut digits, mut last) = (0, 0, 0);
     for &byte in json {
         match byte {
@@ -68,7 +72,7 @@ fn is_harmless(json: &[u8]) -> bool {
         }
         last = byte;
     }
-    json.len() <= LONGEST && open <= DEEPEST
+    open <= DEEPEST
 }
 
 #[derive(Debug, Clone, PartialEq)]

@@ -170,6 +170,18 @@ fn covered(parsed: &Parsed) -> usize {
 }
 
 #[test]
+fn the_arguments_of_a_call_are_told_alike_however_it_is_cut() {
+    let text = "<tool_call>{\"name\": \"a\", \"arguments\": {\"x\":  1}}</tool_call>";
+    for size in [1, 5, text.len()] {
+        let mut stream = StreamParser::new(&ParseOptions::default());
+        let pieces = text.as_bytes().chunks(size);
+        let events: Vec<Event> = pieces.flat_map(|piece| stream.feed_bytes(piece)).collect();
+        let delta = Event::ArgsDelta { index: 0, delta: "{\"x\":  1}".into() };
+        assert!(events.contains(&delta), "{events:?}");
+    }
+}
+
+#[test]
 fn text_after_half_a_character_does_not_wait_for_the_rest() {
     let mut stream = StreamParser::new(&ParseOptions::default());
     let mut events = stream.feed_bytes(&"é".as_bytes()[..1]);

@@ -87,6 +87,13 @@ async fn value(cx: &Cx, at: usize, body: &Body, repairs: Repairs) -> usize {
 }
 
 fn drafts(text: &str, may_miss: MayMiss, body: &Body, mut repairs: Repairs, cx: &Cx) -> Vec<Draft> {
+    // The same way as for a text that came in one piece, so that its arguments are told alike.
+    if body.shape == Shape::Marked
+        && let Some((draft, length)) = draft::usual(text)
+        && length == text.len()
+    {
+        return vec![Draft { repairs, ..draft }];
+    }
     let reading = match lenient::read(text, Notation::Json, may_miss) {
         Ok(reading) => reading,
         Err(why) => return vec![Draft::failed("", format!("The call cannot be read: {why}."))],
