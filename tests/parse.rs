@@ -1,4 +1,5 @@
 //! Parsing of model text, from outside.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
 #[path = "parse/corpus.rs"]
 mod corpus;

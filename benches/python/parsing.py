@@ -75,10 +75,9 @@ class Incremental:
             tag = CLOSE if self.inside else OPEN
             at = text.find(tag)
             if at < 0:
-                keep = next(
-                    (n for n in range(min(len(tag) - 1, len(text)), 0, -1) if text.endswith(tag[:n])), 0
-                )
-                at = len(text) - keep
+                at = text.rfind("<", -len(tag) + 1)
+                if at < 0 or not tag.startswith(text[at:]):
+                    at = len(text)
                 self._take(text[:at], events)
                 self.held = text[at:]
                 break

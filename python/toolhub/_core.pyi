@@ -243,26 +243,6 @@ class QuestionDesk:
         """
 
 @final
-class Routed:
-    """
-    Where a routed call goes, and whether somebody is there.
-    """
-    @property
-    def error(self, /) -> tuple[str, str, list[str]] | None:
-        """
-        Why nobody can be called: kind, sentence, suggestions. None when somebody can.
-        """
-    @property
-    def rule(self, /) -> str:
-        """
-        The name of the rule that fired.
-        """
-    @property
-    def server(self, /) -> str | None: ...
-    @property
-    def source(self, /) -> str | None: ...
-
-@final
 class Servers:
     def __len__(self, /) -> int: ...
     def __new__(cls, /, hub: Hub, admin: Hub, questions: QuestionDesk, asks: Sequence[str], tokens: str | PathLike[str] | None) -> Servers:
@@ -295,15 +275,15 @@ class StreamParser:
     """
     def __new__(cls, /, format: str = "auto", tools: Any | None = None) -> StreamParser: ...
     @property
-    def calls(self, /) -> list:
+    def calls(self, /) -> list[ParsedCall]:
         """
         The calls so far, those that cannot be read too. The last may still grow by its end tag.
         """
-    def feed(self, /, delta: "str | bytes") -> "list[dict[str, object]]":
+    def feed(self, /, delta: "str | bytes") -> "list[dict[str, Any]]":
         """
         Takes the next piece, text or bytes (a character may be cut), and gives the events that are certain now.
         """
-    def finish(self, /) -> list:
+    def finish(self, /) -> "list[dict[str, Any]]":
         """
         There is no more text: gives the events of what was held back.
         """
@@ -450,7 +430,7 @@ def register_chat_client(hub: Hub, model: str, base_url: str | None, api_key: st
     base URL, without secrets, for showing.
     """
 
-def route(hub: Hub, name: str, source: str | None) -> Routed:
+def route(hub: Hub, name: str, source: str | None) -> tuple[str, str | None, str | None, tuple[str, str, list[str]] | None]:
     """
     Finds the way of a routed call, without calling anybody.
     """

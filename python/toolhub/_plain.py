@@ -1,6 +1,7 @@
 """Python objects in a plain form: as JSON data for tools elsewhere, as text for readers."""
 
 import json
+import re
 from typing import Any, cast
 
 _NOT_JSON = "a {} is not JSON; pass text, numbers, lists or mappings"
@@ -64,16 +65,9 @@ def readable(value: Any) -> str:
 
 
 _LONGEST = 500
-_SECRET = (
-    "password",
-    "passwd",
-    "secret",
-    "token",
-    "api_key",
-    "apikey",
-    "authorization",
-    "credential",
-    "private_key",
+_SECRET = re.compile(
+    r"(^|[_\W]|(?<=[a-z]))(pass(word|wd|phrase|code)|secret|token|api[_-]?key|private[_-]?key|credentials?|authorization)$",
+    re.I,
 )
 
 
@@ -101,11 +95,10 @@ def _masked(value: Any, depth: int) -> Any:
 def is_secret(name: object) -> bool:
     """Whether a name says that what it stands for must not be shown.
 
-    >>> is_secret("X-Api-Key"), is_secret("tokens_used_for"), is_secret("path")
-    (True, True, False)
+    >>> is_secret("X-Api-Key"), is_secret("accessToken"), is_secret("token_count"), is_secret("path")
+    (True, True, False, False)
     """
-    plain = str(name).lower().replace("-", "_")
-    return any(word in plain for word in _SECRET)
+    return _SECRET.search(str(name)) is not None
 
 
 def _shown(value: object) -> str:

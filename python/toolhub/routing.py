@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 from ._core import Candidate
 
@@ -30,23 +30,18 @@ class Explanation:
         return self.text
 
 
-class Request(NamedTuple):
-    """A call as a model asked for it; with an `error` it must not be made."""
-
-    name: str
-    arguments: Any
-    id: str | None
-    source: str | None
-    error: str | None
+# A call as a model asked for it: name, arguments, id, source, and why it must not be made. A plain tuple, because one is made
+# for every routed call.
+Request = tuple[str, Any, str | None, str | None, str | None]
 
 
 def read_request(given: Any) -> Request:
     """Take a mapping, or an object with the attributes of a parsed call.
 
-    >>> read_request({"tool_name": "add", "args": {"a": 1}, "source": "tools"})[:2]
-    ('add', {'a': 1})
+    >>> read_request({"tool_name": "add", "args": {"a": 1}, "source": "tools"})
+    ('add', {'a': 1}, None, 'tools', None)
     """
-    if isinstance(given, Mapping):
+    if type(given) is dict or isinstance(given, Mapping):
         get = cast("Mapping[str, Any]", given).get
         name = get("tool_name")
         if name is None:
@@ -54,8 +49,8 @@ def read_request(given: Any) -> Request:
         arguments = get("arguments")
         if arguments is None:
             arguments = get("parameters")
-        if arguments is None:
-            arguments = get("args")
+            if arguments is None:
+                arguments = get("args")
         id, source, error = get("id"), get("source"), get("error")
     elif hasattr(given, "name") and hasattr(given, "arguments"):
         name, arguments = given.name, given.arguments
@@ -69,7 +64,7 @@ def read_request(given: Any) -> Request:
     if id is not None and type(id) is not str:
         id = str(id)
     if error is None and type(name) is str and name and (source is None or type(source) is str):
-        return Request(name, arguments, id, source, None)
+        return name, arguments, id, source, None
     return _odd(name, arguments, id, source, error)
 
 
@@ -87,7 +82,7 @@ def _odd(name: Any, arguments: Any, id: str | None, source: Any, error: Any) -> 
         )
     name = str(name) if isinstance(name, str) else ""
     source = str(source) if isinstance(source, str) else None
-    return Request(name, arguments, id, source, error)
+    return name, arguments, id, source, error
 
 
 def as_object(arguments: str) -> Any:

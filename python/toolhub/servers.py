@@ -13,7 +13,8 @@ class ServerInfo:
     """One server as it is now.
 
     `state` is `disconnected`, `connecting`, `connected`, `failed`, `disabled` or `closed`; `era` is `modern` or `legacy`, known
-    once it is connected; `tools` counts what it has listed, None before that; `notices` say what of its list was left out.
+    once it is connected; `tools` counts what it has listed, None before that; `notices` say what of its list was left out, and
+    which of its tools have the name of a native one.
     """
 
     id: str

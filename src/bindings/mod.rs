@@ -67,7 +67,7 @@ mod _core {
     #[pymodule_export]
     use super::port::{LoopPort, loop_port};
     #[pymodule_export]
-    use super::routing::{Routed, add_alias, explain, route};
+    use super::routing::{add_alias, explain, route};
     #[pymodule_export]
     use super::runtime::{after_fork_in_child, shutdown_runtime};
     #[pymodule_export]

@@ -163,7 +163,7 @@ impl StreamParser {
     }
 
     /// Takes the next piece, text or bytes (a character may be cut), and gives the events that are certain now.
-    #[pyo3(signature = (delta: "str | bytes") -> "list[dict[str, object]]")]
+    #[pyo3(signature = (delta: "str | bytes") -> "list[dict[str, Any]]")]
     fn feed<'py>(&self, delta: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
         let py = delta.py();
         let made = if let Ok(text) = delta.cast::<PyString>() {
@@ -180,6 +180,7 @@ impl StreamParser {
     }
 
     /// There is no more text: gives the events of what was held back.
+    #[pyo3(signature = () -> "list[dict[str, Any]]")]
     fn finish<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let made = py.detach(|| self.stream.lock().finish());
         events(py, made)
@@ -187,16 +188,17 @@ impl StreamParser {
 
     /// The calls so far, those that cannot be read too. The last may still grow by its end tag.
     #[getter]
-    fn calls<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+    fn calls<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyParsedCall>>> {
         let known = self.settled.bind(py);
-        let (new, settled) = self.stream.lock().calls_from(known.len());
-        let calls = known.get_slice(0, known.len());
+        let calls: Result<Vec<_>, _> = known.iter().map(Bound::cast_into::<PyParsedCall>).collect();
+        let mut calls = calls?;
+        let (new, settled) = self.stream.lock().calls_from(calls.len());
         for call in new {
-            let call = PyParsedCall::new(py, call)?;
+            let call = PyParsedCall::new(py, call)?.into_bound(py);
             if calls.len() < settled {
                 known.append(&call)?;
             }
-            calls.append(call)?;
+            calls.push(call);
         }
         Ok(calls)
     }

@@ -2,13 +2,14 @@
 
 use super::execution::prepare;
 use super::hub::{Hub, PyCallOptions};
+use super::once::intern;
 use super::views::Candidate;
 use crate::error::HubError;
 use crate::hub::Hub as Core;
 use crate::hub::explain::Facts;
 use crate::model::{CallOptions, Prefer, Shadow};
 use crate::registry::{Candidate as Registered, Snapshot};
-use crate::route::{Directory, Route};
+use crate::route::{Directory, Route, Rule};
 use crate::select::is_shadow;
 use crate::servers::Servers;
 use pyo3::exceptions::PyValueError;
@@ -64,57 +65,43 @@ fn find_route(hub: &Hub, source: Option<&str>) -> Result<Route, HubError> {
     hub.core().route(source, &Known { hub: hub.core(), servers: hub.servers() })
 }
 
-/// Where a routed call goes, and whether somebody is there.
-#[pyclass(frozen, module = "toolhub._core")]
-pub struct Routed {
-    route: Option<Route>,
-    error: Option<HubError>,
-}
+/// Why nobody can be called: kind, sentence, suggestions.
+type Refusal = (&'static str, String, Vec<String>);
 
-#[pymethods]
-impl Routed {
-    /// The name of the rule that fired.
-    #[getter]
-    fn rule(&self) -> &'static str {
-        self.route.as_ref().map_or(UNKNOWN, |route| route.rule.name())
-    }
-
-    #[getter]
-    fn source(&self) -> Option<&'static str> {
-        self.route.as_ref()?.source.map(|source| source.name())
-    }
-
-    #[getter]
-    fn server(&self) -> Option<&str> {
-        self.route.as_ref()?.server.as_deref()
-    }
-
-    /// Why nobody can be called: kind, sentence, suggestions. None when somebody can.
-    #[getter]
-    fn error(&self) -> Option<(&'static str, &str, Vec<&str>)> {
-        let error = self.error.as_ref()?;
-        Some((error.kind.name(), &error.message, error.suggestions.iter().map(|near| &**near).collect()))
-    }
-}
+/// The name of the rule, the source and the server that are meant, and why nobody can be called. A tuple, because this is on
+/// the way of every routed call.
+type Routed<'py> = (Bound<'py, PyString>, Option<&'static str>, Option<String>, Option<Refusal>);
 
 /// Finds the way of a routed call, without calling anybody.
 #[pyfunction]
 #[pyo3(signature = (hub, name, source))]
-pub fn route(
-    hub: &Bound<'_, Hub>,
-    name: &Bound<'_, PyString>,
-    source: Option<&Bound<'_, PyString>>,
-) -> Routed {
+pub fn route<'py>(
+    hub: &Bound<'py, Hub>,
+    name: &Bound<'py, PyString>,
+    source: Option<&Bound<'py, PyString>>,
+) -> Routed<'py> {
+    let py = hub.py();
     let source = source.map(|source| source.to_string_lossy());
-    match find_route(hub.get(), source.as_deref()) {
-        Err(error) => Routed { route: None, error: Some(error) },
-        Ok(route) => {
-            let wanted =
-                CallOptions { source: route.source, server: route.server.clone(), ..CallOptions::default() };
-            let error = hub.get().core().offers(&name.to_string_lossy(), &wanted).err();
-            Routed { route: Some(route), error }
-        }
-    }
+    let found = find_route(hub.get(), source.as_deref());
+    let rule = match found.as_ref().map(|route| route.rule) {
+        Ok(Rule::Auto) => intern!(py, "auto"),
+        Ok(Rule::Alias) => intern!(py, "alias"),
+        Ok(Rule::Server) => intern!(py, "server"),
+        Ok(Rule::Source) => intern!(py, "source"),
+        Err(_) => intern!(py, UNKNOWN),
+    };
+    let wanted = match found {
+        Err(error) => return (rule.clone(), None, None, Some(refusal(error))),
+        Ok(Route { source, server, .. }) => CallOptions { source, server, ..CallOptions::default() },
+    };
+    let refused = hub.get().core().offers(&name.to_string_lossy(), &wanted).err().map(refusal);
+    let server = wanted.server.map(|server| server.to_string());
+    (rule.clone(), wanted.source.map(|source| source.name()), server, refused)
+}
+
+fn refusal(error: HubError) -> Refusal {
+    let suggestions = error.suggestions.iter().map(|near| near.to_string()).collect();
+    (error.kind.name(), error.message.into_owned(), suggestions)
 }
 
 /// Adds a word that routed calls may give as their source.

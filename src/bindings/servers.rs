@@ -4,7 +4,7 @@ use super::asking::QuestionDesk;
 use super::credentials::{Keys, usual_file};
 use super::hub::Hub;
 use super::{json, runtime};
-use crate::error::HubError;
+use crate::error::{HubError, clip};
 use crate::model::Source;
 use crate::servers::Servers as Core;
 use crate::servers::desk::{Desk, error_value, tools};
@@ -128,7 +128,7 @@ impl Servers {
     fn list<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let rows = PyList::empty(py);
         for server in self.core.all() {
-            rows.append(json::to_python(py, &described(&server))?)?;
+            rows.append(json::to_python(py, &described(&self.core, &server))?)?;
         }
         Ok(rows)
     }
@@ -195,8 +195,10 @@ impl Servers {
     }
 }
 
-fn described(server: &Server) -> Value {
-    let info = server.info();
+fn described(servers: &Core, server: &Server) -> Value {
+    let mut info = server.info();
+    let shadow = |name: Arc<str>| format!("its tool '{}' has the name of a native one", clip(&name));
+    info.notices.extend(servers.shadows(server).into_iter().map(shadow));
     json!({
         "id": &**server.id(), "state": info.state, "era": info.era, "version": info.version, "transport": info.transport,
         "tools": info.tools, "error": info.error.as_ref().map(error_value), "pid": info.pid,

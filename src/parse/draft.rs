@@ -7,7 +7,7 @@ use serde::de::{self, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use super::extent::Notation;
+use super::extent::{Notation, looks_torn};
 use super::found::Given;
 use super::lenient::{self, MayMiss, Repair, Repairs};
 use super::options::Tools;
@@ -54,10 +54,13 @@ pub(super) const FIRST_KEYS: &[&str] = &[
     "index",
 ];
 
-/// The call that a text of strict JSON says in the usual way, without a detour over a value.
-pub(super) fn usual(text: &str) -> Option<Draft> {
-    let call: Usual = serde_json::from_str(text).ok()?;
-    Some(call.0)
+/// The call that a text begins with, in strict JSON and said in the usual way, and its length. No detour over the
+/// search for its end and over a value; whatever is odd goes the careful way.
+pub(super) fn usual(text: &str) -> Option<(Draft, usize)> {
+    let mut values = serde_json::Deserializer::from_str(text).into_iter::<Usual>();
+    let Usual(draft) = values.next()?.ok()?;
+    let length = values.byte_offset();
+    (!looks_torn(&text.as_bytes()[..length])).then_some((draft, length))
 }
 
 struct Usual(Draft);

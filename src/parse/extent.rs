@@ -33,12 +33,26 @@ pub(super) struct Scan<'a> {
     next: usize,
     notation: Notation,
     /// The bytes that mean something outside of strings.
-    matters: [bool; 256],
+    matters: Bytes,
     stops: &'a [&'a str],
     open: Vec<u8>,
     /// How many of each bracket are open, so that a surplus one is known without a search.
     counts: [usize; 3],
     inside: Inside,
+}
+
+/// A set of bytes, small enough to be carried around.
+#[derive(Default)]
+struct Bytes([u64; 4]);
+
+impl Bytes {
+    fn add(&mut self, byte: u8) {
+        self.0[byte as usize / 64] |= 1 << (byte % 64);
+    }
+
+    fn has(&self, byte: u8) -> bool {
+        self.0[byte as usize / 64] & (1 << (byte % 64)) != 0
+    }
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -64,16 +78,14 @@ enum Step {
 
 impl<'a> Scan<'a> {
     pub fn new(at: usize, notation: Notation, stops: &'a [&'a str]) -> Self {
-        let mut matters = [false; 256];
-        for byte in b"\"'{}[]()" {
-            matters[*byte as usize] = true;
-        }
+        let mut matters = Bytes::default();
+        b"\"'{}[]()".iter().for_each(|byte| matters.add(*byte));
         let comments = if matches!(notation, Notation::Quoted(_)) { "" } else { "#/" };
         let token = if let Notation::Quoted(token) = notation { token } else { "" };
         for first in
             stops.iter().chain(&[token]).filter_map(|text| text.bytes().next()).chain(comments.bytes())
         {
-            matters[first as usize] = true;
+            matters.add(first);
         }
         Self { next: at, notation, matters, stops, open: Vec::new(), counts: [0; 3], inside: Inside::Value }
     }
@@ -103,11 +115,11 @@ impl<'a> Scan<'a> {
     /// Outside of strings and comments.
     fn value(&mut self, view: &View<'_>) -> Step {
         let rest = view.from(self.next);
-        let dull = rest.iter().position(|byte| self.matters[*byte as usize]).unwrap_or(rest.len());
+        let dull = rest.iter().position(|byte| self.matters.has(*byte)).unwrap_or(rest.len());
         self.next += dull;
         let rest = &rest[dull..];
         let Some(&byte) = rest.first() else { return Step::On };
-        for stop in self.stops {
+        for stop in self.stops.iter().filter(|stop| stop.as_bytes().first() == Some(&byte)) {
             if rest.starts_with(stop.as_bytes()) {
                 return Step::End(Extent::Stopped(self.next));
             }
@@ -237,6 +249,14 @@ fn kind(bracket: u8) -> usize {
         b'[' | b']' => 1,
         _ => 2,
     }
+}
+
+/// Whether strict JSON holds a string that would be taken for such a key.
+pub(super) fn looks_torn(json: &[u8]) -> bool {
+    memchr::memmem::find_iter(json, b"{\"").any(|at| {
+        let string = memchr::memrchr(b'"', &json[..at]).map_or(0, |quote| quote + 1);
+        swallows_bracket(&json[string..=at])
+    })
 }
 
 /// Whether the text of a key is `arguments {`: a key whose closing quote and colon were forgotten.

@@ -61,7 +61,8 @@ impl Mending<'_> {
                 if sure.is_empty() { wrong.iter().filter_map(choice).collect() } else { Vec::new() };
             drop(wrong);
             let changed = if sure.is_empty() {
-                choices.into_iter().fold(false, |changed, choice| self.choose(value, choice) || changed)
+                // All of them are made, not only the first.
+                choices.into_iter().filter_map(|choice| self.choose(value, choice).then_some(())).count() > 0
             } else {
                 replace(value, sure)
             };

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 const AT_ONE_PLACE: u64 = 10_000;
 /// How many visits of subschemas an explanation may take on one way down the value, and in all.
 const ON_ONE_WAY: u64 = 100_000;
-const IN_ALL: u64 = 4_000_000;
+const IN_ALL: u64 = 1_000_000;
 /// What multiplies has done so before it gets here.
 const LEVELS: usize = 48;
 /// Longer chains of references are not worth the risk for the stack.
@@ -31,8 +31,20 @@ pub fn affordable(schema: &Value, value: &Value) -> Detail {
     let visits = Counting::of(schema).visits(schema, depth.min(LEVELS), 0);
     match visits {
         visits if visits > ON_ONE_WAY => Detail::Nothing,
-        visits if visits.saturating_mul(values) > IN_ALL => Detail::First,
-        _ => Detail::Full,
+        visits if visits.saturating_mul(values) <= IN_ALL => Detail::Full,
+        // The first mistake in a union is all mistakes in all its branches.
+        _ if has_union(schema) => Detail::Nothing,
+        _ => Detail::First,
+    }
+}
+
+fn has_union(value: &Value) -> bool {
+    match value {
+        Value::Object(map) => {
+            map.contains_key("anyOf") || map.contains_key("oneOf") || map.values().any(has_union)
+        }
+        Value::Array(items) => items.iter().any(has_union),
+        _ => false,
     }
 }
 

@@ -174,7 +174,7 @@ pub fn counted(count: usize, of: &str) -> String {
 }
 
 pub fn is_named_like_a_secret(name: &str) -> bool {
-    const SECRETS: [&str; 10] = [
+    const SECRETS: [&str; 11] = [
         "password",
         "passwd",
         "passphrase",
@@ -182,6 +182,7 @@ pub fn is_named_like_a_secret(name: &str) -> bool {
         "secret",
         "token",
         "apikey",
+        "privatekey",
         "credential",
         "credentials",
         "authorization",

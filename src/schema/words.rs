@@ -30,7 +30,7 @@ impl Speaker<'_> {
         match cost::affordable(self.root, self.value) {
             Detail::Full => self.list(validator.iter_errors(self.value)),
             Detail::First => self.list(validator.validate(self.value).err().into_iter()),
-            Detail::Nothing => "they do not fit the schema, which is too entangled to say where".into(),
+            Detail::Nothing => "something does not fit, and it would take too long to say where".into(),
         }
     }
 

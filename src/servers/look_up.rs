@@ -58,7 +58,7 @@ impl Servers {
         while let Some((server, answer)) = answers.next().await {
             self.remember(&server, answer.as_ref().err());
             if let Err(error) = answer {
-                failed.push((server.id().clone(), Err(error)));
+                failed.push((server.id().clone(), Err(with_name(server.id(), error))));
             } else if self.hub.offers(name, wanted).is_ok() {
                 break;
             }
@@ -74,6 +74,15 @@ impl Servers {
             silent.insert(server.id().clone(), Instant::now());
         }
     }
+}
+
+/// The sentence says which server it was.
+fn with_name(id: &str, error: HubError) -> HubError {
+    if error.message.contains(&format!("'{id}'")) {
+        return error;
+    }
+    let message = format!("Server '{id}' could not list its tools: {}", error.message);
+    HubError { message: message.into(), ..error }
 }
 
 fn too_slow(id: &str, patience: Duration) -> HubError {

@@ -13,6 +13,7 @@ use crate::error::{ErrorKind, HubError, Outcome, clip};
 use crate::hub::Hub;
 use crate::model::{Source, ToolSpec};
 use crate::registry::{Candidate, Filter};
+use crate::select::is_shadow;
 use crate::sources::mcp::auth::Credentials;
 use crate::sources::mcp::config::ServerConfig;
 use crate::sources::mcp::host::Host;
@@ -110,6 +111,20 @@ impl Servers {
         }
     }
 
+    /// The names of this server's tools that are also names of native ones.
+    pub fn shadows(&self, server: &Server) -> Vec<Arc<str>> {
+        let Some(listing) = server.listing() else { return Vec::new() };
+        let snapshot = self.hub.registry.snapshot();
+        let prefix = server.config().options.prefix.as_deref().unwrap_or_default();
+        let shadow = |name: &str| {
+            let entry = snapshot.get(&format!("{prefix}{name}"))?;
+            let mut of_server =
+                entry.candidates.iter().filter(|one| one.server.as_ref() == Some(server.id()));
+            of_server.find(|one| is_shadow(one, entry)).map(|one| one.spec().name.clone())
+        };
+        listing.tools.iter().filter_map(|listed| shadow(&listed.name)).collect()
+    }
+
     /// The servers of these ids, or all that are not disabled.
     pub fn pick(&self, ids: Option<&[String]>) -> Result<Vec<Arc<Server>>, HubError> {
         let Some(ids) = ids else {
@@ -144,10 +159,10 @@ impl Servers {
         stream::iter(all).for_each_concurrent(None, |server| async move { server.close().await }).await;
     }
 
-    /// A candidate for a tool that its server has not listed (yet): who names the server may call what it likes, and the
-    /// server knows whether it has it.
+    /// A candidate for a tool that its server has not listed (yet): who names the server may call what its configuration
+    /// does not leave out, and the server knows whether it has it.
     pub fn unlisted(&self, server: &str, tool: &str) -> Option<Arc<Candidate>> {
-        let server = self.get(server)?;
+        let server = self.get(server).filter(|server| server.config().options.wants(tool))?;
         let listed = Arc::new(Listed::unlisted(tool));
         let mut spec = ToolSpec::named(tool);
         spec.timeout = server.config().options.timeout;

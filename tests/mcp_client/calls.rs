@@ -38,7 +38,7 @@ async fn tools_of_a_server_are_candidates_and_odd_entries_cost_only_themselves()
 async fn wrong_arguments_are_refused_before_anything_is_sent() {
     let world = World::new("legacy");
     world.connect().await;
-    let error = world.call("echo", json!({"text": 5})).await.unwrap_err();
+    let error = world.call("echo", json!({"text": {"a": 1}})).await.unwrap_err();
     assert_eq!(error.kind, ErrorKind::InvalidArguments);
     assert!(world.received("tools/call").is_empty());
 }
@@ -51,7 +51,7 @@ async fn structured_content_is_the_result_and_must_keep_its_promise() {
     let error = world.call("sum", json!({"sum": "three"})).await.unwrap_err();
     assert_eq!(error.kind, ErrorKind::Protocol);
     assert!(
-        error.message.contains("breaks the tool's own schema: sum: expected integer"),
+        error.message.contains("breaks the tool's own schema: sum: expected an integer"),
         "{}",
         error.message
     );

@@ -152,7 +152,10 @@ def test_given_parameters_take_the_place_of_the_signature_and_the_core_checks_th
         ({"city": None}, "city: expected a string, got null"),
         ({"city": "x"}, "city: expected a string of at least 2 characters, got 'x' (string)"),
         ({"city": "Rome", "days": 8}, "days: expected a value of at most 7, got 8 (integer)"),
-        ({"city": "Rome", "dayz": 1}, "dayz: unknown argument (did you mean 'days'? expected only city, days)"),
+        (
+            {"city": "Rome", "dayz": 1},
+            "dayz: unknown argument (did you mean 'days'? expected only city, days)",
+        ),
     ]:
         result = hub.call("weather", wrong)
         assert result.kind == "invalid_arguments"

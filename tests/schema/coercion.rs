@@ -1,7 +1,7 @@
 //! What is made to fit, and what is not.
 
 use super::{checked, one};
-use serde_json::{Value, json};
+use serde_json::json;
 
 #[test]
 fn harmless_mismatches_are_mended() {
@@ -44,15 +44,9 @@ fn harmless_mismatches_are_mended() {
     for (schema, given, wanted) in cases {
         let got = one(schema.clone(), given.clone());
         assert_eq!(got.as_ref(), Ok(&wanted), "{given} for {schema}");
-        assert!(same(got.as_ref().unwrap(), &wanted), "{given} for {schema}: {got:?}");
         let strict = json!({"properties": {"it": schema}});
         assert!(checked(&strict, json!({"it": given}), false).is_err(), "{given} fits without coercion");
     }
-}
-
-/// Equal, and not 5 for 5.0.
-fn same(one: &Value, other: &Value) -> bool {
-    one.to_string() == other.to_string()
 }
 
 #[test]
@@ -108,7 +102,8 @@ fn what_fits_is_not_touched() {
         // A second argument has to be mended, so that all are looked at.
         let schema = json!({"properties": {"it": schema, "n": {"type": "integer"}}});
         let got = checked(&schema, json!({"it": given, "n": "1"}), true).unwrap();
-        assert!(same(&got, &json!({"it": given, "n": 1})), "{got}");
+        // 5 is not 5.0 here.
+        assert_eq!(got, json!({"it": given, "n": 1}));
     }
 }
 
@@ -194,6 +189,6 @@ fn nothing_is_invented() {
 #[test]
 fn in_draft_4_a_float_is_no_integer() {
     let schema = json!({"$schema": "http://json-schema.org/draft-04/schema#", "properties": {"n": {"type": "integer"}}});
-    assert!(same(&checked(&schema, json!({"n": 5.0}), true).unwrap(), &json!({"n": 5})));
+    assert_eq!(checked(&schema, json!({"n": 5.0}), true), Ok(json!({"n": 5})));
     assert!(checked(&schema, json!({"n": 5.5}), true).is_err());
 }

@@ -6,15 +6,13 @@ in part, with control characters escaped, and never when its name says that it i
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
+from .._plain import is_secret
+
 _LONGEST_GIVEN = 60
 _LONGEST_EXPECTED = 200
-_NAMED_LIKE_A_SECRET = re.compile(
-    r"(^|[_\W]|(?<=[a-z]))(pass(word|wd|phrase|code)|secret|token|api[_-]?key|credentials?|authorization)$", re.I
-)
 
 _BY_TYPE = {
     "integer": "an integer",
@@ -132,7 +130,7 @@ def given(value: Any, names: Sequence[object] = (), *, hidden: bool = False) -> 
     ("'x' (string)", 'an array of 2 items', 'a string (hidden)')
     """
     if isinstance(value, str):
-        if hidden or any(_NAMED_LIKE_A_SECRET.search(str(name)) for name in names):
+        if hidden or any(is_secret(name) for name in names):
             return "a string (hidden)"
         start = repr(value[:40])
         if len(value) > 40 or len(start) > 45:

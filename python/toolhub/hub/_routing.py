@@ -9,10 +9,13 @@ from .. import _core
 from ..events import CALL_ID
 from ..exceptions import ErrorKind
 from ..result import ToolResult
-from ..routing import Explanation, Request, as_object, read_request
+from ..routing import Explanation, as_object, read_request
 from ._calling import Calling
 from ._numbers import check_seconds
 from ._servers import Serving
+
+# Rule, source, server, and why nobody can be called: kind, sentence, suggestions.
+_Routed = tuple[str, str | None, str | None, tuple[str, str, list[str]] | None]
 
 
 class Routing(Calling, Serving):
@@ -76,42 +79,39 @@ class Routing(Calling, Serving):
         >>> result.result, result.meta["call_id"], result.meta["route"]
         (3, 'call_7', 'alias')
         """
-        asked = read_request(request)
-        name, args = asked.name, asked.arguments
+        name, args, id, source, error = read_request(request)
+        id = id or f"call_{next(self._call_ids)}"
         if self._closed:
-            return self._refused(asked, "unknown", ErrorKind.CLOSED, "The hub is closed; make a new ToolHub.")
-        if asked.error is not None:
-            return self._refused(asked, "unreadable", ErrorKind.INVALID_ARGUMENTS, asked.error)
-        if type(args) is str and options.get("coerce", True):
+            return self._refused(
+                name, id, "unknown", (ErrorKind.CLOSED, "The hub is closed; make a new ToolHub.", [])
+            )
+        if error is not None:
+            return self._refused(name, id, "unreadable", (ErrorKind.INVALID_ARGUMENTS, error, []))
+        if args is None:
+            args = {}
+        elif type(args) is str and options.get("coerce", True):
             args = as_object(args)
         late = 0.0
-        routed = _core.route(self._core, name, asked.source)
-        if routed.error is not None:
+        rule, where, server, refusal = _core.route(self._core, name, source)
+        if refusal is not None:
             begun = time.perf_counter()
-            routed, refusal = await self._look_up(asked, routed, timeout, deadline)
+            rule, where, server, refusal = await self._look_up(name, source, timeout, deadline)
             late = time.perf_counter() - begun
             if refusal is not None:
-                refusal.meta["duration_ms"] = late * 1e3
-                return refusal
+                result = self._refused(name, id, rule, refusal)
+                result.meta["duration_ms"] = late * 1e3
+                return result
             deadline = None if deadline is None else max(0.0, deadline - late)
-        call_id = asked.id or self._made_id()
-        self._events.emit(
-            "routed",
-            call_id=call_id,
-            tool=name,
-            source=routed.source,
-            server=routed.server,
-            rule=routed.rule,
-        )
-        known_by = CALL_ID.set(call_id)
+        self._events.emit("routed", call_id=id, tool=name, source=where, server=server, rule=rule)
+        known_by = CALL_ID.set(id)
         try:
             result = await self.execute(
                 name,
-                {} if args is None else args,
+                args,
                 timeout=timeout,
                 deadline=deadline,
-                source=routed.source,
-                server=routed.server,
+                source=where,
+                server=server,
                 prefer=prefer or self._routed_prefer,
                 **options,
             )
@@ -120,8 +120,8 @@ class Routing(Calling, Serving):
         meta = result["_meta"]
         if late:
             meta["duration_ms"] += late * 1e3
-        meta["call_id"] = call_id
-        meta["route"] = routed.rule
+        meta["call_id"] = id
+        meta["route"] = rule
         return result
 
     def call_request(self, request: Any, **options: Any) -> ToolResult:
@@ -148,70 +148,53 @@ class Routing(Calling, Serving):
         if isinstance(request_or_name, str):
             options = _core.CallOptions(strategy=strategy, prefer=prefer)
             return Explanation(*_core.explain(self._core, request_or_name, args, options, False))
-        asked = read_request(request_or_name)
-        if asked.error is not None:
-            text = f"The call is answered with 'invalid_arguments' and nobody is called: {asked.error}"
+        name, arguments, _, source, error = read_request(request_or_name)
+        if error is not None:
+            text = f"The call is answered with 'invalid_arguments' and nobody is called: {error}"
             return Explanation("unreadable", [], "none", text, [])
         if args is None:
-            args = {} if asked.arguments is None else asked.arguments
+            args = {} if arguments is None else arguments
         if isinstance(args, str):
             args = as_object(args)
         options = _core.CallOptions(strategy=strategy, prefer=prefer or self._routed_prefer)
-        return Explanation(*_core.explain(self._core, asked.name, args, options, True, asked.source))
+        return Explanation(*_core.explain(self._core, name, args, options, True, source))
 
     async def _look_up(
-        self, asked: Request, routed: "_core.Routed", timeout: float | None, deadline: float | None
-    ) -> "tuple[_core.Routed, ToolResult | None]":
-        """Ask the servers that may have it; the route after that, and the answer when there is still nobody."""
+        self, name: str, source: str | None, timeout: float | None, deadline: float | None
+    ) -> "_Routed":
+        """Ask the servers that may have it, and give the route after that."""
         failed: dict[str, Any] = {}
         limits = [self._lookup_timeout, *(limit for limit in (timeout, deadline) if limit is not None)]
-        if self._servers is not None and routed.rule != "unknown":
-            arguments = {
-                "name": asked.name,
-                "source": routed.source,
-                "server": routed.server,
-                "timeout": min(limits),
-            }
+        rule, where, server, refusal = _core.route(self._core, name, source)
+        if self._servers is not None and rule != "unknown":
+            arguments = {"name": name, "source": where, "server": server, "timeout": min(limits)}
             looked: Any = await self._admin.execute("look_up", arguments, _core.CallOptions())
             failed = looked.result["failed"] if looked.success else {}
-            routed = _core.route(self._core, asked.name, asked.source)
-        if routed.error is None:
-            return routed, None
-        kind, sentence, suggestions = routed.error
-        silent = [error for error in failed.values() if error["kind"] == "timeout"]
-        if routed.server is not None and routed.server in failed:
+            rule, where, server, refusal = _core.route(self._core, name, source)
+        if refusal is None or not failed:
+            return rule, where, server, refusal
+        kind, sentence, suggestions = refusal
+        if server in failed:
             # It was named, so why it could not be asked is the answer.
-            kind, sentence = failed[routed.server]["kind"], failed[routed.server]["message"]
-        elif silent and deadline == min(limits):
+            kind, sentence = failed[server]["kind"], failed[server]["message"]
+        elif deadline == min(limits) and any(error["kind"] == "timeout" for error in failed.values()):
             kind = "timeout"
-            sentence = f"'{asked.name[:100]}' was not found within the deadline of {deadline} s (nothing was started)."
-        elif failed:
+            sentence = (
+                f"'{name[:100]}' was not found within the deadline of {deadline} s (nothing was started)."
+            )
+        else:
             told = "; ".join(error["message"].rstrip(".") for error in failed.values())
             sentence = f"{sentence} Some servers could not be asked: {told}."
-        refusal = self._refused(asked, routed.rule, ErrorKind(kind), sentence, suggestions)
-        refusal.meta["error"]["outcome"] = "not_sent"
-        return routed, refusal
+        return rule, where, server, (kind, sentence, suggestions)
 
-    def _refused(
-        self,
-        asked: Request,
-        rule: str,
-        kind: ErrorKind,
-        sentence: str,
-        suggestions: "list[str] | None" = None,
-    ) -> ToolResult:
-        result = ToolResult.failed(asked.name, kind, sentence, suggestions or ())
-        result.meta["call_id"] = asked.id or self._made_id()
+    def _refused(self, name: str, id: str, rule: str, refusal: tuple[str, str, list[str]]) -> ToolResult:
+        """The result of a call that was never made."""
+        kind, sentence, suggestions = refusal
+        result = ToolResult.failed(name, ErrorKind(kind), sentence, suggestions)
+        result.meta["error"]["outcome"] = "not_sent"
+        result.meta["call_id"] = id
         result.meta["route"] = rule
         self._events.emit(
-            "finished",
-            call_id=result.meta["call_id"],
-            tool=asked.name,
-            success=False,
-            kind=str(kind),
-            error=sentence,
+            "finished", call_id=id, tool=name, success=False, kind=str(result.kind), error=sentence
         )
         return result
-
-    def _made_id(self) -> str:
-        return f"call_{next(self._call_ids)}"

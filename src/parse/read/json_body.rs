@@ -68,6 +68,12 @@ pub async fn read(cx: &Cx, opening: Opening, body: &Body) -> Read {
 
 /// Reads one value, emits what it says, and gives the position behind it.
 async fn value(cx: &Cx, at: usize, body: &Body, repairs: Repairs) -> usize {
+    if body.shape == Shape::Marked
+        && let Some((draft, length)) = cx.tape.with(at, cx.tape.end_so_far(), draft::usual)
+    {
+        cx.emit(vec![Draft { repairs, ..draft }], at + length, body.format);
+        return at + length;
+    }
     let (end, may_miss) = match cx.extent(at, Notation::Json, body.stops).await {
         Extent::Closed(end) => (end, MayMiss::NONE),
         Extent::Stopped(end) => (end, MayMiss::ALL),
@@ -81,11 +87,6 @@ async fn value(cx: &Cx, at: usize, body: &Body, repairs: Repairs) -> usize {
 }
 
 fn drafts(text: &str, may_miss: MayMiss, body: &Body, mut repairs: Repairs, cx: &Cx) -> Vec<Draft> {
-    if body.shape == Shape::Marked
-        && let Some(draft) = draft::usual(text)
-    {
-        return vec![Draft { repairs, ..draft }];
-    }
     let reading = match lenient::read(text, Notation::Json, may_miss) {
         Ok(reading) => reading,
         Err(why) => return vec![Draft::failed("", format!("The call cannot be read: {why}."))],

@@ -315,3 +315,11 @@ def test_a_call_that_waits_for_its_server_in_vain_was_not_sent(tmp_path: Path) -
         assert late.kind == ErrorKind.TIMEOUT
         assert late.meta["error"]["outcome"] == "not_sent"
         assert str(late.error).endswith("it was not started.")
+
+
+def test_what_the_configuration_leaves_out_cannot_be_called_by_naming_the_server() -> None:
+    with ToolHub() as hub:
+        hub.add_server("lab", **entry(), exclude=["echo"])
+        for _ in ("before it has listed its tools", "after"):
+            assert hub.call("echo", {"text": "x"}, server="lab").kind == ErrorKind.NOT_FOUND
+            asyncio.run(hub.connect())

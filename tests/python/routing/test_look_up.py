@@ -118,6 +118,14 @@ async def test_the_deadline_bounds_the_look_too(lab: Lab) -> None:
         assert (await lab.hub.dispatch(call("far", "silent"), timeout=0.1)).kind is ErrorKind.TIMEOUT
 
 
+async def test_a_list_that_cannot_be_read_is_told_with_its_server(lab: Lab) -> None:
+    lab.add("a", "far")
+    (lab.folder / "a.tools").unlink()  # it breaks down when it is asked for its tools
+    result = await lab.hub.dispatch(call("far"))
+    assert result.kind is ErrorKind.NOT_FOUND
+    assert "Some servers could not be asked: Server 'a'" in str(result.error)
+
+
 async def test_a_broken_server_is_told_and_not_hammered(lab: Lab) -> None:
     lab.add("broken", mode="dies")
     lab.add("a", "far")
@@ -154,6 +162,16 @@ async def test_only_listed_tools_of_a_named_server_are_called(lab: Lab) -> None:
     near = await lab.hub.dispatch(call("far_awya", "a"))
     assert near.meta["error"]["suggestions"] == ["far_away"]
     assert lab.asked("a", "tools/call") == 0
+
+
+async def test_tools_with_the_name_of_a_native_one_are_reported(lab: Lab) -> None:
+    lab.add("a", "far", "near")
+    lab.add("b", "far", prefix="b_")
+    await lab.hub.connect()
+    lab.hub.register(lambda text: f"native {text}", name="far")
+    notices = {server.id: server.notices for server in lab.hub.servers()}
+    assert notices == {"a": ["its tool 'far' has the name of a native one"], "b": []}
+    assert "Shadowing: mcps:a has the name of a native tool" in lab.hub.explain(call("far")).text
 
 
 async def test_a_disabled_server_is_never_started(lab: Lab) -> None:
