@@ -45,7 +45,7 @@ SKIP_INSTALL = $$(for file in pyproject.toml Cargo.toml; do [ $(VENV)/.stamp-ins
 
 say = @printf '\n\033[1m== %s\033[0m\n' "$(1)"
 
-.PHONY: help demo test ci bench docs test-all test-llm faults conformance servers wheel clean \
+.PHONY: help demo test ci bench eval docs test-all test-llm faults conformance servers wheel clean \
         setup develop release stubs stubs-check fmt fmt-check lint clippy types test-rust test-python lock
 
 help: ## this list
@@ -66,6 +66,9 @@ bench: release $(VENV)/.stamp-bench ## benchmarks: criterion, then Python agains
 	cargo bench $(LOCKED) --bench '*'
 	$(call say,Python benchmarks)
 	$(PY) benches/python/run.py $(BENCH_ARGS)
+
+eval: release ## how well search finds tools, on the sets under TOOLHUB_DATA or ../shared/data
+	@$(PY) benches/python/retrieval.py
 
 docs: $(VENV)/.stamp-docs ## the documentation site, strict, into site/
 	$(call say,mkdocs)

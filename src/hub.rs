@@ -4,6 +4,7 @@
 //! [`Plan::record`]. [`Hub::execute`] is all of that for callers in Rust.
 
 pub mod explain;
+mod finding;
 
 use crate::error::{ErrorKind, HubError, Outcome, clip};
 use crate::execute::{self, Answer, Decision, Fate, Job, Rules, Run};
@@ -13,6 +14,7 @@ use crate::model::{Arguments, CallOptions, Part, Prefer, Shadow, Source, Strateg
 use crate::registry::capability::CapabilityRules;
 use crate::registry::{Candidate, Filter, NameEntry, Registry, nearest};
 use crate::route::{Directory, Labels, Route};
+use crate::search::{Search, Uses};
 use crate::select::{self, Candidates, Rule, Selection, Wanted};
 use crate::stats::BreakerPolicy;
 use crate::truncate::{Options, truncate};
@@ -64,6 +66,8 @@ pub struct Hub {
     pub registry: Registry,
     pub options: HubOptions,
     rules: RwLock<CapabilityRules>,
+    search: Search,
+    uses: Mutex<Uses>,
     labels: RwLock<Labels>,
     rng: Mutex<fastrand::Rng>,
     gate: Option<Arc<Gate>>,
@@ -98,6 +102,8 @@ impl Hub {
             source_gates: options.source_concurrency.iter().map(|(s, n)| (*s, gate(*n))).collect(),
             registry: Registry::default(),
             rules: RwLock::new(CapabilityRules::default()),
+            search: Search::default(),
+            uses: Mutex::default(),
             labels: RwLock::default(),
             rng: Mutex::new(rng),
             options,

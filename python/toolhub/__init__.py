@@ -11,7 +11,7 @@
 """
 
 from . import _lifecycle
-from ._core import Candidate, Tokenizer, ToolInfo, Truncated, extract_capabilities
+from ._core import Candidate, Hit, Tokenizer, ToolInfo, Truncated, extract_capabilities
 from ._marks import tool
 from .exceptions import ErrorKind, Strategy, ToolError
 from .formatting import format_results
@@ -25,6 +25,7 @@ __all__ = [
     "Candidate",
     "ErrorKind",
     "Explanation",
+    "Hit",
     "ParseResult",
     "ParsedCall",
     "RunOutcome",

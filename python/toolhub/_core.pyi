@@ -103,6 +103,19 @@ class Execution:
     def throw(self, /, typ: Any, val: Any | None = None, tb: Any | None = None) -> Any: ...
 
 @final
+class Hit:
+    """
+    A tool that fits a query: its `name`, its `score` (more is better; only those of one query compare) and the `tool`.
+    """
+    def __repr__(self, /) -> str: ...
+    @property
+    def name(self, /) -> str: ...
+    @property
+    def score(self, /) -> float: ...
+    @property
+    def tool(self, /) -> ToolInfo: ...
+
+@final
 class Hub:
     def __contains__(self, name: str, /) -> bool: ...
     def __len__(self, /) -> int: ...
@@ -406,6 +419,11 @@ def prompt_limit(name: str, capabilities: Sequence[str]) -> tuple[int, int | Non
     The limit in characters, and of hits in a list, for the results of a tool in a prompt.
     """
 
+def recommend(hub: Hub, query: str, k: int) -> list[Hit]:
+    """
+    The same, weighed with what has worked.
+    """
+
 def register_chat_client(hub: Hub, model: str, base_url: str | None, api_key: str | None, timeout: float, max_retries: int, temperature: float | None, max_tokens: int | None, headers: Sequence[tuple[str, str]], extra: Any) -> None:
     """
     Registers the tools of a chat client in `hub`; what is None comes from the environment or the defaults. Gives back the
@@ -420,6 +438,11 @@ def route(hub: Hub, name: str, source: str | None) -> tuple[str, str | None, str
 def run_blocking(port: LoopPort, coroutine: Any) -> Any:
     """
     Runs a coroutine on the loop behind `port` and blocks this thread until it ends.
+    """
+
+def search(hub: Hub, query: str, k: int) -> list[Hit]:
+    """
+    The tools that fit the words of a query.
     """
 
 def shutdown_runtime(seconds: float) -> None:

@@ -30,6 +30,7 @@ mod python_tool;
 mod result;
 mod routing;
 mod runtime;
+mod search;
 mod servers;
 mod text;
 mod unicode;
@@ -70,6 +71,8 @@ mod _core {
     use super::routing::{add_alias, explain, route};
     #[pymodule_export]
     use super::runtime::{after_fork_in_child, shutdown_runtime};
+    #[pymodule_export]
+    use super::search::{Hit, recommend, search};
     #[pymodule_export]
     use super::servers::{Servers, usual_token_file};
     #[pymodule_export]

@@ -5,6 +5,7 @@
 
 mod candidate;
 pub mod capability;
+mod journal;
 mod near;
 mod snapshot;
 
@@ -14,6 +15,7 @@ pub use snapshot::{NameEntry, Snapshot};
 
 use crate::model::Source;
 use arc_swap::ArcSwap;
+use journal::Journal;
 use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -21,7 +23,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 #[derive(Default)]
 pub struct Registry {
     current: ArcSwap<Snapshot>,
-    writer: Mutex<()>,
+    /// Writers take turns here, and note what they did.
+    writer: Mutex<Journal>,
     next_id: AtomicU64,
 }
 
@@ -49,6 +52,12 @@ impl Registry {
         self.current.load()
     }
 
+    /// The newest snapshot, and the names that changed after a version of before; `None` when that is too long ago.
+    pub fn changes_since(&self, version: u64) -> (Arc<Snapshot>, Option<Vec<Arc<str>>>) {
+        let journal = self.writer.lock();
+        (self.snapshot(), journal.since(version))
+    }
+
     /// The number that makes a new candidate's place in the registration order.
     pub fn next_id(&self) -> u64 {
         self.next_id.fetch_add(1, Ordering::Relaxed)
@@ -56,19 +65,21 @@ impl Registry {
 
     /// Adds a candidate; one of the same name, source and server is replaced and hands its statistics on.
     pub fn insert(&self, candidate: Candidate) -> Arc<Candidate> {
-        let _turn = self.writer.lock();
+        let mut journal = self.writer.lock();
         let mut next = Snapshot::clone(&self.current.load());
         let candidate = next.insert(candidate);
+        journal.note(next.version(), candidate.spec().name.clone());
         self.current.store(Arc::new(next));
         candidate
     }
 
     /// Removes the candidates of a name that match; says how many there were.
     pub fn remove(&self, name: &str, filter: Filter<'_>) -> usize {
-        let _turn = self.writer.lock();
+        let mut journal = self.writer.lock();
         let mut next = Snapshot::clone(&self.current.load());
         let removed = next.remove(name, filter);
         if removed > 0 {
+            journal.note(next.version(), Arc::from(name));
             self.current.store(Arc::new(next));
         }
         removed
@@ -76,8 +87,9 @@ impl Registry {
 
     /// Forgets everything; the version still increases.
     pub fn clear(&self) {
-        let _turn = self.writer.lock();
+        let mut journal = self.writer.lock();
         let next = Snapshot::emptied(&self.current.load());
+        journal.forget(next.version());
         self.current.store(Arc::new(next));
     }
 }

@@ -121,6 +121,11 @@ impl CandidateStats {
         }
     }
 
+    /// How many calls have succeeded.
+    pub fn successes(&self) -> u64 {
+        self.inner.lock().as_ref().map_or(0, |inner| inner.successes)
+    }
+
     pub fn health(&self, now: Instant) -> Health {
         match self.inner.lock().as_ref() {
             None => Health::default(),

@@ -15,6 +15,7 @@ from ._registering import Registering, ToolCandidate
 from ._routing import Routing
 from ._running import Running, RunOutcome
 from ._sampling import sampler
+from ._searching import Searching
 from ._servers import Serving
 from ._shaping import Kept, Shaping
 from ._sharing import Sharing
@@ -22,7 +23,7 @@ from ._sharing import Sharing
 __all__ = ["CapabilityRules", "RunOutcome", "ToolCandidate", "ToolHub"]
 
 
-class ToolHub(Registering, Looking, Routing, Calling, Running, Shaping, Serving):
+class ToolHub(Registering, Looking, Searching, Routing, Calling, Running, Shaping, Serving):
     """Registers tools, chooses among their candidates and calls them.
 
     `timeout` (seconds) is for one candidate, `max_parallel` for the first batch of a race, `grace` for how long cancelled

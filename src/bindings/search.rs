@@ -1,0 +1,69 @@
+//! Search and recommendation, as Python sees them.
+
+use super::hub::Hub;
+use super::unicode::start_of;
+use super::views::ToolInfo;
+use crate::search::Hit as Found;
+use pyo3::gc::{PyTraverseError, PyVisit};
+use pyo3::prelude::*;
+use pyo3::types::PyString;
+
+/// No more of a query is read, so no more crosses.
+const QUERY_CHARS: usize = 8_000;
+
+/// A tool that fits a query: its `name`, its `score` (more is better; only those of one query compare) and the `tool`.
+#[pyclass(frozen, module = "toolhub", name = "Hit")]
+pub struct Hit {
+    #[pyo3(get)]
+    name: String,
+    #[pyo3(get)]
+    score: f32,
+    tool: Py<ToolInfo>,
+}
+
+#[pymethods]
+impl Hit {
+    #[getter]
+    fn tool(&self, py: Python<'_>) -> Py<ToolInfo> {
+        self.tool.clone_ref(py)
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<Hit {:?} {:.2}>", self.name, self.score)
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.tool)
+    }
+}
+
+/// What was found, as long as it is still there.
+fn hits(hub: &Bound<'_, Hub>, found: Vec<Found>) -> PyResult<Vec<Hit>> {
+    let snapshot = hub.get().core().registry.snapshot();
+    let mut hits = Vec::with_capacity(found.len());
+    for Found { name, score } in found {
+        let tool = snapshot.get(&name).and_then(|entry| ToolInfo::new(hub, entry, |_| true));
+        if let Some(tool) = tool {
+            hits.push(Hit { name: name.to_string(), score, tool: Py::new(hub.py(), tool)? });
+        }
+    }
+    Ok(hits)
+}
+
+/// The tools that fit the words of a query.
+#[pyfunction]
+pub fn search(hub: &Bound<'_, Hub>, query: &Bound<'_, PyString>, k: usize) -> PyResult<Vec<Hit>> {
+    let query = start_of(query, QUERY_CHARS)?;
+    let core = hub.get().core();
+    let found = hub.py().detach(|| core.search(&query, k));
+    hits(hub, found)
+}
+
+/// The same, weighed with what has worked.
+#[pyfunction]
+pub fn recommend(hub: &Bound<'_, Hub>, query: &Bound<'_, PyString>, k: usize) -> PyResult<Vec<Hit>> {
+    let query = start_of(query, QUERY_CHARS)?;
+    let core = hub.get().core();
+    let found = hub.py().detach(|| core.recommend(&query, k));
+    hits(hub, found)
+}

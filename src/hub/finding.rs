@@ -1,0 +1,76 @@
+//! Which tools fit a query, and which of them have shown that they do.
+
+use super::Hub;
+use crate::registry::NameEntry;
+use crate::search::{Hit, Topic};
+use std::time::Instant;
+
+/// Recommending looks at so many times the hits that are asked for: what works may come from behind.
+const WIDER: usize = 4;
+/// A tool that always fails keeps this share of its relevance; one as slow as this many milliseconds loses half of the part
+/// that speed decides.
+const FAILING: f32 = 0.3;
+const SPEED_PART: f32 = 0.2;
+const SLOW_MS: f32 = 2_000.0;
+/// What was used for the very same query doubles its score.
+const USED: f32 = 1.0;
+
+impl Hub {
+    /// The `k` tools that fit the words best, best first.
+    pub fn search(&self, words: &str, k: usize) -> Vec<Hit> {
+        let hits = self.search.search(&self.registry, &self.capability_rules(), words, k);
+        self.watch(Topic::of(words), &hits);
+        hits
+    }
+
+    /// The same, weighed with what has worked: success, latency, and what was used for similar queries.
+    pub fn recommend(&self, words: &str, k: usize) -> Vec<Hit> {
+        let topic = Topic::of(words);
+        let rules = self.capability_rules();
+        let mut hits = self.search.search(&self.registry, &rules, words, k.saturating_mul(WIDER));
+        let (snapshot, now) = (self.registry.load(), Instant::now());
+        let used = {
+            let mut uses = self.uses.lock();
+            uses.settle(|name| snapshot.get(name).map_or(0, |entry| successes(entry)));
+            uses.similar(&topic)
+        };
+        let top = hits.first().map_or(1.0, |hit| hit.score);
+        // What was used for such a query is a hit, also when it shares no word with it.
+        for (name, _) in &used {
+            if !hits.iter().any(|hit| hit.name == *name) && snapshot.get(name).is_some() {
+                hits.push(Hit { name: name.clone(), score: top / 2.0 });
+            }
+        }
+        for hit in &mut hits {
+            let Some(entry) = snapshot.get(&hit.name) else { continue };
+            let similar =
+                used.iter().find(|(name, _)| *name == hit.name).map_or(0.0, |(_, likeness)| *likeness);
+            hit.score *= reliability(entry, now) * (1.0 + USED * similar);
+        }
+        hits.sort_by(|a, b| b.score.total_cmp(&a.score));
+        hits.truncate(k);
+        self.watch(topic, &hits);
+        hits
+    }
+
+    fn watch(&self, topic: Topic, hits: &[Hit]) {
+        let snapshot = self.registry.load();
+        let count = |name: &str| snapshot.get(name).map_or(0, |entry| successes(entry));
+        self.uses.lock().watch(topic, hits.iter().map(|hit| &hit.name), count);
+    }
+}
+
+fn successes(entry: &NameEntry) -> u64 {
+    entry.candidates.iter().map(|candidate| candidate.stats.successes()).sum()
+}
+
+/// From 0 to 1: how often the best candidate succeeds, and how quickly. Nothing known is nothing bad.
+fn reliability(entry: &NameEntry, now: Instant) -> f32 {
+    let one = |stats: &crate::stats::CandidateStats| {
+        let view = stats.view(now);
+        let success = FAILING + (1.0 - FAILING) * view.success_rate as f32;
+        let latency = view.latency_ewma_ms.unwrap_or(0.0) as f32;
+        success * (1.0 - SPEED_PART * latency / (latency + SLOW_MS))
+    };
+    entry.candidates.iter().map(|candidate| one(&candidate.stats)).fold(0.0, f32::max)
+}

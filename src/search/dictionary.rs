@@ -1,0 +1,163 @@
+//! The words that the index knows: forms of words as they were written, and the terms that they are forms of.
+
+use super::words::{Kind, Word};
+use rust_stemmers::{Algorithm, Stemmer};
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+pub type Term = u32;
+type Map<K, V> = HashMap<K, V, foldhash::fast::RandomState>;
+
+/// Shorter words are too near to too many others.
+const SHORTEST_TYPO: usize = 5;
+/// From this length on two slips are believed.
+const TWO_SLIPS: usize = 9;
+/// Before a capability, so that it is no word of the text.
+const MARK: char = '#';
+
+pub struct Dictionary {
+    /// Stemming costs more than looking up, so each form is stemmed once.
+    forms: Map<Box<str>, Term>,
+    terms: Map<Arc<str>, Term>,
+    /// Stems by their first letter and length, where a typing error is looked for.
+    shelves: Map<(u8, u8), Vec<Shelved>>,
+    stemmer: Stemmer,
+    count: Term,
+}
+
+struct Shelved {
+    /// Which letters the stem has: most of the others need no closer look.
+    letters: u32,
+    stem: Arc<str>,
+    term: Term,
+}
+
+impl Default for Dictionary {
+    fn default() -> Self {
+        Dictionary {
+            forms: Map::default(),
+            terms: Map::default(),
+            shelves: Map::default(),
+            stemmer: Stemmer::create(Algorithm::English),
+            count: 0,
+        }
+    }
+}
+
+impl Dictionary {
+    pub fn len(&self) -> usize {
+        self.count as usize
+    }
+
+    /// The term of a word of a tool; a new word is entered.
+    pub fn enter(&mut self, word: &Word<'_>) -> Term {
+        if !matches!(word.kind, Kind::Word | Kind::Whole) {
+            return self.term(word.text);
+        }
+        if let Some(term) = self.forms.get(word.text) {
+            return *term;
+        }
+        let stem = self.stemmer.stem(word.text).into_owned();
+        let term = self.term(&stem);
+        self.forms.insert(Box::from(word.text), term);
+        term
+    }
+
+    /// The term of a capability; a new one is entered.
+    pub fn enter_capability(&mut self, tag: &str) -> Term {
+        self.term(&format!("{MARK}{tag}"))
+    }
+
+    fn term(&mut self, text: &str) -> Term {
+        if let Some(term) = self.terms.get(text) {
+            return *term;
+        }
+        let (term, stem): (Term, Arc<str>) = (self.count, Arc::from(text));
+        if let Some(shelf) = shelf(text) {
+            let shelved = Shelved { letters: letters(text), stem: stem.clone(), term };
+            self.shelves.entry(shelf).or_default().push(shelved);
+        }
+        self.terms.insert(stem, term);
+        self.count += 1;
+        term
+    }
+
+    pub fn find(&self, text: &str, kind: Kind) -> Option<Term> {
+        match kind {
+            Kind::Word | Kind::Whole => {
+                self.forms.get(text).copied().or_else(|| self.find_stem(&self.stemmer.stem(text)))
+            }
+            Kind::Number | Kind::Character | Kind::Pair => self.find_stem(text),
+        }
+    }
+
+    /// What all forms of a word have in common.
+    pub fn stem<'t>(&self, word: &'t str, kind: Kind) -> Cow<'t, str> {
+        match kind {
+            Kind::Word | Kind::Whole => self.stemmer.stem(word),
+            Kind::Number | Kind::Character | Kind::Pair => Cow::Borrowed(word),
+        }
+    }
+
+    pub fn find_stem(&self, stem: &str) -> Option<Term> {
+        self.terms.get(stem).copied()
+    }
+
+    pub fn find_capability(&self, tag: &str) -> Option<Term> {
+        self.terms.get(format!("{MARK}{tag}").as_str()).copied()
+    }
+
+    /// The known word that an unknown one was probably meant to be, as `worth` says which of several.
+    pub fn near(&self, word: &str, worth: impl Fn(Term) -> usize) -> Option<Term> {
+        if word.len() < SHORTEST_TYPO || !word.bytes().all(|b| b.is_ascii_lowercase()) {
+            return None;
+        }
+        let slips = if word.len() >= TWO_SLIPS { 2 } else { 1 };
+        // The slip may have kept its ending from being seen, so the word is compared with it and without.
+        let stem = self.stemmer.stem(word);
+        let mut ways = vec![word];
+        ways.extend((stem.len() < word.len() && stem.len() + 1 >= SHORTEST_TYPO).then_some(stem.as_ref()));
+        let near = ways.iter().flat_map(|way| self.near_stems(way, slips));
+        let used =
+            near.map(|(slips, shelved)| (slips, worth(shelved.term), shelved)).filter(|near| near.1 > 0);
+        used.min_by_key(|(slips, worth, shelved)| (*slips, std::cmp::Reverse(*worth), &shelved.stem))
+            .map(|(_, _, shelved)| shelved.term)
+    }
+
+    /// The stems within so many slips, each with their number.
+    fn near_stems<'d>(&'d self, word: &'d str, most: usize) -> impl Iterator<Item = (usize, &'d Shelved)> {
+        let (wanted, bytes) = (letters(word), word.as_bytes());
+        // The second letter as well, because the first two may have changed places.
+        let firsts = if bytes[0] == bytes[1] { &bytes[..1] } else { &bytes[..2] };
+        let lengths = word.len().saturating_sub(most)..=word.len() + most;
+        let shelves = lengths.flat_map(move |len| firsts.iter().map(move |first| (*first, len as u8)));
+        shelves
+            .filter_map(|shelf| self.shelves.get(&shelf))
+            .flatten()
+            .filter(move |shelved| (shelved.letters ^ wanted).count_ones() as usize <= 2 * most)
+            .map(move |shelved| (strsim::osa_distance(word, &shelved.stem), shelved))
+            .filter(move |(slips, _)| *slips <= most)
+    }
+
+    /// Two known words that an unknown one is made of: `keyvault`.
+    pub fn split(&self, word: &str, known: impl Fn(Term) -> bool) -> Option<[Term; 2]> {
+        const SHORTEST: usize = 3;
+        if !word.is_ascii() || word.len() < 2 * SHORTEST {
+            return None;
+        }
+        let find = |part: &str| self.find(part, Kind::Word).filter(|term| known(*term));
+        // The longest first word that works.
+        (SHORTEST..=word.len() - SHORTEST).rev().find_map(|at| Some([find(&word[..at])?, find(&word[at..])?]))
+    }
+}
+
+/// Only plain words are looked for when somebody slips.
+fn shelf(stem: &str) -> Option<(u8, u8)> {
+    let plain = stem.len() + 2 >= SHORTEST_TYPO && stem.bytes().all(|b| b.is_ascii_lowercase());
+    plain.then(|| (stem.as_bytes()[0], stem.len() as u8))
+}
+
+fn letters(word: &str) -> u32 {
+    word.bytes().fold(0, |letters, b| letters | 1 << (b.wrapping_sub(b'a') & 31))
+}

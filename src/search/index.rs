@@ -1,0 +1,178 @@
+//! Which tool has which term, kept up with the registry: a change costs what the changed tools cost, and nothing is rebuilt.
+
+use super::dictionary::{Dictionary, Term};
+use super::text::analyse;
+use crate::registry::{NameEntry, Registry, Snapshot};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// The number of a tool in the index.
+pub type Slot = u32;
+
+/// As many tools as a posting can tell apart. More are registered all the same, and not searched.
+const MOST: usize = 1 << 24;
+/// So many unused terms are no reason to tidy up.
+const UNUSED: usize = 4_096;
+
+/// A tool that has a term, and what the term is worth there: 24 bits and 8, because there are tens for each tool.
+#[derive(Clone, Copy)]
+pub struct Posting(u32);
+
+impl Posting {
+    fn new(slot: Slot, worth: u8) -> Self {
+        Posting(slot << 8 | u32::from(worth))
+    }
+
+    pub fn slot(self) -> usize {
+        (self.0 >> 8) as usize
+    }
+
+    /// From 0 to 1.
+    pub fn worth(self) -> f32 {
+        (self.0 & 0xff) as f32 / 255.0
+    }
+}
+
+pub struct Document {
+    pub name: Arc<str>,
+    changed_at: u64,
+    terms: Box<[Term]>,
+    in_name: u16,
+}
+
+impl Document {
+    pub fn name_terms(&self) -> &[Term] {
+        &self.terms[..usize::from(self.in_name)]
+    }
+}
+
+#[derive(Default)]
+pub struct Index {
+    pub dictionary: Dictionary,
+    /// By term; in the order of slots.
+    postings: Vec<Vec<Posting>>,
+    documents: Vec<Option<Document>>,
+    free: Vec<Slot>,
+    slots: HashMap<Arc<str>, Slot, foldhash::fast::RandomState>,
+    unused: usize,
+    version: u64,
+}
+
+impl Index {
+    /// The version of the registry that it shows.
+    pub fn version(&self) -> u64 {
+        self.version
+    }
+
+    /// How many tools are in it.
+    pub fn len(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// One more than the highest slot.
+    pub fn slots(&self) -> usize {
+        self.documents.len()
+    }
+
+    pub fn document(&self, slot: usize) -> Option<&Document> {
+        self.documents.get(slot)?.as_ref()
+    }
+
+    pub fn postings(&self, term: Term) -> &[Posting] {
+        self.postings.get(term as usize).map_or(&[], Vec::as_slice)
+    }
+
+    /// How much a term tells, because few tools have it.
+    pub fn rarity(&self, term: Term) -> f32 {
+        let (all, having) = (self.len() as f32, self.postings(term).len() as f32);
+        (1.0 + (all - having + 0.5) / (having + 0.5)).ln()
+    }
+
+    /// Catches up with the registry.
+    pub fn follow(&mut self, registry: &Registry) {
+        let (snapshot, changed) = registry.changes_since(self.version);
+        match changed {
+            Some(names) => names.iter().for_each(|name| self.refresh(name, snapshot.get(name))),
+            None => self.compare(&snapshot),
+        }
+        self.version = snapshot.version();
+        // Names that come and go leave words behind; when most of them are unused, it is time to begin afresh.
+        if self.unused > UNUSED && self.unused > self.dictionary.len() / 2 {
+            *self = Index { version: self.version, ..Index::default() };
+            self.compare(&snapshot);
+        }
+    }
+
+    fn compare(&mut self, snapshot: &Snapshot) {
+        let gone: Vec<_> = self.slots.keys().filter(|name| snapshot.get(name).is_none()).cloned().collect();
+        gone.iter().for_each(|name| self.remove(name));
+        for (name, entry) in snapshot.entries() {
+            self.refresh(name, Some(entry));
+        }
+    }
+
+    fn refresh(&mut self, name: &Arc<str>, entry: Option<&Arc<NameEntry>>) {
+        let known = self.slots.get(name).and_then(|slot| self.document(*slot as usize));
+        match (known, entry) {
+            (Some(document), Some(entry)) if document.changed_at == entry.changed_at => {}
+            (_, Some(entry)) => {
+                self.remove(name);
+                self.insert(name, entry);
+            }
+            (_, None) => self.remove(name),
+        }
+    }
+
+    fn insert(&mut self, name: &Arc<str>, entry: &NameEntry) {
+        if self.slots.len() == MOST {
+            return;
+        }
+        let analysed = analyse(name, entry, &mut self.dictionary);
+        let slot = self.free.pop().unwrap_or(self.documents.len() as Slot);
+        self.postings.resize_with(self.dictionary.len(), || {
+            self.unused += 1;
+            Vec::new()
+        });
+        for (term, worth) in &analysed.terms {
+            let postings = &mut self.postings[*term as usize];
+            self.unused -= usize::from(postings.is_empty());
+            let at = place(postings, slot).unwrap_or_else(|at| at);
+            postings.insert(at, Posting::new(slot, *worth));
+        }
+        let document = Document {
+            name: name.clone(),
+            changed_at: entry.changed_at,
+            terms: analysed.terms.iter().map(|(term, _)| *term).collect(),
+            in_name: analysed.in_name as u16,
+        };
+        match self.documents.get_mut(slot as usize) {
+            Some(place) => *place = Some(document),
+            None => self.documents.push(Some(document)),
+        }
+        self.slots.insert(name.clone(), slot);
+    }
+
+    fn remove(&mut self, name: &str) {
+        let Some(slot) = self.slots.remove(name) else { return };
+        let Some(document) = self.documents[slot as usize].take() else { return };
+        for term in &document.terms {
+            let postings = &mut self.postings[*term as usize];
+            if let Ok(at) = place(postings, slot) {
+                postings.remove(at);
+            }
+            if postings.is_empty() {
+                *postings = Vec::new();
+                self.unused += 1;
+            }
+        }
+        self.free.push(slot);
+    }
+}
+
+fn place(postings: &[Posting], slot: Slot) -> Result<usize, usize> {
+    // New tools have the highest slots: the end is looked at first.
+    match postings.last() {
+        Some(last) if last.slot() < slot as usize => Err(postings.len()),
+        _ => postings.binary_search_by_key(&(slot as usize), |posting| posting.slot()),
+    }
+}

@@ -1,0 +1,71 @@
+//! L2, which tools fit these words.
+//!
+//! ```text
+//! registry ─► text (fields, words) ─► index        query ─► terms ─► rank ─► hits
+//! ```
+//!
+//! Registration does not wait for any of this: the index catches up at the next search, with the tools that changed.
+
+mod dictionary;
+mod index;
+mod query;
+mod rank;
+mod stop;
+mod synonyms;
+mod text;
+mod usage;
+mod weights;
+mod words;
+
+#[cfg(test)]
+mod tests;
+
+pub use usage::{Topic, Uses};
+
+use crate::registry::Registry;
+use crate::registry::capability::CapabilityRules;
+use index::Index;
+use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
+use query::Query;
+use std::sync::Arc;
+
+/// A tool that fits, and how well: more is better; scores of different queries do not compare.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Hit {
+    pub name: Arc<str>,
+    pub score: f32,
+}
+
+#[derive(Default)]
+pub struct Search {
+    /// Only the first search after a change writes, and only as long as reading the changed tools takes.
+    index: RwLock<Index>,
+}
+
+impl Search {
+    /// The `k` tools that fit the words best, best first; tools without any of the words are not among them.
+    pub fn search(&self, registry: &Registry, rules: &CapabilityRules, words: &str, k: usize) -> Vec<Hit> {
+        let capabilities = rules.extract("", words);
+        let index = self.current(registry);
+        let query = Query::read(words, capabilities.iter().map(String::as_str), &index);
+        let best = rank::best(&index, &query, k);
+        best.into_iter()
+            .filter_map(|(slot, score)| Some(Hit { name: index.document(slot)?.name.clone(), score }))
+            .collect()
+    }
+
+    /// The index, no older than what was registered before this call.
+    fn current(&self, registry: &Registry) -> RwLockReadGuard<'_, Index> {
+        let wanted = registry.load().version();
+        let index = self.index.read();
+        if index.version() >= wanted {
+            return index;
+        }
+        drop(index);
+        let mut index = self.index.write();
+        if index.version() < wanted {
+            index.follow(registry);
+        }
+        RwLockWriteGuard::downgrade(index)
+    }
+}

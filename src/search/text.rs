@@ -1,0 +1,159 @@
+//! What of a tool is searched, and in which field it stands.
+
+use super::dictionary::{Dictionary, Term};
+use super::weights::{CHARACTER_LENGTH, FIELDS, Field, MEASURES, SATURATION};
+use super::words::{Kind, each_word, start_of};
+use crate::registry::{Candidate, NameEntry};
+use serde_json::Value;
+use std::collections::HashMap;
+
+/// What a tool does is said in the beginning; a description of a megabyte must not cost a second.
+const DESCRIPTION_BYTES: usize = 20_000;
+const PARAMETER_BYTES: usize = 20_000;
+const NAME_BYTES: usize = 1_000;
+/// Of a tool that many servers offer, so many are read.
+const CANDIDATES: usize = 8;
+/// Schemas nest; deeper than this stands nothing that a query asks for.
+const DEPTH: usize = 5;
+
+/// A tool as the index keeps it: its terms with what they are worth, from 1 to 255, those of the name first.
+pub struct Analysed {
+    pub terms: Vec<(Term, u8)>,
+    /// So many of them are in the name.
+    pub in_name: usize,
+}
+
+/// Reads the texts of everybody who offers a name.
+pub fn analyse(name: &str, entry: &NameEntry, dictionary: &mut Dictionary) -> Analysed {
+    let mut reading = Reading { dictionary, counts: Counts::default(), lengths: [0.0; FIELDS] };
+    reading.text(Field::Name, start_of(name, NAME_BYTES));
+    let names = reading.counts.order.len();
+    let candidates = &entry.candidates[..entry.candidates.len().min(CANDIDATES)];
+    for (at, candidate) in candidates.iter().enumerate() {
+        let told = candidates[..at].iter().any(|other| same_text(other, candidate));
+        reading.candidate(candidate, told);
+    }
+    reading.weigh(names)
+}
+
+fn same_text(one: &Candidate, other: &Candidate) -> bool {
+    let (one, other) = (one.spec(), other.spec());
+    one.description == other.description && one.parameters == other.parameters
+}
+
+/// How often each term stands in each field, in the order in which the terms came.
+#[derive(Default)]
+struct Counts {
+    order: Vec<(Term, [u16; FIELDS])>,
+    places: HashMap<Term, usize, foldhash::fast::RandomState>,
+}
+
+struct Reading<'d> {
+    dictionary: &'d mut Dictionary,
+    counts: Counts,
+    lengths: [f32; FIELDS],
+}
+
+impl Reading<'_> {
+    fn candidate(&mut self, candidate: &Candidate, told: bool) {
+        let spec = candidate.spec();
+        for tag in &spec.capabilities {
+            let term = self.dictionary.enter_capability(tag);
+            self.count(Field::Capability, term);
+            self.text(Field::Place, tag);
+        }
+        for place in [&candidate.server, &spec.category].into_iter().flatten() {
+            self.text(Field::Place, start_of(place, NAME_BYTES));
+        }
+        if told {
+            return;
+        }
+        let description = start_of(&spec.description, DESCRIPTION_BYTES);
+        self.sentences(description);
+        let mut left = PARAMETER_BYTES;
+        self.parameters(&spec.parameters, DEPTH, &mut left);
+    }
+
+    fn sentences(&mut self, description: &str) {
+        each_word(description, |word| {
+            let field = if word.sentence == 0 { Field::Lead } else { Field::Rest };
+            self.lengths[field as usize] += length(word.kind);
+            let term = self.dictionary.enter(&word);
+            self.count(field, term);
+        });
+    }
+
+    fn text(&mut self, field: Field, text: &str) {
+        each_word(text, |word| {
+            self.lengths[field as usize] += length(word.kind);
+            let term = self.dictionary.enter(&word);
+            self.count(field, term);
+        });
+    }
+
+    fn count(&mut self, field: Field, term: Term) {
+        let Counts { order, places } = &mut self.counts;
+        let place = *places.entry(term).or_insert_with(|| {
+            order.push((term, [0; FIELDS]));
+            order.len() - 1
+        });
+        let count = &mut order[place].1[field as usize];
+        *count = count.saturating_add(1);
+    }
+
+    fn parameters(&mut self, schema: &Value, depth: usize, left: &mut usize) {
+        let Some(schema) = schema.as_object().filter(|_| depth > 0) else { return };
+        for (name, parameter) in schema.get("properties").and_then(Value::as_object).into_iter().flatten() {
+            self.some(Field::ParameterName, name, left);
+            if let Some(text) = parameter.get("description").and_then(Value::as_str) {
+                self.some(Field::ParameterText, text, left);
+            }
+            let values = parameter.get("enum").and_then(Value::as_array);
+            for value in values.into_iter().flatten().filter_map(Value::as_str) {
+                self.some(Field::ParameterText, value, left);
+            }
+            self.parameters(parameter, depth - 1, left);
+        }
+        if let Some(items) = schema.get("items") {
+            self.parameters(items, depth - 1, left);
+        }
+        for key in ["anyOf", "oneOf", "allOf"] {
+            for one in schema.get(key).and_then(Value::as_array).into_iter().flatten() {
+                self.parameters(one, depth - 1, left);
+            }
+        }
+    }
+
+    fn some(&mut self, field: Field, text: &str, left: &mut usize) {
+        let text = start_of(text, *left);
+        *left -= text.len();
+        self.text(field, text);
+    }
+
+    fn weigh(self, in_name: usize) -> Analysed {
+        let mut shares = [0.0; FIELDS];
+        for (field, measure) in MEASURES.iter().enumerate() {
+            let long = self.lengths[field] / measure.usual;
+            shares[field] = measure.weight / (1.0 - measure.slope + measure.slope * long);
+        }
+        let worth = |counts: &[u16; FIELDS]| {
+            let often: f32 = counts
+                .iter()
+                .zip(shares)
+                .filter(|(n, _)| **n > 0)
+                .map(|(n, share)| f32::from(*n) * share)
+                .sum();
+            (255.0 * often / (SATURATION + often)).round().max(1.0) as u8
+        };
+        let terms = self.counts.order.iter().map(|(term, counts)| (*term, worth(counts))).collect();
+        Analysed { terms, in_name }
+    }
+}
+
+fn length(kind: Kind) -> f32 {
+    match kind {
+        Kind::Word | Kind::Number => 1.0,
+        Kind::Character => CHARACTER_LENGTH,
+        Kind::Pair | Kind::Whole => 0.0,
+    }
+}

@@ -1,0 +1,230 @@
+//! Cuts text into words: snake_case, kebab-case, camelCase and digits apart, Chinese by characters and pairs of them.
+
+/// What a word is, because that decides how much it says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Word,
+    Number,
+    /// One character of a script without spaces.
+    Character,
+    /// Two of them side by side: most Chinese words, and no dictionary is needed.
+    Pair,
+    /// A camelCase word that was also given in parts, so that `github` finds `GitHub`.
+    Whole,
+}
+
+/// One word, lower-cased, and where it stands.
+#[derive(Clone, Copy, Debug)]
+pub struct Word<'t> {
+    pub text: &'t str,
+    pub kind: Kind,
+    /// Words that follow each other have places that do.
+    pub place: u32,
+    pub sentence: u32,
+    /// Inside of quotation marks: mostly a value for the tool, and not what is wanted from it.
+    pub quoted: bool,
+}
+
+/// Longer ones are no words: keys, encoded data.
+const LONGEST: usize = 64;
+/// A quotation mark that is not closed within so many bytes is an apostrophe.
+const LONGEST_QUOTE: usize = 400;
+/// Chinese characters that carry grammar, not meaning. In pairs they stay.
+const GRAMMAR: &str = "的了和是在有我你他她它们这那个请帮想要能可以吗呢吧啊把被给对与及或并也都就还又很最一些什么怎样如何为从到用于中上下里将会需该其所之得着过";
+
+/// Ideographs, kana and hangul: scripts that are read without word boundaries.
+pub fn is_wide(c: char) -> bool {
+    let script = matches!(
+        c,
+        '\u{2e80}'..='\u{9fff}' | '\u{ac00}'..='\u{d7af}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}'
+    );
+    script && c.is_alphanumeric()
+}
+
+/// The text up to a number of bytes.
+pub fn start_of(text: &str, bytes: usize) -> &str {
+    &text[..text.floor_char_boundary(bytes)]
+}
+
+/// Gives every word of the text, in order.
+pub fn each_word(text: &str, take: impl FnMut(Word<'_>)) {
+    let mut reader = Reader { take, buffer: String::new(), place: 0, sentence: 0, closing: None };
+    let mut rest = text;
+    let mut before = ' ';
+    while let Some(c) = rest.chars().next() {
+        let len = if is_wide(c) {
+            let len = rest.find(|c| !is_wide(c)).unwrap_or(rest.len());
+            reader.wide(&rest[..len]);
+            len
+        } else if c.is_alphanumeric() {
+            let len = rest.find(|c: char| !c.is_alphanumeric() || is_wide(c)).unwrap_or(rest.len());
+            reader.narrow(&rest[..len]);
+            len
+        } else {
+            reader.mark(c, before, &rest[c.len_utf8()..]);
+            c.len_utf8()
+        };
+        before = rest[..len].chars().next_back().unwrap_or(' ');
+        rest = &rest[len..];
+    }
+}
+
+struct Reader<F> {
+    take: F,
+    buffer: String,
+    place: u32,
+    sentence: u32,
+    /// The mark that ends the quotation that is being read.
+    closing: Option<char>,
+}
+
+impl<F: FnMut(Word<'_>)> Reader<F> {
+    fn give(&mut self, text: &str, kind: Kind) {
+        let (place, sentence, quoted) = (self.place, self.sentence, self.closing.is_some());
+        (self.take)(Word { text, kind, place, sentence, quoted });
+    }
+
+    fn wide(&mut self, run: &str) {
+        for (at, c) in run.char_indices() {
+            let one = c.len_utf8();
+            if !GRAMMAR.contains(c) {
+                self.give(&run[at..at + one], Kind::Character);
+            }
+            if let Some(next) = run[at + one..].chars().next() {
+                self.give(&run[at..at + one + next.len_utf8()], Kind::Pair);
+            }
+            self.place += 1;
+        }
+    }
+
+    fn narrow(&mut self, run: &str) {
+        let mut parts = 0;
+        let mut begin = 0;
+        for end in humps(run).chain([run.len()]) {
+            let digits = run.as_bytes()[begin].is_ascii_digit();
+            self.lowered(&run[begin..end], if digits { Kind::Number } else { Kind::Word });
+            self.place += 1;
+            begin = end;
+            parts += 1;
+        }
+        // Of more parts, the whole is rather a key or a long name that nobody types in one piece.
+        if (2..=4).contains(&parts) {
+            self.lowered(run, Kind::Whole);
+        }
+    }
+
+    fn lowered(&mut self, text: &str, kind: Kind) {
+        if text.len() > LONGEST {
+            return;
+        }
+        let mut buffer = std::mem::take(&mut self.buffer);
+        buffer.clear();
+        buffer.extend(text.chars().flat_map(char::to_lowercase).map(fold_width));
+        self.give(&buffer, kind);
+        self.buffer = buffer;
+    }
+
+    fn mark(&mut self, c: char, before: char, after: &str) {
+        match c {
+            '.' | '!' | '?' | ';' if !after.starts_with(char::is_alphanumeric) => self.sentence += 1,
+            '。' | '！' | '？' | '；' | '\n' => self.sentence += 1,
+            _ => {}
+        }
+        match self.closing {
+            Some(closing) => {
+                let ends = !after.starts_with(|c: char| c.is_alphanumeric() && !is_wide(c));
+                if c == closing && ends {
+                    self.closing = None;
+                }
+            }
+            None => {
+                let closing = match c {
+                    // Inside of a word it is an apostrophe.
+                    '"' | '\'' if !before.is_alphanumeric() || is_wide(before) => c,
+                    '“' => '”',
+                    '‘' => '’',
+                    '「' => '」',
+                    '《' => '》',
+                    _ => return,
+                };
+                self.closing = start_of(after, LONGEST_QUOTE).contains(closing).then_some(closing);
+            }
+        }
+    }
+}
+
+/// Full-width digits and Latin letters, as input methods for Chinese produce them.
+fn fold_width(c: char) -> char {
+    match c {
+        '\u{ff10}'..='\u{ff19}' | '\u{ff41}'..='\u{ff5a}' => char::from_u32(c as u32 - 0xfee0).unwrap_or(c),
+        _ => c,
+    }
+}
+
+/// Where the parts of a camelCase word begin: at aB, at the last capital of an acronym (`PDFReader`, but not at the plural
+/// s of `PDFs`), and between letters and digits.
+fn humps(run: &str) -> impl Iterator<Item = usize> {
+    let bytes = run.as_bytes();
+    (1..bytes.len()).filter(|&at| {
+        let (before, here) = (bytes[at - 1], bytes[at]);
+        if !here.is_ascii() || !before.is_ascii() {
+            return false;
+        }
+        if before.is_ascii_digit() != here.is_ascii_digit() {
+            return true;
+        }
+        if !here.is_ascii_uppercase() || !before.is_ascii_uppercase() {
+            return here.is_ascii_uppercase();
+        }
+        match bytes.get(at + 1) {
+            Some(b's') => bytes.get(at + 2).is_some_and(u8::is_ascii_lowercase),
+            Some(next) => next.is_ascii_lowercase(),
+            None => false,
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(text: &str) -> Vec<String> {
+        let mut words = Vec::new();
+        each_word(text, |word| words.push(word.text.to_owned()));
+        words
+    }
+
+    #[test]
+    fn names_of_any_style_come_apart() {
+        assert_eq!(words("read_file"), ["read", "file"]);
+        assert_eq!(words("read-file"), ["read", "file"]);
+        assert_eq!(words("readPDFFile"), ["read", "pdf", "file", "readpdffile"]);
+        assert_eq!(words("exportPDFs"), ["export", "pdfs", "exportpdfs"]);
+        assert_eq!(words("GitHub"), ["git", "hub", "github"]);
+        assert_eq!(words("s3bucket"), ["s", "3", "bucket", "s3bucket"]);
+        assert_eq!(words("ＡＢＣ１"), ["abc1"]);
+    }
+
+    #[test]
+    fn chinese_gives_characters_and_pairs() {
+        assert_eq!(words("查天气"), ["查", "查天", "天", "天气", "气"]);
+        assert_eq!(words("我的mcp工具"), ["我的", "mcp", "工", "工具", "具"]);
+    }
+
+    #[test]
+    fn quotations_and_sentences_are_known() {
+        let mut seen = Vec::new();
+        each_word("Don't send 'good day' yet. Please", |word| {
+            seen.push((word.text.to_owned(), word.quoted, word.sentence));
+        });
+        let quoted: Vec<_> = seen.iter().filter(|word| word.1).map(|word| word.0.as_str()).collect();
+        assert_eq!(quoted, ["good", "day"]);
+        assert_eq!(seen.last().map(|word| word.2), Some(1));
+    }
+
+    #[test]
+    fn what_is_too_long_is_no_word() {
+        assert!(words(&"a".repeat(100)).is_empty());
+        assert!(words("🦀🦀 … !").is_empty());
+    }
+}

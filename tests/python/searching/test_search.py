@@ -1,0 +1,161 @@
+"""Which tools fit these words."""
+
+import threading
+
+import pytest
+
+from toolhub import Hit, ToolHub
+
+
+def nothing(**_: object) -> None:
+    """Do nothing."""
+
+
+def add(hub: ToolHub, name: str, description: str = "", **said: object) -> None:
+    hub.register(nothing, name=name, description=description, **said)
+
+
+@pytest.fixture
+def hub() -> ToolHub:
+    hub = ToolHub()
+    add(hub, "getWeatherForecast", "Weather of the next days for a city.")
+    add(hub, "send_email", "Sends a message to an address.")
+    add(hub, "keyvault-secret-list", "Lists what is kept in a vault.")
+    add(hub, "open_calendar", "Shows appointments.")
+    add(hub, "translateText", "把文本翻译成另一种语言。")
+    return hub
+
+
+def first(hub: ToolHub, query: str) -> str:
+    return hub.search(query)[0].name
+
+
+@pytest.mark.parametrize(
+    ("query", "name"),
+    [
+        ("get weather forecast", "getWeatherForecast"),
+        ("getweatherforecast", "getWeatherForecast"),
+        ("GetWeatherForecast", "getWeatherForecast"),
+        ("forecasting", "getWeatherForecast"),
+        ("send_emails", "send_email"),
+        ("key vault secrets", "keyvault-secret-list"),
+        ("my calender", "open_calendar"),
+        ("the wehather, please", "getWeatherForecast"),
+        ("明天北京的天气怎么样", "getWeatherForecast"),
+        ("给同事发邮件", "send_email"),
+        ("请帮我翻译这段话", "translateText"),
+        ("translate this", "translateText"),
+    ],
+)
+def test_words_are_found_however_they_are_written(hub: ToolHub, query: str, name: str) -> None:
+    assert first(hub, query) == name
+
+
+def test_a_hit_has_name_score_and_tool(hub: ToolHub) -> None:
+    hits = hub.search("weather message", k=2)
+    assert all(isinstance(hit, Hit) for hit in hits)
+    assert len(hits) == 2
+    assert hits[0].score >= hits[1].score > 0
+    assert hits[0].tool.name == hits[0].name
+    assert hits[0].name in repr(hits[0])
+
+
+def test_k_bounds_the_hits(hub: ToolHub) -> None:
+    assert hub.search("weather", k=0) == []
+    assert len(hub.search("weather email calendar vault", k=3)) == 3
+    assert len(hub.search("weather", k=10**9)) >= 1
+
+
+@pytest.mark.parametrize("query", ["", "   ", "🦀🦀", "?!…", "\ud800", "xyzzyplugh"])
+def test_what_says_nothing_finds_nothing(hub: ToolHub, query: str) -> None:
+    assert hub.search(query) == []
+
+
+def test_stop_words_alone_are_looked_for(hub: ToolHub) -> None:
+    assert {hit.name for hit in hub.search("to a")} >= {"send_email"}
+
+
+def test_wrong_arguments_are_refused(hub: ToolHub) -> None:
+    with pytest.raises(ValueError, match="k must be at least 0, got -1"):
+        hub.search("weather", k=-1)
+    with pytest.raises(TypeError, match="k must be a whole number, got str"):
+        hub.search("weather", k="3")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="query must be text, got NoneType"):
+        hub.search(None)  # type: ignore[arg-type]
+
+
+def test_of_a_huge_query_the_beginning_is_read(hub: ToolHub) -> None:
+    assert first(hub, "weather " + "lorem ipsum " * 90_000) == "getWeatherForecast"
+    assert hub.search("lorem ipsum " * 90_000 + "weather") == []
+
+
+def test_of_a_huge_description_the_beginning_is_read() -> None:
+    hub = ToolHub()
+    add(hub, "one", "Explains quasars. " + "filling " * 130_000 + "marmalade")
+    add(hub, "two", "Something else.")
+    assert first(hub, "quasar") == "one"
+    assert hub.search("marmalade") == []
+
+
+def test_tools_without_a_description_are_found_by_name_and_parameters() -> None:
+    hub = ToolHub()
+    schema = {"type": "object", "properties": {"latitude": {"description": "Degrees north of the equator"}}}
+    add(hub, "locate", parameters=schema)
+    assert first(hub, "locate") == "locate"
+    assert first(hub, "latitude") == "locate"
+    assert first(hub, "equator") == "locate"
+
+
+def test_capabilities_and_categories_are_searched() -> None:
+    hub = ToolHub()
+    add(hub, "alpha", "Does it.", capabilities=["astronomy"])
+    add(hub, "beta", "Does it.", category="gardening")
+    assert first(hub, "astronomy") == "alpha"
+    assert first(hub, "gardening") == "beta"
+
+
+def test_the_index_follows_what_is_registered() -> None:
+    hub = ToolHub()
+    assert hub.search("telescope") == []
+    add(hub, "look", "Points the telescope.")
+    assert first(hub, "telescope") == "look"
+    add(hub, "look", "Opens the star map.")
+    assert hub.search("telescope") == []
+    assert first(hub, "stars") == "look"
+    hub.unregister("look")
+    assert hub.search("stars") == []
+    add(hub, "look", "Points the telescope.")
+    hub.close()
+    assert hub.search("telescope") == []
+
+
+def test_a_plan_of_several_steps_finds_a_tool_for_each(hub: ToolHub) -> None:
+    hits = hub.search("Look at the weather of tomorrow. Then open the calendar. Finally send an email.", k=3)
+    assert {hit.name for hit in hits} == {"getWeatherForecast", "open_calendar", "send_email"}
+
+
+def test_searching_and_registering_at_once() -> None:
+    hub = ToolHub()
+    failures: list[BaseException] = []
+    done = threading.Event()
+
+    def look() -> None:
+        try:
+            while not done.is_set():
+                hub.search("tool that does something with numbers")
+        except BaseException as error:
+            failures.append(error)
+
+    lookers = [threading.Thread(target=look) for _ in range(3)]
+    for looker in lookers:
+        looker.start()
+    for number in range(300):
+        add(hub, f"tool_{number}", f"Does something with the word{number}x.")
+        assert first(hub, f"word{number}x") == f"tool_{number}"
+        if number % 3 == 0:
+            hub.unregister(f"tool_{number}")
+    done.set()
+    for looker in lookers:
+        looker.join()
+    assert failures == []
+    assert len(hub.search("something", k=1_000)) == 200
