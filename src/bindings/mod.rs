@@ -25,6 +25,7 @@ mod once;
 mod parse;
 mod pool;
 mod port;
+mod prompt;
 mod python_tool;
 mod result;
 mod routing;
@@ -65,6 +66,8 @@ mod _core {
     use super::pool::{JobEnd, next_job, pool_state, stop_workers};
     #[pymodule_export]
     use super::port::{LoopPort, loop_port};
+    #[pymodule_export]
+    use super::prompt::{original_name, prompt_text, restore_arguments, tool_names, vendor_tools};
     #[pymodule_export]
     use super::routing::{Routed, add_alias, explain, route};
     #[pymodule_export]

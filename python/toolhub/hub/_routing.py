@@ -12,10 +12,11 @@ from ..result import ToolResult
 from ..routing import Explanation, Request, as_object, read_request
 from ._calling import Calling
 from ._numbers import check_seconds
+from ._prompting import Prompting
 from ._servers import Serving
 
 
-class Routing(Calling, Serving):
+class Routing(Calling, Prompting, Serving):
     """`dispatch`, its blocking twin `call_request`, `explain` and `add_alias`."""
 
     _routed_prefer: str
@@ -84,6 +85,9 @@ class Routing(Calling, Serving):
             return self._refused(asked, "unreadable", ErrorKind.INVALID_ARGUMENTS, asked.error)
         if type(args) is str and options.get("coerce", True):
             args = as_object(args)
+        name, args = self._as_meant(name, args)
+        if name != asked.name:
+            asked = asked._replace(name=name)
         late = 0.0
         routed = _core.route(self._core, name, asked.source)
         if routed.error is not None:
@@ -156,8 +160,9 @@ class Routing(Calling, Serving):
             args = {} if asked.arguments is None else asked.arguments
         if isinstance(args, str):
             args = as_object(args)
+        name, args = self._as_meant(asked.name, args)
         options = _core.CallOptions(strategy=strategy, prefer=prefer or self._routed_prefer)
-        return Explanation(*_core.explain(self._core, asked.name, args, options, True, asked.source))
+        return Explanation(*_core.explain(self._core, name, args, options, True, asked.source))
 
     async def _look_up(
         self, asked: Request, routed: "_core.Routed", timeout: float | None, deadline: float | None
