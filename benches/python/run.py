@@ -17,6 +17,7 @@ SUITES = {
     "text": "text",
     "parsing": "parsing",
     "registry": "registry",
+    "prompt": "prompt",
     "startup": "startup",
 }
 

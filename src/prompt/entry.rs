@@ -284,7 +284,11 @@ fn short_type<'a>(root: &'a Value, shape: &Shape<'a>, depth: usize) -> String {
             names.push(name);
         }
     }
-    if names.is_empty() { "any".into() } else { names.join("|") }
+    match names.as_slice() {
+        [] if types.contains(&"null") => "null".into(),
+        [] => "any".into(),
+        several => several.join("|"),
+    }
 }
 
 /// Whether a description names its default: "(default A1)", "Defaults to 5.".

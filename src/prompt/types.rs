@@ -230,17 +230,18 @@ pub fn literal(value: &Value) -> String {
     super::clean::line(&value.to_string(), LITERAL, Lang::En)
 }
 
-/// A default as people write it: plain words need no quotes.
+/// A default as people write it: plain words need no quotes. It may be copied, so it is cut later than other values.
 pub fn default(value: &Value) -> String {
+    const LONGEST: usize = 300;
     let plain = |text: &str| {
         !text.is_empty()
-            && text.len() <= LITERAL
+            && text.len() <= LONGEST
             && text.chars().all(|c| c.is_alphanumeric() || "_-./:".contains(c))
             && serde_json::from_str::<Value>(text).is_err()
     };
     match value {
         Value::String(text) if plain(text) => text.clone(),
-        other => literal(other),
+        other => super::clean::line(&other.to_string(), LONGEST, Lang::En),
     }
 }
 

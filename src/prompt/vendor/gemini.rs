@@ -63,10 +63,19 @@ pub fn openapi(tree: Value) -> Value {
                 .collect(),
         ),
     };
-    if nullable && let Some(made) = made.as_object_mut() {
-        made.insert("nullable".into(), Value::Bool(true));
+    if nullable {
+        allow_null(&mut made);
     }
     made
+}
+
+/// `anyOf` stands alone, so each of its branches takes null.
+fn allow_null(made: &mut Value) {
+    let Some(map) = made.as_object_mut() else { return };
+    match map.get_mut("anyOf").and_then(Value::as_array_mut) {
+        Some(branches) => branches.iter_mut().for_each(allow_null),
+        None => drop(map.insert("nullable".into(), Value::Bool(true))),
+    }
 }
 
 fn typed(mut map: Map<String, Value>, name: &str) -> Value {
@@ -135,15 +144,15 @@ fn union(map: Map<String, Value>, branches: Vec<Value>) -> Value {
     let mut made: Vec<Value> = Vec::new();
     for branch in branches.into_iter().filter(|branch| !is_null(branch)) {
         let mut branch = openapi(branch);
-        if let Some(branch) = branch.as_object_mut() {
+        if nullable {
+            allow_null(&mut branch);
+        }
+        if let Some(branch) = branch.as_object_mut().filter(|branch| !branch.contains_key("anyOf")) {
             if let Some(description) = map.get("description") {
                 branch.entry("description").or_insert_with(|| description.clone());
             }
             if let Some(default) = map.get("default").filter(|default| !default.is_null()) {
                 add_words(branch, &format!("default {}", super::types::default(default)));
-            }
-            if nullable && !branch.contains_key("anyOf") {
-                branch.insert("nullable".into(), Value::Bool(true));
             }
         }
         if !made.contains(&branch) {

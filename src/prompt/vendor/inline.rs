@@ -50,6 +50,9 @@ pub fn tree(schema: &Value) -> Result<Value, String> {
         return Ok(json!({"type": "object", "properties": properties, "required": ["input"]}));
     }
     tree.insert("type".into(), json!("object"));
+    for key in ["enum", "const", "nullable"] {
+        tree.remove(key);
+    }
     gather_alternatives(&mut tree);
     tree.entry("properties").or_insert_with(|| json!({}));
     Ok(Value::Object(tree))
@@ -169,7 +172,8 @@ impl<'a> Inlining<'a> {
                 // Draft 3 had `required: true` beside a property; it says nothing today.
                 if let Some(odd) = layer.get(key).filter(|value| !fits(value) && !value.is_boolean()) {
                     return Err(format!(
-                        "its schema has {key} at {path}/ that are {}, not {expected}",
+                        "its schema has {key} at {} that are {}, not {expected}",
+                        place(path),
                         kind(odd)
                     ));
                 }
@@ -248,11 +252,16 @@ fn types<'a>(shape: &Shape<'a>, path: &str) -> Result<Vec<&'a str>, String> {
     };
     match odd {
         Some(odd) => Err(format!(
-            "its schema has the type {} at {path}/, which JSON does not have",
-            line(&odd, 60, Lang::En)
+            "its schema has the type {} at {}, which JSON does not have",
+            line(&odd, 60, Lang::En),
+            place(path)
         )),
         None => Ok(shape.types().into_vec()),
     }
+}
+
+fn place(path: &str) -> &str {
+    if path.is_empty() { "the top" } else { path }
 }
 
 fn kind(value: &Value) -> &'static str {

@@ -47,7 +47,9 @@ impl Closing {
             for branch in branches {
                 closed.push(self.schema(branch, depth)?);
             }
-            return Ok(Value::Object(union(map, closed)));
+            let nullable = map.get("nullable") == Some(&Value::Bool(true));
+            let union = Value::Object(union(map, closed));
+            return Ok(if nullable { or_null(union) } else { union });
         }
         let nullable = map.remove("nullable") == Some(Value::Bool(true));
         let mut types: Vec<String> = match map.get("type") {
@@ -67,7 +69,7 @@ impl Closing {
         }
         let complex = |name: &String| name == "object" || name == "array";
         match types.as_slice() {
-            [] => Ok(Value::Object(self.simple(map, json!(["string", "number", "boolean", "null"])))),
+            [] => Ok(Value::Object(self.scalar(map, json!(["string", "number", "boolean", "null"])))),
             [one] => {
                 let one = one.clone();
                 self.typed(map, &one, depth).map(Value::Object)
@@ -79,7 +81,7 @@ impl Closing {
                 }
                 Ok(json!({"anyOf": branches}))
             }
-            several => Ok(Value::Object(self.simple(map, json!(several)))),
+            several => Ok(Value::Object(self.scalar(map, json!(several)))),
         }
     }
 
@@ -112,12 +114,7 @@ impl Closing {
                 map.insert("items".into(), item);
                 Ok(map)
             }
-            other => {
-                for key in ["properties", "required", "items", "prefixItems"] {
-                    map.remove(key);
-                }
-                Ok(self.simple(map, json!(other)))
-            }
+            other => Ok(self.scalar(map, json!(other))),
         }
     }
 
@@ -146,6 +143,13 @@ impl Closing {
         map.insert("required".into(), Value::Array(names));
         map.insert("additionalProperties".into(), Value::Bool(false));
         Ok(map)
+    }
+
+    fn scalar(&self, mut map: Map<String, Value>, types: Value) -> Map<String, Value> {
+        for key in ["properties", "required", "items", "prefixItems"] {
+            map.remove(key);
+        }
+        self.simple(map, types)
     }
 
     /// Only the keywords that strict mode knows; the others in words.

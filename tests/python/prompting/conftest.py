@@ -53,6 +53,8 @@ def _golden() -> Callable[[str, str], None]:
         if os.environ.get("GOLDEN") == "write":
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, "utf-8")
-        assert text == path.read_text("utf-8"), f"{name} differs; GOLDEN=write pytest … shows how, by git diff"
+        assert text == path.read_text("utf-8"), (
+            f"{name} differs; GOLDEN=write pytest … shows how, by git diff"
+        )
 
     return golden

@@ -26,7 +26,8 @@ APIS = {
 def test_prompt(listed: Any, golden: Any, server: str, lang: Any, style: Any) -> None:
     text = listed(server).system_prompt(style=style, lang=lang)
     golden(f"{server}.{style}.{lang}.txt", text + "\n")
-    assert "$ref" not in text and '"type":' not in text
+    assert "$ref" not in text
+    assert '"type":' not in text
 
 
 @pytest.mark.parametrize("server", SERVERS)
@@ -35,7 +36,8 @@ def test_api(listed: Any, golden: Any, server: str, api: str) -> None:
     declare, check = APIS[api]
     hub: ToolHub = listed(server)
     tools: Any = declare(hub)
-    assert tools.skipped == [] and len(tools) == len(hub)
+    assert tools.skipped == []
+    assert len(tools) == len(hub)
     assert [wrong for tool in tools for wrong in check(tool)] == []
     golden(f"{server}.{api}.json", json.dumps(tools, ensure_ascii=False, indent=1) + "\n")
 
@@ -57,7 +59,12 @@ def test_the_entry_of_the_contract(listed: Callable[[str], ToolHub]) -> None:
 
 
 def test_the_checks_can_fail() -> None:
-    bad = {"type": "object", "properties": {"a[]": {"$ref": "#/x"}}, "anyOf": [], "additionalProperties": True}
+    bad = {
+        "type": "object",
+        "properties": {"a[]": {"$ref": "#/x"}},
+        "anyOf": [],
+        "additionalProperties": True,
+    }
     function = {"name": "a.b", "description": "x" * 1025, "parameters": bad, "strict": True}
     assert len(vendors.openai({"type": "function", "function": function})) >= 4
     assert len(vendors.openai_strict({"type": "function", "function": function})) >= 6

@@ -44,7 +44,9 @@ def test_everything_that_is_known_of_a_tool_is_told() -> None:
 
     assert hub.tools(category="files")[0].version == "2.1"
     prompt = hub.system_prompt()
-    assert "1. **read**\n  Read a file.\n  Parameters:\n    - path (string): Where it is. [required]\n" in prompt
+    assert (
+        "1. **read**\n  Read a file.\n  Parameters:\n    - path (string): Where it is. [required]\n" in prompt
+    )
     assert "    - lines (integer): How many. (default 10) [optional]\n" in prompt
     assert "  Hints: read-only, idempotent\n  Category: files\n  Version: 2.1\n" in prompt
     assert '  Examples:\n    - {"path":"a.txt"}\n    - Read the notes.\n' in prompt
@@ -71,9 +73,12 @@ def test_hints_are_those_that_were_said() -> None:
 def test_the_protocol_tells_not_to_give_a_source_and_is_what_the_hub_reads() -> None:
     for lang, words in (("en", "Do NOT give a `source`"), ("zh", "不要提供 `source`")):
         prompt = hub_of("add").system_prompt("Base.", lang=lang)  # type: ignore[arg-type]
-        assert prompt.startswith("Base.\n\n## 🔧") and words in prompt
+        assert prompt.startswith("Base.\n\n## 🔧")
+        assert words in prompt
         (call,) = toolhub.parse(prompt.partition("\n- ")[0]).calls
-        assert call.error is None and call.source is None and call.id == "call_001"
+        assert call.error is None
+        assert call.source is None
+        assert call.id == "call_001"
 
 
 def test_the_order_of_registration_does_not_matter() -> None:
@@ -89,9 +94,12 @@ def test_core_tools_then_relevant_ones_then_the_count() -> None:
     prompt = hub.system_prompt(query="read my mail", limit=1)
     assert shown(prompt) == ["search_web", "get_time", "read_mail"]
     assert "\n(3 more tools can be called by name)\n\n**You have 6 tools available.**\n" in prompt
-    assert "\n(还有 3 个其他工具，可通过工具名称直接调用)\n" in hub.system_prompt(query="read my mail", limit=1, lang="zh")
+    assert "\n(还有 3 个其他工具，可通过工具名称直接调用)\n" in hub.system_prompt(
+        query="read my mail", limit=1, lang="zh"
+    )
     own = hub.system_prompt(query="mail", limit=2, core=["paint_wall", "unknown"])
-    assert shown(own)[0] == "paint_wall" and set(shown(own)[1:]) == {"send_mail", "read_mail"}
+    assert shown(own)[0] == "paint_wall"
+    assert set(shown(own)[1:]) == {"send_mail", "read_mail"}
     assert shown(hub.system_prompt(query="circle", tools=["draw_circle", "read_mail"])) == ["draw_circle"]
 
 
@@ -106,7 +114,9 @@ def test_styles() -> None:
     compact = hub.system_prompt(style="compact")
     assert "\n- **find**(words: string[], limit?: integer): Find notes. [read-only]\n" in compact
     hub.register(len, name="length")
-    assert "## 🔧 Available Tools\n\nfind, length\n\n**You have 2 tools available.**" in hub.system_prompt(style="names")
+    assert "## 🔧 Available Tools\n\nfind, length\n\n**You have 2 tools available.**" in hub.system_prompt(
+        style="names"
+    )
 
 
 def test_a_hub_without_tools_adds_nothing() -> None:
@@ -130,8 +140,10 @@ def test_a_budget_holds_and_the_first_tools_keep_the_most() -> None:
     seen: list[tuple[int, int, int]] = []
     for budget in (15_000, 8_000, 4_000, 2_000, 1_000, 600):
         prompt = hub.system_prompt("Base.", budget_tokens=budget)
-        assert len(prompt) < len(whole) and estimate(prompt) <= budget
-        assert "**You have 200 tools available.**" in prompt and prompt.startswith("Base.")
+        assert len(prompt) < len(whole)
+        assert estimate(prompt) <= budget
+        assert "**You have 200 tools available.**" in prompt
+        assert prompt.startswith("Base.")
         detailed = len(re.findall(r"^\d+\. \*\*", prompt, re.MULTILINE))
         compact = len(re.findall(r"^- \*\*tool", prompt, re.MULTILINE))
         # In their order, so that the first have the most.
@@ -141,7 +153,9 @@ def test_a_budget_holds_and_the_first_tools_keep_the_most() -> None:
         if len(named) < 200:
             assert f"({200 - len(named)} more tools can be called by name)" in prompt
     assert seen == sorted(seen, key=lambda one: (one[2], one[0] + one[1], one[0]), reverse=True)
-    assert seen[0][0] > 0 and seen[-1][0] == 0 and seen[-1][2] < 200
+    assert seen[0][0] > 0
+    assert seen[-1][0] == 0
+    assert seen[-1][2] < 200
 
 
 def estimate(text: str) -> int:

@@ -14,7 +14,11 @@ pytestmark = pytest.mark.anyio
 
 def message(name: str, arguments: dict[str, Any]) -> dict[str, Any]:
     function = {"name": name, "arguments": json.dumps(arguments)}
-    return {"role": "assistant", "content": None, "tool_calls": [{"id": "c1", "type": "function", "function": function}]}
+    return {
+        "role": "assistant",
+        "content": None,
+        "tool_calls": [{"id": "c1", "type": "function", "function": function}],
+    }
 
 
 @pytest.fixture
@@ -49,7 +53,8 @@ async def test_what_is_allowed_is_the_tool_not_its_name_for_an_api(hub: ToolHub)
 
     name = hub.as_openai(tools=["files.delete"])[0]["function"]["name"]
     refused = await hub.run(message(name, {"path": "a"}), approve=lambda asks: asked.append(asks.name))
-    assert refused.results[0].kind == "not_allowed" and asked == ["files.delete"]
+    assert refused.results[0].kind == "not_allowed"
+    assert asked == ["files.delete"]
 
 
 async def test_strict_arguments_mean_what_they_say(hub: ToolHub) -> None:
@@ -67,7 +72,8 @@ async def test_parameters_get_their_names_back() -> None:
     hub.register(lambda **given: given, name="list", parameters=schema)
     for tools, key in ((hub.as_anthropic(), "input_schema"), (hub.as_gemini(), "parameters")):
         (name,) = tools[0][key]["properties"]
-        assert name != "filter[id]" and tools[0][key]["required"] == [name]
+        assert name != "filter[id]"
+        assert tools[0][key]["required"] == [name]
         result = await hub.dispatch({"tool_name": "list", "arguments": {name: "7"}})
         assert result.result == {"filter[id]": "7"}
 
@@ -75,7 +81,8 @@ async def test_parameters_get_their_names_back() -> None:
 def test_dispatch_and_explain_know_the_names_of_an_api(hub: ToolHub) -> None:
     name = hub.as_gemini()[0]["name"]
     result = hub.call_request({"tool_name": name, "arguments": {"path": "a"}})
-    assert result.result == ["a", 10, None] and result.meta["tool"] == "files.read"
+    assert result.result == ["a", 10, None]
+    assert result.meta["tool"] == "files.read"
     assert hub.explain({"tool_name": name, "arguments": {"path": "a"}}).text.startswith("'files.read'")
     near = hub.call_request({"tool_name": "files_reed", "arguments": {}})
     assert near.kind == "not_found"
@@ -87,4 +94,5 @@ def test_lists_by_query(hub: ToolHub) -> None:
     names = [tool["name"] for tool in hub.as_anthropic("read mail", 1)]
     assert names == ["read_mail"]
     assert [tool["name"] for tool in hub.as_anthropic("read mail", 2, core=["draw"])] == ["draw", "read_mail"]
-    assert len(hub.as_anthropic()) == 4 and len(hub.as_anthropic(limit=2)) == 2
+    assert len(hub.as_anthropic()) == 4
+    assert len(hub.as_anthropic(limit=2)) == 2

@@ -46,7 +46,17 @@ def openai_strict(tool: dict[str, Any]) -> list[str]:
     wrong = openai(tool)
     if tool["function"]["strict"] is not True:
         wrong.append("strict")
-    known = {"type", "description", "title", "enum", "properties", "required", "additionalProperties", "items", "anyOf"}
+    known = {
+        "type",
+        "description",
+        "title",
+        "enum",
+        "properties",
+        "required",
+        "additionalProperties",
+        "items",
+        "anyOf",
+    }
     known |= {"minimum", "maximum", "multipleOf", "minItems", "maxItems", "pattern", "format"}
     formats = {"date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"}
     for path, schema in schemas(tool["function"]["parameters"]):
@@ -85,7 +95,18 @@ def gemini(tool: dict[str, Any]) -> list[str]:
         wrong.append(f"{unknown}")
     if "parameters" not in tool:
         return wrong
-    known = {"type", "format", "title", "description", "nullable", "enum", "properties", "required", "items", "anyOf"}
+    known = {
+        "type",
+        "format",
+        "title",
+        "description",
+        "nullable",
+        "enum",
+        "properties",
+        "required",
+        "items",
+        "anyOf",
+    }
     known |= {"minimum", "maximum", "minItems", "maxItems"}
     formats = {"STRING": {"enum", "date-time"}, "NUMBER": {"float", "double"}, "INTEGER": {"int32", "int64"}}
     keys = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]{0,63}")
@@ -104,7 +125,9 @@ def gemini(tool: dict[str, Any]) -> list[str]:
             wrong.append(f"{path}: properties are for objects, and no object is without")
         if (kind == "ARRAY") != ("items" in schema):
             wrong.append(f"{path}: items are for arrays, and no array is without")
-        if "enum" in schema and not (kind == "STRING" and all(isinstance(one, str) and one for one in schema["enum"])):
+        if "enum" in schema and not (
+            kind == "STRING" and all(isinstance(one, str) and one for one in schema["enum"])
+        ):
             wrong.append(f"{path}: enum")
         if "format" in schema and schema["format"] not in formats.get(kind, ()):
             wrong.append(f"{path}: format {schema['format']!r}")
@@ -117,7 +140,9 @@ def common(schema: Any) -> list[str]:
     """A tree without references, of JSON's types."""
     wrong: list[str] = []
     for path, inner in schemas(schema):
-        wrong += [f"{path}: {key}" for key in ("$ref", "$defs", "definitions", "allOf", "$schema") if key in inner]
+        wrong += [
+            f"{path}: {key}" for key in ("$ref", "$defs", "definitions", "allOf", "$schema") if key in inner
+        ]
         wrong += [f"{path}: type {kind!r}" for kind in as_list(inner.get("type")) if kind not in TYPES]
     return wrong
 
