@@ -269,32 +269,35 @@ def test_a_schema_that_is_no_object_is_wrapped_and_alternatives_at_the_top_becom
 
 
 JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(max_size=5),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
     max_leaves=10,
 )
 KEYS = st.sampled_from(
     [
-        "type",
-        "properties",
-        "items",
-        "anyOf",
-        "oneOf",
-        "allOf",
-        "enum",
-        "const",
-        "$ref",
-        "required",
-        "default",
-        "format",
-        "additionalProperties",
-        "prefixItems",
-        "minimum",
-        "maxLength",
-        "pattern",
-        "nullable",
-        "description",
-        "title",
+        *(
+            "type",
+            "properties",
+            "items",
+            "anyOf",
+            "oneOf",
+            "allOf",
+            "enum",
+            "const",
+            "$ref",
+            "required",
+            "default",
+        ),
+        *(
+            "format",
+            "additionalProperties",
+            "prefixItems",
+            "minimum",
+            "maxLength",
+            "pattern",
+            "nullable",
+            "description",
+        ),
     ]
 )
 TYPES = st.sampled_from(["string", "integer", "number", "boolean", "object", "array", "null"])
