@@ -120,7 +120,7 @@ class Prompting(HubPart):
         >>> _ = hub.register(len, name="text.length", description="Count the letters")
         >>> tools = hub.as_openai()
         >>> tools[0]["function"]["name"], hub.original_name(tools[0]["function"]["name"])
-        ('text_length_5de0b5d9', 'text.length')
+        ('text_length_35f3d31e', 'text.length')
         """
         return self._declared("openai", query, limit, core, tools, strict)
 
@@ -181,8 +181,8 @@ class Prompting(HubPart):
         if name not in self._core:
             name = self.original_name(name)
         if type(args) is dict and name in self._restored:
-            args = _core.restore_arguments(self._core, name, cast("dict[str, Any]", args))
-        return name, args
+            return name, _core.restore_arguments(self._core, name, cast("dict[str, Any]", args))
+        return name, cast(Any, args)
 
     def _declared(
         self,
@@ -201,7 +201,10 @@ class Prompting(HubPart):
         if query is not None:
             others = self._relevant(query, 10 if limit is None else limit, others)
         shown = [*first, *others][:limit]
-        made, skipped, changed = _core.vendor_tools(self._core, shown, vendor, strict)
+        made, skipped, changed = cast(
+            "tuple[list[Any], list[tuple[str, str]], list[str]]",
+            _core.vendor_tools(self._core, shown, vendor, strict),
+        )
         self._restored.update(changed)
         for name, reason in skipped:
             _log.warning("the tool %r is left out for %s: %s", name, vendor, reason)
