@@ -10,10 +10,12 @@ const MOST: usize = 3_000;
 const DESCRIPTION: usize = 1_000;
 const TYPES: [&str; 7] = ["string", "number", "integer", "boolean", "object", "array", "null"];
 
+type Fits = fn(&Value) -> bool;
+
 /// Keywords whose value is a schema.
 const SCHEMA: [&str; 3] = ["items", "additionalProperties", "contains"];
 /// Keywords that are taken as they are, when they have the type that they must have.
-const PLAIN: [(&str, fn(&Value) -> bool); 19] = [
+const PLAIN: [(&str, Fits); 19] = [
     ("title", Value::is_string),
     ("default", |_| true),
     ("const", |_| true),
