@@ -10,7 +10,7 @@
 //! |---|---|---|
 //! | L0 words | [`error`], [`model`], [`near`], [`secret`], [`sse`] | nothing of ours |
 //! | L1 contracts | [`tool`], [`limit`] | L0 |
-//! | L2 stages | [`schema`], [`stats`], [`parse`], [`route`], [`registry`], [`search`], [`select`], [`truncate`], [`merge`], [`synthesize`] | L0, L1, and what the table in `tests/architecture.rs` says |
+//! | L2 stages | [`schema`], [`stats`], [`parse`], [`route`], [`registry`], [`search`], [`select`], [`truncate`], [`merge`], [`synthesize`], [`prompt`] | L0, L1, and what the table in `tests/architecture.rs` says |
 //! | L3 | [`execute`] | the contract, limits, candidates |
 //! | L4 | [`hub`] | the stages, in order |
 //! | L5 | [`sources`], [`servers`], [`llm`], `bindings` | the edge: all is put together here |
@@ -26,6 +26,7 @@ pub mod tool;
 
 pub mod merge;
 pub mod parse;
+pub mod prompt;
 pub mod registry;
 pub mod route;
 pub mod schema;

@@ -18,6 +18,7 @@ SUITES = {
     "parsing": "parsing",
     "registry": "registry",
     "search": "searching",
+    "prompt": "prompt",
     "startup": "startup",
 }
 

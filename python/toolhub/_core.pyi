@@ -399,6 +399,11 @@ def next_job() -> tuple[tuple, Any, JobEnd] | None:
     The next call for a worker, or `None` when it shall end.
     """
 
+def original_name(hub: Hub, vendor_name: str) -> str | None:
+    """
+    The tool that an API knows by this name; None when there is none.
+    """
+
 def parse_formats() -> list[str]:
     """
     The names that a format may have, besides `auto`.
@@ -419,6 +424,11 @@ def prompt_limit(name: str, capabilities: Sequence[str]) -> tuple[int, int | Non
     The limit in characters, and of hits in a list, for the results of a tool in a prompt.
     """
 
+def prompt_text(hub: Hub, base: str, names: Sequence[str], more: int, style: str, lang: str, budget: int | None = None, tokenizer: Tokenizer | None = None) -> str:
+    """
+    The prompt with these tools, most relevant first; `more` others can be called.
+    """
+
 def recommend(hub: Hub, query: str, k: int) -> list[Hit]:
     """
     The same, weighed with what has worked.
@@ -428,6 +438,11 @@ def register_chat_client(hub: Hub, model: str, base_url: str | None, api_key: st
     """
     Registers the tools of a chat client in `hub`; what is None comes from the environment or the defaults. Gives back the
     base URL, without secrets, for showing.
+    """
+
+def restore_arguments(hub: Hub, name: str, arguments: dict) -> Any:
+    """
+    Arguments as an API gave them, as the tool means them.
     """
 
 def route(hub: Hub, name: str, source: str | None) -> tuple[str, str | None, str | None, tuple[str, str, list[str]] | None]:
@@ -460,6 +475,11 @@ def synthesis_prompt(question: str, given: Sequence[tuple[str, str]], capabiliti
     The prompt for a model that shall make one answer of (label, text) pairs; or why none is asked.
     """
 
+def tool_names(hub: Hub) -> list[str]:
+    """
+    The names of all tools in an order that does not depend on when they were registered.
+    """
+
 def truncate_text(text: str, limit: int, unit: str = "chars", tokenizer: Tokenizer | None = None, hits: int | None = None) -> Truncated:
     """
     Cuts a text to `limit` characters or tokens.
@@ -468,6 +488,11 @@ def truncate_text(text: str, limit: int, unit: str = "chars", tokenizer: Tokeniz
 def usual_token_file() -> Path | None:
     """
     Where the tokens of logins are kept when nothing else is said.
+    """
+
+def vendor_tools(hub: Hub, names: Sequence[str], vendor: str, strict: bool) -> tuple[list, list[tuple[str, str]], list[str]]:
+    """
+    These tools in the form of a vendor's API.
     """
 
 def __getattr__(name: str) -> Incomplete: ...

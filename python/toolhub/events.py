@@ -11,6 +11,7 @@
 | `failed`, `cancelled` | one candidate gave no answer | `attempt`, `duration_ms`, `kind`, `error` |
 | `finished` | the call is over | `duration_ms`, `success`, `kind`, `error` |
 | `synthesised` | a model made one answer of several | `duration_ms`, `method` |
+| `version_changed` | a tool was registered again with another version | `before`, `after` |
 | `truncated` | a result was cut for a prompt | `shown`, `total`, `handle` |
 """
 
@@ -36,6 +37,7 @@ _LOGGERS = {
     "connect_failed": _MCP,
     "disconnected": _MCP,
     "synthesised": logging.getLogger("toolhub.results"),
+    "version_changed": logging.getLogger("toolhub.registry"),
     "truncated": logging.getLogger("toolhub.results"),
 }
 _TROUBLE = logging.getLogger("toolhub")

@@ -26,6 +26,7 @@ mod once;
 mod parse;
 mod pool;
 mod port;
+mod prompt;
 mod python_tool;
 mod result;
 mod routing;
@@ -67,6 +68,8 @@ mod _core {
     use super::pool::{JobEnd, next_job, pool_state, stop_workers};
     #[pymodule_export]
     use super::port::{LoopPort, loop_port};
+    #[pymodule_export]
+    use super::prompt::{original_name, prompt_text, restore_arguments, tool_names, vendor_tools};
     #[pymodule_export]
     use super::routing::{add_alias, explain, route};
     #[pymodule_export]

@@ -54,6 +54,12 @@ pub struct Tokenizer {
     counter: Arc<dyn TokenCounter>,
 }
 
+impl Tokenizer {
+    pub fn counter(&self) -> Arc<dyn TokenCounter> {
+        self.counter.clone()
+    }
+}
+
 #[pymethods]
 impl Tokenizer {
     /// From the content of a tiktoken file or a `tokenizer.json`; the name tells which tiktoken encoding it is.

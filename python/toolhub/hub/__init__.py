@@ -11,6 +11,7 @@ from ..events import Event, Events
 from ._calling import Calling
 from ._looking import CapabilityRules, Looking
 from ._numbers import check_whole
+from ._prompting import Prompting
 from ._registering import Registering, ToolCandidate
 from ._routing import Routing
 from ._running import Running, RunOutcome
@@ -23,7 +24,7 @@ from ._sharing import Sharing
 __all__ = ["CapabilityRules", "RunOutcome", "ToolCandidate", "ToolHub"]
 
 
-class ToolHub(Registering, Looking, Searching, Routing, Calling, Running, Shaping, Serving):
+class ToolHub(Registering, Looking, Searching, Routing, Calling, Prompting, Running, Shaping, Serving):
     """Registers tools, chooses among their candidates and calls them.
 
     `timeout` (seconds) is for one candidate, `max_parallel` for the first batch of a race, `grace` for how long cancelled
@@ -101,6 +102,7 @@ class ToolHub(Registering, Looking, Searching, Routing, Calling, Running, Shapin
         self._sharing = Sharing()
         self._events = Events()
         self._kept = Kept()
+        self._restored = set()
         self._llm = llm
         self._servers = None
         # Managing servers takes as long as it takes: they have deadlines of their own.

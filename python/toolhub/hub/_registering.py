@@ -7,6 +7,7 @@ from typing import Any, TypeVar, overload
 
 from .. import _core
 from .._marks import MARK, Said, said
+from ..events import Events
 from ._base import HubPart
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -32,6 +33,8 @@ class ToolCandidate:
 
 class Registering(HubPart):
     """`tool`, `register`, `unregister` and the drop-in `register_candidate`."""
+
+    _events: Events
 
     @overload
     def tool(self, function: F, /) -> F: ...
@@ -99,9 +102,9 @@ class Registering(HubPart):
     ) -> _core.Candidate:
         """Register a callable, or an object with `name`, `description` and `execute(input)`.
 
-        A candidate of the same name, source and server is replaced. `parameters` is a JSON Schema that takes the
-        place of the one from the signature. Raises `TypeError` or `ValueError` for what cannot be a tool, and `RuntimeError`
-        when the hub is closed.
+        A candidate of the same name, source and server is replaced; one of another `version` is an event, `version_changed`.
+        `parameters` is a JSON Schema that takes the place of the one from the signature. Raises `TypeError` or `ValueError` for
+        what cannot be a tool, and `RuntimeError` when the hub is closed.
 
         >>> from toolhub import ToolHub
         >>> hub = ToolHub()
@@ -132,9 +135,28 @@ class Registering(HubPart):
             parameters=parameters if parameters is not None else marked.get("parameters"),
         )
         merged = dict(said(marked, marks))
+        before = self._version_of(described.name, source, server)
         merged["object"] = obj
         merged["meta"] = None if meta is None else dict(meta)
-        return self._core.register(described, source, server, priority, merged)
+        made = self._core.register(described, source, server, priority, merged)
+        if before is not None and before[0] != made.version:
+            self._events.emit(
+                "version_changed",
+                tool=made.name,
+                source=made.source,
+                server=made.server,
+                before=before[0],
+                after=made.version,
+            )
+        return made
+
+    def _version_of(self, name: str, source: str, server: str | None) -> tuple[str | None] | None:
+        """The version of the candidate that a registration replaces; None when it replaces nobody."""
+        tool = self._core.get(name)
+        for one in tool.candidates if tool is not None else ():
+            if (one.source, one.server) == (source, server):
+                return (one.version,)
+        return None
 
     def register_candidate(self, candidate: ToolCandidate) -> _core.Candidate:
         """Register a candidate of the drop-in shape; `meta` may hold `capabilities`, `description`, `parameters`, `server`."""

@@ -12,13 +12,14 @@ from ..result import ToolResult
 from ..routing import Explanation, as_object, read_request
 from ._calling import Calling
 from ._numbers import check_seconds
+from ._prompting import Prompting
 from ._servers import Serving
 
 # Rule, source, server, and why nobody can be called: kind, sentence, suggestions.
 _Routed = tuple[str, str | None, str | None, tuple[str, str, list[str]] | None]
 
 
-class Routing(Calling, Serving):
+class Routing(Calling, Prompting, Serving):
     """`dispatch`, its blocking twin `call_request`, `explain` and `add_alias`."""
 
     _routed_prefer: str
@@ -91,6 +92,7 @@ class Routing(Calling, Serving):
             args = {}
         elif type(args) is str and options.get("coerce", True):
             args = as_object(args)
+        name, args = self._as_meant(name, args)
         late = 0.0
         rule, where, server, refusal = _core.route(self._core, name, source)
         if refusal is not None:
@@ -156,6 +158,7 @@ class Routing(Calling, Serving):
             args = {} if arguments is None else arguments
         if isinstance(args, str):
             args = as_object(args)
+        name, args = self._as_meant(name, args)
         options = _core.CallOptions(strategy=strategy, prefer=prefer or self._routed_prefer)
         return Explanation(*_core.explain(self._core, name, args, options, True, source))
 

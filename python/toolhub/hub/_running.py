@@ -41,6 +41,7 @@ class Running(HubPart):
     _events: Events
     dispatch: Callable[..., Awaitable[ToolResult]]
     format: Callable[..., str]
+    _as_meant: Callable[[str, Any], tuple[str, Any]]
 
     async def run(
         self,
@@ -100,8 +101,8 @@ class Running(HubPart):
         parsed: Any = parse(message, format=format)
         if parsed.calls and parsed.format not in _NATIVE:
             # What stands between tags has no type; the schemas of the tools that are named say what was meant.
-            known = (self._core.get(name) for name in {call.name for call in parsed.calls})
-            tools = [{"name": tool.name, "parameters": tool.parameters} for tool in known if tool is not None]
+            known = {call.name: self._core.get(self._as_meant(call.name, None)[0]) for call in parsed.calls}
+            tools = [{"name": name, "parameters": tool.parameters} for name, tool in known.items() if tool]
             parsed = parse(message, format=format, tools=tools)
         repairs = sum(len(call.repairs) for call in parsed.calls)
         self._events.emit("parsed", calls=len(parsed.calls), format=parsed.format, repairs=repairs)
@@ -140,10 +141,12 @@ class Running(HubPart):
         self, call: Any, permissions: Permissions
     ) -> tuple[dict[str, Any], ToolResult | None]:
         """The request as it may be made, or the refusal."""
-        request = {"id": call.id, "tool_name": call.name, "arguments": call.arguments, "source": call.source}
-        tool = self._core.get(call.name)
+        # What is allowed and approved is the tool itself, whatever an API calls it.
+        name, arguments = self._as_meant(call.name, call.arguments)
+        request = {"id": call.id, "tool_name": name, "arguments": arguments, "source": call.source}
+        tool = self._core.get(name)
         places = [(one.source, one.server) for one in tool.candidates] if tool else [("mcps", None)]
-        open_places = [place for place in places if permissions.allows(call.name, place[1])]
+        open_places = [place for place in places if permissions.allows(name, place[1])]
         if not open_places:
             reason = "it is not among the tools that are allowed here"
             return request, self._not_allowed(call, reason)
@@ -157,7 +160,7 @@ class Running(HubPart):
         if permissions.asks and (tool is None or tool.effects):
             servers = tuple(sorted({server for _, server in open_places if server is not None}))
             description = "" if tool is None else tool.description
-            approval = Approval(call.name, dict(call.arguments), call.id, servers, description)
+            approval = Approval(name, dict(arguments), call.id, servers, description)
             if (reason := await permissions.refusal(approval)) is not None:
                 return request, self._not_allowed(call, reason)
         return request, None
@@ -170,7 +173,7 @@ class Running(HubPart):
         return result
 
     def _has_effects(self, call: Any) -> bool:
-        tool: _core.ToolInfo | None = self._core.get(call.name)
+        tool: _core.ToolInfo | None = self._core.get(self._as_meant(call.name, None)[0])
         return tool is not None and tool.effects
 
     def _shaped(self, call: Any, result: ToolResult, limit: int | None) -> str:

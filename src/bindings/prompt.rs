@@ -1,0 +1,135 @@
+//! Prompts and schemas for vendors' APIs, as Python sees them.
+
+use super::hub::Hub;
+use super::json;
+use super::text::Tokenizer;
+use crate::model::ToolSpec;
+use crate::prompt::vendor::{self, Names, Vendor};
+use crate::prompt::{self, Lang, Page, Style};
+use crate::registry::{Candidate as Registered, Snapshot};
+use crate::truncate::TokenCounter;
+use crate::truncate::tokens::Estimate;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList, PyString};
+use serde_json::Value;
+use std::sync::Arc;
+
+/// The names of all tools in an order that does not depend on when they were registered.
+#[pyfunction]
+pub fn tool_names(hub: &Bound<'_, Hub>) -> Vec<String> {
+    let snapshot = hub.get().core().registry.snapshot();
+    let mut names: Vec<String> = snapshot.entries().map(|(name, _)| name.to_string()).collect();
+    names.sort_unstable();
+    names
+}
+
+/// The candidate of each name that speaks for it, as in `ToolInfo`. Names that are gone by now are left out.
+fn speakers(snapshot: &Snapshot, names: &[String]) -> Vec<Arc<Registered>> {
+    let speaker = |name: &String| {
+        let entry = snapshot.get(name)?;
+        entry.candidates.iter().min_by_key(|candidate| (candidate.priority, candidate.id)).cloned()
+    };
+    names.iter().filter_map(speaker).collect()
+}
+
+/// The prompt with these tools, most relevant first; `more` others can be called.
+#[pyfunction]
+#[pyo3(signature = (hub, base, names, more, style, lang, budget=None, tokenizer=None))]
+#[expect(clippy::too_many_arguments, reason = "one for each keyword of hub.system_prompt")]
+pub fn prompt_text(
+    hub: &Bound<'_, Hub>,
+    base: &str,
+    names: Vec<String>,
+    more: usize,
+    style: &str,
+    lang: &str,
+    budget: Option<usize>,
+    tokenizer: Option<&Bound<'_, Tokenizer>>,
+) -> PyResult<String> {
+    let style = Style::parse(style).ok_or_else(|| {
+        PyValueError::new_err(format!("style must be 'detailed', 'compact' or 'names', got {style:?}"))
+    })?;
+    let lang = Lang::parse(lang)
+        .ok_or_else(|| PyValueError::new_err(format!("lang must be 'en' or 'zh', got {lang:?}")))?;
+    let shown = speakers(&hub.get().core().registry.load(), &names);
+    let counter = tokenizer.map(|tokenizer| tokenizer.get().counter());
+    let made = hub.py().detach(|| {
+        let tools: Vec<&ToolSpec> = shown.iter().map(|candidate| candidate.spec()).collect();
+        let counter: &dyn TokenCounter = counter.as_deref().unwrap_or(&Estimate);
+        let count = |text: &str| counter.count(text);
+        let page = Page { base, tools: &tools, more, style, lang };
+        prompt::render(&page, budget.map(|budget| (budget, &count as prompt::Count<'_>)))
+    });
+    made.map_err(|error| PyValueError::new_err(error.to_string()))
+}
+
+/// Tools for an API; those that were left out, with the reason; and those whose arguments need the way back.
+type Declared<'py> = (Bound<'py, PyList>, Vec<(String, String)>, Vec<String>);
+
+/// These tools in the form of a vendor's API.
+#[pyfunction]
+pub fn vendor_tools<'py>(
+    hub: &Bound<'py, Hub>,
+    names: Vec<String>,
+    vendor: &str,
+    strict: bool,
+) -> PyResult<Declared<'py>> {
+    let py = hub.py();
+    let vendor = match vendor {
+        "openai" if strict => Vendor::OpenAiStrict,
+        "openai" => Vendor::OpenAi,
+        "anthropic" => Vendor::Anthropic,
+        "gemini" => Vendor::Gemini,
+        other => return Err(PyValueError::new_err(format!("there is no vendor {other:?}"))),
+    };
+    let snapshot = hub.get().core().registry.snapshot();
+    let shown = speakers(&snapshot, &names);
+    let made: Vec<_> = py.detach(|| {
+        let all = Names::of(snapshot.entries().map(|(name, _)| &**name));
+        shown.iter().map(|candidate| vendor::declare(candidate.spec(), vendor, &all)).collect()
+    });
+    let (declared, mut skipped, mut changed) = (PyList::empty(py), Vec::new(), Vec::new());
+    for (candidate, made) in shown.iter().zip(made) {
+        let name = candidate.spec().name.to_string();
+        match made {
+            Ok(tool) => {
+                declared.append(json::to_python(py, &tool.value)?)?;
+                if tool.changed {
+                    changed.push(name);
+                }
+            }
+            Err(reason) => skipped.push((name, reason)),
+        }
+    }
+    Ok((declared, skipped, changed))
+}
+
+/// The tool that an API knows by this name; None when there is none.
+#[pyfunction]
+pub fn original_name(hub: &Bound<'_, Hub>, vendor_name: &Bound<'_, PyString>) -> Option<String> {
+    // A name with half a character in it is nobody's.
+    let vendor_name = vendor_name.to_str().ok()?;
+    let snapshot = hub.get().core().registry.load();
+    if snapshot.get(vendor_name).is_some() {
+        return Some(vendor_name.to_owned());
+    }
+    vendor::original_name(vendor_name, snapshot.entries().map(|(name, _)| &**name)).map(str::to_owned)
+}
+
+/// Arguments as an API gave them, as the tool means them.
+#[pyfunction]
+pub fn restore_arguments<'py>(
+    hub: &Bound<'py, Hub>,
+    name: &str,
+    arguments: &Bound<'py, PyDict>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let speaker = speakers(&hub.get().core().registry.load(), &[name.to_owned()]).pop();
+    // What is no JSON is told by whoever checks the arguments.
+    let (Some(speaker), Ok(Value::Object(mut given))) = (speaker, json::from_python(arguments.as_any()))
+    else {
+        return Ok(arguments.clone().into_any());
+    };
+    vendor::restore(&speaker.spec().parameters, &mut given);
+    json::to_python(hub.py(), &Value::Object(given))
+}

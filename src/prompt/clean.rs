@@ -1,0 +1,112 @@
+//! Text of strangers, made fit to stand on a line of ours.
+
+use super::Lang;
+use std::fmt::Write;
+
+/// Puts a text on one line: runs of white space become one space, what cannot be seen is left out. A text of more than
+/// `limit` characters is cut after a word and says how much is missing.
+pub fn push_line(out: &mut String, text: &str, limit: usize, lang: Lang) {
+    let text = text.trim();
+    if text.len() <= limit && is_plain(text) {
+        out.push_str(text);
+        return;
+    }
+    let begun = out.len();
+    // The last word: where it begins here, and there.
+    let (mut shown, mut word, mut between) = (0, (begun, 0), false);
+    for (at, c) in text.char_indices() {
+        if c.is_whitespace() {
+            between = shown > 0;
+            continue;
+        }
+        if is_hidden(c) {
+            continue;
+        }
+        if between {
+            word = (out.len(), at);
+            out.push(' ');
+            shown += 1;
+            between = false;
+        }
+        if shown >= limit {
+            let near = out.len() - word.0 < (out.len() - begun) / 4;
+            let mut cut = at;
+            if word.0 > begun && near {
+                out.truncate(word.0);
+                cut = word.1;
+            }
+            let more = text[cut..].chars().count();
+            let _ = match lang {
+                Lang::En => write!(out, "… [{more} more characters]"),
+                Lang::Zh => write!(out, "… [还有 {more} 个字符]"),
+            };
+            return;
+        }
+        out.push(c);
+        shown += 1;
+    }
+}
+
+/// [`push_line`] into a string of its own.
+pub fn line(text: &str, limit: usize, lang: Lang) -> String {
+    let mut out = String::new();
+    push_line(&mut out, text, limit, lang);
+    out
+}
+
+/// A text that keeps its lines, without what cannot be seen, cut to `limit` characters.
+pub fn paragraphs(text: &str, limit: usize) -> String {
+    const NOTICE: &str = "… [cut]";
+    let seen = |c: &char| *c == '\n' || *c == '\t' || !is_hidden(*c);
+    let mut out: String = text.trim().chars().filter(seen).take(limit + 1).collect();
+    if out.chars().count() > limit {
+        let room = limit.saturating_sub(NOTICE.chars().count());
+        let end = out.char_indices().nth(room).map_or(out.len(), |(at, _)| at);
+        out.truncate(end);
+        out.push_str(NOTICE);
+    }
+    out
+}
+
+/// Whether a name can stand in a prompt as it is.
+pub fn is_printable(name: &str) -> bool {
+    let plain = |c: char| c == ' ' || !(c.is_whitespace() || is_hidden(c));
+    !name.is_empty() && name.trim() == name && !name.contains("**") && name.chars().all(plain)
+}
+
+fn is_plain(text: &str) -> bool {
+    text.bytes().all(|b| (b' '..=b'~').contains(&b)) && !text.contains("  ")
+}
+
+/// Controls, marks that turn the direction of writing, and letters of no width, in which orders can be hidden.
+fn is_hidden(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{feff}'
+            | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_cannot_leave_its_line() {
+        let text = " Reads.\r\n\n2. **evil**\u{2028}  x\u{1b}[31m\u{202e}\u{e0041} ";
+        assert_eq!(line(text, 100, Lang::En), "Reads. 2. **evil** x[31m");
+    }
+
+    #[test]
+    fn a_long_text_is_cut_after_a_word_and_says_so() {
+        assert_eq!(line("some words are here", 12, Lang::En), "some words… [8 more characters]");
+        assert_eq!(line("没有空格的文字", 4, Lang::Zh), "没有空格… [还有 3 个字符]");
+        assert_eq!(line("exactly", 7, Lang::En), "exactly");
+        let long = "x".repeat(1 << 20);
+        assert!(line(&long, 100, Lang::En).len() < 200);
+    }
+
+    #[test]
+    fn paragraphs_keep_lines_and_their_limit() {
+        assert_eq!(paragraphs("a\n\tb\u{0}c", 100), "a\n\tbc");
+        assert_eq!(paragraphs(&"é".repeat(50), 20).chars().count(), 20);
+    }
+}

@@ -1,0 +1,321 @@
+//! One tool: in detail, on one line, or by its name.
+
+use super::Lang;
+use super::clean::push_line;
+use super::docstring::Docstring;
+use super::schema::Shape;
+use super::types::{Types, default};
+use crate::model::{Effects, ToolSpec};
+use serde_json::Value;
+use std::fmt::Write;
+
+const DESCRIPTION: usize = 4_000;
+const PARAMETER: usize = 1_000;
+const SUMMARY: usize = 160;
+const EXAMPLE: usize = 400;
+const EXAMPLES: usize = 5;
+/// Objects in objects in objects.
+const DEEPEST: usize = 5;
+const MAX_LINES: usize = 200;
+
+pub struct Entry<'a> {
+    spec: &'a ToolSpec,
+    /// What the model calls it.
+    name: &'a str,
+    lang: Lang,
+    root: &'a Value,
+    types: Types<'a>,
+    lines: usize,
+}
+
+impl<'a> Entry<'a> {
+    pub fn new(spec: &'a ToolSpec, name: &'a str, lang: Lang) -> Self {
+        let root = &*spec.parameters;
+        Entry { spec, name, lang, root, types: Types::new(root, lang), lines: 0 }
+    }
+
+    /// The layout that the documentation shows; ends with a line end.
+    pub fn detailed(mut self, out: &mut String, number: usize) {
+        let (spec, lang) = (self.spec, self.lang);
+        let shape = Shape::of(self.root, self.root);
+        let doc = Docstring::of(&spec.description, |name| {
+            shape.properties().iter().any(|(known, _)| *known == name)
+        });
+        let _ = writeln!(out, "{number}. **{}**", self.name);
+        if !doc.text.trim().is_empty() {
+            self.line(out, "", &doc.text, DESCRIPTION);
+        }
+        let branches = self.branches(&shape);
+        if shape.has_properties() || !branches.is_empty() {
+            let _ = writeln!(out, "  {}", lang.pick("Parameters:", "参数："));
+            self.parameters(out, &shape, 2, 0, Some(&doc));
+            self.options(out, branches, 2, 0);
+        } else if shape.get("properties").is_some() || shape.get("additionalProperties").is_some() {
+            let _ = writeln!(out, "  {}", lang.pick("Parameters: none", "参数：无"));
+        }
+        if let Some(returns) = &doc.returns {
+            self.line(out, lang.pick("Returns: ", "返回："), returns, DESCRIPTION);
+        }
+        let hints = hints(spec, lang);
+        if !hints.is_empty() {
+            let _ =
+                writeln!(out, "  {}{}", lang.pick("Hints: ", "提示："), hints.join(lang.pick(", ", "、")));
+        }
+        for (label, value) in [
+            (lang.pick("Category: ", "类别："), &spec.category),
+            (lang.pick("Version: ", "版本："), &spec.version),
+        ] {
+            if let Some(value) = value {
+                self.line(out, label, value, SUMMARY);
+            }
+        }
+        if !spec.examples.is_empty() {
+            let _ = writeln!(out, "  {}", lang.pick("Examples:", "示例："));
+            for example in spec.examples.iter().take(EXAMPLES) {
+                let text = example.as_str().map_or_else(|| example.to_string(), str::to_owned);
+                self.line(out, "  - ", &text, EXAMPLE);
+            }
+        }
+    }
+
+    /// `- **name**(a: string, b?: integer): What it does. [read-only]`
+    pub fn compact(&self, out: &mut String) {
+        let shape = Shape::of(self.root, self.root);
+        let _ = write!(out, "- **{}**(", self.name);
+        for (at, (name, schema)) in shape.properties().into_iter().take(MAX_LINES).enumerate() {
+            out.push_str(if at == 0 { "" } else { ", " });
+            push_line(out, name, SUMMARY, self.lang);
+            out.push_str(if shape.requires(name) { ": " } else { "?: " });
+            out.push_str(&short_type(self.root, &shape.below(self.root, schema), 0));
+        }
+        out.push(')');
+        let summary = summary(&self.spec.description);
+        if !summary.is_empty() {
+            out.push_str(self.lang.pick(": ", "："));
+            push_line(out, summary, SUMMARY, self.lang);
+        }
+        let hints = hints(self.spec, self.lang);
+        if !hints.is_empty() {
+            let _ = write!(out, " [{}]", hints.join(self.lang.pick(", ", "、")));
+        }
+        out.push('\n');
+    }
+
+    fn line(&self, out: &mut String, label: &str, text: &str, limit: usize) {
+        out.push_str("  ");
+        out.push_str(label);
+        push_line(out, text, limit, self.lang);
+        out.push('\n');
+    }
+
+    /// One line for each property, and below it what it is made of.
+    fn parameters(
+        &mut self,
+        out: &mut String,
+        shape: &Shape<'a>,
+        indent: usize,
+        depth: usize,
+        doc: Option<&Docstring<'_>>,
+    ) {
+        let properties = shape.properties();
+        for (at, (name, schema)) in properties.iter().enumerate() {
+            pad(out, indent);
+            if self.lines == MAX_LINES {
+                let more = properties.len() - at;
+                let _ = match self.lang {
+                    Lang::En => writeln!(out, "- … {more} more"),
+                    Lang::Zh => writeln!(out, "- … 还有 {more} 个"),
+                };
+                return;
+            }
+            self.lines += 1;
+            let inner = shape.below(self.root, schema);
+            out.push_str("- ");
+            push_line(out, name, SUMMARY, self.lang);
+            out.push_str(" (");
+            self.types.phrase(out, &inner, 0);
+            let told = doc.and_then(|doc| doc.parameter(name));
+            let words = inner.text("description").filter(|text| !text.trim().is_empty()).or(told);
+            self.described(out, words, inner.get("default"));
+            let is_required = shape.requires(name);
+            out.push_str(match (is_required, self.lang) {
+                (true, Lang::En) => " [required]\n",
+                (false, Lang::En) => " [optional]\n",
+                (true, Lang::Zh) => " [必需]\n",
+                (false, Lang::Zh) => " [可选]\n",
+            });
+            self.below(out, &inner, indent + 1, depth + 1);
+        }
+    }
+
+    /// `): words (default x)`; a default that the words name already is not said twice.
+    fn described(&self, out: &mut String, words: Option<&str>, given: Option<&Value>) {
+        let default = given.filter(|value| !value.is_null()).map(default);
+        let is_told = |default: &String| words.is_some_and(|words| tells_default(words, default));
+        let default = default
+            .filter(|default| !is_told(default))
+            .map(|default| format!("{} {default}", self.lang.pick("default", "默认")));
+        match (words, default) {
+            (None, None) => out.push(')'),
+            (None, Some(default)) => {
+                let _ = write!(out, "{}{default})", self.lang.pick(", ", "，"));
+            }
+            (Some(words), default) => {
+                out.push_str("): ");
+                push_line(out, words, PARAMETER, self.lang);
+                if let Some(default) = default {
+                    let _ = write!(out, " ({default})");
+                }
+            }
+        }
+    }
+
+    /// What an object, the entries of an array, or the branches of a union are made of.
+    fn below(&mut self, out: &mut String, shape: &Shape<'a>, indent: usize, depth: usize) {
+        if depth >= DEEPEST || shape.repeats || !self.types.goes_on() {
+            return;
+        }
+        if shape.has_properties() {
+            self.parameters(out, shape, indent, depth, None);
+        }
+        let branches = self.branches(shape);
+        match branches.as_slice() {
+            [] => {}
+            [only] => self.below(out, only, indent, depth),
+            _ => self.options(out, branches, indent, depth),
+        }
+        for part in shape.item().into_iter().chain(shape.values()) {
+            self.below(out, &shape.below(self.root, part), indent, depth + 1);
+        }
+    }
+
+    /// The branches of a union that have something below them.
+    fn branches(&self, shape: &Shape<'a>) -> Vec<Shape<'a>> {
+        let inner = shape.branches().iter().map(|branch| shape.below(self.root, branch));
+        let has_more = |one: &Shape<'a>| {
+            !one.repeats && (one.has_properties() || one.item().is_some() || !one.branches().is_empty())
+        };
+        inner.filter(has_more).take(MAX_LINES).collect()
+    }
+
+    fn options(&mut self, out: &mut String, branches: Vec<Shape<'a>>, indent: usize, depth: usize) {
+        let several = branches.iter().filter(|one| one.has_properties()).count() > 1;
+        for (at, branch) in branches.iter().enumerate() {
+            if self.lines >= MAX_LINES {
+                return;
+            }
+            let mut deeper = indent;
+            if several && branch.has_properties() {
+                self.lines += 1;
+                pad(out, indent);
+                let _ = write!(out, "- {} {}", self.lang.pick("option", "选项"), at + 1);
+                if let Some(name) = branch.name() {
+                    out.push_str(", ");
+                    push_line(out, name, SUMMARY, self.lang);
+                }
+                out.push_str(":\n");
+                deeper += 1;
+            }
+            self.below(out, branch, deeper, depth + 1);
+        }
+    }
+}
+
+fn pad(out: &mut String, indent: usize) {
+    for _ in 0..indent {
+        out.push_str("  ");
+    }
+}
+
+/// What it does to the world, as far as it was said.
+fn hints(spec: &ToolSpec, lang: Lang) -> Vec<&'static str> {
+    let hint = |key: &str| spec.annotations.get(key).and_then(Value::as_bool);
+    let read_only = spec.effects == Effects::ReadOnly;
+    // `effects=True` says it without annotations; with them, they say it more exactly.
+    let said = spec.effects == Effects::Declared && hint("readOnlyHint").is_none();
+    let destructive = !read_only && hint("destructiveHint").unwrap_or(said);
+    let all = [
+        (read_only, lang.pick("read-only", "只读")),
+        (destructive, lang.pick("destructive", "破坏性")),
+        (spec.idempotent, lang.pick("idempotent", "幂等")),
+    ];
+    all.into_iter().filter(|(is, _)| *is).map(|(_, word)| word).collect()
+}
+
+/// The first sentence, or the first paragraph.
+fn summary(description: &str) -> &str {
+    let text = description.trim();
+    let end = text.match_indices(['.', '。', '\n', '！', '？']).find(|(at, sign)| {
+        let rest = &text[at + sign.len()..];
+        match *sign {
+            "." => rest.starts_with(char::is_whitespace),
+            "\n" => rest.starts_with('\n'),
+            _ => true,
+        }
+    });
+    end.map_or(text, |(at, sign)| text[..at + sign.len()].trim_end())
+}
+
+/// One word for a type, or its few values.
+fn short_type<'a>(root: &'a Value, shape: &Shape<'a>, depth: usize) -> String {
+    const SHORT: usize = 40;
+    if let Some(options) = shape.get("enum").and_then(Value::as_array) {
+        let all: Vec<String> = options.iter().take(8).map(Value::to_string).collect();
+        let joined = all.join("|");
+        if options.len() <= 8 && joined.len() <= SHORT {
+            return super::clean::line(&joined, SHORT, Lang::En);
+        }
+    }
+    let mut names: Vec<String> = Vec::new();
+    let branches = shape.branches().iter().take(if depth < 3 { 4 } else { 0 });
+    let branches = branches.map(|one| short_type(root, &shape.below(root, one), depth + 1));
+    let types = shape.types();
+    let own = types.iter().map(|name| match (*name, shape.item().filter(|_| !shape.repeats)) {
+        ("array", Some(item)) => match shape.below(root, item).types().as_slice() {
+            [one] => format!("{}[]", super::clean::line(one, SHORT, Lang::En)),
+            _ => "array".into(),
+        },
+        (name, _) => super::clean::line(name, SHORT, Lang::En),
+    });
+    let found: Vec<String> =
+        if types.is_empty() && !shape.repeats { branches.collect() } else { own.collect() };
+    for name in found {
+        if name != "null" && !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    match names.as_slice() {
+        [] if types.contains(&"null") => "null".into(),
+        [] => "any".into(),
+        several => several.join("|"),
+    }
+}
+
+/// Whether a description names its default: "(default A1)", "Defaults to 5.".
+fn tells_default(words: &str, default: &str) -> bool {
+    let lower = words.to_ascii_lowercase();
+    let value = default.trim_matches('"').to_ascii_lowercase();
+    let Some(at) = lower.find("default") else { return false };
+    let bare = |c: char| !(c.is_alphanumeric() || c == '_' || c == '-' || c == '.');
+    !value.is_empty() && lower[at..].split(bare).any(|word| word.trim_end_matches('.') == value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_default_is_told_once() {
+        assert!(tells_default("Starting cell (default A1)", "A1"));
+        assert!(tells_default("Defaults to 5.", "5"));
+        assert!(!tells_default("Defaults to 50.", "5"));
+        assert!(!tells_default("A1 is a cell", "A1"));
+    }
+
+    #[test]
+    fn the_first_sentence_is_the_summary() {
+        assert_eq!(summary("Reads v1.2 files. Then more."), "Reads v1.2 files.");
+        assert_eq!(summary("读取文件。然后"), "读取文件。");
+        assert_eq!(summary("No end\nhere\n\nMore"), "No end\nhere");
+    }
+}

@@ -1,0 +1,151 @@
+//! The whole prompt: what the user says, the tools, how to call them.
+
+use super::budget::{self, Detail};
+use super::clean::is_printable;
+use super::entry::Entry;
+use super::vendor::vendor_name;
+use super::{Lang, Style};
+use crate::model::ToolSpec;
+use std::borrow::Cow;
+use std::fmt::{self, Write};
+
+/// What is to be shown.
+pub struct Page<'a> {
+    /// The user's own prompt, which comes first.
+    pub base: &'a str,
+    /// Most relevant first.
+    pub tools: &'a [&'a ToolSpec],
+    /// How many others can be called.
+    pub more: usize,
+    pub style: Style,
+    pub lang: Lang,
+}
+
+/// Not even the parts that nobody can leave out are within the budget.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TooSmall {
+    pub needed: usize,
+    pub budget: usize,
+}
+
+impl fmt::Display for TooSmall {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let TooSmall { needed, budget } = self;
+        write!(
+            f,
+            "budget_tokens must be at least {needed}, because the base prompt and the way to call tools take that much, got {budget}"
+        )
+    }
+}
+
+/// Counts tokens.
+pub type Count<'a> = &'a dyn Fn(&str) -> usize;
+
+/// Writes the prompt; with a budget, the first tools keep the most detail. Without any tool it is the base alone.
+pub fn render(page: &Page<'_>, budget: Option<(usize, Count<'_>)>) -> Result<String, TooSmall> {
+    if page.tools.is_empty() && page.more == 0 {
+        return Ok(page.base.to_owned());
+    }
+    let names: Vec<Cow<'_, str>> = page.tools.iter().map(|spec| shown_name(&spec.name)).collect();
+    let detail = match budget {
+        None => Detail::all(page.style, page.tools.len()),
+        Some((limit, count)) => budget::choose(page, &names, limit, count)?,
+    };
+    Ok(page.assemble(&names, &detail))
+}
+
+/// What a model may call it. A name that would break the line is shown as an API would get it; both can be called.
+fn shown_name(name: &str) -> Cow<'_, str> {
+    if is_printable(name) { Cow::Borrowed(name) } else { Cow::Owned(vendor_name(name)) }
+}
+
+impl Page<'_> {
+    pub fn assemble(&self, names: &[Cow<'_, str>], detail: &Detail) -> String {
+        let mut out = String::with_capacity(self.base.len() + 1024 + 400 * detail.detailed);
+        self.open(&mut out, detail.detailed > 0);
+        for at in 0..detail.detailed {
+            self.detailed(&mut out, names, at);
+        }
+        for at in detail.detailed..detail.compact {
+            self.compact(&mut out, names, at);
+        }
+        if detail.compact > detail.detailed {
+            out.push('\n');
+        }
+        if detail.named > detail.compact {
+            if detail.compact > 0 {
+                out.push_str(self.lang.pick("Also: ", "其他工具："));
+            }
+            for (at, name) in names[detail.compact..detail.named].iter().enumerate() {
+                out.push_str(if at == 0 { "" } else { ", " });
+                out.push_str(name);
+            }
+            out.push_str("\n\n");
+        }
+        self.close(&mut out, self.tools.len() - detail.named + self.more);
+        out
+    }
+
+    pub fn open(&self, out: &mut String, in_detail: bool) {
+        let base = self.base.trim_end();
+        if !base.is_empty() {
+            out.push_str(base);
+            out.push_str("\n\n");
+        }
+        out.push_str(match (in_detail, self.lang) {
+            (true, Lang::En) => "## 🔧 Available Tools (Detailed Information)\n\n",
+            (false, Lang::En) => "## 🔧 Available Tools\n\n",
+            (true, Lang::Zh) => "## 🔧 可用工具（详细信息）\n\n",
+            (false, Lang::Zh) => "## 🔧 可用工具\n\n",
+        });
+    }
+
+    pub fn detailed(&self, out: &mut String, names: &[Cow<'_, str>], at: usize) {
+        Entry::new(self.tools[at], &names[at], self.lang).detailed(out, at + 1);
+        out.push('\n');
+    }
+
+    pub fn compact(&self, out: &mut String, names: &[Cow<'_, str>], at: usize) {
+        Entry::new(self.tools[at], &names[at], self.lang).compact(out);
+    }
+
+    pub fn close(&self, out: &mut String, more: usize) {
+        let total = self.tools.len() + self.more;
+        let _ = match (more, self.lang) {
+            (0, _) => Ok(()),
+            (1, Lang::En) => write!(out, "(1 more tool can be called by name)\n\n"),
+            (_, Lang::En) => write!(out, "({more} more tools can be called by name)\n\n"),
+            (_, Lang::Zh) => write!(out, "(还有 {more} 个其他工具，可通过工具名称直接调用)\n\n"),
+        };
+        let _ = match (total, self.lang) {
+            (1, Lang::En) => write!(out, "**You have 1 tool available.**\n\n"),
+            (_, Lang::En) => write!(out, "**You have {total} tools available.**\n\n"),
+            (_, Lang::Zh) => write!(out, "**你有 {total} 个可用工具。**\n\n"),
+        };
+        out.push_str(self.lang.pick(PROTOCOL_EN, PROTOCOL_ZH));
+    }
+}
+
+const PROTOCOL_EN: &str = r#"## How to call a tool
+
+<tool_call>
+{"id": "call_001", "tool_name": "name_of_the_tool", "arguments": {"parameter": "value"}}
+</tool_call>
+
+- Write one <tool_call> block for each call, with JSON inside and nothing else. Several calls that do not depend on each other may stand in one message; give each its own `id`.
+- `tool_name` is the name of a tool exactly as it is listed, `arguments` a JSON object with its parameters. Give every required parameter; leave optional ones out when you do not need them.
+- Do NOT give a `source`: where a tool comes from is found out for you.
+- After your calls, stop and wait. The results come in the next message, between <tool_result> and </tool_result>; never write them yourself.
+- When no tool is needed, answer without a call."#;
+
+const PROTOCOL_ZH: &str = r#"## 如何调用工具
+
+<tool_call>
+{"id": "call_001", "tool_name": "工具名称", "arguments": {"参数名": "值"}}
+</tool_call>
+
+- 每次调用写一个 <tool_call> 块，块内只写 JSON。互不依赖的多个调用可以写在同一条消息里，每个调用使用各自的 `id`。
+- `tool_name` 必须与上面列出的工具名称完全一致，`arguments` 是包含参数的 JSON 对象。必须给出所有必需参数；不需要的可选参数可以省略。
+- 不要提供 `source`：工具的来源会自动确定。
+- 写完调用后请停止并等待。结果会在下一条消息中出现，位于 <tool_result> 和 </tool_result> 之间；不要自己编写结果。
+- 不需要工具时，直接回答。"#;

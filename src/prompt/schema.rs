@@ -1,0 +1,186 @@
+//! A view of one JSON Schema: references followed, `allOf` put together, nothing copied.
+
+use serde_json::{Map, Value};
+use smallvec::SmallVec;
+
+/// So many schemas are put together to one; more is an attack.
+const MAX_LAYERS: usize = 32;
+
+/// Any schema of the document. Each keyword is that of the first layer that has it.
+#[derive(Clone, Default)]
+pub struct Shape<'a> {
+    layers: SmallVec<[&'a Map<String, Value>; 2]>,
+    /// The references that led here, so that a ring is seen.
+    trail: Vec<&'a str>,
+    /// What the last reference calls it.
+    name: Option<&'a str>,
+    /// It is inside of itself: nothing below it is to be shown again.
+    pub repeats: bool,
+    /// `false`: no value fits.
+    pub never: bool,
+}
+
+impl<'a> Shape<'a> {
+    pub fn of(root: &'a Value, schema: &'a Value) -> Self {
+        Shape::default().below(root, schema)
+    }
+
+    /// A schema that is part of this one.
+    pub fn below(&self, root: &'a Value, schema: &'a Value) -> Self {
+        let mut shape = Shape { trail: self.trail.clone(), ..Shape::default() };
+        shape.settle(root, schema);
+        shape
+    }
+
+    fn settle(&mut self, root: &'a Value, schema: &'a Value) {
+        let Some(map) = schema.as_object() else {
+            self.never |= schema == &Value::Bool(false);
+            return;
+        };
+        if self.layers.len() == MAX_LAYERS {
+            return;
+        }
+        self.layers.push(map);
+        if let Some(reference) = map.get("$ref").and_then(Value::as_str) {
+            self.name = reference.rsplit('/').next().filter(|name| !name.is_empty() && *name != "#");
+            if self.trail.contains(&reference) {
+                self.repeats = true;
+                return;
+            }
+            self.trail.push(reference);
+            if let Some(target) = target(root, reference) {
+                self.settle(root, target);
+            }
+        }
+        for part in map.get("allOf").and_then(Value::as_array).into_iter().flatten() {
+            self.settle(root, part);
+        }
+    }
+
+    pub fn get(&self, key: &str) -> Option<&'a Value> {
+        self.layers.iter().find_map(|layer| layer.get(key))
+    }
+
+    pub fn text(&self, key: &str) -> Option<&'a str> {
+        self.get(key).and_then(Value::as_str)
+    }
+
+    pub fn layers(&self) -> impl Iterator<Item = &'a Map<String, Value>> {
+        self.layers.iter().copied()
+    }
+
+    /// What it is called: its title, or the name of its definition.
+    pub fn name(&self) -> Option<&'a str> {
+        self.text("title").or(self.name)
+    }
+
+    /// All properties, each once, in the order of the schema.
+    pub fn properties(&self) -> Vec<(&'a str, &'a Value)> {
+        let mut found: Vec<(&str, &Value)> = Vec::new();
+        for (at, layer) in self.layers.iter().enumerate() {
+            for (name, schema) in layer.get("properties").and_then(Value::as_object).into_iter().flatten() {
+                if at == 0 || !found.iter().any(|(known, _)| known == name) {
+                    found.push((name, schema));
+                }
+            }
+        }
+        found
+    }
+
+    pub fn has_properties(&self) -> bool {
+        let filled = |layer: &&Map<String, Value>| {
+            layer.get("properties").and_then(Value::as_object).is_some_and(|map| !map.is_empty())
+        };
+        self.layers.iter().any(filled)
+    }
+
+    pub fn requires(&self, name: &str) -> bool {
+        let lists = self.layers.iter().filter_map(|layer| layer.get("required")?.as_array());
+        lists.flatten().any(|one| one.as_str() == Some(name))
+    }
+
+    /// The branches of `anyOf` or `oneOf`.
+    pub fn branches(&self) -> &'a [Value] {
+        let union = self.get("anyOf").or_else(|| self.get("oneOf"));
+        union.and_then(Value::as_array).map_or(&[], Vec::as_slice)
+    }
+
+    /// The types that are given, or that the other keywords tell.
+    pub fn types(&self) -> SmallVec<[&'a str; 2]> {
+        match self.get("type") {
+            Some(Value::String(one)) => SmallVec::from_slice(&[one.as_str()]),
+            Some(Value::Array(several)) => several.iter().filter_map(Value::as_str).collect(),
+            _ if self.get("properties").is_some() => SmallVec::from_slice(&["object"]),
+            _ if self.get("items").or_else(|| self.get("prefixItems")).is_some() => {
+                SmallVec::from_slice(&["array"])
+            }
+            _ => SmallVec::new(),
+        }
+    }
+
+    /// What each entry of an array is.
+    pub fn item(&self) -> Option<&'a Value> {
+        self.get("items").filter(|items| !items.is_array())
+    }
+
+    /// What each value of an open object is.
+    pub fn values(&self) -> Option<&'a Value> {
+        self.get("additionalProperties")
+            .filter(|values| values.as_object().is_some_and(|map| !map.is_empty()))
+    }
+}
+
+/// What a reference inside the document leads to.
+pub fn target<'a>(root: &'a Value, reference: &str) -> Option<&'a Value> {
+    let pointer = reference.strip_prefix('#')?;
+    root.pointer(pointer).or_else(|| root.pointer(&unescaped(pointer)))
+}
+
+/// References are parts of URLs: `%24defs` is `$defs`.
+fn unescaped(pointer: &str) -> String {
+    let mut bytes = Vec::with_capacity(pointer.len());
+    let mut rest = pointer.as_bytes();
+    while let Some((first, after)) = rest.split_first() {
+        let code = after.get(..2).and_then(|two| std::str::from_utf8(two).ok());
+        match code.and_then(|two| u8::from_str_radix(two, 16).ok()).filter(|_| *first == b'%') {
+            Some(byte) => {
+                bytes.push(byte);
+                rest = &after[2..];
+            }
+            None => {
+                bytes.push(*first);
+                rest = after;
+            }
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn references_and_parts_become_one_view() {
+        let root = json!({
+            "$defs": {"Base": {"type": "object", "properties": {"id": {"type": "integer"}}, "required": ["id"]}},
+            "allOf": [{"$ref": "#/%24defs/Base"}, {"properties": {"name": {"type": "string"}}}]
+        });
+        let shape = Shape::of(&root, &root);
+        let names: Vec<&str> = shape.properties().iter().map(|(name, _)| *name).collect();
+        assert_eq!(names, ["id", "name"]);
+        assert!(shape.requires("id") && !shape.requires("name"));
+        assert_eq!(&shape.types()[..], ["object"]);
+    }
+
+    #[test]
+    fn a_ring_of_references_ends() {
+        let root =
+            json!({"$defs": {"A": {"$ref": "#/$defs/B"}, "B": {"$ref": "#/$defs/A"}}, "$ref": "#/$defs/A"});
+        assert!(Shape::of(&root, &root).repeats);
+        let wide: Vec<Value> = (0..1000).map(|_| json!({"allOf": [{}, {}]})).collect();
+        let root = json!({"allOf": wide});
+        assert_eq!(Shape::of(&root, &root).layers.len(), MAX_LAYERS);
+    }
+}

@@ -1,0 +1,278 @@
+//! A schema as a tree of its own: references replaced by what they lead to, `allOf` put together, an object at the top.
+
+use super::super::Lang;
+use super::super::clean::{line, paragraphs};
+use super::super::schema::Shape;
+use serde_json::{Map, Value, json};
+
+const DEEPEST: usize = 12;
+const MOST: usize = 3_000;
+const DESCRIPTION: usize = 1_000;
+const TYPES: [&str; 7] = ["string", "number", "integer", "boolean", "object", "array", "null"];
+
+type Fits = fn(&Value) -> bool;
+
+/// Keywords whose value is a schema.
+const SCHEMA: [&str; 3] = ["items", "additionalProperties", "contains"];
+/// Keywords that are taken as they are, when they have the type that they must have.
+const PLAIN: [(&str, Fits); 19] = [
+    ("title", Value::is_string),
+    ("default", |_| true),
+    ("const", |_| true),
+    ("format", Value::is_string),
+    ("pattern", Value::is_string),
+    ("nullable", Value::is_boolean),
+    ("minimum", Value::is_number),
+    ("maximum", Value::is_number),
+    ("exclusiveMinimum", Value::is_number),
+    ("exclusiveMaximum", Value::is_number),
+    ("multipleOf", Value::is_number),
+    ("minLength", Value::is_u64),
+    ("maxLength", Value::is_u64),
+    ("minItems", Value::is_u64),
+    ("maxItems", Value::is_u64),
+    ("uniqueItems", Value::is_boolean),
+    ("minProperties", Value::is_u64),
+    ("maxProperties", Value::is_u64),
+    ("examples", Value::is_array),
+];
+
+/// The tree, or what is wrong with the schema.
+pub fn tree(schema: &Value) -> Result<Value, String> {
+    if !schema.is_object() {
+        return Err("its schema is no JSON object".into());
+    }
+    let mut inlining = Inlining { root: schema, left: MOST };
+    let shape = Shape::of(schema, schema);
+    let mut tree = inlining.schema(&shape, "", 0)?;
+    let types = shape.types();
+    if !types.is_empty() && !types.contains(&"object") {
+        // Arguments are always an object, whatever the schema says.
+        let properties = json!({"input": tree});
+        return Ok(json!({"type": "object", "properties": properties, "required": ["input"]}));
+    }
+    tree.insert("type".into(), json!("object"));
+    for key in ["enum", "const", "nullable"] {
+        tree.remove(key);
+    }
+    gather_alternatives(&mut tree);
+    tree.entry("properties").or_insert_with(|| json!({}));
+    Ok(Value::Object(tree))
+}
+
+/// No API takes alternatives at the top: they become one object that has all parameters and requires what all require.
+fn gather_alternatives(tree: &mut Map<String, Value>) {
+    let branches = match (tree.remove("anyOf"), tree.remove("oneOf")) {
+        (Some(Value::Array(branches)), _) | (_, Some(Value::Array(branches))) => branches,
+        _ => return,
+    };
+    let mut words: Vec<String> = Vec::new();
+    let mut shared: Option<Vec<Value>> = None;
+    let mut properties = match tree.remove("properties") {
+        Some(Value::Object(own)) => own,
+        _ => Map::new(),
+    };
+    for branch in branches {
+        let required = branch.get("required").and_then(Value::as_array).cloned().unwrap_or_default();
+        let names: Vec<&str> = required.iter().filter_map(Value::as_str).collect();
+        words.push(line(&names.join(" + "), 200, Lang::En));
+        if let Value::Object(mut branch) = branch
+            && let Some(Value::Object(more)) = branch.remove("properties")
+        {
+            for (name, schema) in more {
+                properties.entry(name).or_insert(schema);
+            }
+        }
+        shared = Some(match shared {
+            Some(before) => before.into_iter().filter(|name| required.contains(name)).collect(),
+            None => required,
+        });
+    }
+    if let Some(own) = tree.get_mut("required").and_then(Value::as_array_mut) {
+        own.extend(shared.unwrap_or_default());
+    } else if let Some(shared) = shared.filter(|shared| !shared.is_empty()) {
+        tree.insert("required".into(), Value::Array(shared));
+    }
+    tree.insert("properties".into(), Value::Object(properties));
+    words.retain(|one| !one.is_empty());
+    if words.len() > 1 {
+        super::add_words(tree, &format!("give one of these: {}", words.join("; ")));
+    }
+}
+
+struct Inlining<'a> {
+    root: &'a Value,
+    left: usize,
+}
+
+impl<'a> Inlining<'a> {
+    fn below(
+        &mut self,
+        shape: &Shape<'a>,
+        schema: &'a Value,
+        path: &str,
+        depth: usize,
+    ) -> Result<Value, String> {
+        if !schema.is_object() && !schema.is_boolean() {
+            return Err(format!("its schema has {} at {path} where a schema is expected", kind(schema)));
+        }
+        self.schema(&shape.below(self.root, schema), path, depth + 1).map(Value::Object)
+    }
+
+    fn schema(&mut self, shape: &Shape<'a>, path: &str, depth: usize) -> Result<Map<String, Value>, String> {
+        let mut out = Map::new();
+        self.left = self.left.saturating_sub(1);
+        let types = types(shape, path)?;
+        let is_open = shape.repeats || depth >= DEEPEST || self.left == 0;
+        match (types.as_slice(), is_open) {
+            // Inside of itself, or too deep: whatever is there is allowed.
+            ([], true) if shape.repeats => drop(out.insert("type".into(), json!("object"))),
+            ([], _) => {}
+            ([one], _) => drop(out.insert("type".into(), json!(one))),
+            (several, _) => drop(out.insert("type".into(), json!(several))),
+        }
+        if let Some(text) = shape.text("description") {
+            out.insert("description".into(), Value::String(paragraphs(text, DESCRIPTION)));
+        } else if let Some(name) = shape.name().filter(|_| shape.repeats) {
+            out.insert("description".into(), Value::String(format!("{} as above", line(name, 60, Lang::En))));
+        }
+        if is_open {
+            return Ok(out);
+        }
+        if let Some(options) = shape.get("enum") {
+            let Value::Array(options) = options else {
+                return Err(format!(
+                    "its schema has an enum at {path} that is {}, not a list",
+                    kind(options)
+                ));
+            };
+            if !options.is_empty() {
+                out.insert("enum".into(), Value::Array(options.clone()));
+            }
+        }
+        for (key, fits) in PLAIN {
+            if let Some(value) = shape.get(key).filter(|value| fits(value)) {
+                out.insert(key.into(), value.clone());
+            }
+        }
+        self.object(&mut out, shape, path, depth)?;
+        self.parts(&mut out, shape, path, depth)?;
+        Ok(out)
+    }
+
+    fn object(
+        &mut self,
+        out: &mut Map<String, Value>,
+        shape: &Shape<'a>,
+        path: &str,
+        depth: usize,
+    ) -> Result<(), String> {
+        for layer in shape.layers() {
+            for (key, expected) in [("properties", "a mapping"), ("required", "a list")] {
+                let fits =
+                    |value: &Value| if key == "required" { value.is_array() } else { value.is_object() };
+                // Draft 3 had `required: true` beside a property; it says nothing today.
+                if let Some(odd) = layer.get(key).filter(|value| !fits(value) && !value.is_boolean()) {
+                    return Err(format!(
+                        "its schema has {key} at {} that are {}, not {expected}",
+                        place(path),
+                        kind(odd)
+                    ));
+                }
+            }
+        }
+        let properties = shape.properties();
+        if properties.is_empty() && shape.get("properties").is_none() {
+            return Ok(());
+        }
+        let (mut inner, mut required) = (Map::new(), Vec::new());
+        for (name, schema) in properties {
+            let below = self.below(shape, schema, &format!("{path}/{}", line(name, 60, Lang::En)), depth)?;
+            inner.insert(name.to_owned(), below);
+            if shape.requires(name) {
+                required.push(Value::String(name.to_owned()));
+            }
+        }
+        out.insert("properties".into(), Value::Object(inner));
+        if !required.is_empty() {
+            out.insert("required".into(), Value::Array(required));
+        }
+        Ok(())
+    }
+
+    fn parts(
+        &mut self,
+        out: &mut Map<String, Value>,
+        shape: &Shape<'a>,
+        path: &str,
+        depth: usize,
+    ) -> Result<(), String> {
+        for key in SCHEMA {
+            match shape.get(key) {
+                Some(schema @ Value::Object(_)) => {
+                    let below = self.below(shape, schema, &format!("{path}/{key}"), depth)?;
+                    out.insert(key.into(), below);
+                }
+                Some(Value::Bool(flag)) if key == "additionalProperties" => {
+                    out.insert(key.into(), Value::Bool(*flag));
+                }
+                _ => {}
+            }
+        }
+        let tuple = shape.get("prefixItems").or_else(|| shape.get("items")).and_then(Value::as_array);
+        if let Some(list) = tuple.filter(|list| !list.is_empty()) {
+            let below = self.list(shape, list, &format!("{path}/prefixItems"), depth)?;
+            out.insert("prefixItems".into(), Value::Array(below));
+        }
+        if !shape.branches().is_empty() {
+            let below = self.list(shape, shape.branches(), &format!("{path}/anyOf"), depth)?;
+            out.insert("anyOf".into(), Value::Array(below));
+        }
+        Ok(())
+    }
+
+    fn list(
+        &mut self,
+        shape: &Shape<'a>,
+        list: &'a [Value],
+        path: &str,
+        depth: usize,
+    ) -> Result<Vec<Value>, String> {
+        list.iter().map(|schema| self.below(shape, schema, path, depth)).collect()
+    }
+}
+
+fn types<'a>(shape: &Shape<'a>, path: &str) -> Result<Vec<&'a str>, String> {
+    let odd = match shape.get("type") {
+        None => None,
+        Some(Value::String(one)) => Some(one.as_str()).filter(|one| !TYPES.contains(one)).map(str::to_owned),
+        Some(Value::Array(several)) => several
+            .iter()
+            .find(|one| !one.as_str().is_some_and(|one| TYPES.contains(&one)))
+            .map(|one| one.to_string()),
+        Some(other) => Some(other.to_string()),
+    };
+    match odd {
+        Some(odd) => Err(format!(
+            "its schema has the type {} at {}, which JSON does not have",
+            line(&odd, 60, Lang::En),
+            place(path)
+        )),
+        None => Ok(shape.types().into_vec()),
+    }
+}
+
+fn place(path: &str) -> &str {
+    if path.is_empty() { "the top" } else { path }
+}
+
+fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "true or false",
+        Value::Number(_) => "a number",
+        Value::String(_) => "text",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "an object",
+    }
+}

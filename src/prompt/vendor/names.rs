@@ -1,0 +1,127 @@
+//! Names that every vendor takes, and the way back.
+//!
+//! A name that is fine stays. Any other is made of what is fine in it and a check sum of the whole, so that it depends on
+//! nothing but itself: a conversation that names it means the same tool tomorrow, whatever else is registered by then.
+
+use std::fmt::Write;
+
+const LONGEST: usize = 64;
+/// An underscore and eight digits.
+const CHECK: usize = 9;
+
+/// Letters, digits, `_` and `-`, at most 64, first a letter or `_`: what OpenAI, Anthropic and Gemini all accept.
+pub fn is_vendor_name(name: &str) -> bool {
+    fits(name, "-")
+}
+
+/// The name of a tool for the APIs.
+pub fn vendor_name(name: &str) -> String {
+    if is_vendor_name(name) { name.to_owned() } else { made(name) }
+}
+
+/// The tool that an API calls so. A tool whose own name it is comes first.
+pub fn original_name<'a>(asked: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let check = asked.len().checked_sub(CHECK).map(|at| &asked.as_bytes()[at..])?;
+    let is_made = check[0] == b'_' && check[1..].iter().all(u8::is_ascii_hexdigit);
+    if !is_made || !is_vendor_name(asked) {
+        return None;
+    }
+    // Of two names with one check sum, which somebody has to make on purpose, neither is called.
+    let mut found = names.filter(|name| !is_vendor_name(name) && made(name) == asked);
+    found.next().filter(|_| found.next().is_none())
+}
+
+/// The name of a parameter for an API that takes letters, digits, `_` and `also`.
+pub fn key(name: &str, also: &str) -> String {
+    if fits_key(name, also) { name.to_owned() } else { made(name) }
+}
+
+fn fits_key(name: &str, also: &str) -> bool {
+    let first = name.bytes().next();
+    // An API that takes `.` and `-` does not mind how a name begins.
+    let begins = !also.is_empty() || first.is_some_and(|b| !b.is_ascii_digit());
+    begins
+        && (1..=LONGEST).contains(&name.len())
+        && name.bytes().all(|b| is_word(b) || also.as_bytes().contains(&b))
+}
+
+fn fits(name: &str, also: &str) -> bool {
+    name.bytes().next().is_some_and(|b| b.is_ascii_alphabetic() || b == b'_') && fits_key(name, also)
+}
+
+fn is_word(b: u8) -> bool {
+    b.is_ascii_alphanumeric() || b == b'_'
+}
+
+fn made(name: &str) -> String {
+    let mut out = String::new();
+    for c in name.chars() {
+        match c {
+            _ if out.len() == LONGEST - CHECK => break,
+            c if c.is_ascii_alphanumeric() => {
+                if out.is_empty() && c.is_ascii_digit() {
+                    out.push('_');
+                }
+                out.push(c);
+            }
+            _ if out.ends_with('_') || out.is_empty() => {}
+            _ => out.push('_'),
+        }
+    }
+    out.truncate(LONGEST - CHECK);
+    let base = match out.trim_end_matches('_') {
+        "" => "tool",
+        base => base,
+    };
+    let mut out = base.to_owned();
+    let _ = write!(out, "_{:08x}", check_sum(name));
+    out
+}
+
+/// FNV-1a, folded: the same on every machine and in every version.
+fn check_sum(name: &str) -> u32 {
+    let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    (hash >> 32) as u32 ^ hash as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn good_names_stay() {
+        for name in ["add", "read_file", "a-b", "_x", &"a".repeat(64)] {
+            assert_eq!(vendor_name(name), name);
+        }
+    }
+
+    #[test]
+    fn different_names_stay_different() {
+        let names =
+            ["a.b", "a b", "a/b", "a_b", "搜索", "查询", "1st", "-x", "", &"a".repeat(65), &"a".repeat(66)];
+        let made: std::collections::HashSet<String> = names.iter().map(|name| vendor_name(name)).collect();
+        assert_eq!(made.len(), names.len());
+        assert_eq!(vendor_name("server/skill.v2"), "server_skill_v2_d44bcde9");
+    }
+
+    proptest! {
+        #[test]
+        fn every_name_is_accepted_and_comes_back(name in ".{0,100}") {
+            let made = vendor_name(&name);
+            prop_assert!(is_vendor_name(&made), "{made}");
+            if made != name {
+                let all = ["other", name.as_str(), "a.b.c"];
+                prop_assert_eq!(original_name(&made, all.into_iter()), Some(name.as_str()));
+            }
+        }
+
+        #[test]
+        fn parameters_too(name in ".{1,100}") {
+            prop_assert!(fits_key(&key(&name, ".-"), ".-"));
+            prop_assert!(fits(&key(&name, ""), ""));
+        }
+    }
+}

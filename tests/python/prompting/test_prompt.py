@@ -1,0 +1,211 @@
+"""`system_prompt`: which tools, in which order, how much of each."""
+
+from __future__ import annotations
+
+import random
+import re
+from typing import Any
+
+import pytest
+
+import toolhub
+from toolhub import ToolHub
+
+
+def hub_of(*names: str, **options: Any) -> ToolHub:
+    hub = ToolHub()
+    for name in names:
+        hub.register(lambda x: x, name=name, description=f"Does {name.replace('_', ' ')}.", **options)
+    return hub
+
+
+def shown(prompt: str) -> list[str]:
+    return re.findall(r"^(?:\d+\.|-) \*\*(.+?)\*\*", prompt, re.MULTILINE)
+
+
+def test_everything_that_is_known_of_a_tool_is_told() -> None:
+    hub = ToolHub()
+
+    @hub.tool(
+        read_only=True,
+        idempotent=True,
+        category="files",
+        version="2.1",
+        examples=[{"path": "a.txt"}, "Read the notes."],
+    )
+    def read(path: str, mode: toolhub.Strategy | None = None, lines: int = 10) -> str:  # type: ignore[valid-type]
+        """Read a file.
+
+        Args:
+            path: Where it is.
+            lines: How many.
+        """
+        return path
+
+    assert hub.tools(category="files")[0].version == "2.1"
+    prompt = hub.system_prompt()
+    assert (
+        "1. **read**\n  Read a file.\n  Parameters:\n    - path (string): Where it is. [required]\n" in prompt
+    )
+    assert "    - lines (integer): How many. (default 10) [optional]\n" in prompt
+    assert "  Hints: read-only, idempotent\n  Category: files\n  Version: 2.1\n" in prompt
+    assert '  Examples:\n    - {"path":"a.txt"}\n    - Read the notes.\n' in prompt
+    chinese = hub.system_prompt(lang="zh")
+    assert "  参数：\n    - path (string): Where it is. [必需]\n" in chinese
+    assert "  提示：只读、幂等\n  类别：files\n  版本：2.1\n  示例：\n" in chinese
+    assert "**你有 1 个可用工具。**" in chinese
+
+
+def test_hints_are_those_that_were_said() -> None:
+    hub = ToolHub()
+    for name, options in {
+        "a": {"effects": True},
+        "b": {"annotations": {"readOnlyHint": False, "destructiveHint": False}},
+        "c": {"annotations": {"destructiveHint": True, "idempotentHint": True}},
+        "send_mail": {},
+    }.items():
+        hub.register(len, name=name, **options)  # type: ignore[arg-type]
+    entries = re.split(r"\n\d\. ", hub.system_prompt())[1:]
+    hints = [re.findall(r"Hints: (.*)", entry) for entry in entries]
+    assert hints == [["destructive"], [], ["destructive, idempotent"], []]
+
+
+def test_the_protocol_tells_not_to_give_a_source_and_is_what_the_hub_reads() -> None:
+    for lang, words in (("en", "Do NOT give a `source`"), ("zh", "不要提供 `source`")):
+        prompt = hub_of("add").system_prompt("Base.", lang=lang)  # type: ignore[arg-type]
+        assert prompt.startswith("Base.\n\n## 🔧")
+        assert words in prompt
+        (call,) = toolhub.parse(prompt.partition("\n- ")[0]).calls
+        assert call.error is None
+        assert call.source is None
+        assert call.id == "call_001"
+
+
+def test_the_order_of_registration_does_not_matter() -> None:
+    names = [f"tool_{number}" for number in range(50)] + ["calculate", "none"]
+    one = hub_of(*names).system_prompt()
+    random.Random(1).shuffle(names)
+    assert hub_of(*names).system_prompt() == one
+    assert shown(one)[:3] == ["none", "calculate", "tool_0"]
+
+
+def test_core_tools_then_relevant_ones_then_the_count() -> None:
+    hub = hub_of("send_mail", "read_mail", "draw_circle", "paint_wall", "get_time", "search_web")
+    prompt = hub.system_prompt(query="read my mail", limit=1)
+    assert shown(prompt) == ["search_web", "get_time", "read_mail"]
+    assert "\n(3 more tools can be called by name)\n\n**You have 6 tools available.**\n" in prompt
+    assert "\n(还有 3 个其他工具，可通过工具名称直接调用)\n" in hub.system_prompt(
+        query="read my mail", limit=1, lang="zh"
+    )
+    own = hub.system_prompt(query="mail", limit=2, core=["paint_wall", "unknown"])
+    assert shown(own)[0] == "paint_wall"
+    assert set(shown(own)[1:]) == {"send_mail", "read_mail"}
+    assert shown(hub.system_prompt(query="circle", tools=["draw_circle", "read_mail"])) == ["draw_circle"]
+
+
+def test_styles() -> None:
+    hub = ToolHub()
+
+    @hub.tool(read_only=True)
+    def find(words: list[str], limit: int = 5) -> str:
+        """Find notes. With a long explanation behind it."""
+        return ""
+
+    compact = hub.system_prompt(style="compact")
+    assert "\n- **find**(words: string[], limit?: integer): Find notes. [read-only]\n" in compact
+    hub.register(len, name="length")
+    assert "## 🔧 Available Tools\n\nfind, length\n\n**You have 2 tools available.**" in hub.system_prompt(
+        style="names"
+    )
+
+
+def test_a_hub_without_tools_adds_nothing() -> None:
+    assert ToolHub().system_prompt("Only this.") == "Only this."
+
+
+def tokens(text: str) -> int:
+    return toolhub.truncate(text, 0, unit="tokens").total
+
+
+def test_a_budget_holds_and_the_first_tools_keep_the_most() -> None:
+    hub = ToolHub()
+    for number in range(200):
+        hub.register(
+            lambda path, mode="r": path,
+            name=f"tool_{number:03}",
+            description=f"Does number {number}. " + "It takes some words to say what. " * 5,
+        )
+    whole = hub.system_prompt("Base.")
+    assert hub.system_prompt("Base.", budget_tokens=10**6) == whole
+    seen: list[tuple[int, int, int]] = []
+    for budget in (15_000, 8_000, 4_000, 2_000, 1_000, 600):
+        prompt = hub.system_prompt("Base.", budget_tokens=budget)
+        assert len(prompt) < len(whole)
+        assert estimate(prompt) <= budget
+        assert "**You have 200 tools available.**" in prompt
+        assert prompt.startswith("Base.")
+        detailed = len(re.findall(r"^\d+\. \*\*", prompt, re.MULTILINE))
+        compact = len(re.findall(r"^- \*\*tool", prompt, re.MULTILINE))
+        # In their order, so that the first have the most.
+        named = re.findall(r"tool_\d{3}", prompt)
+        assert named == [f"tool_{number:03}" for number in range(len(named))]
+        seen.append((detailed, compact, len(named)))
+        if len(named) < 200:
+            assert f"({200 - len(named)} more tools can be called by name)" in prompt
+    assert seen == sorted(seen, key=lambda one: (one[2], one[0] + one[1], one[0]), reverse=True)
+    assert seen[0][0] > 0
+    assert seen[-1][0] == 0
+    assert seen[-1][2] < 200
+
+
+def estimate(text: str) -> int:
+    """Tokens as the hub counts them: the smallest limit that cuts nothing."""
+    low, high = 0, len(text)
+    while low < high:
+        middle = (low + high) // 2
+        if toolhub.truncate(text, middle, unit="tokens").truncated:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+def test_a_budget_that_cannot_be_kept_is_told() -> None:
+    hub = hub_of("add")
+    with pytest.raises(ValueError, match=r"budget_tokens must be at least \d+, .* got 20"):
+        hub.system_prompt("A long base. " * 100, budget_tokens=20)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"style": "fancy"}, "style must be 'detailed', 'compact' or 'names', got \"fancy\""),
+        ({"lang": "de"}, "lang must be 'en' or 'zh'"),
+        ({"limit": -1}, "limit"),
+        ({"budget_tokens": "many"}, "budget_tokens"),
+        ({"core": "none"}, "core must be a list of names"),
+        ({"tools": "none"}, "tools must be a list of names"),
+    ],
+)
+def test_wrong_options(options: dict[str, Any], message: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=message):
+        hub_of("add").system_prompt(**options)
+
+
+def test_a_changed_version_is_an_event() -> None:
+    hub = ToolHub()
+    heard: list[Any] = []
+    hub.on_event(heard.append)
+    hub.register(len, name="length", version="1")
+    hub.register(len, name="length", version="1")
+    hub.register(len, name="length", version="1", source="skills")
+    assert heard == []
+    hub.register(len, name="length", version="2")
+    (event,) = heard
+    assert (event.type, event.tool, event.source, event.before, event.after) == (
+        "version_changed",
+        "length",
+        "tools",
+        "1",
+        "2",
+    )

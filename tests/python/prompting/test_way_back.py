@@ -1,0 +1,98 @@
+"""Calls by the names and with the arguments of an API reach the tool as it is."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from toolhub import ToolHub
+
+pytestmark = pytest.mark.anyio
+
+
+def message(name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    function = {"name": name, "arguments": json.dumps(arguments)}
+    return {
+        "role": "assistant",
+        "content": None,
+        "tool_calls": [{"id": "c1", "type": "function", "function": function}],
+    }
+
+
+@pytest.fixture
+def hub() -> ToolHub:
+    hub = ToolHub()
+
+    @hub.tool(name="files.read")
+    def read(path: str, lines: int = 10, options: dict[str, int] | None = None) -> Any:
+        return [path, lines, options]
+
+    return hub
+
+
+async def test_run_takes_the_names_of_an_api(hub: ToolHub) -> None:
+    name = hub.as_openai()[0]["function"]["name"]
+    outcome = await hub.run(message(name, {"path": "a"}))
+    assert outcome.results[0].result == ["a", 10, None]
+    assert outcome.messages[0]["tool_call_id"] == "c1"
+
+
+async def test_what_is_allowed_is_the_tool_not_its_name_for_an_api(hub: ToolHub) -> None:
+    name = hub.as_openai()[0]["function"]["name"]
+    asked: list[str] = []
+    forbidden = await hub.run(message(name, {"path": "a"}), allowed=["!files.*", "*"])
+    assert forbidden.results[0].kind == "not_allowed"
+    allowed = await hub.run(message(name, {"path": "a"}), allowed=["files.*"])
+    assert allowed.results[0].success
+
+    @hub.tool(name="files.delete", effects=True)
+    def delete(path: str) -> str:
+        return path
+
+    name = hub.as_openai(tools=["files.delete"])[0]["function"]["name"]
+    refused = await hub.run(message(name, {"path": "a"}), approve=lambda asks: asked.append(asks.name))
+    assert refused.results[0].kind == "not_allowed"
+    assert asked == ["files.delete"]
+
+
+async def test_strict_arguments_mean_what_they_say(hub: ToolHub) -> None:
+    (tool,) = hub.as_openai(strict=True)
+    parameters = tool["function"]["parameters"]
+    assert parameters["required"] == ["path", "lines", "options"]
+    given = {"path": "a", "lines": None, "options": '{"x": 1}'}
+    outcome = await hub.run(message(tool["function"]["name"], given))
+    assert outcome.results[0].result == ["a", 10, {"x": 1}], outcome.results[0].error
+
+
+async def test_parameters_get_their_names_back() -> None:
+    hub = ToolHub()
+    schema = {"type": "object", "properties": {"filter[id]": {"type": "string"}}, "required": ["filter[id]"]}
+    hub.register(lambda **given: given, name="list", parameters=schema)
+    for tools, key in ((hub.as_anthropic(), "input_schema"), (hub.as_gemini(), "parameters")):
+        (name,) = tools[0][key]["properties"]
+        assert name != "filter[id]"
+        assert tools[0][key]["required"] == [name]
+        result = await hub.dispatch({"tool_name": "list", "arguments": {name: "7"}})
+        assert result.result == {"filter[id]": "7"}
+
+
+def test_dispatch_and_explain_know_the_names_of_an_api(hub: ToolHub) -> None:
+    name = hub.as_gemini()[0]["name"]
+    result = hub.call_request({"tool_name": name, "arguments": {"path": "a"}})
+    assert result.result == ["a", 10, None]
+    assert result.meta["tool"] == "files.read"
+    assert hub.explain({"tool_name": name, "arguments": {"path": "a"}}).text.startswith("'files.read'")
+    near = hub.call_request({"tool_name": "files_reed", "arguments": {}})
+    assert near.kind == "not_found"
+
+
+def test_lists_by_query(hub: ToolHub) -> None:
+    for name in ("send_mail", "read_mail", "draw"):
+        hub.register(len, name=name, description=name.replace("_", " "))
+    names = [tool["name"] for tool in hub.as_anthropic("read mail", 1)]
+    assert names == ["read_mail"]
+    assert [tool["name"] for tool in hub.as_anthropic("read mail", 2, core=["draw"])] == ["draw", "read_mail"]
+    assert len(hub.as_anthropic()) == 4
+    assert len(hub.as_anthropic(limit=2)) == 2
