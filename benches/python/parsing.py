@@ -17,6 +17,12 @@ PROSE = (
 CALL = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Paris", "days": 3}}\n</tool_call>\n'
 BLOCK = re.compile(r"<tool_call>(.*?)</tool_call>", re.DOTALL)
 OPEN, CLOSE = "<tool_call>", "</tool_call>"
+# The same for who does not know which of the usual formats a model speaks.
+ANY = re.compile(
+    r"<tool_call>(.*?)</tool_call>|<function=(\w+)>(.*?)</function>|\[TOOL_CALLS\](\[.*?\])|<\|python_tag\|>(\{.*?\})"
+    r'|```json\n(.*?)```|<invoke name="(\w+)">(.*?)</invoke>|\nAction: (\w+)',
+    re.DOTALL,
+)
 
 
 def one_call(size: int) -> str:
@@ -32,12 +38,12 @@ def long_argument(size: int) -> str:
     return f'<tool_call>{{"name": "write", "arguments": {{"content": "{line * (size // len(line))}"}}}}</tool_call>'
 
 
-def by_re(text: str) -> tuple[list[dict[str, Any]], str]:
-    """What the usual parser does: no repair, one format."""
+def by_re(text: str, pattern: re.Pattern[str] = BLOCK) -> tuple[list[dict[str, Any]], str]:
+    """What the usual parser does: no repair. (The calls of the texts here are all of the first format.)"""
     calls: list[dict[str, Any]] = []
     around: list[str] = []
     last = 0
-    for match in BLOCK.finditer(text):
+    for match in pattern.finditer(text):
         around.append(text[last : match.start()])
         last = match.end()
         found = orjson.loads(match[1])
@@ -111,9 +117,12 @@ def run(rounds: int) -> list[Row]:
         ("1 MB in one argument", long_argument(1_000_000), None),
     ):
         group = Group(f"parse {name}", goal)
+        group.add("re + orjson, 7 formats", lambda text=text: by_re(text, ANY), 1)
+        group.add("toolhub, 35 formats", lambda text=text: by_toolhub(text), 1)
+        rows += measure_sync(group, rounds)
+        group = Group(f"parse {name}, of a known format")
         group.add("re + orjson", lambda text=text: by_re(text), 1)
-        group.add("toolhub, detected", lambda text=text: by_toolhub(text), 1)
-        group.add("toolhub, format named", lambda text=text: by_toolhub(text, "hermes"), 1)
+        group.add("toolhub", lambda text=text: by_toolhub(text, "hermes"), 1)
         rows += measure_sync(group, rounds)
     for name, text in (("one call", one_call(100_000)), ("many calls", many_calls(100_000))):
         group = Group(f"stream 100 KB with {name} in deltas of 8 characters", 1.0)

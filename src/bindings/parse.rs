@@ -4,7 +4,7 @@
 use super::json;
 use super::json_text;
 use super::once::{Once, intern};
-use super::unicode::start_of;
+use super::unicode::all_of;
 use crate::parse::found::{FoundCall, Given};
 use crate::parse::native::find_in;
 use crate::parse::{self, Event, ParseOptions, ParsedCall};
@@ -118,7 +118,7 @@ pub fn parse_text(
     let py = text.py();
     let options = options(format, tools)?;
     let found = if let Ok(text) = text.cast::<PyString>() {
-        let text = text_of(text)?;
+        let text = all_of(text)?;
         lightly(py, text.len(), || parse::find(&text, &options))
     } else if let Ok(bytes) = text.cast::<PyBytes>() {
         let bytes = bytes.as_bytes();
@@ -168,7 +168,7 @@ impl StreamParser {
     fn feed<'py>(&self, delta: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
         let py = delta.py();
         let made = if let Ok(text) = delta.cast::<PyString>() {
-            let text = text_of(text)?;
+            let text = all_of(text)?;
             lightly(py, text.len(), || self.stream.lock().feed(&text))
         } else if let Ok(bytes) = delta.cast::<PyBytes>() {
             let bytes = bytes.as_bytes();
@@ -225,15 +225,6 @@ fn options(format: &str, tools: Option<&Bound<'_, PyAny>>) -> PyResult<ParseOpti
     let Some(tools) = tools else { return Ok(options) };
     let tools = json::from_python(tools);
     tools.and_then(|tools| options.with_descriptions(tools)).map_err(PyValueError::new_err)
-}
-
-/// A short text is borrowed; of a long one Python would keep what it makes for that.
-fn text_of<'a>(text: &'a Bound<'_, PyString>) -> PyResult<Cow<'a, str>> {
-    let length = text.len()?;
-    match text.to_str() {
-        Ok(text) if length <= SHORT => Ok(Cow::Borrowed(text)),
-        _ => start_of(text, length).map(Cow::Owned),
-    }
 }
 
 /// Events as plain dicts.

@@ -1,10 +1,11 @@
-//! The start of a Python string as Rust's text, read straight from where Python keeps it.
+//! A Python string, or its start, as Rust's text, read straight from where Python keeps it.
 //!
 //! Python has an encoder for the same, but it works on whole strings and keeps what it made; for Chinese it is also several
 //! times slower than what is here.
 
 use pyo3::prelude::*;
 use pyo3::types::{PyString, PyStringData};
+use std::borrow::Cow;
 
 /// So many characters are looked at together.
 const BLOCK: usize = 16;
@@ -18,6 +19,18 @@ pub fn start_of(text: &Bound<'_, PyString>, chars: usize) -> PyResult<String> {
         PyStringData::Ucs2(units) => wide(&units[..chars.min(units.len())]),
         PyStringData::Ucs4(units) => units.iter().take(chars).map(|unit| valid(*unit)).collect(),
     })
+}
+
+/// All of it: borrowed where Python keeps it in that form, made otherwise.
+pub fn all_of<'a>(text: &'a Bound<'_, PyString>) -> PyResult<Cow<'a, str>> {
+    // SAFETY: as above.
+    match unsafe { text.data()? } {
+        // SAFETY: ASCII is UTF-8.
+        PyStringData::Ucs1(bytes) if bytes.is_ascii() => {
+            Ok(Cow::Borrowed(unsafe { std::str::from_utf8_unchecked(bytes) }))
+        }
+        _ => start_of(text, usize::MAX).map(Cow::Owned),
+    }
 }
 
 fn valid(unit: u32) -> char {

@@ -253,7 +253,7 @@ fn kind(bracket: u8) -> usize {
 
 /// Whether strict JSON holds a string that would be taken for such a key.
 pub(super) fn looks_torn(json: &[u8]) -> bool {
-    memchr::memmem::find_iter(json, b"{\"").any(|at| {
+    memchr::memchr_iter(b'{', json).filter(|at| json.get(at + 1) == Some(&b'"')).any(|at| {
         let string = memchr::memrchr(b'"', &json[..at]).map_or(0, |quote| quote + 1);
         swallows_bracket(&json[string..=at])
     })

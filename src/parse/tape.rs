@@ -273,8 +273,8 @@ impl Inner {
 
     fn advance(&mut self, to: usize) {
         if to > self.head {
-            let passed = &self.text.as_bytes()[self.head - self.base..to - self.base];
-            self.head_chars += passed.iter().filter(|byte| (**byte as i8) >= -0x40).count();
+            let passed = self.text.get(self.head - self.base..to - self.base).unwrap_or_default();
+            self.head_chars += passed.chars().count();
             self.head = to;
         }
     }
