@@ -5,16 +5,21 @@
 
 pub mod explain;
 mod finding;
+mod showing;
+
+pub use finding::Asked;
+pub use showing::Showing;
 
 use crate::error::{ErrorKind, HubError, Outcome, clip};
 use crate::execute::{self, Answer, Decision, Fate, Job, Rules, Run};
 use crate::limit::Gate;
 use crate::merge;
 use crate::model::{Arguments, CallOptions, Part, Prefer, Shadow, Source, Strategy};
+use crate::prompt::Shelf;
 use crate::registry::capability::CapabilityRules;
 use crate::registry::{Candidate, Filter, NameEntry, Registry, nearest};
 use crate::route::{Directory, Labels, Route};
-use crate::search::{Search, Uses};
+use crate::search::{Search, Uses, Vectors};
 use crate::select::{self, Candidates, Rule, Selection, Wanted};
 use crate::stats::BreakerPolicy;
 use crate::truncate::{Options, truncate};
@@ -68,6 +73,8 @@ pub struct Hub {
     rules: RwLock<CapabilityRules>,
     search: Search,
     uses: Mutex<Uses>,
+    vectors: Mutex<Vectors>,
+    shelf: Shelf,
     labels: RwLock<Labels>,
     rng: Mutex<fastrand::Rng>,
     gate: Option<Arc<Gate>>,
@@ -104,6 +111,8 @@ impl Hub {
             rules: RwLock::new(CapabilityRules::default()),
             search: Search::default(),
             uses: Mutex::default(),
+            vectors: Mutex::default(),
+            shelf: Shelf::default(),
             labels: RwLock::default(),
             rng: Mutex::new(rng),
             options,

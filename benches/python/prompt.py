@@ -110,6 +110,12 @@ def run(rounds: int) -> list[Row]:
     group.add("Python", lambda: by_hand(listed), 2)
     group.add("toolhub", lambda: hub.system_prompt(), 2)
     rows = measure_sync(group, rounds)
+    # A hub writes the entry of a tool once; this is that first time.
+    hubs = [hub_of(1_000) for _ in range(2 * rounds + 4)]
+    group = Group("the first system prompt of 1,000 tools", goal=1.0)
+    group.add("Python", lambda: by_hand(listed), 1)
+    group.add("toolhub", lambda: hubs.pop().system_prompt(), 1)
+    rows += measure_sync(group, rounds)
     print("\ntokens of a prompt (estimated)")
     print(f"  {'tools':>6} {'detailed':>10} {'compact':>10} {'names':>10} {'query, 10':>10}")
     for number in (25, 250, 2_500):

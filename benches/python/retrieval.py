@@ -1,10 +1,12 @@
 """How well `hub.search` finds the tools that queries are for: `make eval`.
 
-    python benches/python/retrieval.py [dev folder] [--sets metatool,bfcl]
+    python benches/python/retrieval.py [dev folder] [--sets metatool,bfcl] [--embed]
 
 The folder has a set a folder: `tools.jsonl` (`id`, `name`, `description`, `parameters`, perhaps `category`) and
 `queries.jsonl` (`id`, `query`, `relevant`: ids of tools). Without an argument it is `retrieval/dev` under TOOLHUB_DATA, or
 under `../shared/data`.
+
+With `--embed` a small model of static word vectors (wordllama, English, its weights are in its wheel) is mixed in.
 
 R@5: share of the wanted tools among the first five hits; NDCG@10: the usual gain of the first ten. Weights were chosen
 on one half of the queries (by a hash of their ids); the other half shows whether that was more than luck.
@@ -18,7 +20,7 @@ import math
 import os
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -32,9 +34,24 @@ def rows(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text(encoding="utf8").splitlines() if line.strip()]
 
 
-def filled_hub(tools: Iterable[dict[str, Any]]) -> tuple[ToolHub, dict[str, str]]:
+def small_model() -> Callable[[list[str]], list[Any]]:
+    """No opinion of texts that are not in ASCII: the model knows English."""
+    from wordllama import WordLlama  # pyright: ignore[reportMissingImports]
+
+    model: Any = WordLlama.load()
+
+    def embed(texts: list[str]) -> list[Any]:
+        vectors = model.embed(texts)
+        return [vector if text.isascii() else None for vector, text in zip(vectors, texts, strict=True)]
+
+    return embed
+
+
+def filled_hub(
+    tools: Iterable[dict[str, Any]], embed: Callable[[list[str]], list[Any]] | None = None
+) -> tuple[ToolHub, dict[str, str]]:
     """A hub with these tools, and the id of each name. A name that is there twice gets a number."""
-    hub, ids = ToolHub(), {}
+    hub, ids = ToolHub(embed=embed), {}
     for tool in tools:
         name, n = tool["name"], 2
         while name in ids:
@@ -81,10 +98,12 @@ def main(arguments: list[str]) -> int:
     usual = (Path(data) if data else ROOT.parent / "shared" / "data") / "retrieval" / "dev"
     parser.add_argument("folder", nargs="?", type=Path, default=usual)
     parser.add_argument("--sets", help="only these, with commas between")
+    parser.add_argument("--embed", action="store_true", help="mix in a small embedding model")
     given = parser.parse_args(arguments)
     if not given.folder.is_dir():
         print(f"No data at {given.folder}: give the folder as argument, or the data folder as TOOLHUB_DATA.")
         return 0
+    embed = small_model() if given.embed else None
     wanted = given.sets.split(",") if given.sets else None
     print(
         f"{'R@5 / NDCG@10':16} {'tools':>6} {'queries':>7}   {'tuned half':12}  {'other half':12}  {'all':12} µs a query"
@@ -94,7 +113,7 @@ def main(arguments: list[str]) -> int:
         if (wanted and folder.name not in wanted) or not (folder / "queries.jsonl").is_file():
             continue
         tools, queries = rows(folder / "tools.jsonl"), rows(folder / "queries.jsonl")
-        hub, ids = filled_hub(tools)
+        hub, ids = filled_hub(tools, embed)
         hub.search("anything")  # the first search reads the tools
         begun = time.perf_counter()
         ranked = [[ids[hit.name] for hit in hub.search(query["query"], 10)] for query in queries]

@@ -373,6 +373,11 @@ def after_fork_in_child() -> None:
     The child of a fork has none of the parent's threads. Dropping the runtime would join them: forget it instead.
     """
 
+def embed(hub: Hub, name: str, state: int, vector: Sequence[float] | None) -> None:
+    """
+    Takes the vector of a tool; None when the embedding has no opinion of it.
+    """
+
 def explain(hub: Hub, name: str, args: Any | None, options: CallOptions, routed: bool, source: str | None = None) -> tuple[str, list[Candidate], str, str, list[str]]:
     """
     Explains a call: a routed one, or one by name. Nobody is called and nothing is connected. Arguments that are not given
@@ -424,12 +429,12 @@ def prompt_limit(name: str, capabilities: Sequence[str]) -> tuple[int, int | Non
     The limit in characters, and of hits in a list, for the results of a tool in a prompt.
     """
 
-def prompt_text(hub: Hub, base: str, names: Sequence[str], more: int, style: str, lang: str, budget: int | None = None, tokenizer: Tokenizer | None = None) -> str:
+def prompt_text(hub: Hub, base: str, core: Sequence[str], others: Sequence[str] | None, more: int, style: str, lang: str, budget: int | None = None, tokenizer: Tokenizer | None = None) -> str:
     """
-    The prompt with these tools, most relevant first; `more` others can be called.
+    The prompt with the core tools and these others, most relevant first, or all; `more` can be called besides.
     """
 
-def recommend(hub: Hub, query: str, k: int) -> list[Hit]:
+def recommend(hub: Hub, query: str, k: int, vector: Sequence[float] | None = None) -> list[Hit]:
     """
     The same, weighed with what has worked.
     """
@@ -455,9 +460,9 @@ def run_blocking(port: LoopPort, coroutine: Any) -> Any:
     Runs a coroutine on the loop behind `port` and blocks this thread until it ends.
     """
 
-def search(hub: Hub, query: str, k: int) -> list[Hit]:
+def search(hub: Hub, query: str, k: int, vector: Sequence[float] | None = None) -> list[Hit]:
     """
-    The tools that fit the words of a query.
+    The tools that fit the words of a query, and its vector where there is an embedding.
     """
 
 def shutdown_runtime(seconds: float) -> None:
@@ -475,7 +480,7 @@ def synthesis_prompt(question: str, given: Sequence[tuple[str, str]], capabiliti
     The prompt for a model that shall make one answer of (label, text) pairs; or why none is asked.
     """
 
-def tool_names(hub: Hub) -> list[str]:
+def tool_names(hub: Hub) -> "list[str]":
     """
     The names of all tools in an order that does not depend on when they were registered.
     """
@@ -483,6 +488,11 @@ def tool_names(hub: Hub) -> list[str]:
 def truncate_text(text: str, limit: int, unit: str = "chars", tokenizer: Tokenizer | None = None, hits: int | None = None) -> Truncated:
     """
     Cuts a text to `limit` characters or tokens.
+    """
+
+def unembedded(hub: Hub, most: int) -> list[tuple[str, int, str]]:
+    """
+    At most so many tools that have no vector yet: name, state, and the text to embed.
     """
 
 def usual_token_file() -> Path | None:

@@ -75,7 +75,7 @@ mod _core {
     #[pymodule_export]
     use super::runtime::{after_fork_in_child, shutdown_runtime};
     #[pymodule_export]
-    use super::search::{Hit, recommend, search};
+    use super::search::{Hit, embed, recommend, search, unembedded};
     #[pymodule_export]
     use super::servers::{Servers, usual_token_file};
     #[pymodule_export]

@@ -3,9 +3,9 @@
 use super::hub::Hub;
 use super::json;
 use super::text::Tokenizer;
-use crate::model::ToolSpec;
+use crate::hub::Showing;
 use crate::prompt::vendor::{self, Names, Vendor};
-use crate::prompt::{self, Lang, Page, Style};
+use crate::prompt::{Count, Lang, Style};
 use crate::registry::{Candidate as Registered, Snapshot};
 use crate::truncate::TokenCounter;
 use crate::truncate::tokens::Estimate;
@@ -17,30 +17,25 @@ use std::sync::Arc;
 
 /// The names of all tools in an order that does not depend on when they were registered.
 #[pyfunction]
-pub fn tool_names(hub: &Bound<'_, Hub>) -> Vec<String> {
-    let snapshot = hub.get().core().registry.snapshot();
-    let mut names: Vec<String> = snapshot.entries().map(|(name, _)| name.to_string()).collect();
-    names.sort_unstable();
-    names
+#[pyo3(signature = (hub) -> "list[str]")]
+pub fn tool_names<'py>(hub: &Bound<'py, Hub>) -> PyResult<Bound<'py, PyList>> {
+    PyList::new(hub.py(), hub.get().core().registry.load().sorted_names().iter().map(|name| &**name))
 }
 
 /// The candidate of each name that speaks for it, as in `ToolInfo`. Names that are gone by now are left out.
 fn speakers(snapshot: &Snapshot, names: &[String]) -> Vec<Arc<Registered>> {
-    let speaker = |name: &String| {
-        let entry = snapshot.get(name)?;
-        entry.candidates.iter().min_by_key(|candidate| (candidate.priority, candidate.id)).cloned()
-    };
-    names.iter().filter_map(speaker).collect()
+    names.iter().filter_map(|name| snapshot.get(name)?.speaker().cloned()).collect()
 }
 
-/// The prompt with these tools, most relevant first; `more` others can be called.
+/// The prompt with the core tools and these others, most relevant first, or all; `more` can be called besides.
 #[pyfunction]
-#[pyo3(signature = (hub, base, names, more, style, lang, budget=None, tokenizer=None))]
+#[pyo3(signature = (hub, base, core, others, more, style, lang, budget=None, tokenizer=None))]
 #[expect(clippy::too_many_arguments, reason = "one for each keyword of hub.system_prompt")]
 pub fn prompt_text(
     hub: &Bound<'_, Hub>,
     base: &str,
-    names: Vec<String>,
+    core: Vec<String>,
+    others: Option<Vec<String>>,
     more: usize,
     style: &str,
     lang: &str,
@@ -52,14 +47,13 @@ pub fn prompt_text(
     })?;
     let lang = Lang::parse(lang)
         .ok_or_else(|| PyValueError::new_err(format!("lang must be 'en' or 'zh', got {lang:?}")))?;
-    let shown = speakers(&hub.get().core().registry.load(), &names);
     let counter = tokenizer.map(|tokenizer| tokenizer.get().counter());
+    let showing = Showing { base, core: &core, others: others.as_deref(), more, style, lang };
+    let hub_core = hub.get().core();
     let made = hub.py().detach(|| {
-        let tools: Vec<&ToolSpec> = shown.iter().map(|candidate| candidate.spec()).collect();
         let counter: &dyn TokenCounter = counter.as_deref().unwrap_or(&Estimate);
         let count = |text: &str| counter.count(text);
-        let page = Page { base, tools: &tools, more, style, lang };
-        prompt::render(&page, budget.map(|budget| (budget, &count as prompt::Count<'_>)))
+        hub_core.prompt(&showing, budget.map(|budget| (budget, &count as Count<'_>)))
     });
     made.map_err(|error| PyValueError::new_err(error.to_string()))
 }

@@ -3,6 +3,7 @@
 use super::hub::Hub;
 use super::unicode::start_of;
 use super::views::ToolInfo;
+use crate::hub::Asked;
 use crate::search::Hit as Found;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
@@ -50,20 +51,49 @@ fn hits(hub: &Bound<'_, Hub>, found: Vec<Found>) -> PyResult<Vec<Hit>> {
     Ok(hits)
 }
 
-/// The tools that fit the words of a query.
+/// The tools that fit the words of a query, and its vector where there is an embedding.
 #[pyfunction]
-pub fn search(hub: &Bound<'_, Hub>, query: &Bound<'_, PyString>, k: usize) -> PyResult<Vec<Hit>> {
+#[pyo3(signature = (hub, query, k, vector=None))]
+pub fn search(
+    hub: &Bound<'_, Hub>,
+    query: &Bound<'_, PyString>,
+    k: usize,
+    vector: Option<Vec<f32>>,
+) -> PyResult<Vec<Hit>> {
     let query = start_of(query, QUERY_CHARS)?;
     let core = hub.get().core();
-    let found = hub.py().detach(|| core.search(&query, k));
+    let asked = Asked { words: &query, vector: vector.as_deref() };
+    let found = hub.py().detach(|| core.search(asked, k));
     hits(hub, found)
 }
 
 /// The same, weighed with what has worked.
 #[pyfunction]
-pub fn recommend(hub: &Bound<'_, Hub>, query: &Bound<'_, PyString>, k: usize) -> PyResult<Vec<Hit>> {
+#[pyo3(signature = (hub, query, k, vector=None))]
+pub fn recommend(
+    hub: &Bound<'_, Hub>,
+    query: &Bound<'_, PyString>,
+    k: usize,
+    vector: Option<Vec<f32>>,
+) -> PyResult<Vec<Hit>> {
     let query = start_of(query, QUERY_CHARS)?;
     let core = hub.get().core();
-    let found = hub.py().detach(|| core.recommend(&query, k));
+    let asked = Asked { words: &query, vector: vector.as_deref() };
+    let found = hub.py().detach(|| core.recommend(asked, k));
     hits(hub, found)
+}
+
+/// At most so many tools that have no vector yet: name, state, and the text to embed.
+#[pyfunction]
+pub fn unembedded(hub: &Bound<'_, Hub>, most: usize) -> Vec<(String, u64, String)> {
+    let core = hub.get().core();
+    let unseen = hub.py().detach(|| core.unembedded(most));
+    unseen.into_iter().map(|one| (one.name.to_string(), one.changed_at, one.text)).collect()
+}
+
+/// Takes the vector of a tool; None when the embedding has no opinion of it.
+#[pyfunction]
+#[pyo3(signature = (hub, name, state, vector))]
+pub fn embed(hub: &Bound<'_, Hub>, name: &str, state: u64, vector: Option<Vec<f32>>) {
+    hub.get().core().embed(name.into(), state, vector);
 }

@@ -2,7 +2,8 @@
 
 use super::Hub;
 use crate::registry::NameEntry;
-use crate::search::{Hit, Topic};
+use crate::search::{Hit, Topic, Unseen, proposed};
+use std::sync::Arc;
 use std::time::Instant;
 
 /// Recommending looks at so many times the hits that are asked for: what works may come from behind.
@@ -15,19 +16,43 @@ const SLOW_MS: f32 = 2_000.0;
 /// What was used for the very same query doubles its score.
 const USED: f32 = 1.0;
 
+/// What is looked for: words, and what an embedding makes of them.
+#[derive(Clone, Copy)]
+pub struct Asked<'a> {
+    pub words: &'a str,
+    pub vector: Option<&'a [f32]>,
+}
+
 impl Hub {
-    /// The `k` tools that fit the words best, best first.
-    pub fn search(&self, words: &str, k: usize) -> Vec<Hit> {
-        let hits = self.search.search(&self.registry, &self.capability_rules(), words, k);
-        self.watch(Topic::of(words), &hits);
+    /// The `k` tools that fit a query best, best first.
+    pub fn search(&self, query: Asked<'_>, k: usize) -> Vec<Hit> {
+        let hits = self.hits(query, k);
+        self.watch(Topic::of(query.words), &hits);
         hits
     }
 
-    /// The same, weighed with what has worked: success, latency, and what was used for similar queries.
-    pub fn recommend(&self, words: &str, k: usize) -> Vec<Hit> {
-        let topic = Topic::of(words);
-        let rules = self.capability_rules();
-        let mut hits = self.search.search(&self.registry, &rules, words, k.saturating_mul(WIDER));
+    fn hits(&self, Asked { words, vector }: Asked<'_>, k: usize) -> Vec<Hit> {
+        let by_words = |k| self.search.search(&self.registry, &self.capability_rules(), words, k);
+        let Some(vector) = vector.filter(|_| k > 0) else { return by_words(k) };
+        let mut hits = self.vectors.lock().mixed(by_words(proposed(k)), vector.to_vec(), k);
+        hits.truncate(k);
+        hits
+    }
+
+    /// At most so many tools that [`Hub::embed`] has not seen as they are now.
+    pub fn unembedded(&self, most: usize) -> Vec<Unseen> {
+        self.vectors.lock().unseen(&self.registry.snapshot(), most)
+    }
+
+    /// Takes the vector of a tool in the state of `changed_at`; none when the embedding has no opinion of it.
+    pub fn embed(&self, name: Arc<str>, changed_at: u64, vector: Option<Vec<f32>>) {
+        self.vectors.lock().keep(name, changed_at, vector);
+    }
+
+    /// [`search`](Self::search), weighed with what has worked: success, latency, and what was used for similar queries.
+    pub fn recommend(&self, query: Asked<'_>, k: usize) -> Vec<Hit> {
+        let topic = Topic::of(query.words);
+        let mut hits = self.hits(query, k.saturating_mul(WIDER));
         let (snapshot, now) = (self.registry.load(), Instant::now());
         let used = {
             let mut uses = self.uses.lock();

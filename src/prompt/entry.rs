@@ -34,14 +34,14 @@ impl<'a> Entry<'a> {
         Entry { spec, name, lang, root, types: Types::new(root, lang), lines: 0 }
     }
 
-    /// The layout that the documentation shows; ends with a line end.
-    pub fn detailed(mut self, out: &mut String, number: usize) {
+    /// The layout that the documentation shows, behind its number; ends with a line end.
+    pub fn detailed(mut self, out: &mut String) {
         let (spec, lang) = (self.spec, self.lang);
         let shape = Shape::of(self.root, self.root);
         let doc = Docstring::of(&spec.description, |name| {
             shape.properties().iter().any(|(known, _)| *known == name)
         });
-        let _ = writeln!(out, "{number}. **{}**", self.name);
+        let _ = writeln!(out, "**{}**", self.name);
         if !doc.text.trim().is_empty() {
             self.line(out, "", &doc.text, DESCRIPTION);
         }

@@ -14,10 +14,12 @@ mod docstring;
 mod entry;
 mod page;
 mod schema;
+mod shelf;
 mod types;
 pub mod vendor;
 
-pub use page::{Count, Page, TooSmall, render};
+pub use page::{Count, Listed, Page, TooSmall, render};
+pub use shelf::{Shelf, Version};
 
 /// How much is said of each tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

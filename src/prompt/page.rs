@@ -3,6 +3,7 @@
 use super::budget::{self, Detail};
 use super::clean::is_printable;
 use super::entry::Entry;
+use super::shelf::{Shelf, Version};
 use super::vendor::vendor_name;
 use super::{Lang, Style};
 use crate::model::ToolSpec;
@@ -14,11 +15,19 @@ pub struct Page<'a> {
     /// The user's own prompt, which comes first.
     pub base: &'a str,
     /// Most relevant first.
-    pub tools: &'a [&'a ToolSpec],
+    pub tools: &'a [Listed<'a>],
     /// How many others can be called.
     pub more: usize,
     pub style: Style,
     pub lang: Lang,
+    pub shelf: &'a Shelf,
+}
+
+/// A tool to be shown.
+#[derive(Clone, Copy)]
+pub struct Listed<'a> {
+    pub spec: &'a ToolSpec,
+    pub version: Version<'a>,
 }
 
 /// Not even the parts that nobody can leave out are within the budget.
@@ -46,7 +55,7 @@ pub fn render(page: &Page<'_>, budget: Option<(usize, Count<'_>)>) -> Result<Str
     if page.tools.is_empty() && page.more == 0 {
         return Ok(page.base.to_owned());
     }
-    let names: Vec<Cow<'_, str>> = page.tools.iter().map(|spec| shown_name(&spec.name)).collect();
+    let names: Vec<Cow<'_, str>> = page.tools.iter().map(|tool| shown_name(&tool.spec.name)).collect();
     let detail = match budget {
         None => Detail::all(page.style, page.tools.len()),
         Some((limit, count)) => budget::choose(page, &names, limit, count)?,
@@ -61,7 +70,7 @@ fn shown_name(name: &str) -> Cow<'_, str> {
 
 impl Page<'_> {
     pub fn assemble(&self, names: &[Cow<'_, str>], detail: &Detail) -> String {
-        let mut out = String::with_capacity(self.base.len() + 1024 + 400 * detail.detailed);
+        let mut out = String::with_capacity(self.base.len() + 1024 + 600 * detail.detailed);
         self.open(&mut out, detail.detailed > 0);
         for at in 0..detail.detailed {
             self.detailed(&mut out, names, at);
@@ -101,12 +110,19 @@ impl Page<'_> {
     }
 
     pub fn detailed(&self, out: &mut String, names: &[Cow<'_, str>], at: usize) {
-        Entry::new(self.tools[at], &names[at], self.lang).detailed(out, at + 1);
-        out.push('\n');
+        let Listed { spec, version } = self.tools[at];
+        let entry = self.shelf.entry(version, Style::Detailed, self.lang, |text| {
+            Entry::new(spec, &names[at], self.lang).detailed(text);
+        });
+        let _ = writeln!(out, "{}. {entry}", at + 1);
     }
 
     pub fn compact(&self, out: &mut String, names: &[Cow<'_, str>], at: usize) {
-        Entry::new(self.tools[at], &names[at], self.lang).compact(out);
+        let Listed { spec, version } = self.tools[at];
+        let entry = self.shelf.entry(version, Style::Compact, self.lang, |text| {
+            Entry::new(spec, &names[at], self.lang).compact(text);
+        });
+        out.push_str(&entry);
     }
 
     pub fn close(&self, out: &mut String, more: usize) {

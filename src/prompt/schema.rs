@@ -41,7 +41,7 @@ impl<'a> Shape<'a> {
             return;
         }
         self.layers.push(map);
-        if let Some(reference) = map.get("$ref").and_then(Value::as_str) {
+        if let Some(reference) = keyword(map, "$ref").and_then(Value::as_str) {
             self.name = reference.rsplit('/').next().filter(|name| !name.is_empty() && *name != "#");
             if self.trail.contains(&reference) {
                 self.repeats = true;
@@ -52,13 +52,13 @@ impl<'a> Shape<'a> {
                 self.settle(root, target);
             }
         }
-        for part in map.get("allOf").and_then(Value::as_array).into_iter().flatten() {
+        for part in keyword(map, "allOf").and_then(Value::as_array).into_iter().flatten() {
             self.settle(root, part);
         }
     }
 
     pub fn get(&self, key: &str) -> Option<&'a Value> {
-        self.layers.iter().find_map(|layer| layer.get(key))
+        self.layers.iter().find_map(|layer| keyword(layer, key))
     }
 
     pub fn text(&self, key: &str) -> Option<&'a str> {
@@ -78,7 +78,9 @@ impl<'a> Shape<'a> {
     pub fn properties(&self) -> Vec<(&'a str, &'a Value)> {
         let mut found: Vec<(&str, &Value)> = Vec::new();
         for (at, layer) in self.layers.iter().enumerate() {
-            for (name, schema) in layer.get("properties").and_then(Value::as_object).into_iter().flatten() {
+            for (name, schema) in
+                keyword(layer, "properties").and_then(Value::as_object).into_iter().flatten()
+            {
                 if at == 0 || !found.iter().any(|(known, _)| known == name) {
                     found.push((name, schema));
                 }
@@ -89,13 +91,13 @@ impl<'a> Shape<'a> {
 
     pub fn has_properties(&self) -> bool {
         let filled = |layer: &&Map<String, Value>| {
-            layer.get("properties").and_then(Value::as_object).is_some_and(|map| !map.is_empty())
+            keyword(layer, "properties").and_then(Value::as_object).is_some_and(|map| !map.is_empty())
         };
         self.layers.iter().any(filled)
     }
 
     pub fn requires(&self, name: &str) -> bool {
-        let lists = self.layers.iter().filter_map(|layer| layer.get("required")?.as_array());
+        let lists = self.layers.iter().filter_map(|layer| keyword(layer, "required")?.as_array());
         lists.flatten().any(|one| one.as_str() == Some(name))
     }
 
@@ -128,6 +130,15 @@ impl<'a> Shape<'a> {
         self.get("additionalProperties")
             .filter(|values| values.as_object().is_some_and(|map| !map.is_empty()))
     }
+}
+
+/// Schemas have few keywords: comparing them costs less than a hash.
+fn keyword<'a>(schema: &'a Map<String, Value>, key: &str) -> Option<&'a Value> {
+    const FEW: usize = 8;
+    if schema.len() > FEW {
+        return schema.get(key);
+    }
+    schema.iter().find(|(known, _)| *known == key).map(|(_, value)| value)
 }
 
 /// What a reference inside the document leads to.

@@ -3,10 +3,9 @@
 use super::{Candidate, Filter};
 use imbl::shared_ptr::DefaultSharedPtr;
 use imbl::{GenericHashMap, OrdMap};
-use parking_lot::Mutex;
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 type Map<V> = GenericHashMap<Arc<str>, V, foldhash::fast::RandomState, DefaultSharedPtr>;
 
@@ -26,6 +25,11 @@ pub struct NameEntry {
 }
 
 impl NameEntry {
+    /// The candidate that is shown where one is.
+    pub fn speaker(&self) -> Option<&Arc<Candidate>> {
+        self.candidates.iter().min_by_key(|candidate| (candidate.priority, candidate.id))
+    }
+
     pub fn last_success(&self) -> Option<u64> {
         Some(self.last_success.load(Ordering::Relaxed)).filter(|id| *id != NOBODY)
     }
@@ -48,19 +52,25 @@ pub struct Snapshot {
     candidates: usize,
     version: u64,
     /// Names folded for near-name look-ups, made at the first miss.
-    folded: Folded,
+    folded: Made<FoldedNames>,
+    sorted: Made<Vec<Arc<str>>>,
 }
 
-/// A cache that a changed snapshot starts without.
-#[derive(Default)]
-struct Folded(Mutex<Option<Arc<FoldedNames>>>);
+/// What is made when it is first asked for; a changed snapshot starts without it.
+struct Made<T>(OnceLock<Arc<T>>);
 
 /// (lower-case name, name)
 type FoldedNames = Vec<(String, Arc<str>)>;
 
-impl Clone for Folded {
+impl<T> Default for Made<T> {
+    fn default() -> Self {
+        Made(OnceLock::new())
+    }
+}
+
+impl<T> Clone for Made<T> {
     fn clone(&self) -> Self {
-        Folded::default()
+        Made::default()
     }
 }
 
@@ -102,9 +112,18 @@ impl Snapshot {
 
     /// (lower-case name, name) of all tools, for near-name look-ups.
     pub(super) fn folded_names(&self) -> Arc<FoldedNames> {
-        let mut cache = self.folded.0.lock();
         let make = || Arc::new(self.order.values().map(|n| (n.to_lowercase(), n.clone())).collect());
-        cache.get_or_insert_with(make).clone()
+        self.folded.0.get_or_init(make).clone()
+    }
+
+    /// The names in an order that does not depend on when they were registered.
+    pub fn sorted_names(&self) -> Arc<Vec<Arc<str>>> {
+        let make = || {
+            let mut names: Vec<Arc<str>> = self.order.values().cloned().collect();
+            names.sort_unstable();
+            Arc::new(names)
+        };
+        self.sorted.0.get_or_init(make).clone()
     }
 
     pub(super) fn insert(&mut self, mut candidate: Candidate) -> Arc<Candidate> {

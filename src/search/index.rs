@@ -1,7 +1,7 @@
 //! Which tool has which term, kept up with the registry: a change costs what the changed tools cost, and nothing is rebuilt.
 
 use super::dictionary::{Dictionary, Term};
-use super::text::analyse;
+use super::text::{Counts, analyse};
 use crate::registry::{NameEntry, Registry, Snapshot};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,40 +9,41 @@ use std::sync::Arc;
 /// The number of a tool in the index.
 pub type Slot = u32;
 
-/// As many tools as a posting can tell apart. More are registered all the same, and not searched.
+/// As many tools, or terms, as can be told apart. More are registered all the same, and not searched.
 const MOST: usize = 1 << 24;
 /// So many unused terms are no reason to tidy up.
 const UNUSED: usize = 4_096;
 
-/// A tool that has a term, and what the term is worth there: 24 bits and 8, because there are tens for each tool.
+/// A tool that has a term, or a term that a tool has, and what the term is worth there, in 255ths: 24 bits and 8, because
+/// there are tens for each tool.
 #[derive(Clone, Copy)]
-pub struct Posting(u32);
+pub struct Weighed(u32);
 
-impl Posting {
-    fn new(slot: Slot, worth: u8) -> Self {
-        Posting(slot << 8 | u32::from(worth))
+impl Weighed {
+    fn new(number: u32, worth: u8) -> Self {
+        Weighed(number << 8 | u32::from(worth))
     }
 
-    pub fn slot(self) -> usize {
-        (self.0 >> 8) as usize
+    /// The slot or the term.
+    pub fn number(self) -> u32 {
+        self.0 >> 8
     }
 
-    /// From 0 to 1.
     pub fn worth(self) -> f32 {
-        (self.0 & 0xff) as f32 / 255.0
+        (self.0 & 0xff) as f32
     }
 }
 
 pub struct Document {
     pub name: Arc<str>,
     changed_at: u64,
-    terms: Box<[Term]>,
+    pub terms: Box<[Weighed]>,
     in_name: u16,
 }
 
 impl Document {
-    pub fn name_terms(&self) -> &[Term] {
-        &self.terms[..usize::from(self.in_name)]
+    pub fn name_terms(&self) -> impl Iterator<Item = Term> {
+        self.terms[..usize::from(self.in_name)].iter().map(|weighed| weighed.number())
     }
 }
 
@@ -50,11 +51,13 @@ impl Document {
 pub struct Index {
     pub dictionary: Dictionary,
     /// By term; in the order of slots.
-    postings: Vec<Vec<Posting>>,
+    postings: Vec<Vec<Weighed>>,
     documents: Vec<Option<Document>>,
     free: Vec<Slot>,
     slots: HashMap<Arc<str>, Slot, foldhash::fast::RandomState>,
     unused: usize,
+    /// Empty; kept for its memory.
+    counts: Counts,
     version: u64,
 }
 
@@ -78,7 +81,7 @@ impl Index {
         self.documents.get(slot)?.as_ref()
     }
 
-    pub fn postings(&self, term: Term) -> &[Posting] {
+    pub fn postings(&self, term: Term) -> &[Weighed] {
         self.postings.get(term as usize).map_or(&[], Vec::as_slice)
     }
 
@@ -124,25 +127,31 @@ impl Index {
     }
 
     fn insert(&mut self, name: &Arc<str>, entry: &NameEntry) {
-        if self.slots.len() == MOST {
+        if self.slots.len() == MOST || self.dictionary.len() >= MOST {
             return;
         }
-        let analysed = analyse(name, entry, &mut self.dictionary);
+        let analysed = analyse(name, entry, &mut self.dictionary, &mut self.counts);
         let slot = self.free.pop().unwrap_or(self.documents.len() as Slot);
         self.postings.resize_with(self.dictionary.len(), || {
             self.unused += 1;
             Vec::new()
         });
-        for (term, worth) in &analysed.terms {
+        let known = |(term, _): &&(Term, u8)| (*term as usize) < MOST;
+        for (term, worth) in analysed.terms.iter().filter(known) {
             let postings = &mut self.postings[*term as usize];
             self.unused -= usize::from(postings.is_empty());
             let at = place(postings, slot).unwrap_or_else(|at| at);
-            postings.insert(at, Posting::new(slot, *worth));
+            postings.insert(at, Weighed::new(slot, *worth));
         }
         let document = Document {
             name: name.clone(),
             changed_at: entry.changed_at,
-            terms: analysed.terms.iter().map(|(term, _)| *term).collect(),
+            terms: analysed
+                .terms
+                .iter()
+                .filter(known)
+                .map(|(term, worth)| Weighed::new(*term, *worth))
+                .collect(),
             in_name: analysed.in_name as u16,
         };
         match self.documents.get_mut(slot as usize) {
@@ -156,7 +165,7 @@ impl Index {
         let Some(slot) = self.slots.remove(name) else { return };
         let Some(document) = self.documents[slot as usize].take() else { return };
         for term in &document.terms {
-            let postings = &mut self.postings[*term as usize];
+            let postings = &mut self.postings[term.number() as usize];
             if let Ok(at) = place(postings, slot) {
                 postings.remove(at);
             }
@@ -169,10 +178,10 @@ impl Index {
     }
 }
 
-fn place(postings: &[Posting], slot: Slot) -> Result<usize, usize> {
+fn place(postings: &[Weighed], slot: Slot) -> Result<usize, usize> {
     // New tools have the highest slots: the end is looked at first.
     match postings.last() {
-        Some(last) if last.slot() < slot as usize => Err(postings.len()),
-        _ => postings.binary_search_by_key(&(slot as usize), |posting| posting.slot()),
+        Some(last) if last.number() < slot => Err(postings.len()),
+        _ => postings.binary_search_by_key(&slot, |posting| posting.number()),
     }
 }

@@ -1,7 +1,7 @@
 //! L2, which tools fit these words.
 //!
 //! ```text
-//! registry ─► text (fields, words) ─► index        query ─► terms ─► rank ─► hits
+//! registry ─► text (fields, words) ─► index        query ─► terms ─► rank ─► hits ─► with the opinion of vectors
 //! ```
 //!
 //! Registration does not wait for any of this: the index catches up at the next search, with the tools that changed.
@@ -14,6 +14,7 @@ mod stop;
 mod synonyms;
 mod text;
 mod usage;
+mod vectors;
 mod weights;
 mod words;
 
@@ -21,6 +22,7 @@ mod words;
 mod tests;
 
 pub use usage::{Topic, Uses};
+pub use vectors::{Unseen, Vectors, proposed};
 
 use crate::registry::Registry;
 use crate::registry::capability::CapabilityRules;

@@ -15,9 +15,14 @@ const TERMS: usize = 96;
 const TYPOS: usize = 8;
 
 pub struct Query {
+    /// Each once; sorted by term.
     pub terms: Vec<Wanted>,
     /// Every term that was said, however little it counts; sorted.
     pub said: Vec<Term>,
+    /// How many sentences have terms.
+    pub sentences: usize,
+    /// One bit or more for each of the terms: most other terms are not among them, which this tells quickly.
+    sieve: [u64; 16],
 }
 
 #[derive(Clone, Copy)]
@@ -25,7 +30,12 @@ pub struct Wanted {
     pub term: Term,
     /// What it adds to a tool where it is worth most.
     pub weight: f32,
+    /// A number below that of the sentences.
     pub sentence: u32,
+}
+
+fn sieve_place(term: Term) -> (usize, u64) {
+    (term as usize / 64 % 16, 1 << (term % 64))
 }
 
 impl Query {
@@ -50,6 +60,16 @@ impl Query {
             reading.ask(term, CAPABILITY, 0);
         }
         reading.finish()
+    }
+
+    /// What is wanted of this term.
+    pub fn find(&self, term: Term) -> Option<&Wanted> {
+        let (word, bit) = sieve_place(term);
+        if self.sieve[word] & bit == 0 {
+            return None;
+        }
+        let at = self.terms.binary_search_by_key(&term, |wanted| wanted.term).ok()?;
+        Some(&self.terms[at])
     }
 }
 
@@ -132,7 +152,18 @@ impl Reading<'_> {
             terms.sort_by(|a, b| b.weight.total_cmp(&a.weight).then(a.term.cmp(&b.term)));
             terms.truncate(TERMS);
         }
-        terms.sort_by_key(|wanted| (wanted.sentence, wanted.term));
-        Query { terms, said }
+        terms.sort_by_key(|wanted| wanted.sentence);
+        let mut sentences = 0;
+        for sentence in terms.chunk_by_mut(|a, b| a.sentence == b.sentence) {
+            sentence.iter_mut().for_each(|wanted| wanted.sentence = sentences);
+            sentences += 1;
+        }
+        terms.sort_by_key(|wanted| wanted.term);
+        let mut sieve = [0; 16];
+        for wanted in &terms {
+            let (word, bit) = sieve_place(wanted.term);
+            sieve[word] |= bit;
+        }
+        Query { terms, said, sentences: sentences as usize, sieve }
     }
 }

@@ -5,7 +5,6 @@ use super::weights::{CHARACTER_LENGTH, FIELDS, Field, MEASURES, SATURATION};
 use super::words::{Kind, each_word, start_of};
 use crate::registry::{Candidate, NameEntry};
 use serde_json::Value;
-use std::collections::HashMap;
 
 /// What a tool does is said in the beginning; a description of a megabyte must not cost a second.
 const DESCRIPTION_BYTES: usize = 20_000;
@@ -24,8 +23,8 @@ pub struct Analysed {
 }
 
 /// Reads the texts of everybody who offers a name.
-pub fn analyse(name: &str, entry: &NameEntry, dictionary: &mut Dictionary) -> Analysed {
-    let mut reading = Reading { dictionary, counts: Counts::default(), lengths: [0.0; FIELDS] };
+pub fn analyse(name: &str, entry: &NameEntry, dictionary: &mut Dictionary, counts: &mut Counts) -> Analysed {
+    let mut reading = Reading { dictionary, counts, lengths: [0.0; FIELDS] };
     reading.text(Field::Name, start_of(name, NAME_BYTES));
     let names = reading.counts.order.len();
     let candidates = &entry.candidates[..entry.candidates.len().min(CANDIDATES)];
@@ -43,14 +42,35 @@ fn same_text(one: &Candidate, other: &Candidate) -> bool {
 
 /// How often each term stands in each field, in the order in which the terms came.
 #[derive(Default)]
-struct Counts {
+pub struct Counts {
     order: Vec<(Term, [u16; FIELDS])>,
-    places: HashMap<Term, usize, foldhash::fast::RandomState>,
+    /// By term: its place in the order, plus one.
+    places: Vec<u32>,
+}
+
+impl Counts {
+    fn of(&mut self, term: Term) -> &mut [u16; FIELDS] {
+        let at = term as usize;
+        if at >= self.places.len() {
+            self.places.resize((at + 1).next_power_of_two(), 0);
+        }
+        if self.places[at] == 0 {
+            self.order.push((term, [0; FIELDS]));
+            self.places[at] = self.order.len() as u32;
+        }
+        &mut self.order[self.places[at] as usize - 1].1
+    }
+
+    fn clear(&mut self) {
+        for (term, _) in self.order.drain(..) {
+            self.places[term as usize] = 0;
+        }
+    }
 }
 
 struct Reading<'d> {
     dictionary: &'d mut Dictionary,
-    counts: Counts,
+    counts: &'d mut Counts,
     lengths: [f32; FIELDS],
 }
 
@@ -92,12 +112,7 @@ impl Reading<'_> {
     }
 
     fn count(&mut self, field: Field, term: Term) {
-        let Counts { order, places } = &mut self.counts;
-        let place = *places.entry(term).or_insert_with(|| {
-            order.push((term, [0; FIELDS]));
-            order.len() - 1
-        });
-        let count = &mut order[place].1[field as usize];
+        let count = &mut self.counts.of(term)[field as usize];
         *count = count.saturating_add(1);
     }
 
@@ -146,6 +161,7 @@ impl Reading<'_> {
             (255.0 * often / (SATURATION + often)).round().max(1.0) as u8
         };
         let terms = self.counts.order.iter().map(|(term, counts)| (*term, worth(counts))).collect();
+        self.counts.clear();
         Analysed { terms, in_name }
     }
 }

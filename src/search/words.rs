@@ -119,7 +119,12 @@ impl<F: FnMut(Word<'_>)> Reader<F> {
         }
         let mut buffer = std::mem::take(&mut self.buffer);
         buffer.clear();
-        buffer.extend(text.chars().flat_map(char::to_lowercase).map(fold_width));
+        if text.is_ascii() {
+            buffer.push_str(text);
+            buffer.make_ascii_lowercase();
+        } else {
+            buffer.extend(text.chars().flat_map(char::to_lowercase).map(fold_width));
+        }
         self.give(&buffer, kind);
         self.buffer = buffer;
     }

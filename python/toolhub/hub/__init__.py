@@ -9,6 +9,7 @@ from .. import _core
 from .._asking import Asking
 from ..events import Event, Events
 from ._calling import Calling
+from ._embedding import Embed, Embedding
 from ._looking import CapabilityRules, Looking
 from ._numbers import check_whole
 from ._prompting import Prompting
@@ -24,7 +25,7 @@ from ._sharing import Sharing
 __all__ = ["CapabilityRules", "RunOutcome", "ToolCandidate", "ToolHub"]
 
 
-class ToolHub(Registering, Looking, Searching, Routing, Calling, Prompting, Running, Shaping, Serving):
+class ToolHub(Registering, Looking, Routing, Calling, Prompting, Searching, Running, Shaping, Serving):
     """Registers tools, chooses among their candidates and calls them.
 
     `timeout` (seconds) is for one candidate, `max_parallel` for the first batch of a race, `grace` for how long cancelled
@@ -44,6 +45,9 @@ class ToolHub(Registering, Looking, Searching, Routing, Calling, Prompting, Runn
     default calls go by priority and routed ones (`dispatch`) to MCP servers first. `shadow="deny"` forbids tools of servers
     that have the name of a native one. `aliases` are more words that routed calls may give as their source, see `add_alias`;
     `lookup_timeout` (seconds) is for asking servers for a tool that none of them has listed.
+
+    `embed` gives vectors for texts, from any model: a plain function from a list of texts to as many vectors. `search` and
+    `recommend` then go by words and by meaning.
 
     >>> hub = ToolHub()
     >>> @hub.tool
@@ -75,6 +79,7 @@ class ToolHub(Registering, Looking, Searching, Routing, Calling, Prompting, Runn
         shadow: str = "report",
         aliases: Mapping[str, str | None] | None = None,
         lookup_timeout: float = 10.0,
+        embed: Embed | None = None,
     ) -> None:
         limits = dict(limits or {})
         for what, limit in limits.items():
@@ -103,6 +108,7 @@ class ToolHub(Registering, Looking, Searching, Routing, Calling, Prompting, Runn
         self._events = Events()
         self._kept = Kept()
         self._restored = set()
+        self._embedding = None if embed is None else Embedding(embed)
         self._llm = llm
         self._servers = None
         # Managing servers takes as long as it takes: they have deadlines of their own.

@@ -1,14 +1,13 @@
 """Prompting: tools as a model reads them, in a system prompt or as schemas of an API."""
 
 import logging
-import re
 from collections.abc import Iterable
 from os import PathLike
 from typing import Any, Literal, NamedTuple, cast
 
 from .. import _core
-from ._base import HubPart
 from ._numbers import check_whole
+from ._searching import Searching
 
 _log = logging.getLogger("toolhub.prompt")
 
@@ -34,7 +33,7 @@ class VendorTools(list[dict[str, Any]]):
         self.skipped = list(skipped)
 
 
-class Prompting(HubPart):
+class Prompting(Searching):
     """`system_prompt`, `as_openai`, `as_anthropic`, `as_gemini` and `original_name`."""
 
     _restored: set[str]
@@ -85,18 +84,19 @@ class Prompting(HubPart):
         if budget_tokens is not None:
             check_whole("budget_tokens", budget_tokens, 0)
         check_whole("limit", limit, 0)
-        names = self._known(tools)
-        first = _present(CORE if core is None else core, names)
-        others = [name for name in names if name not in set(first)]
-        if query is not None:
-            others = self._relevant(query, limit, others)
-        shown = [*first, *others]
+        first = self._present(CORE if core is None else core)
+        others, more = None, 0
+        if query is not None or tools is not None:
+            names = self._known(tools)
+            first, others = _divided(first, names)
+            if query is not None:
+                others = self._relevant(query, limit, others)
+            more = len(names) - len(first) - len(others)
         if tokenizer is not None and not isinstance(tokenizer, _core.Tokenizer):
             from .. import text
 
             tokenizer = text.tokenizer(tokenizer)
-        more = len(names) - len(shown)
-        return _core.prompt_text(self._core, base, shown, more, style, lang, budget_tokens, tokenizer)
+        return _core.prompt_text(self._core, base, first, others, more, style, lang, budget_tokens, tokenizer)
 
     def as_openai(
         self,
@@ -195,9 +195,7 @@ class Prompting(HubPart):
     ) -> VendorTools:
         if limit is not None:
             check_whole("limit", limit, 0)
-        names = self._known(tools)
-        first = _present(core, names)
-        others = [name for name in names if name not in set(first)]
+        first, others = _divided(self._present(core), self._known(tools))
         if query is not None:
             others = self._relevant(query, 10 if limit is None else limit, others)
         shown = [*first, *others][:limit]
@@ -224,33 +222,19 @@ class Prompting(HubPart):
 
     def _relevant(self, query: str, limit: int, names: list[str]) -> list[str]:
         """The tools that fit a query best."""
-        search: Any = getattr(self, "search", None)
-        if search is not None:
-            among = set(names)
-            # The search does not know which tools are out of the question, so more are asked for.
-            ranked = (hit.name for hit in search(query, limit + len(self._core) - len(names)))
-            return [name for name in ranked if name in among][:limit]
-        wanted = _words(query)
-        scored: list[tuple[int, str]] = []
-        for name in names:
-            tool = self._core.get(name)
-            if tool is not None and (score := _overlap(wanted, tool)) > 0:
-                scored.append((-score, name))
-        return [name for _, name in sorted(scored)[:limit]]
+        among = set(names)
+        # The search does not know which tools are out of the question, so more are asked for.
+        ranked = (hit.name for hit in self.search(query, limit + len(self._core) - len(names)))
+        return [name for name in ranked if name in among][:limit]
+
+    def _present(self, wanted: Iterable[str]) -> list[str]:
+        """Those that are registered, each once, in their order."""
+        if isinstance(wanted, str):
+            raise TypeError(f"core must be a list of names, got the text {wanted!r}")
+        return [name for name in dict.fromkeys(wanted) if name in self._core]
 
 
-def _present(wanted: Iterable[str], names: list[str]) -> list[str]:
-    """Those of `wanted` that are there, each once, in their order."""
-    if isinstance(wanted, str):
-        raise TypeError(f"core must be a list of names, got the text {wanted!r}")
-    there = set(names)
-    return [name for name in dict.fromkeys(wanted) if name in there]
-
-
-def _words(text: str) -> set[str]:
-    apart = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", text)
-    return {word.lower() for word in re.findall(r"[a-zA-Z0-9]+|[\u3400-\u9fff]", apart)}
-
-
-def _overlap(wanted: set[str], tool: _core.ToolInfo) -> int:
-    return 3 * len(wanted & _words(tool.name)) + len(wanted & _words(tool.description[:2000]))
+def _divided(first: list[str], names: list[str]) -> tuple[list[str], list[str]]:
+    """Those of `first` that are among the names, and the other names."""
+    there, early = set(names), set(first)
+    return [name for name in first if name in there], [name for name in names if name not in early]

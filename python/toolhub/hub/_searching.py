@@ -2,18 +2,22 @@
 
 from .. import _core
 from ._base import HubPart
+from ._embedding import Embedding
 from ._numbers import check_whole
 
 
 class Searching(HubPart):
     """`search` and `recommend`."""
 
+    _embedding: Embedding | None
+
     def search(self, query: str, k: int = 10) -> "list[_core.Hit]":
         """The `k` tools that fit the words of a query best, best first.
 
         Looked at are names, descriptions, parameters, capabilities, categories and servers. Names may be written in any style
         (snake_case, camelCase), English words in any form, and Chinese needs no spaces; small typing errors are forgiven. A
-        tool that has nothing of the query is no hit, so an empty query has none.
+        tool that has nothing of the query is no hit, so an empty query has none. With `ToolHub(embed=…)` what is near in
+        meaning is a hit too.
 
         >>> from toolhub import ToolHub
         >>> hub = ToolHub()
@@ -22,7 +26,7 @@ class Searching(HubPart):
         >>> hub.search("how many letters are counted?")[0].name
         'countLetters'
         """
-        return _core.search(self._core, _checked(query, k), k)
+        return _core.search(self._core, _checked(query, k), k, self._vector(query))
 
     def recommend(self, query: str, k: int = 10) -> "list[_core.Hit]":
         """`search`, weighed with what has worked.
@@ -37,7 +41,10 @@ class Searching(HubPart):
         >>> [hit.name for hit in hub.recommend("length of this text")]
         ['length']
         """
-        return _core.recommend(self._core, _checked(query, k), k)
+        return _core.recommend(self._core, _checked(query, k), k, self._vector(query))
+
+    def _vector(self, query: str) -> list[float] | None:
+        return None if self._embedding is None else self._embedding.of(query, self._core)
 
 
 def _checked(query: str, k: int) -> str:

@@ -1,0 +1,50 @@
+//! Tools for the eyes of a model.
+
+use super::Hub;
+use crate::prompt::{self, Count, Lang, Listed, Page, Style, TooSmall, Version};
+use crate::registry::NameEntry;
+use std::collections::HashSet;
+
+/// What a prompt is to show.
+pub struct Showing<'a> {
+    /// The user's own prompt, which comes first.
+    pub base: &'a str,
+    /// These come first, where they are registered.
+    pub core: &'a [String],
+    /// Those behind them, most relevant first; `None` for all others, by name.
+    pub others: Option<&'a [String]>,
+    /// How many tools are neither and can be called.
+    pub more: usize,
+    pub style: Style,
+    pub lang: Lang,
+}
+
+impl Hub {
+    /// The prompt with these tools; names that are gone by now are left out.
+    pub fn prompt(
+        &self,
+        showing: &Showing<'_>,
+        budget: Option<(usize, Count<'_>)>,
+    ) -> Result<String, TooSmall> {
+        let snapshot = self.registry.snapshot();
+        let sorted = snapshot.sorted_names();
+        let core: HashSet<&str> = showing.core.iter().map(String::as_str).collect();
+        let all = sorted.iter().map(|name| &**name).filter(|name| !core.contains(name));
+        let others: Box<dyn Iterator<Item = &str>> = match showing.others {
+            Some(names) => Box::new(names.iter().map(String::as_str)),
+            None => Box::new(all),
+        };
+        let names = showing.core.iter().map(String::as_str).chain(others);
+        let tools: Vec<Listed<'_>> = names.filter_map(|name| listed(snapshot.get(name)?)).collect();
+        let Showing { base, more, style, lang, .. } = *showing;
+        let page = Page { base, tools: &tools, more, style, lang, shelf: &self.shelf };
+        let text = prompt::render(&page, budget);
+        self.shelf.tidy(snapshot.len(), |name| snapshot.get(name).is_some());
+        text
+    }
+}
+
+fn listed(entry: &NameEntry) -> Option<Listed<'_>> {
+    let spec = entry.speaker()?.spec();
+    Some(Listed { spec, version: Version { name: &spec.name, changed_at: entry.changed_at } })
+}

@@ -1,0 +1,172 @@
+//! Tools as an embedding of the user's sees them, and how its opinion joins that of the words.
+//!
+//! The two opinions are of different scale, so each is stretched to reach from 0 to 1 over the tools in question, and the
+//! mean counts. On the public sets that beats fusing places.
+
+use super::Hit;
+use super::words::{Kind, each_word, start_of};
+use crate::registry::{NameEntry, Snapshot};
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+/// So much of a description is embedded: models read no more.
+const DESCRIPTION_BYTES: usize = 2_000;
+/// Each opinion proposes so many tools, or as many times what is asked for.
+const PROPOSED: usize = 100;
+const TIMES: usize = 4;
+
+/// A tool without a vector, and the text that tells what it is.
+pub struct Unseen {
+    pub name: Arc<str>,
+    pub changed_at: u64,
+    pub text: String,
+}
+
+#[derive(Default)]
+pub struct Vectors {
+    by_name: HashMap<Arc<str>, Embedded, foldhash::fast::RandomState>,
+    /// All tools of this version of the registry are there.
+    complete: Option<u64>,
+}
+
+struct Embedded {
+    changed_at: u64,
+    /// Of length one. Nothing when the embedding has no opinion.
+    vector: Option<Box<[f32]>>,
+}
+
+impl Vectors {
+    /// At most so many tools that are new, or other than they were.
+    pub fn unseen(&mut self, snapshot: &Snapshot, most: usize) -> Vec<Unseen> {
+        if self.complete == Some(snapshot.version()) {
+            return Vec::new();
+        }
+        let is_new = |(name, entry): &(&Arc<str>, &Arc<NameEntry>)| {
+            self.by_name.get(*name).is_none_or(|known| known.changed_at != entry.changed_at)
+        };
+        let new = snapshot.entries().filter(is_new).take(most);
+        let found: Vec<Unseen> = new
+            .map(|(name, entry)| Unseen {
+                name: name.clone(),
+                changed_at: entry.changed_at,
+                text: text_of(name, entry),
+            })
+            .collect();
+        if found.is_empty() {
+            self.by_name.retain(|name, _| snapshot.get(name).is_some());
+            self.complete = Some(snapshot.version());
+        }
+        found
+    }
+
+    pub fn keep(&mut self, name: Arc<str>, changed_at: u64, vector: Option<Vec<f32>>) {
+        self.by_name.insert(name, Embedded { changed_at, vector: vector.and_then(unit) });
+    }
+
+    /// Hits of the words and what is near the vector, best first.
+    pub fn mixed(&self, hits: Vec<Hit>, vector: Vec<f32>, k: usize) -> Vec<Hit> {
+        let Some(vector) = unit(vector) else { return hits };
+        let likeness = |name: &str| {
+            let known = self.by_name.get(name)?.vector.as_ref()?;
+            (known.len() == vector.len()).then(|| dot(known, &vector))
+        };
+        let mut near: Vec<(&Arc<str>, f32)> =
+            self.by_name.keys().filter_map(|name| Some((name, likeness(name)?))).collect();
+        near.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(b.0)));
+        near.truncate(proposed(k));
+        let (Some(best), Some(worst)) = (near.first().map(|one| one.1), near.last().map(|one| one.1)) else {
+            return hits;
+        };
+        let top = hits.first().map_or(1.0, |hit| hit.score);
+        let stretched =
+            |like: f32| if best > worst { ((like - worst) / (best - worst)).max(0.0) } else { 1.0 };
+        let mixed = |name: &Arc<str>, score: f32| {
+            let like = likeness(name).map_or(score / top, stretched);
+            Hit { name: name.clone(), score: (score / top + like) / 2.0 }
+        };
+        let said: HashSet<&Arc<str>> = hits.iter().map(|hit| &hit.name).collect();
+        let others = near.iter().filter(|(name, _)| !said.contains(name)).map(|(name, _)| mixed(name, 0.0));
+        let mut all: Vec<Hit> = hits.iter().map(|hit| mixed(&hit.name, hit.score)).chain(others).collect();
+        all.sort_by(|a, b| b.score.total_cmp(&a.score));
+        all
+    }
+}
+
+/// How many hits of the words are to be mixed, so that `k` come out.
+pub fn proposed(k: usize) -> usize {
+    k.saturating_mul(TIMES).max(PROPOSED)
+}
+
+/// The name in words, and the description.
+fn text_of(name: &str, entry: &NameEntry) -> String {
+    let mut text = String::new();
+    each_word(name, |word| {
+        if word.kind != Kind::Whole && word.kind != Kind::Pair {
+            text.push_str(word.text);
+            text.push(' ');
+        }
+    });
+    if let Some(speaker) = entry.speaker() {
+        text.push_str(start_of(&speaker.spec().description, DESCRIPTION_BYTES));
+    }
+    text
+}
+
+/// The vector at length one; nothing if it has none.
+fn unit(mut vector: Vec<f32>) -> Option<Box<[f32]>> {
+    let length = dot(&vector, &vector).sqrt();
+    if !(length.is_finite() && length > 0.0) {
+        return None;
+    }
+    vector.iter_mut().for_each(|value| *value /= length);
+    Some(vector.into())
+}
+
+fn dot(a: &[f32], b: &[f32]) -> f32 {
+    // Eight sums that do not wait for each other.
+    let (mut sums, (heads, tail)) = ([0.0; 8], a.as_chunks::<8>());
+    let (others, rest) = b.as_chunks::<8>();
+    for (x, y) in heads.iter().zip(others) {
+        sums.iter_mut().zip(x.iter().zip(y)).for_each(|(sum, (x, y))| *sum += x * y);
+    }
+    sums.iter().sum::<f32>() + tail.iter().zip(rest).map(|(x, y)| x * y).sum::<f32>()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hit(name: &str, score: f32) -> Hit {
+        Hit { name: name.into(), score }
+    }
+
+    fn vectors(all: &[(&str, Option<Vec<f32>>)]) -> Vectors {
+        let mut vectors = Vectors::default();
+        all.iter().for_each(|(name, vector)| vectors.keep(Arc::from(*name), 1, vector.clone()));
+        vectors
+    }
+
+    #[test]
+    fn what_both_like_is_first_and_each_may_propose() {
+        let known = vectors(&[
+            ("both", Some(vec![9.0, 1.0])),
+            ("words", Some(vec![0.0, 1.0])),
+            ("vector", Some(vec![1.0, 0.0])),
+        ]);
+        let mixed = known.mixed(vec![hit("words", 4.0), hit("both", 3.0)], vec![2.0, 0.0], 10);
+        let names: Vec<&str> = mixed.iter().map(|hit| &*hit.name).collect();
+        assert_eq!(names, ["both", "words", "vector"]);
+    }
+
+    #[test]
+    fn without_an_opinion_the_words_decide() {
+        let hits = || vec![hit("a", 4.0), hit("b", 3.0)];
+        let names = |hits: Vec<Hit>| hits.iter().map(|hit| hit.name.to_string()).collect::<Vec<_>>();
+        let known = vectors(&[("a", None), ("b", None)]);
+        assert_eq!(names(known.mixed(hits(), vec![1.0], 5)), ["a", "b"]);
+        let known = vectors(&[("a", Some(vec![1.0, 0.0])), ("b", Some(vec![0.0, 1.0]))]);
+        for odd in [vec![], vec![0.0, 0.0], vec![f32::NAN, 1.0], vec![1.0, 2.0, 3.0]] {
+            assert_eq!(names(known.mixed(hits(), odd, 5)), ["a", "b"]);
+        }
+    }
+}

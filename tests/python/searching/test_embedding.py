@@ -1,0 +1,128 @@
+"""An embedding of the user's joins the words."""
+
+import logging
+
+import pytest
+
+from toolhub import ToolHub
+
+TOPICS = {
+    "rain": 0,
+    "weather": 0,
+    "umbrella": 0,
+    "money": 1,
+    "invoice": 1,
+    "pay": 1,
+    "picture": 2,
+    "photo": 2,
+}
+
+
+def by_topic(texts: list[str]) -> list[list[float] | None]:
+    """A small embedding: how often each topic is spoken of, and no opinion where none is."""
+    vectors: list[list[float] | None] = []
+    for text in texts:
+        vector = [0.0] * 3
+        for word, topic in TOPICS.items():
+            vector[topic] += text.lower().count(word)
+        vectors.append(vector if any(vector) else None)
+    return vectors
+
+
+def filled(hub: ToolHub) -> ToolHub:
+    hub.register(len, name="getForecast", description="Weather of tomorrow.")
+    hub.register(len, name="bill", description="Writes an invoice.")
+    hub.register(len, name="shrink", description="Makes a photo smaller.")
+    hub.register(len, name="umbrella_stand", description="Furniture.")
+    return hub
+
+
+def names(hub: ToolHub, query: str, k: int = 10) -> list[str]:
+    return [hit.name for hit in hub.search(query, k)]
+
+
+def test_meaning_finds_what_words_do_not():
+    assert "getForecast" not in names(filled(ToolHub()), "do I need an umbrella?")
+    found = names(filled(ToolHub(embed=by_topic)), "do I need an umbrella?")
+    assert set(found[:2]) == {"getForecast", "umbrella_stand"}
+
+
+def test_no_more_than_k_hits_and_a_scale_from_0_to_1():
+    hub = filled(ToolHub(embed=by_topic))
+    hits = hub.search("rain and weather, money and pay", 2)
+    assert len(hits) == 2
+    assert all(0 <= hit.score <= 1 for hit in hits)
+    assert hub.search("rain", 0) == []
+    assert hub.search("   ") == []
+
+
+def test_each_tool_is_embedded_once_and_again_when_it_changes():
+    asked: list[str] = []
+
+    def watched(texts: list[str]) -> list[list[float] | None]:
+        asked.extend(texts)
+        return by_topic(texts)
+
+    hub = filled(ToolHub(embed=watched))
+    hub.search("rain")
+    assert len(asked) == 5
+    assert asked[-1] == "rain"
+    assert asked[0].startswith("get forecast ")
+    hub.search("rain")
+    assert len(asked) == 6
+    hub.register(len, name="bill", description="Takes a picture.")
+    assert names(hub, "photo")[0] in {"bill", "shrink"}
+    assert [text for text in asked[6:] if text != "photo"] == ["bill Takes a picture."]
+
+
+def test_a_query_without_an_opinion_goes_by_words():
+    plain, with_embedding = filled(ToolHub()), filled(ToolHub(embed=by_topic))
+    query = "furniture for tomorrow"
+    assert names(with_embedding, query) == names(plain, query)
+
+
+def broken(texts: list[str]) -> list[list[float]]:
+    raise RuntimeError("no model")
+
+
+@pytest.mark.parametrize(
+    ("embed", "told"),
+    [
+        (broken, "RuntimeError: no model"),
+        (lambda texts: [[1.0]] * (len(texts) + 1), "a vector for each text, got"),
+        (lambda texts: ["abc"] * len(texts), "could not convert"),
+        (lambda texts: None, "TypeError"),
+    ],
+)
+def test_a_failing_embedding_is_told_once_and_words_decide(embed, told, caplog):
+    hub = filled(ToolHub(embed=embed))
+    with caplog.at_level(logging.WARNING, "toolhub.search"):
+        assert names(hub, "weather")[0] == "getForecast"
+        assert names(hub, "weather")[0] == "getForecast"
+    (record,) = caplog.records
+    assert told in record.getMessage()
+
+
+@pytest.mark.parametrize("odd", [[], [0.0, 0.0, 0.0], [float("nan")] * 3, [1.0] * 7])
+def test_odd_vectors_are_no_opinion(odd):
+    hub = filled(
+        ToolHub(embed=lambda texts: [odd if text == "weather" else [1.0, 2.0, 3.0] for text in texts])
+    )
+    assert names(hub, "weather") == names(filled(ToolHub()), "weather")
+
+
+async def coroutine(texts: list[str]) -> list[list[float]]:
+    return []
+
+
+@pytest.mark.parametrize("embed", [coroutine, "model", 5])
+def test_what_is_no_plain_function_is_refused(embed):
+    with pytest.raises(TypeError, match="embed must be a plain function"):
+        ToolHub(embed=embed)
+
+
+def test_recommendations_and_prompts_go_by_it_too():
+    hub = filled(ToolHub(embed=by_topic))
+    query = "do I need an umbrella?"
+    assert "getForecast" in [hit.name for hit in hub.recommend(query)]
+    assert "**getForecast**" in hub.system_prompt(query=query, limit=2)
