@@ -36,9 +36,11 @@ def rows(path: Path) -> list[dict[str, Any]]:
 
 def small_model() -> Callable[[list[str]], list[Any]]:
     """No opinion of texts that are not in ASCII: the model knows English."""
+    import wordllama  # pyright: ignore[reportMissingImports]
     from wordllama import WordLlama  # pyright: ignore[reportMissingImports]
 
-    model: Any = WordLlama.load()
+    # Its weights and its tokenizer are beside it; it would look for the latter elsewhere.
+    model: Any = WordLlama.load(cache_dir=Path(wordllama.__file__).parent, disable_download=True)
 
     def embed(texts: list[str]) -> list[Any]:
         vectors = model.embed(texts)

@@ -1,10 +1,10 @@
 //! The words that the index knows: forms of words as they were written, and the terms that they are forms of.
 
+use super::lexicon::Lexicon;
 use super::words::{Kind, Word};
 use rust_stemmers::{Algorithm, Stemmer};
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::sync::Arc;
 
 pub type Term = u32;
 type Map<K, V> = HashMap<K, V, foldhash::fast::RandomState>;
@@ -18,36 +18,36 @@ const MARK: char = '#';
 
 pub struct Dictionary {
     /// Stemming costs more than looking up, so each form is stemmed once.
-    forms: Map<Box<str>, Term>,
-    terms: Map<Arc<str>, Term>,
+    forms: Lexicon,
+    /// The term of each form.
+    stemmed: Vec<Term>,
+    stems: Lexicon,
     /// Stems by their first letter and length, where a typing error is looked for.
     shelves: Map<(u8, u8), Vec<Shelved>>,
     stemmer: Stemmer,
-    count: Term,
 }
 
 struct Shelved {
     /// Which letters the stem has: most of the others need no closer look.
     letters: u32,
-    stem: Arc<str>,
     term: Term,
 }
 
 impl Default for Dictionary {
     fn default() -> Self {
         Dictionary {
-            forms: Map::default(),
-            terms: Map::default(),
+            forms: Lexicon::default(),
+            stemmed: Vec::new(),
+            stems: Lexicon::default(),
             shelves: Map::default(),
             stemmer: Stemmer::create(Algorithm::English),
-            count: 0,
         }
     }
 }
 
 impl Dictionary {
     pub fn len(&self) -> usize {
-        self.count as usize
+        self.stems.len()
     }
 
     /// The term of a word of a tool; a new word is entered.
@@ -55,12 +55,13 @@ impl Dictionary {
         if !matches!(word.kind, Kind::Word | Kind::Whole) {
             return self.term(word.text);
         }
-        if let Some(term) = self.forms.get(word.text) {
-            return *term;
+        if let Some(form) = self.forms.find(word.text) {
+            return self.stemmed[form as usize];
         }
         let stem = self.stemmer.stem(word.text).into_owned();
         let term = self.term(&stem);
-        self.forms.insert(Box::from(word.text), term);
+        self.forms.add(word.text);
+        self.stemmed.push(term);
         term
     }
 
@@ -70,23 +71,21 @@ impl Dictionary {
     }
 
     fn term(&mut self, text: &str) -> Term {
-        if let Some(term) = self.terms.get(text) {
-            return *term;
+        if let Some(term) = self.stems.find(text) {
+            return term;
         }
-        let (term, stem): (Term, Arc<str>) = (self.count, Arc::from(text));
+        let term = self.stems.add(text);
         if let Some(shelf) = shelf(text) {
-            let shelved = Shelved { letters: letters(text), stem: stem.clone(), term };
-            self.shelves.entry(shelf).or_default().push(shelved);
+            self.shelves.entry(shelf).or_default().push(Shelved { letters: letters(text), term });
         }
-        self.terms.insert(stem, term);
-        self.count += 1;
         term
     }
 
     pub fn find(&self, text: &str, kind: Kind) -> Option<Term> {
         match kind {
             Kind::Word | Kind::Whole => {
-                self.forms.get(text).copied().or_else(|| self.find_stem(&self.stemmer.stem(text)))
+                let form = self.forms.find(text).map(|form| self.stemmed[form as usize]);
+                form.or_else(|| self.find_stem(&self.stemmer.stem(text)))
             }
             Kind::Number | Kind::Character | Kind::Pair => self.find_stem(text),
         }
@@ -101,11 +100,11 @@ impl Dictionary {
     }
 
     pub fn find_stem(&self, stem: &str) -> Option<Term> {
-        self.terms.get(stem).copied()
+        self.stems.find(stem)
     }
 
     pub fn find_capability(&self, tag: &str) -> Option<Term> {
-        self.terms.get(format!("{MARK}{tag}").as_str()).copied()
+        self.stems.find(&format!("{MARK}{tag}"))
     }
 
     /// The known word that an unknown one was probably meant to be, as `worth` says which of several.
@@ -119,14 +118,13 @@ impl Dictionary {
         let mut ways = vec![word];
         ways.extend((stem.len() < word.len() && stem.len() + 1 >= SHORTEST_TYPO).then_some(stem.as_ref()));
         let near = ways.iter().flat_map(|way| self.near_stems(way, slips));
-        let used =
-            near.map(|(slips, shelved)| (slips, worth(shelved.term), shelved)).filter(|near| near.1 > 0);
-        used.min_by_key(|(slips, worth, shelved)| (*slips, std::cmp::Reverse(*worth), &shelved.stem))
-            .map(|(_, _, shelved)| shelved.term)
+        let used = near.map(|(slips, term)| (slips, worth(term), term)).filter(|near| near.1 > 0);
+        used.min_by_key(|(slips, worth, term)| (*slips, std::cmp::Reverse(*worth), self.stems.text(*term)))
+            .map(|(_, _, term)| term)
     }
 
     /// The stems within so many slips, each with their number.
-    fn near_stems<'d>(&'d self, word: &'d str, most: usize) -> impl Iterator<Item = (usize, &'d Shelved)> {
+    fn near_stems<'d>(&'d self, word: &'d str, most: usize) -> impl Iterator<Item = (usize, Term)> {
         let (wanted, bytes) = (letters(word), word.as_bytes());
         // The second letter as well, because the first two may have changed places.
         let firsts = if bytes[0] == bytes[1] { &bytes[..1] } else { &bytes[..2] };
@@ -136,7 +134,7 @@ impl Dictionary {
             .filter_map(|shelf| self.shelves.get(&shelf))
             .flatten()
             .filter(move |shelved| (shelved.letters ^ wanted).count_ones() as usize <= 2 * most)
-            .map(move |shelved| (strsim::osa_distance(word, &shelved.stem), shelved))
+            .map(move |shelved| (strsim::osa_distance(word, self.stems.text(shelved.term)), shelved.term))
             .filter(move |(slips, _)| *slips <= most)
     }
 

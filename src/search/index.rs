@@ -3,7 +3,10 @@
 use super::dictionary::{Dictionary, Term};
 use super::text::{Counts, analyse};
 use crate::registry::{NameEntry, Registry, Snapshot};
-use std::collections::HashMap;
+use foldhash::fast::RandomState;
+use hashbrown::HashTable;
+use smallvec::SmallVec;
+use std::hash::BuildHasher;
 use std::sync::Arc;
 
 /// The number of a tool in the index.
@@ -50,11 +53,13 @@ impl Document {
 #[derive(Default)]
 pub struct Index {
     pub dictionary: Dictionary,
-    /// By term; in the order of slots.
-    postings: Vec<Vec<Weighed>>,
+    /// By term; in the order of slots. Most terms are rare, and need no memory elsewhere.
+    postings: Vec<SmallVec<[Weighed; 2]>>,
     documents: Vec<Option<Document>>,
     free: Vec<Slot>,
-    slots: HashMap<Arc<str>, Slot, foldhash::fast::RandomState>,
+    /// By the hash of the name.
+    slots: HashTable<Slot>,
+    hasher: RandomState,
     unused: usize,
     /// Empty; kept for its memory.
     counts: Counts,
@@ -82,7 +87,7 @@ impl Index {
     }
 
     pub fn postings(&self, term: Term) -> &[Weighed] {
-        self.postings.get(term as usize).map_or(&[], Vec::as_slice)
+        self.postings.get(term as usize).map_or(&[], SmallVec::as_slice)
     }
 
     /// How much a term tells, because few tools have it.
@@ -107,15 +112,25 @@ impl Index {
     }
 
     fn compare(&mut self, snapshot: &Snapshot) {
-        let gone: Vec<_> = self.slots.keys().filter(|name| snapshot.get(name).is_none()).cloned().collect();
+        let names = self.documents.iter().flatten().map(|document| &document.name);
+        let gone: Vec<_> = names.filter(|name| snapshot.get(name).is_none()).cloned().collect();
         gone.iter().for_each(|name| self.remove(name));
         for (name, entry) in snapshot.entries() {
             self.refresh(name, Some(entry));
         }
+        // Lists that grew one by one have room for twice as much.
+        self.postings.iter_mut().for_each(SmallVec::shrink_to_fit);
+        self.postings.shrink_to_fit();
+    }
+
+    fn slot(&self, name: &str) -> Option<Slot> {
+        let has_name =
+            |slot: &Slot| self.document(*slot as usize).is_some_and(|document| *document.name == *name);
+        self.slots.find(self.hasher.hash_one(name), has_name).copied()
     }
 
     fn refresh(&mut self, name: &Arc<str>, entry: Option<&Arc<NameEntry>>) {
-        let known = self.slots.get(name).and_then(|slot| self.document(*slot as usize));
+        let known = self.slot(name).and_then(|slot| self.document(slot as usize));
         match (known, entry) {
             (Some(document), Some(entry)) if document.changed_at == entry.changed_at => {}
             (_, Some(entry)) => {
@@ -134,7 +149,7 @@ impl Index {
         let slot = self.free.pop().unwrap_or(self.documents.len() as Slot);
         self.postings.resize_with(self.dictionary.len(), || {
             self.unused += 1;
-            Vec::new()
+            SmallVec::new()
         });
         let known = |(term, _): &&(Term, u8)| (*term as usize) < MOST;
         for (term, worth) in analysed.terms.iter().filter(known) {
@@ -158,11 +173,18 @@ impl Index {
             Some(place) => *place = Some(document),
             None => self.documents.push(Some(document)),
         }
-        self.slots.insert(name.clone(), slot);
+        let (documents, hasher) = (&self.documents, &self.hasher);
+        let hash = |slot: &Slot| {
+            documents[*slot as usize].as_ref().map_or(0, |document| hasher.hash_one(&*document.name))
+        };
+        self.slots.insert_unique(self.hasher.hash_one(&**name), slot, hash);
     }
 
     fn remove(&mut self, name: &str) {
-        let Some(slot) = self.slots.remove(name) else { return };
+        let Some(slot) = self.slot(name) else { return };
+        if let Ok(entry) = self.slots.find_entry(self.hasher.hash_one(name), |known| *known == slot) {
+            entry.remove();
+        }
         let Some(document) = self.documents[slot as usize].take() else { return };
         for term in &document.terms {
             let postings = &mut self.postings[term.number() as usize];
@@ -170,7 +192,7 @@ impl Index {
                 postings.remove(at);
             }
             if postings.is_empty() {
-                *postings = Vec::new();
+                *postings = SmallVec::new();
                 self.unused += 1;
             }
         }

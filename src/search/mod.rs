@@ -8,6 +8,7 @@
 
 mod dictionary;
 mod index;
+mod lexicon;
 mod query;
 mod rank;
 mod stop;
