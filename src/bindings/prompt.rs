@@ -55,10 +55,11 @@ pub fn prompt_text(
     let shown = speakers(&hub.get().core().registry.load(), &names);
     let counter = tokenizer.map(|tokenizer| tokenizer.get().counter());
     let made = hub.py().detach(|| {
-        let tools: Vec<&ToolSpec> = shown.iter().map(|candidate| candidate.spec()).collect();
+        let specs = shown.iter().map(|candidate| candidate.spec());
+        let (skills, tools): (Vec<&ToolSpec>, _) = specs.partition(|spec| spec.location.is_some());
         let counter: &dyn TokenCounter = counter.as_deref().unwrap_or(&Estimate);
         let count = |text: &str| counter.count(text);
-        let page = Page { base, tools: &tools, more, style, lang };
+        let page = Page { base, tools: &tools, skills: &skills, more, style, lang };
         prompt::render(&page, budget.map(|budget| (budget, &count as prompt::Count<'_>)))
     });
     made.map_err(|error| PyValueError::new_err(error.to_string()))
