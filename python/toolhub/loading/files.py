@@ -1,0 +1,66 @@
+"""Which files of a folder are modules of tools."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+_LEFT_OUT = frozenset({"node_modules", "venv", "site-packages"})
+_DEEPEST = 10
+_SKILL = ("SKILL.md", "skill.md")
+
+
+class ModuleFile(NamedTuple):
+    """A file, and the name of its module inside of the folder; that of the folder's own `__init__.py` is empty."""
+
+    name: str
+    path: Path
+
+
+def modules_of(folder: Path) -> list[ModuleFile]:
+    """The modules of a folder, packages before what is in them.
+
+    Left out: tests (`test_*.py`, `*_test.py`, `conftest.py`), files and folders whose name begins with `_` or a dot (they
+    can still be imported by the others), and folders with a `SKILL.md`, whose scripts are no modules.
+    """
+    return sorted(_walk(folder, "", set(), 0))
+
+
+def is_skill(folder: Path) -> bool:
+    """Whether a folder is a skill of the Agent Skills format."""
+    return any((folder / name).is_file() for name in _SKILL)
+
+
+def _walk(folder: Path, package: str, seen: set[str], depth: int) -> Iterator[ModuleFile]:
+    place = os.path.realpath(folder)
+    if place in seen or depth > _DEEPEST or is_skill(folder):
+        return
+    seen.add(place)  # links may lead back
+    with os.scandir(folder) as entries:
+        inside = sorted(entries, key=lambda entry: entry.name)
+    for entry in inside:
+        stem, dot, ending = entry.name.rpartition(".")
+        if entry.name == "__init__.py":
+            yield ModuleFile(package.rstrip("."), Path(entry.path))
+        elif entry.name.startswith(("_", ".")) or entry.name in _LEFT_OUT:
+            continue
+        elif entry.is_dir():
+            if "." not in entry.name:
+                yield from _walk(Path(entry.path), f"{package}{entry.name}.", seen, depth + 1)
+        elif dot and ending == "py" and "." not in stem and not _is_test(stem):
+            yield ModuleFile(package + stem, Path(entry.path))
+
+
+def _is_test(stem: str) -> bool:
+    return stem.startswith("test_") or stem.endswith("_test") or stem == "conftest"
+
+
+def mark_of(path: str | Path) -> tuple[int, int, int] | None:
+    """What changes when a file does; None when it is gone."""
+    try:
+        data = os.stat(path)
+    except OSError:
+        return None
+    return data.st_mtime_ns, data.st_size, data.st_ino

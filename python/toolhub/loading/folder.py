@@ -1,0 +1,205 @@
+"""One folder of Python modules, and which of its tools are in the hub."""
+
+from __future__ import annotations
+
+import importlib
+import types
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from .._marks import MARK
+from .._signature.callables import name_of
+from .files import ModuleFile, mark_of, modules_of
+from .members import members
+from .modules import Modules, why
+from .outline import Outline, outline
+
+
+class Registry(Protocol):
+    """What a folder needs of a hub."""
+
+    def put(self, tool: Any, name: str, source: str) -> None:
+        """Register a tool."""
+        ...
+
+    def take(self, name: str, source: str) -> None:
+        """Take a tool away."""
+        ...
+
+    def has(self, name: str, source: str) -> Any | None:
+        """The object that is registered under a name; None when there is none."""
+        ...
+
+
+@dataclass
+class Outcome:
+    """What came of loading a folder, or of loading it again."""
+
+    loaded: list[str] = field(default_factory=list[str])
+    changed: list[str] = field(default_factory=list[str])
+    removed: list[str] = field(default_factory=list[str])
+    skipped: list[str] = field(default_factory=list[str])
+    warnings: list[str] = field(default_factory=list[str])
+    errors: list[str] = field(default_factory=list[str])
+
+
+@dataclass
+class _Known:
+    """A module as it was when it was imported."""
+
+    path: Path
+    mark: Any
+    outline: Outline
+    tools: dict[str, Any] = field(default_factory=dict[str, Any])
+    notes: list[str] = field(default_factory=list[str])
+    faults: list[str] = field(default_factory=list[str])
+    retry: bool = False
+    """It is broken now; this is how it was before."""
+
+
+class ModuleFolder:
+    """A folder of modules. Loading it again imports what is new or has changed, and what imports that."""
+
+    def __init__(self, folder: Path, source: str) -> None:
+        self.folder = folder
+        self.source = source
+        self._modules = Modules(folder)
+        self._known: dict[str, _Known] = {}
+        self._helpers: dict[str, _Known] = {}
+
+    def load(self, hub: Registry) -> Outcome:
+        """Bring the hub up to date with the folder."""
+        outcome = Outcome()
+        files = modules_of(self.folder)
+        importlib.invalidate_caches()
+        present = {file.name for file in files}
+        for name in [name for name in self._known if name not in present]:
+            self._modules.drop([name])
+            outcome.removed += self._withdraw(hub, self._known.pop(name).tools)
+        stale = self._stale()
+        dropped = self._modules.drop(stale)
+        for file in files:
+            known = self._known.get(file.name)
+            if known is None or file.name in stale:
+                self._import(hub, file, dropped.get(file.name), present, outcome)
+        self._note_helpers(stale)
+        for known in (self._known[file.name] for file in files if file.name in self._known):
+            outcome.loaded += known.tools
+            outcome.skipped += known.notes
+            outcome.errors += known.faults
+        return outcome
+
+    def close(self) -> None:
+        """Forget the modules; what runs keeps what it uses."""
+        self._modules.close()
+
+    def _stale(self) -> set[str]:
+        """What has changed since it was imported, and what imports that."""
+        everything = {**self._helpers, **self._known}
+        changed = ((name, known.retry or mark_of(known.path) != known.mark) for name, known in everything.items())
+        stale = {name for name, is_changed in changed if is_changed}
+        grown = True
+        while grown:
+            more = {name for name, known in everything.items() if known.outline.needs & stale} - stale
+            stale |= more
+            grown = bool(more)
+        return stale
+
+    def _import(
+        self,
+        hub: Registry,
+        file: ModuleFile,
+        before: types.ModuleType | None,
+        siblings: Iterable[str],
+        outcome: Outcome,
+    ) -> None:
+        mark = mark_of(file.path)
+        try:
+            module = self._modules.load(file.name, file.path)
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
+            told = f"{file.path}: {why(error, file.path, siblings)}"
+            known = self._known.get(file.name)
+            if known is not None:
+                known.retry = True
+                if before is not None:
+                    self._modules.restore(file.name, before)
+                if known.tools:
+                    told += "; its tools stay as they were"
+            outcome.errors.append(told)
+            return
+        known = _Known(file.path, mark, _outline_of(file.path, file.name))
+        old = self._known.get(file.name)
+        self._known[file.name] = known
+        self._enroll(hub, module, known, {} if old is None else old.tools, outcome)
+
+    def _enroll(
+        self, hub: Registry, module: types.ModuleType, known: _Known, before: dict[str, Any], outcome: Outcome
+    ) -> None:
+        found = list(members(module, known.outline))
+        for member in found:
+            if member.reason is not None:
+                (known.faults if member.broken else known.notes).append(f"{known.path}: {member.reason}")
+                continue
+            name = _name(member.tool)
+            there = hub.has(name, self.source)
+            if there is member.tool:
+                continue  # its home has registered it
+            if name in known.tools or (there is not None and there is not before.get(name)):
+                known.notes.append(f"{known.path}: the name {name!r} of {member.name} is taken{self._by(name)}")
+                continue
+            try:
+                hub.put(member.tool, name, self.source)
+            except (TypeError, ValueError) as error:
+                known.faults.append(f"{known.path}: {member.name} is no tool: {error}")
+                continue
+            known.tools[name] = member.tool
+            outcome.changed.append(name)
+        if not found and known.path.name != "__init__.py":
+            known.notes.append(f"{known.path}: nothing in it is marked or has name, description and execute")
+        gone = {name: tool for name, tool in before.items() if name not in known.tools}
+        outcome.removed += self._withdraw(hub, gone)
+
+    def _by(self, name: str) -> str:
+        owner = next((known.path for known in self._known.values() if name in known.tools), None)
+        return f" by {owner}" if owner is not None else ""
+
+    def _withdraw(self, hub: Registry, tools: dict[str, Any]) -> list[str]:
+        """Take tools away, unless somebody else has put another one in their place."""
+        ours = [name for name, tool in tools.items() if hub.has(name, self.source) is tool]
+        for name in ours:
+            hub.take(name, self.source)
+        return ours
+
+    def _note_helpers(self, stale: set[str]) -> None:
+        """Modules that are imported by the others only."""
+        before, self._helpers = self._helpers, {}
+        for name, module in self._modules.present().items():
+            path = getattr(module, "__file__", None)
+            if name in self._known or path is None:
+                continue
+            if name in before and name not in stale:
+                self._helpers[name] = before[name]
+            else:
+                self._helpers[name] = _Known(Path(path), mark_of(path), _outline_of(Path(path), name))
+
+
+def _outline_of(path: Path, name: str) -> Outline:
+    try:
+        return outline(path.read_bytes(), name, path.name == "__init__.py")
+    except OSError:
+        return Outline()
+
+
+def _name(tool: Any) -> str:
+    """What the hub will call it."""
+    marked: Any = getattr(tool, MARK, None) or {}
+    if marked.get("name"):
+        return marked["name"]
+    own: Any = None if isinstance(tool, types.FunctionType) else getattr(tool, "name", None)
+    return own if isinstance(own, str) and own else name_of(tool)
+
+
