@@ -38,16 +38,21 @@ class Loading(HubPart):
         return self._load("tools", Path(folder), watch)
 
     def load_skills(
-        self, folder: str | os.PathLike[str], *, watch: bool = False, allow_scripts: bool = False
+        self,
+        folder: str | os.PathLike[str],
+        *,
+        python: bool = True,
+        allow_scripts: bool = False,
+        watch: bool = False,
     ) -> LoadReport:
         """Register the skills of a folder: every folder in it with a `SKILL.md` of the Agent Skills format, and the skill
-        classes in its Python modules.
+        classes in its Python modules (with `python=False` no module is imported).
 
         Of a `SKILL.md` only the front matter is read. Calling the skill gives its instructions, its folder and the files in
         it; with `{"file": path}` one of the files. Nothing of it is run, unless `allow_scripts` says so: then a tool
         `run_skill_script` can run the scripts of these skills.
         """
-        report = self._load("skills", Path(folder), watch)
+        report = self._load("skills", Path(folder), watch, python)
         if allow_scripts:
             self._runnable.append(Path(folder).resolve())
             self._offer_scripts()
@@ -101,7 +106,7 @@ class Loading(HubPart):
         what = "There is no skill" if tool is None else "No files belong to"
         raise ToolError(f"{what} {skill!r}; hub.tools(source='skills') lists them.", ErrorKind.NOT_FOUND)
 
-    def _load(self, source: str, folder: Path, watch: bool) -> LoadReport:
+    def _load(self, source: str, folder: Path, watch: bool, python: bool = True) -> LoadReport:
         self._open()
         from ..loading.folders import Folders, reloading
         from ..loading.watching import library
@@ -110,7 +115,7 @@ class Loading(HubPart):
             library()
         if self._folders is None:
             self._folders = Folders()
-        report = self._folders.load(_Desk(self), self._core, source, folder)
+        report = self._folders.load(_Desk(self), self._core, source, folder, python)
         if watch:
             self._folders.watch(source, folder, reloading(self))
         return report

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-_LEFT_OUT = frozenset({"node_modules", "venv", "site-packages"})
+_LEFT_OUT = frozenset({"node_modules", "venv", "site-packages", "setup.py"})
 _DEEPEST = 10
 _SKILL = ("SKILL.md", "skill.md")
 
@@ -19,13 +19,14 @@ class ModuleFile(NamedTuple):
     path: Path
 
 
-def modules_of(folder: Path) -> list[ModuleFile]:
+def modules_of(folder: Path, packages_only: bool = False) -> list[ModuleFile]:
     """The modules of a folder, packages before what is in them.
 
-    Left out: tests (`test_*.py`, `*_test.py`, `conftest.py`), files and folders whose name begins with `_` or a dot (they
-    can still be imported by the others), and folders with a `SKILL.md`, whose scripts are no modules.
+    Left out: tests (`test_*.py`, `*_test.py`, `conftest.py`), `setup.py`, files and folders whose name begins with `_` or a
+    dot (they can still be imported by the others), and folders with a `SKILL.md`, whose scripts are no modules. With
+    `packages_only` also folders without an `__init__.py`.
     """
-    return sorted(_walk(folder, "", set(), 0))
+    return sorted(_Walk(packages_only).files(folder, "", 0))
 
 
 def is_skill(folder: Path) -> bool:
@@ -33,24 +34,30 @@ def is_skill(folder: Path) -> bool:
     return any((folder / name).is_file() for name in _SKILL)
 
 
-def _walk(folder: Path, package: str, seen: set[str], depth: int) -> Iterator[ModuleFile]:
-    place = os.path.realpath(folder)
-    if place in seen or depth > _DEEPEST or is_skill(folder):
-        return
-    seen.add(place)  # links may lead back
-    with os.scandir(folder) as entries:
-        inside = sorted(entries, key=lambda entry: entry.name)
-    for entry in inside:
-        stem, dot, ending = entry.name.rpartition(".")
-        if entry.name == "__init__.py":
-            yield ModuleFile(package.rstrip("."), Path(entry.path))
-        elif entry.name.startswith(("_", ".")) or entry.name in _LEFT_OUT:
-            continue
-        elif entry.is_dir():
-            if "." not in entry.name:
-                yield from _walk(Path(entry.path), f"{package}{entry.name}.", seen, depth + 1)
-        elif dot and ending == "py" and "." not in stem and not _is_test(stem):
-            yield ModuleFile(package + stem, Path(entry.path))
+class _Walk:
+    def __init__(self, packages_only: bool) -> None:
+        self._packages_only = packages_only
+        self._seen: set[str] = set()
+
+    def files(self, folder: Path, package: str, depth: int) -> Iterator[ModuleFile]:
+        place = os.path.realpath(folder)
+        if place in self._seen or depth > _DEEPEST or is_skill(folder):
+            return
+        self._seen.add(place)  # links may lead back
+        with os.scandir(folder) as entries:
+            inside = sorted(entries, key=lambda entry: entry.name)
+        for entry in inside:
+            stem, dot, ending = entry.name.rpartition(".")
+            path = Path(entry.path)
+            if entry.name == "__init__.py":
+                yield ModuleFile(package.rstrip("."), path)
+            elif entry.name.startswith(("_", ".")) or entry.name in _LEFT_OUT:
+                continue
+            elif entry.is_dir():
+                if "." not in entry.name and (not self._packages_only or (path / "__init__.py").is_file()):
+                    yield from self.files(path, f"{package}{entry.name}.", depth + 1)
+            elif dot and ending == "py" and "." not in stem and not _is_test(stem):
+                yield ModuleFile(package + stem, path)
 
 
 def _is_test(stem: str) -> bool:

@@ -72,7 +72,8 @@ class ModuleFolder:
     def load(self, hub: Registry) -> Outcome:
         """Bring the hub up to date with the folder."""
         outcome = Outcome()
-        files = modules_of(self.folder)
+        # What lies about in a folder of skills is mostly scripts, and those are not ours to run.
+        files = modules_of(self.folder, packages_only=self.source == "skills")
         importlib.invalidate_caches()
         present = {file.name for file in files}
         for name in [name for name in self._known if name not in present]:

@@ -23,11 +23,11 @@ _PATIENCE = 30.0
 class SkillFolder:
     """A folder of skills: `SKILL.md` files, and Python modules with skill classes."""
 
-    def __init__(self, folder: Path, core: _core.Hub) -> None:
+    def __init__(self, folder: Path, core: _core.Hub, python: bool) -> None:
         self.folder = folder
         self._core = core
         self._skills = _core.SkillFolder(str(folder))
-        self._modules = None if is_skill(folder) else ModuleFolder(folder, "skills")
+        self._modules = ModuleFolder(folder, "skills") if python and not is_skill(folder) else None
 
     def load(self, hub: Registry) -> Outcome:
         """Bring the hub up to date with the folder."""
@@ -54,8 +54,10 @@ class Folders:
         # Modules run while they are imported, and may load a folder themselves: in the same thread that is fine.
         self._turn = threading.RLock()
 
-    def load(self, hub: Registry, core: _core.Hub, source: str, folder: Path) -> LoadReport:
-        """Load a folder, or load it again."""
+    def load(
+        self, hub: Registry, core: _core.Hub, source: str, folder: Path, python: bool = True
+    ) -> LoadReport:
+        """Load a folder, or load it again; of a folder of skills, without `python` only those that are text."""
         place = folder.resolve()
         if not place.is_dir():
             what = "is no folder" if place.exists() else "does not exist"
@@ -63,7 +65,8 @@ class Folders:
         with self._one_at_a_time():
             known = self._folders.get((source, place))
             if known is None:
-                known = SkillFolder(place, core) if source == "skills" else ModuleFolder(place, source)
+                skills = source == "skills"
+                known = SkillFolder(place, core, python) if skills else ModuleFolder(place, source)
                 self._folders[source, place] = known
             return self._report(known.load(hub), anew=True)
 

@@ -139,7 +139,7 @@ def why(error: BaseException, path: Path, siblings: Iterable[str] = ()) -> str:
     else:
         told = f"{type(error).__name__}: {error}".rstrip(": ")
     if isinstance(error, ModuleNotFoundError) and error.name and error.name.partition(".")[0] in siblings:
-        told += f"; inside of a folder of tools it is imported as 'from .{error.name} import …'"
+        told += "; modules of one folder import each other relatively, as in 'from .module import name'"
     line = _line(error, path)
     return told if line is None else f"{told} (line {line})"
 
