@@ -25,7 +25,9 @@ from ._sharing import Sharing
 __all__ = ["CapabilityRules", "RunOutcome", "ToolCandidate", "ToolHub"]
 
 
-class ToolHub(Registering, Looking, Searching, Routing, Calling, Prompting, Running, Shaping, Serving, Loading):
+class ToolHub(
+    Registering, Looking, Searching, Routing, Calling, Prompting, Running, Shaping, Serving, Loading
+):
     """Registers tools, chooses among their candidates and calls them.
 
     `timeout` (seconds) is for one candidate, `max_parallel` for the first batch of a race, `grace` for how long cancelled

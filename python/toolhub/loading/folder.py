@@ -99,7 +99,9 @@ class ModuleFolder:
     def _stale(self) -> set[str]:
         """What has changed since it was imported, and what imports that."""
         everything = {**self._helpers, **self._known}
-        changed = ((name, known.retry or mark_of(known.path) != known.mark) for name, known in everything.items())
+        changed = (
+            (name, known.retry or mark_of(known.path) != known.mark) for name, known in everything.items()
+        )
         stale = {name for name, is_changed in changed if is_changed}
         grown = True
         while grown:
@@ -150,7 +152,9 @@ class ModuleFolder:
             if there is member.tool:
                 continue  # its home has registered it
             if name in known.tools or (there is not None and there is not before.get(name)):
-                known.notes.append(f"{known.path}: the name {name!r} of {member.name} is taken{self._by(name)}")
+                known.notes.append(
+                    f"{known.path}: the name {name!r} of {member.name} is taken{self._by(name)}"
+                )
                 continue
             try:
                 hub.put(member.tool, name, self.source)
@@ -202,5 +206,3 @@ def _name(tool: Any) -> str:
         return marked["name"]
     own: Any = None if isinstance(tool, types.FunctionType) else getattr(tool, "name", None)
     return own if isinstance(own, str) and own else name_of(tool)
-
-

@@ -8,8 +8,10 @@ tool of the module that it comes from, unless `__all__` names it.
 from __future__ import annotations
 
 import inspect
+import sys
 import types
 from collections.abc import Iterator
+from importlib.util import resolve_name
 from typing import Any, NamedTuple, cast
 
 from .._marks import MARK
@@ -34,10 +36,10 @@ def members(module: types.ModuleType, found: Outline) -> Iterator[Member]:
     public = set(cast("list[str]", listed)) if isinstance(listed, list | tuple) else None
     chosen: dict[int, tuple[str, Any]] = {}
     for name, value in list(vars(module).items()):
-        if name.startswith("__") or _is_imported(module, name, value, found) and name not in (public or ()):
+        if name.startswith("__") or (_is_imported(module, name, value, found) and name not in (public or ())):
             continue
         is_public = not name.startswith("_") if public is None else name in public
-        if _is_marked(value) or is_public and _has_shape(value):
+        if _is_marked(value) or (is_public and _has_shape(value)):
             chosen.setdefault(id(value), (name, value))
     made = {cast(Any, type(value)) for _, value in chosen.values()}
     for name, value in chosen.values():
@@ -49,8 +51,8 @@ def members(module: types.ModuleType, found: Outline) -> Iterator[Member]:
 def _is_imported(module: types.ModuleType, name: str, value: Any, found: Outline) -> bool:
     if name in found.imported:
         return True
-    home = getattr(value, "__module__", None) if isinstance(value, type | types.FunctionType) else None
-    return found.star and home not in (None, module.__name__)
+    homes = (sys.modules.get(resolve_name(star, module.__package__)) for star in found.stars)
+    return any(home is not None and vars(home).get(name) is value for home in homes)
 
 
 def _is_marked(value: Any) -> bool:

@@ -11,10 +11,11 @@ _BLOCKS = (ast.If, ast.Try, ast.With, ast.For, ast.While)
 
 @dataclass(frozen=True)
 class Outline:
-    """`imported` are the names that imports bind at the top; `needs` the modules of the same folder that it imports."""
+    """`imported` are the names that imports bind at the top, `stars` the modules of which it imports all names; `needs` the
+    modules of the same folder that it imports."""
 
     imported: frozenset[str] = frozenset()
-    star: bool = False
+    stars: frozenset[str] = frozenset()
     needs: frozenset[str] = frozenset()
 
 
@@ -30,17 +31,21 @@ def outline(source: bytes | str, name: str, is_package: bool) -> Outline:
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return Outline()
     imported: set[str] = set()
+    stars: set[str] = set()
     for node in _at_the_top(tree.body):
         if isinstance(node, ast.Import):
             imported.update(alias.asname or alias.name.partition(".")[0] for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             imported.update(alias.asname or alias.name for alias in node.names)
+            if "*" in imported:
+                imported.discard("*")
+                stars.add("." * node.level + (node.module or ""))
     needs: set[str] = set()
     package = name.split(".") if is_package else name.split(".")[:-1]
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.level:
             needs.update(_needed(node, package))
-    return Outline(frozenset(imported), "*" in imported, frozenset(needs - {name}))
+    return Outline(frozenset(imported), frozenset(stars), frozenset(needs - {name}))
 
 
 def _at_the_top(body: list[ast.stmt]) -> Iterator[ast.stmt]:

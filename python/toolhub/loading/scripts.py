@@ -19,7 +19,13 @@ TIMEOUT = 60.0
 _MAX_OUTPUT = 1_000_000
 _INHERITED = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR", "SYSTEMROOT", "TEMP", "USERPROFILE")
 # What runs a script that is no program itself. The script comes after it, so its arguments cannot become options of it.
-_RUNNERS = {".py": (sys.executable,), ".sh": ("bash", "sh"), ".js": ("node",), ".rb": ("ruby",), ".pl": ("perl",)}
+_RUNNERS = {
+    ".py": (sys.executable,),
+    ".sh": ("bash", "sh"),
+    ".js": ("node",),
+    ".rb": ("ruby",),
+    ".pl": ("perl",),
+}
 
 
 async def run(skill: str, folder: Path, script: str, args: Iterable[str], timeout: float) -> dict[str, Any]:
