@@ -53,7 +53,7 @@ class _Walk:
                 yield ModuleFile(package.rstrip("."), path)
             elif entry.name.startswith(("_", ".")) or entry.name in _LEFT_OUT:
                 continue
-            elif entry.is_dir():
+            elif path.is_dir():
                 if "." not in entry.name and (not self._packages_only or (path / "__init__.py").is_file()):
                     yield from self.files(path, f"{package}{entry.name}.", depth + 1)
             elif dot and ending == "py" and "." not in stem and not _is_test(stem):

@@ -221,8 +221,9 @@ impl<'a> Reader<'a> {
 
 /// Types beyond those of JSON are not ours to make.
 fn plain_type(tag: Option<&Cow<'_, Tag>>) -> Result<(), String> {
+    const KNOWN: [&str; 7] = ["str", "int", "float", "bool", "null", "map", "seq"];
     match tag {
-        Some(tag) if !tag.is_yaml_core_schema() => Err(format!("its front matter has the tag '{tag}'")),
+        Some(tag) if !tag.is_yaml_core_schema() || !KNOWN.contains(&tag.suffix.as_str()) => Err(format!("its front matter has the tag '{tag}'")),
         _ => Ok(()),
     }
 }
@@ -323,6 +324,7 @@ mod tests {
             ("a: &x [1]\nb: *x", "alias"),
             ("a: 1\na: 2", "twice"),
             ("a: !python/object x", "tag"),
+            ("a: !!python/object:os.system x", "tag"),
             ("[1]: 2", "no text"),
             ("just text", "no mapping"),
             ("", "no mapping"),
