@@ -4,7 +4,7 @@ import base64
 import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from ..exceptions import ErrorKind, ToolError
 from ..result import ToolResult
@@ -122,8 +122,7 @@ class Loading(HubPart):
 
     def _load_all(self, load: Callable[..., Any], folders: Any) -> None:
         """For the constructor: one folder or several."""
-        several: list[Any] = list(folders) if isinstance(folders, list | tuple) else [folders]
-        for folder in several:
+        for folder in cast("list[Any]", folders) if isinstance(folders, list | tuple) else [folders]:
             load(folder)
 
     def _offer_scripts(self) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, cast
@@ -97,7 +97,7 @@ class Folders:
             self._folders.clear()
 
     @contextmanager
-    def _one_at_a_time(self) -> Iterator[None]:
+    def _one_at_a_time(self) -> Generator[None]:
         if not self._turn.acquire(timeout=_PATIENCE):
             raise RuntimeError(
                 f"Another thread has been loading a folder for {_PATIENCE:g} s; a module may hang while it is imported."

@@ -17,6 +17,7 @@ from ..exceptions import ErrorKind, ToolError
 
 TIMEOUT = 60.0
 _MAX_OUTPUT = 1_000_000
+_ENDING = 2.0
 _INHERITED = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR", "SYSTEMROOT", "TEMP", "USERPROFILE")
 # What runs a script that is no program itself. The script comes after it, so its arguments cannot become options of it.
 _RUNNERS = {
@@ -56,7 +57,7 @@ async def run(skill: str, folder: Path, script: str, args: Iterable[str], timeou
             f"The script {script!r} of the skill {skill!r} was ended after {timeout:g} s.", ErrorKind.TIMEOUT
         ) from None
     finally:
-        _end(process)
+        await _end(process)
     return {"exit_code": process.returncode, "stdout": out, "stderr": err}
 
 
@@ -81,10 +82,17 @@ async def _read(stream: asyncio.StreamReader | None) -> str:
     return kept.decode("utf-8", "replace") + ("\n… [cut]" if cut else "")
 
 
-def _end(process: asyncio.subprocess.Process) -> None:
-    """End the script and all that it has started, which is in the same session."""
+async def _end(process: asyncio.subprocess.Process) -> None:
+    """End the script and all that it has started, which is in the same session, and close what connects us."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         if hasattr(os, "killpg"):
             os.killpg(process.pid, signal.SIGKILL)
         else:
             process.kill()
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(_ENDING):
+            await asyncio.gather(_read(process.stdout), _read(process.stderr), process.wait())
+    # Whoever has left the session may still hold the other ends; there is no public way to close ours.
+    transport: Any = getattr(process, "_transport", None)
+    if transport is not None:
+        transport.close()
