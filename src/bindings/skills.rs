@@ -116,6 +116,10 @@ impl SkillFolder {
                 report.skipped.push(note);
                 continue;
             }
+            if shares(core, &name) {
+                let note = format!("{}: a tool has its name '{name}' too", folder.display());
+                report.warnings.push(note);
+            }
             names.insert(name.clone(), folder.clone());
             let same = old.as_ref().is_some_and(|old| is_there(core, old) && is_of(old, &one.skill));
             if !same {
@@ -144,6 +148,12 @@ fn local(core: &Core, name: &str) -> Option<Arc<Candidate>> {
     let snapshot = core.registry.load();
     let entry = snapshot.get(name)?;
     entry.candidates.iter().find(|one| one.source == Source::Skills && one.server.is_none()).cloned()
+}
+
+/// Whether a tool that is no skill has the name. Both are candidates of it then.
+fn shares(core: &Core, name: &str) -> bool {
+    let snapshot = core.registry.load();
+    snapshot.get(name).is_some_and(|entry| entry.candidates.iter().any(|one| one.source != Source::Skills))
 }
 
 fn is_there(core: &Core, candidate: &Arc<Candidate>) -> bool {

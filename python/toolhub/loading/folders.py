@@ -18,6 +18,7 @@ from .watching import Watcher
 
 _log = logging.getLogger("toolhub")
 _PATIENCE = 30.0
+_MOST_TOLD = 10_000
 
 
 class SkillFolder:
@@ -91,10 +92,10 @@ class Folders:
         for watcher in self._watchers.values():
             watcher.close()
         self._watchers.clear()
-        with self._one_at_a_time():
-            for folder in self._folders.values():
-                folder.close()
-            self._folders.clear()
+        # Not its turn: a module that hangs while it is imported must not hold up the end.
+        folders, self._folders = self._folders, {}
+        for folder in folders.values():
+            folder.close()
 
     @contextmanager
     def _one_at_a_time(self) -> Generator[None]:
@@ -115,6 +116,8 @@ class Folders:
 
     def _told_of(self, report: LoadReport) -> LoadReport:
         """Every problem is logged once, however often the folder is loaded."""
+        if len(self._told) > _MOST_TOLD:
+            self._told.clear()
         parts = ((logging.WARNING, report.errors + report.warnings), (logging.INFO, report.skipped))
         for level, problems in parts:
             for problem in problems:

@@ -157,3 +157,64 @@ pub fn list(folder: &Path, own: &str) -> (Vec<String>, bool) {
     files.truncate(MAX_LISTED);
     (files, cut)
 }
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    /// A skill's folder beside a secret; it is gone with the value.
+    struct Place(PathBuf);
+
+    impl Place {
+        fn new(name: &str) -> Self {
+            let root = std::env::temp_dir().join(format!("toolhub-{name}-{}", std::process::id()));
+            fs::create_dir_all(root.join("skill/sub")).unwrap();
+            fs::write(root.join("skill/sub/a.md"), "inside").unwrap();
+            fs::write(root.join("secret"), "secret").unwrap();
+            Place(fs::canonicalize(root).unwrap())
+        }
+
+        fn skill(&self) -> PathBuf {
+            self.0.join("skill")
+        }
+    }
+
+    impl Drop for Place {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    #[test]
+    fn only_what_is_inside_is_read() {
+        let place = Place::new("inside");
+        let skill = place.skill();
+        symlink("../secret", skill.join("out")).unwrap();
+        symlink("sub/a.md", skill.join("in")).unwrap();
+        symlink("round", skill.join("round")).unwrap();
+        for (path, given) in [("sub/a.md", Ok("inside")), ("./sub/a.md", Ok("inside")), ("in", Ok("inside"))]
+        {
+            assert_eq!(read(&skill, path, 100), given.map(|text: &str| text.as_bytes().to_vec()), "{path}");
+        }
+        for path in ["out", "round", "../secret", "sub/../../secret", "/etc/passwd", "", "sub\\a.md", "a\0"] {
+            assert_eq!(read(&skill, path, 100), Err(Refused::Outside), "{path}");
+        }
+        for path in ["sub", "none", "sub/a.md/x", "."] {
+            assert_eq!(read(&skill, path, 100), Err(Refused::NoFile), "{path}");
+        }
+        assert_eq!(read(&skill, "in", 5), Err(Refused::TooLong { size: 6, limit: 5 }));
+        assert_eq!(list(&skill, "SKILL.md"), (vec!["in".to_owned(), "sub/a.md".to_owned()], false));
+    }
+
+    #[test]
+    fn what_became_a_link_after_it_was_resolved_is_not_opened() {
+        let place = Place::new("swapped");
+        let skill = place.skill();
+        fs::remove_dir_all(skill.join("sub")).unwrap();
+        symlink(&place.0, skill.join("sub")).unwrap();
+        assert!(open_below(&skill, &[OsStr::new("sub"), OsStr::new("secret")]).is_err());
+        symlink("../secret", skill.join("late")).unwrap();
+        assert!(open_below(&skill, &[OsStr::new("late")]).is_err());
+    }
+}

@@ -223,7 +223,9 @@ impl<'a> Reader<'a> {
 fn plain_type(tag: Option<&Cow<'_, Tag>>) -> Result<(), String> {
     const KNOWN: [&str; 7] = ["str", "int", "float", "bool", "null", "map", "seq"];
     match tag {
-        Some(tag) if !tag.is_yaml_core_schema() || !KNOWN.contains(&tag.suffix.as_str()) => Err(format!("its front matter has the tag '{tag}'")),
+        Some(tag) if !tag.is_yaml_core_schema() || !KNOWN.contains(&tag.suffix.as_str()) => {
+            Err(format!("its front matter has the tag '{tag}'"))
+        }
         _ => Ok(()),
     }
 }

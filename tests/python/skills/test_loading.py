@@ -174,6 +174,14 @@ def test_a_skill_never_takes_the_place_of_one_that_was_registered(
     assert hub.call("greet", "x").result == "by hand"
 
 
+def test_a_tool_of_the_same_name_is_told(hub: ToolHub, folder: Path, skill: Skill) -> None:
+    hub.register(lambda text: text, name="greet")
+    place = skill("greet")
+    assert hub.load_skills(folder).warnings == [f"{place}: a tool has its name 'greet' too"]
+    assert hub.call("greet", {"text": "hey"}).result == "hey", "the skill does not take such arguments"
+    assert hub.call("greet", source="skills").result["instructions"] == "# Do it"
+
+
 def test_python_skills_and_scripts_are_told_apart(hub: ToolHub, folder: Path, skill: Skill) -> None:
     skill("greet", **{"scripts/run.py": "raise SystemExit", "tool.py": "raise SystemExit"})
     (folder / "scripts").mkdir()
