@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from .._marks import MARK
 from .._signature.callables import name_of
 from .files import ModuleFile, mark_of, modules_of
-from .members import members
+from .members import Member, members
 from .modules import Modules, why
 from .outline import Outline, outline
 
@@ -59,6 +59,19 @@ class _Known:
     """It is broken now; this is how it was before."""
 
 
+@dataclass
+class _Fresh:
+    """A module that was imported just now: what is in it, and the tools that it had before."""
+
+    known: _Known
+    found: list[tuple[str, Member]]
+    before: dict[str, Any]
+
+    @property
+    def names(self) -> set[str]:
+        return {name for name, member in self.found if member.reason is None}
+
+
 class ModuleFolder:
     """A folder of modules. Loading it again imports what is new or has changed, and what imports that."""
 
@@ -76,20 +89,27 @@ class ModuleFolder:
         files = modules_of(self.folder, packages_only=self.source == "skills")
         importlib.invalidate_caches()
         present = {file.name for file in files}
-        for name in [name for name in self._known if name not in present]:
-            self._modules.drop([name])
-            outcome.removed += self._withdraw(hub, self._known.pop(name).tools)
-        stale = self._stale()
+        stale = self._stale() | (self._known.keys() - present)
         dropped = self._modules.drop(stale)
+        for name in self._known.keys() - present:
+            outcome.removed += self._withdraw(hub, self._known.pop(name).tools)
+        fresh: list[_Fresh] = []
         for file in files:
-            known = self._known.get(file.name)
-            if known is None or file.name in stale:
-                self._import(hub, file, dropped.get(file.name), present, outcome)
+            if file.name not in self._known or file.name in stale:
+                made = self._import(file, dropped.get(file.name), present, outcome)
+                fresh += [] if made is None else [made]
+        # What has moved from one module to another must be free before it is taken.
+        for made in fresh:
+            gone = {name: tool for name, tool in made.before.items() if name not in made.names}
+            outcome.removed += self._withdraw(hub, gone)
+        for made in fresh:
+            self._enroll(hub, made, outcome)
         self._note_helpers(stale)
         for known in (self._known[file.name] for file in files if file.name in self._known):
             outcome.loaded += known.tools
             outcome.skipped += known.notes
             outcome.errors += known.faults
+        outcome.removed = [name for name in outcome.removed if name not in outcome.changed]
         return outcome
 
     def close(self) -> None:
@@ -111,62 +131,53 @@ class ModuleFolder:
         return stale
 
     def _import(
-        self,
-        hub: Registry,
-        file: ModuleFile,
-        before: types.ModuleType | None,
-        siblings: Iterable[str],
-        outcome: Outcome,
-    ) -> None:
+        self, file: ModuleFile, before: types.ModuleType | None, siblings: Iterable[str], outcome: Outcome
+    ) -> _Fresh | None:
+        """Import a module; one that is broken stays as it was."""
         mark = mark_of(file.path)
+        old = self._known.get(file.name)
         try:
             module = self._modules.load(file.name, file.path)
         except KeyboardInterrupt:
             raise
         except BaseException as error:
             told = f"{file.path}: {why(error, file.path, siblings)}"
-            known = self._known.get(file.name)
-            if known is not None:
-                known.retry = True
+            if old is not None:
+                old.retry = True
                 if before is not None:
                     self._modules.restore(file.name, before)
-                if known.tools:
+                if old.tools:
                     told += "; its tools stay as they were"
             outcome.errors.append(told)
-            return
+            return None
         known = _Known(file.path, mark, _outline_of(file.path, file.name))
-        old = self._known.get(file.name)
         self._known[file.name] = known
-        self._enroll(hub, module, known, {} if old is None else old.tools, outcome)
+        found = [(_name(member.tool), member) for member in members(module, known.outline)]
+        return _Fresh(known, found, {} if old is None else old.tools)
 
-    def _enroll(
-        self, hub: Registry, module: types.ModuleType, known: _Known, before: dict[str, Any], outcome: Outcome
-    ) -> None:
-        found = list(members(module, known.outline))
-        for member in found:
+    def _enroll(self, hub: Registry, made: _Fresh, outcome: Outcome) -> None:
+        known = made.known
+        for name, member in made.found:
             if member.reason is not None:
                 (known.faults if member.broken else known.notes).append(f"{known.path}: {member.reason}")
                 continue
-            name = _name(member.tool)
             there = hub.has(name, self.source)
             if there is member.tool:
                 continue  # its home has registered it
-            if name in known.tools or (there is not None and there is not before.get(name)):
+            if name in known.tools or (there is not None and there is not made.before.get(name)):
                 known.notes.append(
                     f"{known.path}: the name {name!r} of {member.name} is taken{self._by(name)}"
                 )
                 continue
             try:
                 hub.put(member.tool, name, self.source)
-            except (TypeError, ValueError) as error:
+            except Exception as error:
                 known.faults.append(f"{known.path}: {member.name} is no tool: {error}")
                 continue
             known.tools[name] = member.tool
             outcome.changed.append(name)
-        if not found and known.path.name != "__init__.py":
+        if not made.found and known.path.name != "__init__.py":
             known.notes.append(f"{known.path}: nothing in it is marked or has name, description and execute")
-        gone = {name: tool for name, tool in before.items() if name not in known.tools}
-        outcome.removed += self._withdraw(hub, gone)
 
     def _by(self, name: str) -> str:
         owner = next((known.path for known in self._known.values() if name in known.tools), None)
@@ -203,6 +214,6 @@ def _name(tool: Any) -> str:
     """What the hub will call it."""
     marked: Any = getattr(tool, MARK, None) or {}
     if marked.get("name"):
-        return marked["name"]
+        return str(marked["name"])
     own: Any = None if isinstance(tool, types.FunctionType) else getattr(tool, "name", None)
     return own if isinstance(own, str) and own else name_of(tool)

@@ -33,19 +33,24 @@ _NO_TOOLS = (types.FunctionType, types.BuiltinFunctionType, types.MethodType, ty
 def members(module: types.ModuleType, found: Outline) -> Iterator[Member]:
     """The tools of a module in the order of their definition, and what looks like one but is none."""
     listed: Any = getattr(module, "__all__", None)
-    public = set(cast("list[str]", listed)) if isinstance(listed, list | tuple) else None
+    names = cast("list[Any]", listed) if isinstance(listed, list | tuple) else None
+    public = None if names is None else {name for name in names if isinstance(name, str)}
     chosen: dict[int, tuple[str, Any]] = {}
     for name, value in list(vars(module).items()):
         if name.startswith("__") or (_is_imported(module, name, value, found) and name not in (public or ())):
             continue
         is_public = not name.startswith("_") if public is None else name in public
-        if _is_marked(value) or (is_public and _has_shape(value)):
+        try:
+            is_tool = _is_marked(value) or (is_public and _has_shape(value))
+        except Exception:  # a stand-in for something that is not there yet
+            continue
+        if is_tool:
             chosen.setdefault(id(value), (name, value))
     made = {cast(Any, type(value)) for _, value in chosen.values()}
     for name, value in chosen.values():
         # The module has made an object of the class itself, as it should be.
         if not isinstance(value, type) or value not in made:
-            yield from _member(name, value)
+            yield from _checked(name, value)
 
 
 def _is_imported(module: types.ModuleType, name: str, value: Any, found: Outline) -> bool:
@@ -70,6 +75,18 @@ def _has_shape(value: Any) -> bool:
     return isinstance(value, type) or inspect.getattr_static(value, "name", None) is not None
 
 
+def _checked(name: str, value: Any) -> Iterator[Member]:
+    """What `_member` says, if the thing can be asked for its name."""
+    for member in _member(name, value):
+        try:
+            getattr(member.tool, "name", None)
+        except Exception as error:
+            reason = f"{name} does not tell its name: {type(error).__name__}: {error}"
+            yield Member(name, reason=reason, broken=True)
+        else:
+            yield member
+
+
 def _member(name: str, value: Any) -> Iterator[Member]:
     if not isinstance(value, type) or inspect.getattr_static(value, "execute", None) is None:
         yield Member(name, value)
@@ -91,11 +108,7 @@ def _member(name: str, value: Any) -> Iterator[Member]:
         told = f"{type(error).__name__}: {error}".rstrip(": ")
         yield Member(name, reason=f"no object of the class {name} could be made: {told}", broken=True)
         return
-    own: Any = getattr(made, "name", None)
-    if isinstance(own, str) and own.strip():
-        yield Member(name, made)
-    else:
-        yield Member(name, reason=f"the class {name} has execute() but no name")
+    yield Member(name, made)
 
 
 def _has_name(cls: type[Any]) -> bool:

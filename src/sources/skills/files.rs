@@ -158,7 +158,8 @@ pub fn list(folder: &Path, own: &str) -> (Vec<String>, bool) {
     (files, cut)
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
+#[cfg(unix)]
 mod tests {
     use super::*;
     use std::os::unix::fs::symlink;

@@ -96,6 +96,29 @@ def test_a_module_that_is_broken_now_keeps_its_tools(hub: ToolHub, folder: Path,
     assert (hub.call("say").result, hub.call("twice").result) == ("new", "newnew")
 
 
+def test_tools_may_move_from_one_module_to_another(hub: ToolHub, folder: Path, write: Write) -> None:
+    write("a.py", says("a", "first"))
+    write("b.py", says("b", "second"))
+    hub.load_tools(folder)
+    write("a.py", says("a", "second"))
+    write("b.py", says("b", "first"))
+    report = hub.reload()
+    assert (set(report.loaded), report.removed, report.skipped) == ({"first", "second"}, [], [])
+    assert (hub.call("first").result, hub.call("second").result) == ("b", "a")
+
+
+def test_a_module_whose_helper_is_gone_is_told_and_stays(hub: ToolHub, folder: Path, write: Write) -> None:
+    helper = write("helper.py", "VALUE = 'old'\n")
+    write("user.py", "import toolhub\nfrom .helper import VALUE\n@toolhub.tool\ndef say(): return VALUE\n")
+    hub.load_tools(folder)
+    helper.unlink()
+    assert "No module named" in hub.reload().errors[0]
+    assert hub.call("say").result == "old"
+    write("helper.py", "VALUE = 'new'\n")
+    assert hub.reload()
+    assert hub.call("say").result == "new"
+
+
 def test_the_folders_own_init_is_a_module_too(hub: ToolHub, folder: Path, write: Write) -> None:
     write("__init__.py", says("old"))
     write("user.py", "import toolhub\nfrom . import say\n@toolhub.tool\ndef twice(): return say() * 2\n")

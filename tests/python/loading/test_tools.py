@@ -168,6 +168,23 @@ def test_classes_that_are_no_tools_say_why(hub: ToolHub, folder: Path, write: Wr
             def __init__(self): raise SystemExit(1)
             def execute(self, input): ...
 
+        class Shy:
+            description = "d"
+            @property
+            def name(self): raise LookupError("who?")
+            def execute(self, input): ...
+
+        class Unnamed:
+            name, description = "", "d"
+            def execute(self, input): ...
+
+        class StandIn:
+            @property
+            def __class__(self): raise RuntimeError("nothing is there yet")
+            def __getattr__(self, name): raise RuntimeError("nothing is there yet")
+
+        stand_in = StandIn()
+
         class _Private:
             name, description = "private", "d"
             def execute(self, input): ...
@@ -179,6 +196,8 @@ def test_classes_that_are_no_tools_say_why(hub: ToolHub, folder: Path, write: Wr
     assert "the class NeedsKey needs arguments; make an object of it" in skipped
     assert "the class Nameless has execute() but no name" in skipped
     assert "no object of the class Bad could be made: SystemExit: 1" in errors
+    assert "Shy does not tell its name: LookupError: who?" in errors
+    assert "Unnamed is no tool" in errors
     assert not any(word in skipped + errors for word in ("Base", "Shape", "_Private"))
 
 
