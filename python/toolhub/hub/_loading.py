@@ -1,9 +1,7 @@
 """Loading: tools and skills from folders."""
 
-import base64
 import os
 from collections.abc import Callable, Iterable
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from ..exceptions import ErrorKind, ToolError
@@ -14,6 +12,8 @@ from ._base import HubPart
 if TYPE_CHECKING:
     from ..loading.folders import Folders
 
+# pathlib and base64 are imported where they are used: most hubs load no folder, and `import toolhub` stays fast.
+
 RUN_SCRIPT = "run_skill_script"
 """The tool by which a model runs scripts of skills, where that is allowed."""
 
@@ -22,7 +22,7 @@ class Loading(HubPart):
     """`load_tools`, `load_skills`, `reload`, `read_skill_file` and `run_skill_script`."""
 
     _folders: "Folders | None"
-    _runnable: list[Path]
+    _runnable: list[str]
     """Folders whose skills may run their scripts."""
     register: Callable[..., Any]
     call: Callable[..., ToolResult]
@@ -35,7 +35,7 @@ class Loading(HubPart):
         the log, and costs only itself. A folder that is loaded again applies the difference, see `reload`; with `watch` that
         happens by itself (needs `toolhub[watch]`).
         """
-        return self._load("tools", Path(folder), watch)
+        return self._load("tools", folder, watch)
 
     def load_skills(
         self,
@@ -52,9 +52,9 @@ class Loading(HubPart):
         it; with `{"file": path}` one of the files. Nothing of it is run, unless `allow_scripts` says so: then a tool
         `run_skill_script` can run the scripts of these skills.
         """
-        report = self._load("skills", Path(folder), watch, python)
+        report = self._load("skills", folder, watch, python)
         if allow_scripts:
-            self._runnable.append(Path(folder).resolve())
+            self._runnable.append(os.path.realpath(folder))
             self._offer_scripts()
         return report
 
@@ -75,7 +75,11 @@ class Loading(HubPart):
         """
         self._location(skill)
         value = self.call(skill, {"file": path}, source="skills").unwrap()
-        return value["text"] if "text" in value else base64.b64decode(value["blob"])
+        if "text" in value:
+            return value["text"]
+        import base64
+
+        return base64.b64decode(value["blob"])
 
     async def run_skill_script(
         self, skill: str, script: str, args: Iterable[str] = (), *, timeout: float | None = None
@@ -86,8 +90,9 @@ class Loading(HubPart):
         `not_allowed`. There is no shell, the arguments are passed as they are, the environment is minimal, and after
         `timeout` seconds (60) the script and what it has started are ended.
         """
-        location = self._location(skill)
-        folder = Path(location).parent
+        from pathlib import Path
+
+        folder = Path(self._location(skill)).parent
         if not any(folder.is_relative_to(place) for place in self._runnable):
             raise ToolError(
                 f"Scripts of the skill {skill!r} may not be run; load its folder with allow_scripts=True to allow it.",
@@ -106,11 +111,16 @@ class Loading(HubPart):
         what = "There is no skill" if tool is None else "No files belong to"
         raise ToolError(f"{what} {skill!r}; hub.tools(source='skills') lists them.", ErrorKind.NOT_FOUND)
 
-    def _load(self, source: str, folder: Path, watch: bool, python: bool = True) -> LoadReport:
+    def _load(
+        self, source: str, given: str | os.PathLike[str], watch: bool, python: bool = True
+    ) -> LoadReport:
         self._open()
+        from pathlib import Path
+
         from ..loading.folders import Folders, reloading
         from ..loading.watching import library
 
+        folder = Path(given)
         if watch:
             library()
         if self._folders is None:
