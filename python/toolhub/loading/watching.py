@@ -64,7 +64,7 @@ def _watch(watchfiles: Any, folder: Path, changed: Callable[[], Any], stop: thre
             if (changes_now or not looked) and not stop.is_set():
                 looked = True
                 _tell(changed)
-    except OSError as error:
+    except (OSError, RuntimeError) as error:
         _log.warning("%s: it is not watched any more: %s", folder, error)
 
 
