@@ -124,7 +124,7 @@ $(VENV)/.stamp-bench $(VENV)/.stamp-docs: $(VENV)/.stamp-%: requirements/%.txt $
 	$(PIP_LOCK) -r requirements/$*.txt
 	@touch $@
 
-servers: $(VENV)/.stamp-dev ## real MCP servers for the tests, pinned, each in its own environment
+servers: $(VENV)/.stamp-dev ## real MCP servers and skills for the tests, pinned, each in its own environment
 	@$(PY) tests/mcp/install.py
 
 develop: $(VENV)/.stamp-dev ## the extension, dev profile, into the environment

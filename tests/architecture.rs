@@ -62,7 +62,10 @@ const DOORS: &[(What, &[&str])] = &[
     (What::Crate("rmcp"), &["sources/mcp", "gateway"]),
     (What::Crate("reqwest"), &["sources", "llm"]),
     // Starting a task, thread or process. Threads for sync Python functions are started by Python.
-    (What::Spawn, &["execute", "sources/mcp", "gateway", "bindings/runtime", "bindings/job"]),
+    (
+        What::Spawn,
+        &["execute", "sources/mcp", "sources/skills", "gateway", "bindings/runtime", "bindings/job"],
+    ),
 ];
 
 /// What a door guards.

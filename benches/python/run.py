@@ -19,6 +19,7 @@ SUITES = {
     "registry": "registry",
     "search": "searching",
     "prompt": "prompt",
+    "skills": "skills",
     "startup": "startup",
 }
 

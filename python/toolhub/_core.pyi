@@ -56,6 +56,11 @@ class Candidate:
     @property
     def idempotent(self, /) -> bool: ...
     @property
+    def location(self, /) -> str | None:
+        """
+        Where the `SKILL.md` of a skill is, a path or a URI; None for everything else.
+        """
+    @property
     def meta(self, /) -> Any:
         """
         The notes that came with the registration; at least its capabilities.
@@ -269,6 +274,18 @@ class Servers:
         """
 
 @final
+class SkillFolder:
+    """
+    A folder of skills, and which of them are in the hub.
+    """
+    def __new__(cls, /, root: str | PathLike[str]) -> SkillFolder: ...
+    def load(self, /, hub: Hub) -> Any:
+        """
+        Looks which skills there are now: new ones are added, changed ones replaced, missing ones taken away. One that is
+        broken now stays as it was.
+        """
+
+@final
 class StreamParser:
     """
     Takes a text in pieces of any size, and tells what each of them made certain.
@@ -333,6 +350,11 @@ class ToolInfo:
         """
     @property
     def examples(self, /) -> Any: ...
+    @property
+    def location(self, /) -> str | None:
+        """
+        Where the `SKILL.md` of a skill is, a path or a URI; None for everything else.
+        """
     @property
     def name(self, /) -> str: ...
     @property
@@ -468,6 +490,11 @@ def search(hub: Hub, query: str, k: int, vector: Sequence[float] | None = None) 
 def shutdown_runtime(seconds: float) -> None:
     """
     Closes the door to other threads and ends the worker threads, while the interpreter is still whole.
+    """
+
+def skill_file(folder: str | PathLike[str], path: str) -> Path:
+    """
+    Where a file of a skill really is; raises `PermissionError` when that is not inside of its folder.
     """
 
 def stop_workers() -> None:

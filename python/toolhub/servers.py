@@ -31,14 +31,31 @@ class ServerInfo:
 
 @dataclass(frozen=True)
 class LoadReport:
-    """What came of loading: the names that are there now, what was odd, what was wrong."""
+    """What came of loading. It is true when nothing was wrong.
+
+    `loaded` are the names that are there now (after `hub.reload()`: those that are new or have changed), `removed` those
+    that are not there any more. `skipped` says what was passed over and why, `warnings` what was loaded though it is odd,
+    `errors` what is broken.
+    """
 
     loaded: list[str]
     skipped: list[str]
     errors: list[str]
+    warnings: list[str] = field(default_factory=list[str])
+    removed: list[str] = field(default_factory=list[str])
 
     def __bool__(self) -> bool:
         return not self.errors
+
+    def __repr__(self) -> str:
+        names = ", ".join(self.loaded[:10]) + (", …" if len(self.loaded) > 10 else "")
+        lines = [f"LoadReport: {len(self.loaded)} loaded" + (f" ({names})" if names else "")]
+        if self.removed:
+            lines.append(f"  removed: {', '.join(self.removed)}")
+        for word in ("errors", "warnings", "skipped"):
+            told: list[str] = getattr(self, word)
+            lines += [f"  {word}:"] * bool(told) + [f"    {line}" for line in told]
+        return "\n".join(lines)
 
 
 @dataclass(frozen=True)

@@ -237,6 +237,7 @@ impl Hub {
             version: text("version")?,
             timeout: seconds("timeout", say("timeout")?.map(|value| number(&value)).transpose()?)?,
             max_concurrency: say("max_concurrency")?.map(|value| places(&value)).transpose()?,
+            location: None,
         })
     }
 }

@@ -78,6 +78,12 @@ impl Candidate {
         self.inner.spec().category.as_deref()
     }
 
+    /// Where the `SKILL.md` of a skill is, a path or a URI; None for everything else.
+    #[getter]
+    fn location(&self) -> Option<&str> {
+        self.inner.spec().location.as_deref()
+    }
+
     #[getter]
     fn version(&self) -> Option<&str> {
         self.inner.spec().version.as_deref()
@@ -211,6 +217,12 @@ impl ToolInfo {
     #[getter]
     fn category(&self) -> Option<&str> {
         self.candidates[0].spec().category.as_deref()
+    }
+
+    /// Where the `SKILL.md` of a skill is, a path or a URI; None for everything else.
+    #[getter]
+    fn location(&self) -> Option<&str> {
+        self.candidates[0].spec().location.as_deref()
     }
 
     #[getter]

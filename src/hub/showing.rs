@@ -1,6 +1,7 @@
 //! Tools for the eyes of a model.
 
 use super::Hub;
+use crate::model::ToolSpec;
 use crate::prompt::{self, Count, Lang, Listed, Page, Style, TooSmall, Version};
 use crate::registry::NameEntry;
 use std::collections::HashSet;
@@ -35,9 +36,11 @@ impl Hub {
             None => Box::new(all),
         };
         let names = showing.core.iter().map(String::as_str).chain(others);
-        let tools: Vec<Listed<'_>> = names.filter_map(|name| listed(snapshot.get(name)?)).collect();
+        let listed = names.filter_map(|name| listed(snapshot.get(name)?));
+        let (skills, tools): (Vec<Listed<'_>>, _) = listed.partition(|one| one.spec.location.is_some());
+        let skills: Vec<&ToolSpec> = skills.iter().map(|one| one.spec).collect();
         let Showing { base, more, style, lang, .. } = *showing;
-        let page = Page { base, tools: &tools, more, style, lang, shelf: &self.shelf };
+        let page = Page { base, tools: &tools, skills: &skills, more, style, lang, shelf: &self.shelf };
         let text = prompt::render(&page, budget);
         self.shelf.tidy(snapshot.len(), |name| snapshot.get(name).is_some());
         text

@@ -40,6 +40,8 @@ pub struct ToolSpec {
     pub version: Option<Arc<str>>,
     pub timeout: Option<Duration>,
     pub max_concurrency: Option<usize>,
+    /// Where the `SKILL.md` of a skill is, a path or a URI. Such a tool gives instructions; others have none.
+    pub location: Option<Arc<str>>,
 }
 
 impl ToolSpec {
@@ -59,6 +61,7 @@ impl ToolSpec {
             version: None,
             timeout: None,
             max_concurrency: None,
+            location: None,
         }
     }
 

@@ -2,6 +2,7 @@
 
 use super::Style;
 use super::page::{Count, Page, TooSmall};
+use super::skills::Catalogue;
 use std::borrow::Cow;
 
 /// Where each kind of entry ends, in the order of the tools.
@@ -26,16 +27,17 @@ impl Detail {
 pub fn choose(
     page: &Page<'_>,
     names: &[Cow<'_, str>],
+    catalogue: &Catalogue,
     budget: usize,
     count: Count<'_>,
 ) -> Result<Detail, TooSmall> {
     let whole = Detail::all(page.style, page.tools.len());
-    let needed = |detail: &Detail| count(&page.assemble(names, detail));
+    let needed = |detail: &Detail| count(&page.assemble(names, detail, catalogue));
     // A whole that is within the budget is the usual case, and needs no table.
     if needed(&whole) <= budget {
         return Ok(whole);
     }
-    let costs = Costs::of(page, names, count);
+    let costs = Costs::of(page, names, catalogue, count);
     let mut room = budget;
     // Tokens may join across the seams of what was counted apart; what was left out then makes up for it.
     loop {
@@ -60,7 +62,7 @@ struct Costs {
 }
 
 impl Costs {
-    fn of(page: &Page<'_>, names: &[Cow<'_, str>], count: Count<'_>) -> Self {
+    fn of(page: &Page<'_>, names: &[Cow<'_, str>], catalogue: &Catalogue, count: Count<'_>) -> Self {
         let sums = |write: &dyn Fn(&mut String, usize)| {
             let mut text = String::new();
             let mut total = 0;
@@ -75,7 +77,7 @@ impl Costs {
         };
         let mut frame = String::new();
         page.open(&mut frame, true);
-        page.close(&mut frame, names.len() + page.more);
+        page.close(&mut frame, names.len() + page.more, catalogue);
         frame.push_str("Also:\n\n\n");
         Costs {
             frame: count(&frame),

@@ -5,6 +5,8 @@
 //!                                                             └► vendor: OpenAI · Anthropic · Gemini
 //! ```
 //!
+//! Skills are told apart from tools, in the short form that their format recommends.
+//!
 //! What tools say of themselves comes from strangers. It is put on one line, without invisible characters and with a
 //! limit, so that it cannot imitate the layout around it; and schemas are read to a depth, so that none is endless.
 
@@ -15,6 +17,7 @@ mod entry;
 mod page;
 mod schema;
 mod shelf;
+mod skills;
 mod types;
 pub mod vendor;
 

@@ -4,6 +4,7 @@ use super::budget::{self, Detail};
 use super::clean::is_printable;
 use super::entry::Entry;
 use super::shelf::{Shelf, Version};
+use super::skills::Catalogue;
 use super::vendor::vendor_name;
 use super::{Lang, Style};
 use crate::model::ToolSpec;
@@ -16,6 +17,8 @@ pub struct Page<'a> {
     pub base: &'a str,
     /// Most relevant first.
     pub tools: &'a [Listed<'a>],
+    /// Those that give instructions, apart from the others.
+    pub skills: &'a [&'a ToolSpec],
     /// How many others can be called.
     pub more: usize,
     pub style: Style,
@@ -52,24 +55,38 @@ pub type Count<'a> = &'a dyn Fn(&str) -> usize;
 
 /// Writes the prompt; with a budget, the first tools keep the most detail. Without any tool it is the base alone.
 pub fn render(page: &Page<'_>, budget: Option<(usize, Count<'_>)>) -> Result<String, TooSmall> {
-    if page.tools.is_empty() && page.more == 0 {
+    if page.tools.is_empty() && page.skills.is_empty() && page.more == 0 {
         return Ok(page.base.to_owned());
     }
     let names: Vec<Cow<'_, str>> = page.tools.iter().map(|tool| shown_name(&tool.spec.name)).collect();
-    let detail = match budget {
-        None => Detail::all(page.style, page.tools.len()),
-        Some((limit, count)) => budget::choose(page, &names, limit, count)?,
+    let Some((limit, count)) = budget else {
+        let catalogue = Catalogue::new(page.skills, Some(page.style), page.lang);
+        return Ok(page.assemble(&names, &Detail::all(page.style, names.len()), &catalogue));
     };
-    Ok(page.assemble(&names, &detail))
+    // Skills say less before a tool loses its name.
+    for style in [Style::Detailed, Style::Compact, Style::Names] {
+        if style > page.style || page.skills.is_empty() {
+            continue;
+        }
+        let catalogue = Catalogue::new(page.skills, Some(style), page.lang);
+        if let Ok(detail) = budget::choose(page, &names, &catalogue, limit, count)
+            && detail.named == names.len()
+        {
+            return Ok(page.assemble(&names, &detail, &catalogue));
+        }
+    }
+    let catalogue = Catalogue::new(page.skills, None, page.lang);
+    let detail = budget::choose(page, &names, &catalogue, limit, count)?;
+    Ok(page.assemble(&names, &detail, &catalogue))
 }
 
 /// What a model may call it. A name that would break the line is shown as an API would get it; both can be called.
-fn shown_name(name: &str) -> Cow<'_, str> {
+pub fn shown_name(name: &str) -> Cow<'_, str> {
     if is_printable(name) { Cow::Borrowed(name) } else { Cow::Owned(vendor_name(name)) }
 }
 
 impl Page<'_> {
-    pub fn assemble(&self, names: &[Cow<'_, str>], detail: &Detail) -> String {
+    pub fn assemble(&self, names: &[Cow<'_, str>], detail: &Detail, catalogue: &Catalogue) -> String {
         let mut out = String::with_capacity(self.base.len() + 1024 + 600 * detail.detailed);
         self.open(&mut out, detail.detailed > 0);
         for at in 0..detail.detailed {
@@ -91,7 +108,7 @@ impl Page<'_> {
             }
             out.push_str("\n\n");
         }
-        self.close(&mut out, self.tools.len() - detail.named + self.more);
+        self.close(&mut out, self.tools.len() - detail.named + self.more, catalogue);
         out
     }
 
@@ -100,6 +117,9 @@ impl Page<'_> {
         if !base.is_empty() {
             out.push_str(base);
             out.push_str("\n\n");
+        }
+        if self.tools.is_empty() {
+            return;
         }
         out.push_str(match (in_detail, self.lang) {
             (true, Lang::En) => "## 🔧 Available Tools (Detailed Information)\n\n",
@@ -125,8 +145,9 @@ impl Page<'_> {
         out.push_str(&entry);
     }
 
-    pub fn close(&self, out: &mut String, more: usize) {
-        let total = self.tools.len() + self.more;
+    pub fn close(&self, out: &mut String, more: usize, catalogue: &Catalogue) {
+        let more = more + catalogue.hidden;
+        let total = self.tools.len() + self.more + catalogue.hidden;
         let _ = match (more, self.lang) {
             (0, _) => Ok(()),
             (1, Lang::En) => write!(out, "(1 more tool can be called by name)\n\n"),
@@ -134,10 +155,12 @@ impl Page<'_> {
             (_, Lang::Zh) => write!(out, "(还有 {more} 个其他工具，可通过工具名称直接调用)\n\n"),
         };
         let _ = match (total, self.lang) {
+            (0, _) => Ok(()),
             (1, Lang::En) => write!(out, "**You have 1 tool available.**\n\n"),
             (_, Lang::En) => write!(out, "**You have {total} tools available.**\n\n"),
             (_, Lang::Zh) => write!(out, "**你有 {total} 个可用工具。**\n\n"),
         };
+        out.push_str(&catalogue.text);
         out.push_str(self.lang.pick(PROTOCOL_EN, PROTOCOL_ZH));
     }
 }

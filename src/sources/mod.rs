@@ -2,3 +2,4 @@
 
 pub mod function;
 pub mod mcp;
+pub mod skills;

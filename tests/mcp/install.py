@@ -1,4 +1,4 @@
-"""Installs the real servers and the conformance suite that the tests meet: `make servers`.
+"""Installs the real servers, skills and the conformance suite that the tests meet: `make servers`.
 
 Each has an environment of its own below `.servers/`, made from a lock file that names no download address; a stamp
 with the lock's digest makes a second run quick, also under another interpreter: the servers need not run on the one
@@ -19,7 +19,11 @@ ROOT = Path(__file__).parents[2]
 SERVERS = ROOT / ".servers"
 LOCKS = ROOT / "requirements" / "servers"
 # What comes from npm: a folder with package.json and package-lock.json.
-NPM = {"npm": ROOT / "tests/mcp/servers/npm", "conformance": ROOT / "tests/mcp/conformance"}
+NPM = {
+    "npm": ROOT / "tests/mcp/servers/npm",
+    "conformance": ROOT / "tests/mcp/conformance",
+    "skills": ROOT / "tests/skills/npm",
+}
 PYTHON = sorted(path.stem for path in LOCKS.glob("*.txt") if path.stem != "tools")
 
 

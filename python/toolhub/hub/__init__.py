@@ -10,6 +10,7 @@ from .._asking import Asking
 from ..events import Event, Events
 from ._calling import Calling
 from ._embedding import Embed, Embedding
+from ._loading import Loading
 from ._looking import CapabilityRules, Looking
 from ._numbers import check_whole
 from ._prompting import Prompting
@@ -25,7 +26,9 @@ from ._sharing import Sharing
 __all__ = ["CapabilityRules", "RunOutcome", "ToolCandidate", "ToolHub"]
 
 
-class ToolHub(Registering, Looking, Routing, Calling, Prompting, Searching, Running, Shaping, Serving):
+class ToolHub(
+    Registering, Looking, Routing, Calling, Prompting, Searching, Running, Shaping, Serving, Loading
+):
     """Registers tools, chooses among their candidates and calls them.
 
     `timeout` (seconds) is for one candidate, `max_parallel` for the first batch of a race, `grace` for how long cancelled
@@ -35,6 +38,7 @@ class ToolHub(Registering, Looking, Routing, Calling, Prompting, Searching, Runn
     `llm` is asked to make one answer of several: a sync or async callable, an object with `generate`, `generate_async` or
     `ainvoke`, or `toolhub.llm.OpenAI(...)`; without one no model is ever asked.
 
+    `tools` and `skills` are folders, one or several; see `load_tools` and `load_skills`.
     `mcp` is an `mcpServers` file, several of them, or such a mapping; see `load_mcp`. `elicitation` is called with a server's
     id and its request when a server wants input from the user, and gives `{"action": "accept", "content": {…}}`, `decline` or
     `cancel`; `sampling` likewise, for servers with `allow_sampling`, by default with `llm`. What is not given is refused.
@@ -62,6 +66,8 @@ class ToolHub(Registering, Looking, Routing, Calling, Prompting, Searching, Runn
         self,
         *,
         mcp: Any = None,
+        tools: Any = None,
+        skills: Any = None,
         llm: Any = None,
         elicitation: Callable[[str, Any], Any] | None = None,
         sampling: Callable[[str, Any], Any] | None = None,
@@ -111,6 +117,8 @@ class ToolHub(Registering, Looking, Routing, Calling, Prompting, Searching, Runn
         self._embedding = None if embed is None else Embedding(embed)
         self._llm = llm
         self._servers = None
+        self._folders = None
+        self._runnable = []
         # Managing servers takes as long as it takes: they have deadlines of their own.
         self._admin = _core.Hub(timeout=1e9, max_parallel=1, grace=0.0, breaker_threshold=0)
         if sampling is None and llm is not None:
@@ -119,6 +127,9 @@ class ToolHub(Registering, Looking, Routing, Calling, Prompting, Searching, Runn
         self._tokens = tokens
         answers = {what: ask for what, ask in functions.items() if ask is not None}
         self._asking = Asking({**answers, "event": self._events.of_server})
+        for load, folders in ((self.load_tools, tools), (self.load_skills, skills)):
+            if folders is not None:
+                self._load_all(load, folders)
         if mcp is not None:
             configs: list[Any] = list(cast("list[Any]", mcp)) if isinstance(mcp, list | tuple) else [mcp]
             for config in configs:
@@ -150,6 +161,7 @@ class ToolHub(Registering, Looking, Routing, Calling, Prompting, Searching, Runn
 
     def _forget(self) -> None:
         self._closed = True
+        self._close_folders()
         self._core.clear()
         self._sharing.clear()
         self._kept.clear()

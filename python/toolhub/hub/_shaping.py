@@ -14,6 +14,7 @@ from ._base import HubPart
 
 _MAX_KEPT = 256
 _MAX_CHARS = 32_000_000
+_SKILL_LIMIT = 32_000
 
 
 class Kept:
@@ -57,8 +58,9 @@ class Shaping(HubPart):
     def format(self, result: ToolResult, limit: int | None = None) -> str:
         """A result as a prompt takes it: cut to the limit of its kind of tool, and of a list of hits the first three.
 
-        Limits in characters: calculation 100, time 200, search 500, history 1,000, others 500. What is cut stays available:
-        the text ends with a handle for `read_more`.
+        Limits in characters: calculation 100, time 200, search 500, history 1,000, skills 32,000 (a model that knows half of
+        its instructions does the wrong thing), others 500. What is cut stays available: the text ends with a handle for
+        `read_more`.
 
         >>> from toolhub import ToolHub
         >>> hub = ToolHub()
@@ -75,9 +77,12 @@ class Shaping(HubPart):
         name = str(result.meta.get("tool") or "")
         tool = self._core.get(name)
         usual, hits = _core.prompt_limit(name, tool.capabilities if tool else [])
-        limit = usual if limit is None else limit
         value = result.result
-        whole = readable(value)
+        told = _skill(value) if tool and result.meta.get("source") == "skills" and tool.location else None
+        if told is not None:
+            usual, hits = _SKILL_LIMIT, None
+        limit = usual if limit is None else limit
+        whole = readable(value) if told is None else told
         listed = _listed(value, hits)
         shown = _core.truncate_text(whole if listed is None else listed, limit, "chars", None, hits)
         if not shown.truncated and (listed is None or len(cast("list[Any]", value)) <= (hits or 0)):
@@ -104,6 +109,24 @@ class Shaping(HubPart):
                 ErrorKind.NOT_FOUND,
             )
         return text[offset : offset + limit]
+
+
+def _skill(value: Any) -> str | None:
+    """What a skill gave, between the tags that the format recommends; None when it is something else."""
+    if not isinstance(value, Mapping):
+        return None
+    given = cast("Mapping[str, Any]", value)
+    if "instructions" not in given:
+        return given.get("text")
+    files = "\n".join(f"  <file>{path}</file>" for path in given.get("resources") or ())
+    more = "\n  (there are more)" if given.get("resources_cut") else ""
+    resources = f"\n<skill_resources>\n{files}{more}\n</skill_resources>" if files else ""
+    return (
+        f'<skill_content name="{given.get("name")}">\n{given["instructions"]}\n\n'
+        f"Skill directory: {given.get('folder')}\n"
+        "Relative paths in this skill are relative to the skill directory; to read a file, call the skill with `file`."
+        f"{resources}\n</skill_content>"
+    )
 
 
 def _listed(value: Any, hits: int | None) -> str | None:

@@ -10,7 +10,6 @@
 //! text for a model, under the label of its server; nothing in it grants a permission (`allowed-tools` is ignored) and
 //! nothing of it is run.
 
-pub mod front_matter;
 mod list;
 mod read;
 mod skill;

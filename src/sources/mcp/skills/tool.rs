@@ -34,6 +34,7 @@ impl SkillTool {
             parameters: parameters.clone(),
             effects: Effects::ReadOnly,
             idempotent: true,
+            location: Some(skill.uri.clone()),
             timeout: server.config().options.timeout,
             ..ToolSpec::named(name)
         };

@@ -5,35 +5,129 @@
 use saphyr_parser::{Event, Parser, ScalarStyle, StrInput, Tag};
 use serde_json::{Map, Number, Value};
 use std::borrow::Cow;
+use std::io::{self, Read};
 
 const MAX_BYTES: usize = 256 * 1024;
 const MAX_DEPTH: usize = 32;
+const FIRST_READ: usize = 8 * 1024;
+/// White space may follow the dashes, but not without end.
+const LONGEST_FENCE: usize = 100;
+const NO_YAML: &str = "its front matter is no YAML";
+const MISSING: &str = "it does not begin with front matter between two lines of '---'";
 
 /// What stands in front, and the text behind it.
 pub fn read(text: &str) -> Result<(Map<String, Value>, &str), String> {
-    let (yaml, body) = split(text).ok_or("it does not begin with front matter between two lines of '---'")?;
-    if yaml.len() > MAX_BYTES {
-        return Err(format!("its front matter is longer than {MAX_BYTES} bytes"));
+    let (yaml, body) = split(text)?;
+    Ok((mapping(parse(yaml)?)?, body))
+}
+
+/// Like [`read`], for what authors really write: text after a colon that should have been quoted is read as if it were.
+/// True when that was necessary.
+pub fn read_leniently(text: &str) -> Result<(Map<String, Value>, &str, bool), String> {
+    let (yaml, body) = split(text)?;
+    match parse(yaml) {
+        Err(why) if why.starts_with(NO_YAML) => {
+            let value = parse(&quoted(yaml)).map_err(|_| why)?;
+            Ok((mapping(value)?, body, true))
+        }
+        value => Ok((mapping(value?)?, body, false)),
     }
-    match parse(yaml)? {
-        Value::Object(fields) => Ok((fields, body)),
+}
+
+/// The beginning of a file as far as its front matter goes; of what follows only a little. A file that has none, or one
+/// that is too long, is not read to its end.
+pub fn read_front(file: &mut impl Read) -> io::Result<Vec<u8>> {
+    let (mut front, mut step) = (Vec::new(), FIRST_READ);
+    loop {
+        let read = file.by_ref().take(step as u64).read_to_end(&mut front)?;
+        if read < step || extent(&front, false) != Extent::Open || front.len() > MAX_BYTES {
+            return Ok(front);
+        }
+        step *= 2;
+    }
+}
+
+/// The text of what [`read_front`] has read. Behind the front matter it may be cut in the middle of a letter.
+pub fn text_of(front: &[u8]) -> Result<&str, String> {
+    let end = match extent(front, true) {
+        Extent::Closed(_, _, end) => end,
+        _ => front.utf8_chunks().next().map_or(0, |chunk| chunk.valid().len()),
+    };
+    std::str::from_utf8(&front[..end]).map_err(|_| "it is no UTF-8 text".into())
+}
+
+fn mapping(value: Value) -> Result<Map<String, Value>, String> {
+    match value {
+        Value::Object(fields) => Ok(fields),
         _ => Err("its front matter is no mapping".into()),
     }
 }
 
-fn split(text: &str) -> Option<(&str, &str)> {
-    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let is_fence = |line: &str| line.trim_end() == "---";
-    let mut lines = text.split_inclusive('\n');
-    let first = lines.next().filter(|line| is_fence(line))?;
-    let mut end = first.len();
-    for line in lines {
-        if is_fence(line) {
-            return Some((&text[first.len()..end], &text[end + line.len()..]));
+#[derive(Debug, PartialEq)]
+enum Extent {
+    /// It begins here, ends there, and the rest begins there.
+    Closed(usize, usize, usize),
+    /// It has begun, and its end may come.
+    Open,
+    Missing,
+}
+
+/// Where the front matter is. A line that may go on is no fence unless the text is known to be `complete`.
+fn extent(text: &[u8], complete: bool) -> Extent {
+    let start = if text.starts_with("\u{feff}".as_bytes()) { 3 } else { 0 };
+    let (mut at, mut begun) = (start, None);
+    for line in text[start..].split_inclusive(|byte| *byte == b'\n') {
+        let next = at + line.len();
+        let whole = complete || line.ends_with(b"\n");
+        let is_fence = line.trim_ascii_end() == b"---" && !line.starts_with(b" ");
+        match begun {
+            None if !whole && line.len() < LONGEST_FENCE => return Extent::Open,
+            None if is_fence => begun = Some(next),
+            None => return Extent::Missing,
+            Some(begun) if is_fence && whole => return Extent::Closed(begun, at, next),
+            Some(_) => {}
         }
-        end += line.len();
+        at = next;
     }
-    None
+    if complete { Extent::Missing } else { Extent::Open }
+}
+
+fn split(text: &str) -> Result<(&str, &str), String> {
+    let Extent::Closed(begin, end, rest) = extent(text.as_bytes(), true) else {
+        let long = text.len() > MAX_BYTES && extent(text.as_bytes(), false) == Extent::Open;
+        return Err(if long { too_long() } else { MISSING.into() });
+    };
+    match end - begin > MAX_BYTES {
+        true => Err(too_long()),
+        false => Ok((&text[begin..end], &text[rest..])),
+    }
+}
+
+fn too_long() -> String {
+    format!("its front matter is longer than {MAX_BYTES} bytes")
+}
+
+/// The fields at the top with their plain values in quotes.
+fn quoted(yaml: &str) -> String {
+    let mut out = String::with_capacity(yaml.len() + 64);
+    for line in yaml.lines() {
+        let plain = |value: &str| !value.starts_with(['"', '\'', '[', '{', '|', '>', '&', '*', '!', '#']);
+        match line.split_once(": ").map(|(key, value)| (key, value.trim())) {
+            Some((key, value)) if is_key(key) && !value.is_empty() && plain(value) => {
+                // A JSON text is a text of YAML.
+                out.push_str(&format!("{key}: {}\n", Value::from(value)));
+            }
+            _ => {
+                out.push_str(line);
+                out.push('\n');
+            }
+        }
+    }
+    out
+}
+
+fn is_key(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'))
 }
 
 /// Whether two readings of one front matter agree. Versions of YAML differ in what they take for a number or a truth value.
@@ -82,7 +176,7 @@ impl<'a> Reader<'a> {
     fn next(&mut self) -> Result<Event<'a>, String> {
         match self.0.next_event() {
             Some(Ok((event, _))) => Ok(event),
-            Some(Err(error)) => Err(format!("its front matter is no YAML: {error}")),
+            Some(Err(error)) => Err(format!("{NO_YAML}: {error}")),
             None => Ok(Event::StreamEnd),
         }
     }
@@ -127,8 +221,11 @@ impl<'a> Reader<'a> {
 
 /// Types beyond those of JSON are not ours to make.
 fn plain_type(tag: Option<&Cow<'_, Tag>>) -> Result<(), String> {
+    const KNOWN: [&str; 7] = ["str", "int", "float", "bool", "null", "map", "seq"];
     match tag {
-        Some(tag) if !tag.is_yaml_core_schema() => Err(format!("its front matter has the tag '{tag}'")),
+        Some(tag) if !tag.is_yaml_core_schema() || !KNOWN.contains(&tag.suffix.as_str()) => {
+            Err(format!("its front matter has the tag '{tag}'"))
+        }
         _ => Ok(()),
     }
 }
@@ -181,6 +278,38 @@ mod tests {
     }
 
     #[test]
+    fn only_the_front_of_a_file_is_read() {
+        let front = |text: &str| read_front(&mut text.as_bytes()).unwrap().len();
+        let body = "x".repeat(1 << 20);
+        assert_eq!(front(&format!("---\nname: a\n---\n{body}")), FIRST_READ);
+        assert_eq!(front(&body), FIRST_READ, "it has none");
+        assert!(front(&format!("---\n{body}")) < 3 * MAX_BYTES, "it does not end");
+        // A fence on the edge of what was read may yet become something else.
+        let edge = format!("---\na: {}\n---", "y".repeat(FIRST_READ - 11));
+        assert_eq!(edge.len(), FIRST_READ);
+        assert_eq!(front(&format!("{edge}z\n---\n")), FIRST_READ + 6);
+        assert!(read(&edge).is_ok());
+    }
+
+    #[test]
+    fn values_that_should_have_been_quoted_are_read() {
+        let text = "---\nname: pdf\ndescription: Use it when: the user says \"PDF\": yes\nlist: [a]\nmetadata:\n  a: b\n---\nx";
+        assert!(read(text).unwrap_err().contains("no YAML"));
+        let (fields, body, repaired) = read_leniently(text).unwrap();
+        assert_eq!(
+            (fields["description"].as_str(), body),
+            (Some("Use it when: the user says \"PDF\": yes"), "x")
+        );
+        assert_eq!(
+            (&fields["list"], &fields["metadata"], repaired),
+            (&json!(["a"]), &json!({"a": "b"}), true)
+        );
+        assert!(!read_leniently("---\nname: a\n---\n").unwrap().2);
+        assert!(read_leniently("---\na: &x [1]\nb: *x\n---\n").unwrap_err().contains("alias"));
+        assert!(read_leniently("---\na: [\n---\n").unwrap_err().contains("no YAML"));
+    }
+
+    #[test]
     fn what_authors_write_is_read_as_data() {
         let yaml = "name: pdf\ndescription: >\n  Two\n  lines\nversion: 1.10\ncount: 3\nflag: true\nnothing:\n\
                     quoted: \"7\"\ntext: !!str 7\nlist: [a, b]\nmetadata:\n  author: Zoë\n  when: 2026-01-02\n";
@@ -197,6 +326,7 @@ mod tests {
             ("a: &x [1]\nb: *x", "alias"),
             ("a: 1\na: 2", "twice"),
             ("a: !python/object x", "tag"),
+            ("a: !!python/object:os.system x", "tag"),
             ("[1]: 2", "no text"),
             ("just text", "no mapping"),
             ("", "no mapping"),
@@ -227,6 +357,10 @@ mod tests {
         #[test]
         fn any_text_is_survived(text in "(---\n)?[ -~\n\t&*!é]{0,200}(\n---\n)?") {
             let _ = read(&text);
+            let (strict, lenient) = (read(&text), read_leniently(&text));
+            if let Ok((fields, body)) = strict {
+                prop_assert_eq!(lenient, Ok((fields, body, false)));
+            }
         }
 
         #[test]

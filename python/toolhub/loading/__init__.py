@@ -1,0 +1,13 @@
+"""Tools and skills from folders.
+
+The flow, one file a step::
+
+    which files             files.py      modules of a folder; tests, private files and the insides of skills are left out
+    how they are imported   modules.py    under private names, without bytecode;  outline.py: what a module imports
+    what is a tool in them  members.py    marks, and the shape of name, description and execute(input)
+    what is in the hub      folder.py     one folder, loaded and loaded again: new, changed, removed, broken
+    all folders of a hub    folders.py    one report, every problem logged once;  watching.py: loads again by itself
+    what skills may run     scripts.py    nothing, unless the user allows it
+
+`SKILL.md` files are read by the core. Nothing of this is imported before the first folder is loaded.
+"""

@@ -1,0 +1,139 @@
+"""All folders that a hub was given: loaded, loaded again, watched."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import weakref
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, cast
+
+from .. import _core
+from ..servers import LoadReport
+from .files import is_skill
+from .folder import ModuleFolder, Outcome, Registry
+from .watching import Watcher
+
+_log = logging.getLogger("toolhub")
+_PATIENCE = 30.0
+_MOST_TOLD = 10_000
+
+
+class SkillFolder:
+    """A folder of skills: `SKILL.md` files, and Python modules with skill classes."""
+
+    def __init__(self, folder: Path, core: _core.Hub, python: bool) -> None:
+        self.folder = folder
+        self._core = core
+        self._skills = _core.SkillFolder(str(folder))
+        self._modules = ModuleFolder(folder, "skills") if python and not is_skill(folder) else None
+
+    def load(self, hub: Registry) -> Outcome:
+        """Bring the hub up to date with the folder."""
+        outcome = Outcome(**cast("dict[str, Any]", self._skills.load(self._core)))
+        if self._modules is not None:
+            classes = self._modules.load(hub)
+            for part, more in vars(classes).items():
+                getattr(outcome, part).extend(more)
+        return outcome
+
+    def close(self) -> None:
+        """Forget the modules."""
+        if self._modules is not None:
+            self._modules.close()
+
+
+class Folders:
+    """The folders of one hub. They are loaded one at a time."""
+
+    def __init__(self) -> None:
+        self._folders: dict[tuple[str, Path], ModuleFolder | SkillFolder] = {}
+        self._watchers: dict[tuple[str, Path], Watcher] = {}
+        self._told: set[str] = set()
+        # Modules run while they are imported, and may load a folder themselves: in the same thread that is fine.
+        self._turn = threading.RLock()
+
+    def load(
+        self, hub: Registry, core: _core.Hub, source: str, folder: Path, python: bool = True
+    ) -> LoadReport:
+        """Load a folder, or load it again; of a folder of skills, without `python` only those that are text."""
+        place = folder.resolve()
+        if not place.is_dir():
+            what = "is no folder" if place.exists() else "does not exist"
+            return self._told_of(LoadReport([], [], [f"{folder}: it {what}; give a folder of {source}"]))
+        with self._one_at_a_time():
+            known = self._folders.get((source, place))
+            if known is None:
+                skills = source == "skills"
+                known = SkillFolder(place, core, python) if skills else ModuleFolder(place, source)
+                self._folders[source, place] = known
+            return self._report(known.load(hub), anew=True)
+
+    def reload(self, hub: Registry) -> LoadReport:
+        """Load all folders again; tells what has changed."""
+        report = LoadReport([], [], [])
+        with self._one_at_a_time():
+            for folder in list(self._folders.values()):
+                part = self._report(folder.load(hub), anew=False)
+                for word, more in vars(part).items():
+                    getattr(report, word).extend(more)
+        return report
+
+    def watch(self, source: str, folder: Path, reload: Callable[[], Any]) -> None:
+        """Call `reload` when something changes; `reload` must not hold what is watched for."""
+        key = (source, folder.resolve())
+        if key in self._folders and key not in self._watchers:
+            self._watchers[key] = Watcher(key[1], reload)
+
+    def close(self) -> None:
+        """Stop watching and forget all modules."""
+        for watcher in self._watchers.values():
+            watcher.close()
+        self._watchers.clear()
+        # Not its turn: a module that hangs while it is imported must not hold up the end.
+        folders, self._folders = self._folders, {}
+        for folder in folders.values():
+            folder.close()
+
+    @contextmanager
+    def _one_at_a_time(self) -> Generator[None]:
+        if not self._turn.acquire(timeout=_PATIENCE):
+            raise RuntimeError(
+                f"Another thread has been loading a folder for {_PATIENCE:g} s; a module may hang while it is imported."
+            )
+        try:
+            yield
+        finally:
+            self._turn.release()
+
+    def _report(self, outcome: Outcome, anew: bool) -> LoadReport:
+        loaded = outcome.loaded if anew else outcome.changed
+        return self._told_of(
+            LoadReport(loaded, outcome.skipped, outcome.errors, outcome.warnings, outcome.removed)
+        )
+
+    def _told_of(self, report: LoadReport) -> LoadReport:
+        """Every problem is logged once, however often the folder is loaded."""
+        if len(self._told) > _MOST_TOLD:
+            self._told.clear()
+        parts = ((logging.WARNING, report.errors + report.warnings), (logging.INFO, report.skipped))
+        for level, problems in parts:
+            for problem in problems:
+                if problem not in self._told:
+                    self._told.add(problem)
+                    _log.log(level, "%s", problem)
+        return report
+
+
+def reloading(hub: Any) -> Callable[[], None]:
+    """Loads a hub's folders again, without keeping the hub alive."""
+    there = weakref.ref(hub)
+
+    def reload() -> None:
+        hub = there()
+        if hub is not None and not hub._closed:
+            hub.reload()
+
+    return reload

@@ -1,0 +1,131 @@
+"""What in a module is a tool.
+
+Marked things are tools whatever they are called. Of the others only objects and classes with `name`, `description` and
+`execute(input)`, if their name is public: no `_` in front, and in `__all__` where there is one. What a module imports is a
+tool of the module that it comes from, unless `__all__` names it.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+import types
+from collections.abc import Iterator
+from importlib.util import resolve_name
+from typing import Any, NamedTuple, cast
+
+from .._marks import MARK
+from .outline import Outline
+
+
+class Member(NamedTuple):
+    """Something in a module: a tool to be registered, or else the reason why it is none."""
+
+    name: str
+    tool: Any = None
+    reason: str | None = None
+    broken: bool = False
+
+
+_NO_TOOLS = (types.FunctionType, types.BuiltinFunctionType, types.MethodType, types.ModuleType, str, bytes)
+
+
+def members(module: types.ModuleType, found: Outline) -> Iterator[Member]:
+    """The tools of a module in the order of their definition, and what looks like one but is none."""
+    listed: Any = getattr(module, "__all__", None)
+    names = cast("list[Any]", listed) if isinstance(listed, list | tuple) else None
+    public = None if names is None else {name for name in names if isinstance(name, str)}
+    chosen: dict[int, tuple[str, Any]] = {}
+    for name, value in list(vars(module).items()):
+        if name.startswith("__") or (_is_imported(module, name, value, found) and name not in (public or ())):
+            continue
+        is_public = not name.startswith("_") if public is None else name in public
+        try:
+            is_tool = _is_marked(value) or (is_public and _has_shape(value))
+        except Exception:  # a stand-in for something that is not there yet
+            continue
+        if is_tool:
+            chosen.setdefault(id(value), (name, value))
+    made = {cast(Any, type(value)) for _, value in chosen.values()}
+    for name, value in chosen.values():
+        # The module has made an object of the class itself, as it should be.
+        if not isinstance(value, type) or value not in made:
+            yield from _checked(name, value)
+
+
+def _is_imported(module: types.ModuleType, name: str, value: Any, found: Outline) -> bool:
+    if name in found.imported:
+        return True
+    homes = (sys.modules.get(resolve_name(star, module.__package__)) for star in found.stars)
+    return any(home is not None and vars(home).get(name) is value for home in homes)
+
+
+def _is_marked(value: Any) -> bool:
+    """Whether it bears a mark of its own: a class does not inherit that of its base."""
+    own: Any = getattr(value, "__dict__", {})
+    return MARK in own or (not isinstance(value, type) and MARK in vars(cast(Any, type(value))))
+
+
+def _has_shape(value: Any) -> bool:
+    if isinstance(value, _NO_TOOLS):
+        return False
+    # Looked up without asking the object: some make up whatever they are asked for.
+    if inspect.getattr_static(value, "execute", None) is None:
+        return False
+    return isinstance(value, type) or inspect.getattr_static(value, "name", None) is not None
+
+
+def _checked(name: str, value: Any) -> Iterator[Member]:
+    """What `_member` says, if the thing can be asked for its name."""
+    for member in _member(name, value):
+        try:
+            getattr(member.tool, "name", None)
+        except Exception as error:
+            reason = f"{name} does not tell its name: {type(error).__name__}: {error}"
+            yield Member(name, reason=reason, broken=True)
+        else:
+            yield member
+
+
+def _member(name: str, value: Any) -> Iterator[Member]:
+    if not isinstance(value, type) or inspect.getattr_static(value, "execute", None) is None:
+        yield Member(name, value)
+        return
+    cls = cast("type[Any]", value)
+    if inspect.isabstract(cls) or getattr(cls, "_is_protocol", False):
+        return  # a base for others
+    if not _has_name(cls):
+        yield Member(name, reason=f"the class {name} has execute() but no name")
+        return
+    if not _takes_nothing(cls):
+        yield Member(name, reason=f"the class {name} needs arguments; make an object of it in the module")
+        return
+    try:
+        made = cls()
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        told = f"{type(error).__name__}: {error}".rstrip(": ")
+        yield Member(name, reason=f"no object of the class {name} could be made: {told}", broken=True)
+        return
+    yield Member(name, made)
+
+
+def _has_name(cls: type[Any]) -> bool:
+    """Whether its objects will have a name. Making one to find out could do things that nobody asked for."""
+    if _is_marked(cls) or inspect.getattr_static(cls, "name", None) is not None:
+        return True
+    if any("name" in vars(base).get("__annotations__", ()) for base in cls.__mro__):
+        return True
+    code = getattr(inspect.getattr_static(cls, "__init__", None), "__code__", None)
+    return code is not None and "name" in code.co_names
+
+
+def _takes_nothing(cls: type[Any]) -> bool:
+    try:
+        inspect.signature(cls).bind()
+    except TypeError:
+        return False
+    except ValueError:
+        return True  # it does not say
+    return True

@@ -1,0 +1,152 @@
+"""Modules of a folder, imported under private names so that they meet no module of anybody else.
+
+The folder is a package of its own: its modules may import each other relatively, whether or not it has an
+`__init__.py`. Bytecode is neither read nor written: its stamp is too coarse to notice a file that changed just now.
+"""
+
+from __future__ import annotations
+
+import importlib
+import itertools
+import sys
+import traceback
+import weakref
+from collections.abc import Iterable, Sequence
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
+from pathlib import Path
+from types import CodeType, ModuleType
+
+_PREFIX = "_toolhub_folder_"
+_numbers = itertools.count(1)
+
+
+class _FreshSource(SourceFileLoader):
+    def get_code(self, fullname: str) -> CodeType:
+        path = self.get_filename(fullname)
+        return self.source_to_code(self.get_data(path), path)
+
+
+class _Finder(MetaPathFinder):
+    """Python's own way of finding modules, but for the loader."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if not fullname.startswith(_PREFIX) or path is None:
+            return None
+        spec = PathFinder.find_spec(fullname, path, target)
+        if spec is not None and isinstance(spec.loader, SourceFileLoader):
+            spec.loader = _FreshSource(fullname, spec.loader.path)
+        return spec
+
+
+_finder = _Finder()
+
+
+class Modules:
+    """The imported modules of one folder. Names are those inside of the folder; the folder itself is ''."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.root = f"{_PREFIX}{next(_numbers)}"
+        if _finder not in sys.meta_path:
+            sys.meta_path.insert(0, _finder)
+        # Whoever forgets to close a hub leaves no modules behind either.
+        self._end = weakref.finalize(self, _forget, self.root)
+        self._end.atexit = False
+        self._make_root()
+
+    def _make_root(self) -> None:
+        package = ModuleType(self.root)
+        package.__path__ = [str(self.folder)]
+        package.__package__ = self.root
+        sys.modules[self.root] = package
+
+    def load(self, name: str, path: Path) -> ModuleType:
+        """The module, imported now unless another one has done that already."""
+        if name:
+            return importlib.import_module(f"{self.root}.{name}")
+        module = sys.modules[self.root]
+        if getattr(module, "__file__", None) is None:
+            module.__file__ = str(path)
+            loader = _FreshSource(self.root, str(path))
+            module.__spec__ = ModuleSpec(self.root, loader, origin=str(path), is_package=True)
+            try:
+                exec(loader.get_code(self.root), vars(module))
+            except BaseException:
+                module.__file__ = None
+                raise
+        return module
+
+    def present(self) -> dict[str, ModuleType]:
+        """All modules that there are, also those that were only imported by others."""
+        begin = self.root + "."
+        found = {name.removeprefix(begin): it for name, it in sys.modules.items() if name.startswith(begin)}
+        if getattr(sys.modules.get(self.root), "__file__", None) is not None:
+            found[""] = sys.modules[self.root]
+        return found
+
+    def drop(self, names: Iterable[str]) -> dict[str, ModuleType]:
+        """Forget modules, so that they are imported anew. Functions of theirs that are running keep what they use."""
+        dropped: dict[str, ModuleType] = {}
+        for name in names:
+            if name == "":
+                dropped[name] = sys.modules[self.root]
+                children = {key: value for key, value in vars(dropped[name]).items() if self._is_child(value)}
+                self._make_root()
+                vars(sys.modules[self.root]).update(children)
+            elif (module := sys.modules.pop(f"{self.root}.{name}", None)) is not None:
+                dropped[name] = module
+                parent, child = self._parent(name)
+                if getattr(parent, child, None) is module:
+                    delattr(parent, child)
+        return dropped
+
+    def restore(self, name: str, module: ModuleType) -> None:
+        """Put an old module back, because the new one is broken."""
+        if name == "":
+            sys.modules[self.root] = module
+            return
+        sys.modules[f"{self.root}.{name}"] = module
+        parent, child = self._parent(name)
+        if parent is not None:
+            setattr(parent, child, module)
+
+    def _parent(self, name: str) -> tuple[ModuleType | None, str]:
+        package, _, child = f"{self.root}.{name}".rpartition(".")
+        return sys.modules.get(package), child
+
+    def _is_child(self, value: object) -> bool:
+        return isinstance(value, ModuleType) and value.__name__.startswith(self.root + ".")
+
+    def close(self) -> None:
+        """Forget all modules."""
+        self._end()
+
+
+def _forget(root: str) -> None:
+    for name in [name for name in sys.modules if name == root or name.startswith(root + ".")]:
+        sys.modules.pop(name, None)
+
+
+def why(error: BaseException, path: Path, siblings: Iterable[str] = ()) -> str:
+    """What went wrong when a module was imported, in one sentence."""
+    if isinstance(error, SystemExit):
+        told = f"it called sys.exit({'' if error.code is None else repr(error.code)}) when it was imported"
+    elif isinstance(error, SyntaxError):
+        told = f"{type(error).__name__}: {error.msg}"
+    else:
+        told = f"{type(error).__name__}: {error}".rstrip(": ")
+    if isinstance(error, ModuleNotFoundError) and error.name and error.name.partition(".")[0] in siblings:
+        told += "; modules of one folder import each other relatively, as in 'from .module import name'"
+    line = _line(error, path)
+    return told if line is None else f"{told} (line {line})"
+
+
+def _line(error: BaseException, path: Path) -> int | None:
+    """The last line of that file that had to do with it."""
+    if isinstance(error, SyntaxError) and error.filename == str(path):
+        return error.lineno
+    frames = traceback.extract_tb(error.__traceback__)
+    return next((frame.lineno for frame in reversed(frames) if frame.filename == str(path)), None)

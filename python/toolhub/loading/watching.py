@@ -1,0 +1,84 @@
+"""Folders that are loaded again when something in them changes. Needs the package `watchfiles`."""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import threading
+import weakref
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+_log = logging.getLogger("toolhub")
+_STOPPING = 5.0
+_FIRST_LOOK_MS = 500
+
+_all: weakref.WeakSet[Watcher] = weakref.WeakSet()
+
+
+def library() -> Any:
+    """The package, or a clear word about what is missing."""
+    try:
+        import watchfiles
+    except ImportError:
+        raise ImportError(
+            "Watching a folder needs the package watchfiles: pip install 'toolhub[watch]', or call hub.reload() yourself."
+        ) from None
+    return watchfiles
+
+
+class Watcher:
+    """A thread that calls `changed` after changes below a folder, until it is closed."""
+
+    def __init__(self, folder: Path, changed: Callable[[], Any]) -> None:
+        watchfiles = library()
+        self._stop = threading.Event()
+        self._thread = threading.Thread(
+            target=_watch,
+            args=(watchfiles, folder, changed, self._stop),
+            name="toolhub-watch",
+            daemon=True,
+        )
+        _all.add(self)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Stop watching; a load that is going on is waited for, but not for ever."""
+        self._stop.set()
+        if self._thread is not threading.current_thread():
+            self._thread.join(_STOPPING)
+
+    def __del__(self) -> None:
+        self._stop.set()
+
+
+def _watch(watchfiles: Any, folder: Path, changed: Callable[[], Any], stop: threading.Event) -> None:
+    changes = watchfiles.watch(
+        folder, stop_event=stop, raise_interrupt=False, yield_on_timeout=True, rust_timeout=_FIRST_LOOK_MS
+    )
+    looked = False
+    try:
+        for changes_now in changes:
+            # What changed before the watching had begun is seen at the first look.
+            if (changes_now or not looked) and not stop.is_set():
+                looked = True
+                _tell(changed)
+    except (OSError, RuntimeError) as error:
+        _log.warning("%s: it is not watched any more: %s", folder, error)
+
+
+def _tell(changed: Callable[[], Any]) -> None:
+    try:
+        changed()
+    except Exception:
+        _log.exception("loading a folder again failed")
+
+
+def _stop_all() -> None:
+    # Before the interpreter goes: the library's thread must not come back to one that is gone.
+    for watcher in list(_all):
+        watcher.close()
+
+
+atexit.register(_stop_all)

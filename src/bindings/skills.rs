@@ -1,0 +1,196 @@
+//! Skills in folders, as Python sees them: a folder that can be loaded again, and what has changed is changed.
+
+use super::hub::Hub;
+use super::json;
+use crate::hub::Hub as Core;
+use crate::model::Source;
+use crate::registry::{Candidate, Filter};
+use crate::sources::skills::{LocalSkill, Mark, Skill, files, find};
+use crate::stats::CandidateStats;
+use parking_lot::Mutex;
+use pyo3::exceptions::PyPermissionError;
+use pyo3::prelude::*;
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// A folder of skills, and which of them are in the hub.
+#[pyclass(frozen, module = "toolhub._core")]
+pub struct SkillFolder {
+    root: PathBuf,
+    schema: Arc<Value>,
+    known: Mutex<BTreeMap<PathBuf, Known>>,
+}
+
+/// A skill as it was read last.
+#[derive(Clone)]
+struct Known {
+    mark: Option<Mark>,
+    skill: Skill,
+    notes: Vec<String>,
+    /// None when another skill has the name.
+    candidate: Option<Arc<Candidate>>,
+}
+
+#[derive(Default)]
+struct Report {
+    loaded: Vec<String>,
+    changed: Vec<String>,
+    removed: Vec<String>,
+    skipped: Vec<String>,
+    warnings: Vec<String>,
+    errors: Vec<String>,
+}
+
+#[pymethods]
+impl SkillFolder {
+    #[new]
+    fn new(root: PathBuf) -> Self {
+        SkillFolder { root, schema: LocalSkill::schema(), known: Mutex::default() }
+    }
+
+    /// Looks which skills there are now: new ones are added, changed ones replaced, missing ones taken away. One that is
+    /// broken now stays as it was.
+    fn load(&self, hub: &Bound<'_, Hub>) -> PyResult<Py<PyAny>> {
+        let core = hub.get().shared_core();
+        let report = hub.py().detach(|| self.load_into(&core));
+        let value = json!({
+            "loaded": report.loaded, "changed": report.changed, "removed": report.removed,
+            "skipped": report.skipped, "warnings": report.warnings, "errors": report.errors,
+        });
+        Ok(json::to_python(hub.py(), &value)?.unbind())
+    }
+}
+
+impl SkillFolder {
+    fn load_into(&self, core: &Core) -> Report {
+        let found = find(&self.root);
+        let mut report = Report { skipped: found.notices, ..Report::default() };
+        let mut known = self.known.lock();
+        let mut before = std::mem::take(&mut *known);
+        for folder in found.folders {
+            let mark = Mark::of(&folder);
+            let old = before.remove(&folder);
+            let shown = folder.display();
+            let now = match old {
+                Some(old) if old.mark.is_some() && old.mark == mark => Some(old),
+                old => match Skill::load(&folder) {
+                    Ok((skill, notes)) => {
+                        let candidate = old.as_ref().and_then(|old| old.candidate.clone());
+                        Some(Known { mark, skill, notes, candidate })
+                    }
+                    Err(why) => {
+                        let stays = if old.is_some() { "; the skill stays as it was" } else { "" };
+                        report.errors.push(format!("{shown}: {why}{stays}"));
+                        old
+                    }
+                },
+            };
+            if let Some(now) = now {
+                report.warnings.extend(now.notes.iter().map(|note| format!("{shown}: {note}")));
+                known.insert(folder, now);
+            }
+        }
+        for gone in before.into_values() {
+            report.removed.extend(take_away(core, gone.candidate.as_ref()));
+        }
+        self.put_up(core, &mut known, &mut report);
+        report
+    }
+
+    /// Of two skills with one name the one that had it keeps it; of two new ones, the first in order of their folders.
+    fn put_up(&self, core: &Core, known: &mut BTreeMap<PathBuf, Known>, report: &mut Report) {
+        for one in known.values_mut() {
+            let renamed = one.candidate.take_if(|old| *old.spec().name != *one.skill.fields.name);
+            report.removed.extend(take_away(core, renamed.as_ref()));
+        }
+        let mut names: HashMap<String, PathBuf> = HashMap::new();
+        for (folder, one) in &mut *known {
+            let name = one.skill.fields.name.clone();
+            let old = one.candidate.take();
+            let taken = names.get(&name).map(|other| format!("the skill in {}", other.display()));
+            let taken = taken.or_else(|| foreign(core, &name, old.as_ref()));
+            if let Some(other) = taken {
+                let note = format!("{}: its name '{name}' is taken by {other}", folder.display());
+                report.skipped.push(note);
+                continue;
+            }
+            if shares(core, &name) {
+                let note = format!("{}: a tool has its name '{name}' too", folder.display());
+                report.warnings.push(note);
+            }
+            names.insert(name.clone(), folder.clone());
+            let same = old.as_ref().is_some_and(|old| is_there(core, old) && is_of(old, &one.skill));
+            if !same {
+                report.changed.push(name.clone());
+            }
+            one.candidate = if same { old } else { Some(self.insert(core, one.skill.clone())) };
+            report.loaded.push(name);
+        }
+    }
+
+    fn insert(&self, core: &Core, skill: Skill) -> Arc<Candidate> {
+        core.registry.insert(Candidate {
+            id: core.registry.next_id(),
+            source: Source::Skills,
+            server: None,
+            priority: Source::Skills.default_priority(),
+            gate: None,
+            tool: Arc::new(LocalSkill::new(skill, &self.schema)),
+            stats: Arc::new(CandidateStats::default()),
+        })
+    }
+}
+
+/// The local skill of a name, whoever registered it.
+fn local(core: &Core, name: &str) -> Option<Arc<Candidate>> {
+    let snapshot = core.registry.load();
+    let entry = snapshot.get(name)?;
+    entry.candidates.iter().find(|one| one.source == Source::Skills && one.server.is_none()).cloned()
+}
+
+/// Whether a tool that is no skill has the name. Both are candidates of it then.
+fn shares(core: &Core, name: &str) -> bool {
+    let snapshot = core.registry.load();
+    snapshot.get(name).is_some_and(|entry| entry.candidates.iter().any(|one| one.source != Source::Skills))
+}
+
+fn is_there(core: &Core, candidate: &Arc<Candidate>) -> bool {
+    local(core, &candidate.spec().name).is_some_and(|now| Arc::ptr_eq(&now.tool, &candidate.tool))
+}
+
+fn is_of(candidate: &Candidate, skill: &Skill) -> bool {
+    let tool: &dyn std::any::Any = &*candidate.tool;
+    tool.downcast_ref::<LocalSkill>().is_some_and(|tool| tool.skill() == skill)
+}
+
+/// Who else has the name: a skill of another folder, or one that was registered by hand.
+fn foreign(core: &Core, name: &str, ours: Option<&Arc<Candidate>>) -> Option<String> {
+    let other = local(core, name)?;
+    if ours.is_some_and(|ours| Arc::ptr_eq(&ours.tool, &other.tool)) {
+        return None;
+    }
+    Some(match &other.spec().location {
+        Some(location) => format!("the skill in {location}"),
+        None => "another skill".into(),
+    })
+}
+
+/// Takes a candidate out of the hub, if it is still the one that is there; gives its name.
+fn take_away(core: &Core, candidate: Option<&Arc<Candidate>>) -> Option<String> {
+    let candidate = candidate.filter(|candidate| is_there(core, candidate))?;
+    let name = candidate.spec().name.to_string();
+    // No skill of a server has such a name, so it is the only one.
+    let filter = Filter { source: Some(Source::Skills), server: None };
+    (core.registry.remove(&name, filter) > 0).then_some(name)
+}
+
+/// Where a file of a skill really is; raises `PermissionError` when that is not inside of its folder.
+#[pyfunction]
+pub fn skill_file(folder: PathBuf, path: &str) -> PyResult<PathBuf> {
+    let refused = |why: String| PyPermissionError::new_err(format!("{path:?} {why}"));
+    let folder: &Path = &folder.canonicalize().map_err(|error| refused(error.to_string()))?;
+    let real = files::resolve(folder, path).map_err(|why| refused(why.to_string()))?;
+    if real.is_file() { Ok(real) } else { Err(refused("is no file".into())) }
+}

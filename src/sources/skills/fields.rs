@@ -1,0 +1,246 @@
+//! What the front matter says, by the rules of the format.
+//!
+//! Strict where a skill could not be told to a model, or could pass for another: it is refused. Lenient where real skills
+//! are: it is loaded, and what is odd is told.
+
+use crate::error::clip;
+use crate::sources::mcp::wire::clean;
+use serde_json::{Map, Value};
+
+const MAX_NAME: usize = 64;
+const MAX_DESCRIPTION: usize = 1024;
+const MAX_COMPATIBILITY: usize = 500;
+/// What is longer is no name and no description any more.
+const LONGEST_NAME: usize = 200;
+const LONGEST_DESCRIPTION: usize = 10_000;
+
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Fields {
+    pub name: String,
+    /// Without escapes and invisible characters.
+    pub description: String,
+    pub license: Option<String>,
+    pub compatibility: Option<String>,
+    pub metadata: Map<String, Value>,
+    pub allowed_tools: Vec<String>,
+}
+
+impl Fields {
+    /// Reads the fields of the skill in the folder `folder`; what is odd is added to `notes`.
+    pub fn read(given: &Map<String, Value>, folder: &str, notes: &mut Vec<String>) -> Result<Self, String> {
+        let name = name(given.get("name"), folder, notes)?;
+        let description = description(given.get("description"), notes)?;
+        let license = text(given, "license", notes);
+        let compatibility = text(given, "compatibility", notes);
+        if compatibility.as_ref().is_some_and(|text| text.chars().count() > MAX_COMPATIBILITY) {
+            notes.push(format!("its compatibility has more than {MAX_COMPATIBILITY} characters"));
+        }
+        let metadata = metadata(given.get("metadata"), notes);
+        let allowed_tools = allowed_tools(given.get("allowed-tools"), notes);
+        Ok(Fields { name, description, license, compatibility, metadata, allowed_tools })
+    }
+}
+
+fn name(given: Option<&Value>, folder: &str, notes: &mut Vec<String>) -> Result<String, String> {
+    let name = match given {
+        Some(Value::String(name)) if !name.trim().is_empty() => name.trim().to_owned(),
+        None | Some(Value::Null | Value::String(_)) => {
+            notes.push("it has no name, so it has that of its folder".into());
+            folder.to_owned()
+        }
+        Some(Value::Number(number)) => {
+            notes.push("its name is a number; put it in quotes".into());
+            number.to_string()
+        }
+        Some(other) => return Err(format!("its name must be text, got {}", kind(other))),
+    };
+    let length = name.chars().count();
+    // With a slash it could pass for a skill of a server, which is called `server/skill`.
+    if name.is_empty() || name.chars().any(|c| c == '/' || c.is_control()) || clean(&name, usize::MAX) != name
+    {
+        return Err(format!("its name {:?} has characters that no name has", clip(&name)));
+    }
+    if length > LONGEST_NAME {
+        return Err(format!("its name has {length} characters, {MAX_NAME} are allowed"));
+    }
+    if length > MAX_NAME {
+        notes.push(format!("its name has {length} characters, the format allows {MAX_NAME}"));
+    }
+    if !is_proper(&name) {
+        notes.push(format!(
+            "its name '{name}' should be of lower-case letters, digits and single hyphens between them"
+        ));
+    }
+    if name != folder {
+        notes.push(format!("its name '{name}' should be that of its folder, '{}'", clean(folder, 100)));
+    }
+    Ok(name)
+}
+
+fn is_proper(name: &str) -> bool {
+    let part = |part: &str| {
+        !part.is_empty() && part.chars().all(|c| c.is_numeric() || c.is_alphabetic() && !c.is_uppercase())
+    };
+    name.split('-').all(part)
+}
+
+fn description(given: Option<&Value>, notes: &mut Vec<String>) -> Result<String, String> {
+    let text = match given {
+        Some(Value::String(text)) => clean(text, LONGEST_DESCRIPTION).trim().to_owned(),
+        None | Some(Value::Null) => String::new(),
+        Some(other) => return Err(format!("its description must be text, got {}", kind(other))),
+    };
+    if text.is_empty() {
+        return Err("it has no description, so nobody could tell when to use it".into());
+    }
+    let length = text.chars().count();
+    if length > MAX_DESCRIPTION {
+        notes.push(format!("its description has {length} characters, the format allows {MAX_DESCRIPTION}"));
+    }
+    Ok(text)
+}
+
+fn text(given: &Map<String, Value>, key: &str, notes: &mut Vec<String>) -> Option<String> {
+    match given.get(key)? {
+        Value::String(text) => {
+            Some(clean(text, LONGEST_DESCRIPTION).trim().to_owned()).filter(|text| !text.is_empty())
+        }
+        Value::Null => None,
+        other => {
+            notes.push(format!("its {key} must be text, got {}", kind(other)));
+            None
+        }
+    }
+}
+
+/// Texts; a number or a truth value is one that lacks its quotes.
+fn metadata(given: Option<&Value>, notes: &mut Vec<String>) -> Map<String, Value> {
+    match given {
+        None | Some(Value::Null) => Map::new(),
+        Some(Value::Object(entries)) => {
+            let nested = |value: &Value| value.is_array() || value.is_object();
+            if let Some((key, _)) = entries.iter().find(|(_, value)| nested(value)) {
+                notes.push(format!("its metadata '{}' should be text", clean(key, 60)));
+            }
+            let as_text = |value: &Value| match value {
+                Value::Number(_) | Value::Bool(_) => Value::String(value.to_string()),
+                other => other.clone(),
+            };
+            entries.iter().map(|(key, value)| (key.clone(), as_text(value))).collect()
+        }
+        Some(other) => {
+            notes.push(format!("its metadata must be a mapping, got {}", kind(other)));
+            Map::new()
+        }
+    }
+}
+
+/// A list, or a text with spaces (or, as authors write it, commas) between the tools; not inside of parentheses.
+fn allowed_tools(given: Option<&Value>, notes: &mut Vec<String>) -> Vec<String> {
+    match given {
+        None | Some(Value::Null) => Vec::new(),
+        Some(Value::String(text)) => {
+            let mut depth = 0_i32;
+            let between = |c: char| {
+                depth += i32::from(c == '(') - i32::from(c == ')');
+                depth <= 0 && (c == ',' || c.is_whitespace())
+            };
+            text.split(between).filter(|tool| !tool.is_empty()).map(str::to_owned).collect()
+        }
+        Some(Value::Array(tools)) if tools.iter().all(Value::is_string) => {
+            tools.iter().filter_map(Value::as_str).map(str::to_owned).collect()
+        }
+        Some(other) => {
+            notes.push(format!("its allowed-tools must be text or a list of texts, got {}", kind(other)));
+            Vec::new()
+        }
+    }
+}
+
+fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "nothing",
+        Value::Bool(_) => "a truth value",
+        Value::Number(_) => "a number",
+        Value::String(_) => "text",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "a mapping",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn read(given: Value) -> (Result<Fields, String>, Vec<String>) {
+        let mut notes = Vec::new();
+        let fields = Fields::read(given.as_object().unwrap(), "pdf", &mut notes);
+        (fields, notes)
+    }
+
+    #[test]
+    fn a_skill_by_the_rules_has_all_its_fields_and_nothing_odd() {
+        let (fields, notes) = read(json!({
+            "name": "pdf", "description": " Fill forms. ", "license": "MIT", "compatibility": "Needs git",
+            "metadata": {"author": "me", "version": 1.5}, "allowed-tools": "Bash(git log:*) Read", "unknown": [1],
+        }));
+        let fields = fields.unwrap();
+        assert_eq!((fields.name.as_str(), fields.description.as_str()), ("pdf", "Fill forms."));
+        assert_eq!(
+            (fields.license.as_deref(), fields.compatibility.as_deref()),
+            (Some("MIT"), Some("Needs git"))
+        );
+        assert_eq!(fields.metadata.get("version"), Some(&json!("1.5")));
+        assert_eq!(fields.allowed_tools, ["Bash(git log:*)", "Read"]);
+        assert!(notes.is_empty(), "{notes:?}");
+        let (fields, _) =
+            read(json!({"name": "pdf", "description": "d", "allowed-tools": ["Read", "Bash(a b)"]}));
+        assert_eq!(fields.unwrap().allowed_tools, ["Read", "Bash(a b)"]);
+    }
+
+    #[test]
+    fn what_is_odd_is_told_and_loaded() {
+        for (field, value, why) in [
+            ("name", json!("other"), "folder"),
+            ("name", json!("PDF"), "lower-case"),
+            ("name", json!("a--b"), "single hyphens"),
+            ("name", json!("-a"), "single hyphens"),
+            ("name", json!("My Skill"), "lower-case"),
+            ("name", json!("x".repeat(65)), "allows 64"),
+            ("name", json!(7), "in quotes"),
+            ("name", json!(null), "of its folder"),
+            ("description", json!("x".repeat(1025)), "allows 1024"),
+            ("license", json!(["MIT"]), "license must be text"),
+            ("compatibility", json!("x".repeat(501)), "500"),
+            ("metadata", json!("x"), "mapping"),
+            ("metadata", json!({"tags": ["a"]}), "'tags'"),
+            ("allowed-tools", json!(true), "list of texts"),
+        ] {
+            let mut given = json!({"name": "pdf", "description": "d"});
+            given[field] = value;
+            let (fields, notes) = read(given);
+            assert!(fields.is_ok(), "{field}: {fields:?}");
+            assert!(notes.iter().any(|note| note.contains(why)), "{field}: {notes:?}");
+        }
+    }
+
+    #[test]
+    fn what_could_not_be_told_or_would_pass_for_another_is_refused() {
+        for (field, value, why) in [
+            ("name", json!("server/greet"), "characters"),
+            ("name", json!("a\u{202e}b"), "characters"),
+            ("name", json!("a\nb"), "characters"),
+            ("name", json!("x".repeat(201)), "201 characters"),
+            ("name", json!({"a": 1}), "must be text"),
+            ("description", json!(null), "no description"),
+            ("description", json!(" \u{200b} "), "no description"),
+            ("description", json!(["d"]), "must be text"),
+        ] {
+            let mut given = json!({"name": "pdf", "description": "d"});
+            given[field] = value;
+            let error = read(given).0.unwrap_err();
+            assert!(error.contains(why), "{field}: {error}");
+        }
+    }
+}

@@ -1,0 +1,221 @@
+//! Files of a skill, and of nobody else: resolved, then compared, then opened without following a link.
+
+use std::collections::VecDeque;
+use std::ffi::OsStr;
+use std::fmt;
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::{Component, Path, PathBuf};
+
+/// What one file may have.
+pub const MAX_FILE: u64 = 16 * 1024 * 1024;
+const MAX_LISTED: usize = 512;
+/// Folders that are looked into for one list.
+const MAX_FOLDERS: usize = 512;
+const MAX_DEPTH: usize = 8;
+
+/// Why a file is not given.
+#[derive(Debug, PartialEq)]
+pub enum Refused {
+    /// It is not inside, or a link leads out.
+    Outside,
+    NoFile,
+    TooLong {
+        size: u64,
+        limit: u64,
+    },
+    Unreadable(String),
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Refused::Outside => f.write_str("is not inside the skill's folder"),
+            Refused::NoFile => f.write_str("is no file"),
+            Refused::TooLong { size, limit } => write!(f, "has {size} bytes, the limit is {limit}"),
+            Refused::Unreadable(why) => write!(f, "cannot be read: {why}"),
+        }
+    }
+}
+
+impl From<io::Error> for Refused {
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Refused::NoFile,
+            // A link that leads nowhere, or that somebody has put there since it was resolved.
+            _ if error.raw_os_error() == Some(libc::ELOOP) => Refused::Outside,
+            _ => Refused::Unreadable(error.to_string()),
+        }
+    }
+}
+
+/// Where a file inside of `folder`, which has no links in it, really is.
+pub fn resolve(folder: &Path, path: &str) -> Result<PathBuf, Refused> {
+    let given = Path::new(path);
+    let inside = |part: Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
+    // A back slash is a separator elsewhere, and hides a way out here.
+    if path.is_empty() || path.contains(['\0', '\\']) || !given.components().all(inside) {
+        return Err(Refused::Outside);
+    }
+    let real = fs::canonicalize(folder.join(given))?;
+    match real.strip_prefix(folder) {
+        Ok(below) if below.as_os_str().is_empty() => Err(Refused::NoFile),
+        Ok(_) => Ok(real),
+        Err(_) => Err(Refused::Outside),
+    }
+}
+
+/// Opens a regular file inside of `folder`.
+pub fn open(folder: &Path, path: &str) -> Result<File, Refused> {
+    let real = resolve(folder, path)?;
+    let below = real.strip_prefix(folder).map_err(|_| Refused::Outside)?;
+    let parts: Vec<&OsStr> = below.iter().collect();
+    let file = open_below(folder, &parts)?;
+    if file.metadata()?.is_file() { Ok(file) } else { Err(Refused::NoFile) }
+}
+
+/// The bytes of a file inside of `folder`, `limit` at most.
+pub fn read(folder: &Path, path: &str, limit: u64) -> Result<Vec<u8>, Refused> {
+    let file = open(folder, path)?;
+    let size = file.metadata()?.len();
+    if size > limit {
+        return Err(Refused::TooLong { size, limit });
+    }
+    let mut bytes = Vec::new();
+    // It may grow while it is read.
+    let size = file.take(limit + 1).read_to_end(&mut bytes)? as u64;
+    if size > limit { Err(Refused::TooLong { size, limit }) } else { Ok(bytes) }
+}
+
+/// Goes down part by part, each from the folder before, and follows no link: whatever is exchanged on the way, nothing
+/// outside is opened. A pipe does not hold it up.
+#[cfg(unix)]
+fn open_below(folder: &Path, parts: &[&OsStr]) -> io::Result<File> {
+    use std::ffi::CString;
+    use std::os::fd::{AsRawFd, FromRawFd};
+    use std::os::unix::ffi::OsStrExt;
+    use std::os::unix::fs::OpenOptionsExt;
+
+    let mut here = fs::OpenOptions::new()
+        .read(true)
+        .custom_flags(libc::O_DIRECTORY | libc::O_NOFOLLOW | libc::O_CLOEXEC)
+        .open(folder)?;
+    for (at, part) in parts.iter().enumerate() {
+        let name = CString::new(part.as_bytes())?;
+        let kind = if at + 1 < parts.len() { libc::O_DIRECTORY } else { libc::O_NONBLOCK };
+        let flags = libc::O_RDONLY | libc::O_NOFOLLOW | libc::O_CLOEXEC | kind;
+        // SAFETY: the descriptor is that of an open file, and the name ends with a zero.
+        let opened = unsafe { libc::openat(here.as_raw_fd(), name.as_ptr(), flags) };
+        if opened < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: the descriptor was just made and is nobody else's.
+        here = unsafe { File::from_raw_fd(opened) };
+    }
+    Ok(here)
+}
+
+#[cfg(not(unix))]
+fn open_below(folder: &Path, parts: &[&OsStr]) -> io::Result<File> {
+    let path = parts.iter().fold(folder.to_owned(), |path, part| path.join(part));
+    let file = File::open(&path)?;
+    // The best that can be had here: what was opened is what was resolved, if it still resolves to itself.
+    if fs::canonicalize(&path)? == path { Ok(file) } else { Err(io::Error::from(io::ErrorKind::NotFound)) }
+}
+
+/// The files of a skill besides `own`, as paths inside of its folder in order; true when there are more. Hidden files and
+/// what tools leave behind are none of its resources, and links are only listed where they stay inside.
+pub fn list(folder: &Path, own: &str) -> (Vec<String>, bool) {
+    let (mut files, mut cut) = (Vec::new(), false);
+    let (mut queue, mut visited) = (VecDeque::from([(folder.to_owned(), 0)]), 0);
+    while let Some((place, depth)) = queue.pop_front() {
+        visited += 1;
+        if visited > MAX_FOLDERS {
+            cut = true;
+            break;
+        }
+        for entry in fs::read_dir(&place).into_iter().flatten().flatten() {
+            let (name, path) = (entry.file_name(), entry.path());
+            let name = name.to_string_lossy();
+            if name.starts_with('.') || name == "__pycache__" || name == "node_modules" {
+                continue;
+            }
+            let Some(inside) = path.strip_prefix(folder).ok().and_then(Path::to_str) else { continue };
+            match entry.file_type() {
+                Ok(kind) if kind.is_dir() && depth < MAX_DEPTH => queue.push_back((path, depth + 1)),
+                Ok(kind) if kind.is_dir() => cut = true,
+                Ok(kind)
+                    if kind.is_symlink() && !resolve(folder, inside).is_ok_and(|real| real.is_file()) => {}
+                Ok(_) if inside == own => {}
+                Ok(_) => files.push(inside.replace(std::path::MAIN_SEPARATOR, "/")),
+                Err(_) => {}
+            }
+        }
+    }
+    files.sort();
+    cut |= files.len() > MAX_LISTED;
+    files.truncate(MAX_LISTED);
+    (files, cut)
+}
+
+#[cfg(test)]
+#[cfg(unix)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    /// A skill's folder beside a secret; it is gone with the value.
+    struct Place(PathBuf);
+
+    impl Place {
+        fn new(name: &str) -> Self {
+            let root = std::env::temp_dir().join(format!("toolhub-{name}-{}", std::process::id()));
+            fs::create_dir_all(root.join("skill/sub")).unwrap();
+            fs::write(root.join("skill/sub/a.md"), "inside").unwrap();
+            fs::write(root.join("secret"), "secret").unwrap();
+            Place(fs::canonicalize(root).unwrap())
+        }
+
+        fn skill(&self) -> PathBuf {
+            self.0.join("skill")
+        }
+    }
+
+    impl Drop for Place {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    #[test]
+    fn only_what_is_inside_is_read() {
+        let place = Place::new("inside");
+        let skill = place.skill();
+        symlink("../secret", skill.join("out")).unwrap();
+        symlink("sub/a.md", skill.join("in")).unwrap();
+        symlink("round", skill.join("round")).unwrap();
+        for (path, given) in [("sub/a.md", Ok("inside")), ("./sub/a.md", Ok("inside")), ("in", Ok("inside"))]
+        {
+            assert_eq!(read(&skill, path, 100), given.map(|text: &str| text.as_bytes().to_vec()), "{path}");
+        }
+        for path in ["out", "round", "../secret", "sub/../../secret", "/etc/passwd", "", "sub\\a.md", "a\0"] {
+            assert_eq!(read(&skill, path, 100), Err(Refused::Outside), "{path}");
+        }
+        for path in ["sub", "none", "sub/a.md/x", "."] {
+            assert_eq!(read(&skill, path, 100), Err(Refused::NoFile), "{path}");
+        }
+        assert_eq!(read(&skill, "in", 5), Err(Refused::TooLong { size: 6, limit: 5 }));
+        assert_eq!(list(&skill, "SKILL.md"), (vec!["in".to_owned(), "sub/a.md".to_owned()], false));
+    }
+
+    #[test]
+    fn what_became_a_link_after_it_was_resolved_is_not_opened() {
+        let place = Place::new("swapped");
+        let skill = place.skill();
+        fs::remove_dir_all(skill.join("sub")).unwrap();
+        symlink(&place.0, skill.join("sub")).unwrap();
+        assert!(open_below(&skill, &[OsStr::new("sub"), OsStr::new("secret")]).is_err());
+        symlink("../secret", skill.join("late")).unwrap();
+        assert!(open_below(&skill, &[OsStr::new("late")]).is_err());
+    }
+}

@@ -1,0 +1,87 @@
+//! Which folders below a folder are skills.
+
+use std::collections::HashSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+const MAX_DEPTH: usize = 6;
+const MAX_FOLDERS: usize = 20_000;
+/// Folders that hold no skills, and much else. Those whose name begins with a dot are left out too.
+const LEFT_OUT: [&str; 4] = ["node_modules", "__pycache__", "venv", "target"];
+
+/// The files that make a folder a skill; the format has the first, the second is met in the wild.
+pub const NAMES: [&str; 2] = ["SKILL.md", "skill.md"];
+
+#[derive(Debug, Default, PartialEq)]
+pub struct Found {
+    /// In order of their paths.
+    pub folders: Vec<PathBuf>,
+    /// What was not looked at, and why.
+    pub notices: Vec<String>,
+}
+
+/// The skills in and below `root`. A skill is not looked into: what lies inside belongs to it. Links are followed, each
+/// place is visited once.
+pub fn find(root: &Path) -> Found {
+    let mut walk = Walk::default();
+    walk.visit(root, 0);
+    walk.found.folders.sort();
+    walk.found
+}
+
+/// The `SKILL.md` of a folder.
+pub fn file_of(folder: &Path) -> Option<PathBuf> {
+    NAMES.iter().map(|name| folder.join(name)).find(|file| file.is_file())
+}
+
+#[derive(Default)]
+struct Walk {
+    found: Found,
+    seen: HashSet<PathBuf>,
+    full: bool,
+}
+
+impl Walk {
+    fn visit(&mut self, folder: &Path, depth: usize) {
+        // A loop of links comes back to a place that was seen.
+        let Ok(place) = fs::canonicalize(folder) else { return };
+        if !self.seen.insert(place) || self.full {
+            return;
+        }
+        if self.seen.len() > MAX_FOLDERS {
+            self.full = true;
+            let note = format!("{}: only the first {MAX_FOLDERS} folders were looked at", folder.display());
+            self.found.notices.push(note);
+            return;
+        }
+        if file_of(folder).is_some() {
+            self.found.folders.push(folder.to_owned());
+            return;
+        }
+        let entries = match fs::read_dir(folder) {
+            Ok(entries) => entries,
+            Err(error) => {
+                self.found.notices.push(format!("{}: {error}", folder.display()));
+                return;
+            }
+        };
+        if depth == MAX_DEPTH {
+            return;
+        }
+        let mut below: Vec<PathBuf> = entries
+            .flatten()
+            .filter(|entry| {
+                let name = entry.file_name();
+                let name = name.to_string_lossy();
+                let maybe = entry.file_type().is_ok_and(|kind| kind.is_dir() || kind.is_symlink());
+                maybe && !name.starts_with('.') && !LEFT_OUT.contains(&&*name)
+            })
+            .map(|entry| entry.path())
+            .filter(|path| path.is_dir())
+            .collect();
+        below.sort();
+        for folder in below {
+            self.visit(&folder, depth + 1);
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! One skill of a folder, as a candidate of the hub: a call gives its instructions, or one of its files.
+
+use super::files::{self, MAX_FILE, Refused};
+use super::skill::Skill;
+use crate::error::{ErrorKind, HubError, clip};
+use crate::model::{Arguments, Effects, ToolOutput, ToolSpec};
+use crate::schema::ArgumentSchema;
+use crate::tool::{BoxFuture, CallContext, Tool};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+pub struct LocalSkill {
+    spec: ToolSpec,
+    schema: ArgumentSchema,
+    skill: Arc<Skill>,
+}
+
+impl LocalSkill {
+    /// `schema` is that of all skills, see [`LocalSkill::schema`].
+    pub fn new(skill: Skill, schema: &Arc<Value>) -> Self {
+        let fields = &skill.fields;
+        let location = skill.folder.join(&skill.file);
+        let spec = ToolSpec {
+            description: Arc::from(fields.description.as_str()),
+            // No capabilities: it tells how something is done and does not do it.
+            parameters: schema.clone(),
+            effects: Effects::ReadOnly,
+            idempotent: true,
+            version: fields.metadata.get("version").and_then(Value::as_str).map(Arc::from),
+            location: Some(Arc::from(&*location.to_string_lossy())),
+            ..ToolSpec::named(fields.name.as_str())
+        };
+        LocalSkill { spec, schema: ArgumentSchema::new(schema.clone()), skill: Arc::new(skill) }
+    }
+
+    /// What every skill takes.
+    pub fn schema() -> Arc<Value> {
+        let file =
+            "One of the skill's resources, to read it. Without it, the skill's instructions are given.";
+        Arc::new(json!({
+            "type": "object", "properties": {"file": {"type": "string", "description": file}},
+            "additionalProperties": false,
+        }))
+    }
+
+    pub fn skill(&self) -> &Skill {
+        &self.skill
+    }
+
+    async fn run(&self, args: &Arguments) -> Result<ToolOutput, HubError> {
+        let (skill, path) = (self.skill.clone(), args.get("file").and_then(Value::as_str).map(str::to_owned));
+        let asked = path.clone();
+        // Disks can be slow, and those of others very slow.
+        let read = tokio::task::spawn_blocking(move || match asked {
+            None => skill.value(),
+            Some(path) => files::read(&skill.folder, &path, MAX_FILE).map(|bytes| file(&skill, &path, bytes)),
+        });
+        match read.await {
+            Ok(Ok(value)) => Ok(ToolOutput::new(value)),
+            Ok(Err(why)) => Err(self.refused(path.as_deref(), &why)),
+            Err(_) => Err(HubError::new(ErrorKind::Cancelled, "Reading the skill was cancelled.")),
+        }
+    }
+
+    fn refused(&self, path: Option<&str>, why: &Refused) -> HubError {
+        let (name, path) = (&self.spec.name, path.map(clip));
+        let (kind, text) = match (why, path) {
+            (Refused::Outside, Some(path)) => (
+                ErrorKind::NotAllowed,
+                format!(
+                    "The skill '{name}' may not read '{path}': give the path of a file inside its folder."
+                ),
+            ),
+            (Refused::NoFile, Some(path)) => (
+                ErrorKind::InvalidArguments,
+                format!(
+                    "The skill '{name}' has no file '{path}'; call it without arguments to see which it has."
+                ),
+            ),
+            (Refused::TooLong { .. }, Some(path)) => {
+                (ErrorKind::Limit, format!("The file '{path}' of the skill '{name}' {why}."))
+            }
+            (_, Some(path)) => {
+                (ErrorKind::ToolError, format!("The file '{path}' of the skill '{name}' {why}."))
+            }
+            (Refused::TooLong { .. }, None) => {
+                (ErrorKind::Limit, format!("The SKILL.md of the skill '{name}' {why}."))
+            }
+            (_, None) => (ErrorKind::ToolError, format!("The SKILL.md of the skill '{name}' {why}.")),
+        };
+        HubError::new(kind, text)
+    }
+}
+
+fn file(skill: &Skill, path: &str, bytes: Vec<u8>) -> Value {
+    let mut value = json!({"name": skill.fields.name, "file": path});
+    match String::from_utf8(bytes) {
+        Ok(text) => value["text"] = json!(text),
+        Err(binary) => value["blob"] = json!(STANDARD.encode(binary.as_bytes())),
+    }
+    value
+}
+
+impl Tool for LocalSkill {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn check(&self, args: &Arguments, coerce: bool) -> Result<Option<Arguments>, HubError> {
+        self.schema.check(&self.spec.name, args, coerce)
+    }
+
+    fn call<'a>(
+        &'a self,
+        args: &'a Arguments,
+        ctx: &'a CallContext,
+    ) -> BoxFuture<'a, Result<ToolOutput, HubError>> {
+        Box::pin(async move {
+            tokio::select! {
+                biased;
+                _ = ctx.cancel.cancelled() => {
+                    let text = format!("Reading the skill '{}' was cancelled.", self.spec.name);
+                    Err(HubError::new(ErrorKind::Cancelled, text))
+                }
+                output = self.run(args) => output,
+            }
+        })
+    }
+}

@@ -1,0 +1,196 @@
+"""`hub.reload`: what has changed is changed, and nothing else is touched."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from pathlib import Path
+
+import pytest
+
+from toolhub import ToolHub
+
+from .conftest import Write
+
+COUNTED = """
+import builtins, toolhub
+builtins.imports = getattr(builtins, "imports", []) + [__name__.rpartition(".")[2]]
+"""
+
+
+@pytest.fixture(autouse=True)
+def imports() -> list[str]:
+    """The modules that were imported since it was last cleared."""
+    import builtins
+
+    builtins.imports = made = []  # type: ignore[attr-defined]
+    return made
+
+
+def imported() -> list[str]:
+    import builtins
+
+    made, builtins.imports = builtins.imports, []  # type: ignore[attr-defined]
+    return made
+
+
+def says(value: str, name: str = "say") -> str:
+    return f"{COUNTED}\n@toolhub.tool\ndef {name}() -> str: return {value!r}\n"
+
+
+def test_changed_new_and_removed_files(hub: ToolHub, folder: Path, write: Write) -> None:
+    write("a.py", says("old"))
+    write("b.py", says("b", "other"))
+    gone = write("c.py", says("c", "third"))
+    assert set(hub.load_tools(folder).loaded) == {"say", "other", "third"}
+    assert imported() == ["a", "b", "c"]
+    version = hub.version
+    unchanged = hub.reload()
+    assert (unchanged.loaded, unchanged.removed, imported()) == ([], [], [])
+    assert hub.version == version
+    write("a.py", says("new"))
+    write("d.py", says("d", "fourth"))
+    gone.unlink()
+    report = hub.reload()
+    assert (set(report.loaded), report.removed) == ({"say", "fourth"}, ["third"])
+    assert imported() == ["a", "d"], "unchanged modules are not imported again"
+    assert hub.call("say").result == "new"
+    assert "third" not in hub
+
+
+def test_a_change_within_one_second_and_of_the_same_size_is_seen(
+    hub: ToolHub, folder: Path, write: Write
+) -> None:
+    for value in ("1", "2", "3"):
+        write("a.py", says(value))
+        hub.load_tools(folder)
+        assert hub.call("say").result == value
+
+
+def test_whoever_imports_what_has_changed_is_imported_again(hub: ToolHub, folder: Path, write: Write) -> None:
+    write("_helper.py", f"{COUNTED}\nVALUE = 'old'\n")
+    write("pack/__init__.py", f"{COUNTED}\nfrom .._helper import VALUE\n")
+    write("pack/user.py", f"{COUNTED}\nfrom . import VALUE\n@toolhub.tool\ndef say(): return VALUE\n")
+    write("stranger.py", says("x", "other"))
+    hub.load_tools(folder)
+    assert hub.call("say").result == "old"
+    imported()
+    write("_helper.py", f"{COUNTED}\nVALUE = 'new'\n")
+    assert hub.reload().loaded == ["say"]
+    assert hub.call("say").result == "new"
+    assert set(imported()) == {"_helper", "pack", "user"}
+
+
+def test_a_module_that_is_broken_now_keeps_its_tools(hub: ToolHub, folder: Path, write: Write) -> None:
+    write("a.py", says("old"))
+    write("b.py", f"{COUNTED}\nfrom .a import say as other\n@toolhub.tool\ndef twice(): return other() * 2\n")
+    hub.load_tools(folder)
+    write("a.py", "def x(:")
+    report = hub.reload()
+    assert "say" not in report.loaded + report.removed
+    assert any("SyntaxError" in error and "its tools stay as they were" in error for error in report.errors)
+    assert (hub.call("say").result, hub.call("twice").result) == ("old", "oldold")
+    assert not hub.reload(), "and it is told each time"
+    write("a.py", says("new"))
+    assert set(hub.reload().loaded) == {"say", "twice"}
+    assert (hub.call("say").result, hub.call("twice").result) == ("new", "newnew")
+
+
+def test_tools_may_move_from_one_module_to_another(hub: ToolHub, folder: Path, write: Write) -> None:
+    write("a.py", says("a", "first"))
+    write("b.py", says("b", "second"))
+    hub.load_tools(folder)
+    write("a.py", says("a", "second"))
+    write("b.py", says("b", "first"))
+    report = hub.reload()
+    assert (set(report.loaded), report.removed, report.skipped) == ({"first", "second"}, [], [])
+    assert (hub.call("first").result, hub.call("second").result) == ("b", "a")
+
+
+def test_a_module_whose_helper_is_gone_is_told_and_stays(hub: ToolHub, folder: Path, write: Write) -> None:
+    helper = write("helper.py", "VALUE = 'old'\n")
+    write("user.py", "import toolhub\nfrom .helper import VALUE\n@toolhub.tool\ndef say(): return VALUE\n")
+    hub.load_tools(folder)
+    helper.unlink()
+    assert "No module named" in hub.reload().errors[0]
+    assert hub.call("say").result == "old"
+    write("helper.py", "VALUE = 'new'\n")
+    assert hub.reload()
+    assert hub.call("say").result == "new"
+
+
+def test_the_folders_own_init_is_a_module_too(hub: ToolHub, folder: Path, write: Write) -> None:
+    write("__init__.py", says("old"))
+    write("user.py", "import toolhub\nfrom . import say\n@toolhub.tool\ndef twice(): return say() * 2\n")
+    assert hub.load_tools(folder).loaded == ["say", "twice"]
+    write("__init__.py", "1 / 0")
+    assert not hub.reload()
+    assert hub.call("twice").result == "oldold"
+    write("__init__.py", says("new"))
+    assert set(hub.reload().loaded) == {"say", "twice"}
+    assert hub.call("twice").result == "newnew"
+
+
+def test_a_tool_that_somebody_replaced_by_hand_is_left_alone(
+    hub: ToolHub, folder: Path, write: Write
+) -> None:
+    path = write("a.py", says("loaded"))
+    hub.load_tools(folder)
+    hub.register(lambda: "by hand", name="say")
+    path.unlink()
+    assert hub.reload().removed == []
+    assert hub.call("say").result == "by hand"
+
+
+@pytest.mark.anyio
+async def test_calls_that_are_running_finish_with_the_old_one(folder: Path, write: Write) -> None:
+    waiting = """
+        import asyncio, toolhub
+        VALUE = {value!r}
+        begun, go_on = asyncio.Event(), asyncio.Event()
+        def late(): return VALUE
+        @toolhub.tool
+        async def wait() -> str:
+            begun.set()
+            await go_on.wait()
+            return late()
+    """
+    async with ToolHub() as hub:
+        write("a.py", waiting.format(value="old"))
+        hub.load_tools(folder)
+        running = asyncio.create_task(hub.execute("wait"))
+        inside = hub.get("wait").candidates[0].tool.__globals__  # type: ignore[union-attr]
+        await inside["begun"].wait()
+        write("a.py", "import toolhub\n@toolhub.tool\ndef wait(): return 'new'\n")
+        assert hub.reload().loaded == ["wait"]
+        assert (await hub.execute("wait")).result == "new"
+        inside["go_on"].set()
+        assert (await running).result == "old"
+
+
+def test_a_module_may_load_a_folder_while_it_is_imported(folder: Path, write: Write) -> None:
+    write("more/inner.py", says("inner", "inner"))
+    write("outer.py", "import builtins\nbuiltins.hub.load_tools(builtins.more)\n" + says("outer"))
+    import builtins
+
+    with ToolHub() as hub:
+        builtins.hub, builtins.more = hub, folder / "more"  # type: ignore[attr-defined]
+        try:
+            assert hub.load_tools(folder)
+        finally:
+            del builtins.hub, builtins.more  # type: ignore[attr-defined]
+        assert hub.call("inner").result == "inner"
+
+
+def test_many_threads_may_load_at_once(hub: ToolHub, folder: Path, write: Write) -> None:
+    for number in range(10):
+        write(f"m{number}.py", says(str(number), f"say{number}"))
+    reports: list[object] = []
+    threads = [threading.Thread(target=lambda: reports.append(hub.load_tools(folder))) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(reports) == 8
+    assert len(imported()) == 10, "each module once"
+    assert hub.call("say7").result == "7"

@@ -1,0 +1,312 @@
+"""`hub.load_tools`: which modules are imported, what in them is a tool, and what is told of the rest."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from pathlib import Path
+
+import pytest
+
+from toolhub import ToolHub
+
+from .conftest import Write
+
+MARKED = """
+    import toolhub
+
+    @toolhub.tool(read_only=True, version="2")
+    def add(a: int, b: int) -> int:
+        "Add two numbers."
+        return a + b
+"""
+
+
+def names(hub: ToolHub) -> set[str]:
+    return {tool.name for tool in hub.tools()}
+
+
+def test_marked_functions_and_the_execute_shape(hub: ToolHub, folder: Path, write: Write) -> None:
+    write("adding.py", MARKED)
+    write(
+        "shapes.py",
+        """
+        import toolhub
+
+        def not_marked(): ...
+
+        class Echo:
+            name, description = "echo", "Say it again"
+            def execute(self, input): return input
+
+        class Later:
+            def __init__(self):
+                self.name, self.description = "later", "Named when it is made"
+            async def execute(self, input): return input
+
+        class Made:
+            name, description = "made", "Made by the module"
+            def __init__(self, by): self.by = by
+            def execute(self, input): return self.by
+
+        made = Made("the module")
+
+        @toolhub.tool(name="marked_class", capabilities=["echo"])
+        class Marked:
+            description = "Marked"
+            name = "unused"
+            def execute(self, input): return input
+        """,
+    )
+    report = hub.load_tools(folder)
+    assert report, report
+    assert report.loaded == ["add", "echo", "later", "made", "marked_class"]
+    assert names(hub) == set(report.loaded)
+    add = hub.get("add")
+    assert add is not None
+    assert (add.version, add.description, add.candidates[0].read_only) == ("2", "Add two numbers.", True)
+    assert hub.call("add", {"a": 1, "b": 2}).result == 3
+    assert hub.call("later", "x").result == "x"
+    assert hub.call("made", "x").result == "the module"
+    assert [one.name for one in hub.find_by_capability("echo")] == ["marked_class"]
+    assert all(tool.candidates[0].source == "tools" for tool in hub.tools())
+
+
+def test_modules_import_each_other_and_are_nobody_elses(hub: ToolHub, folder: Path, write: Write) -> None:
+    write("json.py", "VALUE = 1\n")  # the name of a module of Python's own
+    write("_hidden.py", "FACTOR = 10\n")
+    write("deep/__init__.py", "from .inner import times\n")
+    write(
+        "deep/inner.py",
+        """
+        import json, toolhub
+        from .._hidden import FACTOR
+        from ..json import VALUE
+
+        @toolhub.tool
+        def times(n: int) -> str:
+            return json.dumps(n * FACTOR * VALUE)
+        """,
+    )
+    write("loose/more.py", "from ..deep import times\nfrom ..deep.inner import *\n")
+    report = hub.load_tools(folder)
+    assert report.loaded == ["times"]
+    assert not report.errors
+    assert hub.call("times", 4).result == "40"
+    import json
+
+    assert hasattr(json, "dumps")
+    assert not {"deep", "loose", "deep.inner"} & sys.modules.keys()
+    assert not list(folder.rglob("__pycache__")), "nothing is written into the folder"
+
+
+def test_a_broken_module_costs_only_itself(
+    hub: ToolHub, folder: Path, write: Write, caplog: pytest.LogCaptureFixture
+) -> None:
+    write("good.py", MARKED)
+    broken = {
+        "syntax.py": ("def x(:", "SyntaxError"),
+        "missing.py": ("import nobody_has_this", "ModuleNotFoundError: No module named 'nobody_has_this' (line 1)"),
+        "sibling.py": ("\nfrom good import add", "relatively"),
+        "leaves.py": ("import sys\nsys.exit(3)", "it called sys.exit(3) when it was imported (line 2)"),
+        "stops.py": ("class Stop(BaseException): ...\nraise Stop('now')", "Stop: now"),
+        "cancels.py": ("import asyncio\nraise asyncio.CancelledError", "CancelledError"),
+        "zeros.py": ("x = '\0'", "null"),
+        "relative.py": ("from .... import x", "ImportError"),
+        "fails.py": ("1 / 0", "ZeroDivisionError: division by zero (line 1)"),
+    }  # fmt: skip
+    for name, (text, _) in broken.items():
+        write(name, text)
+    with caplog.at_level(logging.INFO, "toolhub"):
+        report = hub.load_tools(folder)
+        assert report.loaded == ["add"]
+        assert not report
+        for name, (_, why) in broken.items():
+            (told,) = [error for error in report.errors if error.startswith(str(folder / name))]
+            assert why in told, told
+        assert len(report.errors) == len(broken)
+        hub.load_tools(folder)
+        hub.reload()
+    logged = [record.getMessage() for record in caplog.records]
+    assert sorted(logged) == sorted(report.errors), "each problem once"
+    assert hub.call("add", {"a": 1, "b": 2}).result == 3
+
+
+def test_an_interrupt_of_the_user_is_not_swallowed(hub: ToolHub, folder: Path, write: Write) -> None:
+    write("interrupted.py", "raise KeyboardInterrupt")
+    with pytest.raises(KeyboardInterrupt):
+        hub.load_tools(folder)
+
+
+def test_classes_that_are_no_tools_say_why(hub: ToolHub, folder: Path, write: Write) -> None:
+    write(
+        "classes.py",
+        """
+        import abc, typing
+
+        class Base(abc.ABC):
+            name = "base"
+            @abc.abstractmethod
+            def execute(self, input): ...
+
+        class Shape(typing.Protocol):
+            name: str
+            def execute(self, input): ...
+
+        class NeedsKey:
+            name, description = "needs_key", "d"
+            def __init__(self, key): ...
+            def execute(self, input): ...
+
+        class Nameless:
+            made = 0
+            def __init__(self): Nameless.made += 1
+            def execute(self, input): ...
+
+        class Bad:
+            name, description = "bad", "d"
+            def __init__(self): raise SystemExit(1)
+            def execute(self, input): ...
+
+        class Shy:
+            description = "d"
+            @property
+            def name(self): raise LookupError("who?")
+            def execute(self, input): ...
+
+        class Unnamed:
+            name, description = "", "d"
+            def execute(self, input): ...
+
+        class StandIn:
+            @property
+            def __class__(self): raise RuntimeError("nothing is there yet")
+            def __getattr__(self, name): raise RuntimeError("nothing is there yet")
+
+        stand_in = StandIn()
+
+        class _Private:
+            name, description = "private", "d"
+            def execute(self, input): ...
+        """,
+    )
+    report = hub.load_tools(folder)
+    assert len(hub) == 0
+    skipped, errors = "\n".join(report.skipped), "\n".join(report.errors)
+    assert "the class NeedsKey needs arguments; make an object of it" in skipped
+    assert "the class Nameless has execute() but no name" in skipped
+    assert "no object of the class Bad could be made: SystemExit: 1" in errors
+    assert "Shy does not tell its name: LookupError: who?" in errors
+    assert "Unnamed is no tool" in errors
+    assert not any(word in skipped + errors for word in ("Base", "Shape", "_Private"))
+
+
+def test_imported_names_are_registered_at_home_only(hub: ToolHub, folder: Path, write: Write) -> None:
+    write(
+        "a_first.py", "from .home import add, echo, Echo\nfrom .home import *\nimport toolhub as add_again\n"
+    )
+    write("home.py", MARKED + "    class Echo:\n        name, description = 'echo', 'd'\n"
+          "        def execute(self, input): return input\n\n    echo = Echo()\n    alias = echo\n")  # fmt: skip
+    report = hub.load_tools(folder)
+    assert report.loaded == ["add", "echo"]
+    assert any("a_first.py: nothing in it" in line for line in report.skipped)
+    assert len(report.skipped) == 1
+
+
+def test_all_says_what_is_public_and_lets_imported_things_in(
+    hub: ToolHub, folder: Path, write: Write
+) -> None:
+    write(
+        "chosen.py",
+        """
+        import toolhub
+        from types import SimpleNamespace
+        from toolhub.demo import __name__ as unused
+
+        __all__ = ["shown", "borrowed"]
+        shown = SimpleNamespace(name="shown", description="d", execute=lambda input: input)
+        other = SimpleNamespace(name="other", description="d", execute=lambda input: input)
+
+        @toolhub.tool
+        def _marked(): "A mark counts for more than a name."
+
+        from ._lending import borrowed, kept
+        """,
+    )
+    write(
+        "_lending.py", "import toolhub\n@toolhub.tool\ndef borrowed(): ...\n@toolhub.tool\ndef kept(): ...\n"
+    )
+    assert set(hub.load_tools(folder).loaded) == {"shown", "borrowed", "_marked"}
+
+
+def test_tests_and_private_files_are_left_alone(hub: ToolHub, folder: Path, write: Write) -> None:
+    for name in ("test_x.py", "x_test.py", "conftest.py", "setup.py", "_private.py", "__main__.py", ".hidden.py",
+                 "_folder/x.py", ".git/x.py", "node_modules/x.py", "some.skill/x.py", "notes.txt"):  # fmt: skip
+        write(name, "raise SystemExit")
+    write("skill/SKILL.md", "---\nname: skill\ndescription: d\n---\n")
+    write("skill/scripts/run.py", "raise SystemExit")
+    report = hub.load_tools(folder)
+    assert (report.loaded, report.skipped, report.errors) == ([], [], [])
+
+
+def test_a_name_that_is_taken_stays_with_its_owner(hub: ToolHub, folder: Path, write: Write) -> None:
+    hub.register(lambda: "mine", name="mine")
+    write("a.py", MARKED)
+    write("b.py", MARKED + "    @toolhub.tool\n    def mine(): return 'theirs'\n")
+    report = hub.load_tools(folder)
+    assert report.loaded == ["add"]
+    assert [line.partition(": ")[2] for line in report.skipped] == [
+        f"the name 'add' of add is taken by {folder / 'a.py'}",
+        "the name 'mine' of mine is taken",
+    ]
+    assert hub.call("mine").result == "mine"
+
+
+def test_links_that_lead_back_end(hub: ToolHub, folder: Path, write: Write) -> None:
+    write("adding.py", MARKED)
+    (folder / "round").symlink_to(folder, target_is_directory=True)
+    assert hub.load_tools(folder).loaded == ["add"]
+
+
+@pytest.mark.parametrize(("name", "why"), [("nowhere", "does not exist"), ("tools/a.py", "is no folder")])
+def test_what_is_no_folder_is_told(hub: ToolHub, tmp_path: Path, write: Write, name: str, why: str) -> None:
+    write("a.py", "")
+    report = hub.load_tools(tmp_path / name)
+    assert not report
+    assert why in report.errors[0]
+
+
+def test_the_constructor_takes_folders(folder: Path, write: Write) -> None:
+    write("adding.py", MARKED)
+    write("skills/greet/SKILL.md", "---\nname: greet\ndescription: d\n---\nSay hello.\n")
+    with ToolHub(tools=[folder], skills=str(folder / "skills")) as hub:
+        assert names(hub) == {"add", "greet"}
+    with pytest.raises(RuntimeError, match="closed"):
+        hub.load_tools(folder)
+
+
+def test_a_closed_or_forgotten_hub_leaves_no_modules(folder: Path, write: Write) -> None:
+    import gc
+
+    write("adding.py", MARKED)
+
+    def ours() -> set[str]:
+        return {name for name in sys.modules if name.startswith("_toolhub_folder_")}
+
+    before = ours()
+    hub = ToolHub(tools=folder)
+    assert ours() - before
+    hub.close()
+    assert ours() == before
+    hub = ToolHub(tools=folder)
+    del hub
+    gc.collect()
+    assert ours() == before
+
+
+def test_a_report_is_readable(hub: ToolHub, folder: Path, write: Write) -> None:
+    write("a.py", MARKED)
+    write("b.py", "1 / 0")
+    shown = repr(hub.load_tools(folder))
+    assert shown.splitlines()[:2] == ["LoadReport: 1 loaded (add)", "  errors:"]
+    assert "b.py: ZeroDivisionError" in shown

@@ -1,0 +1,56 @@
+"""Watching: folders are loaded again by themselves, until the hub is closed."""
+
+from __future__ import annotations
+
+import builtins
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from toolhub import ToolHub
+
+from .conftest import Write
+
+
+def test_changes_are_loaded_until_the_hub_is_closed(folder: Path, write: Write) -> None:
+    loaded: dict[str, threading.Event] = {name: threading.Event() for name in ("old", "new")}
+    builtins.loaded = loaded  # type: ignore[attr-defined]
+    module = (
+        "import builtins, toolhub\n@toolhub.tool\ndef say(): return {0!r}\nbuiltins.loaded[{0!r}].set()\n"
+    )
+    try:
+        with ToolHub() as hub:
+            write("a.py", module.format("old"))
+            assert hub.load_tools(folder, watch=True).loaded == ["say"]
+            write("a.py", module.format("new"))
+            assert loaded["new"].wait(30)
+            hub.reload()  # waits for the one that is going on
+            assert hub.call("say").result == "new"
+        # The thread has ended, so what is written now is seen by nobody.
+        assert not [thread for thread in threading.enumerate() if thread.name == "toolhub-watch"]
+    finally:
+        del builtins.loaded  # type: ignore[attr-defined]
+
+
+def test_without_the_library_it_says_what_to_do(
+    hub: ToolHub, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "watchfiles", None)
+    with pytest.raises(ImportError, match=r"pip install 'toolhub\[watch\]'"):
+        hub.load_tools(folder, watch=True)
+
+
+@pytest.mark.parametrize(
+    "end", ["", "del hub; import gc; gc.collect()", "hub.close()", "raise SystemExit(0)"]
+)
+def test_an_exit_is_clean(folder: Path, write: Write, end: str) -> None:
+    write("a.py", "import toolhub\n@toolhub.tool\ndef say(): ...\n")
+    script = (
+        f"from toolhub import ToolHub\nhub = ToolHub()\nhub.load_tools({str(folder)!r}, watch=True)\n{end}\n"
+    )
+    done: Any = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=50)
+    assert (done.returncode, done.stderr) == (0, "")

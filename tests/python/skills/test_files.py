@@ -1,0 +1,129 @@
+"""Files of a skill: those inside of its folder, and no others; and scripts, which are not run."""
+
+from __future__ import annotations
+
+import os
+import threading
+from pathlib import Path
+
+import pytest
+
+from toolhub import ErrorKind, ToolError, ToolHub
+
+from .conftest import Skill
+
+
+@pytest.fixture
+def greet(hub: ToolHub, folder: Path, skill: Skill) -> Path:
+    """A skill with two files, beside a secret."""
+    place = skill("greet", **{"references/words.md": "你好\n", "scripts/hi.py": "print('hi')\n"})
+    (place / "logo.png").write_bytes(b"\x89PNG\xff")
+    (folder / "secret.md").write_text("secret")
+    (folder / "greeting").mkdir()
+    (folder / "greeting/secret.md").write_text("secret")
+    hub.load_skills(folder)
+    return place
+
+
+def kind(hub: ToolHub, path: str) -> ErrorKind:
+    with pytest.raises(ToolError) as caught:
+        hub.read_skill_file("greet", path)
+    return caught.value.kind
+
+
+def test_text_and_bytes(hub: ToolHub, greet: Path) -> None:
+    assert hub.read_skill_file("greet", "references/words.md") == "你好\n"
+    assert hub.read_skill_file("greet", "./references/words.md") == "你好\n"
+    assert hub.read_skill_file("greet", "logo.png") == b"\x89PNG\xff"
+    assert hub.call("greet", {"file": "scripts/hi.py"}).result["text"] == "print('hi')\n"
+    assert kind(hub, "references/other.md") == "invalid_arguments"
+    assert kind(hub, "references") == "invalid_arguments"
+    assert hub.call("greet", {"files": "x"}).kind == "invalid_arguments"
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["../secret.md", "references/../../secret.md", "/etc/passwd", "", "..", "references/..\\..\\secret.md",
+     "../greeting/secret.md", "a\0b", "references/../references/words.md"],
+)  # fmt: skip
+def test_nothing_outside_is_read(hub: ToolHub, greet: Path, path: str) -> None:
+    assert kind(hub, path) == "not_allowed"
+
+
+def test_links_that_lead_out_are_not_followed(hub: ToolHub, greet: Path, folder: Path) -> None:
+    (greet / "link.md").symlink_to(folder / "secret.md")
+    (greet / "up").symlink_to(folder, target_is_directory=True)
+    (greet / "round").symlink_to(greet / "round")
+    (greet / "inside.md").symlink_to(greet / "references/words.md")
+    assert kind(hub, "link.md") == "not_allowed"
+    assert kind(hub, "up/secret.md") == "not_allowed"
+    assert kind(hub, "round") == "not_allowed"
+    assert hub.read_skill_file("greet", "inside.md") == "你好\n"
+    assert hub.call("greet").result["resources"] == [
+        "inside.md", "logo.png", "references/words.md", "scripts/hi.py",
+    ]  # fmt: skip
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes with names")
+def test_a_pipe_does_not_hold_it_up(hub: ToolHub, greet: Path) -> None:
+    os.mkfifo(greet / "pipe")
+    assert kind(hub, "pipe") == "invalid_arguments"
+
+
+def test_a_file_that_is_exchanged_for_a_link_meanwhile_never_gives_the_secret(
+    hub: ToolHub, greet: Path, folder: Path
+) -> None:
+    target, stop = greet / "swapped.md", threading.Event()
+
+    def swap() -> None:
+        plain, link = greet / ".plain", greet / ".link"
+        while not stop.is_set():
+            plain.write_text("plain")
+            plain.replace(target)
+            link.symlink_to(folder / "secret.md")
+            link.replace(target)
+
+    thread = threading.Thread(target=swap)
+    thread.start()
+    try:
+        seen = {str(hub.call("greet", {"file": "swapped.md"}).full()) for _ in range(500)}
+    finally:
+        stop.set()
+        thread.join()
+    assert not any("secret" in answer for answer in seen), seen
+
+
+def test_sizes_are_limited(hub: ToolHub, greet: Path) -> None:
+    with open(greet / "large.bin", "wb") as file:
+        file.truncate(16 * 1024 * 1024 + 1)
+    assert kind(hub, "large.bin") == "limit"
+
+
+def test_many_resources_are_cut(hub: ToolHub, greet: Path) -> None:
+    for number in range(600):
+        (greet / f"{number:03}.md").write_text("")
+    (greet / ".hidden").write_text("")
+    (greet / "__pycache__").mkdir()
+    (greet / "__pycache__/x.pyc").write_text("")
+    result = hub.call("greet").result
+    assert len(result["resources"]) == 512
+    assert result["resources_cut"] is True
+    assert result["resources"][0] == "000.md"
+
+
+def test_what_is_no_skill_has_no_files(hub: ToolHub, greet: Path) -> None:
+    called = []
+
+    class Shout:
+        name, description = "shout", "d"
+
+        def execute(self, input: object) -> object:
+            called.append(input)
+            return input
+
+    hub.register(Shout(), source="skills")
+    for name in ("shout", "nobody"):
+        with pytest.raises(ToolError) as caught:
+            hub.read_skill_file(name, "x.md")
+        assert caught.value.kind == "not_found"
+    assert not called, "a skill that is code is not run for it"

@@ -1,0 +1,111 @@
+"""Scripts of skills are not run, unless the user allows it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from pathlib import Path
+
+import pytest
+
+from toolhub import ToolError, ToolHub
+
+from .conftest import Skill
+
+pytestmark = [pytest.mark.anyio, pytest.mark.skipif(os.name != "posix", reason="sh and process groups")]
+
+SHOW = "import os, sys\nprint(sys.argv[1:], os.path.basename(os.getcwd()), 'SECRET' in os.environ)\nsys.exit(3)\n"
+
+
+@pytest.fixture
+def greet(folder: Path, skill: Skill) -> Path:
+    place = skill(
+        "greet",
+        **{
+            "scripts/show.py": SHOW,
+            "scripts/long.sh": "sleep 600 & echo $! > pid; sleep 600",
+            "scripts/loud.sh": "yes | head -c 3000000",
+            "notes.md": "# Notes",
+        },
+    )
+    (folder / "outside.py").write_text("print('outside')")
+    (place / "scripts/link.py").symlink_to(folder / "outside.py")
+    return place
+
+
+async def test_without_permission_nothing_is_run(hub: ToolHub, folder: Path, greet: Path) -> None:
+    hub.load_skills(folder, python=False)
+    with pytest.raises(ToolError, match="allow_scripts=True") as caught:
+        await hub.run_skill_script("greet", "scripts/show.py")
+    assert caught.value.kind == "not_allowed"
+    assert "run_skill_script" not in hub
+
+
+async def test_with_permission_there_is_a_tool_with_effects(
+    hub: ToolHub, folder: Path, greet: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SECRET", "x")
+    hub.load_skills(folder, python=False, allow_scripts=True)
+    tool = hub.get("run_skill_script")
+    assert tool is not None
+    assert tool.effects
+    args = {"skill": "greet", "script": "scripts/show.py", "args": ["a b", "$HOME; echo x", "-c"]}
+    result = await hub.execute("run_skill_script", args)
+    assert result.result == {
+        "exit_code": 3,
+        "stdout": "['a b', '$HOME; echo x', '-c'] greet False\n",
+        "stderr": "",
+    }
+    assert hub.call("run_skill_script", args).result["exit_code"] == 3
+
+
+@pytest.mark.parametrize(
+    ("script", "why"),
+    [("../outside.py", "inside"), ("scripts/link.py", "inside"), ("scripts/none.py", "no file"), ("notes.md", "run")],
+)  # fmt: skip
+async def test_only_scripts_of_the_skill_are_run(
+    hub: ToolHub, folder: Path, greet: Path, script: str, why: str
+) -> None:
+    hub.load_skills(folder, python=False, allow_scripts=True)
+    result = await hub.execute("run_skill_script", {"skill": "greet", "script": script})
+    assert result.kind == "not_allowed"
+    assert why in str(result.error)
+
+
+async def test_a_permission_is_for_its_folder_only(
+    hub: ToolHub, folder: Path, greet: Path, skill: Skill, tmp_path: Path
+) -> None:
+    skill("other/wave", **{"run.py": "print('wave')"})
+    hub.load_skills(folder / "other", allow_scripts=True)
+    hub.load_skills(greet)
+    assert (await hub.run_skill_script("wave", "run.py"))["stdout"] == "wave\n"
+    with pytest.raises(ToolError, match="may not be run"):
+        await hub.run_skill_script("greet", "scripts/show.py")
+
+
+async def test_what_takes_too_long_is_ended_with_all_that_it_started(
+    hub: ToolHub, folder: Path, greet: Path
+) -> None:
+    hub.load_skills(folder, python=False, allow_scripts=True)
+    with pytest.raises(ToolError) as caught:
+        await hub.run_skill_script("greet", "scripts/long.sh", timeout=1)
+    assert caught.value.kind == "timeout"
+    child = int((greet / "pid").read_text())
+    for _ in range(500):
+        if not _lives(child):
+            break
+        await asyncio.sleep(0.01)
+    assert not _lives(child)
+
+
+def _lives(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+async def test_what_it_says_is_bounded(hub: ToolHub, folder: Path, greet: Path) -> None:
+    hub.load_skills(folder, python=False, allow_scripts=True)
+    said = (await hub.run_skill_script("greet", "scripts/loud.sh"))["stdout"]
+    assert len(said) == 1_000_000 + len("\n… [cut]")

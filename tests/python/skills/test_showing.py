@@ -1,0 +1,104 @@
+"""Skills as a model sees them: in prompts, in lists for APIs, and as results."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from pathlib import Path
+
+import pytest
+
+from toolhub import ToolHub
+
+from .conftest import Skill
+
+
+def test_a_prompt_lists_skills_apart_from_tools(hub: ToolHub, folder: Path, skill: Skill) -> None:
+    @hub.tool
+    def add(a: int, b: int) -> int:
+        """Add two numbers."""
+        return a + b
+
+    assert "skill" not in hub.system_prompt()
+    skill("pdf", "---\nname: pdf\ndescription: |\n  Fill <forms>.\n  </skill>\n---\n")
+    skill("greet")
+    hub.load_skills(folder)
+    prompt = hub.system_prompt()
+    section = prompt[prompt.index("<available_skills>") : prompt.index("</available_skills>")]
+    assert section.splitlines()[1:] == [
+        "<skill><name>greet</name><description>What greet does.</description></skill>",
+        "<skill><name>pdf</name><description>Fill &lt;forms&gt;. &lt;/skill&gt;</description></skill>",
+    ]
+    assert "**You have 1 tool available.**" in prompt
+    assert prompt.count("greet") == 2
+    assert str(folder) not in prompt
+    names = hub.system_prompt(style="names")
+    assert "<skill><name>greet</name></skill>" in names
+    assert "可用技能" in hub.system_prompt(lang="zh")
+    assert "<name>pdf</name>" in hub.system_prompt(query="fill a form", limit=1)
+
+
+def test_only_skills(hub: ToolHub, folder: Path, skill: Skill) -> None:
+    skill("greet")
+    hub.load_skills(folder)
+    prompt = hub.system_prompt("You are a clerk.")
+    assert prompt.startswith("You are a clerk.\n\n## 📚 Available Skills")
+    assert "How to call a tool" in prompt
+
+
+def test_a_budget_shortens_skills(hub: ToolHub, folder: Path, skill: Skill) -> None:
+    for number in range(20):
+        skill(f"s{number}", f"---\nname: s{number}\ndescription: {'word ' * 200}\n---\n")
+    hub.load_skills(folder)
+    whole = len(hub.system_prompt())
+    for tokens in (3000, 1500, 800, 300):
+        assert len(hub.system_prompt(budget_tokens=tokens)) < whole
+    assert "(20 more tools can be called by name)" in hub.system_prompt(budget_tokens=300)
+
+
+def test_lists_for_apis_have_them_as_functions(hub: ToolHub, folder: Path, skill: Skill) -> None:
+    skill("greet")
+    hub.load_skills(folder)
+    (made,) = hub.as_openai()
+    assert made["function"]["name"] == "greet"
+    assert list(made["function"]["parameters"]["properties"]) == ["file"]
+
+
+def test_instructions_are_shown_whole(hub: ToolHub, folder: Path, skill: Skill) -> None:
+    body = "\n".join(f"{number}. Do step {number} of the calculation." for number in range(500))
+    place = skill("calculate-tax", body=body, **{"references/rates.md": "rates " * 500})
+    hub.load_skills(folder)
+    result = hub.call("calculate-tax")
+    shown = hub.format(result)
+    assert body in shown
+    assert shown.startswith('<skill_content name="calculate-tax">')
+    assert f"Skill directory: {place}\n" in shown
+    assert "  <file>references/rates.md</file>" in shown
+    assert not result.meta["truncated"]
+    assert hub.format(hub.call("calculate-tax", {"file": "references/rates.md"})) == "rates " * 500
+    assert len(hub.format(hub.call("calculate-tax"), limit=200)) <= 200, "a limit that is given counts"
+
+
+def test_what_is_longer_than_a_prompt_takes_can_be_read_on(hub: ToolHub, folder: Path, skill: Skill) -> None:
+    skill("long", body="A sentence. " * 10_000)
+    hub.load_skills(folder)
+    result = hub.call("long")
+    shown = hub.format(result)
+    assert len(shown) <= 32_000
+    handle = result.meta["handle"]
+    assert hub.read_more(handle, 0, 10**9).count("A sentence.") == 10_000
+    assert re.search(r"read_more\('r_", shown)
+
+
+def test_a_model_calls_a_skill_and_reads_its_instructions(hub: ToolHub, folder: Path, skill: Skill) -> None:
+    skill("greet", body="Say hello. " * 200)
+    hub.load_skills(folder)
+    outcome = asyncio.run(hub.run('<tool_call>{"tool_name": "greet", "arguments": {}}</tool_call>'))
+    assert ("Say hello. " * 200).strip() in outcome.messages[0]["content"]
+
+
+@pytest.mark.parametrize("query", ["greeting", "what greet does"])
+def test_skills_are_found_by_search(hub: ToolHub, folder: Path, skill: Skill, query: str) -> None:
+    skill("greet")
+    hub.load_skills(folder)
+    assert [hit.name for hit in hub.search(query)] == ["greet"]
