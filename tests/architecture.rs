@@ -61,8 +61,9 @@ const DOORS: &[(What, &[&str])] = &[
     (What::Crate("pythonize"), &["bindings"]),
     (What::Crate("rmcp"), &["sources/mcp", "gateway"]),
     (What::Crate("reqwest"), &["sources", "llm"]),
+    (What::Crate("rusqlite"), &["store"]),
     // Starting a task, thread or process. Threads for sync Python functions are started by Python.
-    (What::Spawn, &["execute", "sources/mcp", "gateway", "bindings/runtime", "bindings/job"]),
+    (What::Spawn, &["execute", "sources/mcp", "gateway", "store/writer", "bindings/runtime", "bindings/job"]),
 ];
 
 /// What a door guards.

@@ -201,7 +201,7 @@ fn described(servers: &Core, server: &Server) -> Value {
     info.notices.extend(servers.shadows(server).into_iter().map(shadow));
     json!({
         "id": &**server.id(), "state": info.state, "era": info.era, "version": info.version, "transport": info.transport,
-        "tools": info.tools, "error": info.error.as_ref().map(error_value), "pid": info.pid,
+        "tools": info.tools, "age": info.age.map(|age| age.as_secs_f64()), "error": info.error.as_ref().map(error_value), "pid": info.pid,
         "notices": info.notices, "instructions": info.instructions,
     })
 }
