@@ -560,7 +560,7 @@ impl Hub {
     }
 
     fn clear(&self) {
-        self.core.registry.clear();
+        self.core.clear();
     }
 
     fn __reduce__(&self) -> PyResult<String> {

@@ -33,6 +33,7 @@ mod routing;
 mod runtime;
 mod search;
 mod servers;
+mod store;
 mod text;
 mod unicode;
 mod value;
@@ -78,6 +79,8 @@ mod _core {
     use super::search::{Hit, recommend, search};
     #[pymodule_export]
     use super::servers::{Servers, usual_token_file};
+    #[pymodule_export]
+    use super::store::{Store, after_fork_in_parent, before_fork};
     #[pymodule_export]
     use super::text::{Tokenizer, Truncated, merge_texts, prompt_limit, synthesis_prompt, truncate_text};
     #[pymodule_export]

@@ -28,6 +28,15 @@ impl Refusals {
 }
 
 impl Hub {
+    /// Why tools of a server are refused.
+    pub fn refused(&self, server: &str) -> Vec<String> {
+        let all = self.refusals.0.read();
+        let mut reasons: Vec<String> =
+            all.get(server).into_iter().flat_map(HashMap::values).cloned().collect();
+        reasons.sort_unstable();
+        reasons
+    }
+
     /// From now on calls of these tools of a server are refused with these sentences, and of no others.
     pub fn refuse(&self, server: &Arc<str>, refused: HashMap<Arc<str>, String>) {
         let mut all = self.refusals.0.write();

@@ -107,6 +107,11 @@ impl Servers {
         self.shelf.pins.all()
     }
 
+    /// Why tools of this server are refused.
+    pub fn refused(&self, server: &Server) -> Vec<String> {
+        self.hub.refused(server.id())
+    }
+
     /// Accepts the changed definitions of a server, or of one tool of it; says how many there were.
     pub fn accept_pin(&self, server: &str, tool: Option<&str>) -> usize {
         let accepted = self.shelf.pins.accept(server, tool);

@@ -53,7 +53,7 @@ pub struct SavedRest {
 }
 
 /// How one ended attempt counts.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct Sample {
     pub ended: Result<(), ErrorKind>,
     pub latency: Duration,

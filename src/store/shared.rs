@@ -58,6 +58,9 @@ impl Shared {
     pub fn with_file<T>(&self, mut work: impl FnMut(&mut File) -> rusqlite::Result<T>) -> Result<T, String> {
         let _gate = fork::pass();
         let mut slot = self.file.lock();
+        if self.wake.lock().ended {
+            return Err("it is closed".to_owned());
+        }
         // A damaged file is put aside, and the work done with a new one.
         for _ in 0..2 {
             let file = match slot.take() {

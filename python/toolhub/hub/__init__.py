@@ -1,5 +1,6 @@
 """The hub: one door to every tool, put together from its parts."""
 
+import asyncio
 import os
 from collections.abc import Callable, Mapping
 from types import TracebackType
@@ -9,6 +10,7 @@ from .. import _core
 from .._asking import Asking
 from ..events import Event, Events
 from ._calling import Calling
+from ._keeping import Keeping
 from ._looking import CapabilityRules, Looking
 from ._numbers import check_whole
 from ._prompting import Prompting
@@ -24,7 +26,9 @@ from ._sharing import Sharing
 __all__ = ["CapabilityRules", "RunOutcome", "ToolCandidate", "ToolHub"]
 
 
-class ToolHub(Registering, Looking, Searching, Routing, Calling, Prompting, Running, Shaping, Serving):
+class ToolHub(
+    Registering, Looking, Searching, Routing, Calling, Prompting, Running, Shaping, Serving, Keeping
+):
     """Registers tools, chooses among their candidates and calls them.
 
     `timeout` (seconds) is for one candidate, `max_parallel` for the first batch of a race, `grace` for how long cancelled
@@ -44,6 +48,10 @@ class ToolHub(Registering, Looking, Searching, Routing, Calling, Prompting, Runn
     default calls go by priority and routed ones (`dispatch`) to MCP servers first. `shadow="deny"` forbids tools of servers
     that have the name of a native one. `aliases` are more words that routed calls may give as their source, see `add_alias`;
     `lookup_timeout` (seconds) is for asking servers for a tool that none of them has listed.
+
+    `store` is the path of a file in which the hub keeps what it learns over restarts: tool lists of servers, statistics, what
+    was used for which query, whole results of which a prompt got a part (`store_results` bytes at most, 0 for none), accepted
+    definitions of tools. Several processes may share it. None keeps everything in memory.
 
     >>> hub = ToolHub()
     >>> @hub.tool
@@ -75,6 +83,8 @@ class ToolHub(Registering, Looking, Searching, Routing, Calling, Prompting, Runn
         shadow: str = "report",
         aliases: Mapping[str, str | None] | None = None,
         lookup_timeout: float = 10.0,
+        store: "str | os.PathLike[str] | None" = None,
+        store_results: int = 32_000_000,
     ) -> None:
         limits = dict(limits or {})
         for what, limit in limits.items():
@@ -96,12 +106,13 @@ class ToolHub(Registering, Looking, Searching, Routing, Calling, Prompting, Runn
             prefer=prefer,
             shadow=shadow,
         )
+        self._open_store(store, store_results)
         self._set_up_routing(prefer, aliases, lookup_timeout)
         self._closed = False
         self._options = {}
         self._sharing = Sharing()
         self._events = Events()
-        self._kept = Kept()
+        self._kept = Kept(self._store)
         self._restored = set()
         self._llm = llm
         self._servers = None
@@ -122,6 +133,7 @@ class ToolHub(Registering, Looking, Searching, Routing, Calling, Prompting, Runn
         """Let go of all tools and end all servers; a call after it fails at once. Closing twice is fine."""
         self._forget()
         self._close_servers_now()
+        self._close_store()
 
     def on_event(self, listener: Callable[[Event], Any]) -> Callable[[], None]:
         """Call a plain function with every event; what comes back ends that. See `toolhub.events` for the events.
@@ -152,6 +164,9 @@ class ToolHub(Registering, Looking, Searching, Routing, Calling, Prompting, Runn
         """`close`, for async code."""
         self._forget()
         await self._close_servers()
+        if self._store is not None:
+            # Another process may be writing: nobody else on this loop waits for it.
+            await asyncio.to_thread(self._close_store)
 
     def __enter__(self) -> Self:
         return self
