@@ -65,30 +65,31 @@ pub struct Sample {
 struct Drift {
     keep: f64,
     add: f64,
+    /// Where they lead when there is nothing to begin with: the first value of all is the average, not a fifth of it.
+    alone: Option<f64>,
 }
 
 impl Default for Drift {
     fn default() -> Self {
-        Drift { keep: 1.0, add: 0.0 }
+        Drift { keep: 1.0, add: 0.0, alone: None }
     }
 }
 
 impl Drift {
     fn add(&mut self, value: f64) {
-        self.then(Drift { keep: 1.0 - EWMA_WEIGHT, add: EWMA_WEIGHT * value });
+        self.then(Drift { keep: 1.0 - EWMA_WEIGHT, add: EWMA_WEIGHT * value, alone: Some(value) });
     }
 
     fn then(&mut self, later: Drift) {
-        *self = Drift { keep: self.keep * later.keep, add: self.add * later.keep + later.add };
+        *self = Drift {
+            keep: self.keep * later.keep,
+            add: self.add * later.keep + later.add,
+            alone: later.apply(self.alone),
+        };
     }
 
-    /// The first value of all is the average, not a fifth of it.
     fn apply(self, old: Option<f64>) -> Option<f64> {
-        match old {
-            Some(old) => Some(old * self.keep + self.add),
-            None if self.keep < 1.0 => Some(self.add / (1.0 - self.keep)),
-            None => None,
-        }
+        old.map(|old| old * self.keep + self.add).or(self.alone)
     }
 }
 
@@ -233,6 +234,7 @@ mod tests {
             prop_assert_eq!((kept.calls, kept.successes, kept.failures), (whole.calls, whole.successes, whole.failures));
             prop_assert!(close(kept.success_rate, whole.success_rate));
             prop_assert_eq!(kept.latency_ms.is_some(), whole.latency_ms.is_some());
+            prop_assert!(close(kept.latency_ms.unwrap_or(0.0), whole.latency_ms.unwrap_or(0.0)));
             prop_assert_eq!(kept.sketch, whole.sketch);
         }
 
