@@ -143,12 +143,12 @@ impl Servers {
     /// The tools of pinned servers: what was accepted, and what has changed.
     fn pins<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let rows = PyList::empty(py);
-        for ((server, tool), pin) in self.core.pins() {
+        for pin in self.core.pins() {
             let read = |definition: &Definition| -> Value {
                 serde_json::from_str(&definition.text).unwrap_or_default()
             };
             let row = json!({
-                "server": &*server, "tool": &*tool, "state": if pin.changed.is_some() { "changed" } else { "accepted" },
+                "server": &*pin.server, "tool": &*pin.tool, "state": if pin.changed.is_some() { "changed" } else { "accepted" },
                 "hash": pin.accepted.hash, "accepted": read(&pin.accepted),
                 "changed_hash": pin.changed.as_ref().map(|changed| &changed.hash),
                 "changed": pin.changed.as_ref().map(read),

@@ -9,9 +9,12 @@ use parking_lot::RwLock;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-/// By server, and there by name: why.
+/// Why a tool is refused, by its name.
+type Reasons = HashMap<Arc<str>, String>;
+
+/// By server.
 #[derive(Default)]
-pub(super) struct Refusals(RwLock<BTreeMap<Arc<str>, HashMap<Arc<str>, String>>>);
+pub(super) struct Refusals(RwLock<BTreeMap<Arc<str>, Reasons>>);
 
 impl Refusals {
     /// The error for a call that means a refused tool.
@@ -38,7 +41,7 @@ impl Hub {
     }
 
     /// From now on calls of these tools of a server are refused with these sentences, and of no others.
-    pub fn refuse(&self, server: &Arc<str>, refused: HashMap<Arc<str>, String>) {
+    pub fn refuse(&self, server: &Arc<str>, refused: Reasons) {
         let mut all = self.refusals.0.write();
         match refused.is_empty() {
             true => drop(all.remove(server)),

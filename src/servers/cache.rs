@@ -40,7 +40,7 @@ fn key(config: &ServerConfig) -> ListKey {
 
 /// A short checksum of where the server is, so that the list of another one under the same id is not taken for its own.
 /// Headers and environment, where secrets are, have no part in it, and 32 bits do not give away an argument.
-fn place(config: &ServerConfig) -> u32 {
+pub fn place(config: &ServerConfig) -> u32 {
     let mut sum = Context::new(&SHA256);
     let mut add = |part: &[u8]| {
         sum.update(&(part.len() as u64).to_le_bytes());

@@ -4,7 +4,7 @@
 //! and which candidates they give to the hub ([`shelf`]). [`desk`] offers the management of servers as tools, so that
 //! whoever can run a tool can connect, list and close, with deadlines and cancellation.
 
-mod cache;
+pub mod cache;
 pub mod desk;
 mod look_up;
 mod pins;
@@ -23,9 +23,9 @@ use crate::sources::mcp::listing::Listed;
 use crate::sources::mcp::server::{Server, Shelf};
 use crate::sources::mcp::tool::McpTool;
 use crate::stats::CandidateStats;
+use crate::store::StoredPin;
 use futures_util::stream::{self, StreamExt};
 use parking_lot::Mutex;
-pub use pins::Pin;
 use pins::Pins;
 use shelf::HubShelf;
 use std::collections::HashMap;
@@ -103,7 +103,7 @@ impl Servers {
     }
 
     /// The tools of pinned servers, by server and tool.
-    pub fn pins(&self) -> Vec<((Arc<str>, Arc<str>), Pin)> {
+    pub fn pins(&self) -> Vec<StoredPin> {
         self.shelf.pins.all()
     }
 

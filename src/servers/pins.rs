@@ -12,22 +12,18 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 pub struct Pins {
-    known: Mutex<BTreeMap<(Arc<str>, Arc<str>), Pin>>,
+    known: Mutex<BTreeMap<PinId, StoredPin>>,
     store: Option<Arc<Store>>,
 }
 
-/// One tool of a pinned server.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Pin {
-    pub accepted: Definition,
-    /// What the server says now, if that is something else.
-    pub changed: Option<Definition>,
-}
+/// Server and tool.
+type PinId = (Arc<str>, Arc<str>);
 
 impl Pins {
     pub fn new(store: Option<Arc<Store>>) -> Self {
         let stored = store.as_ref().map(|store| store.take_pins()).unwrap_or_default();
-        let known = stored.into_iter().map(entry).collect();
+        let known = stored.into_iter().map(|pin| ((pin.server.clone(), pin.tool.clone()), pin));
+        let known = known.collect();
         Pins { known: Mutex::new(known), store }
     }
 
@@ -42,7 +38,8 @@ impl Pins {
         let mut known = self.known.lock();
         let Some(pin) = known.get_mut(&id) else {
             tell(PinChange::First(now.clone()));
-            known.insert(id, Pin { accepted: now, changed: None });
+            let (server, tool) = id.clone();
+            known.insert(id, StoredPin { server, tool, accepted: now, changed: None });
             return None;
         };
         if pin.accepted.hash == now.hash {
@@ -52,7 +49,7 @@ impl Pins {
         // Somebody may have accepted it in another process.
         let stored = self.store.as_ref().and_then(|store| store.pin(server, &listed.name));
         if stored.is_some_and(|stored| stored.accepted.hash == now.hash) {
-            *pin = Pin { accepted: now, changed: None };
+            (pin.accepted, pin.changed) = (now, None);
             return None;
         }
         if pin.changed.as_ref() != Some(&now) {
@@ -67,31 +64,26 @@ impl Pins {
     }
 
     /// All pins, by server and tool.
-    pub fn all(&self) -> Vec<((Arc<str>, Arc<str>), Pin)> {
-        self.known.lock().iter().map(|(id, pin)| (id.clone(), pin.clone())).collect()
+    pub fn all(&self) -> Vec<StoredPin> {
+        self.known.lock().values().cloned().collect()
     }
 
     /// Accepts the changed definitions of a server, or of one tool of it; says how many there were.
     pub fn accept(&self, server: &str, tool: Option<&str>) -> usize {
         let mut accepted = 0;
-        for ((of, name), pin) in &mut *self.known.lock() {
-            if &**of != server || tool.is_some_and(|tool| &**name != tool) {
+        for pin in self.known.lock().values_mut() {
+            if &*pin.server != server || tool.is_some_and(|tool| &*pin.tool != tool) {
                 continue;
             }
             let Some(now) = pin.changed.take() else { continue };
             if let Some(store) = &self.store {
-                store.change_pin(of.clone(), name.clone(), PinChange::Accepted(now.clone()));
+                store.change_pin(pin.server.clone(), pin.tool.clone(), PinChange::Accepted(now.clone()));
             }
             pin.accepted = now;
             accepted += 1;
         }
         accepted
     }
-}
-
-fn entry(stored: StoredPin) -> ((Arc<str>, Arc<str>), Pin) {
-    let StoredPin { server, tool, accepted, changed } = stored;
-    ((server, tool), Pin { accepted, changed })
 }
 
 /// What a model and a caller see of a tool. The order of keys says nothing, so it does not count.

@@ -41,9 +41,8 @@ pub enum Standing {
 
 /// Brings the file to the version of these steps. Several processes may do so at once: one works, the others find it done.
 pub fn migrate(connection: &mut Connection, steps: &[&str]) -> rusqlite::Result<Standing> {
-    match standing(connection, steps)? {
-        Some(standing) => return Ok(standing),
-        None => {}
+    if let Some(standing) = standing(connection, steps)? {
+        return Ok(standing);
     }
     let work = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     if let Some(standing) = standing(&work, steps)? {

@@ -2,6 +2,7 @@
 
 import logging
 import os
+from typing import Any, cast
 
 from .. import _core
 from ._base import HubPart
@@ -18,11 +19,12 @@ class Keeping(HubPart):
 
     _store: "_core.Store | None"
 
-    def _open_store(self, path: "str | os.PathLike[str] | None", room: int) -> None:
+    def _open_store(self, path: Any, room: int) -> None:
         check_whole("store_results", room, 0)
-        if path is not None and not isinstance(path, str | os.PathLike):
+        if not isinstance(path, str | os.PathLike | None):
             raise TypeError(f"store must be a path or None, got {type(path).__name__}")
-        self._store = None if path is None else _core.Store(self._core, os.fspath(path), room)
+        place = cast("str | os.PathLike[str] | None", path)
+        self._store = None if place is None else _core.Store(self._core, os.fspath(place), room)
         self._tell_of_store()
 
     def flush(self) -> bool:
