@@ -20,6 +20,7 @@ SUITES = {
     "search": "searching",
     "prompt": "prompt",
     "startup": "startup",
+    "cold_start": "cold_start",
 }
 
 
