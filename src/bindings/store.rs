@@ -91,7 +91,10 @@ pub fn forget_stores() {
 /// Before a fork: no file of a store is open, and none will be opened until it is over.
 #[pyfunction]
 pub fn before_fork(py: Python<'_>) {
-    py.detach(fork::before);
+    // Most of the time nobody is writing, and the GIL need not be let go.
+    if !fork::before() {
+        py.detach(fork::before_writers_end);
+    }
 }
 
 #[pyfunction]

@@ -4,7 +4,8 @@
 //! again when they are next needed.
 
 use super::shared::Shared;
-use parking_lot::{Mutex, RwLock, RwLockReadGuard};
+use parking_lot::{Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -12,10 +13,13 @@ use std::time::Duration;
 static GATE: RwLock<()> = RwLock::new(());
 /// All that may have a file open; used only behind the gate.
 static ALL: Mutex<Vec<Weak<Shared>>> = Mutex::new(Vec::new());
-/// Whether the gate was closed for the fork that is going on.
-static CLOSED: AtomicBool = AtomicBool::new(false);
 /// In a child: the gate was not closed in time.
 static UNCLEAN: AtomicBool = AtomicBool::new(false);
+
+thread_local! {
+    /// Whether this thread has closed the gate, for the fork that it is about to make.
+    static HOLDS: Cell<bool> = const { Cell::new(false) };
+}
 
 /// A fork does not wait longer for those who are writing.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -39,16 +43,24 @@ pub fn everybody() -> Vec<Arc<Shared>> {
     ALL.lock().iter().filter_map(Weak::upgrade).collect()
 }
 
-/// Before a process forks. It must be followed by one of the two below, in the same thread.
-pub fn before() {
-    let Some(gate) = GATE.try_write_for(PATIENCE) else { return };
+/// Before a process forks. It must be followed by one of the two below, in the same thread. False when somebody is writing:
+/// then [`before_writers_end`] waits for them.
+pub fn before() -> bool {
+    GATE.try_write().map(close).is_some()
+}
+
+pub fn before_writers_end() {
+    GATE.try_write_for(PATIENCE).into_iter().for_each(close);
+}
+
+fn close(gate: RwLockWriteGuard<'static, ()>) {
     ALL.lock().iter().filter_map(Weak::upgrade).for_each(|shared| shared.let_go());
     std::mem::forget(gate);
-    CLOSED.store(true, Ordering::Release);
+    HOLDS.set(true);
 }
 
 pub fn after_in_parent() {
-    if CLOSED.swap(false, Ordering::AcqRel) {
+    if HOLDS.replace(false) {
         // SAFETY: `before` has forgotten its guard.
         unsafe { GATE.force_unlock_write() };
     }
@@ -56,7 +68,7 @@ pub fn after_in_parent() {
 
 /// The parent's stores are the parent's; their threads do not exist here.
 pub fn after_in_child() {
-    if CLOSED.load(Ordering::Acquire) {
+    if HOLDS.get() {
         std::mem::forget(std::mem::take(&mut *ALL.lock()));
         after_in_parent();
     } else {

@@ -86,6 +86,10 @@ impl Shared {
     }
 
     fn reopen(&self) -> Result<File, String> {
+        if !self.writes {
+            let file = File::read_only(&self.path).map(|(file, _)| file);
+            return file.ok_or_else(|| "it cannot be read".to_owned());
+        }
         let Opened { file, notice, .. } = File::open(&self.path)?;
         self.notices.lock().extend(notice);
         Ok(file)

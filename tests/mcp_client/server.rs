@@ -70,7 +70,7 @@ impl Server {
         let id = &message["id"];
         match method {
             "server/discover" => match self.mode.as_str() {
-                "modern" | "tasks" | "skills" => self.answer(
+                "modern" | "modern_only" | "tasks" | "skills" => self.answer(
                     id,
                     json!({"resultType": "complete", "supportedVersions": ["2026-07-28"],
                            "capabilities": {"tools": {}, "extensions": {format!("io.modelcontextprotocol/{}", self.mode): {}}},
@@ -80,6 +80,9 @@ impl Server {
                 "dies_on_probe" => std::process::exit(3),
                 _ => self.say(&json!({"jsonrpc": "2.0", "id": id, "error": {"code": -32601, "message": "no"}})),
             },
+            "initialize" if self.mode == "modern_only" => {
+                self.say(&json!({"jsonrpc": "2.0", "id": id, "error": {"code": -32601, "message": "no"}}));
+            }
             "initialize" if self.mode == "old_tasks" => self.answer(
                 id,
                 json!({"protocolVersion": "2025-11-25", "serverInfo": {"name": "test", "version": "1"},

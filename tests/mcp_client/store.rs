@@ -131,6 +131,18 @@ async fn the_era_is_remembered() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_has_become_a_modern_one_is_found_out() {
+    let place = Place::new();
+    let first = place.world("legacy", json!({}));
+    first.0.connect().await;
+    end(first).await;
+    let (world, store) = place.world("modern_only", json!({}));
+    assert_eq!(world.call("echo", json!({"text": "hi"})).await.unwrap(), json!("hi"));
+    assert_eq!(world.server().info().era, Some("modern"));
+    end((world, store)).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_changed_definition_is_refused_over_restarts_until_it_is_accepted() {
     let place = Place::new();
     let pinned = || json!({"pin": true});

@@ -383,7 +383,16 @@ impl Server {
     async fn attempt(self: &Arc<Self>, known: Option<Known>) -> Result<Arc<Connection>, HubError> {
         let begun = Instant::now();
         let patience = self.route.config.options.startup_timeout;
-        let connected = tokio::time::timeout(patience, self.route.connect(known)).await;
+        let connect = async {
+            match self.route.connect(known).await {
+                // It may have been an older version of itself when that was learnt.
+                Err(error) if known == Some(Known::Legacy) && error.kind == ErrorKind::Rpc => {
+                    self.route.connect(None).await
+                }
+                connected => connected,
+            }
+        };
+        let connected = tokio::time::timeout(patience, connect).await;
         let connected = connected.unwrap_or_else(|_| {
             let text = format!("no answer within {} s", patience.as_secs_f64());
             Err(HubError::new(ErrorKind::Timeout, text))
