@@ -60,7 +60,7 @@ impl Shelf for HubShelf {
         // Held to the end: two lists of one server must not be put up at the same time.
         let mut shown = self.shown.lock();
         let known = shown.entry(server.id().clone()).or_default();
-        let (mut now, mut refused) = (HashSet::new(), HashMap::new());
+        let (mut now, mut new, mut refused) = (HashSet::new(), Vec::new(), HashMap::new());
         for listed in &listing.tools {
             let name: Arc<str> = match prefix {
                 "" => listed.name.clone(),
@@ -75,7 +75,7 @@ impl Shelf for HubShelf {
                 continue;
             }
             let spec = spec(&hub, server, listed, name.clone());
-            hub.registry.insert(Candidate {
+            new.push(Candidate {
                 id: hub.registry.next_id(),
                 source: Source::Mcps,
                 server: Some(server.id().clone()),
@@ -86,6 +86,7 @@ impl Shelf for HubShelf {
             });
             known.insert(name, listed.clone());
         }
+        hub.registry.insert_all(new);
         let filter = Filter { source: Some(Source::Mcps), server: Some(server.id()) };
         known.retain(|name, _| {
             let stays = now.contains(name);

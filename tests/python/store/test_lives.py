@@ -53,6 +53,16 @@ def test_several_processes_at_once(tmp_path: Path) -> None:
 
 
 @unix
+def test_forks_in_the_middle_of_writing(tmp_path: Path) -> None:
+    """The script counts itself."""
+    ended = subprocess.run(
+        [*COMMAND, "busy", tmp_path / "hub.db"], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert not list(tmp_path.glob("*corrupt*"))
+
+
+@unix
 @pytest.mark.parametrize(("how", "expected"), [("forked", 1110), ("forking", 140)])
 def test_forks_do_not_harm_the_file(how: str, expected: int, tmp_path: Path) -> None:
     ended = subprocess.run(

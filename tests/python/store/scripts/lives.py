@@ -3,6 +3,7 @@
 import logging
 import os
 import sys
+import threading
 
 from toolhub import ToolHub
 
@@ -82,3 +83,30 @@ match how:
             hub.flush()
             assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
         hub.close()
+    case "busy":  # other threads call and write all the time
+        stop, made = threading.Event(), [0, 0]
+
+        def work(number: int) -> None:
+            while not stop.is_set():
+                hub.call("length", {"obj": "abc"})
+                made[number] += 1
+                if number == 0:
+                    hub.flush()
+
+        threads = [threading.Thread(target=work, args=(number,)) for number in (0, 1)]
+        for thread in threads:
+            thread.start()
+        for _ in range(10):
+            child = os.fork()
+            if child == 0:
+                own = counting(path)
+                own.call("length", {"obj": "abc"})
+                own.close()
+                os._exit(0)
+            assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        stop.set()
+        for thread in threads:
+            thread.join()
+        hub.close()
+        with counting(path) as later:
+            assert count(later) == 100 + sum(made) + 10, (count(later), made)
