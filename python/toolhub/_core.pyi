@@ -267,7 +267,7 @@ class Servers:
         Loads a file: adds what is new, replaces what has changed, takes away what is gone. What is wrong is told.
         """
     def load_value(self, /, value: Any) -> Any: ...
-    def pins(self, /) -> list:
+    def pins(self, /) -> Any:
         """
         The tools of pinned servers: what was accepted, and what has changed.
         """

@@ -11,7 +11,7 @@ use crate::servers::desk::{Desk, error_value, tools};
 use crate::sources::mcp::config::{Loaded, Notice, load_file, load_value, server_from};
 use crate::sources::mcp::host::{Ask, Host, Log, Tell};
 use crate::sources::mcp::server::Server;
-use crate::store::Definition;
+use crate::store::{Definition, StoredPin};
 use parking_lot::Mutex;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -141,21 +141,18 @@ impl Servers {
     }
 
     /// The tools of pinned servers: what was accepted, and what has changed.
-    fn pins<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        let rows = PyList::empty(py);
-        for pin in self.core.pins() {
-            let read = |definition: &Definition| -> Value {
-                serde_json::from_str(&definition.text).unwrap_or_default()
-            };
-            let row = json!({
+    fn pins<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let read =
+            |definition: &Definition| -> Value { serde_json::from_str(&definition.text).unwrap_or_default() };
+        let row = |pin: StoredPin| {
+            json!({
                 "server": &*pin.server, "tool": &*pin.tool, "state": if pin.changed.is_some() { "changed" } else { "accepted" },
                 "hash": pin.accepted.hash, "accepted": read(&pin.accepted),
                 "changed_hash": pin.changed.as_ref().map(|changed| &changed.hash),
                 "changed": pin.changed.as_ref().map(read),
-            });
-            rows.append(json::to_python(py, &row)?)?;
-        }
-        Ok(rows)
+            })
+        };
+        json::to_python(py, &self.core.pins().into_iter().map(row).collect())
     }
 
     /// Accepts the changed definitions of a server, or of one tool of it; says how many there were.
