@@ -5,6 +5,8 @@
 
 pub mod explain;
 mod finding;
+mod keeping;
+mod refusing;
 mod showing;
 
 pub use finding::Asked;
@@ -17,16 +19,18 @@ use crate::merge;
 use crate::model::{Arguments, CallOptions, Part, Prefer, Shadow, Source, Strategy};
 use crate::prompt::Shelf;
 use crate::registry::capability::CapabilityRules;
-use crate::registry::{Candidate, Filter, NameEntry, Registry, nearest};
+use crate::registry::{Candidate, Filter, NameEntry, Registry, Snapshot, nearest};
 use crate::route::{Directory, Labels, Route};
 use crate::search::{Search, Uses, Vectors};
 use crate::select::{self, Candidates, Rule, Selection, Wanted};
 use crate::stats::BreakerPolicy;
+use crate::store::Store;
 use crate::truncate::{Options, truncate};
 use parking_lot::{Mutex, RwLock};
+use refusing::Refusals;
 use serde_json::Value;
 use std::fmt::Write;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 
@@ -79,6 +83,8 @@ pub struct Hub {
     rng: Mutex<fastrand::Rng>,
     gate: Option<Arc<Gate>>,
     source_gates: Vec<(Source, Arc<Gate>)>,
+    store: OnceLock<Arc<Store>>,
+    refusals: Refusals,
 }
 
 /// An execution about to run. It goes from hand to hand, so it is given in a box.
@@ -115,6 +121,8 @@ impl Hub {
             shelf: Shelf::default(),
             labels: RwLock::default(),
             rng: Mutex::new(rng),
+            store: OnceLock::new(),
+            refusals: Refusals::default(),
             options,
         }
     }
@@ -143,9 +151,9 @@ impl Hub {
         let snapshot = self.registry.load();
         let wanted = self.wanted(options);
         match snapshot.get(name) {
-            None => Err(not_found(&snapshot, name, wanted.filter)),
+            None => Err(self.missing(&snapshot, name, wanted.filter)),
             Some(entry) if entry.candidates.iter().any(|one| wanted.takes(one, entry)) => Ok(()),
-            Some(entry) => Err(nobody_there(name, entry, wanted.filter)),
+            Some(entry) => Err(self.nobody_there(name, entry, wanted.filter)),
         }
     }
 
@@ -157,6 +165,14 @@ impl Hub {
         }
     }
 
+    fn missing(&self, snapshot: &Snapshot, name: &str, filter: Filter<'_>) -> HubError {
+        self.refusals.error(name, filter).unwrap_or_else(|| not_found(snapshot, name, filter))
+    }
+
+    fn nobody_there(&self, name: &str, entry: &NameEntry, filter: Filter<'_>) -> HubError {
+        self.refusals.error(name, filter).unwrap_or_else(|| nobody_there(name, entry, filter))
+    }
+
     pub fn plan_by_name(
         &self,
         name: &str,
@@ -165,10 +181,12 @@ impl Hub {
     ) -> Result<Box<Plan>, HubError> {
         let snapshot = self.registry.load();
         let wanted = self.wanted(options);
-        let Some(entry) = snapshot.get(name) else { return Err(not_found(&snapshot, name, wanted.filter)) };
+        let Some(entry) = snapshot.get(name) else {
+            return Err(self.missing(&snapshot, name, wanted.filter));
+        };
         let (candidates, healthy) = select::by_name(entry, wanted, now);
         if candidates.is_empty() {
-            return Err(nobody_there(name, entry, wanted.filter));
+            return Err(self.nobody_there(name, entry, wanted.filter));
         }
         let what = candidates[0].spec().name.clone();
         Ok(self.plan(what, Some(entry.clone()), candidates, healthy, options, now))
@@ -284,12 +302,12 @@ impl Plan {
         };
         let candidate = &self.candidates[slot];
         // Of several answers only the first counts as the last success; otherwise `all` would turn the order round and round.
-        if let (Ok(()), Some(entry)) = (ended, &self.entry)
-            && self.run.winners().next() == Some(slot)
-        {
-            entry.note_success(candidate.id);
-        }
+        let leads = ended.is_ok() && self.run.winners().next() == Some(slot);
+        let leads = leads && self.entry.as_ref().is_some_and(|entry| entry.note_success(candidate.id));
         candidate.stats.record(ended, self.run.duration(slot, now).unwrap_or_default(), now, &self.breaker);
+        if leads {
+            candidate.stats.leads();
+        }
     }
 
     /// What a candidate that gave no answer of its own ended with.
@@ -398,7 +416,7 @@ pub fn part(label: String, text: String, limit: usize) -> Part {
     Part { label, text, shown }
 }
 
-fn not_found(snapshot: &crate::registry::Snapshot, name: &str, filter: Filter<'_>) -> HubError {
+fn not_found(snapshot: &Snapshot, name: &str, filter: Filter<'_>) -> HubError {
     let offered = |near: &Arc<str>| {
         let entry = snapshot.get(near);
         entry.is_some_and(|entry| entry.candidates.iter().any(|one| filter.matches(one)))

@@ -10,7 +10,7 @@
 //! |---|---|---|
 //! | L0 words | [`error`], [`model`], [`near`], [`secret`], [`sse`] | nothing of ours |
 //! | L1 contracts | [`tool`], [`limit`] | L0 |
-//! | L2 stages | [`schema`], [`stats`], [`parse`], [`route`], [`registry`], [`search`], [`select`], [`truncate`], [`merge`], [`synthesize`], [`prompt`] | L0, L1, and what the table in `tests/architecture.rs` says |
+//! | L2 stages | [`schema`], [`stats`], [`store`], [`parse`], [`route`], [`registry`], [`search`], [`select`], [`truncate`], [`merge`], [`synthesize`], [`prompt`] | L0, L1, and what the table in `tests/architecture.rs` says |
 //! | L3 | [`execute`] | the contract, limits, candidates |
 //! | L4 | [`hub`] | the stages, in order |
 //! | L5 | [`sources`], [`servers`], [`llm`], `bindings` | the edge: all is put together here |
@@ -33,6 +33,7 @@ pub mod schema;
 pub mod search;
 pub mod select;
 pub mod stats;
+pub mod store;
 pub mod synthesize;
 pub mod truncate;
 

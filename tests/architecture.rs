@@ -61,10 +61,19 @@ const DOORS: &[(What, &[&str])] = &[
     (What::Crate("pythonize"), &["bindings"]),
     (What::Crate("rmcp"), &["sources/mcp", "gateway"]),
     (What::Crate("reqwest"), &["sources", "llm"]),
+    (What::Crate("rusqlite"), &["store"]),
     // Starting a task, thread or process. Threads for sync Python functions are started by Python.
     (
         What::Spawn,
-        &["execute", "sources/mcp", "sources/skills", "gateway", "bindings/runtime", "bindings/job"],
+        &[
+            "execute",
+            "sources/mcp",
+            "sources/skills",
+            "gateway",
+            "store/writer",
+            "bindings/runtime",
+            "bindings/job",
+        ],
     ),
 ];
 

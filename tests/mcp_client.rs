@@ -15,6 +15,8 @@ mod server_skills;
 mod server_tasks;
 #[path = "mcp_client/skills.rs"]
 mod skills;
+#[path = "mcp_client/store.rs"]
+mod store;
 #[path = "mcp_client/tasks.rs"]
 mod tasks;
 #[path = "mcp_client/world.rs"]

@@ -15,6 +15,34 @@ use toolhub::stats::{BreakerPolicy, CandidateStats};
 #[path = "registry/model.rs"]
 mod model;
 
+#[test]
+fn many_at_once_are_as_many_one_by_one() {
+    let entries =
+        || ["a", "b", "a", "c"].into_iter().zip([Source::Tools, Source::Tools, Source::Mcps, Source::Tools]);
+    let candidate = |registry: &Registry, (name, source): (&str, Source)| {
+        let spec = ToolSpec { capabilities: vec![Arc::from("tag")], ..ToolSpec::named(name) };
+        Candidate {
+            id: registry.next_id(),
+            source,
+            server: None,
+            priority: source.default_priority(),
+            tool: Arc::new(FunctionTool::new(spec, |_, _| async { Ok(ToolOutput::new(1)) })),
+            gate: None,
+            stats: Arc::new(CandidateStats::default()),
+        }
+    };
+    let (one_by_one, at_once) = (Registry::default(), Registry::default());
+    entries().for_each(|entry| drop(one_by_one.insert(candidate(&one_by_one, entry))));
+    at_once.insert_all(entries().map(|entry| candidate(&at_once, entry)).collect());
+    let shape = |registry: &Registry| {
+        let snapshot = registry.snapshot();
+        let names: Vec<_> =
+            snapshot.entries().map(|(name, entry)| (name.clone(), entry.candidates.len())).collect();
+        (names, snapshot.with_tag("tag").count(), snapshot.version(), registry.changes_since(1).1)
+    };
+    assert_eq!(shape(&one_by_one), shape(&at_once));
+}
+
 /// A registration in words.
 #[derive(Clone, Debug)]
 struct Entry {

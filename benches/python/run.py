@@ -21,6 +21,7 @@ SUITES = {
     "prompt": "prompt",
     "skills": "skills",
     "startup": "startup",
+    "cold_start": "cold_start",
 }
 
 

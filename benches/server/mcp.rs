@@ -1,16 +1,18 @@
 //! The server of the MCP benchmarks: one tool, `add`, on stdio or HTTP, as fast as a small program can be.
 //!
 //! ```text
-//! bench_mcp_server stdio [--legacy] [--delay MILLISECONDS]
+//! bench_mcp_server stdio [--legacy] [--delay MILLISECONDS] [--more TOOLS]
 //! bench_mcp_server http  [--legacy]        writes its address on the first line
 //! ```
 //!
-//! It speaks both eras; with `--legacy` it does not know the modern one. The delay is a start that takes its time.
+//! It speaks both eras; with `--legacy` it does not know the modern one. The delay is a start that takes its time; more
+//! tools are listed only.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::io::{self, Read, Write};
+use std::sync::OnceLock;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -19,6 +21,8 @@ const MODERN: &str = "2026-07-28";
 const LEGACY: &str = "2025-11-25";
 const SERVER: &str = r#"{"name":"bench","version":"1"}"#;
 const TOOLS: &str = r#"[{"name":"add","description":"Adds two numbers.","inputSchema":{"type":"object","properties":{"a":{"type":"integer"},"b":{"type":"integer"}},"required":["a","b"]}}]"#;
+/// The list when there are more; those have the schema of `add`.
+static MORE: OnceLock<String> = OnceLock::new();
 /// What a modern result has besides its content, and an older client does not mind.
 const COMPLETE: &str = r#""resultType":"complete","ttlMs":60000,"cacheScope":"public""#;
 
@@ -61,7 +65,9 @@ fn answer(text: &[u8], legacy: bool) -> Option<String> {
                 r#"{{"content":[{{"type":"text","text":"{sum}"}}],"isError":false,"resultType":"complete"}}"#
             )
         }
-        "tools/list" => format!(r#"{{"tools":{TOOLS},{COMPLETE}}}"#),
+        "tools/list" => {
+            format!(r#"{{"tools":{},{COMPLETE}}}"#, MORE.get().map_or(TOOLS, String::as_str))
+        }
         "server/discover" if !legacy => format!(
             r#"{{"supportedVersions":["{MODERN}"],"capabilities":{{"tools":{{}}}},"serverInfo":{SERVER},{COMPLETE},"_meta":{{"io.modelcontextprotocol/serverInfo":{SERVER}}}}}"#
         ),
@@ -161,8 +167,15 @@ fn request(bytes: &[u8]) -> Option<(usize, usize)> {
 fn main() -> io::Result<()> {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let legacy = words.iter().any(|word| word == "--legacy");
-    let delay = words.iter().skip_while(|word| *word != "--delay").nth(1).and_then(|word| word.parse().ok());
-    std::thread::sleep(Duration::from_millis(delay.unwrap_or(0)));
+    let number = |flag: &str| words.iter().skip_while(|word| *word != flag).nth(1)?.parse::<u64>().ok();
+    std::thread::sleep(Duration::from_millis(number("--delay").unwrap_or(0)));
+    if let Some(more) = number("--more") {
+        let add = &TOOLS[1..TOOLS.len() - 1];
+        let tools = (0..more).map(|n| add.replacen("add", &format!("tool_{n}"), 1));
+        MORE.get_or_init(|| {
+            format!("[{}]", [add.to_owned()].into_iter().chain(tools).collect::<Vec<_>>().join(","))
+        });
+    }
     match words.first().map(String::as_str) {
         Some("stdio") => serve_stdio(legacy),
         Some("http") => {

@@ -254,6 +254,10 @@ class Servers:
         """
         The servers of `hub`; their management becomes tools of `admin`. `asks` names what the user has functions for.
         """
+    def accept_pin(self, /, server: str, tool: str | None = None) -> int:
+        """
+        Accepts the changed definitions of a server, or of one tool of it; says how many there were.
+        """
     def add(self, /, id: str, entry: Any, asks_for_token: bool) -> list[str]:
         """
         Adds one server; gives back what is odd about it. With `asks_for_token` its token is what a function says.
@@ -268,6 +272,10 @@ class Servers:
         Loads a file: adds what is new, replaces what has changed, takes away what is gone. What is wrong is told.
         """
     def load_value(self, /, value: Any) -> Any: ...
+    def pins(self, /) -> Any:
+        """
+        The tools of pinned servers: what was accepted, and what has changed.
+        """
     def remove(self, /, id: str) -> bool:
         """
         False when there is no such server. It ends in the background, or with the next `close` of the desk.
@@ -283,6 +291,30 @@ class SkillFolder:
         """
         Looks which skills there are now: new ones are added, changed ones replaced, missing ones taken away. One that is
         broken now stays as it was.
+        """
+
+@final
+class Store:
+    def __new__(cls, /, hub: Hub, path: str | PathLike[str], room: int) -> Store:
+        """
+        Opens the file, and lets the hub begin with what it knows; `room` bytes of it are for results.
+        """
+    def close(self, /, seconds: float) -> bool:
+        """
+        Writes everything and lets go of the file.
+        """
+    def flush(self, /, seconds: float) -> bool:
+        """
+        Writes everything now. False when that took longer than so many seconds.
+        """
+    def keep(self, /, handle: str, text: str) -> None:
+        """
+        Keeps a whole result under its handle.
+        """
+    def kept(self, /, handle: str) -> str | None: ...
+    def notices(self, /) -> list[str]:
+        """
+        What has gone wrong since the last time somebody asked.
         """
 
 @final
@@ -393,6 +425,13 @@ def add_alias(hub: Hub, label: str, target: str | None) -> None:
 def after_fork_in_child() -> None:
     """
     The child of a fork has none of the parent's threads. Dropping the runtime would join them: forget it instead.
+    """
+
+def after_fork_in_parent() -> None: ...
+
+def before_fork() -> None:
+    """
+    Before a fork: no file of a store is open, and none will be opened until it is over.
     """
 
 def embed(hub: Hub, name: str, state: int, vector: Sequence[float] | None) -> None:

@@ -29,4 +29,8 @@ def install() -> None:
     """Called once, when toolhub is imported."""
     atexit.register(_stop)
     if hasattr(os, "register_at_fork"):
-        os.register_at_fork(after_in_child=_forget_after_fork)
+        os.register_at_fork(
+            before=_core.before_fork,
+            after_in_parent=_core.after_fork_in_parent,
+            after_in_child=_forget_after_fork,
+        )

@@ -13,7 +13,8 @@ class ServerInfo:
     """One server as it is now.
 
     `state` is `disconnected`, `connecting`, `connected`, `failed`, `disabled` or `closed`; `era` is `modern` or `legacy`, known
-    once it is connected; `tools` counts what it has listed, None before that; `notices` say what of its list was left out, and
+    once it is connected; `tools` counts what it has listed, None before that, and `age` says how many seconds ago, with a
+    store perhaps in an earlier process; `notices` say what of its list was left out, and
     which of its tools have the name of a native one.
     """
 
@@ -23,6 +24,7 @@ class ServerInfo:
     version: str | None
     transport: str
     tools: int | None
+    age: float | None
     error: ToolError | None
     pid: int | None
     notices: list[str]

@@ -561,7 +561,7 @@ impl Hub {
     }
 
     fn clear(&self) {
-        self.core.registry.clear();
+        self.core.clear();
     }
 
     fn __reduce__(&self) -> PyResult<String> {

@@ -34,6 +34,7 @@ mod runtime;
 mod search;
 mod servers;
 mod skills;
+mod store;
 mod text;
 mod unicode;
 mod value;
@@ -81,6 +82,8 @@ mod _core {
     use super::servers::{Servers, usual_token_file};
     #[pymodule_export]
     use super::skills::{SkillFolder, skill_file};
+    #[pymodule_export]
+    use super::store::{Store, after_fork_in_parent, before_fork};
     #[pymodule_export]
     use super::text::{Tokenizer, Truncated, merge_texts, prompt_limit, synthesis_prompt, truncate_text};
     #[pymodule_export]

@@ -51,7 +51,10 @@ pub fn spawn(future: impl Future<Output = ()> + Send + 'static) -> PyResult<()> 
 pub fn shutdown_runtime(py: Python<'_>, seconds: f64) {
     let patience = Duration::from_secs_f64(seconds);
     // Servers end while the runtime can still see to it: they are given twice the time of everybody else.
-    py.detach(|| super::servers::close_all(patience * 3));
+    py.detach(|| {
+        super::servers::close_all(patience * 3);
+        super::store::close_stores(patience * 3);
+    });
     LEAVING.get_or_init(|| thread::current().id());
     let runtime = RUNTIME.lock().take();
     py.detach(move || {
@@ -113,6 +116,7 @@ pub fn after_fork_in_child() {
     INSIDE.store(DEPTH.get(), Ordering::Release);
     super::port::forget_ports();
     super::servers::forget_servers();
+    super::store::forget_stores();
     super::pool::forget_workers();
 }
 

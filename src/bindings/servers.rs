@@ -11,6 +11,7 @@ use crate::servers::desk::{Desk, error_value, tools};
 use crate::sources::mcp::config::{Loaded, Notice, load_file, load_value, server_from};
 use crate::sources::mcp::host::{Ask, Host, Log, Tell};
 use crate::sources::mcp::server::Server;
+use crate::store::{Definition, StoredPin};
 use parking_lot::Mutex;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -102,7 +103,13 @@ impl Servers {
 
     /// Adds one server; gives back what is odd about it. With `asks_for_token` its token is what a function says.
     #[pyo3(signature = (id, entry, asks_for_token))]
-    fn add(&self, id: &str, entry: &Bound<'_, PyAny>, asks_for_token: bool) -> PyResult<Vec<String>> {
+    fn add(
+        &self,
+        py: Python<'_>,
+        id: &str,
+        entry: &Bound<'_, PyAny>,
+        asks_for_token: bool,
+    ) -> PyResult<Vec<String>> {
         let entry = json::from_python(entry)
             .map_err(|reason| PyValueError::new_err(format!("the configuration must be JSON: {reason}")))?;
         let (config, warnings) =
@@ -110,7 +117,7 @@ impl Servers {
         if asks_for_token {
             self.keys.ask_for(id);
         }
-        self.put(config).map_err(|error| PyValueError::new_err(error.message.into_owned()))?;
+        py.detach(|| self.put(config)).map_err(|error| PyValueError::new_err(error.message.into_owned()))?;
         Ok(warnings.iter().map(ToString::to_string).collect())
     }
 
@@ -131,6 +138,27 @@ impl Servers {
             rows.append(json::to_python(py, &described(&self.core, &server))?)?;
         }
         Ok(rows)
+    }
+
+    /// The tools of pinned servers: what was accepted, and what has changed.
+    fn pins<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let read =
+            |definition: &Definition| -> Value { serde_json::from_str(&definition.text).unwrap_or_default() };
+        let row = |pin: StoredPin| {
+            json!({
+                "server": &*pin.server, "tool": &*pin.tool, "state": if pin.changed.is_some() { "changed" } else { "accepted" },
+                "hash": pin.accepted.hash, "accepted": read(&pin.accepted),
+                "changed_hash": pin.changed.as_ref().map(|changed| &changed.hash),
+                "changed": pin.changed.as_ref().map(read),
+            })
+        };
+        json::to_python(py, &self.core.pins().into_iter().map(row).collect())
+    }
+
+    /// Accepts the changed definitions of a server, or of one tool of it; says how many there were.
+    #[pyo3(signature = (server, tool=None))]
+    fn accept_pin(&self, py: Python<'_>, server: &str, tool: Option<&str>) -> usize {
+        py.detach(|| self.core.accept_pin(server, tool))
     }
 
     fn __len__(&self) -> usize {
@@ -167,7 +195,7 @@ impl Servers {
         let (mut names, mut errors) = (Vec::new(), loaded.errors.clone());
         for config in loaded.servers {
             let id = config.id.clone();
-            match self.put(config) {
+            match py.detach(|| self.put(config)) {
                 Ok(()) => names.push(id),
                 Err(error) => errors.push(Notice {
                     file: place.clone(),
@@ -199,9 +227,10 @@ fn described(servers: &Core, server: &Server) -> Value {
     let mut info = server.info();
     let shadow = |name: Arc<str>| format!("its tool '{}' has the name of a native one", clip(&name));
     info.notices.extend(servers.shadows(server).into_iter().map(shadow));
+    info.notices.extend(servers.refused(server));
     json!({
         "id": &**server.id(), "state": info.state, "era": info.era, "version": info.version, "transport": info.transport,
-        "tools": info.tools, "error": info.error.as_ref().map(error_value), "pid": info.pid,
+        "tools": info.tools, "age": info.age.map(|age| age.as_secs_f64()), "error": info.error.as_ref().map(error_value), "pid": info.pid,
         "notices": info.notices, "instructions": info.instructions,
     })
 }

@@ -57,6 +57,7 @@ impl Hub {
         let used = {
             let mut uses = self.uses.lock();
             uses.settle(|name| snapshot.get(name).map_or(0, |entry| successes(entry)));
+            self.keep_uses(&mut uses);
             uses.similar(&topic)
         };
         let top = hits.first().map_or(1.0, |hit| hit.score);
@@ -81,11 +82,13 @@ impl Hub {
     fn watch(&self, topic: Topic, hits: &[Hit]) {
         let snapshot = self.registry.load();
         let count = |name: &str| snapshot.get(name).map_or(0, |entry| successes(entry));
-        self.uses.lock().watch(topic, hits.iter().map(|hit| &hit.name), count);
+        let mut uses = self.uses.lock();
+        uses.watch(topic, hits.iter().map(|hit| &hit.name), count);
+        self.keep_uses(&mut uses);
     }
 }
 
-fn successes(entry: &NameEntry) -> u64 {
+pub(super) fn successes(entry: &NameEntry) -> u64 {
     entry.candidates.iter().map(|candidate| candidate.stats.successes()).sum()
 }
 

@@ -2,7 +2,7 @@
 
 use crate::limit::Gate;
 use crate::model::{Source, ToolSpec};
-use crate::stats::CandidateStats;
+use crate::stats::{CandidateStats, Key};
 use crate::tool::Tool;
 use std::sync::Arc;
 
@@ -35,6 +35,11 @@ impl Candidate {
 
     pub fn key(&self) -> CandidateKey {
         CandidateKey { name: self.spec().name.clone(), source: self.source, server: self.server.clone() }
+    }
+
+    /// Under which its numbers are kept.
+    pub fn stats_key(&self) -> Key {
+        Key { tool: self.spec().name.clone(), source: self.source, server: self.server.clone() }
     }
 
     /// `tools`, or `mcps:excel` for a tool of a server: how texts name the provider.

@@ -14,11 +14,12 @@ pub use near::nearest;
 pub use snapshot::{NameEntry, Snapshot};
 
 use crate::model::Source;
+use crate::stats::Ledger;
 use arc_swap::ArcSwap;
 use journal::Journal;
 use parking_lot::Mutex;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 #[derive(Default)]
 pub struct Registry {
@@ -26,6 +27,8 @@ pub struct Registry {
     /// Writers take turns here, and note what they did.
     writer: Mutex<Journal>,
     next_id: AtomicU64,
+    /// Where candidates have their numbers from, when those outlive the process.
+    ledger: OnceLock<Arc<Ledger>>,
 }
 
 /// Which candidates of a name are meant; `None` matches all.
@@ -43,6 +46,11 @@ impl Filter<'_> {
 }
 
 impl Registry {
+    /// The numbers of all candidates that are registered from now on are kept there. The first ledger stays.
+    pub fn keep_numbers(&self, ledger: Arc<Ledger>) {
+        let _ = self.ledger.set(ledger);
+    }
+
     pub fn snapshot(&self) -> Arc<Snapshot> {
         self.current.load_full()
     }
@@ -67,9 +75,31 @@ impl Registry {
     pub fn insert(&self, candidate: Candidate) -> Arc<Candidate> {
         let mut journal = self.writer.lock();
         let mut next = Snapshot::clone(&self.current.load());
-        let candidate = next.insert(candidate);
-        journal.note(next.version(), candidate.spec().name.clone());
+        let candidate = self.add(&mut next, &mut journal, candidate);
         self.current.store(Arc::new(next));
+        candidate
+    }
+
+    /// Adds many at once: they are seen together, and cost less than one by one.
+    pub fn insert_all(&self, candidates: Vec<Candidate>) {
+        if candidates.is_empty() {
+            return;
+        }
+        let mut journal = self.writer.lock();
+        let mut next = Snapshot::clone(&self.current.load());
+        for candidate in candidates {
+            self.add(&mut next, &mut journal, candidate);
+        }
+        self.current.store(Arc::new(next));
+    }
+
+    fn add(&self, next: &mut Snapshot, journal: &mut Journal, candidate: Candidate) -> Arc<Candidate> {
+        let candidate = next.insert(candidate);
+        if let Some(ledger) = self.ledger.get() {
+            ledger.track(candidate.stats_key(), &candidate.stats);
+            next.recall(&candidate);
+        }
+        journal.note(next.version(), candidate.spec().name.clone());
         candidate
     }
 

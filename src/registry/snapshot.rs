@@ -34,11 +34,14 @@ impl NameEntry {
         Some(self.last_success.load(Ordering::Relaxed)).filter(|id| *id != NOBODY)
     }
 
-    pub fn note_success(&self, id: u64) {
+    /// True when it was another one before.
+    pub fn note_success(&self, id: u64) -> bool {
         // A plain store would make all cores fight for the line on every call of a hot tool.
-        if self.last_success.load(Ordering::Relaxed) != id {
+        let changed = self.last_success.load(Ordering::Relaxed) != id;
+        if changed {
             self.last_success.store(id, Ordering::Relaxed);
         }
+        changed
     }
 }
 
@@ -165,6 +168,19 @@ impl Snapshot {
         self.names.insert(name, Arc::new(entry));
         self.candidates += 1;
         candidate
+    }
+
+    /// Of the candidates whose numbers are known from before, the one that was asked first is so again.
+    pub(super) fn recall(&self, candidate: &Candidate) {
+        let (Some(entry), Some(led_at)) = (self.names.get(&candidate.spec().name), candidate.stats.led_at())
+        else {
+            return;
+        };
+        let last = entry.last_success();
+        let leader = entry.candidates.iter().find(|one| Some(one.id) == last);
+        if leader.is_none_or(|leader| leader.stats.led_at() < Some(led_at)) {
+            entry.note_success(candidate.id);
+        }
     }
 
     pub(super) fn remove(&mut self, name: &str, filter: Filter<'_>) -> usize {

@@ -26,6 +26,8 @@ const SIMILAR: f32 = 0.2;
 pub struct Uses {
     watched: VecDeque<Asked>,
     remembered: VecDeque<Used>,
+    /// The newest of them, for whoever keeps them.
+    unsaved: Vec<Used>,
 }
 
 struct Asked {
@@ -34,6 +36,7 @@ struct Asked {
     hits: Vec<(Arc<str>, u64)>,
 }
 
+#[derive(Clone)]
 struct Used {
     topic: Arc<Topic>,
     tool: Arc<str>,
@@ -87,9 +90,26 @@ impl Uses {
             asked.hits.retain(|(tool, _)| fresh.insert(tool.clone()));
             asked.hits.iter_mut().for_each(|(tool, before)| *before = successes(tool));
         }
-        self.remembered.extend(used.into_iter().rev());
+        self.remembered.extend(used.into_iter().rev().inspect(|one| self.unsaved.push(one.clone())));
         let surplus = self.remembered.len().saturating_sub(REMEMBERED);
         self.remembered.drain(..surplus);
+    }
+
+    /// Begins with what was used before, the oldest first: the words of a query as numbers, and a tool.
+    pub fn restore(&mut self, uses: impl Iterator<Item = (Vec<u64>, Arc<str>)>) {
+        for (mut words, tool) in uses {
+            words.truncate(WORDS);
+            words.sort_unstable();
+            words.dedup();
+            self.remembered.push_back(Used { topic: Arc::new(Topic(words)), tool });
+        }
+        let surplus = self.remembered.len().saturating_sub(REMEMBERED);
+        self.remembered.drain(..surplus);
+    }
+
+    /// What was used since the last time, in the form that [`Self::restore`] takes.
+    pub fn take_unsaved(&mut self) -> Vec<(Vec<u64>, Arc<str>)> {
+        self.unsaved.drain(..).map(|used| (used.topic.0.clone(), used.tool)).collect()
     }
 
     /// Watches the hits of a query from now on. `successes` as in `settle`: now and then that is done here.
@@ -144,6 +164,21 @@ mod tests {
         assert_eq!(similar.len(), 1);
         assert_eq!(&*similar[0].0, "trains");
         assert!(uses.similar(&Topic::of("a poem about spring")).is_empty());
+    }
+
+    #[test]
+    fn uses_can_be_kept_and_restored() {
+        let mut uses = Uses::default();
+        let tools: [Arc<str>; 1] = ["trains".into()];
+        uses.watch(Topic::of("a train to Berlin"), tools.iter(), |_| 0);
+        uses.settle(|_| 1);
+        let kept = uses.take_unsaved();
+        assert_eq!(kept.len(), 1);
+        assert!(uses.take_unsaved().is_empty());
+        let mut later = Uses::default();
+        later.restore(kept.into_iter());
+        assert_eq!(&*later.similar(&Topic::of("train to Hamburg"))[0].0, "trains");
+        assert!(later.take_unsaved().is_empty(), "what is known is not written again");
     }
 
     #[test]

@@ -4,8 +4,10 @@
 //! and which candidates they give to the hub ([`shelf`]). [`desk`] offers the management of servers as tools, so that
 //! whoever can run a tool can connect, list and close, with deadlines and cancellation.
 
+pub mod cache;
 pub mod desk;
 mod look_up;
+mod pins;
 mod shelf;
 mod skills;
 
@@ -18,11 +20,13 @@ use crate::sources::mcp::auth::Credentials;
 use crate::sources::mcp::config::ServerConfig;
 use crate::sources::mcp::host::Host;
 use crate::sources::mcp::listing::Listed;
-use crate::sources::mcp::server::Server;
+use crate::sources::mcp::server::{Server, Shelf};
 use crate::sources::mcp::tool::McpTool;
 use crate::stats::CandidateStats;
+use crate::store::StoredPin;
 use futures_util::stream::{self, StreamExt};
 use parking_lot::Mutex;
+use pins::Pins;
 use shelf::HubShelf;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -51,7 +55,8 @@ pub type Report = Vec<(Arc<str>, Result<(), HubError>)>;
 
 impl Servers {
     pub fn new(hub: Arc<Hub>, host: Host, credentials: MakeCredentials) -> Arc<Self> {
-        let shelf = Arc::new(HubShelf::new(Arc::downgrade(&hub)));
+        let pins = Pins::new(hub.store().cloned());
+        let shelf = Arc::new(HubShelf::new(Arc::downgrade(&hub), pins));
         Arc::new(Servers { hub, shelf, host, credentials, all: Mutex::default(), silent: Mutex::default() })
     }
 
@@ -75,18 +80,46 @@ impl Servers {
             ..self.host.clone()
         };
         let server = Server::new(config, host, credentials, self.shelf.clone());
+        let replaced = self.put(server.clone());
+        if let Some(store) = self.hub.store().filter(|_| !server.config().disabled) {
+            cache::recall(store, &server);
+        }
+        Ok(replaced)
+    }
+
+    fn put(&self, server: Arc<Server>) -> Option<Arc<Server>> {
         let mut all = self.all.lock();
         match all.iter_mut().find(|known| known.id() == server.id()) {
             Some(place) => {
                 let old = std::mem::replace(place, server);
                 self.forget_tools(old.id());
-                Ok(Some(old))
+                Some(old)
             }
             None => {
                 all.push(server);
-                Ok(None)
+                None
             }
         }
+    }
+
+    /// The tools of pinned servers, by server and tool.
+    pub fn pins(&self) -> Vec<StoredPin> {
+        self.shelf.pins.all()
+    }
+
+    /// Why tools of this server are refused.
+    pub fn refused(&self, server: &Server) -> Vec<String> {
+        self.hub.refused(server.id())
+    }
+
+    /// Accepts the changed definitions of a server, or of one tool of it; says how many there were.
+    pub fn accept_pin(&self, server: &str, tool: Option<&str>) -> usize {
+        let accepted = self.shelf.pins.accept(server, tool);
+        if let Some((server, listing)) = self.get(server).and_then(|one| Some((one.clone(), one.listing()?)))
+        {
+            self.shelf.listed(&server, &listing);
+        }
+        accepted
     }
 
     /// Takes a server and its tools away; it is still to be closed.
@@ -96,11 +129,11 @@ impl Servers {
             let place = all.iter().position(|server| &**server.id() == id)?;
             all.remove(place)
         };
-        self.forget_tools(id);
+        self.forget_tools(removed.id());
         Some(removed)
     }
 
-    fn forget_tools(&self, id: &str) {
+    fn forget_tools(&self, id: &Arc<str>) {
         self.shelf.forget(id);
         self.silent.lock().remove(id);
         let filter = Filter { source: None, server: Some(id) };

@@ -1,10 +1,13 @@
 //! From a server's list to candidates of the hub.
 
+use super::cache;
+use super::pins::Pins;
 use crate::hub::Hub;
 use crate::limit::Gate;
 use crate::model::{Source, ToolSpec};
 use crate::registry::{Candidate, Filter};
 use crate::select::nature;
+use crate::sources::mcp::connection::Peer;
 use crate::sources::mcp::listing::{Listed, Listing};
 use crate::sources::mcp::server::{Server, Shelf};
 use crate::sources::mcp::skills::{Skill, Skills};
@@ -21,23 +24,35 @@ type ByName<T> = HashMap<Arc<str>, Arc<T>>;
 /// Puts tools into the registry of a hub, and takes away what is not listed any more.
 pub struct HubShelf {
     hub: Weak<Hub>,
+    pub pins: Pins,
     /// What is there for each server.
     shown: Mutex<HashMap<Arc<str>, ByName<Listed>>>,
     skills: Mutex<HashMap<Arc<str>, ByName<Skill>>>,
 }
 
 impl HubShelf {
-    pub fn new(hub: Weak<Hub>) -> Self {
-        HubShelf { hub, shown: Mutex::default(), skills: Mutex::default() }
+    pub fn new(hub: Weak<Hub>, pins: Pins) -> Self {
+        HubShelf { hub, pins, shown: Mutex::default(), skills: Mutex::default() }
     }
 
-    pub fn forget(&self, server: &str) {
+    pub fn forget(&self, server: &Arc<str>) {
         self.shown.lock().remove(server);
+        if let Some(hub) = self.hub.upgrade() {
+            hub.refuse(server, HashMap::new());
+        }
         self.skills.lock().remove(server);
     }
 }
 
 impl Shelf for HubShelf {
+    fn fetched(&self, server: &Server, peer: &Peer, listing: &Listing) {
+        if let Some(hub) = self.hub.upgrade()
+            && let Some(store) = hub.store()
+        {
+            cache::keep(store, server, peer, listing);
+        }
+    }
+
     fn listed(&self, server: &Arc<Server>, listing: &Arc<Listing>) {
         let Some(hub) = self.hub.upgrade() else { return };
         let options = &server.config().options;
@@ -45,18 +60,22 @@ impl Shelf for HubShelf {
         // Held to the end: two lists of one server must not be put up at the same time.
         let mut shown = self.shown.lock();
         let known = shown.entry(server.id().clone()).or_default();
-        let mut now = HashSet::new();
+        let (mut now, mut new, mut refused) = (HashSet::new(), Vec::new(), HashMap::new());
         for listed in &listing.tools {
             let name: Arc<str> = match prefix {
                 "" => listed.name.clone(),
                 prefix => Arc::from(format!("{prefix}{}", listed.name)),
             };
+            if let Some(why) = options.pin.then(|| self.pins.refusal(server.id(), listed)).flatten() {
+                refused.insert(name, why);
+                continue;
+            }
             now.insert(name.clone());
             if known.get(&name).is_some_and(|before| before == listed) {
                 continue;
             }
             let spec = spec(&hub, server, listed, name.clone());
-            hub.registry.insert(Candidate {
+            new.push(Candidate {
                 id: hub.registry.next_id(),
                 source: Source::Mcps,
                 server: Some(server.id().clone()),
@@ -67,6 +86,7 @@ impl Shelf for HubShelf {
             });
             known.insert(name, listed.clone());
         }
+        hub.registry.insert_all(new);
         let filter = Filter { source: Some(Source::Mcps), server: Some(server.id()) };
         known.retain(|name, _| {
             let stays = now.contains(name);
@@ -75,6 +95,7 @@ impl Shelf for HubShelf {
             }
             stays
         });
+        hub.refuse(server.id(), refused);
     }
 
     fn has_skills(&self, server: &Arc<Server>, skills: &Arc<Skills>) {

@@ -1,6 +1,10 @@
 //! The circuit breaker: a candidate that keeps failing is rested, then probed.
 
-use std::time::{Duration, Instant};
+use super::record::SavedRest;
+use std::time::{Duration, Instant, SystemTime};
+
+/// A rest of another process is believed so long: the time of day may have been set back since.
+const LONGEST_SAVED: Duration = Duration::from_secs(3_600);
 
 /// As good as never, and safe to add to any clock.
 const FOREVER: Duration = Duration::from_secs(1_000_000_000);
@@ -54,6 +58,23 @@ impl Breaker {
             // One probe at a time: while it runs, everybody else still sees a resting candidate.
             Some(until) if now < until || self.probing => BreakerState::Resting,
             Some(_) => BreakerState::HalfOpen,
+        }
+    }
+
+    /// As it is to be kept for the next process.
+    pub fn saved(&self, now: Instant, today: SystemTime) -> SavedRest {
+        let until = self.rests_until.map(|until| today + until.saturating_duration_since(now));
+        SavedRest { failures_in_a_row: self.failures_in_a_row, rests: self.rests, until }
+    }
+
+    /// As a process before us has left it.
+    pub fn restored(saved: &SavedRest, now: Instant, today: SystemTime) -> Self {
+        let left = |until: SystemTime| until.duration_since(today).unwrap_or_default().min(LONGEST_SAVED);
+        Breaker {
+            failures_in_a_row: saved.failures_in_a_row,
+            rests: saved.rests,
+            rests_until: saved.until.map(|until| now + left(until)),
+            probing: false,
         }
     }
 
@@ -130,6 +151,30 @@ mod tests {
         breaker.begin(later);
         breaker.inconclusive();
         assert_eq!(breaker.state(later), BreakerState::HalfOpen);
+    }
+
+    #[test]
+    fn a_rest_outlives_its_process() {
+        let (mut breaker, t0, today) = (Breaker::default(), Instant::now(), SystemTime::now());
+        breaker.failure(t0, &policy());
+        breaker.failure(t0, &policy());
+        let saved = breaker.saved(t0, today);
+        let restored = |after| {
+            let later = today + Duration::from_secs(after);
+            Breaker::restored(&saved, t0, later)
+        };
+        assert_eq!(restored(9).state(t0), BreakerState::Resting);
+        assert_eq!(restored(9).state(t0 + Duration::from_secs(2)), BreakerState::HalfOpen);
+        assert_eq!(restored(60).state(t0), BreakerState::HalfOpen);
+        let mut failed_again = restored(60);
+        failed_again.begin(t0);
+        failed_again.failure(t0, &policy());
+        assert_eq!(
+            failed_again.state(t0 + Duration::from_secs(19)),
+            BreakerState::Resting,
+            "the second rest"
+        );
+        assert_eq!(Breaker::restored(&SavedRest::default(), t0, today).state(t0), BreakerState::Closed);
     }
 
     #[test]

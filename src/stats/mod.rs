@@ -1,20 +1,24 @@
 //! What has worked: counts, latency and health of each candidate, in memory.
 //!
 //! One [`CandidateStats`] lives beside each candidate. Nothing is allocated until its first call, so that
-//! 100,000 registered tools cost nothing here; a record is one short lock.
+//! 100,000 registered tools cost nothing here; a record is one short lock. With a [`Ledger`] the numbers begin with what is
+//! known from before, and changes are put aside for whoever saves them.
 
 mod breaker;
+mod ledger;
+mod record;
 mod sketch;
 
 pub use breaker::{Breaker, BreakerPolicy, BreakerState};
+pub use ledger::{Key, Ledger};
+pub use record::{Counts, Delta, Record, SavedRest};
 pub use sketch::LatencySketch;
 
 use crate::error::ErrorKind;
 use parking_lot::Mutex;
+use record::Sample;
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Duration, Instant, SystemTime};
-
-/// Weight of the newest call in the running averages: about the last ten calls count.
-const EWMA_WEIGHT: f64 = 0.2;
 
 /// Success rates are compared in steps of 10 %, latencies in powers of four: finer differences are noise, and
 /// ordering by noise would make the choice flap from call to call.
@@ -23,32 +27,24 @@ const SUCCESS_BANDS: f64 = 10.0;
 #[derive(Default)]
 pub struct CandidateStats {
     inner: Mutex<Option<Box<Inner>>>,
+    saving: OnceLock<Saving>,
 }
 
+#[derive(Default)]
 struct Inner {
-    calls: u64,
-    successes: u64,
-    failures: [u64; ErrorKind::ALL.len()],
-    success_rate: f64,
-    latency_ms: Option<f64>,
-    sketch: LatencySketch,
-    last_success: Option<SystemTime>,
+    record: Record,
     breaker: Breaker,
+    /// Successes of this process alone.
+    successes_here: u64,
+    /// What is not saved yet.
+    unsaved: Option<Box<Delta>>,
 }
 
-impl Default for Inner {
-    fn default() -> Self {
-        Inner {
-            calls: 0,
-            successes: 0,
-            failures: [0; ErrorKind::ALL.len()],
-            success_rate: 1.0,
-            latency_ms: None,
-            sketch: LatencySketch::default(),
-            last_success: None,
-            breaker: Breaker::default(),
-        }
-    }
+/// Where to tell that there is something to save.
+struct Saving {
+    key: Key,
+    ledger: Arc<Ledger>,
+    me: Weak<CandidateStats>,
 }
 
 /// What a candidate looks like to the one who orders them. Smaller is better, field by field.
@@ -96,34 +92,48 @@ impl CandidateStats {
         now: Instant,
         policy: &BreakerPolicy,
     ) {
+        let sample = Sample { ended, latency, at: SystemTime::now() };
+        let saving = self.saving.get();
         let mut guard = self.inner.lock();
         let inner = guard.get_or_insert_default();
-        inner.calls += 1;
+        inner.record.add(&sample);
         match ended {
             Ok(()) => {
-                let ms = latency.as_secs_f64() * 1e3;
-                inner.successes += 1;
-                inner.last_success = Some(SystemTime::now());
-                inner.success_rate += EWMA_WEIGHT * (1.0 - inner.success_rate);
-                inner.latency_ms = Some(inner.latency_ms.map_or(ms, |old| old + EWMA_WEIGHT * (ms - old)));
-                inner.sketch.add(latency);
+                inner.successes_here += 1;
                 inner.breaker.success();
             }
-            Err(kind) => {
-                inner.failures[kind as usize] += 1;
-                if kind.blames_candidate() {
-                    inner.success_rate -= EWMA_WEIGHT * inner.success_rate;
-                    inner.breaker.failure(now, policy);
-                } else {
-                    inner.breaker.inconclusive();
-                }
-            }
+            Err(kind) if kind.blames_candidate() => inner.breaker.failure(now, policy),
+            Err(_) => inner.breaker.inconclusive(),
+        }
+        if let Some(saving) = saving {
+            let first = inner.unsaved.is_none();
+            inner.unsaved.get_or_insert_default().add(&sample);
+            drop(guard);
+            saving.tell(first);
         }
     }
 
-    /// How many calls have succeeded.
+    /// It is now the one of its name that is asked first.
+    pub fn leads(&self) {
+        let Some(saving) = self.saving.get() else { return };
+        let mut guard = self.inner.lock();
+        let inner = guard.get_or_insert_default();
+        let first = inner.unsaved.is_none();
+        let now = Some(SystemTime::now());
+        inner.record.led_at = now;
+        inner.unsaved.get_or_insert_default().led_at = now;
+        drop(guard);
+        saving.tell(first);
+    }
+
+    /// When it last became the one that is asked first, as far as that is kept.
+    pub fn led_at(&self) -> Option<SystemTime> {
+        self.inner.lock().as_ref().and_then(|inner| inner.record.led_at)
+    }
+
+    /// How many calls of this process have succeeded.
     pub fn successes(&self) -> u64 {
-        self.inner.lock().as_ref().map_or(0, |inner| inner.successes)
+        self.inner.lock().as_ref().map_or(0, |inner| inner.successes_here)
     }
 
     pub fn health(&self, now: Instant) -> Health {
@@ -131,8 +141,8 @@ impl CandidateStats {
             None => Health::default(),
             Some(inner) => Health {
                 resting: inner.breaker.state(now) == BreakerState::Resting,
-                failure_band: ((1.0 - inner.success_rate) * SUCCESS_BANDS).round() as u8,
-                latency_band: inner.latency_ms.map_or(0, |ms| (ms.max(1.0).log2() / 2.0) as u8),
+                failure_band: ((1.0 - inner.record.success_rate) * SUCCESS_BANDS).round() as u8,
+                latency_band: inner.record.latency_ms.map_or(0, |ms| (ms.max(1.0).log2() / 2.0) as u8),
             },
         }
     }
@@ -141,20 +151,66 @@ impl CandidateStats {
         let guard = self.inner.lock();
         let empty = Inner::default();
         let inner = guard.as_deref().unwrap_or(&empty);
+        let record = &inner.record;
         StatsView {
-            calls: inner.calls,
-            successes: inner.successes,
+            calls: record.calls,
+            successes: record.successes,
             failures: ErrorKind::ALL
                 .iter()
-                .map(|kind| (*kind, inner.failures[*kind as usize]))
+                .map(|kind| (*kind, record.failures[*kind as usize]))
                 .filter(|(_, count)| *count > 0)
                 .collect(),
-            success_rate: inner.success_rate,
-            latency_ewma_ms: inner.latency_ms,
-            latency_p50_ms: inner.sketch.quantile(0.5).map(|d| d.as_secs_f64() * 1e3),
-            latency_p95_ms: inner.sketch.quantile(0.95).map(|d| d.as_secs_f64() * 1e3),
-            last_success: inner.last_success,
+            success_rate: record.success_rate,
+            latency_ewma_ms: record.latency_ms,
+            latency_p50_ms: record.sketch.quantile(0.5).map(|d| d.as_secs_f64() * 1e3),
+            latency_p95_ms: record.sketch.quantile(0.95).map(|d| d.as_secs_f64() * 1e3),
+            last_success: record.last_success,
             breaker: inner.breaker.state(now),
+        }
+    }
+
+    fn is_followed(&self) -> bool {
+        self.saving.get().is_some()
+    }
+
+    /// Begins with what is known from before, and tells the ledger from now on. The first ledger stays.
+    fn follow(self: &Arc<Self>, ledger: &Arc<Ledger>, key: Key, known: Option<Record>) {
+        let saving = Saving { key, ledger: ledger.clone(), me: Arc::downgrade(self) };
+        if self.saving.set(saving).is_err() {
+            return;
+        }
+        if let Some(known) = known {
+            let mut guard = self.inner.lock();
+            let inner = guard.get_or_insert_default();
+            inner.breaker = Breaker::restored(&known.rest, Instant::now(), SystemTime::now());
+            inner.record = known;
+        }
+    }
+
+    /// Takes over the numbers of all processes; what this one has not saved yet comes on top.
+    fn absorb(&self, mut record: Record) {
+        let mut guard = self.inner.lock();
+        let inner = guard.get_or_insert_default();
+        if let Some(unsaved) = &inner.unsaved {
+            record.apply(unsaved);
+        }
+        inner.record = record;
+    }
+
+    /// What is not saved yet, to be saved now.
+    fn take_unsaved(&self) -> Option<(Key, Delta)> {
+        let mut guard = self.inner.lock();
+        let inner = guard.as_mut()?;
+        let mut delta = *inner.unsaved.take()?;
+        delta.rest = inner.breaker.saved(Instant::now(), SystemTime::now());
+        Some((self.saving.get()?.key.clone(), delta))
+    }
+}
+
+impl Saving {
+    fn tell(&self, first: bool) {
+        if let Some(me) = first.then(|| self.me.upgrade()).flatten() {
+            self.ledger.put(me);
         }
     }
 }

@@ -9,7 +9,7 @@ const PER_OCTAVE: f64 = 4.0;
 const BUCKETS: usize = 116;
 const WINDOW: u32 = 2048;
 
-#[derive(Clone)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct LatencySketch {
     counts: [u16; BUCKETS],
     total: u32,
@@ -38,6 +38,39 @@ impl LatencySketch {
             *count /= 2;
             self.total += u32::from(*count);
         }
+    }
+
+    /// Adds the values of another one.
+    pub fn absorb(&mut self, other: &LatencySketch) {
+        if self.total + other.total > WINDOW {
+            self.fade();
+        }
+        for (count, more) in self.counts.iter_mut().zip(&other.counts) {
+            *count = count.saturating_add(*more);
+        }
+        self.total = self.counts.iter().map(|count| u32::from(*count)).sum();
+        if self.total > WINDOW {
+            self.fade();
+        }
+    }
+
+    pub fn to_bytes(&self) -> Vec<u8> {
+        self.counts.iter().flat_map(|count| count.to_le_bytes()).collect()
+    }
+
+    /// Reads what [`Self::to_bytes`] wrote; what is anything else says nothing.
+    pub fn from_bytes(bytes: &[u8]) -> Self {
+        let mut sketch = LatencySketch::default();
+        if bytes.len() == 2 * BUCKETS {
+            for (count, pair) in sketch.counts.iter_mut().zip(bytes.chunks_exact(2)) {
+                *count = u16::from_le_bytes([pair[0], pair[1]]).min(WINDOW as u16);
+            }
+            sketch.total = sketch.counts.iter().map(|count| u32::from(*count)).sum();
+        }
+        while sketch.total > WINDOW {
+            sketch.fade();
+        }
+        sketch
     }
 
     /// The latency below which the share `q` of the values lies; `None` while there is none.
@@ -72,6 +105,29 @@ mod tests {
             let got = sketch.quantile(q).map(|d| d.as_secs_f64() * 1e6).unwrap_or(0.0);
             prop_assert!((got / truth - 1.0).abs() < 0.1, "q {} truth {} got {}", q, truth, got);
         }
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_make_a_sketch(bytes in prop::collection::vec(any::<u8>(), 2 * BUCKETS)) {
+            let mut sketch = LatencySketch::from_bytes(&bytes);
+            prop_assert!(sketch.total <= WINDOW);
+            sketch.add(Duration::from_millis(1));
+            prop_assert_eq!(LatencySketch::from_bytes(&sketch.to_bytes()), sketch);
+        }
+    }
+
+    #[test]
+    fn joined_sketches_stay_bounded() {
+        let mut full = LatencySketch::default();
+        for _ in 0..5_000 {
+            full.add(Duration::from_millis(3));
+        }
+        let other = full.clone();
+        full.absorb(&other);
+        assert!(full.total <= WINDOW && full.total > 0);
+        assert_eq!(full.quantile(0.5), other.quantile(0.5));
+        assert_eq!(LatencySketch::from_bytes(b"something else"), LatencySketch::default());
     }
 
     #[test]

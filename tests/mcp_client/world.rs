@@ -13,6 +13,7 @@ use toolhub::servers::Servers;
 use toolhub::sources::mcp::config::server_from;
 use toolhub::sources::mcp::host::Host;
 use toolhub::sources::mcp::server::Server;
+use toolhub::store::Store;
 
 pub struct World {
     pub hub: Arc<Hub>,
@@ -26,11 +27,16 @@ impl World {
     }
 
     pub fn with(mode: &str, options: Value, host: Host) -> Self {
+        Self::kept_in(None, mode, options, host)
+    }
+
+    pub fn kept_in(store: Option<Arc<Store>>, mode: &str, options: Value, host: Host) -> Self {
         static COUNT: AtomicUsize = AtomicUsize::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         let log = std::env::temp_dir().join(format!("toolhub-test-{}-{number}.jsonl", std::process::id()));
         let _ = std::fs::remove_file(&log);
         let hub = Arc::new(Hub::new(HubOptions::default()));
+        store.into_iter().for_each(|store| hub.keep_in(store));
         let servers = Servers::new(hub.clone(), host, Arc::new(|_| Ok(None)));
         let world = World { hub, servers, log };
         world.add("s", mode, options);
@@ -46,6 +52,11 @@ impl World {
         });
         let (config, _) = server_from(id, &entry, None, &|_| None).unwrap();
         self.servers.add(config).unwrap();
+    }
+
+    /// Changes what the server lists from now on.
+    pub fn mark(&self, mark: &str) {
+        std::fs::write(format!("{}.{mark}", self.log.display()), "").unwrap();
     }
 
     pub fn server(&self) -> Arc<Server> {
@@ -95,7 +106,9 @@ impl World {
 impl Drop for World {
     fn drop(&mut self) {
         let _ = std::fs::remove_file(&self.log);
-        let _ = std::fs::remove_file(format!("{}.changed", self.log.display()));
+        for mark in ["changed", "pulled"] {
+            let _ = std::fs::remove_file(format!("{}.{mark}", self.log.display()));
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 """The hub: one door to every tool, put together from its parts."""
 
+import asyncio
 import os
 from collections.abc import Callable, Mapping
 from types import TracebackType
@@ -10,6 +11,7 @@ from .._asking import Asking
 from ..events import Event, Events
 from ._calling import Calling
 from ._embedding import Embed, Embedding
+from ._keeping import Keeping
 from ._loading import Loading
 from ._looking import CapabilityRules, Looking
 from ._numbers import check_whole
@@ -27,7 +29,7 @@ __all__ = ["CapabilityRules", "RunOutcome", "ToolCandidate", "ToolHub"]
 
 
 class ToolHub(
-    Registering, Looking, Routing, Calling, Prompting, Searching, Running, Shaping, Serving, Loading
+    Registering, Looking, Routing, Calling, Prompting, Searching, Running, Shaping, Serving, Keeping, Loading
 ):
     """Registers tools, chooses among their candidates and calls them.
 
@@ -52,6 +54,10 @@ class ToolHub(
 
     `embed` gives vectors for texts, from any model: a plain function from a list of texts to as many vectors. `search` and
     `recommend` then go by words and by meaning.
+
+    `store` is the path of a file in which the hub keeps what it learns over restarts: tool lists of servers, statistics, what
+    was used for which query, whole results of which a prompt got a part (`store_results` bytes at most, 0 for none), accepted
+    definitions of tools. Several processes may share it. None keeps everything in memory.
 
     >>> hub = ToolHub()
     >>> @hub.tool
@@ -86,6 +92,8 @@ class ToolHub(
         aliases: Mapping[str, str | None] | None = None,
         lookup_timeout: float = 10.0,
         embed: Embed | None = None,
+        store: "str | os.PathLike[str] | None" = None,
+        store_results: int = 32_000_000,
     ) -> None:
         limits = dict(limits or {})
         for what, limit in limits.items():
@@ -107,12 +115,13 @@ class ToolHub(
             prefer=prefer,
             shadow=shadow,
         )
+        self._open_store(store, store_results)
         self._set_up_routing(prefer, aliases, lookup_timeout)
         self._closed = False
         self._options = {}
         self._sharing = Sharing()
         self._events = Events()
-        self._kept = Kept()
+        self._kept = Kept(self._store)
         self._restored = set()
         self._embedding = None if embed is None else Embedding(embed)
         self._llm = llm
@@ -139,6 +148,7 @@ class ToolHub(
         """Let go of all tools and end all servers; a call after it fails at once. Closing twice is fine."""
         self._forget()
         self._close_servers_now()
+        self._close_store()
 
     def on_event(self, listener: Callable[[Event], Any]) -> Callable[[], None]:
         """Call a plain function with every event; what comes back ends that. See `toolhub.events` for the events.
@@ -170,6 +180,9 @@ class ToolHub(
         """`close`, for async code."""
         self._forget()
         await self._close_servers()
+        if self._store is not None:
+            # Another process may be writing: nobody else on this loop waits for it.
+            await asyncio.to_thread(self._close_store)
 
     def __enter__(self) -> Self:
         return self

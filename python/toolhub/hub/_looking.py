@@ -1,7 +1,7 @@
 """Looking: what is in the hub."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, cast
+from typing import Any, Literal, cast, overload
 
 from .. import _core
 from ._base import HubPart
@@ -79,8 +79,19 @@ class Looking(HubPart):
         """Increases with every change of what is registered, so that callers can cache."""
         return self._core.version
 
-    def stats(self, name: str | None = None) -> dict[str, list[dict[str, Any]]]:
-        """What calls have shown so far: for each tool name one row a candidate.
+    @overload
+    def stats(self, name: str | None = None) -> dict[str, list[dict[str, Any]]]: ...
+
+    @overload
+    def stats(self, name: str | None = None, *, rows: Literal[True]) -> list[dict[str, Any]]: ...
+
+    def stats(
+        self, name: str | None = None, *, rows: bool = False
+    ) -> dict[str, list[dict[str, Any]]] | list[dict[str, Any]]:
+        """What calls have shown so far: for each tool name one row a candidate. With a store, earlier processes count too.
+
+        With `rows` one flat list, as a table takes it (`pandas.DataFrame(hub.stats(rows=True))`): `failures` is their number,
+        and each kind that was seen has a column of its own, such as `failures.timeout`.
 
         >>> from toolhub import ToolHub
         >>> hub = ToolHub()
@@ -88,11 +99,16 @@ class Looking(HubPart):
         >>> _ = hub.call("length", {"obj": "abc"})
         >>> hub.stats("length")["length"][0]["successes"]
         1
+        >>> [(row["tool"], row["calls"], row["failures"]) for row in hub.stats(rows=True)]
+        [('length', 1, 0)]
         """
-        rows: dict[str, list[dict[str, Any]]] = {}
-        for row in cast("list[dict[str, Any]]", self._core.stats(name)):
-            rows.setdefault(row["tool"], []).append(row)
-        return rows
+        candidates = cast("list[dict[str, Any]]", self._core.stats(name))
+        if rows:
+            return _flat(candidates)
+        by_name: dict[str, list[dict[str, Any]]] = {}
+        for row in candidates:
+            by_name.setdefault(row["tool"], []).append(row)
+        return by_name
 
     def has_tool(self, name: str) -> bool:
         """Whether a tool of that name is registered."""
@@ -120,3 +136,13 @@ class Looking(HubPart):
     def __bool__(self) -> bool:
         """A hub is a hub, also while it is empty."""
         return True
+
+
+def _flat(candidates: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Rows with the same columns, and nothing but plain values in them."""
+    kinds = sorted({kind for row in candidates for kind in row["failures"]})
+    return [
+        {**row, "failures": sum(row["failures"].values())}
+        | {f"failures.{kind}": row["failures"].get(kind, 0) for kind in kinds}
+        for row in candidates
+    ]

@@ -141,6 +141,22 @@ class Serving(HubPart):
         """Ask servers for their tools again, connecting them if need be."""
         return await self._manage("refresh", ids, timeout)
 
+    def pins(self) -> list[dict[str, Any]]:
+        """The tools of servers with `pin`: the definition that was accepted, and what the server says now if it has changed.
+
+        The first definition that is seen is accepted; with a store, the first one ever. A tool whose definition has changed
+        since (`state` is `changed`) is in no list and no prompt, and calls of it are refused, until `accept_pin`.
+
+        >>> from toolhub import ToolHub
+        >>> ToolHub().pins()
+        []
+        """
+        return [] if self._servers is None else cast("list[dict[str, Any]]", self._servers.pins())
+
+    def accept_pin(self, server: str, tool: str | None = None) -> int:
+        """Accept the changed definition of one tool, or of all tools of a server; says how many had changed."""
+        return 0 if self._servers is None else self._servers.accept_pin(server, tool)
+
     async def _manage(self, what: str, ids: Iterable[str] | None, timeout: float | None) -> ConnectReport:
         if isinstance(ids, str):
             ids = [ids]

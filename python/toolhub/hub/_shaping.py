@@ -18,9 +18,10 @@ _SKILL_LIMIT = 32_000
 
 
 class Kept:
-    """Whole texts by handle, the oldest dropped when there are too many or too much."""
+    """Whole texts by handle, the oldest dropped when there are too many or too much; with a store, in its file too."""
 
-    def __init__(self) -> None:
+    def __init__(self, store: "_core.Store | None" = None) -> None:
+        self._store = store
         self._lock = threading.Lock()
         self._texts: OrderedDict[str, str] = OrderedDict()
         self._chars = 0
@@ -34,6 +35,8 @@ class Kept:
             while len(self._texts) > 1 and (len(self._texts) > _MAX_KEPT or self._chars > _MAX_CHARS):
                 _, dropped = self._texts.popitem(last=False)
                 self._chars -= len(dropped)
+        if self._store is not None:
+            self._store.keep(handle, text)
         return handle
 
     def get(self, handle: str) -> str | None:
@@ -41,7 +44,8 @@ class Kept:
         with self._lock:
             if handle in self._texts:
                 self._texts.move_to_end(handle)
-            return self._texts.get(handle)
+                return self._texts[handle]
+        return None if self._store is None else self._store.kept(handle)
 
     def clear(self) -> None:
         """Forget everything."""
@@ -98,7 +102,8 @@ class Shaping(HubPart):
     def read_more(self, handle: str, offset: int = 0, limit: int = 4000) -> str:
         """A page of a result that was cut: `limit` characters from `offset` on; empty behind the end.
 
-        Results are kept in bounded memory; one that had to make room raises `ToolError` of kind `not_found`.
+        Results are kept in bounded memory, and with a store in its file, so that handles of other processes and of earlier
+        ones work too; a result that had to make room raises `ToolError` of kind `not_found`.
         """
         if offset < 0 or limit < 0:
             raise ValueError(f"offset and limit must be 0 or more, got {offset} and {limit}")

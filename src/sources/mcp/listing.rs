@@ -37,6 +37,28 @@ pub struct Listed {
 }
 
 impl Listed {
+    /// Its definition as the protocol writes it.
+    pub fn to_json(&self) -> Value {
+        let mut entry = Map::new();
+        let mut put = |key: &str, value: Value| drop(entry.insert(key.to_owned(), value));
+        put("name", Value::String(self.name.to_string()));
+        if let Some(title) = &self.title {
+            put("title", Value::String(title.clone()));
+        }
+        put("description", Value::String(self.description.clone()));
+        put("inputSchema", Value::clone(&self.input_schema));
+        if let Some(schema) = &self.output_schema {
+            put("outputSchema", Value::clone(schema));
+        }
+        if !self.annotations.is_empty() {
+            put("annotations", Value::Object(self.annotations.clone()));
+        }
+        if self.needs_task {
+            put("execution", serde_json::json!({"taskSupport": "required"}));
+        }
+        Value::Object(entry)
+    }
+
     /// A tool of which only the name is known.
     pub fn unlisted(name: &str) -> Self {
         Listed {
@@ -60,6 +82,26 @@ pub struct Listing {
     pub notices: Vec<String>,
     /// For how long the server says that this holds.
     pub ttl_ms: Option<u64>,
+}
+
+impl Listing {
+    /// The tools as the protocol writes them.
+    pub fn to_json(&self) -> String {
+        Value::Array(self.tools.iter().map(|tool| tool.to_json()).collect()).to_string()
+    }
+
+    /// Reads what [`Self::to_json`] wrote, as carefully as if it came from a server.
+    pub fn from_json(text: &str, era: Era, ttl_ms: Option<u64>) -> Result<Listing, String> {
+        let entries: Vec<&RawValue> = serde_json::from_str(text).map_err(|error| error.to_string())?;
+        let mut listing = Listing { ttl_ms, ..Listing::default() };
+        for entry in entries.into_iter().take(MAX_TOOLS) {
+            match read(entry, era) {
+                Ok(tool) => listing.tools.push(Arc::new(tool)),
+                Err(reason) => listing.notices.push(reason),
+            }
+        }
+        Ok(listing)
+    }
 }
 
 #[derive(Deserialize)]

@@ -11,7 +11,7 @@
 use super::auth::Credentials;
 use super::backoff::{Budget, Fortune};
 use super::config::{Dialect, Endpoint, ServerConfig};
-use super::connection::Connection;
+use super::connection::{Connection, Peer};
 use super::host::{Ear, Host};
 use super::listing::{self, Listing};
 use super::route::{Known, Route};
@@ -31,6 +31,8 @@ use tokio::task::AbortHandle;
 
 /// Told when the list of a server's tools or skills is new or has changed.
 pub trait Shelf: Send + Sync {
+    /// All that the server has just listed, whatever of it is wanted.
+    fn fetched(&self, server: &Server, peer: &Peer, listing: &Listing);
     fn listed(&self, server: &Arc<Server>, listing: &Arc<Listing>);
     fn has_skills(&self, server: &Arc<Server>, skills: &Arc<Skills>);
 }
@@ -99,6 +101,8 @@ pub struct ServerInfo {
     pub era: Option<&'static str>,
     pub version: Option<&'static str>,
     pub tools: Option<usize>,
+    /// Since they were listed.
+    pub age: Option<Duration>,
     pub error: Option<HubError>,
     pub pid: Option<u32>,
     pub notices: Vec<String>,
@@ -185,6 +189,7 @@ impl Server {
             era: connection.map(|connection| connection.peer().era.name()),
             version: connection.map(|connection| connection.peer().version),
             tools: listing.as_ref().map(|listing| listing.tools.len()),
+            age: self.listed_at.lock().map(|at| at.elapsed()),
             error: state.error.clone(),
             pid: connection.and_then(|connection| connection.transport().pid()),
             notices: listing
@@ -263,18 +268,31 @@ impl Server {
 
     async fn list(self: &Arc<Self>, connection: &Connection) -> Result<Arc<Listing>, HubError> {
         // Side by side: whichever is slow does not hold up the other.
-        let tools = async { listing::fetch(connection).await.map(|listing| self.publish(listing)) };
+        let tools = async {
+            let listing = listing::fetch(connection).await?;
+            self.shelf.fetched(self, connection.peer(), &listing);
+            Ok(self.publish(listing, Some(Instant::now())))
+        };
         let (listed, ()) = tokio::join!(tools, self.refresh_skills(connection));
         self.state.lock().error = listed.as_ref().err().cloned();
         self.lists.send_modify(|lists| *lists += 1);
         listed
     }
 
-    fn publish(self: &Arc<Self>, mut listing: Listing) -> Arc<Listing> {
+    /// Takes a list of before, so old by now, until the server is next connected and lists its tools itself.
+    pub fn restore(self: &Arc<Self>, listing: Listing, era: Era, age: Duration) {
+        self.state.lock().known = Some(match era {
+            Era::Modern => Known::Modern,
+            Era::Legacy => Known::Legacy,
+        });
+        self.publish(listing, Instant::now().checked_sub(age));
+    }
+
+    fn publish(self: &Arc<Self>, mut listing: Listing, at: Option<Instant>) -> Arc<Listing> {
         listing.tools.retain(|tool| self.route.config.options.wants(&tool.name));
         let listing = Arc::new(listing);
         self.listing.store(Some(listing.clone()));
-        *self.listed_at.lock() = Some(Instant::now());
+        *self.listed_at.lock() = at;
         self.shelf.listed(self, &listing);
         listing
     }
@@ -365,7 +383,16 @@ impl Server {
     async fn attempt(self: &Arc<Self>, known: Option<Known>) -> Result<Arc<Connection>, HubError> {
         let begun = Instant::now();
         let patience = self.route.config.options.startup_timeout;
-        let connected = tokio::time::timeout(patience, self.route.connect(known)).await;
+        let connect = async {
+            match self.route.connect(known).await {
+                // It may have been an older version of itself when that was learnt.
+                Err(error) if known == Some(Known::Legacy) && error.kind == ErrorKind::Rpc => {
+                    self.route.connect(None).await
+                }
+                connected => connected,
+            }
+        };
+        let connected = tokio::time::timeout(patience, connect).await;
         let connected = connected.unwrap_or_else(|_| {
             let text = format!("no answer within {} s", patience.as_secs_f64());
             Err(HubError::new(ErrorKind::Timeout, text))

@@ -77,6 +77,10 @@ impl Era {
             Era::Legacy => "legacy",
         }
     }
+
+    pub fn parse(name: &str) -> Option<Era> {
+        [Era::Modern, Era::Legacy].into_iter().find(|era| era.name() == name)
+    }
 }
 
 pub trait Transport: Send + Sync {

@@ -1,0 +1,53 @@
+"""Keeping: what the hub has learnt, in a file that outlives it."""
+
+import logging
+import os
+from typing import Any, cast
+
+from .. import _core
+from ._base import HubPart
+from ._numbers import check_whole
+
+_log = logging.getLogger("toolhub")
+
+# Longer than other processes keep the file locked.
+_PATIENCE = 10.0
+
+
+class Keeping(HubPart):
+    """`flush`, and what the other parts need of the store."""
+
+    _store: "_core.Store | None"
+
+    def _open_store(self, path: Any, room: int) -> None:
+        check_whole("store_results", room, 0)
+        if not isinstance(path, str | os.PathLike | None):
+            raise TypeError(f"store must be a path or None, got {type(path).__name__}")
+        place = cast("str | os.PathLike[str] | None", path)
+        self._store = None if place is None else _core.Store(self._core, os.fspath(place), room)
+        self._tell_of_store()
+
+    def flush(self) -> bool:
+        """Write what the hub has learnt to its store now, instead of within a second; False when that cannot be done.
+
+        Without a store there is nothing to do. `close` does it too.
+
+        >>> from toolhub import ToolHub
+        >>> ToolHub().flush()
+        True
+        """
+        if self._store is None:
+            return True
+        written = self._store.flush(_PATIENCE)
+        return not self._tell_of_store() and written
+
+    def _close_store(self) -> None:
+        if self._store is not None:
+            self._store.close(_PATIENCE)
+            self._tell_of_store()
+
+    def _tell_of_store(self) -> bool:
+        notices = [] if self._store is None else self._store.notices()
+        for notice in notices:
+            _log.warning("%s", notice)
+        return bool(notices)

@@ -1,0 +1,43 @@
+//! What a hub has learnt, kept in a store over restarts.
+
+use super::Hub;
+use crate::search::Uses;
+use crate::store::{Store, Use};
+use std::sync::Arc;
+
+impl Hub {
+    /// Begins with what the store knows, and keeps there what is learnt. To be said before anything is registered; the
+    /// first store stays.
+    pub fn keep_in(&self, store: Arc<Store>) {
+        if self.store.set(store.clone()).is_ok() {
+            self.registry.keep_numbers(store.ledger().clone());
+            let uses = store.take_uses().into_iter().map(|one| (one.words, one.tool));
+            self.uses.lock().restore(uses);
+        }
+    }
+
+    pub fn store(&self) -> Option<&Arc<Store>> {
+        self.store.get()
+    }
+
+    /// Sees what was used for the last queries, and forgets all tools.
+    pub fn clear(&self) {
+        self.settle_uses();
+        self.registry.clear();
+    }
+
+    /// Sees what was used for the queries so far, so that it can be kept.
+    pub fn settle_uses(&self) {
+        let snapshot = self.registry.load();
+        let mut uses = self.uses.lock();
+        uses.settle(|name| snapshot.get(name).map_or(0, |entry| super::finding::successes(entry)));
+        self.keep_uses(&mut uses);
+    }
+
+    pub(super) fn keep_uses(&self, uses: &mut Uses) {
+        let new = uses.take_unsaved();
+        if let Some(store) = self.store() {
+            store.save_uses(new.into_iter().map(|(words, tool)| Use { words, tool }).collect());
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! Tool lists over restarts: what a server has listed goes into the store, and is there before it is connected again.
+
+use crate::sources::mcp::config::{Endpoint, ServerConfig};
+use crate::sources::mcp::connection::Peer;
+use crate::sources::mcp::listing::Listing;
+use crate::sources::mcp::server::Server;
+use crate::sources::mcp::transport::Era;
+use crate::store::{ListKey, Store, StoredList};
+use ring::digest::{Context, SHA256};
+use serde_json::Value;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+pub fn keep(store: &Store, server: &Server, peer: &Peer, listing: &Listing) {
+    let version = peer.info.get("version").and_then(Value::as_str);
+    let list = StoredList {
+        era: peer.era.name().to_owned(),
+        protocol: peer.version.to_owned(),
+        version: version.map(str::to_owned),
+        listed_at: SystemTime::now(),
+        ttl_ms: listing.ttl_ms,
+        tools: listing.to_json(),
+    };
+    store.save_list(key(server.config()), list);
+}
+
+/// What the server listed in an earlier process. Nothing is started for it; the first call connects, and lists anew.
+pub fn recall(store: &Store, server: &Arc<Server>) {
+    let Some(list) = store.list(&key(server.config())) else { return };
+    let Some(era) = Era::parse(&list.era) else { return };
+    let age = list.listed_at.elapsed().unwrap_or_default();
+    if let Ok(listing) = Listing::from_json(&list.tools, era, list.ttl_ms) {
+        server.restore(listing, era, age);
+    }
+}
+
+fn key(config: &ServerConfig) -> ListKey {
+    ListKey { server: config.id.clone(), config: place(config) }
+}
+
+/// A short checksum of where the server is, so that the list of another one under the same id is not taken for its own.
+/// Headers and environment, where secrets are, have no part in it, and 32 bits do not give away an argument.
+pub fn place(config: &ServerConfig) -> u32 {
+    let mut sum = Context::new(&SHA256);
+    let mut add = |part: &[u8]| {
+        sum.update(&(part.len() as u64).to_le_bytes());
+        sum.update(part);
+    };
+    match &config.endpoint {
+        Endpoint::Stdio(command) => {
+            add(b"stdio");
+            add(command.program.as_bytes());
+            command.args.iter().for_each(|arg| add(arg.as_bytes()));
+            add(command.cwd.as_deref().unwrap_or("".as_ref()).as_os_str().as_encoded_bytes());
+        }
+        Endpoint::Http(remote) => {
+            add(b"http");
+            add(remote.url.as_bytes());
+        }
+    }
+    let sum = sum.finish();
+    sum.as_ref().iter().take(4).fold(0, |number, byte| number << 8 | u32::from(*byte))
+}

@@ -1,0 +1,123 @@
+//! The numbers of candidates.
+
+use super::time::{micros, moment, now};
+use crate::error::ErrorKind;
+use crate::model::Source;
+use crate::stats::{Counts, Delta, Key, LatencySketch, Record, SavedRest};
+use rusqlite::{Connection, OptionalExtension, Row, params};
+use serde_json::{Map, Value};
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+/// More candidates than this are not remembered; those that were used longest ago are forgotten.
+const MOST: usize = 100_000;
+
+const COLUMNS: &str = "tool, source, server, calls, successes, failures, success_rate, latency_ms, sketch, \
+                       last_success, led_at, failures_in_a_row, rests, rests_until";
+
+pub fn load(connection: &Connection) -> rusqlite::Result<Vec<(Key, Record)>> {
+    let mut query = connection.prepare(&format!("SELECT {COLUMNS} FROM candidates"))?;
+    let rows = query.query_map([], |row| {
+        let (tool, source, server): (String, String, String) = (row.get(0)?, row.get(1)?, row.get(2)?);
+        let server = Some(server).filter(|server| !server.is_empty()).map(Arc::from);
+        let key = Source::parse(&source).map(|source| Key { tool: Arc::from(tool), source, server });
+        Ok((key, record(row)?))
+    })?;
+    // A source of which nobody knows is one of a version to come: it is left out here and stays in the file.
+    rows.filter_map(|row| row.map(|(key, record)| key.map(|key| (key, record))).transpose()).collect()
+}
+
+fn record(row: &Row<'_>) -> rusqlite::Result<Record> {
+    let time = |column: usize| row.get::<_, Option<i64>>(column).map(|at| at.map(moment));
+    let rate: f64 = row.get(6)?;
+    Ok(Record {
+        calls: count(row.get(3)?),
+        successes: count(row.get(4)?),
+        failures: failures(&row.get::<_, String>(5)?),
+        success_rate: if rate.is_finite() { rate.clamp(0.0, 1.0) } else { 1.0 },
+        latency_ms: row.get::<_, Option<f64>>(7)?.filter(|ms| ms.is_finite() && *ms >= 0.0),
+        sketch: LatencySketch::from_bytes(&row.get::<_, Vec<u8>>(8)?),
+        last_success: time(9)?,
+        led_at: time(10)?,
+        rest: SavedRest {
+            failures_in_a_row: u32::try_from(row.get::<_, i64>(11)?).unwrap_or(0),
+            rests: u32::try_from(row.get::<_, i64>(12)?).unwrap_or(0),
+            until: time(13)?,
+        },
+    })
+}
+
+fn count(number: i64) -> u64 {
+    u64::try_from(number).unwrap_or(0)
+}
+
+/// By name, so that a kind more or less does not matter.
+fn failures(text: &str) -> Counts {
+    let by_name: Map<String, Value> = serde_json::from_str(text).unwrap_or_default();
+    let mut counts = [0; ErrorKind::ALL.len()];
+    for kind in ErrorKind::ALL {
+        counts[*kind as usize] = by_name.get(kind.name()).and_then(Value::as_u64).unwrap_or(0);
+    }
+    counts
+}
+
+fn failures_text(counts: &Counts) -> String {
+    let seen = ErrorKind::ALL.iter().filter(|kind| counts[**kind as usize] > 0);
+    let by_name: Map<String, Value> =
+        seen.map(|kind| (kind.name().to_owned(), counts[*kind as usize].into())).collect();
+    Value::Object(by_name).to_string()
+}
+
+/// Adds what was learnt to what the file has; gives back what it has then.
+pub fn save(connection: &Connection, learnt: &HashMap<Key, Delta>) -> rusqlite::Result<Vec<(Key, Record)>> {
+    let mut saved = Vec::with_capacity(learnt.len());
+    if learnt.is_empty() {
+        return Ok(saved);
+    }
+    let mut old = connection.prepare(&format!(
+        "SELECT {COLUMNS} FROM candidates WHERE tool = ?1 AND source = ?2 AND server = ?3"
+    ))?;
+    let mut put = connection.prepare(&format!(
+        "INSERT OR REPLACE INTO candidates ({COLUMNS}, saved_at)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)"
+    ))?;
+    for (key, delta) in learnt {
+        let (source, server) = (key.source.name(), key.server.as_deref().unwrap_or_default());
+        let mut record =
+            old.query_row(params![&*key.tool, source, server], record).optional()?.unwrap_or_default();
+        record.apply(delta);
+        let time = |at: Option<SystemTime>| at.map(micros);
+        put.execute(params![
+            &*key.tool,
+            source,
+            server,
+            record.calls as i64,
+            record.successes as i64,
+            failures_text(&record.failures),
+            record.success_rate,
+            record.latency_ms,
+            record.sketch.to_bytes(),
+            time(record.last_success),
+            time(record.led_at),
+            i64::from(record.rest.failures_in_a_row),
+            i64::from(record.rest.rests),
+            time(record.rest.until),
+            now(),
+        ])?;
+        saved.push((key.clone(), record));
+    }
+    Ok(saved)
+}
+
+/// Forgets the oldest when there are too many; `all` of them were loaded.
+pub fn tidy(connection: &Connection, all: usize) -> rusqlite::Result<()> {
+    let surplus = all.saturating_sub(MOST);
+    if surplus > 0 {
+        connection.execute(
+            "DELETE FROM candidates WHERE rowid IN (SELECT rowid FROM candidates ORDER BY saved_at LIMIT ?1)",
+            [surplus as i64],
+        )?;
+    }
+    Ok(())
+}

@@ -1,0 +1,82 @@
+//! Definitions of tools that were accepted, and those that have changed since.
+
+use super::time::now;
+use rusqlite::{Connection, OptionalExtension, Row, params};
+use std::sync::Arc;
+
+/// A tool's definition as JSON, and its hash.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Definition {
+    pub hash: String,
+    pub text: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredPin {
+    pub server: Arc<str>,
+    pub tool: Arc<str>,
+    pub accepted: Definition,
+    /// What the server says now, if that is something else.
+    pub changed: Option<Definition>,
+}
+
+/// What happened to a pin. Never "the pin is this": another process may have accepted what we have not.
+#[derive(Clone, Debug)]
+pub enum PinChange {
+    /// Seen for the first time, and so accepted; who was first is right.
+    First(Definition),
+    Changed(Definition),
+    Accepted(Definition),
+}
+
+const COLUMNS: &str = "server, tool, accepted, accepted_hash, seen, seen_hash";
+
+pub fn load(connection: &Connection) -> rusqlite::Result<Vec<StoredPin>> {
+    let mut query = connection.prepare(&format!("SELECT {COLUMNS} FROM pins ORDER BY server, tool"))?;
+    query.query_map([], pin)?.collect()
+}
+
+pub fn one(connection: &Connection, server: &str, tool: &str) -> rusqlite::Result<Option<StoredPin>> {
+    connection
+        .prepare(&format!("SELECT {COLUMNS} FROM pins WHERE server = ?1 AND tool = ?2"))?
+        .query_row([server, tool], pin)
+        .optional()
+}
+
+fn pin(row: &Row<'_>) -> rusqlite::Result<StoredPin> {
+    let text = |column: usize| row.get::<_, String>(column);
+    let changed = match (row.get::<_, Option<String>>(4)?, row.get::<_, Option<String>>(5)?) {
+        (Some(text), Some(hash)) => Some(Definition { hash, text }),
+        _ => None,
+    };
+    Ok(StoredPin {
+        server: Arc::from(text(0)?),
+        tool: Arc::from(text(1)?),
+        accepted: Definition { text: text(2)?, hash: text(3)? },
+        changed,
+    })
+}
+
+pub fn save(connection: &Connection, changes: &[(Arc<str>, Arc<str>, PinChange)]) -> rusqlite::Result<()> {
+    for (server, tool, change) in changes {
+        let (sql, Definition { hash, text }) = match change {
+            PinChange::First(definition) => (
+                "INSERT OR IGNORE INTO pins (server, tool, accepted, accepted_hash, changed_at)
+                 VALUES (?1, ?2, ?3, ?4, ?5)",
+                definition,
+            ),
+            PinChange::Changed(definition) => (
+                "UPDATE pins SET seen = ?3, seen_hash = ?4, changed_at = ?5
+                 WHERE server = ?1 AND tool = ?2 AND accepted_hash <> ?4",
+                definition,
+            ),
+            PinChange::Accepted(definition) => (
+                "INSERT OR REPLACE INTO pins (server, tool, accepted, accepted_hash, changed_at)
+                 VALUES (?1, ?2, ?3, ?4, ?5)",
+                definition,
+            ),
+        };
+        connection.prepare(sql)?.execute(params![&**server, &**tool, text, hash, now()])?;
+    }
+    Ok(())
+}

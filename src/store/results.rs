@@ -1,0 +1,42 @@
+//! Whole results that were cut for a prompt, by their handle.
+
+use super::time::now;
+use rusqlite::{Connection, OptionalExtension, params};
+
+#[derive(Clone, Debug)]
+pub struct KeptResult {
+    pub handle: String,
+    pub text: String,
+}
+
+pub fn load(connection: &Connection, handle: &str) -> rusqlite::Result<Option<String>> {
+    connection
+        .prepare("SELECT text FROM results WHERE handle = ?1")?
+        .query_row([handle], |row| row.get(0))
+        .optional()
+}
+
+/// The oldest make room for newer ones as soon as all together are larger than `limit` bytes.
+pub fn save(connection: &Connection, results: &[KeptResult], limit: u64) -> rusqlite::Result<()> {
+    if results.is_empty() {
+        return Ok(());
+    }
+    let mut put = connection
+        .prepare("INSERT OR REPLACE INTO results (handle, text, bytes, kept_at) VALUES (?1, ?2, ?3, ?4)")?;
+    for result in results {
+        put.execute(params![result.handle, result.text, result.text.len() as i64, now()])?;
+    }
+    trim(connection, limit)
+}
+
+/// Deletes from the oldest on, until what is left fits.
+pub fn trim(connection: &Connection, limit: u64) -> rusqlite::Result<()> {
+    connection
+        .execute(
+            "DELETE FROM results WHERE rowid IN (
+                SELECT rowid FROM (SELECT rowid, sum(bytes) OVER (ORDER BY rowid DESC) AS newer FROM results)
+                WHERE newer > ?1)",
+            [i64::try_from(limit).unwrap_or(i64::MAX)],
+        )
+        .map(drop)
+}

@@ -1,0 +1,130 @@
+//! The tables, and the way from an older file to this version.
+//!
+//! To change the tables, add a step: the number of steps is the version that a file is at after them.
+
+use rusqlite::{Connection, Transaction, TransactionBehavior};
+
+/// Marks a file as ours, so that the database of another program is never touched: "thub".
+pub const APPLICATION: i32 = 0x7468_7562;
+
+pub const STEPS: &[&str] = &[
+    // 1: the beginning. Times are microseconds since 1970; no server is ''.
+    "CREATE TABLE lists (
+        server TEXT NOT NULL, config INTEGER NOT NULL, era TEXT NOT NULL, protocol TEXT NOT NULL, version TEXT,
+        listed_at INTEGER NOT NULL, ttl_ms INTEGER, tools TEXT NOT NULL, PRIMARY KEY (server, config)
+     );
+     CREATE TABLE candidates (
+        tool TEXT NOT NULL, source TEXT NOT NULL, server TEXT NOT NULL, calls INTEGER NOT NULL,
+        successes INTEGER NOT NULL, failures TEXT NOT NULL, success_rate REAL NOT NULL, latency_ms REAL,
+        sketch BLOB NOT NULL, last_success INTEGER, led_at INTEGER, failures_in_a_row INTEGER NOT NULL,
+        rests INTEGER NOT NULL, rests_until INTEGER, saved_at INTEGER NOT NULL, PRIMARY KEY (tool, source, server)
+     );
+     CREATE TABLE uses (id INTEGER PRIMARY KEY, words BLOB NOT NULL, tool TEXT NOT NULL);
+     CREATE TABLE results (
+        handle TEXT PRIMARY KEY, text TEXT NOT NULL, bytes INTEGER NOT NULL, kept_at INTEGER NOT NULL
+     );
+     CREATE TABLE pins (
+        server TEXT NOT NULL, tool TEXT NOT NULL, accepted TEXT NOT NULL, accepted_hash TEXT NOT NULL,
+        seen TEXT, seen_hash TEXT, changed_at INTEGER NOT NULL, PRIMARY KEY (server, tool)
+     );",
+];
+
+#[derive(Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// At the version of these steps, perhaps since just now.
+    Ready,
+    /// Written by a later version, at this number.
+    Newer(usize),
+    /// The database of another program.
+    Foreign,
+}
+
+/// Brings the file to the version of these steps. Several processes may do so at once: one works, the others find it done.
+pub fn migrate(connection: &mut Connection, steps: &[&str]) -> rusqlite::Result<Standing> {
+    if let Some(standing) = standing(connection, steps)? {
+        return Ok(standing);
+    }
+    let work = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    if let Some(standing) = standing(&work, steps)? {
+        return Ok(standing);
+    }
+    for step in &steps[version(&work)?..] {
+        work.execute_batch(step)?;
+    }
+    work.pragma_update(None, "application_id", APPLICATION)?;
+    work.pragma_update(None, "user_version", steps.len() as i64)?;
+    work.commit().map(|()| Standing::Ready)
+}
+
+/// `None` when there is work to do.
+fn standing(connection: &Connection, steps: &[&str]) -> rusqlite::Result<Option<Standing>> {
+    let application: i32 = connection.pragma_query_value(None, "application_id", |row| row.get(0))?;
+    if application != APPLICATION {
+        let tables: i64 = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+        let empty = tables == 0 && version(connection)? == 0 && application == 0;
+        return Ok(if empty { None } else { Some(Standing::Foreign) });
+    }
+    Ok(match version(connection)? {
+        newer if newer > steps.len() => Some(Standing::Newer(newer)),
+        same if same == steps.len() => Some(Standing::Ready),
+        _ => None,
+    })
+}
+
+fn version(connection: &Connection) -> rusqlite::Result<usize> {
+    let version: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
+    Ok(usize::try_from(version).unwrap_or(usize::MAX))
+}
+
+/// A transaction that waits for its turn at once, so that what it reads is what it changes.
+pub fn begin(connection: &mut Connection) -> rusqlite::Result<Transaction<'_>> {
+    connection.transaction_with_behavior(TransactionBehavior::Immediate)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
+    use super::*;
+
+    const FIRST: &str = "CREATE TABLE things (name TEXT);";
+    const SECOND: &str = "ALTER TABLE things ADD COLUMN size INTEGER NOT NULL DEFAULT 7;";
+
+    #[test]
+    fn an_older_file_is_brought_up_and_keeps_what_it_has() {
+        let mut file = Connection::open_in_memory().unwrap();
+        assert_eq!(migrate(&mut file, &[FIRST]).unwrap(), Standing::Ready);
+        file.execute("INSERT INTO things VALUES ('old')", []).unwrap();
+        assert_eq!(migrate(&mut file, &[FIRST, SECOND]).unwrap(), Standing::Ready);
+        let row = file.query_row("SELECT name, size FROM things", [], |row| Ok((row.get(0)?, row.get(1)?)));
+        assert_eq!(row.unwrap(), ("old".to_owned(), 7));
+        assert_eq!(migrate(&mut file, &[FIRST, SECOND]).unwrap(), Standing::Ready, "nothing is done twice");
+    }
+
+    #[test]
+    fn a_newer_file_and_one_of_another_program_are_left_alone() {
+        let mut newer = Connection::open_in_memory().unwrap();
+        migrate(&mut newer, &[FIRST, SECOND]).unwrap();
+        assert_eq!(migrate(&mut newer, &[FIRST]).unwrap(), Standing::Newer(2));
+        let mut foreign = Connection::open_in_memory().unwrap();
+        foreign.execute_batch("CREATE TABLE bookmarks (url TEXT)").unwrap();
+        assert_eq!(migrate(&mut foreign, &[FIRST]).unwrap(), Standing::Foreign);
+        let tables: i64 =
+            foreign.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0)).unwrap();
+        assert_eq!(tables, 1);
+    }
+
+    #[test]
+    fn a_step_that_fails_changes_nothing() {
+        let mut file = Connection::open_in_memory().unwrap();
+        migrate(&mut file, &[FIRST]).unwrap();
+        assert!(migrate(&mut file, &[FIRST, "CREATE TABLE more (a); CREATE TABLE things (b);"]).is_err());
+        assert_eq!(version(&file).unwrap(), 1);
+        assert!(file.prepare("SELECT * FROM more").is_err());
+    }
+
+    #[test]
+    fn the_real_steps_work() {
+        let mut file = Connection::open_in_memory().unwrap();
+        assert_eq!(migrate(&mut file, STEPS).unwrap(), Standing::Ready);
+    }
+}

@@ -1,0 +1,222 @@
+"""A hub with a store: what comes back, and what is said when the file cannot be used."""
+
+from __future__ import annotations
+
+import gc
+import json
+import logging
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from toolhub import ToolError, ToolHub
+
+
+def broken(text: str) -> str:
+    raise ValueError(text)
+
+
+def test_statistics_come_back(tmp_path: Path) -> None:
+    with ToolHub(store=tmp_path / "hub.db") as hub:
+        hub.register(len, name="length")
+        hub.register(broken)
+        for _ in range(3):
+            hub.call("length", {"obj": "abc"})
+        hub.call("broken", "no")
+        before = hub.stats()
+    with ToolHub(store=str(tmp_path / "hub.db")) as hub:
+        hub.register(len, name="length")
+        hub.register(broken)
+        after = hub.stats()
+        assert after["length"][0]["successes"] == 3
+        assert after["broken"][0]["failures"] == {"tool_error": 1}
+        for name in ("length", "broken"):
+            for key in ("success_rate", "latency_ewma_ms", "latency_p95_ms"):
+                assert after[name][0][key] == pytest.approx(before[name][0][key])
+            # The file has microseconds.
+            assert after[name][0]["last_success"] == pytest.approx(before[name][0]["last_success"], abs=1e-5)
+        hub.call("length", {"obj": "abc"})
+        assert hub.stats("length")["length"][0]["calls"] == 4
+
+
+def test_rows_are_a_table(tmp_path: Path) -> None:
+    hub = ToolHub()
+    hub.register(len, name="length")
+    hub.register(broken)
+    hub.call("length", {"obj": "abc"})
+    hub.call("broken", "no")
+    hub.call("broken", {"wrong": 1})
+    rows = hub.stats(rows=True)
+    assert [row["tool"] for row in rows] == ["length", "broken"]
+    assert len({tuple(row) for row in rows}) == 1, "all rows have the same columns"
+    assert not any(isinstance(value, dict | list) for row in rows for value in row.values())
+    assert [row["failures"] for row in rows] == [0, 1]
+    assert [row["failures.tool_error"] for row in rows] == [0, 1]
+    assert hub.stats("length", rows=True) == [
+        {key: value for key, value in rows[0].items() if not key.startswith("failures.")}
+    ]
+
+
+def test_without_a_store_nothing_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with ToolHub() as hub:
+        hub.register(len, name="length")
+        hub.call("length", {"obj": "abc"})
+        assert hub.flush()
+    assert list(tmp_path.iterdir()) == []
+
+
+def long_text(n: int) -> str:
+    return f"Straße {n}: " + "x" * 5_000
+
+
+def cut(hub: ToolHub, n: int) -> str:
+    result = hub.call("long_text", n)
+    hub.format(result)
+    return result.meta["handle"]
+
+
+def test_cut_results_can_be_read_on_in_the_next_process(tmp_path: Path) -> None:
+    with ToolHub(store=tmp_path / "hub.db") as hub:
+        hub.register(long_text)
+        handle = cut(hub, 7)
+    with ToolHub(store=tmp_path / "hub.db") as hub:
+        assert hub.read_more(handle, 0, 9) == "Straße 7:"
+        assert len(hub.read_more(handle, 0, 10_000)) == 5_010
+        with pytest.raises(ToolError, match="no kept result"):
+            hub.read_more("r_00000000")
+
+
+def test_results_have_a_limit_and_can_be_kept_out(tmp_path: Path) -> None:
+    with ToolHub(store=tmp_path / "some.db", store_results=12_000) as hub:
+        hub.register(long_text)
+        handles = [cut(hub, n) for n in range(4)]
+    with ToolHub(store=tmp_path / "some.db") as hub:
+        found = []
+        for handle in handles:
+            try:
+                hub.read_more(handle)
+                found.append(handle)
+            except ToolError:
+                pass
+        assert found == handles[2:]
+    with ToolHub(store=tmp_path / "none.db", store_results=0) as hub:
+        hub.register(long_text)
+        cut(hub, 1)
+    assert b"xxxxxxxx" not in (tmp_path / "none.db").read_bytes()
+
+
+def test_what_was_used_is_recommended(tmp_path: Path) -> None:
+    def departures(town: str) -> str:
+        """Trains that leave a town."""
+        return town
+
+    def timetable(town: str) -> str:
+        """Trains that leave a town."""
+        return town
+
+    for life in range(2):
+        with ToolHub(store=tmp_path / "hub.db") as hub:
+            hub.register(departures)
+            hub.register(timetable)
+            if life == 0:
+                hub.search("fast trains to Berlin")
+                hub.call("timetable", "Berlin")
+            else:
+                assert hub.recommend("fast trains to Hamburg")[0].name == "timetable"
+
+
+@pytest.mark.parametrize("content", [b"no database at all", b"SQLite format 3\0" + b"\xff" * 5_000])
+def test_a_damaged_file_is_put_aside(
+    content: bytes, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "hub.db").write_bytes(content)
+    with caplog.at_level(logging.WARNING, "toolhub"), ToolHub(store=tmp_path / "hub.db") as hub:
+        hub.register(len, name="length")
+        hub.call("length", {"obj": "abc"})
+    (aside,) = tmp_path.glob("hub.db.corrupt-*")
+    assert aside.read_bytes() == content
+    (message,) = caplog.messages
+    assert str(aside) in message
+    assert "a new one begun" in message
+    with ToolHub(store=tmp_path / "hub.db") as hub:
+        hub.register(len, name="length")
+        assert hub.stats("length")["length"][0]["calls"] == 1
+
+
+def test_a_newer_file_is_put_aside(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    ToolHub(store=tmp_path / "hub.db").close()
+    with sqlite3.connect(tmp_path / "hub.db") as file:
+        file.execute("PRAGMA user_version = 99")
+    file.close()
+    with caplog.at_level(logging.WARNING, "toolhub"):
+        ToolHub(store=tmp_path / "hub.db").close()
+    assert len(list(tmp_path.glob("hub.db.newer-*"))) == 1
+    assert "later version" in caplog.messages[0]
+
+
+@pytest.mark.parametrize("place", ["folder", "/proc/nowhere/hub.db", "foreign"])
+def test_a_place_that_cannot_be_used_costs_one_warning(
+    place: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = Path(place) if place.startswith("/") else tmp_path / "hub.db"
+    if place == "folder":
+        path.mkdir()
+    if place == "foreign":
+        with sqlite3.connect(path) as file:
+            file.execute("CREATE TABLE bookmarks (url TEXT)")
+        file.close()
+    with caplog.at_level(logging.WARNING, "toolhub"), ToolHub(store=path) as hub:
+        hub.register(long_text)
+        handle = cut(hub, 1)
+        assert hub.read_more(handle, 0, 8) == "Straße 1"
+        assert hub.stats("long_text")["long_text"][0]["calls"] == 1
+        assert hub.flush()
+    (message,) = caplog.messages
+    assert "stays in memory" in message
+
+
+def test_odd_arguments_are_refused() -> None:
+    with pytest.raises(TypeError, match="store must be a path or None, got int"):
+        ToolHub(store=5)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="store_results must be at least 0, got -1"):
+        ToolHub(store=None, store_results=-1)
+
+
+def test_a_hub_that_was_collected_has_written(tmp_path: Path) -> None:
+    hub = ToolHub(store=tmp_path / "hub.db")
+    hub.register(len, name="length")
+    hub.call("length", {"obj": "abc"})
+    assert hub.flush()
+    del hub
+    gc.collect()
+    with ToolHub(store=tmp_path / "hub.db") as hub:
+        hub.register(len, name="length")
+        assert hub.stats("length")["length"][0]["calls"] == 1
+
+
+@pytest.mark.anyio
+async def test_async_code(tmp_path: Path) -> None:
+    for calls in (1, 2):
+        async with ToolHub(store=tmp_path / "hub.db") as hub:
+            hub.register(len, name="length")
+            await hub.execute("length", {"obj": "abc"})
+            assert hub.stats("length")["length"][0]["calls"] == calls
+
+
+def test_secrets_do_not_come_into_the_file(tmp_path: Path) -> None:
+    config = {
+        "mcpServers": {
+            "remote": {
+                "url": "https://example.test/mcp?key=SECRET1",
+                "headers": {"Authorization": "Bearer SECRET2"},
+            },
+            "local": {"command": "no-such-program", "args": ["--key", "SECRET3"], "env": {"KEY": "SECRET4"}},
+        }
+    }
+    with ToolHub(store=tmp_path / "hub.db") as hub:
+        hub.load_mcp(json.loads(json.dumps(config)))
+        hub.call("anything", {}, server="local")
+        hub.flush()
+    assert b"SECRET" not in (tmp_path / "hub.db").read_bytes()
