@@ -23,9 +23,16 @@ pub struct Asked<'a> {
     pub vector: Option<&'a [f32]>,
 }
 
+impl<'a> From<&'a str> for Asked<'a> {
+    fn from(words: &'a str) -> Self {
+        Asked { words, vector: None }
+    }
+}
+
 impl Hub {
     /// The `k` tools that fit a query best, best first.
-    pub fn search(&self, query: Asked<'_>, k: usize) -> Vec<Hit> {
+    pub fn search<'a>(&self, query: impl Into<Asked<'a>>, k: usize) -> Vec<Hit> {
+        let query = query.into();
         let hits = self.hits(query, k);
         self.watch(Topic::of(query.words), &hits);
         hits
@@ -50,7 +57,8 @@ impl Hub {
     }
 
     /// [`search`](Self::search), weighed with what has worked: success, latency, and what was used for similar queries.
-    pub fn recommend(&self, query: Asked<'_>, k: usize) -> Vec<Hit> {
+    pub fn recommend<'a>(&self, query: impl Into<Asked<'a>>, k: usize) -> Vec<Hit> {
+        let query = query.into();
         let topic = Topic::of(query.words);
         let mut hits = self.hits(query, k.saturating_mul(WIDER));
         let (snapshot, now) = (self.registry.load(), Instant::now());
