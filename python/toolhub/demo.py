@@ -1,9 +1,21 @@
 """A short tour of the hub: `make demo`, or `python -m toolhub.demo`."""
 
 import asyncio
+import tempfile
 import time
+from pathlib import Path
 
 from toolhub import ToolHub, ToolResult
+
+SKILL = """---
+name: haiku
+description: How to write a haiku. Use it when somebody wants a short poem.
+---
+Three lines of five, seven and five syllables. Name a season.
+"""
+MODEL = """I will look it up.
+<tool_call>{'tool_name': 'add', 'arguments': {"a": 20, "b": "22",}}</tool_call>
+<tool_call>{"tool_name": "haiku", "arguments": {}}</tool_call>"""
 
 
 def show(title: str, result: ToolResult) -> None:
@@ -71,14 +83,40 @@ async def tour(hub: ToolHub, log: list[str]) -> None:
     print(f"\n1,000 calls, 8 at a time\n  result  {sum(r.result for r in results)} in all, {ms:.0f} ms")
 
 
+async def as_a_model_sees_it(hub: ToolHub) -> None:
+    """Find, show, and run what a model wrote."""
+    for query in ("will it rain tomorrow", "明天的天气", "a short poem"):
+        hits = ", ".join(hit.name for hit in hub.search(query, k=2))
+        print(f"\nSearch: {query}\n  found   {hits}")
+    prompt = hub.system_prompt(query="will it rain tomorrow", limit=1, style="compact")
+    print("\nThe prompt for that question")
+    print("\n".join(f"  | {line}" for line in prompt.partition("## How")[0].strip().splitlines()))
+    outcome = await hub.run(MODEL)
+    print("\nWhat a model wrote, with single quotes and a trailing comma, and what it gets back")
+    for message in outcome.messages:
+        print("\n".join(f"  | {line[:110]}" for line in str(message["content"]).splitlines()))
+
+
 def main() -> None:
     """Give the tour."""
-    with ToolHub() as hub:
+    with tempfile.TemporaryDirectory() as folder:
+        skill = Path(folder, "skills", "haiku", "SKILL.md")
+        skill.parent.mkdir(parents=True)
+        skill.write_text(SKILL, encoding="utf8")
+        give_the_tour(skill.parent.parent, Path(folder, "hub.db"))
+
+
+def give_the_tour(skills: Path, store: Path) -> None:
+    """With one hub, and then with another that remembers."""
+    with ToolHub(skills=skills, store=store) as hub:
         log = register_tools(hub)
         print(f"{len(hub)} tools; capabilities: {', '.join(hub.capabilities())}")
         asyncio.run(tour(hub, log))
         show("The same without asyncio, as in a notebook", hub.call("add", {"a": 20, "b": 22}))
-        print("\nWhat the hub has learnt")
+        asyncio.run(as_a_model_sees_it(hub))
+    with ToolHub(store=store) as hub:
+        register_tools(hub)
+        print("\nWhat was learnt, after a restart")
         for name, rows in hub.stats().items():
             for row in rows:
                 where = row["server"] or row["source"]

@@ -266,7 +266,13 @@ impl Inner {
         let text = self.text.get(self.head - self.base..to - self.base).unwrap_or_default();
         match self.events.last_mut() {
             Some(Event::Text { text: last }) => last.push_str(text),
-            _ => self.events.push(Event::Text { text: text.to_owned() }),
+            _ => {
+                // Without events of calls in between, all text becomes one: room for all of it at once.
+                let room = if self.silent { self.text.len() } else { text.len() };
+                let mut all = String::with_capacity(room);
+                all.push_str(text);
+                self.events.push(Event::Text { text: all });
+            }
         }
         self.advance(to);
     }
