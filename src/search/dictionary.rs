@@ -159,3 +159,12 @@ fn shelf(stem: &str) -> Option<(u8, u8)> {
 fn letters(word: &str) -> u32 {
     word.bytes().fold(0, |letters, b| letters | 1 << (b.wrapping_sub(b'a') & 31))
 }
+
+#[cfg(test)]
+impl Dictionary {
+    pub fn bytes(&self) -> usize {
+        let shelves: usize =
+            self.shelves.values().map(|shelf| shelf.capacity() * size_of::<Shelved>() + 32).sum();
+        self.forms.bytes() + self.stemmed.capacity() * 4 + self.stems.bytes() + shelves
+    }
+}

@@ -207,3 +207,16 @@ fn place(postings: &[Weighed], slot: Slot) -> Result<usize, usize> {
         _ => postings.binary_search_by_key(&slot, |posting| posting.number()),
     }
 }
+
+#[cfg(test)]
+impl Index {
+    /// The memory of its parts, in bytes: postings, tools, their names' table, dictionary.
+    pub fn bytes(&self) -> [usize; 4] {
+        let spilled = |list: &SmallVec<[Weighed; 2]>| if list.spilled() { list.capacity() * 4 } else { 0 };
+        let postings = self.postings.iter().map(spilled).sum::<usize>()
+            + self.postings.capacity() * size_of::<SmallVec<[Weighed; 2]>>();
+        let terms: usize = self.documents.iter().flatten().map(|document| document.terms.len() * 4).sum();
+        let documents = terms + self.documents.capacity() * size_of::<Option<Document>>();
+        [postings, documents, self.slots.capacity() * 5, self.dictionary.bytes()]
+    }
+}

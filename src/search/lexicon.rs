@@ -45,6 +45,13 @@ fn text<'a>(all: &'a str, ends: &[u32], number: u32) -> &'a str {
 }
 
 #[cfg(test)]
+impl Lexicon {
+    pub fn bytes(&self) -> usize {
+        self.text.capacity() + self.ends.capacity() * 4 + self.table.capacity() * 5
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
 

@@ -165,3 +165,25 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn the_index_takes_less_than_twice_the_memory_of_the_texts() {
+    let mut rng = fastrand::Rng::with_seed(7);
+    // Some words are common and most are rare, as in all languages.
+    let mut word = || {
+        let rank = (3_000.0 * rng.f64().powi(3)) as u32;
+        let letter = |n: u32| char::from(b'a' + (n % 26) as u8);
+        format!("pla{}{}{}o", letter(rank), letter(rank / 26), letter(rank / 676))
+    };
+    let (registry, mut size) = (Registry::default(), 0);
+    for number in 0..5_000 {
+        let name = format!("{}_{}", word(), word());
+        let description = (0..25).map(|_| word()).collect::<Vec<_>>().join(" ");
+        size += name.len() + description.len() + "placeCity or town".len();
+        register(&registry, &format!("{name}{}", number % 10), &description);
+    }
+    let mut index = index::Index::default();
+    index.follow(&registry);
+    let taken: usize = index.bytes().iter().sum();
+    assert!(taken < 2 * size, "{taken} bytes for {size}: {:?}", index.bytes());
+}
