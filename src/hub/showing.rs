@@ -2,8 +2,8 @@
 
 use super::Hub;
 use crate::model::ToolSpec;
-use crate::prompt::{self, Count, Lang, Listed, Page, Style, TooSmall, Version};
-use crate::registry::NameEntry;
+use crate::prompt::{self, About, Count, Lang, Listed, Page, Style, TooSmall, Version};
+use crate::registry::{NameEntry, Snapshot};
 use std::collections::HashSet;
 
 /// What a prompt is to show.
@@ -28,6 +28,27 @@ impl Hub {
         budget: Option<(usize, Count<'_>)>,
     ) -> Result<String, TooSmall> {
         let snapshot = self.registry.snapshot();
+        if showing.others.is_some() || budget.is_some() {
+            return self.written(&snapshot, showing, budget);
+        }
+        let Showing { base, core, style, lang, .. } = *showing;
+        let about = About { version: snapshot.version(), core, style, lang };
+        let whole = self.shelf.whole(about, || {
+            self.written(&snapshot, &Showing { base: "", core, others: None, more: 0, style, lang }, None)
+        })?;
+        Ok(match (base.trim_end(), &*whole) {
+            (_, "") => base.to_owned(),
+            ("", whole) => whole.to_owned(),
+            (base, whole) => [base, "\n\n", whole].concat(),
+        })
+    }
+
+    fn written(
+        &self,
+        snapshot: &Snapshot,
+        showing: &Showing<'_>,
+        budget: Option<(usize, Count<'_>)>,
+    ) -> Result<String, TooSmall> {
         let sorted = snapshot.sorted_names();
         let core: HashSet<&str> = showing.core.iter().map(String::as_str).collect();
         let all = sorted.iter().map(|name| &**name).filter(|name| !core.contains(name));

@@ -22,7 +22,7 @@ mod types;
 pub mod vendor;
 
 pub use page::{Count, Listed, Page, TooSmall, render};
-pub use shelf::{Shelf, Version};
+pub use shelf::{About, Shelf, Version};
 
 /// How much is said of each tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

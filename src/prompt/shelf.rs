@@ -5,6 +5,8 @@ use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+/// Longer prompts are written each time: nobody sends them to a model often.
+const LONGEST: usize = 4 << 20;
 /// So many entries of tools that are gone are no reason to tidy up.
 const GONE: usize = 1_000;
 
@@ -12,6 +14,26 @@ const GONE: usize = 1_000;
 #[derive(Default)]
 pub struct Shelf {
     entries: Mutex<HashMap<Arc<str>, Kept, foldhash::fast::RandomState>>,
+    last: Mutex<Option<Whole>>,
+}
+
+/// The last prompt with all tools.
+struct Whole {
+    version: u64,
+    core: Vec<String>,
+    style: Style,
+    lang: Lang,
+    text: Arc<str>,
+}
+
+/// All that decides how a prompt with all tools reads.
+#[derive(Clone, Copy)]
+pub struct About<'a> {
+    /// Of the registry.
+    pub version: u64,
+    pub core: &'a [String],
+    pub style: Style,
+    pub lang: Lang,
 }
 
 #[derive(Default)]
@@ -54,6 +76,26 @@ impl Shelf {
         }
         kept.texts[place] = Some(text.clone());
         text
+    }
+
+    /// The prompt with all tools, written by `write` if it is not the one of the last time.
+    pub fn whole<E>(
+        &self,
+        about: About<'_>,
+        write: impl FnOnce() -> Result<String, E>,
+    ) -> Result<Arc<str>, E> {
+        if let Some(last) = &*self.last.lock()
+            && (last.version, last.style, last.lang) == (about.version, about.style, about.lang)
+            && last.core == about.core
+        {
+            return Ok(last.text.clone());
+        }
+        let text: Arc<str> = write()?.into();
+        if text.len() <= LONGEST {
+            let About { version, core, style, lang } = about;
+            *self.last.lock() = Some(Whole { version, core: core.to_vec(), style, lang, text: text.clone() });
+        }
+        Ok(text)
     }
 
     /// Forgets those that are gone, when they are many.
