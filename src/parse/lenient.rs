@@ -66,6 +66,8 @@ pub(super) struct MayMiss(pub usize);
 
 impl MayMiss {
     pub const NONE: Self = Self(0);
+    /// What is inside the outermost bracket is whole.
+    pub const OUTERMOST: Self = Self(1);
     pub const ALL: Self = Self(usize::MAX);
 }
 

@@ -78,8 +78,8 @@ async fn value(cx: &Cx, at: usize, body: &Body, repairs: Repairs) -> usize {
         Extent::Closed(end) => (end, MayMiss::NONE),
         Extent::Stopped(end) => (end, MayMiss::ALL),
         // Only the outermost bracket may be missing then: what is inside is whole.
-        Extent::Cut { in_string: false } => (cx.tape.end_so_far(), MayMiss(1)),
-        Extent::Cut { in_string: true } => (give_up(cx, at, body.stops).await, MayMiss(1)),
+        Extent::Cut { in_string: false } => (cx.tape.end_so_far(), MayMiss::OUTERMOST),
+        Extent::Cut { in_string: true } => (give_up(cx, at, body.stops).await, MayMiss::OUTERMOST),
     };
     let drafts = cx.tape.with(at, end, |text| drafts(text, may_miss, body, repairs, cx));
     cx.emit(drafts, end, body.format);
@@ -98,6 +98,9 @@ fn drafts(text: &str, may_miss: MayMiss, body: &Body, mut repairs: Repairs, cx: 
         Ok(reading) => reading,
         Err(why) => return vec![Draft::failed("", format!("The call cannot be read: {why}."))],
     };
+    if may_miss == MayMiss::OUTERMOST && draft::ends_early(&reading.value, body.shape) {
+        return vec![Draft::failed("", "The call cannot be read: the text ends before its arguments.")];
+    }
     repairs.join(reading.repairs);
     let mut found = draft::calls(reading.value, repairs, body.shape, &cx.tools).unwrap_or_default();
     if let Some(why) = reading.cut {
