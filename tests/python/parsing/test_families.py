@@ -1,0 +1,88 @@
+"""What families of models write around and inside their calls, and what they get wrong."""
+
+from typing import Any
+
+import pytest
+
+import toolhub
+
+PING = '{"name": "ping", "arguments": {"host": "a"}}'
+
+
+def made(text: str, format: str = "auto") -> list[tuple[str, dict[str, Any]]]:
+    found = toolhub.parse(text, format)
+    stream = toolhub.StreamParser(format)
+    for character in text:
+        stream.feed(character)
+    stream.finish()
+    assert [call.to_dict() for call in stream.calls] == [call.to_dict() for call in found.calls]
+    return [(call.name, call.arguments) for call in found.calls if not call.error]
+
+
+@pytest.mark.parametrize(
+    ("open", "close"),
+    [("<|channel>thought\n", "<channel|>"), ("<longcat_think>", "</longcat_think>"), ("[THINK]", "[/THINK]")],
+)
+def test_no_call_of_the_reasoning_is_made(open: str, close: str) -> None:
+    quoted = f"<tool_call>{PING}</tool_call> <|tool_call>call:rm{{}}<tool_call|>"
+    text = f"{open}Perhaps {quoted}? No.{close}<|tool_call>call:add{{a:1}}<tool_call|>"
+    assert made(text) == [("add", {"a": 1})]
+
+
+def test_what_goes_to_the_model_is_no_call() -> None:
+    invented = (
+        "<|start|>functions.ping to=assistant<|channel|>commentary<|message|>"
+        '{"up": true}<|end|><|start|>assistant<|channel|>final<|message|>It is up.'
+    )
+    for format in ("harmony", "auto"):
+        assert made(invented, format) == []
+
+
+@pytest.mark.parametrize(
+    "token", ["</s>", "<|eot|>", "<|end_of_text|>", "<turn|>", "<start_function_response>", "<|/tool_call|>"]
+)
+def test_a_token_that_ends_the_turn_is_no_text(token: str) -> None:
+    assert toolhub.parse(f"[TOOL_CALLS] [{PING}]{token}").text == ""
+    assert toolhub.parse(f"Write {token} at the end.").text == f"Write {token} at the end."
+
+
+def test_html_stays_text() -> None:
+    assert toolhub.parse(f"<tool_call>{PING}</tool_call><s>old</s> new").text == "<s>old</s> new"
+
+
+def test_phi_4_mini() -> None:
+    text = f"<|tool_call|>[{PING}]<|/tool_call|>"
+    for format in ("phi4", "auto"):
+        assert made(text, format) == [("ping", {"host": "a"})]
+        assert toolhub.parse(text, format).text == ""
+
+
+@pytest.mark.parametrize("format", ["glm45", "auto"])
+def test_a_glm_value_without_its_end_tag(format: str) -> None:
+    second = "<tool_call>now\n<arg_key>zone</arg_key>\n<arg_value>UTC</arg_value>\n</tool_call>"
+    text = (
+        "<tool_call>cp\n<arg_key>from</arg_key>\n<arg_value>a.txt\n<arg_key>to</arg_key>\n"
+        f"<arg_value>b.txt\n</tool_call>\n{second}"
+    )
+    assert made(text, format) == [("cp", {"from": "a.txt", "to": "b.txt"}), ("now", {"zone": "UTC"})]
+
+
+def test_a_glm_value_may_quote_the_tags() -> None:
+    quoted = "write <arg_key>x</arg_key> and </tool_call> there"
+    text = f"<tool_call>note\n<arg_key>text</arg_key>\n<arg_value>{quoted}</arg_value>\n</tool_call>"
+    assert made(text) == [("note", {"text": quoted})]
+
+
+def test_why_arguments_in_a_string_cannot_be_read() -> None:
+    function = {"name": "ping", "arguments": '{"host": "a'}
+    found = toolhub.parse({"tool_calls": [{"id": "c1", "type": "function", "function": function}]})
+    assert found.calls[0].error == "The arguments cannot be read: the text ends inside a string."
+
+
+def test_what_the_api_has_done_itself_is_no_call() -> None:
+    blocks = [
+        {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {"query": "x"}},
+        {"type": "tool_use", "id": "toolu_1", "name": "ping", "input": {"host": "a"}},
+    ]
+    found = toolhub.parse({"role": "assistant", "content": blocks})
+    assert [call.id for call in found.calls] == ["toolu_1"]
