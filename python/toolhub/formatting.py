@@ -30,9 +30,9 @@ class Answer:
 def format_results(results: Any, format: Format = "tags") -> Any:
     """Write results back to a model: one `ToolResult`, several, or pairs of a call and its result.
 
-    `tags` gives one text with a `<tool_result>` block for each; `openai` a list of `tool` messages; `openai_responses` a list of
-    items for the input of the Responses API; `anthropic` and `gemini` a list with one user message that holds the results. The
-    id comes from the call, or from `_meta["call_id"]`.
+    `tags` gives one text with a `<tool_result>` block for each; `openai` a list of `tool` messages; `openai_responses` a list
+    of items for the input of that API; `anthropic` and `gemini` a list with one user message that holds the results. The id
+    comes from the call, or from `_meta["call_id"]`.
 
     >>> from toolhub import ToolResult
     >>> good = ToolResult(success=True, result=5, error=None, _meta={"tool": "add", "call_id": "call_1"})
