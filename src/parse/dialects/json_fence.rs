@@ -1,6 +1,7 @@
 //! JSON in a code fence.
 
 use super::{Dialect, Marker, Opening, Read, Reading};
+use crate::parse::lenient::Repair;
 use crate::parse::machine::Cx;
 use crate::parse::read::arguments::skip_fence;
 use crate::parse::read::bare::{self, Value};
@@ -16,9 +17,12 @@ fn read(cx: &Cx, opening: Opening) -> Reading<'_> {
             Value::Data(end) => Read::Text(end),
             Value::Calls(end) => {
                 let close = cx.tape.skip_space(end).await;
+                let surplus = cx.tape.skip(close, |byte| matches!(byte, b'}' | b']')).await > close;
+                let close =
+                    cx.tape.skip(close, |byte| matches!(byte, b'}' | b']' | b' ' | b'\n' | b'\r')).await;
                 match cx.tape.literal(close, &["```"]).await {
                     Some(_) => {
-                        cx.tape.extend(close + 3, None);
+                        cx.tape.extend(close + 3, surplus.then_some(Repair::SurplusBrackets));
                         Read::Block(close + 3)
                     }
                     None => Read::Block(end),

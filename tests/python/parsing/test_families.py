@@ -73,6 +73,64 @@ def test_a_glm_value_may_quote_the_tags() -> None:
     assert made(text) == [("note", {"text": quoted})]
 
 
+@pytest.mark.parametrize(
+    ("open", "close"),
+    [
+        ("[TOOL_CALLS] [", "]"),
+        ("<tool_calls>[", "]</tool_calls>"),
+        ("<|START_ACTION|>[", "]<|END_ACTION|>"),
+        ("functools[", "]"),
+        ("```json\n", "\n```"),
+        ("<tool_call>", "</tool_call>"),
+    ],
+)
+def test_surplus_brackets(open: str, close: str) -> None:
+    text = f"{open}{PING}}}{close}"
+    assert made(text) == [("ping", {"host": "a"})]
+    found = toolhub.parse(text)
+    assert found.text == ""
+    assert found.calls[0].repairs == ["surplus closing brackets"]
+
+
+@pytest.mark.parametrize("arguments", ['{"host": "a"', '"{\\"host\\": \\"a\\"}"'])
+@pytest.mark.parametrize(
+    ("open", "close"),
+    [
+        ("<|tool_call_begin|>functions.ping:0<|tool_call_argument_begin|>", "<|tool_call_end|>"),
+        ("<｜tool▁call▁begin｜>ping<｜tool▁sep｜>", "<｜tool▁call▁end｜>"),
+        ("<|channel|>commentary to=functions.ping <|constrain|>json<|message|>", "<|call|>"),
+    ],
+)
+def test_arguments_that_are_not_quite_an_object(open: str, close: str, arguments: str) -> None:
+    assert made(open + arguments + close) == [("ping", {"host": "a"})]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '<｜tool▁call▁begin｜>function<｜tool▁sep｜>ping\n```json\n{"host": "a"\n```<｜tool▁call▁end｜>',
+        f"<tool_call>\n```json\n{PING[:-1]}\n```\n</tool_call>",
+        f"<tool_call>\n```json\n{PING[:-2]}\n```\n</tool_call>",
+    ],
+)
+def test_brackets_that_are_missing_in_a_fence(text: str) -> None:
+    assert made(text) == [("ping", {"host": "a"})]
+
+
+@pytest.mark.parametrize(
+    ("said", "arguments"),
+    [
+        ('`{"host": "a"}`', {"host": "a"}),
+        ('"{\\"host\\": \\"a\\"}"', {"host": "a"}),
+        ('"two words"', {"input": "two words"}),
+        ("`ls`", {"input": "ls"}),
+        ("`a` and `b`", {"input": "`a` and `b`"}),
+    ],
+)
+def test_the_input_of_an_action_may_be_quoted(said: str, arguments: dict[str, Any]) -> None:
+    assert made(f"Action: `ping`\nAction Input: {said}\n") == [("ping", arguments)]
+
+
 def test_why_arguments_in_a_string_cannot_be_read() -> None:
     function = {"name": "ping", "arguments": '{"host": "a'}
     found = toolhub.parse({"tool_calls": [{"id": "c1", "type": "function", "function": function}]})
