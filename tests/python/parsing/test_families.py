@@ -117,6 +117,14 @@ def test_brackets_that_are_missing_in_a_fence(text: str) -> None:
     assert made(text) == [("ping", {"host": "a"})]
 
 
+@pytest.mark.parametrize("format", ["json_fence", "auto"])
+def test_several_calls_in_a_fence(format: str) -> None:
+    text = f'First\n```json\n{PING}\n{PING}\n```\nthen\n```json\n{PING}\n{{"port": 80}}\n```'
+    assert made(text, format) == [("ping", {"host": "a"})] * 3
+    assert "ping" not in toolhub.parse(text, format).text
+    assert '{"port": 80}' in toolhub.parse(text, format).text
+
+
 @pytest.mark.parametrize(
     ("said", "arguments"),
     [
