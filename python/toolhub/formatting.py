@@ -8,7 +8,7 @@ from .result import ToolResult
 
 __all__ = ["format_results"]
 
-Format = Literal["tags", "openai", "anthropic", "gemini"]
+Format = Literal["tags", "openai", "openai_responses", "anthropic", "gemini"]
 
 
 class Answer:
@@ -30,8 +30,9 @@ class Answer:
 def format_results(results: Any, format: Format = "tags") -> Any:
     """Write results back to a model: one `ToolResult`, several, or pairs of a call and its result.
 
-    `tags` gives one text with a `<tool_result>` block for each; `openai` a list of `tool` messages; `anthropic` and `gemini` a
-    list with one user message that holds the results. The id comes from the call, or from `_meta["call_id"]`.
+    `tags` gives one text with a `<tool_result>` block for each; `openai` a list of `tool` messages; `openai_responses` a list
+    of items for the input of that API; `anthropic` and `gemini` a list with one user message that holds the results. The id
+    comes from the call, or from `_meta["call_id"]`.
 
     >>> from toolhub import ToolResult
     >>> good = ToolResult(success=True, result=5, error=None, _meta={"tool": "add", "call_id": "call_1"})
@@ -97,6 +98,12 @@ def _openai(answers: list[Answer]) -> list[dict[str, Any]]:
     return [{"role": "tool", "tool_call_id": answer.id, "content": answer.text} for answer in answers]
 
 
+def _openai_responses(answers: list[Answer]) -> list[dict[str, Any]]:
+    return [
+        {"type": "function_call_output", "call_id": answer.id, "output": answer.text} for answer in answers
+    ]
+
+
 def _anthropic(answers: list[Answer]) -> list[dict[str, Any]]:
     blocks: list[dict[str, Any]] = []
     for answer in answers:
@@ -130,6 +137,7 @@ def _gemini(answers: list[Answer]) -> list[dict[str, Any]]:
 _WRITERS: dict[str, Callable[[list[Answer]], Any]] = {
     "tags": _tags,
     "openai": _openai,
+    "openai_responses": _openai_responses,
     "anthropic": _anthropic,
     "gemini": _gemini,
 }

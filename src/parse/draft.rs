@@ -157,6 +157,9 @@ impl Draft {
                     self.given = Given::Read(Box::new(arguments));
                 }
             }
+            Err(why) if text.trim_start().starts_with('{') => {
+                self.error = Some(format!("The arguments cannot be read: {why}."));
+            }
             _ => self.error = Some("The arguments must be an object, but are a text.".into()),
         }
     }
@@ -181,6 +184,18 @@ pub(super) enum Shape {
     Keyed,
     /// It may be data.
     Bare,
+}
+
+/// Whether a value that has lost its last bracket was cut before it came to its arguments.
+pub(super) fn ends_early(value: &Value, shape: Shape) -> bool {
+    let Value::Object(map) = value else { return false };
+    let says =
+        |keys: &[&str], fits: fn(&Value) -> bool| keys.iter().any(|key| map.get(*key).is_some_and(fits));
+    let said = says(ARGUMENT_KEYS, |_| true)
+        || says(LIST_KEYS, Value::is_array)
+        || says(INNER_KEYS, Value::is_object)
+        || (shape == Shape::Keyed && map.len() == 1);
+    !said
 }
 
 /// The calls that a value says, or `None` if it is bare and says none.

@@ -66,6 +66,8 @@ pub(super) struct MayMiss(pub usize);
 
 impl MayMiss {
     pub const NONE: Self = Self(0);
+    /// What is inside the outermost bracket is whole.
+    pub const OUTERMOST: Self = Self(1);
     pub const ALL: Self = Self(usize::MAX);
 }
 
@@ -181,6 +183,7 @@ impl<'a> Reader<'a> {
                     return Ok(Value::Object(map));
                 }
                 Some(b']' | b')') if self.depth > 1 => return self.missing(Value::Object(map)),
+                Some(b']') if self.is_surplus() => continue,
                 Some(b',') if !comma => {
                     comma = true;
                     self.at += 1;
@@ -252,6 +255,7 @@ impl<'a> Reader<'a> {
                     return Ok(Value::Array(items));
                 }
                 Some(b'}' | b']' | b')') if self.depth > 1 => return self.missing(Value::Array(items)),
+                Some(b'}') if self.is_surplus() => continue,
                 Some(b',') if !comma => {
                     comma = true;
                     self.at += 1;
@@ -271,6 +275,16 @@ impl<'a> Reader<'a> {
             }
             comma = false;
         }
+    }
+
+    /// Steps over a closing bracket that closes nothing: all but the outermost value is closed.
+    fn is_surplus(&mut self) -> bool {
+        let surplus = self.depth == 1 && self.notation == Notation::Json;
+        if surplus {
+            self.at += 1;
+            self.repairs.add(Repair::SurplusBrackets);
+        }
+        surplus
     }
 
     /// The value so far, if its closing bracket may be missing.

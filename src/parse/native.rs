@@ -48,8 +48,10 @@ impl Message<'_> {
     fn object(&mut self, map: &Map<String, Value>) {
         let kind = map.get("type").and_then(Value::as_str).unwrap_or_default();
         match kind {
-            "tool_use" | "server_tool_use" => return self.call(map, "anthropic"),
-            "function_call" => return self.call(map, "openai"),
+            "tool_use" => return self.call(map, "anthropic"),
+            // The API itself has carried it out.
+            "server_tool_use" => return,
+            "function_call" => return self.call(map, "openai_responses"),
             "text" | "output_text" => {
                 self.text.push_str(map.get("text").and_then(Value::as_str).unwrap_or_default());
                 return;

@@ -116,8 +116,9 @@ impl Costs {
         detail.named = largest(most.named, &|named| Detail { named, ..detail.clone() });
         if detail.named == most.named {
             detail.compact = largest(most.compact, &|compact| Detail { compact, ..detail.clone() });
-            let limit = most.detailed.min(detail.compact);
-            detail.detailed = largest(limit, &|detailed| Detail { detailed, ..detail.clone() });
+        }
+        if detail.compact == most.named {
+            detail.detailed = largest(most.detailed, &|detailed| Detail { detailed, ..detail.clone() });
         }
         Some(detail)
     }

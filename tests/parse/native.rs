@@ -26,7 +26,7 @@ fn each_api_has_its_own_structure() {
             json!({"output": [{"type": "function_call", "id": "fc_1", "call_id": "c2", "name": "ping", "arguments": "{\"host\": \"a\"}"}]}),
             call("c2"),
             "",
-            "openai",
+            "openai_responses",
         ),
         (
             json!({"content": [{"type": "thinking", "thinking": "hm"}, {"type": "text", "text": "Hi"},

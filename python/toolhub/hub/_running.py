@@ -14,7 +14,7 @@ from ..result import ToolResult
 from ._base import HubPart
 from ._numbers import check_whole
 
-_NATIVE = ("openai", "anthropic", "gemini")
+_NATIVE = ("openai", "openai_responses", "anthropic", "gemini")
 
 
 @dataclass(slots=True)
@@ -62,7 +62,7 @@ class Running(HubPart):
         is the dialect of a text. Calls without effects run together, `concurrency` at a time; one with effects runs alone, in
         its place among the others. `allowed` and `approve` are those of `toolhub.permissions.Permissions`. Results are cut
         as `hub.format` cuts them (`limit` characters), and written in the way of the API that the message came from, or in
-        that of `results` (`tags`, `openai`, `anthropic`, `gemini`). `options` are those of `dispatch`.
+        that of `results` (`tags`, `openai`, `openai_responses`, `anthropic`, `gemini`). `options` are those of `dispatch`.
 
         >>> import asyncio
         >>> from toolhub import ToolHub

@@ -72,24 +72,39 @@ async fn arguments(cx: &Cx, at: usize, tool: &str) -> (Result<Map<String, Value>
     }
 }
 
-/// A key and its value. The value is literal; its end tag counts if another tag of the call follows.
+/// A key and its value. The value is literal.
 async fn pair(cx: &Cx, at: usize, tool: &str) -> Option<(String, Value, usize)> {
     let (key_end, _) = cx.tape.find(at, &[KEY_END]).await?;
     let key = cx.tape.slice(at + KEY.len(), key_end).trim().to_owned();
     let at = cx.tape.skip_space(key_end + KEY_END.len()).await;
     cx.tape.literal(at, &[VALUE]).await?;
     let from = at + VALUE.len();
-    let mut at = from;
-    let to = loop {
-        let (found, _) = cx.tape.find(at, &[VALUE_END]).await?;
-        at = found + VALUE_END.len();
-        let next = cx.tape.skip_space(at).await;
-        if cx.tape.literal(next, &[KEY, CLOSE, "<tool_call>"]).await.is_some()
-            || cx.tape.byte(next).await.is_none()
-        {
-            break found;
-        }
-    };
+    let (to, after) = value_end(cx, from).await?;
     let schema = typed::parameter(&cx.tools, tool, &key);
-    Some((key.clone(), cx.tape.with(from, to, |text| typed::typed(text, schema)), at))
+    let value = cx.tape.with(from, to, |text| {
+        // The line end stands where the end tag should.
+        let text = if to == after { text.strip_suffix('\n').unwrap_or(text) } else { text };
+        typed::typed(text, schema)
+    });
+    Some((key, value, after))
+}
+
+/// Where a value ends, and what is behind its end tag. That counts if another tag of the call follows; where it is
+/// missing, a key on a new line or the end of the call ends the value.
+async fn value_end(cx: &Cx, from: usize) -> Option<(usize, usize)> {
+    let ends = [VALUE_END, KEY, CLOSE];
+    let mut at = from;
+    loop {
+        let (found, index) = cx.tape.find(at, &ends).await?;
+        at = found + ends[index].len();
+        let next = cx.tape.skip_space(at).await;
+        let over =
+            cx.tape.byte(next).await.is_none() || cx.tape.literal(next, &["<tool_call>"]).await.is_some();
+        match index {
+            0 if over || cx.tape.literal(next, &[KEY, CLOSE]).await.is_some() => return Some((found, at)),
+            1 if cx.tape.with(found - 1, found, |before| before == "\n") => return Some((found, found)),
+            2 if over => return Some((found, found)),
+            _ => {}
+        }
+    }
 }

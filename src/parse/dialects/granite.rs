@@ -13,6 +13,6 @@ pub(super) const GRANITE: Dialect = Dialect {
 const BODY: Body =
     Body { format: "granite", opens: &[], closes: &[], stops: &["<|tool_call|>"], shape: Shape::Marked };
 
-fn read(cx: &Cx, opening: Opening) -> Reading<'_> {
+pub(super) fn read(cx: &Cx, opening: Opening) -> Reading<'_> {
     Box::pin(json_body::read(cx, opening, &BODY))
 }

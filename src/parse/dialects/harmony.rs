@@ -34,7 +34,8 @@ fn read(cx: &Cx, opening: Opening) -> Reading<'_> {
         let Some(body) = header_end(cx, opening.after).await else { return Read::No };
         let header = cx.tape.slice(opening.after, body - MESSAGE.len());
         let recipient = header.split("to=").nth(1).and_then(|rest| rest.split([' ', '<']).next());
-        match recipient.filter(|name| !name.is_empty()) {
+        // What goes to the model itself is a result that it has invented.
+        match recipient.filter(|name| !matches!(*name, "" | "assistant" | "user")) {
             Some(recipient) => {
                 let name = recipient.strip_prefix("functions.").unwrap_or(recipient);
                 Read::Block(call(cx, body, name).await)

@@ -5,7 +5,8 @@ use serde_json::{Map, Value};
 
 use super::{Dialect, Marker, Opening, Read, Reading};
 use crate::parse::draft::Draft;
-use crate::parse::lenient::Repairs;
+use crate::parse::extent::Notation;
+use crate::parse::lenient::{self, MayMiss, Repairs};
 use crate::parse::machine::Cx;
 use crate::parse::options::Tools;
 use crate::parse::read::arguments::{self, Named, skip_fence};
@@ -70,13 +71,28 @@ async fn structured(cx: &Cx, at: usize) -> Read {
 /// Input that is no JSON is the one thing that the tool takes.
 async fn words(cx: &Cx, from: usize, name: &str) -> usize {
     let end = cx.tape.find(from, &["\n"]).await.map_or_else(|| cx.tape.end_so_far(), |(end, _)| end);
-    let text = cx.tape.slice(from, end).trim().trim_matches('"').to_owned();
-    let mut arguments = Map::new();
-    if !text.is_empty() {
-        arguments.insert(only_parameter(&cx.tools, name), text.into());
-    }
-    cx.emit(vec![Draft::new(name, Ok(Value::Object(arguments)), Repairs::default())], end, "react");
+    let text = unquoted(cx.tape.slice(from, end).trim());
+    let draft = match lenient::read(&text, Notation::Json, MayMiss::NONE) {
+        Ok(lenient::Reading { value: arguments @ Value::Object(_), whole: true, repairs, .. }) => {
+            Draft::new(name, Ok(arguments), repairs)
+        }
+        _ => {
+            let mut arguments = Map::new();
+            if !text.is_empty() {
+                arguments.insert(only_parameter(&cx.tools, name), text.into());
+            }
+            Draft::new(name, Ok(Value::Object(arguments)), Repairs::default())
+        }
+    };
+    cx.emit(vec![draft], end, "react");
     end
+}
+
+/// What stands between quotation marks or backticks.
+fn unquoted(text: &str) -> String {
+    let code = text.strip_prefix('`').and_then(|text| text.strip_suffix('`'));
+    let text = code.filter(|code| !code.contains('`')).unwrap_or(text);
+    serde_json::from_str(text).unwrap_or_else(|_| text.trim_matches('"').to_owned())
 }
 
 fn only_parameter(tools: &Tools, name: &str) -> String {

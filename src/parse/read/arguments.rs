@@ -16,14 +16,16 @@ pub async fn read(cx: &Cx, at: usize, call: Named<'_>, stops: &[&str]) -> usize 
         repairs.add(Repair::Fence);
     }
     let (arguments, end) = if cx.tape.byte(at).await == Some(b'{') {
-        object(cx, at, call.notation, stops, &mut repairs).await
+        object(cx, at, call.notation, &with_fence(stops, fenced), &mut repairs).await
     } else {
         let end = cx.tape.find(at, stops).await.map_or_else(|| cx.tape.end_so_far(), |(end, _)| end);
         let blank = cx.tape.with(at, end, |text| text.trim().is_empty());
         let stopped = !stops.is_empty() && cx.tape.literal(end, stops).await.is_some();
-        match blank && stopped {
-            true => (Ok(Value::Null), end),
-            false => (Err("there is no JSON object".to_owned()), end),
+        let quoted = cx.tape.with(at, end, |text| serde_json::from_str::<String>(text).ok());
+        match quoted {
+            Some(text) => (Ok(Value::String(text)), end),
+            None if blank && stopped => (Ok(Value::Null), end),
+            None => (Err("there is no JSON object".to_owned()), end),
         }
     };
     let mut draft = Draft::new(call.name, arguments, repairs);
@@ -85,6 +87,11 @@ pub async fn give_up(cx: &Cx, at: usize, stops: &[&str]) -> usize {
         true => cx.tape.find(at, stops).await.map_or_else(|| cx.tape.end_so_far(), |(end, _)| end),
         false => cx.tape.end_so_far(),
     }
+}
+
+/// The end of a fence ends what is inside, too.
+pub fn with_fence<'a>(stops: &[&'a str], fenced: bool) -> Vec<&'a str> {
+    stops.iter().copied().chain(fenced.then_some("```")).collect()
 }
 
 /// Steps over the opening of a code fence, if there is one.

@@ -33,10 +33,13 @@ pub async fn value(cx: &Cx, at: usize, stops: &[&str], format: &'static str) -> 
         Extent::Closed(end) => (end, MayMiss::NONE),
         Extent::Stopped(end) => (end, MayMiss::ALL),
         // Only the outermost bracket may be missing then: what is inside is whole.
-        Extent::Cut { .. } => (cx.tape.end_so_far(), MayMiss(1)),
+        Extent::Cut { .. } => (cx.tape.end_so_far(), MayMiss::OUTERMOST),
     };
     let drafts = cx.tape.with(at, end, |text| {
         let reading = lenient::read(text, Notation::Json, may_miss).ok()?;
+        if may_miss == MayMiss::OUTERMOST && draft::ends_early(&reading.value, Shape::Bare) {
+            return None;
+        }
         draft::calls(reading.value, reading.repairs, Shape::Bare, &cx.tools)
     });
     match drafts {

@@ -9,6 +9,8 @@ const REASONING: &[(&str, &str)] = &[
     ("<thinking>", "</thinking>"),
     ("<reasoning>", "</reasoning>"),
     ("<seed:think>", "</seed:think>"),
+    ("<longcat_think>", "</longcat_think>"),
+    ("<|channel>thought", "<channel|>"),
     ("[THINK]", "[/THINK]"),
     ("<|START_THINKING|>", "<|END_THINKING|>"),
 ];
@@ -50,6 +52,16 @@ pub fn leftover(cx: &Cx, opening: Opening) -> Reading<'_> {
         match cx.tape.count_calls() {
             0 => Read::No,
             _ => Read::Block(opening.after),
+        }
+    })
+}
+
+/// The same for a token that is a tag of HTML too: only at the very end.
+pub fn last(cx: &Cx, opening: Opening) -> Reading<'_> {
+    Box::pin(async move {
+        match cx.tape.byte(cx.tape.skip_space(opening.after).await).await {
+            None => leftover(cx, opening).await,
+            Some(_) => Read::No,
         }
     })
 }

@@ -159,6 +159,8 @@ async fn by_parameters(cx: &Cx, at: usize, name: &str, style: &Style) -> usize {
                 }
                 Err(why) => break (skip_call(cx, at, style).await, Some(why)),
             }
+        } else if map.is_empty() && cx.tape.byte(at).await.is_none() {
+            break (at, Some("the text ends before its parameters"));
         } else if ends_without_tag(cx, at, style).await {
             repairs.add(Repair::MissingEndTag);
             break (at, None);

@@ -1,6 +1,6 @@
 //! JSON between tags: an object, a list, or several of them; in a fence or not.
 
-use super::arguments::{give_up, skip_fence};
+use super::arguments::{give_up, skip_fence, with_fence};
 use crate::parse::dialects::{Opening, Read};
 use crate::parse::draft::{self, Draft, Shape};
 use crate::parse::extent::{Extent, Notation};
@@ -34,7 +34,8 @@ pub async fn read(cx: &Cx, opening: Opening, body: &Body) -> Read {
     if fenced {
         repairs.add(Repair::Fence);
     }
-    let mut end = value(cx, at, body, repairs).await;
+    let stops = with_fence(body.stops, fenced);
+    let mut end = value(cx, at, body, &stops, repairs).await;
     let mut surplus = false;
     loop {
         let at = cx.tape.skip_space(end).await;
@@ -45,7 +46,7 @@ pub async fn read(cx: &Cx, opening: Opening, body: &Body) -> Read {
         }
         match cx.tape.byte(at).await {
             Some(b'{' | b'[') if cx.tape.literal(at, body.stops).await.is_none() => {
-                end = value(cx, at, body, repairs).await;
+                end = value(cx, at, body, &stops, repairs).await;
             }
             Some(b',' | b';') => {
                 let next = cx.tape.skip_space(at + 1).await;
@@ -67,19 +68,19 @@ pub async fn read(cx: &Cx, opening: Opening, body: &Body) -> Read {
 }
 
 /// Reads one value, emits what it says, and gives the position behind it.
-async fn value(cx: &Cx, at: usize, body: &Body, repairs: Repairs) -> usize {
+async fn value(cx: &Cx, at: usize, body: &Body, stops: &[&str], repairs: Repairs) -> usize {
     if body.shape == Shape::Marked
         && let Some((draft, length)) = cx.tape.with(at, cx.tape.end_so_far(), draft::usual)
     {
         cx.emit(vec![Draft { repairs, ..draft }], at + length, body.format);
         return at + length;
     }
-    let (end, may_miss) = match cx.extent(at, Notation::Json, body.stops).await {
+    let (end, may_miss) = match cx.extent(at, Notation::Json, stops).await {
         Extent::Closed(end) => (end, MayMiss::NONE),
         Extent::Stopped(end) => (end, MayMiss::ALL),
         // Only the outermost bracket may be missing then: what is inside is whole.
-        Extent::Cut { in_string: false } => (cx.tape.end_so_far(), MayMiss(1)),
-        Extent::Cut { in_string: true } => (give_up(cx, at, body.stops).await, MayMiss(1)),
+        Extent::Cut { in_string: false } => (cx.tape.end_so_far(), MayMiss::OUTERMOST),
+        Extent::Cut { in_string: true } => (give_up(cx, at, stops).await, MayMiss::OUTERMOST),
     };
     let drafts = cx.tape.with(at, end, |text| drafts(text, may_miss, body, repairs, cx));
     cx.emit(drafts, end, body.format);
@@ -98,6 +99,9 @@ fn drafts(text: &str, may_miss: MayMiss, body: &Body, mut repairs: Repairs, cx: 
         Ok(reading) => reading,
         Err(why) => return vec![Draft::failed("", format!("The call cannot be read: {why}."))],
     };
+    if may_miss == MayMiss::OUTERMOST && draft::ends_early(&reading.value, body.shape) {
+        return vec![Draft::failed("", "The call cannot be read: the text ends before its arguments.")];
+    }
     repairs.join(reading.repairs);
     let mut found = draft::calls(reading.value, repairs, body.shape, &cx.tools).unwrap_or_default();
     if let Some(why) = reading.cut {

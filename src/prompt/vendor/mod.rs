@@ -80,12 +80,13 @@ impl<'a> Names<'a> {
 /// A tool for an API, or why it cannot be.
 pub fn declare(spec: &ToolSpec, vendor: Vendor, names: &Names<'_>) -> Result<Declared, String> {
     let name = names.get(&spec.name)?;
-    let tree = inline::tree(&spec.parameters)?;
+    let mut tree = inline::tree(&spec.parameters)?;
     let limit =
         if matches!(vendor, Vendor::OpenAi | Vendor::OpenAiStrict) { DESCRIPTION } else { LONG_DESCRIPTION };
     let description = paragraphs(&spec.description, limit);
     let (value, changed) = match vendor {
         Vendor::OpenAi => {
+            say_what_lists_hold(&mut tree);
             let function = json!({"name": name, "description": description, "parameters": tree});
             (json!({"type": "function", "function": function}), false)
         }
@@ -110,6 +111,26 @@ pub fn declare(spec: &ToolSpec, vendor: Vendor, names: &Names<'_>) -> Result<Dec
         }
     };
     Ok(Declared { value, changed })
+}
+
+/// OpenAI refuses a list that does not say what is in it, and the whole request with it.
+fn say_what_lists_hold(schema: &mut Value) {
+    let Some(map) = schema.as_object_mut() else { return };
+    let is_list = match map.get("type") {
+        Some(Value::Array(types)) => types.iter().any(|one| one == "array"),
+        one => one.is_some_and(|one| one == "array"),
+    };
+    if is_list {
+        map.entry("items").or_insert_with(|| json!({}));
+    }
+    for (key, value) in map {
+        match (key.as_str(), value) {
+            ("properties", Value::Object(inner)) => inner.values_mut().for_each(say_what_lists_hold),
+            ("anyOf" | "prefixItems", Value::Array(inner)) => inner.iter_mut().for_each(say_what_lists_hold),
+            ("items" | "additionalProperties" | "contains", inner) => say_what_lists_hold(inner),
+            _ => {}
+        }
+    }
 }
 
 /// The parameters under names that the API takes.

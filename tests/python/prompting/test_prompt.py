@@ -158,6 +158,22 @@ def test_a_budget_holds_and_the_first_tools_keep_the_most() -> None:
     assert seen[-1][2] < 200
 
 
+def test_a_larger_budget_never_shows_less() -> None:
+    hub = ToolHub()
+    for number in range(25):
+        # Lines of different lengths: what is left may be too little for the next line, and enough for some details.
+        hub.register(lambda: 0, name=f"tool_{number:02}", description="Some words. " * (1 + number % 3 * 9))
+    shown: list[tuple[int, int, int]] = []
+    for budget in range(300, 2_000, 7):
+        prompt = hub.system_prompt(budget_tokens=budget)
+        detailed = len(re.findall(r"^\d+\. \*\*tool", prompt, re.MULTILINE))
+        compact = len(re.findall(r"^- \*\*tool", prompt, re.MULTILINE))
+        assert detailed == 0 or detailed + compact == 25, "details come after all lines"
+        shown.append((len(re.findall(r"tool_\d\d", prompt)), detailed + compact, detailed))
+    assert shown == sorted(shown)
+    assert shown[-1] == (25, 25, 25)
+
+
 def estimate(text: str) -> int:
     """Tokens as the hub counts them: the smallest limit that cuts nothing."""
     low, high = 0, len(text)

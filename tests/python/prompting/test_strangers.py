@@ -342,3 +342,16 @@ def test_whatever_is_not_is_left_out_or_fits(properties: dict[str, Any]) -> None
     hub = hub_of(tool({"type": "object", "properties": properties}))
     all_fit(hub)
     assert "**You have 1 tool available.**" in hub.system_prompt()
+
+
+def test_a_list_says_what_it_holds() -> None:
+    bare: dict[str, Any] = {"type": "array"}
+    lists = {
+        "plain": bare,
+        "maybe": {"type": ["array", "null"]},
+        "pair": {"type": "array", "prefixItems": [{"type": "string"}, bare]},
+        "either": {"anyOf": [bare, {"type": "string"}]},
+        "inner": {"type": "object", "properties": {"list": bare}, "additionalProperties": bare},
+        "deep": {"type": "array", "items": bare},
+    }
+    all_fit(hub_of(tool({"type": "object", "properties": lists})))

@@ -38,6 +38,9 @@ def openai(tool: dict[str, Any]) -> list[str]:
     for key in ("anyOf", "oneOf", "allOf", "enum", "not"):
         if key in function["parameters"]:
             wrong.append(f"{key} at the top")
+    for path, schema in schemas(function["parameters"]):
+        if "array" in as_list(schema.get("type")) and "items" not in schema:
+            wrong.append(f"{path}: array schema missing items")
     return wrong + common(function["parameters"])
 
 
@@ -69,8 +72,6 @@ def openai_strict(tool: dict[str, Any]) -> list[str]:
                 wrong.append(f"{path}: not closed")
             if schema.get("required") != list(schema.get("properties", {})):
                 wrong.append(f"{path}: not all required")
-        if "array" in as_list(schema.get("type")) and "items" not in schema:
-            wrong.append(f"{path}: no items")
         if schema.get("format", "date") not in formats:
             wrong.append(f"{path}: format")
     return wrong

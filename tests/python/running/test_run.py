@@ -93,7 +93,25 @@ GEMINI = {
 }
 
 
-@pytest.mark.parametrize("message", [OPENAI, ANTHROPIC, GEMINI], ids=["openai", "anthropic", "gemini"])
+RESPONSES = {
+    "output": [
+        {"type": "message", "content": [{"type": "output_text", "text": "Let me see."}]},
+        {
+            "type": "function_call",
+            "id": "fc_1",
+            "call_id": "c7",
+            "name": "add",
+            "arguments": '{"a": 1, "b": 2}',
+        },
+    ]
+}
+
+
+@pytest.mark.parametrize(
+    "message",
+    [OPENAI, RESPONSES, ANTHROPIC, GEMINI],
+    ids=["openai", "openai_responses", "anthropic", "gemini"],
+)
 async def test_the_answer_is_written_in_the_way_of_the_api(hub: ToolHub, message: dict[str, Any]) -> None:
     outcome = await hub.run(message)
     assert outcome.text == "Let me see."
@@ -102,6 +120,8 @@ async def test_the_answer_is_written_in_the_way_of_the_api(hub: ToolHub, message
     match reply:
         case {"role": "tool", "tool_call_id": "c7", "content": "3"}:
             assert message is OPENAI
+        case {"type": "function_call_output", "call_id": "c7", "output": "3"}:
+            assert message is RESPONSES
         case {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c7", "content": "3"}]}:
             assert message is ANTHROPIC
         case {"role": "user", "parts": [{"functionResponse": {"name": "add", "response": {"result": "3"}}}]}:
@@ -303,7 +323,9 @@ async def test_values_between_tags_have_the_type_of_the_schema(hub: ToolHub) -> 
 
 
 async def test_wrong_use_is_told(hub: ToolHub) -> None:
-    with pytest.raises(ValueError, match="results must be auto, tags, openai, anthropic, gemini, got 'xml'"):
+    with pytest.raises(
+        ValueError, match="results must be auto, tags, openai, openai_responses, anthropic, gemini, got 'xml'"
+    ):
         await hub.run("x", results="xml")
     with pytest.raises(TypeError, match="allowed must be a list of patterns, got the text 'add'"):
         await hub.run("x", allowed="add")

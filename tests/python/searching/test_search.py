@@ -51,6 +51,29 @@ def test_words_are_found_however_they_are_written(hub: ToolHub, query: str, name
     assert first(hub, query) == name
 
 
+@pytest.mark.parametrize(
+    ("query", "name"),
+    [
+        ("read a file", "读取文件"),
+        ("delete a file", "删除文件"),
+        ("copy the file", "复制文件"),
+        ("compress a file", "压缩文件"),
+        ("export the file", "导出文件"),
+        ("复制文件", "copy_file"),
+        ("读取文件", "read_file"),
+        ("合并文件", "merge_files"),
+    ],
+)
+def test_what_is_done_is_found_across_languages(query: str, name: str) -> None:
+    hub = ToolHub()
+    for tool in ("读取文件", "删除文件", "复制文件", "压缩文件", "导出文件"):
+        add(hub, tool)
+    for tool in ("copy_file", "delete_file", "merge_files", "read_file"):
+        add(hub, tool)
+    foreign = [hit.name for hit in hub.search(query) if hit.name.isascii() != query.isascii()]
+    assert foreign[0] == name
+
+
 def test_a_hit_has_name_score_and_tool(hub: ToolHub) -> None:
     hits = hub.search("weather message", k=2)
     assert all(isinstance(hit, Hit) for hit in hits)
