@@ -2,12 +2,15 @@
 
 import asyncio
 import inspect
+import logging
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
 __all__ = ["Approval", "Permissions"]
+
+_log = logging.getLogger("toolhub.route")
 
 PATIENCE = 300.0
 """Seconds that somebody who is asked may take."""
@@ -81,7 +84,9 @@ class Permissions:
         except TimeoutError:
             return f"nobody approved it within {self._timeout:g} s"
         except Exception as error:
-            return f"asking for approval failed: {type(error).__name__}: {error}"
+            # Whoever wrote the callback has to know why; a model must not.
+            _log.warning("asking for approval of %r failed", approval.name, exc_info=error)
+            return f"asking for approval failed ({type(error).__name__})"
         return None if answer is True or (answer and not isinstance(answer, str)) else _no(answer)
 
 

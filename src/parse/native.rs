@@ -69,8 +69,16 @@ impl Message<'_> {
         if map.get("function").is_some_and(Value::is_object) {
             self.call(map, "openai");
         }
-        for key in ["choices", "candidates", "message", "output", "content", "parts", "tool_calls"] {
+        for key in ["choices", "candidates", "message", "output", "content", "parts"] {
             self.message(map.get(key).unwrap_or(&Value::Null));
+        }
+        for call in map.get("tool_calls").and_then(Value::as_array).into_iter().flatten() {
+            let before = self.drafts.len();
+            self.message(call);
+            if self.drafts.len() == before && !call.is_null() {
+                self.format.get_or_insert("openai");
+                self.drafts.push(Draft::failed("", "A tool call must be an object with a function."));
+            }
         }
     }
 

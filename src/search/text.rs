@@ -91,7 +91,7 @@ impl Reading<'_> {
         let description = start_of(&spec.description, DESCRIPTION_BYTES);
         self.sentences(description);
         let mut left = PARAMETER_BYTES;
-        self.parameters(&spec.parameters, DEPTH, &mut left);
+        self.parameters(&spec.parameters, &spec.parameters, DEPTH, &mut left);
     }
 
     fn sentences(&mut self, description: &str) {
@@ -116,8 +116,8 @@ impl Reading<'_> {
         *count = count.saturating_add(1);
     }
 
-    fn parameters(&mut self, schema: &Value, depth: usize, left: &mut usize) {
-        let Some(schema) = schema.as_object().filter(|_| depth > 0) else { return };
+    fn parameters(&mut self, root: &Value, schema: &Value, depth: usize, left: &mut usize) {
+        let Some(schema) = schema.as_object().filter(|_| depth > 0 && *left > 0) else { return };
         for (name, parameter) in schema.get("properties").and_then(Value::as_object).into_iter().flatten() {
             self.some(Field::ParameterName, name, left);
             if let Some(text) = parameter.get("description").and_then(Value::as_str) {
@@ -127,14 +127,18 @@ impl Reading<'_> {
             for value in values.into_iter().flatten().filter_map(Value::as_str) {
                 self.some(Field::ParameterText, value, left);
             }
-            self.parameters(parameter, depth - 1, left);
+            self.parameters(root, parameter, depth - 1, left);
         }
-        if let Some(items) = schema.get("items") {
-            self.parameters(items, depth - 1, left);
+        let target = schema.get("$ref").and_then(Value::as_str).and_then(|reference| {
+            // Only inside of the schema; a ring ends at the depth.
+            root.pointer(reference.strip_prefix('#')?)
+        });
+        for part in target.into_iter().chain(schema.get("items")) {
+            self.parameters(root, part, depth - 1, left);
         }
         for key in ["anyOf", "oneOf", "allOf"] {
             for one in schema.get(key).and_then(Value::as_array).into_iter().flatten() {
-                self.parameters(one, depth - 1, left);
+                self.parameters(root, one, depth - 1, left);
             }
         }
     }

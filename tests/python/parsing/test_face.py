@@ -181,3 +181,9 @@ def test_a_cycle_through_the_arguments_is_collected() -> None:
 def test_names() -> None:
     assert {"hermes", "qwen3_coder", "react"} < set(formats())
     assert toolhub.ParseResult is type(parse(""))
+
+
+@pytest.mark.parametrize("entry", ["ping", 5, [], {}, {"id": "c1", "type": "function"}])
+def test_an_entry_that_is_no_call_is_told(entry):
+    found = toolhub.parse({"role": "assistant", "content": "Hi", "tool_calls": [FUNCTION, entry, None]})
+    assert [call.error for call in found.calls] == [None, "A tool call must be an object with a function."]

@@ -254,7 +254,7 @@ async def never(approval: Approval) -> bool:
         (async_yes, None),
         (no, "it was not approved"),
         (no_because, "not on a Sunday"),
-        (breaks, "RuntimeError: out of order"),
+        (breaks, "asking for approval failed (RuntimeError)"),
         (never, "nobody approved it within 0.05 s"),
     ],
 )
@@ -270,6 +270,14 @@ async def test_effects_need_approval(
     else:
         assert deleted.kind is ErrorKind.NOT_ALLOWED
         assert words in str(deleted.error)
+
+
+async def test_why_asking_failed_is_for_the_log_and_not_for_the_model(
+    hub: ToolHub, caplog: pytest.LogCaptureFixture
+) -> None:
+    outcome = await hub.run(said(("delete_file", {"path": "x"})), approve=breaks)
+    assert "out of order" not in str(outcome.results[0].error)
+    assert "out of order" in caplog.text
 
 
 async def test_nobody_is_asked_about_what_is_not_allowed(hub: ToolHub) -> None:

@@ -182,3 +182,12 @@ def test_searching_and_registering_at_once() -> None:
         looker.join()
     assert failures == []
     assert len(hub.search("something", k=1_000)) == 200
+
+
+def test_a_parameter_behind_a_reference_is_found():
+    hub = ToolHub()
+    node = {"type": "object", "properties": {"zeppelin": {"$ref": "#/$defs/Node"}}}
+    parameters = {"type": "object", "properties": {"tree": {"$ref": "#/$defs/Node"}}, "$defs": {"Node": node}}
+    add(hub, "first", "Does one thing.")
+    add(hub, "second", "Does another.", parameters=parameters)
+    assert [hit.name for hit in hub.search("zeppelin")] == ["second"]
