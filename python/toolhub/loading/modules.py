@@ -22,6 +22,15 @@ _numbers = itertools.count(1)
 
 
 class _FreshSource(SourceFileLoader):
+    def exec_module(self, module: ModuleType) -> None:
+        # Whoever imports a module sets it as an attribute of its package; a package that comes later than its modules,
+        # because it alone has changed, must have them too.
+        begin = module.__name__ + "."
+        for name, child in list(sys.modules.items()):
+            if name.startswith(begin) and "." not in (own := name.removeprefix(begin)):
+                setattr(module, own, child)
+        super().exec_module(module)
+
     def get_code(self, fullname: str) -> CodeType:
         path = self.get_filename(fullname)
         return self.source_to_code(self.get_data(path), path)

@@ -310,3 +310,56 @@ def test_a_report_is_readable(hub: ToolHub, folder: Path, write: Write) -> None:
     shown = repr(hub.load_tools(folder))
     assert shown.splitlines()[:2] == ["LoadReport: 1 loaded (add)", "  errors:"]
     assert "b.py: ZeroDivisionError" in shown
+
+
+def test_what_cannot_even_be_looked_at_costs_only_its_module(
+    hub: ToolHub, folder: Path, write: Write
+) -> None:
+    write("a.py", "def __getattr__(name): raise RuntimeError(name)\n")
+    write(
+        "b.py",
+        """
+        class Proxy:
+            name, description = "proxy", "Whatever it is asked for, it has."
+            def execute(self, input): return input
+            def __getattr__(self, name): return lambda *given: None
+        proxy = Proxy()
+        """,
+    )
+    write("z.py", "import toolhub\n@toolhub.tool\ndef good() -> int: return 1\n")
+    report = hub.load_tools(folder)
+    assert report.loaded == ["good"]
+    assert [error.partition(": ")[0] for error in report.errors] == [
+        str(folder / "a.py"),
+        str(folder / "b.py"),
+    ]
+
+
+def test_what_stands_in_for_a_failed_import_is_a_tool(hub: ToolHub, folder: Path, write: Write) -> None:
+    write(
+        "a.py",
+        """
+        import toolhub
+        try:
+            from a_package_that_nobody_has import add
+        except ImportError:
+            @toolhub.tool
+            def add(a: int, b: int) -> int: return a + b
+        try:
+            from .....far import *
+        except ImportError:
+            pass
+        """,
+    )
+    assert hub.load_tools(folder).loaded == ["add"]
+    assert hub.call("add", {"a": 1, "b": 2}).result == 3
+
+
+def test_a_module_that_a_package_hides_is_told(hub: ToolHub, folder: Path, write: Write) -> None:
+    write("a.py", "import toolhub\n@toolhub.tool\ndef hidden() -> int: return 1\n")
+    write("a/__init__.py", "import toolhub\n@toolhub.tool\ndef seen() -> int: return 1\n")
+    report = hub.load_tools(folder)
+    assert (report.loaded, report.errors) == (["seen"], [])
+    (note,) = report.skipped
+    assert note.startswith(f"{folder / 'a.py'}: ")
+    assert "hides it" in note
