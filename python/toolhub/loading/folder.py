@@ -91,6 +91,7 @@ class ModuleFolder:
         files, outcome.errors = modules_of(self.folder, packages_only=self.source == "skills")
         files, outcome.skipped = _without_hidden(files)
         importlib.invalidate_caches()
+        self._note_helpers(set())  # what calls have imported since
         present = {file.name for file in files}
         stale = self._stale() | (self._known.keys() - present)
         dropped = self._modules.drop(stale)
@@ -213,7 +214,8 @@ class ModuleFolder:
             if name in before and name not in stale:
                 self._helpers[name] = before[name]
             else:
-                self._helpers[name] = _Known(Path(path), mark_of(path), _outline_of(Path(path), name))
+                mark = getattr(module.__spec__, "loader_state", None) or mark_of(path)
+                self._helpers[name] = _Known(Path(path), mark, _outline_of(Path(path), name))
 
 
 def _without_hidden(files: list[ModuleFile]) -> tuple[list[ModuleFile], list[str]]:

@@ -244,6 +244,20 @@ def test_a_package_that_is_imported_anew_has_its_modules(hub: ToolHub, folder: P
     assert imported() == [], "only the package has changed"
 
 
+def test_a_change_of_what_a_call_has_imported_is_seen(hub: ToolHub, folder: Path, write: Write) -> None:
+    write("_words.py", "word = 'old'")
+    lazy = "def say() -> str:\n    from ._words import word\n    return word\n"
+    write("a.py", f"{COUNTED}\n@toolhub.tool\n{lazy}")
+    hub.load_tools(folder)
+    assert hub.call("say").result == "old"
+    write("_words.py", "word = 'new'")
+    assert hub.reload().loaded == ["say"]
+    assert hub.call("say").result == "new"
+    imported()
+    assert hub.reload().loaded == []
+    assert imported() == []
+
+
 def test_a_folder_that_is_gone_takes_its_tools_along_and_no_others(
     hub: ToolHub, folder: Path, tmp_path: Path, write: Write
 ) -> None:
