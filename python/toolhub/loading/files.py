@@ -32,7 +32,8 @@ def modules_of(folder: Path, packages_only: bool = False) -> tuple[list[ModuleFi
 
 def is_skill(folder: Path) -> bool:
     """Whether a folder is a skill of the Agent Skills format."""
-    return any((folder / name).is_file() for name in _SKILL)
+    # Not with `Path`, here and below: it raises where one may not look.
+    return any(os.path.isfile(folder / name) for name in _SKILL)
 
 
 class _Walk:
@@ -59,8 +60,9 @@ class _Walk:
                 yield ModuleFile(package.rstrip("."), path)
             elif entry.name.startswith(("_", ".")) or entry.name in _LEFT_OUT:
                 continue
-            elif path.is_dir():
-                if "." not in entry.name and (not self._packages_only or (path / "__init__.py").is_file()):
+            elif os.path.isdir(path):
+                is_package = os.path.isfile(path / "__init__.py")
+                if "." not in entry.name and (is_package or not self._packages_only):
                     yield from self.files(path, f"{package}{entry.name}.", depth + 1)
             elif dot and ending == "py" and "." not in stem and not _is_test(stem):
                 yield ModuleFile(package + stem, path)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import logging
+import os
+import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -363,3 +366,37 @@ def test_a_module_that_a_package_hides_is_told(hub: ToolHub, folder: Path, write
     (note,) = report.skipped
     assert note.startswith(f"{folder / 'a.py'}: ")
     assert "hides it" in note
+
+
+UNREADABLE = """
+import os, sys
+from toolhub import ToolHub
+hub = ToolHub()
+hub.load_tools(sys.argv[1])  # so that all of Python that is needed has been read
+if os.geteuid() == 0:
+    os.seteuid(65534)  # to whom rights mean something
+for given in sys.argv[2:]:
+    report = hub.load_tools(given)
+    print(report.loaded, len(report.errors))
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "seteuid"), reason="needs rights of files")
+def test_what_may_not_be_read_costs_only_itself() -> None:
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place) / "tools"
+        locked = folder / "locked"
+        locked.mkdir(parents=True)
+        module = "import toolhub\n@toolhub.tool\ndef {0}(): ...\n"
+        warm = Path(place) / "warm"
+        warm.mkdir()
+        (warm / "a.py").write_text(module.format("first"))
+        for name in ("good", "secret", "locked/inside"):
+            (folder / f"{name}.py").write_text(module.format(Path(name).name))
+        Path(place).chmod(0o755)
+        (folder / "secret.py").chmod(0)
+        locked.chmod(0)
+        command = [sys.executable, "-c", UNREADABLE, str(warm), str(folder), str(locked / "below")]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        locked.chmod(0o755)
+    assert done.stdout == "['good'] 2\n[] 1\n", done.stderr
