@@ -55,7 +55,7 @@ impl Store {
         py.detach(|| core.kept(handle))
     }
 
-    /// Writes everything now. False when that took longer than so many seconds.
+    /// Writes everything now. False when that failed or took longer than so many seconds.
     fn flush(&self, py: Python<'_>, seconds: f64) -> PyResult<bool> {
         if self.generation != runtime::generation() {
             return Err(PyRuntimeError::new_err("this hub was made before a fork; make a new ToolHub here"));

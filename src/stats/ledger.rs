@@ -7,7 +7,12 @@ use super::{CandidateStats, Delta, Record};
 use crate::model::Source;
 use parking_lot::Mutex;
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
+
+/// So many candidates are remembered besides those that there are: a program that makes up new names all the time would
+/// fill the memory with those that are gone. What is forgotten is still in the file.
+const MOST_GONE: usize = 100_000;
 
 /// Whose numbers these are, in this process and in the next.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -25,6 +30,8 @@ struct Known {
 
 pub struct Ledger {
     known: Mutex<HashMap<Key, Known>>,
+    /// With so many it is looked which of them are gone.
+    look_at: AtomicUsize,
     /// `None` once nobody saves any more.
     unsaved: Mutex<Option<Vec<Arc<CandidateStats>>>>,
     /// Told when there is something to save.
@@ -34,8 +41,9 @@ pub struct Ledger {
 impl Ledger {
     pub fn new(known: Vec<(Key, Record)>, bell: Box<dyn Fn() + Send + Sync>) -> Arc<Self> {
         let entry = |(key, record)| (key, Known { record: Some(Box::new(record)), live: Weak::new() });
-        let known = known.into_iter().map(entry).collect();
-        Arc::new(Ledger { known: Mutex::new(known), unsaved: Mutex::new(Some(Vec::new())), bell })
+        let known: HashMap<Key, Known> = known.into_iter().map(entry).collect();
+        let look_at = AtomicUsize::new(known.len() + MOST_GONE);
+        Arc::new(Ledger { known: Mutex::new(known), look_at, unsaved: Mutex::new(Some(Vec::new())), bell })
     }
 
     /// From now on these numbers are saved; they begin with what is known about the candidate.
@@ -45,6 +53,10 @@ impl Ledger {
         }
         let record = {
             let mut known = self.known.lock();
+            if known.len() >= self.look_at.load(Ordering::Relaxed) {
+                forget_gone(&mut known);
+                self.look_at.store(2 * known.len() + MOST_GONE, Ordering::Relaxed);
+            }
             let entry = known.entry(key.clone()).or_default();
             entry.live = Arc::downgrade(stats);
             entry.record.as_deref().cloned()
@@ -87,5 +99,36 @@ impl Ledger {
     /// Nobody saves any more.
     pub fn close(&self) {
         *self.unsaved.lock() = None;
+    }
+}
+
+/// Those of whom nothing is known go first; if that is not enough, all that are gone.
+fn forget_gone(known: &mut HashMap<Key, Known>) {
+    known.retain(|_, one| one.record.is_some() || one.live.strong_count() > 0);
+    if known.len() > MOST_GONE {
+        known.retain(|_, one| one.live.strong_count() > 0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(number: usize) -> Key {
+        Key { tool: Arc::from(format!("tool {number}")), source: Source::Tools, server: None }
+    }
+
+    #[test]
+    fn names_that_come_and_go_do_not_fill_the_memory() {
+        let ledger = Ledger::new(vec![(key(0), Record::default())], Box::new(|| ()));
+        let stays = Arc::new(CandidateStats::default());
+        ledger.track(key(1), &stays);
+        for number in 2..2 * MOST_GONE {
+            ledger.track(key(number), &Arc::new(CandidateStats::default()));
+        }
+        let known = ledger.known.lock();
+        assert!(known.len() < MOST_GONE + 10, "{}", known.len());
+        assert!(known.contains_key(&key(0)), "its numbers are known");
+        assert!(known.get(&key(1)).is_some_and(|one| one.live.strong_count() > 0), "it is there");
     }
 }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 /// More candidates than this are not remembered; those that were used longest ago are forgotten.
-const MOST: usize = 100_000;
+const MOST: i64 = 100_000;
 
 const COLUMNS: &str = "tool, source, server, calls, successes, failures, success_rate, latency_ms, sketch, \
                        last_success, led_at, failures_in_a_row, rests, rests_until";
@@ -71,7 +71,7 @@ fn failures_text(counts: &Counts) -> String {
 
 /// Adds what was learnt to what the file has; gives back what it has then.
 pub fn save(connection: &Connection, learnt: &HashMap<Key, Delta>) -> rusqlite::Result<Vec<(Key, Record)>> {
-    let mut saved = Vec::with_capacity(learnt.len());
+    let (mut saved, mut new) = (Vec::with_capacity(learnt.len()), false);
     if learnt.is_empty() {
         return Ok(saved);
     }
@@ -84,8 +84,9 @@ pub fn save(connection: &Connection, learnt: &HashMap<Key, Delta>) -> rusqlite::
     ))?;
     for (key, delta) in learnt {
         let (source, server) = (key.source.name(), key.server.as_deref().unwrap_or_default());
-        let mut record =
-            old.query_row(params![&*key.tool, source, server], record).optional()?.unwrap_or_default();
+        let known = old.query_row(params![&*key.tool, source, server], record).optional()?;
+        new |= known.is_none();
+        let mut record = known.unwrap_or_default();
         record.apply(delta);
         let time = |at: Option<SystemTime>| at.map(micros);
         put.execute(params![
@@ -107,17 +108,43 @@ pub fn save(connection: &Connection, learnt: &HashMap<Key, Delta>) -> rusqlite::
         ])?;
         saved.push((key.clone(), record));
     }
+    if new {
+        tidy(connection, MOST)?;
+    }
     Ok(saved)
 }
 
-/// Forgets the oldest when there are too many; `all` of them were loaded.
-pub fn tidy(connection: &Connection, all: usize) -> rusqlite::Result<()> {
-    let surplus = all.saturating_sub(MOST);
-    if surplus > 0 {
+/// Forgets the oldest when there are more than `most`.
+fn tidy(connection: &Connection, most: i64) -> rusqlite::Result<()> {
+    let all: i64 = connection.query_row("SELECT count(*) FROM candidates", [], |row| row.get(0))?;
+    if all > most {
         connection.execute(
             "DELETE FROM candidates WHERE rowid IN (SELECT rowid FROM candidates ORDER BY saved_at LIMIT ?1)",
-            [surplus as i64],
+            [all - most],
         )?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
+    use super::*;
+    use crate::store::schema;
+
+    #[test]
+    fn the_oldest_are_forgotten() {
+        let mut file = Connection::open_in_memory().unwrap();
+        schema::migrate(&mut file, schema::STEPS).unwrap();
+        for tool in ["old", "new", "newest"] {
+            let key = Key { tool: Arc::from(tool), source: Source::Tools, server: None };
+            save(&file, &HashMap::from([(key, Delta::default())])).unwrap();
+            file.execute("UPDATE candidates SET saved_at = saved_at - 1000000", []).unwrap();
+        }
+        tidy(&file, 2).unwrap();
+        let mut left: Vec<_> =
+            load(&file).unwrap().into_iter().map(|(key, _)| key.tool.to_string()).collect();
+        left.sort_unstable();
+        assert_eq!(left, ["new", "newest"]);
+    }
 }

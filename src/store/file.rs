@@ -54,6 +54,9 @@ pub struct Opened {
 impl File {
     /// Opens the file or makes it; a bad one is put aside first, and a new one begun.
     pub fn open(path: &Path) -> Result<Opened, String> {
+        if !may_be_a_file(path) {
+            return Err("it is no file".to_owned());
+        }
         let mut notice = None;
         let mut last = String::new();
         for _ in 0..3 {
@@ -72,6 +75,9 @@ impl File {
 
     /// What is in a file that cannot be written, as a disk that is read-only has it.
     pub fn read_only(path: &Path) -> Option<(File, Memory)> {
+        if !may_be_a_file(path) {
+            return None;
+        }
         let mut name = String::from("file:");
         for byte in path.to_str()?.bytes() {
             match byte {
@@ -117,6 +123,11 @@ impl Place {
     }
 }
 
+/// Whoever opens a pipe waits for somebody at its other end, and a device is not ours to rename.
+fn may_be_a_file(path: &Path) -> bool {
+    fs::metadata(path).map_or(true, |data| data.is_file())
+}
+
 fn prepare(path: &Path) -> Result<(File, Memory), Refusal> {
     let begun = Instant::now();
     loop {
@@ -125,8 +136,6 @@ fn prepare(path: &Path) -> Result<(File, Memory), Refusal> {
             Err(error) => return Err(Refusal::of(&error)),
             Ok((connection, Standing::Ready)) => {
                 let memory = Memory::load(&connection).map_err(|error| Refusal::of(&error))?;
-                // Busy or not: the next one who opens it tidies up.
-                let _ = memory.tidy(&connection);
                 return Ok((File { connection, place: Place::of(path) }, memory));
             }
             Ok((_, Standing::Newer(version))) => {

@@ -49,7 +49,7 @@ pub fn load(connection: &Connection, key: &ListKey) -> rusqlite::Result<Option<S
         .optional()
 }
 
-/// A list that another process has fetched later stays.
+/// A list that another process has fetched later stays; but not one of the future, when the clock has been set back.
 pub fn save(connection: &Connection, lists: &HashMap<ListKey, StoredList>) -> rusqlite::Result<()> {
     if lists.is_empty() {
         return Ok(());
@@ -60,8 +60,9 @@ pub fn save(connection: &Connection, lists: &HashMap<ListKey, StoredList>) -> ru
          ON CONFLICT (server, config) DO UPDATE SET
             era = excluded.era, protocol = excluded.protocol, version = excluded.version,
             listed_at = excluded.listed_at, ttl_ms = excluded.ttl_ms, tools = excluded.tools
-         WHERE excluded.listed_at >= lists.listed_at",
+         WHERE excluded.listed_at >= lists.listed_at OR lists.listed_at > ?9",
     )?;
+    let now = now();
     for (key, list) in lists {
         put.execute(params![
             &*key.server,
@@ -72,7 +73,8 @@ pub fn save(connection: &Connection, lists: &HashMap<ListKey, StoredList>) -> ru
             micros(list.listed_at),
             list.ttl_ms.and_then(|ms| i64::try_from(ms).ok()),
             list.tools,
+            now,
         ])?;
     }
-    connection.execute("DELETE FROM lists WHERE listed_at < ?1", [now() - KEPT]).map(drop)
+    connection.execute("DELETE FROM lists WHERE listed_at < ?1", [now - KEPT]).map(drop)
 }

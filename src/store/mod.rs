@@ -60,10 +60,6 @@ impl Memory {
             pins: pins::load(connection)?,
         })
     }
-
-    fn tidy(&self, connection: &Connection) -> rusqlite::Result<()> {
-        candidates::tidy(connection, self.stats.len())
-    }
 }
 
 impl Store {
@@ -185,7 +181,7 @@ impl Store {
             .or_else(|| self.shared.with_file(|file| results::load(&file.connection, handle)).ok().flatten())
     }
 
-    /// Has everything written now. False when that took too long.
+    /// Has everything written now. False when that failed or took too long.
     pub fn flush(&self, patience: Duration) -> bool {
         !self.shared.writes || self.shared.flush(patience)
     }

@@ -35,6 +35,8 @@ struct Wake {
     /// How many have asked for writing at once, and how many of them were served.
     asked: u64,
     served: u64,
+    /// Whether the last writing failed.
+    failed: bool,
     stop: bool,
     ended: bool,
 }
@@ -120,7 +122,7 @@ impl Shared {
         }
     }
 
-    /// Has everything written now. False when that took too long.
+    /// Has everything written now. False when that failed or took too long.
     pub fn flush(&self, patience: Duration) -> bool {
         let mut wake = self.wake.lock();
         wake.asked += 1;
@@ -132,7 +134,7 @@ impl Shared {
                 return false;
             }
         }
-        true
+        !wake.failed
     }
 
     /// The thread writes what waits, and ends.
@@ -164,7 +166,8 @@ impl Shared {
             };
             let mut wake = self.wake.lock();
             wake.served = asked;
-            wake.work |= failed.is_some();
+            wake.failed = failed.is_some();
+            wake.work |= wake.failed;
             if stop {
                 break;
             }

@@ -23,8 +23,10 @@ class Keeping(HubPart):
         check_whole("store_results", room, 0)
         if not isinstance(path, str | os.PathLike | None):
             raise TypeError(f"store must be a path or None, got {type(path).__name__}")
-        place = cast("str | os.PathLike[str] | None", path)
-        self._store = None if place is None else _core.Store(self._core, os.fspath(place), room)
+        place = cast("str | None", path if path is None else os.path.expanduser(os.fspath(path)))
+        if place == "":
+            raise ValueError("store must be a path or None, got an empty text")
+        self._store = None if place is None else _core.Store(self._core, place, room)
         self._tell_of_store()
 
     def flush(self) -> bool:
@@ -39,15 +41,15 @@ class Keeping(HubPart):
         if self._store is None:
             return True
         written = self._store.flush(_PATIENCE)
-        return not self._tell_of_store() and written
+        self._tell_of_store()
+        return written
 
     def _close_store(self) -> None:
         if self._store is not None:
             self._store.close(_PATIENCE)
             self._tell_of_store()
 
-    def _tell_of_store(self) -> bool:
+    def _tell_of_store(self) -> None:
         notices = [] if self._store is None else self._store.notices()
         for notice in notices:
             _log.warning("%s", notice)
-        return bool(notices)

@@ -19,33 +19,40 @@ class ModuleFile(NamedTuple):
     path: Path
 
 
-def modules_of(folder: Path, packages_only: bool = False) -> list[ModuleFile]:
-    """The modules of a folder, packages before what is in them.
+def modules_of(folder: Path, packages_only: bool = False) -> tuple[list[ModuleFile], list[str]]:
+    """The modules of a folder, packages before what is in them; and which folders cannot be read, and why.
 
     Left out: tests (`test_*.py`, `*_test.py`, `conftest.py`), `setup.py`, files and folders whose name begins with `_` or a
     dot (they can still be imported by the others), and folders with a `SKILL.md`, whose scripts are no modules. With
     `packages_only` also folders without an `__init__.py`.
     """
-    return sorted(_Walk(packages_only).files(folder, "", 0))
+    walk = _Walk(packages_only)
+    return sorted(walk.files(folder, "", 0)), walk.problems
 
 
 def is_skill(folder: Path) -> bool:
     """Whether a folder is a skill of the Agent Skills format."""
-    return any((folder / name).is_file() for name in _SKILL)
+    # Not with `Path`, here and below: it raises where one may not look.
+    return any(os.path.isfile(folder / name) for name in _SKILL)
 
 
 class _Walk:
     def __init__(self, packages_only: bool) -> None:
         self._packages_only = packages_only
         self._seen: set[str] = set()
+        self.problems: list[str] = []
 
     def files(self, folder: Path, package: str, depth: int) -> Iterator[ModuleFile]:
         place = os.path.realpath(folder)
         if place in self._seen or depth > _DEEPEST or is_skill(folder):
             return
         self._seen.add(place)  # links may lead back
-        with os.scandir(folder) as entries:
-            inside = sorted(entries, key=lambda entry: entry.name)
+        try:
+            with os.scandir(folder) as entries:
+                inside = sorted(entries, key=lambda entry: entry.name)
+        except OSError as error:
+            self.problems.append(f"{folder}: it cannot be read: {error.strerror}")
+            return
         for entry in inside:
             stem, dot, ending = entry.name.rpartition(".")
             path = Path(entry.path)
@@ -53,8 +60,9 @@ class _Walk:
                 yield ModuleFile(package.rstrip("."), path)
             elif entry.name.startswith(("_", ".")) or entry.name in _LEFT_OUT:
                 continue
-            elif path.is_dir():
-                if "." not in entry.name and (not self._packages_only or (path / "__init__.py").is_file()):
+            elif os.path.isdir(path):
+                is_package = os.path.isfile(path / "__init__.py")
+                if "." not in entry.name and (is_package or not self._packages_only):
                     yield from self.files(path, f"{package}{entry.name}.", depth + 1)
             elif dot and ending == "py" and "." not in stem and not _is_test(stem):
                 yield ModuleFile(package + stem, path)

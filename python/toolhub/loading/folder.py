@@ -53,6 +53,8 @@ class _Known:
     mark: Any
     outline: Outline
     tools: dict[str, Any] = field(default_factory=dict[str, Any])
+    waiting: list[tuple[str, Member]] = field(default_factory=list[tuple[str, Member]])
+    """Tools whose name somebody else has, until that one is gone."""
     notes: list[str] = field(default_factory=list[str])
     faults: list[str] = field(default_factory=list[str])
     retry: bool = False
@@ -61,7 +63,7 @@ class _Known:
 
 @dataclass
 class _Fresh:
-    """A module that was imported just now: what is in it, and the tools that it had before."""
+    """Tools of a module that are to be registered now, and those that it had before."""
 
     known: _Known
     found: list[tuple[str, Member]]
@@ -86,8 +88,10 @@ class ModuleFolder:
         """Bring the hub up to date with the folder."""
         outcome = Outcome()
         # What lies about in a folder of skills is mostly scripts, and those are not ours to run.
-        files = modules_of(self.folder, packages_only=self.source == "skills")
+        files, outcome.errors = modules_of(self.folder, packages_only=self.source == "skills")
+        files, outcome.skipped = _without_hidden(files)
         importlib.invalidate_caches()
+        self._note_helpers(set())  # what calls have imported since
         present = {file.name for file in files}
         stale = self._stale() | (self._known.keys() - present)
         dropped = self._modules.drop(stale)
@@ -98,6 +102,8 @@ class ModuleFolder:
             if file.name not in self._known or file.name in stale:
                 made = self._import(file, dropped.get(file.name), present, outcome)
                 fresh += [] if made is None else [made]
+            elif (known := self._known[file.name]).waiting:
+                fresh.append(_Fresh(known, known.waiting, {}))
         # What has moved from one module to another must be free before it is taken.
         for made in fresh:
             gone = {name: tool for name, tool in made.before.items() if name not in made.names}
@@ -106,8 +112,8 @@ class ModuleFolder:
             self._enroll(hub, made, outcome)
         self._note_helpers(stale)
         for known in (self._known[file.name] for file in files if file.name in self._known):
-            outcome.loaded += known.tools
-            outcome.skipped += known.notes
+            outcome.loaded += [name for name, tool in known.tools.items() if self._is_there(hub, name, tool)]
+            outcome.skipped += known.notes + self._taken(hub, known)
             outcome.errors += known.faults
         outcome.removed = [name for name in outcome.removed if name not in outcome.changed]
         return outcome
@@ -138,6 +144,8 @@ class ModuleFolder:
         old = self._known.get(file.name)
         try:
             module = self._modules.load(file.name, file.path)
+            contents = _outline_of(file.path, file.name)
+            found = [(_name(member.tool), member) for member in members(module, contents)]
         except KeyboardInterrupt:
             raise
         except BaseException as error:
@@ -150,24 +158,19 @@ class ModuleFolder:
                     told += "; its tools stay as they were"
             outcome.errors.append(told)
             return None
-        known = _Known(file.path, mark, _outline_of(file.path, file.name))
-        self._known[file.name] = known
-        found = [(_name(member.tool), member) for member in members(module, known.outline)]
+        self._known[file.name] = known = _Known(file.path, mark, contents)
         return _Fresh(known, found, {} if old is None else old.tools)
 
     def _enroll(self, hub: Registry, made: _Fresh, outcome: Outcome) -> None:
         known = made.known
+        known.waiting = []
         for name, member in made.found:
             if member.reason is not None:
                 (known.faults if member.broken else known.notes).append(f"{known.path}: {member.reason}")
                 continue
             there = hub.has(name, self.source)
-            if there is member.tool:
-                continue  # its home has registered it
             if name in known.tools or (there is not None and there is not made.before.get(name)):
-                known.notes.append(
-                    f"{known.path}: the name {name!r} of {member.name} is taken{self._by(name)}"
-                )
+                known.waiting.append((name, member))
                 continue
             try:
                 hub.put(member.tool, name, self.source)
@@ -179,13 +182,24 @@ class ModuleFolder:
         if not made.found and known.path.name != "__init__.py":
             known.notes.append(f"{known.path}: nothing in it is marked or has name, description and execute")
 
+    def _taken(self, hub: Registry, known: _Known) -> list[str]:
+        """Which tools wait for their name. One that another module has registered waits for nothing."""
+        return [
+            f"{known.path}: the name {name!r} of {member.name} is taken{self._by(name)}"
+            for name, member in known.waiting
+            if not self._is_there(hub, name, member.tool)
+        ]
+
+    def _is_there(self, hub: Registry, name: str, tool: Any) -> bool:
+        return hub.has(name, self.source) is tool
+
     def _by(self, name: str) -> str:
         owner = next((known.path for known in self._known.values() if name in known.tools), None)
         return f" by {owner}" if owner is not None else ""
 
     def _withdraw(self, hub: Registry, tools: dict[str, Any]) -> list[str]:
         """Take tools away, unless somebody else has put another one in their place."""
-        ours = [name for name, tool in tools.items() if hub.has(name, self.source) is tool]
+        ours = [name for name, tool in tools.items() if self._is_there(hub, name, tool)]
         for name in ours:
             hub.take(name, self.source)
         return ours
@@ -200,7 +214,16 @@ class ModuleFolder:
             if name in before and name not in stale:
                 self._helpers[name] = before[name]
             else:
-                self._helpers[name] = _Known(Path(path), mark_of(path), _outline_of(Path(path), name))
+                mark = getattr(module.__spec__, "loader_state", None) or mark_of(path)
+                self._helpers[name] = _Known(Path(path), mark, _outline_of(Path(path), name))
+
+
+def _without_hidden(files: list[ModuleFile]) -> tuple[list[ModuleFile], list[str]]:
+    """Without modules that cannot be imported, because a package has their name; and a word about each."""
+    packages = {file.name for file in files if file.path.name == "__init__.py"}
+    hidden = [file for file in files if file.name in packages and file.path.name != "__init__.py"]
+    notes = [f"{file.path}: the folder of the same name beside it hides it from Python" for file in hidden]
+    return [file for file in files if file not in hidden], notes
 
 
 def _outline_of(path: Path, name: str) -> Outline:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import threading
 import weakref
 from collections.abc import Callable, Generator
@@ -60,8 +61,8 @@ class Folders:
     ) -> LoadReport:
         """Load a folder, or load it again; of a folder of skills, without `python` only those that are text."""
         place = folder.resolve()
-        if not place.is_dir():
-            what = "is no folder" if place.exists() else "does not exist"
+        if not os.path.isdir(place):
+            what = "is no folder" if os.path.exists(place) else "does not exist"
             return self._told_of(LoadReport([], [], [f"{folder}: it {what}; give a folder of {source}"]))
         with self._one_at_a_time():
             known = self._folders.get((source, place))

@@ -37,10 +37,12 @@ def members(module: types.ModuleType, found: Outline) -> Iterator[Member]:
     public = None if names is None else {name for name in names if isinstance(name, str)}
     chosen: dict[int, tuple[str, Any]] = {}
     for name, value in list(vars(module).items()):
-        if name.startswith("__") or (_is_imported(module, name, value, found) and name not in (public or ())):
+        if name.startswith("__"):
             continue
         is_public = not name.startswith("_") if public is None else name in public
         try:
+            if _is_imported(module, name, value, found) and name not in (public or ()):
+                continue
             is_tool = _is_marked(value) or (is_public and _has_shape(value))
         except Exception:  # a stand-in for something that is not there yet
             continue
@@ -55,9 +57,18 @@ def members(module: types.ModuleType, found: Outline) -> Iterator[Member]:
 
 def _is_imported(module: types.ModuleType, name: str, value: Any, found: Outline) -> bool:
     if name in found.imported:
-        return True
-    homes = (sys.modules.get(resolve_name(star, module.__package__)) for star in found.stars)
-    return any(home is not None and vars(home).get(name) is value for home in homes)
+        # What stands in for an import that failed is defined here.
+        return getattr(value, "__module__", None) != module.__name__
+    return any(_star(module, star).get(name) is value for star in found.stars)
+
+
+def _star(module: types.ModuleType, name: str) -> dict[str, Any]:
+    """What is in a module of which all names are imported; nothing when that failed, and the module bore it."""
+    try:
+        home: Any = sys.modules.get(resolve_name(name, module.__package__))
+    except ImportError:
+        return {}
+    return getattr(home, "__dict__", {})
 
 
 def _is_marked(value: Any) -> bool:

@@ -17,14 +17,33 @@ from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from pathlib import Path
 from types import CodeType, ModuleType
 
+from .files import mark_of
+
 _PREFIX = "_toolhub_folder_"
 _numbers = itertools.count(1)
 
 
 class _FreshSource(SourceFileLoader):
+    def exec_module(self, module: ModuleType) -> None:
+        if module.__spec__ is not None:
+            # Before it is read: what is written meanwhile is a change.
+            module.__spec__.loader_state = mark_of(self.path)
+        if hasattr(module, "__path__"):
+            _adopt(module)
+        super().exec_module(module)
+
     def get_code(self, fullname: str) -> CodeType:
         path = self.get_filename(fullname)
         return self.source_to_code(self.get_data(path), path)
+
+
+def _adopt(package: ModuleType) -> None:
+    """Whoever imports a module sets it as an attribute of its package; a package that comes later than its modules, because
+    it alone has changed, must have them too."""
+    begin = package.__name__ + "."
+    for name, child in list(sys.modules.items()):
+        if name.startswith(begin) and "." not in (own := name.removeprefix(begin)):
+            setattr(package, own, child)
 
 
 class _Finder(MetaPathFinder):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import logging
+import os
 import threading
 import weakref
 from collections.abc import Callable
@@ -12,7 +13,7 @@ from typing import Any
 
 _log = logging.getLogger("toolhub")
 _STOPPING = 5.0
-_FIRST_LOOK_MS = 500
+_LOOK_MS = 500
 
 _all: weakref.WeakSet[Watcher] = weakref.WeakSet()
 
@@ -54,18 +55,44 @@ class Watcher:
 
 
 def _watch(watchfiles: Any, folder: Path, changed: Callable[[], Any], stop: threading.Event) -> None:
-    changes = watchfiles.watch(
-        folder, stop_event=stop, raise_interrupt=False, yield_on_timeout=True, rust_timeout=_FIRST_LOOK_MS
-    )
-    looked = False
-    try:
-        for changes_now in changes:
-            # What changed before the watching had begun is seen at the first look.
-            if (changes_now or not looked) and not stop.is_set():
-                looked = True
+    there = True
+    while not stop.is_set():
+        if os.path.isdir(folder):
+            there = True
+            try:
+                _watch_one(watchfiles, folder, changed, stop)
+            except (OSError, RuntimeError) as error:
+                if os.path.isdir(folder):
+                    _log.warning("%s: it is not watched any more: %s", folder, error)
+                    return
+        else:
+            if there:
                 _tell(changed)
-    except (OSError, RuntimeError) as error:
-        _log.warning("%s: it is not watched any more: %s", folder, error)
+            there = False
+            stop.wait(_LOOK_MS / 1000)  # it may come back
+
+
+def _watch_one(watchfiles: Any, folder: Path, changed: Callable[[], Any], stop: threading.Event) -> None:
+    """Watch until it is another folder of the same name, or none: what watches does not notice that."""
+    changes = watchfiles.watch(
+        folder, stop_event=stop, raise_interrupt=False, yield_on_timeout=True, rust_timeout=_LOOK_MS
+    )
+    looked, place = False, _place(folder)
+    for changes_now in changes:
+        # What changed before the watching had begun is seen at the first look.
+        if (changes_now or not looked) and not stop.is_set():
+            looked = True
+            _tell(changed)
+        if _place(folder) != place:
+            return
+
+
+def _place(folder: Path) -> tuple[int, int] | None:
+    try:
+        data = os.stat(folder)
+    except OSError:
+        return None
+    return data.st_dev, data.st_ino
 
 
 def _tell(changed: Callable[[], Any]) -> None:

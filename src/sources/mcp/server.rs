@@ -13,11 +13,11 @@ use super::backoff::{Budget, Fortune};
 use super::config::{Dialect, Endpoint, ServerConfig};
 use super::connection::{Connection, Peer};
 use super::host::{Ear, Host};
-use super::listing::{self, Listing};
+use super::listing::{self, Listed, Listing};
 use super::route::{Known, Route};
 use super::skills::{self, Skills};
 use super::transport::Era;
-use crate::error::{ErrorKind, HubError, Outcome};
+use crate::error::{ErrorKind, HubError, Outcome, clip};
 use crate::tool::BoxFuture;
 use arc_swap::ArcSwapOption;
 use futures_util::FutureExt;
@@ -89,6 +89,8 @@ enum Link {
     Ready {
         connection: Arc<Connection>,
         since: Instant,
+        /// How many lists there had been before it.
+        lists: usize,
     },
     Closed,
 }
@@ -279,6 +281,33 @@ impl Server {
         listed
     }
 
+    /// Has the server list its tools over the connection that there is now, unless it has done so, and refuses a call of one that it
+    /// describes in another way than before. For pins: an older list says nothing about the server of today.
+    pub(super) async fn confirm(self: &Arc<Self>, called: &Listed) -> Result<(), HubError> {
+        let Link::Ready { lists: before, .. } = self.state.lock().link else {
+            return Err(
+                HubError::new(ErrorKind::Closed, "the connection was lost").with_outcome(Outcome::NotSent)
+            );
+        };
+        if *self.lists.borrow() <= before {
+            self.look().await.map_err(|error| error.with_outcome(Outcome::NotSent))?;
+        }
+        if let Some(error) = self.state.lock().error.clone() {
+            return Err(error.with_outcome(Outcome::NotSent));
+        }
+        let listing = self.listing();
+        let now = listing.iter().flat_map(|listing| &listing.tools).find(|tool| tool.name == called.name);
+        if now.is_some_and(|now| **now == *called || now.to_json() == called.to_json()) {
+            return Ok(());
+        }
+        let text = format!(
+            "Server '{}' has changed its tool '{}' since its definition was accepted; look at it with hub.pins().",
+            self.id(),
+            clip(&called.name)
+        );
+        Err(HubError::new(ErrorKind::NotAllowed, text).with_outcome(Outcome::NotSent))
+    }
+
     /// Takes a list of before, so old by now, until the server is next connected and lists its tools itself.
     pub fn restore(self: &Arc<Self>, listing: Listing, era: Era, age: Duration) {
         self.state.lock().known = Some(match era {
@@ -350,7 +379,7 @@ impl Server {
         match &state.link {
             Link::Closed => return Err(self.is_closed()),
             Link::Connecting { outcome, .. } => return Ok(Begun::Going(outcome.clone())),
-            Link::Ready { connection, since } => {
+            Link::Ready { connection, since, .. } => {
                 if connection.transport().retired().is_none() {
                     return Ok(Begun::Ready(connection.clone()));
                 }
@@ -404,8 +433,9 @@ impl Server {
                 let connection = Arc::new(connection);
                 state.known = Some(known);
                 state.error = None;
+                let lists = *self.lists.borrow();
                 state.followers = self.follow(&connection);
-                state.link = Link::Ready { connection: connection.clone(), since: Instant::now() };
+                state.link = Link::Ready { connection: connection.clone(), since: Instant::now(), lists };
                 Ok(connection)
             }
             Err(error) => {

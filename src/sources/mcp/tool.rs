@@ -78,6 +78,9 @@ impl McpTool {
 
     async fn attempt(&self, args: &Arguments, ctx: &CallContext) -> Result<ToolOutput, HubError> {
         let connection = self.server.connection().await?;
+        if self.server.config().options.pin {
+            self.server.confirm(&self.listed).await?;
+        }
         ctx.held.store(false, Ordering::Relaxed);
         let mut input: Option<(Map<String, Value>, Option<String>)> = None;
         for _ in 0..ROUNDS {

@@ -146,6 +146,8 @@ pub fn list(folder: &Path, own: &str) -> (Vec<String>, bool) {
                 Ok(kind) if kind.is_dir() => cut = true,
                 Ok(kind)
                     if kind.is_symlink() && !resolve(folder, inside).is_ok_and(|real| real.is_file()) => {}
+                // A pipe or a device is nothing to read.
+                Ok(kind) if !kind.is_file() && !kind.is_symlink() => {}
                 Ok(_) if inside == own => {}
                 Ok(_) => files.push(inside.replace(std::path::MAIN_SEPARATOR, "/")),
                 Err(_) => {}

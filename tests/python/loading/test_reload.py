@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 import threading
 from pathlib import Path
 
@@ -194,3 +195,86 @@ def test_many_threads_may_load_at_once(hub: ToolHub, folder: Path, write: Write)
     assert len(reports) == 8
     assert len(imported()) == 10, "each module once"
     assert hub.call("say7").result == "7"
+
+
+@pytest.mark.parametrize("leaves", ["goes", "has another name now", "was registered by hand"])
+def test_a_name_that_becomes_free_goes_to_the_next(
+    leaves: str, hub: ToolHub, folder: Path, write: Write
+) -> None:
+    write("z.py", says("z"))
+    if leaves == "was registered by hand":
+        hub.register(lambda: "hand", name="say", description="By hand.")
+    else:
+        write("a.py", says("a"))
+    (note,) = hub.load_tools(folder).skipped
+    assert "the name 'say' of say is taken" in note
+    imported()
+    if leaves == "goes":
+        (folder / "a.py").unlink()
+    elif leaves == "has another name now":
+        write("a.py", says("a", "other"))
+    else:
+        hub.unregister("say")
+    report = hub.reload()
+    assert ("say" in report.loaded, report.skipped, "z" in imported()) == (True, [], False)
+    assert hub.call("say").result == "z"
+
+
+def test_a_tool_stays_when_only_a_module_that_shows_it_goes(hub: ToolHub, folder: Path, write: Write) -> None:
+    shows = write("a.py", "from .z import say\n__all__ = ['say']\n")
+    write("z.py", says("z"))
+    assert hub.load_tools(folder).loaded == ["say"]
+    shows.unlink()
+    assert hub.reload().loaded == ["say"]
+    assert hub.call("say").result == "z"
+
+
+def test_a_package_that_is_imported_anew_has_its_modules(hub: ToolHub, folder: Path, write: Write) -> None:
+    write("inner/__init__.py", "from .words import word")
+    write("inner/words.py", f"{COUNTED}\ndef word(): return 'word'\n")
+    write(
+        "a.py",
+        "import toolhub\nfrom . import inner\n@toolhub.tool\ndef say() -> str: return inner.words.word()\n",
+    )
+    hub.load_tools(folder)
+    imported()
+    write("inner/__init__.py", "from .words import word\nmore = 1")
+    assert hub.reload().loaded == ["say"]
+    assert hub.call("say").result == "word"
+    assert imported() == [], "only the package has changed"
+
+
+def test_a_change_of_what_a_call_has_imported_is_seen(hub: ToolHub, folder: Path, write: Write) -> None:
+    write("_words.py", "word = 'old'")
+    lazy = "def say() -> str:\n    from ._words import word\n    return word\n"
+    write("a.py", f"{COUNTED}\n@toolhub.tool\n{lazy}")
+    hub.load_tools(folder)
+    assert hub.call("say").result == "old"
+    write("_words.py", "word = 'new'")
+    assert hub.reload().loaded == ["say"]
+    assert hub.call("say").result == "new"
+    imported()
+    assert hub.reload().loaded == []
+    assert imported() == []
+
+
+def test_a_folder_that_is_gone_takes_its_tools_along_and_no_others(
+    hub: ToolHub, folder: Path, tmp_path: Path, write: Write
+) -> None:
+    write("a.py", says("a"))
+    hub.load_tools(folder)
+    other = tmp_path / "other"
+    other.mkdir()
+    hub.load_tools(other)
+    shutil.rmtree(folder)
+    (other / "b.py").write_text(says("b", "more"))
+    report = hub.reload()
+    assert (report.removed, report.loaded) == (["say"], ["more"])
+    assert report.errors == [f"{folder}: it cannot be read: No such file or directory"]
+
+
+def test_a_report_tells_only_of_what_is_there(hub: ToolHub, folder: Path, write: Write) -> None:
+    write("a.py", says("a"))
+    hub.load_tools(folder)
+    hub.unregister("say")
+    assert hub.load_tools(folder).loaded == []

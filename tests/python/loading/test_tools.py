@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import logging
+import os
+import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -310,3 +313,90 @@ def test_a_report_is_readable(hub: ToolHub, folder: Path, write: Write) -> None:
     shown = repr(hub.load_tools(folder))
     assert shown.splitlines()[:2] == ["LoadReport: 1 loaded (add)", "  errors:"]
     assert "b.py: ZeroDivisionError" in shown
+
+
+def test_what_cannot_even_be_looked_at_costs_only_its_module(
+    hub: ToolHub, folder: Path, write: Write
+) -> None:
+    write("a.py", "def __getattr__(name): raise RuntimeError(name)\n")
+    write(
+        "b.py",
+        """
+        class Proxy:
+            name, description = "proxy", "Whatever it is asked for, it has."
+            def execute(self, input): return input
+            def __getattr__(self, name): return lambda *given: None
+        proxy = Proxy()
+        """,
+    )
+    write("z.py", "import toolhub\n@toolhub.tool\ndef good() -> int: return 1\n")
+    report = hub.load_tools(folder)
+    assert report.loaded == ["good"]
+    assert [error.partition(": ")[0] for error in report.errors] == [
+        str(folder / "a.py"),
+        str(folder / "b.py"),
+    ]
+
+
+def test_what_stands_in_for_a_failed_import_is_a_tool(hub: ToolHub, folder: Path, write: Write) -> None:
+    write(
+        "a.py",
+        """
+        import toolhub
+        try:
+            from a_package_that_nobody_has import add
+        except ImportError:
+            @toolhub.tool
+            def add(a: int, b: int) -> int: return a + b
+        try:
+            from .....far import *
+        except ImportError:
+            pass
+        """,
+    )
+    assert hub.load_tools(folder).loaded == ["add"]
+    assert hub.call("add", {"a": 1, "b": 2}).result == 3
+
+
+def test_a_module_that_a_package_hides_is_told(hub: ToolHub, folder: Path, write: Write) -> None:
+    write("a.py", "import toolhub\n@toolhub.tool\ndef hidden() -> int: return 1\n")
+    write("a/__init__.py", "import toolhub\n@toolhub.tool\ndef seen() -> int: return 1\n")
+    report = hub.load_tools(folder)
+    assert (report.loaded, report.errors) == (["seen"], [])
+    (note,) = report.skipped
+    assert note.startswith(f"{folder / 'a.py'}: ")
+    assert "hides it" in note
+
+
+UNREADABLE = """
+import os, sys
+from toolhub import ToolHub
+hub = ToolHub()
+hub.load_tools(sys.argv[1])  # so that all of Python that is needed has been read
+if os.geteuid() == 0:
+    os.seteuid(65534)  # to whom rights mean something
+for given in sys.argv[2:]:
+    report = hub.load_tools(given)
+    print(report.loaded, len(report.errors))
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "seteuid"), reason="needs rights of files")
+def test_what_may_not_be_read_costs_only_itself() -> None:
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place) / "tools"
+        locked = folder / "locked"
+        locked.mkdir(parents=True)
+        module = "import toolhub\n@toolhub.tool\ndef {0}(): ...\n"
+        warm = Path(place) / "warm"
+        warm.mkdir()
+        (warm / "a.py").write_text(module.format("first"))
+        for name in ("good", "secret", "locked/inside"):
+            (folder / f"{name}.py").write_text(module.format(Path(name).name))
+        Path(place).chmod(0o755)
+        (folder / "secret.py").chmod(0)
+        locked.chmod(0)
+        command = [sys.executable, "-c", UNREADABLE, str(warm), str(folder), str(locked / "below")]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        locked.chmod(0o755)
+    assert done.stdout == "['good'] 2\n[] 1\n", done.stderr

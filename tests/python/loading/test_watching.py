@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import shutil
 import subprocess
 import sys
 import threading
@@ -32,6 +33,28 @@ def test_changes_are_loaded_until_the_hub_is_closed(folder: Path, write: Write) 
             assert hub.call("say").result == "new"
         # The thread has ended, so what is written now is seen by nobody.
         assert not [thread for thread in threading.enumerate() if thread.name == "toolhub-watch"]
+    finally:
+        del builtins.loaded  # type: ignore[attr-defined]
+
+
+def test_a_folder_that_comes_back_is_watched_again(folder: Path, write: Write) -> None:
+    loaded = threading.Event()
+    builtins.loaded = loaded  # type: ignore[attr-defined]
+    moment = threading.Event()
+    try:
+        with ToolHub() as hub:
+            write("a.py", "import toolhub\n@toolhub.tool\ndef say(): return 1\n")
+            hub.load_tools(folder, watch=True)
+            shutil.rmtree(folder)
+            while "say" in hub:
+                moment.wait(0.01)
+            write(
+                "b.py",
+                "import builtins, toolhub\n@toolhub.tool\ndef back(): return 2\nbuiltins.loaded.set()\n",
+            )
+            assert loaded.wait(30)
+            hub.reload()
+            assert hub.call("back").result == 2
     finally:
         del builtins.loaded  # type: ignore[attr-defined]
 

@@ -68,6 +68,7 @@ def test_links_that_lead_out_are_not_followed(hub: ToolHub, greet: Path, folder:
 def test_a_pipe_does_not_hold_it_up(hub: ToolHub, greet: Path) -> None:
     os.mkfifo(greet / "pipe")
     assert kind(hub, "pipe") == "invalid_arguments"
+    assert "pipe" not in hub.call("greet").result["resources"]
 
 
 def test_a_file_that_is_exchanged_for_a_link_meanwhile_never_gives_the_secret(

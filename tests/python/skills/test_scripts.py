@@ -25,6 +25,8 @@ def greet(folder: Path, skill: Skill) -> Path:
             "scripts/show.py": SHOW,
             "scripts/long.sh": "sleep 600 & echo $! > pid; sleep 600",
             "scripts/loud.sh": "yes | head -c 3000000",
+            "scripts/leaves.sh": "sleep 600 & echo $! > pid; echo done",
+            "scripts/strange": "#!/nowhere/interpreter",
             "notes.md": "# Notes",
         },
     )
@@ -90,12 +92,34 @@ async def test_what_takes_too_long_is_ended_with_all_that_it_started(
     with pytest.raises(ToolError) as caught:
         await hub.run_skill_script("greet", "scripts/long.sh", timeout=1)
     assert caught.value.kind == "timeout"
-    child = int((greet / "pid").read_text())
+    await _ended(int((greet / "pid").read_text()))
+
+
+async def test_what_a_script_leaves_behind_ends_with_it(hub: ToolHub, folder: Path, greet: Path) -> None:
+    hub.load_skills(folder, python=False, allow_scripts=True)
+    ended = await hub.run_skill_script("greet", "scripts/leaves.sh", timeout=30)
+    assert (ended["exit_code"], ended["stdout"]) == (0, "done\n")
+    await _ended(int((greet / "pid").read_text()))
+
+
+async def test_what_cannot_be_started_is_told(hub: ToolHub, folder: Path, greet: Path) -> None:
+    hub.load_skills(folder, python=False, allow_scripts=True)
+    (greet / "scripts/strange").chmod(0o755)
+    with pytest.raises(ToolError, match="could not be started: No such file or directory") as caught:
+        await hub.run_skill_script("greet", "scripts/strange")
+    assert caught.value.kind == "tool_error"
+    for args in ("a b", ["a\0b"], [1]):
+        with pytest.raises(ToolError, match="list of texts") as caught:
+            await hub.run_skill_script("greet", "scripts/show.py", args)  # type: ignore[arg-type]
+        assert caught.value.kind == "invalid_arguments"
+
+
+async def _ended(pid: int) -> None:
     for _ in range(500):
-        if not _lives(child):
-            break
+        if not _lives(pid):
+            return
         await asyncio.sleep(0.01)
-    assert not _lives(child)
+    pytest.fail(f"{pid} lives on")
 
 
 def _lives(pid: int) -> bool:

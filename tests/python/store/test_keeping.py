@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import json
 import logging
+import os
 import sqlite3
 from pathlib import Path
 
@@ -156,13 +157,15 @@ def test_a_newer_file_is_put_aside(tmp_path: Path, caplog: pytest.LogCaptureFixt
     assert "later version" in caplog.messages[0]
 
 
-@pytest.mark.parametrize("place", ["folder", "/proc/nowhere/hub.db", "foreign"])
+@pytest.mark.parametrize("place", ["folder", "/proc/nowhere/hub.db", "foreign", "pipe"])
 def test_a_place_that_cannot_be_used_costs_one_warning(
     place: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     path = Path(place) if place.startswith("/") else tmp_path / "hub.db"
     if place == "folder":
         path.mkdir()
+    if place == "pipe":
+        os.mkfifo(path)
     if place == "foreign":
         with sqlite3.connect(path) as file:
             file.execute("CREATE TABLE bookmarks (url TEXT)")
@@ -177,9 +180,18 @@ def test_a_place_that_cannot_be_used_costs_one_warning(
     assert "stays in memory" in message
 
 
+def test_the_home_of_the_user_is_meant_by_a_tilde(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("USERPROFILE", str(tmp_path))
+    ToolHub(store="~/kept/hub.db").close()
+    assert (tmp_path / "kept/hub.db").is_file()
+
+
 def test_odd_arguments_are_refused() -> None:
     with pytest.raises(TypeError, match="store must be a path or None, got int"):
         ToolHub(store=5)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="store must be a path or None, got an empty text"):
+        ToolHub(store="")
     with pytest.raises(ValueError, match="store_results must be at least 0, got -1"):
         ToolHub(store=None, store_results=-1)
 
