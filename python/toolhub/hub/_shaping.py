@@ -123,11 +123,14 @@ def _skill(value: Any) -> str | None:
     given = cast("Mapping[str, Any]", value)
     if "instructions" not in given:
         return given.get("text")
-    files = "\n".join(f"  <file>{path}</file>" for path in given.get("resources") or ())
+    # What a skill says, or how it calls its files, must not end the block that it stands in.
+    instructions = str(given["instructions"]).replace("</skill_content", "&lt;/skill_content")
+    paths = [str(path).replace("<", "&lt;") for path in given.get("resources") or ()]
+    files = "\n".join(f"  <file>{path}</file>" for path in paths)
     more = "\n  (there are more)" if given.get("resources_cut") else ""
     resources = f"\n<skill_resources>\n{files}{more}\n</skill_resources>" if files else ""
     return (
-        f'<skill_content name="{given.get("name")}">\n{given["instructions"]}\n\n'
+        f'<skill_content name="{given.get("name")}">\n{instructions}\n\n'
         f"Skill directory: {given.get('folder')}\n"
         "Relative paths in this skill are relative to the skill directory; to read a file, call the skill with `file`."
         f"{resources}\n</skill_content>"
