@@ -1,4 +1,4 @@
-"""Search among 1,000, 10,000 and 100,000 tools, beside bm25s, tantivy, FTS5, rank_bm25 and FastMCP's index."""
+"""Search among 1,000, 10,000 and 100,000 tools, beside tantivy, bm25s, FTS5, rank_bm25, toolregistry, FastMCP."""
 
 from __future__ import annotations
 
@@ -109,11 +109,21 @@ def with_fastmcp(tools: Texts) -> Look:
     return lambda: index.query(QUERY, 10)
 
 
+def with_toolregistry(tools: Texts) -> Look:
+    from toolregistry._vendor.sparse_search import SparseIndex  # pyright: ignore
+
+    index: Any = SparseIndex(field_weights={"name": 2.0, "description": 1.0})
+    for number, (name, description) in enumerate(tools):
+        index.add(str(number), {"name": name.replace("_", " "), "description": description})
+    return lambda: index.search(QUERY, top_k=10)
+
+
 MAKERS: dict[str, Callable[[Texts], Look]] = {
     "tantivy": with_tantivy,
     "bm25s": with_bm25s,
     "FTS5": with_fts5,
     "rank_bm25": with_rank_bm25,
+    "toolregistry": with_toolregistry,
     "FastMCP": with_fastmcp,
     "toolhub": with_toolhub,
 }
