@@ -9,6 +9,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// So long a process waits for others that are writing.
 const PATIENCE: Duration = Duration::from_secs(5);
+const SHORT_PATIENCE: Duration = Duration::from_millis(500);
 /// What SQLite keeps beside a database.
 const COMPANIONS: [&str; 3] = ["", "-wal", "-shm"];
 
@@ -131,13 +132,12 @@ fn may_be_a_file(path: &Path) -> bool {
 fn prepare(path: &Path) -> Result<(File, Memory), Refusal> {
     let begun = Instant::now();
     loop {
-        let busy = match connect(path) {
-            Err(error) if is_busy(&error) => error,
-            Err(error) => return Err(Refusal::of(&error)),
-            Ok((connection, Standing::Ready)) => {
-                let memory = Memory::load(&connection).map_err(|error| Refusal::of(&error))?;
-                return Ok((File { connection, place: Place::of(path) }, memory));
-            }
+        let error = match connect(path) {
+            Err(error) => error,
+            Ok((connection, Standing::Ready)) => match Memory::load(&connection) {
+                Ok(memory) => return Ok((File { connection, place: Place::of(path) }, memory)),
+                Err(error) => error,
+            },
             Ok((_, Standing::Newer(version))) => {
                 let why = format!(
                     "it was written by a later version of toolhub (its tables are at {version}, ours at {})",
@@ -150,16 +150,25 @@ fn prepare(path: &Path) -> Result<(File, Memory), Refusal> {
                 return Err(Refusal::Unusable(why.to_owned()));
             }
         };
-        // Not every lock is waited for by SQLite itself: several processes may be making the same new file.
-        if begun.elapsed() > PATIENCE {
-            return Err(Refusal::Unusable(format!("other processes keep it locked ({busy})")));
+        match patience_with(&error) {
+            Some(patience) if begun.elapsed() <= patience => std::thread::sleep(Duration::from_millis(5)),
+            Some(PATIENCE) => {
+                return Err(Refusal::Unusable(format!("other processes keep it locked ({error})")));
+            }
+            _ => return Err(Refusal::of(&error)),
         }
-        std::thread::sleep(Duration::from_millis(5));
     }
 }
 
-fn is_busy(error: &rusqlite::Error) -> bool {
-    matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
+/// How long an error may last until it is believed.
+fn patience_with(error: &rusqlite::Error) -> Option<Duration> {
+    match error.sqlite_error_code()? {
+        // Not every lock is waited for by SQLite itself: several processes may be making the same new file.
+        ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => Some(PATIENCE),
+        // What a file looks like that another process is just putting aside.
+        ErrorCode::SystemIoFailure | ErrorCode::FileLockingProtocolFailed => Some(SHORT_PATIENCE),
+        _ => None,
+    }
 }
 
 fn connect(path: &Path) -> rusqlite::Result<(Connection, Standing)> {

@@ -41,10 +41,13 @@ pub enum Standing {
 
 /// Brings the file to the version of these steps. Several processes may do so at once: one works, the others find it done.
 pub fn migrate(connection: &mut Connection, steps: &[&str]) -> rusqlite::Result<Standing> {
-    if let Some(standing) = standing(connection, steps)? {
+    // In one look: what another process makes between two of them would be taken for that of another program.
+    let look = connection.transaction_with_behavior(TransactionBehavior::Deferred)?;
+    if let Some(standing) = standing(&look, steps)? {
         return Ok(standing);
     }
-    let work = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    drop(look);
+    let work = begin(connection)?;
     if let Some(standing) = standing(&work, steps)? {
         return Ok(standing);
     }
