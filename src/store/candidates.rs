@@ -119,7 +119,8 @@ fn tidy(connection: &Connection, most: i64) -> rusqlite::Result<()> {
     let all: i64 = connection.query_row("SELECT count(*) FROM candidates", [], |row| row.get(0))?;
     if all > most {
         connection.execute(
-            "DELETE FROM candidates WHERE rowid IN (SELECT rowid FROM candidates ORDER BY saved_at LIMIT ?1)",
+            "DELETE FROM candidates WHERE (tool, source, server) IN (
+                SELECT tool, source, server FROM candidates ORDER BY saved_at LIMIT ?1)",
             [all - most],
         )?;
     }

@@ -23,8 +23,11 @@ pub fn save(connection: &Connection, results: &[KeptResult], limit: u64) -> rusq
     }
     let mut put = connection
         .prepare("INSERT OR REPLACE INTO results (handle, text, bytes, kept_at) VALUES (?1, ?2, ?3, ?4)")?;
-    for result in results {
-        put.execute(params![result.handle, result.text, result.text.len() as i64, now()])?;
+    let last: Option<i64> = connection.query_row("SELECT max(kept_at) FROM results", [], |row| row.get(0))?;
+    // The order in which they came, whatever the clock says.
+    let begin = now().max(last.map_or(0, |last| last.saturating_add(1)));
+    for (result, at) in results.iter().zip(begin..) {
+        put.execute(params![result.handle, result.text, result.text.len() as i64, at])?;
     }
     trim(connection, limit)
 }
@@ -33,8 +36,8 @@ pub fn save(connection: &Connection, results: &[KeptResult], limit: u64) -> rusq
 pub fn trim(connection: &Connection, limit: u64) -> rusqlite::Result<()> {
     connection
         .execute(
-            "DELETE FROM results WHERE rowid IN (
-                SELECT rowid FROM (SELECT rowid, sum(bytes) OVER (ORDER BY rowid DESC) AS newer FROM results)
+            "DELETE FROM results WHERE handle IN (
+                SELECT handle FROM (SELECT handle, sum(bytes) OVER (ORDER BY kept_at DESC) AS newer FROM results)
                 WHERE newer > ?1)",
             [i64::try_from(limit).unwrap_or(i64::MAX)],
         )

@@ -8,25 +8,26 @@ use rusqlite::{Connection, Transaction, TransactionBehavior};
 pub const APPLICATION: i32 = 0x7468_7562;
 
 pub const STEPS: &[&str] = &[
-    // 1: the beginning. Times are microseconds since 1970; no server is ''.
+    // 1: the beginning. Times are microseconds since 1970; no server is ''. Rows stand where their key is: a file whose damage
+    // nobody notices cannot lead from one key to the row of another.
     "CREATE TABLE lists (
         server TEXT NOT NULL, config INTEGER NOT NULL, era TEXT NOT NULL, protocol TEXT NOT NULL, version TEXT,
         listed_at INTEGER NOT NULL, ttl_ms INTEGER, tools TEXT NOT NULL, PRIMARY KEY (server, config)
-     );
+     ) WITHOUT ROWID;
      CREATE TABLE candidates (
         tool TEXT NOT NULL, source TEXT NOT NULL, server TEXT NOT NULL, calls INTEGER NOT NULL,
         successes INTEGER NOT NULL, failures TEXT NOT NULL, success_rate REAL NOT NULL, latency_ms REAL,
         sketch BLOB NOT NULL, last_success INTEGER, led_at INTEGER, failures_in_a_row INTEGER NOT NULL,
         rests INTEGER NOT NULL, rests_until INTEGER, saved_at INTEGER NOT NULL, PRIMARY KEY (tool, source, server)
-     );
+     ) WITHOUT ROWID;
      CREATE TABLE uses (id INTEGER PRIMARY KEY, words BLOB NOT NULL, tool TEXT NOT NULL);
      CREATE TABLE results (
-        handle TEXT PRIMARY KEY, text TEXT NOT NULL, bytes INTEGER NOT NULL, kept_at INTEGER NOT NULL
-     );
+        handle TEXT PRIMARY KEY, bytes INTEGER NOT NULL, kept_at INTEGER NOT NULL, text TEXT NOT NULL
+     ) WITHOUT ROWID;
      CREATE TABLE pins (
         server TEXT NOT NULL, tool TEXT NOT NULL, accepted TEXT NOT NULL, accepted_hash TEXT NOT NULL,
         seen TEXT, seen_hash TEXT, changed_at INTEGER NOT NULL, PRIMARY KEY (server, tool)
-     );",
+     ) WITHOUT ROWID;",
 ];
 
 #[derive(Debug, PartialEq, Eq)]
