@@ -3,7 +3,7 @@
 use super::hub::Hub;
 use super::unicode::start_of;
 use super::views::ToolInfo;
-use crate::hub::Asked;
+use crate::hub::{Asked, Hub as Core};
 use crate::search::Hit as Found;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
@@ -51,6 +51,18 @@ fn hits(hub: &Bound<'_, Hub>, found: Vec<Found>) -> PyResult<Vec<Hit>> {
     Ok(hits)
 }
 
+fn found(
+    hub: &Bound<'_, Hub>,
+    query: &Bound<'_, PyString>,
+    vector: Option<Vec<f32>>,
+    find: impl FnOnce(&Core, Asked<'_>) -> Vec<Found> + Send,
+) -> PyResult<Vec<Hit>> {
+    let query = start_of(query, QUERY_CHARS)?;
+    let core = hub.get().core();
+    let found = hub.py().detach(|| find(core, Asked { words: &query, vector: vector.as_deref() }));
+    hits(hub, found)
+}
+
 /// The tools that fit the words of a query, and its vector where there is an embedding.
 #[pyfunction]
 #[pyo3(signature = (hub, query, k, vector=None))]
@@ -60,11 +72,7 @@ pub fn search(
     k: usize,
     vector: Option<Vec<f32>>,
 ) -> PyResult<Vec<Hit>> {
-    let query = start_of(query, QUERY_CHARS)?;
-    let core = hub.get().core();
-    let asked = Asked { words: &query, vector: vector.as_deref() };
-    let found = hub.py().detach(|| core.search(asked, k));
-    hits(hub, found)
+    found(hub, query, vector, |core, asked| core.search(asked, k))
 }
 
 /// The same, weighed with what has worked.
@@ -76,11 +84,7 @@ pub fn recommend(
     k: usize,
     vector: Option<Vec<f32>>,
 ) -> PyResult<Vec<Hit>> {
-    let query = start_of(query, QUERY_CHARS)?;
-    let core = hub.get().core();
-    let asked = Asked { words: &query, vector: vector.as_deref() };
-    let found = hub.py().detach(|| core.recommend(asked, k));
-    hits(hub, found)
+    found(hub, query, vector, |core, asked| core.recommend(asked, k))
 }
 
 /// At most so many tools that have no vector yet: name, state, and the text to embed.

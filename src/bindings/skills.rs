@@ -5,7 +5,7 @@ use super::json;
 use crate::hub::Hub as Core;
 use crate::model::Source;
 use crate::registry::{Candidate, Filter};
-use crate::sources::skills::{LocalSkill, Mark, Skill, files, find};
+use crate::sources::skills::{LocalSkill, Mark, Skill, call, files, find};
 use crate::stats::CandidateStats;
 use parking_lot::Mutex;
 use pyo3::exceptions::PyPermissionError;
@@ -47,7 +47,7 @@ struct Report {
 impl SkillFolder {
     #[new]
     fn new(root: PathBuf) -> Self {
-        SkillFolder { root, schema: LocalSkill::schema(), known: Mutex::default() }
+        SkillFolder { root, schema: call::parameters(), known: Mutex::default() }
     }
 
     /// Looks which skills there are now: new ones are added, changed ones replaced, missing ones taken away. One that is

@@ -41,19 +41,20 @@ impl Hub {
     fn hits(&self, Asked { words, vector }: Asked<'_>, k: usize) -> Vec<Hit> {
         let by_words = |k| self.search.search(&self.registry, &self.capability_rules(), words, k);
         let Some(vector) = vector.filter(|_| k > 0) else { return by_words(k) };
-        let mut hits = self.vectors.lock().mixed(by_words(proposed(k)), vector.to_vec(), k);
+        let hits = by_words(proposed(k));
+        let mut hits = self.vectors.read().mixed(hits, vector.to_vec(), k);
         hits.truncate(k);
         hits
     }
 
     /// At most so many tools that [`Hub::embed`] has not seen as they are now.
     pub fn unembedded(&self, most: usize) -> Vec<Unseen> {
-        self.vectors.lock().unseen(&self.registry.snapshot(), most)
+        self.vectors.write().unseen(&self.registry.snapshot(), most)
     }
 
     /// Takes the vector of a tool in the state of `changed_at`; none when the embedding has no opinion of it.
     pub fn embed(&self, name: Arc<str>, changed_at: u64, vector: Option<Vec<f32>>) {
-        self.vectors.lock().keep(name, changed_at, vector);
+        self.vectors.write().keep(name, changed_at, vector);
     }
 
     /// [`search`](Self::search), weighed with what has worked: success, latency, and what was used for similar queries.

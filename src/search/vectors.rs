@@ -72,8 +72,12 @@ impl Vectors {
         };
         let mut near: Vec<(&Arc<str>, f32)> =
             self.by_name.keys().filter_map(|name| Some((name, likeness(name)?))).collect();
-        near.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(b.0)));
-        near.truncate(proposed(k));
+        let nearer = |a: &(&Arc<str>, f32), b: &(&Arc<str>, f32)| b.1.total_cmp(&a.1).then(a.0.cmp(b.0));
+        if near.len() > proposed(k) {
+            near.select_nth_unstable_by(proposed(k), nearer);
+            near.truncate(proposed(k));
+        }
+        near.sort_by(nearer);
         let (Some(best), Some(worst)) = (near.first().map(|one| one.1), near.last().map(|one| one.1)) else {
             return hits;
         };

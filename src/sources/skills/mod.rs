@@ -8,6 +8,7 @@
 //! A skill is text for a model. Nothing in it grants a permission (`allowed-tools` is told, not obeyed) and nothing of it
 //! is run here.
 
+pub mod call;
 mod fields;
 pub mod files;
 pub mod front_matter;

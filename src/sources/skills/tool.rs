@@ -1,13 +1,12 @@
 //! One skill of a folder, as a candidate of the hub: a call gives its instructions, or one of its files.
 
+use super::call;
 use super::files::{self, MAX_FILE, Refused};
 use super::skill::Skill;
 use crate::error::{ErrorKind, HubError, clip};
 use crate::model::{Arguments, Effects, ToolOutput, ToolSpec};
 use crate::schema::ArgumentSchema;
 use crate::tool::{BoxFuture, CallContext, Tool};
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -18,7 +17,7 @@ pub struct LocalSkill {
 }
 
 impl LocalSkill {
-    /// `schema` is that of all skills, see [`LocalSkill::schema`].
+    /// `schema` is that of all skills, see [`call::parameters`].
     pub fn new(skill: Skill, schema: &Arc<Value>) -> Self {
         let fields = &skill.fields;
         let location = skill.folder.join(&skill.file);
@@ -33,16 +32,6 @@ impl LocalSkill {
             ..ToolSpec::named(fields.name.as_str())
         };
         LocalSkill { spec, schema: ArgumentSchema::new(schema.clone()), skill: Arc::new(skill) }
-    }
-
-    /// What every skill takes.
-    pub fn schema() -> Arc<Value> {
-        let file =
-            "One of the skill's resources, to read it. Without it, the skill's instructions are given.";
-        Arc::new(json!({
-            "type": "object", "properties": {"file": {"type": "string", "description": file}},
-            "additionalProperties": false,
-        }))
     }
 
     pub fn skill(&self) -> &Skill {
@@ -96,10 +85,7 @@ impl LocalSkill {
 
 fn file(skill: &Skill, path: &str, bytes: Vec<u8>) -> Value {
     let mut value = json!({"name": skill.fields.name, "file": path});
-    match String::from_utf8(bytes) {
-        Ok(text) => value["text"] = json!(text),
-        Err(binary) => value["blob"] = json!(STANDARD.encode(binary.as_bytes())),
-    }
+    call::put_content(&mut value, bytes);
     value
 }
 
@@ -117,15 +103,6 @@ impl Tool for LocalSkill {
         args: &'a Arguments,
         ctx: &'a CallContext,
     ) -> BoxFuture<'a, Result<ToolOutput, HubError>> {
-        Box::pin(async move {
-            tokio::select! {
-                biased;
-                _ = ctx.cancel.cancelled() => {
-                    let text = format!("Reading the skill '{}' was cancelled.", self.spec.name);
-                    Err(HubError::new(ErrorKind::Cancelled, text))
-                }
-                output = self.run(args) => output,
-            }
-        })
+        Box::pin(call::unless_cancelled(&self.spec.name, ctx, self.run(args)))
     }
 }

@@ -6,9 +6,8 @@ use crate::error::{ErrorKind, HubError, clip};
 use crate::model::{Arguments, Effects, ToolOutput, ToolSpec};
 use crate::schema::ArgumentSchema;
 use crate::sources::mcp::server::Server;
+use crate::sources::skills::call;
 use crate::tool::{BoxFuture, CallContext, Tool};
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -22,12 +21,7 @@ pub struct SkillTool {
 impl SkillTool {
     /// `name` is the one in the hub, under the label of the server.
     pub fn new(server: Arc<Server>, skill: Arc<Skill>, name: Arc<str>) -> Self {
-        let file =
-            "One of the skill's resources, to read it. Without it, the skill's instructions are given.";
-        let parameters = Arc::new(json!({
-            "type": "object", "properties": {"file": {"type": "string", "description": file}},
-            "additionalProperties": false,
-        }));
+        let parameters = call::parameters();
         let spec = ToolSpec {
             description: Arc::from(skill.description.as_str()),
             // No capabilities: it tells how something is done and does not do it.
@@ -92,10 +86,7 @@ impl SkillTool {
         if let Some(kind) = content.mime_type {
             value["mimeType"] = json!(kind);
         }
-        match String::from_utf8(content.bytes) {
-            Ok(text) => value["text"] = json!(text),
-            Err(binary) => value["blob"] = json!(STANDARD.encode(binary.as_bytes())),
-        }
+        call::put_content(&mut value, content.bytes);
         value
     }
 
@@ -123,15 +114,6 @@ impl Tool for SkillTool {
         args: &'a Arguments,
         ctx: &'a CallContext,
     ) -> BoxFuture<'a, Result<ToolOutput, HubError>> {
-        Box::pin(async move {
-            tokio::select! {
-                biased;
-                _ = ctx.cancel.cancelled() => {
-                    let text = format!("Reading the skill '{}' was cancelled.", self.spec.name);
-                    Err(HubError::new(ErrorKind::Cancelled, text))
-                }
-                output = self.run(args) => output,
-            }
-        })
+        Box::pin(call::unless_cancelled(&self.spec.name, ctx, self.run(args)))
     }
 }
