@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from support.processes import is_running
 from toolhub import ErrorKind, ToolError, ToolHub
 
 SERVER = Path(__file__).parents[2] / "mcp" / "faults" / "stdio_server.py"
@@ -22,13 +23,6 @@ SERVER = Path(__file__).parents[2] / "mcp" / "faults" / "stdio_server.py"
 def entry(**more: Any) -> dict[str, Any]:
     """The configuration of a healthy server."""
     return {"command": sys.executable, "args": [str(SERVER)], "env": {"FAULT": "ok"}, **more}
-
-
-def is_running(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
 
 
 async def until(condition: Callable[[], bool]) -> None:
@@ -310,7 +304,8 @@ def test_a_call_that_waits_for_its_server_in_vain_was_not_sent(tmp_path: Path) -
         assert before.pid is not None
         stuck.touch()
         os.kill(before.pid, signal.SIGKILL)
-        asyncio.run(until(lambda: not is_running(before.pid)))
+        # A hub that has not heard of the end yet would send, and be told that the connection is closed.
+        asyncio.run(until(lambda: hub.servers()[0].state != "connected"))
         late = hub.call("echo", {"text": "x"}, timeout=0.5)
         assert late.kind == ErrorKind.TIMEOUT
         assert late.meta["error"]["outcome"] == "not_sent"

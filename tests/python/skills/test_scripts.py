@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from support.processes import is_running
 from toolhub import ToolError, ToolHub
 
 from .conftest import Skill
@@ -116,17 +117,10 @@ async def test_what_cannot_be_started_is_told(hub: ToolHub, folder: Path, greet:
 
 async def _ended(pid: int) -> None:
     for _ in range(500):
-        if not _lives(pid):
+        if not is_running(pid):
             return
         await asyncio.sleep(0.01)
     pytest.fail(f"{pid} lives on")
-
-
-def _lives(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
 
 
 async def test_what_it_says_is_bounded(hub: ToolHub, folder: Path, greet: Path) -> None:
