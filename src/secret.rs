@@ -1,5 +1,6 @@
 //! Values that must not be shown, and the one way for foreign text to get into an error message.
 
+use crate::invisible::is_invisible;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -74,7 +75,7 @@ impl Redactor {
     /// The order matters: taking out control characters may join the halves of a key, and cutting first
     /// could leave the first half of one.
     pub(crate) fn quote(&self, text: &str) -> String {
-        let plain: String = text.chars().map(|c| if is_unprintable(c) { ' ' } else { c }).collect();
+        let plain: String = text.chars().map(|c| if is_invisible(c) { ' ' } else { c }).collect();
         let line = plain.split_whitespace().collect::<Vec<_>>().join(" ");
         let hidden = self.hide(line);
         match hidden.char_indices().nth(QUOTE_CHARS) {
@@ -89,12 +90,6 @@ impl Redactor {
 fn begun_at_end(text: &str, secret: &str) -> Option<usize> {
     let ends = secret.char_indices().map(|(end, _)| end);
     ends.rev().take_while(|end| *end >= SHORTEST_BEGINNING).find(|end| text.ends_with(&secret[..*end]))
-}
-
-/// Control characters, and the invisible ones that change how the rest of a line is read.
-fn is_unprintable(c: char) -> bool {
-    c.is_control()
-        || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
 }
 
 #[cfg(test)]
@@ -137,7 +132,7 @@ mod tests {
             let quote = redactor.quote(&format!("{before}{key}{after}"));
             prop_assert!(!quote.contains(&key));
             prop_assert!(quote.chars().count() <= QUOTE_CHARS + 1);
-            prop_assert!(!quote.chars().any(is_unprintable));
+            prop_assert!(!quote.chars().any(is_invisible));
         }
     }
 }

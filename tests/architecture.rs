@@ -22,15 +22,16 @@ mod source;
 const ROOMS: &[(&str, &[&str])] = &[
     // L0: words. Plain data, nothing of ours below them.
     ("error", &[]),
+    ("invisible", &[]),
     ("model", &[]),
     ("near", &[]),
-    ("secret", &[]),
+    ("secret", &["invisible"]),
     ("sse", &[]),
     // L1: the contract of a tool; permits, which know nothing of what they limit.
     ("tool", &["model", "error"]),
     ("limit", &[]),
     // L2: stages and what they stand on.
-    ("schema", &["model", "error", "near"]),
+    ("schema", &["model", "error", "invisible", "near"]),
     ("stats", &["model", "error"]),
     ("store", &["model", "error", "stats"]),
     ("registry", &["tool", "limit", "model", "error", "near", "stats", "schema"]),
@@ -41,13 +42,13 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("truncate", &["model", "error"]),
     ("merge", &["model", "error"]),
     ("synthesize", &["model", "error"]),
-    ("prompt", &["model", "error"]),
+    ("prompt", &["model", "error", "invisible"]),
     // L3: orchestration. It runs candidates but does not look them up.
     ("execute", &["tool", "model", "error", "stats", "limit", "registry::Candidate"]),
     // L4: the stages in order. Never sources, gateway, bindings: they are below it in this list.
     ("hub", &["*"]),
     // L5: the outside world.
-    ("sources", &["tool", "model", "error", "schema", "secret", "sse"]),
+    ("sources", &["tool", "model", "error", "invisible", "schema", "secret", "sse"]),
     ("llm", &["tool", "model", "error", "secret", "sse"]),
     ("gateway", &["hub", "tool", "model", "error"]),
     ("servers", &["*"]),

@@ -1,18 +1,16 @@
 //! The hub, as Python sees it. Thin: it turns Python values into words of the core and back.
 
+use super::described::{as_json, callable};
 use super::execution::{Execution, Extras, Watch, python_tool};
-use super::once::Once;
-use super::python_tool::{Callable, Checks, PythonTool, Style};
-use super::routing::{parse_prefer, parse_shadow};
+use super::options::{PyCallOptions, parse_prefer, parse_shadow, parse_source, seconds};
+use super::python_tool::PythonTool;
+use super::runtime;
 use super::views::{Candidate, ToolInfo};
-use super::{json, runtime};
 use crate::error::{ErrorKind, HubError};
 use crate::hub::{Hub as Core, HubOptions, Plan};
 use crate::limit::Gate;
-use crate::model::{CallOptions, Effects, Source, Strategy, ToolSpec};
+use crate::model::{CallOptions, Source};
 use crate::registry::{Candidate as Registered, Filter};
-use crate::schema::ArgumentSchema;
-use crate::select::nature;
 use crate::servers::Servers;
 use crate::stats::{BreakerPolicy, CandidateStats};
 use crate::tool::Tool;
@@ -22,7 +20,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
 use serde_json::Value;
 use std::sync::{Arc, OnceLock, Weak};
-use std::time::{Duration, Instant, UNIX_EPOCH};
+use std::time::{Instant, UNIX_EPOCH};
 
 #[pyclass(frozen, module = "toolhub._core", name = "Hub")]
 pub struct Hub {
@@ -30,70 +28,6 @@ pub struct Hub {
     generation: u64,
     /// The MCP servers, once there are any. They hold the core; whoever made them holds them.
     servers: OnceLock<Weak<Servers>>,
-}
-
-/// The options of one call, made once and reused.
-#[pyclass(frozen, module = "toolhub._core", name = "CallOptions")]
-pub struct PyCallOptions {
-    pub options: CallOptions,
-    pub checks: Checks,
-}
-
-#[pymethods]
-impl PyCallOptions {
-    #[new]
-    #[pyo3(signature = (strategy=None, timeout=None, deadline=None, max_parallel=None, hedge_after=None, source=None, server=None, validate=true, coerce=true, prefer=None))]
-    #[expect(clippy::too_many_arguments, reason = "one for each keyword of hub.execute")]
-    fn new(
-        strategy: Option<&str>,
-        timeout: Option<f64>,
-        deadline: Option<f64>,
-        max_parallel: Option<usize>,
-        hedge_after: Option<f64>,
-        source: Option<&str>,
-        server: Option<&str>,
-        validate: bool,
-        coerce: bool,
-        prefer: Option<&str>,
-    ) -> PyResult<Self> {
-        if max_parallel == Some(0) {
-            return Err(PyValueError::new_err("max_parallel must be at least 1, got 0"));
-        }
-        let options = CallOptions {
-            strategy: strategy.map(parse_strategy).transpose()?,
-            timeout: seconds("timeout", timeout)?,
-            deadline: seconds("deadline", deadline)?,
-            max_parallel,
-            hedge_after: seconds("hedge_after", hedge_after)?,
-            source: source.map(parse_source).transpose()?,
-            server: server.map(Arc::from),
-            prefer: prefer.map(parse_prefer).transpose()?,
-        };
-        Ok(PyCallOptions { options, checks: Checks { validate, coerce } })
-    }
-}
-
-fn seconds(what: &str, value: Option<f64>) -> PyResult<Option<Duration>> {
-    let convert = |seconds: f64| {
-        // 30 years is as good as for ever, and safe to add to any clock. NaN is no number of seconds.
-        let bounded = if seconds > 1e9 { 1e9 } else { seconds };
-        Duration::try_from_secs_f64(bounded).map_err(|_| {
-            PyValueError::new_err(format!("{what} must be a number of seconds, 0 or more, got {seconds}"))
-        })
-    };
-    value.map(convert).transpose()
-}
-
-fn parse_source(name: &str) -> PyResult<Source> {
-    Source::parse(name).ok_or_else(|| {
-        PyValueError::new_err(format!("source must be 'tools', 'skills' or 'mcps', got {name:?}"))
-    })
-}
-
-fn parse_strategy(name: &str) -> PyResult<Strategy> {
-    Strategy::parse(name).ok_or_else(|| {
-        PyValueError::new_err(format!("strategy must be 'auto', 'first', 'all' or 'fallback', got {name:?}"))
-    })
 }
 
 impl Hub {
@@ -184,62 +118,6 @@ impl Hub {
         });
         Candidate::new(slf.clone().unbind(), registered)
     }
-
-    /// The spec from the description and from what was said at registration.
-    fn spec(&self, described: &Bound<'_, PyAny>, said: &Bound<'_, PyDict>) -> PyResult<ToolSpec> {
-        let name: String = described.getattr("name")?.extract()?;
-        let description: String = described.getattr("description")?.extract()?;
-        let parameters = as_json("parameters", &described.getattr("parameters")?)?;
-        let say = |key: &str| -> PyResult<Option<Bound<'_, PyAny>>> {
-            Ok(said.get_item(key)?.filter(|value| !value.is_none()))
-        };
-        let flag = |key: &str| -> PyResult<Option<bool>> {
-            say(key)?
-                .map(|value| value.extract().map_err(|_| wrong(key, "True or False", &value)))
-                .transpose()
-        };
-        let text = |key: &str| -> PyResult<Option<Arc<str>>> {
-            let given = say(key)?;
-            let text = given.map(|value| value.extract::<String>().map_err(|_| wrong(key, "text", &value)));
-            text.transpose().map(|text| text.map(Arc::from))
-        };
-        let annotations = match say("annotations")?.map(|value| as_json("annotations", &value)).transpose()? {
-            None => serde_json::Map::new(),
-            Some(Value::Object(map)) => map,
-            Some(_) => return Err(PyTypeError::new_err("annotations must be a mapping of hints")),
-        };
-        let capabilities = match say("capabilities")? {
-            Some(given) => declared_capabilities(&given)?,
-            None => self.core.capability_rules().extract(&name, &description),
-        };
-        let examples = match say("examples")? {
-            Some(given) => given
-                .try_iter()?
-                .map(|example| as_json("examples", &example?))
-                .collect::<PyResult<Vec<_>>>()?,
-            None => Vec::new(),
-        };
-        let effects = match nature::effects(&name, flag("effects")?, flag("read_only")?, &annotations) {
-            Effects::Guessed if nature::is_addition(&name, &parameters) => Effects::NoneSeen,
-            effects => effects,
-        };
-        let idempotent_hint = annotations.get("idempotentHint").and_then(Value::as_bool);
-        Ok(ToolSpec {
-            effects,
-            idempotent: flag("idempotent")?.or(idempotent_hint).unwrap_or(false),
-            name: Arc::from(name),
-            description: Arc::from(description),
-            parameters: Arc::new(parameters),
-            capabilities: capabilities.into_iter().map(Arc::from).collect(),
-            annotations,
-            examples,
-            category: text("category")?,
-            version: text("version")?,
-            timeout: seconds("timeout", say("timeout")?.map(|value| number(&value)).transpose()?)?,
-            max_concurrency: say("max_concurrency")?.map(|value| places(&value)).transpose()?,
-            location: None,
-        })
-    }
 }
 
 fn extras(
@@ -256,44 +134,6 @@ fn extras(
         Some(_) => return Err(PyTypeError::new_err("meta must be a mapping")),
     };
     Ok(Some(Box::new(Extras { progress, meta, watch: watch.map(Watch::new) })))
-}
-
-fn wrong(what: &str, expected: &str, given: &Bound<'_, PyAny>) -> PyErr {
-    let class = given.get_type().name().map_or_else(|_| "something else".into(), |name| name.to_string());
-    PyTypeError::new_err(format!("{what} must be {expected}, got {class}"))
-}
-
-fn number(given: &Bound<'_, PyAny>) -> PyResult<f64> {
-    given.extract().map_err(|_| wrong("timeout", "a number of seconds", given))
-}
-
-fn places(given: &Bound<'_, PyAny>) -> PyResult<usize> {
-    let places: i64 = given.extract().map_err(|_| wrong("max_concurrency", "a whole number", given))?;
-    usize::try_from(places)
-        .ok()
-        .filter(|places| *places > 0)
-        .ok_or_else(|| PyValueError::new_err(format!("max_concurrency must be at least 1, got {places}")))
-}
-
-fn as_json(what: &str, object: &Bound<'_, PyAny>) -> PyResult<Value> {
-    json::from_python(object)
-        .map_err(|reason| PyValueError::new_err(format!("{what} must be JSON: {reason}")))
-}
-
-fn declared_capabilities(given: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
-    if given.is_instance_of::<PyString>() {
-        return Err(PyTypeError::new_err("capabilities must be a list of tags, got one string"));
-    }
-    let mut tags: Vec<String> = Vec::new();
-    for tag in given.try_iter().map_err(|_| wrong("capabilities", "a list of tags", given))? {
-        let tag = tag?;
-        let tag = tag.extract::<String>().map_err(|_| wrong("capabilities", "a list of texts", &tag))?;
-        let tag = tag.trim().to_lowercase();
-        if !tag.is_empty() && !tags.contains(&tag) {
-            tags.push(tag);
-        }
-    }
-    Ok(tags)
 }
 
 #[pymethods]
@@ -355,31 +195,7 @@ impl Hub {
         said: &Bound<'_, PyDict>,
     ) -> PyResult<Candidate> {
         slf.get().check_process()?;
-        let spec = slf.get().spec(described, said)?;
-        let optional = |name: &str| -> PyResult<Option<Py<PyAny>>> {
-            Ok(Some(described.getattr(name)?).filter(|value| !value.is_none()).map(Bound::unbind))
-        };
-        let validate = optional("validate")?;
-        let style = match described.getattr("style")?.extract::<String>()?.as_str() {
-            "value" => Style::Value { key: described.getattr("value_key")?.extract()? },
-            _ => Style::Keywords,
-        };
-        let callable = Callable {
-            name: PyString::intern(slf.py(), &spec.name).unbind(),
-            is_async: described.getattr("is_async")?.extract()?,
-            call: described.getattr("call")?.unbind(),
-            style,
-            schema: validate.is_none().then(|| ArgumentSchema::new(spec.parameters.clone())),
-            object: said.get_item("object")?.map_or_else(|| described.clone().unbind(), Bound::unbind),
-            meta: said.get_item("meta")?.filter(|meta| !meta.is_none()).map(Bound::unbind),
-            validate,
-            validate_strict: optional("validate_strict")?,
-            plain: described.getattr("plain")?.extract()?,
-            single: described.getattr("single")?.extract()?,
-            described: described.clone().unbind(),
-            templates: Once::new(),
-            spec,
-        };
+        let callable = callable(&slf.get().core, described, said)?;
         Ok(Self::enroll(
             slf,
             parse_source(source)?,

@@ -14,6 +14,7 @@ mod blocks;
 mod child;
 mod copying;
 mod credentials;
+mod described;
 mod execution;
 mod hub;
 mod imported;
@@ -23,6 +24,7 @@ mod json_text;
 mod llm;
 mod mailbox;
 mod once;
+mod options;
 mod parse;
 mod pool;
 mod port;
@@ -61,9 +63,11 @@ mod _core {
     #[pymodule_export]
     use super::execution::Execution;
     #[pymodule_export]
-    use super::hub::{Hub, PyCallOptions, extract_capabilities};
+    use super::hub::{Hub, extract_capabilities};
     #[pymodule_export]
     use super::llm::register_chat_client;
+    #[pymodule_export]
+    use super::options::PyCallOptions;
     #[pymodule_export]
     use super::parse::{PyParsedCall, StreamParser, parse_formats, parse_text};
     #[pymodule_export]

@@ -1,13 +1,14 @@
 //! Routed calls and explanations, as Python sees them.
 
 use super::execution::prepare;
-use super::hub::{Hub, PyCallOptions};
+use super::hub::Hub;
 use super::once::intern;
+use super::options::PyCallOptions;
 use super::views::Candidate;
 use crate::error::HubError;
 use crate::hub::Hub as Core;
 use crate::hub::explain::Facts;
-use crate::model::{CallOptions, Prefer, Shadow};
+use crate::model::CallOptions;
 use crate::registry::{Candidate as Registered, Snapshot};
 use crate::route::{Directory, Route, Rule};
 use crate::select::is_shadow;
@@ -20,16 +21,6 @@ use std::time::Instant;
 
 /// The name of a rule when there is no route, because nobody knows the source.
 const UNKNOWN: &str = "unknown";
-
-pub fn parse_prefer(name: &str) -> PyResult<Prefer> {
-    Prefer::parse(name)
-        .ok_or_else(|| PyValueError::new_err(format!("prefer must be 'priority' or 'mcps', got {name:?}")))
-}
-
-pub fn parse_shadow(name: &str) -> PyResult<Shadow> {
-    Shadow::parse(name)
-        .ok_or_else(|| PyValueError::new_err(format!("shadow must be 'report' or 'deny', got {name:?}")))
-}
 
 /// All servers: those that are configured, and those that registered tools say they belong to.
 struct Known<'a> {

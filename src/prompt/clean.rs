@@ -1,6 +1,7 @@
 //! Text of strangers, made fit to stand on a line of ours.
 
 use super::Lang;
+use crate::invisible::is_invisible;
 use std::fmt::Write;
 
 /// Puts a text on one line: runs of white space become one space, what cannot be seen is left out. A text of more than
@@ -19,7 +20,7 @@ pub fn push_line(out: &mut String, text: &str, limit: usize, lang: Lang) {
             between = shown > 0;
             continue;
         }
-        if is_hidden(c) {
+        if is_invisible(c) {
             continue;
         }
         if between {
@@ -57,7 +58,7 @@ pub fn line(text: &str, limit: usize, lang: Lang) -> String {
 /// A text that keeps its lines, without what cannot be seen, cut to `limit` characters.
 pub fn paragraphs(text: &str, limit: usize) -> String {
     const NOTICE: &str = "… [cut]";
-    let seen = |c: &char| *c == '\n' || *c == '\t' || !is_hidden(*c);
+    let seen = |c: &char| *c == '\n' || *c == '\t' || !is_invisible(*c);
     let mut out: String = text.trim().chars().filter(seen).take(limit + 1).collect();
     if out.chars().count() > limit {
         let room = limit.saturating_sub(NOTICE.chars().count());
@@ -70,19 +71,12 @@ pub fn paragraphs(text: &str, limit: usize) -> String {
 
 /// Whether a name can stand in a prompt as it is.
 pub fn is_printable(name: &str) -> bool {
-    let plain = |c: char| c == ' ' || !(c.is_whitespace() || is_hidden(c));
+    let plain = |c: char| c == ' ' || !(c.is_whitespace() || is_invisible(c));
     !name.is_empty() && name.trim() == name && !name.contains("**") && name.chars().all(plain)
 }
 
 fn is_plain(text: &str) -> bool {
     text.bytes().all(|b| (b' '..=b'~').contains(&b)) && !text.contains("  ")
-}
-
-/// Controls, marks that turn the direction of writing, and letters of no width, in which orders can be hidden.
-fn is_hidden(c: char) -> bool {
-    c.is_control()
-        || matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{feff}'
-            | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@
 //! part, with control characters escaped, and never when its name says that it is a secret.
 
 use super::cost;
+use crate::invisible::is_invisible;
 use jsonschema::paths::{Location, LocationSegment};
 use serde_json::{Map, Value};
 use std::fmt::Write;
@@ -200,11 +201,8 @@ pub fn quoted(text: &str) -> String {
         match letter {
             '\\' => shown.push_str("\\\\"),
             '\'' if quote == '\'' => shown.push_str("\\'"),
-            _ if letter.is_control() => shown.extend(letter.escape_default()),
-            // They turn the direction of what follows, or are not seen at all.
-            '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}' => {
-                shown.extend(letter.escape_default());
-            }
+            '\u{2028}' | '\u{2029}' => shown.extend(letter.escape_default()),
+            _ if is_invisible(letter) => shown.extend(letter.escape_default()),
             _ => shown.push(letter),
         }
     }

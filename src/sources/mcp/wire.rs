@@ -4,6 +4,7 @@
 //! odd field never loses the rest, and nothing is parsed twice.
 
 use crate::error::{ErrorKind, HubError, Outcome};
+use crate::invisible::is_invisible;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -174,7 +175,7 @@ fn rpc_error(raw: &RawValue) -> HubError {
 /// A foreign text made safe to show: escapes, controls and invisible characters are taken out, the length is bounded.
 pub fn clean(text: &str, limit: usize) -> String {
     let mut out = String::new();
-    for (count, c) in text.chars().filter(|c| *c == '\n' || *c == '\t' || is_visible(*c)).enumerate() {
+    for (count, c) in text.chars().filter(|c| *c == '\n' || *c == '\t' || !is_invisible(*c)).enumerate() {
         if count == limit {
             out.push('…');
             break;
@@ -182,12 +183,6 @@ pub fn clean(text: &str, limit: usize) -> String {
         out.push(c);
     }
     out
-}
-
-fn is_visible(c: char) -> bool {
-    let hidden = matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2064}'
-        | '\u{2066}'..='\u{2069}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}');
-    !c.is_control() && !hidden
 }
 
 /// The members of a message, each as raw text; the last of several with one name counts.

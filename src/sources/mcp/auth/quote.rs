@@ -1,5 +1,7 @@
 //! The way for foreign text to get into an error message.
 
+use crate::invisible::is_invisible;
+
 /// How much of a server's text an error message quotes.
 const QUOTE_CHARS: usize = 200;
 
@@ -7,7 +9,7 @@ const QUOTE_CHARS: usize = 200;
 ///
 /// Secrets are taken out after the control characters, which may stand inside of one, and before the text is cut.
 pub(super) fn quote(text: &str, secrets: &[&str]) -> String {
-    let plain: String = text.chars().map(|c| if is_unprintable(c) { ' ' } else { c }).collect();
+    let plain: String = text.chars().map(|c| if is_invisible(c) { ' ' } else { c }).collect();
     let mut line = plain.split_whitespace().collect::<Vec<_>>().join(" ");
     for secret in secrets.iter().filter(|secret| !secret.is_empty()) {
         line = line.replace(secret, "***");
@@ -16,12 +18,6 @@ pub(super) fn quote(text: &str, secrets: &[&str]) -> String {
         Some((end, _)) => format!("{}…", line[..end].trim_end()),
         None => line,
     }
-}
-
-/// Control characters, and the invisible ones that change how the rest of a line is read.
-fn is_unprintable(c: char) -> bool {
-    c.is_control()
-        || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
 }
 
 #[cfg(test)]

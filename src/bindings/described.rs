@@ -1,0 +1,135 @@
+//! What a Python tool is registered with: the description that `toolhub._signature.describe` made, and what the user said.
+
+use super::json;
+use super::once::Once;
+use super::options::seconds;
+use super::python_tool::{Callable, Style};
+use crate::hub::Hub as Core;
+use crate::model::{Effects, ToolSpec};
+use crate::schema::ArgumentSchema;
+use crate::select::nature;
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyString};
+use serde_json::Value;
+use std::sync::Arc;
+
+/// The tool, ready to be called.
+pub fn callable(core: &Core, described: &Bound<'_, PyAny>, said: &Bound<'_, PyDict>) -> PyResult<Callable> {
+    let spec = spec(core, described, said)?;
+    let optional = |name: &str| -> PyResult<Option<Py<PyAny>>> {
+        Ok(Some(described.getattr(name)?).filter(|value| !value.is_none()).map(Bound::unbind))
+    };
+    let validate = optional("validate")?;
+    let style = match described.getattr("style")?.extract::<String>()?.as_str() {
+        "value" => Style::Value { key: described.getattr("value_key")?.extract()? },
+        _ => Style::Keywords,
+    };
+    Ok(Callable {
+        name: PyString::intern(described.py(), &spec.name).unbind(),
+        is_async: described.getattr("is_async")?.extract()?,
+        call: described.getattr("call")?.unbind(),
+        style,
+        schema: validate.is_none().then(|| ArgumentSchema::new(spec.parameters.clone())),
+        object: said.get_item("object")?.map_or_else(|| described.clone().unbind(), Bound::unbind),
+        meta: said.get_item("meta")?.filter(|meta| !meta.is_none()).map(Bound::unbind),
+        validate,
+        validate_strict: optional("validate_strict")?,
+        plain: described.getattr("plain")?.extract()?,
+        single: described.getattr("single")?.extract()?,
+        described: described.clone().unbind(),
+        templates: Once::new(),
+        spec,
+    })
+}
+
+/// The spec from the description and from what was said at registration.
+fn spec(core: &Core, described: &Bound<'_, PyAny>, said: &Bound<'_, PyDict>) -> PyResult<ToolSpec> {
+    let name: String = described.getattr("name")?.extract()?;
+    let description: String = described.getattr("description")?.extract()?;
+    let parameters = as_json("parameters", &described.getattr("parameters")?)?;
+    let say = |key: &str| -> PyResult<Option<Bound<'_, PyAny>>> {
+        Ok(said.get_item(key)?.filter(|value| !value.is_none()))
+    };
+    let flag = |key: &str| -> PyResult<Option<bool>> {
+        say(key)?.map(|value| value.extract().map_err(|_| wrong(key, "True or False", &value))).transpose()
+    };
+    let text = |key: &str| -> PyResult<Option<Arc<str>>> {
+        let given = say(key)?;
+        let text = given.map(|value| value.extract::<String>().map_err(|_| wrong(key, "text", &value)));
+        text.transpose().map(|text| text.map(Arc::from))
+    };
+    let annotations = match say("annotations")?.map(|value| as_json("annotations", &value)).transpose()? {
+        None => serde_json::Map::new(),
+        Some(Value::Object(map)) => map,
+        Some(_) => return Err(PyTypeError::new_err("annotations must be a mapping of hints")),
+    };
+    let capabilities = match say("capabilities")? {
+        Some(given) => declared_capabilities(&given)?,
+        None => core.capability_rules().extract(&name, &description),
+    };
+    let examples = match say("examples")? {
+        Some(given) => {
+            given.try_iter()?.map(|example| as_json("examples", &example?)).collect::<PyResult<Vec<_>>>()?
+        }
+        None => Vec::new(),
+    };
+    let effects = match nature::effects(&name, flag("effects")?, flag("read_only")?, &annotations) {
+        Effects::Guessed if nature::is_addition(&name, &parameters) => Effects::NoneSeen,
+        effects => effects,
+    };
+    let idempotent_hint = annotations.get("idempotentHint").and_then(Value::as_bool);
+    Ok(ToolSpec {
+        effects,
+        idempotent: flag("idempotent")?.or(idempotent_hint).unwrap_or(false),
+        name: Arc::from(name),
+        description: Arc::from(description),
+        parameters: Arc::new(parameters),
+        capabilities: capabilities.into_iter().map(Arc::from).collect(),
+        annotations,
+        examples,
+        category: text("category")?,
+        version: text("version")?,
+        timeout: seconds("timeout", say("timeout")?.map(|value| number(&value)).transpose()?)?,
+        max_concurrency: say("max_concurrency")?.map(|value| places(&value)).transpose()?,
+        location: None,
+    })
+}
+
+fn wrong(what: &str, expected: &str, given: &Bound<'_, PyAny>) -> PyErr {
+    let class = given.get_type().name().map_or_else(|_| "something else".into(), |name| name.to_string());
+    PyTypeError::new_err(format!("{what} must be {expected}, got {class}"))
+}
+
+fn number(given: &Bound<'_, PyAny>) -> PyResult<f64> {
+    given.extract().map_err(|_| wrong("timeout", "a number of seconds", given))
+}
+
+fn places(given: &Bound<'_, PyAny>) -> PyResult<usize> {
+    let places: i64 = given.extract().map_err(|_| wrong("max_concurrency", "a whole number", given))?;
+    usize::try_from(places)
+        .ok()
+        .filter(|places| *places > 0)
+        .ok_or_else(|| PyValueError::new_err(format!("max_concurrency must be at least 1, got {places}")))
+}
+
+pub fn as_json(what: &str, object: &Bound<'_, PyAny>) -> PyResult<Value> {
+    json::from_python(object)
+        .map_err(|reason| PyValueError::new_err(format!("{what} must be JSON: {reason}")))
+}
+
+fn declared_capabilities(given: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
+    if given.is_instance_of::<PyString>() {
+        return Err(PyTypeError::new_err("capabilities must be a list of tags, got one string"));
+    }
+    let mut tags: Vec<String> = Vec::new();
+    for tag in given.try_iter().map_err(|_| wrong("capabilities", "a list of tags", given))? {
+        let tag = tag?;
+        let tag = tag.extract::<String>().map_err(|_| wrong("capabilities", "a list of texts", &tag))?;
+        let tag = tag.trim().to_lowercase();
+        if !tag.is_empty() && !tags.contains(&tag) {
+            tags.push(tag);
+        }
+    }
+    Ok(tags)
+}

@@ -1,0 +1,82 @@
+//! The options of a call, from Python's values to the core's words.
+
+use super::python_tool::Checks;
+use crate::model::{CallOptions, Prefer, Shadow, Source, Strategy};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The options of one call, made once and reused.
+#[pyclass(frozen, module = "toolhub._core", name = "CallOptions")]
+pub struct PyCallOptions {
+    pub options: CallOptions,
+    pub checks: Checks,
+}
+
+#[pymethods]
+impl PyCallOptions {
+    #[new]
+    #[pyo3(signature = (strategy=None, timeout=None, deadline=None, max_parallel=None, hedge_after=None, source=None, server=None, validate=true, coerce=true, prefer=None))]
+    #[expect(clippy::too_many_arguments, reason = "one for each keyword of hub.execute")]
+    fn new(
+        strategy: Option<&str>,
+        timeout: Option<f64>,
+        deadline: Option<f64>,
+        max_parallel: Option<usize>,
+        hedge_after: Option<f64>,
+        source: Option<&str>,
+        server: Option<&str>,
+        validate: bool,
+        coerce: bool,
+        prefer: Option<&str>,
+    ) -> PyResult<Self> {
+        if max_parallel == Some(0) {
+            return Err(PyValueError::new_err("max_parallel must be at least 1, got 0"));
+        }
+        let options = CallOptions {
+            strategy: strategy.map(parse_strategy).transpose()?,
+            timeout: seconds("timeout", timeout)?,
+            deadline: seconds("deadline", deadline)?,
+            max_parallel,
+            hedge_after: seconds("hedge_after", hedge_after)?,
+            source: source.map(parse_source).transpose()?,
+            server: server.map(Arc::from),
+            prefer: prefer.map(parse_prefer).transpose()?,
+        };
+        Ok(PyCallOptions { options, checks: Checks { validate, coerce } })
+    }
+}
+
+pub fn seconds(what: &str, value: Option<f64>) -> PyResult<Option<Duration>> {
+    let convert = |seconds: f64| {
+        // 30 years is as good as for ever, and safe to add to any clock. NaN is no number of seconds.
+        let bounded = if seconds > 1e9 { 1e9 } else { seconds };
+        Duration::try_from_secs_f64(bounded).map_err(|_| {
+            PyValueError::new_err(format!("{what} must be a number of seconds, 0 or more, got {seconds}"))
+        })
+    };
+    value.map(convert).transpose()
+}
+
+pub fn parse_source(name: &str) -> PyResult<Source> {
+    Source::parse(name).ok_or_else(|| {
+        PyValueError::new_err(format!("source must be 'tools', 'skills' or 'mcps', got {name:?}"))
+    })
+}
+
+fn parse_strategy(name: &str) -> PyResult<Strategy> {
+    Strategy::parse(name).ok_or_else(|| {
+        PyValueError::new_err(format!("strategy must be 'auto', 'first', 'all' or 'fallback', got {name:?}"))
+    })
+}
+
+pub fn parse_prefer(name: &str) -> PyResult<Prefer> {
+    Prefer::parse(name)
+        .ok_or_else(|| PyValueError::new_err(format!("prefer must be 'priority' or 'mcps', got {name:?}")))
+}
+
+pub fn parse_shadow(name: &str) -> PyResult<Shadow> {
+    Shadow::parse(name)
+        .ok_or_else(|| PyValueError::new_err(format!("shadow must be 'report' or 'deny', got {name:?}")))
+}
