@@ -22,6 +22,7 @@ mod source;
 const ROOMS: &[(&str, &[&str])] = &[
     // L0: words. Plain data, nothing of ours below them.
     ("error", &[]),
+    ("http", &[]),
     ("invisible", &[]),
     ("model", &[]),
     ("near", &[]),
@@ -48,8 +49,8 @@ const ROOMS: &[(&str, &[&str])] = &[
     // L4: the stages in order. Never sources, gateway, bindings: they are below it in this list.
     ("hub", &["*"]),
     // L5: the outside world.
-    ("sources", &["tool", "model", "error", "invisible", "schema", "secret", "sse"]),
-    ("llm", &["tool", "model", "error", "secret", "sse"]),
+    ("sources", &["tool", "model", "error", "http", "invisible", "schema", "secret", "sse"]),
+    ("llm", &["tool", "model", "error", "http", "secret", "sse"]),
     ("gateway", &["hub", "tool", "model", "error"]),
     ("servers", &["*"]),
     // The only place that knows Python.
@@ -61,7 +62,7 @@ const DOORS: &[(What, &[&str])] = &[
     (What::Crate("pyo3"), &["bindings"]),
     (What::Crate("pythonize"), &["bindings"]),
     (What::Crate("rmcp"), &["sources/mcp", "gateway"]),
-    (What::Crate("reqwest"), &["sources", "llm"]),
+    (What::Crate("reqwest"), &["http", "sources", "llm"]),
     (What::Crate("rusqlite"), &["store"]),
     // Starting a task, thread or process. Threads for sync Python functions are started by Python.
     (

@@ -16,11 +16,12 @@ use super::budget::{Budget, Stop};
 use super::config::OpenAiConfig;
 use super::endpoint::Endpoint;
 use super::error::{LlmError, LlmErrorKind};
-use super::http::{http_client, is_passing, sources};
+use super::http::{http_client, is_passing};
 use super::message::Message;
 use super::refusal::{error_object, refusal, spoken};
 use super::retry::{Chance, Failure, RetryRules, with_retries};
 use super::stream::ChatStream;
+use crate::http::sources;
 
 /// How much of an error page is read, and for how long: it is for one sentence, and a server that fails
 /// slowly must leave time for another attempt.

@@ -2,7 +2,6 @@
 //! never be shown. Whatever is wrong with the configuration is said here, before anything is sent.
 
 use std::fmt;
-use std::net::IpAddr;
 
 use reqwest::Url;
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
@@ -11,6 +10,7 @@ use serde_json::{Map, Value};
 use super::config::OpenAiConfig;
 use super::error::LlmError;
 use super::message::Message;
+use crate::http;
 use crate::secret::{Redactor, Secret};
 
 /// Shorter keys are fillers ("x", "-") for local servers, and hiding them would only garble the errors.
@@ -61,11 +61,7 @@ impl Endpoint {
 
     /// On this machine, where no proxy can reach it for us.
     pub(crate) fn is_loopback(&self) -> bool {
-        let host = self.url.host_str().unwrap_or_default();
-        let address = host.trim_start_matches('[').trim_end_matches(']');
-        host == "localhost"
-            || host.ends_with(".localhost")
-            || address.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
+        http::is_loopback(&self.url)
     }
 
     /// The request body for these messages.

@@ -3,8 +3,9 @@
 use super::super::{denied, quote::quote};
 use super::address::{PublicNames, is_loopback, is_public, literal, proxy_hosts};
 use crate::error::{ErrorKind, HubError, clip};
+use crate::http;
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
-use reqwest::{Client, ClientBuilder, RequestBuilder, Url};
+use reqwest::{Client, RequestBuilder, Url};
 use serde::de::DeserializeOwned;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -112,14 +113,11 @@ impl Web {
         if let Some(client) = place.get() {
             return Ok(client);
         }
-        let ring = Arc::new(rustls::crypto::ring::default_provider());
-        // An error means that another part of this library was first with the same provider.
-        let _ = rustls::crypto::CryptoProvider::install_default((*ring).clone());
-        let builder = Client::builder()
-            .user_agent(concat!("toolhub/", env!("CARGO_PKG_VERSION")))
-            .redirect(reqwest::redirect::Policy::none())
-            .timeout(TIMEOUT);
-        let builder = if near { without_tls(builder, ring)? } else { builder.dns_resolver(self.names()) };
+        let builder = http::builder().timeout(TIMEOUT);
+        let builder = match near {
+            true => http::without_certificates(builder.no_proxy()).map_err(|error| cannot_set_up(&error))?,
+            false => builder.dns_resolver(self.names()),
+        };
         let client = builder.build().map_err(|error| cannot_set_up(&error))?;
         Ok(place.get_or_init(|| client))
     }
@@ -130,18 +128,6 @@ impl Web {
     }
 }
 
-fn without_tls(
-    builder: ClientBuilder,
-    ring: Arc<rustls::crypto::CryptoProvider>,
-) -> Result<ClientBuilder, HubError> {
-    let unused = rustls::ClientConfig::builder_with_provider(ring)
-        .with_safe_default_protocol_versions()
-        .map_err(|error| cannot_set_up(&error))?
-        .with_root_certificates(rustls::RootCertStore::empty())
-        .with_no_client_auth();
-    Ok(builder.no_proxy().tls_backend_preconfigured(unused))
-}
-
 fn cannot_set_up(error: &dyn std::error::Error) -> HubError {
     denied(format!(
         "The HTTP client for the login cannot be set up: {error}; for https the system needs its CA certificates (or SSL_CERT_FILE)."
@@ -150,8 +136,7 @@ fn cannot_set_up(error: &dyn std::error::Error) -> HubError {
 
 /// The innermost reason is the one that helps. URLs are left out: they may carry a code.
 fn unreachable(host: &str, error: &reqwest::Error) -> HubError {
-    let inner = std::iter::successors(std::error::Error::source(error), |&error| error.source()).last();
-    let reason = match inner {
+    let reason = match http::sources(error).last() {
         _ if error.is_timeout() => format!("no answer within {} s", TIMEOUT.as_secs()),
         Some(inner) => quote(&inner.to_string(), &[]),
         None => "the request failed".to_owned(),

@@ -3,10 +3,10 @@
 use super::body;
 use super::peer::Peer;
 use crate::error::{ErrorKind, HubError, Outcome};
+use crate::http::sources;
 use crate::sources::mcp::wire::{self, Incoming};
 use reqwest::Response;
 use reqwest::header::{DATE, HeaderMap, RETRY_AFTER};
-use std::error::Error;
 use std::io;
 use std::time::SystemTime;
 
@@ -42,10 +42,6 @@ pub(crate) fn reason(error: &reqwest::Error) -> String {
 
 fn io_errors(error: &reqwest::Error) -> impl Iterator<Item = &io::Error> {
     sources(error).filter_map(|source| source.downcast_ref::<io::Error>())
-}
-
-fn sources<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
-    std::iter::successors(error.source(), |&error| error.source())
 }
 
 /// An error after which the call may have run.

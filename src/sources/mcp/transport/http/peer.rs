@@ -4,6 +4,7 @@
 
 use super::{HttpOptions, failure};
 use crate::error::{ErrorKind, HubError, Outcome};
+use crate::http;
 use crate::secret::{Redactor, Secret};
 use crate::sources::mcp::auth::Credentials;
 use bytes::Bytes;
@@ -12,7 +13,6 @@ use reqwest::header::{AUTHORIZATION, CONTENT_LENGTH, HeaderMap, HeaderName, Head
 use reqwest::header::{TRANSFER_ENCODING, WWW_AUTHENTICATE};
 use reqwest::{Client, Method, Request, Response, Url};
 use std::fmt;
-use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -248,36 +248,13 @@ fn client(url: &Url) -> Result<Client, HubError> {
             "The HTTP client cannot be set up ({error}); https needs the system's CA certificates"
         ))
     };
-    let ring = Arc::new(rustls::crypto::ring::default_provider());
-    // An error means that another part of this library was first with the same provider.
-    let _ = rustls::crypto::CryptoProvider::install_default((*ring).clone());
-    let mut builder = Client::builder()
-        .user_agent(concat!("toolhub/", env!("CARGO_PKG_VERSION")))
-        .redirect(reqwest::redirect::Policy::none())
-        .retry(reqwest::retry::never())
-        .tcp_nodelay(true)
-        .gzip(true)
-        .pool_idle_timeout(IDLE);
+    let mut builder =
+        http::builder().retry(reqwest::retry::never()).tcp_nodelay(true).gzip(true).pool_idle_timeout(IDLE);
     if url.scheme() == "http" {
-        // Loading the system's certificates takes milliseconds and fails where there are none.
-        let unused = rustls::ClientConfig::builder_with_provider(ring)
-            .with_safe_default_protocol_versions()
-            .map_err(|error| failed(&error))?
-            .with_root_certificates(rustls::RootCertStore::empty())
-            .with_no_client_auth();
-        builder = builder.tls_backend_preconfigured(unused);
+        builder = http::without_certificates(builder).map_err(|error| failed(&error))?;
     }
-    if is_loopback(url) {
+    if http::is_loopback(url) {
         builder = builder.no_proxy();
     }
     builder.build().map_err(|error| failed(&failure::reason(&error)))
-}
-
-/// On this machine, where no proxy can reach it for us.
-fn is_loopback(url: &Url) -> bool {
-    let host = url.host_str().unwrap_or_default();
-    let address = host.trim_start_matches('[').trim_end_matches(']');
-    host == "localhost"
-        || host.ends_with(".localhost")
-        || address.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
 }

@@ -1,0 +1,40 @@
+//! The HTTP library, set up as every client in here needs it, and the reading of its errors.
+
+use reqwest::{Client, ClientBuilder, Url, redirect};
+use std::error::Error;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+/// Redirects are refused, so that headers go to their origin only. Certificates are those that the system trusts.
+pub fn builder() -> ClientBuilder {
+    // An error means that a client was made before: the provider is the same.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    Client::builder()
+        .user_agent(concat!("toolhub/", env!("CARGO_PKG_VERSION")))
+        .redirect(redirect::Policy::none())
+}
+
+/// For plain HTTP only: loading the system's certificates takes milliseconds, and fails where there are none.
+pub fn without_certificates(builder: ClientBuilder) -> Result<ClientBuilder, rustls::Error> {
+    let ring = Arc::new(rustls::crypto::ring::default_provider());
+    let unused = rustls::ClientConfig::builder_with_provider(ring)
+        .with_safe_default_protocol_versions()?
+        .with_root_certificates(rustls::RootCertStore::empty())
+        .with_no_client_auth();
+    Ok(builder.tls_backend_preconfigured(unused))
+}
+
+/// On this machine, where no proxy can reach it for us.
+pub fn is_loopback(url: &Url) -> bool {
+    let host = url.host_str().unwrap_or_default();
+    let address = host.trim_start_matches('[').trim_end_matches(']');
+    host == "localhost"
+        || host.ends_with(".localhost")
+        || address.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
+}
+
+/// The errors below this one, from the outside in. The innermost says what happened; the outer ones may name the URL with
+/// its query.
+pub fn sources<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
+    std::iter::successors(error.source(), |&error| error.source())
+}
