@@ -571,4 +571,9 @@ def vendor_tools(hub: Hub, names: Sequence[str], vendor: str, strict: bool) -> t
     These tools in the form of a vendor's API.
     """
 
+def visible_text(text: str) -> str:
+    """
+    A text as it is seen: without commands to terminals and invisible characters. The same object when it has none.
+    """
+
 def __getattr__(name: str) -> Incomplete: ...

@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal, cast
 
+from . import _core
 from .result import ToolResult
 
 __all__ = ["format_results"]
@@ -22,7 +23,7 @@ class Answer:
         self.tool = str(_of(call, "name") or _of(call, "tool_name") or meta.get("tool") or "")
         self.success = result.success
         if text is None:
-            text = result.text if result.success else f"Error: {result.error}"
+            text = _core.visible_text(result.text if result.success else f"Error: {result.error}")
         self.text = text
         self.images = [block for block in result.content if block.get("type") == "image"]
 
@@ -32,7 +33,7 @@ def format_results(results: Any, format: Format = "tags") -> Any:
 
     `tags` gives one text with a `<tool_result>` block for each; `openai` a list of `tool` messages; `openai_responses` a list
     of items for the input of that API; `anthropic` and `gemini` a list with one user message that holds the results. The id
-    comes from the call, or from `_meta["call_id"]`.
+    comes from the call, or from `_meta["call_id"]`. Commands to terminals and invisible characters are left out.
 
     >>> from toolhub import ToolResult
     >>> good = ToolResult(success=True, result=5, error=None, _meta={"tool": "add", "call_id": "call_1"})

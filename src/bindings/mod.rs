@@ -89,7 +89,9 @@ mod _core {
     #[pymodule_export]
     use super::store::{Store, after_fork_in_parent, before_fork};
     #[pymodule_export]
-    use super::text::{Tokenizer, Truncated, merge_texts, prompt_limit, synthesis_prompt, truncate_text};
+    use super::text::{
+        Tokenizer, Truncated, merge_texts, prompt_limit, synthesis_prompt, truncate_text, visible_text,
+    };
     #[pymodule_export]
     use super::views::{Candidate, ToolInfo};
 

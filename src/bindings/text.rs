@@ -1,8 +1,9 @@
 //! Shaping text for Python: cutting, merging, synthesis. A huge string is never converted whole: only the window that decides
 //! the result crosses.
 
-use super::unicode::start_of;
+use super::unicode::{all_of, start_of};
 use crate::hub::part;
+use crate::invisible::visible;
 use crate::merge;
 use crate::model::Part;
 use crate::synthesize::{self, Matter};
@@ -11,6 +12,7 @@ use crate::truncate::{Kind, Limits, Options, TokenCounter, Unit, truncate_window
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// Work on fewer characters than this is done before the GIL could be taken again.
@@ -112,6 +114,16 @@ pub fn truncate_text(
         total: made.total,
         estimated: made.estimated,
         truncated: made.truncated,
+    })
+}
+
+/// A text as it is seen: without commands to terminals and invisible characters. The same object when it has none.
+#[pyfunction]
+pub fn visible_text<'py>(text: &Bound<'py, PyString>) -> PyResult<Bound<'py, PyString>> {
+    let given = all_of(text)?;
+    Ok(match visible(&given) {
+        Cow::Borrowed(_) => text.clone(),
+        Cow::Owned(seen) => PyString::new(text.py(), &seen),
     })
 }
 

@@ -1,6 +1,7 @@
 """Cutting and merging through the public API; the rules themselves are tested in Rust."""
 
 import json
+import re
 import tracemalloc
 from pathlib import Path
 from typing import Any
@@ -223,6 +224,44 @@ def test_of_a_search_the_first_three_hits_are_shown_as_lines(hub: ToolHub) -> No
 def test_a_list_that_is_no_list_of_hits_is_shown_as_data(hub: ToolHub) -> None:
     hub.register(lambda: [1, 2, 3], name="search_numbers")
     assert hub.format(hub.call("search_numbers")) == "[1, 2, 3]"
+
+
+def test_what_is_shown_says_how_much_of_the_whole_is_missing(hub: ToolHub) -> None:
+    hub.register(lambda: "word " * 5000, name="words")
+    shown = hub.format(hub.call("words"))
+    found = re.search(r"\[([\d,]+) of 25,000 characters cut\]", shown)
+    assert found is not None, shown
+    text = shown[: found.start()].removesuffix("… ")
+    assert len(text) == 25_000 - int(found[1].replace(",", ""))
+    hub.register(lambda: list(range(5000)), name="numbers")
+    numbers = json.loads(hub.format(hub.call("numbers")).splitlines()[0])
+    whole = json.dumps(list(range(5000)))
+    assert re.fullmatch(rf"… \[[\d,]+ of {len(whole):,} characters cut\]", numbers[-1])
+
+
+HIDDEN = "b\x1b[31mred\x1b[0m \u200b\u202e\U000e0041."
+
+
+def test_what_steers_terminals_or_hides_orders_does_not_reach_a_prompt(hub: ToolHub) -> None:
+    hub.register(lambda: HIDDEN, name="text")
+    hub.register(lambda: {"said": HIDDEN}, name="data")
+    hub.register(lambda: [{"title": HIDDEN, "url": "u"}], name="search_web")
+    hub.register(lambda: 1 / 0, name="broken")
+    hub.register(lambda: (_ for _ in ()).throw(ValueError(HIDDEN)), name="rude")
+    assert hub.format(hub.call("text")) == "bred ."
+    assert hub.call("text").result == HIDDEN, "a program gets what the tool gave"
+    assert hub.format(hub.call("search_web")) == "1. bred . – u"
+    for name in ("data", "rude"):
+        assert not set("\x1b\u200b\u202e\U000e0041") & set(hub.format(hub.call(name)))
+    assert toolhub.format_results(hub.call("text"), "openai")[0]["content"] == "bred ."
+
+
+def test_pages_of_what_is_cleaned_fit_together(hub: ToolHub) -> None:
+    hub.register(lambda: HIDDEN * 1000, name="t")
+    result = hub.call("t")
+    hub.format(result)
+    pages = [hub.read_more(result.meta["handle"], offset, 100) for offset in range(0, 7000, 100)]
+    assert "".join(pages) == "bred ." * 1000
 
 
 def test_a_result_that_fits_is_shown_whole_and_a_failure_as_its_sentence(hub: ToolHub) -> None:

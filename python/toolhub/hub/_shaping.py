@@ -64,7 +64,7 @@ class Shaping(HubPart):
 
         Limits in characters: calculation 100, time 200, search 500, history 1,000, skills 32,000 (a model that knows half of
         its instructions does the wrong thing), others 500. What is cut stays available: the text ends with a handle for
-        `read_more`.
+        `read_more`. Commands to terminals and invisible characters, in which orders can hide, are left out.
 
         >>> from toolhub import ToolHub
         >>> hub = ToolHub()
@@ -77,7 +77,7 @@ class Shaping(HubPart):
         if limit is not None and limit < 0:
             raise ValueError(f"limit must be 0 or more, got {limit}")
         if not result.success:
-            return f"Error: {result.error}"
+            return _core.visible_text(f"Error: {result.error}")
         name = str(result.meta.get("tool") or "")
         tool = self._core.get(name)
         usual, hits = _core.prompt_limit(name, tool.capabilities if tool else [])
@@ -86,9 +86,10 @@ class Shaping(HubPart):
         if told is not None:
             usual, hits = _SKILL_LIMIT, None
         limit = usual if limit is None else limit
-        whole = readable(value) if told is None else told
+        whole = _core.visible_text(readable(value) if told is None else told)
         listed = _listed(value, hits)
-        shown = _core.truncate_text(whole if listed is None else listed, limit, "chars", None, hits)
+        text = whole if listed is None else _core.visible_text(listed)
+        shown = _core.truncate_text(text, limit, "chars", None, hits)
         if not shown.truncated and (listed is None or len(cast("list[Any]", value)) <= (hits or 0)):
             return shown.text
         handle = self._kept.keep(whole)
@@ -97,7 +98,9 @@ class Shaping(HubPart):
         room = limit - len(more)
         if room < limit // 2:  # the hint would crowd out what it is about; `_meta` has the handle
             return shown.text
-        return _core.truncate_text(shown.text, room, "chars", None, None).text + more
+        if told is not None and (short := _skill(value, room)):
+            return _core.visible_text(short) + more
+        return _core.truncate_text(text, room, "chars", None, hits).text + more
 
     def read_more(self, handle: str, offset: int = 0, limit: int = 4000) -> str:
         """A page of a result that was cut: `limit` characters from `offset` on; empty behind the end.
@@ -116,25 +119,35 @@ class Shaping(HubPart):
         return text[offset : offset + limit]
 
 
-def _skill(value: Any) -> str | None:
-    """What a skill gave, between the tags that the format recommends; None when it is something else."""
+def _skill(value: Any, room: int | None = None) -> str | None:
+    """What a skill gave, between the tags that the format recommends; None when it is something else.
+
+    With `room` the instructions are cut, and where the skill is and what it has stays readable; None when that leaves too
+    little of them.
+    """
     if not isinstance(value, Mapping):
         return None
     given = cast("Mapping[str, Any]", value)
     if "instructions" not in given:
-        return given.get("text")
+        return given.get("text") if room is None else None
     # What a skill says, or how it calls its files, must not end the block that it stands in.
     instructions = str(given["instructions"]).replace("</skill_content", "&lt;/skill_content")
     paths = [str(path).replace("<", "&lt;") for path in given.get("resources") or ()]
     files = "\n".join(f"  <file>{path}</file>" for path in paths)
     more = "\n  (there are more)" if given.get("resources_cut") else ""
     resources = f"\n<skill_resources>\n{files}{more}\n</skill_resources>" if files else ""
-    return (
-        f'<skill_content name="{given.get("name")}">\n{instructions}\n\n'
-        f"Skill directory: {given.get('folder')}\n"
+    begin = f'<skill_content name="{given.get("name")}">\n'
+    end = (
+        f"\n\nSkill directory: {given.get('folder')}\n"
         "Relative paths in this skill are relative to the skill directory; to read a file, call the skill with `file`."
         f"{resources}\n</skill_content>"
     )
+    if room is not None:
+        left = room - len(begin) - len(end)
+        if left < room // 2:
+            return None
+        instructions = _core.truncate_text(instructions, left, "chars", None, None).text
+    return f"{begin}{instructions}{end}"
 
 
 def _listed(value: Any, hits: int | None) -> str | None:

@@ -19,7 +19,7 @@ async def synthesize(
     result: ToolResult, llm: Any, args: Any, capabilities: list[str], seconds: float | None
 ) -> ToolResult:
     """Replace merged answers by what the model makes of them; the merge stays, with the reason, when it cannot."""
-    parts = [(part["source"], readable(part["result"])) for part in result.full()]
+    parts = [(part["source"], _core.visible_text(readable(part["result"]))) for part in result.full()]
     prompt, reason = _core.synthesis_prompt(_question(args), parts, capabilities)
     if prompt is not None:
         timeout = TIMEOUT if seconds is None else max(0.0, min(TIMEOUT, seconds))

@@ -89,11 +89,15 @@ def test_instructions_cannot_end_their_block(hub: ToolHub, folder: Path, skill: 
 
 
 def test_what_is_longer_than_a_prompt_takes_can_be_read_on(hub: ToolHub, folder: Path, skill: Skill) -> None:
-    skill("long", body="A sentence. " * 10_000)
+    place = skill("long", body="A sentence. " * 10_000, **{"references/rates.md": "rates"})
     hub.load_skills(folder)
     result = hub.call("long")
     shown = hub.format(result)
     assert len(shown) <= 32_000
+    assert re.search(r"\[\d\d,\d+ of 119,999 characters cut\]", shown), "of the instructions, not of what is left"
+    assert f"Skill directory: {place}\n" in shown, "where it is and what it has stays readable"
+    assert "  <file>references/rates.md</file>" in shown
+    assert "</skill_content>\n[more: " in shown
     handle = result.meta["handle"]
     assert hub.read_more(handle, 0, 10**9).count("A sentence.") == 10_000
     assert re.search(r"read_more\('r_", shown)
