@@ -94,7 +94,9 @@ def test_what_is_longer_than_a_prompt_takes_can_be_read_on(hub: ToolHub, folder:
     result = hub.call("long")
     shown = hub.format(result)
     assert len(shown) <= 32_000
-    assert re.search(r"\[\d\d,\d+ of 119,999 characters cut\]", shown), "of the instructions, not of what is left"
+    assert re.search(r"\[\d\d,\d+ of 119,999 characters cut\]", shown), (
+        "of the instructions, not of what is left"
+    )
     assert f"Skill directory: {place}\n" in shown, "where it is and what it has stays readable"
     assert "  <file>references/rates.md</file>" in shown
     assert "</skill_content>\n[more: " in shown
