@@ -49,7 +49,9 @@ impl Hub {
 
     /// At most so many tools that [`Hub::embed`] has not seen as they are now.
     pub fn unembedded(&self, most: usize) -> Vec<Unseen> {
-        self.vectors.write().unseen(&self.registry.snapshot(), most)
+        let snapshot = self.registry.snapshot();
+        let mut vectors = self.vectors.write();
+        vectors.unseen(&snapshot, most)
     }
 
     /// Takes the vector of a tool in the state of `changed_at`; none when the embedding has no opinion of it.

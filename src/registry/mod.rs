@@ -73,11 +73,7 @@ impl Registry {
 
     /// Adds a candidate; one of the same name, source and server is replaced and hands its statistics on.
     pub fn insert(&self, candidate: Candidate) -> Arc<Candidate> {
-        let mut journal = self.writer.lock();
-        let mut next = Snapshot::clone(&self.current.load());
-        let candidate = self.add(&mut next, &mut journal, candidate);
-        self.current.store(Arc::new(next));
-        candidate
+        self.change(|next, journal| self.add(next, journal, candidate))
     }
 
     /// Adds many at once: they are seen together, and cost less than one by one.
@@ -85,12 +81,25 @@ impl Registry {
         if candidates.is_empty() {
             return;
         }
+        self.change(|next, journal| {
+            for candidate in candidates {
+                self.add(next, journal, candidate);
+            }
+        });
+    }
+
+    /// Publishes what `make` makes of the snapshot, in turn with other writers.
+    ///
+    /// The last snapshot goes when the turn is over: a tool that goes with it may be code of the user (a Python object with
+    /// a finalizer), which waits for who knows whom, and registers tools itself.
+    fn change<T>(&self, make: impl FnOnce(&mut Snapshot, &mut Journal) -> T) -> T {
         let mut journal = self.writer.lock();
         let mut next = Snapshot::clone(&self.current.load());
-        for candidate in candidates {
-            self.add(&mut next, &mut journal, candidate);
-        }
-        self.current.store(Arc::new(next));
+        let made = make(&mut next, &mut journal);
+        let last = self.current.swap(Arc::new(next));
+        drop(journal);
+        drop(last);
+        made
     }
 
     fn add(&self, next: &mut Snapshot, journal: &mut Journal, candidate: Candidate) -> Arc<Candidate> {
@@ -105,21 +114,24 @@ impl Registry {
 
     /// Removes the candidates of a name that match; says how many there were.
     pub fn remove(&self, name: &str, filter: Filter<'_>) -> usize {
-        let mut journal = self.writer.lock();
-        let mut next = Snapshot::clone(&self.current.load());
-        let removed = next.remove(name, filter);
-        if removed > 0 {
-            journal.note(next.version(), Arc::from(name));
-            self.current.store(Arc::new(next));
+        let is_meant = |entry: &Arc<NameEntry>| entry.candidates.iter().any(|one| filter.matches(one));
+        if !self.load().get(name).is_some_and(is_meant) {
+            return 0;
         }
-        removed
+        self.change(|next, journal| {
+            let removed = next.remove(name, filter);
+            if removed > 0 {
+                journal.note(next.version(), Arc::from(name));
+            }
+            removed
+        })
     }
 
     /// Forgets everything; the version still increases.
     pub fn clear(&self) {
-        let mut journal = self.writer.lock();
-        let next = Snapshot::emptied(&self.current.load());
-        journal.forget(next.version());
-        self.current.store(Arc::new(next));
+        self.change(|next, journal| {
+            *next = Snapshot::emptied(next);
+            journal.forget(next.version());
+        });
     }
 }

@@ -96,8 +96,8 @@ impl Index {
         (1.0 + (all - having + 0.5) / (having + 0.5)).ln()
     }
 
-    /// Catches up with the registry.
-    pub fn follow(&mut self, registry: &Registry) {
+    /// Catches up with the registry; gives what it has read.
+    pub fn follow(&mut self, registry: &Registry) -> Arc<Snapshot> {
         let (snapshot, changed) = registry.changes_since(self.version);
         match changed {
             Some(names) => names.iter().for_each(|name| self.refresh(name, snapshot.get(name))),
@@ -109,6 +109,7 @@ impl Index {
             *self = Index { version: self.version, ..Index::default() };
             self.compare(&snapshot);
         }
+        snapshot
     }
 
     fn compare(&mut self, snapshot: &Snapshot) {

@@ -25,8 +25,8 @@ mod tests;
 pub use usage::{Topic, Uses};
 pub use vectors::{Unseen, Vectors, proposed};
 
-use crate::registry::Registry;
 use crate::registry::capability::CapabilityRules;
+use crate::registry::{Registry, Snapshot};
 use index::Index;
 use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 use query::Query;
@@ -49,7 +49,7 @@ impl Search {
     /// The `k` tools that fit the words best, best first; tools without any of the words are not among them.
     pub fn search(&self, registry: &Registry, rules: &CapabilityRules, words: &str, k: usize) -> Vec<Hit> {
         let capabilities = rules.extract("", words);
-        let index = self.current(registry);
+        let (_snapshot, index) = self.current(registry);
         let query = Query::read(words, capabilities.iter().map(String::as_str), &index);
         let best = rank::best(&index, &query, k);
         best.into_iter()
@@ -57,18 +57,17 @@ impl Search {
             .collect()
     }
 
-    /// The index, no older than what was registered before this call.
-    fn current(&self, registry: &Registry) -> RwLockReadGuard<'_, Index> {
+    /// The index, no older than what was registered before this call. What comes with it is to be kept for longer than the
+    /// index: when it goes, tools may go with it, and these may be code of the user that must not run under a lock.
+    fn current(&self, registry: &Registry) -> (Option<Arc<Snapshot>>, RwLockReadGuard<'_, Index>) {
         let wanted = registry.load().version();
         let index = self.index.read();
         if index.version() >= wanted {
-            return index;
+            return (None, index);
         }
         drop(index);
         let mut index = self.index.write();
-        if index.version() < wanted {
-            index.follow(registry);
-        }
-        RwLockWriteGuard::downgrade(index)
+        let followed = (index.version() < wanted).then(|| index.follow(registry));
+        (followed, RwLockWriteGuard::downgrade(index))
     }
 }

@@ -2,6 +2,8 @@
 
 import asyncio
 import functools
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -396,3 +398,39 @@ def test_any_name_and_description_can_be_registered_and_is_found_again(
         assert hub.unregister(name) == 1
         assert name not in hub
     assert len(hub) == 0
+
+
+FINALIZERS = """
+import sys, threading, weakref
+from toolhub import ToolHub
+
+sys.setswitchinterval(1e-5)
+hub = ToolHub()
+
+def offer():
+    def tool(x: int) -> int:
+        return x
+    weakref.finalize(tool, hub.register, len, name="left behind")
+    hub.register(tool, name="tool")
+
+def work():
+    for _ in range(200):
+        offer()  # replaces what another thread has offered
+        hub.search("tool", 1)
+        hub.unregister("tool")
+
+threads = [threading.Thread(target=work) for _ in range(3)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+print(len(hub), "left behind" in hub)
+"""
+
+
+def test_code_that_runs_when_a_tool_goes_may_use_the_hub_in_any_thread() -> None:
+    """In a process of its own: where a tool goes under a lock, all threads wait for each other for ever."""
+    ran = subprocess.run(
+        [sys.executable, "-c", FINALIZERS], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert ran.stdout.split() == ["1", "True"], ran.stderr
