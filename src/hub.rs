@@ -229,7 +229,7 @@ impl Hub {
     ) -> Box<Plan> {
         let wanted = options.strategy.unwrap_or(Strategy::Auto);
         let Selection { candidates, healthy, strategy, rule, guarded } =
-            select::select(candidates, healthy, wanted, entry.is_none());
+            select::select(candidates, healthy, wanted, entry.is_none(), self.wanted(options).prefer);
         let rules = Rules {
             strategy,
             batch: options.max_parallel.unwrap_or(self.options.max_parallel).max(1),
