@@ -199,6 +199,26 @@ async def test_the_log_has_a_line_each_and_values_only_for_debugging(
     assert "t0ps3cret" not in caplog.text
 
 
+async def test_a_refusal_that_quotes_arguments_is_for_debugging_too(
+    hub: ToolHub, caplog: pytest.LogCaptureFixture
+) -> None:
+    heard = Heard()
+    hub.on_event(heard.append)
+    hub.register(quick)
+    broken = "<tool_call>{from_the_model!}</tool_call>"
+    with caplog.at_level(logging.INFO, "toolhub"):
+        await hub.execute("quick", {"x": "from_the_user"})
+        await hub.run(broken)
+    assert "kind=invalid_arguments" in caplog.text
+    assert "from_the" not in caplog.text
+    assert "got 'from_the_user'" in heard.of("finished")[0].error, "who listens is told"
+    with caplog.at_level(logging.DEBUG, "toolhub"):
+        await hub.execute("quick", {"x": "from_the_user"})
+        await hub.run(broken)
+    assert "got 'from_the_user'" in caplog.text
+    assert "from_the_model" in caplog.text
+
+
 async def test_nobody_listens_nothing_is_made(hub: ToolHub, caplog: pytest.LogCaptureFixture) -> None:
     hub.register(quick)
     with caplog.at_level(logging.WARNING, "toolhub"):
