@@ -14,7 +14,7 @@ Format = Literal["tags", "openai", "openai_responses", "anthropic", "gemini"]
 class Answer:
     """One call's id and tool, and what the model shall read about it."""
 
-    __slots__ = ("id", "images", "success", "text", "tool")
+    __slots__ = ("id", "images", "success", "text", "tool", "warnings")
 
     def __init__(self, call: Any, result: ToolResult, text: str | None = None) -> None:
         meta = result.meta
@@ -24,7 +24,18 @@ class Answer:
         if text is None:
             text = result.text if result.success else f"Error: {result.error}"
         self.text = text
+        self.warnings: list[str] = meta.get("warnings") or []
         self.images = [block for block in result.content if block.get("type") == "image"]
+
+    @property
+    def note(self) -> str:
+        """What the model should know besides, as a sentence; empty when there is nothing."""
+        return f"Note: {'; '.join(self.warnings)}." if self.warnings else ""
+
+    @property
+    def noted(self) -> str:
+        """The text with the note behind it, for an API that takes nothing but text."""
+        return f"{self.text}\n\n{self.note}" if self.note else self.text
 
 
 def format_results(results: Any, format: Format = "tags") -> Any:
@@ -32,7 +43,8 @@ def format_results(results: Any, format: Format = "tags") -> Any:
 
     `tags` gives one text with a `<tool_result>` block for each; `openai` a list of `tool` messages; `openai_responses` a list
     of items for the input of that API; `anthropic` and `gemini` a list with one user message that holds the results. The id
-    comes from the call, or from `_meta["call_id"]`.
+    comes from the call, or from `_meta["call_id"]`. What is in `_meta["warnings"]` (arguments that the tool does not know) is
+    told too: in a field or a block of its own, or behind the text where an API takes only that.
 
     >>> from toolhub import ToolResult
     >>> good = ToolResult(success=True, result=5, error=None, _meta={"tool": "add", "call_id": "call_1"})
@@ -55,13 +67,13 @@ def write_answers(answers: list[Answer], format: str) -> Any:
 
 
 def _entries(results: Any) -> Iterable[Any]:
-    return [results] if isinstance(results, ToolResult) or _pair(results) else results
+    return [results] if isinstance(results, Mapping) or _pair(results) else results
 
 
 def _pair(entry: Any) -> tuple[Any, Any] | None:
-    """A call and its result."""
+    """A call and its result; two results are no pair."""
     pair = cast("tuple[Any, ...]", entry) if isinstance(entry, tuple) else ()
-    return (pair[0], pair[1]) if len(pair) == 2 else None
+    return (pair[0], pair[1]) if len(pair) == 2 and not isinstance(pair[0], ToolResult) else None
 
 
 def _answer(entry: Any) -> Answer:
@@ -84,23 +96,25 @@ def _tags(answers: list[Answer]) -> str:
 
 
 def _tagged(answer: Answer) -> str:
-    said = {
+    said: dict[str, Any] = {
         "id": answer.id,
         "tool_name": answer.tool,
         "success": answer.success,
         "result" if answer.success else "error": answer.text,
     }
+    if answer.warnings:
+        said["warnings"] = answer.warnings
     # A result may hold our own tags. As JSON they are still the same text, and cannot end or begin a block.
     return json.dumps(said, ensure_ascii=False).replace("</", "<\\/").replace("<tool_", "\\u003ctool_")
 
 
 def _openai(answers: list[Answer]) -> list[dict[str, Any]]:
-    return [{"role": "tool", "tool_call_id": answer.id, "content": answer.text} for answer in answers]
+    return [{"role": "tool", "tool_call_id": answer.id, "content": answer.noted} for answer in answers]
 
 
 def _openai_responses(answers: list[Answer]) -> list[dict[str, Any]]:
     return [
-        {"type": "function_call_output", "call_id": answer.id, "output": answer.text} for answer in answers
+        {"type": "function_call_output", "call_id": answer.id, "output": answer.noted} for answer in answers
     ]
 
 
@@ -108,8 +122,9 @@ def _anthropic(answers: list[Answer]) -> list[dict[str, Any]]:
     blocks: list[dict[str, Any]] = []
     for answer in answers:
         content: Any = answer.text
-        if answer.images:
-            content = [{"type": "text", "text": answer.text}, *map(_anthropic_image, answer.images)]
+        if answer.images or answer.note:
+            texts = [{"type": "text", "text": text} for text in (answer.text, answer.note) if text]
+            content = [*texts, *map(_anthropic_image, answer.images)]
         block: dict[str, Any] = {"type": "tool_result", "tool_use_id": answer.id, "content": content}
         blocks.append(block if answer.success else {**block, "is_error": True})
     return [{"role": "user", "content": blocks}] if blocks else []
@@ -121,16 +136,13 @@ def _anthropic_image(block: dict[str, Any]) -> dict[str, Any]:
 
 
 def _gemini(answers: list[Answer]) -> list[dict[str, Any]]:
-    parts = [
-        {
-            "functionResponse": {
-                "id": answer.id,
-                "name": answer.tool,
-                "response": {"result" if answer.success else "error": answer.text},
-            }
-        }
-        for answer in answers
-    ]
+    parts: list[dict[str, Any]] = []
+    for answer in answers:
+        response: dict[str, Any] = {"result" if answer.success else "error": answer.text}
+        if answer.warnings:
+            response["warnings"] = answer.warnings
+        given = {"id": answer.id} if answer.id else {}
+        parts.append({"functionResponse": {**given, "name": answer.tool, "response": response}})
     return [{"role": "user", "parts": parts}] if parts else []
 
 

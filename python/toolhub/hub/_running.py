@@ -62,7 +62,8 @@ class Running(HubPart):
         is the dialect of a text. Calls without effects run together, `concurrency` at a time; one with effects runs alone, in
         its place among the others. `allowed` and `approve` are those of `toolhub.permissions.Permissions`. Results are cut
         as `hub.format` cuts them (`limit` characters), and written in the way of the API that the message came from, or in
-        that of `results` (`tags`, `openai`, `openai_responses`, `anthropic`, `gemini`). `options` are those of `dispatch`.
+        that of `results` (`tags`, `openai`, `openai_responses`, `anthropic`, `gemini`); one of these names as `format` means
+        both. `options` are those of `dispatch`.
 
         >>> import asyncio
         >>> from toolhub import ToolHub
@@ -82,8 +83,10 @@ class Running(HubPart):
         check_whole("concurrency", concurrency, 1)
         if results not in ("auto", "tags", *_NATIVE):
             raise ValueError(f"results must be auto, tags, {', '.join(_NATIVE)}, got {results!r}")
+        if results == "auto" and format in ("tags", *_NATIVE):
+            results = format
         permissions = Permissions(allowed, approve, approve_timeout)
-        parsed = self._parsed(message, format)
+        parsed = self._parsed(message, "auto" if format == "tags" else format)
         answered = await self._carry_out(parsed.calls, permissions, concurrency, options)
         outcome = RunOutcome(parsed.text, parsed.calls, answered)
         if parsed.calls:

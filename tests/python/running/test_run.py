@@ -343,3 +343,23 @@ async def test_wrong_use_is_told(hub: ToolHub) -> None:
         await hub.run("x", concurrency=0)
     with pytest.raises(ValueError, match="hermes"):
         await hub.run("x", format="nonsense")
+
+
+async def test_the_form_of_an_api_may_be_asked_for_by_format(hub: ToolHub) -> None:
+    text = said(("add", {"a": 1, "b": 2}))
+    for format in ("openai", "anthropic", "gemini", "openai_responses"):
+        outcome = await hub.run(text, format=format)
+        assert outcome.messages == (await hub.run(text, results=format)).messages
+    assert (await hub.run(text, format="tags")).messages == (await hub.run(text)).messages
+    assert (await hub.run(text, format="openai", results="tags")).messages == (await hub.run(text)).messages
+
+
+async def test_a_model_is_told_of_arguments_that_the_tool_does_not_know(hub: ToolHub) -> None:
+    schema = {"properties": {"query": {"type": "string"}, "limit": {"type": "integer"}}}
+    hub.register(lambda **given: sorted(given), name="look", parameters=schema)
+    outcome = await hub.run(said(("look", {"query": "tea", "limt": 5})))
+    assert outcome.results[0].result == ["limt", "query"]
+    warning = "limt: unknown argument, passed on as it is (did you mean 'limit'? known are query, limit)"
+    assert outcome.results[0].meta["warnings"] == [warning]
+    assert f'"warnings": ["{warning}"]' in outcome.messages[0]["content"]
+    assert "warnings" not in (await hub.run(said(("look", {"query": "tea"})))).messages[0]["content"]
