@@ -232,3 +232,16 @@ async def test_a_tool_that_nobody_has_is_not_found_whoever_is_allowed(lab: Lab) 
     text = f"<tool_call>{json.dumps(call('ghost'))}</tool_call>"
     (result,) = (await lab.hub.run(text, allowed=["a/*"])).results
     assert (result.kind, result.meta["call_id"]) == ("not_found", "c")
+
+
+async def test_a_harmless_tool_of_the_same_name_does_not_speak_for_a_server_that_has_listed_nothing(
+    lab: Lab,
+) -> None:
+    lab.add("a", "far")
+    lab.hub.register(lambda text: "native", name="far", read_only=True)
+    for source, asked in ((None, 0), ("tools", 0), ("a", 1), ("mcps", 1)):
+        questions: list[object] = []
+        text = f"<tool_call>{json.dumps(call('far', source))}</tool_call>"
+        (result,) = (await lab.hub.run(text, approve=questions.append)).results
+        assert (len(questions), result.kind) == (asked, "not_allowed" if asked else None), source
+    assert lab.asked("a", "tools/call") == 0
