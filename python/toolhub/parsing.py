@@ -23,13 +23,13 @@ class ParseResult(NamedTuple):
     """The format of the first call; the one that was asked for when there is none."""
 
 
-def parse(text: Any, format: str = "auto", tools: Iterable[Mapping[str, Any]] | None = None) -> ParseResult:
+def parse(text: Any, format: str = "auto", tools: Iterable[Any] | None = None) -> ParseResult:
     """Find the tool calls in a text, with their places and the text around them.
 
     `text` may also be what a chat API returned: a message or a response of OpenAI, Anthropic or Gemini, as a dict or as the
     object of their package. `format` is a name of `formats()` when it is known which dialect the model speaks (that of an API,
-    `openai`, `openai_responses`, `anthropic` or `gemini`, says no more than `auto`). `tools`
-    (`{"name", "parameters"}`, or as the APIs take them) gives values their types in dialects that write them as plain text.
+    `openai`, `openai_responses`, `anthropic` or `gemini`, says no more than `auto`). `tools` (`{"name", "parameters"}`, as the
+    APIs take them, or as `hub.tools()` gives them) gives values their types in dialects that write them as plain text.
 
     No text raises an exception. What was mended is listed in `repairs`; what cannot be read is an entry with `error`
     and `raw`.

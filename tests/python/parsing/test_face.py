@@ -231,3 +231,20 @@ def test_a_call_of_an_api_that_cannot_be_read_has_its_text() -> None:
     (call,) = parse({"tool_calls": [broken]}, format="openai").calls
     assert call.error is not None
     assert json.loads(str(call.raw)) == broken
+
+
+def test_the_tools_of_a_hub_give_values_their_types() -> None:
+    hub = toolhub.ToolHub()
+
+    @hub.tool
+    def add(a: int) -> int:
+        return a
+
+    text = "<tool_call><function=add><parameter=a>5</parameter></function></tool_call>"
+    for tools in (hub.tools(), hub.as_openai(), hub.as_anthropic(), hub.as_gemini(), iter(hub.as_openai())):
+        assert parse(text, tools=tools).calls[0].arguments == {"a": 5}
+    stream = StreamParser(tools=hub.tools())
+    stream.feed(text)
+    assert stream.calls[0].arguments == {"a": 5}
+    with pytest.raises(ValueError, match="each of the tools must be a description"):
+        parse(text, tools=["add"])
