@@ -18,7 +18,8 @@ class Answer:
 
     def __init__(self, call: Any, result: ToolResult, text: str | None = None) -> None:
         meta = result.meta
-        self.id = str(_of(call, "id") or meta.get("call_id") or "")
+        own = call if isinstance(call, str) else _of(call, "id")
+        self.id = str(own or meta.get("call_id") or "")
         self.tool = str(_of(call, "name") or _of(call, "tool_name") or meta.get("tool") or "")
         self.success = result.success
         if text is None:
@@ -39,7 +40,7 @@ class Answer:
 
 
 def format_results(results: Any, format: Format = "tags") -> Any:
-    """Write results back to a model: one `ToolResult`, several, or pairs of a call and its result.
+    """Write results back to a model: one `ToolResult`, several, or pairs of a call (or its id) and its result.
 
     `tags` gives one text with a `<tool_result>` block for each; `openai` a list of `tool` messages; `openai_responses` a list
     of items for the input of that API; `anthropic` and `gemini` a list with one user message that holds the results. The id
@@ -67,7 +68,8 @@ def write_answers(answers: list[Answer], format: str) -> Any:
 
 
 def _entries(results: Any) -> Iterable[Any]:
-    return [results] if isinstance(results, Mapping) or _pair(results) else results
+    is_one = isinstance(results, Mapping) or not isinstance(results, Iterable) or _pair(results)
+    return [results] if is_one else cast("Iterable[Any]", results)
 
 
 def _pair(entry: Any) -> tuple[Any, Any] | None:
@@ -78,11 +80,12 @@ def _pair(entry: Any) -> tuple[Any, Any] | None:
 
 def _answer(entry: Any) -> Answer:
     call, result = _pair(entry) or (None, entry)
-    if isinstance(result, Mapping) and not isinstance(result, ToolResult):
-        result = ToolResult(cast("Mapping[str, Any]", result))
-    if not isinstance(result, ToolResult):
-        raise TypeError(f"expected a ToolResult or a pair of a call and one, got {type(result).__name__}")
-    return Answer(call, result)
+    if isinstance(result, Mapping) and "success" in result:
+        return Answer(
+            call, result if isinstance(result, ToolResult) else ToolResult(cast("Mapping[str, Any]", result))
+        )
+    got = type(cast("object", result)).__name__
+    raise TypeError(f"expected a ToolResult or a pair of a call and one, got {got}")
 
 
 def _of(call: Any, name: str) -> Any:

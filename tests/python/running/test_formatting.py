@@ -117,6 +117,16 @@ def test_two_results_are_two_and_a_plain_dict_is_one() -> None:
     assert format_results(plain, "openai") == [{"role": "tool", "tool_call_id": "a", "content": "5"}]
 
 
+def test_an_id_is_enough_of_a_call() -> None:
+    assert format_results([("c7", result(1))], "openai")[0]["tool_call_id"] == "c7"
+
+
+@pytest.mark.parametrize("wrong", [None, 5, "text", [None], {"a": result(1)}, {}])
+def test_what_is_no_result_is_told(wrong: Any) -> None:
+    with pytest.raises(TypeError, match="expected a ToolResult or a pair of a call and one, got "):
+        format_results(wrong)
+
+
 def test_gemini_gets_no_id_where_there_is_none() -> None:
     (part,) = format_results(result(1, tool="t"), "gemini")[0]["parts"]
     assert part == {"functionResponse": {"name": "t", "response": {"result": "1"}}}
