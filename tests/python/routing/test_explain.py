@@ -45,6 +45,12 @@ def test_rule_candidates_strategy_and_text() -> None:
     assert called == []
 
 
+def test_several_shadows_are_told_in_the_plural() -> None:
+    hub, _ = hub_with("tools", "excel", "word")
+    text = hub.explain("t").text
+    assert "mcps:excel, mcps:word have the name of a native tool; they are candidates all the same." in text
+
+
 def test_a_name_is_explained_as_execute_would_do_it() -> None:
     hub, called = hub_with("tools", "excel", effects=True)
     told = hub.explain("t", {"n": 1})
