@@ -95,7 +95,7 @@ class Running(HubPart):
             if results == "auto":
                 results = parsed.format if parsed.format in _NATIVE else "tags"
             pairs = zip(parsed.calls, answered, strict=True)
-            answers = [Answer(call, result, self._shaped(call, result, limit)) for call, result in pairs]
+            answers = [Answer(call, result, self.format(result, limit)) for call, result in pairs]
             written = write_answers(answers, results)
             outcome.messages = [{"role": "user", "content": written}] if results == "tags" else written
         return outcome
@@ -201,15 +201,6 @@ class Running(HubPart):
     def _has_effects(self, call: Any) -> bool:
         tool: _core.ToolInfo | None = self._core.get(self._as_meant(call.name, None)[0])
         return tool is not None and tool.effects
-
-    def _shaped(self, call: Any, result: ToolResult, limit: int | None) -> str:
-        text = self.format(result, limit)
-        if result.meta.get("truncated"):
-            total, handle = len(result.text), result.meta.get("handle")
-            self._events.emit(
-                "truncated", call_id=call.id, tool=call.name, shown=len(text), total=total, handle=handle
-            )
-        return text
 
 
 def _groups(calls: list[Any], is_alone: Callable[[Any], bool]) -> Iterator[list[tuple[int, Any]]]:

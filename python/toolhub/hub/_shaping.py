@@ -8,6 +8,7 @@ from typing import Any, cast
 
 from .. import _core
 from .._plain import readable
+from ..events import Events
 from ..exceptions import ErrorKind, ToolError
 from ..result import ToolResult
 from ._base import HubPart
@@ -57,6 +58,7 @@ class Kept:
 class Shaping(HubPart):
     """`format` and `read_more`."""
 
+    _events: Events
     _kept: Kept
 
     def format(self, result: ToolResult, limit: int | None = None) -> str:
@@ -95,9 +97,12 @@ class Shaping(HubPart):
         result.meta["truncated"], result.meta["handle"] = True, handle
         more = f"\n[more: read_more('{handle}'), {len(whole):,} characters in all]"
         room = limit - len(more)
-        if room < limit // 2:  # the hint would crowd out what it is about; `_meta` has the handle
-            return shown.text
-        return _core.truncate_text(shown.text, room, "chars", None, None).text + more
+        text = shown.text
+        if room >= limit // 2:  # otherwise the hint would crowd out what it is about; `_meta` has the handle
+            text = _core.truncate_text(text, room, "chars", None, None).text + more
+        about = {"call_id": result.meta.get("call_id"), "tool": name, "handle": handle}
+        self._events.emit("truncated", **about, shown=len(text), total=len(whole))
+        return text
 
     def read_more(self, handle: str, offset: int = 0, limit: int = 4000) -> str:
         """A page of a result that was cut: `limit` characters from `offset` on; empty behind the end.

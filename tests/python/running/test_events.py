@@ -13,6 +13,7 @@ from toolhub.events import Event
 
 pytestmark = pytest.mark.anyio
 
+ONCE = Path(__file__).parent / "once.py"
 SERVER = Path(__file__).parents[2] / "mcp" / "faults" / "stdio_server.py"
 
 
@@ -124,6 +125,46 @@ async def test_by_capability_and_from_the_cache(hub: ToolHub, heard: Heard) -> N
     for _ in range(2):
         assert (await hub.execute("quick", {"x": 1}, cache_ttl=60)).success
     assert heard.types() == ["started", "finished"] * 2 + ["finished"]
+
+
+async def test_an_answer_of_a_model_has_the_id_of_its_call(hub: ToolHub, heard: Heard) -> None:
+    for server in ("a", "b"):
+        hub.register(quick, source="mcps", server=server, read_only=True)
+    for call in (
+        hub.execute("quick", {"x": 1}, strategy="all", llm=lambda prompt: "one"),
+        hub.dispatch(
+            {"id": "m1", "name": "quick", "args": {"x": 1}}, strategy="all", llm=lambda prompt: "one"
+        ),
+    ):
+        heard.clear()
+        assert (await call).result == "one"
+        (synthesised,) = heard.of("synthesised")
+        assert (synthesised.tool, synthesised.method) == ("quick", "llm")
+        assert {event.call_id for event in heard} == {synthesised.call_id}
+        assert synthesised.call_id is not None
+
+
+async def test_what_is_cut_is_told_whoever_cuts_it(hub: ToolHub, heard: Heard) -> None:
+    hub.register(lambda: "words " * 400, name="essay")
+    result = await hub.dispatch({"id": "m1", "name": "essay"})
+    shown = hub.format(result, 300)
+    (cut,) = heard.of("truncated")
+    assert (cut.call_id, cut.tool, cut.shown, cut.total) == ("m1", "essay", len(shown), 2400)
+    assert cut.handle == result.meta["handle"]
+    hub.format(await hub.execute("quick"), 300)
+    assert len(heard.of("truncated")) == 1
+
+
+async def test_a_call_that_is_tried_again(hub: ToolHub, heard: Heard, tmp_path: Path) -> None:
+    async with hub:
+        args = [str(ONCE), str(tmp_path / "called")]
+        hub.add_server("once", command=sys.executable, args=args)
+        assert (await hub.connect()).connected == ["once"]
+        assert (await hub.execute("peek")).result == "seen"
+    (retried,) = heard.of("retried")
+    assert (retried.tool, retried.source, retried.server, retried.tries) == ("peek", "mcps", "once", 1)
+    assert "exited with code 3" in retried.error
+    assert retried.call_id == heard.of("finished")[0].call_id
 
 
 async def test_servers_connect(hub: ToolHub, heard: Heard) -> None:
