@@ -201,6 +201,11 @@ class ParsedCall:
         Why it cannot be read; such a call must not be made.
         """
     @property
+    def has_own_id(self, /) -> bool:
+        """
+        Whether the id is the model's own. Some APIs refuse an answer to one that they did not give.
+        """
+    @property
     def id(self, /) -> str:
         """
         What the model gave, or made (`call_1`, …) when it gave none or one twice.

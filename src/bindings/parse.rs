@@ -5,7 +5,7 @@ use super::json;
 use super::json_text;
 use super::once::{Once, intern};
 use super::unicode::all_of;
-use crate::parse::found::{FoundCall, Given};
+use crate::parse::found::{FoundCall, Given, Id};
 use crate::parse::native::find_in;
 use crate::parse::{self, Event, ParseOptions, ParsedCall};
 use parking_lot::Mutex;
@@ -56,6 +56,12 @@ impl PyParsedCall {
     #[getter]
     fn id(&self) -> Cow<'_, str> {
         self.call.id()
+    }
+
+    /// Whether the id is the model's own. Some APIs refuse an answer to one that they did not give.
+    #[getter]
+    fn has_own_id(&self) -> bool {
+        matches!(self.call.id, Id::Own(_))
     }
 
     /// Where the model wants the tool from, as it wrote it.

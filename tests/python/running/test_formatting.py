@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from toolhub import ToolResult, format_results
+from toolhub import ToolResult, format_results, parse
 
 
 def result(value: Any = "fine", error: str | None = None, **meta: Any) -> ToolResult:
@@ -128,5 +128,9 @@ def test_what_is_no_result_is_told(wrong: Any) -> None:
 
 
 def test_gemini_gets_no_id_where_there_is_none() -> None:
-    (part,) = format_results(result(1, tool="t"), "gemini")[0]["parts"]
-    assert part == {"functionResponse": {"name": "t", "response": {"result": "1"}}}
+    without = [result(1, tool="t"), (parse({"functionCall": {"name": "t"}}).calls[0], result(1))]
+    for part in format_results(without, "gemini")[0]["parts"]:
+        assert part == {"functionResponse": {"name": "t", "response": {"result": "1"}}}
+    call = parse({"functionCall": {"name": "t", "id": "g1"}}).calls[0]
+    (part,) = format_results([(call, result(1))], "gemini")[0]["parts"]
+    assert part["functionResponse"]["id"] == "g1"
