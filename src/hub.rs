@@ -146,12 +146,13 @@ impl Hub {
         self.labels.read().route(source, servers)
     }
 
-    /// Whether somebody can be called, and why not.
+    /// Whether somebody can be called for a model, and why not.
     pub fn offers(&self, name: &str, options: &CallOptions) -> Result<(), HubError> {
         let snapshot = self.registry.load();
         let wanted = self.wanted(options);
         match snapshot.get(name) {
             None => Err(self.missing(&snapshot, name, wanted.filter)),
+            Some(entry) if entry.is_hidden() => Err(hidden(name)),
             Some(entry) if entry.candidates.iter().any(|one| wanted.takes(one, entry)) => Ok(()),
             Some(entry) => Err(self.nobody_there(name, entry, wanted.filter)),
         }
@@ -229,7 +230,7 @@ impl Hub {
     ) -> Box<Plan> {
         let wanted = options.strategy.unwrap_or(Strategy::Auto);
         let Selection { candidates, healthy, strategy, rule, guarded } =
-            select::select(candidates, healthy, wanted, entry.is_none());
+            select::select(candidates, healthy, wanted, entry.is_none(), self.wanted(options).prefer);
         let rules = Rules {
             strategy,
             batch: options.max_parallel.unwrap_or(self.options.max_parallel).max(1),
@@ -414,6 +415,16 @@ pub fn cancelled(tool: &str) -> HubError {
 pub fn part(label: String, text: String, limit: usize) -> Part {
     let shown = truncate(&text, limit, &Options::default()).text;
     Part { label, text, shown }
+}
+
+fn hidden(name: &str) -> HubError {
+    let name = clip(name);
+    HubError::new(
+        ErrorKind::NotAllowed,
+        format!(
+            "'{name}' is not for models (disable-model-invocation); only the program calls it, by its name."
+        ),
+    )
 }
 
 fn not_found(snapshot: &Snapshot, name: &str, filter: Filter<'_>) -> HubError {

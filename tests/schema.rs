@@ -43,6 +43,6 @@ fn checked(schema: &Value, args: Value, coerce: bool) -> Result<Value, String> {
 
 /// The same for one argument, `it`.
 fn one(schema: Value, value: Value) -> Result<Value, String> {
-    let schema = json!({"type": "object", "properties": {"it": schema}});
+    let schema = json!({"type": "object", "properties": {"it": schema}, "required": ["it"]});
     checked(&schema, json!({"it": value}), true).map(|args| args["it"].clone())
 }

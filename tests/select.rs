@@ -107,12 +107,33 @@ fn the_callers_word_counts_except_against_declared_effects() {
 #[test]
 fn effects_are_guarded_unless_the_tool_is_idempotent() {
     let guarded = |levels: &[Effects], idempotent| {
-        select(with_effects(levels, idempotent), levels.len(), Strategy::Auto, false).guarded
+        select(with_effects(levels, idempotent), levels.len(), Strategy::Auto, false, Prefer::default())
+            .guarded
     };
     assert!(guarded(&[Effects::Declared], false));
     assert!(guarded(&[Effects::ReadOnly, Effects::Guessed], false), "one with effects guards all");
     assert!(!guarded(&[Effects::ReadOnly, Effects::NoneSeen], false));
     assert!(!guarded(&[Effects::Declared, Effects::Guessed], true));
+}
+
+#[test]
+fn who_prefers_servers_asks_them_before_the_others_not_beside_them() {
+    use Strategy::{All, Auto, Fallback, First};
+    let of = |sources: &[Source]| -> Candidates {
+        (0..).zip(sources).map(|(id, source)| Arc::new(candidate(id, *source, |_| {}))).collect()
+    };
+    let chosen = |sources: &[Source], wanted, by_capability, prefer| {
+        let selection = select(of(sources), sources.len(), wanted, by_capability, prefer);
+        (selection.strategy, selection.rule)
+    };
+    let mixed = [Source::Mcps, Source::Tools];
+    assert_eq!(chosen(&mixed, Auto, false, Prefer::Mcps), (Fallback, Rule::Preferred));
+    assert_eq!(chosen(&mixed, Auto, false, Prefer::Priority), (All, Rule::TwoCandidates));
+    assert_eq!(chosen(&mixed, Auto, true, Prefer::Mcps), (All, Rule::TwoCandidates));
+    assert_eq!(chosen(&mixed, First, false, Prefer::Mcps), (First, Rule::Asked));
+    for one_kind in [Source::Mcps, Source::Tools] {
+        assert_eq!(chosen(&[one_kind, one_kind], Auto, false, Prefer::Mcps), (All, Rule::TwoCandidates));
+    }
 }
 
 /// Rests a candidate.

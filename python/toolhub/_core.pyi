@@ -201,6 +201,11 @@ class ParsedCall:
         Why it cannot be read; such a call must not be made.
         """
     @property
+    def has_own_id(self, /) -> bool:
+        """
+        Whether the id is the model's own. Some APIs refuse an answer to one that they did not give.
+        """
+    @property
     def id(self, /) -> str:
         """
         What the model gave, or made (`call_1`, …) when it gave none or one twice.
@@ -506,9 +511,9 @@ def register_chat_client(hub: Hub, model: str, base_url: str | None, api_key: st
     base URL, without secrets, for showing.
     """
 
-def restore_arguments(hub: Hub, name: str, arguments: dict) -> Any:
+def restore_arguments(hub: Hub, name: str, arguments: dict, as_text: bool) -> Any:
     """
-    Arguments as an API gave them, as the tool means them.
+    Arguments as an API gave them, as the tool means them; `as_text`: values that may be anything come as JSON text.
     """
 
 def route(hub: Hub, name: str, source: str | None) -> tuple[str, str | None, str | None, tuple[str, str, list[str]] | None]:
@@ -566,7 +571,7 @@ def usual_token_file() -> Path | None:
     Where the tokens of logins are kept when nothing else is said.
     """
 
-def vendor_tools(hub: Hub, names: Sequence[str], vendor: str, strict: bool) -> tuple[list, list[tuple[str, str]], list[str]]:
+def vendor_tools(hub: Hub, names: Sequence[str], vendor: str, strict: bool) -> tuple[list, list[tuple[str, str]], list[tuple[str, bool]]]:
     """
     These tools in the form of a vendor's API.
     """

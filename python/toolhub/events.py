@@ -3,7 +3,7 @@
 | type | when | besides `tool`, `source`, `server` |
 |---|---|---|
 | `parsed` | a model's text was read | `calls`, `format`, `repairs` |
-| `routed` | a request found its way | `rule`, `strategy` |
+| `routed` | a request found its way | `rule` |
 | `refused` | a call is not allowed, or was not approved | `error` |
 | `connecting`, `connected`, `connect_failed`, `disconnected` | a server | `duration_ms`, `era`, `version`, `error` |
 | `started` | one candidate is tried | `attempt` |
@@ -23,6 +23,8 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from itertools import count
 from typing import Any
+
+from .exceptions import ErrorKind
 
 __all__ = ["Event", "Events"]
 
@@ -109,7 +111,7 @@ class Events:
         event = Event(type=type, time=time.time(), call_id=None, tool=None, source=None, server=None)
         event.update(details)
         if wanted:
-            logger.info("%s", event)
+            logger.info("%s", _for_log(event, logger))
         for listener in self.listeners:
             try:
                 answer = listener(event)
@@ -122,6 +124,13 @@ class Events:
     def of_server(self, server: str, told: dict[str, Any]) -> None:
         """What happens to a connection, told by the core."""
         self.emit(told["type"], server=server, **told["details"])
+
+
+def _for_log(event: Event, logger: logging.Logger) -> Event:
+    """The event, without the sentence that quotes arguments: those are for DEBUG only."""
+    if event.get("kind") != ErrorKind.INVALID_ARGUMENTS or logger.isEnabledFor(logging.DEBUG):
+        return event
+    return Event({key: value for key, value in event.items() if key != "error"})
 
 
 class Watched:

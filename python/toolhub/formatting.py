@@ -15,25 +15,40 @@ Format = Literal["tags", "openai", "openai_responses", "anthropic", "gemini"]
 class Answer:
     """One call's id and tool, and what the model shall read about it."""
 
-    __slots__ = ("id", "images", "success", "text", "tool")
+    __slots__ = ("has_own_id", "id", "images", "success", "text", "tool", "warnings")
 
     def __init__(self, call: Any, result: ToolResult, text: str | None = None) -> None:
         meta = result.meta
-        self.id = str(_of(call, "id") or meta.get("call_id") or "")
+        own = call if isinstance(call, str) else _of(call, "id")
+        self.id = str(own or meta.get("call_id") or "")
+        self.has_own_id = bool(self.id) and getattr(call, "has_own_id", True)
         self.tool = str(_of(call, "name") or _of(call, "tool_name") or meta.get("tool") or "")
         self.success = result.success
         if text is None:
             text = _core.visible_text(result.text if result.success else f"Error: {result.error}")
         self.text = text
+        self.warnings: list[str] = meta.get("warnings") or []
         self.images = [block for block in result.content if block.get("type") == "image"]
+
+    @property
+    def note(self) -> str:
+        """What the model should know besides, as a sentence; empty when there is nothing."""
+        return f"Note: {'; '.join(self.warnings)}." if self.warnings else ""
+
+    @property
+    def noted(self) -> str:
+        """The text with the note behind it, for an API that takes nothing but text."""
+        return f"{self.text}\n\n{self.note}" if self.note else self.text
 
 
 def format_results(results: Any, format: Format = "tags") -> Any:
-    """Write results back to a model: one `ToolResult`, several, or pairs of a call and its result.
+    """Write results back to a model: one `ToolResult`, several, or pairs of a call (or its id) and its result.
 
     `tags` gives one text with a `<tool_result>` block for each; `openai` a list of `tool` messages; `openai_responses` a list
     of items for the input of that API; `anthropic` and `gemini` a list with one user message that holds the results. The id
-    comes from the call, or from `_meta["call_id"]`. Commands to terminals and invisible characters are left out.
+    comes from the call, or from `_meta["call_id"]`. What is in `_meta["warnings"]` (arguments that the tool does not know) is
+    told too: in a field or a block of its own, or behind the text where an API takes only that. Commands to terminals and
+    invisible characters are left out.
 
     >>> from toolhub import ToolResult
     >>> good = ToolResult(success=True, result=5, error=None, _meta={"tool": "add", "call_id": "call_1"})
@@ -56,22 +71,24 @@ def write_answers(answers: list[Answer], format: str) -> Any:
 
 
 def _entries(results: Any) -> Iterable[Any]:
-    return [results] if isinstance(results, ToolResult) or _pair(results) else results
+    is_one = isinstance(results, Mapping) or not isinstance(results, Iterable) or _pair(results)
+    return [results] if is_one else cast("Iterable[Any]", results)
 
 
 def _pair(entry: Any) -> tuple[Any, Any] | None:
-    """A call and its result."""
+    """A call and its result; two results are no pair."""
     pair = cast("tuple[Any, ...]", entry) if isinstance(entry, tuple) else ()
-    return (pair[0], pair[1]) if len(pair) == 2 else None
+    return (pair[0], pair[1]) if len(pair) == 2 and not isinstance(pair[0], ToolResult) else None
 
 
 def _answer(entry: Any) -> Answer:
     call, result = _pair(entry) or (None, entry)
-    if isinstance(result, Mapping) and not isinstance(result, ToolResult):
-        result = ToolResult(cast("Mapping[str, Any]", result))
-    if not isinstance(result, ToolResult):
-        raise TypeError(f"expected a ToolResult or a pair of a call and one, got {type(result).__name__}")
-    return Answer(call, result)
+    if isinstance(result, Mapping) and "success" in result:
+        return Answer(
+            call, result if isinstance(result, ToolResult) else ToolResult(cast("Mapping[str, Any]", result))
+        )
+    got = type(cast("object", result)).__name__
+    raise TypeError(f"expected a ToolResult or a pair of a call and one, got {got}")
 
 
 def _of(call: Any, name: str) -> Any:
@@ -85,23 +102,25 @@ def _tags(answers: list[Answer]) -> str:
 
 
 def _tagged(answer: Answer) -> str:
-    said = {
+    said: dict[str, Any] = {
         "id": answer.id,
         "tool_name": answer.tool,
         "success": answer.success,
         "result" if answer.success else "error": answer.text,
     }
+    if answer.warnings:
+        said["warnings"] = answer.warnings
     # A result may hold our own tags. As JSON they are still the same text, and cannot end or begin a block.
     return json.dumps(said, ensure_ascii=False).replace("</", "<\\/").replace("<tool_", "\\u003ctool_")
 
 
 def _openai(answers: list[Answer]) -> list[dict[str, Any]]:
-    return [{"role": "tool", "tool_call_id": answer.id, "content": answer.text} for answer in answers]
+    return [{"role": "tool", "tool_call_id": answer.id, "content": answer.noted} for answer in answers]
 
 
 def _openai_responses(answers: list[Answer]) -> list[dict[str, Any]]:
     return [
-        {"type": "function_call_output", "call_id": answer.id, "output": answer.text} for answer in answers
+        {"type": "function_call_output", "call_id": answer.id, "output": answer.noted} for answer in answers
     ]
 
 
@@ -109,8 +128,9 @@ def _anthropic(answers: list[Answer]) -> list[dict[str, Any]]:
     blocks: list[dict[str, Any]] = []
     for answer in answers:
         content: Any = answer.text
-        if answer.images:
-            content = [{"type": "text", "text": answer.text}, *map(_anthropic_image, answer.images)]
+        if answer.images or answer.note:
+            texts = [{"type": "text", "text": text} for text in (answer.text, answer.note) if text]
+            content = [*texts, *map(_anthropic_image, answer.images)]
         block: dict[str, Any] = {"type": "tool_result", "tool_use_id": answer.id, "content": content}
         blocks.append(block if answer.success else {**block, "is_error": True})
     return [{"role": "user", "content": blocks}] if blocks else []
@@ -122,16 +142,14 @@ def _anthropic_image(block: dict[str, Any]) -> dict[str, Any]:
 
 
 def _gemini(answers: list[Answer]) -> list[dict[str, Any]]:
-    parts = [
-        {
-            "functionResponse": {
-                "id": answer.id,
-                "name": answer.tool,
-                "response": {"result" if answer.success else "error": answer.text},
-            }
-        }
-        for answer in answers
-    ]
+    parts: list[dict[str, Any]] = []
+    for answer in answers:
+        response: dict[str, Any] = {"result" if answer.success else "error": answer.text}
+        if answer.warnings:
+            response["warnings"] = answer.warnings
+        # Calls are matched by their place then, and an id that Gemini did not give is refused.
+        given = {"id": answer.id} if answer.has_own_id else {}
+        parts.append({"functionResponse": {**given, "name": answer.tool, "response": response}})
     return [{"role": "user", "parts": parts}] if parts else []
 
 

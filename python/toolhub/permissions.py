@@ -68,6 +68,17 @@ class Permissions:
         """Whether somebody is there to be asked."""
         return self._approve is not None
 
+    @property
+    def names_places(self) -> bool:
+        """Whether it matters who has a tool."""
+        return any("/" in pattern for pattern in [*(self._allowed or ()), *self._forbidden])
+
+    def may_allow(self, name: str) -> bool:
+        """Whether a tool of this name may be called on some server."""
+        return self._allowed is None or any(
+            fnmatchcase(name, pattern.partition("/")[2] or pattern) for pattern in self._allowed
+        )
+
     def allows(self, name: str, server: str | None) -> bool:
         """Whether a tool of this name may be called on this server; None is a tool that is no server's."""
         if any(_matches(pattern, name, server) for pattern in self._forbidden):

@@ -93,6 +93,7 @@ fn spec(core: &Core, described: &Bound<'_, PyAny>, said: &Bound<'_, PyDict>) -> 
         timeout: seconds("timeout", say("timeout")?.map(|value| number(&value)).transpose()?)?,
         max_concurrency: say("max_concurrency")?.map(|value| places(&value)).transpose()?,
         location: None,
+        is_hidden: false,
     })
 }
 

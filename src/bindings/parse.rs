@@ -5,7 +5,7 @@ use super::json;
 use super::json_text;
 use super::once::{Once, intern};
 use super::unicode::all_of;
-use crate::parse::found::{FoundCall, Given};
+use crate::parse::found::{FoundCall, Given, Id};
 use crate::parse::native::find_in;
 use crate::parse::{self, Event, ParseOptions, ParsedCall};
 use parking_lot::Mutex;
@@ -13,6 +13,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString};
+use serde_json::{Value, json};
 use std::borrow::Cow;
 
 /// Fewer characters than this are read before the GIL could be taken again.
@@ -55,6 +56,12 @@ impl PyParsedCall {
     #[getter]
     fn id(&self) -> Cow<'_, str> {
         self.call.id()
+    }
+
+    /// Whether the id is the model's own. Some APIs refuse an answer to one that they did not give.
+    #[getter]
+    fn has_own_id(&self) -> bool {
+        matches!(self.call.id, Id::Own(_))
     }
 
     /// Where the model wants the tool from, as it wrote it.
@@ -223,8 +230,23 @@ fn lightly<T: Send>(py: Python<'_>, size: usize, work: impl FnOnce() -> T + Send
 fn options(format: &str, tools: Option<&Bound<'_, PyAny>>) -> PyResult<ParseOptions> {
     let options = ParseOptions::format(format).map_err(|error| PyValueError::new_err(error.to_string()))?;
     let Some(tools) = tools else { return Ok(options) };
-    let tools = json::from_python(tools);
-    tools.and_then(|tools| options.with_descriptions(tools)).map_err(PyValueError::new_err)
+    let described: PyResult<Vec<Value>> = tools.try_iter()?.map(|tool| described(&tool?)).collect();
+    options.with_descriptions(Value::Array(described?)).map_err(PyValueError::new_err)
+}
+
+/// A description as an API takes it, or something that says it by its attributes, as the hub's own tools do.
+fn described(tool: &Bound<'_, PyAny>) -> PyResult<Value> {
+    let py = tool.py();
+    let value = match tool.getattr_opt(intern!(py, "parameters"))? {
+        Some(parameters) => {
+            let name = tool.getattr(intern!(py, "name"))?;
+            json::from_python(&parameters).and_then(|parameters| {
+                Ok(json!({"name": json::from_python(&name)?, "parameters": parameters}))
+            })
+        }
+        None => json::from_python(tool),
+    };
+    value.map_err(PyValueError::new_err)
 }
 
 /// Events as plain dicts.

@@ -58,8 +58,9 @@ pub fn prompt_text(
     made.map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
-/// Tools for an API; those that were left out, with the reason; and those whose arguments need the way back.
-type Declared<'py> = (Bound<'py, PyList>, Vec<(String, String)>, Vec<String>);
+/// Tools for an API; those that were left out, with the reason; and those whose arguments need the way back, with whether
+/// values that may be anything come as JSON text.
+type Declared<'py> = (Bound<'py, PyList>, Vec<(String, String)>, Vec<(String, bool)>);
 
 /// These tools in the form of a vendor's API.
 #[pyfunction]
@@ -90,7 +91,7 @@ pub fn vendor_tools<'py>(
             Ok(tool) => {
                 declared.append(json::to_python(py, &tool.value)?)?;
                 if tool.changed {
-                    changed.push(name);
+                    changed.push((name, tool.as_text));
                 }
             }
             Err(reason) => skipped.push((name, reason)),
@@ -111,12 +112,13 @@ pub fn original_name(hub: &Bound<'_, Hub>, vendor_name: &Bound<'_, PyString>) ->
     vendor::original_name(vendor_name, snapshot.entries().map(|(name, _)| &**name)).map(str::to_owned)
 }
 
-/// Arguments as an API gave them, as the tool means them.
+/// Arguments as an API gave them, as the tool means them; `as_text`: values that may be anything come as JSON text.
 #[pyfunction]
 pub fn restore_arguments<'py>(
     hub: &Bound<'py, Hub>,
     name: &str,
     arguments: &Bound<'py, PyDict>,
+    as_text: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
     let speaker = speakers(&hub.get().core().registry.load(), &[name.to_owned()]).pop();
     // What is no JSON is told by whoever checks the arguments.
@@ -124,6 +126,6 @@ pub fn restore_arguments<'py>(
     else {
         return Ok(arguments.clone().into_any());
     };
-    vendor::restore(&speaker.spec().parameters, &mut given);
+    vendor::restore(&speaker.spec().parameters, &mut given, as_text);
     json::to_python(hub.py(), &Value::Object(given))
 }

@@ -99,7 +99,11 @@ impl Callable {
         if self.plain.as_ref().is_some_and(|plain| fit_plainly(plain, &named)) {
             return Ok(Prepared::Keywords(named.unbind()));
         }
-        let fitting = self.validated(validate, named.as_any())?;
+        let fitting = match validate.bind(named.py()).call1((&named,)) {
+            Err(error) if checks.coerce => self.validated_without_nulls(validate, &named, error),
+            validated => validated,
+        };
+        let fitting = fitting.map_err(|error| self.explained(named.py(), &error))?;
         fitting
             .cast_into()
             .map(|fitting| Prepared::Keywords(fitting.unbind()))
@@ -150,6 +154,9 @@ impl Callable {
         let Some(schema) = self.schema.as_ref().filter(|_| checks.validate) else { return Ok(()) };
         let given = json::arguments(&self.spec.name, args)?;
         let Some(fitting) = schema.check(&self.spec.name, &given, checks.coerce)? else { return Ok(()) };
+        for (name, _) in given.iter().filter(|(name, _)| fitting.get(name).is_none()) {
+            args.del_item(name).map_err(|error| self.refusal(&error.to_string()))?;
+        }
         let changed = fitting.iter().filter(|(name, value)| given.get(name) != Some(*value));
         for (name, value) in changed {
             json::to_python(args.py(), value)
@@ -197,19 +204,33 @@ impl Callable {
         args: &Bound<'py, PyAny>,
     ) -> Result<Bound<'py, PyAny>, HubError> {
         let py = args.py();
-        validate.bind(py).call1((args,)).map_err(|error| {
-            static EXPLAIN: Imported = Imported::new("toolhub._arguments", "explain");
-            let summary = EXPLAIN
-                .get(py)
-                .and_then(|explain| {
-                    explain.call1((&*clip(&self.spec.name), error.value(py), &self.described))
-                })
-                .and_then(|text| text.extract::<String>());
-            match summary {
-                Ok(sentence) => HubError::new(ErrorKind::InvalidArguments, sentence),
-                Err(_) => self.refusal(&error.value(py).to_string()),
-            }
-        })
+        validate.bind(py).call1((args,)).map_err(|error| self.explained(py, &error))
+    }
+
+    /// Models write null for what they do not want to say.
+    fn validated_without_nulls<'py>(
+        &self,
+        validate: &Py<PyAny>,
+        args: &Bound<'py, PyDict>,
+        error: PyErr,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        static WITHOUT_NULLS: Imported = Imported::new("toolhub._arguments", "without_nulls");
+        let py = args.py();
+        let fewer = WITHOUT_NULLS.get(py)?.call1((error.value(py), args, &self.described))?;
+        if fewer.is_none() { Err(error) } else { validate.bind(py).call1((fewer,)) }
+    }
+
+    /// The sentence for what a validator raised.
+    fn explained(&self, py: Python<'_>, error: &PyErr) -> HubError {
+        static EXPLAIN: Imported = Imported::new("toolhub._arguments", "explain");
+        let summary = EXPLAIN
+            .get(py)
+            .and_then(|explain| explain.call1((&*clip(&self.spec.name), error.value(py), &self.described)))
+            .and_then(|text| text.extract::<String>());
+        match summary {
+            Ok(sentence) => HubError::new(ErrorKind::InvalidArguments, sentence),
+            Err(_) => self.refusal(&error.value(py).to_string()),
+        }
     }
 
     fn refusal(&self, reason: &str) -> HubError {

@@ -99,11 +99,13 @@ impl Facts<'_> {
             return;
         }
         let who: Vec<String> = self.shadows.iter().map(|candidate| candidate.label()).collect();
-        let what = match self.shadow {
-            Shadow::Report => "it is a candidate all the same",
-            Shadow::Deny => "it is never called (shadow=\"deny\")",
+        let (has, what) = match (self.shadow, who.len()) {
+            (Shadow::Report, 1) => ("has", "it is a candidate all the same"),
+            (Shadow::Report, _) => ("have", "they are candidates all the same"),
+            (Shadow::Deny, 1) => ("has", "it is never called (shadow=\"deny\")"),
+            (Shadow::Deny, _) => ("have", "they are never called (shadow=\"deny\")"),
         };
-        lines.push(format!("Shadowing: {} has the name of a native tool; {what}.", who.join(", ")));
+        lines.push(format!("Shadowing: {} {has} the name of a native tool; {what}.", who.join(", ")));
     }
 }
 

@@ -42,6 +42,8 @@ pub struct ToolSpec {
     pub max_concurrency: Option<usize>,
     /// Where the `SKILL.md` of a skill is, a path or a URI. Such a tool gives instructions; others have none.
     pub location: Option<Arc<str>>,
+    /// Not for models: in no prompt, and a model's call is refused. Programs call it by name.
+    pub is_hidden: bool,
 }
 
 impl ToolSpec {
@@ -62,6 +64,7 @@ impl ToolSpec {
             timeout: None,
             max_concurrency: None,
             location: None,
+            is_hidden: false,
         }
     }
 

@@ -76,7 +76,7 @@ fn is_harmless(json: &[u8]) -> bool {
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Id {
+pub(crate) enum Id {
     Own(String),
     /// Made for the call in this place.
     Made(usize),
@@ -95,7 +95,7 @@ impl Id {
 pub(crate) struct FoundCall {
     pub name: String,
     pub given: Given,
-    pub(super) id: Id,
+    pub id: Id,
     pub source: Option<String>,
     pub span: (usize, usize),
     pub(super) repairs: Repairs,

@@ -1,5 +1,6 @@
 //! What the chat APIs return, as it is: the calls are in fields there, and need no reading.
 
+use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::draft::{self, Draft, Shape};
@@ -7,6 +8,9 @@ use super::lenient::Repairs;
 use super::options::Tools;
 use super::tape::Tape;
 use super::{Found, ParseOptions, Parsed, find};
+
+/// The names of the APIs, as [`Parsed::format`](super::Parsed) has them.
+pub(super) const APIS: &[&str] = &["openai", "openai_responses", "anthropic", "gemini"];
 
 /// Finds the calls in a message, a response or a list of blocks of OpenAI (chat and responses), Anthropic or Gemini.
 ///
@@ -17,18 +21,30 @@ pub fn parse_value(value: &Value, options: &ParseOptions) -> Parsed {
 
 /// As [`parse_value`], with the calls as they are kept.
 pub(crate) fn find_in(value: &Value, options: &ParseOptions) -> Found {
-    let mut found = Message { drafts: Vec::new(), text: String::new(), format: None, tools: &options.tools };
+    let mut found = Message {
+        drafts: Vec::new(),
+        raw: Vec::new(),
+        text: String::new(),
+        format: None,
+        tools: &options.tools,
+    };
     found.message(value);
     if found.drafts.is_empty() {
         return find(&found.text, options);
     }
     let tape = Tape::default();
     tape.emit(found.drafts, 0, found.format.unwrap_or("openai"));
-    Found { calls: tape.take_calls(), text: found.text, format: found.format.map(str::to_owned) }
+    let mut calls = tape.take_calls();
+    for (call, raw) in calls.iter_mut().zip(found.raw).filter(|(call, _)| call.error.is_some()) {
+        call.raw = Some(raw);
+    }
+    Found { calls, text: found.text, format: found.format.map(str::to_owned) }
 }
 
 struct Message<'a> {
     drafts: Vec<Draft>,
+    /// What each of the drafts was read from, as JSON; empty where it could be read.
+    raw: Vec<String>,
     text: String,
     format: Option<&'static str>,
     tools: &'a Tools,
@@ -61,8 +77,9 @@ impl Message<'_> {
             _ => {}
         }
         if let Some(Value::Object(call)) = map.get("functionCall").or_else(|| map.get("function_call")) {
-            let format = if map.contains_key("functionCall") { "gemini" } else { "openai" };
-            self.call(call, format);
+            // Gemini's own package spells it as OpenAI once did; only OpenAI has `arguments` there.
+            let is_openai = map.contains_key("function_call") && call.contains_key("arguments");
+            self.call(call, if is_openai { "openai" } else { "gemini" });
         } else if kind.is_empty() && !map.contains_key("role") {
             self.message(map.get("text").unwrap_or(&Value::Null));
         }
@@ -77,20 +94,30 @@ impl Message<'_> {
             self.message(call);
             if self.drafts.len() == before && !call.is_null() {
                 self.format.get_or_insert("openai");
-                self.drafts.push(Draft::failed("", "A tool call must be an object with a function."));
+                let why = "A tool call must be an object with a function.";
+                self.add([Draft::failed("", why)], call);
             }
         }
     }
 
-    fn call(&mut self, map: &Map<String, Value>, format: &'static str) {
-        let mut map = map.clone();
+    fn add(&mut self, drafts: impl IntoIterator<Item = Draft>, value: &impl Serialize) {
+        for draft in drafts {
+            let failed = draft.error.is_some();
+            let raw = failed.then(|| serde_json::to_string(value).ok()).flatten();
+            self.raw.push(raw.unwrap_or_default());
+            self.drafts.push(draft);
+        }
+    }
+
+    fn call(&mut self, given: &Map<String, Value>, format: &'static str) {
+        let mut map = given.clone();
         // A response has both: the id of the item, and the one that the answer must name.
         if let Some(id) = map.remove("call_id") {
             map.insert("id".into(), id);
         }
         let drafts = draft::calls(Value::Object(map), Repairs::default(), Shape::Marked, self.tools);
         self.format.get_or_insert(format);
-        self.drafts
-            .extend(drafts.into_iter().flatten().map(|draft| Draft { repairs: Repairs::default(), ..draft }));
+        let drafts = drafts.into_iter().flatten();
+        self.add(drafts.map(|draft| Draft { repairs: Repairs::default(), ..draft }), given);
     }
 }

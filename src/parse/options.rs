@@ -7,6 +7,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::dialects;
+use super::native::APIS;
 use super::openings::Openings;
 
 /// How to read a text. The default recognises every dialect and knows no tool.
@@ -33,10 +34,12 @@ impl fmt::Debug for ParseOptions {
 }
 
 impl ParseOptions {
-    /// For one dialect by name, or `auto`.
+    /// For one dialect by name, or `auto`. The name of a chat API is taken too: its structures are known by themselves,
+    /// and a text from it may be of any dialect.
     pub fn format(name: &str) -> Result<Self, UnknownFormat> {
         let dialect = match name {
             "auto" => None,
+            name if APIS.contains(&name) => None,
             name => Some(dialects::named(name).ok_or_else(|| UnknownFormat(name.to_owned()))?),
         };
         Ok(Self { openings: Openings::of(dialect), tools: Arc::default() })

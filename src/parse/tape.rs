@@ -201,6 +201,12 @@ impl Tape {
         Before { at_base: inner.last }.begins_line(&inner.view(), at)
     }
 
+    /// The byte before `at`, which must not be before the head.
+    pub fn byte_before(&self, at: usize) -> Option<u8> {
+        let inner = self.0.lock();
+        Before { at_base: inner.last }.byte(&inner.view(), at)
+    }
+
     /// The text between two positions, borrowed for as long as `use_it` runs.
     pub fn with<T>(&self, from: usize, to: usize, use_it: impl FnOnce(&str) -> T) -> T {
         let inner = self.0.lock();
@@ -340,13 +346,16 @@ pub(super) struct Before {
 }
 
 impl Before {
-    /// Whether `at` begins a line.
-    pub fn begins_line(&self, view: &View<'_>, at: usize) -> bool {
-        let before = match at.checked_sub(view.base + 1) {
+    fn byte(&self, view: &View<'_>, at: usize) -> Option<u8> {
+        match at.checked_sub(view.base + 1) {
             Some(index) => view.bytes.get(index).copied(),
             None => self.at_base,
-        };
-        before.is_none_or(|byte| byte == b'\n' || byte == b'\r')
+        }
+    }
+
+    /// Whether `at` begins a line.
+    pub fn begins_line(&self, view: &View<'_>, at: usize) -> bool {
+        self.byte(view, at).is_none_or(|byte| byte == b'\n' || byte == b'\r')
     }
 }
 

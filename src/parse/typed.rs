@@ -26,7 +26,8 @@ pub(super) fn typed(text: &str, schema: Option<&Value>) -> Value {
         return structure(text).unwrap_or_else(|| text.into());
     };
     let plain = text.trim();
-    let fits = |kind: &&str| match *kind {
+    // Gemini writes types in capitals.
+    let fits = |kind: &&str| match &*kind.to_ascii_lowercase() {
         "null" => matches!(plain, "null" | "None" | "nil").then_some(Value::Null),
         "boolean" => match plain.to_ascii_lowercase().as_str() {
             "true" => Some(Value::Bool(true)),
@@ -106,6 +107,7 @@ mod tests {
             ("2.5", json!({"anyOf": [{"type": "number"}, {"type": "string"}]}), json!(2.5)),
             ("{'a': 1}", json!({"type": "object"}), json!({"a": 1})),
             ("2", json!({"enum": [1, 2]}), json!(2)),
+            ("2", json!({"type": "INTEGER"}), json!(2)),
         ];
         for (text, schema, value) in cases {
             assert_eq!(typed(text, Some(&schema)), value, "{text} by {schema}");

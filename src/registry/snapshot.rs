@@ -30,6 +30,11 @@ impl NameEntry {
         self.candidates.iter().min_by_key(|candidate| (candidate.priority, candidate.id))
     }
 
+    /// Whether models are not to know of it.
+    pub fn is_hidden(&self) -> bool {
+        self.candidates.iter().all(|candidate| candidate.spec().is_hidden)
+    }
+
     pub fn last_success(&self) -> Option<u64> {
         Some(self.last_success.load(Ordering::Relaxed)).filter(|id| *id != NOBODY)
     }
@@ -119,10 +124,11 @@ impl Snapshot {
         self.folded.0.get_or_init(make).clone()
     }
 
-    /// The names in an order that does not depend on when they were registered.
+    /// The names of what models may call, in an order that does not depend on when they were registered.
     pub fn sorted_names(&self) -> Arc<Vec<Arc<str>>> {
         let make = || {
-            let mut names: Vec<Arc<str>> = self.order.values().cloned().collect();
+            let shown = self.entries().filter(|(_, entry)| !entry.is_hidden());
+            let mut names: Vec<Arc<str>> = shown.map(|(name, _)| name.clone()).collect();
             names.sort_unstable();
             Arc::new(names)
         };

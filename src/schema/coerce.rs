@@ -59,6 +59,11 @@ impl Mending<'_> {
             let sure: Way = wrong.iter().filter_map(conversion).collect();
             let choices: Vec<Choice> =
                 if sure.is_empty() { wrong.iter().filter_map(choice).collect() } else { Vec::new() };
+            let nulls: Vec<String> = wrong
+                .iter()
+                .filter(|error| error.instance().is_null())
+                .map(|error| error.instance_path().as_str().to_owned())
+                .collect();
             drop(wrong);
             let changed = if sure.is_empty() {
                 // All of them are made, not only the first.
@@ -66,9 +71,27 @@ impl Mending<'_> {
             } else {
                 replace(value, sure)
             };
-            if !changed {
+            if !changed && !nulls.iter().any(|null| self.leave_out(value, null)) {
                 return false;
             }
+        }
+        false
+    }
+
+    /// A null where none fits means "not given", if less is wrong without it.
+    fn leave_out(&mut self, value: &mut Value, null: &str) -> bool {
+        let Some((holder, key)) = null.rsplit_once('/') else { return false };
+        let key = key.replace("~1", "/").replace("~0", "~");
+        let wrong = self.validator.iter_errors(value).count();
+        let Some(map) = value.pointer_mut(holder).and_then(Value::as_object_mut) else { return false };
+        let before = map.clone();
+        map.shift_remove(&key);
+        self.left = self.left.saturating_sub(1);
+        if self.validator.iter_errors(value).count() < wrong {
+            return true;
+        }
+        if let Some(slot) = value.pointer_mut(holder) {
+            *slot = Value::Object(before);
         }
         false
     }

@@ -53,7 +53,7 @@ impl ArgumentSchema {
 
 /// Sentences about arguments that the schema neither knows nor forbids. They are passed on, since servers may take more than
 /// they say; but a misspelt name would be lost without a word.
-pub fn unknown_arguments(schema: &Value, args: &Arguments) -> Vec<String> {
+pub fn unknown_arguments<'a>(schema: &Value, given: impl Iterator<Item = &'a str>) -> Vec<String> {
     // Where other keywords speak about names too, it is not said here which are known.
     const NAMING: [&str; 12] = [
         "additionalProperties",
@@ -70,8 +70,7 @@ pub fn unknown_arguments(schema: &Value, args: &Arguments) -> Vec<String> {
         "dependencies",
     ];
     let Some(known) = schema.get("properties").and_then(Value::as_object) else { return Vec::new() };
-    let unknown: Vec<&str> =
-        args.iter().map(|(name, _)| name.as_str()).filter(|name| !known.contains_key(*name)).collect();
+    let unknown: Vec<&str> = given.filter(|name| !known.contains_key(*name)).collect();
     if unknown.is_empty() || NAMING.iter().any(|keyword| schema.get(keyword).is_some()) {
         return Vec::new();
     }

@@ -17,11 +17,18 @@ pub enum Rule {
     AnswersComplement,
     TwoCandidates,
     ManyCandidates,
+    /// MCP servers are asked first, not beside the others.
+    Preferred,
     /// The caller chose.
     Asked,
 }
 
 impl Rule {
+    /// Whether nothing but the nature and the number of the candidates spoke for it.
+    pub fn is_choice(self) -> bool {
+        !matches!(self, Rule::OneCandidate | Rule::Effects | Rule::Asked)
+    }
+
     pub fn sentence(self) -> &'static str {
         match self {
             Rule::OneCandidate => "there is one candidate",
@@ -30,6 +37,7 @@ impl Rule {
             Rule::AnswersComplement => "search and extraction tools complement each other",
             Rule::TwoCandidates => "there are two candidates",
             Rule::ManyCandidates => "there are several candidates of one kind",
+            Rule::Preferred => "MCP servers are preferred to native tools and skills",
             Rule::Asked => "the caller asked for it",
         }
     }

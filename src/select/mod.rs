@@ -12,7 +12,7 @@ pub use auto::{Rule, decide};
 pub use order::{Wanted, by_capability, by_name};
 pub use shadow::is_shadow;
 
-use crate::model::Strategy;
+use crate::model::{Prefer, Source, Strategy};
 use crate::registry::Candidate;
 use smallvec::SmallVec;
 use std::sync::Arc;
@@ -33,8 +33,27 @@ pub struct Selection {
 }
 
 /// Puts the parts together: the caller's strategy when it gave one, the rules otherwise, safety always.
-pub fn select(candidates: Candidates, healthy: usize, wanted: Strategy, by_capability: bool) -> Selection {
-    let (strategy, rule) = decide(&candidates, wanted, by_capability);
+pub fn select(
+    candidates: Candidates,
+    healthy: usize,
+    wanted: Strategy,
+    by_capability: bool,
+    prefer: Prefer,
+) -> Selection {
+    let (strategy, rule) = match decide(&candidates, wanted, by_capability) {
+        (_, rule)
+            if rule.is_choice() && !by_capability && prefer == Prefer::Mcps && is_mixed(&candidates) =>
+        {
+            (Strategy::Fallback, Rule::Preferred)
+        }
+        decided => decided,
+    };
     let guarded = candidates.iter().any(|c| c.spec().effects.any() && !c.spec().idempotent);
     Selection { candidates, healthy, strategy, rule, guarded }
+}
+
+/// Whether MCP servers and others have it.
+fn is_mixed(candidates: &[Arc<Candidate>]) -> bool {
+    let is_mcp = |candidate: &Arc<Candidate>| candidate.source == Source::Mcps;
+    candidates.iter().any(is_mcp) && !candidates.iter().all(is_mcp)
 }

@@ -73,9 +73,23 @@ fn what_cannot_be_read_is_an_entry_with_its_text() {
 }
 
 #[test]
+fn words_between_the_tags_are_an_error_in_the_middle_of_a_line_too() {
+    for text in ["<tool_call>this is no JSON</tool_call>", "<tool_call>\nread the file\n</tool_call>"] {
+        let parsed = auto(&format!("Sure: {text} Done."));
+        let told: Vec<_> =
+            parsed.calls.iter().map(|call| (call.error.is_some(), call.raw.as_deref())).collect();
+        assert_eq!(told, [(true, Some(text))]);
+        assert_eq!(parsed.text, "Sure:  Done.");
+    }
+}
+
+#[test]
 fn a_tag_that_is_only_mentioned_is_text() {
     for text in [
         "Write <tool_call> and </tool_call> around it.",
+        "Write `<tool_call>JSON</tool_call>` around it.",
+        "Write <tool_call>…</tool_call> around it.",
+        "It begins with <tool_call>and\n\nends with </tool_call>.",
         "<tool_call>\n</tool_call>",
         "Use [TOOL_CALLS] or <function_calls>, <invoke> and <|channel|> too.",
         "<tool_call",

@@ -41,6 +41,19 @@ fn each_api_has_its_own_structure() {
             "Hi",
             "gemini",
         ),
+        (
+            // As the package of Gemini spells it.
+            json!({"parts": [{"text": null, "function_call": {"id": "g1", "name": "ping", "args": {"host": "a"}}}]}),
+            call("g1"),
+            "",
+            "gemini",
+        ),
+        (
+            json!({"role": "assistant", "function_call": {"name": "ping", "arguments": "{\"host\": \"a\"}"}}),
+            call("call_1"),
+            "",
+            "openai",
+        ),
     ];
     for (value, calls, text, format) in cases {
         assert_eq!(read(value.clone()), (calls, text.to_owned(), Some(format.to_owned())), "{value}");
@@ -52,4 +65,24 @@ fn a_message_whose_text_has_the_call_is_read_as_text() {
     let message = json!({"role": "assistant", "content": "Hi <tool_call>{\"name\": \"ping\"}</tool_call>"});
     let (calls, text, format) = read(message);
     assert_eq!((calls.len(), text.as_str(), format.as_deref()), (1, "Hi ", Some("hermes")));
+}
+
+#[test]
+fn what_cannot_be_read_is_told_with_its_json() {
+    let broken = json!({"id": "c1", "function": {"name": "ping", "arguments": "{\"host\": "}});
+    let good = json!({"id": "c2", "function": {"name": "ping", "arguments": "{}"}});
+    let parsed = parse_value(&json!({"tool_calls": [broken, 5, good]}), &ParseOptions::default());
+    let told: Vec<_> = parsed.calls.iter().map(|call| (call.error.is_some(), call.raw.clone())).collect();
+    assert_eq!(told, [(true, Some(broken.to_string())), (true, Some("5".to_owned())), (false, None)]);
+}
+
+#[test]
+fn the_format_that_is_told_may_be_asked_for() {
+    for format in ["openai", "openai_responses", "anthropic", "gemini"] {
+        let options = ParseOptions::format(format).unwrap();
+        let message = json!({"content": [{"type": "tool_use", "id": "t", "name": "ping", "input": {}}]});
+        assert_eq!(parse_value(&message, &options).format.as_deref(), Some("anthropic"));
+        let text = json!({"role": "assistant", "content": "<tool_call>{\"name\": \"ping\"}</tool_call>"});
+        assert_eq!(parse_value(&text, &options).calls.len(), 1);
+    }
 }

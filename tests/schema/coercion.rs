@@ -1,7 +1,7 @@
 //! What is made to fit, and what is not.
 
 use super::{checked, one};
-use serde_json::json;
+use serde_json::{Value, json};
 
 #[test]
 fn harmless_mismatches_are_mended() {
@@ -191,4 +191,29 @@ fn in_draft_4_a_float_is_no_integer() {
     let schema = json!({"$schema": "http://json-schema.org/draft-04/schema#", "properties": {"n": {"type": "integer"}}});
     assert_eq!(checked(&schema, json!({"n": 5.0}), true), Ok(json!({"n": 5})));
     assert!(checked(&schema, json!({"n": 5.5}), true).is_err());
+}
+
+#[test]
+fn a_null_that_does_not_fit_is_left_out_where_that_is_allowed() {
+    let int = json!({"type": "integer"});
+    let schema = json!({
+        "properties": {"n": int, "must": int, "kind": {"enum": ["a", "b"]}, "both": {"anyOf": [int, {"type": "boolean"}]},
+            "maybe": {"type": ["integer", "null"]}, "by/ref": {"$ref": "#/$defs/int"}, "rows": {"items": int},
+            "in": {"properties": {"x": int, "y": int}, "required": ["y"]}},
+        "required": ["must"], "$defs": {"int": int}});
+    let fits = |given: Value| checked(&schema, given, true);
+    assert_eq!(
+        fits(json!({"must": "1", "n": null, "kind": null, "both": null, "maybe": null, "by/ref": null})),
+        Ok(json!({"must": 1, "maybe": null}))
+    );
+    assert_eq!(fits(json!({"must": 1, "in": {"x": null, "y": 2}})), Ok(json!({"must": 1, "in": {"y": 2}})));
+    for (given, words) in [
+        (json!({"must": null}), "must: expected an integer, got null"),
+        (json!({"must": 1, "in": {"y": null}}), "in.y: expected an integer, got null"),
+        (json!({"must": 1, "rows": [null]}), "rows[0]: expected an integer, got null"),
+        (json!({"n": null}), "must: required argument is missing, expected an integer"),
+    ] {
+        assert_eq!(fits(given.clone()), Err(words.to_owned()), "{given}");
+    }
+    assert!(checked(&schema, json!({"must": 1, "n": null}), false).is_err());
 }

@@ -76,12 +76,13 @@ fn schemas() -> impl Strategy<Value = Value> {
 
 /// What a call with one argument, `a`, comes to.
 fn call(schema: &Value, value: &Value, coerce: bool) -> Result<Value, String> {
-    checked(&json!({"properties": {"a": schema}}), json!({"a": value}), coerce).map(|args| args["a"].clone())
+    let schema = json!({"properties": {"a": schema}, "required": ["a"]});
+    checked(&schema, json!({"a": value}), coerce).map(|args| args["a"].clone())
 }
 
 /// The validator without anything of ours.
 fn fits(schema: &Value, value: &Value) -> bool {
-    let schema = json!({"properties": {"a": schema}});
+    let schema = json!({"properties": {"a": schema}, "required": ["a"]});
     jsonschema::validator_for(&schema).unwrap().is_valid(&json!({"a": value}))
 }
 

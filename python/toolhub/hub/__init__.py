@@ -122,7 +122,7 @@ class ToolHub(
         self._sharing = Sharing()
         self._events = Events()
         self._kept = Kept(self._store)
-        self._restored = set()
+        self._restored = {}
         self._embedding = None if embed is None else Embedding(embed)
         self._llm = llm
         self._servers = None

@@ -217,7 +217,7 @@ class Calling(HubPart):
                 result = await start(what, args, options, *extras, watch)
             llm = llm or self._llm
             if llm is not None and result["_meta"]["synthesized"]:
-                result = await self._synthesized(result, llm, args, key[2])
+                result = await self._synthesized(result, llm, args, key[2], watch)
         except BaseException as error:
             if watch is not None:
                 watch.broken_off(error)
@@ -257,7 +257,7 @@ class Calling(HubPart):
         return await self._sharing.execute(same, args, run, cache_ttl, single_flight, deadline)
 
     async def _synthesized(
-        self, result: ToolResult, llm: Any, args: Any, deadline: float | None
+        self, result: ToolResult, llm: Any, args: Any, deadline: float | None, watch: Watched | None = None
     ) -> ToolResult:
         from ._synthesis import synthesize
 
@@ -268,8 +268,9 @@ class Calling(HubPart):
         took = (time.perf_counter() - begun) * 1e3
         result.meta["duration_ms"] += took
         method = result.meta["synthesis_method"]
+        id = CALL_ID.get() if watch is None else watch.call_id
         self._events.emit(
-            "synthesised", call_id=CALL_ID.get(), tool=result.meta["tool"], duration_ms=took, method=method
+            "synthesised", call_id=id, tool=result.meta["tool"], duration_ms=took, method=method
         )
         return result
 

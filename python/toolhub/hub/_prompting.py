@@ -36,8 +36,9 @@ class VendorTools(list[dict[str, Any]]):
 class Prompting(Searching):
     """`system_prompt`, `as_openai`, `as_anthropic`, `as_gemini` and `original_name`."""
 
-    _restored: set[str]
-    """Tools whose arguments come from an API in another form than the tool takes them."""
+    _restored: dict[str, bool]
+    """Tools whose arguments come from an API in another form than the tool takes them, and whether values that may be anything
+    are JSON text there: as the tool was last declared."""
 
     def system_prompt(
         self,
@@ -180,8 +181,8 @@ class Prompting(Searching):
         """A call as an API gave it, in the names and with the arguments of the tool."""
         if name not in self._core:
             name = self.original_name(name)
-        if type(args) is dict and name in self._restored:
-            return name, _core.restore_arguments(self._core, name, cast("dict[str, Any]", args))
+        if type(args) is dict and (as_text := self._restored.get(name)) is not None:
+            return name, _core.restore_arguments(self._core, name, cast("dict[str, Any]", args), as_text)
         return name, cast(Any, args)
 
     def _declared(
@@ -200,9 +201,10 @@ class Prompting(Searching):
             others = self._relevant(query, 10 if limit is None else limit, others)
         shown = [*first, *others][:limit]
         made, skipped, changed = cast(
-            "tuple[list[Any], list[tuple[str, str]], list[str]]",
+            "tuple[list[Any], list[tuple[str, str]], list[tuple[str, bool]]]",
             _core.vendor_tools(self._core, shown, vendor, strict),
         )
+        self._restored.update({name: False for name in shown if name in self._restored})
         self._restored.update(changed)
         for name, reason in skipped:
             _log.warning("the tool %r is left out for %s: %s", name, vendor, reason)

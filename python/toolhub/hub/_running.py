@@ -42,6 +42,8 @@ class Running(HubPart):
     dispatch: Callable[..., Awaitable[ToolResult]]
     format: Callable[..., str]
     _as_meant: Callable[[str, Any], tuple[str, Any]]
+    _look_up: Callable[..., Awaitable[Any]]
+    _refused: Callable[..., ToolResult]
 
     async def run(
         self,
@@ -62,7 +64,8 @@ class Running(HubPart):
         is the dialect of a text. Calls without effects run together, `concurrency` at a time; one with effects runs alone, in
         its place among the others. `allowed` and `approve` are those of `toolhub.permissions.Permissions`. Results are cut
         as `hub.format` cuts them (`limit` characters), and written in the way of the API that the message came from, or in
-        that of `results` (`tags`, `openai`, `openai_responses`, `anthropic`, `gemini`). `options` are those of `dispatch`.
+        that of `results` (`tags`, `openai`, `openai_responses`, `anthropic`, `gemini`); one of these names as `format` means
+        both. `options` are those of `dispatch`.
 
         >>> import asyncio
         >>> from toolhub import ToolHub
@@ -82,15 +85,17 @@ class Running(HubPart):
         check_whole("concurrency", concurrency, 1)
         if results not in ("auto", "tags", *_NATIVE):
             raise ValueError(f"results must be auto, tags, {', '.join(_NATIVE)}, got {results!r}")
+        if results == "auto" and format in ("tags", *_NATIVE):
+            results = format
         permissions = Permissions(allowed, approve, approve_timeout)
-        parsed = self._parsed(message, format)
+        parsed = self._parsed(message, "auto" if format == "tags" else format)
         answered = await self._carry_out(parsed.calls, permissions, concurrency, options)
         outcome = RunOutcome(parsed.text, parsed.calls, answered)
         if parsed.calls:
             if results == "auto":
                 results = parsed.format if parsed.format in _NATIVE else "tags"
             pairs = zip(parsed.calls, answered, strict=True)
-            answers = [Answer(call, result, self._shaped(call, result, limit)) for call, result in pairs]
+            answers = [Answer(call, result, self.format(result, limit)) for call, result in pairs]
             written = write_answers(answers, results)
             outcome.messages = [{"role": "user", "content": written}] if results == "tags" else written
         return outcome
@@ -144,26 +149,47 @@ class Running(HubPart):
         # What is allowed and approved is the tool itself, whatever an API calls it.
         name, arguments = self._as_meant(call.name, call.arguments)
         request = {"id": call.id, "tool_name": name, "arguments": arguments, "source": call.source}
-        tool = self._core.get(name)
-        places = [(one.source, one.server) for one in tool.candidates] if tool else [("mcps", None)]
-        open_places = [place for place in places if permissions.allows(name, place[1])]
-        if not open_places:
-            reason = "it is not among the tools that are allowed here"
-            return request, self._not_allowed(call, reason)
-        if len(open_places) < len(places):
-            # Only what is allowed may be tried; a route can be narrowed to one server or to one source.
-            narrowed = _only(open_places)
-            if narrowed is None or call.source not in (None, "native", narrowed):
-                reason = "only some of its providers are allowed here; name one of them as 'source'"
-                return request, self._not_allowed(call, reason)
-            request["source"] = narrowed
-        if permissions.asks and (tool is None or tool.effects):
-            servers = tuple(sorted({server for _, server in open_places if server is not None}))
+        if permissions.names_places and permissions.may_allow(name) and not self._places(name, call.source):
+            # Who has it decides whether it is allowed, so those who may have it are asked first.
+            rule, _, _, missing = await self._look_up(name, call.source, None, None)
+            if missing is not None:
+                return request, self._refused(name, call.id, rule, missing)
+        reason = self._narrow(request, call.source, permissions)
+        tool, places = self._core.get(name), self._places(name, request["source"])
+        # A server that has not listed it may have one with effects.
+        if reason is None and permissions.asks and (tool is None or tool.effects or not places):
+            servers = tuple(sorted({server for _, server in places if server is not None}))
             description = "" if tool is None else tool.description
-            approval = Approval(name, dict(arguments), call.id, servers, description)
-            if (reason := await permissions.refusal(approval)) is not None:
-                return request, self._not_allowed(call, reason)
-        return request, None
+            reason = await permissions.refusal(Approval(name, dict(arguments), call.id, servers, description))
+            # The answer may have taken minutes, and others may have the tool by now.
+            reason = reason or self._narrow(request, call.source, permissions)
+        return request, None if reason is None else self._not_allowed(call, reason)
+
+    def _places(self, name: str, source: str | None) -> list[tuple[str, str | None]]:
+        """Where a call of this source may go, as far as is known: sources and servers."""
+        tool: _core.ToolInfo | None = self._core.get(name)
+        _, where, server, _ = _core.route(self._core, name, source)
+        return [
+            (one.source, one.server)
+            for one in (tool.candidates if tool else ())
+            if where in (None, one.source) and server in (None, one.server)
+        ]
+
+    def _narrow(self, request: dict[str, Any], source: str | None, permissions: Permissions) -> str | None:
+        """Let the request mean only what is allowed, or say why nothing is."""
+        name = request["tool_name"]
+        # What nobody has is judged by its name.
+        places = self._places(name, source) or [("mcps", None)]
+        allowed = [place for place in places if permissions.allows(name, place[1])]
+        request["source"] = source
+        if not allowed:
+            return "it is not among the tools that are allowed here"
+        if len(allowed) < len(places):
+            # A route can be narrowed to one server or to one source.
+            request["source"] = _only(allowed)
+            if request["source"] is None:
+                return "only some of its providers are allowed here; name one of them as 'source'"
+        return None
 
     def _not_allowed(self, call: Any, reason: str) -> ToolResult:
         sentence = f"Tool '{call.name}' was not called: {reason}."
@@ -175,15 +201,6 @@ class Running(HubPart):
     def _has_effects(self, call: Any) -> bool:
         tool: _core.ToolInfo | None = self._core.get(self._as_meant(call.name, None)[0])
         return tool is not None and tool.effects
-
-    def _shaped(self, call: Any, result: ToolResult, limit: int | None) -> str:
-        text = self.format(result, limit)
-        if result.meta.get("truncated"):
-            total, handle = len(result.text), result.meta.get("handle")
-            self._events.emit(
-                "truncated", call_id=call.id, tool=call.name, shown=len(text), total=total, handle=handle
-            )
-        return text
 
 
 def _groups(calls: list[Any], is_alone: Callable[[Any], bool]) -> Iterator[list[tuple[int, Any]]]:
@@ -203,5 +220,5 @@ def _groups(calls: list[Any], is_alone: Callable[[Any], bool]) -> Iterator[list[
 
 def _only(places: list[tuple[str, str | None]]) -> str | None:
     """The one `source` that means exactly these places."""
-    names = {server or source for source, server in places}
+    names = {source if server is None else f"mcps:{server}" for source, server in places}
     return names.pop() if len(names) == 1 else None

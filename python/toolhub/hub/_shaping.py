@@ -8,6 +8,7 @@ from typing import Any, cast
 
 from .. import _core
 from .._plain import readable
+from ..events import Events
 from ..exceptions import ErrorKind, ToolError
 from ..result import ToolResult
 from ._base import HubPart
@@ -57,6 +58,7 @@ class Kept:
 class Shaping(HubPart):
     """`format` and `read_more`."""
 
+    _events: Events
     _kept: Kept
 
     def format(self, result: ToolResult, limit: int | None = None) -> str:
@@ -96,11 +98,16 @@ class Shaping(HubPart):
         result.meta["truncated"], result.meta["handle"] = True, handle
         more = f"\n[more: read_more('{handle}'), {len(whole):,} characters in all]"
         room = limit - len(more)
-        if room < limit // 2:  # the hint would crowd out what it is about; `_meta` has the handle
-            return shown.text
-        if told is not None and (short := _skill(value, room)):
-            return _core.visible_text(short) + more
-        return _core.truncate_text(text, room, "chars", None, hits).text + more
+        made = shown.text
+        if room >= limit // 2:  # otherwise the hint would crowd out what it is about; `_meta` has the handle
+            short = _skill(value, room) if told is not None else None
+            if short is None:
+                made = _core.truncate_text(text, room, "chars", None, hits).text + more
+            else:
+                made = _core.visible_text(short) + more
+        about = {"call_id": result.meta.get("call_id"), "tool": name, "handle": handle}
+        self._events.emit("truncated", **about, shown=len(made), total=len(whole))
+        return made
 
     def read_more(self, handle: str, offset: int = 0, limit: int = 4000) -> str:
         """A page of a result that was cut: `limit` characters from `offset` on; empty behind the end.

@@ -28,6 +28,21 @@ use tokio_util::sync::CancellationToken;
 /// An awaitable that is to be stepped inside the caller's task.
 pub type InPlace<'py> = Option<Bound<'py, PyAny>>;
 
+/// What is odd about arguments that fit. A signature forbids what it does not know; a schema may not.
+fn warnings(py: Python<'_>, candidate: &Candidate, prepared: &Prepared) -> Vec<String> {
+    let schema = &candidate.spec().parameters;
+    match prepared {
+        Prepared::Native(args) => {
+            schema::unknown_arguments(schema, args.iter().map(|(name, _)| name.as_str()))
+        }
+        Prepared::Keywords(args) if python_tool(candidate).is_some_and(|tool| tool.schema.is_some()) => {
+            let names: Vec<String> = args.bind(py).keys().extract().unwrap_or_default();
+            schema::unknown_arguments(schema, names.iter().map(String::as_str))
+        }
+        _ => Vec::new(),
+    }
+}
+
 impl Execution {
     /// A candidate that the arguments do not fit is never started.
     pub(super) fn begin<'py>(
@@ -46,11 +61,9 @@ impl Execution {
                 return Ok(None);
             }
         };
-        if let Prepared::Native(args) = &prepared {
-            let warnings = schema::unknown_arguments(&candidate.spec().parameters, args);
-            if !warnings.is_empty() {
-                this.state.lock().attempts[slot].warnings = warnings;
-            }
+        let warnings = warnings(py, candidate, &prepared);
+        if !warnings.is_empty() {
+            this.state.lock().attempts[slot].warnings = warnings;
         }
         candidate.stats.begin(start.at);
         this.tell_started(py, slot);

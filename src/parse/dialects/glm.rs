@@ -25,10 +25,12 @@ fn read(cx: &Cx, opening: Opening) -> Reading<'_> {
         let to = cx.tape.skip(from, |byte| python::names(byte) || matches!(byte, b'/' | b':')).await;
         let at = cx.tape.skip_space(to).await;
         // Without arguments it may be a word of prose between tags that are only mentioned.
-        let spaced = cx.tape.byte(opening.after).await == Some(b' ');
+        let is_prose = hermes::is_quoted(cx, opening)
+            || cx.tape.byte(opening.after).await == Some(b' ')
+            || !cx.tape.with(from, to, |name| name.starts_with(|c: char| c.is_alphabetic() || c == '_'));
         match cx.tape.literal(at, &[KEY, CLOSE]).await {
             Some(0) if to > from => {}
-            Some(1) if to > from && !spaced => {}
+            Some(1) if to > from && !is_prose => {}
             _ => return Read::No,
         }
         let name = cx.tape.slice(from, to);

@@ -15,18 +15,27 @@ const BODY: Body = Body {
     shape: Shape::Marked,
 };
 
+/// What ends a block that began in the middle of a line.
+const IN_LINE: &[&str] = &["</tool_call>", "<tool_call>", "\n\n"];
+
 pub(super) fn read(cx: &Cx, opening: Opening) -> Reading<'_> {
     Box::pin(json_body::read(cx, opening, &BODY))
 }
 
-/// A block that no dialect can read. In the middle of a line the tag is only mentioned.
+/// A block that no dialect can read. In the middle of a line the tags may only be mentioned: then they are quoted, or what is
+/// between them is spaced like prose, has no words, or goes on over paragraphs.
 pub(super) fn unreadable(cx: &Cx, opening: Opening) -> Reading<'_> {
     Box::pin(async move {
-        if !cx.tape.begins_line(opening.start) {
+        let begins_line = cx.tape.begins_line(opening.start);
+        if !begins_line && (is_quoted(cx, opening) || cx.tape.byte(opening.after).await == Some(b' ')) {
             return Read::No;
         }
-        let Some((to, 0)) = cx.tape.find(opening.after, BODY.stops).await else { return Read::No };
-        if cx.tape.with(opening.after, to, |text| text.trim().is_empty()) {
+        let stops = if begins_line { BODY.stops } else { IN_LINE };
+        let Some((to, 0)) = cx.tape.find(opening.after, stops).await else { return Read::No };
+        if !cx.tape.with(opening.after, to, |text| match begins_line {
+            true => !text.trim().is_empty(),
+            false => text.contains(char::is_alphanumeric),
+        }) {
             return Read::No;
         }
         let end = to + BODY.closes[0].len();
@@ -37,4 +46,9 @@ pub(super) fn unreadable(cx: &Cx, opening: Opening) -> Reading<'_> {
         );
         Read::Block(end)
     })
+}
+
+/// A tag in quotes or parentheses is spoken about.
+pub(super) fn is_quoted(cx: &Cx, opening: Opening) -> bool {
+    cx.tape.byte_before(opening.start).is_some_and(|byte| b"`\"'(".contains(&byte))
 }

@@ -30,16 +30,7 @@ pub fn openapi(tree: Value) -> Value {
     if let Some(Value::Array(branches)) = map.remove("anyOf") {
         return union(map, branches);
     }
-    let mut types: Vec<String> = match map.get("type") {
-        Some(Value::String(one)) => vec![one.clone()],
-        Some(Value::Array(several)) => several.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
-        _ => Vec::new(),
-    };
-    if types.is_empty()
-        && let Some(name) = map.get("enum").and_then(Value::as_array).and_then(|all| common_type(all))
-    {
-        types.push(name.to_owned());
-    }
+    let mut types = types(&map);
     let several = types.len();
     types.retain(|name| name != "null");
     let nullable = types.len() < several || map.get("nullable") == Some(&Value::Bool(true));
@@ -67,6 +58,57 @@ pub fn openapi(tree: Value) -> Value {
         allow_null(&mut made);
     }
     made
+}
+
+fn types(map: &Map<String, Value>) -> Vec<String> {
+    let types: Vec<String> = match map.get("type") {
+        Some(Value::String(one)) => vec![one.clone()],
+        Some(Value::Array(several)) => several.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
+        _ => Vec::new(),
+    };
+    let options = || map.get("enum").and_then(Value::as_array).and_then(|all| common_type(all));
+    match types.is_empty() {
+        true => options().into_iter().map(str::to_owned).collect(),
+        false => types,
+    }
+}
+
+/// Whether the tree has a value that may be anything. Gemini has no type for it, so it is asked for as JSON text.
+pub fn has_any(tree: &Value) -> bool {
+    let Some(map) = tree.as_object() else { return true };
+    let mut below = map.get("properties").and_then(Value::as_object).into_iter().flat_map(Map::values);
+    is_any(map) || below.any(has_any) || map.get("items").is_some_and(has_any)
+}
+
+/// Reads the JSON text of such values.
+pub fn read_any(tree: &Value, value: &mut Value) {
+    let map = tree.as_object();
+    match value {
+        Value::String(text) if map.is_none_or(is_any) => {
+            // A model may well forget the quotes of a text.
+            if let Ok(read) = serde_json::from_str(text) {
+                *value = read;
+            }
+        }
+        Value::Object(given) => {
+            let properties = map.and_then(|map| map.get("properties")?.as_object());
+            for (name, tree) in properties.into_iter().flatten() {
+                if let Some(inner) = given.get_mut(name) {
+                    read_any(tree, inner);
+                }
+            }
+        }
+        Value::Array(items) => {
+            if let Some(tree) = map.and_then(|map| map.get("items")) {
+                items.iter_mut().for_each(|item| read_any(tree, item));
+            }
+        }
+        _ => {}
+    }
+}
+
+fn is_any(map: &Map<String, Value>) -> bool {
+    !map.contains_key("const") && !map.contains_key("anyOf") && types(map).is_empty()
 }
 
 /// `anyOf` stands alone, so each of its branches takes null.

@@ -42,6 +42,8 @@ pub struct Declared {
     pub value: Value,
     /// What a model gives has to go through [`restore`].
     pub changed: bool,
+    /// Values that may be anything are asked for as JSON text.
+    pub as_text: bool,
 }
 
 /// Longer descriptions are cut; only OpenAI names a limit.
@@ -84,6 +86,7 @@ pub fn declare(spec: &ToolSpec, vendor: Vendor, names: &Names<'_>) -> Result<Dec
     let limit =
         if matches!(vendor, Vendor::OpenAi | Vendor::OpenAiStrict) { DESCRIPTION } else { LONG_DESCRIPTION };
     let description = paragraphs(&spec.description, limit);
+    let as_text = vendor == Vendor::Gemini && gemini::has_any(&tree);
     let (value, changed) = match vendor {
         Vendor::OpenAi => {
             say_what_lists_hold(&mut tree);
@@ -110,7 +113,7 @@ pub fn declare(spec: &ToolSpec, vendor: Vendor, names: &Names<'_>) -> Result<Dec
             (declared, renamed)
         }
     };
-    Ok(Declared { value, changed })
+    Ok(Declared { value, changed: changed || as_text, as_text })
 }
 
 /// OpenAI refuses a list that does not say what is in it, and the whole request with it.

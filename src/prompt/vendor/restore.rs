@@ -1,14 +1,15 @@
 //! The way back: arguments as a vendor's API gives them, made into those that the tool's own schema means.
 
 use super::super::schema::Shape;
-use super::names;
+use super::{gemini, inline, names};
 use serde_json::{Map, Value};
 
 /// Deeper arguments are left as they are.
 const DEEPEST: usize = 12;
 
-/// Gives parameters their own names again, and leaves out a null that only means "not given".
-pub fn restore(schema: &Value, arguments: &mut Map<String, Value>) {
+/// Gives parameters their own names again, and leaves out a null that only means "not given". Values that may be anything
+/// are read from their JSON text, if they were asked for so (`as_text`).
+pub fn restore(schema: &Value, arguments: &mut Map<String, Value>, as_text: bool) {
     let shape = Shape::of(schema, schema);
     let mut properties = shape.properties();
     for branch in shape.branches() {
@@ -28,6 +29,13 @@ pub fn restore(schema: &Value, arguments: &mut Map<String, Value>) {
         }
     }
     omit(schema, &shape, arguments, 0);
+    if let Some(tree) = as_text.then(|| inline::tree(schema).ok()).flatten() {
+        let mut given = Value::Object(std::mem::take(arguments));
+        gemini::read_any(&tree, &mut given);
+        if let Value::Object(read) = given {
+            *arguments = read;
+        }
+    }
 }
 
 fn omit<'a>(root: &'a Value, shape: &Shape<'a>, given: &mut Map<String, Value>, depth: usize) {
@@ -92,7 +100,7 @@ mod tests {
             names::key("filter[id]", ".-"): "7", "limit": null, "note": null, "rows": [{"x": null}, {"x": 1}], "other": null
         });
         if let Some(given) = given.as_object_mut() {
-            restore(&schema, given);
+            restore(&schema, given, false);
         }
         assert_eq!(given, json!({"filter[id]": "7", "note": null, "rows": [{}, {"x": 1}], "other": null}));
     }

@@ -23,6 +23,8 @@ pub struct Fields {
     pub compatibility: Option<String>,
     pub metadata: Map<String, Value>,
     pub allowed_tools: Vec<String>,
+    /// `disable-model-invocation`: only the program and its user call it.
+    pub is_hidden: bool,
 }
 
 impl Fields {
@@ -37,7 +39,8 @@ impl Fields {
         }
         let metadata = metadata(given.get("metadata"), notes);
         let allowed_tools = allowed_tools(given.get("allowed-tools"), notes);
-        Ok(Fields { name, description, license, compatibility, metadata, allowed_tools })
+        let is_hidden = flag(given, "disable-model-invocation", notes);
+        Ok(Fields { name, description, license, compatibility, metadata, allowed_tools, is_hidden })
     }
 }
 
@@ -98,6 +101,19 @@ fn description(given: Option<&Value>, notes: &mut Vec<String>) -> Result<String,
         notes.push(format!("its description has {length} characters, the format allows {MAX_DESCRIPTION}"));
     }
     Ok(text)
+}
+
+fn flag(given: &Map<String, Value>, key: &str, notes: &mut Vec<String>) -> bool {
+    match given.get(key) {
+        None | Some(Value::Null) => false,
+        Some(Value::Bool(flag)) => *flag,
+        Some(Value::String(text)) if text.eq_ignore_ascii_case("true") => true,
+        Some(Value::String(text)) if text.eq_ignore_ascii_case("false") => false,
+        Some(other) => {
+            notes.push(format!("its {key} should be true or false, not {}", kind(other)));
+            false
+        }
+    }
 }
 
 fn text(given: &Map<String, Value>, key: &str, notes: &mut Vec<String>) -> Option<String> {

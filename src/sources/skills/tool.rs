@@ -27,6 +27,7 @@ impl LocalSkill {
             parameters: schema.clone(),
             effects: Effects::ReadOnly,
             idempotent: true,
+            is_hidden: fields.is_hidden,
             version: fields.metadata.get("version").and_then(Value::as_str).map(Arc::from),
             location: Some(Arc::from(&*location.to_string_lossy())),
             ..ToolSpec::named(fields.name.as_str())

@@ -48,6 +48,7 @@ MENDED = [
     ({"query": "a", "tags": '["one", "two"]'}, {"query": "a", "tags": ["one", "two"]}),
     ({"query": "a", "filters": '[{"max_price": "9.5"}]'}, {"query": "a", "filters": [{"max_price": 9.5}]}),
     ({"query": "a", "near": '{"lat": 1}'}, {"query": "a", "near": {"lat": 1}}),
+    ({"query": "a", "limit": None, "near": None}, {"query": "a", "near": None}),
 ]
 
 
@@ -133,8 +134,7 @@ async def test_draft_7_is_known_by_its_schema(mirror: Mirror) -> None:
         assert "pair: expected at most 1 item, got an array of 2 items" in str(refused.error)
 
 
-@pytest.mark.parametrize("mirror", ["server"], indirect=True)
-async def test_an_unknown_argument_that_a_server_may_take_is_passed_on_with_a_warning(mirror: Mirror) -> None:
+async def test_an_unknown_argument_that_is_not_forbidden_is_passed_on_with_a_warning(mirror: Mirror) -> None:
     async with mirror(SCHEMA) as call:
         result = await call({"query": "a", "limt": 5})
         (warning,) = result.meta["warnings"]
@@ -152,6 +152,22 @@ def test_python_objects_that_fit_stay_what_they_are() -> None:
     day = datetime.date(2026, 1, 2)
     assert hub.call("t", {"day": day, "limit": "5"}).success
     assert seen == {"day": day, "limit": 5}
+
+
+def test_a_null_for_what_may_be_left_out_is_left_out() -> None:
+    hub = ToolHub()
+
+    @hub.tool
+    def look(query: str, limit: int = 10, note: str | None = "none") -> list[Any]:
+        return [query, limit, note]
+
+    assert hub.call("look", {"query": "a", "limit": None, "note": None}).result == ["a", 10, None]
+    assert hub.call("look", {"query": 5, "limit": None}).error == (
+        "Invalid arguments for 'look': query: expected a string, got 5 (integer)."
+    )
+    for args, options in (({"query": None}, {}), ({"query": "a", "limit": None}, {"coerce": False})):
+        assert hub.call("look", args, **options).kind is ErrorKind.INVALID_ARGUMENTS
+    assert "x: unknown argument" in str(hub.call("look", {"query": "a", "x": None}).error)
 
 
 def search(query: str, limit: int = 10, unit: Literal["celsius", "fahrenheit"] = "celsius") -> str:

@@ -1,12 +1,15 @@
 """Parsing through the public names; what the formats mean is tested in Rust."""
 
 import gc
+import json
 import weakref
+from types import SimpleNamespace as Object
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import BaseModel
 
 import toolhub
 from toolhub import ParsedCall, StreamParser, formats, parse
@@ -187,3 +190,61 @@ def test_names() -> None:
 def test_an_entry_that_is_no_call_is_told(entry):
     found = toolhub.parse({"role": "assistant", "content": "Hi", "tool_calls": [FUNCTION, entry, None]})
     assert [call.error for call in found.calls] == [None, "A tool call must be an object with a function."]
+
+
+class Part(BaseModel):
+    """As the package of Gemini has it: with bytes."""
+
+    text: str | None = None
+    function_call: dict[str, Any] | None = None
+    thought_signature: bytes | None = None
+
+
+def test_objects_of_other_packages_are_their_attributes() -> None:
+    function = Object(name="ping", arguments='{"host": "a"}')
+    message = Object(
+        role="assistant", content=None, tool_calls=[Object(id="c1", function=function)], _raw=b""
+    )
+    for shape in (message, Object(choices=[Object(message=message)]), [message], message.tool_calls[0]):
+        found = parse(shape)
+        assert (found.calls[0].arguments, found.calls[0].id, found.format) == ({"host": "a"}, "c1", "openai")
+    blocks = [
+        Object(type="text", text="Hi"),
+        Object(type="tool_use", id="t", name="ping", input={"host": "a"}),
+    ]
+    found = parse(Object(role="assistant", content=blocks))
+    assert (found.text, found.calls[0].id, found.format) == ("Hi", "t", "anthropic")
+    call = {"name": "ping", "args": {"host": "a"}, "id": None}
+    found = parse(Object(parts=[Part(text="Hi", thought_signature=b"\x01"), Part(function_call=call)]))
+    assert (found.text, found.calls[0].arguments, found.format) == ("Hi", {"host": "a"}, "gemini")
+
+
+def test_objects_that_lead_back_to_themselves_are_refused() -> None:
+    ring = Object(role="assistant")
+    ring.content = [ring]
+    with pytest.raises(TypeError, match="nested"):
+        parse(ring)
+
+
+def test_a_call_of_an_api_that_cannot_be_read_has_its_text() -> None:
+    broken = {**FUNCTION, "function": {"name": "ping", "arguments": '{"host": '}}
+    (call,) = parse({"tool_calls": [broken]}, format="openai").calls
+    assert call.error is not None
+    assert json.loads(str(call.raw)) == broken
+
+
+def test_the_tools_of_a_hub_give_values_their_types() -> None:
+    hub = toolhub.ToolHub()
+
+    @hub.tool
+    def add(a: int) -> int:
+        return a
+
+    text = "<tool_call><function=add><parameter=a>5</parameter></function></tool_call>"
+    for tools in (hub.tools(), hub.as_openai(), hub.as_anthropic(), hub.as_gemini(), iter(hub.as_openai())):
+        assert parse(text, tools=tools).calls[0].arguments == {"a": 5}
+    stream = StreamParser(tools=hub.tools())
+    stream.feed(text)
+    assert stream.calls[0].arguments == {"a": 5}
+    with pytest.raises(ValueError, match="each of the tools must be a description"):
+        parse(text, tools=["add"])

@@ -78,6 +78,30 @@ async def test_parameters_get_their_names_back() -> None:
         assert result.result == {"filter[id]": "7"}
 
 
+async def test_what_gemini_wrote_as_json_text_is_read_again() -> None:
+    hub = ToolHub()
+    inner = {"type": "object", "properties": {"any": {}, "text": {"type": "string"}}}
+    schema = {
+        "properties": {"value": {}, "text": {"type": "string"}, "rows": {"type": "array", "items": inner}}
+    }
+    hub.register(lambda **given: given, name="put", parameters=schema)
+    given = {
+        "value": '{"a": [1, null]}',
+        "text": '{"a": 1}',
+        "rows": [{"any": "5", "text": "5"}, {"any": "plain words"}, {"any": '"quoted"'}],
+    }
+    as_given = await hub.dispatch({"tool_name": "put", "arguments": given})
+    assert as_given.result == given, "nobody asked for JSON text"
+    (declared,) = hub.as_gemini()
+    assert declared["parameters"]["properties"]["value"]["type"] == "STRING"
+    read = (await hub.dispatch({"tool_name": "put", "arguments": given})).result
+    assert read["value"] == {"a": [1, None]}
+    assert read["text"] == '{"a": 1}'
+    assert read["rows"] == [{"any": 5, "text": "5"}, {"any": "plain words"}, {"any": "quoted"}]
+    hub.as_openai()
+    assert (await hub.dispatch({"tool_name": "put", "arguments": given})).result == given
+
+
 def test_dispatch_and_explain_know_the_names_of_an_api(hub: ToolHub) -> None:
     name = hub.as_gemini()[0]["name"]
     result = hub.call_request({"tool_name": name, "arguments": {"path": "a"}})

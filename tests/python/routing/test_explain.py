@@ -29,7 +29,7 @@ def hub_with(*places: str, **more: Any) -> tuple[ToolHub, list[str]]:
 def test_rule_candidates_strategy_and_text() -> None:
     hub, called = hub_with("tools", "excel")
     told = hub.explain({"tool_name": "t", "arguments": {"n": 1}, "source": "native"})
-    assert (told.rule, told.strategy, told.refreshes) == ("alias", "all", [])
+    assert (told.rule, told.strategy, told.refreshes) == ("alias", "fallback", [])
     assert [(one.source, one.server) for one in told.candidates] == [("mcps", "excel"), ("tools", None)]
     assert str(told) == told.text
     assert told.text.splitlines() == [
@@ -37,11 +37,18 @@ def test_rule_candidates_strategy_and_text() -> None:
         "Candidates, in order:",
         "  1. mcps:excel (priority 2, not called yet)",
         "  2. tools (priority 0, not called yet)",
-        "Strategy: all (they run side by side, the successes are merged), because there are two candidates.",
+        "Strategy: fallback (one after another, until one succeeds), "
+        "because MCP servers are preferred to native tools and skills.",
         "The arguments fit.",
         "Shadowing: mcps:excel has the name of a native tool; it is a candidate all the same.",
     ]
     assert called == []
+
+
+def test_several_shadows_are_told_in_the_plural() -> None:
+    hub, _ = hub_with("tools", "excel", "word")
+    text = hub.explain("t").text
+    assert "mcps:excel, mcps:word have the name of a native tool; they are candidates all the same." in text
 
 
 def test_a_name_is_explained_as_execute_would_do_it() -> None:

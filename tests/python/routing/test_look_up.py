@@ -1,6 +1,7 @@
 """Tools that nobody has listed yet: found on servers that are not connected, in bounded time, without hammering."""
 
 import asyncio
+import json
 import os
 import signal
 import time
@@ -199,4 +200,48 @@ async def test_arguments_are_checked_against_the_list_that_was_just_fetched(lab:
     lab.add("a", "far")
     result = await lab.hub.dispatch({"name": "far", "arguments": {}})
     assert result.kind is ErrorKind.INVALID_ARGUMENTS
+    assert lab.asked("a", "tools/call") == 0
+
+
+@pytest.mark.parametrize("source", [None, "native", "a", "mcps"])
+@pytest.mark.parametrize(
+    ("allowed", "kind"),
+    [
+        (["a/*"], None),
+        (["a/far"], None),
+        (["far"], None),
+        (["native/*"], "not_allowed"),
+        (["*", "!a/*"], "not_allowed"),
+        (["b/*"], "not_allowed"),
+        (["near"], "not_allowed"),
+    ],
+)
+async def test_who_has_a_tool_that_is_not_listed_yet_decides_whether_it_is_allowed(
+    lab: Lab, source: str | None, allowed: list[str], kind: str | None
+) -> None:
+    lab.add("a", "far")
+    text = f"<tool_call>{json.dumps(call('far', source))}</tool_call>"
+    (result,) = (await lab.hub.run(text, allowed=allowed)).results
+    assert (result.kind, result.result) == (kind, "a x" if kind is None else None)
+    assert lab.asked("a", "tools/call") == (kind is None)
+    assert lab.asked("a", "start") == (allowed != ["near"]), "no name that is allowed, no look"
+
+
+async def test_a_tool_that_nobody_has_is_not_found_whoever_is_allowed(lab: Lab) -> None:
+    lab.add("a", "far")
+    text = f"<tool_call>{json.dumps(call('ghost'))}</tool_call>"
+    (result,) = (await lab.hub.run(text, allowed=["a/*"])).results
+    assert (result.kind, result.meta["call_id"]) == ("not_found", "c")
+
+
+async def test_a_harmless_tool_of_the_same_name_does_not_speak_for_a_server_that_has_listed_nothing(
+    lab: Lab,
+) -> None:
+    lab.add("a", "far")
+    lab.hub.register(lambda text: "native", name="far", read_only=True)
+    for source, asked in ((None, 0), ("tools", 0), ("a", 1), ("mcps", 1)):
+        questions: list[object] = []
+        text = f"<tool_call>{json.dumps(call('far', source))}</tool_call>"
+        (result,) = (await lab.hub.run(text, approve=questions.append)).results
+        assert (len(questions), result.kind) == (asked, "not_allowed" if asked else None), source
     assert lab.asked("a", "tools/call") == 0

@@ -79,6 +79,23 @@ async def test_mcp_servers_come_first_then_priority_whatever_has_worked_before()
     assert order(hub, {"name": "t"}) == ["word", "excel", "tools", "skills"], "the last one among its equals"
 
 
+@pytest.mark.parametrize("native", ["tools", "skills"])
+async def test_a_native_tool_is_asked_only_when_the_servers_have_failed(native: str) -> None:
+    hub = ToolHub()
+    offer(hub, "t", native, "excel")
+    for source in (None, "native", "appflowy"):
+        result = await hub.dispatch({"tool_name": "t", "source": source})
+        assert (result.result, result.meta["source"], len(result.meta["attempts"])) == ("excel", "mcps", 1)
+
+    def broken(text: str = "") -> str:
+        raise OSError("gone")
+
+    hub.unregister("t", source="mcps")
+    hub.register(broken, name="t", source="mcps", server="excel")
+    result = await hub.dispatch({"tool_name": "t"})
+    assert (result.result, result.meta["strategy"]) == (native, "fallback")
+
+
 @pytest.mark.parametrize(
     ("hub_prefers", "call_prefers", "routed", "by_name"),
     [

@@ -13,6 +13,7 @@ from toolhub.events import Event
 
 pytestmark = pytest.mark.anyio
 
+ONCE = Path(__file__).parent / "once.py"
 SERVER = Path(__file__).parents[2] / "mcp" / "faults" / "stdio_server.py"
 
 
@@ -126,6 +127,46 @@ async def test_by_capability_and_from_the_cache(hub: ToolHub, heard: Heard) -> N
     assert heard.types() == ["started", "finished"] * 2 + ["finished"]
 
 
+async def test_an_answer_of_a_model_has_the_id_of_its_call(hub: ToolHub, heard: Heard) -> None:
+    for server in ("a", "b"):
+        hub.register(quick, source="mcps", server=server, read_only=True)
+    for call in (
+        hub.execute("quick", {"x": 1}, strategy="all", llm=lambda prompt: "one"),
+        hub.dispatch(
+            {"id": "m1", "name": "quick", "args": {"x": 1}}, strategy="all", llm=lambda prompt: "one"
+        ),
+    ):
+        heard.clear()
+        assert (await call).result == "one"
+        (synthesised,) = heard.of("synthesised")
+        assert (synthesised.tool, synthesised.method) == ("quick", "llm")
+        assert {event.call_id for event in heard} == {synthesised.call_id}
+        assert synthesised.call_id is not None
+
+
+async def test_what_is_cut_is_told_whoever_cuts_it(hub: ToolHub, heard: Heard) -> None:
+    hub.register(lambda: "words " * 400, name="essay")
+    result = await hub.dispatch({"id": "m1", "name": "essay"})
+    shown = hub.format(result, 300)
+    (cut,) = heard.of("truncated")
+    assert (cut.call_id, cut.tool, cut.shown, cut.total) == ("m1", "essay", len(shown), 2400)
+    assert cut.handle == result.meta["handle"]
+    hub.format(await hub.execute("quick"), 300)
+    assert len(heard.of("truncated")) == 1
+
+
+async def test_a_call_that_is_tried_again(hub: ToolHub, heard: Heard, tmp_path: Path) -> None:
+    async with hub:
+        args = [str(ONCE), str(tmp_path / "called")]
+        hub.add_server("once", command=sys.executable, args=args)
+        assert (await hub.connect()).connected == ["once"]
+        assert (await hub.execute("peek")).result == "seen"
+    (retried,) = heard.of("retried")
+    assert (retried.tool, retried.source, retried.server, retried.tries) == ("peek", "mcps", "once", 1)
+    assert "exited with code 3" in retried.error
+    assert retried.call_id == heard.of("finished")[0].call_id
+
+
 async def test_servers_connect(hub: ToolHub, heard: Heard) -> None:
     async with hub:
         hub.add_server("lab", command=sys.executable, args=[str(SERVER)], env={"FAULT": "ok"})
@@ -197,6 +238,26 @@ async def test_the_log_has_a_line_each_and_values_only_for_debugging(
     assert "ada" in caplog.text
     assert "hunter2" not in caplog.text
     assert "t0ps3cret" not in caplog.text
+
+
+async def test_a_refusal_that_quotes_arguments_is_for_debugging_too(
+    hub: ToolHub, caplog: pytest.LogCaptureFixture
+) -> None:
+    heard = Heard()
+    hub.on_event(heard.append)
+    hub.register(quick)
+    broken = "<tool_call>{from_the_model!}</tool_call>"
+    with caplog.at_level(logging.INFO, "toolhub"):
+        await hub.execute("quick", {"x": "from_the_user"})
+        await hub.run(broken)
+    assert "kind=invalid_arguments" in caplog.text
+    assert "from_the" not in caplog.text
+    assert "got 'from_the_user'" in heard.of("finished")[0].error, "who listens is told"
+    with caplog.at_level(logging.DEBUG, "toolhub"):
+        await hub.execute("quick", {"x": "from_the_user"})
+        await hub.run(broken)
+    assert "got 'from_the_user'" in caplog.text
+    assert "from_the_model" in caplog.text
 
 
 async def test_nobody_listens_nothing_is_made(hub: ToolHub, caplog: pytest.LogCaptureFixture) -> None:

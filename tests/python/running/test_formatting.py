@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from toolhub import ToolResult, format_results
+from toolhub import ToolResult, format_results, parse
 
 
 def result(value: Any = "fine", error: str | None = None, **meta: Any) -> ToolResult:
@@ -91,3 +91,46 @@ def test_wrong_use_is_told() -> None:
         format_results([], "xml")  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="expected a ToolResult or a pair of a call and one, got int"):
         format_results([3])
+
+
+WARNED = result(
+    "3 rows", tool="search", call_id="c", warnings=["limt: unknown argument", "x: unknown argument"]
+)
+
+
+def test_warnings_are_told_in_every_format() -> None:
+    note = "Note: limt: unknown argument; x: unknown argument."
+    (block,) = blocks(format_results(WARNED))
+    assert (block["result"], block["warnings"]) == ("3 rows", WARNED.meta["warnings"])
+    assert format_results(WARNED, "openai")[0]["content"] == f"3 rows\n\n{note}"
+    assert format_results(WARNED, "openai_responses")[0]["output"] == f"3 rows\n\n{note}"
+    (answer,) = format_results(WARNED, "anthropic")[0]["content"]
+    assert answer["content"] == [{"type": "text", "text": "3 rows"}, {"type": "text", "text": note}]
+    (part,) = format_results(WARNED, "gemini")[0]["parts"]
+    assert part["functionResponse"]["response"] == {"result": "3 rows", "warnings": WARNED.meta["warnings"]}
+
+
+def test_two_results_are_two_and_a_plain_dict_is_one() -> None:
+    both = (result(1, call_id="a"), result(2, call_id="b"))
+    assert [message["tool_call_id"] for message in format_results(both, "openai")] == ["a", "b"]
+    plain = {"success": True, "result": 5, "error": None, "_meta": {"call_id": "a"}}
+    assert format_results(plain, "openai") == [{"role": "tool", "tool_call_id": "a", "content": "5"}]
+
+
+def test_an_id_is_enough_of_a_call() -> None:
+    assert format_results([("c7", result(1))], "openai")[0]["tool_call_id"] == "c7"
+
+
+@pytest.mark.parametrize("wrong", [None, 5, "text", [None], {"a": result(1)}, {}])
+def test_what_is_no_result_is_told(wrong: Any) -> None:
+    with pytest.raises(TypeError, match="expected a ToolResult or a pair of a call and one, got "):
+        format_results(wrong)
+
+
+def test_gemini_gets_no_id_where_there_is_none() -> None:
+    without = [result(1, tool="t"), (parse({"functionCall": {"name": "t"}}).calls[0], result(1))]
+    for part in format_results(without, "gemini")[0]["parts"]:
+        assert part == {"functionResponse": {"name": "t", "response": {"result": "1"}}}
+    call = parse({"functionCall": {"name": "t", "id": "g1"}}).calls[0]
+    (part,) = format_results([(call, result(1))], "gemini")[0]["parts"]
+    assert part["functionResponse"]["id"] == "g1"

@@ -280,6 +280,29 @@ async def test_why_asking_failed_is_for_the_log_and_not_for_the_model(
     assert "out of order" in caplog.text
 
 
+@pytest.mark.parametrize("source", [None, "native", " Native", "appflowy", "ours"])
+async def test_a_loose_label_is_narrowed_to_who_is_allowed(hub: ToolHub, source: str | None) -> None:
+    hub.add_alias("ours")
+    hub.register(lambda a, b: "from the server", name="add", source="mcps", server="math")
+    call = json.dumps({"name": "add", "arguments": {"a": 1, "b": 2}, "source": source})
+    for allowed, answer in ((["math/*"], "from the server"), (["*", "!math/*"], 3)):
+        outcome = await hub.run(f"<tool_call>{call}</tool_call>", allowed=allowed)
+        assert outcome.results[0].result == answer
+
+
+async def test_who_joins_while_somebody_is_asked_is_not_allowed_by_that(hub: ToolHub) -> None:
+    @hub.tool(effects=True)
+    def wipe() -> str:
+        return "native"
+
+    def approve(asked: Approval) -> bool:
+        hub.register(lambda: "from the server", name="wipe", source="mcps", server="late")
+        return True
+
+    outcome = await hub.run(said(("wipe", {})), allowed=["native/*"], approve=approve)
+    assert outcome.results[0].result == "native"
+
+
 async def test_nobody_is_asked_about_what_is_not_allowed(hub: ToolHub) -> None:
     asked: list[Approval] = []
     await hub.run(said(("delete_file", {"path": "x"})), allowed=["add"], approve=asked.append)
@@ -343,3 +366,23 @@ async def test_wrong_use_is_told(hub: ToolHub) -> None:
         await hub.run("x", concurrency=0)
     with pytest.raises(ValueError, match="hermes"):
         await hub.run("x", format="nonsense")
+
+
+async def test_the_form_of_an_api_may_be_asked_for_by_format(hub: ToolHub) -> None:
+    text = said(("add", {"a": 1, "b": 2}))
+    for format in ("openai", "anthropic", "gemini", "openai_responses"):
+        outcome = await hub.run(text, format=format)
+        assert outcome.messages == (await hub.run(text, results=format)).messages
+    assert (await hub.run(text, format="tags")).messages == (await hub.run(text)).messages
+    assert (await hub.run(text, format="openai", results="tags")).messages == (await hub.run(text)).messages
+
+
+async def test_a_model_is_told_of_arguments_that_the_tool_does_not_know(hub: ToolHub) -> None:
+    schema = {"properties": {"query": {"type": "string"}, "limit": {"type": "integer"}}}
+    hub.register(lambda **given: sorted(given), name="look", parameters=schema)
+    outcome = await hub.run(said(("look", {"query": "tea", "limt": 5})))
+    assert outcome.results[0].result == ["limt", "query"]
+    warning = "limt: unknown argument, passed on as it is (did you mean 'limit'? known are query, limit)"
+    assert outcome.results[0].meta["warnings"] == [warning]
+    assert f'"warnings": ["{warning}"]' in outcome.messages[0]["content"]
+    assert "warnings" not in (await hub.run(said(("look", {"query": "tea"})))).messages[0]["content"]

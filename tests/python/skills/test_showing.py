@@ -38,6 +38,35 @@ def test_a_prompt_lists_skills_apart_from_tools(hub: ToolHub, folder: Path, skil
     assert "<name>pdf</name>" in hub.system_prompt(query="fill a form", limit=1)
 
 
+def test_a_skill_that_is_not_for_models_is_for_the_program(hub: ToolHub, folder: Path, skill: Skill) -> None:
+    skill("greet")
+    skill("deploy", "---\nname: deploy\ndescription: Ships it.\ndisable-model-invocation: true\n---\n")
+    skill("odd", "---\nname: odd\ndescription: Odd.\ndisable-model-invocation: [1]\n---\n")
+    report = hub.load_skills(folder)
+    assert any(
+        "disable-model-invocation should be true or false, not a list" in one for one in report.warnings
+    )
+    assert "deploy" in hub
+    for shown in (
+        hub.system_prompt(),
+        hub.system_prompt(query="deploy ships it"),
+        str(hub.as_openai()),
+        str(hub.as_anthropic("deploy ships it")),
+    ):
+        assert "greet" in shown or "odd" in shown
+        assert "deploy" not in shown
+    assert hub.call("deploy").result["name"] == "deploy"
+    refused = hub.call_request({"tool_name": "deploy"})
+    assert refused.kind == "not_allowed"
+    assert refused.error == (
+        "'deploy' is not for models (disable-model-invocation); only the program calls it, by its name."
+    )
+    assert str(refused.error) in hub.explain({"tool_name": "deploy"}).text
+    assert hub.explain("deploy").strategy == "first"
+    run = asyncio.run(hub.run('<tool_call>{"name": "deploy"}</tool_call>'))
+    assert run.results[0].kind == "not_allowed"
+
+
 def test_only_skills(hub: ToolHub, folder: Path, skill: Skill) -> None:
     skill("greet")
     hub.load_skills(folder)
