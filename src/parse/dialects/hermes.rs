@@ -16,7 +16,7 @@ const BODY: Body = Body {
 };
 
 pub(super) fn read(cx: &Cx, opening: Opening) -> Reading<'_> {
-    Box::pin(json_body::read(cx, opening, &BODY))
+    json_body::reading(cx, opening, &BODY)
 }
 
 /// A block that no dialect can read. In the middle of a line the tag is only mentioned.
