@@ -16,11 +16,6 @@ impl<T> Once<T> {
         Once(OnceLock::new())
     }
 
-    /// The value if it has been made.
-    pub fn get(&self) -> Option<&T> {
-        self.0.get()
-    }
-
     pub fn get_or_try_init(&self, _py: Python<'_>, make: impl FnOnce() -> PyResult<T>) -> PyResult<&T> {
         if let Some(value) = self.0.get() {
             return Ok(value);

@@ -1,116 +1,118 @@
-//! Model text to calls, for Python. Spans count characters, as Python does. What a call says becomes Python objects
-//! when somebody looks at it.
+//! Model text to calls, for Python. Spans count characters, as Python does.
 
+use super::imported::Imported;
 use super::json;
-use super::json_text;
-use super::once::{Once, intern};
+use super::json_text::{self, Keys};
+use super::once::intern;
 use super::unicode::all_of;
-use crate::parse::found::{FoundCall, Given, Id};
+use crate::parse::found::{Failure, FoundCall, Given, Id, Repairs};
 use crate::parse::native::find_in;
-use crate::parse::{self, Event, ParseOptions, ParsedCall};
+use crate::parse::{self, Event, ParseOptions};
 use parking_lot::Mutex;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString};
 use serde_json::{Value, json};
-use std::borrow::Cow;
 
 /// Fewer characters than this are read before the GIL could be taken again.
 const SHORT: usize = 4_000;
 
 /// A call that was found in a text, or what was left of one: then `error` says why, and `raw` is its text.
+// What everybody looks at is there as Python objects, which the interpreter reads without a call of ours.
 #[pyclass(frozen, module = "toolhub", name = "ParsedCall")]
 pub struct PyParsedCall {
-    call: FoundCall,
-    arguments: Once<Py<PyAny>>,
+    /// The tool; empty only when there is an error and no name could be read.
+    #[pyo3(get)]
+    name: Py<PyString>,
+    /// A dict, the same each time.
+    #[pyo3(get)]
+    arguments: Py<PyAny>,
+    /// What the model gave, or made (`call_1`, …) when it gave none or one twice.
+    #[pyo3(get)]
+    id: Py<PyString>,
+    /// Whether the id is the model's own. Some APIs refuse an answer to one that they did not give.
+    #[pyo3(get)]
+    has_own_id: bool,
+    source: Option<String>,
+    span: (usize, usize),
+    repairs: Repairs,
+    failure: Option<Box<Failure>>,
 }
 
 impl PyParsedCall {
-    fn new(py: Python<'_>, call: FoundCall) -> PyResult<Py<Self>> {
-        Py::new(py, Self { call, arguments: Once::new() })
+    fn new(py: Python<'_>, call: FoundCall, keys: &Keys) -> PyResult<Py<Self>> {
+        let (id, has_own_id) = (PyString::new(py, &call.id()).unbind(), matches!(call.id, Id::Own(_)));
+        let FoundCall { name, given, source, span, repairs, failure, .. } = call;
+        let arguments = match &given {
+            Given::Read(map) => pythonize::pythonize(py, &**map)?,
+            Given::Json(text) => json_text::to_python(py, text, keys)?,
+        };
+        let (name, arguments) = (keys.get(py, &name).unbind(), arguments.unbind());
+        Py::new(py, Self { name, arguments, id, has_own_id, source, span, repairs, failure })
     }
 }
 
 #[pymethods]
 impl PyParsedCall {
-    /// The tool; empty only when there is an error and no name could be read.
-    #[getter]
-    fn name(&self) -> &str {
-        &self.call.name
-    }
-
-    /// A dict, the same each time.
-    #[getter]
-    fn arguments<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let make = || {
-            Ok(match &self.call.given {
-                Given::Read(map) => pythonize::pythonize(py, &**map)?.unbind(),
-                Given::Json(text) => json_text::to_python(py, text)?.unbind(),
-            })
-        };
-        Ok(self.arguments.get_or_try_init(py, make)?.bind(py).clone())
-    }
-
-    /// What the model gave, or made (`call_1`, …) when it gave none or one twice.
-    #[getter]
-    fn id(&self) -> Cow<'_, str> {
-        self.call.id()
-    }
-
-    /// Whether the id is the model's own. Some APIs refuse an answer to one that they did not give.
-    #[getter]
-    fn has_own_id(&self) -> bool {
-        matches!(self.call.id, Id::Own(_))
-    }
-
     /// Where the model wants the tool from, as it wrote it.
     #[getter]
     fn source(&self) -> Option<&str> {
-        self.call.source.as_deref()
+        self.source.as_deref()
     }
 
     /// Where it is in the text, with its tags: `text[start:end]`.
     #[getter]
     fn span(&self) -> (usize, usize) {
-        self.call.span
+        self.span
     }
 
     /// What had to be mended to read it.
     #[getter]
     fn repairs(&self) -> Vec<&'static str> {
-        self.call.repairs().collect()
+        self.repairs.names().collect()
     }
 
     /// Why it cannot be read; such a call must not be made.
     #[getter]
     fn error(&self) -> Option<&str> {
-        self.call.error.as_deref()
+        self.failure.as_ref().map(|failure| failure.error.as_str())
     }
 
     /// The text of what cannot be read.
     #[getter]
     fn raw(&self) -> Option<&str> {
-        self.call.raw.as_deref()
+        self.failure.as_ref().map(|failure| failure.raw.as_str())
     }
 
     /// All of it as plain data.
     fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        Ok(pythonize::pythonize(py, &ParsedCall::from(self.call.clone()))?)
+        static COPY: Imported = Imported::new("copy", "deepcopy");
+        let dict = PyDict::new(py);
+        dict.set_item(intern!(py, "name"), &self.name)?;
+        dict.set_item(intern!(py, "arguments"), COPY.get(py)?.call1((&self.arguments,))?)?;
+        dict.set_item(intern!(py, "id"), &self.id)?;
+        dict.set_item(intern!(py, "source"), self.source())?;
+        dict.set_item(intern!(py, "span"), self.span)?;
+        dict.set_item(intern!(py, "repairs"), self.repairs())?;
+        dict.set_item(intern!(py, "error"), self.error())?;
+        dict.set_item(intern!(py, "raw"), self.raw())?;
+        Ok(dict.into_any())
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
-        let (name, id) = (&self.call.name, self.call.id());
-        Ok(match &self.call.error {
+        let (name, id) = (self.name.to_str(py)?, self.id.to_str(py)?);
+        Ok(match self.error() {
             Some(error) => format!("ParsedCall(name={name:?}, id={id:?}, error={error:?})"),
             None => {
-                format!("ParsedCall(name={name:?}, id={id:?}, arguments={})", self.arguments(py)?.repr()?)
+                let arguments = self.arguments.bind(py).repr()?;
+                format!("ParsedCall(name={name:?}, id={id:?}, arguments={arguments})")
             }
         })
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        self.arguments.get().map_or(Ok(()), |arguments| visit.call(arguments))
+        visit.call(&self.arguments)
     }
 }
 
@@ -142,7 +144,8 @@ pub fn parse_text(
         }
         py.detach(|| find_in(&value, &options))
     };
-    let calls: PyResult<_> = found.calls.into_iter().map(|call| PyParsedCall::new(py, call)).collect();
+    let keys = Keys::default();
+    let calls: PyResult<_> = found.calls.into_iter().map(|call| PyParsedCall::new(py, call, &keys)).collect();
     Ok((calls?, found.text, found.format))
 }
 
@@ -201,8 +204,9 @@ impl StreamParser {
         let calls: Result<Vec<_>, _> = known.iter().map(Bound::cast_into::<PyParsedCall>).collect();
         let mut calls = calls?;
         let (new, settled) = self.stream.lock().calls_from(calls.len());
+        let keys = Keys::default();
         for call in new {
-            let call = PyParsedCall::new(py, call)?.into_bound(py);
+            let call = PyParsedCall::new(py, call, &keys)?.into_bound(py);
             if calls.len() < settled {
                 known.append(&call)?;
             }

@@ -47,7 +47,7 @@ repairs! {
 }
 
 impl Repairs {
-    pub fn add(&mut self, repair: Repair) {
+    pub(super) fn add(&mut self, repair: Repair) {
         self.0 |= 1 << repair as u32;
     }
 

@@ -39,6 +39,8 @@ mod machine;
 pub(crate) mod native;
 mod openings;
 mod options;
+mod pairs;
+mod plain;
 mod python;
 mod read;
 mod stream;

@@ -35,8 +35,10 @@ pub(crate) fn find_in(value: &Value, options: &ParseOptions) -> Found {
     let tape = Tape::default();
     tape.emit(found.drafts, 0, found.format.unwrap_or("openai"));
     let mut calls = tape.take_calls();
-    for (call, raw) in calls.iter_mut().zip(found.raw).filter(|(call, _)| call.error.is_some()) {
-        call.raw = Some(raw);
+    for (call, raw) in calls.iter_mut().zip(found.raw) {
+        if let Some(failure) = &mut call.failure {
+            failure.raw = raw;
+        }
     }
     Found { calls, text: found.text, format: found.format.map(str::to_owned) }
 }

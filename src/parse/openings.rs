@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 use std::sync::OnceLock;
 
 use super::dialects::{ALL, COMMON, Dialect, Marker};
+use super::pairs::Pairs;
 
 /// Most bytes begin no marker; of the others, most are not followed by its second byte.
 pub(super) struct Openings {
@@ -11,6 +12,7 @@ pub(super) struct Openings {
     first: [u8; 256],
     rows: Vec<Row>,
     entries: Vec<Entry>,
+    pairs: Pairs,
     /// The dialect that was asked for.
     pub asked: Option<&'static str>,
 }
@@ -46,9 +48,11 @@ impl Openings {
             add(&mut entries, marker);
         }
         entries.sort_by_key(|entry| Reverse(entry.text.len()));
+        let asked = dialect.map(|dialect| dialect.name);
         let mut openings =
-            Self { first: [0; 256], rows: Vec::new(), entries, asked: dialect.map(|dialect| dialect.name) };
+            Self { first: [0; 256], rows: Vec::new(), entries, pairs: Pairs::default(), asked };
         openings.index();
+        openings.pairs = Pairs::new(|first, second| !openings.listed(&[first, second]).is_empty());
         openings
     }
 
@@ -82,6 +86,7 @@ impl Openings {
     pub fn may_begin(&self, bytes: &[u8]) -> Option<usize> {
         let mut at = 0;
         loop {
+            at += self.pairs.dull(&bytes[at..]);
             at += bytes[at..].iter().position(|byte| self.first[*byte as usize] != 0)?;
             if !self.listed(&bytes[at..]).is_empty() {
                 return Some(at);
@@ -119,6 +124,23 @@ fn add(entries: &mut Vec<Entry>, marker: &'static Marker) {
         None => {
             let Marker { text, at_line, weak, .. } = *marker;
             entries.push(Entry { text, at_line, weak, markers: vec![marker] });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_marker_is_found_wherever_it_stands() {
+        for openings in ALL.iter().map(Some).chain([None]).map(Openings::of) {
+            for (entry, before) in
+                openings.entries.iter().flat_map(|entry| (0..70).map(move |at| (entry, at)))
+            {
+                let text = ["x".repeat(before).as_str(), entry.text, &"\n".repeat(70)].concat();
+                assert_eq!(openings.may_begin(text.as_bytes()), Some(before), "{}", entry.text);
+            }
         }
     }
 }

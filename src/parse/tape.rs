@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 
 use super::Event;
 use super::draft::Draft;
-use super::found::{FoundCall, Id};
+use super::found::{Failure, FoundCall, Id};
 use super::lenient::Repair;
 
 /// Forget what was read once it is so long; moving the rest costs more often than it is worth below.
@@ -210,7 +210,7 @@ impl Tape {
     /// The text between two positions, borrowed for as long as `use_it` runs.
     pub fn with<T>(&self, from: usize, to: usize, use_it: impl FnOnce(&str) -> T) -> T {
         let inner = self.0.lock();
-        use_it(inner.text.get(from - inner.base..to - inner.base).unwrap_or_default())
+        use_it(inner.between(from, to))
     }
 
     pub fn slice(&self, from: usize, to: usize) -> String {
@@ -230,18 +230,23 @@ impl Tape {
     /// What is between the head and `to` is this call, or these calls.
     pub fn emit(&self, drafts: Vec<Draft>, to: usize, format: &'static str) {
         let inner = &mut *self.0.lock();
-        let raw_end = to - inner.base;
-        let raw_start = inner.head - inner.base;
-        let from = inner.head_chars;
         let failed = drafts.iter().any(|draft| draft.error.is_some());
-        let raw = failed.then(|| inner.text.get(raw_start..raw_end).unwrap_or_default().to_owned());
-        inner.advance(to);
-        let span = (from, inner.head_chars);
-        inner.settled = inner.calls.len();
-        for draft in drafts {
-            inner.format.get_or_insert(format);
-            inner.add(draft, span, raw.as_deref());
-        }
+        let raw = failed.then(|| inner.between(inner.head, to).to_owned());
+        inner.emit(drafts, raw.as_deref(), to, format);
+    }
+
+    /// Looks once at the text from `at` on. If `look` sees a whole call, what is between the head and its end is that call;
+    /// gives the position behind it.
+    pub fn take(
+        &self,
+        at: usize,
+        format: &'static str,
+        look: impl FnOnce(&str) -> Option<(Draft, usize)>,
+    ) -> Option<usize> {
+        let inner = &mut *self.0.lock();
+        let (draft, length) = look(inner.between(at, inner.view().end()))?;
+        inner.emit([draft], None, at + length, format);
+        Some(at + length)
     }
 
     /// What is between the head and `to` closes the last call, and those that share its place.
@@ -252,8 +257,8 @@ impl Tape {
         let passed = inner.text.get(from - inner.base..inner.head - inner.base).unwrap_or_default();
         for call in &mut inner.calls[inner.settled..] {
             call.span.1 = inner.head_chars;
-            match &mut call.raw {
-                Some(raw) => raw.push_str(passed),
+            match &mut call.failure {
+                Some(failure) => failure.raw.push_str(passed),
                 None => repair.into_iter().for_each(|repair| call.repairs.add(repair)),
             }
         }
@@ -263,6 +268,27 @@ impl Tape {
 impl Inner {
     fn view(&self) -> View<'_> {
         View { bytes: self.text.as_bytes(), base: self.base, ended: self.ended }
+    }
+
+    fn between(&self, from: usize, to: usize) -> &str {
+        self.text.get(from - self.base..to - self.base).unwrap_or_default()
+    }
+
+    fn emit(
+        &mut self,
+        drafts: impl IntoIterator<Item = Draft>,
+        raw: Option<&str>,
+        to: usize,
+        format: &'static str,
+    ) {
+        let from = self.head_chars;
+        self.advance(to);
+        let span = (from, self.head_chars);
+        self.settled = self.calls.len();
+        for draft in drafts {
+            self.format.get_or_insert(format);
+            self.add(draft, span, raw);
+        }
     }
 
     fn release(&mut self, to: usize) {
@@ -285,8 +311,7 @@ impl Inner {
 
     fn advance(&mut self, to: usize) {
         if to > self.head {
-            let passed = self.text.get(self.head - self.base..to - self.base).unwrap_or_default();
-            self.head_chars += passed.chars().count();
+            self.head_chars += self.between(self.head, to).chars().count();
             self.head = to;
         }
     }
@@ -305,7 +330,6 @@ impl Inner {
         if let Id::Own(id) = &id {
             self.ids.insert(id.clone());
         }
-        let raw = error.is_some().then(|| raw.unwrap_or_default().to_owned());
         if !self.silent {
             match &error {
                 Some(error) => self.events.push(Event::CallError { index, error: error.clone() }),
@@ -316,7 +340,9 @@ impl Inner {
                 ]),
             }
         }
-        self.calls.push(FoundCall { name, given, id, source, span, repairs, error, raw });
+        let raw = || raw.unwrap_or_default().to_owned();
+        let failure = error.map(|error| Box::new(Failure { error, raw: raw() }));
+        self.calls.push(FoundCall { name, given, id, source, span, repairs, failure });
     }
 
     /// Whether no call has this id, neither as its own nor as one that was made.

@@ -75,8 +75,12 @@ pub fn is_printable(name: &str) -> bool {
     !name.is_empty() && name.trim() == name && !name.contains("**") && name.chars().all(plain)
 }
 
-fn is_plain(text: &str) -> bool {
-    text.bytes().all(|b| (b' '..=b'~').contains(&b)) && !text.contains("  ")
+/// Whether nothing has to be done to a text inside of a line.
+pub fn is_plain(text: &str) -> bool {
+    // Without a way out in the middle, the compiler compares many bytes at once.
+    let bytes = text.as_bytes();
+    let printable = bytes.iter().fold(true, |all, b| all & (b' '..=b'~').contains(b));
+    printable && bytes.windows(2).fold(true, |all, pair| all & (pair[0] | pair[1] != b' '))
 }
 
 #[cfg(test)]

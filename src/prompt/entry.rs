@@ -41,13 +41,13 @@ impl<'a> Entry<'a> {
         let doc = Docstring::of(&spec.description, |name| {
             shape.properties().iter().any(|(known, _)| *known == name)
         });
-        let _ = writeln!(out, "**{}**", self.name);
+        out.extend(["**", self.name, "**\n"]);
         if !doc.text.trim().is_empty() {
             self.line(out, "", &doc.text, DESCRIPTION);
         }
         let branches = self.branches(&shape);
         if shape.has_properties() || !branches.is_empty() {
-            let _ = writeln!(out, "  {}", lang.pick("Parameters:", "参数："));
+            out.push_str(lang.pick("  Parameters:\n", "  参数：\n"));
             self.parameters(out, &shape, 2, 0, Some(&doc));
             self.options(out, branches, 2, 0);
         } else if shape.get("properties").is_some() || shape.get("additionalProperties").is_some() {
@@ -58,8 +58,9 @@ impl<'a> Entry<'a> {
         }
         let hints = hints(spec, lang);
         if !hints.is_empty() {
-            let _ =
-                writeln!(out, "  {}{}", lang.pick("Hints: ", "提示："), hints.join(lang.pick(", ", "、")));
+            out.push_str(lang.pick("  Hints: ", "  提示："));
+            out.push_str(&hints.join(lang.pick(", ", "、")));
+            out.push('\n');
         }
         for (label, value) in [
             (lang.pick("Category: ", "类别："), &spec.category),

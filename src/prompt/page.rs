@@ -134,7 +134,8 @@ impl Page<'_> {
         let entry = self.shelf.entry(version, Style::Detailed, self.lang, |text| {
             Entry::new(spec, &names[at], self.lang).detailed(text);
         });
-        let _ = writeln!(out, "{}. {entry}", at + 1);
+        out.push_str(&(at + 1).to_string());
+        out.extend([". ", &entry, "\n"]);
     }
 
     pub fn compact(&self, out: &mut String, names: &[Cow<'_, str>], at: usize) {

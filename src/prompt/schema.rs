@@ -144,7 +144,16 @@ fn keyword<'a>(schema: &'a Map<String, Value>, key: &str) -> Option<&'a Value> {
 /// What a reference inside the document leads to.
 pub fn target<'a>(root: &'a Value, reference: &str) -> Option<&'a Value> {
     let pointer = reference.strip_prefix('#')?;
-    root.pointer(pointer).or_else(|| root.pointer(&unescaped(pointer)))
+    named(root, pointer).or_else(|| root.pointer(pointer)).or_else(|| root.pointer(&unescaped(pointer)))
+}
+
+/// The same where all steps are keys as they stand there, which is the usual case.
+fn named<'a>(root: &'a Value, pointer: &str) -> Option<&'a Value> {
+    let mut steps = pointer.strip_prefix('/')?.split('/');
+    steps.try_fold(root, |value, step| match step.contains('~') {
+        true => None,
+        false => keyword(value.as_object()?, step),
+    })
 }
 
 /// References are parts of URLs: `%24defs` is `$defs`.

@@ -7,6 +7,8 @@ use std::sync::Arc;
 
 /// Longer prompts are written each time: nobody sends them to a model often.
 const LONGEST: usize = 4 << 20;
+/// Room for most entries, in bytes.
+const ENTRY: usize = 1 << 10;
 /// So many entries of tools that are gone are no reason to tidy up.
 const GONE: usize = 1_000;
 
@@ -66,7 +68,7 @@ impl Shelf {
         {
             return text.clone();
         }
-        let mut text = String::new();
+        let mut text = String::with_capacity(ENTRY);
         write(&mut text);
         let text: Arc<str> = text.into();
         let mut entries = self.entries.lock();

@@ -1,7 +1,7 @@
 //! What a value has to be, in a few words: `string or null, one of "a", "b"`.
 
 use super::Lang;
-use super::clean::push_line;
+use super::clean::{is_plain, push_line};
 use super::schema::Shape;
 use serde_json::Value;
 use std::cell::Cell;
@@ -41,16 +41,21 @@ impl<'a> Types<'a> {
         }
         let begun = out.len();
         self.kind(out, shape, depth);
-        let mut limits = limits(shape, self.lang);
-        if let Some(options) = shape.get("enum").and_then(Value::as_array) {
-            limits.insert(0, options_in_words(options, self.lang));
-        } else if let Some(only) = shape.get("const") {
-            limits.insert(0, format!("{} {}", self.lang.pick("always", "固定为"), literal(only)));
-        }
-        for limit in limits {
+        let go_on = |out: &mut String| {
             if out.len() > begun {
                 out.push_str(self.lang.pick(", ", "，"));
             }
+        };
+        if let Some(options) = shape.get("enum").and_then(Value::as_array) {
+            go_on(out);
+            push_options(out, options, self.lang);
+        } else if let Some(only) = shape.get("const") {
+            go_on(out);
+            out.push_str(self.lang.pick("always ", "固定为 "));
+            push_literal(out, only);
+        }
+        for limit in limits(shape, self.lang) {
+            go_on(out);
             out.push_str(&limit);
         }
         if out.len() == begun {
@@ -68,16 +73,19 @@ impl<'a> Types<'a> {
         let branches = shape.branches();
         let types = shape.types();
         if branches.is_empty() || types.as_slice() == ["object"] {
-            let mut names: Vec<String> = Vec::new();
-            for name in types {
-                let mut one = String::new();
-                self.named(&mut one, name, shape, depth);
-                names.push(one);
+            match types.as_slice() {
+                [] if shape.get("enum").or_else(|| shape.get("const")).is_some() => return,
+                [] => {}
+                [only] => self.named(out, only, shape, depth),
+                several => {
+                    let named = several.iter().map(|name| {
+                        let mut one = String::new();
+                        self.named(&mut one, name, shape, depth);
+                        one
+                    });
+                    self.joined(out, named.collect());
+                }
             }
-            if names.is_empty() && (shape.get("enum").is_some() || shape.get("const").is_some()) {
-                return;
-            }
-            self.joined(out, names);
             if shape.get("nullable") == Some(&Value::Bool(true)) {
                 let _ = write!(out, " {} null", self.lang.pick("or", "或"));
             }
@@ -169,27 +177,50 @@ impl<'a> Types<'a> {
     }
 }
 
+/// Whether a keyword is one of those that [`limits`] tells.
+fn is_limit(keyword: &str) -> bool {
+    matches!(
+        keyword,
+        "minimum"
+            | "maximum"
+            | "exclusiveMinimum"
+            | "exclusiveMaximum"
+            | "multipleOf"
+            | "format"
+            | "pattern"
+            | "minLength"
+            | "maxLength"
+            | "minItems"
+            | "maxItems"
+            | "minProperties"
+            | "maxProperties"
+            | "uniqueItems"
+    )
+}
+
 /// The other keywords that limit a value, one phrase each.
 pub fn limits(shape: &Shape<'_>, lang: Lang) -> Vec<String> {
     let mut found = Vec::new();
+    // Most values have none: one look at what is there costs less than a search for each.
+    if !shape.layers().any(|layer| layer.keys().any(|keyword| is_limit(keyword))) {
+        return found;
+    }
     let number = |key: &str| shape.get(key).filter(|value| value.is_number());
-    let mut between = |low: Option<&Value>, high: Option<&Value>, en: &str, zh: &str| {
-        let (en, zh) = (if en.is_empty() { String::new() } else { format!(" {en}") }, zh);
-        match (low, high, lang) {
-            (Some(low), Some(high), Lang::En) if low == high => found.push(format!("exactly {low}{en}")),
-            (Some(low), Some(high), Lang::En) => found.push(format!("{low} to {high}{en}")),
-            (Some(low), Some(high), Lang::Zh) => found.push(format!("{low} 到 {high}{zh}")),
-            (Some(low), None, Lang::En) => found.push(format!("at least {low}{en}")),
-            (Some(low), None, Lang::Zh) => found.push(format!("至少 {low}{zh}")),
-            (None, Some(high), Lang::En) => found.push(format!("at most {high}{en}")),
-            (None, Some(high), Lang::Zh) => found.push(format!("至多 {high}{zh}")),
-            (None, None, _) => {}
-        }
+    let mut between = |low: Option<&Value>, high: Option<&Value>, en: &str, zh: &str| match (low, high, lang)
+    {
+        (Some(low), Some(high), Lang::En) if low == high => found.push(format!("exactly {low}{en}")),
+        (Some(low), Some(high), Lang::En) => found.push(format!("{low} to {high}{en}")),
+        (Some(low), Some(high), Lang::Zh) => found.push(format!("{low} 到 {high}{zh}")),
+        (Some(low), None, Lang::En) => found.push(format!("at least {low}{en}")),
+        (Some(low), None, Lang::Zh) => found.push(format!("至少 {low}{zh}")),
+        (None, Some(high), Lang::En) => found.push(format!("at most {high}{en}")),
+        (None, Some(high), Lang::Zh) => found.push(format!("至多 {high}{zh}")),
+        (None, None, _) => {}
     };
     between(number("minimum"), number("maximum"), "", "");
-    between(number("minLength"), number("maxLength"), "characters", " 个字符");
-    between(number("minItems"), number("maxItems"), "items", " 项");
-    between(number("minProperties"), number("maxProperties"), "keys", " 个键");
+    between(number("minLength"), number("maxLength"), " characters", " 个字符");
+    between(number("minItems"), number("maxItems"), " items", " 项");
+    between(number("minProperties"), number("maxProperties"), " keys", " 个键");
     for (key, en, zh) in [
         ("exclusiveMinimum", "more than", "大于"),
         ("exclusiveMaximum", "less than", "小于"),
@@ -211,23 +242,42 @@ pub fn limits(shape: &Shape<'_>, lang: Lang) -> Vec<String> {
 }
 
 pub fn options_in_words(options: &[Value], lang: Lang) -> String {
-    let mut words = String::from(lang.pick("one of ", "可选值 "));
+    let mut words = String::new();
+    push_options(&mut words, options, lang);
+    words
+}
+
+fn push_options(out: &mut String, options: &[Value], lang: Lang) {
+    out.push_str(lang.pick("one of ", "可选值 "));
     for (at, option) in options.iter().take(LISTED).enumerate() {
-        words.push_str(if at == 0 { "" } else { ", " });
-        words.push_str(&literal(option));
+        out.push_str(if at == 0 { "" } else { ", " });
+        push_literal(out, option);
     }
     if let Some(more) = options.len().checked_sub(LISTED).filter(|more| *more > 0) {
         let _ = match lang {
-            Lang::En => write!(words, ", … {more} more"),
-            Lang::Zh => write!(words, ", … 另外 {more} 个"),
+            Lang::En => write!(out, ", … {more} more"),
+            Lang::Zh => write!(out, ", … 另外 {more} 个"),
         };
     }
+}
+
+pub fn literal(value: &Value) -> String {
+    let mut words = String::new();
+    push_literal(&mut words, value);
     words
 }
 
 /// A value as JSON, on one line, not too long.
-pub fn literal(value: &Value) -> String {
-    super::clean::line(&value.to_string(), LITERAL, Lang::En)
+fn push_literal(out: &mut String, value: &Value) {
+    match value.as_str() {
+        // Nothing in it needs an escape or a limit.
+        Some(text) if text.len() + 2 <= LITERAL && is_plain(text) && !text.contains(['"', '\\']) => {
+            out.push('"');
+            out.push_str(text);
+            out.push('"');
+        }
+        _ => push_line(out, &value.to_string(), LITERAL, Lang::En),
+    }
 }
 
 /// A default as people write it: plain words need no quotes. It may be copied, so it is cut later than other values.

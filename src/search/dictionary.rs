@@ -134,8 +134,9 @@ impl Dictionary {
             .filter_map(|shelf| self.shelves.get(&shelf))
             .flatten()
             .filter(move |shelved| (shelved.letters ^ wanted).count_ones() as usize <= 2 * most)
-            .map(move |shelved| (strsim::osa_distance(word, self.stems.text(shelved.term)), shelved.term))
-            .filter(move |(slips, _)| *slips <= most)
+            .filter_map(move |shelved| {
+                Some((slips(word, self.stems.text(shelved.term), most)?, shelved.term))
+            })
     }
 
     /// Two known words that an unknown one is made of: `keyvault`.
@@ -156,6 +157,20 @@ fn shelf(stem: &str) -> Option<(u8, u8)> {
     plain.then(|| (stem.as_bytes()[0], stem.len() as u8))
 }
 
+/// How many slips lie between two words of ASCII, if they are not more than `most`.
+fn slips(a: &str, b: &str, most: usize) -> Option<usize> {
+    // What both begin and end with costs nothing, and is most of it where they are near.
+    let begin = a.bytes().zip(b.bytes()).take_while(|(a, b)| a == b).count();
+    let (a, b) = (&a[begin..], &b[begin..]);
+    let end = a.bytes().rev().zip(b.bytes().rev()).take_while(|(a, b)| a == b).count();
+    let (a, b) = (&a[..a.len() - end], &b[..b.len() - end]);
+    // Both ends differ now: one slip is one letter, or two that have changed places.
+    if most == 1 && a.len().max(b.len()) > 2 {
+        return None;
+    }
+    Some(strsim::osa_distance(a, b)).filter(|slips| *slips <= most)
+}
+
 fn letters(word: &str) -> u32 {
     word.bytes().fold(0, |letters, b| letters | 1 << (b.wrapping_sub(b'a') & 31))
 }
@@ -166,5 +181,19 @@ impl Dictionary {
         let shelves: usize =
             self.shelves.values().map(|shelf| shelf.capacity() * size_of::<Shelved>() + 32).sum();
         self.forms.bytes() + self.stemmed.capacity() * 4 + self.stems.bytes() + shelves
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn slips_are_counted_as_by_the_whole_words(a in "[a-c]{0,7}", b in "[a-c]{0,7}", most in 1..3_usize) {
+            let whole = strsim::osa_distance(&a, &b);
+            prop_assert_eq!(slips(&a, &b, most), Some(whole).filter(|slips| *slips <= most));
+        }
     }
 }

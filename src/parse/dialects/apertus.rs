@@ -17,5 +17,5 @@ const BODY: Body = Body {
 };
 
 fn read(cx: &Cx, opening: Opening) -> Reading<'_> {
-    Box::pin(json_body::read(cx, opening, &BODY))
+    json_body::reading(cx, opening, &BODY)
 }

@@ -14,5 +14,5 @@ const BODY: Body =
     Body { format: "granite", opens: &[], closes: &[], stops: &["<|tool_call|>"], shape: Shape::Marked };
 
 pub(super) fn read(cx: &Cx, opening: Opening) -> Reading<'_> {
-    Box::pin(json_body::read(cx, opening, &BODY))
+    json_body::reading(cx, opening, &BODY)
 }

@@ -19,7 +19,7 @@ const BODY: Body = Body {
 const IN_LINE: &[&str] = &["</tool_call>", "<tool_call>", "\n\n"];
 
 pub(super) fn read(cx: &Cx, opening: Opening) -> Reading<'_> {
-    Box::pin(json_body::read(cx, opening, &BODY))
+    json_body::reading(cx, opening, &BODY)
 }
 
 /// A block that no dialect can read. In the middle of a line the tags may only be mentioned: then they are quoted, or what is

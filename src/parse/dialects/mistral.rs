@@ -17,7 +17,7 @@ const BODY: Body =
     Body { format: "mistral_json", opens: &[], closes: &[], stops: STOPS, shape: Shape::Marked };
 
 fn list(cx: &Cx, opening: Opening) -> Reading<'_> {
-    Box::pin(json_body::read(cx, opening, &BODY))
+    json_body::reading(cx, opening, &BODY)
 }
 
 fn named(cx: &Cx, opening: Opening) -> Reading<'_> {

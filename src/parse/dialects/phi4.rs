@@ -16,5 +16,5 @@ const BODY: Body =
 fn read(cx: &Cx, opening: Opening) -> Reading<'_> {
     // The bracket belongs to the list.
     let opening = Opening { after: opening.after - 1, ..opening };
-    Box::pin(json_body::read(cx, opening, &BODY))
+    json_body::reading(cx, opening, &BODY)
 }

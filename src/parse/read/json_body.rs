@@ -1,7 +1,9 @@
 //! JSON between tags: an object, a list, or several of them; in a fence or not.
 
+use std::future::ready;
+
 use super::arguments::{give_up, skip_fence, with_fence};
-use crate::parse::dialects::{Opening, Read};
+use crate::parse::dialects::{Opening, Read, Reading};
 use crate::parse::draft::{self, Draft, Shape};
 use crate::parse::extent::{Extent, Notation};
 use crate::parse::lenient::{self, MayMiss, Repair, Repairs};
@@ -17,6 +19,29 @@ pub struct Body {
     /// What ends a call whose brackets are open.
     pub stops: &'static [&'static str],
     pub shape: Shape,
+}
+
+/// As [`read`]. Most calls are all there and said in the usual way, and are taken in one look.
+pub fn reading<'a>(cx: &'a Cx, opening: Opening, body: &'static Body) -> Reading<'a> {
+    match cx.tape.take(opening.after, body.format, |text| usual(text, body)) {
+        Some(end) => Box::pin(ready(Read::Block(end))),
+        None => Box::pin(read(cx, opening, body)),
+    }
+}
+
+/// The call that a text begins with, and the length of all up to behind its end tag.
+fn usual(text: &str, body: &Body) -> Option<(Draft, usize)> {
+    let value = text.trim_ascii_start();
+    let is_plain = value.starts_with('{') && !body.opens.iter().any(|opens| value.starts_with(opens));
+    if body.shape != Shape::Marked || !is_plain {
+        return None;
+    }
+    let (draft, length) = draft::usual(value)?;
+    let behind = value[length..].trim_ascii_start();
+    // A tag that has come in part may become another one than the first that fits now.
+    let tag = body.closes.iter().find(|tag| behind.starts_with(**tag) || tag.starts_with(behind))?;
+    let rest = behind.strip_prefix(tag)?;
+    Some((draft, text.len() - rest.len()))
 }
 
 pub async fn read(cx: &Cx, opening: Opening, body: &Body) -> Read {

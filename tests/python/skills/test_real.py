@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 import catalogue
@@ -32,8 +33,13 @@ def test_every_real_skill_is_loaded_and_gives_its_instructions(real: Path) -> No
                 assert text.strip().endswith(value["instructions"])
                 for path in value["resources"][:5]:
                     assert hub.read_skill_file(name, path) is not None
-            prompt = hub.system_prompt()
-            assert prompt.count("<skill>") == len(report.loaded)
+            closed = [path for path in folders if _is_for_users_only(path / "SKILL.md")]
+            assert hub.system_prompt().count("<skill>") == len(folders) - len(closed)
+
+
+def _is_for_users_only(path: Path) -> bool:
+    front = path.read_text("utf-8").split("---")[1]
+    return re.search(r"^disable-model-invocation:\s*true\s*$", front, re.M) is not None
 
 
 @pytest.mark.anyio
