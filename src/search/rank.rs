@@ -22,7 +22,8 @@ thread_local! {
     static SCORES: RefCell<Vec<f32>> = const { RefCell::new(Vec::new()) };
 }
 
-/// The slots of the best `k` tools with their scores, best first; of equals the older one first.
+/// The slots of the best `k` tools with their scores, best first; equals by their names, so that the same tools give the same
+/// list in whatever order they came. (Of more equals than there are finalists, the older ones are looked at.)
 pub fn best(index: &Index, query: &Query, k: usize) -> Vec<(usize, f32)> {
     if k == 0 || query.terms.is_empty() {
         return Vec::new();
@@ -38,7 +39,8 @@ pub fn best(index: &Index, query: &Query, k: usize) -> Vec<(usize, f32)> {
         found
     });
     look_closely(index, query, &mut found);
-    found.sort_by(better);
+    let name = |one: &Finalist| index.document(one.slot).map(|document| &document.name);
+    found.sort_by(|a, b| b.score.total_cmp(&a.score).then_with(|| name(a).cmp(&name(b))));
     found.iter().take(k).map(|one| (one.slot, one.score)).collect()
 }
 

@@ -191,3 +191,20 @@ def test_a_parameter_behind_a_reference_is_found():
     add(hub, "first", "Does one thing.")
     add(hub, "second", "Does another.", parameters=parameters)
     assert [hit.name for hit in hub.search("zeppelin")] == ["second"]
+
+
+def test_the_same_tools_give_the_same_list_in_whatever_order_they_came() -> None:
+    names = [f"tool_{letter}" for letter in "cabed"]
+
+    def hub(order: list[str]) -> ToolHub:
+        made = ToolHub()
+        for name in order:
+            made.register(lambda: 1, name=name, description="weather tool")
+        return made
+
+    first, second = hub(names), hub(names[::-1])
+    second.unregister("tool_e")
+    second.register(lambda: 1, name="tool_e", description="weather tool")
+    assert [hit.name for hit in first.search("weather")] == sorted(names)
+    assert [hit.name for hit in second.search("weather")] == sorted(names)
+    assert first.system_prompt(query="weather", limit=2) == second.system_prompt(query="weather", limit=2)
