@@ -80,8 +80,9 @@ class ModuleFolder:
         """Bring the hub up to date with the folder."""
         outcome = Outcome()
         # What lies about in a folder of skills is mostly scripts, and those are not ours to run.
-        files, outcome.errors = modules_of(self.folder, packages_only=self.source == "skills")
-        files, outcome.skipped = _without_hidden(files)
+        found = modules_of(self.folder, packages_only=self.source == "skills")
+        files, hidden = _without_hidden(found.modules)
+        outcome.skipped, outcome.errors = found.skipped + hidden, found.errors
         importlib.invalidate_caches()
         self._note_helpers(set())  # what calls have imported since
         gone = self._known.keys() - {file.name for file in files}

@@ -15,6 +15,7 @@ from .. import _core
 from ..servers import LoadReport
 from .files import is_skill
 from .folder import ModuleFolder, Outcome, Registry
+from .strays import stray_skills
 from .watching import Watcher
 
 _log = logging.getLogger("toolhub")
@@ -34,6 +35,7 @@ class SkillFolder:
     def load(self, hub: Registry) -> Outcome:
         """Bring the hub up to date with the folder."""
         outcome = Outcome(**cast("dict[str, Any]", self._skills.load(self._core)))
+        outcome.errors += stray_skills(self.folder)
         if self._modules is not None:
             classes = self._modules.load(hub)
             for part, more in vars(classes).items():

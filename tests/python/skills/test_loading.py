@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 from pathlib import Path
 
 import pytest
@@ -225,6 +226,35 @@ def test_a_link_out_is_no_skill_md(hub: ToolHub, folder: Path, skill: Skill, tmp
     report = hub.load_skills(folder)
     assert report.loaded == []
     assert "is not inside the skill's folder" in report.errors[0]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes with a name")
+@pytest.mark.parametrize("what", ["is a link that leads nowhere", "is a folder", "is no file"])
+def test_a_skill_md_that_is_no_file_is_told(hub: ToolHub, folder: Path, skill: Skill, what: str) -> None:
+    skill("good")
+    skill("more/good-too")
+    (folder / "round").symlink_to(folder, target_is_directory=True)
+    for place in ("more/bad", "good/inside", ".hidden/bad", "node_modules/bad"):
+        file = folder / place / "SKILL.md"
+        file.parent.mkdir(parents=True)
+        if what == "is a folder":
+            file.mkdir()
+        elif what == "is no file":
+            os.mkfifo(file)
+        else:
+            file.symlink_to(folder / "nowhere.md")
+    report = hub.load_skills(folder)
+    assert (sorted(report.loaded), report.skipped) == (["good", "good-too"], [])
+    assert report.errors == [f"{folder / 'more/bad'}: its SKILL.md {what}"]
+    assert hub.reload().errors == report.errors
+
+
+def test_a_folder_with_another_spelling_of_skill_md_is_one(hub: ToolHub, folder: Path, skill: Skill) -> None:
+    place = skill("odd")
+    (place / "SKILL.md").rename(place / "skill.md")
+    (place / "SKILL.md").symlink_to(folder / "nowhere.md")
+    report = hub.load_skills(folder)
+    assert (report.loaded, report.errors) == (["odd"], [])
 
 
 def test_reload(hub: ToolHub, folder: Path, skill: Skill) -> None:
