@@ -76,8 +76,11 @@ class ModuleFolder:
         self._known: dict[str, _Known] = {}
         self._helpers: dict[str, _Known] = {}
 
-    def load(self, hub: Registry) -> Outcome:
-        """Bring the hub up to date with the folder."""
+    def load(self, hub: Registry, asked: bool) -> Outcome:
+        """Bring the hub up to date with the folder.
+
+        What was removed by hand comes back only if the folder was `asked` for, and not because anything has changed.
+        """
         outcome = Outcome()
         # What lies about in a folder of skills is mostly scripts, and those are not ours to run.
         found = modules_of(self.folder, packages_only=self.source == "skills")
@@ -95,6 +98,10 @@ class ModuleFolder:
             del self._known[name]
         self._import_all(files, stale, outcome)
         modules = [self._known[file.name] for file in files if file.name in self._known]
+        for known in modules if asked else ():
+            lost = {name: one for name, one in known.tools.items() if not self._is_there(hub, name, one)}
+            known.waiting = [*lost.items(), *known.waiting]
+            known.tools = {name: one for name, one in known.tools.items() if name not in lost}
         # What has moved from one module to another must be free before it is taken.
         for known in modules:
             names = known.tools.keys() | {name for name, _ in known.waiting}

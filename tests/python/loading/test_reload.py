@@ -275,11 +275,41 @@ def test_a_folder_that_is_gone_takes_its_tools_along_and_no_others(
     assert report.errors == [f"{folder}: it cannot be read: No such file or directory"]
 
 
-def test_a_report_tells_only_of_what_is_there(hub: ToolHub, folder: Path, write: Write) -> None:
+def test_a_tool_that_was_removed_by_hand_comes_back_when_its_folder_is_loaded_again(
+    hub: ToolHub, folder: Path, write: Write
+) -> None:
+    write("a.py", says("a"))
+    write("b.py", says("b", "other"))
+    hub.load_tools(folder)
+    imported()
+    hub.unregister("say")
+    write("b.py", says("new", "other"))
+    assert hub.reload().loaded == ["other"], "nobody has asked for it"
+    assert "say" not in hub
+    assert hub.load_tools(folder).loaded == ["say", "other"]
+    assert hub.call("say").result == "a"
+    assert imported() == ["b"], "no module is imported again for that"
+    hub.unregister("say")
+    write("a.py", says("new"))
+    assert hub.reload().loaded == ["say"], "a file that has changed counts"
+
+
+def test_a_tool_that_was_replaced_by_hand_comes_back_when_that_one_is_gone(
+    hub: ToolHub, folder: Path, write: Write
+) -> None:
     write("a.py", says("a"))
     hub.load_tools(folder)
+    hub.register(lambda: "by hand", name="say")
+    report = hub.load_tools(folder)
+    assert (report.loaded, report.errors) == ([], [])
+    assert report.skipped == [f"{folder / 'a.py'}: the name 'say' of say is taken"]
+    assert hub.call("say").result == "by hand"
     hub.unregister("say")
-    assert hub.load_tools(folder).loaded == []
+    assert hub.load_tools(folder).loaded == ["say"]
+    hub.register(lambda: "by hand", name="say")
+    hub.unregister("say")
+    assert hub.load_tools(folder).loaded == ["say"]
+    assert hub.call("say").result == "a"
 
 
 def test_a_load_that_is_interrupted_is_finished_by_the_next(hub: ToolHub, folder: Path, write: Write) -> None:
