@@ -54,7 +54,7 @@ class Loading(HubPart):
         """
         report = self._load("skills", folder, watch, python)
         if allow_scripts:
-            self._runnable.append(os.path.realpath(folder))
+            self._runnable.append(os.path.realpath(os.path.expanduser(folder)))
             self._offer_scripts()
         return report
 
@@ -120,7 +120,7 @@ class Loading(HubPart):
         from ..loading.folders import Folders, reloading
         from ..loading.watching import library
 
-        folder = Path(given)
+        folder = Path(os.path.expanduser(given))
         if watch:
             library()
         if self._folders is None:

@@ -465,3 +465,23 @@ def test_what_may_not_be_read_costs_only_itself() -> None:
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         locked.chmod(0o755)
     assert done.stdout == "['good'] 2\n[] 1\n", done.stderr
+
+
+def test_a_tilde_is_the_home_of_the_user(
+    folder: Path, write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("USERPROFILE", str(tmp_path))
+    write("adding.py", MARKED)
+    write("skills/greet/SKILL.md", "---\nname: greet\ndescription: d\n---\nSay hello.\n")
+    write("mcp.json", '{"mcpServers": {"files": {"command": "files-server"}}}')
+    with ToolHub(tools="~/tools", skills=[Path("~/tools/skills")], mcp="~/tools/mcp.json") as hub:
+        assert names(hub) == {"add", "greet"}
+        assert [server.id for server in hub.servers()] == ["files"]
+    with ToolHub() as hub:
+        assert hub.load_tools("~/tools").loaded == ["add"]
+        assert hub.load_skills("~/tools/skills", allow_scripts=True).loaded == ["greet"]
+        assert hub.load_mcp(Path("~/tools/mcp.json")).loaded == ["files"]
+        result = hub.call("run_skill_script", {"skill": "greet", "script": "none.py"})
+        assert "no file" in str(result.error), "and not that it is not allowed"
+        assert hub.load_tools("~/nowhere").errors[0].startswith(f"{tmp_path / 'nowhere'}: it does not exist")
