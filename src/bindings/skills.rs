@@ -15,6 +15,9 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+/// Told of a skill that is broken now. Its instructions are read when it is called, so no old ones are kept.
+const STAYS: &str = "; the skill stays listed as it was, but a call reads the file as it is";
+
 /// A folder of skills, and which of them are in the hub.
 #[pyclass(frozen, module = "toolhub._core")]
 pub struct SkillFolder {
@@ -81,7 +84,7 @@ impl SkillFolder {
                         Some(Known { mark, skill, notes, candidate })
                     }
                     Err(why) => {
-                        let stays = if old.is_some() { "; the skill stays as it was" } else { "" };
+                        let stays = if old.is_some() { STAYS } else { "" };
                         report.errors.push(format!("{shown}: {why}{stays}"));
                         old
                     }

@@ -62,8 +62,8 @@ class Loading(HubPart):
     def reload(self) -> LoadReport:
         """Load all folders again. What is new, has changed (or imports what has) or is gone is applied to the hub.
 
-        Calls that are running finish with what they began with. A module or skill that is broken now stays as it was, and is
-        in the report.
+        Calls that are running finish with what they began with. A module that is broken now keeps its tools; a skill that is
+        broken now stays listed as it was, but a call reads its file as it is. Both are in the report.
         """
         self._open()
         return LoadReport([], [], []) if self._folders is None else self._folders.reload(_Desk(self))

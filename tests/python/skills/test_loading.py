@@ -271,12 +271,28 @@ def test_reload(hub: ToolHub, folder: Path, skill: Skill) -> None:
     (gone / "SKILL.md").unlink()
     report = hub.reload()
     assert (report.loaded, report.removed) == (["a", "d"], ["c"])
-    assert "the skill stays as it was" in report.errors[0]
+    assert "; the skill stays" in report.errors[0]
     assert hub.get("a").description == "new"  # type: ignore[union-attr]
     assert hub.get("b").description == "What b does."  # type: ignore[union-attr]
     skill("a", "---\nname: renamed\ndescription: new\n---\n")
     report = hub.reload()
     assert (report.loaded, report.removed) == (["renamed"], ["a"])
+
+
+def test_a_skill_that_is_broken_now_stays_listed_and_says_so_when_it_is_called(
+    hub: ToolHub, folder: Path, skill: Skill
+) -> None:
+    skill("greet")
+    hub.load_skills(folder)
+    skill("greet", "no front matter any more")
+    assert not hub.reload()
+    assert [tool.name for tool in hub.tools()] == ["greet"]
+    result = hub.call("greet")
+    assert result.kind == "tool_error"
+    assert "does not begin with front matter" in str(result.error)
+    skill("greet", body="mended")
+    assert hub.reload()
+    assert hub.call("greet").result["instructions"] == "mended"
 
 
 @given(st.binary(max_size=300), st.binary(max_size=100))
