@@ -72,6 +72,8 @@ def test_only_the_front_matter_is_read_at_load(hub: ToolHub, folder: Path, skill
         ("---\nname: bad\ndescription: ' '\n---\n", "no description"),
         ("---\nname: bad\ndescription: [a, b]\n---\n", "description must be text, got a list"),
         ("---\nname: {a: b}\ndescription: d\n---\n", "name must be text, got a mapping"),
+        ("---\nname: true\ndescription: d\n---\n", "name must be text, got a truth value"),
+        ("---\nname: bad\ndescription: 5\n---\n", "description must be text, got a number"),
         ("---\nname: server/bad\ndescription: d\n---\n", "characters that no name has"),
         ("---\nname: bad\nname: worse\ndescription: d\n---\n", "'name' twice"),
         ("---\nname: bad\ndescription: !!python/object:os.system x\n---\n", "tag"),
@@ -101,6 +103,7 @@ def test_what_is_no_skill_is_told_and_costs_only_itself(
     [
         ("---\nname: other\ndescription: d\n---\n", "other", "should be that of its folder, 'odd'"),
         ("---\ndescription: d\n---\n", "odd", "it has that of its folder"),
+        ("---\nname: 5\ndescription: d\n---\n", "5", "its name is a number; put it in quotes"),
         ("---\nname: My Skill\ndescription: d\n---\n", "My Skill", "lower-case letters"),
         ("---\nname: odd\ndescription: Use when: always: yes\n---\n", "odd", "need quotes"),
         ("---\nname: odd\ndescription: " + "x" * 1025 + "\n---\n", "odd", "1025 characters"),
