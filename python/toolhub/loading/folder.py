@@ -86,6 +86,7 @@ class ModuleFolder:
         found = modules_of(self.folder, packages_only=self.source == "skills")
         files, hidden = _without_hidden(found.modules)
         outcome.skipped, outcome.errors = found.skipped + hidden, found.errors
+        self._settle(hub)
         importlib.invalidate_caches()
         self._note_helpers(set())  # what calls have imported since
         gone = self._known.keys() - {file.name for file in files}
@@ -184,7 +185,7 @@ class ModuleFolder:
         """Register the tools of a module that wait for it, if their names are free."""
         for waiting in known.waiting.copy():
             name, member = waiting
-            if not self._is_free(hub, known, name, member):
+            if not self._is_free(hub, known, name):
                 continue
             try:
                 hub.put(member.tool, name, self.source)
@@ -196,15 +197,19 @@ class ModuleFolder:
             known.waiting = [one for one in known.waiting if one is not waiting]
         known.before = {}
 
-    def _is_free(self, hub: Registry, known: _Known, name: str, member: Member) -> bool:
+    def _is_free(self, hub: Registry, known: _Known, name: str) -> bool:
         """Whether nobody has the name, or only what the tool replaces."""
-        if name in known.tools:
-            return False
         there, before = hub.has(name, self.source), known.before.get(name)
-        if there is None or (before is not None and there is before.tool):
-            return True
-        # An interrupt came when it was registered, and before that was noted.
-        return there is member.tool and self._owner(name) is None
+        is_ours = before is not None and there is before.tool
+        return name not in known.tools and (there is None or is_ours)
+
+    def _settle(self, hub: Registry) -> None:
+        """Note what an interrupt has kept from being noted: tools that are registered, and yet wait for it."""
+        for known in self._known.values():
+            for name, member in known.waiting:
+                if self._is_there(hub, name, member) and self._owner(name) is None:
+                    known.tools[name] = member
+            known.waiting = [(name, one) for name, one in known.waiting if known.tools.get(name) is not one]
 
     def _taken(self, hub: Registry, known: _Known) -> list[str]:
         """Which tools wait for their name. One that another module has registered waits for nothing."""

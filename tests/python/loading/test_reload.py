@@ -362,8 +362,9 @@ def test_a_module_that_is_broken_after_an_interrupt_stays_for_the_others(
 
 
 @pytest.mark.parametrize("old", [True, False])
+@pytest.mark.parametrize("last", ["new", "newer"])
 def test_an_interrupt_between_two_tools_of_a_module(
-    old: bool, hub: ToolHub, folder: Path, write: Write, monkeypatch: pytest.MonkeyPatch
+    old: bool, last: str, hub: ToolHub, folder: Path, write: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A tool is described when it is registered, which takes its time."""
     tool = "@toolhub.tool\ndef {0}(): return {1!r}\n"
@@ -388,8 +389,10 @@ def test_an_interrupt_between_two_tools_of_a_module(
         with pytest.raises(KeyboardInterrupt):
             hub.reload() if old else hub.load_tools(folder)
     monkeypatch.undo()
+    if last == "newer":
+        write("a.py", module("newer", "first", "second", "third"))
     report = hub.load_tools(folder)
     assert (report.loaded, report.skipped, "gone" in hub) == (["first", "second", "third"], [], False)
-    assert {hub.call(name).result for name in report.loaded} == {"new"}
+    assert {hub.call(name).result for name in report.loaded} == {last}
     (folder / "a.py").unlink()
     assert hub.reload().removed == ["first", "second", "third"]
