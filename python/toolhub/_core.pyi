@@ -295,7 +295,7 @@ class SkillFolder:
     def load(self, /, hub: Hub) -> Any:
         """
         Looks which skills there are now: new ones are added, changed ones replaced, missing ones taken away. One that is
-        broken now stays as it was.
+        broken now stays listed as it was.
         """
 
 @final

@@ -15,6 +15,9 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+/// Told of a skill that is broken now. Its instructions are read when it is called, so no old ones are kept.
+const STAYS: &str = "; the skill stays listed as it was, but a call reads the file as it is";
+
 /// A folder of skills, and which of them are in the hub.
 #[pyclass(frozen, module = "toolhub._core")]
 pub struct SkillFolder {
@@ -51,7 +54,7 @@ impl SkillFolder {
     }
 
     /// Looks which skills there are now: new ones are added, changed ones replaced, missing ones taken away. One that is
-    /// broken now stays as it was.
+    /// broken now stays listed as it was.
     fn load(&self, hub: &Bound<'_, Hub>) -> PyResult<Py<PyAny>> {
         let core = hub.get().shared_core();
         let report = hub.py().detach(|| self.load_into(&core));
@@ -66,7 +69,7 @@ impl SkillFolder {
 impl SkillFolder {
     fn load_into(&self, core: &Core) -> Report {
         let found = find(&self.root);
-        let mut report = Report { skipped: found.notices, ..Report::default() };
+        let mut report = Report { skipped: found.notices, errors: found.broken, ..Report::default() };
         let mut known = self.known.lock();
         let mut before = std::mem::take(&mut *known);
         for folder in found.folders {
@@ -81,7 +84,7 @@ impl SkillFolder {
                         Some(Known { mark, skill, notes, candidate })
                     }
                     Err(why) => {
-                        let stays = if old.is_some() { "; the skill stays as it was" } else { "" };
+                        let stays = if old.is_some() { STAYS } else { "" };
                         report.errors.push(format!("{shown}: {why}{stays}"));
                         old
                     }

@@ -127,7 +127,8 @@ class ToolHub(
         self._llm = llm
         self._servers = None
         self._folders = None
-        self._runnable = []
+        self._runnable = {}
+        self._script_tool = None
         # Managing servers takes as long as it takes: they have deadlines of their own.
         self._admin = _core.Hub(timeout=1e9, max_parallel=1, grace=0.0, breaker_threshold=0)
         if sampling is None and llm is not None:

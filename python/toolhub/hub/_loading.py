@@ -10,6 +10,8 @@ from ..servers import LoadReport
 from ._base import HubPart
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from ..loading.folders import Folders
 
 # pathlib and base64 are imported where they are used: most hubs load no folder, and `import toolhub` stays fast.
@@ -22,8 +24,9 @@ class Loading(HubPart):
     """`load_tools`, `load_skills`, `reload`, `read_skill_file` and `run_skill_script`."""
 
     _folders: "Folders | None"
-    _runnable: list[str]
-    """Folders whose skills may run their scripts."""
+    _runnable: dict[str, bool]
+    """Whether the skills of a folder may run their scripts; what was said last comes last."""
+    _script_tool: Any
     register: Callable[..., Any]
     call: Callable[..., ToolResult]
 
@@ -50,19 +53,17 @@ class Loading(HubPart):
 
         Of a `SKILL.md` only the front matter is read. Calling the skill gives its instructions, its folder and the files in
         it; with `{"file": path}` one of the files. Nothing of it is run, unless `allow_scripts` says so: then a tool
-        `run_skill_script` can run the scripts of these skills.
+        `run_skill_script` can run the scripts of these skills. What the last call for a folder says holds.
         """
         report = self._load("skills", folder, watch, python)
-        if allow_scripts:
-            self._runnable.append(os.path.realpath(folder))
-            self._offer_scripts()
+        self._permit(os.path.realpath(os.path.expanduser(folder)), allow_scripts)
         return report
 
     def reload(self) -> LoadReport:
         """Load all folders again. What is new, has changed (or imports what has) or is gone is applied to the hub.
 
-        Calls that are running finish with what they began with. A module or skill that is broken now stays as it was, and is
-        in the report.
+        Calls that are running finish with what they began with. A module that is broken now keeps its tools; a skill that is
+        broken now stays listed as it was, but a call reads its file as it is. Both are in the report.
         """
         self._open()
         return LoadReport([], [], []) if self._folders is None else self._folders.reload(_Desk(self))
@@ -86,14 +87,14 @@ class Loading(HubPart):
     ) -> dict[str, Any]:
         """Run a script of a local skill: `{"exit_code", "stdout", "stderr"}`.
 
-        Only for skills of folders that were loaded with `allow_scripts=True`; otherwise it raises `ToolError` of kind
+        Only for skills of folders that were last loaded with `allow_scripts=True`; otherwise it raises `ToolError` of kind
         `not_allowed`. There is no shell, the arguments are passed as they are, the environment is minimal, and after
         `timeout` seconds (60) the script and what it has started are ended.
         """
         from pathlib import Path
 
         folder = Path(self._location(skill)).parent
-        if not any(folder.is_relative_to(place) for place in self._runnable):
+        if not self._may_run(folder):
             raise ToolError(
                 f"Scripts of the skill {skill!r} may not be run; load its folder with allow_scripts=True to allow it.",
                 ErrorKind.NOT_ALLOWED,
@@ -101,6 +102,26 @@ class Loading(HubPart):
         from ..loading import scripts
 
         return await scripts.run(skill, folder, script, args, scripts.TIMEOUT if timeout is None else timeout)
+
+    def _permit(self, folder: str, scripts: bool) -> None:
+        """Note whether scripts may be run in a folder; what was said before about it and what is in it is void."""
+        from pathlib import Path
+
+        kept = {
+            place: said for place, said in self._runnable.items() if not Path(place).is_relative_to(folder)
+        }
+        self._runnable = {**kept, folder: scripts}
+        if scripts:
+            self._offer_scripts()
+        elif not any(self._runnable.values()):
+            self._withdraw_scripts()
+
+    def _may_run(self, folder: "Path") -> bool:
+        """What the last call said about the folder, or about one that it is in."""
+        said = (
+            allowed for place, allowed in reversed(self._runnable.items()) if folder.is_relative_to(place)
+        )
+        return next(said, False)
 
     def _location(self, skill: str) -> str:
         """Where the `SKILL.md` of a skill is."""
@@ -120,7 +141,7 @@ class Loading(HubPart):
         from ..loading.folders import Folders, reloading
         from ..loading.watching import library
 
-        folder = Path(given)
+        folder = Path(os.path.expanduser(given))
         if watch:
             library()
         if self._folders is None:
@@ -148,6 +169,7 @@ class Loading(HubPart):
                 raise ToolError("The hub is closed.", ErrorKind.CLOSED)
             return await hub.run_skill_script(skill, script, args or ())
 
+        self._script_tool = run_skill_script
         self.register(
             run_skill_script,
             description="Run a script of a skill, in the skill's folder; gives exit code and output.",
@@ -165,6 +187,12 @@ class Loading(HubPart):
                 "additionalProperties": False,
             },
         )
+
+    def _withdraw_scripts(self) -> None:
+        desk = _Desk(self)
+        # The user may have registered another tool of that name.
+        if self._script_tool is not None and desk.has(RUN_SCRIPT, "tools") is self._script_tool:
+            desk.take(RUN_SCRIPT, "tools")
 
     def _open(self) -> None:
         if self._closed:

@@ -40,7 +40,7 @@ class Serving(HubPart):
         if isinstance(config, Mapping):
             report: Any = self._open_servers().load_value(config)
         else:
-            report = self._open_servers().load_file(os.fspath(config))
+            report = self._open_servers().load_file(os.path.expanduser(config))
         return LoadReport(**report)
 
     def _load_or_tell(self, config: Any) -> None:
@@ -183,7 +183,7 @@ class Serving(HubPart):
                 self._admin,
                 asking.desk,
                 asking.known,
-                None if tokens is None else os.fspath(tokens),
+                None if tokens is None else os.path.expanduser(tokens),
             )
         return self._servers
 

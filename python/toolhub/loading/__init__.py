@@ -9,5 +9,6 @@ The flow, one file a step::
     all folders of a hub    folders.py    one report, every problem logged once;  watching.py: loads again by itself
     what skills may run     scripts.py    nothing, unless the user allows it
 
-`SKILL.md` files are read by the core. Nothing of this is imported before the first folder is loaded.
+`SKILL.md` files are found and read by the core.
+Nothing of this is imported before the first folder is loaded.
 """

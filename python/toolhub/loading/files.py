@@ -1,15 +1,16 @@
-"""Which files of a folder are modules of tools."""
+"""Which files of a folder are modules of tools, and which look like it but cannot be."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import stat
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 _LEFT_OUT = frozenset({"node_modules", "venv", "site-packages", "setup.py"})
 _DEEPEST = 10
-_SKILL = ("SKILL.md", "skill.md")
+SKILL = ("SKILL.md", "skill.md")
 
 
 class ModuleFile(NamedTuple):
@@ -19,28 +20,51 @@ class ModuleFile(NamedTuple):
     path: Path
 
 
-def modules_of(folder: Path, packages_only: bool = False) -> tuple[list[ModuleFile], list[str]]:
-    """The modules of a folder, packages before what is in them; and which folders cannot be read, and why.
+class Found(NamedTuple):
+    """The modules of a folder, packages before what is in them; what was passed over, and what cannot be read."""
+
+    modules: list[ModuleFile]
+    skipped: list[str]
+    errors: list[str]
+
+
+def modules_of(folder: Path, packages_only: bool = False) -> Found:
+    """The modules of a folder.
 
     Left out: tests (`test_*.py`, `*_test.py`, `conftest.py`), `setup.py`, files and folders whose name begins with `_` or a
     dot (they can still be imported by the others), and folders with a `SKILL.md`, whose scripts are no modules. With
-    `packages_only` also folders without an `__init__.py`.
+    `packages_only` also folders without an `__init__.py`. Left out with a word about it: what has a name that Python cannot
+    import.
     """
     walk = _Walk(packages_only)
-    return sorted(walk.files(folder, "", 0)), walk.problems
+    return Found(sorted(walk.files(folder, "", 0)), walk.skipped, walk.errors)
 
 
 def is_skill(folder: Path) -> bool:
-    """Whether a folder is a skill of the Agent Skills format."""
+    """Whether a folder is a skill of the Agent Skills format, or wants to be one: its scripts are no modules."""
     # Not with `Path`, here and below: it raises where one may not look.
-    return any(os.path.isfile(folder / name) for name in _SKILL)
+    return any(os.path.lexists(folder / name) for name in SKILL)
+
+
+def why_no_file(path: str | Path) -> str | None:
+    """Why something that is there is no file that could be read; None when it is one."""
+    try:
+        mode = os.stat(path).st_mode
+    except FileNotFoundError:
+        return "is a link that leads nowhere"
+    except OSError as error:
+        return f"cannot be read: {error.strerror}"
+    if stat.S_ISREG(mode):
+        return None
+    return "is a folder" if stat.S_ISDIR(mode) else "is no file"
 
 
 class _Walk:
-    def __init__(self, packages_only: bool) -> None:
+    def __init__(self, packages_only: bool, seen: Iterable[str] = ()) -> None:
         self._packages_only = packages_only
-        self._seen: set[str] = set()
-        self.problems: list[str] = []
+        self._seen = set(seen)
+        self.skipped: list[str] = []
+        self.errors: list[str] = []
 
     def files(self, folder: Path, package: str, depth: int) -> Iterator[ModuleFile]:
         place = os.path.realpath(folder)
@@ -51,25 +75,54 @@ class _Walk:
             with os.scandir(folder) as entries:
                 inside = sorted(entries, key=lambda entry: entry.name)
         except OSError as error:
-            self.problems.append(f"{folder}: it cannot be read: {error.strerror}")
+            self.errors.append(f"{folder}: it cannot be read: {error.strerror}")
             return
         for entry in inside:
-            stem, dot, ending = entry.name.rpartition(".")
             path = Path(entry.path)
             if entry.name == "__init__.py":
-                yield ModuleFile(package.rstrip("."), path)
+                if self._is_file(path):
+                    yield ModuleFile(package.rstrip("."), path)
             elif entry.name.startswith(("_", ".")) or entry.name in _LEFT_OUT:
                 continue
             elif os.path.isdir(path):
-                is_package = os.path.isfile(path / "__init__.py")
-                if "." not in entry.name and (is_package or not self._packages_only):
-                    yield from self.files(path, f"{package}{entry.name}.", depth + 1)
-            elif dot and ending == "py" and "." not in stem and not _is_test(stem):
-                yield ModuleFile(package + stem, path)
+                yield from self._below(path, package, depth + 1)
+            elif _looks_like_module(path) and self._is_file(path) and self._has_fitting_name(path):
+                yield ModuleFile(package + path.stem, path)
+
+    def _below(self, folder: Path, package: str, depth: int) -> Iterator[ModuleFile]:
+        if self._packages_only and not os.path.isfile(folder / "__init__.py"):
+            return
+        if "." not in folder.name:
+            yield from self.files(folder, f"{package}{folder.name}.", depth)
+        elif any(_Walk(self._packages_only, self._seen).files(folder, "", depth)):
+            self._skip(folder, "a folder with a dot in its name cannot be imported", _undotted(folder.name))
+
+    def _is_file(self, path: Path) -> bool:
+        why = why_no_file(path)
+        if why is not None:
+            self.errors.append(f"{path}: it {why}")
+        return why is None
+
+    def _has_fitting_name(self, path: Path) -> bool:
+        better = _undotted(path.stem) + ".py"
+        if "." in path.stem:
+            self._skip(path, "a file with a dot in its name cannot be imported", better)
+        elif path.suffix != ".py":
+            self._skip(path, "only files whose name ends in '.py' are imported", better)
+        return path.name == better
+
+    def _skip(self, path: Path, why: str, better: str) -> None:
+        self.skipped.append(f"{path}: {why}; call it {better!r}")
 
 
-def _is_test(stem: str) -> bool:
-    return stem.startswith("test_") or stem.endswith("_test") or stem == "conftest"
+def _undotted(name: str) -> str:
+    return name.replace(".", "_")
+
+
+def _looks_like_module(path: Path) -> bool:
+    stem = path.stem
+    is_test = stem.startswith("test_") or stem.endswith("_test") or stem == "conftest"
+    return path.suffix.lower() == ".py" and not is_test
 
 
 def mark_of(path: str | Path) -> tuple[int, int, int] | None:
@@ -79,3 +132,12 @@ def mark_of(path: str | Path) -> tuple[int, int, int] | None:
     except OSError:
         return None
     return data.st_mtime_ns, data.st_size, data.st_ino
+
+
+def place_of(folder: str | Path) -> tuple[int, int] | None:
+    """Which folder it is, by whatever name; None when it is gone."""
+    try:
+        data = os.stat(folder)
+    except OSError:
+        return None
+    return data.st_dev, data.st_ino

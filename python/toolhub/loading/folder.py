@@ -47,31 +47,23 @@ class Outcome:
 
 @dataclass
 class _Known:
-    """A module as it was when it was imported."""
+    """A module as it was when it was imported, and how far its tools have come into the hub.
+
+    Whatever is done is noted step by step, because the user may interrupt it anywhere: the next time does the rest.
+    """
 
     path: Path
     mark: Any
     outline: Outline
-    tools: dict[str, Any] = field(default_factory=dict[str, Any])
+    tools: dict[str, Member] = field(default_factory=dict[str, Member])
     waiting: list[tuple[str, Member]] = field(default_factory=list[tuple[str, Member]])
-    """Tools whose name somebody else has, until that one is gone."""
+    """Tools that are to be registered, now or when somebody else who has their name is gone."""
+    before: dict[str, Member] = field(default_factory=dict[str, Member])
+    """Tools that it had before it was imported anew, until the new ones have taken their places."""
     notes: list[str] = field(default_factory=list[str])
     faults: list[str] = field(default_factory=list[str])
     retry: bool = False
-    """It is broken now; this is how it was before."""
-
-
-@dataclass
-class _Fresh:
-    """Tools of a module that are to be registered now, and those that it had before."""
-
-    known: _Known
-    found: list[tuple[str, Member]]
-    before: dict[str, Any]
-
-    @property
-    def names(self) -> set[str]:
-        return {name for name, member in self.found if member.reason is None}
+    """It has to be imported anew; this is how it was before."""
 
 
 class ModuleFolder:
@@ -84,35 +76,43 @@ class ModuleFolder:
         self._known: dict[str, _Known] = {}
         self._helpers: dict[str, _Known] = {}
 
-    def load(self, hub: Registry) -> Outcome:
-        """Bring the hub up to date with the folder."""
+    def load(self, hub: Registry, asked: bool) -> Outcome:
+        """Bring the hub up to date with the folder.
+
+        What was removed by hand comes back only if the folder was `asked` for, and not because anything has changed.
+        """
         outcome = Outcome()
         # What lies about in a folder of skills is mostly scripts, and those are not ours to run.
-        files, outcome.errors = modules_of(self.folder, packages_only=self.source == "skills")
-        files, outcome.skipped = _without_hidden(files)
+        found = modules_of(self.folder, packages_only=self.source == "skills")
+        files, hidden = _without_hidden(found.modules)
+        outcome.skipped, outcome.errors = found.skipped + hidden, found.errors
+        self._settle(hub)
         importlib.invalidate_caches()
         self._note_helpers(set())  # what calls have imported since
-        present = {file.name for file in files}
-        stale = self._stale() | (self._known.keys() - present)
-        dropped = self._modules.drop(stale)
-        for name in self._known.keys() - present:
-            outcome.removed += self._withdraw(hub, self._known.pop(name).tools)
-        fresh: list[_Fresh] = []
-        for file in files:
-            if file.name not in self._known or file.name in stale:
-                made = self._import(file, dropped.get(file.name), present, outcome)
-                fresh += [] if made is None else [made]
-            elif (known := self._known[file.name]).waiting:
-                fresh.append(_Fresh(known, known.waiting, {}))
+        gone = self._known.keys() - {file.name for file in files}
+        stale = self._stale() | gone
+        for name in stale & self._known.keys():
+            self._known[name].retry = True
+        for name in gone:
+            known = self._known[name]
+            outcome.removed += self._withdraw(hub, known.before) + self._withdraw(hub, known.tools)
+            del self._known[name]
+        self._import_all(files, stale, outcome)
+        modules = [self._known[file.name] for file in files if file.name in self._known]
+        for known in modules if asked else ():
+            lost = {name: one for name, one in known.tools.items() if not self._is_there(hub, name, one)}
+            known.waiting = [*lost.items(), *known.waiting]
+            known.tools = {name: one for name, one in known.tools.items() if name not in lost}
         # What has moved from one module to another must be free before it is taken.
-        for made in fresh:
-            gone = {name: tool for name, tool in made.before.items() if name not in made.names}
-            outcome.removed += self._withdraw(hub, gone)
-        for made in fresh:
-            self._enroll(hub, made, outcome)
+        for known in modules:
+            names = known.tools.keys() | {name for name, _ in known.waiting}
+            left = {name: member for name, member in known.before.items() if name not in names}
+            outcome.removed += self._withdraw(hub, left)
+        for known in modules:
+            self._enroll(hub, known, outcome)
         self._note_helpers(stale)
-        for known in (self._known[file.name] for file in files if file.name in self._known):
-            outcome.loaded += [name for name, tool in known.tools.items() if self._is_there(hub, name, tool)]
+        for known in modules:
+            outcome.loaded += [name for name, one in known.tools.items() if self._is_there(hub, name, one)]
             outcome.skipped += known.notes + self._taken(hub, known)
             outcome.errors += known.faults
         outcome.removed = [name for name in outcome.removed if name not in outcome.changed]
@@ -136,9 +136,23 @@ class ModuleFolder:
             grown = bool(more)
         return stale
 
+    def _import_all(self, files: list[ModuleFile], stale: set[str], outcome: Outcome) -> None:
+        """Import what is new and what is stale. When the user interrupts it, what was not imported stays as it was."""
+        dropped = self._modules.drop(stale)
+        siblings = {file.name for file in files}
+        try:
+            for file in files:
+                known = self._known.get(file.name)
+                if known is None or known.retry:
+                    self._import(file, dropped.get(file.name), siblings, outcome)
+        except KeyboardInterrupt:
+            for name in sorted(dropped.keys() - self._modules.present().keys()):
+                self._modules.restore(name, dropped[name])
+            raise
+
     def _import(
         self, file: ModuleFile, before: types.ModuleType | None, siblings: Iterable[str], outcome: Outcome
-    ) -> _Fresh | None:
+    ) -> None:
         """Import a module; one that is broken stays as it was."""
         mark = mark_of(file.path)
         old = self._known.get(file.name)
@@ -151,55 +165,74 @@ class ModuleFolder:
         except BaseException as error:
             told = f"{file.path}: {why(error, file.path, siblings)}"
             if old is not None:
-                old.retry = True
                 if before is not None:
                     self._modules.restore(file.name, before)
                 if old.tools:
                     told += "; its tools stay as they were"
             outcome.errors.append(told)
-            return None
-        self._known[file.name] = known = _Known(file.path, mark, contents)
-        return _Fresh(known, found, {} if old is None else old.tools)
-
-    def _enroll(self, hub: Registry, made: _Fresh, outcome: Outcome) -> None:
-        known = made.known
-        known.waiting = []
-        for name, member in made.found:
-            if member.reason is not None:
-                (known.faults if member.broken else known.notes).append(f"{known.path}: {member.reason}")
-                continue
-            there = hub.has(name, self.source)
-            if name in known.tools or (there is not None and there is not made.before.get(name)):
+            return
+        known = _Known(file.path, mark, contents, before={} if old is None else {**old.before, **old.tools})
+        for name, member in found:
+            if member.reason is None:
                 known.waiting.append((name, member))
+            else:
+                (known.faults if member.broken else known.notes).append(f"{file.path}: {member.reason}")
+        if not found and file.path.name != "__init__.py":
+            known.notes.append(f"{file.path}: nothing in it is marked or has name, description and execute")
+        self._known[file.name] = known
+
+    def _enroll(self, hub: Registry, known: _Known, outcome: Outcome) -> None:
+        """Register the tools of a module that wait for it, if their names are free."""
+        for waiting in known.waiting.copy():
+            name, member = waiting
+            if not self._is_free(hub, known, name):
                 continue
             try:
                 hub.put(member.tool, name, self.source)
             except Exception as error:
                 known.faults.append(f"{known.path}: {member.name} is no tool: {error}")
-                continue
-            known.tools[name] = member.tool
-            outcome.changed.append(name)
-        if not made.found and known.path.name != "__init__.py":
-            known.notes.append(f"{known.path}: nothing in it is marked or has name, description and execute")
+            else:
+                known.tools[name] = member
+                outcome.changed.append(name)
+            known.waiting = [one for one in known.waiting if one is not waiting]
+        known.before = {}
+
+    def _is_free(self, hub: Registry, known: _Known, name: str) -> bool:
+        """Whether nobody has the name, or only what the tool replaces."""
+        there, before = hub.has(name, self.source), known.before.get(name)
+        is_ours = before is not None and there is before.tool
+        return name not in known.tools and (there is None or is_ours)
+
+    def _settle(self, hub: Registry) -> None:
+        """Note what an interrupt has kept from being noted: tools that are registered, and yet wait for it."""
+        for known in self._known.values():
+            for name, member in known.waiting:
+                if self._is_there(hub, name, member) and self._owner(name) is None:
+                    known.tools[name] = member
+            known.waiting = [(name, one) for name, one in known.waiting if known.tools.get(name) is not one]
 
     def _taken(self, hub: Registry, known: _Known) -> list[str]:
         """Which tools wait for their name. One that another module has registered waits for nothing."""
         return [
             f"{known.path}: the name {name!r} of {member.name} is taken{self._by(name)}"
             for name, member in known.waiting
-            if not self._is_there(hub, name, member.tool)
+            if not self._is_there(hub, name, member)
         ]
 
-    def _is_there(self, hub: Registry, name: str, tool: Any) -> bool:
-        return hub.has(name, self.source) is tool
+    def _is_there(self, hub: Registry, name: str, member: Member) -> bool:
+        return hub.has(name, self.source) is member.tool
 
     def _by(self, name: str) -> str:
-        owner = next((known.path for known in self._known.values() if name in known.tools), None)
+        owner = self._owner(name)
         return f" by {owner}" if owner is not None else ""
 
-    def _withdraw(self, hub: Registry, tools: dict[str, Any]) -> list[str]:
+    def _owner(self, name: str) -> Path | None:
+        """The file whose tool has the name."""
+        return next((known.path for known in self._known.values() if name in known.tools), None)
+
+    def _withdraw(self, hub: Registry, tools: dict[str, Member]) -> list[str]:
         """Take tools away, unless somebody else has put another one in their place."""
-        ours = [name for name, tool in tools.items() if self._is_there(hub, name, tool)]
+        ours = [name for name, member in tools.items() if self._is_there(hub, name, member)]
         for name in ours:
             hub.take(name, self.source)
         return ours

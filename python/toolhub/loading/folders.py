@@ -31,11 +31,11 @@ class SkillFolder:
         self._skills = _core.SkillFolder(str(folder))
         self._modules = ModuleFolder(folder, "skills") if python and not is_skill(folder) else None
 
-    def load(self, hub: Registry) -> Outcome:
+    def load(self, hub: Registry, asked: bool) -> Outcome:
         """Bring the hub up to date with the folder."""
         outcome = Outcome(**cast("dict[str, Any]", self._skills.load(self._core)))
         if self._modules is not None:
-            classes = self._modules.load(hub)
+            classes = self._modules.load(hub, asked)
             for part, more in vars(classes).items():
                 getattr(outcome, part).extend(more)
         return outcome
@@ -70,14 +70,14 @@ class Folders:
                 skills = source == "skills"
                 known = SkillFolder(place, core, python) if skills else ModuleFolder(place, source)
                 self._folders[source, place] = known
-            return self._report(known.load(hub), anew=True)
+            return self._report(known.load(hub, asked=True), anew=True)
 
     def reload(self, hub: Registry) -> LoadReport:
         """Load all folders again; tells what has changed."""
         report = LoadReport([], [], [])
         with self._one_at_a_time():
             for folder in list(self._folders.values()):
-                part = self._report(folder.load(hub), anew=False)
+                part = self._report(folder.load(hub, asked=False), anew=False)
                 for word, more in vars(part).items():
                     getattr(report, word).extend(more)
         return report

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import itertools
+import re
 import sys
 import traceback
 import weakref
@@ -20,6 +21,7 @@ from types import CodeType, ModuleType
 from .files import mark_of
 
 _PREFIX = "_toolhub_folder_"
+_PRIVATE = re.compile(rf"\b{_PREFIX}\d+\.?")
 _numbers = itertools.count(1)
 
 
@@ -159,6 +161,7 @@ def why(error: BaseException, path: Path, siblings: Iterable[str] = ()) -> str:
         told = f"{type(error).__name__}: {error}".rstrip(": ")
     if isinstance(error, ModuleNotFoundError) and error.name and error.name.partition(".")[0] in siblings:
         told += "; modules of one folder import each other relatively, as in 'from .module import name'"
+    told = _PRIVATE.sub(".", told)  # as it is written in the modules
     line = _line(error, path)
     return told if line is None else f"{told} (line {line})"
 

@@ -11,6 +11,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from .files import place_of
+
 _log = logging.getLogger("toolhub")
 _STOPPING = 5.0
 _LOOK_MS = 500
@@ -77,22 +79,14 @@ def _watch_one(watchfiles: Any, folder: Path, changed: Callable[[], Any], stop: 
     changes = watchfiles.watch(
         folder, stop_event=stop, raise_interrupt=False, yield_on_timeout=True, rust_timeout=_LOOK_MS
     )
-    looked, place = False, _place(folder)
+    looked, place = False, place_of(folder)
     for changes_now in changes:
         # What changed before the watching had begun is seen at the first look.
         if (changes_now or not looked) and not stop.is_set():
             looked = True
             _tell(changed)
-        if _place(folder) != place:
+        if place_of(folder) != place:
             return
-
-
-def _place(folder: Path) -> tuple[int, int] | None:
-    try:
-        data = os.stat(folder)
-    except OSError:
-        return None
-    return data.st_dev, data.st_ino
 
 
 def _tell(changed: Callable[[], Any]) -> None:

@@ -18,6 +18,8 @@ pub struct Found {
     pub folders: Vec<PathBuf>,
     /// What was not looked at, and why.
     pub notices: Vec<String>,
+    /// Folders that would be skills, and why they are none.
+    pub broken: Vec<String>,
 }
 
 /// The skills in and below `root`. A skill is not looked into: what lies inside belongs to it. Links are followed, each
@@ -26,12 +28,26 @@ pub fn find(root: &Path) -> Found {
     let mut walk = Walk::default();
     walk.visit(root, 0);
     walk.found.folders.sort();
+    walk.found.broken.sort();
     walk.found
 }
 
 /// The `SKILL.md` of a folder.
 pub fn file_of(folder: &Path) -> Option<PathBuf> {
     NAMES.iter().map(|name| folder.join(name)).find(|file| file.is_file())
+}
+
+/// What is wrong with something that has the name of a `SKILL.md` and is no file; None when nothing is there.
+fn why_no_file(path: &Path) -> Option<String> {
+    fs::symlink_metadata(path).ok()?;
+    Some(match fs::metadata(path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            "is a link that leads nowhere".to_owned()
+        }
+        Err(error) => format!("cannot be read: {error}"),
+        Ok(found) if found.is_dir() => "is a folder".to_owned(),
+        Ok(_) => "is no file".to_owned(),
+    })
 }
 
 #[derive(Default)]
@@ -56,6 +72,12 @@ impl Walk {
         }
         if file_of(folder).is_some() {
             self.found.folders.push(folder.to_owned());
+            return;
+        }
+        if let Some((name, why)) =
+            NAMES.iter().find_map(|name| Some((name, why_no_file(&folder.join(name))?)))
+        {
+            self.found.broken.push(format!("{}: its {name} {why}", folder.display()));
             return;
         }
         let entries = match fs::read_dir(folder) {

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import shutil
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -273,8 +275,124 @@ def test_a_folder_that_is_gone_takes_its_tools_along_and_no_others(
     assert report.errors == [f"{folder}: it cannot be read: No such file or directory"]
 
 
-def test_a_report_tells_only_of_what_is_there(hub: ToolHub, folder: Path, write: Write) -> None:
+def test_a_tool_that_was_removed_by_hand_comes_back_when_its_folder_is_loaded_again(
+    hub: ToolHub, folder: Path, write: Write
+) -> None:
+    write("a.py", says("a"))
+    write("b.py", says("b", "other"))
+    hub.load_tools(folder)
+    imported()
+    hub.unregister("say")
+    write("b.py", says("new", "other"))
+    assert hub.reload().loaded == ["other"], "nobody has asked for it"
+    assert "say" not in hub
+    assert hub.load_tools(folder).loaded == ["say", "other"]
+    assert hub.call("say").result == "a"
+    assert imported() == ["b"], "no module is imported again for that"
+    hub.unregister("say")
+    write("a.py", says("new"))
+    assert hub.reload().loaded == ["say"], "a file that has changed counts"
+
+
+def test_a_tool_that_was_replaced_by_hand_comes_back_when_that_one_is_gone(
+    hub: ToolHub, folder: Path, write: Write
+) -> None:
     write("a.py", says("a"))
     hub.load_tools(folder)
+    hub.register(lambda: "by hand", name="say")
+    report = hub.load_tools(folder)
+    assert (report.loaded, report.errors) == ([], [])
+    assert report.skipped == [f"{folder / 'a.py'}: the name 'say' of say is taken"]
+    assert hub.call("say").result == "by hand"
     hub.unregister("say")
-    assert hub.load_tools(folder).loaded == []
+    assert hub.load_tools(folder).loaded == ["say"]
+    hub.register(lambda: "by hand", name="say")
+    hub.unregister("say")
+    assert hub.load_tools(folder).loaded == ["say"]
+    assert hub.call("say").result == "a"
+
+
+def test_a_load_that_is_interrupted_is_finished_by_the_next(hub: ToolHub, folder: Path, write: Write) -> None:
+    write("a.py", says("a", "first"))
+    write("b.py", "raise KeyboardInterrupt")
+    write("c.py", says("c", "third"))
+    with pytest.raises(KeyboardInterrupt):
+        hub.load_tools(folder)
+    write("b.py", says("b", "second"))
+    assert hub.load_tools(folder).loaded == ["first", "second", "third"]
+    assert imported() == ["a", "b", "c"], "nothing twice"
+
+
+def test_a_reload_that_is_interrupted_is_finished_by_the_next(
+    hub: ToolHub, folder: Path, write: Write
+) -> None:
+    write("_word.py", "word = 'old'\n")
+    write("a.py", says("old", "first"))
+    write("b.py", says("old", "second"))
+    write("c.py", f"{COUNTED}\nfrom .a import first\n@toolhub.tool\ndef third(): return first()\n")
+    write("d.py", f"{COUNTED}\nfrom ._word import word\n@toolhub.tool\ndef fourth(): return word\n")
+    names = hub.load_tools(folder).loaded
+    write("_word.py", "word = 'new'\n")
+    write("a.py", says("new", "first"))
+    write("b.py", "raise KeyboardInterrupt")
+    with pytest.raises(KeyboardInterrupt):
+        hub.reload()
+    assert [hub.call(name).result for name in names] == ["old"] * 4
+    write("b.py", says("new", "second"))
+    report = hub.reload()
+    assert (sorted(report.loaded), report.removed, report.skipped) == (sorted(names), [], [])
+    assert [hub.call(name).result for name in names] == ["new"] * 4
+    imported()
+    assert (hub.reload().loaded, imported()) == ([], [])
+
+
+def test_a_module_that_is_broken_after_an_interrupt_stays_for_the_others(
+    hub: ToolHub, folder: Path, write: Write
+) -> None:
+    write("a.py", says("old"))
+    lazy = "def twice():\n    from .a import say\n    return say() * 2\n"
+    write("b.py", f"import toolhub\n@toolhub.tool\n{lazy}")
+    hub.load_tools(folder)
+    for text in ("raise KeyboardInterrupt", "1 / 0"):
+        write("a.py", text)
+        with contextlib.suppress(KeyboardInterrupt):
+            hub.reload()
+    assert "its tools stay as they were" in hub.reload().errors[0]
+    assert (hub.call("say").result, hub.call("twice").result) == ("old", "oldold")
+
+
+@pytest.mark.parametrize("old", [True, False])
+@pytest.mark.parametrize("last", ["new", "newer"])
+def test_an_interrupt_between_two_tools_of_a_module(
+    old: bool, last: str, hub: ToolHub, folder: Path, write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A tool is described when it is registered, which takes its time."""
+    tool = "@toolhub.tool\ndef {0}(): return {1!r}\n"
+
+    def module(value: str, *names: str) -> str:
+        return COUNTED + "".join(tool.format(name, value) for name in names)
+
+    if old:
+        write("a.py", module("old", "gone", "first", "second"))
+        hub.load_tools(folder)
+    write("a.py", module("new", "first", "second", "third"))
+    register = hub.register
+
+    def interrupted(tool: Any, **options: Any) -> Any:
+        if options["name"] == "second":
+            raise KeyboardInterrupt
+        register(tool, **options)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(hub, "register", interrupted)
+    for _ in range(2):
+        with pytest.raises(KeyboardInterrupt):
+            hub.reload() if old else hub.load_tools(folder)
+    monkeypatch.undo()
+    if last == "newer":
+        write("a.py", module("newer", "first", "second", "third"))
+    report = hub.load_tools(folder)
+    assert (report.loaded, report.skipped, "gone" in hub) == (["first", "second", "third"], [], False)
+    assert {hub.call(name).result for name in report.loaded} == {last}
+    (folder / "a.py").unlink()
+    assert hub.reload().removed == ["first", "second", "third"]

@@ -244,10 +244,15 @@ def test_all_says_what_is_public_and_lets_imported_things_in(
 
 def test_tests_and_private_files_are_left_alone(hub: ToolHub, folder: Path, write: Write) -> None:
     for name in ("test_x.py", "x_test.py", "conftest.py", "setup.py", "_private.py", "__main__.py", ".hidden.py",
-                 "_folder/x.py", ".git/x.py", "node_modules/x.py", "some.skill/x.py", "notes.txt"):  # fmt: skip
+                 "_folder/x.py", ".git/x.py", "node_modules/x.py", "some.data/x.txt", "some.data/test_x.py",
+                 "notes.txt", "__pycache__/x.py", "test_x.PY", ".hidden.x.py"):  # fmt: skip
         write(name, "raise SystemExit")
     write("skill/SKILL.md", "---\nname: skill\ndescription: d\n---\n")
     write("skill/scripts/run.py", "raise SystemExit")
+    write("some.skill/SKILL.md", "---\nname: skill\ndescription: d\n---\n")
+    write("some.skill/run.py", "raise SystemExit")
+    write("broken_skill/run.py", "raise SystemExit")
+    (folder / "broken_skill/SKILL.md").symlink_to(folder / "nowhere.md")
     report = hub.load_tools(folder)
     assert (report.loaded, report.skipped, report.errors) == ([], [], [])
 
@@ -368,6 +373,66 @@ def test_a_module_that_a_package_hides_is_told(hub: ToolHub, folder: Path, write
     assert "hides it" in note
 
 
+@pytest.mark.parametrize(
+    ("name", "told", "why"),
+    [
+        (
+            "my.tool.py",
+            "my.tool.py",
+            "a file with a dot in its name cannot be imported; call it 'my_tool.py'",
+        ),
+        ("more/v1.0.py", "more/v1.0.py", "call it 'v1_0.py'"),
+        ("v1.0/x.py", "v1.0", "a folder with a dot in its name cannot be imported; call it 'v1_0'"),
+        ("v1.0/more/x.py", "v1.0", "call it 'v1_0'"),
+        ("X.PY", "X.PY", "only files whose name ends in '.py' are imported; call it 'X.py'"),
+    ],
+)
+def test_a_name_that_python_cannot_import_is_told(
+    hub: ToolHub, folder: Path, write: Write, name: str, told: str, why: str
+) -> None:
+    write("adding.py", MARKED)
+    write(name, "raise SystemExit")
+    report = hub.load_tools(folder)
+    assert (report.loaded, report.errors) == (["add"], [])
+    (note,) = report.skipped
+    assert note.startswith(f"{folder / told}: ")
+    assert why in note
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes with a name")
+@pytest.mark.parametrize("name", ["x.py", "__init__.py", "more/x.py"])
+@pytest.mark.parametrize("what", ["is a link that leads nowhere", "is no file"])
+def test_what_is_no_file_is_told(
+    hub: ToolHub, folder: Path, write: Write, tmp_path: Path, name: str, what: str
+) -> None:
+    write("adding.py", MARKED)
+    path = folder / name
+    path.parent.mkdir(exist_ok=True)
+    if what == "is no file":
+        os.mkfifo(path)
+    else:
+        path.symlink_to(tmp_path / "nowhere.py")
+    report = hub.load_tools(folder)
+    assert (report.loaded, report.skipped) == (["add"], [])
+    assert report.errors == [f"{path}: it {what}"]
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("from .nobody import x", "No module named '.nobody' (line 1)"),
+        ("from .adding import x", "cannot import name 'x' from '.adding'"),
+        ("from .adding.more import x", "No module named '.adding.more'; '.adding' is not a package"),
+    ],
+)
+def test_no_error_tells_private_names(hub: ToolHub, folder: Path, write: Write, text: str, why: str) -> None:
+    write("adding.py", MARKED)
+    write("b.py", text)
+    (error,) = hub.load_tools(folder).errors
+    assert why in error
+    assert "_toolhub" not in error
+
+
 UNREADABLE = """
 import os, sys
 from toolhub import ToolHub
@@ -400,3 +465,23 @@ def test_what_may_not_be_read_costs_only_itself() -> None:
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         locked.chmod(0o755)
     assert done.stdout == "['good'] 2\n[] 1\n", done.stderr
+
+
+def test_a_tilde_is_the_home_of_the_user(
+    folder: Path, write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("USERPROFILE", str(tmp_path))
+    write("adding.py", MARKED)
+    write("skills/greet/SKILL.md", "---\nname: greet\ndescription: d\n---\nSay hello.\n")
+    write("mcp.json", '{"mcpServers": {"files": {"command": "files-server"}}}')
+    with ToolHub(tools="~/tools", skills=[Path("~/tools/skills")], mcp="~/tools/mcp.json") as hub:
+        assert names(hub) == {"add", "greet"}
+        assert [server.id for server in hub.servers()] == ["files"]
+    with ToolHub() as hub:
+        assert hub.load_tools("~/tools").loaded == ["add"]
+        assert hub.load_skills("~/tools/skills", allow_scripts=True).loaded == ["greet"]
+        assert hub.load_mcp(Path("~/tools/mcp.json")).loaded == ["files"]
+        result = hub.call("run_skill_script", {"skill": "greet", "script": "none.py"})
+        assert "no file" in str(result.error), "and not that it is not allowed"
+        assert hub.load_tools("~/nowhere").errors[0].startswith(f"{tmp_path / 'nowhere'}: it does not exist")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 from pathlib import Path
 
 import pytest
@@ -71,6 +72,8 @@ def test_only_the_front_matter_is_read_at_load(hub: ToolHub, folder: Path, skill
         ("---\nname: bad\ndescription: ' '\n---\n", "no description"),
         ("---\nname: bad\ndescription: [a, b]\n---\n", "description must be text, got a list"),
         ("---\nname: {a: b}\ndescription: d\n---\n", "name must be text, got a mapping"),
+        ("---\nname: true\ndescription: d\n---\n", "name must be text, got a truth value"),
+        ("---\nname: bad\ndescription: 5\n---\n", "description must be text, got a number"),
         ("---\nname: server/bad\ndescription: d\n---\n", "characters that no name has"),
         ("---\nname: bad\nname: worse\ndescription: d\n---\n", "'name' twice"),
         ("---\nname: bad\ndescription: !!python/object:os.system x\n---\n", "tag"),
@@ -100,6 +103,7 @@ def test_what_is_no_skill_is_told_and_costs_only_itself(
     [
         ("---\nname: other\ndescription: d\n---\n", "other", "should be that of its folder, 'odd'"),
         ("---\ndescription: d\n---\n", "odd", "it has that of its folder"),
+        ("---\nname: 5\ndescription: d\n---\n", "5", "its name is a number; put it in quotes"),
         ("---\nname: My Skill\ndescription: d\n---\n", "My Skill", "lower-case letters"),
         ("---\nname: odd\ndescription: Use when: always: yes\n---\n", "odd", "need quotes"),
         ("---\nname: odd\ndescription: " + "x" * 1025 + "\n---\n", "odd", "1025 characters"),
@@ -227,6 +231,35 @@ def test_a_link_out_is_no_skill_md(hub: ToolHub, folder: Path, skill: Skill, tmp
     assert "is not inside the skill's folder" in report.errors[0]
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes with a name")
+@pytest.mark.parametrize("what", ["is a link that leads nowhere", "is a folder", "is no file"])
+def test_a_skill_md_that_is_no_file_is_told(hub: ToolHub, folder: Path, skill: Skill, what: str) -> None:
+    skill("good")
+    skill("more/good-too")
+    (folder / "round").symlink_to(folder, target_is_directory=True)
+    for place in ("more/bad", "good/inside", ".hidden/bad", "node_modules/bad"):
+        file = folder / place / "SKILL.md"
+        file.parent.mkdir(parents=True)
+        if what == "is a folder":
+            file.mkdir()
+        elif what == "is no file":
+            os.mkfifo(file)
+        else:
+            file.symlink_to(folder / "nowhere.md")
+    report = hub.load_skills(folder)
+    assert (sorted(report.loaded), report.skipped) == (["good", "good-too"], [])
+    assert report.errors == [f"{folder / 'more/bad'}: its SKILL.md {what}"]
+    assert hub.reload().errors == report.errors
+
+
+def test_a_folder_with_another_spelling_of_skill_md_is_one(hub: ToolHub, folder: Path, skill: Skill) -> None:
+    place = skill("odd")
+    (place / "SKILL.md").rename(place / "skill.md")
+    (place / "SKILL.md").symlink_to(folder / "nowhere.md")
+    report = hub.load_skills(folder)
+    assert (report.loaded, report.errors) == (["odd"], [])
+
+
 def test_reload(hub: ToolHub, folder: Path, skill: Skill) -> None:
     skill("a")
     skill("b")
@@ -241,12 +274,28 @@ def test_reload(hub: ToolHub, folder: Path, skill: Skill) -> None:
     (gone / "SKILL.md").unlink()
     report = hub.reload()
     assert (report.loaded, report.removed) == (["a", "d"], ["c"])
-    assert "the skill stays as it was" in report.errors[0]
+    assert "; the skill stays" in report.errors[0]
     assert hub.get("a").description == "new"  # type: ignore[union-attr]
     assert hub.get("b").description == "What b does."  # type: ignore[union-attr]
     skill("a", "---\nname: renamed\ndescription: new\n---\n")
     report = hub.reload()
     assert (report.loaded, report.removed) == (["renamed"], ["a"])
+
+
+def test_a_skill_that_is_broken_now_stays_listed_and_says_so_when_it_is_called(
+    hub: ToolHub, folder: Path, skill: Skill
+) -> None:
+    skill("greet")
+    hub.load_skills(folder)
+    skill("greet", "no front matter any more")
+    assert not hub.reload()
+    assert [tool.name for tool in hub.tools()] == ["greet"]
+    result = hub.call("greet")
+    assert result.kind == "tool_error"
+    assert "does not begin with front matter" in str(result.error)
+    skill("greet", body="mended")
+    assert hub.reload()
+    assert hub.call("greet").result["instructions"] == "mended"
 
 
 @given(st.binary(max_size=300), st.binary(max_size=100))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -73,6 +74,32 @@ async def test_only_scripts_of_the_skill_are_run(
     result = await hub.execute("run_skill_script", {"skill": "greet", "script": script})
     assert result.kind == "not_allowed"
     assert why in str(result.error)
+
+
+async def test_the_last_call_says_what_may_be_run(hub: ToolHub, folder: Path, greet: Path) -> None:
+    def show() -> Any:
+        return hub.run_skill_script("greet", "scripts/show.py")
+
+    for place in (folder, greet):
+        hub.load_skills(place, python=False, allow_scripts=True)
+        assert (await show())["exit_code"] == 3
+        hub.load_skills(folder, python=False)
+        assert "run_skill_script" not in hub
+        with pytest.raises(ToolError, match="may not be run"):
+            await show()
+    hub.load_skills(folder, python=False, allow_scripts=True)
+    hub.load_skills(greet, python=False)
+    hub.reload()
+    assert "run_skill_script" in hub, "for the others of the folder"
+    with pytest.raises(ToolError, match="may not be run"):
+        await show()
+
+
+async def test_a_tool_of_the_users_with_that_name_stays(hub: ToolHub, folder: Path, greet: Path) -> None:
+    hub.load_skills(folder, python=False, allow_scripts=True)
+    hub.register(lambda: "mine", name="run_skill_script")
+    hub.load_skills(folder, python=False)
+    assert hub.call("run_skill_script").result == "mine"
 
 
 async def test_a_permission_is_for_its_folder_only(
