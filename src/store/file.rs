@@ -1,5 +1,6 @@
 //! The file itself: opening it, finding out whether it is good, and putting a bad one aside.
 
+use super::rescue::Rescued;
 use super::schema::{self, STEPS, Standing};
 use super::{Memory, fork};
 use rusqlite::{Connection, ErrorCode, OpenFlags};
@@ -15,12 +16,12 @@ const COMPANIONS: [&str; 3] = ["", "-wal", "-shm"];
 
 pub struct File {
     pub connection: Connection,
-    place: Place,
+    pub place: Place,
 }
 
 /// Which file it is on its disk, however it is called by now; nothing where the system does not tell.
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct Place(Option<(u64, u64)>);
+pub struct Place(Option<(u64, u64)>);
 
 /// Why a file cannot be used as it is.
 pub enum Refusal {
@@ -99,6 +100,32 @@ impl File {
         self.place == Place::of(path)
     }
 
+    /// Moves what was written from the journal into the file itself, as far as nobody else is using it: then a copy of the
+    /// file alone has everything, and nothing is left over when it is moved, or its process killed.
+    pub fn settle(&self) {
+        // What cannot be moved now stays where it is, and is safe there too.
+        let _ = self.connection.busy_timeout(Duration::ZERO);
+        let _ = self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
+        let _ = self.connection.busy_timeout(PATIENCE);
+    }
+
+    /// Lets go of a file that is no longer at its place, and saves what is in it.
+    pub fn rescue(mut self, path: &Path) -> Option<Rescued> {
+        let ready = schema::migrate(&mut self.connection, STEPS).is_ok_and(|now| now == Standing::Ready);
+        let rescued = Rescued::read(&self.connection).ok().filter(|_| ready);
+        let _turn = Turn::take(path);
+        if path.exists() {
+            return rescued;
+        }
+        self.settle();
+        drop(self.connection);
+        // They belong to the file that is gone, and would be taken for those of the new one.
+        for companion in &COMPANIONS[1..] {
+            let _ = fs::remove_file(beside(path, companion));
+        }
+        rescued
+    }
+
     /// Puts a file aside that turned out to be bad while it was in use. Another process may have been quicker.
     pub fn condemn(self, path: &Path, why: &str) -> Result<Option<String>, String> {
         let place = self.place;
@@ -113,13 +140,13 @@ impl File {
 
 impl Place {
     #[cfg(unix)]
-    fn of(path: &Path) -> Place {
+    pub fn of(path: &Path) -> Place {
         use std::os::unix::fs::MetadataExt;
         Place(fs::metadata(path).ok().map(|data| (data.dev(), data.ino())))
     }
 
     #[cfg(not(unix))]
-    fn of(_: &Path) -> Place {
+    pub fn of(_: &Path) -> Place {
         Place(None)
     }
 }

@@ -15,6 +15,7 @@ mod file;
 pub mod fork;
 mod lists;
 mod pins;
+mod rescue;
 mod results;
 mod schema;
 mod shared;

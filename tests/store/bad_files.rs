@@ -1,4 +1,4 @@
-//! Files that are damaged, too new, somebody else's, removed or out of reach.
+//! Files that are damaged, too new, somebody else's or out of reach.
 
 use super::*;
 use proptest::prelude::*;
@@ -88,22 +88,6 @@ fn what_cannot_be_opened_leaves_the_hub_in_memory_with_one_warning() {
         assert_eq!(notices.len(), 1);
         assert!(notices[0].contains("stays in memory"), "{notices:?}");
     }
-}
-
-#[test]
-fn a_file_that_was_removed_is_made_anew() {
-    let folder = Folder::new();
-    let store = open(&folder.file());
-    store.keep("old", "text".into());
-    assert!(store.flush(PATIENCE));
-    for name in folder.names() {
-        fs::remove_file(folder.0.join(name)).unwrap();
-    }
-    store.keep("new", "text".into());
-    close(&store);
-    let store = open(&folder.file());
-    assert_eq!((store.kept("old"), store.kept("new").as_deref()), (None, Some("text")));
-    close(&store);
 }
 
 #[test]

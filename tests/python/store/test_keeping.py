@@ -180,6 +180,34 @@ def test_a_place_that_cannot_be_used_costs_one_warning(
     assert "stays in memory" in message
 
 
+@pytest.mark.skipif(os.name == "nt", reason="Windows does not remove a file that is open")
+@pytest.mark.parametrize("renamed", [False, True])
+def test_a_file_that_is_gone_costs_one_warning_and_no_numbers(
+    renamed: bool, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path, backup = tmp_path / "hub.db", tmp_path / "hub.bak"
+    with caplog.at_level(logging.WARNING, "toolhub"), ToolHub(store=path) as hub:
+        hub.register(len, name="length")
+        for _ in range(10):
+            hub.call("length", {"obj": "abc"})
+        assert hub.flush()
+        if renamed:
+            path.rename(backup)
+        else:
+            for file in tmp_path.iterdir():
+                file.unlink()
+        hub.call("length", {"obj": "abc"})
+        assert hub.flush()
+        assert hub.stats("length")["length"][0]["calls"] == 11
+    (message,) = caplog.messages
+    assert "removed or replaced while it was in use" in message
+    for file, calls in ((path, 11), (backup, 10)):
+        if file.exists():
+            with ToolHub(store=file) as hub:
+                hub.register(len, name="length")
+                assert hub.stats("length")["length"][0]["calls"] == calls
+
+
 def test_the_home_of_the_user_is_meant_by_a_tilde(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("USERPROFILE", str(tmp_path))
