@@ -182,9 +182,9 @@ impl Store {
             .or_else(|| self.shared.with_file(|file| results::load(&file.connection, handle)).ok().flatten())
     }
 
-    /// Has everything written now. False when that failed or took too long.
+    /// Has everything written now. False when that failed or took too long, or the file cannot be written at all.
     pub fn flush(&self, patience: Duration) -> bool {
-        !self.shared.writes || self.shared.flush(patience)
+        self.shared.writes && self.shared.flush(patience)
     }
 
     /// What has gone wrong since the last time somebody asked.

@@ -32,7 +32,8 @@ class Keeping(HubPart):
     def flush(self) -> bool:
         """Write what the hub has learnt to its store now, instead of within a second; False when that cannot be done.
 
-        Without a store there is nothing to do. `close` does it too.
+        It is False too when the file of the store cannot be used or not be written, and everything stays in memory. Without
+        a store (`store=None`) nothing is to be written, so it is True. `close` writes too.
 
         >>> from toolhub import ToolHub
         >>> ToolHub().flush()

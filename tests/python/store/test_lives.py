@@ -89,6 +89,6 @@ def test_a_file_that_may_not_be_written_is_used_as_it_is() -> None:
         warning, rest = ended.stdout.split("\n", 1)
         assert "cannot be written" in warning
         assert "what it has is used" in warning
-        assert rest == "101 True\n", "100 calls of before and one of its own"
+        assert rest == "101 False\n", "100 calls of before and one of its own, which cannot be written"
         assert (place / "hub.db").read_bytes() == before
         assert [file.name for file in place.iterdir()] == ["hub.db"]
