@@ -23,9 +23,15 @@ class Keeping(HubPart):
         check_whole("store_results", room, 0)
         if not isinstance(path, str | os.PathLike | None):
             raise TypeError(f"store must be a path or None, got {type(path).__name__}")
-        place = cast("str | None", path if path is None else os.path.expanduser(os.fspath(path)))
+        # SQLite's own word for a database that is no file; a hub without a store is just that.
+        name = None if path is None else os.fsdecode(cast("str | os.PathLike[str]", path))
+        place = None if name in (None, ":memory:") else os.path.expanduser(name)
         if place == "":
             raise ValueError("store must be a path or None, got an empty text")
+        if place is not None and place.startswith("file:"):
+            raise ValueError(
+                f"store must be a path or None, got the URI {place!r}; give the path of the file alone"
+            )
         self._store = None if place is None else _core.Store(self._core, place, room)
         self._tell_of_store()
 

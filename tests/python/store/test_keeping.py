@@ -61,10 +61,11 @@ def test_rows_are_a_table(tmp_path: Path) -> None:
 
 def test_without_a_store_nothing_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    with ToolHub() as hub:
-        hub.register(len, name="length")
-        hub.call("length", {"obj": "abc"})
-        assert hub.flush()
+    for store in (None, ":memory:", Path(":memory:")):
+        with ToolHub(store=store) as hub:
+            hub.register(len, name="length")
+            hub.call("length", {"obj": "abc"})
+            assert hub.flush()
     assert list(tmp_path.iterdir()) == []
 
 
@@ -220,6 +221,8 @@ def test_odd_arguments_are_refused() -> None:
         ToolHub(store=5)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="store must be a path or None, got an empty text"):
         ToolHub(store="")
+    with pytest.raises(ValueError, match="store must be a path or None, got the URI 'file:hub"):
+        ToolHub(store="file:hub.db?mode=memory")
     with pytest.raises(ValueError, match="store_results must be at least 0, got -1"):
         ToolHub(store=None, store_results=-1)
 
