@@ -248,7 +248,7 @@ impl Shared {
         (wake.asked, wake.stop)
     }
 
-    /// Writes what waits. What cannot be written waits on; why is told once.
+    /// Writes what waits. What cannot be written waits on; why is told once, until it works again.
     fn write_out(&self, stop: bool) -> Option<()> {
         let mut batch = std::mem::take(&mut *self.pending.lock());
         let ledger = self.ledger.get()?;
@@ -268,13 +268,11 @@ impl Shared {
                 let mut pending = self.pending.lock();
                 let later = std::mem::replace(&mut *pending, batch);
                 pending.then(later, self.room);
-                let text = format!(
-                    "The store '{}' cannot be written ({why}); what is learnt waits in memory.",
-                    self.path.display()
-                );
-                let mut notices = self.notices.lock();
-                if !notices.contains(&text) {
-                    notices.push(text);
+                if !self.wake.lock().failed {
+                    self.notices.lock().push(format!(
+                        "The store '{}' cannot be written ({why}); what is learnt waits in memory.",
+                        self.path.display()
+                    ));
                 }
                 Some(())
             }

@@ -104,8 +104,16 @@ fn a_file_that_is_replaced_by_a_folder_does_not_stop_the_hub() {
     assert!(notices.len() == 1 && notices[0].contains("waits in memory"), "{notices:?}");
     assert_eq!(store.kept("r_1").as_deref(), Some("text"));
     assert!(!store.flush(PATIENCE));
+    assert_eq!(store.notices(), Vec::<String>::new(), "it is told once");
     fs::remove_dir(folder.file()).unwrap();
     assert!(store.flush(PATIENCE), "what went wrong before is over");
+    store.notices();
+    fs::remove_file(folder.file()).unwrap();
+    fs::create_dir(folder.file()).unwrap();
+    assert!(!store.flush(PATIENCE));
+    let notices = store.notices();
+    assert!(notices.len() == 1 && notices[0].contains("waits in memory"), "another time: {notices:?}");
+    fs::remove_dir(folder.file()).unwrap();
     assert!(store.close(PATIENCE));
     assert_eq!(
         open(&folder.file()).kept("r_1").as_deref(),
