@@ -194,8 +194,12 @@ impl Store {
 
     /// Writes what waits and closes the file. False when that took too long.
     pub fn close(&self, patience: Duration) -> bool {
+        if !self.shared.writes {
+            // There is no thread that does it.
+            self.shared.end();
+        }
         self.shared.stop();
-        !self.shared.writes || self.shared.wait_for_end(patience)
+        self.shared.wait_for_end(patience)
     }
 }
 

@@ -221,6 +221,11 @@ impl Shared {
             }
             self.bell.notify_all();
         }
+        self.end();
+    }
+
+    /// Nothing is read or written from now on.
+    pub fn end(&self) {
         if let Some(ledger) = self.ledger.get() {
             ledger.close();
         }

@@ -209,6 +209,22 @@ def test_a_file_that_is_gone_costs_one_warning_and_no_numbers(
                 assert hub.stats("length")["length"][0]["calls"] == calls
 
 
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="needs a list of the open files")
+def test_a_closed_hub_has_no_file_open(tmp_path: Path) -> None:
+    def is_open(path: Path) -> bool:
+        return any(os.path.realpath(number) == str(path) for number in Path("/proc/self/fd").iterdir())
+
+    for readable_only in (False, True):
+        path = tmp_path / "hub.db"
+        if readable_only:
+            (tmp_path / "hub.db-wal").mkdir()  # nobody can write now
+        hub = ToolHub(store=path)
+        assert hub.flush() is not readable_only
+        assert is_open(path)
+        hub.close()
+        assert not is_open(path)
+
+
 def test_the_home_of_the_user_is_meant_by_a_tilde(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("USERPROFILE", str(tmp_path))
