@@ -75,24 +75,19 @@ impl File {
         Err(last)
     }
 
-    /// What is in a file that cannot be written, as a disk that is read-only has it.
-    pub fn read_only(path: &Path) -> Option<(File, Memory)> {
+    /// What is in a file that cannot be written, as a disk that is read-only has it; the notice says what could not be read.
+    pub fn read_only(path: &Path) -> Option<Opened> {
         if !may_be_a_file(path) {
             return None;
         }
-        let mut name = String::from("file:");
-        for byte in path.to_str()?.bytes() {
-            match byte {
-                b'?' | b'#' | b'%' => name.push_str(&format!("%{byte:02x}")),
-                byte => name.push(char::from(byte)),
-            }
-        }
-        name.push_str("?immutable=1");
-        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
-        let mut connection = Connection::open_with_flags(name, flags).ok()?;
-        let ready = schema::migrate(&mut connection, STEPS).ok()? == Standing::Ready;
-        let memory = Memory::load(&connection).ok().filter(|_| ready)?;
-        Some((File { connection, place: Place::of(path) }, memory))
+        // What a process that was killed, or one that is still there, has not yet moved into the file.
+        let log = fs::metadata(beside(path, "-wal")).is_ok_and(|data| data.is_file() && data.len() > 0);
+        let whole = if log { read_as(path, "mode=ro") } else { None };
+        whole.or_else(|| {
+            let notice = log.then(|| "without what is in its '-wal', which cannot be read here".to_owned());
+            // The one way where SQLite can make nothing beside the file; the log has no part in it.
+            read_as(path, "immutable=1").map(|opened| Opened { notice, ..opened })
+        })
     }
 
     /// False when the file was removed, put aside or replaced by somebody else: what is written here would be lost.
@@ -154,6 +149,24 @@ impl Place {
 /// Whoever opens a pipe waits for somebody at its other end, and a device is not ours to rename.
 fn may_be_a_file(path: &Path) -> bool {
     fs::metadata(path).map_or(true, |data| data.is_file())
+}
+
+/// Opens a file for reading alone, if all of it can be read in this way of SQLite's.
+fn read_as(path: &Path, way: &str) -> Option<Opened> {
+    let mut name = String::from("file:");
+    for letter in path.to_str()?.chars() {
+        match letter {
+            '?' => name.push_str("%3f"),
+            '#' => name.push_str("%23"),
+            '%' => name.push_str("%25"),
+            letter => name.push(letter),
+        }
+    }
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
+    let mut connection = Connection::open_with_flags(format!("{name}?{way}"), flags).ok()?;
+    let ready = schema::migrate(&mut connection, STEPS).ok()? == Standing::Ready;
+    let memory = Memory::load(&connection).ok().filter(|_| ready)?;
+    Some(Opened { file: File { connection, place: Place::of(path) }, memory, notice: None })
 }
 
 fn prepare(path: &Path) -> Result<(File, Memory), Refusal> {

@@ -71,9 +71,11 @@ impl Store {
         let (file, memory, notice) = match Store::files(&path) {
             Ok(Opened { file, memory, notice }) => (Some(file), memory, notice),
             Err(why) => match read_only(&path) {
-                Some((file, memory)) => {
+                Some(Opened { file, memory, notice: unread }) => {
+                    let unread = unread.map(|unread| format!(" {unread}")).unwrap_or_default();
                     let notice = format!(
-                        "The store '{}' cannot be written ({why}); what it has is used, and what is learnt stays in memory.",
+                        "The store '{}' cannot be written ({why}); what it has is used{unread}, and what is learnt stays in \
+                         memory.",
                         path.display()
                     );
                     return (Store::start(path, room, file, memory, false), vec![notice]);
@@ -211,7 +213,7 @@ impl Drop for Store {
     }
 }
 
-fn read_only(path: &Path) -> Option<(File, Memory)> {
+fn read_only(path: &Path) -> Option<Opened> {
     file::check_process().ok()?;
     let _gate = fork::pass();
     File::read_only(path)

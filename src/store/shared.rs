@@ -103,7 +103,7 @@ impl Shared {
 
     fn reopen(&self, slot: &mut Slot, gone: Option<File>) -> Result<File, String> {
         if !self.writes {
-            let file = File::read_only(&self.path).map(|(file, _)| file);
+            let file = File::read_only(&self.path).map(|opened| opened.file);
             return file.ok_or_else(|| "it cannot be read".to_owned());
         }
         // A new file may well get the number of the one that is gone.
