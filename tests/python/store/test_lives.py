@@ -71,6 +71,16 @@ def test_forks_in_the_middle_of_writing(tmp_path: Path) -> None:
 
 
 @unix
+def test_numbers_outlive_a_file_that_is_removed_after_a_fork(tmp_path: Path) -> None:
+    ended = subprocess.run(
+        [*COMMAND, "removed", tmp_path / "hub.db"], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert ended.returncode == 0
+    assert ended.stderr.count("removed or replaced while it was in use") == 1
+    assert calls(tmp_path / "hub.db") == 101
+
+
+@unix
 @pytest.mark.parametrize(("how", "expected"), [("forked", 1110), ("forking", 140)])
 def test_forks_do_not_harm_the_file(how: str, expected: int, tmp_path: Path) -> None:
     ended = subprocess.run(
