@@ -14,6 +14,8 @@ mod bad_files;
 mod hubs;
 #[path = "store/keeping.rs"]
 mod keeping;
+#[path = "store/moved.rs"]
+mod moved;
 #[path = "store/processes.rs"]
 mod processes;
 

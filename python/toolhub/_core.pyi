@@ -310,7 +310,7 @@ class Store:
         """
     def flush(self, /, seconds: float) -> bool:
         """
-        Writes everything now. False when that failed or took longer than so many seconds.
+        Writes everything now. False when that failed or took longer than so many seconds, or there is no file to write to.
         """
     def keep(self, /, handle: str, text: str) -> None:
         """

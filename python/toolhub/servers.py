@@ -12,10 +12,10 @@ __all__ = ["ConnectReport", "LoadReport", "ServerInfo"]
 class ServerInfo:
     """One server as it is now.
 
-    `state` is `disconnected`, `connecting`, `connected`, `failed`, `disabled` or `closed`; `era` is `modern` or `legacy`, known
-    once it is connected; `tools` counts what it has listed, None before that, and `age` says how many seconds ago, with a
-    store perhaps in an earlier process; `notices` say what of its list was left out, and
-    which of its tools have the name of a native one.
+    `state` is `disconnected`, `connecting`, `connected`, `failed`, `disabled` or `closed`; `era` is `modern` or `legacy` and
+    `version` that of the protocol; `tools` counts what it has listed, and `age` says how many seconds ago. All of them are
+    known once it was connected, with a store perhaps in an earlier process, and None before that; `notices` say what of its
+    list was left out, and which of its tools have the name of a native one.
     """
 
     id: str

@@ -55,13 +55,13 @@ impl Store {
         py.detach(|| core.kept(handle))
     }
 
-    /// Writes everything now. False when that failed or took longer than so many seconds.
+    /// Writes everything now. False when that failed or took longer than so many seconds, or there is no file to write to.
     fn flush(&self, py: Python<'_>, seconds: f64) -> PyResult<bool> {
         if self.generation != runtime::generation() {
             return Err(PyRuntimeError::new_err("this hub was made before a fork; make a new ToolHub here"));
         }
         let patience = Duration::from_secs_f64(seconds);
-        Ok(self.core.as_ref().is_none_or(|core| py.detach(|| core.flush(patience))))
+        Ok(self.core.as_ref().is_some_and(|core| py.detach(|| core.flush(patience))))
     }
 
     /// Writes everything and lets go of the file.

@@ -3,7 +3,8 @@
 use crate::sources::mcp::config::{Endpoint, ServerConfig};
 use crate::sources::mcp::connection::Peer;
 use crate::sources::mcp::listing::Listing;
-use crate::sources::mcp::server::Server;
+use crate::sources::mcp::message;
+use crate::sources::mcp::server::{Server, Spoken};
 use crate::sources::mcp::transport::Era;
 use crate::store::{ListKey, Store, StoredList};
 use ring::digest::{Context, SHA256};
@@ -30,7 +31,7 @@ pub fn recall(store: &Store, server: &Arc<Server>) {
     let Some(era) = Era::parse(&list.era) else { return };
     let age = list.listed_at.elapsed().unwrap_or_default();
     if let Ok(listing) = Listing::from_json(&list.tools, era, list.ttl_ms) {
-        server.restore(listing, era, age);
+        server.restore(listing, Spoken { era, version: message::version(&list.protocol) }, age);
     }
 }
 

@@ -96,6 +96,13 @@ impl Ledger {
         }
     }
 
+    /// All that was saved, as far as it is known here.
+    pub fn known(&self) -> Vec<(Key, Record)> {
+        let known = self.known.lock();
+        let saved = known.iter().filter_map(|(key, one)| one.record.as_deref().map(|it| (key, it)));
+        saved.map(|(key, record)| (key.clone(), record.clone())).collect()
+    }
+
     /// Nobody saves any more.
     pub fn close(&self) {
         *self.unsaved.lock() = None;

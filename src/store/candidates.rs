@@ -4,7 +4,7 @@ use super::time::{micros, moment, now};
 use crate::error::ErrorKind;
 use crate::model::Source;
 use crate::stats::{Counts, Delta, Key, LatencySketch, Record, SavedRest};
-use rusqlite::{Connection, OptionalExtension, Row, params};
+use rusqlite::{Connection, OptionalExtension, Row, Statement, params};
 use serde_json::{Map, Value};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -78,40 +78,63 @@ pub fn save(connection: &Connection, learnt: &HashMap<Key, Delta>) -> rusqlite::
     let mut old = connection.prepare(&format!(
         "SELECT {COLUMNS} FROM candidates WHERE tool = ?1 AND source = ?2 AND server = ?3"
     ))?;
-    let mut put = connection.prepare(&format!(
-        "INSERT OR REPLACE INTO candidates ({COLUMNS}, saved_at)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)"
-    ))?;
+    let mut put = putting(connection, "REPLACE")?;
     for (key, delta) in learnt {
-        let (source, server) = (key.source.name(), key.server.as_deref().unwrap_or_default());
+        let (source, server) = names(key);
         let known = old.query_row(params![&*key.tool, source, server], record).optional()?;
         new |= known.is_none();
         let mut record = known.unwrap_or_default();
         record.apply(delta);
-        let time = |at: Option<SystemTime>| at.map(micros);
-        put.execute(params![
-            &*key.tool,
-            source,
-            server,
-            record.calls as i64,
-            record.successes as i64,
-            failures_text(&record.failures),
-            record.success_rate,
-            record.latency_ms,
-            record.sketch.to_bytes(),
-            time(record.last_success),
-            time(record.led_at),
-            i64::from(record.rest.failures_in_a_row),
-            i64::from(record.rest.rests),
-            time(record.rest.until),
-            now(),
-        ])?;
+        put_one(&mut put, key, &record)?;
         saved.push((key.clone(), record));
     }
     if new {
         tidy(connection, MOST)?;
     }
     Ok(saved)
+}
+
+/// Writes what is known into a new file; numbers that it has already stay.
+pub fn restore(connection: &Connection, known: &[(Key, Record)]) -> rusqlite::Result<()> {
+    let mut put = putting(connection, "IGNORE")?;
+    known.iter().try_for_each(|(key, record)| put_one(&mut put, key, record))?;
+    tidy(connection, MOST)
+}
+
+/// How the file has a candidate's source and server.
+fn names(key: &Key) -> (&'static str, &str) {
+    (key.source.name(), key.server.as_deref().unwrap_or_default())
+}
+
+/// `otherwise` says what to do with a candidate that the file has already.
+fn putting<'c>(connection: &'c Connection, otherwise: &str) -> rusqlite::Result<Statement<'c>> {
+    connection.prepare(&format!(
+        "INSERT OR {otherwise} INTO candidates ({COLUMNS}, saved_at)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)"
+    ))
+}
+
+fn put_one(put: &mut Statement<'_>, key: &Key, record: &Record) -> rusqlite::Result<()> {
+    let (source, server) = names(key);
+    let time = |at: Option<SystemTime>| at.map(micros);
+    put.execute(params![
+        &*key.tool,
+        source,
+        server,
+        record.calls as i64,
+        record.successes as i64,
+        failures_text(&record.failures),
+        record.success_rate,
+        record.latency_ms,
+        record.sketch.to_bytes(),
+        time(record.last_success),
+        time(record.led_at),
+        i64::from(record.rest.failures_in_a_row),
+        i64::from(record.rest.rests),
+        time(record.rest.until),
+        now(),
+    ])
+    .map(drop)
 }
 
 /// Forgets the oldest when there are more than `most`.

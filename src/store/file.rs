@@ -1,5 +1,6 @@
 //! The file itself: opening it, finding out whether it is good, and putting a bad one aside.
 
+use super::rescue::Rescued;
 use super::schema::{self, STEPS, Standing};
 use super::{Memory, fork};
 use rusqlite::{Connection, ErrorCode, OpenFlags};
@@ -15,12 +16,12 @@ const COMPANIONS: [&str; 3] = ["", "-wal", "-shm"];
 
 pub struct File {
     pub connection: Connection,
-    place: Place,
+    pub place: Place,
 }
 
 /// Which file it is on its disk, however it is called by now; nothing where the system does not tell.
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct Place(Option<(u64, u64)>);
+pub struct Place(Option<(u64, u64)>);
 
 /// Why a file cannot be used as it is.
 pub enum Refusal {
@@ -74,29 +75,50 @@ impl File {
         Err(last)
     }
 
-    /// What is in a file that cannot be written, as a disk that is read-only has it.
-    pub fn read_only(path: &Path) -> Option<(File, Memory)> {
+    /// What is in a file that cannot be written, as a disk that is read-only has it; the notice says what could not be read.
+    pub fn read_only(path: &Path) -> Option<Opened> {
         if !may_be_a_file(path) {
             return None;
         }
-        let mut name = String::from("file:");
-        for byte in path.to_str()?.bytes() {
-            match byte {
-                b'?' | b'#' | b'%' => name.push_str(&format!("%{byte:02x}")),
-                byte => name.push(char::from(byte)),
-            }
-        }
-        name.push_str("?immutable=1");
-        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
-        let mut connection = Connection::open_with_flags(name, flags).ok()?;
-        let ready = schema::migrate(&mut connection, STEPS).ok()? == Standing::Ready;
-        let memory = Memory::load(&connection).ok().filter(|_| ready)?;
-        Some((File { connection, place: Place::of(path) }, memory))
+        // What a process that was killed, or one that is still there, has not yet moved into the file.
+        let log = fs::metadata(beside(path, "-wal")).is_ok_and(|data| data.is_file() && data.len() > 0);
+        let whole = if log { read_as(path, "mode=ro") } else { None };
+        whole.or_else(|| {
+            let notice = log.then(|| "without what is in its '-wal', which cannot be read here".to_owned());
+            // The one way where SQLite can make nothing beside the file; the log has no part in it.
+            read_as(path, "immutable=1").map(|opened| Opened { notice, ..opened })
+        })
     }
 
     /// False when the file was removed, put aside or replaced by somebody else: what is written here would be lost.
     pub fn is_at(&self, path: &Path) -> bool {
         self.place == Place::of(path)
+    }
+
+    /// Moves what was written from the journal into the file itself, as far as nobody else is using it: then a copy of the
+    /// file alone has everything, and nothing is left over when it is moved, or its process killed.
+    pub fn settle(&self) {
+        // What cannot be moved now stays where it is, and is safe there too.
+        let _ = self.connection.busy_timeout(Duration::ZERO);
+        let _ = self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
+        let _ = self.connection.busy_timeout(PATIENCE);
+    }
+
+    /// Lets go of a file that is no longer at its place, and saves what is in it.
+    pub fn rescue(mut self, path: &Path) -> Option<Rescued> {
+        let ready = schema::migrate(&mut self.connection, STEPS).is_ok_and(|now| now == Standing::Ready);
+        let rescued = Rescued::read(&self.connection).ok().filter(|_| ready);
+        let _turn = Turn::take(path);
+        if path.exists() {
+            return rescued;
+        }
+        self.settle();
+        drop(self.connection);
+        // They belong to the file that is gone, and would be taken for those of the new one.
+        for companion in &COMPANIONS[1..] {
+            let _ = fs::remove_file(beside(path, companion));
+        }
+        rescued
     }
 
     /// Puts a file aside that turned out to be bad while it was in use. Another process may have been quicker.
@@ -113,13 +135,13 @@ impl File {
 
 impl Place {
     #[cfg(unix)]
-    fn of(path: &Path) -> Place {
+    pub fn of(path: &Path) -> Place {
         use std::os::unix::fs::MetadataExt;
         Place(fs::metadata(path).ok().map(|data| (data.dev(), data.ino())))
     }
 
     #[cfg(not(unix))]
-    fn of(_: &Path) -> Place {
+    pub fn of(_: &Path) -> Place {
         Place(None)
     }
 }
@@ -127,6 +149,24 @@ impl Place {
 /// Whoever opens a pipe waits for somebody at its other end, and a device is not ours to rename.
 fn may_be_a_file(path: &Path) -> bool {
     fs::metadata(path).map_or(true, |data| data.is_file())
+}
+
+/// Opens a file for reading alone, if all of it can be read in this way of SQLite's.
+fn read_as(path: &Path, way: &str) -> Option<Opened> {
+    let mut name = String::from("file:");
+    for letter in path.to_str()?.chars() {
+        match letter {
+            '?' => name.push_str("%3f"),
+            '#' => name.push_str("%23"),
+            '%' => name.push_str("%25"),
+            letter => name.push(letter),
+        }
+    }
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
+    let mut connection = Connection::open_with_flags(format!("{name}?{way}"), flags).ok()?;
+    let ready = schema::migrate(&mut connection, STEPS).ok()? == Standing::Ready;
+    let memory = Memory::load(&connection).ok().filter(|_| ready)?;
+    Some(Opened { file: File { connection, place: Place::of(path) }, memory, notice: None })
 }
 
 fn prepare(path: &Path) -> Result<(File, Memory), Refusal> {

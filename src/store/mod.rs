@@ -15,6 +15,7 @@ mod file;
 pub mod fork;
 mod lists;
 mod pins;
+mod rescue;
 mod results;
 mod schema;
 mod shared;
@@ -70,9 +71,11 @@ impl Store {
         let (file, memory, notice) = match Store::files(&path) {
             Ok(Opened { file, memory, notice }) => (Some(file), memory, notice),
             Err(why) => match read_only(&path) {
-                Some((file, memory)) => {
+                Some(Opened { file, memory, notice: unread }) => {
+                    let unread = unread.map(|unread| format!(" {unread}")).unwrap_or_default();
                     let notice = format!(
-                        "The store '{}' cannot be written ({why}); what it has is used, and what is learnt stays in memory.",
+                        "The store '{}' cannot be written ({why}); what it has is used{unread}, and what is learnt stays in \
+                         memory.",
                         path.display()
                     );
                     return (Store::start(path, room, file, memory, false), vec![notice]);
@@ -181,9 +184,9 @@ impl Store {
             .or_else(|| self.shared.with_file(|file| results::load(&file.connection, handle)).ok().flatten())
     }
 
-    /// Has everything written now. False when that failed or took too long.
+    /// Has everything written now. False when that failed or took too long, or the file cannot be written at all.
     pub fn flush(&self, patience: Duration) -> bool {
-        !self.shared.writes || self.shared.flush(patience)
+        self.shared.writes && self.shared.flush(patience)
     }
 
     /// What has gone wrong since the last time somebody asked.
@@ -193,8 +196,12 @@ impl Store {
 
     /// Writes what waits and closes the file. False when that took too long.
     pub fn close(&self, patience: Duration) -> bool {
+        if !self.shared.writes {
+            // There is no thread that does it.
+            self.shared.end();
+        }
         self.shared.stop();
-        !self.shared.writes || self.shared.wait_for_end(patience)
+        self.shared.wait_for_end(patience)
     }
 }
 
@@ -206,7 +213,7 @@ impl Drop for Store {
     }
 }
 
-fn read_only(path: &Path) -> Option<(File, Memory)> {
+fn read_only(path: &Path) -> Option<Opened> {
     file::check_process().ok()?;
     let _gate = fork::pass();
     File::read_only(path)

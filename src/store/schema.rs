@@ -30,6 +30,9 @@ pub const STEPS: &[&str] = &[
      ) WITHOUT ROWID;",
 ];
 
+/// All that the steps make.
+pub const TABLES: [&str; 5] = ["lists", "candidates", "uses", "results", "pins"];
+
 #[derive(Debug, PartialEq, Eq)]
 pub enum Standing {
     /// At the version of these steps, perhaps since just now.
@@ -130,5 +133,8 @@ mod tests {
     fn the_real_steps_work() {
         let mut file = Connection::open_in_memory().unwrap();
         assert_eq!(migrate(&mut file, STEPS).unwrap(), Standing::Ready);
+        let mut names = file.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'").unwrap();
+        let names: Vec<String> = names.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect();
+        assert_eq!(names, TABLES);
     }
 }

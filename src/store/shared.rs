@@ -1,8 +1,9 @@
 //! What a store and its thread share: the open file, what waits to be written, and who waits for that.
 
 use super::batch::Batch;
-use super::file::{File, Opened, Refusal};
-use super::fork;
+use super::file::{File, Opened, Place, Refusal};
+use super::rescue::Rescued;
+use super::{candidates, fork, schema};
 use crate::stats::Ledger;
 use parking_lot::{Condvar, Mutex};
 use std::path::PathBuf;
@@ -20,13 +21,24 @@ pub struct Shared {
     pub room: u64,
     /// False for a file on a disk that is read-only.
     pub writes: bool,
-    file: Mutex<Option<File>>,
+    slot: Mutex<Slot>,
     pub pending: Mutex<Batch>,
     pub ledger: OnceLock<Arc<Ledger>>,
     wake: Mutex<Wake>,
     bell: Condvar,
     /// What has gone wrong and nobody has been told yet.
     notices: Mutex<Vec<String>>,
+}
+
+/// The file, or what is known of it while it is not open.
+struct Slot {
+    file: Option<File>,
+    /// Which file has what memory knows; none when it is gone.
+    home: Option<Place>,
+    /// Whether somebody else has moved it, and that is still to be told.
+    moved: bool,
+    /// What was in the file before, until it is in the new one.
+    rescued: Option<Rescued>,
 }
 
 #[derive(Default)]
@@ -43,11 +55,12 @@ struct Wake {
 
 impl Shared {
     pub fn new(path: PathBuf, room: u64, file: File, writes: bool) -> Arc<Self> {
+        let home = Some(file.place);
         Arc::new(Shared {
             path,
             room,
             writes,
-            file: Mutex::new(Some(file)),
+            slot: Mutex::new(Slot { file: Some(file), home, moved: false, rescued: None }),
             pending: Mutex::default(),
             ledger: OnceLock::new(),
             wake: Mutex::default(),
@@ -59,27 +72,28 @@ impl Shared {
     /// Works with the file, which is opened again if it was closed, removed or replaced meanwhile.
     pub fn with_file<T>(&self, mut work: impl FnMut(&mut File) -> rusqlite::Result<T>) -> Result<T, String> {
         let _gate = fork::pass();
-        let mut slot = self.file.lock();
+        let mut slot = self.slot.lock();
         if self.wake.lock().ended {
             return Err("it is closed".to_owned());
         }
         // A damaged file is put aside, and the work done with a new one.
         for _ in 0..2 {
-            let file = match slot.take() {
+            let file = match slot.file.take() {
                 Some(file) if !self.writes || file.is_at(&self.path) => file,
-                _ => self.reopen()?,
+                gone => self.reopen(&mut slot, gone)?,
             };
-            let file = slot.insert(file);
+            let file = slot.file.insert(file);
             let error = match work(file) {
                 Ok(done) => return Ok(done),
                 Err(error) => error,
             };
-            match (Refusal::of(&error), slot.take()) {
+            match (Refusal::of(&error), slot.file.take()) {
                 (Refusal::Bad(_, why), Some(file)) if self.writes => {
+                    slot.home = None;
                     self.notices.lock().extend(file.condemn(&self.path, &why)?);
                 }
                 (_, file) => {
-                    *slot = file;
+                    slot.file = file;
                     return Err(error.to_string());
                 }
             }
@@ -87,19 +101,53 @@ impl Shared {
         Err("every new file is damaged too".to_owned())
     }
 
-    fn reopen(&self) -> Result<File, String> {
+    fn reopen(&self, slot: &mut Slot, gone: Option<File>) -> Result<File, String> {
         if !self.writes {
-            let file = File::read_only(&self.path).map(|(file, _)| file);
+            let file = File::read_only(&self.path).map(|opened| opened.file);
             return file.ok_or_else(|| "it cannot be read".to_owned());
         }
-        let Opened { file, notice, .. } = File::open(&self.path)?;
-        self.notices.lock().extend(notice);
+        // A new file may well get the number of the one that is gone.
+        slot.moved |= gone.is_some() || slot.home.is_some_and(|home| home != Place::of(&self.path));
+        slot.home = slot.home.filter(|_| !slot.moved);
+        if let Some(gone) = gone {
+            slot.rescued = gone.rescue(&self.path);
+        }
+        let Opened { mut file, notice, .. } = File::open(&self.path)?;
+        if slot.home.is_none() || notice.is_some() {
+            self.settle_in(&mut file, slot.rescued.as_ref()).map_err(|error| error.to_string())?;
+        }
+        let moved = (slot.moved && notice.is_none()).then(|| {
+            format!(
+                "The store '{}' was removed or replaced while it was in use; what this hub knows is written to the file \
+                 that is there now.",
+                self.path.display()
+            )
+        });
+        self.notices.lock().extend(notice.into_iter().chain(moved));
+        (slot.home, slot.moved, slot.rescued) = (Some(file.place), false, None);
         Ok(file)
+    }
+
+    /// Another file gets what the one before had, as far as that could still be read, and what memory knows.
+    fn settle_in(&self, file: &mut File, rescued: Option<&Rescued>) -> rusqlite::Result<()> {
+        let known = self.ledger.get().map(|ledger| ledger.known()).unwrap_or_default();
+        let work = schema::begin(&mut file.connection)?;
+        if let Some(rescued) = rescued {
+            rescued.write(&work)?;
+        }
+        candidates::restore(&work, &known)?;
+        work.commit()
+    }
+
+    /// Whether the file that has what memory knows is at its place.
+    fn is_home(&self) -> bool {
+        let _gate = fork::pass();
+        self.slot.lock().home == Some(Place::of(&self.path))
     }
 
     /// Closes the file until it is next needed.
     pub fn let_go(&self) {
-        *self.file.lock() = None;
+        self.slot.lock().file = None;
     }
 
     /// What has gone wrong since the last time somebody asked.
@@ -159,7 +207,7 @@ impl Shared {
         let mut pause = GATHER;
         loop {
             let (asked, stop) = self.next_turn(pause);
-            let failed = self.write_out();
+            let failed = self.write_out(stop);
             pause = match &failed {
                 Some(_) => (pause * 2).min(LONGEST_PAUSE),
                 None => GATHER,
@@ -173,6 +221,11 @@ impl Shared {
             }
             self.bell.notify_all();
         }
+        self.end();
+    }
+
+    /// Nothing is read or written from now on.
+    pub fn end(&self) {
         if let Some(ledger) = self.ledger.get() {
             ledger.close();
         }
@@ -200,15 +253,18 @@ impl Shared {
         (wake.asked, wake.stop)
     }
 
-    /// Writes what waits. What cannot be written waits on; why is told once.
-    fn write_out(&self) -> Option<()> {
+    /// Writes what waits. What cannot be written waits on; why is told once, until it works again.
+    fn write_out(&self, stop: bool) -> Option<()> {
         let mut batch = std::mem::take(&mut *self.pending.lock());
         let ledger = self.ledger.get()?;
         batch.learn(ledger.take());
-        if batch.is_empty() {
+        // In the end a folder that is gone is not made again for what was in it.
+        let folder_is_gone = || self.path.parent().is_some_and(|folder| !folder.exists());
+        if batch.is_empty() && (self.is_home() || stop && folder_is_gone()) {
             return None;
         }
-        match self.with_file(|file| batch.write(file, self.room)) {
+        let write = |file: &mut File| batch.write(file, self.room).inspect(|_| file.settle());
+        match self.with_file(write) {
             Ok(saved) => {
                 saved.into_iter().for_each(|(key, record)| ledger.saved(key, record));
                 None
@@ -217,13 +273,11 @@ impl Shared {
                 let mut pending = self.pending.lock();
                 let later = std::mem::replace(&mut *pending, batch);
                 pending.then(later, self.room);
-                let text = format!(
-                    "The store '{}' cannot be written ({why}); what is learnt waits in memory.",
-                    self.path.display()
-                );
-                let mut notices = self.notices.lock();
-                if !notices.contains(&text) {
-                    notices.push(text);
+                if !self.wake.lock().failed {
+                    self.notices.lock().push(format!(
+                        "The store '{}' cannot be written ({why}); what is learnt waits in memory.",
+                        self.path.display()
+                    ));
                 }
                 Some(())
             }

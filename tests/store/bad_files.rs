@@ -1,4 +1,4 @@
-//! Files that are damaged, too new, somebody else's, removed or out of reach.
+//! Files that are damaged, too new, somebody else's or out of reach.
 
 use super::*;
 use proptest::prelude::*;
@@ -91,22 +91,6 @@ fn what_cannot_be_opened_leaves_the_hub_in_memory_with_one_warning() {
 }
 
 #[test]
-fn a_file_that_was_removed_is_made_anew() {
-    let folder = Folder::new();
-    let store = open(&folder.file());
-    store.keep("old", "text".into());
-    assert!(store.flush(PATIENCE));
-    for name in folder.names() {
-        fs::remove_file(folder.0.join(name)).unwrap();
-    }
-    store.keep("new", "text".into());
-    close(&store);
-    let store = open(&folder.file());
-    assert_eq!((store.kept("old"), store.kept("new").as_deref()), (None, Some("text")));
-    close(&store);
-}
-
-#[test]
 fn a_file_that_is_replaced_by_a_folder_does_not_stop_the_hub() {
     let folder = Folder::new();
     let store = open(&folder.file());
@@ -120,8 +104,16 @@ fn a_file_that_is_replaced_by_a_folder_does_not_stop_the_hub() {
     assert!(notices.len() == 1 && notices[0].contains("waits in memory"), "{notices:?}");
     assert_eq!(store.kept("r_1").as_deref(), Some("text"));
     assert!(!store.flush(PATIENCE));
+    assert_eq!(store.notices(), Vec::<String>::new(), "it is told once");
     fs::remove_dir(folder.file()).unwrap();
     assert!(store.flush(PATIENCE), "what went wrong before is over");
+    store.notices();
+    fs::remove_file(folder.file()).unwrap();
+    fs::create_dir(folder.file()).unwrap();
+    assert!(!store.flush(PATIENCE));
+    let notices = store.notices();
+    assert!(notices.len() == 1 && notices[0].contains("waits in memory"), "another time: {notices:?}");
+    fs::remove_dir(folder.file()).unwrap();
     assert!(store.close(PATIENCE));
     assert_eq!(
         open(&folder.file()).kept("r_1").as_deref(),

@@ -8,21 +8,21 @@ use toolhub::model::Source;
 use toolhub::stats::{BreakerPolicy, BreakerState, CandidateStats, Key, StatsView};
 use toolhub::store::{Definition, ListKey, PinChange, StoredList, Use};
 
-fn key(tool: &str) -> Key {
+pub fn key(tool: &str) -> Key {
     Key { tool: Arc::from(tool), source: Source::Mcps, server: Some(Arc::from("s")) }
 }
 
-fn tracked(store: &Store, key: Key) -> Arc<CandidateStats> {
+pub fn tracked(store: &Store, key: Key) -> Arc<CandidateStats> {
     let stats = Arc::new(CandidateStats::default());
     store.ledger().track(key, &stats);
     stats
 }
 
-fn record(stats: &CandidateStats, ended: Result<(), ErrorKind>) {
+pub fn record(stats: &CandidateStats, ended: Result<(), ErrorKind>) {
     stats.record(ended, Duration::from_millis(20), Instant::now(), &BreakerPolicy::default());
 }
 
-fn view(stats: &CandidateStats) -> StatsView {
+pub fn view(stats: &CandidateStats) -> StatsView {
     stats.view(Instant::now())
 }
 
@@ -33,7 +33,7 @@ fn today() -> SystemTime {
     SystemTime::UNIX_EPOCH + Duration::from_secs(*NOW)
 }
 
-fn list(tools: &str) -> StoredList {
+pub fn list(tools: &str) -> StoredList {
     StoredList {
         era: "modern".into(),
         protocol: "2026-07-28".into(),

@@ -57,7 +57,7 @@ class ToolHub(
 
     `store` is the path of a file in which the hub keeps what it learns over restarts: tool lists of servers, statistics, what
     was used for which query, whole results of which a prompt got a part (`store_results` bytes at most, 0 for none), accepted
-    definitions of tools. Several processes may share it. None keeps everything in memory.
+    definitions of tools. Several processes may share it. None (or `":memory:"`) keeps everything in memory.
 
     >>> hub = ToolHub()
     >>> @hub.tool

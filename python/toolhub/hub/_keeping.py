@@ -23,16 +23,23 @@ class Keeping(HubPart):
         check_whole("store_results", room, 0)
         if not isinstance(path, str | os.PathLike | None):
             raise TypeError(f"store must be a path or None, got {type(path).__name__}")
-        place = cast("str | None", path if path is None else os.path.expanduser(os.fspath(path)))
+        # SQLite's own word for a database that is no file; a hub without a store is just that.
+        name = None if path is None else os.fsdecode(cast("str | os.PathLike[str]", path))
+        place = None if name in (None, ":memory:") else os.path.expanduser(name)
         if place == "":
             raise ValueError("store must be a path or None, got an empty text")
+        if place is not None and place.startswith("file:"):
+            raise ValueError(
+                f"store must be a path or None, got the URI {place!r}; give the path of the file alone"
+            )
         self._store = None if place is None else _core.Store(self._core, place, room)
         self._tell_of_store()
 
     def flush(self) -> bool:
         """Write what the hub has learnt to its store now, instead of within a second; False when that cannot be done.
 
-        Without a store there is nothing to do. `close` does it too.
+        It is False too when the file of the store cannot be used or not be written, and everything stays in memory. Without
+        a store (`store=None`) nothing is to be written, so it is True. `close` writes too.
 
         >>> from toolhub import ToolHub
         >>> ToolHub().flush()

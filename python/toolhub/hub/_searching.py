@@ -32,8 +32,8 @@ class Searching(HubPart):
         """`search`, weighed with what has worked.
 
         A tool that fails or is slow comes later, and one that was called with success after a similar query was searched or
-        recommended comes earlier, even when it shares no word with this one. The memory of that is bounded, and it is the
-        hub's: it ends with it.
+        recommended comes earlier, even when it shares no word with this one. The memory of that is bounded; it
+        is the hub's, and with a store it outlives it.
 
         >>> from toolhub import ToolHub
         >>> hub = ToolHub()

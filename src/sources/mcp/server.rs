@@ -51,6 +51,8 @@ pub struct Server {
     state: Mutex<State>,
     listing: ArcSwapOption<Listing>,
     listed_at: Mutex<Option<Instant>>,
+    /// What was spoken when they were listed, perhaps by an earlier process.
+    spoken: Mutex<Option<Spoken>>,
     /// A look at the tools that is going on, shared by all who want one.
     look: Mutex<Option<WeakShared<Look>>>,
     /// `None` as long as the server has not said that it has any.
@@ -95,6 +97,19 @@ enum Link {
     Closed,
 }
 
+/// What server and client agreed on; of a later toolhub the version may be unknown.
+#[derive(Clone, Copy, Debug)]
+pub struct Spoken {
+    pub era: Era,
+    pub version: Option<&'static str>,
+}
+
+impl Spoken {
+    fn by(peer: &Peer) -> Spoken {
+        Spoken { era: peer.era, version: Some(peer.version) }
+    }
+}
+
 /// What the outside may know about a server.
 #[derive(Clone, Debug)]
 pub struct ServerInfo {
@@ -126,6 +141,7 @@ impl Server {
             state: Mutex::default(),
             listing: ArcSwapOption::empty(),
             listed_at: Mutex::default(),
+            spoken: Mutex::default(),
             look: Mutex::default(),
             skills: ArcSwapOption::empty(),
             budget: Mutex::default(),
@@ -185,11 +201,13 @@ impl Server {
             Endpoint::Http(_) if state.known == Some(Known::OldHttp) => "sse",
             Endpoint::Http(_) => "http",
         };
+        let spoken =
+            connection.map(|connection| Spoken::by(connection.peer())).or_else(|| *self.spoken.lock());
         ServerInfo {
             transport,
             state: name,
-            era: connection.map(|connection| connection.peer().era.name()),
-            version: connection.map(|connection| connection.peer().version),
+            era: spoken.map(|spoken| spoken.era.name()),
+            version: spoken.and_then(|spoken| spoken.version),
             tools: listing.as_ref().map(|listing| listing.tools.len()),
             age: self.listed_at.lock().map(|at| at.elapsed()),
             error: state.error.clone(),
@@ -273,7 +291,7 @@ impl Server {
         let tools = async {
             let listing = listing::fetch(connection).await?;
             self.shelf.fetched(self, connection.peer(), &listing);
-            Ok(self.publish(listing, Some(Instant::now())))
+            Ok(self.publish(listing, Spoken::by(connection.peer()), Some(Instant::now())))
         };
         let (listed, ()) = tokio::join!(tools, self.refresh_skills(connection));
         self.state.lock().error = listed.as_ref().err().cloned();
@@ -309,19 +327,20 @@ impl Server {
     }
 
     /// Takes a list of before, so old by now, until the server is next connected and lists its tools itself.
-    pub fn restore(self: &Arc<Self>, listing: Listing, era: Era, age: Duration) {
-        self.state.lock().known = Some(match era {
+    pub fn restore(self: &Arc<Self>, listing: Listing, spoken: Spoken, age: Duration) {
+        self.state.lock().known = Some(match spoken.era {
             Era::Modern => Known::Modern,
             Era::Legacy => Known::Legacy,
         });
-        self.publish(listing, Instant::now().checked_sub(age));
+        self.publish(listing, spoken, Instant::now().checked_sub(age));
     }
 
-    fn publish(self: &Arc<Self>, mut listing: Listing, at: Option<Instant>) -> Arc<Listing> {
+    fn publish(self: &Arc<Self>, mut listing: Listing, spoken: Spoken, at: Option<Instant>) -> Arc<Listing> {
         listing.tools.retain(|tool| self.route.config.options.wants(&tool.name));
         let listing = Arc::new(listing);
         self.listing.store(Some(listing.clone()));
         *self.listed_at.lock() = at;
+        *self.spoken.lock() = Some(spoken);
         self.shelf.listed(self, &listing);
         listing
     }

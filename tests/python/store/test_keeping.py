@@ -61,10 +61,11 @@ def test_rows_are_a_table(tmp_path: Path) -> None:
 
 def test_without_a_store_nothing_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    with ToolHub() as hub:
-        hub.register(len, name="length")
-        hub.call("length", {"obj": "abc"})
-        assert hub.flush()
+    for store in (None, ":memory:", Path(":memory:")):
+        with ToolHub(store=store) as hub:
+            hub.register(len, name="length")
+            hub.call("length", {"obj": "abc"})
+            assert hub.flush()
     assert list(tmp_path.iterdir()) == []
 
 
@@ -157,7 +158,7 @@ def test_a_newer_file_is_put_aside(tmp_path: Path, caplog: pytest.LogCaptureFixt
     assert "later version" in caplog.messages[0]
 
 
-@pytest.mark.parametrize("place", ["folder", "/proc/nowhere/hub.db", "foreign", "pipe"])
+@pytest.mark.parametrize("place", ["folder", "/proc/nowhere/hub.db", "/dev/full", "foreign", "pipe"])
 def test_a_place_that_cannot_be_used_costs_one_warning(
     place: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -175,9 +176,53 @@ def test_a_place_that_cannot_be_used_costs_one_warning(
         handle = cut(hub, 1)
         assert hub.read_more(handle, 0, 8) == "Straße 1"
         assert hub.stats("long_text")["long_text"][0]["calls"] == 1
-        assert hub.flush()
+        assert not hub.flush(), "nothing is written"
     (message,) = caplog.messages
     assert "stays in memory" in message
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows does not remove a file that is open")
+@pytest.mark.parametrize("renamed", [False, True])
+def test_a_file_that_is_gone_costs_one_warning_and_no_numbers(
+    renamed: bool, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path, backup = tmp_path / "hub.db", tmp_path / "hub.bak"
+    with caplog.at_level(logging.WARNING, "toolhub"), ToolHub(store=path) as hub:
+        hub.register(len, name="length")
+        for _ in range(10):
+            hub.call("length", {"obj": "abc"})
+        assert hub.flush()
+        if renamed:
+            path.rename(backup)
+        else:
+            for file in tmp_path.iterdir():
+                file.unlink()
+        hub.call("length", {"obj": "abc"})
+        assert hub.flush()
+        assert hub.stats("length")["length"][0]["calls"] == 11
+    (message,) = caplog.messages
+    assert "removed or replaced while it was in use" in message
+    for file, calls in ((path, 11), (backup, 10)):
+        if file.exists():
+            with ToolHub(store=file) as hub:
+                hub.register(len, name="length")
+                assert hub.stats("length")["length"][0]["calls"] == calls
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="needs a list of the open files")
+def test_a_closed_hub_has_no_file_open(tmp_path: Path) -> None:
+    def is_open(path: Path) -> bool:
+        return any(os.path.realpath(number) == str(path) for number in Path("/proc/self/fd").iterdir())
+
+    for readable_only in (False, True):
+        path = tmp_path / "hub.db"
+        if readable_only:
+            (tmp_path / "hub.db-wal").mkdir()  # nobody can write now
+        hub = ToolHub(store=path)
+        assert hub.flush() is not readable_only
+        assert is_open(path)
+        hub.close()
+        assert not is_open(path)
 
 
 def test_the_home_of_the_user_is_meant_by_a_tilde(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -192,6 +237,8 @@ def test_odd_arguments_are_refused() -> None:
         ToolHub(store=5)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="store must be a path or None, got an empty text"):
         ToolHub(store="")
+    with pytest.raises(ValueError, match="store must be a path or None, got the URI 'file:hub"):
+        ToolHub(store="file:hub.db?mode=memory")
     with pytest.raises(ValueError, match="store_results must be at least 0, got -1"):
         ToolHub(store=None, store_results=-1)
 

@@ -52,13 +52,18 @@ def small(tmp_path: Path) -> Small:
 async def test_tools_are_there_without_a_server(small: Small) -> None:
     async with small.hub() as hub:
         assert hub.tools() == []
+        (info,) = hub.servers()
+        assert (info.era, info.version, info.age) == (None, None, None)
         await hub.connect()
         assert small.starts == 1
+        (connected,) = hub.servers()
+        assert connected.era is not None
     async with small.hub() as hub:
         assert [tool.name for tool in hub.tools()] == ["echo"]
         assert "Give back what was given." in hub.system_prompt()
         (info,) = hub.servers()
         assert (info.state, info.tools) == ("disconnected", 1)
+        assert (info.era, info.version) == (connected.era, connected.version), "as it was listed"
         assert info.age is not None
         assert info.age >= 0
         assert small.starts == 1, "nothing is started to show what is there"

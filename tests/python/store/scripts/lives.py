@@ -71,6 +71,15 @@ match how:
             hub.call("length", {"obj": "abc"})
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
         hub.close()
+    case "removed":  # while no file is open, as it is after a fork
+        assert hub.flush()
+        child = os.fork()
+        if child == 0:
+            os._exit(0)
+        os.waitpid(child, 0)
+        os.remove(path)
+        hub.call("length", {"obj": "abc"})
+        hub.close()
     case "forking":  # children come and go while the parent writes
         for _ in range(20):
             hub.call("length", {"obj": "abc"})
