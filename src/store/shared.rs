@@ -53,6 +53,14 @@ struct Wake {
     ended: bool,
 }
 
+/// What the store's thread has to do next.
+struct Round {
+    asked: u64,
+    stop: bool,
+    /// Somebody waits for it.
+    waited_for: bool,
+}
+
 impl Shared {
     pub fn new(path: PathBuf, room: u64, file: File, writes: bool) -> Arc<Self> {
         let home = Some(file.place);
@@ -206,8 +214,9 @@ impl Shared {
     pub fn serve(&self) {
         let mut pause = GATHER;
         loop {
-            let (asked, stop) = self.next_turn(pause);
-            let failed = self.write_out(stop);
+            let Round { asked, stop, waited_for } = self.next_turn(pause);
+            // Moving it into the file itself takes the disk milliseconds: for those who ask, not every second.
+            let failed = self.write_out(stop, waited_for || stop);
             pause = match &failed {
                 Some(_) => (pause * 2).min(LONGEST_PAUSE),
                 None => GATHER,
@@ -238,7 +247,7 @@ impl Shared {
     }
 
     /// Waits until there is something to do, and a moment longer for more of it; those who ask are not kept waiting.
-    fn next_turn(&self, gather: Duration) -> (u64, bool) {
+    fn next_turn(&self, gather: Duration) -> Round {
         let mut wake = self.wake.lock();
         while !wake.work && wake.asked == wake.served && !wake.stop {
             self.bell.wait(&mut wake);
@@ -250,20 +259,27 @@ impl Shared {
             }
         }
         wake.work = false;
-        (wake.asked, wake.stop)
+        Round { asked: wake.asked, stop: wake.stop, waited_for: wake.asked != wake.served }
     }
 
     /// Writes what waits. What cannot be written waits on; why is told once, until it works again.
-    fn write_out(&self, stop: bool) -> Option<()> {
+    fn write_out(&self, stop: bool, settle: bool) -> Option<()> {
         let mut batch = std::mem::take(&mut *self.pending.lock());
         let ledger = self.ledger.get()?;
         batch.learn(ledger.take());
         // In the end a folder that is gone is not made again for what was in it.
         let folder_is_gone = || self.path.parent().is_some_and(|folder| !folder.exists());
-        if batch.is_empty() && (self.is_home() || stop && folder_is_gone()) {
+        let in_order = self.is_home() && !settle;
+        if batch.is_empty() && (in_order || stop && folder_is_gone()) {
             return None;
         }
-        let write = |file: &mut File| batch.write(file, self.room).inspect(|_| file.settle());
+        let write = |file: &mut File| {
+            let saved = batch.write(file, self.room)?;
+            if settle {
+                file.settle();
+            }
+            Ok(saved)
+        };
         match self.with_file(write) {
             Ok(saved) => {
                 saved.into_iter().for_each(|(key, record)| ledger.saved(key, record));
