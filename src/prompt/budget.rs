@@ -37,28 +37,35 @@ pub struct Tight<'a> {
 
 impl Tight<'_> {
     /// The fullest prompt that fits. Every tool gets its name before any gets a line, and every one a line before any gets
-    /// its details; skills say less before a tool loses its name.
+    /// its details; skills say less, and at last lose their names, before a tool loses its own.
     pub fn render(&self) -> Result<String, TooSmall> {
         let Page { skills, style, lang, .. } = *self.page;
         let styles = [Style::Detailed, Style::Compact, Style::Names].into_iter();
         for style in styles.filter(|one| *one <= style && !skills.is_empty()) {
-            let catalogue = Catalogue::new(skills, Some(style), lang);
+            let catalogue = Catalogue::new(skills, style, lang);
             if let Some(detail) = self.all_named(&catalogue) {
                 return Ok(self.assemble(&detail, &catalogue));
             }
         }
-        let hidden = Catalogue::new(skills, None, lang);
-        let all = self.names.len();
+        let brief = |told| Catalogue::brief(skills, told, lang);
+        let tools = self.names.len();
+        let told = largest(skills.len(), |told| self.fits(&Detail::named(tools), &brief(told)));
+        let catalogue = brief(told.unwrap_or(0));
         let some_named =
-            || largest(all, |named| self.fits(&Detail::named(named), &hidden)).map(Detail::named);
-        match self.all_named(&hidden).or_else(some_named) {
-            Some(detail) => Ok(self.assemble(&detail, &hidden)),
-            None => {
-                // A few short names take less room than the words that there are others.
-                let least = [0, all].map(|named| self.needed(&Detail::named(named), &hidden));
-                Err(TooSmall { needed: least[0].min(least[1]), budget: self.budget })
-            }
+            || largest(tools, |named| self.fits(&Detail::named(named), &catalogue)).map(Detail::named);
+        match self.all_named(&catalogue).or_else(some_named) {
+            Some(detail) => Ok(self.assemble(&detail, &catalogue)),
+            None => Err(self.too_small()),
         }
+    }
+
+    /// A few short names take less room than the words that there are others.
+    fn too_small(&self) -> TooSmall {
+        let Page { skills, lang, .. } = *self.page;
+        let tools = self.names.len();
+        let least = [(0, 0), (tools, 0), (tools, skills.len())]
+            .map(|(named, told)| self.needed(&Detail::named(named), &Catalogue::brief(skills, told, lang)));
+        TooSmall { needed: least.into_iter().fold(usize::MAX, usize::min), budget: self.budget }
     }
 
     /// The most that tools can say when each has its name at least.

@@ -60,7 +60,7 @@ pub fn render(page: &Page<'_>, budget: Option<(usize, Count<'_>)>) -> Result<Str
     }
     let names: Vec<Cow<'_, str>> = page.tools.iter().map(|tool| shown_name(&tool.spec.name)).collect();
     let Some((budget, count)) = budget else {
-        let catalogue = Catalogue::new(page.skills, Some(page.style), page.lang);
+        let catalogue = Catalogue::new(page.skills, page.style, page.lang);
         return Ok(page.assemble(&names, &Detail::all(page.style, names.len()), &catalogue));
     };
     Tight { page, names: &names, budget, count }.render()
