@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -103,6 +104,29 @@ def test_core_tools_then_relevant_ones_then_the_count() -> None:
     assert shown(hub.system_prompt(query="circle", tools=["draw_circle", "read_mail"])) == ["draw_circle"]
 
 
+@pytest.mark.parametrize("shape", ["prompt", "api"])
+@pytest.mark.parametrize(("others", "gone"), [(0, 5), (0, 10), (4, 3), (4, 1)])
+def test_tools_may_go_while_the_relevant_ones_are_looked_for(shape: str, others: int, gone: int) -> None:
+    names = [f"chosen_{number}" for number in range(10)]
+    hub = hub_of(*names)
+    for number in range(others):
+        hub.register(len, name=f"mail_{number}", description="Reads mail: the mail of the mail box.")
+
+    def chosen() -> Iterator[str]:
+        # Read after the hub was asked which tools there are.
+        yield from names
+        for name in names[:gone]:
+            hub.unregister(name)
+
+    if shape == "prompt":
+        found = shown(hub.system_prompt(query="read chosen mail", limit=1, tools=chosen()))
+    else:
+        found = [one["function"]["name"] for one in hub.as_openai("read chosen mail", 1, tools=chosen())]
+    left = names[gone:]
+    assert len(found) == min(1, len(left))
+    assert set(found) <= set(left)
+
+
 def test_styles() -> None:
     hub = ToolHub()
 
@@ -195,7 +219,8 @@ def test_the_fullest_prompt_within_a_budget_is_shown() -> None:
         # Exactly so much is enough, and names cost less than the words that they can be called by name.
         assert hub.system_prompt(budget_tokens=estimate(whole[style])) == whole[style]
     for budget in range(estimate(whole["names"]), estimate(whole["detailed"]) + 1):
-        assert re.findall("aa|bb", hub.system_prompt(budget_tokens=budget).partition("**You")[0])[:1] == ["aa"]
+        listed = hub.system_prompt(budget_tokens=budget).partition("**You")[0]
+        assert set(re.findall("aa|bb", listed)) == {"aa", "bb"}
 
 
 def test_no_name_is_dropped_that_would_fit() -> None:

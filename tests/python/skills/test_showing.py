@@ -89,8 +89,8 @@ def test_a_budget_shortens_skills(hub: ToolHub, folder: Path, skill: Skill) -> N
 def test_a_budget_names_as_many_skills_as_fit(hub: ToolHub, folder: Path, skill: Skill) -> None:
     names = [f"work-{number:02}" for number in range(50)]
     for name in names:
-        words = "Fills forms, checks them and sends them on. Use when somebody asks for a form to be filled, " * 2
-        skill(name, f"---\nname: {name}\ndescription: {words[:110]}\n---\n")
+        words = "Fills forms. " * 8
+        skill(name, f"---\nname: {name}\ndescription: {words}\n---\n")
     hub.load_skills(folder)
     hub.register(len, name="length", description="Counts the items.")
     fullness: list[tuple[int, int]] = []
