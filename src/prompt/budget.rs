@@ -71,17 +71,20 @@ impl Tight<'_> {
     /// The most that tools can say when each has its name at least.
     fn all_named(&self, catalogue: &Catalogue) -> Option<Detail> {
         let all = self.names.len();
+        let lines = |compact| Detail { compact, ..Detail::named(all) };
+        let details = |detailed| Detail { detailed, ..lines(all) };
+        let fits = |detail: &Detail| self.fits(detail, catalogue);
         let most = Detail::all(self.page.style, all);
-        if self.fits(&most, catalogue) {
+        if fits(&most) {
             return Some(most);
         }
-        let lines = |compact| Detail { compact, ..Detail::named(all) };
-        let compact = largest(most.compact, |compact| self.fits(&lines(compact), catalogue))?;
-        if compact < all {
-            return Some(lines(compact));
+        if most.detailed > 0 && fits(&lines(all)) {
+            return Some(details(last_fitting(all, |detailed| fits(&details(detailed)))));
         }
-        let details = |detailed| Detail { detailed, ..lines(compact) };
-        largest(most.detailed, |detailed| self.fits(&details(detailed), catalogue)).map(details)
+        if most.compact > 0 && fits(&lines(0)) {
+            return Some(lines(last_fitting(all, |compact| fits(&lines(compact)))));
+        }
+        None
     }
 
     fn fits(&self, detail: &Detail, catalogue: &Catalogue) -> bool {
@@ -98,15 +101,17 @@ impl Tight<'_> {
 }
 
 /// The largest number that fits. All of them come first: then there is no word about others, which may be the longer one.
-/// The steps from below double, so that little is counted that is much longer than the budget.
 fn largest(all: usize, fits: impl Fn(usize) -> bool) -> Option<usize> {
     if fits(all) {
         return Some(all);
     }
-    if all == 0 || !fits(0) {
-        return None;
-    }
-    let (mut fitting, mut failing, mut step) = (0, all, 1);
+    (all > 0 && fits(0)).then(|| last_fitting(all, fits))
+}
+
+/// The last number that fits, when zero does and `failing` does not. The steps from below double, so that little is counted
+/// that is much longer than the budget; and they are the same for each budget, so that a larger one never gives less.
+fn last_fitting(mut failing: usize, fits: impl Fn(usize) -> bool) -> usize {
+    let (mut fitting, mut step) = (0, 1);
     while failing - fitting > 1 {
         let next = fitting + step.min((failing - fitting) / 2);
         if fits(next) {
@@ -116,7 +121,7 @@ fn largest(all: usize, fits: impl Fn(usize) -> bool) -> Option<usize> {
             failing = next;
         }
     }
-    Some(fitting)
+    fitting
 }
 
 #[cfg(test)]
