@@ -21,105 +21,131 @@ impl Detail {
             named: tools,
         }
     }
-}
 
-/// Every tool gets its name before any gets a line, and every one a line before any gets its details.
-pub fn choose(
-    page: &Page<'_>,
-    names: &[Cow<'_, str>],
-    catalogue: &Catalogue,
-    budget: usize,
-    count: Count<'_>,
-) -> Result<Detail, TooSmall> {
-    let whole = Detail::all(page.style, page.tools.len());
-    let needed = |detail: &Detail| count(&page.assemble(names, detail, catalogue));
-    // A whole that is within the budget is the usual case, and needs no table.
-    if needed(&whole) <= budget {
-        return Ok(whole);
-    }
-    let costs = Costs::of(page, names, catalogue, count);
-    let mut room = budget;
-    // Tokens may join across the seams of what was counted apart; what was left out then makes up for it.
-    loop {
-        let Some(detail) = costs.within(room, whole.clone()) else {
-            let least = needed(&Detail { detailed: 0, compact: 0, named: 0 });
-            return Err(TooSmall { needed: least.max(budget + 1), budget });
-        };
-        let over = needed(&detail).saturating_sub(budget);
-        if over == 0 {
-            return Ok(detail);
-        }
-        room = room.saturating_sub(over);
+    fn named(named: usize) -> Self {
+        Detail { detailed: 0, compact: 0, named }
     }
 }
 
-/// Sums over the first n tools.
-struct Costs {
-    frame: usize,
-    detailed: Vec<usize>,
-    compact: Vec<usize>,
-    names: Vec<usize>,
+/// A page for which there is only so much room. Whole prompts are counted, never parts of them: tokens join across seams.
+pub struct Tight<'a> {
+    pub page: &'a Page<'a>,
+    pub names: &'a [Cow<'a, str>],
+    pub budget: usize,
+    pub count: Count<'a>,
 }
 
-impl Costs {
-    fn of(page: &Page<'_>, names: &[Cow<'_, str>], catalogue: &Catalogue, count: Count<'_>) -> Self {
-        let sums = |write: &dyn Fn(&mut String, usize)| {
-            let mut text = String::new();
-            let mut total = 0;
-            let mut sums = vec![0];
-            for at in 0..names.len() {
-                text.clear();
-                write(&mut text, at);
-                total += count(&text);
-                sums.push(total);
+impl Tight<'_> {
+    /// The fullest prompt that fits. Every tool gets its name before any gets a line, and every one a line before any gets
+    /// its details; skills say less, and at last lose their names, before a tool loses its own.
+    pub fn render(&self) -> Result<String, TooSmall> {
+        let Page { skills, style, lang, .. } = *self.page;
+        let styles = [Style::Detailed, Style::Compact, Style::Names].into_iter();
+        for style in styles.filter(|one| *one <= style && !skills.is_empty()) {
+            let catalogue = Catalogue::new(skills, style, lang);
+            if let Some(detail) = self.all_named(&catalogue) {
+                return Ok(self.assemble(&detail, &catalogue));
             }
-            sums
-        };
-        let mut frame = String::new();
-        page.open(&mut frame, true);
-        page.close(&mut frame, names.len() + page.more, catalogue);
-        frame.push_str("Also:\n\n\n");
-        Costs {
-            frame: count(&frame),
-            detailed: sums(&|text, at| page.detailed(text, names, at)),
-            compact: sums(&|text, at| page.compact(text, names, at)),
-            names: sums(&|text, at| {
-                text.push_str(&names[at]);
-                text.push_str(", ");
-            }),
+        }
+        let brief = |told| Catalogue::brief(skills, told, lang);
+        let tools = self.names.len();
+        let told = largest(skills.len(), |told| self.fits(&Detail::named(tools), &brief(told)));
+        let catalogue = brief(told.unwrap_or(0));
+        let some_named =
+            || largest(tools, |named| self.fits(&Detail::named(named), &catalogue)).map(Detail::named);
+        match self.all_named(&catalogue).or_else(some_named) {
+            Some(detail) => Ok(self.assemble(&detail, &catalogue)),
+            None => Err(self.too_small()),
         }
     }
 
-    fn total(&self, detail: &Detail) -> usize {
-        let Detail { detailed, compact, named } = *detail;
-        self.frame
-            + self.detailed[detailed]
-            + (self.compact[compact] - self.compact[detailed])
-            + (self.names[named] - self.names[compact])
+    /// A few short names take less room than the words that there are others.
+    fn too_small(&self) -> TooSmall {
+        let Page { skills, lang, .. } = *self.page;
+        let tools = self.names.len();
+        let least = [(0, 0), (tools, 0), (tools, skills.len())]
+            .map(|(named, told)| self.needed(&Detail::named(named), &Catalogue::brief(skills, told, lang)));
+        TooSmall { needed: least.into_iter().fold(usize::MAX, usize::min), budget: self.budget }
     }
 
-    /// The most that fits; nothing when the frame alone does not.
-    fn within(&self, room: usize, most: Detail) -> Option<Detail> {
-        let mut detail = Detail { detailed: 0, compact: 0, named: 0 };
-        if self.total(&detail) > room {
-            return None;
+    /// The most that tools can say when each has its name at least.
+    fn all_named(&self, catalogue: &Catalogue) -> Option<Detail> {
+        let all = self.names.len();
+        let lines = |compact| Detail { compact, ..Detail::named(all) };
+        let details = |detailed| Detail { detailed, ..lines(all) };
+        let fits = |detail: &Detail| self.fits(detail, catalogue);
+        let most = Detail::all(self.page.style, all);
+        if fits(&most) {
+            return Some(most);
         }
-        let largest = |limit: usize, with: &dyn Fn(usize) -> Detail| {
-            // Each step costs more than the one before: what fits is a prefix.
-            let (mut fits, mut fails) = (0, limit + 1);
-            while fails - fits > 1 {
-                let middle = fits + (fails - fits) / 2;
-                if self.total(&with(middle)) <= room { fits = middle } else { fails = middle }
-            }
-            fits
-        };
-        detail.named = largest(most.named, &|named| Detail { named, ..detail.clone() });
-        if detail.named == most.named {
-            detail.compact = largest(most.compact, &|compact| Detail { compact, ..detail.clone() });
+        if most.detailed > 0 && fits(&lines(all)) {
+            return Some(details(last_fitting(all, |detailed| fits(&details(detailed)))));
         }
-        if detail.compact == most.named {
-            detail.detailed = largest(most.detailed, &|detailed| Detail { detailed, ..detail.clone() });
+        if most.compact > 0 && fits(&lines(0)) {
+            return Some(lines(last_fitting(all, |compact| fits(&lines(compact)))));
         }
-        Some(detail)
+        None
+    }
+
+    fn fits(&self, detail: &Detail, catalogue: &Catalogue) -> bool {
+        self.needed(detail, catalogue) <= self.budget
+    }
+
+    fn needed(&self, detail: &Detail, catalogue: &Catalogue) -> usize {
+        (self.count)(&self.assemble(detail, catalogue))
+    }
+
+    fn assemble(&self, detail: &Detail, catalogue: &Catalogue) -> String {
+        self.page.assemble(self.names, detail, catalogue)
+    }
+}
+
+/// The largest number that fits. All of them come first: then there is no word about others, which may be the longer one.
+fn largest(all: usize, fits: impl Fn(usize) -> bool) -> Option<usize> {
+    if fits(all) {
+        return Some(all);
+    }
+    (all > 0 && fits(0)).then(|| last_fitting(all, fits))
+}
+
+/// The last number that fits, when zero does and `failing` does not. The steps from below double, so that little is counted
+/// that is much longer than the budget; and they are the same for each budget, so that a larger one never gives less.
+fn last_fitting(mut failing: usize, fits: impl Fn(usize) -> bool) -> usize {
+    let (mut fitting, mut step) = (0, 1);
+    while failing - fitting > 1 {
+        let next = fitting + step.min((failing - fitting) / 2);
+        if fits(next) {
+            fitting = next;
+            step *= 2;
+        } else {
+            failing = next;
+        }
+    }
+    fitting
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn the_largest_is_found_in_few_steps(all in 0usize..5_000, limit in 0usize..6_000) {
+            let tried = std::cell::Cell::new(0);
+            let found = largest(all, |number| {
+                tried.set(tried.get() + 1);
+                number <= limit
+            });
+            prop_assert_eq!(found, Some(all.min(limit)));
+            prop_assert!(tried.get() <= 30, "{}", tried.get());
+        }
+    }
+
+    #[test]
+    fn all_may_fit_where_fewer_do_not() {
+        assert_eq!(largest(3, |number| number == 3), Some(3));
+        assert_eq!(largest(3, |_| false), None);
+        assert_eq!(largest(0, |_| false), None);
     }
 }

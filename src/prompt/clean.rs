@@ -1,7 +1,8 @@
 //! Text of strangers, made fit to stand on a line of ours.
 
 use super::Lang;
-use crate::invisible::is_invisible;
+use crate::invisible::{is_invisible, visible};
+use std::borrow::Cow;
 use std::fmt::Write;
 
 /// Puts a text on one line: runs of white space become one space, what cannot be seen is left out. A text of more than
@@ -12,6 +13,7 @@ pub fn push_line(out: &mut String, text: &str, limit: usize, lang: Lang) {
         out.push_str(text);
         return;
     }
+    let text = &*without_commands(text);
     let begun = out.len();
     // The last word: where it begins here, and there.
     let (mut shown, mut word, mut between) = (0, (begun, 0), false);
@@ -59,7 +61,7 @@ pub fn line(text: &str, limit: usize, lang: Lang) -> String {
 pub fn paragraphs(text: &str, limit: usize) -> String {
     const NOTICE: &str = "… [cut]";
     let seen = |c: &char| *c == '\n' || *c == '\t' || !is_invisible(*c);
-    let mut out: String = text.trim().chars().filter(seen).take(limit + 1).collect();
+    let mut out: String = without_commands(text).trim().chars().filter(seen).take(limit + 1).collect();
     if out.chars().count() > limit {
         let room = limit.saturating_sub(NOTICE.chars().count());
         let end = out.char_indices().nth(room).map_or(out.len(), |(at, _)| at);
@@ -67,6 +69,12 @@ pub fn paragraphs(text: &str, limit: usize) -> String {
         out.push_str(NOTICE);
     }
     out
+}
+
+/// Without commands to terminals, of which all but the first character can be seen.
+fn without_commands(text: &str) -> Cow<'_, str> {
+    let begins = |c: char| matches!(c, '\u{1b}' | '\u{90}'..='\u{9f}');
+    if text.contains(begins) { visible(text) } else { Cow::Borrowed(text) }
 }
 
 /// Whether a name can stand in a prompt as it is.
@@ -90,7 +98,22 @@ mod tests {
     #[test]
     fn a_text_cannot_leave_its_line() {
         let text = " Reads.\r\n\n2. **evil**\u{2028}  x\u{1b}[31m\u{202e}\u{e0041} ";
-        assert_eq!(line(text, 100, Lang::En), "Reads. 2. **evil** x[31m");
+        assert_eq!(line(text, 100, Lang::En), "Reads. 2. **evil** x");
+    }
+
+    #[test]
+    fn commands_to_terminals_go_as_a_whole() {
+        for (given, seen) in [
+            ("\u{1b}[31mred\u{1b}[0m", "red"),
+            ("\u{9b}1;31m red", "red"),
+            ("a \u{1b}]8;;http://h\u{7}link\u{1b}]8;;\u{7} b", "a link b"),
+            // What separates words without a command still does.
+            ("page\u{c}page", "page page"),
+        ] {
+            assert_eq!(line(given, 100, Lang::En), seen, "{given:?}");
+        }
+        assert_eq!(line("\u{1b}[31msome words are here", 12, Lang::En), "some words… [8 more characters]");
+        assert_eq!(paragraphs("\u{1b}[1mTitle\u{1b}[0m\n\ttext", 100), "Title\n\ttext");
     }
 
     #[test]

@@ -188,37 +188,58 @@ impl<'a> Entry<'a> {
         for part in shape.item().into_iter().chain(shape.values()) {
             self.below(out, &shape.below(self.root, part), indent, depth + 1);
         }
+        for (at, place) in shape.places().iter().enumerate() {
+            let inner = shape.below(self.root, place);
+            if self.has_fields(&inner) && self.lines < MAX_LINES {
+                self.label(out, indent, self.lang.pick("place", "位置"), at + 1, inner.name());
+                self.below(out, &inner, indent + 1, depth + 1);
+            }
+        }
     }
 
     /// The branches of a union that have something below them.
     fn branches(&self, shape: &Shape<'a>) -> Vec<Shape<'a>> {
         let inner = shape.branches().iter().map(|branch| shape.below(self.root, branch));
         let has_more = |one: &Shape<'a>| {
-            !one.repeats && (one.has_properties() || one.item().is_some() || !one.branches().is_empty())
+            let is_array = one.item().is_some() || !one.places().is_empty();
+            !one.repeats && (one.has_properties() || is_array || !one.branches().is_empty())
         };
         inner.filter(has_more).take(MAX_LINES).collect()
     }
 
+    /// Whether it is an object whose fields are told, or an array of such.
+    fn has_fields(&self, shape: &Shape<'a>) -> bool {
+        let inner = shape.item().map(|item| shape.below(self.root, item));
+        !shape.repeats
+            && (shape.has_properties() || inner.is_some_and(|item| !item.repeats && item.has_properties()))
+    }
+
     fn options(&mut self, out: &mut String, branches: Vec<Shape<'a>>, indent: usize, depth: usize) {
-        let several = branches.iter().filter(|one| one.has_properties()).count() > 1;
+        let several = branches.iter().filter(|one| self.has_fields(one)).count() > 1;
         for (at, branch) in branches.iter().enumerate() {
             if self.lines >= MAX_LINES {
                 return;
             }
             let mut deeper = indent;
-            if several && branch.has_properties() {
-                self.lines += 1;
-                pad(out, indent);
-                let _ = write!(out, "- {} {}", self.lang.pick("option", "选项"), at + 1);
-                if let Some(name) = branch.name() {
-                    out.push_str(", ");
-                    push_line(out, name, SUMMARY, self.lang);
-                }
-                out.push_str(":\n");
+            if several && self.has_fields(branch) {
+                let array = branch.item().filter(|_| !branch.has_properties()).map(|_| "array");
+                self.label(out, indent, self.lang.pick("option", "选项"), at + 1, branch.name().or(array));
                 deeper += 1;
             }
             self.below(out, branch, deeper, depth + 1);
         }
+    }
+
+    /// `- option 1, Name:`, above the fields that belong to it.
+    fn label(&mut self, out: &mut String, indent: usize, word: &str, number: usize, name: Option<&str>) {
+        self.lines += 1;
+        pad(out, indent);
+        let _ = write!(out, "- {word} {number}");
+        if let Some(name) = name {
+            out.push_str(", ");
+            push_line(out, name, SUMMARY, self.lang);
+        }
+        out.push_str(":\n");
     }
 }
 

@@ -1,6 +1,6 @@
 //! The whole prompt: what the user says, the tools, how to call them.
 
-use super::budget::{self, Detail};
+use super::budget::{Detail, Tight};
 use super::clean::is_printable;
 use super::entry::Entry;
 use super::shelf::{Shelf, Version};
@@ -59,25 +59,11 @@ pub fn render(page: &Page<'_>, budget: Option<(usize, Count<'_>)>) -> Result<Str
         return Ok(page.base.to_owned());
     }
     let names: Vec<Cow<'_, str>> = page.tools.iter().map(|tool| shown_name(&tool.spec.name)).collect();
-    let Some((limit, count)) = budget else {
-        let catalogue = Catalogue::new(page.skills, Some(page.style), page.lang);
+    let Some((budget, count)) = budget else {
+        let catalogue = Catalogue::new(page.skills, page.style, page.lang);
         return Ok(page.assemble(&names, &Detail::all(page.style, names.len()), &catalogue));
     };
-    // Skills say less before a tool loses its name.
-    for style in [Style::Detailed, Style::Compact, Style::Names] {
-        if style > page.style || page.skills.is_empty() {
-            continue;
-        }
-        let catalogue = Catalogue::new(page.skills, Some(style), page.lang);
-        if let Ok(detail) = budget::choose(page, &names, &catalogue, limit, count)
-            && detail.named == names.len()
-        {
-            return Ok(page.assemble(&names, &detail, &catalogue));
-        }
-    }
-    let catalogue = Catalogue::new(page.skills, None, page.lang);
-    let detail = budget::choose(page, &names, &catalogue, limit, count)?;
-    Ok(page.assemble(&names, &detail, &catalogue))
+    Tight { page, names: &names, budget, count }.render()
 }
 
 /// What a model may call it. A name that would break the line is shown as an API would get it; both can be called.
@@ -112,7 +98,7 @@ impl Page<'_> {
         out
     }
 
-    pub fn open(&self, out: &mut String, in_detail: bool) {
+    fn open(&self, out: &mut String, in_detail: bool) {
         let base = self.base.trim_end();
         if !base.is_empty() {
             out.push_str(base);
@@ -129,7 +115,7 @@ impl Page<'_> {
         });
     }
 
-    pub fn detailed(&self, out: &mut String, names: &[Cow<'_, str>], at: usize) {
+    fn detailed(&self, out: &mut String, names: &[Cow<'_, str>], at: usize) {
         let Listed { spec, version } = self.tools[at];
         let entry = self.shelf.entry(version, Style::Detailed, self.lang, |text| {
             Entry::new(spec, &names[at], self.lang).detailed(text);
@@ -138,7 +124,7 @@ impl Page<'_> {
         out.extend([". ", &entry, "\n"]);
     }
 
-    pub fn compact(&self, out: &mut String, names: &[Cow<'_, str>], at: usize) {
+    fn compact(&self, out: &mut String, names: &[Cow<'_, str>], at: usize) {
         let Listed { spec, version } = self.tools[at];
         let entry = self.shelf.entry(version, Style::Compact, self.lang, |text| {
             Entry::new(spec, &names[at], self.lang).compact(text);
@@ -146,7 +132,7 @@ impl Page<'_> {
         out.push_str(&entry);
     }
 
-    pub fn close(&self, out: &mut String, more: usize, catalogue: &Catalogue) {
+    fn close(&self, out: &mut String, more: usize, catalogue: &Catalogue) {
         let more = more + catalogue.hidden;
         let total = self.tools.len() + self.more + catalogue.hidden;
         let _ = match (more, self.lang) {

@@ -125,6 +125,12 @@ impl<'a> Shape<'a> {
         self.get("items").filter(|items| !items.is_array())
     }
 
+    /// What an array has at each place, where that is said one by one.
+    pub fn places(&self) -> &'a [Value] {
+        let places = self.get("prefixItems").or_else(|| self.get("items"));
+        places.and_then(Value::as_array).map_or(&[], Vec::as_slice)
+    }
+
     /// What each value of an open object is.
     pub fn values(&self) -> Option<&'a Value> {
         self.get("additionalProperties")

@@ -5,6 +5,7 @@ use super::clean::push_line;
 use super::page::shown_name;
 use super::{Lang, Style};
 use crate::model::ToolSpec;
+use std::fmt::Write;
 
 const DESCRIPTION: usize = 2_000;
 const SUMMARY: usize = 160;
@@ -12,17 +13,18 @@ const SUMMARY: usize = 160;
 /// The section about skills; empty when there are none.
 pub struct Catalogue {
     pub text: String,
-    /// How many are there and not told.
+    /// How many are there while the section says nothing of them.
     pub hidden: usize,
 }
 
 impl Catalogue {
-    /// With the whole description, the beginning of it, or names alone; without a style, nothing is told.
-    pub fn new(skills: &[&ToolSpec], style: Option<Style>, lang: Lang) -> Self {
-        let Some(style) = style.filter(|_| !skills.is_empty()) else {
-            return Catalogue { text: String::new(), hidden: skills.len() };
-        };
-        let mut text = String::from(lang.pick(INTRODUCTION_EN, INTRODUCTION_ZH));
+    /// With the whole description, the beginning of it, or names alone.
+    pub fn new(skills: &[&ToolSpec], style: Style, lang: Lang) -> Self {
+        let mut text = String::new();
+        if skills.is_empty() {
+            return Catalogue { text, hidden: 0 };
+        }
+        text.push_str(lang.pick(INTRODUCTION_EN, INTRODUCTION_ZH));
         text.push_str("<available_skills>\n");
         for skill in skills {
             text.push_str("<skill><name>");
@@ -39,6 +41,27 @@ impl Catalogue {
             text.push_str("</skill>\n");
         }
         text.push_str("</available_skills>\n\n");
+        Catalogue { text, hidden: 0 }
+    }
+
+    /// Where room is short: the names of the first ones, as tools are named. Without any name there is no section at all.
+    pub fn brief(skills: &[&ToolSpec], named: usize, lang: Lang) -> Self {
+        let mut text = String::new();
+        if named == 0 {
+            return Catalogue { text, hidden: skills.len() };
+        }
+        text.push_str(lang.pick(BRIEF_EN, BRIEF_ZH));
+        for (at, skill) in skills[..named].iter().enumerate() {
+            text.push_str(if at == 0 { "" } else { ", " });
+            text.push_str(&shown_name(&skill.name));
+        }
+        text.push_str("\n\n");
+        let _ = match (skills.len() - named, lang) {
+            (0, _) => Ok(()),
+            (1, Lang::En) => write!(text, "(1 more skill can be called by name)\n\n"),
+            (more, Lang::En) => write!(text, "({more} more skills can be called by name)\n\n"),
+            (more, Lang::Zh) => write!(text, "(还有 {more} 个其他技能，可通过技能名称直接调用)\n\n"),
+        };
         Catalogue { text, hidden: 0 }
     }
 }
@@ -66,6 +89,18 @@ const INTRODUCTION_ZH: &str = "## 📚 可用技能
 
 技能是针对特定任务的说明。当任务符合某个技能的描述时，请先像调用工具一样按名称调用该技能（不带参数），再按照返回的说明继续。\
 要读取说明中提到的文件，请用 `file` 参数调用该技能。
+
+";
+
+const BRIEF_EN: &str = "## 📚 Available Skills
+
+Instructions for certain tasks. Call the skill that fits a task by its name, without arguments, before you go on.
+
+";
+
+const BRIEF_ZH: &str = "## 📚 可用技能
+
+针对特定任务的说明。请先按名称调用适合任务的技能（不带参数），再继续。
 
 ";
 

@@ -144,8 +144,8 @@ impl<'a> Types<'a> {
             out.push_str("array");
             return;
         }
-        let tuple = shape.get("prefixItems").or_else(|| shape.get("items")).and_then(Value::as_array);
-        if let Some(places) = tuple.filter(|places| !places.is_empty()) {
+        let places = shape.places();
+        if !places.is_empty() {
             out.push_str("array [");
             for (at, place) in places.iter().take(BRANCHES).enumerate() {
                 out.push_str(if at == 0 { "" } else { ", " });

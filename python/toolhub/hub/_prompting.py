@@ -225,9 +225,15 @@ class Prompting(Searching):
     def _relevant(self, query: str, limit: int, names: list[str]) -> list[str]:
         """The tools that fit a query best."""
         among = set(names)
-        # The search does not know which tools are out of the question, so more are asked for.
-        ranked = (hit.name for hit in self.search(query, limit + len(self._core) - len(names)))
-        return [name for name in ranked if name in among][:limit]
+        # The search does not know which tools are out of the question, so more are asked for. Tools come and go meanwhile:
+        # when those that were asked for are too few, there may be others behind them.
+        wanted = limit + max(0, len(self._core) - len(names))
+        while True:
+            ranked = self.search(query, wanted)
+            found = [hit.name for hit in ranked if hit.name in among][:limit]
+            if len(found) == limit or len(ranked) < wanted:
+                return found
+            wanted *= 2
 
     def _present(self, wanted: Iterable[str]) -> list[str]:
         """Those that are registered, each once, in their order."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -103,6 +104,29 @@ def test_core_tools_then_relevant_ones_then_the_count() -> None:
     assert shown(hub.system_prompt(query="circle", tools=["draw_circle", "read_mail"])) == ["draw_circle"]
 
 
+@pytest.mark.parametrize("shape", ["prompt", "api"])
+@pytest.mark.parametrize(("others", "gone"), [(0, 5), (0, 10), (4, 3), (4, 1)])
+def test_tools_may_go_while_the_relevant_ones_are_looked_for(shape: str, others: int, gone: int) -> None:
+    names = [f"chosen_{number}" for number in range(10)]
+    hub = hub_of(*names)
+    for number in range(others):
+        hub.register(len, name=f"mail_{number}", description="Reads mail: the mail of the mail box.")
+
+    def chosen() -> Iterator[str]:
+        # Read after the hub was asked which tools there are.
+        yield from names
+        for name in names[:gone]:
+            hub.unregister(name)
+
+    if shape == "prompt":
+        found = shown(hub.system_prompt(query="read chosen mail", limit=1, tools=chosen()))
+    else:
+        found = [one["function"]["name"] for one in hub.as_openai("read chosen mail", 1, tools=chosen())]
+    left = names[gone:]
+    assert len(found) == min(1, len(left))
+    assert set(found) <= set(left)
+
+
 def test_styles() -> None:
     hub = ToolHub()
 
@@ -184,6 +208,58 @@ def estimate(text: str) -> int:
         else:
             high = middle
     return low
+
+
+def test_the_fullest_prompt_within_a_budget_is_shown() -> None:
+    hub = hub_of("aa", "bb")
+    styles = ("names", "compact", "detailed")
+    whole = {style: hub.system_prompt(style=style) for style in styles}  # type: ignore[arg-type]
+    assert sorted(styles, key=lambda style: estimate(whole[style])) == list(styles)
+    for style in styles:
+        # Exactly so much is enough, and names cost less than the words that they can be called by name.
+        assert hub.system_prompt(budget_tokens=estimate(whole[style])) == whole[style]
+    for budget in range(estimate(whole["names"]), estimate(whole["detailed"]) + 1):
+        listed = hub.system_prompt(budget_tokens=budget).partition("**You")[0]
+        assert set(re.findall("aa|bb", listed)) == {"aa", "bb"}
+
+
+def test_no_name_is_dropped_that_would_fit() -> None:
+    names = [f"tool_{number:03}" for number in range(300)]
+    hub = hub_of(*names)
+    most = estimate(hub.system_prompt(style="names"))
+    assert hub.system_prompt(budget_tokens=most) == hub.system_prompt(style="names")
+    for budget in (most // 2, most - 30):
+        prompt = hub.system_prompt(budget_tokens=budget)
+        count = len(re.findall(r"tool_\d{3}", prompt))
+        assert 0 < count < 300
+        one_more = prompt.replace(names[count - 1], f"{names[count - 1]}, {names[count]}")
+        assert estimate(one_more) > budget
+
+
+@pytest.mark.parametrize(
+    ("names", "base"),
+    [
+        (["aa", "bb"], ""),
+        (["add"], "A long base. " * 20),
+        ([f"a_tool_with_a_long_name_{number}" for number in range(40)], "Base."),
+        ([f"工具{number}" for number in range(11)], ""),
+    ],
+)
+@pytest.mark.parametrize("style", ["names", "compact", "detailed"])
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_the_minimum_that_is_told_is_the_true_one(names: list[str], base: str, style: Any, lang: Any) -> None:
+    hub = hub_of(*names)
+
+    def prompt(budget: int) -> str:
+        return hub.system_prompt(base, style=style, lang=lang, budget_tokens=budget)
+
+    for given in (0, 50):
+        with pytest.raises(ValueError, match="must be at least") as told:
+            prompt(given)
+        least = int(re.findall(r"at least (\d+)", str(told.value))[0])
+        assert estimate(prompt(least)) == least
+        with pytest.raises(ValueError, match=f"must be at least {least}, .* got {least - 1}"):
+            prompt(least - 1)
 
 
 def test_a_budget_that_cannot_be_kept_is_told() -> None:

@@ -158,6 +158,45 @@ def test_nested_schemas_are_readable() -> None:
     all_fit(hub)
 
 
+def test_fields_say_which_option_or_place_they_belong_to() -> None:
+    point = {"type": "object", "properties": {"x": {"type": "integer"}}, "required": ["x"]}
+    reference = {"$ref": "#/$defs/Point"}
+    null = {"type": "null"}
+    properties = {
+        "either": {"anyOf": [reference, {"type": "array", "items": reference}, null]},
+        "one": {"anyOf": [reference, {"type": "array", "items": {"type": "string"}}, null]},
+        "pair": {"type": "array", "prefixItems": [{"type": "string"}, reference]},
+        "old": {"type": "array", "items": [point, point]},
+        "maybe": {"anyOf": [{"type": "array", "prefixItems": [reference]}, null]},
+    }
+    schema = {"type": "object", "$defs": {"Point": point}, "properties": properties}
+    prompt = hub_of(tool(schema)).system_prompt()
+    assert (
+        """
+    - either (object or array of objects or null) [optional]
+      - option 1, Point:
+        - x (integer) [required]
+      - option 2, array:
+        - x (integer) [required]
+    - one (object or array of strings or null) [optional]
+      - x (integer) [required]
+    - pair (array [string, object]) [optional]
+      - place 2, Point:
+        - x (integer) [required]
+    - old (array [object, object]) [optional]
+      - place 1:
+        - x (integer) [required]
+      - place 2:
+        - x (integer) [required]
+    - maybe (array [object] or null) [optional]
+      - place 1, Point:
+        - x (integer) [required]
+"""
+        in prompt
+    )
+    assert "      - 位置 2, Point:\n" in hub_of(tool(schema)).system_prompt(lang="zh")
+
+
 def test_references_that_multiply_end_soon() -> None:
     width, depth = 40, 40
     defs = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -82,7 +83,51 @@ def test_a_budget_shortens_skills(hub: ToolHub, folder: Path, skill: Skill) -> N
     whole = len(hub.system_prompt())
     for tokens in (3000, 1500, 800, 300):
         assert len(hub.system_prompt(budget_tokens=tokens)) < whole
-    assert "(20 more tools can be called by name)" in hub.system_prompt(budget_tokens=300)
+    assert "(20 more tools can be called by name)" in hub.system_prompt(budget_tokens=250)
+
+
+def test_a_budget_names_as_many_skills_as_fit(hub: ToolHub, folder: Path, skill: Skill) -> None:
+    names = [f"work-{number:02}" for number in range(50)]
+    for name in names:
+        words = "Fills forms. " * 8
+        skill(name, f"---\nname: {name}\ndescription: {words}\n---\n")
+    hub.load_skills(folder)
+    hub.register(len, name="length", description="Counts the items.")
+    fullness: list[tuple[int, int]] = []
+    for budget in range(250, 3_500, 25):
+        prompt = hub.system_prompt(budget_tokens=budget)
+        shown = re.findall(r"work-\d\d", prompt)
+        assert shown == names[: len(shown)], "the first keep their names"
+        assert "length" in prompt, "before a tool loses its name"
+        if len(shown) < 50:
+            kind = "skills" if shown else "tools"
+            assert f"({50 - len(shown)} more {kind} can be called by name)" in prompt
+        fullness.append((len(shown), prompt.count("<description>")))
+    assert fullness == sorted(fullness)
+    assert fullness[0] == (0, 0)
+    assert fullness[-1] == (50, 50)
+    assert any(0 < shown < 50 for shown, _ in fullness)
+    # A few tokens a name, as for tools.
+    assert "work-49" in hub.system_prompt(budget_tokens=500)
+    assert "个其他技能，可通过技能名称直接调用)" in hub.system_prompt(budget_tokens=400, lang="zh")
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+@pytest.mark.parametrize(("tools", "skills"), [(0, 1), (0, 12), (1, 1), (3, 12)])
+def test_the_minimum_that_is_told_is_the_true_one(
+    hub: ToolHub, folder: Path, skill: Skill, tools: int, skills: int, lang: Any
+) -> None:
+    for number in range(tools):
+        hub.register(len, name=f"t{number}")
+    for number in range(skills):
+        skill(f"s{number}")
+    hub.load_skills(folder)
+    with pytest.raises(ValueError, match="must be at least") as told:
+        hub.system_prompt(lang=lang, budget_tokens=0)
+    least = int(re.findall(r"at least (\d+)", str(told.value))[0])
+    assert hub.system_prompt(lang=lang, budget_tokens=least)
+    with pytest.raises(ValueError, match=f"must be at least {least}, .* got {least - 1}"):
+        hub.system_prompt(lang=lang, budget_tokens=least - 1)
 
 
 def test_lists_for_apis_have_them_as_functions(hub: ToolHub, folder: Path, skill: Skill) -> None:
