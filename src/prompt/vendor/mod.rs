@@ -36,14 +36,24 @@ pub enum Vendor {
     Gemini,
 }
 
+impl Vendor {
+    pub fn parse(name: &str) -> Option<Self> {
+        match name {
+            "openai" => Some(Vendor::OpenAi),
+            "openai_strict" => Some(Vendor::OpenAiStrict),
+            "anthropic" => Some(Vendor::Anthropic),
+            "gemini" => Some(Vendor::Gemini),
+            _ => None,
+        }
+    }
+}
+
 /// One tool for an API.
 #[derive(Clone, Debug)]
 pub struct Declared {
     pub value: Value,
     /// What a model gives has to go through [`restore`].
     pub changed: bool,
-    /// Values that may be anything are asked for as JSON text.
-    pub as_text: bool,
 }
 
 /// Longer descriptions are cut; only OpenAI names a limit.
@@ -86,7 +96,6 @@ pub fn declare(spec: &ToolSpec, vendor: Vendor, names: &Names<'_>) -> Result<Dec
     let limit =
         if matches!(vendor, Vendor::OpenAi | Vendor::OpenAiStrict) { DESCRIPTION } else { LONG_DESCRIPTION };
     let description = paragraphs(&spec.description, limit);
-    let as_text = vendor == Vendor::Gemini && gemini::has_any(&tree);
     let (value, changed) = match vendor {
         Vendor::OpenAi => {
             say_what_lists_hold(&mut tree);
@@ -104,16 +113,17 @@ pub fn declare(spec: &ToolSpec, vendor: Vendor, names: &Names<'_>) -> Result<Dec
             (json!({"name": name, "description": description, "input_schema": tree}), renamed)
         }
         Vendor::Gemini => {
+            let has_any = gemini::has_any(&tree);
             let (tree, renamed) = with_keys(tree, "")?;
             let mut declared = json!({"name": name, "description": description});
             // An object without properties is refused; a function without parameters has no such field.
             if tree.get("properties").and_then(Value::as_object).is_some_and(|all| !all.is_empty()) {
                 declared["parameters"] = gemini::openapi(tree);
             }
-            (declared, renamed)
+            (declared, renamed || has_any)
         }
     };
-    Ok(Declared { value, changed: changed || as_text, as_text })
+    Ok(Declared { value, changed })
 }
 
 /// OpenAI refuses a list that does not say what is in it, and the whole request with it.

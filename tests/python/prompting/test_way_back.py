@@ -66,6 +66,88 @@ async def test_strict_arguments_mean_what_they_say(hub: ToolHub) -> None:
     assert outcome.results[0].result == ["a", 10, {"x": 1}], outcome.results[0].error
 
 
+LIMITED: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "page": {"type": "integer"},
+        "lim": {"type": "integer", "default": 5},
+        "or_null": {"type": ["string", "null"]},
+    },
+    "required": ["page"],
+}
+NAMED: dict[str, Any] = {
+    "type": "object",
+    "properties": {"kind": {"const": "named"}, "page": {"type": "integer"}, "lim": {"type": ["string", "null"]}},
+    "required": ["kind"],
+}
+NODE: dict[str, Any] = {
+    "type": "object",
+    "properties": {"v": {"type": "string"}, "next": {"$ref": "#/$defs/Node"}},
+    "required": ["v"],
+}
+NULL: dict[str, Any] = {"type": "null"}
+
+
+@pytest.mark.parametrize("declared", [True, False])
+@pytest.mark.parametrize(
+    ("schema", "given", "meant"),
+    [
+        ({"anyOf": [LIMITED, NULL]}, {"page": 1, "lim": None, "or_null": None}, {"page": 1, "or_null": None}),
+        ({"anyOf": [{"type": "array", "items": LIMITED}, NULL]}, [{"page": 1, "lim": None}], [{"page": 1}]),
+        ({"anyOf": [NAMED, LIMITED]}, {"page": 1, "lim": None}, {"page": 1}),
+        (
+            {"anyOf": [NAMED, LIMITED]},
+            {"kind": "named", "page": None, "lim": None},
+            {"kind": "named", "lim": None},
+        ),
+        ({"$ref": "#/$defs/Node"}, {"v": "x", "next": None}, {"v": "x"}),
+        ({"anyOf": [{"$ref": "#/$defs/Node"}, NULL]}, {"v": "x", "next": None}, {"v": "x"}),
+        (
+            {"anyOf": [{"$ref": "#/$defs/Node"}, NULL]},
+            {"v": "x", "next": '{"v": "y", "next": null}'},
+            {"v": "x", "next": {"v": "y"}},
+        ),
+    ],
+)
+async def test_nulls_for_what_is_not_given_are_left_out_of_unions_and_of_what_holds_itself(
+    schema: dict[str, Any], given: Any, meant: Any, declared: bool
+) -> None:
+    hub = ToolHub()
+    parameters = {"properties": {"it": schema}, "$defs": {"Node": NODE}}
+    hub.register(lambda it: it, name="find", parameters=parameters)
+    if declared:
+        hub.as_openai(strict=True)
+    outcome = await hub.run(message("find", {"it": given}))
+    assert outcome.results[0].result == meant, outcome.results[0].error
+
+
+async def test_of_alternatives_at_the_top_only_those_that_are_given_arrive() -> None:
+    hub = ToolHub()
+    one: dict[str, Any] = {"properties": {"a": {"type": "string"}}, "required": ["a"]}
+    other: dict[str, Any] = {"properties": {"b": {"type": "string"}}, "required": ["b"]}
+    hub.register(lambda **given: given, name="find", parameters={"oneOf": [one, other]})
+    hub.as_openai(strict=True)
+    outcome = await hub.run(message("find", {"a": None, "b": "x"}))
+    assert outcome.results[0].result == {"b": "x"}
+
+
+async def test_a_null_of_any_type_is_a_value_unless_strict_mode_demands_it() -> None:
+    hub = ToolHub()
+
+    @hub.tool
+    def show(must: Any, may: Any = 5) -> Any:
+        return [must, may]
+
+    given = message("show", {"must": None, "may": None})
+    for declare, meant in (
+        (hub.as_openai, [None, None]),
+        (lambda: hub.as_openai(strict=True), [None, 5]),
+        (hub.as_anthropic, [None, None]),
+    ):
+        declare()
+        assert (await hub.run(given)).results[0].result == meant
+
+
 async def test_parameters_get_their_names_back() -> None:
     hub = ToolHub()
     schema = {"type": "object", "properties": {"filter[id]": {"type": "string"}}, "required": ["filter[id]"]}
