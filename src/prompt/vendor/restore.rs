@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 /// are read from their JSON text, which Gemini is asked for.
 pub fn restore(schema: &Value, arguments: &mut Map<String, Value>, vendor: Vendor) {
     // What the model was shown: references and alternatives are as it knows them.
-    let Ok(tree) = inline::tree(schema) else { return };
+    let Ok(tree) = inline::tree(schema, vendor) else { return };
     rename(&tree, arguments);
     let mut given = Value::Object(std::mem::take(arguments));
     Omitting { strict: vendor == Vendor::OpenAiStrict }.below(&[&tree], &mut given);

@@ -268,6 +268,16 @@ def test_a_schema_that_is_no_object_is_wrapped_and_alternatives_at_the_top_becom
     all_fit(hub)
 
 
+def test_what_is_required_is_shown_even_if_it_is_not_described() -> None:
+    inner = {"type": "object", "required": ["deep"]}
+    hub = hub_of(tool({"properties": {"inner": inner}, "required": ["must", "inner"]}))
+    schema = hub.as_openai()[0]["function"]["parameters"]
+    assert schema["required"] == ["must", "inner"]
+    assert schema["properties"]["must"] == {}
+    assert schema["properties"]["inner"]["properties"] == {"deep": {}}
+    all_fit(hub)
+
+
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(max_size=5),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),

@@ -160,6 +160,30 @@ async def test_parameters_get_their_names_back() -> None:
         assert result.result == {"filter[id]": "7"}
 
 
+async def test_a_model_is_told_the_names_that_an_api_does_not_take() -> None:
+    hub = ToolHub()
+    city = {"type": "string", "description": "Where."}
+    schema = {
+        "properties": {"城市": city, "日期": {"type": "string"}, "days": {"type": "integer"}},
+        "anyOf": [{"required": ["城市"]}, {"required": ["日期", "days"]}],
+    }
+    hub.register(lambda **given: given, name="天气", parameters=schema)
+    for (tool,), key in ((hub.as_anthropic(), "input_schema"), (hub.as_gemini(), "parameters")):
+        assert tool["name"].startswith("tool_")
+        assert tool["description"] == '"天气"'
+        where, when, days = tool[key]["properties"]
+        assert where.startswith("param_") and when.startswith("param_") and days == "days"
+        assert tool[key]["properties"][where]["description"] == '"城市": Where.'
+        assert tool[key]["properties"][when]["description"] == '"日期"'
+        assert "description" not in tool[key]["properties"][days]
+        assert tool[key]["description"] == f"give one of these: {where}; {when} + days"
+        outcome = await hub.run(message(tool["name"], {where: "Bonn"}))
+        assert outcome.results[0].result == {"城市": "Bonn"}
+    (tool,) = hub.as_openai()
+    assert tool["function"]["description"] == '"天气"'
+    assert tool["function"]["parameters"]["description"] == "give one of these: 城市; 日期 + days"
+
+
 async def test_what_gemini_wrote_as_json_text_is_read_again() -> None:
     hub = ToolHub()
     inner = {"type": "object", "properties": {"any": {}, "text": {"type": "string"}}}
