@@ -3,6 +3,7 @@
 use super::super::Lang;
 use super::super::clean::{line, paragraphs};
 use super::super::schema::Shape;
+use super::super::types::Types;
 use super::Vendor;
 use serde_json::{Map, Value, json};
 use std::collections::HashSet;
@@ -237,6 +238,7 @@ impl<'a> Inlining<'a> {
                 _ => {}
             }
         }
+        self.open_for_patterns(out, shape, path, depth)?;
         let tuple = shape.get("prefixItems").or_else(|| shape.get("items")).and_then(Value::as_array);
         if let Some(list) = tuple.filter(|list| !list.is_empty()) {
             let below = self.list(shape, list, &format!("{path}/prefixItems"), depth)?;
@@ -246,6 +248,32 @@ impl<'a> Inlining<'a> {
             let below = self.list(shape, shape.branches(), &format!("{path}/anyOf"), depth)?;
             out.insert("anyOf".into(), Value::Array(below));
         }
+        Ok(())
+    }
+
+    /// Models are known to leave an object empty whose keys are only told by patterns. So it is open for what the patterns
+    /// allow, and words say the rest.
+    fn open_for_patterns(
+        &mut self,
+        out: &mut Map<String, Value>,
+        shape: &Shape<'a>,
+        path: &str,
+        depth: usize,
+    ) -> Result<(), String> {
+        let Some(words) = Types::new(self.root, Lang::En).patterns(shape, 0) else { return Ok(()) };
+        let patterns = shape.get("patternProperties").and_then(Value::as_object);
+        let mut values: Vec<Value> = Vec::new();
+        for schema in patterns.into_iter().flat_map(Map::values) {
+            values.push(self.below(shape, schema, &format!("{path}/patternProperties"), depth)?);
+        }
+        match out.remove("additionalProperties") {
+            None | Some(Value::Bool(true)) => values = vec![json!({})],
+            Some(Value::Bool(false)) => {}
+            Some(others) => values.push(others),
+        }
+        let open = if values.len() == 1 { values.remove(0) } else { json!({"anyOf": values}) };
+        out.insert("additionalProperties".into(), open);
+        super::add_words(out, &words);
         Ok(())
     }
 
