@@ -1,6 +1,7 @@
 //! Gemini's part of OpenAPI 3.0: one type each, `nullable` for null, text in enums, every array with its items, no object
 //! without properties.
 
+use super::inline::gather_in_object;
 use super::{add_words, common_type, put_into_words};
 use serde_json::{Map, Value, json};
 
@@ -27,6 +28,7 @@ pub fn openapi(tree: Value) -> Value {
     if let Some(only) = map.remove("const") {
         map.insert("enum".into(), json!([only]));
     }
+    gather_in_object(&mut map);
     if let Some(Value::Array(branches)) = map.remove("anyOf") {
         return union(map, branches);
     }

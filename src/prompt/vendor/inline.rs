@@ -105,6 +105,14 @@ fn gather_alternatives(tree: &mut Map<String, Value>, vendor: Vendor) {
     }
 }
 
+/// The same below the top, for an API whose unions cannot have properties besides. Names are as they are there.
+pub fn gather_in_object(schema: &mut Map<String, Value>) {
+    if schema.get("properties").and_then(Value::as_object).is_some_and(|own| !own.is_empty()) {
+        gather_alternatives(schema, Vendor::OpenAi);
+        name_what_is_required(schema);
+    }
+}
+
 /// What is required but not described may be anything; a model that does not know of it would never give it.
 fn name_what_is_required(object: &mut Map<String, Value>) {
     let Some(Value::Array(required)) = object.get("required").cloned() else { return };

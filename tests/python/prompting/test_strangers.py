@@ -302,6 +302,26 @@ def test_keys_that_only_a_pattern_tells_may_be_given() -> None:
     all_fit(hub)
 
 
+def test_what_strict_mode_would_refuse_is_put_into_words() -> None:
+    odd = {"enum": ["a", {"x": 1}]}
+    hub = hub_of(tool({"properties": {"odd": odd, "broken": {"type": "string", "pattern": "[a"}}}))
+    properties = hub.as_openai(strict=True)[0]["function"]["parameters"]["properties"]
+    assert "enum" not in properties["odd"]
+    assert properties["odd"]["description"] == 'one of "a", {"x":1}'
+    assert properties["broken"] == {"type": ["string", "null"], "description": "matching [a"}
+    all_fit(hub)
+
+
+def test_alternatives_of_an_object_do_not_cost_it_its_properties() -> None:
+    string = {"type": "string"}
+    either = {"properties": {"a": string, "b": string}, "anyOf": [{"required": ["a"]}, {"required": ["b"]}]}
+    hub = hub_of(tool({"properties": {"either": either}, "required": ["either"]}))
+    for schema in (hub.as_openai(strict=True)[0]["function"]["parameters"], hub.as_gemini()[0]["parameters"]):
+        assert list(schema["properties"]["either"]["properties"]) == ["a", "b"]
+        assert schema["properties"]["either"]["description"] == "give one of these: a; b"
+    all_fit(hub)
+
+
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(max_size=5),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),

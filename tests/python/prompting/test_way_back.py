@@ -77,7 +77,11 @@ LIMITED: dict[str, Any] = {
 }
 NAMED: dict[str, Any] = {
     "type": "object",
-    "properties": {"kind": {"const": "named"}, "page": {"type": "integer"}, "lim": {"type": ["string", "null"]}},
+    "properties": {
+        "kind": {"const": "named"},
+        "page": {"type": "integer"},
+        "lim": {"type": ["string", "null"]},
+    },
     "required": ["kind"],
 }
 NODE: dict[str, Any] = {
@@ -172,7 +176,9 @@ async def test_a_model_is_told_the_names_that_an_api_does_not_take() -> None:
         assert tool["name"].startswith("tool_")
         assert tool["description"] == '"天气"'
         where, when, days = tool[key]["properties"]
-        assert where.startswith("param_") and when.startswith("param_") and days == "days"
+        assert where.startswith("param_")
+        assert when.startswith("param_")
+        assert days == "days"
         assert tool[key]["properties"][where]["description"] == '"城市": Where.'
         assert tool[key]["properties"][when]["description"] == '"日期"'
         assert "description" not in tool[key]["properties"][days]
