@@ -200,7 +200,8 @@ class Prompting(Searching):
             others = self._relevant(query, 10 if limit is None else limit, others)
         shown = [*first, *others][:limit]
         made, skipped, changed = cast(
-            "tuple[list[Any], list[tuple[str, str]], list[str]]", _core.vendor_tools(self._core, shown, vendor)
+            "tuple[list[Any], list[tuple[str, str]], list[str]]",
+            _core.vendor_tools(self._core, shown, vendor),
         )
         again = [name for name in shown if name in self._restored]
         self._restored.update(dict.fromkeys([*again, *changed], vendor))

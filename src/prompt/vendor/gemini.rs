@@ -75,14 +75,7 @@ fn types(map: &Map<String, Value>) -> Vec<String> {
     }
 }
 
-/// Whether the tree has a value that may be anything. Gemini has no type for it, so it is asked for as JSON text.
-pub fn has_any(tree: &Value) -> bool {
-    let Some(map) = tree.as_object() else { return true };
-    let mut below = map.get("properties").and_then(Value::as_object).into_iter().flat_map(Map::values);
-    is_any(map) || below.any(has_any) || map.get("items").is_some_and(has_any)
-}
-
-/// Reads the JSON text of such values.
+/// Reads values that may be anything: Gemini has no type for them, so they are asked for as JSON text.
 pub fn read_any(tree: &Value, value: &mut Value) {
     let map = tree.as_object();
     match value {

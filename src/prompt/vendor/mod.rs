@@ -127,14 +127,13 @@ pub fn declare(spec: &ToolSpec, vendor: Vendor, names: &Names<'_>) -> Result<Dec
             (json!({"name": name, "description": description, "input_schema": tree}), renamed)
         }
         Vendor::Gemini => {
-            let has_any = gemini::has_any(&tree);
-            let (tree, renamed) = with_keys(tree, vendor)?;
+            let (tree, _) = with_keys(tree, vendor)?;
             let mut declared = json!({"name": name, "description": description});
             // An object without properties is refused; a function without parameters has no such field.
             if tree.get("properties").and_then(Value::as_object).is_some_and(|all| !all.is_empty()) {
                 declared["parameters"] = gemini::openapi(tree);
             }
-            (declared, renamed || has_any)
+            (declared, true)
         }
     };
     Ok(Declared { value, changed })

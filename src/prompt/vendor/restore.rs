@@ -3,8 +3,8 @@
 use super::{Vendor, gemini, inline, names};
 use serde_json::{Map, Value};
 
-/// Gives parameters their own names again, and leaves out a null that only means "not given". Values that may be anything
-/// are read from their JSON text, which Gemini is asked for.
+/// Gives parameters their own names again, and leaves out a null that only means "not given". What was asked for as JSON
+/// text is read: open objects, and values that may be anything where Gemini has no type for them.
 pub fn restore(schema: &Value, arguments: &mut Map<String, Value>, vendor: Vendor) {
     // What the model was shown: references and alternatives are as it knows them.
     let Ok(tree) = inline::tree(schema, vendor) else { return };
@@ -42,8 +42,13 @@ struct Omitting {
 }
 
 impl Omitting {
-    /// Leaves out what is not given in a value that one of these schemas means.
+    /// Leaves out what is not given in a value that one of these schemas means, and reads what is JSON text.
     fn below(&self, schemas: &[&Value], value: &mut Value) {
+        if let Value::String(text) = value
+            && let Some(read) = read_open(schemas, text)
+        {
+            *value = read;
+        }
         match value {
             Value::Object(given) => {
                 let objects = self.meant(schemas, given);
@@ -114,6 +119,21 @@ impl Omitting {
             (None, _) => !self.strict,
         }
     }
+}
+
+/// What an API cannot be told of, such as an open object, is asked for as JSON text. Whatever may be text stays as it is.
+fn read_open(schemas: &[&Value], text: &str) -> Option<Value> {
+    let schemas = branches(schemas);
+    let is_complex = |schema: &&Value| match schema.get("type") {
+        Some(Value::Array(types)) => {
+            types.iter().all(|one| one == "object" || one == "array" || one == "null")
+        }
+        one => one.is_some_and(|one| one == "object" || one == "array" || one == "null"),
+    };
+    if schemas.is_empty() || !schemas.iter().all(is_complex) {
+        return None;
+    }
+    serde_json::from_str(text).ok().filter(|read: &Value| read.is_object() || read.is_array())
 }
 
 /// The branches of those that are unions, and the others as they are.

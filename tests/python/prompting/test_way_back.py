@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
+from pydantic import BaseModel
 
 from toolhub import ToolHub
 
@@ -123,6 +125,70 @@ async def test_nulls_for_what_is_not_given_are_left_out_of_unions_and_of_what_ho
         hub.as_openai(strict=True)
     outcome = await hub.run(message("find", {"it": given}))
     assert outcome.results[0].result == meant, outcome.results[0].error
+
+
+class Limited(BaseModel):
+    page: int
+    lim: int = 5
+
+
+class Sized(BaseModel):
+    size: int
+    name: str = "square"
+
+
+@pytest.mark.parametrize("declared", [True, False])
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        ({"opt": {"page": 1, "lim": None}}, "page=1 lim=5"),
+        ({"rows": [{"page": 1}, {"page": 2, "lim": None}]}, "page=2 lim=5"),
+        ({"either": {"size": 1, "name": None}}, "size=1 name='square'"),
+    ],
+)
+async def test_models_of_a_function_get_their_defaults(
+    given: dict[str, Any], meant: str, declared: bool
+) -> None:
+    hub = ToolHub()
+
+    @hub.tool
+    def find(
+        opt: Limited | None = None, rows: list[Limited] | None = None, either: Limited | Sized | None = None
+    ) -> str:
+        return str(opt or either or (rows or [None])[-1])
+
+    if declared:
+        hub.as_openai(strict=True)
+    outcome = await hub.run(message("find", given))
+    assert outcome.results[0].result == meant, outcome.results[0].error
+    refused = await hub.run(message("find", {"opt": {"page": None}, "rows": [None]}))
+    assert refused.results[0].kind == "invalid_arguments"
+    assert "opt.page" in str(refused.results[0].error)
+
+
+class Node(BaseModel):
+    v: str
+    next: Node | None = None
+    kids: list[Node] = []
+    meta: dict[str, int] = {}
+
+
+@pytest.mark.parametrize("declare", [lambda hub: hub.as_openai(strict=True), ToolHub.as_gemini])
+async def test_open_objects_inside_of_models_are_read_from_their_text(
+    declare: Callable[[ToolHub], Any],
+) -> None:
+    hub = ToolHub()
+
+    @hub.tool
+    def find(node: Node) -> str:
+        return node.model_dump_json(exclude_defaults=True)
+
+    given = {"v": '{"a": 1}', "next": '{"v": "b", "kids": null}', "kids": ['{"v": "c"}'], "meta": '{"x": 1}'}
+    meant = {"v": '{"a": 1}', "next": {"v": "b"}, "kids": [{"v": "c"}], "meta": {"x": 1}}
+    declare(hub)
+    outcome = await hub.run(message("find", {"node": given}))
+    assert outcome.results[0].success, outcome.results[0].error
+    assert json.loads(outcome.results[0].result) == meant
 
 
 async def test_of_alternatives_at_the_top_only_those_that_are_given_arrive() -> None:
