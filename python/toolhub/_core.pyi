@@ -511,9 +511,9 @@ def register_chat_client(hub: Hub, model: str, base_url: str | None, api_key: st
     base URL, without secrets, for showing.
     """
 
-def restore_arguments(hub: Hub, name: str, arguments: dict, as_text: bool) -> Any:
+def restore_arguments(hub: Hub, name: str, arguments: dict, vendor: str) -> Any:
     """
-    Arguments as an API gave them, as the tool means them; `as_text`: values that may be anything come as JSON text.
+    Arguments as a vendor's API gave them, as the tool means them.
     """
 
 def route(hub: Hub, name: str, source: str | None) -> tuple[str, str | None, str | None, tuple[str, str, list[str]] | None]:
@@ -571,7 +571,7 @@ def usual_token_file() -> Path | None:
     Where the tokens of logins are kept when nothing else is said.
     """
 
-def vendor_tools(hub: Hub, names: Sequence[str], vendor: str, strict: bool) -> tuple[list, list[tuple[str, str]], list[tuple[str, bool]]]:
+def vendor_tools(hub: Hub, names: Sequence[str], vendor: str) -> tuple[list, list[tuple[str, str]], list[str]]:
     """
     These tools in the form of a vendor's API.
     """

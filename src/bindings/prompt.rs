@@ -58,26 +58,18 @@ pub fn prompt_text(
     made.map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
-/// Tools for an API; those that were left out, with the reason; and those whose arguments need the way back, with whether
-/// values that may be anything come as JSON text.
-type Declared<'py> = (Bound<'py, PyList>, Vec<(String, String)>, Vec<(String, bool)>);
+/// Tools for an API; those that were left out, with the reason; and those whose arguments need the way back.
+type Declared<'py> = (Bound<'py, PyList>, Vec<(String, String)>, Vec<String>);
+
+fn vendor_called(name: &str) -> PyResult<Vendor> {
+    Vendor::parse(name).ok_or_else(|| PyValueError::new_err(format!("there is no vendor {name:?}")))
+}
 
 /// These tools in the form of a vendor's API.
 #[pyfunction]
-pub fn vendor_tools<'py>(
-    hub: &Bound<'py, Hub>,
-    names: Vec<String>,
-    vendor: &str,
-    strict: bool,
-) -> PyResult<Declared<'py>> {
+pub fn vendor_tools<'py>(hub: &Bound<'py, Hub>, names: Vec<String>, vendor: &str) -> PyResult<Declared<'py>> {
     let py = hub.py();
-    let vendor = match vendor {
-        "openai" if strict => Vendor::OpenAiStrict,
-        "openai" => Vendor::OpenAi,
-        "anthropic" => Vendor::Anthropic,
-        "gemini" => Vendor::Gemini,
-        other => return Err(PyValueError::new_err(format!("there is no vendor {other:?}"))),
-    };
+    let vendor = vendor_called(vendor)?;
     let snapshot = hub.get().core().registry.snapshot();
     let shown = speakers(&snapshot, &names);
     let made: Vec<_> = py.detach(|| {
@@ -91,7 +83,7 @@ pub fn vendor_tools<'py>(
             Ok(tool) => {
                 declared.append(json::to_python(py, &tool.value)?)?;
                 if tool.changed {
-                    changed.push((name, tool.as_text));
+                    changed.push(name);
                 }
             }
             Err(reason) => skipped.push((name, reason)),
@@ -112,20 +104,21 @@ pub fn original_name(hub: &Bound<'_, Hub>, vendor_name: &Bound<'_, PyString>) ->
     vendor::original_name(vendor_name, snapshot.entries().map(|(name, _)| &**name)).map(str::to_owned)
 }
 
-/// Arguments as an API gave them, as the tool means them; `as_text`: values that may be anything come as JSON text.
+/// Arguments as a vendor's API gave them, as the tool means them.
 #[pyfunction]
 pub fn restore_arguments<'py>(
     hub: &Bound<'py, Hub>,
     name: &str,
     arguments: &Bound<'py, PyDict>,
-    as_text: bool,
+    vendor: &str,
 ) -> PyResult<Bound<'py, PyAny>> {
+    let vendor = vendor_called(vendor)?;
     let speaker = speakers(&hub.get().core().registry.load(), &[name.to_owned()]).pop();
     // What is no JSON is told by whoever checks the arguments.
     let (Some(speaker), Ok(Value::Object(mut given))) = (speaker, json::from_python(arguments.as_any()))
     else {
         return Ok(arguments.clone().into_any());
     };
-    vendor::restore(&speaker.spec().parameters, &mut given, as_text);
+    vendor::restore(&speaker.spec().parameters, &mut given, vendor);
     json::to_python(hub.py(), &Value::Object(given))
 }

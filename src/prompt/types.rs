@@ -124,19 +124,37 @@ impl<'a> Types<'a> {
     fn named(&self, out: &mut String, name: &str, shape: &Shape<'a>, depth: usize) {
         match name {
             "array" => self.array(out, shape, depth),
-            "object" => match shape.values().filter(|_| !shape.has_properties() && depth < DEEPEST) {
-                Some(values) => {
-                    let mut inner = String::new();
-                    self.phrase(&mut inner, &shape.below(self.root, values), depth + 1);
-                    let _ = match self.lang {
-                        Lang::En => write!(out, "object with values: {inner}"),
-                        Lang::Zh => write!(out, "object，其值为：{inner}"),
-                    };
-                }
-                None => out.push_str("object"),
-            },
+            "object" => self.object(out, shape, depth),
             other => push_line(out, other, LITERAL, self.lang),
         }
+    }
+
+    fn object(&self, out: &mut String, shape: &Shape<'a>, depth: usize) {
+        out.push_str("object");
+        if let Some(keys) = self.patterns(shape, depth) {
+            let _ = write!(out, "{}{keys}", self.lang.pick(" with ", "，"));
+        } else if let Some(values) = shape.values().filter(|_| !shape.has_properties() && depth < DEEPEST) {
+            out.push_str(self.lang.pick(" with values: ", "，其值为："));
+            self.phrase(out, &shape.below(self.root, values), depth + 1);
+        }
+    }
+
+    /// Which keys an object takes besides its properties, when patterns say it.
+    pub fn patterns(&self, shape: &Shape<'a>, depth: usize) -> Option<String> {
+        let patterns = shape.get("patternProperties")?.as_object().filter(|all| !all.is_empty())?;
+        if depth >= DEEPEST {
+            return None;
+        }
+        let mut out = self.lang.pick("keys matching ", "键匹配 ").to_owned();
+        for (at, (pattern, values)) in patterns.iter().take(BRANCHES).enumerate() {
+            out.push_str(if at == 0 { "" } else { ", " });
+            push_line(&mut out, pattern, LITERAL, self.lang);
+            out.push_str(self.lang.pick(" (", "（"));
+            self.phrase(&mut out, &shape.below(self.root, values), depth + 1);
+            out.push_str(self.lang.pick(")", "）"));
+        }
+        out.push_str(if patterns.len() > BRANCHES { ", …" } else { "" });
+        Some(out)
     }
 
     fn array(&self, out: &mut String, shape: &Shape<'a>, depth: usize) {
@@ -325,6 +343,10 @@ mod tests {
             (
                 json!({"type": "object", "additionalProperties": {"type": "integer"}}),
                 "object with values: integer",
+            ),
+            (
+                json!({"type": "object", "patternProperties": {"^x-": {"type": "integer"}, "y": {}}}),
+                "object with keys matching ^x- (integer), y (any)",
             ),
             (json!({"type": "integer", "minimum": 1, "maximum": 9}), "integer, 1 to 9"),
             (

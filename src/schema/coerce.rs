@@ -26,7 +26,8 @@ pub fn mended(schema: &Value, validator: &Validator, given: &Value) -> (Value, b
 /// What is to stand at a place, which is a JSON pointer.
 struct Replacement {
     place: String,
-    value: Value,
+    /// None: nothing is.
+    value: Option<Value>,
     /// Less likely to be what was meant than a mere conversion.
     is_wrapped: bool,
 }
@@ -80,18 +81,18 @@ impl Mending<'_> {
 
     /// A null where none fits means "not given", if less is wrong without it.
     fn leave_out(&mut self, value: &mut Value, null: &str) -> bool {
-        let Some((holder, key)) = null.rsplit_once('/') else { return false };
-        let key = key.replace("~1", "/").replace("~0", "~");
+        let Some((holder, _)) = null.rsplit_once('/') else { return false };
+        let Some(before) = value.pointer(holder).cloned() else { return false };
         let wrong = self.validator.iter_errors(value).count();
-        let Some(map) = value.pointer_mut(holder).and_then(Value::as_object_mut) else { return false };
-        let before = map.clone();
-        map.shift_remove(&key);
+        if !remove(value, null) {
+            return false;
+        }
         self.left = self.left.saturating_sub(1);
         if self.validator.iter_errors(value).count() < wrong {
             return true;
         }
         if let Some(slot) = value.pointer_mut(holder) {
-            *slot = Value::Object(before);
+            *slot = before;
         }
         false
     }
@@ -114,12 +115,25 @@ impl Mending<'_> {
 fn replace(value: &mut Value, way: Way) -> bool {
     let mut changed = false;
     for Replacement { place, value: new, .. } in way {
-        if let Some(slot) = value.pointer_mut(&place).filter(|slot| **slot != new) {
-            *slot = new;
-            changed = true;
+        match new {
+            None => changed |= remove(value, &place),
+            Some(new) => {
+                if let Some(slot) = value.pointer_mut(&place).filter(|slot| **slot != new) {
+                    *slot = new;
+                    changed = true;
+                }
+            }
         }
     }
     changed
+}
+
+/// Takes a key out of the object that holds it; an entry of a list stays.
+fn remove(value: &mut Value, place: &str) -> bool {
+    let Some((holder, key)) = place.rsplit_once('/') else { return false };
+    let key = key.replace("~1", "/").replace("~0", "~");
+    let holder = value.pointer_mut(holder).and_then(Value::as_object_mut);
+    holder.is_some_and(|map| map.shift_remove(&key).is_some())
 }
 
 fn is_below(error: &ValidationError<'_>, place: &str) -> bool {
@@ -137,18 +151,32 @@ fn conversion(error: &ValidationError<'_>) -> Option<Replacement> {
         }
         _ => None,
     }?;
-    Some(Replacement { place: error.instance_path().as_str().to_owned(), value, is_wrapped: false })
+    Some(Replacement {
+        place: error.instance_path().as_str().to_owned(),
+        value: Some(value),
+        is_wrapped: false,
+    })
 }
 
 fn wrapping(error: &ValidationError<'_>) -> Option<Replacement> {
     match error.kind() {
         Violation::Type { kind } if wants(kind, JsonType::Array) => Some(Replacement {
             place: error.instance_path().as_str().to_owned(),
-            value: convert::wrapped(error.instance())?,
+            value: Some(convert::wrapped(error.instance())?),
             is_wrapped: true,
         }),
         _ => None,
     }
+}
+
+/// A null inside of `union` may mean "not given"; whether it may be left out shows when everything is checked again.
+fn omission(error: &ValidationError<'_>, union: &str) -> Option<Replacement> {
+    let place = error.instance_path().as_str();
+    (error.instance().is_null() && place != union).then(|| Replacement {
+        place: place.to_owned(),
+        value: None,
+        is_wrapped: false,
+    })
 }
 
 fn wants(kind: &TypeKind, wanted: JsonType) -> bool {
@@ -159,30 +187,32 @@ fn wants(kind: &TypeKind, wanted: JsonType) -> bool {
 }
 
 fn choice(error: &ValidationError<'_>) -> Option<Choice> {
+    let place = error.instance_path().as_str();
     let ways = match error.kind() {
-        Violation::AnyOf { context } | Violation::OneOfNotValid { context } => branches(context),
+        Violation::AnyOf { context } | Violation::OneOfNotValid { context } => branches(context, place),
         _ => vec![vec![wrapping(error)?]],
     };
-    Some(Choice { place: error.instance_path().as_str().to_owned(), ways })
+    Some(Choice { place: place.to_owned(), ways })
 }
 
-/// The branches that can be mended, those that fit by conversion alone first.
-fn branches(context: &[Vec<ValidationError<'static>>]) -> Vec<Way> {
-    let mut ways: Vec<Way> = context.iter().take(BRANCHES).filter_map(|wrong| branch(wrong)).collect();
+/// The branches of the union at a place that can be mended, those that fit by conversion alone first.
+fn branches(context: &[Vec<ValidationError<'static>>], place: &str) -> Vec<Way> {
+    let mut ways: Vec<Way> = context.iter().take(BRANCHES).filter_map(|wrong| branch(wrong, place)).collect();
     ways.sort_by_key(|way| way.iter().any(|replacement| replacement.is_wrapped));
     ways
 }
 
 /// Everything that is wrong with one branch must be mended, or it is no way.
-fn branch(wrong: &[ValidationError<'static>]) -> Option<Way> {
+fn branch(wrong: &[ValidationError<'static>], union: &str) -> Option<Way> {
     let mut way = Way::new();
     for error in wrong {
-        match error.kind() {
+        let mend = match error.kind() {
             Violation::AnyOf { context } | Violation::OneOfNotValid { context } => {
-                way.extend(branches(context).into_iter().next()?);
+                branches(context, error.instance_path().as_str()).into_iter().next()
             }
-            _ => way.push(conversion(error).or_else(|| wrapping(error))?),
-        }
+            _ => conversion(error).or_else(|| wrapping(error)).map(|one| vec![one]),
+        };
+        way.extend(mend.or_else(|| Some(vec![omission(error, union)?]))?);
     }
     Some(way)
 }

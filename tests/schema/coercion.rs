@@ -217,3 +217,40 @@ fn a_null_that_does_not_fit_is_left_out_where_that_is_allowed() {
     }
     assert!(checked(&schema, json!({"must": 1, "n": null}), false).is_err());
 }
+
+#[test]
+fn also_inside_of_a_union() {
+    let int = json!({"type": "integer"});
+    let node = json!({"type": "object", "properties": {"n": int, "next": {"$ref": "#/$defs/node"},
+        "both": {"anyOf": [int, {"type": "boolean"}]}, "maybe": {"type": ["integer", "null"]}}, "required": ["n"]});
+    let square = json!({"type": "object", "properties": {"size": int, "name": {"type": "string"}},
+        "required": ["size"], "additionalProperties": false});
+    let schema =
+        |schema: Value| json!({"properties": {"it": schema}, "$defs": {"node": node, "square": square}});
+    let (node, square) = (json!({"$ref": "#/$defs/node"}), json!({"$ref": "#/$defs/square"}));
+    let empty = json!({"type": "null"});
+    let cases = [
+        (json!({"anyOf": [node, empty]}), json!({"n": 1, "next": null}), json!({"n": 1})),
+        (
+            json!({"anyOf": [node, empty]}),
+            json!({"n": "1", "both": null, "maybe": null, "next": {"n": 2, "next": null}}),
+            json!({"n": 1, "maybe": null, "next": {"n": 2}}),
+        ),
+        (
+            json!({"anyOf": [{"type": "array", "items": node}, empty]}),
+            json!([{"n": 1, "next": null}, {"n": 2}]),
+            json!([{"n": 1}, {"n": 2}]),
+        ),
+        (json!({"oneOf": [node, square]}), json!({"size": 1, "name": null}), json!({"size": 1})),
+        (
+            json!({"anyOf": [{"type": "array", "items": {"anyOf": [node, square]}}, empty]}),
+            json!([{"size": 1, "name": null}, {"n": 1, "next": null}]),
+            json!([{"size": 1}, {"n": 1}]),
+        ),
+    ];
+    for (union, given, wanted) in cases {
+        assert_eq!(checked(&schema(union), json!({"it": given}), true), Ok(json!({"it": wanted})), "{given}");
+    }
+    let missing = checked(&schema(json!({"anyOf": [square, empty]})), json!({"it": {"size": null}}), true);
+    assert_eq!(missing, Err("it.size: expected an integer, got null".to_owned()));
+}

@@ -14,7 +14,7 @@ _log = logging.getLogger("toolhub.prompt")
 CORE = ("none", "search_web", "calculate", "get_time", "get_conversation_history")
 """The tools that a prompt always shows, where they are registered."""
 
-_MOST = {"openai": 128}
+_MOST = {"openai": 128, "openai_strict": 128}
 """How many tools an API takes."""
 
 
@@ -36,9 +36,9 @@ class VendorTools(list[dict[str, Any]]):
 class Prompting(Searching):
     """`system_prompt`, `as_openai`, `as_anthropic`, `as_gemini` and `original_name`."""
 
-    _restored: dict[str, bool]
-    """Tools whose arguments come from an API in another form than the tool takes them, and whether values that may be anything
-    are JSON text there: as the tool was last declared."""
+    _restored: dict[str, str]
+    """Tools whose arguments come from an API in another form than the tool takes them, and the vendor for which each was
+    last declared."""
 
     def system_prompt(
         self,
@@ -123,7 +123,7 @@ class Prompting(Searching):
         >>> tools[0]["function"]["name"], hub.original_name(tools[0]["function"]["name"])
         ('text_length_35f3d31e', 'text.length')
         """
-        return self._declared("openai", query, limit, core, tools, strict)
+        return self._declared("openai_strict" if strict else "openai", query, limit, core, tools)
 
     def as_anthropic(
         self,
@@ -181,8 +181,8 @@ class Prompting(Searching):
         """A call as an API gave it, in the names and with the arguments of the tool."""
         if name not in self._core:
             name = self.original_name(name)
-        if type(args) is dict and (as_text := self._restored.get(name)) is not None:
-            return name, _core.restore_arguments(self._core, name, cast("dict[str, Any]", args), as_text)
+        if type(args) is dict and (vendor := self._restored.get(name)) is not None:
+            return name, _core.restore_arguments(self._core, name, cast("dict[str, Any]", args), vendor)
         return name, cast(Any, args)
 
     def _declared(
@@ -192,7 +192,6 @@ class Prompting(Searching):
         limit: int | None,
         core: Iterable[str],
         tools: Iterable[str] | None,
-        strict: bool = False,
     ) -> VendorTools:
         if limit is not None:
             check_whole("limit", limit, 0)
@@ -201,11 +200,11 @@ class Prompting(Searching):
             others = self._relevant(query, 10 if limit is None else limit, others)
         shown = [*first, *others][:limit]
         made, skipped, changed = cast(
-            "tuple[list[Any], list[tuple[str, str]], list[tuple[str, bool]]]",
-            _core.vendor_tools(self._core, shown, vendor, strict),
+            "tuple[list[Any], list[tuple[str, str]], list[str]]",
+            _core.vendor_tools(self._core, shown, vendor),
         )
-        self._restored.update({name: False for name in shown if name in self._restored})
-        self._restored.update(changed)
+        again = [name for name in shown if name in self._restored]
+        self._restored.update(dict.fromkeys([*again, *changed], vendor))
         for name, reason in skipped:
             _log.warning("the tool %r is left out for %s: %s", name, vendor, reason)
         if len(made) > _MOST.get(vendor, len(made)):

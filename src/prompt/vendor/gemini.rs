@@ -1,6 +1,7 @@
 //! Gemini's part of OpenAPI 3.0: one type each, `nullable` for null, text in enums, every array with its items, no object
 //! without properties.
 
+use super::inline::gather_in_object;
 use super::{add_words, common_type, put_into_words};
 use serde_json::{Map, Value, json};
 
@@ -27,6 +28,7 @@ pub fn openapi(tree: Value) -> Value {
     if let Some(only) = map.remove("const") {
         map.insert("enum".into(), json!([only]));
     }
+    gather_in_object(&mut map);
     if let Some(Value::Array(branches)) = map.remove("anyOf") {
         return union(map, branches);
     }
@@ -73,14 +75,7 @@ fn types(map: &Map<String, Value>) -> Vec<String> {
     }
 }
 
-/// Whether the tree has a value that may be anything. Gemini has no type for it, so it is asked for as JSON text.
-pub fn has_any(tree: &Value) -> bool {
-    let Some(map) = tree.as_object() else { return true };
-    let mut below = map.get("properties").and_then(Value::as_object).into_iter().flat_map(Map::values);
-    is_any(map) || below.any(has_any) || map.get("items").is_some_and(has_any)
-}
-
-/// Reads the JSON text of such values.
+/// Reads values that may be anything: Gemini has no type for them, so they are asked for as JSON text.
 pub fn read_any(tree: &Value, value: &mut Value) {
     let map = tree.as_object();
     match value {

@@ -3,7 +3,10 @@
 use super::super::Lang;
 use super::super::clean::{line, paragraphs};
 use super::super::schema::Shape;
+use super::super::types::Types;
+use super::Vendor;
 use serde_json::{Map, Value, json};
+use std::collections::HashSet;
 
 const DEEPEST: usize = 12;
 const MOST: usize = 3_000;
@@ -37,8 +40,8 @@ const PLAIN: [(&str, Fits); 19] = [
     ("examples", Value::is_array),
 ];
 
-/// The tree, or what is wrong with the schema.
-pub fn tree(schema: &Value) -> Result<Value, String> {
+/// The tree, or what is wrong with the schema. Parameters have their own names, except in words for the vendor's model.
+pub fn tree(schema: &Value, vendor: Vendor) -> Result<Value, String> {
     if !schema.is_object() {
         return Err("its schema is no JSON object".into());
     }
@@ -55,13 +58,14 @@ pub fn tree(schema: &Value) -> Result<Value, String> {
     for key in ["enum", "const", "nullable"] {
         tree.remove(key);
     }
-    gather_alternatives(&mut tree);
+    gather_alternatives(&mut tree, vendor);
+    name_what_is_required(&mut tree);
     tree.entry("properties").or_insert_with(|| json!({}));
     Ok(Value::Object(tree))
 }
 
 /// No API takes alternatives at the top: they become one object that has all parameters and requires what all require.
-fn gather_alternatives(tree: &mut Map<String, Value>) {
+fn gather_alternatives(tree: &mut Map<String, Value>, vendor: Vendor) {
     let branches = match (tree.remove("anyOf"), tree.remove("oneOf")) {
         (Some(Value::Array(branches)), _) | (_, Some(Value::Array(branches))) => branches,
         _ => return,
@@ -74,7 +78,8 @@ fn gather_alternatives(tree: &mut Map<String, Value>) {
     };
     for branch in branches {
         let required = branch.get("required").and_then(Value::as_array).cloned().unwrap_or_default();
-        let names: Vec<&str> = required.iter().filter_map(Value::as_str).collect();
+        let names: Vec<String> =
+            required.iter().filter_map(Value::as_str).map(|name| vendor.key(name)).collect();
         words.push(line(&names.join(" + "), 200, Lang::En));
         if let Value::Object(mut branch) = branch
             && let Some(Value::Object(more)) = branch.remove("properties")
@@ -97,6 +102,25 @@ fn gather_alternatives(tree: &mut Map<String, Value>) {
     words.retain(|one| !one.is_empty());
     if words.len() > 1 {
         super::add_words(tree, &format!("give one of these: {}", words.join("; ")));
+    }
+}
+
+/// The same below the top, for an API whose unions cannot have properties besides. Names are as they are there.
+pub fn gather_in_object(schema: &mut Map<String, Value>) {
+    if schema.get("properties").and_then(Value::as_object).is_some_and(|own| !own.is_empty()) {
+        gather_alternatives(schema, Vendor::OpenAi);
+        name_what_is_required(schema);
+    }
+}
+
+/// What is required but not described may be anything; a model that does not know of it would never give it.
+fn name_what_is_required(object: &mut Map<String, Value>) {
+    let Some(Value::Array(required)) = object.get("required").cloned() else { return };
+    let properties = object.entry("properties").or_insert_with(|| json!({})).as_object_mut();
+    if let Some(properties) = properties {
+        for name in required.iter().filter_map(Value::as_str) {
+            properties.entry(name).or_insert_with(|| json!({}));
+        }
     }
 }
 
@@ -182,20 +206,23 @@ impl<'a> Inlining<'a> {
             }
         }
         let properties = shape.properties();
-        if properties.is_empty() && shape.get("properties").is_none() {
-            return Ok(());
-        }
-        let (mut inner, mut required) = (Map::new(), Vec::new());
-        for (name, schema) in properties {
-            let below = self.below(shape, schema, &format!("{path}/{}", line(name, 60, Lang::En)), depth)?;
-            inner.insert(name.to_owned(), below);
-            if shape.requires(name) {
-                required.push(Value::String(name.to_owned()));
+        if !properties.is_empty() || shape.get("properties").is_some() {
+            let mut inner = Map::new();
+            for (name, schema) in properties {
+                let path = format!("{path}/{}", line(name, 60, Lang::En));
+                inner.insert(name.to_owned(), self.below(shape, schema, &path, depth)?);
             }
+            out.insert("properties".into(), Value::Object(inner));
         }
-        out.insert("properties".into(), Value::Object(inner));
+        let lists = shape.layers().filter_map(|layer| layer.get("required")?.as_array());
+        let mut seen = HashSet::new();
+        let required: Vec<&str> =
+            lists.flatten().filter_map(Value::as_str).filter(|name| seen.insert(*name)).collect();
         if !required.is_empty() {
-            out.insert("required".into(), Value::Array(required));
+            out.insert("required".into(), json!(required));
+        }
+        if shape.types().contains(&"object") {
+            name_what_is_required(out);
         }
         Ok(())
     }
@@ -219,6 +246,7 @@ impl<'a> Inlining<'a> {
                 _ => {}
             }
         }
+        self.open_for_patterns(out, shape, path, depth)?;
         let tuple = shape.get("prefixItems").or_else(|| shape.get("items")).and_then(Value::as_array);
         if let Some(list) = tuple.filter(|list| !list.is_empty()) {
             let below = self.list(shape, list, &format!("{path}/prefixItems"), depth)?;
@@ -228,6 +256,32 @@ impl<'a> Inlining<'a> {
             let below = self.list(shape, shape.branches(), &format!("{path}/anyOf"), depth)?;
             out.insert("anyOf".into(), Value::Array(below));
         }
+        Ok(())
+    }
+
+    /// Models are known to leave an object empty whose keys are only told by patterns. So it is open for what the patterns
+    /// allow, and words say the rest.
+    fn open_for_patterns(
+        &mut self,
+        out: &mut Map<String, Value>,
+        shape: &Shape<'a>,
+        path: &str,
+        depth: usize,
+    ) -> Result<(), String> {
+        let Some(words) = Types::new(self.root, Lang::En).patterns(shape, 0) else { return Ok(()) };
+        let patterns = shape.get("patternProperties").and_then(Value::as_object);
+        let mut values: Vec<Value> = Vec::new();
+        for schema in patterns.into_iter().flat_map(Map::values) {
+            values.push(self.below(shape, schema, &format!("{path}/patternProperties"), depth)?);
+        }
+        match out.remove("additionalProperties") {
+            None | Some(Value::Bool(true)) => values = vec![json!({})],
+            Some(Value::Bool(false)) => {}
+            Some(others) => values.push(others),
+        }
+        let open = if values.len() == 1 { values.remove(0) } else { json!({"anyOf": values}) };
+        out.insert("additionalProperties".into(), open);
+        super::add_words(out, &words);
         Ok(())
     }
 

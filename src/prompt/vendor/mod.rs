@@ -20,7 +20,7 @@ pub use names::{is_vendor_name, original_name, vendor_name};
 pub use restore::restore;
 
 use super::Lang;
-use super::clean::paragraphs;
+use super::clean::{line, paragraphs};
 use super::schema::Shape;
 use super::types;
 use crate::model::ToolSpec;
@@ -36,19 +36,39 @@ pub enum Vendor {
     Gemini,
 }
 
+impl Vendor {
+    pub fn parse(name: &str) -> Option<Self> {
+        match name {
+            "openai" => Some(Vendor::OpenAi),
+            "openai_strict" => Some(Vendor::OpenAiStrict),
+            "anthropic" => Some(Vendor::Anthropic),
+            "gemini" => Some(Vendor::Gemini),
+            _ => None,
+        }
+    }
+
+    /// What its models know a parameter by.
+    fn key(self, name: &str) -> String {
+        match self {
+            Vendor::OpenAi | Vendor::OpenAiStrict => name.to_owned(),
+            Vendor::Anthropic => names::key(name, ".-"),
+            Vendor::Gemini => names::key(name, ""),
+        }
+    }
+}
+
 /// One tool for an API.
 #[derive(Clone, Debug)]
 pub struct Declared {
     pub value: Value,
     /// What a model gives has to go through [`restore`].
     pub changed: bool,
-    /// Values that may be anything are asked for as JSON text.
-    pub as_text: bool,
 }
 
 /// Longer descriptions are cut; only OpenAI names a limit.
 const DESCRIPTION: usize = 1_024;
 const LONG_DESCRIPTION: usize = 4_000;
+const LONGEST_NAME: usize = 200;
 
 /// The names of all tools for the APIs, so that no two get the same one.
 pub struct Names<'a>(HashMap<String, Option<&'a str>>);
@@ -82,11 +102,14 @@ impl<'a> Names<'a> {
 /// A tool for an API, or why it cannot be.
 pub fn declare(spec: &ToolSpec, vendor: Vendor, names: &Names<'_>) -> Result<Declared, String> {
     let name = names.get(&spec.name)?;
-    let mut tree = inline::tree(&spec.parameters)?;
+    let mut tree = inline::tree(&spec.parameters, vendor)?;
     let limit =
         if matches!(vendor, Vendor::OpenAi | Vendor::OpenAiStrict) { DESCRIPTION } else { LONG_DESCRIPTION };
-    let description = paragraphs(&spec.description, limit);
-    let as_text = vendor == Vendor::Gemini && gemini::has_any(&tree);
+    let description = if name == *spec.name {
+        paragraphs(&spec.description, limit)
+    } else {
+        paragraphs(&with_name(&spec.name, &spec.description), limit)
+    };
     let (value, changed) = match vendor {
         Vendor::OpenAi => {
             say_what_lists_hold(&mut tree);
@@ -100,20 +123,20 @@ pub fn declare(spec: &ToolSpec, vendor: Vendor, names: &Names<'_>) -> Result<Dec
             (json!({"type": "function", "function": function}), true)
         }
         Vendor::Anthropic => {
-            let (tree, renamed) = with_keys(tree, ".-")?;
+            let (tree, renamed) = with_keys(tree, vendor)?;
             (json!({"name": name, "description": description, "input_schema": tree}), renamed)
         }
         Vendor::Gemini => {
-            let (tree, renamed) = with_keys(tree, "")?;
+            let (tree, _) = with_keys(tree, vendor)?;
             let mut declared = json!({"name": name, "description": description});
             // An object without properties is refused; a function without parameters has no such field.
             if tree.get("properties").and_then(Value::as_object).is_some_and(|all| !all.is_empty()) {
                 declared["parameters"] = gemini::openapi(tree);
             }
-            (declared, renamed)
+            (declared, true)
         }
     };
-    Ok(Declared { value, changed: changed || as_text, as_text })
+    Ok(Declared { value, changed })
 }
 
 /// OpenAI refuses a list that does not say what is in it, and the whole request with it.
@@ -136,26 +159,36 @@ fn say_what_lists_hold(schema: &mut Value) {
     }
 }
 
-/// The parameters under names that the API takes.
-fn with_keys(mut tree: Value, also: &str) -> Result<(Value, bool), String> {
+/// The parameters under names that the API takes; their own are in the descriptions.
+fn with_keys(mut tree: Value, vendor: Vendor) -> Result<(Value, bool), String> {
     let Some(properties) = tree.get_mut("properties").and_then(Value::as_object_mut) else {
         return Ok((tree, false));
     };
-    if properties.keys().all(|name| names::key(name, also) == *name) {
-        return Ok((tree, false));
-    }
-    let mut renamed = Map::new();
-    for (name, schema) in std::mem::take(properties) {
-        let key = names::key(&name, also);
+    let (mut renamed, mut is_changed) = (Map::new(), false);
+    for (name, mut schema) in std::mem::take(properties) {
+        let key = vendor.key(&name);
+        if key != name
+            && let Some(schema) = schema.as_object_mut()
+        {
+            is_changed = true;
+            let text = schema.get("description").and_then(Value::as_str).unwrap_or_default();
+            schema.insert("description".into(), Value::String(with_name(&name, text)));
+        }
         if renamed.insert(key.clone(), schema).is_some() {
             return Err(format!("two of its parameters would be called '{key}'"));
         }
     }
     *properties = renamed;
     for name in tree.get_mut("required").and_then(Value::as_array_mut).into_iter().flatten() {
-        *name = Value::String(names::key(name.as_str().unwrap_or_default(), also));
+        *name = Value::String(vendor.key(name.as_str().unwrap_or_default()));
     }
-    Ok((tree, true))
+    Ok((tree, is_changed))
+}
+
+/// A description that begins with the name, where the API does not take the name itself.
+fn with_name(name: &str, description: &str) -> String {
+    let name = format!("\"{}\"", line(name, LONGEST_NAME, Lang::En));
+    if description.trim().is_empty() { name } else { format!("{name}: {description}") }
 }
 
 /// Takes out all keywords but those that `keep` allows, and says in the description what is lost.

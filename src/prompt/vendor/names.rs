@@ -8,6 +8,8 @@ use std::fmt::Write;
 const LONGEST: usize = 64;
 /// An underscore and eight digits.
 const CHECK: usize = 9;
+/// What a tool is called when nothing of its name is fine.
+const TOOL: &str = "tool";
 
 /// Letters, digits, `_` and `-`, at most 64, first a letter or `_`: what OpenAI, Anthropic and Gemini all accept.
 pub fn is_vendor_name(name: &str) -> bool {
@@ -16,7 +18,7 @@ pub fn is_vendor_name(name: &str) -> bool {
 
 /// The name of a tool for the APIs.
 pub fn vendor_name(name: &str) -> String {
-    if is_vendor_name(name) { name.to_owned() } else { made(name) }
+    if is_vendor_name(name) { name.to_owned() } else { made(name, TOOL) }
 }
 
 /// The tool that an API calls so. A tool whose own name it is comes first.
@@ -27,13 +29,13 @@ pub fn original_name<'a>(asked: &str, names: impl Iterator<Item = &'a str>) -> O
         return None;
     }
     // Of two names with one check sum, which somebody has to make on purpose, neither is called.
-    let mut found = names.filter(|name| !is_vendor_name(name) && made(name) == asked);
+    let mut found = names.filter(|name| !is_vendor_name(name) && made(name, TOOL) == asked);
     found.next().filter(|_| found.next().is_none())
 }
 
 /// The name of a parameter for an API that takes letters, digits, `_` and `also`.
 pub fn key(name: &str, also: &str) -> String {
-    if fits_key(name, also) { name.to_owned() } else { made(name) }
+    if fits_key(name, also) { name.to_owned() } else { made(name, "param") }
 }
 
 fn fits_key(name: &str, also: &str) -> bool {
@@ -53,7 +55,7 @@ fn is_word(b: u8) -> bool {
     b.is_ascii_alphanumeric() || b == b'_'
 }
 
-fn made(name: &str) -> String {
+fn made(name: &str, otherwise: &str) -> String {
     let mut out = String::new();
     for c in name.chars() {
         match c {
@@ -70,7 +72,7 @@ fn made(name: &str) -> String {
     }
     out.truncate(LONGEST - CHECK);
     let base = match out.trim_end_matches('_') {
-        "" => "tool",
+        "" => otherwise,
         base => base,
     };
     let mut out = base.to_owned();

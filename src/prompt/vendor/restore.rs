@@ -1,88 +1,162 @@
 //! The way back: arguments as a vendor's API gives them, made into those that the tool's own schema means.
 
-use super::super::schema::Shape;
-use super::{gemini, inline, names};
+use super::{Vendor, gemini, inline, names};
 use serde_json::{Map, Value};
 
-/// Deeper arguments are left as they are.
-const DEEPEST: usize = 12;
-
-/// Gives parameters their own names again, and leaves out a null that only means "not given". Values that may be anything
-/// are read from their JSON text, if they were asked for so (`as_text`).
-pub fn restore(schema: &Value, arguments: &mut Map<String, Value>, as_text: bool) {
-    let shape = Shape::of(schema, schema);
-    let mut properties = shape.properties();
-    for branch in shape.branches() {
-        properties.extend(shape.below(schema, branch).properties());
+/// Gives parameters their own names again, and leaves out a null that only means "not given". What was asked for as JSON
+/// text is read: open objects, and values that may be anything where Gemini has no type for them.
+pub fn restore(schema: &Value, arguments: &mut Map<String, Value>, vendor: Vendor) {
+    // What the model was shown: references and alternatives are as it knows them.
+    let Ok(tree) = inline::tree(schema, vendor) else { return };
+    rename(&tree, arguments);
+    let mut given = Value::Object(std::mem::take(arguments));
+    Omitting { strict: vendor == Vendor::OpenAiStrict }.below(&[&tree], &mut given);
+    if vendor == Vendor::Gemini {
+        gemini::read_any(&tree, &mut given);
     }
-    let is_known = |key: &String| properties.iter().any(|(name, _)| name == key);
-    let strange: Vec<String> = arguments.keys().filter(|key| !is_known(key)).cloned().collect();
+    if let Value::Object(restored) = given {
+        *arguments = restored;
+    }
+}
+
+fn rename(tree: &Value, arguments: &mut Map<String, Value>) {
+    let Some(properties) = properties(tree) else { return };
+    let strange: Vec<String> =
+        arguments.keys().filter(|key| !properties.contains_key(*key)).cloned().collect();
     for key in strange {
         let own = properties
-            .iter()
-            .map(|(name, _)| *name)
-            .find(|name| [".-", ""].into_iter().any(|also| names::key(name, also) == key));
-        if let Some(own) = own.filter(|own| !arguments.contains_key(*own))
+            .keys()
+            .find(|name| [".-", ""].into_iter().any(|also| names::key(name, also) == key))
+            .filter(|own| !arguments.contains_key(*own));
+        if let Some(own) = own
             && let Some(value) = arguments.remove(&key)
         {
-            arguments.insert(own.to_owned(), value);
-        }
-    }
-    omit(schema, &shape, arguments, 0);
-    if let Some(tree) = as_text.then(|| inline::tree(schema).ok()).flatten() {
-        let mut given = Value::Object(std::mem::take(arguments));
-        gemini::read_any(&tree, &mut given);
-        if let Value::Object(read) = given {
-            *arguments = read;
+            arguments.insert(own.clone(), value);
         }
     }
 }
 
-fn omit<'a>(root: &'a Value, shape: &Shape<'a>, given: &mut Map<String, Value>, depth: usize) {
-    for (name, schema) in shape.properties() {
-        let inner = shape.below(root, schema);
-        match given.get_mut(name) {
-            Some(Value::Null) if !shape.requires(name) && !takes_null(root, &inner, 0) => {
-                drop(given.remove(name))
+struct Omitting {
+    /// Whatever is optional had to be given as null, so that a null of any type says nothing.
+    strict: bool,
+}
+
+impl Omitting {
+    /// Leaves out what is not given in a value that one of these schemas means, and reads what is JSON text.
+    fn below(&self, schemas: &[&Value], value: &mut Value) {
+        if let Value::String(text) = value
+            && let Some(read) = read_open(schemas, text)
+        {
+            *value = read;
+        }
+        match value {
+            Value::Object(given) => {
+                let objects = self.meant(schemas, given);
+                given.retain(|name, value| !value.is_null() || !self.is_not_given(&objects, name));
+                for (name, value) in given {
+                    let inner: Vec<&Value> =
+                        objects.iter().filter_map(|object| properties(object)?.get(name)).collect();
+                    self.below(&inner, value);
+                }
             }
-            Some(value) if depth < DEEPEST => omit_in(root, &inner, value, depth + 1),
+            Value::Array(list) => {
+                let lists = branches(schemas);
+                let places = lists.iter().filter_map(|list| list.get("prefixItems")?.as_array()).flatten();
+                let items: Vec<&Value> =
+                    lists.iter().filter_map(|list| list.get("items")).chain(places).collect();
+                list.iter_mut().for_each(|value| self.below(&items, value));
+            }
             _ => {}
         }
     }
-}
 
-fn omit_in<'a>(root: &'a Value, shape: &Shape<'a>, value: &mut Value, depth: usize) {
-    match value {
-        Value::Object(map) if shape.branches().is_empty() => omit(root, shape, map, depth),
-        Value::Array(items) => {
-            let Some(item) = shape.item() else { return };
-            let inner = shape.below(root, item);
-            for value in items {
-                if depth < DEEPEST {
-                    omit_in(root, &inner, value, depth + 1);
-                }
-            }
+    /// The objects that the value can be, by its names and by what tells branches apart; all when it is none of them.
+    fn meant<'a>(&self, schemas: &[&'a Value], given: &Map<String, Value>) -> Vec<&'a Value> {
+        let mut objects = branches(schemas);
+        objects.retain(|schema| properties(schema).is_some());
+        let fitting: Vec<&Value> =
+            objects.iter().copied().filter(|object| self.fits(object, given)).collect();
+        if fitting.is_empty() { objects } else { fitting }
+    }
+
+    fn fits(&self, object: &Value, given: &Map<String, Value>) -> bool {
+        let Some(known) = properties(object) else { return false };
+        let can_be = |(name, value): (&String, &Value)| match known.get(name) {
+            None => false,
+            Some(schema) if value.is_null() => !requires(object, name) || self.takes_null(schema),
+            Some(schema) => match (schema.get("const"), schema.get("enum").and_then(Value::as_array)) {
+                (Some(only), _) => only == value,
+                (_, Some(options)) => options.contains(value),
+                _ => true,
+            },
+        };
+        given.iter().all(can_be)
+            && known.keys().all(|name| given.contains_key(name) || !requires(object, name))
+    }
+
+    /// A null says nothing where no object that it may be in takes one.
+    fn is_not_given(&self, objects: &[&Value], name: &str) -> bool {
+        let mut known =
+            objects.iter().filter_map(|object| Some((object, properties(object)?.get(name)?))).peekable();
+        known.peek().is_some()
+            && known.all(|(object, schema)| !requires(object, name) && !self.takes_null(schema))
+    }
+
+    fn takes_null(&self, schema: &Value) -> bool {
+        if schema.get("nullable") == Some(&Value::Bool(true)) {
+            return true;
         }
-        _ => {}
+        if let Some(options) = schema.get("enum").and_then(Value::as_array) {
+            return options.contains(&Value::Null);
+        }
+        if let Some(only) = schema.get("const") {
+            return only.is_null();
+        }
+        match (schema.get("type"), schema.get("anyOf")) {
+            (Some(Value::Array(types)), _) => types.iter().any(|one| one == "null"),
+            (Some(one), _) => one == "null",
+            (None, Some(Value::Array(union))) => union.iter().any(|one| self.takes_null(one)),
+            (None, _) => !self.strict,
+        }
     }
 }
 
-fn takes_null<'a>(root: &'a Value, shape: &Shape<'a>, depth: usize) -> bool {
-    if depth >= DEEPEST || shape.get("nullable") == Some(&Value::Bool(true)) {
-        return true;
+/// What an API cannot be told of, such as an open object, is asked for as JSON text. Whatever may be text stays as it is.
+fn read_open(schemas: &[&Value], text: &str) -> Option<Value> {
+    let schemas = branches(schemas);
+    let is_complex = |schema: &&Value| match schema.get("type") {
+        Some(Value::Array(types)) => {
+            types.iter().all(|one| one == "object" || one == "array" || one == "null")
+        }
+        one => one.is_some_and(|one| one == "object" || one == "array" || one == "null"),
+    };
+    if schemas.is_empty() || !schemas.iter().all(is_complex) {
+        return None;
     }
-    if let Some(options) = shape.get("enum").and_then(Value::as_array) {
-        return options.contains(&Value::Null);
+    serde_json::from_str(text).ok().filter(|read: &Value| read.is_object() || read.is_array())
+}
+
+/// The branches of those that are unions, and the others as they are.
+fn branches<'a>(schemas: &[&'a Value]) -> Vec<&'a Value> {
+    let mut found = Vec::new();
+    for schema in schemas {
+        let union = schema.get("anyOf").and_then(Value::as_array);
+        if union.is_none() || properties(schema).is_some() {
+            found.push(*schema);
+        }
+        for branch in union.into_iter().flatten() {
+            found.extend(branches(&[branch]));
+        }
     }
-    if let Some(only) = shape.get("const") {
-        return only.is_null();
-    }
-    let types = shape.types();
-    if !types.is_empty() {
-        return types.contains(&"null");
-    }
-    let branches = shape.branches();
-    branches.is_empty() || branches.iter().any(|one| takes_null(root, &shape.below(root, one), depth + 1))
+    found
+}
+
+fn properties(schema: &Value) -> Option<&Map<String, Value>> {
+    schema.get("properties")?.as_object()
+}
+
+fn requires(schema: &Value, name: &str) -> bool {
+    schema.get("required").and_then(Value::as_array).is_some_and(|all| all.iter().any(|one| one == name))
 }
 
 #[cfg(test)]
@@ -100,7 +174,7 @@ mod tests {
             names::key("filter[id]", ".-"): "7", "limit": null, "note": null, "rows": [{"x": null}, {"x": 1}], "other": null
         });
         if let Some(given) = given.as_object_mut() {
-            restore(&schema, given, false);
+            restore(&schema, given, Vendor::Anthropic);
         }
         assert_eq!(given, json!({"filter[id]": "7", "note": null, "rows": [{}, {"x": 1}], "other": null}));
     }

@@ -1,6 +1,7 @@
 //! OpenAI's strict mode: every object is closed and every property required, so an optional one may be null; an open object
 //! cannot be said and becomes text that holds JSON, which the hub reads again.
 
+use super::inline::gather_in_object;
 use super::{add_words, common_type, put_into_words};
 use serde_json::{Map, Value, json};
 
@@ -42,6 +43,7 @@ impl Closing {
         if let Some(only) = map.remove("const") {
             map.insert("enum".into(), json!([only]));
         }
+        gather_in_object(&mut map);
         if let Some(Value::Array(branches)) = map.remove("anyOf") {
             let mut closed = Vec::new();
             for branch in branches {
@@ -157,13 +159,19 @@ impl Closing {
         map.insert("type".into(), types);
         put_into_words(&mut map, |key, value| match key {
             "format" => value.as_str().is_some_and(|format| FORMATS.contains(&format)),
-            // Look-around is refused.
-            "pattern" => value.as_str().is_some_and(|pattern| !pattern.contains("(?")),
-            "enum" => value.as_array().is_some_and(|all| all.len() <= MOST_OPTIONS),
+            // Look-around is refused, and so is what is no pattern.
+            "pattern" => value.as_str().is_some_and(|pattern| !pattern.contains("(?") && is_pattern(pattern)),
+            "enum" => value.as_array().is_some_and(|all| {
+                all.len() <= MOST_OPTIONS && !all.iter().any(|one| one.is_object() || one.is_array())
+            }),
             other => KEPT.contains(&other),
         });
         map
     }
+}
+
+fn is_pattern(text: &str) -> bool {
+    jsonschema::options().build(&json!({"pattern": text})).is_ok()
 }
 
 fn anything() -> Value {

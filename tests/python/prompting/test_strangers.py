@@ -307,6 +307,60 @@ def test_a_schema_that_is_no_object_is_wrapped_and_alternatives_at_the_top_becom
     all_fit(hub)
 
 
+def test_what_is_required_is_shown_even_if_it_is_not_described() -> None:
+    inner = {"type": "object", "required": ["deep"]}
+    hub = hub_of(tool({"properties": {"inner": inner}, "required": ["must", "inner"]}))
+    schema = hub.as_openai()[0]["function"]["parameters"]
+    assert schema["required"] == ["must", "inner"]
+    assert schema["properties"]["must"] == {}
+    assert schema["properties"]["inner"]["properties"] == {"deep": {}}
+    all_fit(hub)
+
+
+def test_keys_that_only_a_pattern_tells_may_be_given() -> None:
+    integer = {"type": "integer"}
+    headers = {"type": "object", "patternProperties": {"^x-": integer}, "additionalProperties": False}
+    several = {"type": "object", "patternProperties": {"^x-": integer, "^y-": {"type": "string"}}}
+    closed = {**several, "additionalProperties": False}
+    hub = hub_of(tool({"properties": {"headers": headers, "several": several, "closed": closed}}))
+    for schema in (hub.as_openai()[0]["function"]["parameters"], hub.as_anthropic()[0]["input_schema"]):
+        assert schema["properties"]["headers"] == {
+            "type": "object",
+            "additionalProperties": integer,
+            "description": "keys matching ^x- (integer)",
+        }
+        assert schema["properties"]["several"]["additionalProperties"] == {}
+        assert schema["properties"]["closed"]["additionalProperties"] == {
+            "anyOf": [integer, {"type": "string"}]
+        }
+    for schema in (hub.as_openai(strict=True)[0]["function"]["parameters"], hub.as_gemini()[0]["parameters"]):
+        words = schema["properties"]["headers"]["description"]
+        assert words == "keys matching ^x- (integer) (a JSON object, as text)"
+    assert "headers (object with keys matching ^x- (integer)) [optional]" in hub.system_prompt()
+    assert "headers (object，键匹配 ^x-（integer）)" in hub.system_prompt(lang="zh")
+    all_fit(hub)
+
+
+def test_what_strict_mode_would_refuse_is_put_into_words() -> None:
+    odd = {"enum": ["a", {"x": 1}]}
+    hub = hub_of(tool({"properties": {"odd": odd, "broken": {"type": "string", "pattern": "[a"}}}))
+    properties = hub.as_openai(strict=True)[0]["function"]["parameters"]["properties"]
+    assert "enum" not in properties["odd"]
+    assert properties["odd"]["description"] == 'one of "a", {"x":1}'
+    assert properties["broken"] == {"type": ["string", "null"], "description": "matching [a"}
+    all_fit(hub)
+
+
+def test_alternatives_of_an_object_do_not_cost_it_its_properties() -> None:
+    string = {"type": "string"}
+    either = {"properties": {"a": string, "b": string}, "anyOf": [{"required": ["a"]}, {"required": ["b"]}]}
+    hub = hub_of(tool({"properties": {"either": either}, "required": ["either"]}))
+    for schema in (hub.as_openai(strict=True)[0]["function"]["parameters"], hub.as_gemini()[0]["parameters"]):
+        assert list(schema["properties"]["either"]["properties"]) == ["a", "b"]
+        assert schema["properties"]["either"]["description"] == "give one of these: a; b"
+    all_fit(hub)
+
+
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(max_size=5),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),

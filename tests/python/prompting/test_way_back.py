@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
+from pydantic import BaseModel
 
 from toolhub import ToolHub
 
@@ -66,6 +68,156 @@ async def test_strict_arguments_mean_what_they_say(hub: ToolHub) -> None:
     assert outcome.results[0].result == ["a", 10, {"x": 1}], outcome.results[0].error
 
 
+LIMITED: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "page": {"type": "integer"},
+        "lim": {"type": "integer", "default": 5},
+        "or_null": {"type": ["string", "null"]},
+    },
+    "required": ["page"],
+}
+NAMED: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "kind": {"const": "named"},
+        "page": {"type": "integer"},
+        "lim": {"type": ["string", "null"]},
+    },
+    "required": ["kind"],
+}
+NODE: dict[str, Any] = {
+    "type": "object",
+    "properties": {"v": {"type": "string"}, "next": {"$ref": "#/$defs/Node"}},
+    "required": ["v"],
+}
+NULL: dict[str, Any] = {"type": "null"}
+
+
+@pytest.mark.parametrize("declared", [True, False])
+@pytest.mark.parametrize(
+    ("schema", "given", "meant"),
+    [
+        ({"anyOf": [LIMITED, NULL]}, {"page": 1, "lim": None, "or_null": None}, {"page": 1, "or_null": None}),
+        ({"anyOf": [{"type": "array", "items": LIMITED}, NULL]}, [{"page": 1, "lim": None}], [{"page": 1}]),
+        ({"anyOf": [NAMED, LIMITED]}, {"page": 1, "lim": None}, {"page": 1}),
+        (
+            {"anyOf": [NAMED, LIMITED]},
+            {"kind": "named", "page": None, "lim": None},
+            {"kind": "named", "lim": None},
+        ),
+        ({"$ref": "#/$defs/Node"}, {"v": "x", "next": None}, {"v": "x"}),
+        ({"anyOf": [{"$ref": "#/$defs/Node"}, NULL]}, {"v": "x", "next": None}, {"v": "x"}),
+        (
+            {"anyOf": [{"$ref": "#/$defs/Node"}, NULL]},
+            {"v": "x", "next": '{"v": "y", "next": null}'},
+            {"v": "x", "next": {"v": "y"}},
+        ),
+    ],
+)
+async def test_nulls_for_what_is_not_given_are_left_out_of_unions_and_of_what_holds_itself(
+    schema: dict[str, Any], given: Any, meant: Any, declared: bool
+) -> None:
+    hub = ToolHub()
+    parameters = {"properties": {"it": schema}, "$defs": {"Node": NODE}}
+    hub.register(lambda it: it, name="find", parameters=parameters)
+    if declared:
+        hub.as_openai(strict=True)
+    outcome = await hub.run(message("find", {"it": given}))
+    assert outcome.results[0].result == meant, outcome.results[0].error
+
+
+class Limited(BaseModel):
+    page: int
+    lim: int = 5
+
+
+class Sized(BaseModel):
+    size: int
+    name: str = "square"
+
+
+@pytest.mark.parametrize("declared", [True, False])
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        ({"opt": {"page": 1, "lim": None}}, "page=1 lim=5"),
+        ({"rows": [{"page": 1}, {"page": 2, "lim": None}]}, "page=2 lim=5"),
+        ({"either": {"size": 1, "name": None}}, "size=1 name='square'"),
+    ],
+)
+async def test_models_of_a_function_get_their_defaults(
+    given: dict[str, Any], meant: str, declared: bool
+) -> None:
+    hub = ToolHub()
+
+    @hub.tool
+    def find(
+        opt: Limited | None = None, rows: list[Limited] | None = None, either: Limited | Sized | None = None
+    ) -> str:
+        return str(opt or either or (rows or [None])[-1])
+
+    if declared:
+        hub.as_openai(strict=True)
+    outcome = await hub.run(message("find", given))
+    assert outcome.results[0].result == meant, outcome.results[0].error
+    refused = await hub.run(message("find", {"opt": {"page": None}, "rows": [None]}))
+    assert refused.results[0].kind == "invalid_arguments"
+    assert "opt.page" in str(refused.results[0].error)
+
+
+class Node(BaseModel):
+    v: str
+    next: Node | None = None
+    kids: list[Node] = []
+    meta: dict[str, int] = {}
+
+
+@pytest.mark.parametrize("declare", [lambda hub: hub.as_openai(strict=True), ToolHub.as_gemini])
+async def test_open_objects_inside_of_models_are_read_from_their_text(
+    declare: Callable[[ToolHub], Any],
+) -> None:
+    hub = ToolHub()
+
+    @hub.tool
+    def find(node: Node) -> str:
+        return node.model_dump_json(exclude_defaults=True)
+
+    given = {"v": '{"a": 1}', "next": '{"v": "b", "kids": null}', "kids": ['{"v": "c"}'], "meta": '{"x": 1}'}
+    meant = {"v": '{"a": 1}', "next": {"v": "b"}, "kids": [{"v": "c"}], "meta": {"x": 1}}
+    declare(hub)
+    outcome = await hub.run(message("find", {"node": given}))
+    assert outcome.results[0].success, outcome.results[0].error
+    assert json.loads(outcome.results[0].result) == meant
+
+
+async def test_of_alternatives_at_the_top_only_those_that_are_given_arrive() -> None:
+    hub = ToolHub()
+    one: dict[str, Any] = {"properties": {"a": {"type": "string"}}, "required": ["a"]}
+    other: dict[str, Any] = {"properties": {"b": {"type": "string"}}, "required": ["b"]}
+    hub.register(lambda **given: given, name="find", parameters={"oneOf": [one, other]})
+    hub.as_openai(strict=True)
+    outcome = await hub.run(message("find", {"a": None, "b": "x"}))
+    assert outcome.results[0].result == {"b": "x"}
+
+
+async def test_a_null_of_any_type_is_a_value_unless_strict_mode_demands_it() -> None:
+    hub = ToolHub()
+
+    @hub.tool
+    def show(must: Any, may: Any = 5) -> Any:
+        return [must, may]
+
+    given = message("show", {"must": None, "may": None})
+    for declare, meant in (
+        (hub.as_openai, [None, None]),
+        (lambda: hub.as_openai(strict=True), [None, 5]),
+        (hub.as_anthropic, [None, None]),
+    ):
+        declare()
+        assert (await hub.run(given)).results[0].result == meant
+
+
 async def test_parameters_get_their_names_back() -> None:
     hub = ToolHub()
     schema = {"type": "object", "properties": {"filter[id]": {"type": "string"}}, "required": ["filter[id]"]}
@@ -76,6 +228,32 @@ async def test_parameters_get_their_names_back() -> None:
         assert tools[0][key]["required"] == [name]
         result = await hub.dispatch({"tool_name": "list", "arguments": {name: "7"}})
         assert result.result == {"filter[id]": "7"}
+
+
+async def test_a_model_is_told_the_names_that_an_api_does_not_take() -> None:
+    hub = ToolHub()
+    city = {"type": "string", "description": "Where."}
+    schema = {
+        "properties": {"城市": city, "日期": {"type": "string"}, "days": {"type": "integer"}},
+        "anyOf": [{"required": ["城市"]}, {"required": ["日期", "days"]}],
+    }
+    hub.register(lambda **given: given, name="天气", parameters=schema)
+    for (tool,), key in ((hub.as_anthropic(), "input_schema"), (hub.as_gemini(), "parameters")):
+        assert tool["name"].startswith("tool_")
+        assert tool["description"] == '"天气"'
+        where, when, days = tool[key]["properties"]
+        assert where.startswith("param_")
+        assert when.startswith("param_")
+        assert days == "days"
+        assert tool[key]["properties"][where]["description"] == '"城市": Where.'
+        assert tool[key]["properties"][when]["description"] == '"日期"'
+        assert "description" not in tool[key]["properties"][days]
+        assert tool[key]["description"] == f"give one of these: {where}; {when} + days"
+        outcome = await hub.run(message(tool["name"], {where: "Bonn"}))
+        assert outcome.results[0].result == {"城市": "Bonn"}
+    (tool,) = hub.as_openai()
+    assert tool["function"]["description"] == '"天气"'
+    assert tool["function"]["parameters"]["description"] == "give one of these: 城市; 日期 + days"
 
 
 async def test_what_gemini_wrote_as_json_text_is_read_again() -> None:
