@@ -132,9 +132,13 @@ impl HubError {
     }
 
     /// Whether the failure proves that nothing happened, so that another candidate may be tried even for
-    /// a tool with effects.
+    /// a tool with effects: it was not sent, or the server does not know the tool or does not take the arguments.
     pub fn proves_nothing_happened(&self) -> bool {
-        self.outcome == Outcome::NotSent
+        const NO_SUCH_METHOD: i64 = -32601;
+        const INVALID_PARAMS: i64 = -32602;
+        let refused =
+            self.kind == ErrorKind::Rpc && matches!(self.code, Some(NO_SUCH_METHOD | INVALID_PARAMS));
+        refused || self.outcome == Outcome::NotSent
     }
 }
 
@@ -179,5 +183,9 @@ mod tests {
         assert!(HubError::new(ErrorKind::InvalidArguments, "x").proves_nothing_happened());
         assert!(!HubError::new(ErrorKind::Timeout, "x").proves_nothing_happened());
         assert!(!HubError::new(ErrorKind::ToolError, "x").proves_nothing_happened());
+        for (code, proves) in [(-32601, true), (-32602, true), (-32603, false), (-32000, false)] {
+            let error = HubError { code: Some(code), ..HubError::new(ErrorKind::Rpc, "x") };
+            assert_eq!(error.proves_nothing_happened(), proves, "{code}");
+        }
     }
 }

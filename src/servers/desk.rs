@@ -111,8 +111,7 @@ impl Tool for Clerk {
                             ..CallOptions::default()
                         };
                         let patience = timeout(args)?.unwrap_or(LOOK_UP);
-                        let name = text("name").unwrap_or_default();
-                        Ok(report(servers.look_up(name, &wanted, patience).await))
+                        Ok(report(servers.look_up(text("name"), &wanted, patience).await))
                     }
                     Service::Close => {
                         Ok(json!(self.desk.close(args.get("all") == Some(&Value::Bool(true))).await))

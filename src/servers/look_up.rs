@@ -38,8 +38,9 @@ impl Servers {
         silent || server.is_resting()
     }
 
-    /// Asks them, until one has what is wanted or the time is over. Gives back who could not be asked, and why.
-    pub async fn look_up(&self, name: &str, wanted: &CallOptions, patience: Duration) -> Report {
+    /// Asks them, until one has the tool or the time is over; without a name, all of them. Gives back who could not be asked,
+    /// and why.
+    pub async fn look_up(&self, name: Option<&str>, wanted: &CallOptions, patience: Duration) -> Report {
         let end = Clock::now() + patience;
         let named = wanted.server.as_deref();
         let everybody = self.missing_lists(wanted.source, named).into_iter();
@@ -59,7 +60,7 @@ impl Servers {
             self.remember(&server, answer.as_ref().err());
             if let Err(error) = answer {
                 failed.push((server.id().clone(), Err(with_name(server.id(), error))));
-            } else if self.hub.offers(name, wanted).is_ok() {
+            } else if name.is_some_and(|name| self.hub.offers(name, wanted).is_ok()) {
                 break;
             }
         }

@@ -9,28 +9,23 @@ from typing import Any, Self, cast
 from .. import _core
 from .._asking import Asking
 from ..events import Event, Events
-from ._calling import Calling
 from ._embedding import Embed, Embedding
 from ._keeping import Keeping
 from ._loading import Loading
 from ._looking import CapabilityRules, Looking
 from ._numbers import check_whole
-from ._prompting import Prompting
 from ._registering import Registering, ToolCandidate
 from ._routing import Routing
 from ._running import Running, RunOutcome
 from ._sampling import sampler
 from ._searching import Searching
-from ._servers import Serving
 from ._shaping import Kept, Shaping
 from ._sharing import Sharing
 
 __all__ = ["CapabilityRules", "RunOutcome", "ToolCandidate", "ToolHub"]
 
 
-class ToolHub(
-    Registering, Looking, Routing, Calling, Prompting, Searching, Running, Shaping, Serving, Keeping, Loading
-):
+class ToolHub(Registering, Looking, Routing, Searching, Running, Shaping, Keeping, Loading):
     """Registers tools, chooses among their candidates and calls them.
 
     `timeout` (seconds) is for one candidate, `max_parallel` for the first batch of a race, `grace` for how long cancelled

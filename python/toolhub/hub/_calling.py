@@ -10,8 +10,8 @@ from .. import _background, _core
 from ..events import CALL_ID, EXECUTE, Events, Watched
 from ..exceptions import ErrorKind
 from ..result import ToolResult
-from ._base import HubPart
 from ._numbers import check_seconds, check_whole
+from ._servers import Serving, not_asked
 from ._sharing import Sharing
 
 _Key = tuple[Any, ...]
@@ -25,13 +25,22 @@ _INFO = logging.INFO
 _UNSAID = (None, None, None, None, None, None, True, True, None)
 
 
-class Calling(HubPart):
+def _is_miss(result: ToolResult) -> bool:
+    """Whether nobody is there who could have been called."""
+    return result["_meta"]["strategy"] == "none" and result.kind in (
+        ErrorKind.NOT_FOUND,
+        ErrorKind.NO_CAPABILITY,
+    )
+
+
+class Calling(Serving):
     """`execute`, `execute_by_capability`, `execute_many` and the blocking `call`, `call_by_capability`, `call_many`."""
 
     _options: "dict[Hashable, _core.CallOptions]"
     _sharing: Sharing
     _events: Events
     _llm: Any
+    _lookup_timeout: float
 
     async def execute(
         self,
@@ -63,6 +72,9 @@ class Calling(HubPart):
         lets identical concurrent calls share one execution, both never for tools with effects. When several answers are put
         together, `llm` (or the hub's own) is asked to make one of them; `llm_client` is another name for it. `prefer` says who
         comes first: `"priority"`, or `"mcps"` for the tools of MCP servers.
+
+        A tool that nobody has is looked for on the servers that have not listed theirs yet, for at most `lookup_timeout` of
+        the hub.
 
         `progress` is called with each progress report of a tool on an MCP server: `{"progress": 3, "total": 10, "message": …}`;
         `meta` is passed on to the server as `_meta`.
@@ -97,7 +109,8 @@ class Calling(HubPart):
             llm = llm or llm_client or self._llm
             if llm is not None and result["_meta"]["synthesized"]:
                 return await self._synthesized(result, llm, args, deadline)
-            return result
+            if self._servers is None or not _is_miss(result):
+                return result
         said = (timeout, deadline, max_parallel, hedge_after, source, server, validate, coerce, prefer)
         key, extras = (strategy, *said), (progress, meta)
         start = self._core.execute
@@ -215,6 +228,8 @@ class Calling(HubPart):
                 result = await self._shared(start, what, args, key, watch, cache_ttl, single_flight)
             else:
                 result = await start(what, args, options, *extras, watch)
+            if self._servers is not None and _is_miss(result):
+                result = await self._looked_for(start, what, args, key, extras, watch)
             llm = llm or self._llm
             if llm is not None and result["_meta"]["synthesized"]:
                 result = await self._synthesized(result, llm, args, key[2], watch)
@@ -224,6 +239,31 @@ class Calling(HubPart):
             raise
         if watch is not None:
             watch.finished(result)
+        return result
+
+    async def _looked_for(
+        self,
+        start: Callable[..., Any],
+        what: str,
+        args: Any,
+        key: "_Key",
+        extras: tuple[Any, Any],
+        watch: Watched | None,
+    ) -> ToolResult:
+        """The call again, after servers that have not listed their tools were asked for them."""
+        _, timeout, deadline, _, _, source, server, *_ = key
+        begun = time.perf_counter()
+        patience = min(limit for limit in (self._lookup_timeout, timeout, deadline) if limit is not None)
+        # A capability may be that of many tools, so all of them are asked.
+        name = what if start.__name__ == "execute" else None
+        failed = await self._ask_around(name, source, server, patience)
+        late = time.perf_counter() - begun
+        left = None if deadline is None else max(0.0, deadline - late)
+        said: _Key = (*key[:2], left, *key[3:])
+        result: Any = await start(what, args, _core.CallOptions(*said), *extras, watch)
+        result["_meta"]["duration_ms"] += late * 1e3
+        if failed and _is_miss(result):
+            result["error"] = f"{result['error']} {not_asked(failed)}"
         return result
 
     async def _shared(

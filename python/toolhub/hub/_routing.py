@@ -13,17 +13,16 @@ from ..routing import Explanation, as_object, read_request
 from ._calling import Calling
 from ._numbers import check_seconds
 from ._prompting import Prompting
-from ._servers import Serving
+from ._servers import not_asked
 
 # Rule, source, server, and why nobody can be called: kind, sentence, suggestions.
 _Routed = tuple[str, str | None, str | None, tuple[str, str, list[str]] | None]
 
 
-class Routing(Calling, Prompting, Serving):
+class Routing(Calling, Prompting):
     """`dispatch`, its blocking twin `call_request`, `explain` and `add_alias`."""
 
     _routed_prefer: str
-    _lookup_timeout: float
     _call_ids: "itertools.count[int]"
 
     def _set_up_routing(self, prefer: str | None, aliases: Any, lookup_timeout: float) -> None:
@@ -170,9 +169,7 @@ class Routing(Calling, Prompting, Serving):
         limits = [self._lookup_timeout, *(limit for limit in (timeout, deadline) if limit is not None)]
         rule, where, server, refusal = _core.route(self._core, name, source)
         if self._servers is not None and rule != "unknown":
-            arguments = {"name": name, "source": where, "server": server, "timeout": min(limits)}
-            looked: Any = await self._admin.execute("look_up", arguments, _core.CallOptions())
-            failed = looked.result["failed"] if looked.success else {}
+            failed = await self._ask_around(name, where, server, min(limits))
             rule, where, server, refusal = _core.route(self._core, name, source)
         if refusal is None or not failed:
             return rule, where, server, refusal
@@ -186,8 +183,7 @@ class Routing(Calling, Prompting, Serving):
                 f"'{name[:100]}' was not found within the deadline of {deadline} s (nothing was started)."
             )
         else:
-            told = "; ".join(error["message"].rstrip(".") for error in failed.values())
-            sentence = f"{sentence} Some servers could not be asked: {told}."
+            sentence = f"{sentence} {not_asked(failed)}"
         return rule, where, server, (kind, sentence, suggestions)
 
     def _refused(self, name: str, id: str, rule: str, refusal: tuple[str, str, list[str]]) -> ToolResult:

@@ -171,6 +171,14 @@ class Serving(HubPart):
         failed = {id: as_error(error) for id, error in report["failed"].items()}
         return ConnectReport(report["connected"], failed)
 
+    async def _ask_around(
+        self, name: str | None, source: str | None, server: str | None, seconds: float
+    ) -> dict[str, dict[str, Any]]:
+        """Let servers whose list is missing or old say what they have, until one has the tool; who could not be asked."""
+        wanted = {"name": name, "source": source, "server": server, "timeout": seconds}
+        looked: Any = await self._admin.execute("look_up", wanted, _core.CallOptions())
+        return looked.result["failed"] if looked.success else {}
+
     def _open_servers(self) -> "_core.Servers":
         if self._closed:
             raise RuntimeError("the hub is closed; make a new ToolHub")
@@ -199,3 +207,9 @@ class Serving(HubPart):
         if servers is not None:
             servers.close(_CLOSING)
         self._asking.stop()
+
+
+def not_asked(failed: Mapping[str, Mapping[str, Any]]) -> str:
+    """The sentence about servers that may have what was not found."""
+    told = "; ".join(error["message"].rstrip(".") for error in failed.values())
+    return f"Some servers could not be asked: {told}."

@@ -4,7 +4,7 @@
 
 Its tools are the names in `FOLDER/LABEL.tools`, read at each `tools/list`; each answers with the label. What it was asked is
 written to `FOLDER/LABEL.log`, a line each. MODE: `silent` never answers, `dies` ends at once, `short` says that its list holds
-for a millisecond.
+for a millisecond, `forgets` lists tools that it does not know when they are called.
 """
 
 import json
@@ -31,7 +31,7 @@ def answer(method: str, params: dict[str, Any]) -> dict[str, Any] | None:
         return {"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": info}
     if method == "tools/list":
         return listed()
-    if method == "tools/call":
+    if method == "tools/call" and mode != "forgets":
         return {"content": [{"type": "text", "text": f"{label} {params['arguments'].get('text')}"}]}
     return None
 

@@ -245,3 +245,48 @@ async def test_a_harmless_tool_of_the_same_name_does_not_speak_for_a_server_that
         (result,) = (await lab.hub.run(text, approve=questions.append)).results
         assert (len(questions), result.kind) == (asked, "not_allowed" if asked else None), source
     assert lab.asked("a", "tools/call") == 0
+
+
+async def test_a_call_by_name_connects_the_server_that_has_the_tool(lab: Lab) -> None:
+    lab.add("a", "far")
+    lab.add("b", "near")
+    first, second = await asyncio.gather(*(lab.hub.execute("far", {"text": text}) for text in "xy"))
+    assert (first.result, second.result) == ("a x", "a y")
+    assert lab.asked("a", "start") == 1
+    (many,) = await lab.hub.execute_many([("near", {"text": "z"})])
+    assert many.result == "b z"
+
+
+async def test_a_call_by_capability_asks_all_servers(lab: Lab) -> None:
+    lab.add("a", "search_notes")
+    lab.add("b", "search_mail")
+    result = await lab.hub.execute_by_capability("search", {"text": "x"}, strategy="all")
+    assert sorted(attempt["server"] for attempt in result.meta["attempts"]) == ["a", "b"]
+
+
+async def test_a_call_in_vain_says_who_could_not_be_asked(lab: Lab) -> None:
+    lab.add("a", "far", mode="dies")
+    for result in (await lab.hub.execute("far", "x"), await lab.hub.execute_by_capability("search", "x")):
+        assert result.kind in (ErrorKind.NOT_FOUND, ErrorKind.NO_CAPABILITY)
+        assert "Some servers could not be asked: " in str(result.error)
+    lab.hub.register(len, name="length")
+    assert (await lab.hub.execute("far", "x", source="tools")).kind is ErrorKind.NOT_FOUND
+    assert lab.asked("a", "start") <= 2, "one try, perhaps in both eras; then it is left alone"
+
+
+async def test_looking_counts_against_the_deadline(lab: Lab) -> None:
+    lab.add("a", "far", mode="silent")
+    result = await lab.hub.execute("far", {"text": "x"}, deadline=0.2)
+    assert result.kind is ErrorKind.NOT_FOUND
+    assert "did not list its tools within 0.2 s" in str(result.error)
+
+
+async def test_a_server_that_does_not_know_its_tool_has_done_nothing(lab: Lab) -> None:
+    lab.add("a", "send_mail", mode="forgets")
+    lab.add("b", "send_mail")
+    await lab.hub.connect(["a"])
+    await lab.hub.connect(["b"])
+    result = await lab.hub.execute("send_mail", {"text": "x"})
+    assert result.meta["strategy"] == "fallback", "it has effects"
+    assert [(one["server"], one["ok"]) for one in result.meta["attempts"]] == [("a", False), ("b", True)]
+    assert result.result == "b x"
