@@ -172,7 +172,7 @@ async fn two_servers_with_the_same_tools_are_candidates_of_one_name() {
 async fn servers_stand_in_the_order_in_which_they_were_added_whoever_answers_first() {
     let world = World::new("legacy");
     world.add("second", "legacy", json!({"capabilities": ["shared"]}));
-    world.add("third", "legacy", json!({"capabilities": ["shared"]}));
+    world.add("third", "legacy", json!({"capabilities": ["Shared "]}));
     for id in ["third", "second", "s"] {
         world.connect_one(id).await;
     }
