@@ -1,6 +1,6 @@
 //! The configuration of MCP servers: one realistic file for each client's dialect, and each sentence that
 //! a mistake gets.
-#![allow(clippy::panic, reason = "helpers of tests may fail a test")]
+#![allow(clippy::panic, clippy::unwrap_used, reason = "helpers of tests may fail a test")]
 
 use std::path::{Path, PathBuf};
 
@@ -11,6 +11,8 @@ use toolhub::sources::mcp::config::{Command, Endpoint, Loaded, Remote, ServerCon
 mod dialects;
 #[path = "mcp_config/files.rs"]
 mod files;
+#[path = "mcp_config/local.rs"]
+mod local;
 #[path = "mcp_config/mistakes.rs"]
 mod mistakes;
 #[path = "mcp_config/reload.rs"]

@@ -43,6 +43,35 @@ fn many_at_once_are_as_many_one_by_one() {
     assert_eq!(shape(&one_by_one), shape(&at_once));
 }
 
+#[test]
+fn reserved_numbers_keep_the_place_of_who_comes_late() {
+    let registry = Registry::default();
+    let mut early = registry.reserve_ids();
+    let insert = |id: u64, name: &str, server: &str| {
+        let spec = ToolSpec { capabilities: vec![Arc::from("tag")], ..ToolSpec::named(name) };
+        registry.insert(Candidate {
+            id,
+            source: Source::Mcps,
+            server: Some(Arc::from(server)),
+            priority: 0,
+            tool: Arc::new(FunctionTool::new(spec, |_, _| async { Ok(ToolOutput::new(1)) })),
+            gate: None,
+            stats: Arc::new(CandidateStats::default()),
+        });
+    };
+    insert(registry.next_id(), "own", "late");
+    insert(registry.next_id(), "both", "late");
+    insert(early.next().unwrap(), "both", "early");
+    insert(early.next().unwrap(), "other", "early");
+    assert_eq!(names(&registry.snapshot()), ["both", "other", "own"]);
+    assert_eq!(labels(&registry, "both"), ["mcps:early", "mcps:late"]);
+    assert_eq!(with_tag(&registry, "tag"), ["both", "other", "own", "both"]);
+    assert_whole(&registry.snapshot());
+    assert_eq!(registry.remove("both", Filter::default()), 2);
+    assert_eq!(names(&registry.snapshot()), ["other", "own"]);
+    assert_whole(&registry.snapshot());
+}
+
 /// A registration in words.
 #[derive(Clone, Debug)]
 struct Entry {

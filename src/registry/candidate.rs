@@ -15,7 +15,8 @@ pub struct CandidateKey {
 }
 
 pub struct Candidate {
-    /// Its place in the order of registration; a replacement takes over the place of the one it replaces.
+    /// Its place in the order of registration, which for the tools of a server is the order of the servers; a replacement
+    /// takes over the place of the one it replaces.
     pub id: u64,
     pub source: Source,
     /// The id of the MCP server, for MCP tools.

@@ -18,8 +18,12 @@ use crate::stats::Ledger;
 use arc_swap::ArcSwap;
 use journal::Journal;
 use parking_lot::Mutex;
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
+
+/// More than a server lists in its life, and few enough for as many servers.
+const RESERVED: u64 = 1 << 32;
 
 #[derive(Default)]
 pub struct Registry {
@@ -69,6 +73,12 @@ impl Registry {
     /// The number that makes a new candidate's place in the registration order.
     pub fn next_id(&self) -> u64 {
         self.next_id.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// The numbers of all candidates that somebody will bring later: they stand where it stood when it came.
+    pub fn reserve_ids(&self) -> Range<u64> {
+        let first = self.next_id.fetch_add(RESERVED, Ordering::Relaxed);
+        first..first + RESERVED
     }
 
     /// Adds a candidate; one of the same name, source and server is replaced and hands its statistics on.

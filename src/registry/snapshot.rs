@@ -16,7 +16,7 @@ const NOBODY: u64 = u64::MAX;
 #[derive(Clone)]
 pub struct NameEntry {
     pub candidates: Vec<Arc<Candidate>>,
-    /// Where the name stands in the order of names.
+    /// Where the name stands in the order of names: at the first of the candidates that it has had.
     place: u64,
     /// The version of the registry at which this name last changed.
     pub changed_at: u64,
@@ -158,6 +158,11 @@ impl Snapshot {
             candidate.id = old.id;
             candidate.stats = old.stats.clone();
         }
+        if candidate.id < entry.place {
+            self.order.remove(&entry.place);
+            self.order.insert(candidate.id, name.clone());
+            entry.place = candidate.id;
+        }
         let candidate = Arc::new(candidate);
         for tag in &candidate.spec().capabilities {
             self.tags
@@ -167,7 +172,10 @@ impl Snapshot {
         }
         match place {
             Some(at) => entry.candidates[at] = candidate.clone(),
-            None => entry.candidates.push(candidate.clone()),
+            None => {
+                let at = entry.candidates.partition_point(|other| other.id < candidate.id);
+                entry.candidates.insert(at, candidate.clone());
+            }
         }
         self.version += 1;
         entry.changed_at = self.version;

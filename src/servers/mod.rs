@@ -96,6 +96,7 @@ impl Servers {
                 Some(old)
             }
             None => {
+                self.shelf.make_room(server.id());
                 all.push(server);
                 None
             }
@@ -127,6 +128,7 @@ impl Servers {
         let removed = {
             let mut all = self.all.lock();
             let place = all.iter().position(|server| &**server.id() == id)?;
+            self.shelf.give_room_up(all[place].id());
             all.remove(place)
         };
         self.forget_tools(removed.id());

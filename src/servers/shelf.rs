@@ -16,6 +16,7 @@ use crate::stats::CandidateStats;
 use parking_lot::Mutex;
 use serde_json::Value;
 use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 use std::sync::{Arc, Weak};
 
 /// What one server has, by its names in the hub.
@@ -25,6 +26,8 @@ type ByName<T> = HashMap<Arc<str>, Arc<T>>;
 pub struct HubShelf {
     hub: Weak<Hub>,
     pub pins: Pins,
+    /// The numbers of each server's candidates.
+    ids: Mutex<HashMap<Arc<str>, Range<u64>>>,
     /// What is there for each server.
     shown: Mutex<HashMap<Arc<str>, ByName<Listed>>>,
     skills: Mutex<HashMap<Arc<str>, ByName<Skill>>>,
@@ -32,9 +35,27 @@ pub struct HubShelf {
 
 impl HubShelf {
     pub fn new(hub: Weak<Hub>, pins: Pins) -> Self {
-        HubShelf { hub, pins, shown: Mutex::default(), skills: Mutex::default() }
+        HubShelf { hub, pins, ids: Mutex::default(), shown: Mutex::default(), skills: Mutex::default() }
     }
 
+    /// Gives a new server its place among the others: what it lists stands there, whoever lists first.
+    pub fn make_room(&self, server: &Arc<str>) {
+        if let Some(hub) = self.hub.upgrade() {
+            self.ids.lock().insert(server.clone(), hub.registry.reserve_ids());
+        }
+    }
+
+    /// If it comes back, it comes last.
+    pub fn give_room_up(&self, server: &Arc<str>) {
+        self.ids.lock().remove(server);
+    }
+
+    fn next_id(&self, hub: &Hub, server: &str) -> u64 {
+        let reserved = self.ids.lock().get_mut(server).and_then(Iterator::next);
+        reserved.unwrap_or_else(|| hub.registry.next_id())
+    }
+
+    /// Nothing of the server is shown any more; its place is kept.
     pub fn forget(&self, server: &Arc<str>) {
         self.shown.lock().remove(server);
         if let Some(hub) = self.hub.upgrade() {
@@ -76,7 +97,7 @@ impl Shelf for HubShelf {
             }
             let spec = spec(&hub, server, listed, name.clone());
             new.push(Candidate {
-                id: hub.registry.next_id(),
+                id: self.next_id(&hub, server.id()),
                 source: Source::Mcps,
                 server: Some(server.id().clone()),
                 priority: Source::Mcps.default_priority(),
@@ -101,7 +122,8 @@ impl Shelf for HubShelf {
     fn has_skills(&self, server: &Arc<Server>, skills: &Arc<Skills>) {
         let Some(hub) = self.hub.upgrade() else { return };
         let mut shown = self.skills.lock();
-        super::skills::put_up(&hub, server, skills, shown.entry(server.id().clone()).or_default());
+        let known = shown.entry(server.id().clone()).or_default();
+        super::skills::put_up(&hub, server, skills, known, || self.next_id(&hub, server.id()));
     }
 }
 

@@ -11,7 +11,13 @@ use std::sync::Arc;
 
 /// Puts up what is new, takes away what is not listed any more. The name in the hub is `server/skill`: no skill of a
 /// server has the name of a local one, or of one of another server.
-pub fn put_up(hub: &Hub, server: &Arc<Server>, skills: &Skills, known: &mut HashMap<Arc<str>, Arc<Skill>>) {
+pub fn put_up(
+    hub: &Hub,
+    server: &Arc<Server>,
+    skills: &Skills,
+    known: &mut HashMap<Arc<str>, Arc<Skill>>,
+    next_id: impl Fn() -> u64,
+) {
     let mut now = HashSet::new();
     for (label, skill) in skills.labelled() {
         let name: Arc<str> = Arc::from(format!("{}/{label}", server.id()));
@@ -20,7 +26,7 @@ pub fn put_up(hub: &Hub, server: &Arc<Server>, skills: &Skills, known: &mut Hash
             continue;
         }
         hub.registry.insert(Candidate {
-            id: hub.registry.next_id(),
+            id: next_id(),
             source: Source::Skills,
             server: Some(server.id().clone()),
             priority: Source::Skills.default_priority(),

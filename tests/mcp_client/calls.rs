@@ -169,6 +169,43 @@ async fn two_servers_with_the_same_tools_are_candidates_of_one_name() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn servers_stand_in_the_order_in_which_they_were_added_whoever_answers_first() {
+    let world = World::new("legacy");
+    world.add("second", "legacy", json!({"capabilities": ["shared"]}));
+    world.add("third", "legacy", json!({"capabilities": ["Shared "]}));
+    for id in ["third", "second", "s"] {
+        world.connect_one(id).await;
+    }
+    assert_eq!(world.order_of("echo"), ["s", "second", "third"]);
+    let entry = world.hub.registry.load().get("echo").unwrap().clone();
+    assert_eq!(entry.speaker().unwrap().server.as_deref(), Some("s"));
+    let tagged: Vec<_> =
+        world.hub.registry.load().with_tag("shared").filter_map(|one| one.server.clone()).collect();
+    assert_eq!((&*tagged[0], &*tagged[tagged.len() - 1]), ("second", "third"));
+    // In another form it is still the second; removed and added again it is the last.
+    world.add("second", "modern", json!({}));
+    world.connect_one("second").await;
+    assert_eq!(world.order_of("echo"), ["s", "second", "third"]);
+    world.servers.remove("s");
+    world.add("s", "legacy", json!({}));
+    world.connect().await;
+    assert_eq!(world.order_of("echo"), ["second", "third", "s"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn names_stand_in_the_order_of_their_servers_too() {
+    let world = World::with("legacy", json!({"prefix": "a_", "include": ["echo"]}), Host::default());
+    world.add("second", "legacy", json!({"prefix": "b_", "include": ["echo"]}));
+    world.add("third", "legacy", json!({"prefix": "a_", "include": ["echo", "sum"]}));
+    for id in ["third", "second", "s"] {
+        world.connect_one(id).await;
+    }
+    let snapshot = world.hub.registry.load();
+    let names: Vec<&str> = snapshot.entries().map(|(name, _)| &**name).collect();
+    assert_eq!(names, ["a_echo", "b_echo", "a_sum"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_prefix_and_patterns_choose_what_is_offered() {
     let options = json!({"prefix": "x_", "include": ["e*", "s*"], "exclude": ["second"]});
     let world = World::with("legacy", options, Host::default());

@@ -75,6 +75,22 @@ async fn a_cold_start_shows_all_tools_and_starts_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_list_from_the_store_does_not_put_its_server_first() {
+    let place = Place::new();
+    let first = place.world("modern", json!({}));
+    first.0.add("second", "modern", json!({}));
+    first.0.connect_one("second").await;
+    end(first).await;
+
+    let (world, store) = place.world("modern", json!({}));
+    world.add("second", "modern", json!({}));
+    assert_eq!(world.order_of("echo"), ["second"]);
+    world.connect_one("s").await;
+    assert_eq!(world.order_of("echo"), ["s", "second"]);
+    end((world, store)).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_stale_list_is_used_at_once_and_renewed_by_the_first_connection() {
     let place = Place::new();
     let first = place.world("modern", json!({}));

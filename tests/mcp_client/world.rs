@@ -68,6 +68,16 @@ impl World {
         assert!(report.iter().all(|(_, outcome)| outcome.is_ok()), "{report:?}");
     }
 
+    pub async fn connect_one(&self, id: &str) {
+        self.servers.get(id).unwrap().connect().await.unwrap();
+    }
+
+    /// The servers that have a tool, in the order of its candidates.
+    pub fn order_of(&self, tool: &str) -> Vec<String> {
+        let entry = self.hub.registry.load().get(tool).unwrap().clone();
+        entry.candidates.iter().filter_map(|one| one.server.as_deref().map(str::to_owned)).collect()
+    }
+
     /// Calls by name, as anybody would.
     pub async fn call(&self, tool: &str, args: Value) -> Result<Value, HubError> {
         let Value::Object(args) = args else { unreachable!("tests give objects") };

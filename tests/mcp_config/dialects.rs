@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::*;
+use serde_json::json;
 use toolhub::secret::Secret;
 use toolhub::sources::mcp::config::{Auth, Dialect, ServerOptions};
 
@@ -251,4 +252,11 @@ fn each_way_to_name_a_transport() {
             assert_eq!(remote(&loaded.servers, "x").dialect, expected, "{key} {name}");
         }
     }
+}
+
+#[test]
+fn capabilities_are_tags_like_all_others() {
+    let options = json!({"capabilities": [" Zed", "ÄRGER", "zed", " ", "搜索"]});
+    let loaded = read(json!({"mcpServers": {"x": {"command": "x", "toolhub": options}}}));
+    assert_eq!(loaded.servers[0].options.capabilities, ["zed", "ärger", "搜索"]);
 }

@@ -118,7 +118,7 @@ fn one_server_from_arguments() {
 }
 
 /// Parts of entries, right and wrong, in any combination.
-fn any_json() -> impl Strategy<Value = Value> {
+pub fn any_json() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),
         any::<bool>().prop_map(Value::from),
@@ -192,28 +192,4 @@ proptest! {
         let good = json!({"mcpServers": {"entry": value, "good": {"command": "x"}}});
         prop_assert!(read(good).servers.iter().any(|server| &*server.id == "good"));
     }
-}
-
-#[test]
-fn a_local_file_beside_it_overrides_key_by_key() {
-    let folder = std::env::temp_dir().join(format!("toolhub-local-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
-    let file = folder.join("mcp.json");
-    let shared =
-        r#"{"mcpServers": {"a": {"command": "x", "args": ["-v"], "env": {"K": "shared", "L": "kept"}}}}"#;
-    std::fs::write(&file, shared).unwrap();
-    let local =
-        r#"{"mcpServers": {"a": {"args": ["-q"], "env": {"K": "mine"}}, "b": {"command": "y"}}} // mine"#;
-    std::fs::write(folder.join("mcp.local.json"), local).unwrap();
-    let loaded = load_file(&file, &|_| None);
-    std::fs::write(folder.join("mcp.local.json"), "{").unwrap();
-    let broken = load_file(&file, &|_| None);
-    std::fs::remove_dir_all(&folder).unwrap();
-    assert_eq!(loaded.errors, []);
-    let Endpoint::Stdio(command) = &loaded.servers[0].endpoint else { unreachable!("a program") };
-    assert_eq!(command.args, ["-q"]);
-    assert_eq!(command.env.values().collect::<Vec<_>>(), ["mine", "kept"]);
-    assert_eq!(&*loaded.servers[1].id, "b");
-    assert_eq!(broken.servers.len(), 1, "the shared file still counts");
-    assert!(broken.errors[0].to_string().contains("mcp.local.json"), "{}", broken.errors[0]);
 }

@@ -90,7 +90,9 @@ enum Transport {
 }
 
 /// The first that is given counts.
-const URL_KEYS: &[&str] = &["httpUrl", "url", "serverUrl"];
+pub(super) const URL_KEYS: &[&str] = &["httpUrl", "url", "serverUrl"];
+/// All that are given must say the same.
+pub(super) const TRANSPORT_KEYS: &[&str] = &["type", "transport", "transportType"];
 const STDIO_KEYS: &[&str] = &["command", "args", "env", "envFile", "cwd"];
 
 pub(super) fn read(fields: &mut Fields<'_, '_>) -> Option<Endpoint> {
@@ -151,7 +153,7 @@ fn useless(fields: &mut Fields<'_, '_>, keys: &[&'static str], server: &str) {
 
 fn transport(fields: &mut Fields<'_, '_>) -> Option<(&'static str, Transport)> {
     let mut said: Option<(&'static str, Transport)> = None;
-    for key in ["type", "transport", "transportType"] {
+    for &key in TRANSPORT_KEYS {
         let Some(text) = fields.text(key) else { continue };
         let plain: String = text.chars().filter(|c| !matches!(c, '-' | '_')).collect();
         let transport = match plain.to_ascii_lowercase().as_str() {

@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 use super::entry::{self, Entry};
 use super::fields::kind;
 use super::jsonc;
+use super::merge::{self, Merged};
 use super::notice::{Notes, Notice};
 use super::variables::Variables;
 use super::{Environment, ServerConfig, later_wins};
@@ -41,7 +42,7 @@ impl Loaded {
 }
 
 /// Reads a file: JSON, also with comments and trailing commas, in any of the dialects. What a `.local` file beside it says
-/// (`mcp.local.json` for `mcp.json`) overrides it key by key.
+/// (`mcp.local.json` for `mcp.json`), in its own dialect, overrides it server by server and key by key.
 pub fn load_file(path: &Path, env: Environment<'_>) -> Loaded {
     let mut loaded = Loaded::default();
     let mut notes = Notes::new(Some(path), None);
@@ -51,9 +52,10 @@ pub fn load_file(path: &Path, env: Environment<'_>) -> Loaded {
     let mut notes = Notes::new(Some(&local), None);
     let overrides = local.is_file().then(|| read(&local, &mut notes)).flatten();
     loaded.add(notes);
-    if let Some(mut value) = value {
-        overrides.into_iter().for_each(|overrides| override_keys(&mut value, overrides));
-        let servers = load_value(&value, Some(path), env);
+    if let Some(value) = value {
+        let overrides = overrides.as_ref().map(|overrides| (Some(&*local), overrides));
+        let files: Vec<_> = [(Some(path), &value)].into_iter().chain(overrides).collect();
+        let servers = load_values(&files, env);
         loaded.servers = servers.servers;
         loaded.warnings.extend(servers.warnings);
         loaded.errors.extend(servers.errors);
@@ -88,23 +90,6 @@ fn read(path: &Path, notes: &mut Notes) -> Option<Value> {
     }
 }
 
-/// Objects are overridden key by key, everything else as a whole.
-fn override_keys(value: &mut Value, overrides: Value) {
-    match (value, overrides) {
-        (Value::Object(map), Value::Object(overrides)) => {
-            for (key, new) in overrides {
-                match map.get_mut(&key) {
-                    Some(old) => override_keys(old, new),
-                    None => {
-                        map.insert(key, new);
-                    }
-                }
-            }
-        }
-        (value, overrides) => *value = overrides,
-    }
-}
-
 fn unreadable(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::NotFound => "does not exist.".to_owned(),
@@ -115,20 +100,33 @@ fn unreadable(error: &io::Error) -> String {
 
 /// Reads a configuration that is there already. `file` is where it is from, if anywhere.
 pub fn load_value(value: &Value, file: Option<&Path>, env: Environment<'_>) -> Loaded {
-    let mut notes = Notes::new(file, None);
+    load_values(&[(file, value)], env)
+}
+
+/// The same for several at once, of one folder; a later one overrides those before it.
+fn load_values(files: &[(Option<&Path>, &Value)], env: Environment<'_>) -> Loaded {
     let mut loaded = Loaded::default();
-    match value {
-        Value::Object(root) => {
-            let variables = Variables::new(file, env);
-            for (id, entry) in entries(root, &mut notes) {
-                add_server(&mut loaded, entry::read(id, entry, file, &variables));
+    let (mut servers, mut roots) = (Vec::new(), Vec::new());
+    for (file, value) in files {
+        let mut notes = Notes::new(*file, None);
+        match value {
+            Value::Object(root) => {
+                let found = entries(root, &servers, &mut notes);
+                merge::add_file(&mut servers, found, *file);
+                roots.push(root);
             }
-            obey_gemini(root, &mut loaded.servers);
-            loaded.servers = later_wins(std::mem::take(&mut loaded.servers));
+            other => notes.error(None, format!("must be an object with `mcpServers`, not {}.", kind(other))),
         }
-        other => notes.error(None, format!("must be an object with `mcpServers`, not {}.", kind(other))),
+        loaded.add(notes);
     }
-    loaded.add(notes);
+    for server in servers {
+        let file = server.file();
+        let mut entry = entry::read(server.id, &server.entry, file, &Variables::new(file, env));
+        server.place(&mut entry.notes);
+        add_server(&mut loaded, entry);
+    }
+    obey_gemini(&roots, &mut loaded.servers);
+    loaded.servers = later_wins(std::mem::take(&mut loaded.servers));
     loaded
 }
 
@@ -140,8 +138,13 @@ fn add_server(loaded: &mut Loaded, entry: Entry) {
     if off { &mut loaded.warnings } else { &mut loaded.errors }.extend(notes.errors);
 }
 
-/// All entries with their ids, from every table that there is, or from the root itself.
-fn entries<'a>(root: &'a Map<String, Value>, notes: &mut Notes) -> Vec<(&'a str, &'a Value)> {
+/// All entries with their ids, from every table that there is, or from the root itself. `known` are the servers of the files
+/// before: of them a file may say a single key.
+fn entries<'a>(
+    root: &'a Map<String, Value>,
+    known: &[Merged<'_>],
+    notes: &mut Notes,
+) -> Vec<(&'a str, &'a Value)> {
     let mut found: Vec<(&str, &Value)> = Vec::new();
     let mut ids: HashSet<&str> = HashSet::new();
     let mut tables = 0;
@@ -170,14 +173,17 @@ fn entries<'a>(root: &'a Map<String, Value>, notes: &mut Notes) -> Vec<(&'a str,
         }
     }
     if tables == 0 {
-        if root.values().any(is_server) {
+        let is_known = |id: &String| known.iter().any(|server| server.id == id);
+        if root.iter().any(|(id, entry)| is_server(entry) || is_known(id)) {
             return root
                 .iter()
                 .map(|(id, entry)| (id.as_str(), entry))
                 .filter(|(id, _)| !is_remark(id))
                 .collect();
         }
-        if !root.keys().all(|key| is_remark(key)) {
+        let chooses =
+            !known.is_empty() && ["allowed", "excluded"].iter().any(|key| of_gemini(root, key).is_some());
+        if !chooses && !root.keys().all(|key| is_remark(key)) {
             notes.error(
                 None,
                 "names no servers; put them under `mcpServers` (or `servers`, `mcp.servers`, `context_servers`).",
@@ -198,11 +204,15 @@ fn is_server(value: &Value) -> bool {
 }
 
 /// Gemini keeps lists of the servers to use and not to use apart from the servers.
-fn obey_gemini(root: &Map<String, Value>, servers: &mut [ServerConfig]) {
-    let list = |key: &str| root.get("mcp")?.get(key)?.as_array();
+fn obey_gemini(roots: &[&Map<String, Value>], servers: &mut [ServerConfig]) {
+    let list = |key: &str| roots.iter().rev().find_map(|root| of_gemini(root, key))?.as_array();
     let (allowed, excluded) = (list("allowed"), list("excluded"));
     for server in servers {
         let named = |list: &Vec<Value>| list.iter().any(|id| id.as_str() == Some(&server.id));
         server.disabled |= excluded.is_some_and(named) || allowed.is_some_and(|list| !named(list));
     }
+}
+
+fn of_gemini<'a>(root: &'a Map<String, Value>, key: &str) -> Option<&'a Value> {
+    root.get("mcp")?.get(key)
 }

@@ -2,13 +2,13 @@
 //! FastMCP, and what other clients made of it.
 //!
 //! ```text
-//! file ─► jsonc (comments, trailing commas) ─► load (where are the servers?) ─► entry ─► ServerConfig
-//!                                                                                 ├ endpoint, auth, options
-//!                                                                                 └ fields + variables
+//! file ─► jsonc (comments, trailing commas) ─► load (where are the servers?) ─► merge ─► entry ─► ServerConfig
+//!                                                                                           ├ endpoint, auth, options
+//!                                                                                           └ fields + variables
 //! ```
 //!
 //! Nothing is started here and nothing is asked of the network; the only files that are read are the
-//! given one and an `envFile` that it names. One bad server never loses the others: what is wrong with it
+//! given one, the `.local` one beside it, and an `envFile` that they name. One bad server never loses the others: what is wrong with it
 //! is a [`Notice`] that names file, server and key.
 
 mod auth;
@@ -20,6 +20,7 @@ mod fields;
 mod foreign;
 mod jsonc;
 mod load;
+mod merge;
 mod notice;
 mod options;
 mod pattern;

@@ -108,7 +108,7 @@ impl ServerOptions {
         }
         self.exclude.extend(fields.texts("exclude").unwrap_or_default());
         self.prefix = fields.text("prefix").map(str::to_owned);
-        self.capabilities = fields.texts("capabilities").unwrap_or_default();
+        self.capabilities = tags(fields.texts("capabilities").unwrap_or_default());
         self.effects = fields.flag("effects");
         self.pin = fields.flag("pin").unwrap_or(self.pin);
         self.max_message_bytes = fields
@@ -121,6 +121,17 @@ impl ServerOptions {
         self.inherit_env = fields.texts("inherit_env").unwrap_or_default();
         fields.finish();
     }
+}
+
+/// As those of all other tools: a tag is looked for in lower case.
+fn tags(given: Vec<String>) -> Vec<String> {
+    let mut tags: Vec<String> = Vec::new();
+    for tag in given.iter().map(|tag| tag.trim().to_lowercase()) {
+        if !tag.is_empty() && !tags.contains(&tag) {
+            tags.push(tag);
+        }
+    }
+    tags
 }
 
 #[cfg(test)]
