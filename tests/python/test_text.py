@@ -37,6 +37,16 @@ def test_json_stays_json(value: dict[str, Any], limit: int) -> None:
         json.loads(cut.text)
 
 
+@given(st.text(), st.integers(2, 200), st.booleans())
+def test_json_that_is_one_string_stays_json(value: str, limit: int, ascii: bool) -> None:
+    assert isinstance(json.loads(toolhub.truncate(json.dumps(value, ensure_ascii=ascii), limit).text), str)
+
+
+def test_a_long_string_as_json_says_how_much_is_gone() -> None:
+    text = toolhub.truncate(json.dumps("a" * 500), 100).text
+    assert re.fullmatch(r"a+… \(\+\d+ more\)", json.loads(text))
+
+
 @given(st.text(alphabet=st.characters(), max_size=400), st.integers(0, 100))
 def test_half_characters_are_replaced_not_refused(text: str, limit: int) -> None:
     cut = toolhub.truncate(text, limit)
