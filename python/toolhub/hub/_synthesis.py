@@ -33,7 +33,8 @@ async def synthesize(
         else:
             if answer:
                 result["result"] = answer
-                result.meta["synthesis_method"] = "llm"
+                # What the merge had cut is not what is shown now.
+                result.meta["synthesis_method"], result.meta["truncated"] = "llm", False
                 return result
             reason = "the model gave an empty answer"
     result.meta["synthesis_reason"] = reason
