@@ -9,6 +9,7 @@ from typing import Any, Self, cast
 from .. import _core
 from .._asking import Asking
 from ..events import Event, Events
+from ..servers import Told
 from ._calling import Calling
 from ._embedding import Embed, Embedding
 from ._keeping import Keeping
@@ -127,6 +128,7 @@ class ToolHub(
         self._llm = llm
         self._servers = None
         self._folders = None
+        self._told = Told()
         self._runnable = {}
         self._script_tool = None
         # Managing servers takes as long as it takes: they have deadlines of their own.
@@ -143,7 +145,7 @@ class ToolHub(
         if mcp is not None:
             configs: list[Any] = list(cast("list[Any]", mcp)) if isinstance(mcp, list | tuple) else [mcp]
             for config in configs:
-                self._load_or_tell(config)
+                self.load_mcp(config)
 
     def close(self) -> None:
         """Let go of all tools and end all servers; a call after it fails at once. Closing twice is fine."""
