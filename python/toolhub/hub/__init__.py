@@ -25,6 +25,7 @@ from ._searching import Searching
 from ._servers import Serving
 from ._shaping import Kept, Shaping
 from ._sharing import Sharing
+from ._synthesis import check_llm
 
 __all__ = ["CapabilityRules", "RunOutcome", "ToolCandidate", "ToolHub"]
 
@@ -102,6 +103,8 @@ class ToolHub(
         check_whole("max_parallel", max_parallel, 1)
         check_whole("max_waiting", max_waiting, 0)
         check_whole("breaker_threshold", breaker_threshold, 0)
+        if llm is not None:
+            check_llm(llm)
         whole = limits.pop("hub", None)
         self._core = _core.Hub(
             timeout=timeout,
