@@ -223,7 +223,8 @@ def test_a_coroutine_returned_by_mistake_is_a_failure_without_a_warning(
     async def async_tool() -> Any:
         return forgotten()
 
-    hub.register(async_tool if is_async else (lambda: forgotten()), name="t")
+    # What a plain function gives is awaited, once.
+    hub.register(async_tool if is_async else (lambda: async_tool()), name="t")
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         result = run(hub.execute("t"))
