@@ -400,7 +400,7 @@ impl Plan {
                     let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
                     part(self.candidates[*slot].label(), text, merge::PART_LIMIT)
                 };
-                Ok(Value::String(merge::simple(&many.iter().map(part).collect::<Vec<_>>())))
+                Ok(Value::String(merge::simple(&many.iter().map(part).collect::<Vec<_>>()).text))
             }
         }
     }
@@ -413,8 +413,8 @@ pub fn cancelled(tool: &str) -> HubError {
 
 /// One answer for merging, shown as far as its limit allows.
 pub fn part(label: String, text: String, limit: usize) -> Part {
-    let shown = truncate(&text, limit, &Options::default()).text;
-    Part { label, text, shown }
+    let shown = truncate(&text, limit, &Options::default());
+    Part { label, text, shown: shown.text, cut: shown.truncated }
 }
 
 fn hidden(name: &str) -> HubError {

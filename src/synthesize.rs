@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     fn part(text: &str) -> Part {
-        Part { label: "tools".into(), text: text.into(), shown: text.into() }
+        Part { label: "tools".into(), text: text.into(), shown: text.into(), cut: false }
     }
 
     #[test]

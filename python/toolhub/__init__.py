@@ -10,6 +10,8 @@
 5
 """
 
+from typing import TYPE_CHECKING, Any
+
 from . import _lifecycle
 from ._core import Candidate, Hit, Tokenizer, ToolInfo, Truncated, extract_capabilities
 from ._marks import tool
@@ -48,4 +50,16 @@ __all__ = [
 ]
 __version__ = "0.1.0"
 
+if TYPE_CHECKING:
+    from . import llm as llm
+
 _lifecycle.install()
+
+
+def __getattr__(name: str) -> Any:
+    # `toolhub.llm.OpenAI` works without an import of its own; who asks no model does not pay for it.
+    if name == "llm":
+        from importlib import import_module
+
+        return import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

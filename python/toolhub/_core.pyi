@@ -460,9 +460,9 @@ def loop_port() -> LoopPort:
     The port of the running loop, for the background loop and for tests.
     """
 
-def merge_texts(given: Sequence[tuple[str, str]], limit: int, policy: str) -> str:
+def merge_texts(given: Sequence[tuple[str, str]], limit: int, policy: str) -> tuple[str, bool]:
     """
-    Merges (label, text) pairs with a policy.
+    Merges (label, text) pairs with a policy; says besides whether what is shown was cut.
     """
 
 def next_job() -> tuple[tuple, Any, JobEnd] | None:

@@ -7,6 +7,27 @@ from .exceptions import ErrorKind, ToolError
 
 __all__ = ["ToolResult"]
 
+# What is known of a request when its failure is of this kind; others are found out before anything is sent.
+_OUTCOMES = {ErrorKind.TIMEOUT: "unknown", ErrorKind.TOOL_ERROR: "failed"}
+
+
+def empty_meta(tool: str | None) -> dict[str, Any]:
+    """The `_meta` of a result about which nothing is known but, perhaps, its tool."""
+    return {
+        "tool": tool,
+        "source": None,
+        "server": None,
+        "strategy": "none",
+        "synthesized": False,
+        "synthesis_method": None,
+        "source_count": 0,
+        "sources": [],
+        "attempts": [],
+        "duration_ms": 0.0,
+        "truncated": False,
+        "cached": False,
+    }
+
 
 class ToolResult(dict[str, Any]):
     """What a call gives: `success`, `result`, `error` and `_meta`, as keys and as attributes.
@@ -98,30 +119,18 @@ class ToolResult(dict[str, Any]):
         >>> ToolResult.failed("add", ErrorKind.CLOSED, "The hub is closed.").kind
         <ErrorKind.CLOSED: 'closed'>
         """
-        meta: dict[str, Any] = {
-            "tool": tool,
-            "source": None,
-            "server": None,
-            "strategy": "none",
-            "synthesized": False,
-            "synthesis_method": None,
-            "source_count": 0,
-            "sources": [],
-            "attempts": [],
-            "duration_ms": 0.0,
-            "truncated": False,
-            "cached": False,
-            "error": {
-                "kind": str(kind),
-                "code": None,
-                "status": None,
-                "retry_after": None,
-                "retryable": kind in (ErrorKind.TIMEOUT, ErrorKind.OVERLOADED),
-                "outcome": "unknown" if kind is ErrorKind.TIMEOUT else "not_sent",
-            },
+        meta = empty_meta(tool)
+        error: dict[str, Any] = {
+            "kind": str(kind),
+            "code": None,
+            "status": None,
+            "retry_after": None,
+            "retryable": kind in (ErrorKind.TIMEOUT, ErrorKind.OVERLOADED),
+            "outcome": _OUTCOMES.get(kind, "not_sent"),
         }
         if suggestions:
-            meta["error"]["suggestions"] = list(suggestions)
+            error["suggestions"] = list(suggestions)
+        meta["error"] = error
         return cls(success=False, result=None, error=sentence, _meta=meta)
 
     def __bool__(self) -> bool:

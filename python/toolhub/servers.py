@@ -1,11 +1,17 @@
 """What there is to know about MCP servers and about loading and connecting them."""
 
+import logging
 from dataclasses import dataclass, field
 from typing import Any
 
 from .exceptions import ErrorKind, ToolError
 
 __all__ = ["ConnectReport", "LoadReport", "ServerInfo"]
+
+_log = logging.getLogger("toolhub")
+
+# Problems that name ever new things must not fill the memory.
+_MOST_SAID = 10_000
 
 
 @dataclass(frozen=True)
@@ -58,6 +64,25 @@ class LoadReport:
             told: list[str] = getattr(self, word)
             lines += [f"  {word}:"] * bool(told) + [f"    {line}" for line in told]
         return "\n".join(lines)
+
+
+class Told:
+    """Logs what reports say is wrong: each problem once, however often something is loaded."""
+
+    def __init__(self) -> None:
+        self._said: set[str] = set()
+
+    def log(self, report: LoadReport) -> LoadReport:
+        """Log what has not been said yet, and give the report back."""
+        if len(self._said) > _MOST_SAID:
+            self._said.clear()
+        parts = ((logging.WARNING, report.errors + report.warnings), (logging.INFO, report.skipped))
+        for level, problems in parts:
+            for problem in problems:
+                if problem not in self._said:
+                    self._said.add(problem)
+                    _log.log(level, "%s", problem)
+        return report
 
 
 @dataclass(frozen=True)

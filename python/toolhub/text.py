@@ -9,7 +9,7 @@ from typing import Any, Literal, cast
 from . import _core
 from ._plain import readable
 from .exceptions import ErrorKind
-from .result import ToolResult
+from .result import ToolResult, empty_meta
 
 __all__ = ["merge", "tokenizer", "truncate"]
 
@@ -72,32 +72,54 @@ def merge(results: Iterable[Any], *, limit: int = 300, policy: str = "simple") -
     if not given:
         return ToolResult.failed("merge", ErrorKind.INVALID_ARGUMENTS, "There is no result to merge.")
     good = [(label, result) for label, result in given if result.success]
+    errors = [{"source": label, "error": bad.error} for label, bad in given if not bad.success]
     if not good:
-        first = ToolResult(given[0][1])
-        first["_meta"] = {
-            **first.meta,
-            "errors": [{"source": label, "error": bad.error} for label, bad in given],
-        }
-        return first
+        return _first_failure(given[0][1], errors)
     if len(good) == 1:
         return good[0][1]
-    text = _core.merge_texts([(label, result.text) for label, result in good], limit, policy)
+    text, cut = _core.merge_texts([(label, result.text) for label, result in good], limit, policy)
+    metas = [result.meta for _, result in given]
+    answered = [result.meta for _, result in good]
     meta = {
+        **empty_meta(answered[0].get("tool")),
+        "source": answered[0].get("source"),
+        "server": answered[0].get("server"),
+        "strategy": "all",
         "synthesized": True,
         "synthesis_method": "simple_merge" if policy == "simple" else policy,
         "source_count": len(good),
         "sources": [result.meta.get("source") or label for label, result in good],
-        "errors": [{"source": label, "error": bad.error} for label, bad in given if not bad.success],
+        "attempts": [attempt for one in metas for attempt in one.get("attempts") or ()],
+        "duration_ms": sum(one.get("duration_ms") or 0.0 for one in metas),
+        "truncated": cut or any(one.get("truncated") for one in answered),
+        "cached": all(one.get("cached") for one in answered),
+        "errors": errors,
     }
     merged = ToolResult(success=True, result=text, error=None, _meta=meta)
     merged._full = [{"source": label, "result": result.result} for label, result in good]  # pyright: ignore[reportPrivateUsage]
     return merged
 
 
+def _first_failure(first: ToolResult, errors: list[dict[str, Any]]) -> ToolResult:
+    """The first of several failures, with what all of them said; one that came without details has the usual ones."""
+    sentence = first.error or "It reported success: False without an error."
+    failed = ToolResult.failed(first.meta.get("tool") or "merge", ErrorKind.TOOL_ERROR, sentence)
+    failed.meta.update({**first.meta, "errors": errors})
+    failed._exception = first.exception  # pyright: ignore[reportPrivateUsage]
+    return failed
+
+
 def _as_result(given: Any, number: int) -> tuple[str, ToolResult]:
     if isinstance(given, Mapping) and "success" in given:
-        result = given if isinstance(given, ToolResult) else ToolResult(cast("Mapping[str, Any]", given))
+        result = given if isinstance(given, ToolResult) else _whole(cast("Mapping[str, Any]", given))
         source, server = result.meta.get("source"), result.meta.get("server")
         label = f"{source}:{server}" if server else source or f"result {number}"
         return label, result
-    return f"result {number}", ToolResult(success=True, result=given, error=None, _meta={})
+    return f"result {number}", _whole({"success": True, "result": given})
+
+
+def _whole(given: Mapping[str, Any]) -> ToolResult:
+    """A mapping of that shape with all keys of a result."""
+    meta = empty_meta(None)
+    meta.update(given.get("_meta") or {})
+    return ToolResult({"result": None, "error": None, **given, "_meta": meta})

@@ -8,7 +8,7 @@ use super::value;
 use crate::error::{ErrorKind, HubError};
 use crate::execute::Fate;
 use crate::hub::{Plan, cancelled, part};
-use crate::merge;
+use crate::merge::{self, Merged};
 use crate::model::{Source, Strategy};
 use crate::registry::Candidate;
 use crate::select::Rule;
@@ -66,11 +66,12 @@ pub fn build(py: Python<'_>, mut ended: Ended, now: Instant) -> PyResult<Bound<'
         many => {
             let mut many = many.to_vec();
             many.sort_by_key(|slot| plan.merge_order(*slot));
-            let text = merged(py, &plan, &ended.attempts, &many)?;
+            let Merged { text, truncated } = merged(py, &plan, &ended.attempts, &many)?;
             let sources = many.iter().map(|slot| source_name(py, plan.candidates[*slot].source));
             meta.set_item(intern!(py, "synthesized"), true)?;
             meta.set_item(intern!(py, "synthesis_method"), intern!(py, "simple_merge"))?;
             meta.set_item(intern!(py, "source_count"), many.len())?;
+            meta.set_item(intern!(py, "truncated"), truncated)?;
             meta.set_item(intern!(py, "sources"), PyList::new(py, sources.collect::<Vec<_>>())?)?;
             result.setattr(intern!(py, "_full"), whole_answers(py, &plan, &ended.attempts, &many)?)?;
             success(py, result, meta, PyString::new(py, &text).into_any().unbind())
@@ -354,7 +355,7 @@ fn whole_answers<'py>(
     Ok(answers)
 }
 
-fn merged(py: Python<'_>, plan: &Plan, attempts: &[Attempt], winners: &[usize]) -> PyResult<String> {
+fn merged(py: Python<'_>, plan: &Plan, attempts: &[Attempt], winners: &[usize]) -> PyResult<Merged> {
     let mut parts = Vec::with_capacity(winners.len());
     for slot in winners {
         if let Some(answer) = &attempts[*slot].value {

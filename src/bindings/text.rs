@@ -131,19 +131,20 @@ fn parts(given: Vec<(String, String)>, limit: usize) -> Vec<Part> {
     given.into_iter().map(|(label, text)| part(label, text, limit)).collect()
 }
 
-/// Merges (label, text) pairs with a policy.
+/// Merges (label, text) pairs with a policy; says besides whether what is shown was cut.
 #[pyfunction]
 pub fn merge_texts(
     py: Python<'_>,
     given: Vec<(String, String)>,
     limit: usize,
     policy: &str,
-) -> PyResult<String> {
+) -> PyResult<(String, bool)> {
     let merge = merge::policy(policy).ok_or_else(|| {
         let known: Vec<&str> = merge::POLICIES.iter().map(|(name, _)| *name).collect();
         PyValueError::new_err(format!("policy must be one of {}, got {policy:?}", known.join(", ")))
     })?;
-    Ok(py.detach(|| merge(&parts(given, limit))))
+    let merged = py.detach(|| merge(&parts(given, limit)));
+    Ok((merged.text, merged.truncated))
 }
 
 /// The prompt for a model that shall make one answer of (label, text) pairs; or why none is asked.

@@ -13,9 +13,7 @@ pub fn failure(value: &Bound<'_, PyAny>) -> Option<Cow<'static, str>> {
         Some("it returned nothing (None)".into())
     } else if is_coroutine(value) {
         discard(value);
-        let advice =
-            "it returned a coroutine instead of a value; declare it with 'async def' or await inside it";
-        Some(advice.into())
+        Some("it returned a coroutine instead of a value; await it inside".into())
     } else {
         reported_failure(value).map(Cow::Owned)
     }

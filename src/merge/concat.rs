@@ -1,10 +1,10 @@
 //! All answers one after another, repeated ones too.
 
-use super::labelled;
+use super::{Merged, joined, labelled};
 use crate::model::Part;
 
-pub fn merge(parts: &[Part]) -> String {
-    parts.iter().map(|part| labelled(&part.label, &part.shown)).collect::<Vec<_>>().join("\n\n")
+pub fn merge(parts: &[Part]) -> Merged {
+    joined(parts.iter().map(labelled))
 }
 
 #[cfg(test)]
@@ -13,6 +13,6 @@ mod tests {
 
     #[test]
     fn nothing_is_left_out() {
-        assert_eq!(super::merge(&[part("a", "one"), part("b", "one")]), "[a] one\n\n[b] one");
+        assert_eq!(super::merge(&[part("a", "one"), part("b", "one")]).text, "[a] one\n\n[b] one");
     }
 }

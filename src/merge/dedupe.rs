@@ -1,11 +1,11 @@
 //! Every different answer once, under the label of the first who gave it.
 
-use super::{labelled, same};
+use super::{Merged, joined, labelled, same};
 use crate::model::Part;
 
-pub fn merge(parts: &[Part]) -> String {
+pub fn merge(parts: &[Part]) -> Merged {
     let firsts = same::groups(parts).into_iter().filter_map(|group| group.first().copied());
-    firsts.map(|part| labelled(&part.label, &part.shown)).collect::<Vec<_>>().join("\n\n")
+    joined(firsts.map(labelled))
 }
 
 #[cfg(test)]
@@ -15,7 +15,7 @@ mod tests {
     #[test]
     fn a_repeated_answer_is_dropped() {
         assert_eq!(
-            super::merge(&[part("a", "one"), part("b", "One."), part("c", "two")]),
+            super::merge(&[part("a", "one"), part("b", "One."), part("c", "two")]).text,
             "[a] one\n\n[c] two"
         );
     }

@@ -1,10 +1,10 @@
 //! The first answer alone, with its label.
 
-use super::labelled;
+use super::{Merged, joined, labelled};
 use crate::model::Part;
 
-pub fn merge(parts: &[Part]) -> String {
-    parts.first().map(|part| labelled(&part.label, &part.shown)).unwrap_or_default()
+pub fn merge(parts: &[Part]) -> Merged {
+    joined(parts.first().map(labelled))
 }
 
 #[cfg(test)]
@@ -13,7 +13,7 @@ mod tests {
 
     #[test]
     fn only_the_first_is_taken() {
-        assert_eq!(super::merge(&[part("a", "one"), part("b", "two")]), "[a] one");
-        assert_eq!(super::merge(&[]), "");
+        assert_eq!(super::merge(&[part("a", "one"), part("b", "two")]).text, "[a] one");
+        assert_eq!(super::merge(&[]).text, "");
     }
 }

@@ -15,7 +15,15 @@ mod simple;
 /// How many characters of each answer are shown unless told otherwise.
 pub const PART_LIMIT: usize = 300;
 
-pub type Policy = fn(&[Part]) -> String;
+pub type Policy = fn(&[Part]) -> Merged;
+
+/// Several answers as one text.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Merged {
+    pub text: String,
+    /// Whether one of those that are shown was cut.
+    pub truncated: bool,
+}
 
 /// The policies by name.
 pub const POLICIES: &[(&str, Policy)] = &[
@@ -31,11 +39,22 @@ pub fn policy(name: &str) -> Option<Policy> {
 
 pub use simple::merge as simple;
 
-fn labelled(label: &str, text: &str) -> String {
-    format!("[{label}] {}", text.trim())
+/// Each answer behind its heading, one paragraph each.
+fn joined<'a>(shown: impl IntoIterator<Item = (String, &'a Part)>) -> Merged {
+    let mut merged = Merged { text: String::new(), truncated: false };
+    for (heading, part) in shown {
+        let gap = if merged.text.is_empty() { "" } else { "\n\n" };
+        merged.text.extend([gap, &heading, " ", part.shown.trim()]);
+        merged.truncated |= part.cut;
+    }
+    merged
+}
+
+fn labelled(part: &Part) -> (String, &Part) {
+    (format!("[{}]", part.label), part)
 }
 
 #[cfg(test)]
 fn part(label: &str, text: &str) -> Part {
-    Part { label: label.into(), text: text.into(), shown: text.into() }
+    Part { label: label.into(), text: text.into(), shown: text.into(), cut: false }
 }

@@ -1,18 +1,16 @@
 //! Simple merge: each answer labelled with where it comes from; the same answer given twice is shown once and says so.
 
-use super::{labelled, same};
+use super::{Merged, joined, labelled, same};
 use crate::model::Part;
 
-pub fn merge(parts: &[Part]) -> String {
-    let shown = same::groups(parts).into_iter().map(|group| match group.as_slice() {
-        [one] => labelled(&one.label, &one.shown),
+pub fn merge(parts: &[Part]) -> Merged {
+    joined(same::groups(parts).into_iter().map(|group| match group.as_slice() {
+        [one] => labelled(one),
         many => {
             let labels: Vec<&str> = many.iter().map(|part| part.label.as_str()).collect();
-            let text = format!("(same answer from {}) {}", many.len(), many[0].shown.trim());
-            labelled(&labels.join(", "), &text)
+            (format!("[{}] (same answer from {})", labels.join(", "), many.len()), many[0])
         }
-    });
-    shown.collect::<Vec<_>>().join("\n\n")
+    }))
 }
 
 #[cfg(test)]
@@ -23,7 +21,7 @@ mod tests {
     #[test]
     fn answers_are_labelled_and_joined() {
         assert_eq!(
-            merge(&[part("tools", "one"), part("mcps:brave", "two")]),
+            merge(&[part("tools", "one"), part("mcps:brave", "two")]).text,
             "[tools] one\n\n[mcps:brave] two"
         );
     }
@@ -31,6 +29,16 @@ mod tests {
     #[test]
     fn the_same_answer_is_shown_once() {
         let merged = merge(&[part("tools", "It is 5 pm."), part("mcps:t", "it is  5 PM")]);
-        assert_eq!(merged, "[tools, mcps:t] (same answer from 2) It is 5 pm.");
+        assert_eq!(merged.text, "[tools, mcps:t] (same answer from 2) It is 5 pm.");
+    }
+
+    #[test]
+    fn it_says_whether_what_is_shown_was_cut() {
+        let cut = |label: &str| Part { cut: true, ..part(label, "It is late.") };
+        assert!(merge(&[part("a", "It is early."), cut("b")]).truncated);
+        assert!(
+            !merge(&[part("a", "It is late."), cut("b")]).truncated,
+            "the first of the same is shown, whole"
+        );
     }
 }

@@ -58,6 +58,8 @@ pub struct Part {
     pub text: String,
     /// As much of it as its limit allows.
     pub shown: String,
+    /// Whether that is less than all of it.
+    pub cut: bool,
 }
 
 /// What a tool that lives in Rust answers. Python values never pass through here; they stay where they are.

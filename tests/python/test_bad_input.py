@@ -223,7 +223,8 @@ def test_a_coroutine_returned_by_mistake_is_a_failure_without_a_warning(
     async def async_tool() -> Any:
         return forgotten()
 
-    hub.register(async_tool if is_async else (lambda: forgotten()), name="t")
+    # What a plain function gives is awaited, once.
+    hub.register(async_tool if is_async else (lambda: async_tool()), name="t")
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         result = run(hub.execute("t"))
@@ -390,3 +391,20 @@ def test_a_tool_error_of_an_unknown_kind_is_a_tool_error(hub: ToolHub) -> None:
     error.kind = "odd"  # type: ignore[assignment]
     hub.register(Scripted(error), name="t")
     assert hub.call("t").kind is ErrorKind.TOOL_ERROR
+
+
+@pytest.mark.parametrize("call", [("pulse",), ("pulse", {}, 1), [], 5, None, {"name": "pulse"}], ids=repr)
+def test_one_of_many_calls_that_is_none_is_a_programming_error(hub: ToolHub, run: Run, call: Any) -> None:
+    with pytest.raises(TypeError, match=r"a call must be a name or a pair \(name, arguments\), got "):
+        run(hub.execute_many(["pulse", call]))
+
+
+def test_a_model_that_cannot_be_asked_is_a_programming_error(hub: ToolHub, run: Run) -> None:
+    expected = "llm must be callable or have generate, generate_async or ainvoke, got int"
+    with pytest.raises(TypeError, match=expected):
+        ToolHub(llm=5)
+    for options in ({"llm": 5}, {"llm_client": 5}, {"llm": 5, "cache_ttl": 1}):
+        with pytest.raises(TypeError, match=expected):
+            run(hub.execute("pulse", **options))
+        with pytest.raises(TypeError, match=expected):
+            run(hub.execute_by_capability("pulse", **options))

@@ -1,6 +1,9 @@
 """The drop-in names, tested with a small orchestrator that was written against them."""
 
+import asyncio
 import dataclasses
+from collections.abc import Callable, Coroutine
+from contextvars import ContextVar
 from typing import Any
 
 import pytest
@@ -226,3 +229,108 @@ def test_the_input_is_whatever_execute_takes(run: Run, input: Any) -> None:
     hub.register_candidate(ToolCandidate("echo", "tools", Echo(), 0, {"capabilities": ["echo"]}))
     assert run(hub.execute("echo", input)).result == {"got": input}
     assert run(hub.execute_by_capability("echo", input, max_parallel=3)).result == {"got": input}
+
+
+class Indirect:
+    """A tool whose `execute` is no `async def`, but gives what one gave."""
+
+    description = "Goes on in a coroutine."
+
+    def __init__(self, name: str, run: Callable[[Any], Coroutine[Any, Any, Any]]) -> None:
+        self.name = name
+        self._run = run
+
+    def execute(self, input: Any) -> Any:
+        return self._run(input)
+
+
+REQUEST: ContextVar[str] = ContextVar("REQUEST", default="none")
+
+
+def test_what_a_plain_execute_gives_is_awaited_on_the_callers_loop(run: Run) -> None:
+    hub = ToolHub()
+
+    async def body(input: Any) -> Any:
+        await asyncio.sleep(0)
+        return {"input": input, "request": REQUEST.get(), "loop": id(asyncio.get_running_loop())}
+
+    hub.register(Indirect("indirect", body))
+
+    async def main() -> None:
+        REQUEST.set("r1")
+        result = await hub.execute("indirect", "x")
+        assert result.unwrap() == {"input": "x", "request": "r1", "loop": id(asyncio.get_running_loop())}
+
+    run(main())
+    assert hub.call("indirect", "x").result["input"] == "x"
+
+
+def test_the_coroutine_of_a_plain_execute_has_the_time_of_its_tool_and_may_fail(run: Run) -> None:
+    hub = ToolHub()
+    ended: list[str] = []
+
+    async def endless(input: Any) -> Any:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append("endless")
+
+    async def broken(input: Any) -> Any:
+        raise LookupError("no such page")
+
+    hub.register(Indirect("endless", endless))
+    hub.register(Indirect("broken", broken))
+    assert run(hub.execute("endless", 1, timeout=0.05)).kind == "timeout"
+    assert ended == ["endless"]
+    result = run(hub.execute("broken", 1))
+    assert isinstance(result.exception, LookupError)
+
+
+@pytest.mark.parametrize("strategy", ["first", "all"])
+def test_coroutines_of_plain_executes_run_side_by_side(run: Run, strategy: str) -> None:
+    hub = ToolHub()
+    ended: list[str] = []
+
+    def tool(answer: str | None) -> Indirect:
+        async def body(input: Any) -> Any:
+            try:
+                await asyncio.sleep(0)
+                if answer is None and strategy == "first":
+                    await asyncio.Event().wait()
+                return answer or "late"
+            finally:
+                ended.append(str(answer))
+
+        return Indirect("twin", body)
+
+    hub.register(tool("quick"), read_only=True)
+    hub.register(tool(None), source="skills", read_only=True)
+    result = run(hub.execute("twin", 1, strategy=strategy))
+    expected = {"first": "quick", "all": "[tools] quick\n\n[skills] late"}
+    assert result.result == expected[strategy]
+    assert "quick" in ended
+
+
+def test_a_call_that_is_cancelled_cancels_the_coroutine_of_a_plain_execute(run: Run) -> None:
+    hub = ToolHub()
+    begun, ended = asyncio.Event(), asyncio.Event()
+
+    async def body(input: Any) -> Any:
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+
+    hub.register(Indirect("indirect", body))
+
+    async def main() -> None:
+        call = asyncio.create_task(hub.execute("indirect", 1))
+        async with asyncio.timeout(20):
+            await begun.wait()
+        call.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await call
+        assert ended.is_set()
+
+    run(main())

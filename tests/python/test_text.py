@@ -37,6 +37,16 @@ def test_json_stays_json(value: dict[str, Any], limit: int) -> None:
         json.loads(cut.text)
 
 
+@given(st.text(), st.integers(2, 200), st.booleans())
+def test_json_that_is_one_string_stays_json(value: str, limit: int, ascii: bool) -> None:
+    assert isinstance(json.loads(toolhub.truncate(json.dumps(value, ensure_ascii=ascii), limit).text), str)
+
+
+def test_a_long_string_as_json_says_how_much_is_gone() -> None:
+    text = toolhub.truncate(json.dumps("a" * 500), 100).text
+    assert re.fullmatch(r"a+… \(\+\d+ more\)", json.loads(text))
+
+
 @given(st.text(alphabet=st.characters(), max_size=400), st.integers(0, 100))
 def test_half_characters_are_replaced_not_refused(text: str, limit: int) -> None:
     cut = toolhub.truncate(text, limit)
@@ -186,6 +196,55 @@ def test_policies(policy: str, text: str) -> None:
 def test_an_unknown_policy_names_the_known_ones() -> None:
     with pytest.raises(ValueError, match="simple, first, dedupe, concat"):
         toolhub.merge(["a", "b"], policy="vote")
+
+
+PAGE_ONE = {
+    *("tool", "source", "server", "strategy", "synthesized", "synthesis_method", "source_count", "sources"),
+    *("attempts", "duration_ms", "truncated", "cached"),
+}
+
+
+def test_what_is_merged_has_all_keys_of_a_result(hub: ToolHub) -> None:
+    hub.register(lambda: "long " * 200, name="a")
+    hub.register(lambda: "short", name="b")
+    a, b = hub.call("a"), hub.call("b")
+    merged = toolhub.merge([a, b])
+    assert merged.meta.keys() >= PAGE_ONE
+    assert (merged.meta["tool"], merged.meta["source"], merged.meta["strategy"]) == ("a", "tools", "all")
+    assert [attempt["tool"] for attempt in merged.meta["attempts"]] == ["a", "b"]
+    assert merged.meta["duration_ms"] == a.meta["duration_ms"] + b.meta["duration_ms"]
+    assert (merged.meta["truncated"], merged.meta["cached"]) == (True, False)
+    assert toolhub.merge([b, b]).meta["truncated"] is False
+    assert toolhub.merge(["plain", "values"]).meta.keys() >= PAGE_ONE
+    assert toolhub.merge(["alone"]).meta.keys() >= PAGE_ONE
+
+
+def test_failures_that_are_merged_are_a_failure_with_all_its_keys(hub: ToolHub) -> None:
+    failed = toolhub.merge([{"success": False, "error": "no disk"}, {"success": False, "error": "no net"}])
+    assert failed.keys() == {"success", "result", "error", "_meta"}
+    assert failed.kind is toolhub.ErrorKind.TOOL_ERROR
+    assert failed.meta.keys() >= PAGE_ONE
+    assert failed.meta["error"]["outcome"] == "failed"
+    hub.register(lambda: 1 / 0, name="broken")
+    failed = toolhub.merge([hub.call("nobody"), hub.call("broken")])
+    assert failed.kind is toolhub.ErrorKind.NOT_FOUND
+    assert failed.meta["tool"] == "nobody"
+    with pytest.raises(toolhub.ToolError) as caught:
+        toolhub.merge([hub.call("broken"), hub.call("nobody")]).unwrap()
+    assert isinstance(caught.value.__cause__, ZeroDivisionError)
+
+
+@pytest.mark.parametrize(("length", "cut"), [(900, True), (200, False)])
+def test_a_merge_says_whether_it_cut_something(hub: ToolHub, length: int, cut: bool) -> None:
+    hub.register(lambda: "a" * length, name="search_x", read_only=True)
+    hub.register(lambda: "b" * length, name="search_x", source="skills", read_only=True)
+    result = hub.call("search_x", strategy="all")
+    assert result.meta["source_count"] == 2
+    assert result.meta["truncated"] is cut
+    assert [len(part["result"]) for part in result.full()] == [length, length]
+    answered = hub.call("search_x", strategy="all", llm=lambda prompt: "one answer")
+    assert answered.result == "one answer"
+    assert answered.meta["truncated"] is False
 
 
 def test_each_part_is_cut_to_the_limit() -> None:

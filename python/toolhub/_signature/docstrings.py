@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import inspect
 import re
+import textwrap
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -68,11 +69,22 @@ def read(doc: str | None) -> Words:
     """
     if not doc or not doc.strip():
         return Words("", {})
-    text = inspect.cleandoc(doc)
+    text = _clean(doc)
     for style, mark in _STYLES.items():
         if first := mark.search(text):
             return Words(text[: first.start()].strip(), _parameters(text, style))
     return Words(text.strip(), {})
+
+
+def _clean(doc: str) -> str:
+    """The docstring without its margin. `cleandoc` takes the margin from what follows the first line: below one that is
+    the title of a section, that is the indent of the section."""
+    text = inspect.cleandoc(doc)
+    title, _, rest = text.partition("\n")
+    google = _STYLES["google"]
+    if google.fullmatch(title) and not rest.startswith(" ") and not google.search(rest):
+        return f"{title}\n{textwrap.indent(rest, '    ')}"
+    return text
 
 
 def _parameters(text: str, style: str) -> dict[str, str]:
@@ -96,6 +108,8 @@ def _parameters(text: str, style: str) -> dict[str, str]:
 def _parse(text: str, style: str) -> Docstring:
     from docstring_parser import epydoc, numpydoc, rest
 
+    # The parsers take away a margin once more: behind an empty line the first one counts too, and there is none.
+    text = f"\n{text}"
     if style == "google":
         return _google().parse(text)
     return {"numpy": numpydoc, "rest": rest, "epydoc": epydoc}[style].parse(text)

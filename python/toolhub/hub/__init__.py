@@ -9,6 +9,7 @@ from typing import Any, Self, cast
 from .. import _core
 from .._asking import Asking
 from ..events import Event, Events
+from ..servers import Told
 from ._embedding import Embed, Embedding
 from ._keeping import Keeping
 from ._loading import Loading
@@ -21,6 +22,7 @@ from ._sampling import sampler
 from ._searching import Searching
 from ._shaping import Kept, Shaping
 from ._sharing import Sharing
+from ._synthesis import check_llm
 
 __all__ = ["CapabilityRules", "RunOutcome", "ToolCandidate", "ToolHub"]
 
@@ -96,6 +98,8 @@ class ToolHub(Registering, Looking, Routing, Searching, Running, Shaping, Keepin
         check_whole("max_parallel", max_parallel, 1)
         check_whole("max_waiting", max_waiting, 0)
         check_whole("breaker_threshold", breaker_threshold, 0)
+        if llm is not None:
+            check_llm(llm)
         whole = limits.pop("hub", None)
         self._core = _core.Hub(
             timeout=timeout,
@@ -122,6 +126,7 @@ class ToolHub(Registering, Looking, Routing, Searching, Running, Shaping, Keepin
         self._llm = llm
         self._servers = None
         self._folders = None
+        self._told = Told()
         self._runnable = {}
         self._script_tool = None
         # Managing servers takes as long as it takes: they have deadlines of their own.
@@ -138,7 +143,7 @@ class ToolHub(Registering, Looking, Routing, Searching, Running, Shaping, Keepin
         if mcp is not None:
             configs: list[Any] = list(cast("list[Any]", mcp)) if isinstance(mcp, list | tuple) else [mcp]
             for config in configs:
-                self._load_or_tell(config)
+                self.load_mcp(config)
 
     def close(self) -> None:
         """Let go of all tools and end all servers; a call after it fails at once. Closing twice is fine."""

@@ -4,7 +4,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, cast
 
 from .. import _background, _core
 from ..events import CALL_ID, EXECUTE, Events, Watched
@@ -13,6 +13,7 @@ from ..result import ToolResult
 from ._numbers import check_seconds, check_whole
 from ._servers import Serving, not_asked
 from ._sharing import Sharing
+from ._synthesis import check_llm, synthesize
 
 _Key = tuple[Any, ...]
 
@@ -88,6 +89,9 @@ class Calling(Serving):
         >>> asyncio.run(hub.execute("greet", "world")).result
         'Hello world'
         """
+        llm = llm or llm_client
+        if llm is not None:
+            check_llm(llm)
         # Most calls say no more than their strategy: looking that up is much quicker than a tuple of all options.
         if (
             timeout
@@ -106,7 +110,7 @@ class Calling(Serving):
             if self._closed:
                 return ToolResult.failed(name, ErrorKind.CLOSED, "The hub is closed; make a new ToolHub.")
             result: Any = await self._core.execute(name, args, options, progress, meta)
-            llm = llm or llm_client or self._llm
+            llm = llm or self._llm
             if llm is not None and result["_meta"]["synthesized"]:
                 return await self._synthesized(result, llm, args, deadline)
             if self._servers is None or not _is_miss(result):
@@ -114,9 +118,7 @@ class Calling(Serving):
         said = (timeout, deadline, max_parallel, hedge_after, source, server, validate, coerce, prefer)
         key, extras = (strategy, *said), (progress, meta)
         start = self._core.execute
-        return await self._attended(
-            start, name, args, key, extras, cache_ttl, single_flight, llm or llm_client
-        )
+        return await self._attended(start, name, args, key, extras, cache_ttl, single_flight, llm)
 
     async def execute_by_capability(
         self,
@@ -144,6 +146,8 @@ class Calling(Serving):
         said = (timeout, deadline, max_parallel, hedge_after, source, server, validate, coerce, prefer)
         key, extras = (strategy, *said), (progress, meta)
         start, llm = self._core.execute_by_capability, llm or llm_client
+        if llm is not None:
+            check_llm(llm)
         return await self._attended(start, capability, args, key, extras, cache_ttl, single_flight, llm)
 
     async def execute_many(
@@ -163,7 +167,7 @@ class Calling(Serving):
         """
         if concurrency < 1:
             raise ValueError(f"concurrency must be at least 1, got {concurrency}")
-        todo = [(call, None) if isinstance(call, str) else (call[0], call[1]) for call in calls]
+        todo = [_as_call(call) for call in calls]
         results: list[ToolResult | None] = [None] * len(todo)
         queue = enumerate(todo)
 
@@ -299,8 +303,6 @@ class Calling(Serving):
     async def _synthesized(
         self, result: ToolResult, llm: Any, args: Any, deadline: float | None, watch: Watched | None = None
     ) -> ToolResult:
-        from ._synthesis import synthesize
-
         begun = time.perf_counter()
         tool = self._core.get(result.meta["tool"])
         left = None if deadline is None else deadline - result.meta["duration_ms"] / 1e3
@@ -324,3 +326,16 @@ class Calling(Serving):
             check_whole("max_parallel", max_parallel, 1)
         options = self._options[key] = _core.CallOptions(*said)
         return options
+
+
+def _as_call(call: Any) -> tuple[str, Any]:
+    """One of many calls: a name alone, or with its arguments."""
+    if isinstance(call, str):
+        return call, None
+    given = type(call).__name__
+    if isinstance(call, tuple | list):
+        parts = cast("list[Any]", call)
+        if len(parts) == 2:
+            return parts[0], parts[1]
+        given += f" of {len(parts)}"
+    raise TypeError(f"a call must be a name or a pair (name, arguments), got {given}")

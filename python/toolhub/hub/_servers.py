@@ -1,7 +1,6 @@
 """MCP servers: configuring, connecting, listing and closing them."""
 
 import asyncio
-import logging
 import os
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, cast
@@ -9,10 +8,8 @@ from typing import Any, cast
 from .. import _core
 from .._asking import Asking
 from ..exceptions import ToolError
-from ..servers import ConnectReport, LoadReport, ServerInfo, as_error, as_info
+from ..servers import ConnectReport, LoadReport, ServerInfo, Told, as_error, as_info
 from ._base import HubPart
-
-_log = logging.getLogger("toolhub")
 
 # Longer than any server may take to end.
 _CLOSING = 10.0
@@ -25,12 +22,14 @@ class Serving(HubPart):
     _admin: "_core.Hub"
     _asking: "Asking"
     _tokens: "str | os.PathLike[str] | None"
+    _told: Told
 
     def load_mcp(self, config: str | os.PathLike[str] | Mapping[str, Any]) -> LoadReport:
         """Take in the servers of an `mcpServers` file, or of a mapping like it. Nothing is started yet.
 
         A file that is loaded again applies the difference: new servers are added, changed ones replaced, missing ones
-        removed. One wrong entry is an error that names file, server and key; the others still load.
+        removed. One wrong entry is an error that names file, server and key, in the report and once in the log; the others
+        still load.
 
         >>> from toolhub import ToolHub
         >>> hub = ToolHub()
@@ -41,13 +40,7 @@ class Serving(HubPart):
             report: Any = self._open_servers().load_value(config)
         else:
             report = self._open_servers().load_file(os.path.expanduser(config))
-        return LoadReport(**report)
-
-    def _load_or_tell(self, config: Any) -> None:
-        """For the constructor: what is wrong is told in the log, what is right is there."""
-        report = self.load_mcp(config)
-        for problem in report.errors + report.skipped:
-            _log.warning("%s", problem)
+        return self._told.log(LoadReport(**report))
 
     def add_server(
         self,
@@ -81,11 +74,11 @@ class Serving(HubPart):
         """
         given = {
             "command": command,
-            "args": None if args is None else list(args),
-            "env": None if env is None else dict(env),
+            "args": None if args is None else _as_list("args", args),
+            "env": None if env is None else _as_dict("env", env),
             "cwd": None if cwd is None else os.fspath(cwd),
             "url": url,
-            "headers": None if headers is None else dict(headers),
+            "headers": None if headers is None else _as_dict("headers", headers),
             "transport": transport,
             "disabled": disabled or None,
             "toolhub": options or None,
@@ -213,3 +206,16 @@ def not_asked(failed: Mapping[str, Mapping[str, Any]]) -> str:
     """The sentence about servers that may have what was not found."""
     told = "; ".join(error["message"].rstrip(".") for error in failed.values())
     return f"Some servers could not be asked: {told}."
+
+
+def _as_list(what: str, given: Any) -> list[Any]:
+    # A text is a series of texts too, of its characters.
+    if isinstance(given, str | bytes) or not isinstance(given, Iterable):
+        raise TypeError(f"{what} must be a list of texts, got {type(given).__name__}")
+    return list(cast("Iterable[Any]", given))
+
+
+def _as_dict(what: str, given: Any) -> dict[Any, Any]:
+    if not isinstance(given, Mapping):
+        raise TypeError(f"{what} must be a mapping of texts, got {type(given).__name__}")
+    return dict(cast("Mapping[Any, Any]", given))

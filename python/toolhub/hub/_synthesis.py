@@ -12,6 +12,8 @@ from ..result import ToolResult
 TIMEOUT = 10.0
 """Seconds that a model may take."""
 
+_AWAITED = ("generate_async", "ainvoke")
+_METHODS = (*_AWAITED, "generate")
 _QUESTIONS = ("query", "question", "q", "input", "prompt", "text", "task")
 
 
@@ -33,24 +35,33 @@ async def synthesize(
         else:
             if answer:
                 result["result"] = answer
-                result.meta["synthesis_method"] = "llm"
+                # What the merge had cut is not what is shown now.
+                result.meta["synthesis_method"], result.meta["truncated"] = "llm", False
                 return result
             reason = "the model gave an empty answer"
     result.meta["synthesis_reason"] = reason
     return result
 
 
-async def ask(llm: Any, prompt: str) -> Any:
-    """Ask whatever the user has: an async or sync callable, or an object with `generate_async`, `ainvoke` or `generate`."""
-    for name in ("generate_async", "ainvoke"):
-        if callable(method := getattr(llm, name, None)):
-            return await cast("Any", method(prompt))
-    call = method if callable(method := getattr(llm, "generate", None)) else llm
-    if not callable(call):
+def check_llm(llm: Any) -> None:
+    """Refuse what cannot be asked.
+
+    >>> check_llm(5)
+    Traceback (most recent call last):
+    TypeError: llm must be callable or have generate, generate_async or ainvoke, got int
+    """
+    if not callable(llm) and not any(callable(getattr(llm, name, None)) for name in _METHODS):
         raise TypeError(
             f"llm must be callable or have generate, generate_async or ainvoke, got {type(llm).__name__}"
         )
-    function: Any = call
+
+
+async def ask(llm: Any, prompt: str) -> Any:
+    """Ask whatever the user has: an async or sync callable, or an object with `generate_async`, `ainvoke` or `generate`."""
+    for name in _AWAITED:
+        if callable(method := getattr(llm, name, None)):
+            return await cast("Any", method(prompt))
+    function: Any = method if callable(method := getattr(llm, "generate", None)) else llm
     if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__):
         return await function(prompt)
     answer: Any = await asyncio.to_thread(function, prompt)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import threading
 import weakref
@@ -12,14 +11,12 @@ from pathlib import Path
 from typing import Any, cast
 
 from .. import _core
-from ..servers import LoadReport
+from ..servers import LoadReport, Told
 from .files import is_skill
 from .folder import ModuleFolder, Outcome, Registry
 from .watching import Watcher
 
-_log = logging.getLogger("toolhub")
 _PATIENCE = 30.0
-_MOST_TOLD = 10_000
 
 
 class SkillFolder:
@@ -52,7 +49,7 @@ class Folders:
     def __init__(self) -> None:
         self._folders: dict[tuple[str, Path], ModuleFolder | SkillFolder] = {}
         self._watchers: dict[tuple[str, Path], Watcher] = {}
-        self._told: set[str] = set()
+        self._told = Told()
         # Modules run while they are imported, and may load a folder themselves: in the same thread that is fine.
         self._turn = threading.RLock()
 
@@ -63,7 +60,7 @@ class Folders:
         place = folder.resolve()
         if not os.path.isdir(place):
             what = "is no folder" if os.path.exists(place) else "does not exist"
-            return self._told_of(LoadReport([], [], [f"{folder}: it {what}; give a folder of {source}"]))
+            return self._told.log(LoadReport([], [], [f"{folder}: it {what}; give a folder of {source}"]))
         with self._one_at_a_time():
             known = self._folders.get((source, place))
             if known is None:
@@ -111,21 +108,9 @@ class Folders:
 
     def _report(self, outcome: Outcome, anew: bool) -> LoadReport:
         loaded = outcome.loaded if anew else outcome.changed
-        return self._told_of(
+        return self._told.log(
             LoadReport(loaded, outcome.skipped, outcome.errors, outcome.warnings, outcome.removed)
         )
-
-    def _told_of(self, report: LoadReport) -> LoadReport:
-        """Every problem is logged once, however often the folder is loaded."""
-        if len(self._told) > _MOST_TOLD:
-            self._told.clear()
-        parts = ((logging.WARNING, report.errors + report.warnings), (logging.INFO, report.skipped))
-        for level, problems in parts:
-            for problem in problems:
-                if problem not in self._told:
-                    self._told.add(problem)
-                    _log.log(level, "%s", problem)
-        return report
 
 
 def reloading(hub: Any) -> Callable[[], None]:

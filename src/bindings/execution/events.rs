@@ -3,7 +3,7 @@
 use super::Execution;
 use super::direct::Direct;
 use super::state::{Doing, Phase};
-use crate::bindings::awaiting::cancellations;
+use crate::bindings::awaiting::{cancellations, is_coroutine};
 use crate::bindings::blocks::Blocks;
 use crate::bindings::child::Child;
 use crate::bindings::mailbox::Message;
@@ -22,6 +22,12 @@ impl Execution {
         let py = slf.py();
         let this = slf.get();
         match message {
+            Message::Returned(Ok(value)) if is_coroutine(value.bind(py)) => {
+                let unwanted = this.state.lock().take_up(slot, value);
+                if let Some(coroutine) = unwanted {
+                    this.returned(py, slot, coroutine);
+                }
+            }
             Message::Returned(Ok(value)) => this.returned(py, slot, value),
             Message::Returned(Err(error)) => this.raised(py, slot, error),
             Message::Answered(answer) => this.answered(py, slot, *answer),
@@ -159,6 +165,10 @@ impl Execution {
             Doing::Queueing { way, key } => {
                 this.forget_mail(py, key);
                 drop(way);
+                this.gone(slot);
+            }
+            Doing::Coroutine(coroutine) => {
+                value::discard(coroutine.bind(py));
                 this.gone(slot);
             }
             Doing::Nothing => this.gone(slot),

@@ -90,6 +90,7 @@ impl Execution {
                 }
                 Next::Begin(start, args) => Self::begin(slf, start, args)?,
                 Next::Launch(start, prepared) => Self::launch(slf, start, prepared)?,
+                Next::Await(start, coroutine) => Self::go_on(slf, start, coroutine.bind(slf.py()))?,
                 Next::Conclude(ended) => return Self::conclude(slf.py(), ended),
                 Next::Wait => {
                     Self::arm(slf)?;

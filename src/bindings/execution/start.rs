@@ -133,16 +133,37 @@ impl Execution {
         tool: &Callable,
         prepared: Prepared,
     ) -> PyResult<InPlace<'py>> {
+        match tool.invoke(slf.py(), &prepared) {
+            Ok(value) => Self::run_awaitable(slf, slot, alone, tool, &value),
+            Err(error) => Self::raised_in_place(slf, slot, error).map(|()| None),
+        }
+    }
+
+    /// A plain function has given a coroutine.
+    pub(super) fn go_on<'py>(
+        slf: &Bound<'py, Self>,
+        start: Start,
+        coroutine: &Bound<'py, PyAny>,
+    ) -> PyResult<InPlace<'py>> {
+        match python_tool(&start.candidate) {
+            Some(tool) => Self::run_awaitable(slf, start.slot, start.alone, tool, coroutine),
+            None => Err(PyRuntimeError::new_err("a tool in Rust gave a coroutine")),
+        }
+    }
+
+    fn run_awaitable<'py>(
+        slf: &Bound<'py, Self>,
+        slot: usize,
+        alone: bool,
+        tool: &Callable,
+        value: &Bound<'py, PyAny>,
+    ) -> PyResult<InPlace<'py>> {
         let py = slf.py();
         let this = slf.get();
-        let value = match tool.invoke(py, &prepared) {
-            Ok(value) => value,
-            Err(error) => return Self::raised_in_place(slf, slot, error).map(|()| None),
-        };
-        let awaitable = match iterator_of(&value) {
+        let awaitable = match iterator_of(value) {
             Ok(Some(awaitable)) => awaitable,
             Ok(None) => {
-                this.returned(py, slot, value.unbind());
+                this.returned(py, slot, value.clone().unbind());
                 return Ok(None);
             }
             Err(error) => return Self::raised_in_place(slf, slot, error).map(|()| None),

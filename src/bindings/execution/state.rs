@@ -7,6 +7,7 @@ use crate::bindings::mailbox::Mailbox;
 use crate::bindings::pool::Reply;
 use crate::bindings::port::{DeadlineKey, LoopPort};
 use crate::bindings::python_tool::Prepared;
+use crate::bindings::value;
 use crate::error::HubError;
 use crate::execute::Fate;
 use crate::hub::Plan;
@@ -41,6 +42,8 @@ pub enum Next {
     Begin(Start, Py<PyAny>),
     /// The limits are passed: run it.
     Launch(Start, Prepared),
+    /// A plain function gave a coroutine: await it.
+    Await(Start, Py<PyAny>),
     Wait,
     Conclude(Ended),
 }
@@ -67,6 +70,8 @@ pub enum Doing {
     Task(Py<PyAny>),
     /// A sync function in the pool.
     Thread { reply: Box<Reply>, key: u64 },
+    /// What such a function gave is a coroutine, which waits to be awaited in the caller's context.
+    Coroutine(Py<PyAny>),
     /// A tool in Rust.
     Native { cancel: CancellationToken, job: Arc<Job>, key: u64, held: Arc<AtomicBool> },
 }
@@ -104,6 +109,7 @@ impl Attempt {
                     error.write_unraisable(py, None);
                 }
             }
+            Doing::Coroutine(coroutine) => value::discard(coroutine.bind(py)),
             Doing::Nothing | Doing::InPlace => {}
         }
     }
@@ -134,7 +140,7 @@ pub struct State {
     early: Option<Box<Early>>,
     pub args: Py<PyAny>,
     pub attempts: SmallVec<[Attempt; 2]>,
-    /// Attempts that were let in and wait to be launched in the caller's context.
+    /// Attempts that were let in, or gave a coroutine, and wait to go on in the caller's context.
     entered: SmallVec<[usize; 2]>,
     pub direct: Option<Direct>,
     pub timer: Option<DeadlineKey>,
@@ -178,10 +184,14 @@ impl State {
         // One that was stopped before its turn came is not started any more.
         while !self.entered.is_empty() {
             let slot = self.entered.remove(0);
-            if plan.run.fate(slot) == Fate::Running
-                && let Some(prepared) = self.attempts[slot].prepared.take()
-            {
+            if plan.run.fate(slot) != Fate::Running {
+                continue;
+            }
+            if let Some(prepared) = self.attempts[slot].prepared.take() {
                 return Next::Launch(start(plan, slot), prepared);
+            }
+            if let Doing::Coroutine(coroutine) = std::mem::take(&mut self.attempts[slot].doing) {
+                return Next::Await(start(plan, slot), coroutine);
             }
         }
         while let Some(slot) = plan.run.next_start() {
@@ -245,6 +255,16 @@ impl State {
         None
     }
 
+    /// A plain function gave a coroutine. It is given back when the policy does not wait for it any more.
+    pub fn take_up(&mut self, slot: usize, coroutine: Py<PyAny>) -> Option<Py<PyAny>> {
+        if self.plan.as_ref().is_none_or(|plan| plan.run.fate(slot) != Fate::Running) {
+            return Some(coroutine);
+        }
+        self.attempts[slot].doing = Doing::Coroutine(coroutine);
+        self.entered.push(slot);
+        None
+    }
+
     pub fn cancel_run(&mut self, now: Instant) {
         if let Some(plan) = self.plan.as_mut() {
             plan.run.cancel(now);
@@ -278,8 +298,8 @@ impl State {
                 Some(Prepared::Value(value)) => visit.call(value)?,
                 Some(Prepared::Native(_)) | None => {}
             }
-            if let Doing::Task(task) = &attempt.doing {
-                visit.call(task)?;
+            if let Doing::Task(object) | Doing::Coroutine(object) = &attempt.doing {
+                visit.call(object)?;
             }
         }
         Ok(())

@@ -18,9 +18,10 @@ use tape::Tape;
 /// What the first try may have beyond the start of the text that fits: white space goes, marks come.
 const SLACK: usize = 64;
 
-/// Whether a text begins like a JSON object or array.
+/// Whether a text begins like a JSON object, array or string. A quotation in prose ends before the text does, or has
+/// line ends inside, which JSON has not.
 pub(super) fn begins(text: &str) -> bool {
-    text.trim_start().starts_with(['{', '['])
+    text.trim_start().starts_with(['{', '[', '"'])
 }
 
 /// Cuts a text that is JSON as far as it is known; `None` when it is not. Of a list of hits only `hits` are
@@ -150,6 +151,23 @@ mod tests {
         {
             let text = text.repeat(20);
             assert!(cut(&text, 100).text.starts_with(&text[..20]), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_text_that_is_one_string_keeps_its_quotes() {
+        let text = format!("\"{}\"", "word ".repeat(100));
+        assert_eq!(cut(&text, 45).text, r#""word word word word word word… (+471 more)""#);
+        // Its end is beyond what is looked at; how much there is, is known all the same.
+        let text = format!("\"{}\"", "word ".repeat(10_000));
+        assert_eq!(cut(&text, 60).text, r#""word word word word word word word word… (+49,961 more)""#);
+        assert_eq!([1, 2, 3, 8].map(|limit| cut(&text, limit).text), ["", r#""""#, r#""…""#, r#""word…""#]);
+    }
+
+    #[test]
+    fn a_quotation_in_prose_is_prose() {
+        for text in ["\"Yes\", she said. ".repeat(20), "\"First line.\nSecond line.".repeat(20)] {
+            assert!(cut(&text, 100).text.ends_with("characters cut]"), "{text}");
         }
     }
 

@@ -116,9 +116,20 @@ impl<'t> Writer<'t> {
                 let raw = self.tape.raw(index);
                 let content = raw.strip_prefix('"').unwrap_or(raw);
                 let content = if node.open { content } else { content.strip_suffix('"').unwrap_or(content) };
-                self.push(&shorten(content, node.open, room, self.language));
+                self.push(&shorten(content, self.beyond(index), room, self.language));
             }
-            Shape::Atom => self.push(&shorten(self.tape.raw(index), node.open, room, self.language)),
+            Shape::Atom => self.push(&shorten(self.tape.raw(index), self.beyond(index), room, self.language)),
+        }
+    }
+
+    /// How many characters a string or number has beyond what is known; one that is the whole text has the rest
+    /// of it.
+    fn beyond(&self, index: usize) -> Option<usize> {
+        let node = self.tape.node(index);
+        match (node.open, index) {
+            (false, _) => Some(0),
+            (true, 0) => Some(self.total_chars.saturating_sub(node.size())),
+            (true, _) => None,
         }
     }
 

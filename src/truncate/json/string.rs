@@ -8,16 +8,17 @@ use super::super::notice::{Language, more};
 const AHEAD: usize = 32;
 
 /// The string with the content `raw` (as in JSON, without quotes) within `room` characters, quotes and mark
-/// included. It must be at least 2, and less than the string needs unless that is `open`, which is when its
-/// end is not known.
-pub(super) fn shorten(raw: &str, open: bool, room: usize, language: Language) -> String {
+/// included. It must be at least 2, and less than the string needs unless that goes on `beyond` what is known:
+/// by so many characters, or by nobody knows how many.
+pub(super) fn shorten(raw: &str, beyond: Option<usize>, room: usize, language: Language) -> String {
     let Some(room) = room.checked_sub(3) else {
         return String::from("\"\"");
     };
-    let total = raw.chars().count();
+    let open = beyond != Some(0);
+    let total = raw.chars().count() + beyond.unwrap_or(0);
     let worst = more(language, total).chars().count();
     // The number is worth a third of the string.
-    let counted = !open && worst * 3 <= room;
+    let counted = beyond.is_some() && worst * 3 <= room;
     let end = cut(raw, open, if counted { room + 1 - worst } else { room });
     let mut text = String::with_capacity(end + worst + 8);
     text.push('"');
@@ -124,7 +125,7 @@ mod tests {
     use super::*;
 
     fn short(raw: &str, room: usize) -> String {
-        shorten(raw, false, room, Language::English)
+        shorten(raw, Some(0), room, Language::English)
     }
 
     #[test]
@@ -150,8 +151,8 @@ mod tests {
         assert_eq!(short(r"ab\u0065\u0301xyzxyzxyzxyz", 11), "\"ab…\"");
         assert_eq!(short("abe\u{301}xyzxyzxyzxyz", 6), "\"ab…\"");
         // What follows an open string may belong to its last cluster.
-        assert_eq!(shorten("abcde", true, 20, Language::English), "\"abcd…\"");
-        assert_eq!(shorten(r"abcd\u0065", true, 20, Language::English), "\"abcd…\"");
+        assert_eq!(shorten("abcde", None, 20, Language::English), "\"abcd…\"");
+        assert_eq!(shorten(r"abcd\u0065", None, 20, Language::English), "\"abcd…\"");
     }
 
     #[test]

@@ -139,8 +139,8 @@ impl Reader<'_> {
                     Scalar { open: true, .. } => break,
                     key => self.key(&key),
                 },
-                // Only objects and arrays are texts of their own here.
-                (Expect::Value | Expect::ValueOrEnd, _) if !self.stack.is_empty() => {
+                // A number or a word alone is no text to cut from within.
+                (Expect::Value | Expect::ValueOrEnd, _) if byte == b'"' || !self.stack.is_empty() => {
                     match self.scalar(byte, whole)? {
                         Some(next) => next,
                         None => break,
@@ -256,6 +256,9 @@ impl Reader<'_> {
             b'"' => (Shape::Text, string(self.text, self.at)?),
             _ => (Shape::Atom, atom(self.text, self.at, whole)?),
         };
+        if scalar.open && whole {
+            return None;
+        }
         if scalar.open && shape == Shape::Atom && scalar.end - self.at <= ATOM {
             // Half a number would be a wrong number.
             return Some(None);
@@ -318,6 +321,7 @@ mod tests {
             r#"{"a":[1,-0.5e+3,true,null,"x\"\u00e9"]}"#,
             "[[],{}]",
             "[NaN]",
+            "\"x\"",
             "[\"\u{2028}\"]",
         ] {
             assert!(read(text, true).is_some(), "{text}");
@@ -344,7 +348,8 @@ mod tests {
             "[}",
             "[] x",
             "1",
-            "\"x\"",
+            "\"x",
+            "\"x\" y",
             "",
             "[\"abc]",
             "[-]",

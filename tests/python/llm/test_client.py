@@ -3,6 +3,8 @@
 import asyncio
 import gc
 import os
+import subprocess
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -200,3 +202,13 @@ def test_a_real_model_answers_and_streams() -> None:
         return [piece async for piece in model.stream("Count from one to five.")]
 
     assert len(asyncio.run(collect())) > 1
+
+
+def test_the_module_is_there_without_an_import_of_its_own_and_costs_nothing_before() -> None:
+    code = (
+        "import sys, toolhub\n"
+        "assert 'toolhub.llm' not in sys.modules\n"
+        "assert toolhub.llm.OpenAI is sys.modules['toolhub.llm'].OpenAI\n"
+        "assert not hasattr(toolhub, 'nothing_like_it')\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -73,6 +73,30 @@ def test_the_constructor_takes_configurations(tmp_path: Path, caplog: pytest.Log
     assert any("server 'b'" in message for message in caplog.messages)
 
 
+def test_a_wrong_entry_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+    config = {"mcpServers": {"w": {"command": 5}}}
+    hub = ToolHub()
+    (error,) = hub.load_mcp(config).errors
+    assert hub.load_mcp(config).errors == [error]
+    assert [record.getMessage() for record in caplog.records] == [error]
+    assert caplog.records[0].levelname == "WARNING"
+
+
+def test_settings_of_the_wrong_type_are_programming_errors() -> None:
+    hub = ToolHub()
+    given: Any
+    for given in ("server.py", b"server.py", 5):
+        with pytest.raises(TypeError, match=f"args must be a list of texts, got {type(given).__name__}"):
+            hub.add_server("s", command="python", args=given)
+    for given in ("A=1", [("A", "1")], 5):
+        kind = type(given).__name__
+        with pytest.raises(TypeError, match=f"env must be a mapping of texts, got {kind}"):
+            hub.add_server("s", command="python", env=given)
+        with pytest.raises(TypeError, match=f"headers must be a mapping of texts, got {kind}"):
+            hub.add_server("s", url="http://127.0.0.1:1/", headers=given)
+    assert hub.servers() == []
+
+
 def test_wrong_options_of_a_server_are_refused() -> None:
     hub = ToolHub()
     with pytest.raises(ValueError, match=r"startup_timeout` must be a number of seconds"):

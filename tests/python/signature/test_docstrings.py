@@ -174,3 +174,34 @@ def test_no_docstring_stops_a_description(doc: str) -> None:
     words = read(doc)
     assert all(isinstance(text, str) and text for text in words.parameters.values())
     assert words.description == words.description.strip()
+
+
+@pytest.mark.parametrize(
+    "doc",
+    [
+        """
+        Args:
+            a: only
+        """,
+        """Args:
+            a: only
+        """,
+        """Args:
+            a: only
+
+        Returns:
+            Something.
+        """,
+        """
+        Parameters
+        ----------
+        a : int
+            only
+        """,
+        """
+        :param a: only
+        """,
+    ],
+)
+def test_a_docstring_may_begin_with_its_section(doc: str) -> None:
+    assert read(doc) == Words("", {"a": "only"})
