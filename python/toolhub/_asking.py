@@ -8,6 +8,7 @@ import asyncio
 import inspect
 import logging
 import threading
+import weakref
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -49,21 +50,22 @@ class Asking:
     def start(self) -> None:
         """Begin to listen; once is enough."""
         if self._thread is None:
-            self._thread = threading.Thread(target=self._listen, name="toolhub-asks", daemon=True)
+            # The thread must not keep the hub, and goes with it.
+            weakref.finalize(self, self.desk.close).atexit = False
+            asked = (self.desk, weakref.ref(self))
+            self._thread = threading.Thread(target=_listen, args=asked, name="toolhub-asks", daemon=True)
             self._thread.start()
 
     def stop(self) -> None:
         """No more questions; those that wait are refused."""
         self.desk.close()
 
-    def _listen(self) -> None:
-        while (question := self.desk.next()) is not None:
-            if question.what in ("log", "event"):
-                self._answer(question)
-                continue
-            threading.Thread(
-                target=self._answer, args=(question,), name="toolhub-answer", daemon=True
-            ).start()
+    def take(self, question: Any) -> None:
+        """Answer a question, at once or in a thread of its own."""
+        if question.what in ("log", "event"):
+            self._answer(question)
+            return
+        threading.Thread(target=self._answer, args=(question,), name="toolhub-answer", daemon=True).start()
 
     def _answer(self, question: Any) -> None:
         try:
@@ -73,6 +75,16 @@ class Asking:
             question.answer(answer)
         except (Exception, asyncio.CancelledError) as error:
             question.refuse(f"{type(error).__name__}: {error}")
+
+
+def _listen(desk: "_core.QuestionDesk", owner: "weakref.ref[Asking]") -> None:
+    while (question := desk.next()) is not None:
+        asking = owner()
+        if asking is None:
+            question.refuse("nobody is there to answer")
+        else:
+            asking.take(question)
+        del asking, question
 
 
 def _log(server: str, said: dict[str, str]) -> None:

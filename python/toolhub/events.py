@@ -17,7 +17,6 @@
 
 import asyncio
 import logging
-import threading
 import time
 from collections.abc import Callable
 from contextvars import ContextVar
@@ -82,23 +81,20 @@ class Events:
     """Who wants to hear, and how they are told. A listener that fails is reported and never breaks a call."""
 
     def __init__(self) -> None:
-        self.listeners: tuple[Callable[[Event], Any], ...] = ()
-        self._lock = threading.Lock()
+        # Each change is one step of the interpreter, so it needs no lock: one could be waited for by a finalizer that the
+        # garbage collector runs in the thread that holds it.
+        self.listeners: dict[object, Callable[[Event], Any]] = {}
 
     def subscribe(self, listener: Callable[[Event], Any]) -> Callable[[], None]:
         """Add a listener; the function that comes back takes it away again."""
         if not callable(listener):
             raise TypeError(f"a listener must be callable, got {type(listener).__name__}")
 
-        def entry(event: Event) -> Any:  # with an identity of its own: the same listener may come twice
-            return listener(event)
-
-        with self._lock:
-            self.listeners = (*self.listeners, entry)
+        key = object()  # the same listener may come twice
+        self.listeners[key] = listener
 
         def unsubscribe() -> None:
-            with self._lock:
-                self.listeners = tuple(other for other in self.listeners if other is not entry)
+            self.listeners.pop(key, None)
 
         return unsubscribe
 
@@ -112,7 +108,7 @@ class Events:
         event.update(details)
         if wanted:
             logger.info("%s", _for_log(event, logger))
-        for listener in self.listeners:
+        for listener in self.listeners.copy().values():
             try:
                 answer = listener(event)
                 if hasattr(answer, "__await__"):

@@ -14,7 +14,7 @@ use crate::registry::{Candidate as Registered, Filter};
 use crate::servers::Servers;
 use crate::stats::{BreakerPolicy, CandidateStats};
 use crate::tool::Tool;
-use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
@@ -62,13 +62,9 @@ impl Hub {
         }
     }
 
-    fn check_process(&self) -> PyResult<()> {
-        if self.generation == runtime::generation() {
-            return Ok(());
-        }
-        Err(PyRuntimeError::new_err(
-            "this hub was made before a fork and cannot be used in the child process; make a new ToolHub there",
-        ))
+    /// What belongs to the process before a fork has locks that nobody may give back.
+    pub fn check_process(&self) -> PyResult<()> {
+        runtime::check_generation(self.generation)
     }
 
     pub fn stats_of<'py>(
@@ -346,6 +342,7 @@ impl Hub {
 
     #[pyo3(signature = (name=None))]
     fn stats<'py>(&self, py: Python<'py>, name: Option<&str>) -> PyResult<Bound<'py, PyList>> {
+        self.check_process()?;
         let (rows, now) = (PyList::empty(py), Instant::now());
         for (tool, entry) in self.core.registry.snapshot().entries() {
             if name.is_none_or(|name| &**tool == name) {

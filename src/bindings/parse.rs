@@ -203,14 +203,15 @@ impl StreamParser {
         let known = self.settled.bind(py);
         let calls: Result<Vec<_>, _> = known.iter().map(Bound::cast_into::<PyParsedCall>).collect();
         let mut calls = calls?;
-        let (new, settled) = self.stream.lock().calls_from(calls.len());
+        let before = calls.len();
+        let (new, settled) = self.stream.lock().calls_from(before);
         let keys = Keys::default();
         for call in new {
-            let call = PyParsedCall::new(py, call, &keys)?.into_bound(py);
-            if calls.len() < settled {
-                known.append(&call)?;
-            }
-            calls.push(call);
+            calls.push(PyParsedCall::new(py, call, &keys)?.into_bound(py));
+        }
+        // Another thread may have been here while the objects were made.
+        if known.len() == before {
+            calls.iter().take(settled).skip(before).try_for_each(|call| known.append(call))?;
         }
         Ok(calls)
     }

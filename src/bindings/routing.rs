@@ -6,7 +6,6 @@ use super::once::intern;
 use super::options::PyCallOptions;
 use super::views::Candidate;
 use crate::error::HubError;
-use crate::hub::Hub as Core;
 use crate::hub::explain::Facts;
 use crate::model::CallOptions;
 use crate::registry::{Candidate as Registered, Snapshot};
@@ -23,21 +22,22 @@ use std::time::Instant;
 const UNKNOWN: &str = "unknown";
 
 /// All servers: those that are configured, and those that registered tools say they belong to.
-struct Known<'a> {
-    hub: &'a Core,
+struct Known {
+    /// Held by whoever asks, and not taken here: tools that go with a snapshot may be code of the user, and here a lock is held.
+    snapshot: Arc<Snapshot>,
     servers: Option<Arc<Servers>>,
 }
 
-impl Directory for Known<'_> {
+impl Directory for Known {
     fn has(&self, id: &str) -> bool {
         let configured = self.servers.as_ref().is_some_and(|servers| servers.get(id).is_some());
-        configured || labels(&self.hub.registry.load()).any(|label| &**label == id)
+        configured || labels(&self.snapshot).any(|label| &**label == id)
     }
 
     fn ids(&self) -> Vec<Arc<str>> {
         let configured = self.servers.iter().flat_map(|servers| servers.all());
         let mut ids: Vec<Arc<str>> = configured.map(|server| server.id().clone()).collect();
-        for label in labels(&self.hub.registry.load()) {
+        for label in labels(&self.snapshot) {
             if !ids.contains(label) {
                 ids.push(label.clone());
             }
@@ -53,7 +53,8 @@ fn labels(snapshot: &Snapshot) -> impl Iterator<Item = &Arc<str>> {
 }
 
 fn find_route(hub: &Hub, source: Option<&str>) -> Result<Route, HubError> {
-    hub.core().route(source, &Known { hub: hub.core(), servers: hub.servers() })
+    let known = Known { snapshot: hub.core().registry.snapshot(), servers: hub.servers() };
+    hub.core().route(source, &known)
 }
 
 /// Why nobody can be called: kind, sentence, suggestions.

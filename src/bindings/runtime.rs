@@ -27,6 +27,16 @@ pub fn generation() -> u64 {
     GENERATION.load(Ordering::Relaxed)
 }
 
+/// What was made before a fork has locks that nobody may give back, and threads that are not here.
+pub fn check_generation(made: u64) -> PyResult<()> {
+    if made == generation() {
+        return Ok(());
+    }
+    Err(PyRuntimeError::new_err(
+        "this hub was made before a fork and cannot be used in the child process; make a new ToolHub there",
+    ))
+}
+
 /// The way to the runtime, which is made now if there is none.
 pub fn handle() -> PyResult<Handle> {
     let mut runtime = RUNTIME.lock();

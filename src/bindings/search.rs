@@ -57,6 +57,7 @@ fn found(
     vector: Option<Vec<f32>>,
     find: impl FnOnce(&Core, Asked<'_>) -> Vec<Found> + Send,
 ) -> PyResult<Vec<Hit>> {
+    hub.get().check_process()?;
     let query = start_of(query, QUERY_CHARS)?;
     let core = hub.get().core();
     let found = hub.py().detach(|| find(core, Asked { words: &query, vector: vector.as_deref() }));

@@ -29,6 +29,7 @@ pub struct Servers {
     keys: Arc<Keys>,
     /// Which servers came from which file, so that loading it again can take some away.
     loaded: Mutex<HashMap<PathBuf, Vec<Arc<str>>>>,
+    generation: u64,
 }
 
 /// All sets of servers that there are, to be closed when the interpreter ends.
@@ -85,17 +86,19 @@ impl Servers {
         all.retain(|servers| servers.strong_count() > 0);
         all.push(Arc::downgrade(&core));
         drop(all);
-        Ok(Servers { core, desk, keys, loaded: Mutex::default() })
+        Ok(Servers { core, desk, keys, loaded: Mutex::default(), generation: runtime::generation() })
     }
 
     /// Loads a file: adds what is new, replaces what has changed, takes away what is gone. What is wrong is told.
     fn load_file(&self, py: Python<'_>, path: PathBuf) -> PyResult<Py<PyAny>> {
+        runtime::check_generation(self.generation)?;
         let loaded = py.detach(|| load_file(&path, &environment));
         let place = std::path::absolute(&path).unwrap_or(path);
         self.take(py, loaded, Some(place))
     }
 
     fn load_value(&self, py: Python<'_>, value: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        runtime::check_generation(self.generation)?;
         let value = json::from_python(value)
             .map_err(|reason| PyValueError::new_err(format!("the configuration must be JSON: {reason}")))?;
         self.take(py, load_value(&value, None, &environment), None)
@@ -110,6 +113,7 @@ impl Servers {
         entry: &Bound<'_, PyAny>,
         asks_for_token: bool,
     ) -> PyResult<Vec<String>> {
+        runtime::check_generation(self.generation)?;
         let entry = json::from_python(entry)
             .map_err(|reason| PyValueError::new_err(format!("the configuration must be JSON: {reason}")))?;
         let (config, warnings) =
@@ -122,8 +126,8 @@ impl Servers {
     }
 
     /// False when there is no such server. It ends in the background, or with the next `close` of the desk.
-    fn remove(&self, id: &str) -> bool {
-        match self.core.remove(id) {
+    fn remove(&self, py: Python<'_>, id: &str) -> bool {
+        match py.detach(|| self.core.remove(id)) {
             Some(server) => {
                 self.retire(server);
                 true
@@ -152,7 +156,7 @@ impl Servers {
                 "changed": pin.changed.as_ref().map(read),
             })
         };
-        json::to_python(py, &self.core.pins().into_iter().map(row).collect())
+        json::to_python(py, &py.detach(|| self.core.pins().into_iter().map(row).collect()))
     }
 
     /// Accepts the changed definitions of a server, or of one tool of it; says how many there were.
@@ -167,7 +171,8 @@ impl Servers {
 
     /// Ends all servers and waits for it, without the GIL, at most so long.
     fn close(&self, py: Python<'_>, seconds: f64) {
-        if self.core.all().is_empty() {
+        // Those of the process before a fork are its own: here is nobody who could end them.
+        if self.generation != runtime::generation() || self.core.all().is_empty() {
             return;
         }
         let core = self.core.clone();
@@ -210,7 +215,7 @@ impl Servers {
             // A server whose new entry is wrong keeps running as it was.
             let wrong = |id: &Arc<str>| errors.iter().any(|notice| notice.server.as_ref() == Some(id));
             for id in before.iter().filter(|id| !names.contains(id) && !wrong(id)) {
-                self.remove(id);
+                self.remove(py, id);
             }
         }
         let texts = |notices: &[Notice]| notices.iter().map(ToString::to_string).collect::<Vec<_>>();

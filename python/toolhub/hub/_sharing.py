@@ -22,7 +22,10 @@ _MAX_CACHED = 1024
 
 
 class Sharing:
-    """What is in the air and what is kept."""
+    """What is in the air and what is kept.
+
+    Values are copied before the lock is taken and let go after it: both may run code of the user, which may call the hub.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -56,7 +59,8 @@ class Sharing:
     def clear(self) -> None:
         """Forget all kept answers."""
         with self._lock:
-            self._cache.clear()
+            forgotten, self._cache = self._cache, OrderedDict()
+        forgotten.clear()
 
     def _kept(self, key: Any) -> ToolResult | None:
         with self._lock:
@@ -70,11 +74,13 @@ class Sharing:
         return copy
 
     def _keep(self, key: Any, ttl: float, result: ToolResult) -> None:
+        entry = (time.monotonic() + ttl, _copy(result))
         with self._lock:
-            self._cache[key] = (time.monotonic() + ttl, _copy(result))
-            self._cache.move_to_end(key)
+            gone = [self._cache.pop(key, None)]
+            self._cache[key] = entry
             if len(self._cache) > _MAX_CACHED:
-                self._cache.popitem(last=False)
+                gone.append(self._cache.popitem(last=False)[1])
+        gone.clear()
 
     async def _fly(
         self,
@@ -104,14 +110,15 @@ class Sharing:
             # The leader was cancelled; somebody else has to fly, in the time that is left.
             if deadline is not None:
                 left = max(0.0, deadline - (time.monotonic() - begun))
-        result = None
+        shared = None
         try:
             result = await run(left)
+            shared = _copy(result)
             return result
         finally:
             with self._lock:
                 del self._flights[key]
-            mine.set_result(None if result is None else _copy(result))
+            mine.set_result(shared)
 
 
 def _comparable(value: Any) -> Any:
