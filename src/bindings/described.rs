@@ -5,7 +5,7 @@ use super::once::Once;
 use super::options::seconds;
 use super::python_tool::{Callable, Style};
 use crate::hub::Hub as Core;
-use crate::model::{Effects, ToolSpec};
+use crate::model::{Effects, ToolSpec, tags};
 use crate::schema::ArgumentSchema;
 use crate::select::nature;
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -123,14 +123,9 @@ fn declared_capabilities(given: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
     if given.is_instance_of::<PyString>() {
         return Err(PyTypeError::new_err("capabilities must be a list of tags, got one string"));
     }
-    let mut tags: Vec<String> = Vec::new();
-    for tag in given.try_iter().map_err(|_| wrong("capabilities", "a list of tags", given))? {
-        let tag = tag?;
-        let tag = tag.extract::<String>().map_err(|_| wrong("capabilities", "a list of texts", &tag))?;
-        let tag = tag.trim().to_lowercase();
-        if !tag.is_empty() && !tags.contains(&tag) {
-            tags.push(tag);
-        }
-    }
-    Ok(tags)
+    let text = |tag: Bound<'_, PyAny>| {
+        tag.extract::<String>().map_err(|_| wrong("capabilities", "a list of texts", &tag))
+    };
+    let given = given.try_iter().map_err(|_| wrong("capabilities", "a list of tags", given))?;
+    Ok(tags(given.map(|tag| text(tag?)).collect::<PyResult<Vec<_>>>()?))
 }

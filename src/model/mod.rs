@@ -8,4 +8,4 @@ mod spec;
 pub use options::{CallOptions, Prefer, Shadow, Strategy};
 pub use output::{Arguments, Part, ToolOutput};
 pub use source::Source;
-pub use spec::{Effects, ToolSpec};
+pub use spec::{Effects, ToolSpec, tags};

@@ -84,6 +84,18 @@ impl ToolSpec {
     }
 }
 
+/// Tags as they are looked for: in lower case, each once.
+pub fn tags(given: impl IntoIterator<Item = String>) -> Vec<String> {
+    let mut tags: Vec<String> = Vec::new();
+    for tag in given {
+        let tag = tag.trim().to_lowercase();
+        if !tag.is_empty() && !tags.contains(&tag) {
+            tags.push(tag);
+        }
+    }
+    tags
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

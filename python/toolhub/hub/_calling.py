@@ -228,12 +228,10 @@ class Calling(Serving):
         if self._events.listeners or EXECUTE.isEnabledFor(_INFO):
             watch = Watched(self._events, what, args)
         try:
-            if cache_ttl is not None or single_flight:
-                result = await self._shared(start, what, args, key, watch, cache_ttl, single_flight)
-            else:
-                result = await start(what, args, options, *extras, watch)
+            shared = (cache_ttl, single_flight) if cache_ttl is not None or single_flight else None
+            result = await self._answered(start, what, args, key, options, extras, shared, watch)
             if self._servers is not None and _is_miss(result):
-                result = await self._looked_for(start, what, args, key, extras, watch)
+                result = await self._looked_for(start, what, args, key, extras, shared, watch)
             llm = llm or self._llm
             if llm is not None and result["_meta"]["synthesized"]:
                 result = await self._synthesized(result, llm, args, key[2], watch)
@@ -245,6 +243,21 @@ class Calling(Serving):
             watch.finished(result)
         return result
 
+    async def _answered(
+        self,
+        start: Callable[..., Any],
+        what: str,
+        args: Any,
+        key: "_Key",
+        options: "_core.CallOptions",
+        extras: tuple[Any, Any],
+        shared: tuple[float | None, bool] | None,
+        watch: Watched | None,
+    ) -> ToolResult:
+        if shared is not None:
+            return await self._shared(start, what, args, key, watch, *shared)
+        return await start(what, args, options, *extras, watch)
+
     async def _looked_for(
         self,
         start: Callable[..., Any],
@@ -252,6 +265,7 @@ class Calling(Serving):
         args: Any,
         key: "_Key",
         extras: tuple[Any, Any],
+        shared: tuple[float | None, bool] | None,
         watch: Watched | None,
     ) -> ToolResult:
         """The call again, after servers that have not listed their tools were asked for them."""
@@ -264,7 +278,9 @@ class Calling(Serving):
         late = time.perf_counter() - begun
         left = None if deadline is None else max(0.0, deadline - late)
         said: _Key = (*key[:2], left, *key[3:])
-        result: Any = await start(what, args, _core.CallOptions(*said), *extras, watch)
+        result = await self._answered(
+            start, what, args, said, _core.CallOptions(*said), extras, shared, watch
+        )
         result["_meta"]["duration_ms"] += late * 1e3
         if failed and _is_miss(result):
             result["error"] = f"{result['error']} {not_asked(failed)}"

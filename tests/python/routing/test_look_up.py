@@ -290,3 +290,11 @@ async def test_a_server_that_does_not_know_its_tool_has_done_nothing(lab: Lab) -
     assert result.meta["strategy"] == "fallback", "it has effects"
     assert [(one["server"], one["ok"]) for one in result.meta["attempts"]] == [("a", False), ("b", True)]
     assert result.result == "b x"
+
+
+async def test_calls_that_share_an_answer_share_it_on_a_server_that_was_never_connected(lab: Lab) -> None:
+    lab.add("a", "far")
+    calls = (lab.hub.execute("far", {"text": "x"}, single_flight=True, cache_ttl=60) for _ in range(3))
+    assert [result.result for result in await asyncio.gather(*calls)] == ["a x"] * 3
+    assert (await lab.hub.execute("far", {"text": "x"}, cache_ttl=60)).meta["cached"]
+    assert lab.asked("a", "tools/call") == 1

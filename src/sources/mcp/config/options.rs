@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::fields::Fields;
 use super::pattern::fits;
+use crate::model::tags;
 
 /// The options of one server. Times are written as seconds.
 #[derive(Clone, Debug, PartialEq)]
@@ -121,17 +122,6 @@ impl ServerOptions {
         self.inherit_env = fields.texts("inherit_env").unwrap_or_default();
         fields.finish();
     }
-}
-
-/// As those of all other tools: a tag is looked for in lower case.
-fn tags(given: Vec<String>) -> Vec<String> {
-    let mut tags: Vec<String> = Vec::new();
-    for tag in given.iter().map(|tag| tag.trim().to_lowercase()) {
-        if !tag.is_empty() && !tags.contains(&tag) {
-            tags.push(tag);
-        }
-    }
-    tags
 }
 
 #[cfg(test)]
