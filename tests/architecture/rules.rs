@@ -6,7 +6,7 @@ use super::{
 };
 
 /// `src/model/spec.rs` → `model/spec`; `src/model/mod.rs` → `model`.
-fn module(path: &str) -> Option<&str> {
+pub fn module(path: &str) -> Option<&str> {
     let module = path.strip_prefix("src/")?.strip_suffix(".rs")?;
     Some(module.strip_suffix("/mod").unwrap_or(module))
 }
@@ -17,7 +17,7 @@ fn is_test_file(path: &str) -> bool {
 }
 
 /// The code that ships, or `None` for a file that does not.
-fn shipped(path: &str, text: &str) -> Option<String> {
+pub fn shipped(path: &str, text: &str) -> Option<String> {
     (!is_test_file(path)).then(|| without_tests(&code_only(text)))
 }
 

@@ -184,3 +184,58 @@ fn code_is_told_from_text() {
         assert_eq!(source::code_only(text), code, "{text:?}");
     }
 }
+
+fn together(files: &[(&str, &str)], rule: fn(&[(String, String)]) -> Vec<String>) -> Vec<String> {
+    let files: Vec<_> = files.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned())).collect();
+    rule(&files)
+}
+
+#[test]
+fn circles_fire() {
+    let circle = |files| together(files, super::files::circles);
+    let direct = circle(&[
+        ("src/a/mod.rs", "mod b; mod c;"),
+        ("src/a/b.rs", "use super::c::C; pub struct B;"),
+        ("src/a/c.rs", "pub struct C; fn f(_: super::b::B) {}"),
+    ]);
+    assert!(direct.len() == 1 && direct[0].contains("src/a/b.rs uses a/c"), "{direct:?}");
+    // A re-export leads to the file that defines the name.
+    let through = circle(&[
+        ("src/a/mod.rs", "mod b; mod c; pub use c::C;"),
+        ("src/a/b.rs", "use super::C; pub struct B;"),
+        ("src/a/c.rs", "pub struct C; use crate::a::b::B;"),
+    ]);
+    assert!(through.len() == 1 && through[0].contains("src/a/c.rs uses a/b"), "{through:?}");
+    let with_parent = circle(&[
+        ("src/a/mod.rs", "mod b; pub struct A; fn f() { b::g() }"),
+        ("src/a/b.rs", "use super::A; pub fn g() {}"),
+    ]);
+    assert!(with_parent.len() == 1 && with_parent[0].contains("2 files"), "{with_parent:?}");
+}
+
+#[test]
+fn circles_stay_quiet() {
+    let quiet = |files: &[(&str, &str)]| {
+        assert_eq!(together(files, super::files::circles), Vec::<String>::new(), "{files:?}");
+    };
+    // Declaring and re-exporting is no use; neither are tests.
+    quiet(&[
+        ("src/a/mod.rs", "mod b; mod c; pub use b::B; pub struct A;"),
+        ("src/a/b.rs", "use super::A; use super::c::C; pub struct B;"),
+        ("src/a/c.rs", "pub struct C; #[cfg(test)] mod tests { use super::super::b::B; }"),
+    ]);
+    quiet(&[("src/a.rs", "use crate::b::{self, B};"), ("src/b.rs", "pub struct B; // crate::a")]);
+}
+
+#[test]
+fn duplicate_types_fire_and_stay_quiet() {
+    let found = |files| together(files, super::files::duplicate_types);
+    let twice = found(&[("src/a.rs", "pub struct Job {}\n"), ("src/b/c.rs", "pub(crate) enum Job { A }\n")]);
+    assert_eq!(twice, ["the type `Job` is defined in src/a.rs and src/b/c.rs"]);
+    let fine = found(&[
+        ("src/a.rs", "pub struct Job<T>(T);\nimpl Iterator for X {\n    type Item = u8;\n}\n"),
+        ("src/b.rs", "impl Iterator for Y {\n    type Item = u8;\n}\n#[cfg(test)]\nstruct Job;\n"),
+        ("src/c.rs", "#[cfg(unix)]\nstruct Bell;\n#[cfg(not(unix))]\nstruct Bell;\n"),
+    ]);
+    assert_eq!(fine, Vec::<String>::new());
+}
