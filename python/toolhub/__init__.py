@@ -1,4 +1,4 @@
-"""One fast, safe door to every tool an AI agent has.
+"""One fast, safe interface to every tool your agent can call.
 
 >>> from toolhub import ToolHub
 >>> hub = ToolHub()
@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any
 from . import _lifecycle
 from ._core import Candidate, Hit, Tokenizer, ToolInfo, Truncated, extract_capabilities
 from ._marks import tool
+from .compat import ToolCandidate
 from .exceptions import ErrorKind, Strategy, ToolError
 from .formatting import format_results
-from .hub import RunOutcome, ToolCandidate, ToolHub
+from .hub import RunOutcome, ToolHub
 from .parsing import ParsedCall, ParseResult, StreamParser, formats, parse
 from .result import ToolResult
 from .routing import Explanation

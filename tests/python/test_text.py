@@ -361,3 +361,12 @@ def test_the_memory_for_kept_results_is_bounded(hub: ToolHub) -> None:
     assert hub.read_more(handles[-1], limit=4) == "299 "
     with pytest.raises(toolhub.ToolError):
         hub.read_more(handles[0])
+
+
+def test_handles_of_processes_that_share_a_store_do_not_collide(hub: ToolHub) -> None:
+    hub.register(lambda: "x" * 5_000, name="t")
+    result = hub.call("t")
+    hub.format(result)
+    prefix, _, digits = result.meta["handle"].partition("_")
+    assert prefix == "r"
+    assert len(bytes.fromhex(digits)) >= 8  # 32 bits collide after some 50,000 results

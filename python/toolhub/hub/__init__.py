@@ -1,33 +1,49 @@
-"""The hub: one door to every tool, put together from its parts."""
+"""The hub: one object for every tool, composed of the parts in this package.
+
+Each part owns its state and depends on the core and on other parts, never on the hub:
+
+    Registration ← FolderLoader, Skills        ToolSearch ← Prompts        HubStore ← ResultFormatter
+
+`ToolHub` creates them and has the public methods, which hand over to a part. The methods are grouped by topic, one file each.
+"""
 
 import asyncio
 import os
 from collections.abc import Callable, Mapping
 from types import TracebackType
-from typing import Any, Self, cast
+from typing import Any, Self
 
 from .. import _core
 from .._asking import Asking
+from ..compat import CompatMethods
 from ..events import Event, Events
 from ..servers import Told
-from ._embedding import Embed, Embedding
-from ._keeping import Keeping
-from ._loading import Loading
-from ._looking import CapabilityRules, Looking
+from ._embedding import Embed
+from ._folders import FolderLoader, each
+from ._formatting import ResultFormatter
+from ._inspection import CapabilityRules
 from ._numbers import check_whole
-from ._registering import Registering, ToolCandidate
+from ._prompt_methods import PromptMethods
+from ._prompts import Prompts
+from ._registration import Registration
 from ._routing import Routing
 from ._running import Running, RunOutcome
 from ._sampling import sampler
-from ._searching import Searching
-from ._shaping import Kept, Shaping
+from ._search import ToolSearch
 from ._sharing import Sharing
+from ._skills import Skills, file_content
+from ._source_methods import SourceMethods
+from ._state import HubState
+from ._store import HubStore
 from ._synthesis import check_llm
+from ._tool_methods import ToolMethods
 
-__all__ = ["CapabilityRules", "RunOutcome", "ToolCandidate", "ToolHub"]
+__all__ = ["CapabilityRules", "RunOutcome", "ToolHub"]
+
+_CORE_TOOLS = ("none", "search_web", "calculate", "get_time", "get_conversation_history")
 
 
-class ToolHub(Registering, Looking, Routing, Searching, Running, Shaping, Keeping, Loading):
+class ToolHub(ToolMethods, PromptMethods, SourceMethods, Routing, Running, CompatMethods):
     """Registers tools, chooses among their candidates and calls them.
 
     `timeout` (seconds) is for one candidate, `max_parallel` for the first batch of a race, `grace` for how long cancelled
@@ -114,21 +130,22 @@ class ToolHub(Registering, Looking, Routing, Searching, Running, Shaping, Keepin
             prefer=prefer,
             shadow=shadow,
         )
-        self._open_store(store, store_results)
-        self._set_up_routing(prefer, aliases, lookup_timeout)
         self._closed = False
+        self._state = HubState()
+        self._events = Events()
+        self._store = HubStore(self._core, store, store_results)
+        self._registration = Registration(self._core, self._events, self._state)
+        self._search = ToolSearch(self._core, embed)
+        self._prompts = Prompts(self._core, self._search, _CORE_TOOLS)
+        self._formatter = ResultFormatter(self._core, self._events, self._store.file)
+        self._folders = FolderLoader(self._core, self._registration, self._state)
+        self._skills = Skills(self._core, self._registration)
+        self._set_up_routing(prefer, aliases, lookup_timeout)
         self._options = {}
         self._sharing = Sharing()
-        self._events = Events()
-        self._kept = Kept(self._store)
-        self._restored = {}
-        self._embedding = None if embed is None else Embedding(embed)
         self._llm = llm
         self._servers = None
-        self._folders = None
         self._told = Told()
-        self._runnable = {}
-        self._script_tool = None
         # Managing servers takes as long as it takes: they have deadlines of their own.
         self._admin = _core.Hub(timeout=1e9, max_parallel=1, grace=0.0, breaker_threshold=0)
         if sampling is None and llm is not None:
@@ -137,19 +154,27 @@ class ToolHub(Registering, Looking, Routing, Searching, Running, Shaping, Keepin
         self._tokens = tokens
         answers = {what: ask for what, ask in functions.items() if ask is not None}
         self._asking = Asking({**answers, "event": self._events.of_server})
-        for load, folders in ((self.load_tools, tools), (self.load_skills, skills)):
-            if folders is not None:
-                self._load_all(load, folders)
-        if mcp is not None:
-            configs: list[Any] = list(cast("list[Any]", mcp)) if isinstance(mcp, list | tuple) else [mcp]
-            for config in configs:
-                self.load_mcp(config)
+        for folder in each(tools):
+            self.load_tools(folder)
+        for folder in each(skills):
+            self.load_skills(folder)
+        for config in each(mcp):
+            self.load_mcp(config)
+
+    def read_skill_file(self, skill: str, path: str) -> str | bytes:
+        """A file of a skill, local or on an MCP server: text, or bytes if it is not text.
+
+        Only files inside the skill's folder can be read, whatever `..` and links say. Raises `ToolError` of kind `not_found`
+        (no such skill), `invalid_arguments` (no such file), `not_allowed` (outside the folder) or `limit` (over 16 MiB).
+        """
+        self._skills.location(skill)
+        return file_content(self.call(skill, {"file": path}, source="skills").unwrap())
 
     def close(self) -> None:
-        """Let go of all tools and end all servers; a call after it fails at once. Closing twice is fine."""
-        self._forget()
+        """Release all tools and end all servers. Calls made afterwards fail at once. Closing twice is fine."""
+        self._release()
         self._close_servers_now()
-        self._close_store()
+        self._store.close()
 
     def on_event(self, listener: Callable[[Event], Any]) -> Callable[[], None]:
         """Call a plain function with every event; what comes back ends that. See `toolhub.events` for the events.
@@ -170,20 +195,20 @@ class ToolHub(Registering, Looking, Routing, Searching, Running, Shaping, Keepin
         """
         return self._events.subscribe(listener)
 
-    def _forget(self) -> None:
-        self._closed = True
-        self._close_folders()
-        self._core.clear()
-        self._sharing.clear()
-        self._kept.clear()
-
     async def aclose(self) -> None:
         """`close`, for async code."""
-        self._forget()
+        self._release()
         await self._close_servers()
-        if self._store is not None:
-            # Another process may be writing: nobody else on this loop waits for it.
-            await asyncio.to_thread(self._close_store)
+        if self._store.file is not None:
+            # Another process may hold the lock of the file: do not block the event loop meanwhile.
+            await asyncio.to_thread(self._store.close)
+
+    def _release(self) -> None:
+        self._closed = self._state.closed = True
+        self._folders.close()
+        self._core.clear()
+        self._sharing.clear()
+        self._formatter.clear()
 
     def __enter__(self) -> Self:
         return self

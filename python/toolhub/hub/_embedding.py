@@ -1,4 +1,4 @@
-"""An embedding of the user's: what it makes of tools and queries."""
+"""Embeddings: vectors of tools and queries, computed by a function of the user."""
 
 import logging
 from collections.abc import Callable, Sequence
@@ -10,23 +10,25 @@ from .. import _core
 _log = logging.getLogger("toolhub.search")
 
 Embed = Callable[[list[str]], Sequence[Any]]
-"""Gives a vector for each text: numbers in a list or an array, or None where it has no opinion."""
+"""Returns one vector per text: a list or array of numbers, or None to leave a text out."""
 
 _BATCH = 256
-"""So many tools are given to the embedding at once."""
+"""The number of tools passed to the embedding at once."""
+
+_MAX_LOGGED = 100
 
 
 class Embedding:
-    """Gives each tool to the user's function once, when it is first searched for, and each query."""
+    """Passes each tool to the user's function once, before the first search that needs it, and each query."""
 
     def __init__(self, embed: Embed) -> None:
         if not callable(embed) or iscoroutinefunction(embed):
             raise TypeError(f"embed must be a plain function from texts to vectors, got {embed!r}")
         self._embed = embed
-        self._told: set[str] = set()
+        self._logged: set[str] = set()
 
     def of(self, query: str, core: "_core.Hub") -> list[float] | None:
-        """The vector of a query, once all tools have theirs; None when the embedding fails: then words alone decide."""
+        """The vector of a query, after all tools have theirs; None if the embedding fails, and search uses words only."""
         if not query.strip():
             return None
         try:
@@ -36,15 +38,15 @@ class Embedding:
                     _core.embed(core, name, state, vector)
             return self._vectors([query])[0]
         except Exception as error:
-            # Every search would say the same.
-            told = f"{type(error).__name__}: {error}"
-            if told not in self._told and len(self._told) < 100:
-                self._told.add(told)
-                _log.warning("the embedding failed, so search goes by words alone: %s", told)
+            # Log each message once: a broken embedding fails in every search.
+            problem = f"{type(error).__name__}: {error}"
+            if problem not in self._logged and len(self._logged) < _MAX_LOGGED:
+                self._logged.add(problem)
+                _log.warning("the embedding failed, so search uses words only: %s", problem)
             return None
 
     def _vectors(self, texts: list[str]) -> list[list[float] | None]:
         made = self._embed(texts)
         if len(made) != len(texts):
-            raise ValueError(f"embed() must give a vector for each text, got {len(made)} for {len(texts)}")
+            raise ValueError(f"embed() must return one vector per text, got {len(made)} for {len(texts)}")
         return [None if one is None else [float(value) for value in one] for one in made]

@@ -1,11 +1,11 @@
-"""Numbers that a caller gives: one sentence when they are none, or too small."""
+"""Checks of numbers that callers pass: one clear sentence if the type or the range is wrong."""
 
 import operator
 from typing import Any
 
 
 def check_whole(what: str, value: Any, least: int) -> None:
-    """Refuse what is no whole number, or less than `least`.
+    """Raise unless `value` is a whole number of at least `least`.
 
     >>> check_whole("max_parallel", -1, 1)
     Traceback (most recent call last):
@@ -20,7 +20,7 @@ def check_whole(what: str, value: Any, least: int) -> None:
 
 
 def check_seconds(what: str, value: Any) -> None:
-    """Refuse what is no number of seconds, 0 or more.
+    """Raise unless `value` is a number of seconds, 0 or more.
 
     >>> check_seconds("cache_ttl", float("nan"))
     Traceback (most recent call last):
@@ -28,5 +28,5 @@ def check_seconds(what: str, value: Any) -> None:
     """
     if not hasattr(value, "__float__"):
         raise TypeError(f"{what} must be a number of seconds, got {type(value).__name__}")
-    if not value >= 0:  # neither is not-a-number
+    if not value >= 0:  # also refuses NaN
         raise ValueError(f"{what} must be a number of seconds, 0 or more, got {value}")

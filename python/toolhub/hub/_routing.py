@@ -12,16 +12,17 @@ from ..result import ToolResult
 from ..routing import Explanation, as_object, read_request
 from ._calling import Calling
 from ._numbers import check_seconds
-from ._prompting import Prompting
+from ._prompts import Prompts
 from ._servers import not_asked
 
 # Rule, source, server, and why nobody can be called: kind, sentence, suggestions.
 _Routed = tuple[str, str | None, str | None, tuple[str, str, list[str]] | None]
 
 
-class Routing(Calling, Prompting):
+class Routing(Calling):
     """`dispatch`, its blocking twin `call_request`, `explain` and `add_alias`."""
 
+    _prompts: Prompts
     _routed_prefer: str
     _call_ids: "itertools.count[int]"
 
@@ -91,7 +92,7 @@ class Routing(Calling, Prompting):
             args = {}
         elif type(args) is str and options.get("coerce", True):
             args = as_object(args)
-        name, args = self._as_meant(name, args)
+        name, args = self._prompts.from_vendor_form(name, args)
         late = 0.0
         rule, where, server, refusal = _core.route(self._core, name, source)
         if refusal is not None:
@@ -157,7 +158,7 @@ class Routing(Calling, Prompting):
             args = {} if arguments is None else arguments
         if isinstance(args, str):
             args = as_object(args)
-        name, args = self._as_meant(name, args)
+        name, args = self._prompts.from_vendor_form(name, args)
         options = _core.CallOptions(strategy=strategy, prefer=prefer or self._routed_prefer)
         return Explanation(*_core.explain(self._core, name, args, options, True, source))
 

@@ -12,7 +12,9 @@ from ..formatting import Answer, write_answers
 from ..permissions import PATIENCE, Approval, Permissions
 from ..result import ToolResult
 from ._base import HubPart
+from ._formatting import ResultFormatter
 from ._numbers import check_whole
+from ._prompts import Prompts
 
 _NATIVE = ("openai", "openai_responses", "anthropic", "gemini")
 
@@ -40,8 +42,8 @@ class Running(HubPart):
 
     _events: Events
     dispatch: Callable[..., Awaitable[ToolResult]]
-    format: Callable[..., str]
-    _as_meant: Callable[[str, Any], tuple[str, Any]]
+    _prompts: Prompts
+    _formatter: ResultFormatter
     _look_up: Callable[..., Awaitable[Any]]
     _refused: Callable[..., ToolResult]
 
@@ -95,7 +97,7 @@ class Running(HubPart):
             if results == "auto":
                 results = parsed.format if parsed.format in _NATIVE else "tags"
             pairs = zip(parsed.calls, answered, strict=True)
-            answers = [Answer(call, result, self.format(result, limit)) for call, result in pairs]
+            answers = [Answer(call, result, self._formatter.format(result, limit)) for call, result in pairs]
             written = write_answers(answers, results)
             outcome.messages = [{"role": "user", "content": written}] if results == "tags" else written
         return outcome
@@ -106,7 +108,10 @@ class Running(HubPart):
         parsed: Any = parse(message, format=format)
         if parsed.calls and parsed.format not in _NATIVE:
             # What stands between tags has no type; the schemas of the tools that are named say what was meant.
-            known = {call.name: self._core.get(self._as_meant(call.name, None)[0]) for call in parsed.calls}
+            known = {
+                call.name: self._core.get(self._prompts.from_vendor_form(call.name, None)[0])
+                for call in parsed.calls
+            }
             tools = [{"name": name, "parameters": tool.parameters} for name, tool in known.items() if tool]
             parsed = parse(message, format=format, tools=tools)
         repairs = sum(len(call.repairs) for call in parsed.calls)
@@ -147,7 +152,7 @@ class Running(HubPart):
     ) -> tuple[dict[str, Any], ToolResult | None]:
         """The request as it may be made, or the refusal."""
         # What is allowed and approved is the tool itself, whatever an API calls it.
-        name, arguments = self._as_meant(call.name, call.arguments)
+        name, arguments = self._prompts.from_vendor_form(call.name, call.arguments)
         request = {"id": call.id, "tool_name": name, "arguments": arguments, "source": call.source}
         if permissions.names_places and permissions.may_allow(name) and not self._places(name, call.source):
             # Who has it decides whether it is allowed, so those who may have it are asked first.
@@ -199,7 +204,7 @@ class Running(HubPart):
         return result
 
     def _has_effects(self, call: Any) -> bool:
-        tool: _core.ToolInfo | None = self._core.get(self._as_meant(call.name, None)[0])
+        tool: _core.ToolInfo | None = self._core.get(self._prompts.from_vendor_form(call.name, None)[0])
         return tool is not None and tool.effects
 
 

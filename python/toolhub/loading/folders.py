@@ -8,7 +8,7 @@ import weakref
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
 from .. import _core
 from ..servers import LoadReport, Told
@@ -113,13 +113,21 @@ class Folders:
         )
 
 
-def reloading(hub: Any) -> Callable[[], None]:
-    """Loads a hub's folders again, without keeping the hub alive."""
-    there = weakref.ref(hub)
+class Reloads(Protocol):
+    """The owner of the folders, as a watcher needs it."""
+
+    def reload_if_open(self) -> None:
+        """Load all folders again unless the hub is closed."""
+        ...
+
+
+def reloading(owner: Reloads) -> Callable[[], None]:
+    """A function that loads the folders again. It does not keep their owner alive."""
+    reference = weakref.ref(owner)
 
     def reload() -> None:
-        hub = there()
-        if hub is not None and not hub._closed:
-            hub.reload()
+        owner = reference()
+        if owner is not None:
+            owner.reload_if_open()
 
     return reload

@@ -376,7 +376,7 @@ def test_an_interrupt_between_two_tools_of_a_module(
         write("a.py", module("old", "gone", "first", "second"))
         hub.load_tools(folder)
     write("a.py", module("new", "first", "second", "third"))
-    register = hub.register
+    register = hub._registration.register
 
     def interrupted(tool: Any, **options: Any) -> Any:
         if options["name"] == "second":
@@ -384,7 +384,7 @@ def test_an_interrupt_between_two_tools_of_a_module(
         register(tool, **options)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(hub, "register", interrupted)
+    monkeypatch.setattr(hub._registration, "register", interrupted)
     for _ in range(2):
         with pytest.raises(KeyboardInterrupt):
             hub.reload() if old else hub.load_tools(folder)

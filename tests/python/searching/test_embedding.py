@@ -89,7 +89,7 @@ def broken(texts: list[str]) -> list[list[float]]:
     ("embed", "told"),
     [
         (broken, "RuntimeError: no model"),
-        (lambda texts: [[1.0]] * (len(texts) + 1), "a vector for each text, got"),
+        (lambda texts: [[1.0]] * (len(texts) + 1), "one vector per text, got"),
         (lambda texts: ["abc"] * len(texts), "could not convert"),
         (lambda texts: None, "TypeError"),
     ],

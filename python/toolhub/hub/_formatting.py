@@ -1,4 +1,4 @@
-"""Shaping: results as a prompt takes them, and the whole of them for those who ask."""
+"""Formatting: results cut for a prompt, and the full text for whoever asks for more."""
 
 import secrets
 import threading
@@ -11,15 +11,16 @@ from .._plain import readable
 from ..events import Events
 from ..exceptions import ErrorKind, ToolError
 from ..result import ToolResult
-from ._base import HubPart
 
-_MAX_KEPT = 256
+_MAX_TEXTS = 256
 _MAX_CHARS = 32_000_000
 _SKILL_LIMIT = 32_000
+# Processes that share a store draw their handles independently, so a handle must be long enough not to collide.
+_HANDLE_BYTES = 8
 
 
-class Kept:
-    """Whole texts by handle, the oldest dropped when there are too many or too much; with a store, in its file too."""
+class FullTexts:
+    """Full texts by handle. The oldest is dropped when there are too many or they are too long; a store keeps them too."""
 
     def __init__(self, store: "_core.Store | None" = None) -> None:
         self._store = store
@@ -28,12 +29,12 @@ class Kept:
         self._chars = 0
 
     def keep(self, text: str) -> str:
-        """Keep a text and give its handle; one that is larger than all room is kept alone."""
-        handle = f"r_{secrets.token_hex(4)}"
+        """Keep a text and return its handle. A text that exceeds the limit on its own replaces all others."""
+        handle = f"r_{secrets.token_hex(_HANDLE_BYTES)}"
         with self._lock:
             self._texts[handle] = text
             self._chars += len(text)
-            while len(self._texts) > 1 and (len(self._texts) > _MAX_KEPT or self._chars > _MAX_CHARS):
+            while len(self._texts) > 1 and (len(self._texts) > _MAX_TEXTS or self._chars > _MAX_CHARS):
                 _, dropped = self._texts.popitem(last=False)
                 self._chars -= len(dropped)
         if self._store is not None:
@@ -41,7 +42,7 @@ class Kept:
         return handle
 
     def get(self, handle: str) -> str | None:
-        """The text behind a handle; reading it makes it young again."""
+        """The text behind a handle. Reading marks it as recently used."""
         with self._lock:
             if handle in self._texts:
                 self._texts.move_to_end(handle)
@@ -49,95 +50,85 @@ class Kept:
         return None if self._store is None else self._store.kept(handle)
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Drop all texts from memory."""
         with self._lock:
             self._texts.clear()
             self._chars = 0
 
 
-class Shaping(HubPart):
-    """`format` and `read_more`."""
+class ResultFormatter:
+    """Cuts results to the limit of their kind of tool and keeps what was cut."""
 
-    _events: Events
-    _kept: Kept
+    def __init__(self, core: _core.Hub, events: Events, store: "_core.Store | None") -> None:
+        self._core = core
+        self._events = events
+        self._texts = FullTexts(store)
 
     def format(self, result: ToolResult, limit: int | None = None) -> str:
-        """A result as a prompt takes it: cut to the limit of its kind of tool, and of a list of hits the first three.
-
-        Limits in characters: calculation 100, time 200, search 500, history 1,000, skills 32,000 (a model that knows half of
-        its instructions does the wrong thing), others 500. What is cut stays available: the text ends with a handle for
-        `read_more`. Commands to terminals and invisible characters, in which orders can hide, are left out.
-
-        >>> from toolhub import ToolHub
-        >>> hub = ToolHub()
-        >>> @hub.tool
-        ... def search_notes(query: str) -> list[dict[str, str]]:
-        ...     return [{"title": f"Note {n}", "snippet": "about " + query, "url": f"note:{n}"} for n in range(9)]
-        >>> print(hub.format(hub.call("search_notes", "rust")).splitlines()[0])
-        1. Note 0 – about rust – note:0
-        """
+        """See `ToolHub.format`."""
         if limit is not None and limit < 0:
             raise ValueError(f"limit must be 0 or more, got {limit}")
         if not result.success:
             return _core.visible_text(f"Error: {result.error}")
         name = str(result.meta.get("tool") or "")
         tool = self._core.get(name)
-        usual, hits = _core.prompt_limit(name, tool.capabilities if tool else [])
+        default_limit, hits = _core.prompt_limit(name, tool.capabilities if tool else [])
         value = result.result
-        told = _skill(value) if tool and result.meta.get("source") == "skills" and tool.location else None
-        if told is not None:
-            usual, hits = _SKILL_LIMIT, None
-        limit = usual if limit is None else limit
-        whole = _core.visible_text(readable(value) if told is None else told)
+        is_skill = tool is not None and result.meta.get("source") == "skills" and tool.location
+        skill = _skill_text(value) if is_skill else None
+        if skill is not None:
+            default_limit, hits = _SKILL_LIMIT, None
+        limit = default_limit if limit is None else limit
+        full = _core.visible_text(readable(value) if skill is None else skill)
         listed = _listed(value, hits)
-        text = whole if listed is None else _core.visible_text(listed)
+        text = full if listed is None else _core.visible_text(listed)
         shown = _core.truncate_text(text, limit, "chars", None, hits)
         if not shown.truncated and (listed is None or len(cast("list[Any]", value)) <= (hits or 0)):
             return shown.text
-        handle = self._kept.keep(whole)
+        handle = self._texts.keep(full)
         result.meta["truncated"], result.meta["handle"] = True, handle
-        more = f"\n[more: read_more('{handle}'), {len(whole):,} characters in all]"
-        room = limit - len(more)
+        hint = f"\n[more: read_more('{handle}'), {len(full):,} characters in all]"
+        room = limit - len(hint)
         made = shown.text
-        if room >= limit // 2:  # otherwise the hint would crowd out what it is about; `_meta` has the handle
-            short = _skill(value, room) if told is not None else None
+        if room >= limit // 2:  # otherwise the hint would crowd out the text; `_meta` has the handle
+            short = _skill_text(value, room) if skill is not None else None
             if short is None:
-                made = _core.truncate_text(text, room, "chars", None, hits).text + more
+                made = _core.truncate_text(text, room, "chars", None, hits).text + hint
             else:
-                made = _core.visible_text(short) + more
+                made = _core.visible_text(short) + hint
         about = {"call_id": result.meta.get("call_id"), "tool": name, "handle": handle}
-        self._events.emit("truncated", **about, shown=len(made), total=len(whole))
+        self._events.emit("truncated", **about, shown=len(made), total=len(full))
         return made
 
-    def read_more(self, handle: str, offset: int = 0, limit: int = 4000) -> str:
-        """A page of a result that was cut: `limit` characters from `offset` on; empty behind the end.
-
-        Results are kept in bounded memory, and with a store in its file, so that handles of other processes and of earlier
-        ones work too; a result that had to make room raises `ToolError` of kind `not_found`.
-        """
+    def read_more(self, handle: str, offset: int, limit: int) -> str:
+        """See `ToolHub.read_more`."""
         if offset < 0 or limit < 0:
             raise ValueError(f"offset and limit must be 0 or more, got {offset} and {limit}")
-        text = self._kept.get(handle)
+        text = self._texts.get(handle)
         if text is None:
             raise ToolError(
-                f"There is no kept result {handle!r}; it may have made room for newer ones. Call the tool again.",
+                f"There is no kept result {handle!r}; newer results may have replaced it. Call the tool again.",
                 ErrorKind.NOT_FOUND,
             )
         return text[offset : offset + limit]
 
+    def clear(self) -> None:
+        """Drop all kept texts from memory."""
+        self._texts.clear()
 
-def _skill(value: Any, room: int | None = None) -> str | None:
-    """What a skill gave, between the tags that the format recommends; None when it is something else.
 
-    With `room` the instructions are cut, and where the skill is and what it has stays readable; None when that leaves too
-    little of them.
+def _skill_text(value: Any, room: int | None = None) -> str | None:
+    """The answer of a skill between the tags that the Agent Skills format recommends; None for any other value.
+
+    With `room` the instructions are cut while the skill's folder and files stay readable; None if that leaves too little
+    of the instructions.
     """
     if not isinstance(value, Mapping):
         return None
     given = cast("Mapping[str, Any]", value)
     if "instructions" not in given:
         return given.get("text") if room is None else None
-    # What a skill says, or how it calls its files, must not end the block that it stands in.
+    # Neither the instructions nor a file name may close the block that contains them.
     instructions = str(given["instructions"]).replace("</skill_content", "&lt;/skill_content")
     paths = [str(path).replace("<", "&lt;") for path in given.get("resources") or ()]
     files = "\n".join(f"  <file>{path}</file>" for path in paths)
@@ -158,7 +149,7 @@ def _skill(value: Any, room: int | None = None) -> str | None:
 
 
 def _listed(value: Any, hits: int | None) -> str | None:
-    """Hits of a search as lines `title – snippet – URL`; None when the value is no list of such hits."""
+    """Search hits as lines `title – snippet – URL`; None if the value is not a list of such hits."""
     if hits is None or not isinstance(value, list) or not value:
         return None
     lines: list[str] = []

@@ -1,0 +1,69 @@
+"""Folders of tools and skills that the hub has loaded."""
+
+import os
+from typing import TYPE_CHECKING, Any, cast
+
+from .. import _core
+from ..servers import LoadReport
+from ._registration import Registration
+from ._state import HubState
+
+if TYPE_CHECKING:
+    from ..loading.folders import Folders
+
+# `loading` and pathlib are imported where they are used: most hubs load no folder, and `import toolhub` stays fast.
+
+
+class FolderLoader:
+    """Loads folders, loads them again and watches them."""
+
+    def __init__(self, core: _core.Hub, registration: Registration, state: HubState) -> None:
+        self._core = core
+        self._registration = registration
+        self._state = state
+        self._folders: Folders | None = None
+
+    def load(self, source: str, path: str | os.PathLike[str], watch: bool, python: bool = True) -> LoadReport:
+        """Load one folder; see `ToolHub.load_tools` and `ToolHub.load_skills`."""
+        self._state.require_open()
+        from pathlib import Path
+
+        from ..loading.folders import Folders, reloading
+        from ..loading.watching import library
+
+        folder = Path(os.path.expanduser(path))
+        if watch:
+            library()
+        if self._folders is None:
+            self._folders = Folders()
+        report = self._folders.load(self._registration, self._core, source, folder, python)
+        if watch:
+            self._folders.watch(source, folder, reloading(self))
+        return report
+
+    def reload(self) -> LoadReport:
+        """See `ToolHub.reload`."""
+        self._state.require_open()
+        return LoadReport([], [], []) if self._folders is None else self._folders.reload(self._registration)
+
+    def reload_if_open(self) -> None:
+        """Reload for a watcher, which may notice a change while the hub is being closed."""
+        if not self._state.closed:
+            self.reload()
+
+    def close(self) -> None:
+        """Stop watching and release all modules."""
+        folders, self._folders = self._folders, None
+        if folders is not None:
+            folders.close()
+
+
+def each(given: Any) -> list[Any]:
+    """What a constructor argument names: nothing, one thing or several.
+
+    >>> each(None), each("tools"), each(["tools", "more_tools"])
+    ([], ['tools'], ['tools', 'more_tools'])
+    """
+    if given is None:
+        return []
+    return list(cast("list[Any]", given)) if isinstance(given, list | tuple) else [given]

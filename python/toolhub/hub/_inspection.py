@@ -1,0 +1,71 @@
+"""Inspection: the table of capabilities, and statistics in the shapes that users want."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from .. import _core
+
+StatsRow = dict[str, Any]
+
+
+class CapabilityRules(Mapping[str, list[str]]):
+    """The table from which capabilities are extracted: tag → words. A change applies to tools registered after it.
+
+    >>> from toolhub import ToolHub
+    >>> hub = ToolHub()
+    >>> hub.capability_rules.add("astronomy", ["telescope", "望远镜"])
+    >>> hub.register(len, name="point_telescope", description="").capabilities
+    ['astronomy']
+    """
+
+    def __init__(self, core: _core.Hub) -> None:
+        self._core = core
+
+    def add(self, tag: str, words: Iterable[str]) -> None:
+        """Add words, in any language, that stand for the tag. An unknown tag is created."""
+        if isinstance(words, str):
+            raise TypeError("words must be a list of words, got one string")
+        self._core.add_capability_words(tag, list(words))
+
+    def remove(self, tag: str) -> bool:
+        """Remove a tag from the table; False if it was not there."""
+        return self._core.remove_capability(tag)
+
+    def extract(self, name: str, description: str = "") -> list[str]:
+        """The tags that this table finds for a tool."""
+        return self._core.extract_capabilities(name, description)
+
+    def __getitem__(self, tag: str) -> list[str]:
+        return dict(self._core.capability_rules())[tag]
+
+    def __iter__(self) -> Iterator[str]:
+        return (tag for tag, _ in self._core.capability_rules())
+
+    def __len__(self) -> int:
+        return len(self._core.capability_rules())
+
+
+def by_tool(rows: list[StatsRow]) -> dict[str, list[StatsRow]]:
+    """The rows of each tool name.
+
+    >>> by_tool([{"tool": "a", "calls": 1}, {"tool": "a", "calls": 2}])
+    {'a': [{'tool': 'a', 'calls': 1}, {'tool': 'a', 'calls': 2}]}
+    """
+    grouped: dict[str, list[StatsRow]] = {}
+    for row in rows:
+        grouped.setdefault(row["tool"], []).append(row)
+    return grouped
+
+
+def flat(rows: list[StatsRow]) -> list[StatsRow]:
+    """Rows that all have the same columns, with plain values only.
+
+    >>> flat([{"tool": "a", "failures": {"timeout": 2}}, {"tool": "b", "failures": {}}])
+    [{'tool': 'a', 'failures': 2, 'failures.timeout': 2}, {'tool': 'b', 'failures': 0, 'failures.timeout': 0}]
+    """
+    kinds = sorted({kind for row in rows for kind in row["failures"]})
+    return [
+        {**row, "failures": sum(row["failures"].values())}
+        | {f"failures.{kind}": row["failures"].get(kind, 0) for kind in kinds}
+        for row in rows
+    ]

@@ -1,0 +1,103 @@
+"""Registration: adds tools to the hub and removes them."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from .. import _core
+from .._marks import MARK, Said, said
+from ..events import Events
+from ._state import HubState
+
+
+class Registration:
+    """Describes what a user registers, hands it to the core and reports changed versions."""
+
+    def __init__(self, core: _core.Hub, events: Events, state: HubState) -> None:
+        self._core = core
+        self._events = events
+        self._state = state
+
+    def register(
+        self,
+        obj: Any,
+        name: str | None = None,
+        source: str = "tools",
+        priority: int | None = None,
+        capabilities: Iterable[str] | None = None,
+        parameters: Mapping[str, Any] | None = None,
+        *,
+        description: str | None = None,
+        effects: bool | None = None,
+        idempotent: bool | None = None,
+        read_only: bool | None = None,
+        examples: Iterable[Any] | None = None,
+        category: str | None = None,
+        version: str | None = None,
+        timeout: float | None = None,
+        annotations: Mapping[str, Any] | None = None,
+        max_concurrency: int | None = None,
+        server: str | None = None,
+        meta: Mapping[str, Any] | None = None,
+    ) -> _core.Candidate:
+        """See `ToolHub.register`."""
+        self._state.require_open()
+        from .._signature import describe
+
+        marks: Said = {
+            "capabilities": capabilities,
+            "effects": effects,
+            "idempotent": idempotent,
+            "read_only": read_only,
+            "examples": examples,
+            "category": category,
+            "version": version,
+            "timeout": timeout,
+            "annotations": annotations,
+            "max_concurrency": max_concurrency,
+        }
+        marked: Said = getattr(obj, MARK, Said())
+        described = describe(
+            obj,
+            name=name if name is not None else marked.get("name"),
+            description=description if description is not None else marked.get("description"),
+            parameters=parameters if parameters is not None else marked.get("parameters"),
+        )
+        merged = dict(said(marked, marks))
+        replaced = self._candidate(described.name, source, server)
+        merged["object"] = obj
+        merged["meta"] = None if meta is None else dict(meta)
+        made = self._core.register(described, source, server, priority, merged)
+        if replaced is not None and replaced.version != made.version:
+            self._events.emit(
+                "version_changed",
+                tool=made.name,
+                source=made.source,
+                server=made.server,
+                before=replaced.version,
+                after=made.version,
+            )
+        return made
+
+    def unregister(self, name: str, source: str | None = None, server: str | None = None) -> int:
+        """See `ToolHub.unregister`."""
+        return self._core.unregister(name, source, server)
+
+    def put(self, tool: Any, name: str, source: str) -> None:
+        """Register a tool that a folder provides."""
+        self.register(tool, name=name, source=source)
+
+    def take(self, name: str, source: str) -> None:
+        """Unregister a tool that a folder no longer provides."""
+        self.unregister(name, source)
+
+    def has(self, name: str, source: str) -> Any | None:
+        """The registered object of that name and source, outside MCP servers; a tool of the core stands for itself."""
+        candidate = self._candidate(name, source, None)
+        return candidate if candidate is None or candidate.tool is None else candidate.tool
+
+    def _candidate(self, name: str, source: str, server: str | None) -> _core.Candidate | None:
+        tool = self._core.get(name)
+        for candidate in tool.candidates if tool is not None else ():
+            if (candidate.source, candidate.server) == (source, server):
+                return candidate
+        return None

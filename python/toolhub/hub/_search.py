@@ -1,0 +1,31 @@
+"""Search: which tools match a query."""
+
+from .. import _core
+from ._embedding import Embed, Embedding
+from ._numbers import check_whole
+
+
+class ToolSearch:
+    """Searches the index of the core, by words and, if the user gave an embedding, by meaning."""
+
+    def __init__(self, core: _core.Hub, embed: Embed | None) -> None:
+        self._core = core
+        self._embedding = None if embed is None else Embedding(embed)
+
+    def search(self, query: str, k: int) -> list[_core.Hit]:
+        """See `ToolHub.search`."""
+        return _core.search(self._core, _checked(query, k), k, self._vector(query))
+
+    def recommend(self, query: str, k: int) -> list[_core.Hit]:
+        """See `ToolHub.recommend`."""
+        return _core.recommend(self._core, _checked(query, k), k, self._vector(query))
+
+    def _vector(self, query: str) -> list[float] | None:
+        return None if self._embedding is None else self._embedding.of(query, self._core)
+
+
+def _checked(query: str, k: int) -> str:
+    check_whole("k", k, 0)
+    if not isinstance(query, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise TypeError(f"query must be text, got {type(query).__name__}")
+    return query

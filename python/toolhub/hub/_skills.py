@@ -1,0 +1,129 @@
+"""Skills on this machine: where their files are, and which of them may run scripts."""
+
+import os
+import weakref
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from .. import _core
+from ..exceptions import ErrorKind, ToolError
+from ._registration import Registration
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+RUN_SCRIPT = "run_skill_script"
+"""The tool by which a model runs scripts of skills, if that is allowed."""
+
+_SCRIPT_TIMEOUT = 75.0
+"""Seconds for the tool; longer than a script may run, so that its own timeout is the one that reports."""
+
+_SCRIPT_PARAMETERS = {
+    "type": "object",
+    "properties": {
+        "skill": {"type": "string", "description": "The name of the skill"},
+        "script": {"type": "string", "description": "The path of the script inside the skill"},
+        "args": {"type": "array", "items": {"type": "string"}, "description": "Its arguments"},
+    },
+    "required": ["skill", "script"],
+    "additionalProperties": False,
+}
+
+
+class Skills:
+    """Finds the files of skills and runs their scripts where the user allows it."""
+
+    def __init__(self, core: _core.Hub, registration: Registration) -> None:
+        self._core = core
+        self._registration = registration
+        # Whether the skills of a folder may run scripts. The latest decision comes last.
+        self._may_run: dict[str, bool] = {}
+        self._script_tool: Any = None
+
+    def permit_scripts(self, path: str | os.PathLike[str], allowed: bool) -> None:
+        """Record whether scripts may run in a folder. This replaces earlier decisions about it and its subfolders."""
+        from pathlib import Path
+
+        folder = os.path.realpath(os.path.expanduser(path))
+        others = {
+            place: decision
+            for place, decision in self._may_run.items()
+            if not Path(place).is_relative_to(folder)
+        }
+        self._may_run = {**others, folder: allowed}
+        if allowed:
+            self._offer_scripts()
+        elif not any(self._may_run.values()):
+            self._withdraw_scripts()
+
+    def location(self, skill: str) -> str:
+        """The path or URI of the `SKILL.md` of a skill; raises `ToolError` of kind `not_found` if there is none."""
+        tool = self._core.get(skill)
+        for candidate in tool.candidates if tool is not None else ():
+            if candidate.source == "skills" and candidate.location is not None:
+                return candidate.location
+        what = "There is no skill" if tool is None else "No files belong to"
+        raise ToolError(f"{what} {skill!r}; hub.tools(source='skills') lists them.", ErrorKind.NOT_FOUND)
+
+    async def run_script(
+        self, skill: str, script: str, args: Iterable[str], timeout: float | None
+    ) -> dict[str, Any]:
+        """See `ToolHub.run_skill_script`."""
+        from pathlib import Path
+
+        folder = Path(self.location(skill)).parent
+        if not self._is_permitted(folder):
+            raise ToolError(
+                f"Scripts of the skill {skill!r} may not be run; load its folder with allow_scripts=True to allow it.",
+                ErrorKind.NOT_ALLOWED,
+            )
+        from ..loading import scripts
+
+        return await scripts.run(skill, folder, script, args, scripts.TIMEOUT if timeout is None else timeout)
+
+    def _is_permitted(self, folder: "Path") -> bool:
+        """The latest decision about the folder or a folder that contains it."""
+        decisions = (
+            allowed for place, allowed in reversed(self._may_run.items()) if folder.is_relative_to(place)
+        )
+        return next(decisions, False)
+
+    def _offer_scripts(self) -> None:
+        if RUN_SCRIPT in self._core:
+            return
+        # The core holds the tool, and this object holds the core: a strong reference would be a cycle.
+        owner = weakref.ref(self)
+
+        async def run_skill_script(skill: str, script: str, args: list[str] | None = None) -> dict[str, Any]:
+            skills = owner()
+            if skills is None:
+                raise ToolError("The hub is closed.", ErrorKind.CLOSED)
+            return await skills.run_script(skill, script, args or (), None)
+
+        self._script_tool = run_skill_script
+        self._registration.register(
+            run_skill_script,
+            description="Run a script of a skill, in the skill's folder; returns exit code and output.",
+            effects=True,
+            capabilities=[],
+            timeout=_SCRIPT_TIMEOUT,
+            parameters=_SCRIPT_PARAMETERS,
+        )
+
+    def _withdraw_scripts(self) -> None:
+        # The user may have registered another tool of that name.
+        if self._script_tool is not None and self._registration.has(RUN_SCRIPT, "tools") is self._script_tool:
+            self._registration.take(RUN_SCRIPT, "tools")
+
+
+def file_content(answer: dict[str, Any]) -> str | bytes:
+    """A file as a skill returns it: text as it is, anything else decoded.
+
+    >>> file_content({"text": "Hello"}), file_content({"blob": "AAE="})
+    ('Hello', b'\\x00\\x01')
+    """
+    if "text" in answer:
+        return answer["text"]
+    import base64
+
+    return base64.b64decode(answer["blob"])

@@ -1,0 +1,236 @@
+"""The methods of `ToolHub` that register, inspect and find tools. Each hands over to the part that does the work."""
+
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from typing import Any, Literal, TypeVar, cast, overload
+
+from .._core import Candidate, Hit, Hub, ToolInfo
+from ._inspection import CapabilityRules, StatsRow, by_tool, flat
+from ._registration import Registration
+from ._search import ToolSearch
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class ToolMethods:
+    """`tool`, `register`, `unregister`, `tools`, `get`, `search` and their like."""
+
+    _core: Hub
+    _registration: Registration
+    _search: ToolSearch
+
+    @overload
+    def tool(self, function: F, /) -> F: ...
+
+    @overload
+    def tool(
+        self,
+        /,
+        *,
+        name: str | None = None,
+        description: str | None = None,
+        capabilities: Iterable[str] | None = None,
+        effects: bool | None = None,
+        idempotent: bool | None = None,
+        read_only: bool | None = None,
+        examples: Iterable[Any] | None = None,
+        category: str | None = None,
+        version: str | None = None,
+        timeout: float | None = None,
+        annotations: Mapping[str, Any] | None = None,
+        max_concurrency: int | None = None,
+        parameters: Mapping[str, Any] | None = None,
+        source: str = "tools",
+        priority: int | None = None,
+    ) -> Callable[[F], F]: ...
+
+    def tool(self, function: Any = None, /, **options: Any) -> Any:
+        """Register the decorated function. The function itself is returned unchanged.
+
+        >>> from toolhub import ToolHub
+        >>> hub = ToolHub()
+        >>> @hub.tool(capabilities=["calculate"])
+        ... def add(a: int, b: int) -> int:
+        ...     "Add two numbers."
+        ...     return a + b
+        >>> hub.call("add", {"a": 2, "b": 3}).result
+        5
+        """
+        if function is None:
+            return partial(self.tool, **options)
+        self._registration.register(function, **options)
+        return function
+
+    def register(
+        self,
+        obj: Any,
+        name: str | None = None,
+        source: str = "tools",
+        priority: int | None = None,
+        capabilities: Iterable[str] | None = None,
+        parameters: Mapping[str, Any] | None = None,
+        *,
+        description: str | None = None,
+        effects: bool | None = None,
+        idempotent: bool | None = None,
+        read_only: bool | None = None,
+        examples: Iterable[Any] | None = None,
+        category: str | None = None,
+        version: str | None = None,
+        timeout: float | None = None,
+        annotations: Mapping[str, Any] | None = None,
+        max_concurrency: int | None = None,
+        server: str | None = None,
+        meta: Mapping[str, Any] | None = None,
+    ) -> Candidate:
+        """Register a callable, or an object with `name`, `description` and `execute(input)`.
+
+        A candidate of the same name, source and server is replaced; if its `version` differs, the event `version_changed` is
+        sent. `parameters` is a JSON Schema that replaces the one from the signature. Raises `TypeError` or `ValueError` for
+        an object that cannot be a tool, and `RuntimeError` if the hub is closed.
+
+        >>> from toolhub import ToolHub
+        >>> hub = ToolHub()
+        >>> hub.register(len, name="length", description="Count the items").name
+        'length'
+        """
+        return self._registration.register(
+            obj,
+            name,
+            source,
+            priority,
+            capabilities,
+            parameters,
+            description=description,
+            effects=effects,
+            idempotent=idempotent,
+            read_only=read_only,
+            examples=examples,
+            category=category,
+            version=version,
+            timeout=timeout,
+            annotations=annotations,
+            max_concurrency=max_concurrency,
+            server=server,
+            meta=meta,
+        )
+
+    def unregister(self, name: str, source: str | None = None, server: str | None = None) -> int:
+        """Remove the candidates of a name, or only those of a source or server; returns how many were removed.
+
+        Calls in progress are not affected.
+
+        >>> from toolhub import ToolHub
+        >>> hub = ToolHub()
+        >>> _ = hub.register(len, name="length")
+        >>> hub.unregister("length")
+        1
+        """
+        return self._registration.unregister(name, source, server)
+
+    def tools(
+        self,
+        source: str | None = None,
+        server: str | None = None,
+        capability: str | None = None,
+        category: str | None = None,
+    ) -> list[ToolInfo]:
+        """The registered tools in order of registration; each filter narrows the list.
+
+        >>> from toolhub import ToolHub
+        >>> hub = ToolHub()
+        >>> _ = hub.register(len, name="length", category="text")
+        >>> [tool.name for tool in hub.tools(category="text")]
+        ['length']
+        """
+        return self._core.tools(source, server, capability, category)
+
+    def get(self, name: str) -> ToolInfo | None:
+        """One tool by its name; None if there is none."""
+        return self._core.get(name)
+
+    def find_by_capability(self, capability: str) -> list[Candidate]:
+        """All candidates with a capability, in order of priority."""
+        return self._core.find_by_capability(capability.lower())
+
+    def capabilities(self) -> dict[str, int]:
+        """All capabilities of the registered tools, with the number of candidates of each."""
+        return cast("dict[str, int]", self._core.capabilities())
+
+    @property
+    def capability_rules(self) -> CapabilityRules:
+        """The table from which capabilities are extracted; extend it with `.add`."""
+        return CapabilityRules(self._core)
+
+    @property
+    def version(self) -> int:
+        """A number that increases with every change of the registered tools, so that callers can cache."""
+        return self._core.version
+
+    @overload
+    def stats(self, name: str | None = None) -> dict[str, list[StatsRow]]: ...
+
+    @overload
+    def stats(self, name: str | None = None, *, rows: Literal[True]) -> list[StatsRow]: ...
+
+    def stats(
+        self, name: str | None = None, *, rows: bool = False
+    ) -> dict[str, list[StatsRow]] | list[StatsRow]:
+        """Statistics of past calls: for each tool name, one row per candidate. A store adds those of earlier processes.
+
+        With `rows` the result is one flat list, ready for a table (`pandas.DataFrame(hub.stats(rows=True))`): `failures` is
+        their number, and each kind that occurred has its own column, such as `failures.timeout`.
+
+        >>> from toolhub import ToolHub
+        >>> hub = ToolHub()
+        >>> _ = hub.register(len, name="length")
+        >>> _ = hub.call("length", {"obj": "abc"})
+        >>> hub.stats("length")["length"][0]["successes"]
+        1
+        >>> [(row["tool"], row["calls"], row["failures"]) for row in hub.stats(rows=True)]
+        [('length', 1, 0)]
+        """
+        candidates = cast("list[StatsRow]", self._core.stats(name))
+        return flat(candidates) if rows else by_tool(candidates)
+
+    def search(self, query: str, k: int = 10) -> list[Hit]:
+        """The `k` tools that match a query best, best first.
+
+        The search covers names, descriptions, parameters, capabilities, categories and servers. Names may be written in any
+        style (snake_case, camelCase), English words in any form, and Chinese needs no spaces; small typing errors are
+        forgiven. A tool that shares nothing with the query is not a hit, so an empty query has none. With
+        `ToolHub(embed=…)`, tools that are close in meaning are hits too.
+
+        >>> from toolhub import ToolHub
+        >>> hub = ToolHub()
+        >>> _ = hub.register(len, name="countLetters", description="Counts the letters of a word.")
+        >>> _ = hub.register(str.upper, name="shout", description="Makes everything upper-case.")
+        >>> hub.search("how many letters are counted?")[0].name
+        'countLetters'
+        """
+        return self._search.search(query, k)
+
+    def recommend(self, query: str, k: int = 10) -> list[Hit]:
+        """`search`, weighted by what has worked before.
+
+        A tool that fails or is slow ranks lower. A tool that was called with success after a similar query was searched or
+        recommended ranks higher, even if it shares no word with this query. That memory is bounded; with a store it
+        survives a restart.
+
+        >>> from toolhub import ToolHub
+        >>> hub = ToolHub()
+        >>> _ = hub.register(len, name="length", description="The length of a text.")
+        >>> [hit.name for hit in hub.recommend("length of this text")]
+        ['length']
+        """
+        return self._search.recommend(query, k)
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and name in self._core
+
+    def __len__(self) -> int:
+        return len(self._core)
+
+    def __bool__(self) -> bool:
+        # `__len__` must not make an empty hub falsy.
+        return True
