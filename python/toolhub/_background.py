@@ -14,7 +14,7 @@ _GRACE = 0.8
 _lock = threading.Lock()
 _thread: threading.Thread | None = None
 _loop: asyncio.AbstractEventLoop | None = None
-_port: _core.LoopPort | None = None
+_bridge: _core.LoopBridge | None = None
 _stopped = False
 
 
@@ -27,40 +27,40 @@ def run(coroutine: Coroutine[Any, Any, Any]) -> Any:
             "use 'await hub.execute(...)' there"
         )
     try:
-        port = _port or _start()
+        bridge = _bridge or _start()
     except BaseException:
         coroutine.close()
         raise
     try:
-        return _core.run_blocking(port, coroutine)
+        return _core.run_blocking(bridge, coroutine)
     except asyncio.CancelledError:
         if _stopped:
             _refuse()
         raise
 
 
-def _start() -> _core.LoopPort:
+def _start() -> _core.LoopBridge:
     global _thread, _loop
     with _lock:
         if _stopped:
             _refuse()
-        if _port is None:
+        if _bridge is None:
             loop = asyncio.new_event_loop()
             ready = threading.Event()
 
-            async def open_port() -> None:
-                global _port
-                _port = _core.loop_port()
+            async def open_bridge() -> None:
+                global _bridge
+                _bridge = _core.current_bridge()
                 ready.set()
 
-            opening = loop.create_task(open_port())
+            opening = loop.create_task(open_bridge())
             _thread = threading.Thread(target=_serve, args=(loop,), name="toolhub-loop", daemon=True)
             _loop = loop
             _thread.start()
             ready.wait()
             del opening
-        assert _port is not None
-        return _port
+        assert _bridge is not None
+        return _bridge
 
 
 def _refuse() -> None:
@@ -95,10 +95,10 @@ def _cancel_all(loop: asyncio.AbstractEventLoop) -> None:
 
 def stop(seconds: float) -> None:
     """At interpreter exit: end the loop and its thread; a loop that a tool blocks is left behind after `seconds`."""
-    global _thread, _loop, _port, _stopped
+    global _thread, _loop, _bridge, _stopped
     with _lock:
         thread, loop = _thread, _loop
-        _thread = _loop = _port = None
+        _thread = _loop = _bridge = None
         _stopped = True
     if loop is not None and thread is not None:
         loop.call_soon_threadsafe(loop.stop)
@@ -107,7 +107,7 @@ def stop(seconds: float) -> None:
 
 def forget() -> None:
     """In the child of a fork neither thread nor loop exist."""
-    global _thread, _loop, _port, _lock, _stopped
+    global _thread, _loop, _bridge, _lock, _stopped
     _lock = threading.Lock()
-    _thread = _loop = _port = None
+    _thread = _loop = _bridge = None
     _stopped = False

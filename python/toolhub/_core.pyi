@@ -166,10 +166,10 @@ class JobEnd:
     def returned(self, /, value: Any) -> None: ...
 
 @final
-class LoopPort:
+class LoopBridge:
     """
-    The loop owns its port, as the callback of the mailbox's bell: when a closed loop is garbage, everything that was
-    waiting on it is let go, a place at a limit that was given to it too late as well.
+    The event loop owns its bridge, as the callback of the mailbox's bell. When a closed loop is collected, the bridge goes
+    with it and releases everything that waits on it, including permits granted after the loop stopped.
     """
     def __call__(self, /) -> None:
         """
@@ -177,7 +177,7 @@ class LoopPort:
         """
     def _sweep(self, /) -> None:
         """
-        The loop's timer: lets everything that is due expire.
+        The loop's timer: expires everything that is due.
         """
     @property
     def pending_deadlines(self, /) -> int: ...
@@ -439,6 +439,11 @@ def before_fork() -> None:
     Before a fork: no file of a store is open, and none will be opened until it is over.
     """
 
+def current_bridge() -> LoopBridge:
+    """
+    The bridge of the running loop, for the background loop and for tests.
+    """
+
 def embed(hub: Hub, name: str, state: int, vector: Sequence[float] | None) -> None:
     """
     Takes the vector of a tool; None when the embedding has no opinion of it.
@@ -453,11 +458,6 @@ def explain(hub: Hub, name: str, args: Any | None, options: CallOptions, routed:
 def extract_capabilities(name: str, description: str) -> list[str]:
     """
     The built-in rules, without a hub.
-    """
-
-def loop_port() -> LoopPort:
-    """
-    The port of the running loop, for the background loop and for tests.
     """
 
 def merge_texts(given: Sequence[tuple[str, str]], limit: int, policy: str) -> tuple[str, bool]:
@@ -521,9 +521,9 @@ def route(hub: Hub, name: str, source: str | None) -> tuple[str, str | None, str
     Finds the way of a routed call, without calling anybody.
     """
 
-def run_blocking(port: LoopPort, coroutine: Any) -> Any:
+def run_blocking(bridge: LoopBridge, coroutine: Any) -> Any:
     """
-    Runs a coroutine on the loop behind `port` and blocks this thread until it ends.
+    Runs a coroutine on the loop behind `bridge` and blocks this thread until it ends.
     """
 
 def search(hub: Hub, query: str, k: int, vector: Sequence[float] | None = None) -> list[Hit]:

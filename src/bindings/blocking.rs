@@ -1,13 +1,13 @@
 //! The blocking twins: a thread hands a coroutine to the background loop and waits for its end.
 //!
 //! It waits in poll(2) with the GIL released, so Ctrl-C is seen at once, also inside a running event loop (Jupyter). The
-//! first Ctrl-C cancels the call and waits for its clean end; the second one leaves at once.
+//! first Ctrl-C cancels the call and waits until it has cleaned up; the second one returns at once.
 
 use super::awaiting::{Awaited, Step, close, is_cancelled_error, iterate, send, throw, thrown};
-use super::mailbox::{Bell, Mail, wait_for};
+use super::loop_bridge::{LoopBridge, Mail};
+use super::mailbox::{Bell, wait_for};
 use super::once::intern;
 use super::pool;
-use super::port::LoopPort;
 use super::runtime;
 use parking_lot::Mutex;
 use pyo3::exceptions::PyOSError;
@@ -30,30 +30,24 @@ pub struct BlockingCall {
 impl BlockingCall {
     fn settle(&self, answer: PyResult<Py<PyAny>>) {
         *self.answer.lock() = Some(answer);
-        // The task holds us: a cycle that the garbage collector does not see.
+        // The task holds this object: a cycle that the garbage collector does not see.
         let task = self.task.lock().take();
         drop(task);
         self.bell.ring();
     }
 
-    pub fn cancel(&self, py: Python<'_>) -> PyResult<()> {
+    fn cancel(&self, py: Python<'_>) -> PyResult<()> {
         let task = self.task.lock().take();
         task.map_or(Ok(()), |task| task.call_method0(py, intern!(py, "cancel")).map(drop))
     }
 }
 
-/// What is handed over: the coroutine and the context of the thread that waits.
-pub struct Handover {
-    root: Py<BlockingRoot>,
-    context: Py<PyAny>,
-}
-
-/// On the background loop: makes the task. A loop that refuses is an answer too.
-pub fn start(port: &Bound<'_, LoopPort>, handover: Handover) {
-    let py = port.py();
-    let root = handover.root.into_bound(py);
+/// On the background loop: creates the task in the context of the thread that waits. A loop that refuses ends the call.
+fn start(bridge: &Bound<'_, LoopBridge>, root: Py<BlockingRoot>, context: Py<PyAny>) {
+    let py = bridge.py();
+    let root = root.into_bound(py);
     let call = root.get().call.clone();
-    match port.get().create_task_in(py, root.into_any(), handover.context) {
+    match bridge.get().create_task_in(py, root.into_any(), context) {
         Ok(task) => {
             // A task that started eagerly may be over already.
             if call.answer.lock().is_none() {
@@ -143,16 +137,20 @@ impl BlockingRoot {
     }
 }
 
-/// Runs a coroutine on the loop behind `port` and blocks this thread until it ends.
+/// Runs a coroutine on the loop behind `bridge` and blocks this thread until it ends.
 #[pyfunction]
-pub fn run_blocking(py: Python<'_>, port: &Bound<'_, LoopPort>, coroutine: Py<PyAny>) -> PyResult<Py<PyAny>> {
+pub fn run_blocking(
+    py: Python<'_>,
+    bridge: &Bound<'_, LoopBridge>,
+    coroutine: Py<PyAny>,
+) -> PyResult<Py<PyAny>> {
     let bell = Bell::new().map_err(|error| PyOSError::new_err(format!("toolhub could not wait: {error}")))?;
     let call = Arc::new(BlockingCall { answer: Mutex::new(None), task: Mutex::new(None), bell });
     let root = Py::new(py, BlockingRoot { coroutine, call: call.clone() })?;
     // SAFETY: the GIL is held; the call gives a new reference or an error.
     let context = unsafe { Bound::from_owned_ptr_or_err(py, ffi::PyContext_CopyCurrent())?.unbind() };
-    let mailbox = port.get().mailbox().clone();
-    mailbox.push(Mail::Start(Handover { root, context }));
+    let mailbox = bridge.get().mailbox().clone();
+    mailbox.push(Mail::Run(Box::new(move |bridge| start(bridge, root, context))));
     let _aside = pool::step_aside(py);
     let mut interrupted = None;
     loop {
@@ -166,7 +164,12 @@ pub fn run_blocking(py: Python<'_>, port: &Bound<'_, LoopPort>, coroutine: Py<Py
             if interrupted.is_some() {
                 return Err(interrupt);
             }
-            mailbox.push(Mail::Cancel(call.clone()));
+            let call = call.clone();
+            mailbox.push(Mail::Run(Box::new(move |bridge| {
+                if let Err(error) = call.cancel(bridge.py()) {
+                    error.write_unraisable(bridge.py(), Some(bridge.as_any()));
+                }
+            })));
             interrupted = Some(interrupt);
         }
     }

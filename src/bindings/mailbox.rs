@@ -1,50 +1,23 @@
 //! How other threads talk to an event loop without taking the GIL: a queue and something that wakes the loop.
 //!
 //! The first message into an empty queue rings the bell; the loop drains the whole queue in one callback. The bell is
-//! silenced *before* the queue is taken: a message that comes after the swap finds an empty queue and rings again.
+//! silenced *before* the queue is taken, so a message that arrives after the swap finds an empty queue and rings again.
 
-use super::blocking::{BlockingCall, Handover};
-use crate::execute::Answer;
-use crate::limit::Permits;
 use parking_lot::Mutex;
 use pyo3::prelude::*;
-use serde_json::Value;
 use std::sync::Arc;
 
-/// What can arrive for one attempt of one execution.
-pub enum Message {
-    /// A tool that lives in Rust has answered.
-    Answered(Box<Answer>),
-    /// A sync function has ended in its thread.
-    Returned(PyResult<Py<PyAny>>),
-    /// The way through the limits is over: in, or turned away.
-    Entered(Option<Permits>),
-}
-
-pub enum Mail {
-    /// For the attempt behind a key of the loop's table.
-    ToAttempt(u64, Message),
-    /// The latest progress of the attempt behind a key.
-    Progress(u64, Arc<Mutex<Option<Value>>>),
-    /// The attempt behind a key is about to be tried again.
-    Retried(u64, Value),
-    /// From a thread that blocks in `hub.call`: run this here.
-    Start(Handover),
-    /// That thread has been interrupted.
-    Cancel(Arc<BlockingCall>),
-}
-
-pub struct Mailbox {
-    queue: Mutex<Vec<Mail>>,
+pub struct Mailbox<M> {
+    queue: Mutex<Vec<M>>,
     bell: Bell,
 }
 
-impl Mailbox {
+impl<M> Mailbox<M> {
     pub fn new() -> std::io::Result<Arc<Self>> {
         Ok(Arc::new(Mailbox { queue: Mutex::new(Vec::new()), bell: Bell::new()? }))
     }
 
-    pub fn push(&self, mail: Mail) {
+    pub fn push(&self, mail: M) {
         let was_empty = {
             let mut queue = self.queue.lock();
             queue.push(mail);
@@ -55,7 +28,7 @@ impl Mailbox {
         }
     }
 
-    pub fn drain(&self) -> Vec<Mail> {
+    pub fn drain(&self) -> Vec<M> {
         self.bell.silence();
         std::mem::take(&mut *self.queue.lock())
     }
@@ -90,7 +63,7 @@ mod bell {
             if fd < 0 {
                 return Err(io::Error::last_os_error());
             }
-            // SAFETY: the descriptor is new and nobody else's.
+            // SAFETY: the descriptor is new and has no other owner.
             Ok(Bell { watched: unsafe { OwnedFd::from_raw_fd(fd) } })
         }
 
@@ -108,7 +81,7 @@ mod bell {
                     libc::fcntl(fd, libc::F_SETFD, libc::FD_CLOEXEC);
                 }
             }
-            // SAFETY: the descriptors are new and nobody else's.
+            // SAFETY: the descriptors are new and have no other owner.
             Ok(unsafe {
                 Bell { watched: OwnedFd::from_raw_fd(fds[0]), written: OwnedFd::from_raw_fd(fds[1]) }
             })
@@ -140,7 +113,7 @@ mod bell {
         }
     }
 
-    /// Waits until the bell rings, a signal comes or the time is over; true when it rang. A signal ends poll(2) at once.
+    /// Waits until the bell rings, a signal arrives or the time is up; true when it rang. A signal ends poll(2) at once.
     pub fn wait_for(bell: &Bell, at_most: Duration) -> bool {
         let mut watched = libc::pollfd { fd: bell.watched.as_raw_fd(), events: libc::POLLIN, revents: 0 };
         let ms = at_most.as_millis().clamp(1, 60_000) as libc::c_int;
@@ -196,7 +169,7 @@ mod bell {
                         }
                         state.0 = false;
                     }
-                    // A closed loop refuses: nobody is left to be told.
+                    // A closed loop refuses the callback, and has nothing left to wake.
                     if Python::attach(|py| call.call1(py, (&drain,)).is_err()) {
                         return;
                     }

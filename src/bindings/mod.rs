@@ -3,10 +3,11 @@
 //! ```text
 //! hub.execute ─► Execution (awaitable, on the caller's loop) ─► in place · Child (task) · pool (thread) · tokio
 //!                    ▲                                                             │
-//!                LoopPort ◄──────────── Mailbox (no GIL) ◄─────────────────────────┘
+//!               LoopBridge ◄─────────── Mailbox (no GIL) ◄─────────────────────────┘
 //! hub.call ─► BlockingRoot on the background loop, the thread waits in poll(2)
 //! ```
 
+mod addressee;
 mod asking;
 mod awaiting;
 mod blocking;
@@ -22,12 +23,12 @@ mod job;
 mod json;
 mod json_text;
 mod llm;
+mod loop_bridge;
 mod mailbox;
 mod once;
 mod options;
 mod parse;
 mod pool;
-mod port;
 mod prompt;
 mod python_tool;
 mod result;
@@ -67,13 +68,13 @@ mod _core {
     #[pymodule_export]
     use super::llm::register_chat_client;
     #[pymodule_export]
+    use super::loop_bridge::{LoopBridge, current_bridge};
+    #[pymodule_export]
     use super::options::PyCallOptions;
     #[pymodule_export]
     use super::parse::{PyParsedCall, StreamParser, parse_formats, parse_text};
     #[pymodule_export]
     use super::pool::{JobEnd, next_job, pool_state, stop_workers};
-    #[pymodule_export]
-    use super::port::{LoopPort, loop_port};
     #[pymodule_export]
     use super::prompt::{original_name, prompt_text, restore_arguments, tool_names, vendor_tools};
     #[pymodule_export]
@@ -99,6 +100,15 @@ mod _core {
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         refuse_second_interpreter()?;
         let py = module.py();
+        runtime::install_hooks(runtime::Hooks {
+            at_exit: &[servers::close_all, store::close_stores],
+            after_fork: &[
+                loop_bridge::forget_loops,
+                servers::forget_servers,
+                store::forget_stores,
+                pool::forget_workers,
+            ],
+        });
         awaiting::install_am_send::<execution::Execution>(py);
         awaiting::install_am_send::<child::Child>(py);
         awaiting::install_am_send::<blocking::BlockingRoot>(py);

@@ -5,8 +5,9 @@
 //! posts the answers. A function whose caller has gone is abandoned: its thread is written off and may be replaced. A
 //! worker that itself waits in `hub.call` steps aside meanwhile, so that tools may call tools.
 
+use super::addressee::Message;
 use super::imported::Imported;
-use super::mailbox::{Mail, Mailbox, Message};
+use super::loop_bridge::{LoopMailbox, Mail};
 use super::once::intern;
 use super::value;
 use parking_lot::Mutex;
@@ -44,7 +45,7 @@ struct Job {
 #[derive(Clone)]
 pub struct Reply {
     pool: Arc<Pool>,
-    mailbox: Arc<Mailbox>,
+    mailbox: Arc<LoopMailbox>,
     key: u64,
     /// Changed only while the pool's state is locked, so that the counts there agree with it.
     stage: Arc<Mutex<Stage>>,
@@ -103,7 +104,7 @@ pub fn submit(
     call: &Py<PyAny>,
     positional: Option<Bound<'_, PyAny>>,
     kwargs: Py<PyAny>,
-    mailbox: Arc<Mailbox>,
+    mailbox: Arc<LoopMailbox>,
     key: u64,
 ) -> PyResult<Reply> {
     // SAFETY: the GIL is held; the call gives a new reference or an error.
@@ -191,7 +192,7 @@ impl Reply {
         };
         let wanted = before != Stage::Abandoned;
         if wanted {
-            self.mailbox.push(Mail::ToAttempt(self.key, Message::Returned(result)));
+            self.mailbox.push(Mail::Deliver(self.key, Message::Returned(result)));
         }
         wanted
     }

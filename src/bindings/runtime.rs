@@ -20,6 +20,21 @@ const WORKERS: usize = 2;
 
 static RUNTIME: Mutex<Option<Runtime>> = Mutex::new(None);
 
+/// What other parts do at the ends of a process; they know the runtime, the runtime does not know them.
+pub struct Hooks {
+    /// Called at interpreter exit, without the GIL, with the time each may take.
+    pub at_exit: &'static [fn(Duration)],
+    /// Called in the child of a fork.
+    pub after_fork: &'static [fn()],
+}
+
+static HOOKS: OnceLock<Hooks> = OnceLock::new();
+
+/// Called once, when the module is imported.
+pub fn install_hooks(hooks: Hooks) {
+    HOOKS.get_or_init(|| hooks);
+}
+
 /// Counts the forks this process is away from the one that imported us. What belongs to another generation is not used.
 static GENERATION: AtomicU64 = AtomicU64::new(0);
 
@@ -27,7 +42,7 @@ pub fn generation() -> u64 {
     GENERATION.load(Ordering::Relaxed)
 }
 
-/// What was made before a fork has locks that nobody may give back, and threads that are not here.
+/// Refuses what was made before a fork: its locks may stay held for good, and its threads do not exist here.
 pub fn check_generation(made: u64) -> PyResult<()> {
     if made == generation() {
         return Ok(());
@@ -37,7 +52,7 @@ pub fn check_generation(made: u64) -> PyResult<()> {
     ))
 }
 
-/// The way to the runtime, which is made now if there is none.
+/// The runtime's handle; starts the runtime if there is none.
 pub fn handle() -> PyResult<Handle> {
     let mut runtime = RUNTIME.lock();
     if let Some(runtime) = &*runtime {
@@ -60,11 +75,10 @@ pub fn spawn(future: impl Future<Output = ()> + Send + 'static) -> PyResult<()> 
 #[pyfunction]
 pub fn shutdown_runtime(py: Python<'_>, seconds: f64) {
     let patience = Duration::from_secs_f64(seconds);
-    // Servers end while the runtime can still see to it: they are given twice the time of everybody else.
-    py.detach(|| {
-        super::servers::close_all(patience * 3);
-        super::store::close_stores(patience * 3);
-    });
+    // Servers and stores end while the runtime can still serve them, and get three times as long as the rest.
+    if let Some(hooks) = HOOKS.get() {
+        py.detach(|| hooks.at_exit.iter().for_each(|close| close(patience * 3)));
+    }
     LEAVING.get_or_init(|| thread::current().id());
     let runtime = RUNTIME.lock().take();
     py.detach(move || {
@@ -124,10 +138,9 @@ pub fn after_fork_in_child() {
     std::mem::forget(RUNTIME.lock().take());
     GENERATION.fetch_add(1, Ordering::Relaxed);
     INSIDE.store(DEPTH.get(), Ordering::Release);
-    super::port::forget_ports();
-    super::servers::forget_servers();
-    super::store::forget_stores();
-    super::pool::forget_workers();
+    if let Some(hooks) = HOOKS.get() {
+        hooks.after_fork.iter().for_each(|forget| forget());
+    }
 }
 
 /// A thread of ours that is no worker of the runtime; only Windows needs one, for the bell of a mailbox.

@@ -10,8 +10,8 @@ use crate::bindings::awaiting::{
     Step, cancellations, close, current_task_of, is_cancelled_error, send, throw,
 };
 use crate::bindings::child::Child;
+use crate::bindings::loop_bridge::LoopBridge;
 use crate::bindings::once::intern;
-use crate::bindings::port::LoopPort;
 use crate::execute::Fate;
 use pyo3::exceptions::{PyGeneratorExit, PyKeyboardInterrupt, PyRuntimeError};
 use pyo3::gc::{PyTraverseError, PyVisit};
@@ -231,11 +231,11 @@ impl Execution {
         let Some(direct) = slf.get().state.lock().direct.take() else { return Ok(()) };
         direct.uncancel(py)?;
         let child = Child::resumed(slf.clone().unbind(), direct.slot, direct.awaitable, pending);
-        let port: Bound<'_, LoopPort> = Self::port(slf)?;
+        let port: Bound<'_, LoopBridge> = Self::port(slf)?;
         let name = slf.get().tool_name(direct.slot);
         let name = PyString::new(py, &name).unbind();
         let (task, _) = port.get().create_task(py, Bound::new(py, child)?.into_any(), &name)?;
-        port.get().adopt(&task)?;
+        port.get().keep_until_done(&task)?;
         slf.get().state.lock().attempts[direct.slot].doing = Doing::Nothing;
         slf.get().gone(direct.slot);
         Ok(())

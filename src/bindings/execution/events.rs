@@ -3,10 +3,10 @@
 use super::Execution;
 use super::direct::Direct;
 use super::state::{Doing, Phase};
+use crate::bindings::addressee::{Addressee, Message};
 use crate::bindings::awaiting::{cancellations, is_coroutine};
 use crate::bindings::blocks::Blocks;
 use crate::bindings::child::Child;
-use crate::bindings::mailbox::Message;
 use crate::bindings::once::intern;
 use crate::bindings::python_tool::raised;
 use crate::bindings::{json, value};
@@ -16,12 +16,19 @@ use pyo3::prelude::*;
 use std::sync::Arc;
 use std::time::Instant;
 
-impl Execution {
-    /// Mail from another thread.
-    pub fn receive(slf: &Bound<'_, Self>, slot: usize, message: Message) {
+impl Addressee for Execution {
+    fn receive(slf: &Bound<'_, Self>, slot: usize, message: Message) {
         let py = slf.py();
         let this = slf.get();
         match message {
+            Message::Progress(latest) => {
+                let update = latest.lock().take();
+                if let Some(update) = update {
+                    Self::progressed(slf, &update);
+                }
+                return;
+            }
+            Message::Retried(news) => return this.retried(py, slot, &news),
             Message::Returned(Ok(value)) if is_coroutine(value.bind(py)) => {
                 let unwanted = this.state.lock().take_up(slot, value);
                 if let Some(coroutine) = unwanted {
@@ -39,12 +46,30 @@ impl Execution {
                 let name = this.tool_name(slot);
                 this.fail(slot, overloaded(&name));
             }
+            Message::Settled => {}
         }
         Self::after_event(slf);
     }
 
+    fn expire(slf: &Bound<'_, Self>) {
+        let this = slf.get();
+        let now = Instant::now();
+        {
+            let mut state = this.state.lock();
+            state.timer = None;
+            state.tick(now);
+        }
+        let done = Self::press(slf, now).and_then(|()| Self::arm(slf));
+        if let Err(error) = done {
+            error.write_unraisable(slf.py(), Some(slf.as_any()));
+        }
+        Self::after_event(slf);
+    }
+}
+
+impl Execution {
     /// A tool tells how far it is.
-    pub fn progressed(slf: &Bound<'_, Self>, update: &serde_json::Value) {
+    fn progressed(slf: &Bound<'_, Self>, update: &serde_json::Value) {
         let py = slf.py();
         let Some(callback) = slf.get().extras.as_ref().and_then(|extras| extras.progress.as_ref()) else {
             return;
@@ -56,7 +81,7 @@ impl Execution {
             if answer.hasattr(intern!(py, "__await__"))? {
                 let port = Self::port(slf)?;
                 let task = port.get().run_beside(py, answer)?;
-                port.get().adopt(&task)?;
+                port.get().keep_until_done(&task)?;
             }
             PyResult::Ok(())
         };
@@ -91,22 +116,6 @@ impl Execution {
         slf.get().gone(slot);
         Self::after_event(slf);
         Ok(())
-    }
-
-    /// A deadline of this execution has passed.
-    pub fn expire(slf: &Bound<'_, Self>) {
-        let this = slf.get();
-        let now = Instant::now();
-        {
-            let mut state = this.state.lock();
-            state.timer = None;
-            state.tick(now);
-        }
-        let done = Self::press(slf, now).and_then(|()| Self::arm(slf));
-        if let Err(error) = done {
-            error.write_unraisable(slf.py(), Some(slf.as_any()));
-        }
-        Self::after_event(slf);
     }
 
     /// Losers are told at once; everything else is done in the caller's task and context, which is woken if it waits and
@@ -202,7 +211,7 @@ impl Execution {
         if let Some(old) = set {
             port.get().remove_deadline(old);
         }
-        let key = super::LoopPort::add_deadline(&port, at, slf.clone().unbind())?;
+        let key = super::LoopBridge::add_deadline(&port, at, slf.clone().unbind())?;
         this.state.lock().timer = Some(key);
         Ok(())
     }

@@ -21,7 +21,7 @@ pub use watching::Watch;
 
 use super::awaiting::{Awaited, Step, is_cancelled_error, iterate, thrown};
 use super::hub::Hub;
-use super::port::{self, LoopPort};
+use super::loop_bridge::{self, LoopBridge};
 use super::python_tool::Checks;
 use super::{result, runtime};
 use crate::bindings::once::intern;
@@ -65,12 +65,12 @@ impl Execution {
     }
 
     /// The port of the loop this execution runs on, opened at first need.
-    fn port<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, LoopPort>> {
+    fn port<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, LoopBridge>> {
         let py = slf.py();
         if let Some(port) = &slf.get().state.lock().port {
             return Ok(port.clone_ref(py).into_bound(py));
         }
-        let port = port::current(py)?;
+        let port = loop_bridge::current(py)?;
         slf.get().state.lock().port = Some(port.clone().unbind());
         Ok(port)
     }

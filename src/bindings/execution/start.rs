@@ -3,10 +3,11 @@
 use super::Execution;
 use super::direct::Direct;
 use super::state::{Address, Doing, Start};
+use crate::bindings::addressee::Message;
 use crate::bindings::awaiting::iterator_of;
 use crate::bindings::child::Child;
 use crate::bindings::job::Job;
-use crate::bindings::mailbox::{Mail, Mailbox, Message};
+use crate::bindings::loop_bridge::{LoopMailbox, Mail};
 use crate::bindings::python_tool::{Callable, Checks, Prepared, PythonTool};
 use crate::bindings::{json, pool};
 use crate::error::{ErrorKind, HubError};
@@ -72,7 +73,7 @@ impl Execution {
             return Self::launch(slf, start, prepared);
         }
         let Address { mailbox, key } = Self::address(slf, slot)?;
-        let notify = move |permits| mailbox.push(Mail::ToAttempt(key, Message::Entered(permits)));
+        let notify = move |permits| mailbox.push(Mail::Deliver(key, Message::Entered(permits)));
         match limit::pass(hub.gates(candidate), notify) {
             Passage::Through(permits) => {
                 Self::port(slf)?.get().forget_mail(key);
@@ -241,7 +242,7 @@ impl Execution {
 
 /// Brings the answer of a tool in Rust to the loop. A tool that panics answers too.
 struct Envelope {
-    mailbox: Arc<Mailbox>,
+    mailbox: Arc<LoopMailbox>,
     key: u64,
     sent: bool,
 }
@@ -253,7 +254,7 @@ impl Envelope {
 
     fn put(&mut self, answer: Answer) {
         self.sent = true;
-        self.mailbox.push(Mail::ToAttempt(self.key, Message::Answered(Box::new(answer))));
+        self.mailbox.push(Mail::Deliver(self.key, Message::Answered(Box::new(answer))));
     }
 }
 
@@ -269,17 +270,17 @@ impl Drop for Envelope {
 }
 
 /// Sends progress to the loop. Of reports that come faster than it takes them, the last one counts.
-fn reporter(mailbox: Arc<Mailbox>, key: u64) -> OnProgress {
+fn reporter(mailbox: Arc<LoopMailbox>, key: u64) -> OnProgress {
     let latest = Arc::new(Mutex::new(None));
     Arc::new(move |update| {
         if latest.lock().replace(update.clone()).is_none() {
-            mailbox.push(Mail::Progress(key, latest.clone()));
+            mailbox.push(Mail::Deliver(key, Message::Progress(latest.clone())));
         }
     })
 }
 
-fn retry_teller(mailbox: Arc<Mailbox>, key: u64) -> OnProgress {
-    Arc::new(move |news| mailbox.push(Mail::Retried(key, news.clone())))
+fn retry_teller(mailbox: Arc<LoopMailbox>, key: u64) -> OnProgress {
+    Arc::new(move |news| mailbox.push(Mail::Deliver(key, Message::Retried(news.clone()))))
 }
 
 /// The arguments as this candidate takes them, or what it has against them.

@@ -3,9 +3,8 @@
 use super::direct::Direct;
 use crate::bindings::blocks::Blocks;
 use crate::bindings::job::Job;
-use crate::bindings::mailbox::Mailbox;
+use crate::bindings::loop_bridge::{DeadlineKey, LoopBridge, LoopMailbox};
 use crate::bindings::pool::Reply;
-use crate::bindings::port::{DeadlineKey, LoopPort};
 use crate::bindings::python_tool::Prepared;
 use crate::bindings::value;
 use crate::error::HubError;
@@ -93,7 +92,7 @@ pub struct Attempt {
 
 impl Attempt {
     /// The execution ends while this is still going on: it must not report any more.
-    pub fn disown(&self, py: Python<'_>, port: &LoopPort) {
+    pub fn disown(&self, py: Python<'_>, port: &LoopBridge) {
         match &self.doing {
             Doing::Queueing { key, .. } => drop(port.forget_mail(*key)),
             Doing::Thread { reply, key } => {
@@ -105,7 +104,7 @@ impl Attempt {
                 job.abort();
             }
             Doing::Task(task) => {
-                if let Err(error) = port.adopt(task.bind(py)) {
+                if let Err(error) = port.keep_until_done(task.bind(py)) {
                     error.write_unraisable(py, None);
                 }
             }
@@ -122,7 +121,7 @@ pub struct Ended {
     pub attempts: SmallVec<[Attempt; 2]>,
     pub reraise: Option<Box<PyErr>>,
     pub timer: Option<DeadlineKey>,
-    pub port: Option<Py<LoopPort>>,
+    pub port: Option<Py<LoopBridge>>,
     /// When the last answer came, if that ended it.
     pub at: Option<Instant>,
 }
@@ -145,7 +144,7 @@ pub struct State {
     pub direct: Option<Direct>,
     pub timer: Option<DeadlineKey>,
     pub waiter: Option<Py<PyAny>>,
-    pub port: Option<Py<LoopPort>>,
+    pub port: Option<Py<LoopBridge>>,
     pub reraise: Option<Box<PyErr>>,
     /// When the last answer came, if that ended it.
     pub ended_at: Option<Instant>,
@@ -317,6 +316,6 @@ fn start(plan: &Plan, slot: usize) -> Start {
 
 /// Where mail for an attempt is sent: the loop's mailbox and the attempt's key.
 pub struct Address {
-    pub mailbox: Arc<Mailbox>,
+    pub mailbox: Arc<LoopMailbox>,
     pub key: u64,
 }

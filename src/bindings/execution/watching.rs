@@ -65,7 +65,7 @@ impl Execution {
     }
 
     /// A tool is about to try again.
-    pub fn retried(&self, py: Python<'_>, slot: usize, news: &Value) {
+    pub(super) fn retried(&self, py: Python<'_>, slot: usize, news: &Value) {
         let Some(watch) = self.watch() else { return };
         let change = {
             let state = self.state.lock();

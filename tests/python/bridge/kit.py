@@ -71,8 +71,8 @@ class World:
         result = await coroutine
         left = asyncio.all_tasks() - {asyncio.current_task()}
         assert not left, f"tasks left behind: {left}"
-        port = _core.loop_port()
-        assert (port.pending_mail, port.pending_deadlines) == (0, 0)
+        bridge = _core.current_bridge()
+        assert (bridge.pending_mail, bridge.pending_deadlines) == (0, 0)
         return result
 
     def check(self) -> None:

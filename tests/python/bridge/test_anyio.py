@@ -28,8 +28,8 @@ def run(request: pytest.FixtureRequest) -> Callable[[Callable[[], Coroutine[Any,
     def run(main: Callable[[], Coroutine[Any, Any, None]]) -> None:
         async def watched() -> None:
             await main()
-            port = _core.loop_port()
-            assert (port.pending_mail, port.pending_deadlines) == (0, 0)
+            bridge = _core.current_bridge()
+            assert (bridge.pending_mail, bridge.pending_deadlines) == (0, 0)
             task = asyncio.current_task()
             assert task is not None
             assert task.cancelling() == 0

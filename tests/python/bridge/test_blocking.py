@@ -137,8 +137,8 @@ def test_the_background_thread_is_ours_and_only_one(hub: ToolHub) -> None:
 
 def test_nothing_is_left_on_the_background_loop(hub: ToolHub) -> None:
     async def look() -> tuple[int, int, int]:
-        port = _core.loop_port()
-        return port.pending_mail, port.pending_deadlines, len(asyncio.all_tasks())
+        bridge = _core.current_bridge()
+        return bridge.pending_mail, bridge.pending_deadlines, len(asyncio.all_tasks())
 
     hub.register(look)
     for name in ("quick", "in_thread", "race", "fails"):

@@ -126,11 +126,11 @@ def test_a_candidate_that_is_let_in_while_the_caller_is_cancelled_never_starts(w
         await narrow.began.wait()
         race = asyncio.create_task(hub.execute("race", strategy="first"))
         await beside.began.wait()
-        port = _core.loop_port()
-        assert port.pending_mail == 1
+        bridge = _core.current_bridge()
+        assert bridge.pending_mail == 1
         holder.cancel()
         await is_cancelled(holder)
-        while port.pending_mail:
+        while bridge.pending_mail:
             await asyncio.sleep(0)
         race.cancel()
         await turns()

@@ -192,16 +192,16 @@ def test_a_loop_closed_over_its_tasks_is_collected(name: str) -> None:
 
 
 def test_a_closed_loops_port_is_replaced() -> None:
-    """Loops come and go at the same address; each gets a port of its own."""
+    """Loops come and go at the same address; each gets a bridge of its own."""
 
-    async def port() -> _core.LoopPort:
-        return _core.loop_port()
+    async def bridge() -> _core.LoopBridge:
+        return _core.current_bridge()
 
-    first, second = asyncio.run(port()), asyncio.run(port())
+    first, second = asyncio.run(bridge()), asyncio.run(bridge())
     assert first is not second
 
     async def same() -> bool:
-        return _core.loop_port() is _core.loop_port()
+        return _core.current_bridge() is _core.current_bridge()
 
     assert asyncio.run(same())
 

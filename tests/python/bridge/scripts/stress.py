@@ -94,9 +94,9 @@ async def life(dice: random.Random) -> None:
     callers = [asyncio.create_task(caller(random.Random(dice.random()))) for _ in range(CALLS // 3)]
     await asyncio.gather(*callers)
     await tasks_end()  # losers that needed more than their grace
-    port = _core.loop_port()
-    if (port.pending_mail, port.pending_deadlines) != (0, 0):
-        complaints.append(f"left: {port.pending_mail} mail, {port.pending_deadlines} deadlines")
+    bridge = _core.current_bridge()
+    if (bridge.pending_mail, bridge.pending_deadlines) != (0, 0):
+        complaints.append(f"left: {bridge.pending_mail} mail, {bridge.pending_deadlines} deadlines")
 
 
 def thread(seed: float) -> None:
@@ -121,8 +121,8 @@ for one in threads:
 async def left_on_the_background_loop() -> list[int]:
     while len(asyncio.all_tasks()) > 1:
         await asyncio.sleep(0)
-    port = _core.loop_port()
-    return [len(asyncio.all_tasks()), port.pending_mail, port.pending_deadlines]
+    bridge = _core.current_bridge()
+    return [len(asyncio.all_tasks()), bridge.pending_mail, bridge.pending_deadlines]
 
 
 quiet = ToolHub()

@@ -1,9 +1,8 @@
-//! What the binding keeps for each event loop: its mailbox, the attempts that wait for mail, the deadlines.
+//! The bridge to one event loop: its mailbox, the objects that wait for messages, the deadlines.
 
-use super::blocking;
-use super::execution::Execution;
+use super::addressee::{Addressee, Message, Recipient, Recipients, Sleeper};
 use super::imported::Imported;
-use super::mailbox::{Mail, Mailbox, Message};
+use super::mailbox::Mailbox;
 use super::once::{Once, intern};
 use super::runtime;
 use super::value;
@@ -18,46 +17,48 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Who gets the mail behind a key: an execution and the number of its attempt.
-type Addressee = (Py<Execution>, usize);
-
-/// A table with reusable places; the generation in a key's upper half makes a stale key miss.
-#[derive(Default)]
-struct Addressees {
-    places: Vec<(u32, Option<Addressee>)>,
-    free: Vec<u32>,
+/// What other threads send to a loop.
+pub enum Mail {
+    /// A message for the recipient behind a key.
+    Deliver(u64, Message),
+    /// Something to do on the loop's thread.
+    Run(LoopAction),
 }
 
-/// The place of one deadline in the order of all.
+pub type LoopAction = Box<dyn FnOnce(&Bound<'_, LoopBridge>) + Send>;
+
+pub type LoopMailbox = Mailbox<Mail>;
+
+/// A deadline's place in the order of all.
 pub type DeadlineKey = (Instant, u64);
 
 #[derive(Default)]
 struct Deadlines {
-    by_time: BTreeMap<DeadlineKey, Py<Execution>>,
+    by_time: BTreeMap<DeadlineKey, Sleeper>,
     count: u64,
-    /// What the loop's one timer is set to.
+    /// When the loop's one timer fires.
     armed: Option<Instant>,
 }
 
-/// The loop owns its port, as the callback of the mailbox's bell: when a closed loop is garbage, everything that was
-/// waiting on it is let go, a place at a limit that was given to it too late as well.
+/// The event loop owns its bridge, as the callback of the mailbox's bell. When a closed loop is collected, the bridge goes
+/// with it and releases everything that waits on it, including permits granted after the loop stopped.
 #[pyclass(frozen, weakref, module = "toolhub._core")]
-pub struct LoopPort {
-    mailbox: Arc<Mailbox>,
-    addressees: Mutex<Addressees>,
+pub struct LoopBridge {
+    mailbox: Arc<LoopMailbox>,
+    recipients: Mutex<Recipients>,
     deadlines: Mutex<Deadlines>,
     event_loop: Py<PyAny>,
     create_future: Py<PyAny>,
     create_task: Py<PyAny>,
-    /// The loop makes its tasks as asyncio's own loops do, so that we can do it for it.
+    /// The loop's `create_task` is asyncio's own, so `asyncio.Task` can be called directly.
     makes_plain_tasks: bool,
     call_at: Py<PyAny>,
-    /// Tasks that outlived their grace; asyncio itself holds tasks only weakly.
-    orphans: Py<PySet>,
+    /// Tasks that outlived their grace. asyncio itself holds tasks only weakly.
+    detached_tasks: Py<PySet>,
 }
 
-impl LoopPort {
-    pub fn mailbox(&self) -> &Arc<Mailbox> {
+impl LoopBridge {
+    pub fn mailbox(&self) -> &Arc<LoopMailbox> {
         &self.mailbox
     }
 
@@ -69,7 +70,7 @@ impl LoopPort {
         self.create_future.bind(py).call0()
     }
 
-    /// Makes a task; true beside it when the task is over already, as an eager one may be.
+    /// Creates a task; also returns true when the task is over already, as an eager one may be.
     pub fn create_task<'py>(
         &self,
         py: Python<'py>,
@@ -78,8 +79,8 @@ impl LoopPort {
     ) -> PyResult<(Bound<'py, PyAny>, bool)> {
         static TASKS: Imported = Imported::new("asyncio", "tasks");
         if self.makes_plain_tasks && self.has_no_task_factory(py) {
-            // What `BaseEventLoop.create_task` does, without its Python frame. The class is looked up each time, as there:
-            // some exchange it.
+            // What `BaseEventLoop.create_task` does, without its Python frame. The class is looked up each time, as there,
+            // because some libraries replace it.
             let class = TASKS.get(py)?.getattr(intern!(py, "Task"))?;
             let keywords = task_keywords(py)?;
             let arguments = [awaitable.as_ptr(), self.event_loop.as_ptr(), name.as_ptr()];
@@ -95,7 +96,7 @@ impl LoopPort {
         Ok((task, over))
     }
 
-    /// A task for something of the user's.
+    /// Creates a task for an awaitable of the user.
     pub fn run_beside<'py>(
         &self,
         py: Python<'py>,
@@ -120,69 +121,58 @@ impl LoopPort {
         self.create_task.bind(py).call((awaitable,), Some(&kwargs))
     }
 
-    /// The tasks of a closed loop never run again: there is nobody to be told anything.
+    /// The tasks of a closed loop never run again.
     pub fn is_closed(&self, py: Python<'_>) -> bool {
         let closed = self.event_loop.bind(py).call_method0(intern!(py, "is_closed"));
         closed.and_then(|closed| closed.is_truthy()).unwrap_or(true)
     }
 
-    /// Keeps a task alive until it ends by itself.
-    pub fn adopt(&self, task: &Bound<'_, PyAny>) -> PyResult<()> {
+    /// Holds a task until it ends by itself.
+    pub fn keep_until_done(&self, task: &Bound<'_, PyAny>) -> PyResult<()> {
         let py = task.py();
         if self.is_closed(py) {
             return Ok(());
         }
-        let orphans = self.orphans.bind(py);
-        orphans.add(task)?;
-        task.call_method1(intern!(py, "add_done_callback"), (orphans.getattr(intern!(py, "discard"))?,))
+        let detached = self.detached_tasks.bind(py);
+        detached.add(task)?;
+        task.call_method1(intern!(py, "add_done_callback"), (detached.getattr(intern!(py, "discard"))?,))
             .map(drop)
     }
 
-    /// A key under which mail for an attempt can be sent from any thread.
-    pub fn expect_mail(&self, execution: Py<Execution>, attempt: usize) -> u64 {
-        let mut table = self.addressees.lock();
-        let place = table.free.pop().unwrap_or_else(|| {
-            table.places.push((0, None));
-            (table.places.len() - 1) as u32
-        });
-        let entry = &mut table.places[place as usize];
-        entry.1 = Some((execution, attempt));
-        (u64::from(entry.0) << 32) | u64::from(place)
+    /// A key under which other threads can send messages to `addressee`.
+    pub fn expect_mail<T: Addressee>(&self, addressee: Py<T>, slot: usize) -> u64 {
+        self.recipients.lock().insert(Recipient::new(addressee, slot))
     }
 
-    /// Whose mail a key is for; it stays on the table.
-    fn expecting(&self, py: Python<'_>, key: u64) -> Option<Addressee> {
-        let (generation, place) = ((key >> 32) as u32, key as u32);
-        let table = self.addressees.lock();
-        let entry = table.places.get(place as usize).filter(|entry| entry.0 == generation)?;
-        entry.1.as_ref().map(|(execution, attempt)| (execution.clone_ref(py), *attempt))
+    /// Removes a recipient; messages that arrive later under its key are dropped.
+    pub fn forget_mail(&self, key: u64) -> Option<Recipient> {
+        self.recipients.lock().remove(key)
     }
 
-    /// Takes an attempt off the table; mail that comes later is dropped.
-    pub fn forget_mail(&self, key: u64) -> Option<Addressee> {
-        let (generation, place) = ((key >> 32) as u32, key as u32);
-        let mut table = self.addressees.lock();
-        let entry = table.places.get_mut(place as usize)?;
-        if entry.0 != generation {
-            return None;
+    fn deliver(&self, py: Python<'_>, key: u64, message: Message) {
+        let recipient = if message.is_last() {
+            self.forget_mail(key)
+        } else {
+            self.recipients.lock().get(key).map(|recipient| recipient.clone_ref(py))
+        };
+        match (recipient, message) {
+            (Some(recipient), message) => recipient.deliver(py, message),
+            (None, Message::Returned(Ok(value))) => value::discard(value.bind(py)),
+            (None, _) => {}
         }
-        let addressee = entry.1.take()?;
-        entry.0 = entry.0.wrapping_add(1);
-        table.free.push(place);
-        Some(addressee)
     }
 
     /// Registers a deadline. The loop has one timer, for the earliest of all.
-    pub fn add_deadline(
+    pub fn add_deadline<T: Addressee>(
         slf: &Bound<'_, Self>,
         at: Instant,
-        execution: Py<Execution>,
+        addressee: Py<T>,
     ) -> PyResult<DeadlineKey> {
         let (key, in_time) = {
             let mut deadlines = slf.get().deadlines.lock();
             deadlines.count += 1;
             let key = (at, deadlines.count);
-            deadlines.by_time.insert(key, execution);
+            deadlines.by_time.insert(key, Sleeper::new(addressee));
             (key, deadlines.armed.is_some_and(|armed| armed <= at))
         };
         if !in_time {
@@ -193,7 +183,7 @@ impl LoopPort {
 
     pub fn remove_deadline(&self, key: DeadlineKey) {
         let removed = self.deadlines.lock().by_time.remove(&key);
-        drop(removed); // outside of the lock: this may run Python code
+        drop(removed); // outside the lock: this may run Python code
     }
 
     fn arm(slf: &Bound<'_, Self>) -> PyResult<()> {
@@ -209,52 +199,28 @@ impl LoopPort {
             first.saturating_duration_since(Instant::now())
         };
         let now: f64 = slf.get().event_loop.bind(py).call_method0(intern!(py, "time"))?.extract()?;
-        // A clock tick late rather than early: an early timer would find nothing due and be set again.
+        // Slightly late rather than early: an early timer would find nothing due and be set again.
         let at = now + (due + Duration::from_micros(50)).as_secs_f64();
         slf.get().call_at.bind(py).call1((at, slf.getattr(intern!(py, "_sweep"))?)).map(drop)
     }
 }
 
 #[pymethods]
-impl LoopPort {
+impl LoopBridge {
     /// The loop calls this when the bell rings.
     fn __call__(slf: &Bound<'_, Self>) -> PyResult<()> {
         let py = slf.py();
         let _inside = runtime::enter(py);
-        let this = slf.get();
-        for mail in this.mailbox.drain() {
+        for mail in slf.get().mailbox.drain() {
             match mail {
-                Mail::ToAttempt(key, message) => match (this.forget_mail(key), message) {
-                    (Some((execution, attempt)), message) => {
-                        Execution::receive(execution.bind(py), attempt, message)
-                    }
-                    (None, Message::Returned(Ok(value))) => value::discard(value.bind(py)),
-                    (None, _) => {}
-                },
-                Mail::Progress(key, latest) => {
-                    let update = latest.lock().take();
-                    if let (Some(update), Some((execution, _))) = (update, this.expecting(py, key)) {
-                        Execution::progressed(execution.bind(py), &update);
-                    }
-                }
-                Mail::Retried(key, news) => {
-                    if let Some((execution, attempt)) = this.expecting(py, key) {
-                        execution.get().retried(py, attempt, &news);
-                    }
-                }
-                Mail::Start(handover) => blocking::start(slf, handover),
-                // One that fails must not take the rest of the mail along.
-                Mail::Cancel(call) => {
-                    if let Err(error) = call.cancel(py) {
-                        error.write_unraisable(py, Some(slf.as_any()));
-                    }
-                }
+                Mail::Deliver(key, message) => slf.get().deliver(py, key, message),
+                Mail::Run(action) => action(slf),
             }
         }
         Ok(())
     }
 
-    /// The loop's timer: lets everything that is due expire.
+    /// The loop's timer: expires everything that is due.
     fn _sweep(slf: &Bound<'_, Self>) -> PyResult<()> {
         let py = slf.py();
         let _inside = runtime::enter(py);
@@ -268,7 +234,7 @@ impl LoopPort {
                 }
             };
             match due {
-                Some((_, execution)) => Execution::expire(execution.bind(py)),
+                Some((_, sleeper)) => sleeper.expire(py),
                 None => break,
             }
         }
@@ -282,40 +248,37 @@ impl LoopPort {
 
     #[getter]
     fn pending_mail(&self) -> usize {
-        let table = self.addressees.lock();
-        table.places.len() - table.free.len()
+        self.recipients.lock().len()
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         for object in [&self.event_loop, &self.create_future, &self.create_task, &self.call_at] {
             visit.call(object)?;
         }
-        visit.call(&self.orphans)?;
+        visit.call(&self.detached_tasks)?;
         // A locked table is in use right now, so it is not garbage.
-        if let Some(addressees) = self.addressees.try_lock() {
-            for (execution, _) in addressees.places.iter().filter_map(|(_, addressee)| addressee.as_ref()) {
-                visit.call(execution)?;
-            }
+        if let Some(recipients) = self.recipients.try_lock() {
+            recipients.traverse(&visit)?;
         }
         if let Some(deadlines) = self.deadlines.try_lock() {
-            for execution in deadlines.by_time.values() {
-                visit.call(execution)?;
+            for sleeper in deadlines.by_time.values() {
+                sleeper.traverse(&visit)?;
             }
         }
         Ok(())
     }
 
     fn __clear__(&self) {
-        // Taken first, dropped outside of the locks: this may run Python code.
-        let addressees = std::mem::take(&mut *self.addressees.lock());
+        // Taken first, dropped outside the locks: this may run Python code.
+        let recipients = std::mem::take(&mut *self.recipients.lock());
         let deadlines = std::mem::take(&mut *self.deadlines.lock());
-        drop((addressees, deadlines));
+        drop((recipients, deadlines));
     }
 }
 
 thread_local! {
-    /// The ports of the loops that ran in this thread; weak, because the loops own them.
-    static PORTS: RefCell<Vec<Py<PyWeakrefReference>>> = const { RefCell::new(Vec::new()) };
+    /// The bridges of the loops that ran in this thread; weak, because the loops own them.
+    static BRIDGES: RefCell<Vec<Py<PyWeakrefReference>>> = const { RefCell::new(Vec::new()) };
 }
 
 pub fn running_loop(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
@@ -323,15 +286,15 @@ pub fn running_loop(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
     GET.get(py)?.call0()
 }
 
-/// The port of the running event loop.
-pub fn current(py: Python<'_>) -> PyResult<Bound<'_, LoopPort>> {
+/// The bridge of the running event loop.
+pub fn current(py: Python<'_>) -> PyResult<Bound<'_, LoopBridge>> {
     let event_loop = running_loop(py)?;
-    let known = PORTS.with_borrow(|ports| {
-        let mut alive = ports.iter().filter_map(|port| upgrade(port.bind(py)));
-        alive.find(|port| port.get().event_loop.is(&event_loop))
+    let known = BRIDGES.with_borrow(|bridges| {
+        let mut alive = bridges.iter().filter_map(|bridge| upgrade(bridge.bind(py)));
+        alive.find(|bridge| bridge.get().event_loop.is(&event_loop))
     });
     match known {
-        Some(port) => Ok(port),
+        Some(bridge) => Ok(bridge),
         None => open(py, event_loop),
     }
 }
@@ -351,45 +314,45 @@ fn makes_plain_tasks(event_loop: &Bound<'_, PyAny>) -> PyResult<bool> {
     Ok(used.is_some_and(|used| used.is(&of_asyncio)))
 }
 
-fn upgrade<'py>(port: &Bound<'py, PyWeakrefReference>) -> Option<Bound<'py, LoopPort>> {
-    port.upgrade_as_exact().ok().flatten()
+fn upgrade<'py>(bridge: &Bound<'py, PyWeakrefReference>) -> Option<Bound<'py, LoopBridge>> {
+    bridge.upgrade_as_exact().ok().flatten()
 }
 
 #[cold]
-fn open<'py>(py: Python<'py>, event_loop: Bound<'py, PyAny>) -> PyResult<Bound<'py, LoopPort>> {
+fn open<'py>(py: Python<'py>, event_loop: Bound<'py, PyAny>) -> PyResult<Bound<'py, LoopBridge>> {
     let mailbox = Mailbox::new().map_err(|error| {
         PyOSError::new_err(format!("toolhub could not open a mailbox for the event loop: {error}"))
     })?;
-    let port = Bound::new(
+    let bridge = Bound::new(
         py,
-        LoopPort {
+        LoopBridge {
             mailbox,
-            addressees: Mutex::default(),
+            recipients: Mutex::default(),
             deadlines: Mutex::default(),
             create_future: event_loop.getattr("create_future")?.unbind(),
             create_task: event_loop.getattr("create_task")?.unbind(),
             makes_plain_tasks: makes_plain_tasks(&event_loop)?,
             call_at: event_loop.getattr("call_at")?.unbind(),
-            orphans: PySet::empty(py)?.unbind(),
+            detached_tasks: PySet::empty(py)?.unbind(),
             event_loop: event_loop.clone().unbind(),
         },
     )?;
-    port.get().mailbox.attach(&event_loop, port.as_any())?;
-    let reference = PyWeakrefReference::new(&port)?.unbind();
-    PORTS.with_borrow_mut(|ports| {
-        ports.retain(|port| upgrade(port.bind(py)).is_some());
-        ports.push(reference);
+    bridge.get().mailbox.attach(&event_loop, bridge.as_any())?;
+    let reference = PyWeakrefReference::new(&bridge)?.unbind();
+    BRIDGES.with_borrow_mut(|bridges| {
+        bridges.retain(|bridge| upgrade(bridge.bind(py)).is_some());
+        bridges.push(reference);
     });
-    Ok(port)
+    Ok(bridge)
 }
 
-/// In the child of a fork the bells are shared with the parent: nobody may listen to them there.
-pub fn forget_ports() {
-    PORTS.with_borrow_mut(Vec::clear);
+/// In the child of a fork the bells are shared with the parent, so nothing may listen to them there.
+pub fn forget_loops() {
+    BRIDGES.with_borrow_mut(Vec::clear);
 }
 
-/// The port of the running loop, for the background loop and for tests.
+/// The bridge of the running loop, for the background loop and for tests.
 #[pyfunction]
-pub fn loop_port(py: Python<'_>) -> PyResult<Bound<'_, LoopPort>> {
+pub fn current_bridge(py: Python<'_>) -> PyResult<Bound<'_, LoopBridge>> {
     current(py)
 }
