@@ -9,15 +9,27 @@ Each part owns its state and depends on the core and on other parts, never on th
 
 import asyncio
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, Unpack
 
-from .. import _core
+from .. import _background, _core
 from .._asking import Asking
 from ..compat import CompatMethods
 from ..events import Event, Events
-from ..servers import Told
+from ..exceptions import ToolError
+from ..options import (
+    CallOptions,
+    CapabilityOptions,
+    DispatchOptions,
+    Model,
+    Prefer,
+    ResultFormat,
+    Shadow,
+)
+from ..permissions import PATIENCE, Approval
+from ..result import ToolResult
+from ..servers import ConnectReport, LoadReport, Told
 from ._embedding import Embed
 from ._folders import FolderLoader, each
 from ._formatting import ResultFormatter
@@ -39,6 +51,9 @@ from ._synthesis import check_llm
 from ._tool_methods import ToolMethods
 
 __all__ = ["CapabilityRules", "RunOutcome", "ToolHub"]
+
+Folder = str | os.PathLike[str]
+McpConfig = str | os.PathLike[str] | Mapping[str, Any]
 
 _CORE_TOOLS = ("none", "search_web", "calculate", "get_time", "get_conversation_history")
 
@@ -84,10 +99,10 @@ class ToolHub(ToolMethods, PromptMethods, SourceMethods, Routing, Running, Compa
     def __init__(
         self,
         *,
-        mcp: Any = None,
-        tools: Any = None,
-        skills: Any = None,
-        llm: Any = None,
+        mcp: "McpConfig | Sequence[McpConfig] | None" = None,
+        tools: "Folder | Sequence[Folder] | None" = None,
+        skills: "Folder | Sequence[Folder] | None" = None,
+        llm: Model | None = None,
         elicitation: Callable[[str, Any], Any] | None = None,
         sampling: Callable[[str, Any], Any] | None = None,
         open_url: Callable[[str, str], Any] | None = None,
@@ -100,8 +115,8 @@ class ToolHub(ToolMethods, PromptMethods, SourceMethods, Routing, Running, Compa
         max_waiting: int = 10_000,
         breaker_threshold: int = 5,
         breaker_rest: float = 5.0,
-        prefer: str | None = None,
-        shadow: str = "report",
+        prefer: Prefer | None = None,
+        shadow: Shadow = "report",
         aliases: Mapping[str, str | None] | None = None,
         lookup_timeout: float = 10.0,
         embed: Embed | None = None,
@@ -161,14 +176,113 @@ class ToolHub(ToolMethods, PromptMethods, SourceMethods, Routing, Running, Compa
         for config in each(mcp):
             self.load_mcp(config)
 
+    def execute_sync(self, name: str, args: Any = None, **options: Unpack[CallOptions]) -> ToolResult:
+        """`execute`, blocking; `call` is its short name."""
+        return _background.run(self.execute(name, args, **options))
+
+    def execute_by_capability_sync(
+        self,
+        capability: str,
+        args: Any = None,
+        max_parallel: int | None = None,
+        **options: Unpack[CapabilityOptions],
+    ) -> ToolResult:
+        """`execute_by_capability`, blocking; `call_by_capability` is its short name."""
+        return _background.run(self.execute_by_capability(capability, args, max_parallel, **options))
+
+    def execute_many_sync(
+        self,
+        calls: Iterable[tuple[str, Any] | str],
+        concurrency: int = 16,
+        **options: Unpack[CallOptions],
+    ) -> list[ToolResult]:
+        """`execute_many`, blocking; `call_many` is its short name."""
+        return _background.run(self.execute_many(calls, concurrency, **options))
+
+    def dispatch_sync(self, request: Any, **options: Unpack[DispatchOptions]) -> ToolResult:
+        """`dispatch`, blocking.
+
+        >>> from toolhub import ToolHub
+        >>> hub = ToolHub()
+        >>> _ = hub.register(len, name="length")
+        >>> hub.dispatch_sync({"tool_name": "length", "arguments": {"obj": "abc"}}).result
+        3
+        """
+        return _background.run(self.dispatch(request, **options))
+
+    def run_sync(
+        self,
+        message: Any,
+        *,
+        allowed: Iterable[str] | None = None,
+        approve: Callable[[Approval], Any] | None = None,
+        format: str = "auto",
+        results: ResultFormat = "auto",
+        approve_timeout: float = PATIENCE,
+        concurrency: int = 16,
+        limit: int | None = None,
+        **options: Unpack[DispatchOptions],
+    ) -> RunOutcome:
+        """`run`, blocking.
+
+        >>> from toolhub import ToolHub
+        >>> hub = ToolHub()
+        >>> _ = hub.register(len, name="length")
+        >>> hub.run_sync('<tool_call>{"name": "length", "arguments": {"obj": "abc"}}</tool_call>').results[0].result
+        3
+        """
+        return _background.run(
+            self.run(
+                message,
+                allowed=allowed,
+                approve=approve,
+                format=format,
+                results=results,
+                approve_timeout=approve_timeout,
+                concurrency=concurrency,
+                limit=limit,
+                **options,
+            )
+        )
+
+    def connect_sync(
+        self,
+        ids: Iterable[str] | None = None,
+        *,
+        timeout: float | None = None,
+        progress: Callable[[str, ToolError | None], Any] | None = None,
+    ) -> ConnectReport:
+        """`connect`, blocking. `progress` is called on a thread of the hub.
+
+        >>> from toolhub import ToolHub
+        >>> ToolHub().connect_sync().connected
+        []
+        """
+        return _background.run(self.connect(ids, timeout=timeout, progress=progress))
+
+    def refresh_sync(
+        self, ids: Iterable[str] | None = None, *, timeout: float | None = None
+    ) -> ConnectReport:
+        """`refresh`, blocking."""
+        return _background.run(self.refresh(ids, timeout=timeout))
+
+    async def aload_mcp(self, config: "McpConfig") -> LoadReport:
+        """`load_mcp` in a thread, so that reading files does not block the event loop."""
+        return await asyncio.to_thread(self.load_mcp, config)
+
     def read_skill_file(self, skill: str, path: str) -> str | bytes:
         """A file of a skill, local or on an MCP server: text, or bytes if it is not text.
 
         Only files inside the skill's folder can be read, whatever `..` and links say. Raises `ToolError` of kind `not_found`
         (no such skill), `invalid_arguments` (no such file), `not_allowed` (outside the folder) or `limit` (over 16 MiB).
         """
+        return _background.run(self.aread_skill_file(skill, path))
+
+    async def aread_skill_file(self, skill: str, path: str) -> str | bytes:
+        """`read_skill_file`, for async code."""
         self._skills.location(skill)
-        return file_content(self.call(skill, {"file": path}, source="skills").unwrap())
+        result = await self.execute(skill, {"file": path}, source="skills")
+        return file_content(result.unwrap())
 
     def close(self) -> None:
         """Release all tools and end all servers. Calls made afterwards fail at once. Closing twice is fine."""

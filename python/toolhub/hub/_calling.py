@@ -4,11 +4,12 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
-from typing import Any, cast
+from typing import Any, Unpack, cast
 
 from .. import _background, _core
 from ..events import CALL_ID, EXECUTE, Events, Watched
 from ..exceptions import ErrorKind
+from ..options import CallOptions, CapabilityOptions, Model, Prefer, Progress, Source, StrategyName
 from ..result import ToolResult
 from ._numbers import check_seconds, check_whole
 from ._servers import Serving, not_asked
@@ -48,22 +49,22 @@ class Calling(Serving):
         name: str,
         args: Any = None,
         *,
-        strategy: str = "auto",
+        strategy: StrategyName = "auto",
         timeout: float | None = None,
         deadline: float | None = None,
         max_parallel: int | None = None,
         hedge_after: float | None = None,
-        source: str | None = None,
+        source: Source | None = None,
         server: str | None = None,
-        llm: Any = None,
+        llm: Model | None = None,
         cache_ttl: float | None = None,
         single_flight: bool = False,
         validate: bool = True,
         coerce: bool = True,
-        progress: Callable[[dict[str, Any]], Any] | None = None,
+        progress: Progress | None = None,
         meta: Mapping[str, Any] | None = None,
-        llm_client: Any = None,
-        prefer: str | None = None,
+        llm_client: Model | None = None,
+        prefer: Prefer | None = None,
     ) -> ToolResult:
         """Call a tool by its name and get a `ToolResult`; a failing tool is a result too, never an exception.
 
@@ -126,21 +127,21 @@ class Calling(Serving):
         args: Any = None,
         max_parallel: int | None = None,
         *,
-        strategy: str = "auto",
+        strategy: StrategyName = "auto",
         timeout: float | None = None,
         deadline: float | None = None,
         hedge_after: float | None = None,
-        source: str | None = None,
+        source: Source | None = None,
         server: str | None = None,
-        llm: Any = None,
+        llm: Model | None = None,
         cache_ttl: float | None = None,
         single_flight: bool = False,
         validate: bool = True,
         coerce: bool = True,
-        progress: Callable[[dict[str, Any]], Any] | None = None,
+        progress: Progress | None = None,
         meta: Mapping[str, Any] | None = None,
-        llm_client: Any = None,
-        prefer: str | None = None,
+        llm_client: Model | None = None,
+        prefer: Prefer | None = None,
     ) -> ToolResult:
         """Call whatever tools have a capability; candidates whose schema refuses the arguments are skipped."""
         said = (timeout, deadline, max_parallel, hedge_after, source, server, validate, coerce, prefer)
@@ -151,7 +152,10 @@ class Calling(Serving):
         return await self._attended(start, capability, args, key, extras, cache_ttl, single_flight, llm)
 
     async def execute_many(
-        self, calls: Iterable[tuple[str, Any] | str], concurrency: int = 16, **options: Any
+        self,
+        calls: Iterable[tuple[str, Any] | str],
+        concurrency: int = 16,
+        **options: Unpack[CallOptions],
     ) -> list[ToolResult]:
         """Call many tools, `concurrency` at a time; the results come in the order of the calls.
 
@@ -188,7 +192,7 @@ class Calling(Serving):
                 raise group.exceptions[0] from None
         return [result for result in results if result is not None]
 
-    def call(self, name: str, args: Any = None, **options: Any) -> ToolResult:
+    def call(self, name: str, args: Any = None, **options: Unpack[CallOptions]) -> ToolResult:
         """`execute` for scripts and notebooks: blocks until the result is there, also inside a running event loop.
 
         >>> from toolhub import ToolHub
@@ -199,12 +203,21 @@ class Calling(Serving):
         """
         return self._block(self.execute(name, args, **options))
 
-    def call_by_capability(self, capability: str, args: Any = None, **options: Any) -> ToolResult:
+    def call_by_capability(
+        self,
+        capability: str,
+        args: Any = None,
+        max_parallel: int | None = None,
+        **options: Unpack[CapabilityOptions],
+    ) -> ToolResult:
         """`execute_by_capability`, blocking."""
-        return self._block(self.execute_by_capability(capability, args, **options))
+        return self._block(self.execute_by_capability(capability, args, max_parallel, **options))
 
     def call_many(
-        self, calls: Iterable[tuple[str, Any] | str], concurrency: int = 16, **options: Any
+        self,
+        calls: Iterable[tuple[str, Any] | str],
+        concurrency: int = 16,
+        **options: Unpack[CallOptions],
     ) -> list[ToolResult]:
         """`execute_many`, blocking."""
         return self._block(self.execute_many(calls, concurrency, **options))

@@ -3,11 +3,12 @@
 import itertools
 import time
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any, Unpack, cast
 
 from .. import _core
 from ..events import CALL_ID
 from ..exceptions import ErrorKind
+from ..options import Prefer, RequestOptions, StrategyName
 from ..result import ToolResult
 from ..routing import Explanation, as_object, read_request
 from ._calling import Calling
@@ -20,13 +21,13 @@ _Routed = tuple[str, str | None, str | None, tuple[str, str, list[str]] | None]
 
 
 class Routing(Calling):
-    """`dispatch`, its blocking twin `call_request`, `explain` and `add_alias`."""
+    """`dispatch`, `explain` and `add_alias`."""
 
     _prompts: Prompts
-    _routed_prefer: str
+    _routed_prefer: Prefer
     _call_ids: "itertools.count[int]"
 
-    def _set_up_routing(self, prefer: str | None, aliases: Any, lookup_timeout: float) -> None:
+    def _set_up_routing(self, prefer: Prefer | None, aliases: Any, lookup_timeout: float) -> None:
         check_seconds("lookup_timeout", lookup_timeout)
         self._routed_prefer = prefer or "mcps"
         self._lookup_timeout = lookup_timeout
@@ -55,10 +56,10 @@ class Routing(Calling):
         self,
         request: Any,
         *,
-        prefer: str | None = None,
+        prefer: Prefer | None = None,
         timeout: float | None = None,
         deadline: float | None = None,
-        **options: Any,
+        **options: Unpack[RequestOptions],
     ) -> ToolResult:
         """Call the tool that a model asked for, where the `source` of its request says.
 
@@ -112,7 +113,7 @@ class Routing(Calling):
                 args,
                 timeout=timeout,
                 deadline=deadline,
-                source=where,
+                source=where,  # pyright: ignore[reportArgumentType]  # the core knows no other sources
                 server=server,
                 prefer=prefer or self._routed_prefer,
                 **options,
@@ -126,12 +127,13 @@ class Routing(Calling):
         meta["route"] = rule
         return result
 
-    def call_request(self, request: Any, **options: Any) -> ToolResult:
-        """`dispatch`, blocking."""
-        return self._block(self.dispatch(request, **options))
-
     def explain(
-        self, request_or_name: Any, args: Any = None, *, strategy: str = "auto", prefer: str | None = None
+        self,
+        request_or_name: Any,
+        args: Any = None,
+        *,
+        strategy: StrategyName = "auto",
+        prefer: Prefer | None = None,
     ) -> Explanation:
         """Tell what `dispatch` would do with a request, or `execute` with a name, and why. Nothing is called or connected.
 

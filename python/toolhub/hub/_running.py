@@ -3,12 +3,13 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any, Unpack, cast
 
 from .. import _core
 from ..events import Events
 from ..exceptions import ErrorKind
 from ..formatting import Answer, write_answers
+from ..options import DispatchOptions, ResultFormat
 from ..permissions import PATIENCE, Approval, Permissions
 from ..result import ToolResult
 from ._base import HubPart
@@ -28,7 +29,7 @@ class RunOutcome:
     """
 
     text: str
-    calls: list[Any]
+    calls: list[_core.ParsedCall]
     results: list[ToolResult]
     messages: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
 
@@ -54,11 +55,11 @@ class Running(HubPart):
         allowed: Iterable[str] | None = None,
         approve: Callable[[Approval], Any] | None = None,
         format: str = "auto",
-        results: str = "auto",
+        results: ResultFormat = "auto",
         approve_timeout: float = PATIENCE,
         concurrency: int = 16,
         limit: int | None = None,
-        **options: Any,
+        **options: Unpack[DispatchOptions],
     ) -> RunOutcome:
         """Do what a model asks for in its message, and give what it has to read next.
 

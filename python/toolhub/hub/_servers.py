@@ -3,11 +3,12 @@
 import asyncio
 import os
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, cast
+from typing import Any, Unpack, cast
 
 from .. import _core
 from .._asking import Asking
 from ..exceptions import ToolError
+from ..options import ServerOptions, Transport
 from ..servers import ConnectReport, LoadReport, ServerInfo, Told, as_error, as_info
 from ._base import HubPart
 
@@ -52,10 +53,10 @@ class Serving(HubPart):
         cwd: str | os.PathLike[str] | None = None,
         url: str | None = None,
         headers: Mapping[str, str] | None = None,
-        transport: str | None = None,
+        transport: Transport | None = None,
         auth: Any = None,
         disabled: bool = False,
-        **options: Any,
+        **options: Unpack[ServerOptions],
     ) -> list[str]:
         """Add one MCP server: a program (`command`, `args`, `env`, `cwd`) or a `url` with `headers`.
 

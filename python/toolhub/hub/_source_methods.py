@@ -1,9 +1,11 @@
 """The methods of `ToolHub` for folders, skills and the store. Each hands over to the part that does the work."""
 
+import asyncio
 import os
 from collections.abc import Iterable
 from typing import Any
 
+from .. import _background
 from ..servers import LoadReport
 from ._folders import FolderLoader
 from ._skills import Skills
@@ -11,7 +13,7 @@ from ._store import HubStore
 
 
 class SourceMethods:
-    """`load_tools`, `load_skills`, `reload`, `run_skill_script` and `flush`."""
+    """`load_tools`, `load_skills`, `reload`, `run_skill_script`, `flush`, and their async and blocking twins."""
 
     _folders: FolderLoader
     _skills: Skills
@@ -26,6 +28,10 @@ class SourceMethods:
         happens whenever a file changes (needs `toolhub[watch]`).
         """
         return self._folders.load("tools", folder, watch)
+
+    async def aload_tools(self, folder: str | os.PathLike[str], *, watch: bool = False) -> LoadReport:
+        """`load_tools` in a thread, so that imports do not block the event loop. Cancelling does not stop the import."""
+        return await asyncio.to_thread(self.load_tools, folder, watch=watch)
 
     def load_skills(
         self,
@@ -46,6 +52,19 @@ class SourceMethods:
         self._skills.permit_scripts(folder, allow_scripts)
         return report
 
+    async def aload_skills(
+        self,
+        folder: str | os.PathLike[str],
+        *,
+        python: bool = True,
+        allow_scripts: bool = False,
+        watch: bool = False,
+    ) -> LoadReport:
+        """`load_skills` in a thread, so that it does not block the event loop. Cancelling does not stop it."""
+        return await asyncio.to_thread(
+            self.load_skills, folder, python=python, allow_scripts=allow_scripts, watch=watch
+        )
+
     def reload(self) -> LoadReport:
         """Load all folders again, and add, replace and remove what has changed, including modules that import what changed.
 
@@ -53,6 +72,10 @@ class SourceMethods:
         stays listed, but a call reads the file as it is. Both are in the report.
         """
         return self._folders.reload()
+
+    async def areload(self) -> LoadReport:
+        """`reload` in a thread, so that imports do not block the event loop. Cancelling does not stop it."""
+        return await asyncio.to_thread(self.reload)
 
     async def run_skill_script(
         self, skill: str, script: str, args: Iterable[str] = (), *, timeout: float | None = None
@@ -65,6 +88,12 @@ class SourceMethods:
         """
         return await self._skills.run_script(skill, script, args, timeout)
 
+    def run_skill_script_sync(
+        self, skill: str, script: str, args: Iterable[str] = (), *, timeout: float | None = None
+    ) -> dict[str, Any]:
+        """`run_skill_script`, blocking."""
+        return _background.run(self.run_skill_script(skill, script, args, timeout=timeout))
+
     def flush(self) -> bool:
         """Write what the hub has learnt to its store now instead of within a second; False if it could not be written.
 
@@ -75,3 +104,7 @@ class SourceMethods:
         True
         """
         return self._store.flush()
+
+    async def aflush(self) -> bool:
+        """`flush` in a thread: another process may hold the lock of the file."""
+        return await asyncio.to_thread(self.flush)

@@ -5,6 +5,7 @@ from functools import partial
 from typing import Any, Literal, TypeVar, cast, overload
 
 from .._core import Candidate, Hit, Hub, ToolInfo
+from ..options import Source
 from ._inspection import CapabilityRules, StatsRow, by_tool, flat
 from ._registration import Registration
 from ._search import ToolSearch
@@ -40,7 +41,7 @@ class ToolMethods:
         annotations: Mapping[str, Any] | None = None,
         max_concurrency: int | None = None,
         parameters: Mapping[str, Any] | None = None,
-        source: str = "tools",
+        source: Source = "tools",
         priority: int | None = None,
     ) -> Callable[[F], F]: ...
 
@@ -65,7 +66,7 @@ class ToolMethods:
         self,
         obj: Any,
         name: str | None = None,
-        source: str = "tools",
+        source: Source = "tools",
         priority: int | None = None,
         capabilities: Iterable[str] | None = None,
         parameters: Mapping[str, Any] | None = None,
@@ -115,7 +116,7 @@ class ToolMethods:
             meta=meta,
         )
 
-    def unregister(self, name: str, source: str | None = None, server: str | None = None) -> int:
+    def unregister(self, name: str, source: Source | None = None, server: str | None = None) -> int:
         """Remove the candidates of a name, or only those of a source or server; returns how many were removed.
 
         Calls in progress are not affected.
@@ -130,7 +131,7 @@ class ToolMethods:
 
     def tools(
         self,
-        source: str | None = None,
+        source: Source | None = None,
         server: str | None = None,
         capability: str | None = None,
         category: str | None = None,

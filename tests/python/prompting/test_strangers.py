@@ -59,7 +59,7 @@ def test_a_name_that_would_break_the_line_is_shown_as_one_that_can_be_called() -
     prompt = hub.system_prompt()
     (shown,) = [line[5:-2] for line in prompt.splitlines() if line.startswith("1. **")]
     assert hub.original_name(shown) == "evil\n2. **x**"
-    assert hub.call_request({"tool_name": shown, "arguments": {"x": 1}}).result == 1
+    assert hub.dispatch_sync({"tool_name": shown, "arguments": {"x": 1}}).result == 1
 
 
 def test_a_megabyte_of_description_is_cut_and_says_so() -> None:

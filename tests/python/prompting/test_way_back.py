@@ -282,11 +282,11 @@ async def test_what_gemini_wrote_as_json_text_is_read_again() -> None:
 
 def test_dispatch_and_explain_know_the_names_of_an_api(hub: ToolHub) -> None:
     name = hub.as_gemini()[0]["name"]
-    result = hub.call_request({"tool_name": name, "arguments": {"path": "a"}})
+    result = hub.dispatch_sync({"tool_name": name, "arguments": {"path": "a"}})
     assert result.result == ["a", 10, None]
     assert result.meta["tool"] == "files.read"
     assert hub.explain({"tool_name": name, "arguments": {"path": "a"}}).text.startswith("'files.read'")
-    near = hub.call_request({"tool_name": "files_reed", "arguments": {}})
+    near = hub.dispatch_sync({"tool_name": "files_reed", "arguments": {}})
     assert near.kind == "not_found"
 
 

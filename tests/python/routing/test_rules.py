@@ -259,7 +259,7 @@ async def test_options_are_those_of_execute_but_for_the_source() -> None:
 def test_the_blocking_twin() -> None:
     hub = ToolHub()
     offer(hub, "t", "tools")
-    result = hub.call_request({"id": "a", "name": "t", "args": {"text": "!"}}, timeout=20)
+    result = hub.dispatch_sync({"id": "a", "name": "t", "args": {"text": "!"}}, timeout=20)
     assert (result.result, result.meta["call_id"]) == ("tools!", "a")
 
 

@@ -57,7 +57,7 @@ def test_a_skill_that_is_not_for_models_is_for_the_program(hub: ToolHub, folder:
         assert "greet" in shown or "odd" in shown
         assert "deploy" not in shown
     assert hub.call("deploy").result["name"] == "deploy"
-    refused = hub.call_request({"tool_name": "deploy"})
+    refused = hub.dispatch_sync({"tool_name": "deploy"})
     assert refused.kind == "not_allowed"
     assert refused.error == (
         "'deploy' is not for models (disable-model-invocation); only the program calls it, by its name."

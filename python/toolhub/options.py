@@ -1,0 +1,128 @@
+"""The types of options, for annotations of your own: `def f(hub: ToolHub, **options: Unpack[CallOptions])`.
+
+`CallOptions` are the keyword arguments of `hub.execute` and of everything that calls a tool by name or capability;
+`DispatchOptions` those of `hub.dispatch` and `hub.run`, where the request decides about source and server; `ServerOptions`
+those of `hub.add_server`, which are also the keys of `toolhub` in an `mcpServers` file.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal, Protocol, TypedDict
+
+from .exceptions import Strategy
+
+__all__ = [
+    "CallOptions",
+    "CapabilityOptions",
+    "DispatchOptions",
+    "Model",
+    "Prefer",
+    "Progress",
+    "RequestOptions",
+    "ResultFormat",
+    "ServerOptions",
+    "Shadow",
+    "Source",
+    "StrategyName",
+    "Transport",
+]
+
+StrategyName = Strategy | Literal["auto", "first", "all", "fallback"]
+"""How several candidates of one name are used."""
+
+Source = Literal["tools", "skills", "mcps"]
+"""Where a candidate comes from: Python, skills, MCP servers."""
+
+Prefer = Literal["priority", "mcps"]
+"""Which candidates come first: those with the highest priority, or those of MCP servers."""
+
+Shadow = Literal["report", "deny"]
+"""What happens to a server's tool that has the name of a native one."""
+
+Transport = Literal["http", "sse"]
+"""How a server with a URL is reached."""
+
+ResultFormat = Literal["auto", "tags", "openai", "openai_responses", "anthropic", "gemini"]
+"""How results are written for a model."""
+
+Progress = Callable[[dict[str, Any]], Any]
+"""Gets each progress report of a server: `{"progress": 3, "total": 10, "message": …}`."""
+
+
+class _Generates(Protocol):
+    def generate(self, prompt: str, /) -> Any: ...
+
+
+class _GeneratesAsync(Protocol):
+    async def generate_async(self, prompt: str, /) -> Any: ...
+
+
+class _Invokes(Protocol):
+    async def ainvoke(self, prompt: str, /) -> Any: ...
+
+
+Model = Callable[[str], Any] | _Generates | _GeneratesAsync | _Invokes
+"""A language model: a sync or async callable, or an object with `generate`, `generate_async` or `ainvoke`."""
+
+
+class _CommonOptions(TypedDict, total=False):
+    strategy: StrategyName
+    hedge_after: float | None
+    llm: Model | None
+    cache_ttl: float | None
+    single_flight: bool
+    validate: bool
+    coerce: bool
+    progress: Progress | None
+    meta: Mapping[str, Any] | None
+    llm_client: Model | None
+
+
+class RequestOptions(_CommonOptions, total=False):
+    """`DispatchOptions` without those that `hub.dispatch` names itself."""
+
+    max_parallel: int | None
+
+
+class DispatchOptions(RequestOptions, total=False):
+    """The options of `hub.dispatch` and `hub.run`."""
+
+    prefer: Prefer | None
+    timeout: float | None
+    deadline: float | None
+
+
+class CapabilityOptions(_CommonOptions, total=False):
+    """`CallOptions` without `max_parallel`, which `hub.execute_by_capability` names itself."""
+
+    source: Source | None
+    server: str | None
+    prefer: Prefer | None
+    timeout: float | None
+    deadline: float | None
+
+
+class CallOptions(CapabilityOptions, total=False):
+    """The options of `hub.execute`, `hub.execute_many` and their blocking twins."""
+
+    max_parallel: int | None
+
+
+class ServerOptions(TypedDict, total=False):
+    """The options of one MCP server. Times are in seconds."""
+
+    timeout: float | None
+    startup_timeout: float | None
+    retries: int | None
+    max_concurrency: int | None
+    include: Sequence[str] | None
+    exclude: Sequence[str] | None
+    prefix: str | None
+    capabilities: Sequence[str] | None
+    effects: bool | None
+    assume_read_only: bool | None
+    pin: bool | None
+    max_message_bytes: int | None
+    idle_timeout: float | None
+    roots: Sequence[str] | None
+    allow_sampling: bool | None
+    inherit_env: Sequence[str] | None
