@@ -439,6 +439,14 @@ def before_fork() -> None:
     Before a fork: no file of a store is open, and none will be opened until it is over.
     """
 
+def copy_result(result: Any) -> Any:
+    """
+    A copy that its owner may change: keys, value, `_meta` and every attribute.
+
+    A value that cannot be copied is shared, and so is what never changes: an exception with its traceback, and content
+    blocks. Copies run code of the user, so no lock may be held.
+    """
+
 def current_bridge() -> LoopBridge:
     """
     The bridge of the running loop, for the background loop and for tests.
@@ -447,6 +455,11 @@ def current_bridge() -> LoopBridge:
 def embed(hub: Hub, name: str, state: int, vector: Sequence[float] | None) -> None:
     """
     Takes the vector of a tool; None when the embedding has no opinion of it.
+    """
+
+def empty_meta(tool: str | None = None) -> "dict[str, object]":
+    """
+    The `_meta` of a result about which nothing is known but, perhaps, its tool.
     """
 
 def explain(hub: Hub, name: str, args: Any | None, options: CallOptions, routed: bool, source: str | None = None) -> tuple[str, list[Candidate], str, str, list[str]]:
@@ -458,6 +471,11 @@ def explain(hub: Hub, name: str, args: Any | None, options: CallOptions, routed:
 def extract_capabilities(name: str, description: str) -> list[str]:
     """
     The built-in rules, without a hub.
+    """
+
+def failed_result(tool: str, kind: str, message: str) -> Any:
+    """
+    The result of a call that ended before any candidate was tried; the kind decides `retryable` and `outcome`.
     """
 
 def merge_texts(given: Sequence[tuple[str, str]], limit: int, policy: str) -> tuple[str, bool]:

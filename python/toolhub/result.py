@@ -1,32 +1,10 @@
 """The result of a call: a real dict, with attributes and a readable face on top."""
 
-from collections.abc import Sequence
 from typing import Any
 
 from .exceptions import ErrorKind, ToolError
 
 __all__ = ["ToolResult"]
-
-# What is known of a request when its failure is of this kind; others are found out before anything is sent.
-_OUTCOMES = {ErrorKind.TIMEOUT: "unknown", ErrorKind.TOOL_ERROR: "failed"}
-
-
-def empty_meta(tool: str | None) -> dict[str, Any]:
-    """The `_meta` of a result about which nothing is known but, perhaps, its tool."""
-    return {
-        "tool": tool,
-        "source": None,
-        "server": None,
-        "strategy": "none",
-        "synthesized": False,
-        "synthesis_method": None,
-        "source_count": 0,
-        "sources": [],
-        "attempts": [],
-        "duration_ms": 0.0,
-        "truncated": False,
-        "cached": False,
-    }
 
 
 class ToolResult(dict[str, Any]):
@@ -109,29 +87,6 @@ class ToolResult(dict[str, Any]):
         details = {key: told.get(key) for key in ("code", "status", "retry_after")}
         kind = self.kind or ErrorKind.TOOL_ERROR
         raise ToolError(str(self.error), kind, self, **details) from self._exception
-
-    @classmethod
-    def failed(
-        cls, tool: str, kind: ErrorKind, sentence: str, suggestions: Sequence[str] = ()
-    ) -> "ToolResult":
-        """The result of a call that came to nothing before any candidate was tried.
-
-        >>> ToolResult.failed("add", ErrorKind.CLOSED, "The hub is closed.").kind
-        <ErrorKind.CLOSED: 'closed'>
-        """
-        meta = empty_meta(tool)
-        error: dict[str, Any] = {
-            "kind": str(kind),
-            "code": None,
-            "status": None,
-            "retry_after": None,
-            "retryable": kind in (ErrorKind.TIMEOUT, ErrorKind.OVERLOADED),
-            "outcome": _OUTCOMES.get(kind, "not_sent"),
-        }
-        if suggestions:
-            error["suggestions"] = list(suggestions)
-        meta["error"] = error
-        return cls(success=False, result=None, error=sentence, _meta=meta)
 
     def __bool__(self) -> bool:
         return self.success

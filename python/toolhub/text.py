@@ -9,7 +9,7 @@ from typing import Any, Literal, cast
 from . import _core
 from ._plain import readable
 from .exceptions import ErrorKind
-from .result import ToolResult, empty_meta
+from .result import ToolResult
 
 __all__ = ["merge", "tokenizer", "truncate"]
 
@@ -70,7 +70,7 @@ def merge(results: Iterable[Any], *, limit: int = 300, policy: str = "simple") -
         raise ValueError(f"limit must be 0 or more, got {limit}")
     given = [_as_result(result, number) for number, result in enumerate(results, 1)]
     if not given:
-        return ToolResult.failed("merge", ErrorKind.INVALID_ARGUMENTS, "There is no result to merge.")
+        return _core.failed_result("merge", ErrorKind.INVALID_ARGUMENTS, "There is no result to merge.")
     good = [(label, result) for label, result in given if result.success]
     errors = [{"source": label, "error": bad.error} for label, bad in given if not bad.success]
     if not good:
@@ -81,7 +81,7 @@ def merge(results: Iterable[Any], *, limit: int = 300, policy: str = "simple") -
     metas = [result.meta for _, result in given]
     answered = [result.meta for _, result in good]
     meta = {
-        **empty_meta(answered[0].get("tool")),
+        **_core.empty_meta(answered[0].get("tool")),
         "source": answered[0].get("source"),
         "server": answered[0].get("server"),
         "strategy": "all",
@@ -103,7 +103,7 @@ def merge(results: Iterable[Any], *, limit: int = 300, policy: str = "simple") -
 def _first_failure(first: ToolResult, errors: list[dict[str, Any]]) -> ToolResult:
     """The first of several failures, with what all of them said; one that came without details has the usual ones."""
     sentence = first.error or "It reported success: False without an error."
-    failed = ToolResult.failed(first.meta.get("tool") or "merge", ErrorKind.TOOL_ERROR, sentence)
+    failed = _core.failed_result(first.meta.get("tool") or "merge", ErrorKind.TOOL_ERROR, sentence)
     failed.meta.update({**first.meta, "errors": errors})
     failed._exception = first.exception  # pyright: ignore[reportPrivateUsage]
     return failed
@@ -120,6 +120,6 @@ def _as_result(given: Any, number: int) -> tuple[str, ToolResult]:
 
 def _whole(given: Mapping[str, Any]) -> ToolResult:
     """A mapping of that shape with all keys of a result."""
-    meta = empty_meta(None)
+    meta = _core.empty_meta()
     meta.update(given.get("_meta") or {})
     return ToolResult({"result": None, "error": None, **given, "_meta": meta})

@@ -38,6 +38,7 @@ mod search;
 mod servers;
 mod skills;
 mod store;
+mod templates;
 mod text;
 mod unicode;
 mod value;
@@ -77,6 +78,8 @@ mod _core {
     use super::pool::{JobEnd, next_job, pool_state, stop_workers};
     #[pymodule_export]
     use super::prompt::{original_name, prompt_text, restore_arguments, tool_names, vendor_tools};
+    #[pymodule_export]
+    use super::result::{copy_result, failed_result, python_empty_meta};
     #[pymodule_export]
     use super::routing::{add_alias, explain, route};
     #[pymodule_export]

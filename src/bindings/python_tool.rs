@@ -4,7 +4,7 @@ use super::copying::{self, Refusal};
 use super::imported::Imported;
 use super::json;
 use super::once::{Once, intern};
-use super::result::CandidateTemplates;
+use super::templates::CandidateTemplates;
 use crate::error::{ErrorKind, HubError, clip};
 use crate::model::{Arguments, ToolOutput, ToolSpec};
 use crate::schema::ArgumentSchema;

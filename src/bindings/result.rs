@@ -1,21 +1,26 @@
-//! From an ended execution to the `ToolResult` that the caller gets.
+//! Every `ToolResult`: of a call that ran, of one that was refused, and copies of a result.
 
-use super::execution::{Attempt, Early, Ended, python_tool};
+use super::blocks::Blocks;
+use super::execution::{Attempt, Ended, python_tool};
 use super::imported::Imported;
 use super::json;
-use super::once::{Once, intern};
+use super::once::intern;
+use super::templates::{
+    CandidateTemplates, blank_meta, describe_call, describe_error, empty_meta, fill_meta, fill_success,
+    new_attempt, source_name,
+};
 use super::value;
 use crate::error::{ErrorKind, HubError};
 use crate::execute::Fate;
-use crate::hub::{Plan, cancelled, part};
+use crate::hub::{Plan, part};
 use crate::merge::{self, Merged};
-use crate::model::{Source, Strategy};
 use crate::registry::Candidate;
 use crate::select::Rule;
+use pyo3::exceptions::{PyBaseException, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
 use smallvec::SmallVec;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// A new `ToolResult`: a dict with attributes, defined in Python.
 fn new_result(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
@@ -24,18 +29,20 @@ fn new_result(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
 }
 
 pub fn build(py: Python<'_>, mut ended: Ended, now: Instant) -> PyResult<Bound<'_, PyDict>> {
-    let result = new_result(py)?;
     let Some(plan) = ended.plan.take() else {
-        let meta = new_meta(py, None, None, Duration::ZERO)?;
-        meta.set_item(intern!(py, "attempts"), PyList::empty(py))?;
-        let gone = || Early { what: String::new(), error: HubError::new(ErrorKind::Cancelled, "Cancelled.") };
-        let early = ended.early.take().map_or_else(gone, |early| *early);
-        meta.set_item(intern!(py, "tool"), &early.what)?;
-        return failure(py, result, meta, &early.error, None);
+        return match ended.early.take() {
+            Some(early) => refused(py, Some(&early.what), &early.error),
+            None => refused(py, None, &HubError::new(ErrorKind::Cancelled, "Cancelled.")),
+        };
     };
+    let result = new_result(py)?;
     let winners: SmallVec<[usize; 4]> = plan.run.winners().collect();
     let best = winners.first().map(|slot| &*plan.candidates[*slot]);
-    let meta = new_meta(py, best, Some(plan.strategy), now.saturating_duration_since(plan.run.begun()))?;
+    let meta = match best {
+        Some(candidate) => meta_of(py, candidate)?,
+        None => blank_meta(py)?,
+    };
+    describe_call(&meta, best, plan.strategy, now.saturating_duration_since(plan.run.begun()))?;
     if best.is_none() {
         meta.set_item(intern!(py, "tool"), &*plan.what)?;
     }
@@ -51,17 +58,17 @@ pub fn build(py: Python<'_>, mut ended: Ended, now: Instant) -> PyResult<Bound<'
                 .filter(|(_, error)| error.message == final_error.message)
                 .chain(&errors)
                 .find_map(|(slot, _)| ended.attempts[*slot].exception.as_deref());
-            failure(py, result, meta, &final_error, exception)
+            failure(result, meta, &final_error, exception)
         }
         [only] => {
             let value = ended.attempts[*only].value.take().unwrap_or_else(|| py.None());
             if let Some(blocks) = ended.attempts[*only].blocks.take() {
-                if let Some(told) = blocks.meta() {
-                    meta.set_item(intern!(py, "server_meta"), json::to_python(py, told)?)?;
+                if let Some(server_meta) = blocks.meta() {
+                    meta.set_item(intern!(py, "server_meta"), json::to_python(py, server_meta)?)?;
                 }
                 result.setattr(intern!(py, "_blocks"), *blocks)?;
             }
-            success(py, result, meta, value)
+            success(result, meta, value)
         }
         many => {
             let mut many = many.to_vec();
@@ -74,30 +81,98 @@ pub fn build(py: Python<'_>, mut ended: Ended, now: Instant) -> PyResult<Bound<'
             meta.set_item(intern!(py, "truncated"), truncated)?;
             meta.set_item(intern!(py, "sources"), PyList::new(py, sources.collect::<Vec<_>>())?)?;
             result.setattr(intern!(py, "_full"), whole_answers(py, &plan, &ended.attempts, &many)?)?;
-            success(py, result, meta, PyString::new(py, &text).into_any().unbind())
+            success(result, meta, PyString::new(py, &text).into_any().unbind())
         }
     }
 }
 
-fn success<'py>(
+/// The result of a call that ended before any candidate was tried.
+pub fn refused<'py>(py: Python<'py>, tool: Option<&str>, error: &HubError) -> PyResult<Bound<'py, PyDict>> {
+    let tool = tool.map(|tool| PyString::new(py, tool));
+    failure(new_result(py)?, empty_meta(py, tool.as_ref())?, error, None)
+}
+
+/// The result of a call that ended before any candidate was tried; the kind decides `retryable` and `outcome`.
+#[pyfunction]
+pub fn failed_result<'py>(
+    tool: &Bound<'py, PyString>,
+    kind: &str,
+    message: &Bound<'py, PyString>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let kind = ErrorKind::ALL.iter().copied().find(|known| known.name() == kind);
+    let kind = kind.ok_or_else(|| PyValueError::new_err("kind must be one of toolhub.ErrorKind"))?;
+    let error = HubError::new(kind, message.to_string_lossy().into_owned());
+    failure(new_result(tool.py())?, empty_meta(tool.py(), Some(tool))?, &error, None).map(Bound::into_any)
+}
+
+/// The `_meta` of a result about which nothing is known but, perhaps, its tool.
+#[pyfunction(name = "empty_meta")]
+#[pyo3(signature = (tool=None) -> "dict[str, object]")]
+pub fn python_empty_meta<'py>(
     py: Python<'py>,
+    tool: Option<&Bound<'py, PyString>>,
+) -> PyResult<Bound<'py, PyDict>> {
+    empty_meta(py, tool)
+}
+
+/// A copy that its owner may change: keys, value, `_meta` and every attribute.
+///
+/// A value that cannot be copied is shared, and so is what never changes: an exception with its traceback, and content
+/// blocks. Copies run code of the user, so no lock may be held.
+#[pyfunction]
+pub fn copy_result<'py>(result: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    let py = result.py();
+    let result = result.cast::<PyDict>()?;
+    let copy = new_result(py)?;
+    for (key, value) in result {
+        copy.set_item(key, copy_of(&value)?)?;
+    }
+    for (name, value) in result.getattr(intern!(py, "__dict__"))?.cast_into::<PyDict>()? {
+        copy.setattr(name.cast_into::<PyString>()?, copy_of(&value)?)?;
+    }
+    Ok(copy.into_any())
+}
+
+fn copy_of<'py>(value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    static DEEPCOPY: Imported = Imported::new("copy", "deepcopy");
+    if value.is_instance_of::<PyBaseException>() || value.is_instance_of::<Blocks>() {
+        return Ok(value.clone());
+    }
+    Ok(DEEPCOPY.get(value.py())?.call1((value,)).unwrap_or_else(|_| value.clone()))
+}
+
+fn success<'py>(
     result: Bound<'py, PyDict>,
     meta: Bound<'py, PyDict>,
     value: Py<PyAny>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    result.update(Templates::get(py)?.success.bind(py).as_mapping())?;
+    let py = result.py();
+    fill_success(&result)?;
     result.set_item(intern!(py, "result"), value)?;
     result.set_item(intern!(py, "_meta"), meta)?;
     Ok(result)
 }
 
 fn failure<'py>(
-    py: Python<'py>,
     result: Bound<'py, PyDict>,
     meta: Bound<'py, PyDict>,
     error: &HubError,
     exception: Option<&PyErr>,
 ) -> PyResult<Bound<'py, PyDict>> {
+    let py = result.py();
+    meta.set_item(intern!(py, "error"), error_details(py, error)?)?;
+    result.set_item(intern!(py, "success"), false)?;
+    result.set_item(intern!(py, "result"), py.None())?;
+    result.set_item(intern!(py, "error"), &*error.message)?;
+    result.set_item(intern!(py, "_meta"), meta)?;
+    if let Some(exception) = exception {
+        // `into_value` puts the traceback back on the exception; `value` alone would lose it.
+        result.setattr(intern!(py, "_exception"), exception.clone_ref(py).into_value(py))?;
+    }
+    Ok(result)
+}
+
+fn error_details<'py>(py: Python<'py>, error: &HubError) -> PyResult<Bound<'py, PyDict>> {
     let details = PyDict::new(py);
     details.set_item(intern!(py, "kind"), error.kind.name())?;
     details.set_item(intern!(py, "code"), error.code)?;
@@ -111,98 +186,22 @@ fn failure<'py>(
             error.suggestions.iter().map(|s| &**s).collect::<Vec<_>>(),
         )?;
     }
-    meta.set_item(intern!(py, "error"), details)?;
-    result.set_item(intern!(py, "success"), false)?;
-    result.set_item(intern!(py, "result"), py.None())?;
-    result.set_item(intern!(py, "error"), &*error.message)?;
-    result.set_item(intern!(py, "_meta"), meta)?;
-    if let Some(exception) = exception {
-        // `into_value` puts the traceback back on the exception; `value` alone would lose it.
-        result.setattr(intern!(py, "_exception"), exception.clone_ref(py).into_value(py))?;
-    }
-    Ok(result)
+    Ok(details)
 }
 
-/// Copying a dict that has all keys is much cheaper than growing one key by key.
-struct Templates {
-    success: Py<PyDict>,
-    meta: Py<PyDict>,
-    attempt: Py<PyDict>,
+fn templates_of<'a>(py: Python<'_>, candidate: &'a Candidate) -> PyResult<Option<&'a CandidateTemplates>> {
+    let Some(tool) = python_tool(candidate) else { return Ok(None) };
+    let make = || CandidateTemplates::new(tool.name.bind(py), candidate);
+    tool.templates.get_or_try_init(py, make).map(Some)
 }
 
-/// The same for what only differs from candidate to candidate.
-pub struct CandidateTemplates {
-    /// `_meta` of a result that this candidate gave.
-    meta: Py<PyDict>,
-    /// Its attempt when it answered, and when another one was quicker.
-    won: Py<PyDict>,
-    lost: Py<PyDict>,
-}
-
-impl CandidateTemplates {
-    fn of<'a>(py: Python<'_>, candidate: &'a Candidate) -> PyResult<Option<&'a Self>> {
-        let Some(tool) = python_tool(candidate) else { return Ok(None) };
-        tool.templates.get_or_try_init(py, || Self::new(py, candidate)).map(Some)
+fn meta_of<'py>(py: Python<'py>, candidate: &Candidate) -> PyResult<Bound<'py, PyDict>> {
+    if let Some(templates) = templates_of(py, candidate)? {
+        return templates.meta(py);
     }
-
-    fn new(py: Python<'_>, candidate: &Candidate) -> PyResult<Self> {
-        let meta = Templates::get(py)?.meta.bind(py).copy()?;
-        fill_meta(&meta, candidate)?;
-        let won = new_attempt(py, candidate)?;
-        won.set_item(intern!(py, "ok"), true)?;
-        let lost = new_attempt(py, candidate)?;
-        lost.set_item(intern!(py, "ok"), false)?;
-        describe_error(&lost, &cancelled(&candidate.spec().name))?;
-        Ok(CandidateTemplates { meta: meta.unbind(), won: won.unbind(), lost: lost.unbind() })
-    }
-}
-
-impl Templates {
-    fn get(py: Python<'_>) -> PyResult<&Templates> {
-        static TEMPLATES: Once<Templates> = Once::new();
-        TEMPLATES.get_or_try_init(py, || {
-            let meta = PyDict::new(py);
-            for key in ["tool", "source", "server", "strategy"] {
-                meta.set_item(PyString::intern(py, key), py.None())?;
-            }
-            meta.set_item(intern!(py, "synthesized"), false)?;
-            meta.set_item(intern!(py, "synthesis_method"), py.None())?;
-            meta.set_item(intern!(py, "source_count"), 0)?;
-            for key in ["sources", "attempts", "duration_ms"] {
-                meta.set_item(PyString::intern(py, key), py.None())?;
-            }
-            meta.set_item(intern!(py, "truncated"), false)?;
-            meta.set_item(intern!(py, "cached"), false)?;
-            let attempt = PyDict::new(py);
-            for key in ["tool", "source", "server", "ok", "error", "duration_ms"] {
-                attempt.set_item(PyString::intern(py, key), py.None())?;
-            }
-            let success = PyDict::new(py);
-            success.set_item(intern!(py, "success"), true)?;
-            for key in ["result", "error", "_meta"] {
-                success.set_item(PyString::intern(py, key), py.None())?;
-            }
-            Ok(Templates { success: success.unbind(), meta: meta.unbind(), attempt: attempt.unbind() })
-        })
-    }
-}
-
-/// The name of a source as one of three shared strings.
-fn source_name(py: Python<'_>, source: Source) -> &Bound<'_, PyString> {
-    match source {
-        Source::Tools => intern!(py, "tools"),
-        Source::Skills => intern!(py, "skills"),
-        Source::Mcps => intern!(py, "mcps"),
-    }
-}
-
-fn strategy_name(py: Python<'_>, strategy: Strategy) -> &Bound<'_, PyString> {
-    match strategy {
-        Strategy::Auto => intern!(py, "auto"),
-        Strategy::First => intern!(py, "first"),
-        Strategy::All => intern!(py, "all"),
-        Strategy::Fallback => intern!(py, "fallback"),
-    }
+    let meta = blank_meta(py)?;
+    fill_meta(&meta, &tool_name(py, candidate), candidate)?;
+    Ok(meta)
 }
 
 /// A tool's name as the string that was made when it was registered.
@@ -213,76 +212,22 @@ fn tool_name<'py>(py: Python<'py>, candidate: &Candidate) -> Bound<'py, PyString
     }
 }
 
-/// `_meta` with what every result has; `best` is the candidate that answered.
-fn new_meta<'py>(
-    py: Python<'py>,
-    best: Option<&Candidate>,
-    strategy: Option<Strategy>,
-    duration: Duration,
-) -> PyResult<Bound<'py, PyDict>> {
-    let meta = match best.map(|candidate| CandidateTemplates::of(py, candidate)).transpose()?.flatten() {
-        Some(templates) => templates.meta.bind(py).copy()?,
-        None => Templates::get(py)?.meta.bind(py).copy()?,
-    };
-    match best {
-        Some(candidate) => {
-            if python_tool(candidate).is_none() {
-                fill_meta(&meta, candidate)?;
-            }
-            let sources = PyList::new(py, [source_name(py, candidate.source)])?;
-            meta.set_item(intern!(py, "sources"), sources)?;
-        }
-        None => meta.set_item(intern!(py, "sources"), PyList::empty(py))?,
-    }
-    let strategy = strategy.map_or_else(|| intern!(py, "none"), |strategy| strategy_name(py, strategy));
-    meta.set_item(intern!(py, "strategy"), strategy)?;
-    meta.set_item(intern!(py, "duration_ms"), duration.as_secs_f64() * 1e3)?;
-    Ok(meta)
-}
-
-/// What every `_meta` of an answer of this candidate says.
-fn fill_meta(meta: &Bound<'_, PyDict>, candidate: &Candidate) -> PyResult<()> {
-    let py = meta.py();
-    meta.set_item(intern!(py, "tool"), tool_name(py, candidate))?;
-    meta.set_item(intern!(py, "source"), source_name(py, candidate.source))?;
-    if let Some(server) = &candidate.server {
-        meta.set_item(intern!(py, "server"), &**server)?;
-    }
-    meta.set_item(intern!(py, "source_count"), 1)
-}
-
-/// What every attempt of this candidate says.
-fn new_attempt<'py>(py: Python<'py>, candidate: &Candidate) -> PyResult<Bound<'py, PyDict>> {
-    let row = Templates::get(py)?.attempt.bind(py).copy()?;
-    row.set_item(intern!(py, "tool"), tool_name(py, candidate))?;
-    row.set_item(intern!(py, "source"), source_name(py, candidate.source))?;
-    if let Some(server) = &candidate.server {
-        row.set_item(intern!(py, "server"), &**server)?;
-    }
-    Ok(row)
-}
-
-fn describe_error(row: &Bound<'_, PyDict>, error: &HubError) -> PyResult<()> {
-    row.set_item(intern!(row.py(), "error"), &*error.message)?;
-    row.set_item(intern!(row.py(), "kind"), error.kind.name())
-}
-
-/// The attempt of one that answered, or that lost to one that did; `None` for all others.
+/// The attempt of a candidate that answered, or that lost to one that did; `None` for all others.
 fn usual_attempt<'py>(
     py: Python<'py>,
     candidate: &Candidate,
     fate: Fate,
     answered: bool,
 ) -> PyResult<Option<Bound<'py, PyDict>>> {
-    let Some(templates) = CandidateTemplates::of(py, candidate)? else { return Ok(None) };
+    let Some(templates) = templates_of(py, candidate)? else { return Ok(None) };
     match fate {
-        Fate::Succeeded => templates.won.bind(py).copy().map(Some),
-        Fate::Stopped if answered => templates.lost.bind(py).copy().map(Some),
+        Fate::Succeeded => templates.won(py).map(Some),
+        Fate::Stopped if answered => templates.lost(py).map(Some),
         _ => Ok(None),
     }
 }
 
-/// Lists who was tried, who was skipped and what went wrong; gives back the errors.
+/// Lists the candidates that were tried and skipped, and their errors; returns the errors.
 fn describe_attempts(
     py: Python<'_>,
     meta: &Bound<'_, PyDict>,
@@ -310,13 +255,13 @@ fn describe_attempts(
             tried.push(row);
             continue;
         }
-        let row = new_attempt(py, candidate)?;
+        let row = new_attempt(&tool_name(py, candidate), candidate)?;
         row.set_item(intern!(py, "ok"), fate == Fate::Succeeded)?;
         row.set_item(intern!(py, "duration_ms"), ran)?;
-        let told = attempt.error.take().map(|error| *error);
-        if let Some(error) = told.or_else(|| plan.silent_error(slot)) {
+        let reported = attempt.error.take().map(|error| *error);
+        if let Some(error) = reported.or_else(|| plan.silent_error(slot)) {
             describe_error(&row, &error)?;
-            // Losing a race is no error.
+            // Losing a race is not an error.
             if fate != Fate::Stopped {
                 failed.push(row.copy()?);
             }

@@ -6,6 +6,6 @@ mod source;
 mod spec;
 
 pub use options::{CallOptions, Prefer, Shadow, Strategy};
-pub use output::{Arguments, Part, ToolOutput};
+pub use output::{Arguments, Part, ReturnedValue, ToolOutput, reported_failure};
 pub use source::Source;
 pub use spec::{Effects, ToolSpec, tags};

@@ -79,19 +79,57 @@ impl ToolOutput {
         ToolOutput { value: value.into(), content: None, structured: None, meta: None }
     }
 
-    /// Why this answer counts as a failure, if it does: nothing at all, or a mapping with `success: false`.
+    /// Why this answer counts as a failure, if it does.
     pub fn failure(&self) -> Option<String> {
-        match &self.value {
-            Value::Null => Some("it returned nothing".into()),
-            Value::Object(map) if map.get("success") == Some(&Value::Bool(false)) => {
-                Some(match map.get("error").or_else(|| map.get("message")) {
-                    Some(Value::String(text)) => text.clone(),
-                    Some(other) if !other.is_null() => other.to_string(),
-                    _ => "it reported success: false without an error".into(),
-                })
-            }
-            _ => None,
-        }
+        reported_failure(&&self.value)
+    }
+}
+
+/// What the failure rule needs to know about a returned value, in whichever language the value lives.
+pub trait ReturnedValue: Sized {
+    fn is_nothing(&self) -> bool;
+    /// True for the boolean `false` only.
+    fn is_false(&self) -> bool;
+    /// The entry of a mapping; `None` for everything else.
+    fn entry(&self, key: &'static str) -> Option<Self>;
+    /// How the value reads in a sentence.
+    fn shown(&self) -> Option<String>;
+}
+
+/// In characters: an error text that a tool reports is cut to this length.
+const MAX_REASON: usize = 1_000;
+
+/// The one rule for values that report a failure: nothing at all, or a mapping with `success: false`.
+pub fn reported_failure<V: ReturnedValue>(value: &V) -> Option<String> {
+    if value.is_nothing() {
+        return Some("it returned nothing (None)".into());
+    }
+    if !value.entry("success").is_some_and(|success| success.is_false()) {
+        return None;
+    }
+    let reason = |key| value.entry(key).filter(|reason| !reason.is_nothing());
+    let text = reason("error").or_else(|| reason("message")).and_then(|reason| reason.shown());
+    Some(match text {
+        Some(text) => text.chars().take(MAX_REASON).collect(),
+        None => "it reported success: False without an error".into(),
+    })
+}
+
+impl ReturnedValue for &Value {
+    fn is_nothing(&self) -> bool {
+        self.is_null()
+    }
+
+    fn is_false(&self) -> bool {
+        **self == Value::Bool(false)
+    }
+
+    fn entry(&self, key: &'static str) -> Option<Self> {
+        self.as_object().and_then(|map| map.get(key))
+    }
+
+    fn shown(&self) -> Option<String> {
+        Some(self.as_str().map_or_else(|| self.to_string(), str::to_owned))
     }
 }
 
@@ -106,6 +144,12 @@ mod tests {
         assert_eq!(
             ToolOutput::new(json!({"success": false, "error": "no disk"})).failure().as_deref(),
             Some("no disk")
+        );
+        assert_eq!(
+            ToolOutput::new(json!({"success": false, "error": null, "message": "no paper"}))
+                .failure()
+                .as_deref(),
+            Some("no paper")
         );
         assert_eq!(ToolOutput::new(json!({"success": true})).failure(), None);
         assert_eq!(ToolOutput::new(json!({"rows": []})).failure(), None);

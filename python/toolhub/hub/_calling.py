@@ -109,7 +109,7 @@ class Calling(Serving):
         ):
             options = self._options.get(strategy) or self._make_options(strategy, (strategy, *_UNSAID))
             if self._closed:
-                return ToolResult.failed(name, ErrorKind.CLOSED, "The hub is closed; make a new ToolHub.")
+                return _core.failed_result(name, ErrorKind.CLOSED, "The hub is closed; make a new ToolHub.")
             result: Any = await self._core.execute(name, args, options, progress, meta)
             llm = llm or self._llm
             if llm is not None and result["_meta"]["synthesized"]:
@@ -236,7 +236,7 @@ class Calling(Serving):
         """A call with all that may go on around it. Apart from `execute`, so that the usual call pays for none of it."""
         options = self._options.get(key) or self._make_options(key, key)
         if self._closed:
-            return ToolResult.failed(what, ErrorKind.CLOSED, "The hub is closed; make a new ToolHub.")
+            return _core.failed_result(what, ErrorKind.CLOSED, "The hub is closed; make a new ToolHub.")
         watch = None
         if self._events.listeners or EXECUTE.isEnabledFor(_INFO):
             watch = Watched(self._events, what, args)

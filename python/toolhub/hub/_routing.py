@@ -192,8 +192,10 @@ class Routing(Calling):
     def _refused(self, name: str, id: str, rule: str, refusal: tuple[str, str, list[str]]) -> ToolResult:
         """The result of a call that was never made."""
         kind, sentence, suggestions = refusal
-        result = ToolResult.failed(name, ErrorKind(kind), sentence, suggestions)
+        result = _core.failed_result(name, kind, sentence)
         result.meta["error"]["outcome"] = "not_sent"
+        if suggestions:
+            result.meta["error"]["suggestions"] = suggestions
         result.meta["call_id"] = id
         result.meta["route"] = rule
         self._events.emit(

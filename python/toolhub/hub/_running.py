@@ -200,7 +200,7 @@ class Running(HubPart):
     def _not_allowed(self, call: Any, reason: str) -> ToolResult:
         sentence = f"Tool '{call.name}' was not called: {reason}."
         self._events.emit("refused", call_id=call.id, tool=call.name, error=sentence)
-        result = ToolResult.failed(call.name, ErrorKind.NOT_ALLOWED, sentence)
+        result = _core.failed_result(call.name, ErrorKind.NOT_ALLOWED, sentence)
         result.meta["call_id"] = call.id
         return result
 

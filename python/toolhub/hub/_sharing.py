@@ -11,10 +11,10 @@ import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
-from copy import deepcopy
 from types import NoneType
 from typing import Any, cast
 
+from .. import _core
 from ..exceptions import ErrorKind
 from ..result import ToolResult
 
@@ -69,12 +69,12 @@ class Sharing:
                 self._cache.pop(key, None)
                 return None
             self._cache.move_to_end(key)
-        copy = _copy(entry[1])
+        copy = _core.copy_result(entry[1])
         copy.meta["cached"] = True
         return copy
 
     def _keep(self, key: Any, ttl: float, result: ToolResult) -> None:
-        entry = (time.monotonic() + ttl, _copy(result))
+        entry = (time.monotonic() + ttl, _core.copy_result(result))
         with self._lock:
             gone = [self._cache.pop(key, None)]
             self._cache[key] = entry
@@ -104,16 +104,16 @@ class Sharing:
                 sentence = (
                     f"'{tool}' did not end within its deadline of {deadline} s (it may still have run)."
                 )
-                return ToolResult.failed(tool, ErrorKind.TIMEOUT, sentence)
+                return _core.failed_result(tool, ErrorKind.TIMEOUT, sentence)
             if result is not None:
-                return _copy(result)
+                return _core.copy_result(result)
             # The leader was cancelled; somebody else has to fly, in the time that is left.
             if deadline is not None:
                 left = max(0.0, deadline - (time.monotonic() - begun))
         shared = None
         try:
             result = await run(left)
-            shared = _copy(result)
+            shared = _core.copy_result(result)
             return result
         finally:
             with self._lock:
@@ -135,15 +135,3 @@ def _comparable(value: Any) -> Any:
     elif kind not in (str, int, float, bool, NoneType):
         raise TypeError("not JSON")
     return value
-
-
-def _copy(result: ToolResult) -> ToolResult:
-    """A copy that its owner may change; a value that cannot be copied is shared."""
-    copy = ToolResult(result)
-    try:
-        copy["result"] = deepcopy(result.result)
-    except Exception:
-        copy["result"] = result.result
-    copy["_meta"] = deepcopy(result.meta)
-    copy._exception = result.exception  # pyright: ignore[reportPrivateUsage]
-    return copy

@@ -16,7 +16,7 @@ mod state;
 mod watching;
 
 pub use start::{prepare, python_tool};
-pub use state::{Attempt, Early, Ended};
+pub use state::{Attempt, Ended};
 pub use watching::Watch;
 
 use super::awaiting::{Awaited, Step, is_cancelled_error, iterate, thrown};
