@@ -187,28 +187,28 @@ class LoopBridge:
 @final
 class ParsedCall:
     """
-    A call that was found in a text, or what was left of one: then `error` says why, and `raw` is its text.
+    A tool call found in a text. If it cannot be read, `error` says why and `raw` is its text.
     """
     def __repr__(self, /) -> str: ...
     @property
     def arguments(self, /) -> Any:
         """
-        A dict, the same each time.
+        A dict, the same one each time.
         """
     @property
     def error(self, /) -> str | None:
         """
-        Why it cannot be read; such a call must not be made.
-        """
-    @property
-    def has_own_id(self, /) -> bool:
-        """
-        Whether the id is the model's own. Some APIs refuse an answer to one that they did not give.
+        Why it cannot be read. Do not execute such a call.
         """
     @property
     def id(self, /) -> str:
         """
-        What the model gave, or made (`call_1`, …) when it gave none or one twice.
+        The model's id, or one made here (`call_1`, …) when it gave none or the same one twice.
+        """
+    @property
+    def id_from_model(self, /) -> bool:
+        """
+        Whether the id is the model's own. Some APIs reject a result for an id they did not issue.
         """
     @property
     def name(self, /) -> str:
@@ -218,26 +218,26 @@ class ParsedCall:
     @property
     def raw(self, /) -> str | None:
         """
-        The text of what cannot be read.
+        The text of a call that cannot be read.
         """
     @property
     def repairs(self, /) -> list[str]:
         """
-        What had to be mended to read it.
+        The repairs that were needed to read it.
         """
     @property
     def source(self, /) -> str | None:
         """
-        Where the model wants the tool from, as it wrote it.
+        The source of the tool that the model asked for.
         """
     @property
     def span(self, /) -> tuple[int, int]:
         """
-        Where it is in the text, with its tags: `text[start:end]`.
+        Its place in the text, tags included: `text[start:end]`.
         """
     def to_dict(self, /) -> Any:
         """
-        All of it as plain data.
+        The call as plain data.
         """
 
 @final
@@ -325,26 +325,26 @@ class Store:
 @final
 class StreamParser:
     """
-    Takes a text in pieces of any size, and tells what each of them made certain.
+    Parses a text that arrives in deltas of any size, and returns the events each delta makes certain.
     """
     def __new__(cls, /, format: str = "auto", tools: Any | None = None) -> StreamParser: ...
     @property
     def calls(self, /) -> list[ParsedCall]:
         """
-        The calls so far, those that cannot be read too. The last may still grow by its end tag.
+        The calls so far, including those that cannot be read. The last one may still grow by its end tag.
         """
     def feed(self, /, delta: "str | bytes") -> "list[dict[str, Any]]":
         """
-        Takes the next piece, text or bytes (a character may be cut), and gives the events that are certain now.
+        Take the next delta, text or bytes (a character may be split), and return the events that are certain now.
         """
     def finish(self, /) -> "list[dict[str, Any]]":
         """
-        There is no more text: gives the events of what was held back.
+        End the text and return the events that were held back.
         """
     @property
     def format(self, /) -> str | None:
         """
-        The format of the first call so far, or the one that was asked for.
+        The format of the first call so far, or the requested format.
         """
 
 @final
@@ -495,12 +495,12 @@ def original_name(hub: Hub, vendor_name: str) -> str | None:
 
 def parse_formats() -> list[str]:
     """
-    The names that a format may have, besides `auto`.
+    The names of all formats, without `auto`.
     """
 
 def parse_text(text: Any, format: str = "auto", tools: Any | None = None) -> tuple[list[ParsedCall], str, str | None]:
     """
-    The calls in a text, or in what a chat API returned; the text around them; the format of the first call.
+    The calls in a text or in a message of a chat API, the text around them, and the format of the first call.
     """
 
 def pool_state() -> tuple[int, int, int]:

@@ -15,13 +15,13 @@ Format = Literal["tags", "openai", "openai_responses", "anthropic", "gemini"]
 class Answer:
     """One call's id and tool, and what the model shall read about it."""
 
-    __slots__ = ("has_own_id", "id", "images", "success", "text", "tool", "warnings")
+    __slots__ = ("id", "id_from_model", "images", "success", "text", "tool", "warnings")
 
     def __init__(self, call: Any, result: ToolResult, text: str | None = None) -> None:
         meta = result.meta
         own = call if isinstance(call, str) else _of(call, "id")
         self.id = str(own or meta.get("call_id") or "")
-        self.has_own_id = bool(self.id) and getattr(call, "has_own_id", True)
+        self.id_from_model = bool(self.id) and getattr(call, "id_from_model", True)
         self.tool = str(_of(call, "name") or _of(call, "tool_name") or meta.get("tool") or "")
         self.success = result.success
         if text is None:
@@ -148,7 +148,7 @@ def _gemini(answers: list[Answer]) -> list[dict[str, Any]]:
         if answer.warnings:
             response["warnings"] = answer.warnings
         # Calls are matched by their place then, and an id that Gemini did not give is refused.
-        given = {"id": answer.id} if answer.has_own_id else {}
+        given = {"id": answer.id} if answer.id_from_model else {}
         parts.append({"functionResponse": {**given, "name": answer.tool, "response": response}})
     return [{"role": "user", "parts": parts}] if parts else []
 

@@ -21,7 +21,6 @@ mod hub;
 mod imported;
 mod job;
 mod json;
-mod json_text;
 mod llm;
 mod loop_bridge;
 mod mailbox;
@@ -73,7 +72,7 @@ mod _core {
     #[pymodule_export]
     use super::options::PyCallOptions;
     #[pymodule_export]
-    use super::parse::{PyParsedCall, StreamParser, parse_formats, parse_text};
+    use super::parse::{PyParsedCall, PyStreamParser, parse_formats, parse_text};
     #[pymodule_export]
     use super::pool::{JobEnd, next_job, pool_state, stop_workers};
     #[pymodule_export]

@@ -1,13 +1,10 @@
-//! Model text to calls, for Python. Spans count characters, as Python does.
+//! Parsing for Python. Spans count characters, as Python does.
 
 use super::imported::Imported;
 use super::json;
-use super::json_text::{self, Keys};
 use super::once::intern;
 use super::unicode::all_of;
-use crate::parse::found::{Failure, FoundCall, Given, Id, Repairs};
-use crate::parse::native::find_in;
-use crate::parse::{self, Event, ParseOptions};
+use crate::parse::{self, Event, ParseOptions, ParsedCall};
 use parking_lot::Mutex;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::gc::{PyTraverseError, PyVisit};
@@ -15,77 +12,74 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString};
 use serde_json::{Value, json};
 
-/// Fewer characters than this are read before the GIL could be taken again.
+/// Shorter texts are parsed with the GIL held: releasing and taking it again would cost more.
 const SHORT: usize = 4_000;
 
-/// A call that was found in a text, or what was left of one: then `error` says why, and `raw` is its text.
-// What everybody looks at is there as Python objects, which the interpreter reads without a call of ours.
+/// A tool call found in a text. If it cannot be read, `error` says why and `raw` is its text.
+// The fields that every caller reads are Python objects, which the interpreter returns without a call into Rust.
 #[pyclass(frozen, module = "toolhub", name = "ParsedCall")]
 pub struct PyParsedCall {
     /// The tool; empty only when there is an error and no name could be read.
     #[pyo3(get)]
     name: Py<PyString>,
-    /// A dict, the same each time.
+    /// A dict, the same one each time.
     #[pyo3(get)]
     arguments: Py<PyAny>,
-    /// What the model gave, or made (`call_1`, …) when it gave none or one twice.
+    /// The model's id, or one made here (`call_1`, …) when it gave none or the same one twice.
     #[pyo3(get)]
     id: Py<PyString>,
-    /// Whether the id is the model's own. Some APIs refuse an answer to one that they did not give.
+    /// Whether the id is the model's own. Some APIs reject a result for an id they did not issue.
     #[pyo3(get)]
-    has_own_id: bool,
+    id_from_model: bool,
     source: Option<String>,
     span: (usize, usize),
-    repairs: Repairs,
-    failure: Option<Box<Failure>>,
+    repairs: Vec<&'static str>,
+    error: Option<String>,
+    raw: Option<String>,
 }
 
 impl PyParsedCall {
-    fn new(py: Python<'_>, call: FoundCall, keys: &Keys) -> PyResult<Py<Self>> {
-        let (id, has_own_id) = (PyString::new(py, &call.id()).unbind(), matches!(call.id, Id::Own(_)));
-        let FoundCall { name, given, source, span, repairs, failure, .. } = call;
-        let arguments = match &given {
-            Given::Read(map) => pythonize::pythonize(py, &**map)?,
-            Given::Json(text) => json_text::to_python(py, text, keys)?,
-        };
-        let (name, arguments) = (keys.get(py, &name).unbind(), arguments.unbind());
-        Py::new(py, Self { name, arguments, id, has_own_id, source, span, repairs, failure })
+    fn new(py: Python<'_>, call: ParsedCall) -> PyResult<Py<Self>> {
+        let ParsedCall { name, arguments, id, id_from_model, source, span, repairs, error, raw } = call;
+        let arguments = pythonize::pythonize(py, &arguments)?.unbind();
+        let (name, id) = (PyString::new(py, &name).unbind(), PyString::new(py, &id).unbind());
+        Py::new(py, Self { name, arguments, id, id_from_model, source, span, repairs, error, raw })
     }
 }
 
 #[pymethods]
 impl PyParsedCall {
-    /// Where the model wants the tool from, as it wrote it.
+    /// The source of the tool that the model asked for.
     #[getter]
     fn source(&self) -> Option<&str> {
         self.source.as_deref()
     }
 
-    /// Where it is in the text, with its tags: `text[start:end]`.
+    /// Its place in the text, tags included: `text[start:end]`.
     #[getter]
     fn span(&self) -> (usize, usize) {
         self.span
     }
 
-    /// What had to be mended to read it.
+    /// The repairs that were needed to read it.
     #[getter]
     fn repairs(&self) -> Vec<&'static str> {
-        self.repairs.names().collect()
+        self.repairs.clone()
     }
 
-    /// Why it cannot be read; such a call must not be made.
+    /// Why it cannot be read. Do not execute such a call.
     #[getter]
     fn error(&self) -> Option<&str> {
-        self.failure.as_ref().map(|failure| failure.error.as_str())
+        self.error.as_deref()
     }
 
-    /// The text of what cannot be read.
+    /// The text of a call that cannot be read.
     #[getter]
     fn raw(&self) -> Option<&str> {
-        self.failure.as_ref().map(|failure| failure.raw.as_str())
+        self.raw.as_deref()
     }
 
-    /// All of it as plain data.
+    /// The call as plain data.
     fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         static COPY: Imported = Imported::new("copy", "deepcopy");
         let dict = PyDict::new(py);
@@ -116,7 +110,7 @@ impl PyParsedCall {
     }
 }
 
-/// The calls in a text, or in what a chat API returned; the text around them; the format of the first call.
+/// The calls in a text or in a message of a chat API, the text around them, and the format of the first call.
 #[pyfunction]
 #[pyo3(signature = (text, format="auto", tools=None))]
 pub fn parse_text(
@@ -128,10 +122,10 @@ pub fn parse_text(
     let options = options(format, tools)?;
     let found = if let Ok(text) = text.cast::<PyString>() {
         let text = all_of(text)?;
-        lightly(py, text.len(), || parse::find(&text, &options))
+        lightly(py, text.len(), || parse::parse(&text, &options))
     } else if let Ok(bytes) = text.cast::<PyBytes>() {
         let bytes = bytes.as_bytes();
-        lightly(py, bytes.len(), || parse::find(&String::from_utf8_lossy(bytes), &options))
+        lightly(py, bytes.len(), || parse::parse(&String::from_utf8_lossy(bytes), &options))
     } else {
         let value = json::from_python(text).map_err(|why| {
             PyTypeError::new_err(format!("parse() takes a text or a message of a chat API: {why}"))
@@ -142,30 +136,29 @@ pub fn parse_text(
                 "parse() takes a text or a message of a chat API, got {given}"
             )));
         }
-        py.detach(|| find_in(&value, &options))
+        py.detach(|| parse::parse_value(&value, &options))
     };
-    let keys = Keys::default();
-    let calls: PyResult<_> = found.calls.into_iter().map(|call| PyParsedCall::new(py, call, &keys)).collect();
+    let calls: PyResult<_> = found.calls.into_iter().map(|call| PyParsedCall::new(py, call)).collect();
     Ok((calls?, found.text, found.format))
 }
 
-/// The names that a format may have, besides `auto`.
+/// The names of all formats, without `auto`.
 #[pyfunction]
 pub fn parse_formats() -> Vec<&'static str> {
     parse::formats()
 }
 
-/// Takes a text in pieces of any size, and tells what each of them made certain.
+/// Parses a text that arrives in deltas of any size, and returns the events each delta makes certain.
 #[pyclass(frozen, module = "toolhub", name = "StreamParser")]
-pub struct StreamParser {
+pub struct PyStreamParser {
     /// Never held while Python runs.
     stream: Mutex<parse::StreamParser>,
-    /// The calls that were asked for already and can no longer change.
+    /// Calls that were returned before and can no longer change.
     settled: Py<PyList>,
 }
 
 #[pymethods]
-impl StreamParser {
+impl PyStreamParser {
     #[new]
     #[pyo3(signature = (format="auto", tools=None))]
     fn new(py: Python<'_>, format: &str, tools: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
@@ -173,7 +166,7 @@ impl StreamParser {
         Ok(Self { stream, settled: PyList::empty(py).unbind() })
     }
 
-    /// Takes the next piece, text or bytes (a character may be cut), and gives the events that are certain now.
+    /// Take the next delta, text or bytes (a character may be split), and return the events that are certain now.
     #[pyo3(signature = (delta: "str | bytes") -> "list[dict[str, Any]]")]
     fn feed<'py>(&self, delta: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
         let py = delta.py();
@@ -190,14 +183,14 @@ impl StreamParser {
         events(py, made)
     }
 
-    /// There is no more text: gives the events of what was held back.
+    /// End the text and return the events that were held back.
     #[pyo3(signature = () -> "list[dict[str, Any]]")]
     fn finish<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let made = py.detach(|| self.stream.lock().finish());
         events(py, made)
     }
 
-    /// The calls so far, those that cannot be read too. The last may still grow by its end tag.
+    /// The calls so far, including those that cannot be read. The last one may still grow by its end tag.
     #[getter]
     fn calls<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyParsedCall>>> {
         let known = self.settled.bind(py);
@@ -205,18 +198,17 @@ impl StreamParser {
         let mut calls = calls?;
         let before = calls.len();
         let (new, settled) = self.stream.lock().calls_from(before);
-        let keys = Keys::default();
         for call in new {
-            calls.push(PyParsedCall::new(py, call, &keys)?.into_bound(py));
+            calls.push(PyParsedCall::new(py, call)?.into_bound(py));
         }
-        // Another thread may have been here while the objects were made.
+        // Another thread may have appended them while the objects were made.
         if known.len() == before {
             calls.iter().take(settled).skip(before).try_for_each(|call| known.append(call))?;
         }
         Ok(calls)
     }
 
-    /// The format of the first call so far, or the one that was asked for.
+    /// The format of the first call so far, or the requested format.
     #[getter]
     fn format(&self) -> Option<String> {
         self.stream.lock().format()
@@ -227,7 +219,7 @@ impl StreamParser {
     }
 }
 
-/// Short work keeps the GIL: taking it again would cost more.
+/// Runs `work` without the GIL, unless it is short.
 fn lightly<T: Send>(py: Python<'_>, size: usize, work: impl FnOnce() -> T + Send) -> T {
     if size <= SHORT { work() } else { py.detach(work) }
 }
@@ -239,7 +231,7 @@ fn options(format: &str, tools: Option<&Bound<'_, PyAny>>) -> PyResult<ParseOpti
     options.with_descriptions(Value::Array(described?)).map_err(PyValueError::new_err)
 }
 
-/// A description as an API takes it, or something that says it by its attributes, as the hub's own tools do.
+/// A tool description: a dict as the APIs take it, or an object with these attributes, such as the hub's own tools.
 fn described(tool: &Bound<'_, PyAny>) -> PyResult<Value> {
     let py = tool.py();
     let value = match tool.getattr_opt(intern!(py, "parameters"))? {
@@ -265,7 +257,7 @@ fn events(py: Python<'_>, events: Vec<Event>) -> PyResult<Bound<'_, PyList>> {
 
 fn dict(py: Python<'_>, event: Event) -> PyResult<Bound<'_, PyDict>> {
     let dict = PyDict::new(py);
-    let (kind, index, said) = match &event {
+    let (kind, index, detail) = match &event {
         Event::Text { text } => (intern!(py, "text"), None, Some((intern!(py, "text"), text))),
         Event::CallStart { index, name } => {
             (intern!(py, "call_start"), Some(index), Some((intern!(py, "name"), name)))
@@ -282,7 +274,7 @@ fn dict(py: Python<'_>, event: Event) -> PyResult<Bound<'_, PyDict>> {
     if let Some(index) = index {
         dict.set_item(intern!(py, "index"), index)?;
     }
-    if let Some((key, value)) = said {
+    if let Some((key, value)) = detail {
         dict.set_item(key, value)?;
     }
     Ok(dict)

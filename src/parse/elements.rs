@@ -2,14 +2,19 @@
 
 use serde_json::{Map, Value};
 
-use super::options::Tools;
-use super::typed::{property, typed};
+use super::schemas::{ToolSchemas, property};
+use super::typed::typed;
 
 /// Deeper elements are text: reading is recursive.
 const DEEPEST: usize = 64;
 
 /// The name that stands in an element `tool_name`, if any, and the arguments.
-pub(super) fn call(text: &str, mark: &str, named: &str, tools: &Tools) -> Result<(String, Value), String> {
+pub(super) fn call(
+    text: &str,
+    mark: &str,
+    named: &str,
+    tools: &ToolSchemas,
+) -> Result<(String, Value), String> {
     let mut name = named.to_owned();
     let mut rest = text;
     if named.is_empty()

@@ -1,51 +1,41 @@
-//! Where does a value end? Brackets and strings are followed, so that a bracket or a tag inside a string is nothing.
+//! Finds the end of a value. It tracks brackets and strings, so a bracket or a tag inside a string does not count.
 //!
-//! This only finds the end; [`lenient`](super::lenient) reads what is there. It goes on where it stopped, so that a
-//! long value costs the same in one piece and in a thousand.
+//! This only finds the end; [`lenient`](super::lenient) reads the value. The scan resumes where it stopped, so a long
+//! value costs the same in one delta and in a thousand.
 
-use super::draft::ARGUMENT_KEYS;
-use super::tape::View;
-
-/// How strings and brackets are written.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Notation {
-    /// JSON, and what models take for it.
-    Json,
-    /// JSON whose strings stand between two of this token, without escapes.
-    Quoted(&'static str),
-    /// Python: parentheses and triple quotes too.
-    Python,
-}
+use super::keys::swallows_brace;
+use super::notation::Notation;
+use super::view::InputView;
 
 /// Where a value ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Extent {
-    /// All brackets are closed; behind the last one.
+pub(super) enum ValueExtent {
+    /// All brackets are closed: the position after the last one.
     Closed(usize),
-    /// Brackets are open, but what ends the call came; at it.
+    /// Brackets are open, but the end of the call came: its position.
     Stopped(usize),
-    /// The text has ended, inside a string or not.
+    /// The text ended first, inside a string or not.
     Cut { in_string: bool },
 }
 
-/// The search for the end, beginning at an opening bracket.
-pub(super) struct Scan<'a> {
+/// A scan for the end of the value, from its opening bracket.
+pub(super) struct ExtentScan<'a> {
     next: usize,
     notation: Notation,
-    /// The bytes that mean something outside of strings.
-    matters: Bytes,
+    /// Bytes with a meaning outside of strings.
+    special: ByteSet,
     stops: &'a [&'a str],
     open: Vec<u8>,
-    /// How many of each bracket are open, so that a surplus one is known without a search.
+    /// The number of open brackets of each kind: tells a surplus closing bracket without a search.
     counts: [usize; 3],
-    inside: Inside,
+    state: ScanState,
 }
 
-/// A set of bytes, small enough to be carried around.
+/// A set of bytes.
 #[derive(Default)]
-struct Bytes([u64; 4]);
+struct ByteSet([u64; 4]);
 
-impl Bytes {
+impl ByteSet {
     fn add(&mut self, byte: u8) {
         self.0[byte as usize / 64] |= 1 << (byte % 64);
     }
@@ -56,9 +46,9 @@ impl Bytes {
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum Inside {
+enum ScanState {
     Value,
-    /// In a string with this quote, so many times; where its text began.
+    /// In a string with this quote, single or triple; `from` is where its text starts.
     String {
         quote: u8,
         triple: bool,
@@ -69,72 +59,72 @@ enum Inside {
     BlockComment,
 }
 
-/// What one look came to: go on, wait for more text, or the end.
-enum Step {
+/// The result of one step.
+enum ScanStep {
     On,
     Wait,
-    End(Extent),
+    End(ValueExtent),
 }
 
-impl<'a> Scan<'a> {
+impl<'a> ExtentScan<'a> {
     pub fn new(at: usize, notation: Notation, stops: &'a [&'a str]) -> Self {
-        let mut matters = Bytes::default();
-        b"\"'{}[]()".iter().for_each(|byte| matters.add(*byte));
+        let mut special = ByteSet::default();
+        b"\"'{}[]()".iter().for_each(|byte| special.add(*byte));
         let comments = if matches!(notation, Notation::Quoted(_)) { "" } else { "#/" };
         let token = if let Notation::Quoted(token) = notation { token } else { "" };
         for first in
             stops.iter().chain(&[token]).filter_map(|text| text.bytes().next()).chain(comments.bytes())
         {
-            matters.add(first);
+            special.add(first);
         }
-        Self { next: at, notation, matters, stops, open: Vec::new(), counts: [0; 3], inside: Inside::Value }
+        Self { next: at, notation, special, stops, open: Vec::new(), counts: [0; 3], state: ScanState::Value }
     }
 
-    pub fn look(&mut self, view: &View<'_>) -> Option<Extent> {
+    pub fn look(&mut self, view: &InputView<'_>) -> Option<ValueExtent> {
         loop {
             if view.from(self.next).is_empty() {
-                let in_string = matches!(self.inside, Inside::String { .. } | Inside::Token(_));
-                return view.ended.then_some(Extent::Cut { in_string });
+                let in_string = matches!(self.state, ScanState::String { .. } | ScanState::Token(_));
+                return view.ended.then_some(ValueExtent::Cut { in_string });
             }
-            let step = match self.inside {
-                Inside::Value => self.value(view),
-                Inside::String { quote, triple, from } => self.string(view, quote, triple, from),
-                Inside::Token(token) => self.until(view, token),
-                Inside::LineComment => self.until(view, "\n"),
-                Inside::BlockComment => self.until(view, "*/"),
+            let step = match self.state {
+                ScanState::Value => self.value(view),
+                ScanState::String { quote, triple, from } => self.string(view, quote, triple, from),
+                ScanState::Token(token) => self.until(view, token),
+                ScanState::LineComment => self.until(view, "\n"),
+                ScanState::BlockComment => self.until(view, "*/"),
             };
             match step {
-                Step::On => {}
-                Step::Wait if view.ended => self.next += 1,
-                Step::Wait => return None,
-                Step::End(extent) => return Some(extent),
+                ScanStep::On => {}
+                ScanStep::Wait if view.ended => self.next += 1,
+                ScanStep::Wait => return None,
+                ScanStep::End(extent) => return Some(extent),
             }
         }
     }
 
     /// Outside of strings and comments.
-    fn value(&mut self, view: &View<'_>) -> Step {
+    fn value(&mut self, view: &InputView<'_>) -> ScanStep {
         let rest = view.from(self.next);
-        let dull = rest.iter().position(|byte| self.matters.has(*byte)).unwrap_or(rest.len());
-        self.next += dull;
-        let rest = &rest[dull..];
-        let Some(&byte) = rest.first() else { return Step::On };
+        let plain = rest.iter().position(|byte| self.special.has(*byte)).unwrap_or(rest.len());
+        self.next += plain;
+        let rest = &rest[plain..];
+        let Some(&byte) = rest.first() else { return ScanStep::On };
         for stop in self.stops.iter().filter(|stop| stop.as_bytes().first() == Some(&byte)) {
             if rest.starts_with(stop.as_bytes()) {
-                return Step::End(Extent::Stopped(self.next));
+                return ScanStep::End(ValueExtent::Stopped(self.next));
             }
             if !view.ended && stop.as_bytes().starts_with(rest) {
-                return Step::Wait;
+                return ScanStep::Wait;
             }
         }
         if let Notation::Quoted(token) = self.notation {
             if rest.starts_with(token.as_bytes()) {
                 self.next += token.len();
-                self.inside = Inside::Token(token);
-                return Step::On;
+                self.state = ScanState::Token(token);
+                return ScanStep::On;
             }
             if !view.ended && token.as_bytes().starts_with(rest) {
-                return Step::Wait;
+                return ScanStep::Wait;
             }
         }
         match byte {
@@ -144,34 +134,34 @@ impl<'a> Scan<'a> {
             b'}' | b']' | b')' => {
                 self.close(byte);
                 if self.open.is_empty() {
-                    return Step::End(Extent::Closed(self.next + 1));
+                    return ScanStep::End(ValueExtent::Closed(self.next + 1));
                 }
             }
             b'#' | b'/' if matches!(self.notation, Notation::Quoted(_)) => {}
-            b'#' => self.inside = Inside::LineComment,
+            b'#' => self.state = ScanState::LineComment,
             b'/' => match rest.get(1) {
-                None if !view.ended => return Step::Wait,
-                Some(b'/') => self.inside = Inside::LineComment,
-                Some(b'*') => self.inside = Inside::BlockComment,
+                None if !view.ended => return ScanStep::Wait,
+                Some(b'/') => self.state = ScanState::LineComment,
+                Some(b'*') => self.state = ScanState::BlockComment,
                 _ => {}
             },
             _ => {}
         }
         self.next += 1;
-        Step::On
+        ScanStep::On
     }
 
-    fn open_string(&mut self, view: &View<'_>, quote: u8) -> Step {
+    fn open_string(&mut self, view: &InputView<'_>, quote: u8) -> ScanStep {
         let rest = view.from(self.next);
         let triple = self.notation == Notation::Python && {
             if !view.ended && rest.len() < 3 && rest.iter().all(|byte| *byte == quote) {
-                return Step::Wait;
+                return ScanStep::Wait;
             }
             rest.starts_with(&[quote; 3])
         };
         self.next += if triple { 3 } else { 1 };
-        self.inside = Inside::String { quote, triple, from: self.next };
-        Step::On
+        self.state = ScanState::String { quote, triple, from: self.next };
+        ScanStep::On
     }
 
     fn push(&mut self, bracket: u8) {
@@ -192,54 +182,54 @@ impl<'a> Scan<'a> {
         }
     }
 
-    fn string(&mut self, view: &View<'_>, quote: u8, triple: bool, from: usize) -> Step {
+    fn string(&mut self, view: &InputView<'_>, quote: u8, triple: bool, from: usize) -> ScanStep {
         let rest = view.from(self.next);
         let Some(found) = memchr::memchr2(quote, b'\\', rest) else {
             self.next = view.end();
-            return Step::On;
+            return ScanStep::On;
         };
         self.next += found;
         let rest = &rest[found..];
         if rest[0] == b'\\' {
             if rest.len() < 2 {
-                return Step::Wait;
+                return ScanStep::Wait;
             }
             self.next += 2;
         } else if triple {
             if rest.len() < 3 && !view.ended && rest.iter().all(|byte| *byte == quote) {
-                return Step::Wait;
+                return ScanStep::Wait;
             }
             let closes = rest.starts_with(&[quote; 3]);
             self.next += if closes { 3 } else { 1 };
             if closes {
-                self.inside = Inside::Value;
+                self.state = ScanState::Value;
             }
         } else {
             let text = &view.from(from)[..self.next - from];
             self.next += 1;
-            if swallows_bracket(text) {
-                // `"arguments {"`: the quote and the colon were forgotten, and this quote opens the next key.
+            if swallows_brace(text) {
+                // `"arguments {"`: its quote and colon are missing, and this quote opens the next key.
                 self.push(b'{');
-                self.inside = Inside::String { quote, triple, from: self.next };
+                self.state = ScanState::String { quote, triple, from: self.next };
             } else {
-                self.inside = Inside::Value;
+                self.state = ScanState::Value;
             }
         }
-        Step::On
+        ScanStep::On
     }
 
-    fn until(&mut self, view: &View<'_>, token: &str) -> Step {
+    fn until(&mut self, view: &InputView<'_>, token: &str) -> ScanStep {
         let rest = view.from(self.next);
         if let Some(found) = memchr::memmem::find(rest, token.as_bytes()) {
             self.next += found + token.len();
-            self.inside = Inside::Value;
+            self.state = ScanState::Value;
         } else if view.ended {
             self.next = view.end();
         } else {
             self.next += rest.len().saturating_sub(token.len() - 1);
-            return Step::Wait;
+            return ScanStep::Wait;
         }
-        Step::On
+        ScanStep::On
     }
 }
 
@@ -249,20 +239,4 @@ fn kind(bracket: u8) -> usize {
         b'[' | b']' => 1,
         _ => 2,
     }
-}
-
-/// Whether strict JSON holds a string that would be taken for such a key.
-pub(super) fn looks_torn(json: &[u8]) -> bool {
-    memchr::memchr_iter(b'{', json).filter(|at| json.get(at + 1) == Some(&b'"')).any(|at| {
-        let string = memchr::memrchr(b'"', &json[..at]).map_or(0, |quote| quote + 1);
-        swallows_bracket(&json[string..=at])
-    })
-}
-
-/// Whether the text of a key is `arguments {`: a key whose closing quote and colon were forgotten.
-pub(super) fn swallows_bracket(text: &[u8]) -> bool {
-    let Some(key) = text.strip_suffix(b"{") else { return false };
-    let key = key.trim_ascii_end();
-    let key = key.strip_suffix(b":").unwrap_or(key).trim_ascii();
-    ARGUMENT_KEYS.iter().any(|known| known.as_bytes() == key)
 }

@@ -1,112 +1,65 @@
-//! Reads JSON as models write it, and says what it had to forgive.
+//! Reads JSON as models write it, and lists the repairs.
 //!
-//! Strict JSON goes the quick way. Nothing is invented: a value that is cut, or words where a value should be, are
-//! errors. Brackets that are missing at the end are forgiven as deep as the caller allows.
+//! Strict JSON is read by serde. Nothing is invented: a value that is cut off, or words in place of a value, are errors.
+//! The caller decides how many closing brackets may be missing at the end.
 
 use serde_json::{Map, Number, Value};
 
-use super::extent::{Notation, swallows_bracket};
+use super::keys::swallows_brace;
+use super::notation::Notation;
+use super::repair::{Repair, Repairs};
 use super::strings;
 
-/// Deeper values are refused: reading is recursive.
+/// The reader is recursive, so deeper values are refused.
 const DEEPEST: usize = 128;
 
-/// What was mended, each kind once.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Repairs(u32);
-
-macro_rules! repairs {
-    ($($name:ident = $text:literal,)*) => {
-        #[derive(Clone, Copy)]
-        #[repr(u32)]
-        pub(super) enum Repair { $($name,)* }
-        const NAMES: &[&str] = &[$($text,)*];
-    };
-}
-
-repairs! {
-    SingleQuotes = "single quotes",
-    TrailingComma = "a trailing comma",
-    MissingComma = "a missing comma",
-    PythonLiteral = "Python literals",
-    MissingBrackets = "missing closing brackets",
-    SurplusBrackets = "surplus closing brackets",
-    RawCharacters = "raw control characters in a string",
-    BadEscape = "an invalid escape",
-    Comment = "a comment",
-    BareKey = "a key without quotes",
-    TornKey = "a key without its closing quote and colon",
-    OddNumber = "a number that is not JSON",
-    ArgumentsAsString = "arguments given as a JSON string",
-    Fence = "a code fence",
-    MissingEndTag = "a missing end tag",
-    NestedShape = "a call wrapped in an API structure",
-    BesideTheName = "arguments beside the name",
-    BareString = "a string without quotes",
-    UsedId = "the id was used before",
-}
-
-impl Repairs {
-    pub(super) fn add(&mut self, repair: Repair) {
-        self.0 |= 1 << repair as u32;
-    }
-
-    pub fn join(&mut self, other: Repairs) {
-        self.0 |= other.0;
-    }
-
-    pub fn names(self) -> impl Iterator<Item = &'static str> {
-        NAMES.iter().enumerate().filter(move |(index, _)| self.0 & (1 << index) != 0).map(|(_, name)| *name)
-    }
-}
-
-/// How many levels of brackets, from the outermost, may lack their closing one.
+/// The number of nesting levels, from the outermost, whose closing bracket may be missing.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct MayMiss(pub usize);
+pub(super) struct MissingClosers(pub usize);
 
-impl MayMiss {
+impl MissingClosers {
     pub const NONE: Self = Self(0);
-    /// What is inside the outermost bracket is whole.
+    /// Everything inside the outermost bracket is complete.
     pub const OUTERMOST: Self = Self(1);
     pub const ALL: Self = Self(usize::MAX);
 }
 
-/// A value that was read, as far as it could be.
-pub(super) struct Reading {
+/// A value, and how it was read.
+pub(super) struct LenientValue {
     pub value: Value,
     pub repairs: Repairs,
     /// Nothing but white space follows it.
     pub whole: bool,
-    /// The outermost list was cut: why its last element is missing.
+    /// Set when the outermost list was cut off: why its last element is missing.
     pub cut: Option<String>,
 }
 
-/// Reads the value at the start of `text`; what follows it is the caller's to judge.
-pub(super) fn read(text: &str, notation: Notation, may_miss: MayMiss) -> Result<Reading, String> {
+/// Reads the value at the start of `text`; the caller checks what follows.
+pub(super) fn read(text: &str, notation: Notation, missing: MissingClosers) -> Result<LenientValue, String> {
     if notation == Notation::Json
         && let Ok(value) = serde_json::from_str::<Value>(text)
     {
-        return Ok(Reading { value, repairs: Repairs::default(), whole: true, cut: None });
+        return Ok(LenientValue { value, repairs: Repairs::default(), whole: true, cut: None });
     }
-    let mut reader = Reader::new(text, notation, may_miss);
+    let mut reader = LenientReader::new(text, notation, missing);
     let value = reader.value()?;
     let whole = reader.rest().trim().is_empty();
-    Ok(Reading { value, repairs: reader.repairs, whole, cut: reader.cut })
+    Ok(LenientValue { value, repairs: reader.repairs, whole, cut: reader.cut })
 }
 
-pub(super) struct Reader<'a> {
+pub(super) struct LenientReader<'a> {
     pub text: &'a str,
     pub at: usize,
     pub notation: Notation,
     pub repairs: Repairs,
-    may_miss: MayMiss,
+    missing: MissingClosers,
     depth: usize,
     cut: Option<String>,
 }
 
-impl<'a> Reader<'a> {
-    pub fn new(text: &'a str, notation: Notation, may_miss: MayMiss) -> Self {
-        Self { text, at: 0, notation, repairs: Repairs::default(), may_miss, depth: 0, cut: None }
+impl<'a> LenientReader<'a> {
+    pub fn new(text: &'a str, notation: Notation, missing: MissingClosers) -> Self {
+        Self { text, at: 0, notation, repairs: Repairs::default(), missing, depth: 0, cut: None }
     }
 
     pub fn peek(&self) -> Option<u8> {
@@ -151,10 +104,16 @@ impl<'a> Reader<'a> {
             Some(b'{') => self.deeper(Self::object),
             Some(b'[') => self.deeper(|reader| reader.list(b']')),
             Some(b'(') if self.notation == Notation::Python => self.deeper(|reader| reader.list(b')')),
-            Some(b'"' | b'\'') => strings::read(self).map(Value::String),
+            Some(b'"' | b'\'') => self.string().map(Value::String),
             Some(b'-' | b'+' | b'.' | b'0'..=b'9') => self.number(),
             Some(_) => self.word(),
         }
+    }
+
+    fn string(&mut self) -> Result<String, String> {
+        let (string, after) = strings::read(self.rest(), self.notation, &mut self.repairs)?;
+        self.at = self.text.len() - after.len();
+        Ok(string)
     }
 
     fn deeper(&mut self, read: impl FnOnce(&mut Self) -> Result<Value, String>) -> Result<Value, String> {
@@ -208,20 +167,20 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The object behind `"arguments {`, whose next key has lost its opening quote to it.
+    /// The object after `"arguments {`, which swallowed the opening quote of its first key.
     fn deeper_torn(&mut self) -> Result<Value, String> {
         self.repairs.add(Repair::TornKey);
         self.at -= 2;
         self.deeper(Self::object)
     }
 
-    /// A key, and whether an opening bracket was swallowed by it.
+    /// A key, and whether it swallowed an opening brace.
     fn key(&mut self) -> Result<(String, bool), String> {
         let between_tokens =
             matches!(self.notation, Notation::Quoted(token) if self.rest().starts_with(token));
         if between_tokens || matches!(self.peek(), Some(b'"' | b'\'')) {
             let Value::String(key) = self.value()? else { return Err("a key is not a string".into()) };
-            if swallows_bracket(key.as_bytes()) {
+            if swallows_brace(key.as_bytes()) {
                 let end = key.trim_end_matches(['{', ' ', ':', '\n', '\t']).len();
                 return Ok((key[..end].trim().to_owned(), true));
             }
@@ -266,7 +225,7 @@ impl<'a> Reader<'a> {
             }
             match self.value() {
                 Ok(item) => items.push(item),
-                Err(why) if self.depth == 1 && self.may_miss > MayMiss::NONE && !items.is_empty() => {
+                Err(why) if self.depth == 1 && self.missing > MissingClosers::NONE && !items.is_empty() => {
                     self.cut = Some(why);
                     self.at = self.text.len();
                     return Ok(Value::Array(items));
@@ -277,7 +236,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Steps over a closing bracket that closes nothing: all but the outermost value is closed.
+    /// Skips a surplus closing bracket: only the outermost value is open.
     fn is_surplus(&mut self) -> bool {
         let surplus = self.depth == 1 && self.notation == Notation::Json;
         if surplus {
@@ -287,9 +246,9 @@ impl<'a> Reader<'a> {
         surplus
     }
 
-    /// The value so far, if its closing bracket may be missing.
+    /// The value so far, if its closing bracket is allowed to be missing.
     fn missing(&mut self, value: Value) -> Result<Value, String> {
-        if self.depth > self.may_miss.0 && self.peek().is_none() {
+        if self.depth > self.missing.0 && self.peek().is_none() {
             return Err("the text ends before the value does".into());
         }
         self.repairs.add(Repair::MissingBrackets);
@@ -336,7 +295,7 @@ impl<'a> Reader<'a> {
         Ok(value)
     }
 
-    /// Words up to what ends a value, where strings stand between tokens that were forgotten.
+    /// A string whose quoting tokens are missing: the words up to the end of the value.
     fn bare_string(&mut self) -> Result<Value, String> {
         let rest = self.rest();
         let Some(end) = rest.find([',', '}', ']', '{', '[']).filter(|end| *end > 0) else {
@@ -348,7 +307,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The start of a text, for a message.
+/// The start of a text, for an error message.
 pub(super) fn short(text: &str) -> String {
     match text.char_indices().nth(30) {
         Some((end, _)) => format!("{}…", &text[..end]),
@@ -362,8 +321,8 @@ mod tests {
     use serde_json::json;
 
     fn mended(text: &str) -> (Value, Vec<&'static str>) {
-        let reading = read(text, Notation::Json, MayMiss::ALL).unwrap();
-        (reading.value, reading.repairs.names().collect())
+        let reading = read(text, Notation::Json, MissingClosers::ALL).unwrap();
+        (reading.value, reading.repairs.names())
     }
 
     #[test]
@@ -395,13 +354,13 @@ mod tests {
         for text in
             ["{oops!!}", "{bad", r#"{"a": tr"#, r#"{"a": "half"#, r#"{"a":"#, r#"{"a""#, "{\"a\": words}"]
         {
-            assert!(read(text, Notation::Json, MayMiss::ALL).is_err(), "{text}");
+            assert!(read(text, Notation::Json, MissingClosers::ALL).is_err(), "{text}");
         }
     }
 
     #[test]
     fn depth_is_bounded() {
         let deep = "[".repeat(1_000_000);
-        assert!(read(&deep, Notation::Json, MayMiss::ALL).is_err());
+        assert!(read(&deep, Notation::Json, MissingClosers::ALL).is_err());
     }
 }

@@ -1,27 +1,22 @@
-//! What the chat APIs return, as it is: the calls are in fields there, and need no reading.
+//! Messages of the chat APIs: their calls are in fields, so nothing has to be searched.
 
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::draft::{self, Draft, Shape};
-use super::lenient::Repairs;
-use super::options::Tools;
-use super::tape::Tape;
-use super::{Found, ParseOptions, Parsed, find};
-
-/// The names of the APIs, as [`Parsed::format`](super::Parsed) has them.
-pub(super) const APIS: &[&str] = &["openai", "openai_responses", "anthropic", "gemini"];
+use super::draft::Draft;
+use super::input::InputBuffer;
+use super::json_calls::{self, CallShape};
+use super::options::ParseOptions;
+use super::parsed::ParsedText;
+use super::repair::Repairs;
+use super::schemas::ToolSchemas;
+use super::whole;
 
 /// Finds the calls in a message, a response or a list of blocks of OpenAI (chat and responses), Anthropic or Gemini.
 ///
-/// A message without such calls is a text, and is read as one. Spans are `(0, 0)`: there is no text to point at.
-pub fn parse_value(value: &Value, options: &ParseOptions) -> Parsed {
-    find_in(value, options).into()
-}
-
-/// As [`parse_value`], with the calls as they are kept.
-pub(crate) fn find_in(value: &Value, options: &ParseOptions) -> Found {
-    let mut found = Message {
+/// A message without such calls is read as text. Spans are `(0, 0)`: there is no text to point at.
+pub fn parse_value(value: &Value, options: &ParseOptions) -> ParsedText {
+    let mut found = ApiMessage {
         drafts: Vec::new(),
         raw: Vec::new(),
         text: String::new(),
@@ -30,30 +25,28 @@ pub(crate) fn find_in(value: &Value, options: &ParseOptions) -> Found {
     };
     found.message(value);
     if found.drafts.is_empty() {
-        return find(&found.text, options);
+        return whole::parse(&found.text, options);
     }
-    let tape = Tape::default();
-    tape.emit(found.drafts, 0, found.format.unwrap_or("openai"));
-    let mut calls = tape.take_calls();
+    let input = InputBuffer::default();
+    input.emit(found.drafts, 0, found.format.unwrap_or("openai"));
+    let mut calls = input.take_calls();
     for (call, raw) in calls.iter_mut().zip(found.raw) {
-        if let Some(failure) = &mut call.failure {
-            failure.raw = raw;
-        }
+        call.raw = raw;
     }
-    Found { calls, text: found.text, format: found.format.map(str::to_owned) }
+    ParsedText { calls, text: found.text, format: found.format.map(str::to_owned) }
 }
 
-struct Message<'a> {
+struct ApiMessage<'a> {
     drafts: Vec<Draft>,
-    /// What each of the drafts was read from, as JSON; empty where it could be read.
-    raw: Vec<String>,
+    /// The JSON of each draft that has an error.
+    raw: Vec<Option<String>>,
     text: String,
     format: Option<&'static str>,
-    tools: &'a Tools,
+    tools: &'a ToolSchemas,
 }
 
-impl Message<'_> {
-    /// Anything that holds messages or parts of one.
+impl ApiMessage<'_> {
+    /// Anything that holds messages or parts of a message.
     fn message(&mut self, value: &Value) {
         match value {
             Value::String(text) => self.text.push_str(text),
@@ -67,7 +60,7 @@ impl Message<'_> {
         let kind = map.get("type").and_then(Value::as_str).unwrap_or_default();
         match kind {
             "tool_use" => return self.call(map, "anthropic"),
-            // The API itself has carried it out.
+            // The API has already executed it.
             "server_tool_use" => return,
             "function_call" => return self.call(map, "openai_responses"),
             "text" | "output_text" => {
@@ -79,7 +72,7 @@ impl Message<'_> {
             _ => {}
         }
         if let Some(Value::Object(call)) = map.get("functionCall").or_else(|| map.get("function_call")) {
-            // Gemini's own package spells it as OpenAI once did; only OpenAI has `arguments` there.
+            // Gemini's SDK uses the key of OpenAI's old API; only OpenAI has `arguments` in it.
             let is_openai = map.contains_key("function_call") && call.contains_key("arguments");
             self.call(call, if is_openai { "openai" } else { "gemini" });
         } else if kind.is_empty() && !map.contains_key("role") {
@@ -105,19 +98,18 @@ impl Message<'_> {
     fn add(&mut self, drafts: impl IntoIterator<Item = Draft>, value: &impl Serialize) {
         for draft in drafts {
             let failed = draft.error.is_some();
-            let raw = failed.then(|| serde_json::to_string(value).ok()).flatten();
-            self.raw.push(raw.unwrap_or_default());
+            self.raw.push(failed.then(|| serde_json::to_string(value).unwrap_or_default()));
             self.drafts.push(draft);
         }
     }
 
     fn call(&mut self, given: &Map<String, Value>, format: &'static str) {
         let mut map = given.clone();
-        // A response has both: the id of the item, and the one that the answer must name.
+        // A response has two ids: that of the item, and `call_id`, which the result must name.
         if let Some(id) = map.remove("call_id") {
             map.insert("id".into(), id);
         }
-        let drafts = draft::calls(Value::Object(map), Repairs::default(), Shape::Marked, self.tools);
+        let drafts = json_calls::calls(Value::Object(map), Repairs::default(), CallShape::Marked, self.tools);
         self.format.get_or_insert(format);
         let drafts = drafts.into_iter().flatten();
         self.add(drafts.map(|draft| Draft { repairs: Repairs::default(), ..draft }), given);

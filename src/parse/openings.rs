@@ -3,16 +3,15 @@
 use std::cmp::Reverse;
 use std::sync::OnceLock;
 
-use super::dialects::{ALL, COMMON, Dialect, Marker};
-use super::pairs::Pairs;
+use super::dialects::{ALL, COMMON};
+use super::marker::{CallDialect, Marker};
 
 /// Most bytes begin no marker; of the others, most are not followed by its second byte.
 pub(super) struct Openings {
     /// By first byte: where its row is, plus one.
     first: [u8; 256],
     rows: Vec<Row>,
-    entries: Vec<Entry>,
-    pairs: Pairs,
+    entries: Vec<MarkerEntry>,
     /// The dialect that was asked for.
     pub asked: Option<&'static str>,
 }
@@ -24,7 +23,7 @@ struct Row {
 }
 
 /// One text, and who may read what follows it.
-pub(super) struct Entry {
+pub(super) struct MarkerEntry {
     pub text: &'static str,
     pub at_line: bool,
     /// All of its markers are.
@@ -35,24 +34,22 @@ pub(super) struct Entry {
 
 impl Openings {
     /// Those of a dialect, or of all of them. They are made once.
-    pub fn of(dialect: Option<&'static Dialect>) -> &'static Self {
+    pub fn of(dialect: Option<&'static CallDialect>) -> &'static Self {
         static MADE: [OnceLock<Openings>; ALL.len() + 1] = [const { OnceLock::new() }; ALL.len() + 1];
         let index = ALL.iter().position(|known| dialect.is_some_and(|asked| asked.name == known.name));
         MADE[index.map_or(0, |index| index + 1)].get_or_init(|| Self::new(dialect))
     }
 
-    fn new(dialect: Option<&'static Dialect>) -> Self {
-        let mut entries: Vec<Entry> = Vec::new();
+    fn new(dialect: Option<&'static CallDialect>) -> Self {
+        let mut entries: Vec<MarkerEntry> = Vec::new();
         let asked = dialect.map_or(ALL, std::slice::from_ref);
         for marker in asked.iter().flat_map(|dialect| dialect.markers).chain(COMMON) {
             add(&mut entries, marker);
         }
         entries.sort_by_key(|entry| Reverse(entry.text.len()));
         let asked = dialect.map(|dialect| dialect.name);
-        let mut openings =
-            Self { first: [0; 256], rows: Vec::new(), entries, pairs: Pairs::default(), asked };
+        let mut openings = Self { first: [0; 256], rows: Vec::new(), entries, asked };
         openings.index();
-        openings.pairs = Pairs::new(|first, second| !openings.listed(&[first, second]).is_empty());
         openings
     }
 
@@ -86,7 +83,6 @@ impl Openings {
     pub fn may_begin(&self, bytes: &[u8]) -> Option<usize> {
         let mut at = 0;
         loop {
-            at += self.pairs.dull(&bytes[at..]);
             at += bytes[at..].iter().position(|byte| self.first[*byte as usize] != 0)?;
             if !self.listed(&bytes[at..]).is_empty() {
                 return Some(at);
@@ -96,7 +92,7 @@ impl Openings {
     }
 
     /// The entries that may stand at the start of these bytes.
-    pub fn at<'a>(&'a self, bytes: &[u8]) -> impl Iterator<Item = &'a Entry> {
+    pub fn at<'a>(&'a self, bytes: &[u8]) -> impl Iterator<Item = &'a MarkerEntry> {
         self.listed(bytes).iter().map(|index| &self.entries[*index as usize])
     }
 
@@ -112,8 +108,8 @@ impl Openings {
     }
 }
 
-fn add(entries: &mut Vec<Entry>, marker: &'static Marker) {
-    let same = |entry: &&mut Entry| entry.text == marker.text && entry.at_line == marker.at_line;
+fn add(entries: &mut Vec<MarkerEntry>, marker: &'static Marker) {
+    let same = |entry: &&mut MarkerEntry| entry.text == marker.text && entry.at_line == marker.at_line;
     match entries.iter_mut().find(same) {
         Some(entry) => {
             if !entry.markers.iter().any(|known| std::ptr::fn_addr_eq(known.read, marker.read)) {
@@ -123,7 +119,7 @@ fn add(entries: &mut Vec<Entry>, marker: &'static Marker) {
         }
         None => {
             let Marker { text, at_line, weak, .. } = *marker;
-            entries.push(Entry { text, at_line, weak, markers: vec![marker] });
+            entries.push(MarkerEntry { text, at_line, weak, markers: vec![marker] });
         }
     }
 }

@@ -1,24 +1,23 @@
 //! What the caller knows: which dialect is spoken, and which tools there are.
 
-use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
 use serde_json::Value;
 
 use super::dialects;
-use super::native::APIS;
 use super::openings::Openings;
+use super::schemas::ToolSchemas;
+
+/// Chat APIs whose name may be given as the format, as [`ParsedText::format`](super::ParsedText) reports them.
+const API_FORMATS: &[&str] = &["openai", "openai_responses", "anthropic", "gemini"];
 
 /// How to read a text. The default recognises every dialect and knows no tool.
 #[derive(Clone)]
 pub struct ParseOptions {
     pub(super) openings: &'static Openings,
-    pub(super) tools: Arc<Tools>,
+    pub(super) tools: Arc<ToolSchemas>,
 }
-
-/// The schemas of the tools, by name.
-pub(super) type Tools = HashMap<String, Value>;
 
 impl Default for ParseOptions {
     fn default() -> Self {
@@ -39,7 +38,7 @@ impl ParseOptions {
     pub fn format(name: &str) -> Result<Self, UnknownFormat> {
         let dialect = match name {
             "auto" => None,
-            name if APIS.contains(&name) => None,
+            name if API_FORMATS.contains(&name) => None,
             name => Some(dialects::named(name).ok_or_else(|| UnknownFormat(name.to_owned()))?),
         };
         Ok(Self { openings: Openings::of(dialect), tools: Arc::default() })
@@ -83,7 +82,7 @@ pub struct UnknownFormat(pub String);
 
 impl fmt::Display for UnknownFormat {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let known = super::formats().join(", ");
+        let known = dialects::names().join(", ");
         write!(f, "There is no format \"{}\"; use \"auto\" or one of: {known}.", self.0)
     }
 }

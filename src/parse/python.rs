@@ -3,9 +3,10 @@
 use serde_json::{Map, Value};
 
 use super::draft::Draft;
-use super::extent::Notation;
-use super::lenient::{MayMiss, Reader, Repair};
-use super::options::Tools;
+use super::lenient::{LenientReader, MissingClosers};
+use super::notation::Notation;
+use super::repair::Repair;
+use super::schemas::ToolSchemas;
 
 /// Whether a byte may be part of the (dotted) name of a function.
 pub(super) fn names(byte: u8) -> bool {
@@ -13,8 +14,8 @@ pub(super) fn names(byte: u8) -> bool {
 }
 
 /// The calls of a list, or one call without brackets. The closing bracket may be missing.
-pub(super) fn calls(text: &str, tools: &Tools) -> Result<Vec<Draft>, String> {
-    let mut reader = Reader::new(text, Notation::Python, MayMiss::NONE);
+pub(super) fn calls(text: &str, tools: &ToolSchemas) -> Result<Vec<Draft>, String> {
+    let mut reader = LenientReader::new(text, Notation::Python, MissingClosers::NONE);
     reader.skip_space();
     let listed = reader.peek() == Some(b'[');
     reader.at += usize::from(listed);
@@ -40,7 +41,7 @@ pub(super) fn calls(text: &str, tools: &Tools) -> Result<Vec<Draft>, String> {
     Ok(found)
 }
 
-fn call(reader: &mut Reader<'_>, tools: &Tools) -> Result<Draft, String> {
+fn call(reader: &mut LenientReader<'_>, tools: &ToolSchemas) -> Result<Draft, String> {
     let name = word(reader);
     if name.is_empty() || reader.peek() != Some(b'(') {
         return Err("a call must be a name with its arguments in parentheses".into());
@@ -78,7 +79,7 @@ fn call(reader: &mut Reader<'_>, tools: &Tools) -> Result<Draft, String> {
     Ok(Draft::new(name, Ok(Value::Object(arguments)), Default::default()))
 }
 
-fn word<'a>(reader: &mut Reader<'a>) -> &'a str {
+fn word<'a>(reader: &mut LenientReader<'a>) -> &'a str {
     let rest = reader.rest();
     let end = rest.bytes().position(|byte| !names(byte)).unwrap_or(rest.len());
     reader.at += end;

@@ -4,17 +4,18 @@ use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Waker};
 
-use super::found::FoundCall;
-use super::machine::{self, Cx};
-use super::tape::Tape;
-use super::{Event, ParseOptions, ParsedCall};
+use super::context::ReadContext;
+use super::input::InputBuffer;
+use super::machine;
+use super::options::ParseOptions;
+use super::parsed::{Event, ParsedCall};
 
 /// Takes a text in pieces of any size, and tells what each of them made certain.
 ///
 /// Text is released as soon as it cannot be part of a call. The events of a call come once it is whole, so that
 /// none has to be taken back: a text that ends inside a value starts no call.
 pub struct StreamParser {
-    tape: Tape,
+    input: InputBuffer,
     /// Ends when the text has ended.
     machine: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
     asked: Option<&'static str>,
@@ -24,10 +25,10 @@ pub struct StreamParser {
 
 impl StreamParser {
     pub fn new(options: &ParseOptions) -> Self {
-        let tape = Tape::default();
-        let cx = Cx::new(tape.clone(), options.tools.clone());
+        let input = InputBuffer::default();
+        let cx = ReadContext::new(input.clone(), options.tools.clone());
         let machine: Pin<Box<dyn Future<Output = ()> + Send>> = Box::pin(machine::run(cx, options.openings));
-        Self { tape, machine: Some(machine), asked: options.openings.asked, torn: Vec::new() }
+        Self { input, machine: Some(machine), asked: options.openings.asked, torn: Vec::new() }
     }
 
     /// The next piece of the text.
@@ -66,52 +67,52 @@ impl StreamParser {
     /// There is no more: what was held back is a call or text now. Feeding after the end does nothing.
     pub fn finish(&mut self) -> Vec<Event> {
         self.mend_torn();
-        self.tape.end();
+        self.input.end();
         self.step();
-        self.tape.take_events()
+        self.input.take_events()
     }
 
     /// The calls so far. The last may still grow by its end tag.
     pub fn calls(&self) -> Vec<ParsedCall> {
-        self.calls_from(0).0.into_iter().map(ParsedCall::from).collect()
+        self.calls_from(0).0
     }
 
     /// The calls from the one with this index on, and how many of all can no longer change.
-    pub(crate) fn calls_from(&self, index: usize) -> (Vec<FoundCall>, usize) {
-        self.tape.calls_from(index)
+    pub(crate) fn calls_from(&self, index: usize) -> (Vec<ParsedCall>, usize) {
+        self.input.calls_from(index)
     }
 
     /// The dialect of the first call so far, or the one that was asked for.
     pub fn format(&self) -> Option<String> {
-        self.tape.format().or(self.asked).map(str::to_owned)
+        self.input.format().or(self.asked).map(str::to_owned)
     }
 
     /// How many bytes of the text are kept: those of the call under way, and a little more.
     pub fn held(&self) -> usize {
-        self.tape.held()
+        self.input.held()
     }
 
-    pub(super) fn into_calls(self) -> Vec<FoundCall> {
-        self.tape.take_calls()
+    pub(super) fn into_calls(self) -> Vec<ParsedCall> {
+        self.input.take_calls()
     }
 
     /// As [`feed`](Self::feed), for one who wants no events of calls: their arguments are not written out again.
     pub(super) fn feed_silently(&mut self, text: &str) -> Vec<Event> {
-        self.tape.be_silent();
+        self.input.be_silent();
         self.feed(text)
     }
 
     fn take(&mut self, text: &str) -> Vec<Event> {
-        self.tape.push(text);
+        self.input.push(text);
         self.step();
-        self.tape.take_events()
+        self.input.take_events()
     }
 
     /// The rest of a character that was cut does not come.
     fn mend_torn(&mut self) {
         if !self.torn.is_empty() {
             self.torn.clear();
-            self.tape.push("\u{FFFD}");
+            self.input.push("\u{FFFD}");
         }
     }
 

@@ -1,17 +1,20 @@
-//! Strings as models write them: either quote, raw line ends, escapes of Python.
+//! Strings as models write them: either quote, raw line ends, Python escapes.
 
-use super::extent::Notation;
-use super::lenient::{Reader, Repair};
+use super::notation::Notation;
+use super::repair::{Repair, Repairs};
 
-/// Reads the string at the reader, which stands at its opening quote.
-pub(super) fn read(reader: &mut Reader<'_>) -> Result<String, String> {
-    let text = reader.rest();
+/// Reads the string whose opening quote `text` starts with; returns it with the text after it.
+pub(super) fn read<'a>(
+    text: &'a str,
+    notation: Notation,
+    repairs: &mut Repairs,
+) -> Result<(String, &'a str), String> {
     let quote = &text[..1];
     let triple = [quote, quote, quote].concat();
-    let python = reader.notation == Notation::Python;
+    let python = notation == Notation::Python;
     let closing = if python && text.starts_with(&triple) { triple.as_str() } else { quote };
     if quote == "'" && !python {
-        reader.repairs.add(Repair::SingleQuotes);
+        repairs.add(Repair::SingleQuotes);
     }
     let mut out = String::new();
     let mut rest = &text[closing.len()..];
@@ -22,18 +25,17 @@ pub(super) fn read(reader: &mut Reader<'_>) -> Result<String, String> {
         out.push_str(&rest[..plain]);
         rest = &rest[plain..];
         match rest.as_bytes()[0] {
-            b'\\' => rest = escape(reader, &rest[1..], &mut out)?,
+            b'\\' => rest = escape(&rest[1..], notation, repairs, &mut out)?,
             byte if byte == quote => {
                 if let Some(after) = rest.strip_prefix(closing) {
-                    reader.at = reader.text.len() - after.len();
-                    return Ok(out);
+                    return Ok((out, after));
                 }
                 out.push(byte as char);
                 rest = &rest[1..];
             }
             control => {
                 if !python {
-                    reader.repairs.add(Repair::RawCharacters);
+                    repairs.add(Repair::RawCharacters);
                 }
                 out.push(control as char);
                 rest = &rest[1..];
@@ -42,8 +44,13 @@ pub(super) fn read(reader: &mut Reader<'_>) -> Result<String, String> {
     }
 }
 
-/// Reads what follows a backslash, and gives what follows that.
-fn escape<'a>(reader: &mut Reader<'_>, text: &'a str, out: &mut String) -> Result<&'a str, String> {
+/// Reads what follows a backslash; returns the text after it.
+fn escape<'a>(
+    text: &'a str,
+    notation: Notation,
+    repairs: &mut Repairs,
+    out: &mut String,
+) -> Result<&'a str, String> {
     let mut chars = text.chars();
     let escaped = chars.next().ok_or("the text ends inside a string")?;
     match escaped {
@@ -54,10 +61,10 @@ fn escape<'a>(reader: &mut Reader<'_>, text: &'a str, out: &mut String) -> Resul
         'b' => out.push('\u{8}'),
         'f' => out.push('\u{c}'),
         '\'' => out.push('\''),
-        '\n' if reader.notation == Notation::Python => {}
-        'u' | 'x' => return Ok(code(reader, escaped, chars.as_str(), out)),
+        '\n' if notation == Notation::Python => {}
+        'u' | 'x' => return Ok(code(repairs, escaped, chars.as_str(), out)),
         other => {
-            reader.repairs.add(Repair::BadEscape);
+            repairs.add(Repair::BadEscape);
             out.push('\\');
             out.push(other);
         }
@@ -65,12 +72,12 @@ fn escape<'a>(reader: &mut Reader<'_>, text: &'a str, out: &mut String) -> Resul
     Ok(chars.as_str())
 }
 
-/// A character by its number; two `\u` may make one.
-fn code<'a>(reader: &mut Reader<'_>, kind: char, text: &'a str, out: &mut String) -> &'a str {
+/// A character given by its code; two `\u` may form a surrogate pair.
+fn code<'a>(repairs: &mut Repairs, kind: char, text: &'a str, out: &mut String) -> &'a str {
     let width = if kind == 'x' { 2 } else { 4 };
     let hex = |text: &str| text.get(..width).and_then(|digits| u32::from_str_radix(digits, 16).ok());
     let Some(first) = hex(text) else {
-        reader.repairs.add(Repair::BadEscape);
+        repairs.add(Repair::BadEscape);
         out.push('\\');
         out.push(kind);
         return text;

@@ -5,20 +5,8 @@
 
 use serde_json::{Number, Value};
 
-use super::extent::Notation;
-use super::lenient::{self, MayMiss};
-use super::options::Tools;
-
-/// The schema of a parameter.
-pub(super) fn parameter<'a>(tools: &'a Tools, tool: &str, name: &str) -> Option<&'a Value> {
-    property(tools.get(tool)?, name)
-}
-
-/// The schema of a property of an object.
-pub(super) fn property<'a>(schema: &'a Value, name: &str) -> Option<&'a Value> {
-    let named = schema.get("properties").and_then(|properties| properties.get(name));
-    named.or_else(|| schema.get("additionalProperties").filter(|any| any.is_object()))
-}
+use super::lenient::{self, MissingClosers};
+use super::notation::Notation;
 
 /// The value that a text means.
 pub(super) fn typed(text: &str, schema: Option<&Value>) -> Value {
@@ -59,7 +47,7 @@ fn structure(text: &str) -> Option<Value> {
 
 /// Only what is JSON to its end: a text that begins with a bracket need not be a list.
 fn whole(text: &str) -> Option<Value> {
-    let reading = lenient::read(text, Notation::Json, MayMiss::NONE).ok()?;
+    let reading = lenient::read(text, Notation::Json, MissingClosers::NONE).ok()?;
     reading.whole.then_some(reading.value)
 }
 

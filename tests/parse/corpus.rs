@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde::Deserialize;
 use serde_json::{Value, json};
-use toolhub::parse::{Event, ParseOptions, Parsed, StreamParser, formats, parse};
+use toolhub::parse::{Event, ParseOptions, ParsedText, StreamParser, formats, parse};
 
 #[derive(Deserialize)]
 pub struct Case {
@@ -32,7 +32,7 @@ impl Case {
         ParseOptions::format(format).unwrap().with_tools(tools)
     }
 
-    fn accepts(&self, parsed: &Parsed) -> bool {
+    fn accepts(&self, parsed: &ParsedText) -> bool {
         let calls = parsed.calls.iter().filter(|call| call.error.is_none());
         let calls: Vec<Value> =
             calls.map(|call| json!({"name": call.name, "arguments": call.arguments})).collect();
@@ -60,7 +60,7 @@ pub fn cases() -> BTreeMap<String, Vec<Case>> {
 }
 
 /// A text in pieces of `size` characters.
-pub fn streamed(text: &str, size: usize, options: &ParseOptions) -> (Parsed, Vec<Event>) {
+pub fn streamed(text: &str, size: usize, options: &ParseOptions) -> (ParsedText, Vec<Event>) {
     let mut stream = StreamParser::new(options);
     let characters: Vec<char> = text.chars().collect();
     let mut events: Vec<Event> = Vec::new();
@@ -72,7 +72,7 @@ pub fn streamed(text: &str, size: usize, options: &ParseOptions) -> (Parsed, Vec
         Event::Text { text } => Some(text.as_str()),
         _ => None,
     });
-    (Parsed { calls: stream.calls(), text: text.collect(), format: stream.format() }, events)
+    (ParsedText { calls: stream.calls(), text: text.collect(), format: stream.format() }, events)
 }
 
 /// The calls as the events tell them.

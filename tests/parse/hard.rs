@@ -2,7 +2,7 @@
 
 use toolhub::parse::{Event, ParseOptions, StreamParser, parse};
 
-fn auto(text: &str) -> toolhub::parse::Parsed {
+fn auto(text: &str) -> toolhub::parse::ParsedText {
     parse(text, &ParseOptions::default())
 }
 

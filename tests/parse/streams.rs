@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use proptest::prelude::*;
-use toolhub::parse::{Event, ParseOptions, Parsed, StreamParser, formats, parse};
+use toolhub::parse::{Event, ParseOptions, ParsedText, StreamParser, formats, parse};
 
 /// Pieces that calls are made of, in any order.
 const PIECES: &[&str] = &[
@@ -95,13 +95,13 @@ fn options() -> impl Strategy<Value = ParseOptions> {
     prop::sample::select(names).prop_map(|name| ParseOptions::format(name).unwrap())
 }
 
-fn collected(mut stream: StreamParser, mut events: Vec<Event>) -> Parsed {
+fn collected(mut stream: StreamParser, mut events: Vec<Event>) -> ParsedText {
     events.extend(stream.finish());
     let texts = events.into_iter().filter_map(|event| match event {
         Event::Text { text } => Some(text),
         _ => None,
     });
-    Parsed { text: texts.collect(), calls: stream.calls(), format: stream.format() }
+    ParsedText { text: texts.collect(), calls: stream.calls(), format: stream.format() }
 }
 
 proptest! {
@@ -163,20 +163,20 @@ proptest! {
 }
 
 /// How many characters the calls cover; those of one list share their place.
-fn covered(parsed: &Parsed) -> usize {
+fn covered(parsed: &ParsedText) -> usize {
     let mut spans: Vec<_> = parsed.calls.iter().map(|call| call.span).collect();
     spans.dedup();
     spans.iter().map(|(from, to)| to - from).sum()
 }
 
 #[test]
-fn the_arguments_of_a_call_are_told_alike_however_it_is_cut() {
+fn arguments_are_reported_as_compact_json_however_the_text_is_cut() {
     let text = "<tool_call>{\"name\": \"a\", \"arguments\": {\"x\":  1}}</tool_call>";
     for size in [1, 5, text.len()] {
         let mut stream = StreamParser::new(&ParseOptions::default());
         let pieces = text.as_bytes().chunks(size);
         let events: Vec<Event> = pieces.flat_map(|piece| stream.feed_bytes(piece)).collect();
-        let delta = Event::ArgsDelta { index: 0, delta: "{\"x\":  1}".into() };
+        let delta = Event::ArgsDelta { index: 0, delta: "{\"x\":1}".into() };
         assert!(events.contains(&delta), "{events:?}");
     }
 }

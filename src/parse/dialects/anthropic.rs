@@ -1,11 +1,12 @@
 //! Anthropic: `<function_calls><invoke name="…"><parameter name="…">…</parameter></invoke></function_calls>`, the
 //! same with the prefix of the newer models, the older form with `<tool_name>`, and content blocks pasted as JSON.
 
-use super::{Dialect, Marker, Opening, Reading, json_bare};
-use crate::parse::machine::Cx;
-use crate::parse::read::invoke::{self, PLAIN, Style};
+use super::json_bare;
+use crate::parse::context::ReadContext;
+use crate::parse::marker::{CallDialect, Marker, Opening, ReadFuture};
+use crate::parse::read::invoke::{self, PLAIN, TagStyle};
 
-pub(super) const ANTHROPIC_XML: Dialect = Dialect {
+pub(super) const ANTHROPIC_XML: CallDialect = CallDialect {
     name: "anthropic_xml",
     markers: &[
         Marker::new("<function_calls>", read),
@@ -17,10 +18,14 @@ pub(super) const ANTHROPIC_XML: Dialect = Dialect {
     ],
 };
 
-const STYLE: Style =
-    Style { format: "anthropic_xml", wraps: &["<function_calls>"], closes: &["</function_calls>"], ..PLAIN };
+const STYLE: TagStyle = TagStyle {
+    format: "anthropic_xml",
+    wraps: &["<function_calls>"],
+    closes: &["</function_calls>"],
+    ..PLAIN
+};
 
-const PREFIXED: Style = Style {
+const PREFIXED: TagStyle = TagStyle {
     format: "anthropic_xml",
     wraps: &["<antml:function_calls>"],
     closes: &["</antml:function_calls>"],
@@ -31,10 +36,10 @@ const PREFIXED: Style = Style {
     ..PLAIN
 };
 
-fn read(cx: &Cx, opening: Opening) -> Reading<'_> {
+fn read(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
     Box::pin(invoke::read(cx, opening, &STYLE))
 }
 
-fn prefixed(cx: &Cx, opening: Opening) -> Reading<'_> {
+fn prefixed(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
     Box::pin(invoke::read(cx, opening, &PREFIXED))
 }

@@ -1,21 +1,21 @@
 //! Apertus: `<|tools_prefix|>[{"get_weather": {…}}]<|tools_suffix|>`.
 
-use super::{Dialect, Marker, Opening, Reading};
-use crate::parse::draft::Shape;
-use crate::parse::machine::Cx;
-use crate::parse::read::json_body::{self, Body};
+use crate::parse::context::ReadContext;
+use crate::parse::json_calls::CallShape;
+use crate::parse::marker::{CallDialect, Marker, Opening, ReadFuture};
+use crate::parse::read::json_body::{self, JsonBlock};
 
-pub(super) const APERTUS: Dialect =
-    Dialect { name: "apertus", markers: &[Marker::new("<|tools_prefix|>", read)] };
+pub(super) const APERTUS: CallDialect =
+    CallDialect { name: "apertus", markers: &[Marker::new("<|tools_prefix|>", read)] };
 
-const BODY: Body = Body {
+const BLOCK: JsonBlock = JsonBlock {
     format: "apertus",
     opens: &[],
     closes: &["<|tools_suffix|>"],
     stops: &["<|tools_suffix|>", "<|tools_prefix|>"],
-    shape: Shape::Keyed,
+    shape: CallShape::Keyed,
 };
 
-fn read(cx: &Cx, opening: Opening) -> Reading<'_> {
-    json_body::reading(cx, opening, &BODY)
+fn read(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
+    json_body::reading(cx, opening, &BLOCK)
 }

@@ -1,21 +1,21 @@
 //! Cohere Command: `<|START_ACTION|>[{"tool_name": …, "parameters": {…}}]<|END_ACTION|>`.
 
-use super::{Dialect, Marker, Opening, Reading};
-use crate::parse::draft::Shape;
-use crate::parse::machine::Cx;
-use crate::parse::read::json_body::{self, Body};
+use crate::parse::context::ReadContext;
+use crate::parse::json_calls::CallShape;
+use crate::parse::marker::{CallDialect, Marker, Opening, ReadFuture};
+use crate::parse::read::json_body::{self, JsonBlock};
 
-pub(super) const COHERE: Dialect =
-    Dialect { name: "cohere", markers: &[Marker::new("<|START_ACTION|>", read)] };
+pub(super) const COHERE: CallDialect =
+    CallDialect { name: "cohere", markers: &[Marker::new("<|START_ACTION|>", read)] };
 
-const BODY: Body = Body {
+const BLOCK: JsonBlock = JsonBlock {
     format: "cohere",
     opens: &[],
     closes: &["<|END_ACTION|>"],
     stops: &["<|END_ACTION|>", "<|START_ACTION|>"],
-    shape: Shape::Marked,
+    shape: CallShape::Marked,
 };
 
-fn read(cx: &Cx, opening: Opening) -> Reading<'_> {
-    json_body::reading(cx, opening, &BODY)
+fn read(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
+    json_body::reading(cx, opening, &BLOCK)
 }

@@ -1,14 +1,14 @@
 //! DeepSeek V3 (name on a line, arguments in a fence) and V3.1 (name, separator, arguments).
 
-use super::{Dialect, Marker, Opening, Reading};
-use crate::parse::machine::Cx;
-use crate::parse::read::section::{self, Header, Section};
+use crate::parse::context::ReadContext;
+use crate::parse::marker::{CallDialect, Marker, Opening, ReadFuture};
+use crate::parse::read::section::{self, Section, SectionHeader};
 
 const MARKERS: &[Marker] =
     &[Marker::new("<｜tool▁calls▁begin｜>", read), Marker::new("<｜tool▁call▁begin｜>", read)];
 
-pub(super) const DEEPSEEK_V3: Dialect = Dialect { name: "deepseek_v3", markers: MARKERS };
-pub(super) const DEEPSEEK_V31: Dialect = Dialect { name: "deepseek_v31", markers: MARKERS };
+pub(super) const DEEPSEEK_V3: CallDialect = CallDialect { name: "deepseek_v3", markers: MARKERS };
+pub(super) const DEEPSEEK_V31: CallDialect = CallDialect { name: "deepseek_v31", markers: MARKERS };
 
 const SECTION: Section = Section {
     format: "deepseek_v31",
@@ -20,13 +20,13 @@ const SECTION: Section = Section {
     header,
 };
 
-fn read(cx: &Cx, opening: Opening) -> Reading<'_> {
+fn read(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
     Box::pin(section::read(cx, opening, &SECTION))
 }
 
-fn header(text: &str) -> Header {
+fn header(text: &str) -> SectionHeader {
     match text.trim() {
-        "function" => Header::NameFollows { format: "deepseek_v3" },
-        name => Header::Name { name: name.to_owned(), id: None, format: "deepseek_v31" },
+        "function" => SectionHeader::NameFollows { format: "deepseek_v3" },
+        name => SectionHeader::Name { name: name.to_owned(), id: None, format: "deepseek_v31" },
     }
 }

@@ -1,11 +1,11 @@
 //! DeepSeek V3.2 and V4: elements in a namespace of their own, and each parameter says whether it is a text.
 
-use super::{Dialect, Marker, Opening, Reading};
-use crate::parse::machine::Cx;
-use crate::parse::read::invoke::{self, PLAIN, Style};
+use crate::parse::context::ReadContext;
+use crate::parse::marker::{CallDialect, Marker, Opening, ReadFuture};
+use crate::parse::read::invoke::{self, PLAIN, TagStyle};
 
-pub(super) const DEEPSEEK_DSML: Dialect = Dialect { name: "deepseek_dsml", markers: MARKERS };
-pub(super) const DEEPSEEK_DSML_V4: Dialect = Dialect { name: "deepseek_dsml_v4", markers: MARKERS };
+pub(super) const DEEPSEEK_DSML: CallDialect = CallDialect { name: "deepseek_dsml", markers: MARKERS };
+pub(super) const DEEPSEEK_DSML_V4: CallDialect = CallDialect { name: "deepseek_dsml_v4", markers: MARKERS };
 
 const MARKERS: &[Marker] = &[
     Marker::new("<｜DSML｜function_calls>", v32),
@@ -13,7 +13,7 @@ const MARKERS: &[Marker] = &[
     Marker::new("<｜DSML｜invoke", v32),
 ];
 
-const V32: Style = Style {
+const V32: TagStyle = TagStyle {
     format: "deepseek_dsml",
     wraps: &["<｜DSML｜function_calls>"],
     closes: &["</｜DSML｜function_calls>"],
@@ -24,17 +24,17 @@ const V32: Style = Style {
     ..PLAIN
 };
 
-const V4: Style = Style {
+const V4: TagStyle = TagStyle {
     format: "deepseek_dsml_v4",
     wraps: &["<｜DSML｜tool_calls>"],
     closes: &["</｜DSML｜tool_calls>"],
     ..V32
 };
 
-fn v32(cx: &Cx, opening: Opening) -> Reading<'_> {
+fn v32(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
     Box::pin(invoke::read(cx, opening, &V32))
 }
 
-fn v4(cx: &Cx, opening: Opening) -> Reading<'_> {
+fn v4(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
     Box::pin(invoke::read(cx, opening, &V4))
 }

@@ -1,16 +1,16 @@
 //! FunctionGemma and Gemma 4: `call:name{key:<escape>text<escape>,n:5}`, each with its own tokens.
 
-use super::{Dialect, Marker, Opening, Read, Reading};
-use crate::parse::extent::Notation;
-use crate::parse::machine::Cx;
-use crate::parse::read::arguments::{self, Named};
+use crate::parse::context::ReadContext;
+use crate::parse::marker::{CallDialect, Marker, Opening, ReadFuture, ReadOutcome};
+use crate::parse::notation::Notation;
+use crate::parse::read::arguments::{self, NamedCall};
 
-pub(super) const FUNCTIONGEMMA: Dialect =
-    Dialect { name: "functiongemma", markers: &[Marker::new("<start_function_call>", function_gemma)] };
-pub(super) const GEMMA4: Dialect =
-    Dialect { name: "gemma4", markers: &[Marker::new("<|tool_call>", gemma4)] };
+pub(super) const FUNCTIONGEMMA: CallDialect =
+    CallDialect { name: "functiongemma", markers: &[Marker::new("<start_function_call>", function_gemma)] };
+pub(super) const GEMMA4: CallDialect =
+    CallDialect { name: "gemma4", markers: &[Marker::new("<|tool_call>", gemma4)] };
 
-fn function_gemma(cx: &Cx, opening: Opening) -> Reading<'_> {
+fn function_gemma(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
     Box::pin(read(
         cx,
         opening,
@@ -20,37 +20,37 @@ fn function_gemma(cx: &Cx, opening: Opening) -> Reading<'_> {
     ))
 }
 
-fn gemma4(cx: &Cx, opening: Opening) -> Reading<'_> {
+fn gemma4(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
     Box::pin(read(cx, opening, "gemma4", "<|\"|>", &["<tool_call|>", "<|tool_call>"]))
 }
 
 /// `stops`: the token that ends a call, and the one that begins the next.
 async fn read(
-    cx: &Cx,
+    cx: &ReadContext,
     opening: Opening,
     format: &'static str,
     quote: &'static str,
     stops: &[&'static str],
-) -> Read {
-    let at = cx.tape.skip_space(opening.after).await;
-    if cx.tape.literal(at, &["call:"]).await.is_none() {
-        return Read::No;
+) -> ReadOutcome {
+    let at = cx.input.skip_space(opening.after).await;
+    if cx.input.literal(at, &["call:"]).await.is_none() {
+        return ReadOutcome::No;
     }
     let from = at + "call:".len();
-    let Some((to, 0)) = cx.tape.find(from, &["{", "<", "\n"]).await else { return Read::No };
-    let name = cx.tape.slice(from, to).trim().to_owned();
-    let named = Named { notation: Notation::Quoted(quote), ..Named::new(&name, format) };
+    let Some((to, 0)) = cx.input.find(from, &["{", "<", "\n"]).await else { return ReadOutcome::No };
+    let name = cx.input.slice(from, to).trim().to_owned();
+    let named = NamedCall { notation: Notation::Quoted(quote), ..NamedCall::new(&name, format) };
     let end = arguments::read(cx, to, named, stops).await;
-    let close = cx.tape.skip_space(end).await;
-    match cx.tape.literal(close, &stops[..1]).await {
+    let close = cx.input.skip_space(end).await;
+    match cx.input.literal(close, &stops[..1]).await {
         Some(_) => {
             let end = close + stops[0].len();
-            cx.tape.extend(end, None);
-            Read::Block(end)
+            cx.input.extend(end, None);
+            ReadOutcome::Block(end)
         }
         None => {
             cx.close(end, false);
-            Read::Block(end)
+            ReadOutcome::Block(end)
         }
     }
 }

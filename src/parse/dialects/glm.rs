@@ -2,16 +2,17 @@
 
 use serde_json::{Map, Value};
 
-use super::{Dialect, Marker, Opening, Read, Reading, hermes};
+use super::hermes;
+use crate::parse::context::ReadContext;
 use crate::parse::draft::Draft;
-use crate::parse::lenient::{Repair, Repairs};
-use crate::parse::machine::Cx;
-use crate::parse::{python, typed};
+use crate::parse::marker::{CallDialect, Marker, Opening, ReadFuture, ReadOutcome};
+use crate::parse::repair::{Repair, Repairs};
+use crate::parse::{python, schemas, typed};
 
 const MARKERS: &[Marker] = &[Marker::new("<tool_call>", read), Marker::new("<tool_call>", hermes::read)];
 
-pub(super) const GLM45: Dialect = Dialect { name: "glm45", markers: MARKERS };
-pub(super) const GLM47: Dialect = Dialect { name: "glm47", markers: MARKERS };
+pub(super) const GLM45: CallDialect = CallDialect { name: "glm45", markers: MARKERS };
+pub(super) const GLM47: CallDialect = CallDialect { name: "glm47", markers: MARKERS };
 
 const CLOSE: &str = "</tool_call>";
 const KEY: &str = "<arg_key>";
@@ -19,21 +20,21 @@ const KEY_END: &str = "</arg_key>";
 const VALUE: &str = "<arg_value>";
 const VALUE_END: &str = "</arg_value>";
 
-fn read(cx: &Cx, opening: Opening) -> Reading<'_> {
+fn read(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
     Box::pin(async move {
-        let from = cx.tape.skip_space(opening.after).await;
-        let to = cx.tape.skip(from, |byte| python::names(byte) || matches!(byte, b'/' | b':')).await;
-        let at = cx.tape.skip_space(to).await;
+        let from = cx.input.skip_space(opening.after).await;
+        let to = cx.input.skip(from, |byte| python::names(byte) || matches!(byte, b'/' | b':')).await;
+        let at = cx.input.skip_space(to).await;
         // Without arguments it may be a word of prose between tags that are only mentioned.
         let is_prose = hermes::is_quoted(cx, opening)
-            || cx.tape.byte(opening.after).await == Some(b' ')
-            || !cx.tape.with(from, to, |name| name.starts_with(|c: char| c.is_alphabetic() || c == '_'));
-        match cx.tape.literal(at, &[KEY, CLOSE]).await {
+            || cx.input.byte(opening.after).await == Some(b' ')
+            || !cx.input.with(from, to, |name| name.starts_with(|c: char| c.is_alphabetic() || c == '_'));
+        match cx.input.literal(at, &[KEY, CLOSE]).await {
             Some(0) if to > from => {}
             Some(1) if to > from && !is_prose => {}
-            _ => return Read::No,
+            _ => return ReadOutcome::No,
         }
-        let name = cx.tape.slice(from, to);
+        let name = cx.input.slice(from, to);
         // The newer form has no line ends.
         let format = if at == to { "glm47" } else { "glm45" };
         let (arguments, end, closed) = arguments(cx, at, &name).await;
@@ -42,32 +43,36 @@ fn read(cx: &Cx, opening: Opening) -> Reading<'_> {
             repairs.add(Repair::MissingEndTag);
         }
         cx.emit(vec![Draft::new(&name, arguments.map(Value::Object), repairs)], end, format);
-        Read::Block(end)
+        ReadOutcome::Block(end)
     })
 }
 
 /// The arguments, where the call ends, and whether its end tag is there.
-async fn arguments(cx: &Cx, at: usize, tool: &str) -> (Result<Map<String, Value>, String>, usize, bool) {
+async fn arguments(
+    cx: &ReadContext,
+    at: usize,
+    tool: &str,
+) -> (Result<Map<String, Value>, String>, usize, bool) {
     let mut map = Map::new();
     let mut at = at;
     loop {
-        at = cx.tape.skip_space(at).await;
-        match cx.tape.literal(at, &[CLOSE, KEY]).await {
+        at = cx.input.skip_space(at).await;
+        match cx.input.literal(at, &[CLOSE, KEY]).await {
             Some(0) => return (Ok(map), at + CLOSE.len(), true),
             Some(_) => match pair(cx, at, tool).await {
                 Some((key, value, after)) => {
                     map.insert(key, value);
                     at = after;
                 }
-                None => return (Err("the text ends inside a value".into()), cx.tape.end_so_far(), false),
+                None => return (Err("the text ends inside a value".into()), cx.input.end_so_far(), false),
             },
-            None if cx.tape.byte(at).await.is_none() => return (Ok(map), at, false),
-            None if cx.tape.literal(at, &["<tool_call>"]).await.is_some() => return (Ok(map), at, false),
+            None if cx.input.byte(at).await.is_none() => return (Ok(map), at, false),
+            None if cx.input.literal(at, &["<tool_call>"]).await.is_some() => return (Ok(map), at, false),
             None => {
                 let why = "there are words where a key should be".to_owned();
-                return match cx.tape.find(at, &[CLOSE]).await {
+                return match cx.input.find(at, &[CLOSE]).await {
                     Some((end, _)) => (Err(why), end + CLOSE.len(), true),
-                    None => (Err(why), cx.tape.end_so_far(), false),
+                    None => (Err(why), cx.input.end_so_far(), false),
                 };
             }
         }
@@ -75,15 +80,15 @@ async fn arguments(cx: &Cx, at: usize, tool: &str) -> (Result<Map<String, Value>
 }
 
 /// A key and its value. The value is literal.
-async fn pair(cx: &Cx, at: usize, tool: &str) -> Option<(String, Value, usize)> {
-    let (key_end, _) = cx.tape.find(at, &[KEY_END]).await?;
-    let key = cx.tape.slice(at + KEY.len(), key_end).trim().to_owned();
-    let at = cx.tape.skip_space(key_end + KEY_END.len()).await;
-    cx.tape.literal(at, &[VALUE]).await?;
+async fn pair(cx: &ReadContext, at: usize, tool: &str) -> Option<(String, Value, usize)> {
+    let (key_end, _) = cx.input.find(at, &[KEY_END]).await?;
+    let key = cx.input.slice(at + KEY.len(), key_end).trim().to_owned();
+    let at = cx.input.skip_space(key_end + KEY_END.len()).await;
+    cx.input.literal(at, &[VALUE]).await?;
     let from = at + VALUE.len();
     let (to, after) = value_end(cx, from).await?;
-    let schema = typed::parameter(&cx.tools, tool, &key);
-    let value = cx.tape.with(from, to, |text| {
+    let schema = schemas::parameter(&cx.tools, tool, &key);
+    let value = cx.input.with(from, to, |text| {
         // The line end stands where the end tag should.
         let text = if to == after { text.strip_suffix('\n').unwrap_or(text) } else { text };
         typed::typed(text, schema)
@@ -93,18 +98,18 @@ async fn pair(cx: &Cx, at: usize, tool: &str) -> Option<(String, Value, usize)> 
 
 /// Where a value ends, and what is behind its end tag. That counts if another tag of the call follows; where it is
 /// missing, a key on a new line or the end of the call ends the value.
-async fn value_end(cx: &Cx, from: usize) -> Option<(usize, usize)> {
+async fn value_end(cx: &ReadContext, from: usize) -> Option<(usize, usize)> {
     let ends = [VALUE_END, KEY, CLOSE];
     let mut at = from;
     loop {
-        let (found, index) = cx.tape.find(at, &ends).await?;
+        let (found, index) = cx.input.find(at, &ends).await?;
         at = found + ends[index].len();
-        let next = cx.tape.skip_space(at).await;
+        let next = cx.input.skip_space(at).await;
         let over =
-            cx.tape.byte(next).await.is_none() || cx.tape.literal(next, &["<tool_call>"]).await.is_some();
+            cx.input.byte(next).await.is_none() || cx.input.literal(next, &["<tool_call>"]).await.is_some();
         match index {
-            0 if over || cx.tape.literal(next, &[KEY, CLOSE]).await.is_some() => return Some((found, at)),
-            1 if cx.tape.with(found - 1, found, |before| before == "\n") => return Some((found, found)),
+            0 if over || cx.input.literal(next, &[KEY, CLOSE]).await.is_some() => return Some((found, at)),
+            1 if cx.input.with(found - 1, found, |before| before == "\n") => return Some((found, found)),
             2 if over => return Some((found, found)),
             _ => {}
         }

@@ -4,12 +4,12 @@
 
 use serde_json::{Value, json};
 
-use super::{Dialect, Marker, Opening, Read, Reading};
+use crate::parse::context::ReadContext;
 use crate::parse::draft::Draft;
-use crate::parse::machine::Cx;
-use crate::parse::read::arguments::{self, Named};
+use crate::parse::marker::{CallDialect, Marker, Opening, ReadFuture, ReadOutcome};
+use crate::parse::read::arguments::{self, NamedCall};
 
-pub(super) const HARMONY: Dialect = Dialect {
+pub(super) const HARMONY: CallDialect = CallDialect {
     name: "harmony",
     markers: &[
         Marker::new("<|start|>", read),
@@ -25,36 +25,36 @@ const ENDS: &[&str] = &["<|call|>", "<|end|>", "<|return|>", "<|start|>", "<|cha
 /// Longer headers are text.
 const LONGEST_HEADER: usize = 512;
 
-fn token(_: &Cx, opening: Opening) -> Reading<'_> {
-    Box::pin(async move { Read::Block(opening.after) })
+fn token(_: &ReadContext, opening: Opening) -> ReadFuture<'_> {
+    Box::pin(async move { ReadOutcome::Block(opening.after) })
 }
 
-fn read(cx: &Cx, opening: Opening) -> Reading<'_> {
+fn read(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
     Box::pin(async move {
-        let Some(body) = header_end(cx, opening.after).await else { return Read::No };
-        let header = cx.tape.slice(opening.after, body - MESSAGE.len());
+        let Some(body) = header_end(cx, opening.after).await else { return ReadOutcome::No };
+        let header = cx.input.slice(opening.after, body - MESSAGE.len());
         let recipient = header.split("to=").nth(1).and_then(|rest| rest.split([' ', '<']).next());
         // What goes to the model itself is a result that it has invented.
         match recipient.filter(|name| !matches!(*name, "" | "assistant" | "user")) {
             Some(recipient) => {
                 let name = recipient.strip_prefix("functions.").unwrap_or(recipient);
-                Read::Block(call(cx, body, name).await)
+                ReadOutcome::Block(call(cx, body, name).await)
             }
             None if header.contains("analysis") => {
-                cx.tape.drop_to(body);
-                match cx.tape.find(body, ENDS).await {
-                    Some((end, _)) => Read::Block(end),
-                    None => Read::Block(cx.tape.end_so_far()),
+                cx.input.drop_to(body);
+                match cx.input.find(body, ENDS).await {
+                    Some((end, _)) => ReadOutcome::Block(end),
+                    None => ReadOutcome::Block(cx.input.end_so_far()),
                 }
             }
-            None => Read::Block(body),
+            None => ReadOutcome::Block(body),
         }
     })
 }
 
 /// Behind `<|message|>`, if it comes soon enough.
-async fn header_end(cx: &Cx, at: usize) -> Option<usize> {
-    cx.tape
+async fn header_end(cx: &ReadContext, at: usize) -> Option<usize> {
+    cx.input
         .wait(|view| {
             let rest = view.from(at);
             let header = &rest[..rest.len().min(LONGEST_HEADER + MESSAGE.len())];
@@ -67,22 +67,22 @@ async fn header_end(cx: &Cx, at: usize) -> Option<usize> {
         .await
 }
 
-async fn call(cx: &Cx, body: usize, name: &str) -> usize {
-    let at = cx.tape.skip_space(body).await;
-    let end = if name == "python" && cx.tape.byte(at).await != Some(b'{') {
+async fn call(cx: &ReadContext, body: usize, name: &str) -> usize {
+    let at = cx.input.skip_space(body).await;
+    let end = if name == "python" && cx.input.byte(at).await != Some(b'{') {
         // The built-in interpreter takes code as it is.
-        let end = cx.tape.find(body, ENDS).await.map_or_else(|| cx.tape.end_so_far(), |(end, _)| end);
-        let code: Value = json!({"code": cx.tape.slice(body, end)});
+        let end = cx.input.find(body, ENDS).await.map_or_else(|| cx.input.end_so_far(), |(end, _)| end);
+        let code: Value = json!({"code": cx.input.slice(body, end)});
         cx.emit(vec![Draft::new(name, Ok(code), Default::default())], end, "harmony");
         end
     } else {
-        arguments::read(cx, at, Named::new(name, "harmony"), ENDS).await
+        arguments::read(cx, at, NamedCall::new(name, "harmony"), ENDS).await
     };
-    let close = cx.tape.skip_space(end).await;
-    match cx.tape.literal(close, &["<|call|>", "<|end|>", "<|return|>"]).await {
+    let close = cx.input.skip_space(end).await;
+    match cx.input.literal(close, &["<|call|>", "<|end|>", "<|return|>"]).await {
         Some(index) => {
             let end = close + ENDS[index].len();
-            cx.tape.extend(end, None);
+            cx.input.extend(end, None);
             end
         }
         None => {

@@ -1,21 +1,21 @@
 //! InternLM: `<|action_start|><|plugin|>{…}<|action_end|>`.
 
-use super::{Dialect, Marker, Opening, Reading};
-use crate::parse::draft::Shape;
-use crate::parse::machine::Cx;
-use crate::parse::read::json_body::{self, Body};
+use crate::parse::context::ReadContext;
+use crate::parse::json_calls::CallShape;
+use crate::parse::marker::{CallDialect, Marker, Opening, ReadFuture};
+use crate::parse::read::json_body::{self, JsonBlock};
 
-pub(super) const INTERNLM: Dialect =
-    Dialect { name: "internlm", markers: &[Marker::new("<|action_start|>", read)] };
+pub(super) const INTERNLM: CallDialect =
+    CallDialect { name: "internlm", markers: &[Marker::new("<|action_start|>", read)] };
 
-const BODY: Body = Body {
+const BLOCK: JsonBlock = JsonBlock {
     format: "internlm",
     opens: &["<|plugin|>"],
     closes: &["<|action_end|>"],
     stops: &["<|action_end|>", "<|action_start|>"],
-    shape: Shape::Marked,
+    shape: CallShape::Marked,
 };
 
-fn read(cx: &Cx, opening: Opening) -> Reading<'_> {
-    json_body::reading(cx, opening, &BODY)
+fn read(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
+    json_body::reading(cx, opening, &BLOCK)
 }

@@ -1,20 +1,21 @@
 //! Jamba: `<tool_calls>[{…}]</tool_calls>`.
 
-use super::{Dialect, Marker, Opening, Reading};
-use crate::parse::draft::Shape;
-use crate::parse::machine::Cx;
-use crate::parse::read::json_body::{self, Body};
+use crate::parse::context::ReadContext;
+use crate::parse::json_calls::CallShape;
+use crate::parse::marker::{CallDialect, Marker, Opening, ReadFuture};
+use crate::parse::read::json_body::{self, JsonBlock};
 
-pub(super) const JAMBA: Dialect = Dialect { name: "jamba", markers: &[Marker::new("<tool_calls>", read)] };
+pub(super) const JAMBA: CallDialect =
+    CallDialect { name: "jamba", markers: &[Marker::new("<tool_calls>", read)] };
 
-const BODY: Body = Body {
+const BLOCK: JsonBlock = JsonBlock {
     format: "jamba",
     opens: &["<tool_calls>"],
     closes: &["</tool_calls>"],
     stops: &["</tool_calls>", "<tool_calls>"],
-    shape: Shape::Marked,
+    shape: CallShape::Marked,
 };
 
-fn read(cx: &Cx, opening: Opening) -> Reading<'_> {
-    json_body::reading(cx, opening, &BODY)
+fn read(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
+    json_body::reading(cx, opening, &BLOCK)
 }

@@ -1,10 +1,10 @@
 //! Kimi K2: `<|tool_call_begin|>functions.name:0<|tool_call_argument_begin|>{…}<|tool_call_end|>`.
 
-use super::{Dialect, Marker, Opening, Reading};
-use crate::parse::machine::Cx;
-use crate::parse::read::section::{self, Header, Section};
+use crate::parse::context::ReadContext;
+use crate::parse::marker::{CallDialect, Marker, Opening, ReadFuture};
+use crate::parse::read::section::{self, Section, SectionHeader};
 
-pub(super) const KIMI_K2: Dialect = Dialect {
+pub(super) const KIMI_K2: CallDialect = CallDialect {
     name: "kimi_k2",
     markers: &[Marker::new("<|tool_calls_section_begin|>", read), Marker::new("<|tool_call_begin|>", read)],
 };
@@ -19,17 +19,17 @@ const SECTION: Section = Section {
     header,
 };
 
-fn read(cx: &Cx, opening: Opening) -> Reading<'_> {
+fn read(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
     Box::pin(section::read(cx, opening, &SECTION))
 }
 
 /// `functions.name:0` is the id of the call too.
-fn header(text: &str) -> Header {
+fn header(text: &str) -> SectionHeader {
     let id = text.trim();
     let name = id.strip_prefix("functions.").unwrap_or(id);
     let name = match name.rsplit_once(':') {
         Some((name, index)) if index.bytes().all(|byte| byte.is_ascii_digit()) => name,
         _ => name,
     };
-    Header::Name { name: name.to_owned(), id: Some(id.to_owned()), format: "kimi_k2" }
+    SectionHeader::Name { name: name.to_owned(), id: Some(id.to_owned()), format: "kimi_k2" }
 }

@@ -1,15 +1,15 @@
 //! Kimi K3: `<|open|>call tool="name"<|sep|><|open|>argument key="k" type="string"<|sep|>…<|close|>argument<|sep|>`.
 
-use super::{Dialect, Marker, Opening, Reading};
-use crate::parse::machine::Cx;
-use crate::parse::read::invoke::{self, PLAIN, Style};
+use crate::parse::context::ReadContext;
+use crate::parse::marker::{CallDialect, Marker, Opening, ReadFuture};
+use crate::parse::read::invoke::{self, PLAIN, TagStyle};
 
-pub(super) const KIMI_K3: Dialect = Dialect {
+pub(super) const KIMI_K3: CallDialect = CallDialect {
     name: "kimi_k3",
     markers: &[Marker::new("<|open|>tools<|sep|>", read), Marker::new("<|open|>call", read)],
 };
 
-const STYLE: Style = Style {
+const STYLE: TagStyle = TagStyle {
     format: "kimi_k3",
     wraps: &["<|open|>tools<|sep|>"],
     closes: &["<|close|>tools<|sep|>"],
@@ -21,6 +21,6 @@ const STYLE: Style = Style {
     ..PLAIN
 };
 
-fn read(cx: &Cx, opening: Opening) -> Reading<'_> {
+fn read(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
     Box::pin(invoke::read(cx, opening, &STYLE))
 }

@@ -1,12 +1,13 @@
 //! Llama 3: `<|python_tag|>{"name": …, "parameters": {…}}; {…}`, without the tag, or `<function=name>{…}</function>`.
 
-use super::{Dialect, Marker, Opening, Read, Reading, json_bare, qwen3_coder};
-use crate::parse::draft::Shape;
-use crate::parse::machine::Cx;
+use super::{json_bare, qwen3_coder};
+use crate::parse::context::ReadContext;
+use crate::parse::json_calls::CallShape;
+use crate::parse::marker::{CallDialect, Marker, Opening, ReadFuture, ReadOutcome};
 use crate::parse::read::functions;
-use crate::parse::read::json_body::{self, Body};
+use crate::parse::read::json_body::{self, JsonBlock};
 
-pub(super) const LLAMA3_JSON: Dialect = Dialect {
+pub(super) const LLAMA3_JSON: CallDialect = CallDialect {
     name: "llama3_json",
     markers: &[
         Marker::new("<|python_tag|>", read),
@@ -16,19 +17,19 @@ pub(super) const LLAMA3_JSON: Dialect = Dialect {
     ],
 };
 
-const BODY: Body = Body {
+const BLOCK: JsonBlock = JsonBlock {
     format: "llama3_json",
     opens: &[],
     closes: &[],
     stops: &["<|python_tag|>", "<|eom_id|>", "<|eot_id|>"],
-    shape: Shape::Marked,
+    shape: CallShape::Marked,
 };
 
-fn read(cx: &Cx, opening: Opening) -> Reading<'_> {
+fn read(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
     Box::pin(async move {
-        match json_body::read(cx, opening, &BODY).await {
+        match json_body::read(cx, opening, &BLOCK).await {
             // Built-in tools are called in Python: `brave_search.call(query="…")`.
-            Read::No => functions::marked(cx, opening, &[], BODY.format).await,
+            ReadOutcome::No => functions::marked(cx, opening, &[], BLOCK.format).await,
             read => read,
         }
     })

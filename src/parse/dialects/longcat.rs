@@ -1,21 +1,21 @@
 //! LongCat: `<longcat_tool_call>{…}</longcat_tool_call>`.
 
-use super::{Dialect, Marker, Opening, Reading};
-use crate::parse::draft::Shape;
-use crate::parse::machine::Cx;
-use crate::parse::read::json_body::{self, Body};
+use crate::parse::context::ReadContext;
+use crate::parse::json_calls::CallShape;
+use crate::parse::marker::{CallDialect, Marker, Opening, ReadFuture};
+use crate::parse::read::json_body::{self, JsonBlock};
 
-pub(super) const LONGCAT: Dialect =
-    Dialect { name: "longcat", markers: &[Marker::new("<longcat_tool_call>", read)] };
+pub(super) const LONGCAT: CallDialect =
+    CallDialect { name: "longcat", markers: &[Marker::new("<longcat_tool_call>", read)] };
 
-const BODY: Body = Body {
+const BLOCK: JsonBlock = JsonBlock {
     format: "longcat",
     opens: &["<longcat_tool_call>"],
     closes: &["</longcat_tool_call>"],
     stops: &["</longcat_tool_call>", "<longcat_tool_call>"],
-    shape: Shape::Marked,
+    shape: CallShape::Marked,
 };
 
-fn read(cx: &Cx, opening: Opening) -> Reading<'_> {
-    json_body::reading(cx, opening, &BODY)
+fn read(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
+    json_body::reading(cx, opening, &BLOCK)
 }

@@ -1,26 +1,26 @@
 //! MiniMax M2 (elements as Anthropic's in its own wrapper) and M3 (each tag behind a mark, parameters as elements).
 
-use super::{Dialect, Marker, Opening, Reading};
-use crate::parse::machine::Cx;
-use crate::parse::read::invoke::{self, PLAIN, Style};
+use crate::parse::context::ReadContext;
+use crate::parse::marker::{CallDialect, Marker, Opening, ReadFuture};
+use crate::parse::read::invoke::{self, PLAIN, TagStyle};
 
-pub(super) const MINIMAX_M2: Dialect = Dialect {
+pub(super) const MINIMAX_M2: CallDialect = CallDialect {
     name: "minimax_m2",
     markers: &[Marker::new("<minimax:tool_call>", m2), Marker::new("<invoke", m2)],
 };
-pub(super) const MINIMAX_M3: Dialect = Dialect {
+pub(super) const MINIMAX_M3: CallDialect = CallDialect {
     name: "minimax_m3",
     markers: &[Marker::new("]<]minimax[>[<tool_call>", m3), Marker::new("]<]minimax[>[<invoke", m3)],
 };
 
-const M2: Style = Style {
+const M2: TagStyle = TagStyle {
     format: "minimax_m2",
     wraps: &["<minimax:tool_call>"],
     closes: &["</minimax:tool_call>"],
     ..PLAIN
 };
 
-const M3: Style = Style {
+const M3: TagStyle = TagStyle {
     format: "minimax_m3",
     wraps: &["]<]minimax[>[<tool_call>"],
     closes: &["]<]minimax[>[</tool_call>"],
@@ -30,10 +30,10 @@ const M3: Style = Style {
     ..PLAIN
 };
 
-fn m2(cx: &Cx, opening: Opening) -> Reading<'_> {
+fn m2(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
     Box::pin(invoke::read(cx, opening, &M2))
 }
 
-fn m3(cx: &Cx, opening: Opening) -> Reading<'_> {
+fn m3(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
     Box::pin(invoke::read(cx, opening, &M3))
 }

@@ -1,43 +1,43 @@
 //! Mistral: `[TOOL_CALLS] [{…}]`, and newer ones `[TOOL_CALLS]name[ARGS]{…}`.
 
-use super::{Dialect, Marker, Opening, Read, Reading};
-use crate::parse::draft::Shape;
-use crate::parse::machine::Cx;
+use crate::parse::context::ReadContext;
+use crate::parse::json_calls::CallShape;
+use crate::parse::marker::{CallDialect, Marker, Opening, ReadFuture, ReadOutcome};
 use crate::parse::python;
-use crate::parse::read::arguments::{self, Named};
-use crate::parse::read::json_body::{self, Body};
+use crate::parse::read::arguments::{self, NamedCall};
+use crate::parse::read::json_body::{self, JsonBlock};
 
 const MARKERS: &[Marker] = &[Marker::new("[TOOL_CALLS]", list), Marker::new("[TOOL_CALLS]", named)];
 
-pub(super) const MISTRAL_JSON: Dialect = Dialect { name: "mistral_json", markers: MARKERS };
-pub(super) const MISTRAL_ARGS: Dialect = Dialect { name: "mistral_args", markers: MARKERS };
+pub(super) const MISTRAL_JSON: CallDialect = CallDialect { name: "mistral_json", markers: MARKERS };
+pub(super) const MISTRAL_ARGS: CallDialect = CallDialect { name: "mistral_args", markers: MARKERS };
 
 const STOPS: &[&str] = &["[TOOL_CALLS]"];
-const BODY: Body =
-    Body { format: "mistral_json", opens: &[], closes: &[], stops: STOPS, shape: Shape::Marked };
+const BLOCK: JsonBlock =
+    JsonBlock { format: "mistral_json", opens: &[], closes: &[], stops: STOPS, shape: CallShape::Marked };
 
-fn list(cx: &Cx, opening: Opening) -> Reading<'_> {
-    json_body::reading(cx, opening, &BODY)
+fn list(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
+    json_body::reading(cx, opening, &BLOCK)
 }
 
-fn named(cx: &Cx, opening: Opening) -> Reading<'_> {
+fn named(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
     Box::pin(async move {
-        let from = cx.tape.skip_space(opening.after).await;
-        let to = cx.tape.skip(from, |byte| python::names(byte) || matches!(byte, b'/' | b':')).await;
-        let name = cx.tape.slice(from, to);
-        let mut at = cx.tape.skip_space(to).await;
+        let from = cx.input.skip_space(opening.after).await;
+        let to = cx.input.skip(from, |byte| python::names(byte) || matches!(byte, b'/' | b':')).await;
+        let name = cx.input.slice(from, to);
+        let mut at = cx.input.skip_space(to).await;
         let mut id = None;
-        if cx.tape.literal(at, &["[CALL_ID]"]).await.is_some() {
-            let Some((end, _)) = cx.tape.find(at, &["[ARGS]", "{"]).await else { return Read::No };
-            id = Some(cx.tape.slice(at + "[CALL_ID]".len(), end).trim().to_owned());
+        if cx.input.literal(at, &["[CALL_ID]"]).await.is_some() {
+            let Some((end, _)) = cx.input.find(at, &["[ARGS]", "{"]).await else { return ReadOutcome::No };
+            id = Some(cx.input.slice(at + "[CALL_ID]".len(), end).trim().to_owned());
             at = end;
         }
-        match cx.tape.literal(at, &["[ARGS]", "{"]).await {
+        match cx.input.literal(at, &["[ARGS]", "{"]).await {
             Some(0) => at += "[ARGS]".len(),
             Some(_) if !name.is_empty() => {}
-            _ => return Read::No,
+            _ => return ReadOutcome::No,
         }
-        let named = Named { id, ..Named::new(&name, "mistral_args") };
-        Read::Block(arguments::read(cx, at, named, STOPS).await)
+        let named = NamedCall { id, ..NamedCall::new(&name, "mistral_args") };
+        ReadOutcome::Block(arguments::read(cx, at, named, STOPS).await)
     })
 }

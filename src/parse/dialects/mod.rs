@@ -1,4 +1,4 @@
-//! The dialects: how each family of models marks its calls.
+//! The dialects: how each family of models writes its calls.
 
 mod anthropic;
 mod apertus;
@@ -30,14 +30,11 @@ mod react;
 mod seed_oss;
 mod step3;
 
-use std::future::Future;
-use std::pin::Pin;
-
-use super::machine::Cx;
+use super::marker::{CallDialect, Marker};
 use super::read::common;
 
-/// All of them, the most specific first: where two know a marker, the first that can read what follows has it.
-pub(super) const ALL: &[Dialect] = &[
+/// All dialects, the most specific first: where two share a marker, the first that can read what follows wins.
+pub(super) const ALL: &[CallDialect] = &[
     hermes::HERMES,
     qwen3_coder::QWEN3_CODER,
     glm::GLM45,
@@ -75,7 +72,7 @@ pub(super) const ALL: &[Dialect] = &[
     react::REACT,
 ];
 
-/// What may stand in a text of every dialect.
+/// Markers that may occur in a text of any dialect.
 pub(super) const COMMON: &[Marker] = &[
     Marker::new("<think>", common::reasoning).at_line(),
     Marker::new("<thinking>", common::reasoning).at_line(),
@@ -105,62 +102,11 @@ pub(super) const COMMON: &[Marker] = &[
     Marker::new("</tool_call>", common::leftover),
 ];
 
-pub(super) struct Dialect {
-    pub name: &'static str,
-    pub markers: &'static [Marker],
-}
-
-pub(super) fn named(name: &str) -> Option<&'static Dialect> {
+pub(super) fn named(name: &str) -> Option<&'static CallDialect> {
     ALL.iter().find(|dialect| dialect.name == name)
 }
 
-/// What may begin a call.
-#[derive(Clone, Copy)]
-pub(super) struct Marker {
-    pub text: &'static str,
-    /// Only at the start of a line.
-    pub at_line: bool,
-    /// Text has it without meaning a call: it counts only while no call with a marker was seen.
-    pub weak: bool,
-    /// Whether a byte may come next; text has short markers often, and a look is cheaper than a reader.
-    pub follows: fn(u8) -> bool,
-    pub read: ReadFn,
+/// The names of all dialects.
+pub fn names() -> Vec<&'static str> {
+    ALL.iter().map(|dialect| dialect.name).collect()
 }
-
-impl Marker {
-    pub const fn new(text: &'static str, read: ReadFn) -> Self {
-        Self { text, at_line: false, weak: false, follows: |_| true, read }
-    }
-
-    pub const fn at_line(self) -> Self {
-        Self { at_line: true, ..self }
-    }
-
-    pub const fn weak(self) -> Self {
-        Self { weak: true, ..self }
-    }
-
-    pub const fn before(self, follows: fn(u8) -> bool) -> Self {
-        Self { follows, ..self }
-    }
-}
-
-/// Where a marker begins, and what is behind it.
-#[derive(Clone, Copy)]
-pub(super) struct Opening {
-    pub start: usize,
-    pub after: usize,
-}
-
-/// What a reader made of it.
-pub(super) enum Read {
-    /// Not mine; nothing was emitted.
-    No,
-    /// It is text up to there.
-    Text(usize),
-    /// A block with its calls, up to there.
-    Block(usize),
-}
-
-pub(super) type Reading<'a> = Pin<Box<dyn Future<Output = Read> + Send + 'a>>;
-pub(super) type ReadFn = for<'a> fn(&'a Cx, Opening) -> Reading<'a>;

@@ -1,21 +1,21 @@
 //! Nemotron: `<TOOLCALL>[{…}]</TOOLCALL>`.
 
-use super::{Dialect, Marker, Opening, Reading};
-use crate::parse::draft::Shape;
-use crate::parse::machine::Cx;
-use crate::parse::read::json_body::{self, Body};
+use crate::parse::context::ReadContext;
+use crate::parse::json_calls::CallShape;
+use crate::parse::marker::{CallDialect, Marker, Opening, ReadFuture};
+use crate::parse::read::json_body::{self, JsonBlock};
 
-pub(super) const NEMOTRON: Dialect =
-    Dialect { name: "nemotron", markers: &[Marker::new("<TOOLCALL>", read)] };
+pub(super) const NEMOTRON: CallDialect =
+    CallDialect { name: "nemotron", markers: &[Marker::new("<TOOLCALL>", read)] };
 
-const BODY: Body = Body {
+const BLOCK: JsonBlock = JsonBlock {
     format: "nemotron",
     opens: &["<TOOLCALL>"],
     closes: &["</TOOLCALL>"],
     stops: &["</TOOLCALL>", "<TOOLCALL>"],
-    shape: Shape::Marked,
+    shape: CallShape::Marked,
 };
 
-fn read(cx: &Cx, opening: Opening) -> Reading<'_> {
-    json_body::reading(cx, opening, &BODY)
+fn read(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
+    json_body::reading(cx, opening, &BLOCK)
 }

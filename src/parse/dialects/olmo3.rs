@@ -1,12 +1,12 @@
 //! OLMo 3: `<function_calls>` with a Python call a line.
 
-use super::{Dialect, Marker, Opening, Reading};
-use crate::parse::machine::Cx;
+use crate::parse::context::ReadContext;
+use crate::parse::marker::{CallDialect, Marker, Opening, ReadFuture};
 use crate::parse::read::functions;
 
-pub(super) const OLMO3: Dialect =
-    Dialect { name: "olmo3", markers: &[Marker::new("<function_calls>", read)] };
+pub(super) const OLMO3: CallDialect =
+    CallDialect { name: "olmo3", markers: &[Marker::new("<function_calls>", read)] };
 
-fn read(cx: &Cx, opening: Opening) -> Reading<'_> {
+fn read(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
     Box::pin(functions::marked(cx, opening, &["</function_calls>"], "olmo3"))
 }

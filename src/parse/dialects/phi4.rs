@@ -1,20 +1,21 @@
 //! Phi-4: `functools[{…}]`, and `<|tool_call|>[{…}]<|/tool_call|>`.
 
-use super::{Dialect, Marker, Opening, Reading, granite};
-use crate::parse::draft::Shape;
-use crate::parse::machine::Cx;
-use crate::parse::read::json_body::{self, Body};
+use super::granite;
+use crate::parse::context::ReadContext;
+use crate::parse::json_calls::CallShape;
+use crate::parse::marker::{CallDialect, Marker, Opening, ReadFuture};
+use crate::parse::read::json_body::{self, JsonBlock};
 
-pub(super) const PHI4: Dialect = Dialect {
+pub(super) const PHI4: CallDialect = CallDialect {
     name: "phi4",
     markers: &[Marker::new("functools[", read), Marker::new("<|tool_call|>", granite::read)],
 };
 
-const BODY: Body =
-    Body { format: "phi4", opens: &[], closes: &[], stops: &["functools["], shape: Shape::Marked };
+const BLOCK: JsonBlock =
+    JsonBlock { format: "phi4", opens: &[], closes: &[], stops: &["functools["], shape: CallShape::Marked };
 
-fn read(cx: &Cx, opening: Opening) -> Reading<'_> {
+fn read(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
     // The bracket belongs to the list.
     let opening = Opening { after: opening.after - 1, ..opening };
-    json_body::reading(cx, opening, &BODY)
+    json_body::reading(cx, opening, &BLOCK)
 }

@@ -1,19 +1,19 @@
 //! Llama 4 and others: `[get_weather(city="Paris"), now()]`, with `<|python_start|>` around it or not.
 
-use super::{Dialect, Marker, Opening, Reading};
-use crate::parse::machine::Cx;
+use crate::parse::context::ReadContext;
+use crate::parse::marker::{CallDialect, Marker, Opening, ReadFuture};
 use crate::parse::read::functions;
 
-pub(super) const PYTHONIC: Dialect = Dialect {
+pub(super) const PYTHONIC: CallDialect = CallDialect {
     name: "pythonic",
     markers: &[Marker::new("<|python_start|>", marked), Marker::new("[", bare).weak().before(begins_name)],
 };
 
-fn marked(cx: &Cx, opening: Opening) -> Reading<'_> {
+fn marked(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
     Box::pin(functions::marked(cx, opening, &["<|python_end|>"], "pythonic"))
 }
 
-fn bare(cx: &Cx, opening: Opening) -> Reading<'_> {
+fn bare(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
     Box::pin(functions::bare(cx, opening, "pythonic"))
 }
 

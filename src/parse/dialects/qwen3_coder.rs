@@ -1,10 +1,11 @@
 //! Qwen3-Coder: `<tool_call><function=name><parameter=key>…</parameter></function></tool_call>`.
 
-use super::{Dialect, Marker, Opening, Reading, hermes};
-use crate::parse::machine::Cx;
-use crate::parse::read::invoke::{self, PLAIN, Style};
+use super::hermes;
+use crate::parse::context::ReadContext;
+use crate::parse::marker::{CallDialect, Marker, Opening, ReadFuture};
+use crate::parse::read::invoke::{self, PLAIN, TagStyle};
 
-pub(super) const QWEN3_CODER: Dialect = Dialect {
+pub(super) const QWEN3_CODER: CallDialect = CallDialect {
     name: "qwen3_coder",
     markers: &[
         Marker::new("<tool_call>", read),
@@ -13,7 +14,7 @@ pub(super) const QWEN3_CODER: Dialect = Dialect {
     ],
 };
 
-pub(super) const STYLE: Style = Style {
+pub(super) const STYLE: TagStyle = TagStyle {
     format: "qwen3_coder",
     wraps: &["<tool_call>"],
     closes: &["</tool_call>"],
@@ -23,6 +24,6 @@ pub(super) const STYLE: Style = Style {
     ..PLAIN
 };
 
-pub(super) fn read(cx: &Cx, opening: Opening) -> Reading<'_> {
+pub(super) fn read(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
     Box::pin(invoke::read(cx, opening, &STYLE))
 }

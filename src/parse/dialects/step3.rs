@@ -1,10 +1,10 @@
 //! Step 3: special tokens around `<steptml:invoke name="…">`.
 
-use super::{Dialect, Marker, Opening, Reading};
-use crate::parse::machine::Cx;
-use crate::parse::read::invoke::{self, PLAIN, Style};
+use crate::parse::context::ReadContext;
+use crate::parse::marker::{CallDialect, Marker, Opening, ReadFuture};
+use crate::parse::read::invoke::{self, PLAIN, TagStyle};
 
-pub(super) const STEP3: Dialect = Dialect {
+pub(super) const STEP3: CallDialect = CallDialect {
     name: "step3",
     markers: &[
         Marker::new("<｜tool_calls_begin｜>", read),
@@ -13,7 +13,7 @@ pub(super) const STEP3: Dialect = Dialect {
     ],
 };
 
-const STYLE: Style = Style {
+const STYLE: TagStyle = TagStyle {
     format: "step3",
     wraps: &[
         "<｜tool_calls_begin｜>",
@@ -30,6 +30,6 @@ const STYLE: Style = Style {
     ..PLAIN
 };
 
-fn read(cx: &Cx, opening: Opening) -> Reading<'_> {
+fn read(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
     Box::pin(invoke::read(cx, opening, &STYLE))
 }

@@ -2,26 +2,28 @@
 
 use serde_json::Value;
 
+use crate::parse::context::ReadContext;
 use crate::parse::draft::Draft;
-use crate::parse::extent::{Extent, Notation};
-use crate::parse::lenient::{self, MayMiss, Repair, Repairs};
-use crate::parse::machine::Cx;
+use crate::parse::extent::ValueExtent;
+use crate::parse::lenient::{self, MissingClosers};
+use crate::parse::notation::Notation;
+use crate::parse::repair::{Repair, Repairs};
 
 /// Reads the arguments at `at` (white space and a fence may come first), emits the call, and gives the position
 /// behind them. `stops` are what ends a call of this dialect.
-pub async fn read(cx: &Cx, at: usize, call: Named<'_>, stops: &[&str]) -> usize {
+pub async fn read(cx: &ReadContext, at: usize, call: NamedCall<'_>, stops: &[&str]) -> usize {
     let mut repairs = Repairs::default();
-    let (at, fenced) = skip_fence(cx, cx.tape.skip_space(at).await).await;
+    let (at, fenced) = skip_fence(cx, cx.input.skip_space(at).await).await;
     if fenced && !call.fences {
         repairs.add(Repair::Fence);
     }
-    let (arguments, end) = if cx.tape.byte(at).await == Some(b'{') {
+    let (arguments, end) = if cx.input.byte(at).await == Some(b'{') {
         object(cx, at, call.notation, &with_fence(stops, fenced), &mut repairs).await
     } else {
-        let end = cx.tape.find(at, stops).await.map_or_else(|| cx.tape.end_so_far(), |(end, _)| end);
-        let blank = cx.tape.with(at, end, |text| text.trim().is_empty());
-        let stopped = !stops.is_empty() && cx.tape.literal(end, stops).await.is_some();
-        let quoted = cx.tape.with(at, end, |text| serde_json::from_str::<String>(text).ok());
+        let end = cx.input.find(at, stops).await.map_or_else(|| cx.input.end_so_far(), |(end, _)| end);
+        let blank = cx.input.with(at, end, |text| text.trim().is_empty());
+        let stopped = !stops.is_empty() && cx.input.literal(end, stops).await.is_some();
+        let quoted = cx.input.with(at, end, |text| serde_json::from_str::<String>(text).ok());
         match quoted {
             Some(text) => (Ok(Value::String(text)), end),
             None if blank && stopped => (Ok(Value::Null), end),
@@ -32,9 +34,9 @@ pub async fn read(cx: &Cx, at: usize, call: Named<'_>, stops: &[&str]) -> usize 
     draft.id = call.id;
     cx.emit(vec![draft], end, call.format);
     if fenced {
-        let close = cx.tape.skip_space(end).await;
-        if cx.tape.literal(close, &["```"]).await.is_some() {
-            cx.tape.extend(close + 3, None);
+        let close = cx.input.skip_space(end).await;
+        if cx.input.literal(close, &["```"]).await.is_some() {
+            cx.input.extend(close + 3, None);
             return close + 3;
         }
     }
@@ -42,7 +44,7 @@ pub async fn read(cx: &Cx, at: usize, call: Named<'_>, stops: &[&str]) -> usize 
 }
 
 /// What is known of a call before its arguments.
-pub struct Named<'a> {
+pub struct NamedCall<'a> {
     pub name: &'a str,
     pub id: Option<String>,
     pub format: &'static str,
@@ -51,7 +53,7 @@ pub struct Named<'a> {
     pub fences: bool,
 }
 
-impl<'a> Named<'a> {
+impl<'a> NamedCall<'a> {
     pub fn new(name: &'a str, format: &'static str) -> Self {
         Self { name, id: None, format, notation: Notation::Json, fences: false }
     }
@@ -59,21 +61,21 @@ impl<'a> Named<'a> {
 
 /// The object whose bracket is at `at`, and where it ends.
 async fn object(
-    cx: &Cx,
+    cx: &ReadContext,
     at: usize,
     notation: Notation,
     stops: &[&str],
     repairs: &mut Repairs,
 ) -> (Result<Value, String>, usize) {
-    let (end, may_miss) = match cx.extent(at, notation, stops).await {
-        Extent::Closed(end) => (end, MayMiss::NONE),
-        Extent::Stopped(end) => (end, MayMiss::ALL),
-        Extent::Cut { .. } => {
+    let (end, missing) = match cx.extent(at, notation, stops).await {
+        ValueExtent::Closed(end) => (end, MissingClosers::NONE),
+        ValueExtent::Stopped(end) => (end, MissingClosers::ALL),
+        ValueExtent::Cut { .. } => {
             let end = give_up(cx, at, stops).await;
             return (Err("the text ends before they do".to_owned()), end);
         }
     };
-    let read = cx.tape.with(at, end, |text| lenient::read(text, notation, may_miss));
+    let read = cx.input.with(at, end, |text| lenient::read(text, notation, missing));
     let value = read.map(|reading| {
         repairs.join(reading.repairs);
         reading.value
@@ -82,10 +84,10 @@ async fn object(
 }
 
 /// A value never ends: the call is what comes before the first of its stops, so that the next one is not lost.
-pub async fn give_up(cx: &Cx, at: usize, stops: &[&str]) -> usize {
-    match cx.second_look() {
-        true => cx.tape.find(at, stops).await.map_or_else(|| cx.tape.end_so_far(), |(end, _)| end),
-        false => cx.tape.end_so_far(),
+pub async fn give_up(cx: &ReadContext, at: usize, stops: &[&str]) -> usize {
+    match cx.take_rescan() {
+        true => cx.input.find(at, stops).await.map_or_else(|| cx.input.end_so_far(), |(end, _)| end),
+        false => cx.input.end_so_far(),
     }
 }
 
@@ -95,10 +97,10 @@ pub fn with_fence<'a>(stops: &[&'a str], fenced: bool) -> Vec<&'a str> {
 }
 
 /// Steps over the opening of a code fence, if there is one.
-pub async fn skip_fence(cx: &Cx, at: usize) -> (usize, bool) {
-    if cx.tape.literal(at, &["```"]).await.is_none() {
+pub async fn skip_fence(cx: &ReadContext, at: usize) -> (usize, bool) {
+    if cx.input.literal(at, &["```"]).await.is_none() {
         return (at, false);
     }
-    let word = cx.tape.skip(at + 3, |byte| byte.is_ascii_alphanumeric() || byte == b'_').await;
-    (cx.tape.skip_space(word).await, true)
+    let word = cx.input.skip(at + 3, |byte| byte.is_ascii_alphanumeric() || byte == b'_').await;
+    (cx.input.skip_space(word).await, true)
 }

@@ -5,15 +5,15 @@
 
 use serde_json::{Map, Value};
 
-use super::arguments::{self, Named};
-use crate::parse::dialects::{Opening, Read};
+use super::arguments::{self, NamedCall};
+use crate::parse::context::ReadContext;
 use crate::parse::draft::Draft;
-use crate::parse::lenient::{Repair, Repairs};
-use crate::parse::machine::Cx;
-use crate::parse::{elements, typed};
+use crate::parse::marker::{Opening, ReadOutcome};
+use crate::parse::repair::{Repair, Repairs};
+use crate::parse::{elements, schemas, typed};
 
 /// How a dialect spells it.
-pub struct Style {
+pub struct TagStyle {
     pub format: &'static str,
     /// Around the calls, and to be stepped over.
     pub wraps: &'static [&'static str],
@@ -31,7 +31,7 @@ pub struct Style {
     pub elements: Option<&'static str>,
 }
 
-pub const PLAIN: Style = Style {
+pub const PLAIN: TagStyle = TagStyle {
     format: "",
     wraps: &[],
     closes: &[],
@@ -50,24 +50,24 @@ const TOOL_NAME: &str = "<tool_name>";
 /// So many may come before the first call.
 const MOST_WRAPS: usize = 4;
 
-pub async fn read(cx: &Cx, opening: Opening, style: &Style) -> Read {
+pub async fn read(cx: &ReadContext, opening: Opening, style: &TagStyle) -> ReadOutcome {
     let mut at = opening.start;
     let (mut found, mut wrapped) = (false, 0);
     loop {
-        let tag = cx.tape.skip_space(at).await;
-        if let Some(index) = cx.tape.literal(tag, style.closes).await.filter(|_| found) {
+        let tag = cx.input.skip_space(at).await;
+        if let Some(index) = cx.input.literal(tag, style.closes).await.filter(|_| found) {
             at = tag + style.closes[index].len();
-            cx.tape.extend(at, None);
-            return Read::Block(at);
+            cx.input.extend(at, None);
+            return ReadOutcome::Block(at);
         }
-        if let Some(index) = cx.tape.literal(tag, style.wraps).await {
+        if let Some(index) = cx.input.literal(tag, style.wraps).await {
             // More of them without a call are text, and not to be stepped over again from each of them.
             if !found && wrapped == MOST_WRAPS {
                 break;
             }
             at = tag + style.wraps[index].len();
             wrapped += 1;
-        } else if cx.tape.literal(tag, &[style.call]).await.is_some() {
+        } else if cx.input.literal(tag, &[style.call]).await.is_some() {
             let Some(end) = call(cx, tag + style.call.len(), style).await else { break };
             found = true;
             at = end;
@@ -76,29 +76,29 @@ pub async fn read(cx: &Cx, opening: Opening, style: &Style) -> Read {
         }
     }
     if !found {
-        return Read::No;
+        return ReadOutcome::No;
     }
-    if wrapped > 0 && cx.tape.byte(cx.tape.skip_space(at).await).await.is_none() {
+    if wrapped > 0 && cx.input.byte(cx.input.skip_space(at).await).await.is_none() {
         cx.close(at, false);
     }
-    Read::Block(at)
+    ReadOutcome::Block(at)
 }
 
 /// Reads a call from behind `<invoke`, and gives the position behind it; `None` if the tag is none.
-async fn call(cx: &Cx, at: usize, style: &Style) -> Option<usize> {
+async fn call(cx: &ReadContext, at: usize, style: &TagStyle) -> Option<usize> {
     let (header, mut at) = header(cx, at, style).await?;
     let Some(name) = header.name else {
         // The older form has its name inside; a tag without any is only mentioned.
-        at = cx.tape.skip_space(at).await;
-        cx.tape.literal(at, &[TOOL_NAME]).await.filter(|_| !header.closed)?;
+        at = cx.input.skip_space(at).await;
+        cx.input.literal(at, &[TOOL_NAME]).await.filter(|_| !header.closed)?;
         return Some(by_elements(cx, at, "", "", style).await);
     };
     if header.closed {
         cx.emit(vec![Draft::new(&name, Ok(Value::Null), Repairs::default())], at, style.format);
         return Some(at);
     }
-    at = cx.tape.skip_space(at).await;
-    if cx.tape.byte(at).await == Some(b'{') {
+    at = cx.input.skip_space(at).await;
+    if cx.input.byte(at).await == Some(b'{') {
         return Some(json(cx, at, &name, style).await);
     }
     match style.elements {
@@ -107,14 +107,14 @@ async fn call(cx: &Cx, at: usize, style: &Style) -> Option<usize> {
     }
 }
 
-async fn json(cx: &Cx, at: usize, name: &str, style: &Style) -> usize {
+async fn json(cx: &ReadContext, at: usize, name: &str, style: &TagStyle) -> usize {
     let mut stops = vec![style.call_end];
     stops.extend(style.closes);
-    let end = arguments::read(cx, at, Named::new(name, style.format), &stops).await;
-    let tag = cx.tape.skip_space(end).await;
-    match cx.tape.literal(tag, &[style.call_end]).await {
+    let end = arguments::read(cx, at, NamedCall::new(name, style.format), &stops).await;
+    let tag = cx.input.skip_space(end).await;
+    match cx.input.literal(tag, &[style.call_end]).await {
         Some(_) => {
-            cx.tape.extend(tag + style.call_end.len(), None);
+            cx.input.extend(tag + style.call_end.len(), None);
             tag + style.call_end.len()
         }
         None => {
@@ -124,13 +124,13 @@ async fn json(cx: &Cx, at: usize, name: &str, style: &Style) -> usize {
     }
 }
 
-async fn by_elements(cx: &Cx, at: usize, mark: &str, name: &str, style: &Style) -> usize {
-    let end = cx.tape.find(at, &[style.call_end]).await;
+async fn by_elements(cx: &ReadContext, at: usize, mark: &str, name: &str, style: &TagStyle) -> usize {
+    let end = cx.input.find(at, &[style.call_end]).await;
     let (end, after) = match end {
         Some((end, _)) => (end, end + style.call_end.len()),
-        None => (cx.tape.end_so_far(), cx.tape.end_so_far()),
+        None => (cx.input.end_so_far(), cx.input.end_so_far()),
     };
-    let draft = match cx.tape.with(at, end, |text| elements::call(text, mark, name, &cx.tools)) {
+    let draft = match cx.input.with(at, end, |text| elements::call(text, mark, name, &cx.tools)) {
         Ok(_) if after == end => Draft::failed(name, "The text ends before the call does."),
         Ok((name, arguments)) => Draft::new(&name, Ok(arguments), Repairs::default()),
         Err(why) => Draft::failed(name, format!("The call cannot be read: {why}.")),
@@ -139,16 +139,16 @@ async fn by_elements(cx: &Cx, at: usize, mark: &str, name: &str, style: &Style) 
     after
 }
 
-async fn by_parameters(cx: &Cx, at: usize, name: &str, style: &Style) -> usize {
+async fn by_parameters(cx: &ReadContext, at: usize, name: &str, style: &TagStyle) -> usize {
     let mut map = Map::new();
     let mut repairs = Repairs::default();
     let mut at = at;
     let (end, error) = loop {
-        at = cx.tape.skip_space(at).await;
-        if cx.tape.literal(at, &[style.call_end]).await.is_some() {
+        at = cx.input.skip_space(at).await;
+        if cx.input.literal(at, &[style.call_end]).await.is_some() {
             break (at + style.call_end.len(), None);
         }
-        if cx.tape.literal(at, &[style.param]).await.is_some() {
+        if cx.input.literal(at, &[style.param]).await.is_some() {
             match parameter(cx, at + style.param.len(), name, style).await {
                 Ok(Parameter { name, value, repaired, after }) => {
                     map.insert(name, value);
@@ -159,7 +159,7 @@ async fn by_parameters(cx: &Cx, at: usize, name: &str, style: &Style) -> usize {
                 }
                 Err(why) => break (skip_call(cx, at, style).await, Some(why)),
             }
-        } else if map.is_empty() && cx.tape.byte(at).await.is_none() {
+        } else if map.is_empty() && cx.input.byte(at).await.is_none() {
             break (at, Some("the text ends before its parameters"));
         } else if ends_without_tag(cx, at, style).await {
             repairs.add(Repair::MissingEndTag);
@@ -178,18 +178,18 @@ async fn by_parameters(cx: &Cx, at: usize, name: &str, style: &Style) -> usize {
 }
 
 /// The call is over though its end tag is missing: the text ends, or something follows that cannot be inside.
-async fn ends_without_tag(cx: &Cx, at: usize, style: &Style) -> bool {
-    cx.tape.byte(at).await.is_none()
-        || cx.tape.literal(at, style.closes).await.is_some()
-        || cx.tape.literal(at, &[style.call]).await.is_some()
-        || cx.tape.literal(at, style.wraps).await.is_some()
+async fn ends_without_tag(cx: &ReadContext, at: usize, style: &TagStyle) -> bool {
+    cx.input.byte(at).await.is_none()
+        || cx.input.literal(at, style.closes).await.is_some()
+        || cx.input.literal(at, &[style.call]).await.is_some()
+        || cx.input.literal(at, style.wraps).await.is_some()
 }
 
 /// Where a call that cannot be read ends.
-async fn skip_call(cx: &Cx, at: usize, style: &Style) -> usize {
-    match cx.tape.find(at, &[style.call_end]).await {
+async fn skip_call(cx: &ReadContext, at: usize, style: &TagStyle) -> usize {
+    match cx.input.find(at, &[style.call_end]).await {
         Some((end, _)) => end + style.call_end.len(),
-        None => cx.tape.end_so_far(),
+        None => cx.input.end_so_far(),
     }
 }
 
@@ -201,7 +201,12 @@ struct Parameter {
 }
 
 /// Reads a parameter from behind `<parameter`.
-async fn parameter(cx: &Cx, at: usize, tool: &str, style: &Style) -> Result<Parameter, &'static str> {
+async fn parameter(
+    cx: &ReadContext,
+    at: usize,
+    tool: &str,
+    style: &TagStyle,
+) -> Result<Parameter, &'static str> {
     let (header, from) = header(cx, at, style).await.ok_or("a parameter has no name")?;
     let name = header.name.ok_or("a parameter has no name")?;
     let end = match header.closed {
@@ -209,7 +214,7 @@ async fn parameter(cx: &Cx, at: usize, tool: &str, style: &Style) -> Result<Para
         false => value_end(cx, from, style).await,
     };
     let (to, after, repaired) = end.ok_or("the text ends inside a value")?;
-    let value = cx.tape.with(from, to, |text| {
+    let value = cx.input.with(from, to, |text| {
         let text = match () {
             () if style.lines => strip_lines(text),
             // The line end stands where the end tag should.
@@ -219,7 +224,7 @@ async fn parameter(cx: &Cx, at: usize, tool: &str, style: &Style) -> Result<Para
         match header.is_text {
             Some(true) => Value::from(text),
             Some(false) => typed::json(text),
-            None => typed::typed(text, typed::parameter(&cx.tools, tool, &name)),
+            None => typed::typed(text, schemas::parameter(&cx.tools, tool, &name)),
         }
     });
     Ok(Parameter { name, value, repaired, after })
@@ -231,18 +236,18 @@ fn strip_lines(text: &str) -> &str {
 }
 
 /// Where a value ends, what comes after its end tag, and whether that is missing. `None`: the text is cut.
-async fn value_end(cx: &Cx, from: usize, style: &Style) -> Option<(usize, usize, bool)> {
+async fn value_end(cx: &ReadContext, from: usize, style: &TagStyle) -> Option<(usize, usize, bool)> {
     let ends = [style.param_end, style.param, style.call_end];
     let mut at = from;
     loop {
-        let (found, index) = cx.tape.find(at, &ends).await?;
+        let (found, index) = cx.input.find(at, &ends).await?;
         let after = found + ends[index].len();
         match index {
             0 if follows(cx, after, style).await => return Some((found, after, false)),
-            1 if found > from && cx.tape.with(found - 1, found, |before| before == "\n") => {
+            1 if found > from && cx.input.with(found - 1, found, |before| before == "\n") => {
                 return Some((found, found, true));
             }
-            2 if ends_without_tag(cx, cx.tape.skip_space(after).await, style).await => {
+            2 if ends_without_tag(cx, cx.input.skip_space(after).await, style).await => {
                 return Some((found, found, true));
             }
             _ => at = after,
@@ -251,15 +256,15 @@ async fn value_end(cx: &Cx, from: usize, style: &Style) -> Option<(usize, usize,
 }
 
 /// Whether what comes after the end tag of a parameter shows that it is one.
-async fn follows(cx: &Cx, at: usize, style: &Style) -> bool {
-    let at = cx.tape.skip_space(at).await;
-    cx.tape.literal(at, &[style.param, style.call_end]).await.is_some()
+async fn follows(cx: &ReadContext, at: usize, style: &TagStyle) -> bool {
+    let at = cx.input.skip_space(at).await;
+    cx.input.literal(at, &[style.param, style.call_end]).await.is_some()
         || ends_without_tag(cx, at, style).await
 }
 
 /// What a tag says.
 #[derive(Default)]
-struct Header {
+struct TagHeader {
     name: Option<String>,
     /// `string="true"`, `type="json"`: the dialect itself tells a text from JSON.
     is_text: Option<bool>,
@@ -268,19 +273,19 @@ struct Header {
 }
 
 /// Reads a tag from behind its word, and gives the position behind it.
-async fn header(cx: &Cx, at: usize, style: &Style) -> Option<(Header, usize)> {
-    if !matches!(cx.tape.byte(at).await, Some(b'=' | b' ' | b'>' | b'/')) {
+async fn header(cx: &ReadContext, at: usize, style: &TagStyle) -> Option<(TagHeader, usize)> {
+    if !matches!(cx.input.byte(at).await, Some(b'=' | b' ' | b'>' | b'/')) {
         return None;
     }
-    let (end, index) = cx.tape.find(at, &[style.tag_end, "\n", "<"]).await?;
+    let (end, index) = cx.input.find(at, &[style.tag_end, "\n", "<"]).await?;
     if index != 0 {
         return None;
     }
-    Some((cx.tape.with(at, end, attributes), end + style.tag_end.len()))
+    Some((cx.input.with(at, end, attributes), end + style.tag_end.len()))
 }
 
-fn attributes(text: &str) -> Header {
-    let mut header = Header::default();
+fn attributes(text: &str) -> TagHeader {
+    let mut header = TagHeader::default();
     let mut rest = text.trim();
     if let Some(open) = rest.strip_suffix('/') {
         header.closed = true;

@@ -1,7 +1,7 @@
 //! Readers that several dialects share, by how a call is written.
 
 pub(super) mod arguments;
-pub(super) mod bare;
+pub(super) mod bare_json;
 pub(super) mod common;
 pub(super) mod functions;
 pub(super) mod invoke;

@@ -1,9 +1,9 @@
 //! Sections of special tokens: name, separator, JSON (DeepSeek, Kimi).
 
-use super::arguments::{self, Named};
-use crate::parse::dialects::{Opening, Read};
+use super::arguments::{self, NamedCall};
+use crate::parse::context::ReadContext;
 use crate::parse::draft::Draft;
-use crate::parse::machine::Cx;
+use crate::parse::marker::{Opening, ReadOutcome};
 
 /// The tokens of a dialect.
 pub struct Section {
@@ -14,10 +14,10 @@ pub struct Section {
     pub call_end: &'static str,
     pub closes: &'static str,
     /// Reads what stands before the separator.
-    pub header: fn(&str) -> Header,
+    pub header: fn(&str) -> SectionHeader,
 }
 
-pub enum Header {
+pub enum SectionHeader {
     Name {
         name: String,
         id: Option<String>,
@@ -29,13 +29,13 @@ pub enum Header {
     },
 }
 
-pub async fn read(cx: &Cx, opening: Opening, section: &Section) -> Read {
+pub async fn read(cx: &ReadContext, opening: Opening, section: &Section) -> ReadOutcome {
     let tokens = [section.opens, section.call, section.call_end, section.closes];
     let mut at = opening.start;
     let (mut found, mut opened) = (false, 0);
     loop {
-        let token = cx.tape.skip_space(at).await;
-        match cx.tape.literal(token, &tokens).await {
+        let token = cx.input.skip_space(at).await;
+        match cx.input.literal(token, &tokens).await {
             // Twice is a slip; more of them are text, and not to be stepped over again from each of them.
             Some(0) if found || opened < 2 => {
                 opened += 1;
@@ -56,37 +56,37 @@ pub async fn read(cx: &Cx, opening: Opening, section: &Section) -> Read {
             _ => break,
         }
         if found {
-            cx.tape.extend(at, None);
+            cx.input.extend(at, None);
         }
     }
     match found {
         true => {
-            cx.tape.extend(at, None);
-            Read::Block(at)
+            cx.input.extend(at, None);
+            ReadOutcome::Block(at)
         }
-        false => Read::No,
+        false => ReadOutcome::No,
     }
 }
 
 /// Reads a call from behind its opening token, and gives the position behind the arguments.
-async fn call(cx: &Cx, at: usize, section: &Section) -> Option<usize> {
+async fn call(cx: &ReadContext, at: usize, section: &Section) -> Option<usize> {
     let stops = [section.call_end, section.closes, section.call];
     let ends = [section.separator, section.call_end, section.closes, section.call];
-    let (separator, index) = cx.tape.find(at, &ends).await?;
+    let (separator, index) = cx.input.find(at, &ends).await?;
     if index != 0 {
         cx.emit(vec![Draft::failed("", "The call has no arguments.")], separator, section.format);
         return Some(separator);
     }
     let after = separator + section.separator.len();
-    match cx.tape.with(at, separator, section.header) {
-        Header::Name { name, id, format } => {
-            let named = Named { id, ..Named::new(&name, format) };
+    match cx.input.with(at, separator, section.header) {
+        SectionHeader::Name { name, id, format } => {
+            let named = NamedCall { id, ..NamedCall::new(&name, format) };
             Some(arguments::read(cx, after, named, &stops).await)
         }
-        Header::NameFollows { format } => {
-            let (end, _) = cx.tape.find(after, &["\n", "```", "{", "<"]).await?;
-            let name = cx.tape.slice(after, end).trim().to_owned();
-            let named = Named { fences: true, ..Named::new(&name, format) };
+        SectionHeader::NameFollows { format } => {
+            let (end, _) = cx.input.find(after, &["\n", "```", "{", "<"]).await?;
+            let name = cx.input.slice(after, end).trim().to_owned();
+            let named = NamedCall { fences: true, ..NamedCall::new(&name, format) };
             Some(arguments::read(cx, end, named, &stops).await)
         }
     }

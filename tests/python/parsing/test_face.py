@@ -134,7 +134,7 @@ def test_the_events_of_a_stream() -> None:
     assert stream.feed('call>{"name": "a", "arguments": {"x": 1') == []
     assert stream.feed("}}") == [
         {"type": "call_start", "index": 0, "name": "a"},
-        {"type": "args_delta", "index": 0, "delta": '{"x": 1}'},
+        {"type": "args_delta", "index": 0, "delta": '{"x":1}'},
         {"type": "call_end", "index": 0},
     ]
     assert stream.feed("</tool_call>\n<tool_call>{!}</tool_call>")[1:] == [

@@ -1,8 +1,8 @@
-//! The text so far, and what came out of it.
+//! The text that has arrived, and the calls and events found in it.
 //!
-//! Positions are bytes from the start of the whole text. What is behind the read head is forgotten, so that the
-//! memory is that of the call under way. A reader holds no lock while it waits: [`Tape::wait`] looks, and either
-//! decides or waits for the next delta.
+//! Positions are bytes from the start of the whole text. Text behind the read head is dropped, so memory is bounded by the
+//! call being read. A reader holds no lock while it waits: [`InputBuffer::wait`] looks, and either decides or waits
+//! for the next delta.
 
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -11,56 +11,41 @@ use std::task::Poll;
 use foldhash::HashSet;
 use parking_lot::Mutex;
 
-use super::Event;
 use super::draft::Draft;
-use super::found::{Failure, FoundCall, Id};
-use super::lenient::Repair;
+use super::parsed::{Event, ParsedCall};
+use super::repair::Repair;
+use super::view::{ByteBefore, InputView, LiteralSearch};
 
-/// Forget what was read once it is so long; moving the rest costs more often than it is worth below.
+/// Drop what was read once it is this long: moving the rest of a shorter text costs more than it saves.
 const KEPT: usize = 16 * 1024;
 
 #[derive(Clone, Default)]
-pub(super) struct Tape(Arc<Mutex<Inner>>);
+pub(super) struct InputBuffer(Arc<Mutex<BufferState>>);
 
 #[derive(Default)]
-pub(super) struct Inner {
+struct BufferState {
     text: String,
     /// The position of the first byte of `text`.
     base: usize,
     ended: bool,
-    /// The read head: all before it is text that was released or belongs to a call.
+    /// The read head: everything before it was released as text or belongs to a call.
     head: usize,
     /// Characters before the head.
     head_chars: usize,
     /// The byte before `base`.
     last: Option<u8>,
+    /// Record no events of calls.
     silent: bool,
     events: Vec<Event>,
-    calls: Vec<FoundCall>,
-    /// So many of the calls can no longer grow by their end tag.
+    calls: Vec<ParsedCall>,
+    /// The number of calls that can no longer grow by an end tag.
     settled: usize,
+    /// All ids in use.
     ids: HashSet<String>,
     format: Option<&'static str>,
 }
 
-/// What can be seen of the text now.
-pub(super) struct View<'a> {
-    bytes: &'a [u8],
-    base: usize,
-    pub ended: bool,
-}
-
-impl<'a> View<'a> {
-    pub fn from(&self, at: usize) -> &'a [u8] {
-        self.bytes.get(at - self.base..).unwrap_or_default()
-    }
-
-    pub fn end(&self) -> usize {
-        self.base + self.bytes.len()
-    }
-}
-
-impl Tape {
+impl InputBuffer {
     pub fn push(&self, delta: &str) {
         let inner = &mut *self.0.lock();
         if inner.ended {
@@ -88,12 +73,12 @@ impl Tape {
     }
 
     /// The calls from the one with this index on, and how many of all can no longer change.
-    pub fn calls_from(&self, index: usize) -> (Vec<FoundCall>, usize) {
+    pub fn calls_from(&self, index: usize) -> (Vec<ParsedCall>, usize) {
         let inner = self.0.lock();
         (inner.calls.get(index..).unwrap_or_default().to_vec(), inner.settled)
     }
 
-    pub fn take_calls(&self) -> Vec<FoundCall> {
+    pub fn take_calls(&self) -> Vec<ParsedCall> {
         std::mem::take(&mut self.0.lock().calls)
     }
 
@@ -110,7 +95,7 @@ impl Tape {
     }
 
     /// Looks now and after every delta until `look` decides. It must decide when the text has ended.
-    pub async fn wait<T>(&self, mut look: impl FnMut(View<'_>) -> Option<T>) -> T {
+    pub async fn wait<T>(&self, mut look: impl FnMut(InputView<'_>) -> Option<T>) -> T {
         poll_fn(move |_| match look(self.0.lock().view()) {
             Some(seen) => Poll::Ready(seen),
             None => Poll::Pending,
@@ -119,10 +104,13 @@ impl Tape {
     }
 
     /// As [`wait`](Self::wait), releasing text up to where `look` says: everything before that is certainly text.
-    pub async fn wait_releasing<T>(&self, mut look: impl FnMut(View<'_>, Before) -> (usize, Option<T>)) -> T {
+    pub async fn wait_releasing<T>(
+        &self,
+        mut look: impl FnMut(InputView<'_>, ByteBefore) -> (usize, Option<T>),
+    ) -> T {
         poll_fn(move |_| {
             let inner = &mut *self.0.lock();
-            let (release, seen) = look(inner.view(), Before { at_base: inner.last });
+            let (release, seen) = look(inner.view(), ByteBefore { at_base: inner.last });
             inner.release(release);
             match seen {
                 Some(seen) => Poll::Ready(seen),
@@ -181,15 +169,15 @@ impl Tape {
 
     /// Where the first of the literals is, from `at`, and which.
     pub async fn find(&self, at: usize, literals: &[&str]) -> Option<(usize, usize)> {
-        let mut search = Search { next: at, literals };
-        self.wait(|view| search.on(&view)).await
+        let mut search = LiteralSearch { next: at, literals };
+        self.wait(|view| search.resume(&view)).await
     }
 
     /// As [`find`](Self::find), for what is text all the way: it is released while it is searched.
     pub async fn text_until(&self, at: usize, literals: &[&str]) -> Option<(usize, usize)> {
-        let mut search = Search { next: at, literals };
+        let mut search = LiteralSearch { next: at, literals };
         self.wait_releasing(|view, _| {
-            let seen = search.on(&view);
+            let seen = search.resume(&view);
             (search.next, seen)
         })
         .await
@@ -198,13 +186,13 @@ impl Tape {
     /// Whether `at`, which must not be before the head, begins a line.
     pub fn begins_line(&self, at: usize) -> bool {
         let inner = self.0.lock();
-        Before { at_base: inner.last }.begins_line(&inner.view(), at)
+        ByteBefore { at_base: inner.last }.begins_line(&inner.view(), at)
     }
 
     /// The byte before `at`, which must not be before the head.
     pub fn byte_before(&self, at: usize) -> Option<u8> {
         let inner = self.0.lock();
-        Before { at_base: inner.last }.byte(&inner.view(), at)
+        ByteBefore { at_base: inner.last }.byte(&inner.view(), at)
     }
 
     /// The text between two positions, borrowed for as long as `use_it` runs.
@@ -257,17 +245,20 @@ impl Tape {
         let passed = inner.text.get(from - inner.base..inner.head - inner.base).unwrap_or_default();
         for call in &mut inner.calls[inner.settled..] {
             call.span.1 = inner.head_chars;
-            match &mut call.failure {
-                Some(failure) => failure.raw.push_str(passed),
-                None => repair.into_iter().for_each(|repair| call.repairs.add(repair)),
+            match &mut call.raw {
+                Some(raw) => raw.push_str(passed),
+                None => {
+                    let names = repair.map(Repair::name).filter(|name| !call.repairs.contains(name));
+                    call.repairs.extend(names);
+                }
             }
         }
     }
 }
 
-impl Inner {
-    fn view(&self) -> View<'_> {
-        View { bytes: self.text.as_bytes(), base: self.base, ended: self.ended }
+impl BufferState {
+    fn view(&self) -> InputView<'_> {
+        InputView { bytes: self.text.as_bytes(), base: self.base, ended: self.ended }
     }
 
     fn between(&self, from: usize, to: usize) -> &str {
@@ -318,110 +309,36 @@ impl Inner {
 
     fn add(&mut self, draft: Draft, span: (usize, usize), raw: Option<&str>) {
         let index = self.calls.len();
-        let Draft { name, given, id, source, mut repairs, error } = draft;
-        let id = match id {
-            Some(id) if self.is_new(&id) => Id::Own(id),
-            Some(_) => {
-                repairs.add(Repair::UsedId);
-                self.fresh_id(index)
-            }
-            None => self.fresh_id(index),
-        };
-        if let Id::Own(id) = &id {
-            self.ids.insert(id.clone());
+        let Draft { name, arguments, id, source, mut repairs, error } = draft;
+        let given = id.is_some();
+        let own = id.filter(|id| !self.ids.contains(id));
+        let id_from_model = own.is_some();
+        if given && !id_from_model {
+            repairs.add(Repair::UsedId);
         }
+        let id = own.unwrap_or_else(|| self.fresh_id(index));
+        self.ids.insert(id.clone());
         if !self.silent {
             match &error {
                 Some(error) => self.events.push(Event::CallError { index, error: error.clone() }),
                 None => self.events.extend([
                     Event::CallStart { index, name: name.clone() },
-                    Event::ArgsDelta { index, delta: given.json() },
+                    Event::ArgsDelta { index, delta: serde_json::to_string(&arguments).unwrap_or_default() },
                     Event::CallEnd { index },
                 ]),
             }
         }
-        let raw = || raw.unwrap_or_default().to_owned();
-        let failure = error.map(|error| Box::new(Failure { error, raw: raw() }));
-        self.calls.push(FoundCall { name, given, id, source, span, repairs, failure });
+        let raw = error.is_some().then(|| raw.unwrap_or_default().to_owned());
+        let repairs = repairs.names();
+        self.calls.push(ParsedCall { name, arguments, id, id_from_model, source, span, repairs, error, raw });
     }
 
-    /// Whether no call has this id, neither as its own nor as one that was made.
-    fn is_new(&self, id: &str) -> bool {
-        let place = id.strip_prefix("call_").and_then(|number| number.parse::<usize>().ok());
-        let call = place.and_then(|place| self.calls.get(place.checked_sub(1)?));
-        !self.ids.contains(id) && call.is_none_or(|call| call.id.text() != id)
-    }
-
-    fn fresh_id(&self, index: usize) -> Id {
-        let id = Id::Made(index);
-        // No look into an empty set: most models give no ids.
-        if self.ids.is_empty() || !self.ids.contains(&*id.text()) {
-            return id;
-        }
-        let mut id = id.text().into_owned();
+    /// An id for the call at `index` that no call before it has.
+    fn fresh_id(&self, index: usize) -> String {
+        let mut id = format!("call_{}", index + 1);
         while self.ids.contains(&id) {
             id.push('_');
         }
-        Id::Own(id)
-    }
-}
-
-/// The byte before the first one in view.
-pub(super) struct Before {
-    at_base: Option<u8>,
-}
-
-impl Before {
-    fn byte(&self, view: &View<'_>, at: usize) -> Option<u8> {
-        match at.checked_sub(view.base + 1) {
-            Some(index) => view.bytes.get(index).copied(),
-            None => self.at_base,
-        }
-    }
-
-    /// Whether `at` begins a line.
-    pub fn begins_line(&self, view: &View<'_>, at: usize) -> bool {
-        self.byte(view, at).is_none_or(|byte| byte == b'\n' || byte == b'\r')
-    }
-}
-
-/// A search that goes on where it stopped.
-struct Search<'a> {
-    next: usize,
-    literals: &'a [&'a str],
-}
-
-impl Search<'_> {
-    fn on(&mut self, view: &View<'_>) -> Option<Option<(usize, usize)>> {
-        let rest = view.from(self.next);
-        let mut from = 0;
-        while let Some(found) = self.candidate(&rest[from..]) {
-            let at = &rest[from + found..];
-            for (index, literal) in self.literals.iter().enumerate() {
-                if at.starts_with(literal.as_bytes()) {
-                    self.next += from + found;
-                    return Some(Some((self.next, index)));
-                }
-                if !view.ended && literal.as_bytes().starts_with(at) {
-                    self.next += from + found;
-                    return None;
-                }
-            }
-            from += found + 1;
-        }
-        self.next = view.end();
-        view.ended.then_some(None)
-    }
-
-    /// The next byte that one of the literals begins with.
-    fn candidate(&self, bytes: &[u8]) -> Option<usize> {
-        let first = |index: usize| self.literals.get(index).map(|literal| literal.as_bytes()[0]);
-        match (first(0), first(1)) {
-            (None, _) => None,
-            (Some(a), _) if self.literals.iter().all(|literal| literal.as_bytes()[0] == a) => {
-                memchr::memchr(a, bytes)
-            }
-            _ => bytes.iter().position(|byte| self.literals.iter().any(|l| l.as_bytes()[0] == *byte)),
-        }
+        id
     }
 }

@@ -1,0 +1,69 @@
+//! What every reader works on: the input, the schemas of the tools, and what is known about the text so far.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use super::draft::Draft;
+use super::extent::{ExtentScan, ValueExtent};
+use super::input::InputBuffer;
+use super::notation::Notation;
+use super::repair::Repair;
+use super::schemas::ToolSchemas;
+
+/// Maximum number of rescans after an unterminated value; each may rescan the remaining text.
+const MAX_RESCANS: usize = 24;
+
+pub(super) struct ReadContext {
+    pub input: InputBuffer,
+    pub tools: Arc<ToolSchemas>,
+    /// A call with a strong marker was found.
+    strong: AtomicBool,
+    rescans_left: AtomicUsize,
+    /// The rest of the text has no calls.
+    stopped: AtomicBool,
+}
+
+impl ReadContext {
+    pub fn new(input: InputBuffer, tools: Arc<ToolSchemas>) -> Self {
+        let rescans_left = AtomicUsize::new(MAX_RESCANS);
+        Self { input, tools, strong: AtomicBool::new(false), rescans_left, stopped: AtomicBool::new(false) }
+    }
+
+    /// Where the value ends whose opening bracket is at `at`.
+    pub async fn extent(&self, at: usize, notation: Notation, stops: &[&str]) -> ValueExtent {
+        let mut scan = ExtentScan::new(at, notation, stops);
+        self.input.wait(|view| scan.look(&view)).await
+    }
+
+    pub fn is_strong(&self) -> bool {
+        self.strong.load(Ordering::Relaxed)
+    }
+
+    pub fn set_strong(&self) {
+        self.strong.store(true, Ordering::Relaxed);
+    }
+
+    /// Takes one of the rescans; `false` when none is left.
+    pub fn take_rescan(&self) -> bool {
+        let one_less = |left: usize| left.checked_sub(1);
+        self.rescans_left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less).is_ok()
+    }
+
+    /// Treats the rest of the text as text.
+    pub fn stop(&self) {
+        self.stopped.store(true, Ordering::Relaxed);
+    }
+
+    pub fn is_stopped(&self) -> bool {
+        self.stopped.load(Ordering::Relaxed)
+    }
+
+    pub fn emit(&self, drafts: Vec<Draft>, to: usize, format: &'static str) {
+        self.input.emit(drafts, to, format);
+    }
+
+    /// Ends the last call at `to`, with its end tag or without.
+    pub fn close(&self, to: usize, closed: bool) {
+        self.input.extend(to, (!closed).then_some(Repair::MissingEndTag));
+    }
+}

@@ -1,0 +1,59 @@
+//! The keys of a call written as JSON.
+
+/// Keys for the tool's name; the first one present wins.
+pub(super) const NAME_KEYS: &[&str] = &["name", "tool_name", "tool", "function_name", "function", "action"];
+/// Keys for the arguments.
+pub(super) const ARGUMENT_KEYS: &[&str] =
+    &["arguments", "parameters", "args", "input", "action_input", "tool_input", "params", "kwargs"];
+/// Keys that describe the call, and so are not arguments.
+pub(super) const ABOUT_KEYS: &[&str] = &["source", "type", "index", "description"];
+pub(super) const ID_KEYS: &[&str] = &["id", "call_id", "tool_call_id"];
+/// Keys that hold a list of calls.
+pub(super) const LIST_KEYS: &[&str] = &["tool_calls", "function_calls"];
+/// Keys that hold the call itself.
+pub(super) const INNER_KEYS: &[&str] = &["function", "function_call", "functionCall", "tool_call"];
+
+/// Every key that may come first in a bare call. A key comes before its own prefixes.
+pub(super) const FIRST_KEYS: &[&str] = &[
+    "tool_call_id",
+    "tool_calls",
+    "tool_call",
+    "tool_name",
+    "tool_input",
+    "tool",
+    "function_calls",
+    "function_call",
+    "function_name",
+    "functionCall",
+    "function",
+    "name",
+    "action_input",
+    "action",
+    "arguments",
+    "args",
+    "parameters",
+    "params",
+    "kwargs",
+    "input",
+    "type",
+    "id",
+    "call_id",
+    "source",
+    "index",
+];
+
+/// True if strict JSON contains a string that the lenient reader would take for `"arguments {`.
+pub(super) fn has_swallowed_brace(json: &[u8]) -> bool {
+    memchr::memchr_iter(b'{', json).filter(|at| json.get(at + 1) == Some(&b'"')).any(|at| {
+        let string = memchr::memrchr(b'"', &json[..at]).map_or(0, |quote| quote + 1);
+        swallows_brace(&json[string..=at])
+    })
+}
+
+/// True if the text of a key is `arguments {`: its closing quote and colon are missing.
+pub(super) fn swallows_brace(text: &[u8]) -> bool {
+    let Some(key) = text.strip_suffix(b"{") else { return false };
+    let key = key.trim_ascii_end();
+    let key = key.strip_suffix(b":").unwrap_or(key).trim_ascii();
+    ARGUMENT_KEYS.iter().any(|known| known.as_bytes() == key)
+}

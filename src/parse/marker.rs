@@ -1,0 +1,63 @@
+//! What a dialect declares: the markers that may begin a call, and the function that reads what follows.
+
+use std::future::Future;
+use std::pin::Pin;
+
+use super::context::ReadContext;
+
+/// The format of one family of models.
+pub(super) struct CallDialect {
+    pub name: &'static str,
+    pub markers: &'static [Marker],
+}
+
+/// A text that may begin a call.
+#[derive(Clone, Copy)]
+pub(super) struct Marker {
+    pub text: &'static str,
+    /// Counts only at the start of a line.
+    pub at_line: bool,
+    /// Also common in plain text: it counts only until a call with a strong marker was found.
+    pub weak: bool,
+    /// Whether a byte may follow. Short markers are frequent in text, and this check is cheaper than a reader.
+    pub follows: fn(u8) -> bool,
+    pub read: ReadFn,
+}
+
+impl Marker {
+    pub const fn new(text: &'static str, read: ReadFn) -> Self {
+        Self { text, at_line: false, weak: false, follows: |_| true, read }
+    }
+
+    pub const fn at_line(self) -> Self {
+        Self { at_line: true, ..self }
+    }
+
+    pub const fn weak(self) -> Self {
+        Self { weak: true, ..self }
+    }
+
+    pub const fn before(self, follows: fn(u8) -> bool) -> Self {
+        Self { follows, ..self }
+    }
+}
+
+/// Where a marker starts, and the position after it.
+#[derive(Clone, Copy)]
+pub(super) struct Opening {
+    pub start: usize,
+    pub after: usize,
+}
+
+/// What a reader found behind a marker.
+pub(super) enum ReadOutcome {
+    /// Not this dialect; nothing was emitted.
+    No,
+    /// Text up to this position.
+    Text(usize),
+    /// A block with its calls, up to this position.
+    Block(usize),
+}
+
+pub(super) type ReadFuture<'a> = Pin<Box<dyn Future<Output = ReadOutcome> + Send + 'a>>;
+pub(super) type ReadFn = for<'a> fn(&'a ReadContext, Opening) -> ReadFuture<'a>;

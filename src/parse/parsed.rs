@@ -1,0 +1,58 @@
+//! The results of parsing: calls, the text around them, and the events of a stream.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// A tool call found in a text. If it cannot be read, `error` says why and `raw` holds its text.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct ParsedCall {
+    /// Empty only when there is an error and no name could be read.
+    pub name: String,
+    pub arguments: Map<String, Value>,
+    pub id: String,
+    /// False for an id made here (`call_1`, …) because the model gave none, or gave the same one twice.
+    pub id_from_model: bool,
+    pub source: Option<String>,
+    /// Start and end in the input, in characters, tags included.
+    pub span: (usize, usize),
+    /// The repairs that were needed to read it.
+    pub repairs: Vec<&'static str>,
+    pub error: Option<String>,
+    pub raw: Option<String>,
+}
+
+/// The calls of a text, and the text around them.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct ParsedText {
+    /// In the order of the text.
+    pub calls: Vec<ParsedCall>,
+    /// Everything that is not part of a call.
+    pub text: String,
+    /// The format of the first call; without a call, the requested format.
+    pub format: Option<String>,
+}
+
+/// One step of a stream. An event is final: it is never taken back.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Event {
+    Text {
+        text: String,
+    },
+    CallStart {
+        index: usize,
+        name: String,
+    },
+    ArgsDelta {
+        index: usize,
+        delta: String,
+    },
+    CallEnd {
+        index: usize,
+    },
+    /// An entry with an error: see [`ParsedCall::error`].
+    CallError {
+        index: usize,
+        error: String,
+    },
+}

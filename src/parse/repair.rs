@@ -1,0 +1,57 @@
+//! The kinds of mistakes that parsing repairs.
+
+/// A set of repairs: each kind is listed once.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Repairs(u32);
+
+macro_rules! repairs {
+    ($($name:ident = $text:literal,)*) => {
+        #[derive(Clone, Copy)]
+        #[repr(u32)]
+        pub(super) enum Repair { $($name,)* }
+        const NAMES: &[&str] = &[$($text,)*];
+    };
+}
+
+repairs! {
+    SingleQuotes = "single quotes",
+    TrailingComma = "a trailing comma",
+    MissingComma = "a missing comma",
+    PythonLiteral = "Python literals",
+    MissingBrackets = "missing closing brackets",
+    SurplusBrackets = "surplus closing brackets",
+    RawCharacters = "raw control characters in a string",
+    BadEscape = "an invalid escape",
+    Comment = "a comment",
+    BareKey = "a key without quotes",
+    TornKey = "a key without its closing quote and colon",
+    OddNumber = "a number that is not JSON",
+    ArgumentsAsString = "arguments given as a JSON string",
+    Fence = "a code fence",
+    MissingEndTag = "a missing end tag",
+    NestedShape = "a call wrapped in an API structure",
+    BesideTheName = "arguments beside the name",
+    BareString = "a string without quotes",
+    UsedId = "the id was used before",
+}
+
+impl Repair {
+    pub fn name(self) -> &'static str {
+        NAMES[self as usize]
+    }
+}
+
+impl Repairs {
+    pub fn add(&mut self, repair: Repair) {
+        self.0 |= 1 << repair as u32;
+    }
+
+    pub fn join(&mut self, other: Repairs) {
+        self.0 |= other.0;
+    }
+
+    pub fn names(self) -> Vec<&'static str> {
+        let listed = NAMES.iter().enumerate().filter(|(index, _)| self.0 & (1 << index) != 0);
+        listed.map(|(_, name)| *name).collect()
+    }
+}

@@ -1,0 +1,82 @@
+//! A look at the input: the bytes that are there now, and searches that resume where they stopped.
+
+/// The text that is available now. Positions count from the start of the whole text.
+pub(super) struct InputView<'a> {
+    pub bytes: &'a [u8],
+    /// The position of the first byte.
+    pub base: usize,
+    /// No more text will come.
+    pub ended: bool,
+}
+
+impl<'a> InputView<'a> {
+    pub fn from(&self, at: usize) -> &'a [u8] {
+        self.bytes.get(at - self.base..).unwrap_or_default()
+    }
+
+    pub fn end(&self) -> usize {
+        self.base + self.bytes.len()
+    }
+}
+
+/// The byte before the first byte of a view.
+pub(super) struct ByteBefore {
+    pub at_base: Option<u8>,
+}
+
+impl ByteBefore {
+    pub fn byte(&self, view: &InputView<'_>, at: usize) -> Option<u8> {
+        match at.checked_sub(view.base + 1) {
+            Some(index) => view.bytes.get(index).copied(),
+            None => self.at_base,
+        }
+    }
+
+    /// True if a line begins at `at`.
+    pub fn begins_line(&self, view: &InputView<'_>, at: usize) -> bool {
+        self.byte(view, at).is_none_or(|byte| byte == b'\n' || byte == b'\r')
+    }
+}
+
+/// A search for the first of several literals.
+pub(super) struct LiteralSearch<'a> {
+    /// Everything before this position was searched.
+    pub next: usize,
+    pub literals: &'a [&'a str],
+}
+
+impl LiteralSearch<'_> {
+    /// The position and index of the first literal, `Some(None)` if the text ended without one, `None` to wait.
+    pub fn resume(&mut self, view: &InputView<'_>) -> Option<Option<(usize, usize)>> {
+        let rest = view.from(self.next);
+        let mut from = 0;
+        while let Some(found) = self.candidate(&rest[from..]) {
+            let at = &rest[from + found..];
+            for (index, literal) in self.literals.iter().enumerate() {
+                if at.starts_with(literal.as_bytes()) {
+                    self.next += from + found;
+                    return Some(Some((self.next, index)));
+                }
+                if !view.ended && literal.as_bytes().starts_with(at) {
+                    self.next += from + found;
+                    return None;
+                }
+            }
+            from += found + 1;
+        }
+        self.next = view.end();
+        view.ended.then_some(None)
+    }
+
+    /// The next byte that one of the literals starts with.
+    fn candidate(&self, bytes: &[u8]) -> Option<usize> {
+        let first = |index: usize| self.literals.get(index).map(|literal| literal.as_bytes()[0]);
+        match (first(0), first(1)) {
+            (None, _) => None,
+            (Some(a), _) if self.literals.iter().all(|literal| literal.as_bytes()[0] == a) => {
+                memchr::memchr(a, bytes)
+            }
+            _ => bytes.iter().position(|byte| self.literals.iter().any(|l| l.as_bytes()[0] == *byte)),
+        }
+    }
+}
