@@ -26,6 +26,30 @@ class Blocks:
     def structured(self, /) -> Any | None: ...
 
 @final
+class BridgeFuture:
+    """
+    A Rust future that Python awaits. Made by [`run`].
+    """
+    def __await__(self, /) -> BridgeFuture: ...
+    def __iter__(self, /) -> BridgeFuture: ...
+    def __next__(self, /) -> Any: ...
+    def close(self, /) -> None: ...
+    def send(self, /, _value: Any) -> Any: ...
+    def throw(self, /, typ: Any, val: Any | None = None, tb: Any | None = None) -> Any: ...
+
+@final
+class BridgeStream:
+    """
+    A Rust stream that Python iterates. Made by [`stream`].
+    """
+    def __aiter__(self, /) -> BridgeStream: ...
+    def __anext__(self, /) -> BridgeFuture: ...
+    def close(self, /) -> None:
+        """
+        Drops the source. An item that is being awaited still arrives.
+        """
+
+@final
 class CallOptions:
     """
     The options of one call, made once and reused.
@@ -97,6 +121,21 @@ class Candidate:
         """
     @property
     def version(self, /) -> str | None: ...
+
+@final
+class ChatClient:
+    """
+    A client of one model at one endpoint. What is None comes from the environment or the defaults.
+    """
+    def __new__(cls, /, model: str, base_url: str | None, api_key: str | None, timeout: float, max_retries: int, temperature: float | None, max_tokens: int | None, headers: Sequence[tuple[str, str]], extra: Any) -> ChatClient: ...
+    def chat(self, /, messages: Any) -> BridgeFuture:
+        """
+        Awaits the whole answer: `text`, `finish_reason`, `usage`, `model`, `raw`.
+        """
+    def stream(self, /, messages: Any) -> BridgeStream:
+        """
+        Iterates over the pieces of text of the answer. The request is sent when the first one is awaited.
+        """
 
 @final
 class Execution:
@@ -521,12 +560,6 @@ def prompt_text(hub: Hub, base: str, core: Sequence[str], others: Sequence[str] 
 def recommend(hub: Hub, query: str, k: int, vector: Sequence[float] | None = None) -> list[Hit]:
     """
     The same, weighed with what has worked.
-    """
-
-def register_chat_client(hub: Hub, model: str, base_url: str | None, api_key: str | None, timeout: float, max_retries: int, temperature: float | None, max_tokens: int | None, headers: Sequence[tuple[str, str]], extra: Any) -> None:
-    """
-    Registers the tools of a chat client in `hub`; what is None comes from the environment or the defaults. Gives back the
-    base URL, without secrets, for showing.
     """
 
 def restore_arguments(hub: Hub, name: str, arguments: dict, vendor: str) -> Any:

@@ -1,13 +1,12 @@
 """A small client of the OpenAI-compatible chat API: OpenAI, vLLM, llama.cpp, Ollama and many others.
 
-The work is done in the Rust core; it retries 429 and 5xx within its time, can be cancelled, and never shows the key.
+The Rust core does the work. It retries 429 and 5xx within its timeout, can be cancelled, and never shows the key.
 """
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
 
 from . import _background, _core
-from .result import ToolResult
 
 __all__ = ["OpenAI"]
 
@@ -17,7 +16,7 @@ Messages = str | Sequence[Mapping[str, Any]]
 class OpenAI:
     """One model at one endpoint. Base URL and key come from `OPENAI_BASE_URL` and `OPENAI_API_KEY` when not given.
 
-    `timeout` (seconds) is for a whole request, retries included. Failures raise `ToolError`, whose `kind` tells them apart.
+    `timeout` (seconds) covers a whole request, retries included. Failures raise `ToolError`; its `kind` tells them apart.
 
     >>> model = OpenAI("http://127.0.0.1:8080/v1", api_key="secret", model="small")
     >>> model
@@ -39,11 +38,7 @@ class OpenAI:
     ) -> None:
         self.model = model
         self._shown_url = None if base_url is None else _without_credentials(base_url)
-        # The client keeps its own time; the hub around it only catches what should not happen.
-        self._hub = _core.Hub(timeout=timeout + 5.0, max_parallel=1, grace=0.0, breaker_threshold=0)
-        self._options = _core.CallOptions()
-        _core.register_chat_client(
-            self._hub,
+        self._client = _core.ChatClient(
             model,
             base_url,
             api_key,
@@ -57,10 +52,11 @@ class OpenAI:
 
     async def chat(self, messages: Messages) -> dict[str, Any]:
         """Ask and wait for the whole answer: `text`, `finish_reason`, `usage`, `model`, and all of it as `raw`."""
-        return (await self._ask("chat", {"messages": _as_messages(messages)})).unwrap()
+        answer: Any = await self._client.chat(_as_messages(messages))
+        return answer
 
     async def generate_async(self, prompt: str) -> str:
-        """The text that the model answers to one prompt."""
+        """Return the text that the model answers to one prompt."""
         return (await self.chat(prompt))["text"]
 
     def generate(self, prompt: str) -> str:
@@ -68,23 +64,18 @@ class OpenAI:
         return _background.run(self.generate_async(prompt))
 
     async def stream(self, messages: Messages) -> AsyncIterator[str]:
-        """The text of the answer piece by piece; a stream that breaks off raises after what has come."""
-        stream = (await self._ask("open", {"messages": _as_messages(messages)})).unwrap()
+        """Yield the text of the answer piece by piece; a stream that breaks off raises after what has arrived."""
+        stream: Any = self._client.stream(_as_messages(messages))
         try:
-            while "end" not in (delta := (await self._ask("next", {"stream": stream})).unwrap()):
-                if delta["text"]:
-                    yield delta["text"]
+            async for text in stream:
+                yield text
         finally:
-            # Nothing is sent for it: the connection is dropped, which is how the server learns of it.
-            await self._ask("close", {"stream": stream})
+            # Closes the connection, which tells the server to stop.
+            stream.close()
 
     async def __call__(self, prompt: str) -> str:
         """`generate_async`: the client is a model for `ToolHub(llm=…)`."""
         return await self.generate_async(prompt)
-
-    async def _ask(self, service: str, arguments: dict[str, Any]) -> ToolResult:
-        result: Any = await self._hub.execute(service, arguments, self._options)
-        return result
 
     def __repr__(self) -> str:
         where = "" if self._shown_url is None else f", base_url={self._shown_url!r}"

@@ -36,8 +36,8 @@ pub trait Addressee: PyClass {
     /// Handles a message; `slot` is the number that was given when the message was announced.
     fn receive(slf: &Bound<'_, Self>, slot: usize, message: Message);
 
-    /// A deadline has passed.
-    fn expire(slf: &Bound<'_, Self>);
+    /// A deadline has passed. Only for those that register deadlines.
+    fn expire(_slf: &Bound<'_, Self>) {}
 }
 
 /// An addressee without its type: the loop's tables hold any of them without an allocation.

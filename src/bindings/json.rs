@@ -15,6 +15,19 @@ pub fn to_python<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyA
     Ok(pythonize::pythonize(py, value)?)
 }
 
+/// JSON that becomes Python objects where a return value is wanted.
+pub struct JsonValue(pub Value);
+
+impl<'py> IntoPyObject<'py> for JsonValue {
+    type Target = PyAny;
+    type Output = Bound<'py, PyAny>;
+    type Error = PyErr;
+
+    fn into_pyobject(self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        to_python(py, &self.0)
+    }
+}
+
 /// More values than this are refused: shared parts are written out each time they occur and may multiply without end.
 const MAX_VALUES: usize = 2_000_000;
 

@@ -66,8 +66,11 @@ impl LoopBridge {
         self.event_loop.bind(py)
     }
 
-    pub fn create_future<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        self.create_future.bind(py).call0()
+    /// A future of the loop for a caller to suspend on, marked the way asyncio expects what `await` yields.
+    pub fn create_waiter<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let waiter = self.create_future.bind(py).call0()?;
+        waiter.setattr(intern!(py, "_asyncio_future_blocking"), true)?;
+        Ok(waiter)
     }
 
     /// Creates a task; also returns true when the task is over already, as an eager one may be.
@@ -284,6 +287,15 @@ thread_local! {
 pub fn running_loop(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
     static GET: Imported = Imported::new("asyncio", "get_running_loop");
     GET.get(py)?.call0()
+}
+
+/// Resumes the caller that is suspended on a waiter, unless it was cancelled meanwhile.
+pub fn wake(waiter: &Bound<'_, PyAny>) -> PyResult<()> {
+    let py = waiter.py();
+    if !waiter.call_method0(intern!(py, "done"))?.is_truthy()? {
+        waiter.call_method1(intern!(py, "set_result"), (py.None(),))?;
+    }
+    Ok(())
 }
 
 /// The bridge of the running event loop.

@@ -12,10 +12,12 @@ mod asking;
 mod awaiting;
 mod blocking;
 mod blocks;
+mod bridge;
 mod child;
 mod copying;
 mod credentials;
 mod described;
+mod errors;
 mod execution;
 mod hub;
 mod imported;
@@ -62,11 +64,13 @@ mod _core {
     #[pymodule_export]
     use super::blocks::Blocks;
     #[pymodule_export]
+    use super::bridge::{BridgeFuture, BridgeStream};
+    #[pymodule_export]
     use super::execution::Execution;
     #[pymodule_export]
     use super::hub::{Hub, extract_capabilities};
     #[pymodule_export]
-    use super::llm::register_chat_client;
+    use super::llm::ChatClient;
     #[pymodule_export]
     use super::loop_bridge::{LoopBridge, current_bridge};
     #[pymodule_export]
@@ -112,6 +116,7 @@ mod _core {
             ],
         });
         awaiting::install_am_send::<execution::Execution>(py);
+        awaiting::install_am_send::<bridge::BridgeFuture>(py);
         awaiting::install_am_send::<child::Child>(py);
         awaiting::install_am_send::<blocking::BlockingRoot>(py);
         Ok(())

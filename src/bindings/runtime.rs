@@ -71,6 +71,18 @@ pub fn spawn(future: impl Future<Output = ()> + Send + 'static) -> PyResult<()> 
     Ok(())
 }
 
+/// Drops something that may hold connections: inside the runtime's context, where it can still send a last word. In the
+/// child of a fork it is forgotten instead, because its locks and descriptors belong to the parent.
+pub fn release<T>(made: u64, value: T) {
+    if made != generation() {
+        std::mem::forget(value);
+        return;
+    }
+    let handle = RUNTIME.lock().as_ref().map(|runtime| runtime.handle().clone());
+    let _inside = handle.as_ref().map(Handle::enter);
+    drop(value);
+}
+
 /// Closes the door to other threads and ends the worker threads, while the interpreter is still whole.
 #[pyfunction]
 pub fn shutdown_runtime(py: Python<'_>, seconds: f64) {

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::time::Duration;
 
+use crate::error::{ErrorKind, HubError};
+
 /// Why a request to a model failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LlmErrorKind {
@@ -70,3 +72,25 @@ impl fmt::Display for LlmError {
 }
 
 impl std::error::Error for LlmError {}
+
+impl From<LlmError> for HubError {
+    fn from(error: LlmError) -> Self {
+        let kind = match error.kind {
+            LlmErrorKind::Auth => ErrorKind::Auth,
+            LlmErrorKind::NotFound | LlmErrorKind::Server(_) | LlmErrorKind::Http(_) => ErrorKind::Http,
+            LlmErrorKind::RateLimited => ErrorKind::Overloaded,
+            LlmErrorKind::Connect => ErrorKind::Connect,
+            LlmErrorKind::Closed | LlmErrorKind::TruncatedStream => ErrorKind::Closed,
+            LlmErrorKind::Timeout => ErrorKind::Timeout,
+            LlmErrorKind::InvalidResponse => ErrorKind::Protocol,
+            LlmErrorKind::Limit => ErrorKind::Limit,
+            LlmErrorKind::Cancelled => ErrorKind::Cancelled,
+            LlmErrorKind::Config => ErrorKind::InvalidArguments,
+        };
+        HubError {
+            status: error.status,
+            retry_after: error.retry_after.map(|wait| wait.as_secs_f64()),
+            ..HubError::new(kind, error.message)
+        }
+    }
+}

@@ -25,7 +25,6 @@ mod message;
 mod refusal;
 pub mod retry;
 mod stream;
-mod tool;
 
 pub use crate::secret::Secret;
 pub use answer::{ChatAnswer, Usage};
@@ -34,4 +33,3 @@ pub use config::OpenAiConfig;
 pub use error::{LlmError, LlmErrorKind};
 pub use message::Message;
 pub use stream::{ChatStream, Delta};
-pub use tool::tools;

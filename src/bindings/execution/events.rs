@@ -7,6 +7,7 @@ use crate::bindings::addressee::{Addressee, Message};
 use crate::bindings::awaiting::{cancellations, is_coroutine};
 use crate::bindings::blocks::Blocks;
 use crate::bindings::child::Child;
+use crate::bindings::loop_bridge::wake;
 use crate::bindings::once::intern;
 use crate::bindings::python_tool::raised;
 use crate::bindings::{json, value};
@@ -332,13 +333,4 @@ impl Execution {
         let candidate = state.plan.as_ref().and_then(|plan| plan.candidates.get(slot));
         candidate.map_or_else(|| Arc::from("?"), |candidate| candidate.spec().name.clone())
     }
-}
-
-/// Ends what the caller waits on, unless it was cancelled meanwhile.
-fn wake(waiter: &Bound<'_, PyAny>) -> PyResult<()> {
-    let py = waiter.py();
-    if !waiter.call_method0(intern!(py, "done"))?.is_truthy()? {
-        waiter.call_method1(intern!(py, "set_result"), (py.None(),))?;
-    }
-    Ok(())
 }

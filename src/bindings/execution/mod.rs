@@ -108,8 +108,7 @@ impl Execution {
     /// Suspends the caller on a future of its loop.
     fn wait(slf: &Bound<'_, Self>) -> PyResult<Step> {
         let py = slf.py();
-        let waiter = Self::port(slf)?.get().create_future(py)?;
-        waiter.setattr(intern!(py, "_asyncio_future_blocking"), true)?;
+        let waiter = Self::port(slf)?.get().create_waiter(py)?;
         slf.get().state.lock().waiter = Some(waiter.clone().unbind());
         Ok(Step::Yield(waiter.unbind()))
     }

@@ -90,7 +90,11 @@ class FakeOpenAI:
         self.models = None if models is None else list(models)
         self.requests: list[Received] = []
         self.disconnected = threading.Event()
-        """Set when a client hung up on a `hang` or `slow_stream`."""
+        """Set when a client hung up on a `hang`, `slow_stream` or `endless_stream`."""
+        self.steps = threading.Semaphore(0)
+        """One piece of a `stepped_stream` is sent for each release."""
+        self.sent = 0
+        """How many events of an `endless_stream` were taken by the client's end of the connection."""
         self.closing = threading.Event()
         self._script = list(script)
         self._lock = threading.Lock()
@@ -309,6 +313,26 @@ def _slow_stream(handler: _Handler, received: Received) -> None:
     handler.wait_for_hang_up()
 
 
+def _stepped_stream(handler: _Handler, received: Received) -> None:
+    handler.begin_stream()
+    for piece in _pieces(handler.answer_to(received)):
+        handler.fake.steps.acquire()
+        handler.send_event(_chunk(received, {"content": piece}))
+    handler.send_event(_chunk(received, {}, "stop"))
+    handler.end_stream()
+
+
+def _endless_stream(handler: _Handler, received: Received) -> None:
+    handler.begin_stream()
+    try:
+        while not handler.fake.closing.is_set():
+            handler.send_event(_chunk(received, {"content": "x" * 10_000}))
+            handler.fake.sent += 1
+    except OSError:
+        handler.close_connection = True
+        handler.fake.disconnected.set()
+
+
 def _truncated_stream(handler: _Handler, received: Received) -> None:
     _stream_words(handler, received, 1)
     handler.end_stream()
@@ -377,6 +401,8 @@ FAULTS: dict[str, Callable[[_Handler, Received], None]] = {
     "reset": _reset,
     "cut_body": _cut_body,
     "slow_stream": _slow_stream,
+    "stepped_stream": _stepped_stream,
+    "endless_stream": _endless_stream,
     "truncated_stream": _truncated_stream,
     "broken_stream": _broken_stream,
     "error_in_stream": _error_in_stream,

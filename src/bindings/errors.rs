@@ -1,0 +1,20 @@
+//! The one place where an error of the core becomes a Python exception.
+
+use super::imported::Imported;
+use super::once::intern;
+use crate::error::HubError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+/// The `ToolError` for a failure, with its kind and details.
+pub fn tool_error(py: Python<'_>, error: &HubError) -> PyErr {
+    static CLASS: Imported = Imported::new("toolhub.exceptions", "ToolError");
+    let make = || {
+        let details = PyDict::new(py);
+        details.set_item(intern!(py, "code"), error.code)?;
+        details.set_item(intern!(py, "status"), error.status)?;
+        details.set_item(intern!(py, "retry_after"), error.retry_after)?;
+        CLASS.get(py)?.call((&*error.message, error.kind.name()), Some(&details))
+    };
+    make().map_or_else(|error| error, PyErr::from_value)
+}
