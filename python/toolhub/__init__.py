@@ -16,7 +16,22 @@ from . import _lifecycle
 from ._core import Candidate, Hit, Tokenizer, ToolInfo, Truncated, extract_capabilities
 from ._marks import tool
 from .compat import ToolCandidate
-from .exceptions import ErrorKind, Strategy, ToolError
+from .exceptions import (
+    AuthenticationFailed,
+    ConnectionFailed,
+    ErrorKind,
+    InvalidArguments,
+    LimitExceeded,
+    NotAllowed,
+    ServerError,
+    Strategy,
+    ToolCancelled,
+    ToolError,
+    ToolFailed,
+    ToolNotFound,
+    ToolOverloaded,
+    ToolTimeout,
+)
 from .formatting import format_results
 from .hub import RunOutcome, ToolHub
 from .parsing import ParsedCall, ParseResult, StreamParser, formats, parse
@@ -25,21 +40,32 @@ from .routing import Explanation
 from .text import merge, truncate
 
 __all__ = [
+    "AuthenticationFailed",
     "Candidate",
+    "ConnectionFailed",
     "ErrorKind",
     "Explanation",
     "Hit",
+    "InvalidArguments",
+    "LimitExceeded",
+    "NotAllowed",
     "ParseResult",
     "ParsedCall",
     "RunOutcome",
+    "ServerError",
     "Strategy",
     "StreamParser",
     "Tokenizer",
+    "ToolCancelled",
     "ToolCandidate",
     "ToolError",
+    "ToolFailed",
     "ToolHub",
     "ToolInfo",
+    "ToolNotFound",
+    "ToolOverloaded",
     "ToolResult",
+    "ToolTimeout",
     "Truncated",
     "extract_capabilities",
     "format_results",

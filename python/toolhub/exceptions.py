@@ -1,12 +1,27 @@
-"""What can go wrong, and how several candidates are used: the words that code switches on."""
+"""Kinds of failures, exceptions for them, and strategies: the names that code switches on."""
 
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
     from .result import ToolResult
 
-__all__ = ["ErrorKind", "Strategy", "ToolError"]
+__all__ = [
+    "AuthenticationFailed",
+    "ConnectionFailed",
+    "ErrorKind",
+    "InvalidArguments",
+    "LimitExceeded",
+    "NotAllowed",
+    "ServerError",
+    "Strategy",
+    "ToolCancelled",
+    "ToolError",
+    "ToolFailed",
+    "ToolNotFound",
+    "ToolOverloaded",
+    "ToolTimeout",
+]
 
 
 class ErrorKind(StrEnum):
@@ -47,19 +62,25 @@ class Strategy(StrEnum):
 
 
 class ToolError(Exception):
-    """A failed call as an exception: what `result.unwrap()` raises.
+    """A failed call as an exception: what `result.unwrap()` raises. There is a subclass for each kind or family of kinds.
 
-    A tool may raise it too; its kind then becomes the kind of the result.
+    Creating a `ToolError` creates the subclass of its kind, so `except ToolTimeout` works wherever the error comes from. A
+    tool may raise one too; the result then has its kind.
 
     >>> error = ToolError("the key was refused", kind=ErrorKind.AUTH)
-    >>> error.kind, str(error)
-    (<ErrorKind.AUTH: 'auth'>, 'the key was refused')
+    >>> error
+    AuthenticationFailed('the key was refused')
+    >>> error.kind, isinstance(error, ServerError)
+    (<ErrorKind.AUTH: 'auth'>, True)
     """
+
+    kinds: ClassVar[tuple[ErrorKind, ...]] = ()
+    """The kinds that this class stands for, its default first; empty for classes of your own, which may have any kind."""
 
     def __init__(
         self,
         message: str,
-        kind: ErrorKind | str = ErrorKind.TOOL_ERROR,
+        kind: ErrorKind | str | None = None,
         result: "ToolResult | None" = None,
         *,
         code: int | None = None,
@@ -67,7 +88,14 @@ class ToolError(Exception):
         retry_after: float | None = None,
     ) -> None:
         super().__init__(message)
-        self.kind = ErrorKind(kind)
+        if type(self) is ToolError:
+            # Here and not in `__new__`, which would have to know the parameters of subclasses that users write.
+            self.__class__ = _CLASSES[ErrorKind.TOOL_ERROR if kind is None else ErrorKind(kind)]
+        default = self.kinds[0] if self.kinds else ErrorKind.TOOL_ERROR
+        self.kind = default if kind is None else ErrorKind(kind)
+        if self.kinds and self.kind not in self.kinds:
+            names = " or ".join(repr(str(one)) for one in self.kinds)
+            raise ValueError(f"the kind of {type(self).__name__} must be {names}, got {str(self.kind)!r}")
         self.result = result
         """The result that was unwrapped, with all its details."""
         self.code = code
@@ -75,4 +103,77 @@ class ToolError(Exception):
         self.status = status
         """The HTTP status of a server's answer."""
         self.retry_after = retry_after
-        """After how many seconds the server wants to be asked again."""
+        """Seconds after which the server accepts another request."""
+
+
+class ToolNotFound(ToolError):
+    """No tool has the name, or none has the capability."""
+
+    kinds = (ErrorKind.NOT_FOUND, ErrorKind.NO_CAPABILITY)
+
+
+class InvalidArguments(ToolError):
+    """The arguments do not fit the parameters of the tool."""
+
+    kinds = (ErrorKind.INVALID_ARGUMENTS,)
+
+
+class NotAllowed(ToolError):
+    """The permissions forbid the call, or it was not approved."""
+
+    kinds = (ErrorKind.NOT_ALLOWED,)
+
+
+class ToolTimeout(ToolError):
+    """The call did not end in time."""
+
+    kinds = (ErrorKind.TIMEOUT,)
+
+
+class ToolCancelled(ToolError):
+    """The call was cancelled."""
+
+    kinds = (ErrorKind.CANCELLED,)
+
+
+class ToolOverloaded(ToolError):
+    """Too many calls are waiting."""
+
+    kinds = (ErrorKind.OVERLOADED,)
+
+
+class LimitExceeded(ToolError):
+    """A size or count exceeds a limit."""
+
+    kinds = (ErrorKind.LIMIT,)
+
+
+class ToolFailed(ToolError):
+    """The tool ran and failed."""
+
+    kinds = (ErrorKind.TOOL_ERROR,)
+
+
+class ServerError(ToolError):
+    """A server answered with an error or with something that is not an answer. Also the base of the next two."""
+
+    kinds = (ErrorKind.RPC, ErrorKind.HTTP, ErrorKind.PROTOCOL)
+
+
+class ConnectionFailed(ServerError):
+    """A server could not be reached, the connection was lost, or the hub is closed."""
+
+    kinds = (ErrorKind.CONNECT, ErrorKind.CLOSED)
+
+
+class AuthenticationFailed(ServerError):
+    """A server refused the credentials."""
+
+    kinds = (ErrorKind.AUTH,)
+
+
+_CLASSES: dict[ErrorKind, type[ToolError]] = {
+    kind: subclass
+    for subclass in (*ToolError.__subclasses__(), *ServerError.__subclasses__())
+    for kind in subclass.kinds
+}

@@ -1,12 +1,14 @@
 """Errors: every kind, reached through the hub; what is told about it, and that enum and core agree."""
 
 import asyncio
+import pickle
 import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import toolhub
 from support.tools import Endless, Run, Scripted, offer
 from toolhub import ErrorKind, Strategy, ToolError, ToolHub, ToolResult
 
@@ -108,6 +110,49 @@ HAPPENS = {
 }
 
 
+CLASSES: dict[ErrorKind, type[ToolError]] = {
+    ErrorKind.NOT_FOUND: toolhub.ToolNotFound,
+    ErrorKind.NO_CAPABILITY: toolhub.ToolNotFound,
+    ErrorKind.INVALID_ARGUMENTS: toolhub.InvalidArguments,
+    ErrorKind.TIMEOUT: toolhub.ToolTimeout,
+    ErrorKind.CANCELLED: toolhub.ToolCancelled,
+    ErrorKind.CONNECT: toolhub.ConnectionFailed,
+    ErrorKind.CLOSED: toolhub.ConnectionFailed,
+    ErrorKind.AUTH: toolhub.AuthenticationFailed,
+    ErrorKind.HTTP: toolhub.ServerError,
+    ErrorKind.RPC: toolhub.ServerError,
+    ErrorKind.PROTOCOL: toolhub.ServerError,
+    ErrorKind.LIMIT: toolhub.LimitExceeded,
+    ErrorKind.TOOL_ERROR: toolhub.ToolFailed,
+    ErrorKind.NOT_ALLOWED: toolhub.NotAllowed,
+    ErrorKind.OVERLOADED: toolhub.ToolOverloaded,
+}
+
+
+@pytest.mark.parametrize("kind", ErrorKind)
+def test_every_kind_has_one_class(kind: ErrorKind) -> None:
+    error = ToolError("it went wrong", kind, status=503)
+    assert type(error) is CLASSES[kind]
+    assert (error.kind, str(error), error.status) == (kind, "it went wrong", 503)
+    twin = pickle.loads(pickle.dumps(error))
+    assert (type(twin), twin.kind, twin.status) == (type(error), kind, 503)
+    assert type(error)("x", kind).kind is kind
+
+
+@pytest.mark.parametrize("given", [*set(CLASSES.values())])
+def test_a_class_has_a_default_kind_and_refuses_kinds_of_others(given: type[ToolError]) -> None:
+    assert CLASSES[given("it went wrong").kind] is given
+    other = next(kind for kind in ErrorKind if CLASSES[kind] is not given)
+    with pytest.raises(ValueError, match=f"the kind of {given.__name__} must be"):
+        given("it went wrong", other)
+
+
+def test_families_are_caught_together() -> None:
+    assert issubclass(toolhub.ConnectionFailed, toolhub.ServerError)
+    assert issubclass(toolhub.AuthenticationFailed, toolhub.ServerError)
+    assert type(ToolError("no kind given")) is toolhub.ToolFailed
+
+
 @pytest.mark.parametrize("kind", ErrorKind)
 def test_every_kind_can_be_reached_through_the_hub(kind: ErrorKind) -> None:
     for happen in HAPPENS.get(kind, []):
@@ -115,10 +160,11 @@ def test_every_kind_can_be_reached_through_the_hub(kind: ErrorKind) -> None:
         assert result.kind is kind
         assert not result.success
         assert result.error
-        with pytest.raises(ToolError) as caught:
+        with pytest.raises(CLASSES[kind]) as caught:
             result.unwrap()
         assert caught.value.kind is kind
     result = raised(kind)
+    assert type(result.exception) is CLASSES[kind]
     assert result.kind is kind
     assert "it went wrong" in str(result.error)
 
