@@ -63,7 +63,7 @@ class Candidate:
     """
     def __repr__(self, /) -> str: ...
     @property
-    def annotations(self, /) -> Any: ...
+    def annotations(self, /) -> dict[str, Any]: ...
     @property
     def capabilities(self, /) -> list[str]: ...
     @property
@@ -76,7 +76,7 @@ class Candidate:
         Whether calling it changes something, as declared or guessed from its name.
         """
     @property
-    def examples(self, /) -> Any: ...
+    def examples(self, /) -> list[Any]: ...
     @property
     def idempotent(self, /) -> bool: ...
     @property
@@ -85,14 +85,17 @@ class Candidate:
         Where the `SKILL.md` of a skill is, a path or a URI; None for everything else.
         """
     @property
-    def meta(self, /) -> Any:
+    def meta(self, /) -> dict[str, Any]:
         """
         The notes that came with the registration; at least its capabilities.
         """
     @property
     def name(self, /) -> str: ...
     @property
-    def parameters(self, /) -> Any: ...
+    def parameters(self, /) -> dict[str, Any]:
+        """
+        The JSON Schema of the arguments.
+        """
     @property
     def priority(self, /) -> int: ...
     @property
@@ -105,7 +108,7 @@ class Candidate:
     @property
     def source(self, /) -> str: ...
     @property
-    def stats(self, /) -> dict:
+    def stats(self, /) -> dict[str, Any]:
         """
         What its calls have shown so far.
         """
@@ -407,7 +410,7 @@ class ToolInfo:
     """
     def __repr__(self, /) -> str: ...
     @property
-    def annotations(self, /) -> Any: ...
+    def annotations(self, /) -> dict[str, Any]: ...
     @property
     def candidates(self, /) -> list[Candidate]: ...
     @property
@@ -425,7 +428,7 @@ class ToolInfo:
         Whether calling it changes something: true when any candidate does.
         """
     @property
-    def examples(self, /) -> Any: ...
+    def examples(self, /) -> list[Any]: ...
     @property
     def location(self, /) -> str | None:
         """
@@ -434,7 +437,7 @@ class ToolInfo:
     @property
     def name(self, /) -> str: ...
     @property
-    def parameters(self, /) -> Any: ...
+    def parameters(self, /) -> dict[str, Any]: ...
     @property
     def sources(self, /) -> list[str]:
         """

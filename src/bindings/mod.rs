@@ -41,6 +41,7 @@ mod skills;
 mod store;
 mod templates;
 mod text;
+mod typed;
 mod unicode;
 mod value;
 mod views;

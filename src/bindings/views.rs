@@ -3,6 +3,7 @@
 use super::execution::python_tool;
 use super::hub::Hub;
 use super::once::intern;
+use super::typed::{TypedDict, TypedList};
 use super::{copying, json};
 use crate::model::Effects;
 use crate::registry::{Candidate as Registered, NameEntry};
@@ -58,19 +59,20 @@ impl Candidate {
         self.inner.spec().capabilities.iter().map(|tag| &**tag).collect()
     }
 
+    /// The JSON Schema of the arguments.
     #[getter]
-    fn parameters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        json::to_python(py, &self.inner.spec().parameters)
+    fn parameters<'py>(&self, py: Python<'py>) -> PyResult<TypedDict<'py>> {
+        json::to_python(py, &self.inner.spec().parameters).map(TypedDict)
     }
 
     #[getter]
-    fn annotations<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        Ok(pythonize::pythonize(py, &self.inner.spec().annotations)?)
+    fn annotations<'py>(&self, py: Python<'py>) -> PyResult<TypedDict<'py>> {
+        Ok(TypedDict(pythonize::pythonize(py, &self.inner.spec().annotations)?))
     }
 
     #[getter]
-    fn examples<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        Ok(pythonize::pythonize(py, &self.inner.spec().examples)?)
+    fn examples<'py>(&self, py: Python<'py>) -> PyResult<TypedList<'py>> {
+        Ok(TypedList(pythonize::pythonize(py, &self.inner.spec().examples)?))
     }
 
     #[getter]
@@ -120,24 +122,24 @@ impl Candidate {
 
     /// The notes that came with the registration; at least its capabilities.
     #[getter]
-    fn meta<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+    fn meta<'py>(&self, py: Python<'py>) -> PyResult<TypedDict<'py>> {
         if let Some(meta) = python_tool(&self.inner).and_then(|tool| tool.meta.as_ref()) {
             let meta = meta.bind(py);
             // A copy, so that its reader cannot change the hub's; one that goes in circles is only copied at its top.
-            return copying::copy(meta).or_else(|_| meta.call_method0(intern!(py, "copy")));
+            return copying::copy(meta).or_else(|_| meta.call_method0(intern!(py, "copy"))).map(TypedDict);
         }
         let meta = PyDict::new(py);
         meta.set_item("capabilities", self.capabilities())?;
         if let Some(server) = self.server() {
             meta.set_item("server", server)?;
         }
-        Ok(meta.into_any())
+        Ok(TypedDict(meta.into_any()))
     }
 
     /// What its calls have shown so far.
     #[getter]
-    fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        Hub::stats_of(py, &self.inner, Instant::now())
+    fn stats<'py>(&self, py: Python<'py>) -> PyResult<TypedDict<'py>> {
+        Ok(TypedDict(Hub::stats_of(py, &self.inner, Instant::now())?.into_any()))
     }
 
     fn __repr__(&self) -> String {
@@ -183,7 +185,7 @@ impl ToolInfo {
     }
 
     #[getter]
-    fn parameters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+    fn parameters<'py>(&self, py: Python<'py>) -> PyResult<TypedDict<'py>> {
         self.first(py).parameters(py)
     }
 
@@ -205,12 +207,12 @@ impl ToolInfo {
     }
 
     #[getter]
-    fn annotations<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+    fn annotations<'py>(&self, py: Python<'py>) -> PyResult<TypedDict<'py>> {
         self.first(py).annotations(py)
     }
 
     #[getter]
-    fn examples<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+    fn examples<'py>(&self, py: Python<'py>) -> PyResult<TypedList<'py>> {
         self.first(py).examples(py)
     }
 
