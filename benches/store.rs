@@ -9,10 +9,10 @@ use std::time::{Duration, Instant, SystemTime};
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use serde_json::json;
+use toolhub::catalog::Servers;
+use toolhub::catalog::cache::place;
 use toolhub::hub::{Hub, HubOptions};
 use toolhub::model::Source;
-use toolhub::servers::Servers;
-use toolhub::servers::cache::place;
 use toolhub::sources::mcp::config::server_from;
 use toolhub::sources::mcp::host::Host;
 use toolhub::stats::{BreakerPolicy, CandidateStats, Key};

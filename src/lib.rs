@@ -13,7 +13,7 @@
 //! | L2 stages | [`schema`], [`stats`], [`store`], [`parse`], [`route`], [`registry`], [`search`], [`select`], [`truncate`], [`merge`], [`synthesize`], [`prompt`] | L0, L1, and what the table in `tests/architecture.rs` says |
 //! | L3 | [`execute`] | the contract, limits, candidates |
 //! | L4 | [`hub`] | the stages, in order |
-//! | L5 | [`sources`], [`servers`], [`llm`], `bindings` | the edge: all is put together here |
+//! | L5 | [`sources`], [`catalog`], [`llm`], `bindings` | the edge: all is put together here |
 
 pub mod error;
 pub mod http;
@@ -43,8 +43,8 @@ pub mod execute;
 
 pub mod hub;
 
+pub mod catalog;
 pub mod llm;
-pub mod servers;
 pub mod sources;
 
 #[cfg(feature = "python")]

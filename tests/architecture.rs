@@ -55,7 +55,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("sources", &["tool", "model", "error", "http", "invisible", "schema", "secret", "sse"]),
     ("llm", &["tool", "model", "error", "http", "secret", "sse"]),
     ("gateway", &["hub", "tool", "model", "error"]),
-    ("servers", &["*"]),
+    ("catalog", &["*"]),
     // The only place that knows Python.
     ("bindings", &["*"]),
 ];

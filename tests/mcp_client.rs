@@ -17,6 +17,8 @@ mod server_tasks;
 mod skills;
 #[path = "mcp_client/store.rs"]
 mod store;
+#[path = "mcp_client/supervision.rs"]
+mod supervision;
 #[path = "mcp_client/tasks.rs"]
 mod tasks;
 #[path = "mcp_client/world.rs"]

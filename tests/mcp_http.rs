@@ -11,8 +11,9 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 use toolhub::error::{ErrorKind, HubError, Outcome};
 use toolhub::sources::mcp::inbox::{Inbox, Listener};
+use toolhub::sources::mcp::protocol::Era;
 use toolhub::sources::mcp::transport::http::{HttpOptions, StreamableHttp};
-use toolhub::sources::mcp::transport::{Era, Request, Transport};
+use toolhub::sources::mcp::transport::{Request, Transport};
 use toolhub::tool::BoxFuture;
 
 #[path = "support/http_server.rs"]

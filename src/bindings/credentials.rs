@@ -1,9 +1,9 @@
 //! What a server's requests are signed with, from its configuration.
 
 use super::asking::Questions;
+use crate::catalog::MakeCredentials;
 use crate::error::{ErrorKind, HubError};
 use crate::secret::Secret;
-use crate::servers::MakeCredentials;
 use crate::sources::mcp::auth::{
     Bearer, Credentials, FileStore, Grant, MemoryStore, OAuth, OAuthConfig, Opener, TokenFunction,
     TokenStore, open_browser,

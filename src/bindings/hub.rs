@@ -6,12 +6,12 @@ use super::options::{PyCallOptions, parse_prefer, parse_shadow, parse_source, se
 use super::python_tool::PythonTool;
 use super::runtime;
 use super::views::{Candidate, ToolInfo};
+use crate::catalog::Servers;
 use crate::error::{ErrorKind, HubError};
 use crate::hub::{Hub as Core, HubOptions, Plan};
 use crate::limit::Gate;
 use crate::model::{CallOptions, Source};
 use crate::registry::{Candidate as Registered, Filter};
-use crate::servers::Servers;
 use crate::stats::{BreakerPolicy, CandidateStats};
 use crate::tool::Tool;
 use pyo3::exceptions::{PyTypeError, PyValueError};

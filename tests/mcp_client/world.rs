@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
+use toolhub::catalog::Servers;
 use toolhub::error::HubError;
 use toolhub::hub::{Hub, HubOptions};
 use toolhub::model::{Arguments, CallOptions};
-use toolhub::servers::Servers;
 use toolhub::sources::mcp::config::server_from;
 use toolhub::sources::mcp::host::Host;
 use toolhub::sources::mcp::server::Server;
@@ -116,7 +116,7 @@ impl World {
 impl Drop for World {
     fn drop(&mut self) {
         let _ = std::fs::remove_file(&self.log);
-        for mark in ["changed", "pulled"] {
+        for mark in ["changed", "pulled", "released"] {
             let _ = std::fs::remove_file(format!("{}.{mark}", self.log.display()));
         }
     }

@@ -12,34 +12,34 @@ pub fn pause(count: u32) -> Duration {
     whole.mul_f64(0.5 + fastrand::f64() / 2.0)
 }
 
-/// How a server's connections have fared: rests after repeated failures.
+/// How long to wait before the next attempt to connect, from the failures so far.
 #[derive(Debug, Default)]
-pub struct Fortune {
+pub struct ReconnectBackoff {
     /// Failures in a row: attempts that failed, and connections that did not live long.
     failures: u32,
-    rests_until: Option<Instant>,
+    until: Option<Instant>,
 }
 
-/// A connection that lived so long was a good one.
+/// A connection that lived this long clears all failures.
 const GOOD_LIFE: Duration = Duration::from_secs(10);
 
-impl Fortune {
+impl ReconnectBackoff {
     pub fn failed(&mut self, now: Instant) {
         self.failures += 1;
         // The first failure may be chance: the next caller tries at once.
-        self.rests_until = (self.failures > 1).then(|| now + pause(self.failures - 1));
+        self.until = (self.failures > 1).then(|| now + pause(self.failures - 1));
     }
 
     pub fn lost(&mut self, lived: Duration, now: Instant) {
         match lived >= GOOD_LIFE {
-            true => *self = Fortune::default(),
+            true => *self = ReconnectBackoff::default(),
             false => self.failed(now),
         }
     }
 
-    /// For how long nobody should try.
-    pub fn rest(&self, now: Instant) -> Option<Duration> {
-        self.rests_until.and_then(|until| until.checked_duration_since(now)).filter(|rest| !rest.is_zero())
+    /// How long attempts have to wait.
+    pub fn wait(&self, now: Instant) -> Option<Duration> {
+        self.until.and_then(|until| until.checked_duration_since(now)).filter(|wait| !wait.is_zero())
     }
 
     pub fn failures(&self) -> u32 {
@@ -47,25 +47,25 @@ impl Fortune {
     }
 }
 
-/// Repeats may be at most a part of all calls, however many fail: a server in trouble is not buried.
+/// Retries may be a tenth of all calls, however many fail: they must not add much load to a server in trouble.
 #[derive(Debug)]
-pub struct Budget(f64);
+pub struct RetryBudget(f64);
 
 const FULL: f64 = 10.0;
 const EARNED_BY_A_CALL: f64 = 0.1;
 
-impl Default for Budget {
+impl Default for RetryBudget {
     fn default() -> Self {
-        Budget(FULL)
+        RetryBudget(FULL)
     }
 }
 
-impl Budget {
+impl RetryBudget {
     pub fn called(&mut self) {
         self.0 = (self.0 + EARNED_BY_A_CALL).min(FULL);
     }
 
-    /// Takes one repeat, if there is one left.
+    /// Takes one retry, if one is left.
     pub fn spend(&mut self) -> bool {
         let enough = self.0 >= 1.0;
         self.0 -= f64::from(u8::from(enough));
@@ -78,33 +78,33 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_failure_does_not_rest_and_the_later_ones_rest_longer() {
+    fn the_first_failure_does_not_wait_and_later_ones_wait_longer() {
         let now = Instant::now();
-        let mut fortune = Fortune::default();
-        fortune.failed(now);
-        assert_eq!(fortune.rest(now), None);
-        fortune.failed(now);
-        let first = fortune.rest(now).unwrap_or_default();
+        let mut backoff = ReconnectBackoff::default();
+        backoff.failed(now);
+        assert_eq!(backoff.wait(now), None);
+        backoff.failed(now);
+        let first = backoff.wait(now).unwrap_or_default();
         assert!(first >= FIRST / 2 && first <= FIRST, "{first:?}");
-        (0..20).for_each(|_| fortune.failed(now));
-        assert!(fortune.rest(now).unwrap_or_default() >= LONGEST / 2);
-        assert_eq!(fortune.rest(now + LONGEST), None);
+        (0..20).for_each(|_| backoff.failed(now));
+        assert!(backoff.wait(now).unwrap_or_default() >= LONGEST / 2);
+        assert_eq!(backoff.wait(now + LONGEST), None);
     }
 
     #[test]
     fn a_long_life_makes_good_for_everything() {
         let now = Instant::now();
-        let mut fortune = Fortune::default();
-        (0..5).for_each(|_| fortune.failed(now));
-        fortune.lost(GOOD_LIFE, now);
-        assert_eq!((fortune.failures(), fortune.rest(now)), (0, None));
-        fortune.lost(Duration::from_secs(1), now);
-        assert_eq!(fortune.failures(), 1);
+        let mut backoff = ReconnectBackoff::default();
+        (0..5).for_each(|_| backoff.failed(now));
+        backoff.lost(GOOD_LIFE, now);
+        assert_eq!((backoff.failures(), backoff.wait(now)), (0, None));
+        backoff.lost(Duration::from_secs(1), now);
+        assert_eq!(backoff.failures(), 1);
     }
 
     #[test]
-    fn repeats_are_a_tenth_of_the_calls_in_the_long_run() {
-        let mut budget = Budget::default();
+    fn retries_are_a_tenth_of_the_calls_in_the_long_run() {
+        let mut budget = RetryBudget::default();
         let spent = (0..1000)
             .filter(|_| {
                 budget.called();

@@ -1,9 +1,10 @@
 //! One live connection to a server: numbered requests, cancellation that reaches the server, the handshake of either era.
 
-use super::host::Ear;
+use super::host::ServerCallbacks;
 use super::inbox::Inbox;
-use super::message::{Identity, LEGACY, MODERN, Params, client_info, notification};
-use super::transport::{Era, Request, Transport};
+use super::message::{Identity, Params, client_info, notification};
+use super::protocol::{Era, LEGACY, MODERN, NegotiatedProtocol};
+use super::transport::{Request, Transport};
 use crate::error::{ErrorKind, HubError};
 use crate::tool::OnProgress;
 use serde::Deserialize;
@@ -21,9 +22,9 @@ const UNSUPPORTED_VERSION: i64 = -32022;
 /// Other errors that only a modern server gives: headers that do not fit, a capability that we lack.
 const MODERN_ERRORS: [i64; 2] = [-32020, -32021];
 
-/// What is known about the other side.
+/// How a server describes itself, and the protocol that was negotiated with it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Peer {
+pub struct ServerIdentity {
     pub era: Era,
     pub version: &'static str,
     /// The server's own name and version.
@@ -32,8 +33,8 @@ pub struct Peer {
     pub instructions: Option<String>,
 }
 
-impl Peer {
-    /// Whether the server tells when its tools change.
+impl ServerIdentity {
+    /// Whether the server announces changes of its tools.
     pub fn announces_changes(&self) -> bool {
         self.capabilities.pointer("/tools/listChanged") == Some(&Value::Bool(true))
     }
@@ -44,7 +45,7 @@ pub struct Connection {
     inbox: Arc<Inbox>,
     identity: Identity,
     ids: AtomicU64,
-    peer: Peer,
+    server: ServerIdentity,
 }
 
 /// What a request carries besides its parameters.
@@ -58,26 +59,31 @@ pub struct Extras {
 
 /// How the first, modern, question was taken.
 pub enum Probe {
-    Modern(Peer),
+    Modern(ServerIdentity),
     /// The server answered, and not as a modern one does.
     Legacy,
 }
 
 impl Connection {
-    pub fn new(transport: Arc<dyn Transport>, inbox: Arc<Inbox>, ear: &Ear) -> Self {
-        let peer = Peer {
+    pub fn new(transport: Arc<dyn Transport>, inbox: Arc<Inbox>, callbacks: &ServerCallbacks) -> Self {
+        let server = ServerIdentity {
             era: Era::Modern,
             version: MODERN,
             info: Value::Null,
             capabilities: Value::Null,
             instructions: None,
         };
-        let identity = Identity::new(ear.capabilities());
-        Connection { transport, inbox, identity, ids: AtomicU64::new(1), peer }
+        let identity = Identity::new(callbacks.capabilities());
+        Connection { transport, inbox, identity, ids: AtomicU64::new(1), server }
     }
 
-    pub fn peer(&self) -> &Peer {
-        &self.peer
+    /// The server as it described itself.
+    pub fn server(&self) -> &ServerIdentity {
+        &self.server
+    }
+
+    pub fn protocol(&self) -> NegotiatedProtocol {
+        NegotiatedProtocol { era: self.server.era, version: Some(self.server.version) }
     }
 
     pub fn transport(&self) -> &Arc<dyn Transport> {
@@ -109,7 +115,7 @@ impl Connection {
             return Ok(Probe::Legacy);
         }
         let info = found.meta.get("io.modelcontextprotocol/serverInfo").cloned().unwrap_or(found.server_info);
-        Ok(Probe::Modern(Peer {
+        Ok(Probe::Modern(ServerIdentity {
             era: Era::Modern,
             version: MODERN,
             info,
@@ -124,7 +130,7 @@ impl Connection {
 
     /// The handshake of the older protocol.
     pub async fn initialize(&mut self) -> Result<(), HubError> {
-        self.peer.era = Era::Legacy;
+        self.server.era = Era::Legacy;
         let params = Params::new()
             .with("protocolVersion", &LEGACY[0])
             .with("capabilities", &self.identity.capabilities)
@@ -146,7 +152,7 @@ impl Connection {
             );
             return Err(HubError::new(ErrorKind::Protocol, text));
         };
-        self.settle_on(Peer {
+        self.settle_on(ServerIdentity {
             era: Era::Legacy,
             version,
             info: greeting.server_info,
@@ -159,9 +165,9 @@ impl Connection {
         Ok(())
     }
 
-    pub fn settle_on(&mut self, peer: Peer) {
-        self.transport.agreed(peer.era, peer.version);
-        self.peer = peer;
+    pub fn settle_on(&mut self, server: ServerIdentity) {
+        self.transport.agreed(server.era, server.version);
+        self.server = server;
     }
 
     /// Sends a request and waits for its raw result. Given up while it is on its way, the server is told.
@@ -176,7 +182,7 @@ impl Connection {
             extras.meta.insert("progressToken".into(), json!(id));
             self.inbox.watch_progress(id, on_progress)
         });
-        let body = self.identity.request(self.peer.era, id, method, params, &extras.meta);
+        let body = self.identity.request(self.server.era, id, method, params, &extras.meta);
         let stage = Arc::default();
         let request = Request { id, method, name: extras.name, headers: extras.headers, body, stage };
         let guard = CancelGuard {

@@ -31,15 +31,15 @@ pub struct Host {
     pub tell: Option<Tell>,
 }
 
-/// The ear for one server, whatever connection it has at the moment.
-pub struct Ear {
+/// Handles what one server sends on its own: notifications, log lines, requests. It outlives connections.
+pub struct ServerCallbacks {
     server: Arc<str>,
     host: Host,
     roots: Vec<String>,
     /// Takes what the server was trusted with out of what it says.
     redactor: Redactor,
-    /// Set when the server says that its tools have changed; whoever lists them next takes it away.
-    pub tools_changed: Notify,
+    /// Notified when the server announces that its tools have changed.
+    pub tools_changed: Arc<Notify>,
     instructions: Mutex<Option<String>>,
 }
 
@@ -47,20 +47,20 @@ const METHOD_NOT_FOUND: i64 = -32601;
 const LONGEST_LINE: usize = 2000;
 const SHORTEST_SECRET: usize = 8;
 
-impl Ear {
+impl ServerCallbacks {
     pub fn new(config: &ServerConfig, host: Host) -> Arc<Self> {
-        Arc::new(Ear {
+        Arc::new(ServerCallbacks {
             server: config.id.clone(),
             host,
             roots: config.options.roots.clone(),
             redactor: Redactor::new(entrusted(config)),
-            tools_changed: Notify::new(),
+            tools_changed: Arc::default(),
             instructions: Mutex::default(),
         })
     }
 
-    /// Passes on what the server says, in a form that may be shown, and gives it back.
-    pub fn said(&self, level: &str, text: &str) -> String {
+    /// Logs a line of the server in a form that is safe to show, and returns that form.
+    pub fn log(&self, level: &str, text: &str) -> String {
         let text = self.redactor.hide(super::wire::clean(text.trim(), LONGEST_LINE));
         if let Some(log) = self.host.log.as_ref().filter(|_| !text.is_empty()) {
             log(&self.server, level, &text);
@@ -68,7 +68,7 @@ impl Ear {
         text
     }
 
-    /// Tells the owner of the hub what happens to the connection.
+    /// Reports an event of the connection to the hub's listeners.
     pub fn tell(&self, what: &str, details: Value) {
         if let Some(tell) = &self.host.tell {
             tell(&self.server, what, details);
@@ -156,7 +156,7 @@ fn with_defaults(mut answer: Value, schema: Option<&Value>) -> Value {
     answer
 }
 
-impl Listener for Ear {
+impl Listener for ServerCallbacks {
     fn notified(&self, method: &str, params: Option<&RawValue>) {
         match method {
             "notifications/tools/list_changed" => self.tools_changed.notify_one(),
@@ -170,7 +170,7 @@ impl Listener for Ear {
                     Value::String(text) => text.clone(),
                     other => other.to_string(),
                 };
-                self.said(params["level"].as_str().unwrap_or("info"), &text);
+                self.log(params["level"].as_str().unwrap_or("info"), &text);
             }
             _ => {}
         }

@@ -4,7 +4,7 @@
 
 use super::connection::{Connection, Extras};
 use super::message::Params;
-use super::transport::Era;
+use super::protocol::Era;
 use super::wire::clean;
 use super::{headers, wire};
 use crate::error::{ErrorKind, HubError};
@@ -13,6 +13,8 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::timeout;
 
 const MAX_PAGES: usize = 400;
 const MAX_TOOLS: usize = 100_000;
@@ -131,8 +133,16 @@ struct Entry {
     execution: Value,
 }
 
-/// Fetches all pages.
-pub async fn fetch(connection: &Connection) -> Result<Listing, HubError> {
+/// Fetches all pages, within `limit` in all.
+pub async fn fetch(connection: &Connection, limit: Duration) -> Result<Listing, HubError> {
+    let pages = timeout(limit, fetch_pages(connection)).await;
+    pages.unwrap_or_else(|_| {
+        let text = format!("no answer to tools/list within {} s", limit.as_secs_f64());
+        Err(HubError::new(ErrorKind::Timeout, text))
+    })
+}
+
+async fn fetch_pages(connection: &Connection) -> Result<Listing, HubError> {
     let mut listing = Listing::default();
     let mut names = HashSet::new();
     let mut cursors = HashSet::new();
@@ -149,7 +159,7 @@ pub async fn fetch(connection: &Connection) -> Result<Listing, HubError> {
             Some(tools) => serde_json::from_str(tools.get()).map_err(|_| malformed("'tools' is no list"))?,
         };
         for entry in entries.iter().take(MAX_TOOLS - listing.tools.len()) {
-            match read(entry, connection.peer().era) {
+            match read(entry, connection.server().era) {
                 Ok(tool) if names.insert(tool.name.clone()) => listing.tools.push(Arc::new(tool)),
                 Ok(tool) => {
                     listing.notices.push(format!("a second tool named '{}'", clean(&tool.name, 100)));

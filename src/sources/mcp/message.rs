@@ -1,17 +1,8 @@
 //! What we write: requests and notifications, built as text once.
 
-use super::transport::Era;
+use super::protocol::{Era, MODERN};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
-
-/// The version we prefer, and those of the older kind that we speak.
-pub const MODERN: &str = "2026-07-28";
-pub const LEGACY: &[&str] = &["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
-
-/// One of these versions, as it was written down earlier.
-pub fn version(name: &str) -> Option<&'static str> {
-    LEGACY.iter().copied().chain([MODERN]).find(|version| *version == name)
-}
 
 /// The members of `params`, already as JSON text.
 #[derive(Default)]

@@ -1,26 +1,33 @@
 //! MCP servers as a source of tools.
 //!
 //! ```text
-//! config ─► Server (connects on demand, backs off, restarts) ─► Connection (handshake, requests, cancellation)
-//!              │                                                     │
-//!   McpTool, SkillTool (candidates of the hub)             Transport: stdio · streamable HTTP · HTTP+SSE
-//!                                                                    │
-//!                                                          Inbox (answers, progress) ─► Ear (requests of the server)
+//!                     Lifecycle (when to connect, back off, close: a pure state machine)
+//!                        │
+//! config ─► Server ─► Session (background tasks) ─► Connection (handshake, requests, cancellation)
+//!              │                                        │
+//!   McpTool, SkillTool (candidates of the hub)    Transport: stdio · streamable HTTP · HTTP+SSE
+//!                                                       │
+//!                                                 Inbox (answers, progress) ─► ServerCallbacks (what the server sends)
 //! ```
 
 pub mod auth;
+mod background;
 mod backoff;
 pub mod config;
 pub mod connection;
+mod connector;
 mod convert;
-mod follow;
 mod headers;
 pub mod host;
 pub mod inbox;
+pub mod info;
+mod lifecycle;
 pub mod listing;
+mod lists;
 pub mod message;
-pub mod route;
+pub mod protocol;
 pub mod server;
+mod session;
 pub mod skills;
 mod tasks;
 pub mod tool;

@@ -12,8 +12,8 @@ use super::backoff;
 use super::connection::{Connection, Extras};
 use super::convert::{finished, protocol};
 use super::message::Params;
+use super::protocol::Era;
 use super::server::Server;
-use super::transport::Era;
 use super::wire::clean;
 use crate::error::{ErrorKind, HubError, Outcome, clip};
 use crate::model::ToolOutput;
@@ -36,10 +36,10 @@ const QUESTIONS: usize = 100;
 
 /// Whether the older protocol wants this call to be made as a task.
 pub fn wanted(connection: &Connection, needs_task: bool) -> bool {
-    let peer = connection.peer();
+    let server = connection.server();
     needs_task
-        && peer.era == Era::Legacy
-        && peer.capabilities.pointer("/tasks/requests/tools/call").is_some_and(|told| !told.is_null())
+        && server.era == Era::Legacy
+        && server.capabilities.pointer("/tasks/requests/tools/call").is_some_and(|told| !told.is_null())
 }
 
 /// Follows a task to its end. The caller's deadline bounds it; given up, the server is told.
@@ -168,7 +168,7 @@ impl Followed<'_> {
         }
         let raw = self.connection.request(method, params, named(self.id)).await?;
         let task = serde_json::from_str(raw.get()).map_err(|error| protocol(format!("{method}: {error}")))?;
-        Ok((task, self.connection.peer().era))
+        Ok((task, self.connection.server().era))
     }
 
     fn expired(&self, task: &Value) -> HubError {

@@ -54,11 +54,11 @@ impl McpTool {
 
     async fn run(&self, args: &Arguments, ctx: &CallContext) -> Result<ToolOutput, HubError> {
         ctx.held.store(true, Ordering::Relaxed);
-        let _place = match &self.server.places {
-            Some(places) => places.acquire().await.ok(),
+        let _slot = match &self.server.concurrency {
+            Some(slots) => slots.acquire().await.ok(),
             None => None,
         };
-        self.server.budget.lock().called();
+        self.server.retry_budget.lock().called();
         let mut tries = 0;
         loop {
             let error = match self.attempt(args, ctx).await {
@@ -164,7 +164,7 @@ impl McpTool {
             None => backoff::pause(tries + 1),
         };
         let in_time = Instant::now() + pause < deadline;
-        (in_time && self.server.budget.lock().spend()).then_some(pause)
+        (in_time && self.server.retry_budget.lock().spend()).then_some(pause)
     }
 
     /// The caller learns on which server it was and whether it may have run.
@@ -221,7 +221,7 @@ pub(super) async fn gather(
     for (key, request) in requests {
         let method = request.get("method").and_then(Value::as_str).unwrap_or_default().to_owned();
         let params = request.get("params").cloned().unwrap_or_else(|| json!({}));
-        let answer = server.ear().answer(&method, params).await.map_err(|(_, why)| {
+        let answer = server.callbacks().answer(&method, params).await.map_err(|(_, why)| {
             let text = format!(
                 "Tool '{}' on server '{}' needs input that nobody here gives ({}: {why}).",
                 clip(tool),

@@ -69,6 +69,13 @@ pub async fn fetch(connection: &Connection) -> Result<Skills, HubError> {
 }
 
 impl Skills {
+    /// The known skills, with a notice that they could not be listed again.
+    pub fn not_listed(known: Option<&Skills>, why: &str) -> Skills {
+        let mut skills = Skills { notices: Vec::new(), ..known.cloned().unwrap_or_default() };
+        skills.note(format!("the skills could not be listed: {why}"));
+        skills
+    }
+
     pub fn note(&mut self, what: String) {
         if self.notices.len() < MAX_NOTICES {
             self.notices.push(what);

@@ -25,6 +25,6 @@ pub const EXTENSION: &str = "io.modelcontextprotocol/skills";
 
 /// Whether a server says that it has skills.
 pub fn offered(connection: &Connection) -> bool {
-    let extensions = connection.peer().capabilities.get("extensions");
+    let extensions = connection.server().capabilities.get("extensions");
     extensions.and_then(|all| all.get(EXTENSION)).is_some_and(serde_json::Value::is_object)
 }

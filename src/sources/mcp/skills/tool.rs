@@ -36,8 +36,8 @@ impl SkillTool {
     }
 
     async fn run(&self, args: &Arguments) -> Result<ToolOutput, HubError> {
-        let _place = match &self.server.places {
-            Some(places) => places.acquire().await.ok(),
+        let _slot = match &self.server.concurrency {
+            Some(slots) => slots.acquire().await.ok(),
             None => None,
         };
         let path = args.get("file").and_then(Value::as_str);
@@ -48,7 +48,7 @@ impl SkillTool {
         let (skill, content) = self.read(&uri).await?;
         if skill != self.skill {
             // The list is out of date.
-            self.server.ear().tools_changed.notify_one();
+            self.server.callbacks().tools_changed.notify_one();
         }
         let value = match path {
             None => self.instructions(&skill, &content)?,

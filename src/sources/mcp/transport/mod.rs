@@ -8,6 +8,7 @@ pub mod http;
 pub mod legacy_sse;
 pub mod stdio;
 
+use super::protocol::Era;
 use crate::error::HubError;
 use crate::tool::BoxFuture;
 use serde_json::value::RawValue;
@@ -58,28 +59,6 @@ impl Stage {
 
     pub fn may_have_left(&self) -> bool {
         self.0.load(Ordering::Acquire) == LEFT
-    }
-}
-
-/// What server and client agreed on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Era {
-    /// No sessions: every request says who asks and in which version.
-    Modern,
-    /// `initialize`, sessions, requests from the server.
-    Legacy,
-}
-
-impl Era {
-    pub fn name(self) -> &'static str {
-        match self {
-            Era::Modern => "modern",
-            Era::Legacy => "legacy",
-        }
-    }
-
-    pub fn parse(name: &str) -> Option<Era> {
-        [Era::Modern, Era::Legacy].into_iter().find(|era| era.name() == name)
     }
 }
 

@@ -16,10 +16,11 @@ pub(crate) mod pace;
 pub(crate) mod peer;
 pub(crate) mod speech;
 
-use super::{Era, Request, Transport};
+use super::{Request, Transport};
 use crate::error::{ErrorKind, HubError, Outcome};
 use crate::sources::mcp::auth::Credentials;
 use crate::sources::mcp::inbox::{Answerer, Inbox, Reply};
+use crate::sources::mcp::protocol::Era;
 use crate::sources::mcp::wire::{self, Incoming};
 use crate::tool::BoxFuture;
 use arc_swap::{ArcSwap, ArcSwapOption};

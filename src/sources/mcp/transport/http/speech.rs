@@ -2,11 +2,10 @@
 
 use super::peer::Peer;
 use crate::error::{ErrorKind, HubError, Outcome};
-use crate::sources::mcp::transport::{Era, Request};
+use crate::sources::mcp::protocol::{Era, MODERN};
+use crate::sources::mcp::transport::Request;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 
-/// What a request says before anything was agreed, unless it is the handshake of the legacy era.
-const MODERN: &str = "2026-07-28";
 const HANDSHAKE: &str = "initialize";
 
 static PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");

@@ -10,9 +10,10 @@ mod pen;
 
 pub use child::Program;
 
-use super::{Era, Request, Stage, Transport};
+use super::{Request, Stage, Transport};
 use crate::error::{ErrorKind, HubError, Outcome};
 use crate::sources::mcp::inbox::{Answerer, Inbox};
+use crate::sources::mcp::protocol::Era;
 use crate::sources::mcp::wire::{clean, guess_id};
 use crate::tool::BoxFuture;
 use child::{Process, how_it_ended};

@@ -1,23 +1,22 @@
 //! Tool lists over restarts: what a server has listed goes into the store, and is there before it is connected again.
 
 use crate::sources::mcp::config::{Endpoint, ServerConfig};
-use crate::sources::mcp::connection::Peer;
+use crate::sources::mcp::connection::ServerIdentity;
 use crate::sources::mcp::listing::Listing;
-use crate::sources::mcp::message;
-use crate::sources::mcp::server::{Server, Spoken};
-use crate::sources::mcp::transport::Era;
+use crate::sources::mcp::protocol::{Era, NegotiatedProtocol, version};
+use crate::sources::mcp::server::Server;
 use crate::store::{ListKey, Store, StoredList};
 use ring::digest::{Context, SHA256};
 use serde_json::Value;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-pub fn keep(store: &Store, server: &Server, peer: &Peer, listing: &Listing) {
-    let version = peer.info.get("version").and_then(Value::as_str);
+pub fn keep(store: &Store, server: &Server, identity: &ServerIdentity, listing: &Listing) {
+    let own_version = identity.info.get("version").and_then(Value::as_str);
     let list = StoredList {
-        era: peer.era.name().to_owned(),
-        protocol: peer.version.to_owned(),
-        version: version.map(str::to_owned),
+        era: identity.era.name().to_owned(),
+        protocol: identity.version.to_owned(),
+        version: own_version.map(str::to_owned),
         listed_at: SystemTime::now(),
         ttl_ms: listing.ttl_ms,
         tools: listing.to_json(),
@@ -31,7 +30,7 @@ pub fn recall(store: &Store, server: &Arc<Server>) {
     let Some(era) = Era::parse(&list.era) else { return };
     let age = list.listed_at.elapsed().unwrap_or_default();
     if let Ok(listing) = Listing::from_json(&list.tools, era, list.ttl_ms) {
-        server.restore(listing, Spoken { era, version: message::version(&list.protocol) }, age);
+        server.restore(listing, NegotiatedProtocol { era, version: version(&list.protocol) }, age);
     }
 }
 

@@ -30,14 +30,14 @@ impl Pins {
     /// Why this tool is refused; nothing when its definition is the accepted one.
     pub fn refusal(&self, server: &Arc<str>, listed: &Listed) -> Option<String> {
         let (now, id) = (definition(listed), (server.clone(), listed.name.clone()));
-        let tell = |change| {
+        let report = |change| {
             if let Some(store) = &self.store {
                 store.change_pin(server.clone(), listed.name.clone(), change);
             }
         };
         let mut known = self.known.lock();
         let Some(pin) = known.get_mut(&id) else {
-            tell(PinChange::First(now.clone()));
+            report(PinChange::First(now.clone()));
             let (server, tool) = id.clone();
             known.insert(id, StoredPin { server, tool, accepted: now, changed: None });
             return None;
@@ -46,14 +46,17 @@ impl Pins {
             pin.changed = None;
             return None;
         }
-        // Somebody may have accepted it in another process.
+        drop(known);
+        // Another process may have accepted it. Not under the lock: reading the store may take a while.
         let stored = self.store.as_ref().and_then(|store| store.pin(server, &listed.name));
+        let mut known = self.known.lock();
+        let pin = known.get_mut(&id)?;
         if stored.is_some_and(|stored| stored.accepted.hash == now.hash) {
             (pin.accepted, pin.changed) = (now, None);
             return None;
         }
         if pin.changed.as_ref() != Some(&now) {
-            tell(PinChange::Changed(now.clone()));
+            report(PinChange::Changed(now.clone()));
             pin.changed = Some(now);
         }
         let (tool, server) = (clip(&listed.name), clip(server));

@@ -35,7 +35,7 @@ impl Servers {
 
     fn is_left_alone(&self, server: &Server) -> bool {
         let silent = self.silent.lock().get(server.id()).is_some_and(|since| since.elapsed() < LEFT_ALONE);
-        silent || server.is_resting()
+        silent || server.is_backing_off()
     }
 
     /// Asks them, until one has the tool or the time is over; without a name, all of them. Gives back who could not be asked,

@@ -8,26 +8,25 @@ pub mod cache;
 pub mod desk;
 mod look_up;
 mod pins;
-mod shelf;
-mod skills;
+mod publisher;
 
 use crate::error::{ErrorKind, HubError, Outcome, clip};
 use crate::hub::Hub;
 use crate::model::{Source, ToolSpec};
-use crate::registry::{Candidate, Filter};
+use crate::registry::Candidate;
 use crate::select::is_shadow;
 use crate::sources::mcp::auth::Credentials;
 use crate::sources::mcp::config::ServerConfig;
 use crate::sources::mcp::host::Host;
 use crate::sources::mcp::listing::Listed;
-use crate::sources::mcp::server::{Server, Shelf};
+use crate::sources::mcp::server::Server;
 use crate::sources::mcp::tool::McpTool;
 use crate::stats::CandidateStats;
 use crate::store::StoredPin;
 use futures_util::stream::{self, StreamExt};
 use parking_lot::Mutex;
 use pins::Pins;
-use shelf::HubShelf;
+use publisher::ToolPublisher;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -41,11 +40,13 @@ pub type MakeCredentials =
 
 pub struct Servers {
     hub: Arc<Hub>,
-    shelf: Arc<HubShelf>,
+    publisher: Arc<ToolPublisher>,
     host: Host,
     credentials: MakeCredentials,
     /// In the order in which they were added.
     all: Mutex<Vec<Arc<Server>>>,
+    /// Held while a server is added or removed, which may wait for the store; `all` never waits.
+    changing: Mutex<()>,
     /// Who did not list its tools for a look-up, and when that was.
     silent: Mutex<HashMap<Arc<str>, Instant>>,
 }
@@ -56,8 +57,16 @@ pub type Report = Vec<(Arc<str>, Result<(), HubError>)>;
 impl Servers {
     pub fn new(hub: Arc<Hub>, host: Host, credentials: MakeCredentials) -> Arc<Self> {
         let pins = Pins::new(hub.store().cloned());
-        let shelf = Arc::new(HubShelf::new(Arc::downgrade(&hub), pins));
-        Arc::new(Servers { hub, shelf, host, credentials, all: Mutex::default(), silent: Mutex::default() })
+        let publisher = Arc::new(ToolPublisher::new(Arc::downgrade(&hub), pins));
+        Arc::new(Servers {
+            hub,
+            publisher,
+            host,
+            credentials,
+            all: Mutex::default(),
+            changing: Mutex::default(),
+            silent: Mutex::default(),
+        })
     }
 
     pub fn all(&self) -> Vec<Arc<Server>> {
@@ -71,6 +80,7 @@ impl Servers {
     /// Adds a server, or puts it in the place of one with the same id. One whose configuration is the same stays as it is.
     /// What was replaced is returned, to be closed.
     pub fn add(&self, config: ServerConfig) -> Result<Option<Arc<Server>>, HubError> {
+        let _changing = self.changing.lock();
         if self.get(&config.id).is_some_and(|known| *known.config() == config) {
             return Ok(None);
         }
@@ -79,7 +89,7 @@ impl Servers {
             sample: self.host.sample.clone().filter(|_| config.options.allow_sampling),
             ..self.host.clone()
         };
-        let server = Server::new(config, host, credentials, self.shelf.clone());
+        let server = Server::new(config, host, credentials, self.publisher.clone());
         let replaced = self.put(server.clone());
         if let Some(store) = self.hub.store().filter(|_| !server.config().disabled) {
             cache::recall(store, &server);
@@ -88,24 +98,24 @@ impl Servers {
     }
 
     fn put(&self, server: Arc<Server>) -> Option<Arc<Server>> {
-        let mut all = self.all.lock();
-        match all.iter_mut().find(|known| known.id() == server.id()) {
-            Some(place) => {
-                let old = std::mem::replace(place, server);
-                self.forget_tools(old.id());
-                Some(old)
+        let replaced = {
+            let mut all = self.all.lock();
+            match all.iter_mut().find(|known| known.id() == server.id()) {
+                Some(known) => Some(std::mem::replace(known, server.clone())),
+                None => {
+                    all.push(server.clone());
+                    None
+                }
             }
-            None => {
-                self.shelf.make_room(server.id());
-                all.push(server);
-                None
-            }
-        }
+        };
+        self.silent.lock().remove(server.id());
+        self.publisher.admit(&server);
+        replaced
     }
 
     /// The tools of pinned servers, by server and tool.
     pub fn pins(&self) -> Vec<StoredPin> {
-        self.shelf.pins.all()
+        self.publisher.pins.all()
     }
 
     /// Why tools of this server are refused.
@@ -115,35 +125,24 @@ impl Servers {
 
     /// Accepts the changed definitions of a server, or of one tool of it; says how many there were.
     pub fn accept_pin(&self, server: &str, tool: Option<&str>) -> usize {
-        let accepted = self.shelf.pins.accept(server, tool);
-        if let Some((server, listing)) = self.get(server).and_then(|one| Some((one.clone(), one.listing()?)))
-        {
-            self.shelf.listed(&server, &listing);
+        let accepted = self.publisher.pins.accept(server, tool);
+        if let Some(server) = self.get(server) {
+            server.publish_again();
         }
         accepted
     }
 
-    /// Takes a server and its tools away; it is still to be closed.
+    /// Removes a server and its tools. The caller has to close it.
     pub fn remove(&self, id: &str) -> Option<Arc<Server>> {
+        let _changing = self.changing.lock();
         let removed = {
             let mut all = self.all.lock();
-            let place = all.iter().position(|server| &**server.id() == id)?;
-            self.shelf.give_room_up(all[place].id());
-            all.remove(place)
+            let index = all.iter().position(|server| &**server.id() == id)?;
+            all.remove(index)
         };
-        self.forget_tools(removed.id());
+        self.silent.lock().remove(removed.id());
+        self.publisher.dismiss(&removed);
         Some(removed)
-    }
-
-    fn forget_tools(&self, id: &Arc<str>) {
-        self.shelf.forget(id);
-        self.silent.lock().remove(id);
-        let filter = Filter { source: None, server: Some(id) };
-        let snapshot = self.hub.registry.snapshot();
-        let of_server = |candidates: &[Arc<Candidate>]| candidates.iter().any(|one| filter.matches(one));
-        for (name, _) in snapshot.entries().filter(|(_, entry)| of_server(&entry.candidates)) {
-            self.hub.registry.remove(name, filter);
-        }
     }
 
     /// The names of this server's tools that are also names of native ones.

@@ -1,0 +1,223 @@
+//! From a server's lists to candidates of the hub.
+//!
+//! Only the server that was added last under an id may publish: a list of one that was replaced or removed meanwhile is
+//! dropped. Each server has a lock of its own, so a slow store delays no other server.
+
+use super::cache;
+use super::pins::Pins;
+use crate::hub::Hub;
+use crate::limit::Gate;
+use crate::model::{Source, ToolSpec};
+use crate::registry::{Candidate, Filter};
+use crate::select::nature;
+use crate::sources::mcp::connection::ServerIdentity;
+use crate::sources::mcp::listing::{Listed, Listing};
+use crate::sources::mcp::server::{ListingSink, Server};
+use crate::sources::mcp::skills::{Skill, SkillTool, Skills};
+use crate::sources::mcp::tool::McpTool;
+use crate::stats::CandidateStats;
+use crate::tool::Tool;
+use parking_lot::Mutex;
+use serde_json::Value;
+use std::collections::{HashMap, HashSet};
+use std::ops::Range;
+use std::sync::{Arc, Weak};
+
+/// What one server offers, by its names in the hub.
+type ByName<T> = HashMap<Arc<str>, Arc<T>>;
+
+/// Registers the tools and skills of servers in a hub, and removes what is no longer listed.
+pub struct ToolPublisher {
+    hub: Weak<Hub>,
+    pub pins: Pins,
+    servers: Mutex<HashMap<Arc<str>, Arc<Mutex<Publication>>>>,
+}
+
+/// What of one server is in the registry.
+struct Publication {
+    /// The server that may publish under this id.
+    owner: Weak<Server>,
+    /// Reserved for its candidates, so that servers keep their order, whichever lists first.
+    ids: Range<u64>,
+    tools: ByName<Listed>,
+    skills: ByName<Skill>,
+}
+
+impl Publication {
+    fn is_of(&self, server: &Arc<Server>) -> bool {
+        std::ptr::eq(self.owner.as_ptr(), Arc::as_ptr(server))
+    }
+
+    fn next_id(&mut self, hub: &Hub) -> u64 {
+        self.ids.next().unwrap_or_else(|| hub.registry.next_id())
+    }
+
+    fn candidate(&mut self, hub: &Hub, server: &Server, source: Source, tool: Arc<dyn Tool>) -> Candidate {
+        let slots = tool.spec().max_concurrency;
+        Candidate {
+            id: self.next_id(hub),
+            source,
+            server: Some(server.id().clone()),
+            priority: source.default_priority(),
+            gate: slots.map(|slots| Gate::new(slots, hub.options.max_waiting)),
+            tool,
+            stats: Arc::new(CandidateStats::default()),
+        }
+    }
+}
+
+impl ToolPublisher {
+    pub fn new(hub: Weak<Hub>, pins: Pins) -> Self {
+        ToolPublisher { hub, pins, servers: Mutex::default() }
+    }
+
+    /// From now on this server publishes under its id. What one before it has published is removed; its place stays.
+    pub fn admit(&self, server: &Arc<Server>) {
+        let Some(hub) = self.hub.upgrade() else { return };
+        let publication = self
+            .servers
+            .lock()
+            .entry(server.id().clone())
+            .or_insert_with(|| {
+                let ids = hub.registry.reserve_ids();
+                let (owner, tools, skills) = (Weak::new(), HashMap::new(), HashMap::new());
+                Arc::new(Mutex::new(Publication { owner, ids, tools, skills }))
+            })
+            .clone();
+        let mut publication = publication.lock();
+        publication.owner = Arc::downgrade(server);
+        withdraw(&hub, server.id(), &mut publication);
+    }
+
+    /// Removes what a server has published. If the id comes back, it comes last.
+    pub fn dismiss(&self, server: &Server) {
+        let Some(publication) = self.servers.lock().remove(server.id()) else { return };
+        let mut publication = publication.lock();
+        publication.owner = Weak::new();
+        if let Some(hub) = self.hub.upgrade() {
+            withdraw(&hub, server.id(), &mut publication);
+        }
+    }
+
+    /// Runs `publish` if this server may publish; meanwhile no other list of this id is published.
+    fn publish(&self, server: &Arc<Server>, publish: impl FnOnce(&Hub, &mut Publication)) {
+        let Some(hub) = self.hub.upgrade() else { return };
+        let Some(publication) = self.servers.lock().get(server.id()).cloned() else { return };
+        let mut publication = publication.lock();
+        if publication.is_of(server) {
+            publish(&hub, &mut publication);
+        }
+    }
+}
+
+fn withdraw(hub: &Hub, id: &Arc<str>, publication: &mut Publication) {
+    publication.tools.clear();
+    publication.skills.clear();
+    hub.refuse(id, HashMap::new());
+    let filter = Filter { source: None, server: Some(id) };
+    let snapshot = hub.registry.snapshot();
+    let of_server = |candidates: &[Arc<Candidate>]| candidates.iter().any(|one| filter.matches(one));
+    for (name, _) in snapshot.entries().filter(|(_, entry)| of_server(&entry.candidates)) {
+        hub.registry.remove(name, filter);
+    }
+}
+
+impl ListingSink for ToolPublisher {
+    fn fetched(&self, server: &Arc<Server>, identity: &ServerIdentity, listing: &Listing) {
+        self.publish(server, |hub, _| {
+            if let Some(store) = hub.store() {
+                cache::keep(store, server, identity, listing);
+            }
+        });
+    }
+
+    fn publish_tools(&self, server: &Arc<Server>, listing: &Arc<Listing>) {
+        let options = &server.config().options;
+        let prefix = options.prefix.as_deref().unwrap_or_default();
+        self.publish(server, |hub, publication| {
+            let (mut now, mut new, mut refused) = (HashSet::new(), Vec::new(), HashMap::new());
+            for listed in &listing.tools {
+                let name: Arc<str> = match prefix {
+                    "" => listed.name.clone(),
+                    prefix => Arc::from(format!("{prefix}{}", listed.name)),
+                };
+                if let Some(why) = options.pin.then(|| self.pins.refusal(server.id(), listed)).flatten() {
+                    refused.insert(name, why);
+                    continue;
+                }
+                now.insert(name.clone());
+                if publication.tools.get(&name).is_some_and(|before| before == listed) {
+                    continue;
+                }
+                let spec = spec(hub, server, listed, name.clone());
+                let tool = Arc::new(McpTool::new(server.clone(), listed.clone(), spec));
+                new.push(publication.candidate(hub, server, Source::Mcps, tool));
+                publication.tools.insert(name, listed.clone());
+            }
+            hub.registry.insert_all(new);
+            remove_missing(hub, server, Source::Mcps, &mut publication.tools, &now);
+            hub.refuse(server.id(), refused);
+        });
+    }
+
+    /// The name in the hub is `server/skill`: no skill of a server has the name of a local one, or of another server's.
+    fn publish_skills(&self, server: &Arc<Server>, skills: &Arc<Skills>) {
+        self.publish(server, |hub, publication| {
+            let mut now = HashSet::new();
+            for (label, skill) in skills.labelled() {
+                let name: Arc<str> = Arc::from(format!("{}/{label}", server.id()));
+                now.insert(name.clone());
+                if publication.skills.get(&name).is_some_and(|before| before == skill) {
+                    continue;
+                }
+                let tool = Arc::new(SkillTool::new(server.clone(), skill.clone(), name.clone()));
+                hub.registry.insert(publication.candidate(hub, server, Source::Skills, tool));
+                publication.skills.insert(name, skill.clone());
+            }
+            remove_missing(hub, server, Source::Skills, &mut publication.skills, &now);
+        });
+    }
+}
+
+/// Removes from the registry what is known and not listed now.
+fn remove_missing<T>(
+    hub: &Hub,
+    server: &Server,
+    source: Source,
+    known: &mut ByName<T>,
+    now: &HashSet<Arc<str>>,
+) {
+    let filter = Filter { source: Some(source), server: Some(server.id()) };
+    known.retain(|name, _| {
+        let stays = now.contains(name);
+        if !stays {
+            hub.registry.remove(name, filter);
+        }
+        stays
+    });
+}
+
+fn spec(hub: &Hub, server: &Server, listed: &Listed, name: Arc<str>) -> ToolSpec {
+    let options = &server.config().options;
+    let mut capabilities = hub.capability_rules().extract(&listed.name, &listed.description);
+    for tag in &options.capabilities {
+        if !capabilities.contains(tag) {
+            capabilities.push(tag.clone());
+        }
+    }
+    let hint = |key: &str| listed.annotations.get(key).and_then(Value::as_bool);
+    let mut annotations = listed.annotations.clone();
+    if let Some(title) = &listed.title {
+        annotations.entry("title").or_insert_with(|| Value::String(title.clone()));
+    }
+    ToolSpec {
+        effects: nature::effects(&listed.name, options.effects, None, &listed.annotations),
+        idempotent: hint("idempotentHint").unwrap_or(false),
+        description: Arc::from(listed.description.as_str()),
+        parameters: listed.input_schema.clone(),
+        capabilities: capabilities.into_iter().map(Arc::from).collect(),
+        annotations,
+        timeout: options.timeout,
+        ..ToolSpec::named(name)
+    }
+}

@@ -1,0 +1,99 @@
+//! The tasks of a session: keep its tool list current, listen for changes, end it when nothing uses it.
+
+use super::connection::{Connection, Extras};
+use super::message::Params;
+use crate::error::ErrorKind;
+use serde_json::json;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::Notify;
+use tokio::time::{Instant, sleep, timeout};
+
+/// Changes within this time count as one.
+const DEBOUNCE: Duration = Duration::from_millis(100);
+/// The least time between two lists, however often a server announces changes.
+const BETWEEN_LISTS: Duration = Duration::from_millis(500);
+/// A subscription is renewed after this time, so a stream that died silently is noticed.
+const SUBSCRIPTION: Duration = Duration::from_secs(3600);
+const FIRST_RETRY: Duration = Duration::from_secs(1);
+const LONGEST_RETRY: Duration = Duration::from_secs(60);
+
+/// Lists the tools now, and again whenever the server announces a change. `list` returns false when its server is gone.
+pub async fn keep_tools_listed<R>(changed: Arc<Notify>, list: impl Fn() -> R)
+where
+    R: Future<Output = bool>,
+{
+    while list().await {
+        sleep(BETWEEN_LISTS).await;
+        changed.notified().await;
+        sleep(DEBOUNCE).await;
+    }
+}
+
+/// Modern servers announce changes on a stream. One that ends is opened again, with growing pauses.
+pub async fn subscribe(connection: Arc<Connection>) {
+    let mut pause = FIRST_RETRY;
+    while connection.transport().retired().is_none() {
+        let begun = Instant::now();
+        let params = Params::new().with("notifications", &json!({"toolsListChanged": true}));
+        let stream = connection.request("subscriptions/listen", params, Extras::default());
+        let Ok(ended) = timeout(SUBSCRIPTION, stream).await else { continue };
+        if ended.is_err_and(|error| error.kind == ErrorKind::Rpc) {
+            return;
+        }
+        if begun.elapsed() > LONGEST_RETRY {
+            pause = FIRST_RETRY;
+        }
+        sleep(pause).await;
+        pause = (pause * 2).min(LONGEST_RETRY);
+    }
+}
+
+/// Returns when nothing has used the connection for `limit`. `unused_for` returns `None` when the server is gone.
+pub async fn until_idle(limit: Duration, unused_for: impl Fn() -> Option<Duration>) {
+    while let Some(left) = unused_for().map(|unused| limit.saturating_sub(unused)) {
+        if left.is_zero() {
+            return;
+        }
+        sleep(left).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    #[tokio::test(start_paused = true)]
+    async fn a_storm_of_changes_lists_twice_a_second_at_most() {
+        let (changed, lists) = (Arc::new(Notify::new()), Arc::new(AtomicUsize::new(0)));
+        let counter = lists.clone();
+        let listing = tokio::spawn(keep_tools_listed(changed.clone(), move || {
+            counter.fetch_add(1, Ordering::Relaxed);
+            std::future::ready(true)
+        }));
+        for _ in 0..990 {
+            changed.notify_one();
+            sleep(Duration::from_millis(6)).await;
+        }
+        listing.abort();
+        assert_eq!(lists.load(Ordering::Relaxed), 10, "in just under 6 s: at once, and then every 600 ms");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn listing_ends_with_its_server() {
+        let changed = Arc::new(Notify::new());
+        keep_tools_listed(changed, || std::future::ready(false)).await;
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_connection_is_idle_when_it_was_not_used_for_the_whole_limit() {
+        let begun = Instant::now();
+        let used = |after: u64| begun + Duration::from_secs(after);
+        // Used at 0 s, and again at 6 s.
+        let last_used = || if begun.elapsed() < Duration::from_secs(6) { used(0) } else { used(6) };
+        until_idle(Duration::from_secs(10), || Some(last_used().elapsed())).await;
+        assert_eq!(begun.elapsed().as_secs(), 16);
+        until_idle(Duration::from_secs(10), || None).await;
+    }
+}

@@ -1,0 +1,231 @@
+//! The life of one server as a state machine without a runtime and without I/O.
+//!
+//! ```text
+//! idle ──want──► connecting ──connected──► ready ──lost / idle──► idle        closed is final
+//!   ▲                │ failed: later attempts back off
+//!   └────────────────┘
+//! ```
+//!
+//! Requests for a connection, the ends of attempts and time are inputs. The results say what the owner has to do: use a
+//! session, wait for an attempt, start one, or release what the machine gives back. Every attempt has a generation. An
+//! attempt that ends after its server was closed, or after a later attempt began, has no effect.
+//!
+//! `A` is the handle of an attempt in progress, `S` an established session. The machine owns them, so its state and the
+//! resources cannot disagree.
+
+use super::backoff::ReconnectBackoff;
+use super::protocol::ProtocolHint;
+use crate::error::HubError;
+use std::time::{Duration, Instant};
+
+pub struct Lifecycle<A, S> {
+    stage: LifeStage<A, S>,
+    /// The number of the latest attempt; the session it leads to has the same one.
+    generation: u64,
+    disabled: bool,
+    backoff: ReconnectBackoff,
+    hint: Option<ProtocolHint>,
+    error: Option<HubError>,
+}
+
+enum LifeStage<A, S> {
+    Idle,
+    Connecting(A),
+    Ready { session: S, since: Instant },
+    Closed,
+}
+
+/// How a request for a connection can be met.
+#[derive(Debug, PartialEq)]
+pub enum Wanted<'a, A, S> {
+    Ready(&'a S),
+    InProgress(&'a A),
+}
+
+/// Why there is no connection and no attempt to get one.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Unavailable {
+    Closed,
+    Disabled,
+    BackingOff { wait: Duration, failures: u32, last_error: Option<HubError> },
+}
+
+/// What an attempt needs to know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AttemptStart {
+    pub generation: u64,
+    pub hint: Option<ProtocolHint>,
+}
+
+/// What the owner has to end after `close`.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Released<A, S> {
+    Nothing,
+    Attempt(A),
+    Session(S),
+}
+
+impl<A, S> Lifecycle<A, S> {
+    pub fn new(disabled: bool) -> Self {
+        Lifecycle {
+            stage: LifeStage::Idle,
+            generation: 0,
+            disabled,
+            backoff: ReconnectBackoff::default(),
+            hint: None,
+            error: None,
+        }
+    }
+
+    /// Asks for a connection. `start` is called when an attempt has to begin. With `insist` the back-off is ignored: a
+    /// user asked for this attempt.
+    pub fn want(
+        &mut self,
+        insist: bool,
+        now: Instant,
+        start: impl FnOnce(AttemptStart) -> A,
+    ) -> Result<Wanted<'_, A, S>, Unavailable> {
+        if matches!(self.stage, LifeStage::Idle) {
+            if self.disabled {
+                return Err(Unavailable::Disabled);
+            }
+            if let Some(wait) = self.backoff.wait(now).filter(|_| !insist) {
+                let (failures, last_error) = (self.backoff.failures(), self.error.clone());
+                return Err(Unavailable::BackingOff { wait, failures, last_error });
+            }
+            self.generation += 1;
+            let attempt = start(AttemptStart { generation: self.generation, hint: self.hint });
+            self.stage = LifeStage::Connecting(attempt);
+        }
+        match &self.stage {
+            LifeStage::Ready { session, .. } => Ok(Wanted::Ready(session)),
+            LifeStage::Connecting(attempt) => Ok(Wanted::InProgress(attempt)),
+            LifeStage::Idle | LifeStage::Closed => Err(Unavailable::Closed),
+        }
+    }
+
+    /// An attempt succeeded. Gives back its handle, or the session when it comes too late.
+    pub fn connected(
+        &mut self,
+        generation: u64,
+        session: S,
+        hint: ProtocolHint,
+        now: Instant,
+    ) -> Result<A, S> {
+        match std::mem::replace(&mut self.stage, LifeStage::Closed) {
+            LifeStage::Connecting(attempt) if generation == self.generation => {
+                self.stage = LifeStage::Ready { session, since: now };
+                self.hint = Some(hint);
+                self.error = None;
+                Ok(attempt)
+            }
+            other => {
+                self.stage = other;
+                Err(session)
+            }
+        }
+    }
+
+    /// An attempt failed. Gives back its handle, or nothing when it comes too late.
+    pub fn failed(&mut self, generation: u64, error: HubError, now: Instant) -> Option<A> {
+        match std::mem::replace(&mut self.stage, LifeStage::Closed) {
+            LifeStage::Connecting(attempt) if generation == self.generation => {
+                self.stage = LifeStage::Idle;
+                self.backoff.failed(now);
+                // The hint may be what is wrong: the next attempt negotiates from the start.
+                self.hint = None;
+                self.error = Some(error);
+                Some(attempt)
+            }
+            other => {
+                self.stage = other;
+                None
+            }
+        }
+    }
+
+    /// Gives back the session if it is lost, with the time it lived. A short life counts as a failure.
+    pub fn take_lost(&mut self, now: Instant, is_lost: impl FnOnce(&S) -> bool) -> Option<(S, Duration)> {
+        let since = match &self.stage {
+            LifeStage::Ready { session, since } if is_lost(session) => *since,
+            _ => return None,
+        };
+        let lived = now.saturating_duration_since(since);
+        self.backoff.lost(lived, now);
+        self.take_session().map(|session| (session, lived))
+    }
+
+    /// Gives back the session of this generation because nothing uses it. This is not a failure.
+    pub fn take_idle(&mut self, generation: u64) -> Option<S> {
+        if generation == self.generation { self.take_session() } else { None }
+    }
+
+    fn take_session(&mut self) -> Option<S> {
+        match std::mem::replace(&mut self.stage, LifeStage::Idle) {
+            LifeStage::Ready { session, .. } => Some(session),
+            other => {
+                self.stage = other;
+                None
+            }
+        }
+    }
+
+    /// Closes for good, and gives back what has to be ended.
+    pub fn close(&mut self) -> Released<A, S> {
+        match std::mem::replace(&mut self.stage, LifeStage::Closed) {
+            LifeStage::Idle | LifeStage::Closed => Released::Nothing,
+            LifeStage::Connecting(attempt) => Released::Attempt(attempt),
+            LifeStage::Ready { session, .. } => Released::Session(session),
+        }
+    }
+
+    /// Whether results of this generation still count: the server is not closed, and no later attempt has begun.
+    pub fn is_current(&self, generation: u64) -> bool {
+        generation == self.generation && !self.is_closed()
+    }
+
+    pub fn is_closed(&self) -> bool {
+        matches!(self.stage, LifeStage::Closed)
+    }
+
+    pub fn is_connecting(&self) -> bool {
+        matches!(self.stage, LifeStage::Connecting(_))
+    }
+
+    pub fn session(&self) -> Option<&S> {
+        match &self.stage {
+            LifeStage::Ready { session, .. } => Some(session),
+            _ => None,
+        }
+    }
+
+    /// How long calls are refused after failures.
+    pub fn backoff_left(&self, now: Instant) -> Option<Duration> {
+        self.backoff.wait(now)
+    }
+
+    pub fn hint(&self) -> Option<ProtocolHint> {
+        self.hint
+    }
+
+    /// Remembers what an earlier process learnt.
+    pub fn set_hint(&mut self, hint: ProtocolHint) {
+        self.hint = Some(hint);
+    }
+
+    /// Why the latest attempt or list failed.
+    pub fn error(&self) -> Option<&HubError> {
+        self.error.as_ref()
+    }
+
+    /// The session of this generation listed its tools, or failed to.
+    pub fn listed(&mut self, generation: u64, error: Option<HubError>) {
+        if self.is_current(generation) {
+            self.error = error;
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "lifecycle/tests.rs"]
+mod tests;

@@ -1,0 +1,157 @@
+//! What a server has listed: its tools and skills, with the session and time they come from.
+//!
+//! Lists are taken in the order in which they were requested. One that was requested earlier and arrives later is dropped.
+
+use super::listing::Listing;
+use super::protocol::NegotiatedProtocol;
+use super::skills::Skills;
+use arc_swap::ArcSwapOption;
+use parking_lot::{Mutex, MutexGuard};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::sync::watch;
+
+/// Without a `ttlMs`, a list counts as fresh for this long before a missing tool makes the hub list again.
+const DEFAULT_TTL: Duration = Duration::from_secs(300);
+/// The least time between two lists that missing tools cause, however short a server's `ttlMs` is.
+const SHORTEST_TTL: Duration = Duration::from_secs(1);
+
+#[derive(Default)]
+pub struct ServerLists {
+    tools: ArcSwapOption<Listing>,
+    /// `None` until the server says that it has skills.
+    skills: ArcSwapOption<Skills>,
+    latest: Mutex<LatestList>,
+    /// How many rounds have begun and ended.
+    begun: Mutex<u64>,
+    ended: watch::Sender<usize>,
+    publishing: Mutex<()>,
+}
+
+#[derive(Clone, Copy, Default)]
+struct LatestList {
+    round: ListRound,
+    at: Option<Instant>,
+    /// What was spoken when the tools were listed, perhaps by an earlier process.
+    protocol: Option<NegotiatedProtocol>,
+}
+
+/// One request for the lists of a server: which session sent it, and its place among all requests.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ListRound {
+    pub generation: u64,
+    number: u64,
+}
+
+impl ServerLists {
+    pub fn tools(&self) -> Option<Arc<Listing>> {
+        self.tools.load_full()
+    }
+
+    pub fn skills(&self) -> Option<Arc<Skills>> {
+        self.skills.load_full()
+    }
+
+    pub fn set_skills(&self, skills: Arc<Skills>) {
+        self.skills.store(Some(skills));
+    }
+
+    pub fn protocol(&self) -> Option<NegotiatedProtocol> {
+        self.latest.lock().protocol
+    }
+
+    pub fn age(&self) -> Option<Duration> {
+        self.latest.lock().at.map(|at| at.elapsed())
+    }
+
+    /// Whether a session of this generation has listed its tools.
+    pub fn is_of(&self, generation: u64) -> bool {
+        self.latest.lock().round.generation == generation
+    }
+
+    /// Whether the server may have tools that are not in the list: there is none, or it is no longer fresh.
+    pub fn may_have_more(&self) -> bool {
+        let Some(age) = self.age() else { return true };
+        let ttl = self.tools.load().as_ref().and_then(|listing| listing.ttl_ms).map(Duration::from_millis);
+        age > ttl.map_or(DEFAULT_TTL, |ttl| ttl.max(SHORTEST_TTL))
+    }
+
+    /// Begins a request for the lists.
+    pub fn begin(&self, generation: u64) -> ListRound {
+        let mut begun = self.begun.lock();
+        *begun += 1;
+        ListRound { generation, number: *begun }
+    }
+
+    /// The request is over, whatever came of it. Also called when a session ends, which may leave one unfinished.
+    pub fn end_round(&self) {
+        self.ended.send_modify(|ended| *ended += 1);
+    }
+
+    /// Counts the rounds that have ended.
+    pub fn ended(&self) -> watch::Receiver<usize> {
+        self.ended.subscribe()
+    }
+
+    /// Held while a list is taken and published, so that lists are published in the order in which they are taken.
+    pub fn publishing(&self) -> MutexGuard<'_, ()> {
+        self.publishing.lock()
+    }
+
+    /// Whether a list of this round is not older than the one that is there.
+    pub fn is_newer(&self, round: ListRound) -> bool {
+        round >= self.latest.lock().round
+    }
+
+    /// Takes a list of tools that is [newer](Self::is_newer).
+    pub fn put_tools(
+        &self,
+        round: ListRound,
+        listing: Arc<Listing>,
+        protocol: NegotiatedProtocol,
+        at: Option<Instant>,
+    ) {
+        *self.latest.lock() = LatestList { round, at, protocol: Some(protocol) };
+        self.tools.store(Some(listing));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sources::mcp::protocol::Era;
+
+    const SPOKEN: NegotiatedProtocol = NegotiatedProtocol { era: Era::Modern, version: None };
+
+    fn listing(ttl_ms: u64) -> Arc<Listing> {
+        Arc::new(Listing { ttl_ms: Some(ttl_ms), ..Listing::default() })
+    }
+
+    #[test]
+    fn a_list_that_was_requested_earlier_and_comes_later_is_dropped() {
+        let lists = ServerLists::default();
+        let (first, second, third) = (lists.begin(1), lists.begin(1), lists.begin(2));
+        assert!(lists.is_newer(second));
+        lists.put_tools(second, listing(2), SPOKEN, None);
+        assert!(!lists.is_newer(first) && lists.is_newer(third));
+        lists.put_tools(third, listing(3), SPOKEN, None);
+        assert!(!lists.is_newer(second));
+        assert_eq!(lists.tools(), Some(listing(3)));
+        assert!(lists.is_of(2) && !lists.is_of(1));
+    }
+
+    #[test]
+    fn a_list_is_fresh_for_as_long_as_its_server_says() {
+        let lists = ServerLists::default();
+        assert!(lists.may_have_more(), "nothing is listed yet");
+        let ago = |seconds| Instant::now().checked_sub(Duration::from_secs(seconds));
+        for (ttl, age, stale) in [(60_000, 30, false), (60_000, 90, true), (0, 0, false), (0, 2, true)] {
+            let round = lists.begin(1);
+            lists.put_tools(round, listing(ttl), SPOKEN, ago(age));
+            assert_eq!(lists.may_have_more(), stale, "{ttl} ms, {age} s");
+        }
+        let round = lists.begin(1);
+        lists.put_tools(round, Arc::default(), SPOKEN, ago(299));
+        assert!(!lists.may_have_more(), "a server that does not say is believed for five minutes");
+    }
+}

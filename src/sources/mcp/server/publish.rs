@@ -1,0 +1,149 @@
+//! From a session to published lists: fetch the tools and skills, and hand them to the [`ListingSink`](super::ListingSink)
+//! unless a later session or list has taken their place.
+
+use super::{Link, Server, closed_meanwhile};
+use crate::error::{ErrorKind, HubError, Outcome, clip};
+use crate::sources::mcp::connection::ServerIdentity;
+use crate::sources::mcp::listing::{self, Listed, Listing};
+use crate::sources::mcp::lists::ListRound;
+use crate::sources::mcp::protocol::{NegotiatedProtocol, ProtocolHint};
+use crate::sources::mcp::session::Session;
+use crate::sources::mcp::skills::{self, Skills};
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
+use tokio::time::timeout;
+
+/// The limit for all pages of the list of skills.
+const SKILLS_LIMIT: Duration = Duration::from_secs(10);
+
+impl Server {
+    /// Fetches and publishes the lists of a session. Holds the connection meanwhile, and not the server.
+    pub(super) async fn list(
+        server: Weak<Self>,
+        link: Link,
+        limit: Duration,
+    ) -> Result<Arc<Listing>, HubError> {
+        let round = server.upgrade().ok_or_else(closed_meanwhile)?.lists.begin(link.generation);
+        // Side by side: a slow one does not delay the other.
+        let tools = async {
+            let listing = listing::fetch(&link.connection, limit).await?;
+            let server = server.upgrade().ok_or_else(closed_meanwhile)?;
+            let connection = link.connection.clone();
+            let publish = move || {
+                let (identity, at) = (Some(connection.server()), Some(Instant::now()));
+                server.publish(round, listing, connection.protocol(), at, identity)
+            };
+            blocking(publish).await?
+        };
+        let (listed, ()) = tokio::join!(tools, Self::list_skills(&server, &link, round));
+        if let Some(server) = server.upgrade() {
+            server.life.lock().machine.listed(link.generation, listed.as_ref().err().cloned());
+            server.lists.end_round();
+        }
+        listed
+    }
+
+    /// Takes a list and publishes it, unless it is of an earlier session or a later one is there already.
+    fn publish(
+        self: &Arc<Self>,
+        round: ListRound,
+        mut listing: Listing,
+        protocol: NegotiatedProtocol,
+        at: Option<Instant>,
+        fetched_from: Option<&ServerIdentity>,
+    ) -> Result<Arc<Listing>, HubError> {
+        let _publishing = self.lists.publishing();
+        if !self.is_current(round) {
+            return Err(closed_meanwhile());
+        }
+        if let Some(latest) = self.lists.tools().filter(|_| !self.lists.is_newer(round)) {
+            return Ok(latest);
+        }
+        if let Some(identity) = fetched_from {
+            self.sink.fetched(self, identity, &listing);
+        }
+        listing.tools.retain(|tool| self.config().options.wants(&tool.name));
+        let listing = Arc::new(listing);
+        self.lists.put_tools(round, listing.clone(), protocol, at);
+        self.sink.publish_tools(self, &listing);
+        Ok(listing)
+    }
+
+    /// Publishes the list again, because what the hub takes of it has changed.
+    pub fn publish_again(self: &Arc<Self>) {
+        let _publishing = self.lists.publishing();
+        if let Some(listing) = self.lists.tools() {
+            self.sink.publish_tools(self, &listing);
+        }
+    }
+
+    /// Takes a list of an earlier process, until the server is connected and lists its tools itself.
+    pub fn restore(self: &Arc<Self>, listing: Listing, protocol: NegotiatedProtocol, age: Duration) {
+        self.life.lock().machine.set_hint(ProtocolHint::from(protocol.era));
+        let at = Instant::now().checked_sub(age);
+        let _ = self.publish(ListRound::default(), listing, protocol, at, None);
+    }
+
+    fn is_current(&self, round: ListRound) -> bool {
+        self.life.lock().machine.is_current(round.generation)
+    }
+
+    /// Lists the skills again, if the server has any. When that fails, the known ones stay.
+    async fn list_skills(server: &Weak<Self>, link: &Link, round: ListRound) {
+        let known = server.upgrade().and_then(|server| server.lists.skills());
+        let offered = skills::offered(&link.connection);
+        if known.is_none() && !offered {
+            return;
+        }
+        let mut skills = match offered {
+            true => match timeout(SKILLS_LIMIT, skills::fetch(&link.connection)).await {
+                Ok(Ok(skills)) => skills,
+                Ok(Err(error)) => Skills::not_listed(known.as_deref(), &error.message),
+                Err(_) => Skills::not_listed(known.as_deref(), "no answer in time"),
+            },
+            false => Skills::default(),
+        };
+        let Some(server) = server.upgrade() else { return };
+        skills.skills.retain(|skill| server.config().options.wants(&skill.name));
+        let skills = Arc::new(skills);
+        let publish = move || {
+            let _publishing = server.lists.publishing();
+            if server.is_current(round) {
+                server.lists.set_skills(skills.clone());
+                server.sink.publish_skills(&server, &skills);
+            }
+        };
+        let _ = blocking(publish).await;
+    }
+
+    /// For pins: has the present session list its tools, unless it has done so, and refuses a call of a tool whose
+    /// definition has changed. An older list says nothing about the server of today.
+    pub(in crate::sources::mcp) async fn confirm(self: &Arc<Self>, called: &Listed) -> Result<(), HubError> {
+        let generation = self.life.lock().machine.session().map(Session::generation);
+        let generation = generation.ok_or_else(|| {
+            HubError::new(ErrorKind::Closed, "the connection was lost").with_outcome(Outcome::NotSent)
+        })?;
+        if !self.lists.is_of(generation) {
+            self.look().await.map_err(|error| error.with_outcome(Outcome::NotSent))?;
+        }
+        if let Some(error) = self.life.lock().machine.error().cloned() {
+            return Err(error.with_outcome(Outcome::NotSent));
+        }
+        let listing = self.listing();
+        let now = listing.iter().flat_map(|listing| &listing.tools).find(|tool| tool.name == called.name);
+        if now.is_some_and(|now| **now == *called || now.to_json() == called.to_json()) {
+            return Ok(());
+        }
+        let text = format!(
+            "Server '{}' has changed its tool '{}' since its definition was accepted; look at it with hub.pins().",
+            self.id(),
+            clip(&called.name)
+        );
+        Err(HubError::new(ErrorKind::NotAllowed, text).with_outcome(Outcome::NotSent))
+    }
+}
+
+/// Runs what may block (SQLite, long lists) where it holds up no other server.
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, HubError> {
+    tokio::task::spawn_blocking(work).await.map_err(|_| closed_meanwhile())
+}

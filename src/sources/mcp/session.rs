@@ -1,0 +1,43 @@
+//! One connection and the background tasks that belong to it. Both begin and end together.
+
+use super::connection::Connection;
+use crate::tool::BoxFuture;
+use std::sync::Arc;
+use tokio::task::JoinSet;
+
+/// Dropping a session aborts its tasks and releases the connection; calls in flight may still hold the connection.
+pub struct Session {
+    connection: Arc<Connection>,
+    generation: u64,
+    tasks: JoinSet<()>,
+}
+
+impl Session {
+    pub fn new(connection: Arc<Connection>, generation: u64) -> Self {
+        Session { connection, generation, tasks: JoinSet::new() }
+    }
+
+    /// Runs a task for as long as the session lives.
+    pub fn spawn(&mut self, task: BoxFuture<'static, ()>) {
+        self.tasks.spawn(task);
+    }
+
+    pub fn connection(&self) -> &Arc<Connection> {
+        &self.connection
+    }
+
+    /// The number of the attempt that led to this session.
+    pub fn generation(&self) -> u64 {
+        self.generation
+    }
+
+    pub fn is_lost(&self) -> bool {
+        self.connection.transport().retired().is_some()
+    }
+
+    /// Ends the tasks and the connection, in bounded time.
+    pub async fn close(self) {
+        drop(self.tasks);
+        self.connection.close().await;
+    }
+}
