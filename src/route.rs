@@ -4,20 +4,19 @@
 //! |---|---|---|
 //! | none, empty | every source, MCP servers first | `auto` |
 //! | `tools`, `skills`, `mcps` | that source only | `source` |
-//! | a label that the user added | what the user said: every source, one of them, or a server | `alias` |
+//! | a label with a target | that target: a source, or a server | `alias` |
 //! | the id of a server, also as `mcps:id` | that server only | `server` |
-//! | `native`, `appflowy` | every source, MCP servers first: models mislabel | `alias` |
+//! | a label without a target | every source, MCP servers first: models mislabel | `alias` |
 //!
-//! The first line that fits counts, so a server may be named like a built-in label, and one that is named like a source
-//! is reached as `mcps:tools`. Spaces around a source and its case do not matter, unless two servers differ in nothing else.
+//! The first line that fits counts, so a server wins over a label without a target, and a server named like a source is
+//! reached as `mcps:tools`. Spaces around a source and its case do not matter, unless two servers differ only in them.
+//! The core has no labels of its own: which words models use is data, and comes from the user.
 
 use crate::error::{ErrorKind, HubError, clip};
 use crate::model::{Prefer, Source};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Labels that models write for whatever tool they mean.
-const LOOSE: [&str; 2] = ["native", "appflowy"];
 /// How an explanation names a server, and how a model may name it back.
 const SERVER_LABEL: &str = "mcps:";
 /// More ids than these only lengthen an error.
@@ -95,7 +94,7 @@ enum Target {
     Server(Arc<str>),
 }
 
-/// What sources mean; the user may add labels.
+/// What the source of a call means.
 #[derive(Clone, Debug, Default)]
 pub struct Labels {
     /// By their folded form.
@@ -133,14 +132,15 @@ impl Labels {
         if let Some(source) = Source::parse(&folded) {
             return Ok(Route { rule: Rule::Source, source: Some(source), server: None });
         }
-        if let Some(target) = self.added.get(&folded) {
+        let label = self.added.get(&folded);
+        if let Some(target @ (Target::Source(_) | Target::Server(_))) = label {
             return self.aliased(given, target, servers);
         }
         if let Some(server) = find(given, servers) {
             return Ok(Route { rule: Rule::Server, source: None, server: Some(server) });
         }
-        if LOOSE.contains(&&*folded) {
-            return Ok(Route::everywhere(Rule::Alias));
+        if let Some(target) = label {
+            return self.aliased(given, target, servers);
         }
         Err(self.unknown(&format!("There is no source '{}'.", clip(given)), &folded, servers))
     }
@@ -182,7 +182,7 @@ impl Labels {
     /// Up to three servers, sources or labels that were probably meant, the most alike first.
     fn near(&self, folded: &str, ids: Vec<Arc<str>>) -> Vec<Arc<str>> {
         let wanted: String = folded.strip_prefix(SERVER_LABEL).unwrap_or(folded).chars().take(80).collect();
-        let words = Source::ALL.map(Source::name).into_iter().chain(LOOSE);
+        let words = Source::ALL.map(Source::name).into_iter();
         let words = words.chain(self.added.keys().map(String::as_str)).map(Arc::from);
         let mut near: Vec<(f64, Arc<str>)> = ids
             .into_iter()

@@ -1,9 +1,10 @@
-"""Names that existing orchestrators use, so that they switch to toolhub by changing an import.
+"""Names and words that existing orchestrators use, so that they switch to toolhub by changing an import.
 
-`ToolCandidate` is here and at the top of the package; the methods are part of every `ToolHub`. New code does not need them:
-`docs/how-to/drop-in.md` has a table of the old and the new names.
+`ToolCandidate` is here and at the top of the package; the methods are part of every `ToolHub`; the words are the defaults of
+two of its options. New code does not need any of them: `docs/how-to/drop-in.md` has a table of the old and the new names.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,13 @@ from ._core import Candidate, Hub
 if TYPE_CHECKING:
     from .hub._registration import Registration
 
-__all__ = ["ToolCandidate"]
+__all__ = ["CORE_TOOLS", "SOURCE_ALIASES", "ToolCandidate"]
+
+SOURCE_ALIASES: Mapping[str, str | None] = {"native": None, "appflowy": None}
+"""Labels that models give as the source of a call and that mean any source. The default of `ToolHub(source_aliases=…)`."""
+
+CORE_TOOLS = ("none", "search_web", "calculate", "get_time", "get_conversation_history")
+"""Tools that a prompt shows first if they are registered. The default of `ToolHub(core=…)`."""
 
 
 @dataclass

@@ -29,9 +29,18 @@ fn server(rule: Rule, id: &str) -> Route {
     Route { server: Some(Arc::from(id)), ..everywhere(rule) }
 }
 
+/// Labels without a target.
+fn labelled(names: &[&str]) -> Labels {
+    let mut labels = Labels::default();
+    for name in names {
+        labels.add(name, None).unwrap();
+    }
+    labels
+}
+
 #[test]
 fn every_line_of_the_table() {
-    let mut labels = Labels::default();
+    let mut labels = labelled(&["native", "appflowy"]);
     for (label, target) in [
         ("Local", None),
         ("mine", Some("tools")),
@@ -51,13 +60,13 @@ fn every_line_of_the_table() {
         (Some("local"), everywhere(Rule::Alias)),
         (Some("mine"), only(Rule::Alias, Source::Tools)),
         (Some("sheets"), server(Rule::Alias, "excel")),
-        (Some("word"), server(Rule::Alias, "excel")), // the user's word beats the id
+        (Some("word"), server(Rule::Alias, "excel")), // a target beats the id
         (Some("mcps:word"), server(Rule::Server, "word")),
         (Some("tools"), only(Rule::Source, Source::Tools)), // a source beats the id
         (Some("mcps:tools"), server(Rule::Server, "tools")),
         (Some("Skills"), only(Rule::Source, Source::Skills)),
         (Some("mcps"), only(Rule::Source, Source::Mcps)),
-        (Some("appflowy"), server(Rule::Server, "appflowy")), // the id beats a loose label
+        (Some("appflowy"), server(Rule::Server, "appflowy")), // the id beats a label without a target
         (Some("excel"), server(Rule::Server, "excel")),
         (Some(" EXCEL"), server(Rule::Server, "excel")),
         (Some("MCPS: Excel"), server(Rule::Server, "excel")),
@@ -101,14 +110,17 @@ fn an_alias_is_a_word_of_its_own_and_stands_for_something() {
     for (label, target) in [("", None), (" ", None), ("Tools", None), ("mcps", Some("x")), ("a", Some(" "))] {
         assert!(labels.add(label, target).is_err(), "{label:?} → {target:?}");
     }
+    labels.add("native", None).unwrap();
     labels.add("native", Some("tools")).unwrap();
     let route = labels.route(Some("native"), &these(&[])).unwrap();
-    assert_eq!(route, only(Rule::Alias, Source::Tools), "the user may narrow a built-in label");
+    assert_eq!(route, only(Rule::Alias, Source::Tools), "the latest target counts");
+    let error = Labels::default().route(Some("native"), &these(&[])).unwrap_err();
+    assert_eq!(error.kind, ErrorKind::NotFound, "the core has no labels of its own");
 }
 
 #[test]
 fn a_rule_says_what_it_means() {
-    let labels = Labels::default();
+    let labels = labelled(&["native"]);
     let servers = these(&["excel"]);
     let says = |source: &str, prefer| labels.route(Some(source), &servers).unwrap().sentence(source, prefer);
     assert_eq!(says("", Prefer::Mcps), "the call names no source: every source is asked, MCP servers first");

@@ -15,7 +15,7 @@ from typing import Any, Self, Unpack
 
 from .. import _background, _core
 from .._asking import Asking
-from ..compat import CompatMethods
+from ..compat import CORE_TOOLS, SOURCE_ALIASES, CompatMethods
 from ..events import Event, Events
 from ..exceptions import ToolError
 from ..options import (
@@ -55,37 +55,36 @@ __all__ = ["CapabilityRules", "RunOutcome", "ToolHub"]
 Folder = str | os.PathLike[str]
 McpConfig = str | os.PathLike[str] | Mapping[str, Any]
 
-_CORE_TOOLS = ("none", "search_web", "calculate", "get_time", "get_conversation_history")
-
 
 class ToolHub(ToolMethods, PromptMethods, SourceMethods, Routing, Running, CompatMethods):
-    """Registers tools, chooses among their candidates and calls them.
+    """Registers tools, selects among their candidates and calls them.
 
-    `timeout` (seconds) is for one candidate, `max_parallel` for the first batch of a race, `grace` for how long cancelled
-    candidates are awaited. `limits` bounds how much runs at once, for the hub and for sources:
-    `{"hub": 100, "mcps": 20}`; calls beyond it queue, up to `max_waiting`. A candidate that fails `breaker_threshold` times in
-    a row is rested for `breaker_rest` seconds (0 failures: never). `seed` makes the choice by capability repeatable.
-    `llm` is asked to make one answer of several: a sync or async callable, an object with `generate`, `generate_async` or
-    `ainvoke`, or `toolhub.llm.OpenAI(...)`; without one no model is ever asked.
+    Calls: `timeout` (seconds) applies to one candidate, `max_parallel` to the first batch of a race, and `grace` is how long
+    cancelled candidates are awaited. `limits` bounds concurrency for the hub and for sources, as in
+    `{"hub": 100, "mcps": 20}`; calls beyond a limit queue, up to `max_waiting`. A candidate that fails `breaker_threshold`
+    times in a row is suspended for `breaker_rest` seconds (threshold 0: never). `seed` makes the choice by capability
+    repeatable. `prefer` decides which candidates of a name come first: those with the highest `"priority"`, or those of
+    MCP servers (`"mcps"`); by default calls go by priority and routed calls (`dispatch`) to MCP servers first.
 
-    `tools` and `skills` are folders, one or several; see `load_tools` and `load_skills`.
-    `mcp` is an `mcpServers` file, several of them, or such a mapping; see `load_mcp`. `elicitation` is called with a server's
-    id and its request when a server wants input from the user, and gives `{"action": "accept", "content": {…}}`, `decline` or
-    `cancel`; `sampling` likewise, for servers with `allow_sampling`, by default with `llm`. What is not given is refused.
-    Logins open the user's browser, or call `open_url` with the server's id and the page; their tokens are kept in the file
-    `tokens`, readable by the user alone, or with None in memory only.
+    Models: `llm` combines several answers into one: a sync or async callable, an object with `generate`, `generate_async`
+    or `ainvoke`, or `toolhub.llm.OpenAI(...)`. Without it no model is ever asked. `core` names the tools that a prompt shows
+    first. `embed` returns vectors for texts, from any model: a plain function from a list of texts to a list of vectors;
+    `search` and `recommend` then use words and meaning.
 
-    `prefer` says who comes first among the candidates of a name: `"priority"`, or `"mcps"` for the tools of MCP servers; by
-    default calls go by priority and routed ones (`dispatch`) to MCP servers first. `shadow="deny"` forbids tools of servers
-    that have the name of a native one. `aliases` are more words that routed calls may give as their source, see `add_alias`;
-    `lookup_timeout` (seconds) is for asking servers for a tool that none of them has listed.
+    Sources: `tools` and `skills` are folders, one or several; see `load_tools` and `load_skills`. `mcp` is an `mcpServers`
+    file, several of them, or such a mapping; see `load_mcp`. `shadow="deny"` forbids tools of servers that have the name of
+    a native tool. `source_aliases` are the labels that routed calls may give as their source, see `add_alias`;
+    `lookup_timeout` (seconds) limits how long servers are asked for a tool that none of them has listed.
 
-    `embed` gives vectors for texts, from any model: a plain function from a list of texts to as many vectors. `search` and
-    `recommend` then go by words and by meaning.
+    Requests of servers: `elicitation` is called with a server's id and its request when the server wants input from the
+    user, and returns `{"action": "accept", "content": {…}}`, `decline` or `cancel`. `sampling` works likewise, for servers
+    with `allow_sampling`; by default it uses `llm`. Requests without a function are refused. Logins open the user's browser,
+    or call `open_url` with the server's id and the URL; tokens are kept in the file `tokens`, readable only by the user, or
+    with None in memory.
 
-    `store` is the path of a file in which the hub keeps what it learns over restarts: tool lists of servers, statistics, what
-    was used for which query, whole results of which a prompt got a part (`store_results` bytes at most, 0 for none), accepted
-    definitions of tools. Several processes may share it. None (or `":memory:"`) keeps everything in memory.
+    Memory: `store` is the path of a file that keeps what the hub learns over restarts: tool lists of servers, statistics,
+    which tools were used for which query, full results that a prompt got only in part (at most `store_results` bytes, 0 for
+    none), and accepted definitions of tools. Several processes may share it. None (or `":memory:"`) keeps all in memory.
 
     >>> hub = ToolHub()
     >>> @hub.tool
@@ -117,7 +116,8 @@ class ToolHub(ToolMethods, PromptMethods, SourceMethods, Routing, Running, Compa
         breaker_rest: float = 5.0,
         prefer: Prefer | None = None,
         shadow: Shadow = "report",
-        aliases: Mapping[str, str | None] | None = None,
+        source_aliases: Mapping[str, str | None] = SOURCE_ALIASES,
+        core: Iterable[str] = CORE_TOOLS,
         lookup_timeout: float = 10.0,
         embed: Embed | None = None,
         store: "str | os.PathLike[str] | None" = None,
@@ -151,11 +151,11 @@ class ToolHub(ToolMethods, PromptMethods, SourceMethods, Routing, Running, Compa
         self._store = HubStore(self._core, store, store_results)
         self._registration = Registration(self._core, self._events, self._state)
         self._search = ToolSearch(self._core, embed)
-        self._prompts = Prompts(self._core, self._search, _CORE_TOOLS)
+        self._prompts = Prompts(self._core, self._search, core)
         self._formatter = ResultFormatter(self._core, self._events, self._store.file)
         self._folders = FolderLoader(self._core, self._registration, self._state)
         self._skills = Skills(self._core, self._registration)
-        self._set_up_routing(prefer, aliases, lookup_timeout)
+        self._set_up_routing(prefer, source_aliases, lookup_timeout)
         self._options = {}
         self._sharing = Sharing()
         self._llm = llm

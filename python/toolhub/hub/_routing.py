@@ -32,16 +32,16 @@ class Routing(Calling):
         self._routed_prefer = prefer or "mcps"
         self._lookup_timeout = lookup_timeout
         self._call_ids = itertools.count(1)
-        if aliases is not None and not isinstance(aliases, Mapping):
-            raise TypeError(f"aliases must be a mapping of labels, got {type(aliases).__name__}")
-        for label, target in cast("Mapping[str, str | None]", aliases or {}).items():
+        if not isinstance(aliases, Mapping):
+            raise TypeError(f"source_aliases must be a mapping of labels, got {type(aliases).__name__}")
+        for label, target in cast("Mapping[str, str | None]", aliases).items():
             self.add_alias(label, target)
 
     def add_alias(self, label: str, target: str | None = None) -> None:
         """Let routed calls give `label` as their source.
 
-        It stands for every source, MCP servers first, like the built-in `native` and `appflowy`; or for `target`: `tools`,
-        `skills`, `mcps` or the id of a server, which may be added later.
+        It stands for `target`: `tools`, `skills`, `mcps` or the id of a server, which may be added later. Without a target it
+        stands for every source, MCP servers first, unless a server has that id.
 
         >>> from toolhub import ToolHub
         >>> hub = ToolHub()

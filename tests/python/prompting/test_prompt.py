@@ -90,6 +90,18 @@ def test_the_order_of_registration_does_not_matter() -> None:
     assert shown(one)[:3] == ["none", "calculate", "tool_0"]
 
 
+def test_the_core_tools_are_an_option_of_the_hub() -> None:
+    hub = ToolHub(core=["paint_wall"])
+    for name in ("paint_wall", "send_mail", "calculate"):
+        hub.register(lambda: 1, name=name, description=name)
+    shown = hub.system_prompt(query="mail", limit=1, style="names")
+    assert "paint_wall" in shown
+    assert "send_mail" in shown
+    assert "calculate" not in shown
+    with pytest.raises(TypeError, match="core must be a list of names"):
+        ToolHub(core="paint_wall")
+
+
 def test_core_tools_then_relevant_ones_then_the_count() -> None:
     hub = hub_of("send_mail", "read_mail", "draw_circle", "paint_wall", "get_time", "search_web")
     prompt = hub.system_prompt(query="read my mail", limit=1)
