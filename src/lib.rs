@@ -1,9 +1,9 @@
-//! One fast, safe door to every tool an agent has.
+//! One fast, safe interface to every tool an agent can call.
 //!
 //! ```text
-//! request ─► select ─► execute ─► truncate ─► merge / synthesize ─► result + meta
-//!              ▲          ▲
-//!          registry    sources: Rust closures · Python functions · MCP servers
+//! model text ─► parse ─► plan: route ─► permit ─► look up ─► select ─► share ─► execute ─► merge / synthesize ─► result
+//!                                │                   │          ▲                  ▲
+//!                              labels             servers    registry          sources: Python functions · skills · MCP
 //! ```
 //!
 //! | layer | rooms | may use |
@@ -12,7 +12,7 @@
 //! | L1 contracts | [`tool`], [`limit`] | L0 |
 //! | L2 stages | [`schema`], [`stats`], [`store`], [`parse`], [`route`], [`registry`], [`search`], [`select`], [`truncate`], [`merge`], [`synthesize`], [`prompt`] | L0, L1, and what the table in `tests/architecture.rs` says |
 //! | L3 | [`execute`] | the contract, limits, candidates |
-//! | L4 | [`hub`] | the stages, in order |
+//! | L4 | [`hub`], [`plan`] | the stages in order; one call from request to result |
 //! | L5 | [`sources`], [`catalog`], [`llm`], `bindings` | the edge: all is put together here |
 
 pub mod error;
@@ -42,6 +42,7 @@ pub mod truncate;
 pub mod execute;
 
 pub mod hub;
+pub mod plan;
 
 pub mod catalog;
 pub mod llm;

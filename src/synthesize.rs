@@ -1,10 +1,13 @@
 //! L2, when and how a model is asked to make one answer of several.
 //!
-//! Policy only: thresholds, how much of each answer goes in, and the words of the prompt. Who is asked, and what happens when
-//! it fails, is the business of whoever orders the stages.
+//! Policy only: thresholds, how much of each answer goes in, and the words of the prompt. [`crate::plan`] decides when the
+//! model is asked, and what happens when it fails.
 
 use crate::model::Part;
+use std::time::Duration;
 
+/// How long a model may take.
+pub const TIMEOUT: Duration = Duration::from_secs(10);
 /// More characters than this in all are merged without a model.
 const MAX_CHARS: usize = 2_000;
 /// More results than this are merged without a model.

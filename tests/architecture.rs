@@ -51,6 +51,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("execute", &["tool", "model", "error", "stats", "limit", "registry::Candidate"]),
     // L4: the stages in order. Never sources, gateway, bindings: they are below it in this list.
     ("hub", &["*"]),
+    ("plan", &["*"]),
     // L5: the outside world.
     ("sources", &["tool", "model", "error", "http", "invisible", "schema", "secret", "sse"]),
     ("llm", &["tool", "model", "error", "http", "secret", "sse"]),

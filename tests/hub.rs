@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use toolhub::error::{ErrorKind, HubError};
 use toolhub::execute::{Decision, Fate};
-use toolhub::hub::{Execution, Hub, HubOptions};
+use toolhub::hub::{Hub, HubOptions, RunReport};
 use toolhub::model::{Arguments, CallOptions, Effects, Source, Strategy, ToolSpec};
 
 #[path = "hub/doubles.rs"]
@@ -42,11 +42,11 @@ fn asking(strategy: Strategy) -> CallOptions {
 }
 
 /// Calls without arguments.
-async fn call(hub: &Hub, name: &str, options: &CallOptions) -> Execution {
+async fn call(hub: &Hub, name: &str, options: &CallOptions) -> RunReport {
     hub.execute(name, Arguments::default(), options, &CancellationToken::new()).await.unwrap()
 }
 
-fn fates(execution: &Execution) -> Vec<Fate> {
+fn fates(execution: &RunReport) -> Vec<Fate> {
     (0..execution.plan.candidates.len()).map(|slot| execution.plan.run.fate(slot)).collect()
 }
 

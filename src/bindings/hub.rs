@@ -8,7 +8,7 @@ use super::runtime;
 use super::views::{Candidate, ToolInfo};
 use crate::catalog::Servers;
 use crate::error::{ErrorKind, HubError};
-use crate::hub::{Hub as Core, HubOptions, Plan};
+use crate::hub::{Hub as Core, HubOptions, PlannedRun};
 use crate::limit::Gate;
 use crate::model::{CallOptions, Source};
 use crate::registry::{Candidate as Registered, Filter};
@@ -49,7 +49,7 @@ impl Hub {
     }
 
     /// Who names a server may also call what that server has not listed.
-    fn plan(&self, name: &str, options: &CallOptions) -> Result<Box<Plan>, HubError> {
+    fn plan(&self, name: &str, options: &CallOptions) -> Result<Box<PlannedRun>, HubError> {
         let now = Instant::now();
         let planned = self.core.plan_by_name(name, options, now);
         let (Err(error), Some(server)) = (&planned, &options.server) else { return planned };

@@ -1,7 +1,7 @@
 //! Every `ToolResult`: of a call that ran, of one that was refused, and copies of a result.
 
 use super::blocks::Blocks;
-use super::execution::{Attempt, Ended, python_tool};
+use super::execution::{Attempt, FinishedExecution, python_tool};
 use super::imported::Imported;
 use super::json;
 use super::once::intern;
@@ -12,7 +12,7 @@ use super::templates::{
 use super::value;
 use crate::error::{ErrorKind, HubError};
 use crate::execute::Fate;
-use crate::hub::{Plan, part};
+use crate::hub::{PlannedRun, part};
 use crate::merge::{self, Merged};
 use crate::registry::Candidate;
 use crate::select::Rule;
@@ -28,10 +28,10 @@ fn new_result(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     Ok(CLASS.get(py)?.call0()?.cast_into()?)
 }
 
-pub fn build(py: Python<'_>, mut ended: Ended, now: Instant) -> PyResult<Bound<'_, PyDict>> {
-    let Some(plan) = ended.plan.take() else {
-        return match ended.early.take() {
-            Some(early) => refused(py, Some(&early.what), &early.error),
+pub fn build(py: Python<'_>, mut finished: FinishedExecution, now: Instant) -> PyResult<Bound<'_, PyDict>> {
+    let Some(plan) = finished.plan.take() else {
+        return match finished.no_candidate.take() {
+            Some(no_candidate) => refused(py, Some(&no_candidate.what), &no_candidate.error),
             None => refused(py, None, &HubError::new(ErrorKind::Cancelled, "Cancelled.")),
         };
     };
@@ -49,7 +49,7 @@ pub fn build(py: Python<'_>, mut ended: Ended, now: Instant) -> PyResult<Bound<'
     if plan.rule != Rule::OneCandidate {
         meta.set_item(intern!(py, "rule"), plan.rule.sentence())?;
     }
-    let errors = describe_attempts(py, &meta, &plan, &mut ended.attempts, best.is_some(), now)?;
+    let errors = describe_attempts(py, &meta, &plan, &mut finished.attempts, best.is_some(), now)?;
     match winners.as_slice() {
         [] => {
             let final_error = plan.final_error(errors.iter().map(|(slot, error)| (*slot, error)));
@@ -57,12 +57,12 @@ pub fn build(py: Python<'_>, mut ended: Ended, now: Instant) -> PyResult<Bound<'
                 .iter()
                 .filter(|(_, error)| error.message == final_error.message)
                 .chain(&errors)
-                .find_map(|(slot, _)| ended.attempts[*slot].exception.as_deref());
+                .find_map(|(slot, _)| finished.attempts[*slot].exception.as_deref());
             failure(result, meta, &final_error, exception)
         }
         [only] => {
-            let value = ended.attempts[*only].value.take().unwrap_or_else(|| py.None());
-            if let Some(blocks) = ended.attempts[*only].blocks.take() {
+            let value = finished.attempts[*only].value.take().unwrap_or_else(|| py.None());
+            if let Some(blocks) = finished.attempts[*only].blocks.take() {
                 if let Some(server_meta) = blocks.meta() {
                     meta.set_item(intern!(py, "server_meta"), json::to_python(py, server_meta)?)?;
                 }
@@ -73,14 +73,14 @@ pub fn build(py: Python<'_>, mut ended: Ended, now: Instant) -> PyResult<Bound<'
         many => {
             let mut many = many.to_vec();
             many.sort_by_key(|slot| plan.merge_order(*slot));
-            let Merged { text, truncated } = merged(py, &plan, &ended.attempts, &many)?;
+            let Merged { text, truncated } = merged(py, &plan, &finished.attempts, &many)?;
             let sources = many.iter().map(|slot| source_name(py, plan.candidates[*slot].source));
             meta.set_item(intern!(py, "synthesized"), true)?;
             meta.set_item(intern!(py, "synthesis_method"), intern!(py, "simple_merge"))?;
             meta.set_item(intern!(py, "source_count"), many.len())?;
             meta.set_item(intern!(py, "truncated"), truncated)?;
             meta.set_item(intern!(py, "sources"), PyList::new(py, sources.collect::<Vec<_>>())?)?;
-            result.setattr(intern!(py, "_full"), whole_answers(py, &plan, &ended.attempts, &many)?)?;
+            result.setattr(intern!(py, "_full"), whole_answers(py, &plan, &finished.attempts, &many)?)?;
             success(result, meta, PyString::new(py, &text).into_any().unbind())
         }
     }
@@ -231,7 +231,7 @@ fn usual_attempt<'py>(
 fn describe_attempts(
     py: Python<'_>,
     meta: &Bound<'_, PyDict>,
-    plan: &Plan,
+    plan: &PlannedRun,
     attempts: &mut [Attempt],
     answered: bool,
     now: Instant,
@@ -286,7 +286,7 @@ fn describe_attempts(
 /// Every answer as it came, with its source.
 fn whole_answers<'py>(
     py: Python<'py>,
-    plan: &Plan,
+    plan: &PlannedRun,
     attempts: &[Attempt],
     winners: &[usize],
 ) -> PyResult<Bound<'py, PyList>> {
@@ -300,7 +300,7 @@ fn whole_answers<'py>(
     Ok(answers)
 }
 
-fn merged(py: Python<'_>, plan: &Plan, attempts: &[Attempt], winners: &[usize]) -> PyResult<Merged> {
+fn merged(py: Python<'_>, plan: &PlannedRun, attempts: &[Attempt], winners: &[usize]) -> PyResult<Merged> {
     let mut parts = Vec::with_capacity(winners.len());
     for slot in winners {
         if let Some(answer) = &attempts[*slot].value {

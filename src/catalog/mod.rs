@@ -9,6 +9,7 @@ pub mod desk;
 mod look_up;
 mod pins;
 mod publisher;
+mod set;
 
 use crate::error::{ErrorKind, HubError, Outcome, clip};
 use crate::hub::Hub;

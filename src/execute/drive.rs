@@ -1,6 +1,7 @@
 //! Drives a [`Run`] on tokio.
 
-use super::Run;
+use super::executor::{Executor, advance};
+use super::run::{Action, Run};
 use crate::error::{ErrorKind, HubError, Outcome, clip};
 use crate::limit::{self, Gate, Passage, Permits};
 use crate::model::{Arguments, ToolOutput};
@@ -8,6 +9,7 @@ use crate::registry::Candidate;
 use crate::stats::CandidateStats;
 use crate::tool::CallContext;
 use std::collections::HashMap;
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Instant;
 use tokio::sync::{mpsc, oneshot};
@@ -23,81 +25,137 @@ pub struct Job {
 
 pub type Answer = Result<ToolOutput, HubError>;
 
-/// Runs to the end and gives each candidate's answer; `None` for those that gave none.
+/// Runs to the end and returns each candidate's answer; `None` for those without one.
 pub async fn drive(
     run: &mut Run,
     jobs: &[Job],
     args: Arc<Arguments>,
     cancel: &CancellationToken,
 ) -> Vec<Option<Answer>> {
-    let mut answers: Vec<Option<Answer>> = jobs.iter().map(|_| None).collect();
-    // A call that is dropped tells its tools: they may have work elsewhere that only their token reaches.
-    let mut tokens: Vec<Option<DropGuard>> = jobs.iter().map(|_| None).collect();
-    let mut begun = Begun::default();
-    // Dropping the set aborts whatever outlived its grace.
-    let mut tasks = JoinSet::new();
-    let mut slots: HashMap<task::Id, usize> = HashMap::new();
     let (entered, mut entries) = mpsc::unbounded_channel();
+    let mut executor = TokioExecutor {
+        run,
+        jobs,
+        args,
+        answers: jobs.iter().map(|_| None).collect(),
+        tokens: jobs.iter().map(|_| None).collect(),
+        begun: Begun::default(),
+        tasks: JoinSet::new(),
+        slots: HashMap::new(),
+        entered,
+    };
     let mut cancelled = false;
     loop {
         if !cancelled && cancel.is_cancelled() {
             cancelled = true;
-            run.cancel(now());
+            executor.run.cancel(now());
         }
-        while let Some(slot) = run.next_start() {
-            match jobs[slot].candidate.tool.check(&args, true) {
-                Err(refusal) => {
-                    answers[slot] = Some(Err(refusal));
-                    run.rejected(slot, now());
-                }
-                Ok(fitting) => {
-                    let args = fitting.map_or_else(|| args.clone(), Arc::new);
-                    begun.begin(&jobs[slot].candidate.stats, now());
-                    let deadline = run.expires(slot).unwrap_or_else(now);
-                    let token = CancellationToken::new();
-                    tokens[slot] = Some(token.clone().drop_guard());
-                    let context = CallContext::new(deadline, token);
-                    run.set_waiting(slot, !jobs[slot].gates.is_empty());
-                    let entered = entered.clone();
-                    let tell = move || {
-                        // A driver that has gone needs no telling.
-                        let _ = entered.send(slot);
-                    };
-                    let Job { candidate, gates } = jobs[slot].clone();
-                    let attempt = attempt(candidate, gates, args, context, tell);
-                    slots.insert(tasks.spawn(attempt).id(), slot);
-                }
-            }
+        let Ok(turn) = advance(&mut executor);
+        if turn == Turn::Finished {
+            executor.begun.0.clear();
+            return executor.answers;
         }
-        while let Some(slot) = run.next_stop() {
-            // Dropping the guard fires its token.
-            tokens[slot] = None;
-        }
-        if run.is_finished() {
-            begun.0.clear();
-            return answers;
-        }
-        let wake_at = run.wake_at().map(tokio::time::Instant::from_std);
+        let wake_at = executor.run.wake_at().map(tokio::time::Instant::from_std);
         tokio::select! {
             biased;
             () = cancel.cancelled(), if !cancelled => {}
-            Some(slot) = entries.recv() => run.set_waiting(slot, false),
-            Some(joined) = tasks.join_next_with_id() => {
+            Some(slot) = entries.recv() => executor.run.set_waiting(slot, false),
+            Some(joined) = executor.tasks.join_next_with_id() => {
                 let (id, answer) = joined.unwrap_or_else(|broken| (broken.id(), Err(panicked())));
-                if let Some(slot) = slots.remove(&id) {
-                    tokens[slot].take().map(DropGuard::disarm);
-                    // What comes too late to count changes nothing any more.
-                    if report(run, slot, &answer) {
-                        answers[slot] = Some(answer);
-                    }
-                }
+                executor.ended(id, answer);
             }
-            () = sleep_until(wake_at) => run.tick(now()),
+            () = sleep_until(wake_at) => executor.run.tick(now()),
         }
     }
 }
 
-/// The candidates whose attempts have begun. When the call is dropped half-way, none of them stays marked as being probed.
+#[derive(PartialEq, Eq)]
+enum Turn {
+    Wait,
+    Finished,
+}
+
+/// Each attempt is a task of tokio.
+struct TokioExecutor<'a> {
+    run: &'a mut Run,
+    jobs: &'a [Job],
+    args: Arc<Arguments>,
+    answers: Vec<Option<Answer>>,
+    /// Dropping a guard fires its token. A call that is dropped thereby cancels its tools: they may have work elsewhere
+    /// that only their token reaches.
+    tokens: Vec<Option<DropGuard>>,
+    begun: Begun,
+    /// Dropping the set aborts what outlived its grace.
+    tasks: JoinSet<Answer>,
+    slots: HashMap<task::Id, usize>,
+    entered: mpsc::UnboundedSender<usize>,
+}
+
+impl TokioExecutor<'_> {
+    fn ended(&mut self, id: task::Id, answer: Answer) {
+        let Some(slot) = self.slots.remove(&id) else { return };
+        self.tokens[slot].take().map(DropGuard::disarm);
+        // An answer that comes too late does not count.
+        if report(self.run, slot, &answer) {
+            self.answers[slot] = Some(answer);
+        }
+    }
+}
+
+impl Executor for TokioExecutor<'_> {
+    type Pause = Turn;
+    type Error = Infallible;
+
+    fn next_action(&mut self) -> Action {
+        self.run.next_action()
+    }
+
+    fn start(&mut self, slot: usize) -> Result<Option<Turn>, Infallible> {
+        let Job { candidate, gates } = &self.jobs[slot];
+        let fitting = match candidate.tool.check(&self.args, true) {
+            Ok(fitting) => fitting,
+            Err(refusal) => {
+                self.answers[slot] = Some(Err(refusal));
+                self.run.rejected(slot, now());
+                return Ok(None);
+            }
+        };
+        let args = fitting.map_or_else(|| self.args.clone(), Arc::new);
+        self.begun.begin(&candidate.stats, now());
+        let deadline = self.run.expires(slot).unwrap_or_else(now);
+        let token = CancellationToken::new();
+        self.tokens[slot] = Some(token.clone().drop_guard());
+        let context = CallContext::new(deadline, token);
+        self.run.set_waiting(slot, !gates.is_empty());
+        let entered = self.entered.clone();
+        let report_entry = move || {
+            // The driver may have gone; then the entry does not matter.
+            let _ = entered.send(slot);
+        };
+        let attempt = attempt(candidate.clone(), gates.clone(), args, context, report_entry);
+        self.slots.insert(self.tasks.spawn(attempt).id(), slot);
+        Ok(None)
+    }
+
+    /// Attempts pass the limits inside their tasks, so there is nothing to continue here.
+    fn resume(&mut self, _: usize) -> Result<Option<Turn>, Infallible> {
+        Ok(None)
+    }
+
+    fn stop(&mut self, slot: usize) {
+        self.tokens[slot] = None;
+    }
+
+    fn wait(&mut self) -> Result<Turn, Infallible> {
+        Ok(Turn::Wait)
+    }
+
+    fn finish(&mut self) -> Result<Turn, Infallible> {
+        Ok(Turn::Finished)
+    }
+}
+
+/// The candidates whose attempts have begun. If the call is dropped half-way, none of them stays marked as being probed.
 #[derive(Default)]
 struct Begun(Vec<Arc<CandidateStats>>);
 
@@ -130,7 +188,7 @@ async fn attempt(
 ) -> Answer {
     let permits = enter(&candidate, gates, &context).await?;
     if now() >= context.deadline {
-        // Let in at the very moment at which its time is over: it is not started any more.
+        // Admitted at the moment its time was over: it is not started any more.
         drop(permits);
         context.cancel.cancelled().await;
         return Err(gave_up());
@@ -154,7 +212,7 @@ async fn enter(
 ) -> Result<Permits, HubError> {
     let (granted, grant) = oneshot::channel();
     let full = || overloaded(&candidate.spec().name);
-    // The way is dropped with this future: giving up frees the place in the queue.
+    // The waiting place is dropped with this future: giving up frees it.
     let _way = match limit::pass(gates, move |permits| drop(granted.send(permits))) {
         Passage::Through(permits) => return Ok(permits),
         Passage::Full => return Err(full()),
@@ -168,23 +226,19 @@ async fn enter(
 }
 
 fn gave_up() -> HubError {
-    HubError::new(ErrorKind::Cancelled, "Cancelled while waiting for its turn.")
+    HubError::new(ErrorKind::Cancelled, "Cancelled while waiting for a free slot.")
         .with_outcome(Outcome::NotSent)
 }
 
 fn panicked() -> HubError {
-    HubError::new(ErrorKind::ToolError, "The tool broke down (a panic in its code).")
-        .with_outcome(Outcome::Unknown)
+    HubError::new(ErrorKind::ToolError, "Internal error: the tool panicked.").with_outcome(Outcome::Unknown)
 }
 
-/// Too many wait for the same tool, source or hub.
+/// Too many calls wait for the same tool, source or hub.
 pub fn overloaded(tool: &str) -> HubError {
     HubError::new(
         ErrorKind::Overloaded,
-        format!(
-            "Tool '{}' is overloaded: too many calls wait for a free place; try again later.",
-            clip(tool)
-        ),
+        format!("Tool '{}' is overloaded: too many calls wait for a free slot; try again later.", clip(tool)),
     )
 }
 

@@ -1,10 +1,16 @@
-//! L3, running the chosen candidates: the only place that orchestrates.
+//! L3, running the chosen candidates.
 //!
-//! [`run`] is the policy (who starts when, what counts, when it ends) without any runtime; [`drive`] drives it on tokio
-//! for callers in Rust. The Python binding drives the same policy on the caller's own event loop.
+//! ```text
+//! Run (policy: which candidate starts when, what counts, when it ends; no runtime, time is an input)
+//!   │ Action                     ▲ what happened
+//!   ▼                            │
+//! advance (the one loop) ──► Executor: tokio ([`drive`]) · the caller's asyncio loop (bindings)
+//! ```
 
 mod drive;
+mod executor;
 mod run;
 
 pub use drive::{Answer, Job, drive, overloaded};
-pub use run::{Decision, Fate, Rules, Run};
+pub use executor::{Executor, advance};
+pub use run::{Action, Decision, Fate, Rules, Run};

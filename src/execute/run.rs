@@ -1,9 +1,8 @@
 //! The policy of one execution as a state machine without a runtime.
 //!
-//! Time, endings and cancellation are inputs; starts and stops are outputs. Whoever drives it (tokio in
-//! [`super::drive`], the caller's asyncio loop in the Python binding) does what [`Run::next_start`] and
-//! [`Run::next_stop`] say, reports what happened, wakes it at [`Run::wake_at`], and is done when
-//! [`Run::is_finished`].
+//! Time, endings and cancellation are inputs; [`Action`]s are outputs. A driver ([`super::Executor`]: tokio, or the
+//! caller's asyncio loop in the Python binding) carries out what [`Run::next_action`] returns, reports what happened,
+//! and calls [`Run::tick`] at [`Run::wake_at`].
 //!
 //! ```text
 //! batch ──all failed──► one by one ──nobody left──► settle ──losers gone or grace over──► finished
@@ -24,7 +23,7 @@ pub struct Rules {
     pub strategy: Strategy,
     /// How many candidates start together.
     pub batch: usize,
-    /// Only the first so many may be part of a batch; the others are resting.
+    /// Only this many, counted from the first, may be part of a batch; the others are resting.
     pub healthy: usize,
     pub hedge_after: Option<Duration>,
     /// Go on after a failure only when it proves that nothing happened.
@@ -35,12 +34,27 @@ pub struct Rules {
     pub grace: Duration,
 }
 
+/// What the driver does next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Stop this candidate, and report [`Run::stopped`] when it is gone.
+    Stop(usize),
+    /// Continue a candidate that was admitted or suspended; see [`Run::resume`].
+    Resume(usize),
+    /// Start this candidate; it counts as running from now on.
+    Start(usize),
+    /// Nothing to do until something happens.
+    Wait,
+    /// The run is over.
+    Finish,
+}
+
 /// How an execution was decided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
     /// At least one success.
     Won,
-    /// Everybody failed, or nobody else may be tried.
+    /// Every candidate failed, or no other one may be tried.
     Exhausted,
     DeadlinePassed,
     Cancelled,
@@ -63,11 +77,11 @@ pub enum Fate {
 #[derive(Clone, Copy, Debug)]
 struct Slot {
     fate: Fate,
-    /// Told to stop, not yet gone.
+    /// Asked to stop, not yet gone.
     stopping: bool,
-    /// Waits for a free place: nothing has left yet.
+    /// Waits for a free slot: nothing was sent yet.
     waiting: bool,
-    /// Has no effects: its failure holds nobody back, whatever the rules say of the others.
+    /// Has no effects: the next candidate may be tried after its failure, even in a guarded run.
     harmless: bool,
     started: Option<Instant>,
     ended: Option<Instant>,
@@ -80,6 +94,7 @@ pub struct Run {
     /// Short queues: first in, first out.
     starts: SmallVec<[usize; 4]>,
     stops: SmallVec<[usize; 4]>,
+    resumes: SmallVec<[usize; 4]>,
     next: usize,
     launched: usize,
     running: usize,
@@ -118,6 +133,7 @@ impl Run {
             slots,
             starts: SmallVec::new(),
             stops: SmallVec::new(),
+            resumes: SmallVec::new(),
             next: 0,
             launched: 0,
             running: 0,
@@ -135,19 +151,51 @@ impl Run {
         run
     }
 
+    /// What to do next: stops first, then the end, then candidates that may continue, then new ones.
+    pub fn next_action(&mut self) -> Action {
+        if let Some(slot) = self.next_stop() {
+            return Action::Stop(slot);
+        }
+        if self.finished {
+            return Action::Finish;
+        }
+        // A candidate that was stopped before its turn is skipped.
+        while let Some(slot) = take_first(&mut self.resumes) {
+            if self.slots[slot].fate == Fate::Running {
+                return Action::Resume(slot);
+            }
+        }
+        while let Some(slot) = self.next_start() {
+            if self.slots[slot].fate == Fate::Running {
+                return Action::Start(slot);
+            }
+        }
+        Action::Wait
+    }
+
     /// The next candidate to start; it counts as running from now on.
     pub fn next_start(&mut self) -> Option<usize> {
         take_first(&mut self.starts)
     }
 
-    /// Whether somebody waits to be started.
-    pub fn has_starts(&self) -> bool {
-        !self.starts.is_empty()
+    /// Whether [`Run::next_action`] would return anything but [`Action::Wait`].
+    pub fn has_work(&self) -> bool {
+        self.finished || !(self.starts.is_empty() && self.stops.is_empty() && self.resumes.is_empty())
     }
 
     /// The next candidate to stop. Report [`Run::stopped`] when it is gone.
     pub fn next_stop(&mut self) -> Option<usize> {
         take_first(&mut self.stops)
+    }
+
+    /// A candidate that waited, for a free slot or for its own coroutine, can continue.
+    pub fn resume(&mut self, slot: usize) {
+        self.resumes.push(slot);
+    }
+
+    /// Counts the deadline and the duration from an earlier moment: the call began before its candidates were known.
+    pub fn count_from(&mut self, begun: Instant) {
+        self.begun = begun;
     }
 
     pub fn is_finished(&self) -> bool {
@@ -166,12 +214,12 @@ impl Run {
         self.slots[slot].timeout
     }
 
-    /// This candidate has no effects: after its failure the next one may be tried even when the run is guarded.
+    /// Marks a candidate without effects: after its failure the next one may be tried even in a guarded run.
     pub fn set_harmless(&mut self, slot: usize) {
         self.slots[slot].harmless = true;
     }
 
-    /// Whether this candidate waits for a free place. What ends while it waits has certainly not run.
+    /// Sets whether this candidate waits for a free slot. A candidate that ends while it waits has certainly not run.
     pub fn set_waiting(&mut self, slot: usize, waiting: bool) {
         self.slots[slot].waiting = waiting;
     }
@@ -210,7 +258,7 @@ impl Run {
         self.one_by_one || self.slots.len() == 1
     }
 
-    /// The moment this candidate has to be told to stop, whichever limit comes first.
+    /// When this candidate must be stopped: its timeout or the deadline, whichever comes first.
     pub fn expires(&self, slot: usize) -> Option<Instant> {
         let own = self.slots[slot].started.map(|started| started + self.slots[slot].timeout);
         earliest(own, self.deadline_at())
@@ -265,7 +313,7 @@ impl Run {
         true
     }
 
-    /// A candidate that was told to stop is gone.
+    /// A candidate that was asked to stop is gone.
     pub fn stopped(&mut self, slot: usize) {
         if std::mem::take(&mut self.slots[slot].stopping) {
             self.stopping -= 1;
@@ -299,7 +347,7 @@ impl Run {
         self.advance(now);
     }
 
-    /// Ends a running candidate; a stopped one that ends by itself is only taken note of.
+    /// Ends a running candidate. For a stopped one, only records that it is gone.
     fn end(&mut self, slot: usize, fate: Fate, now: Instant) -> bool {
         if self.slots[slot].fate != Fate::Running {
             self.stopped(slot);

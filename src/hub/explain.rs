@@ -1,6 +1,6 @@
 //! What would happen and why, in plain words.
 
-use super::Plan;
+use super::PlannedRun;
 use crate::error::{HubError, clip};
 use crate::model::{Shadow, Strategy};
 use crate::registry::Candidate;
@@ -14,7 +14,7 @@ pub struct Facts<'a> {
     pub name: &'a str,
     /// The rule that fired, as a sentence without its end.
     pub rule: String,
-    pub plan: Result<&'a Plan, &'a HubError>,
+    pub plan: Result<&'a PlannedRun, &'a HubError>,
     /// What each candidate has against the arguments; empty when nobody gave any.
     pub refusals: Vec<Option<HubError>>,
     /// Candidates of servers that have the name of a native one.
@@ -44,7 +44,7 @@ impl Facts<'_> {
         lines.join("\n")
     }
 
-    fn tell_plan(&self, plan: &Plan, lines: &mut Vec<String>) {
+    fn tell_plan(&self, plan: &PlannedRun, lines: &mut Vec<String>) {
         lines.push("Candidates, in order:".into());
         for (slot, candidate) in plan.candidates.iter().enumerate() {
             lines.push(format!("  {}. {} ({})", slot + 1, candidate.label(), self.described(candidate)));

@@ -87,7 +87,7 @@ impl Shadow {
 }
 
 /// The options of one call; `None` means the hub's default.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct CallOptions {
     pub strategy: Option<Strategy>,
     /// For one candidate.

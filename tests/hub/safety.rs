@@ -82,7 +82,7 @@ fn number_x() -> Value {
     json!({"type": "object", "properties": {"x": {"type": "integer"}}, "required": ["x"]})
 }
 
-async fn call_with(hub: &Hub, args: Value, options: &CallOptions) -> Execution {
+async fn call_with(hub: &Hub, args: Value, options: &CallOptions) -> RunReport {
     let args = Arguments::new(args.as_object().unwrap().clone());
     hub.execute("t", args, options, &CancellationToken::new()).await.unwrap()
 }

@@ -5,7 +5,7 @@
 //! it still goes on it is moved into a task of its own, so that no caller waits for ever.
 
 use super::Execution;
-use super::state::Doing;
+use super::state::AttemptState;
 use crate::bindings::awaiting::{
     Step, cancellations, close, current_task_of, is_cancelled_error, send, throw,
 };
@@ -27,8 +27,8 @@ pub struct Direct {
     /// How often we have cancelled the caller's task, to be undone.
     cancels: usize,
     /// When to cancel again.
-    insist_at: Option<Instant>,
-    insisting: bool,
+    second_cancel_at: Option<Instant>,
+    cancelled_twice: bool,
     /// The last cancellation that was thrown into the coroutine, ours or somebody else's.
     cancelled_by: Option<Box<PyErr>>,
 }
@@ -40,8 +40,8 @@ impl Direct {
             awaitable,
             caller: None,
             cancels: 0,
-            insist_at: None,
-            insisting: false,
+            second_cancel_at: None,
+            cancelled_twice: false,
             cancelled_by: None,
         }
     }
@@ -50,9 +50,9 @@ impl Direct {
         self.awaitable.bind(py).clone()
     }
 
-    /// When it wants to be pressed again; see [`Execution::press`].
-    pub fn insist_at(&self) -> Option<Instant> {
-        self.insist_at
+    /// When it wants to be pressed again; see [`Execution::cancel_direct`].
+    pub fn second_cancel_at(&self) -> Option<Instant> {
+        self.second_cancel_at
     }
 
     pub fn close(self, py: Python<'_>) -> PyResult<()> {
@@ -85,11 +85,11 @@ impl Direct {
 
 impl Execution {
     pub(super) fn run_in_place(slf: &Bound<'_, Self>, awaitable: Bound<'_, PyAny>) -> PyResult<Option<Step>> {
-        Self::digest(slf, send(&awaitable))
+        Self::on_step(slf, send(&awaitable))
     }
 
     pub(super) fn step_in_place(slf: &Bound<'_, Self>, awaitable: Bound<'_, PyAny>) -> PyResult<Step> {
-        Self::digest_or_pump(slf, send(&awaitable))
+        Self::on_step_or_pump(slf, send(&awaitable))
     }
 
     pub(super) fn throw_in_place(slf: &Bound<'_, Self>, error: PyErr) -> PyResult<Step> {
@@ -112,7 +112,7 @@ impl Execution {
                 Self::abandon(slf);
                 Err(error)
             }
-            thrown => Self::digest_or_pump(slf, thrown),
+            thrown => Self::on_step_or_pump(slf, thrown),
         }
     }
 
@@ -120,15 +120,15 @@ impl Execution {
         self.state.lock().direct.as_ref().map(|direct| direct.awaitable(py))
     }
 
-    fn digest_or_pump(slf: &Bound<'_, Self>, stepped: PyResult<Step>) -> PyResult<Step> {
-        match Self::digest(slf, stepped)? {
+    fn on_step_or_pump(slf: &Bound<'_, Self>, stepped: PyResult<Step>) -> PyResult<Step> {
+        match Self::on_step(slf, stepped)? {
             Some(step) => Ok(step),
             None => Self::pump(slf),
         }
     }
 
     /// Takes in one step; `None` when the attempt is over and the policy goes on.
-    fn digest(slf: &Bound<'_, Self>, stepped: PyResult<Step>) -> PyResult<Option<Step>> {
+    fn on_step(slf: &Bound<'_, Self>, stepped: PyResult<Step>) -> PyResult<Option<Step>> {
         match stepped {
             Ok(Step::Yield(value)) => Self::suspended(slf, value),
             Ok(Step::Return(value)) => {
@@ -148,10 +148,10 @@ impl Execution {
     /// What the coroutine yields goes up to the event loop, unless it has overstayed its grace.
     fn suspended(slf: &Bound<'_, Self>, value: Py<PyAny>) -> PyResult<Option<Step>> {
         let py = slf.py();
-        let (first, insisting) = {
+        let (first, cancelled_twice) = {
             let state = slf.get().state.lock();
             let direct = state.direct.as_ref();
-            (direct.is_some_and(|d| d.caller.is_none()), direct.is_some_and(|d| d.insisting))
+            (direct.is_some_and(|d| d.caller.is_none()), direct.is_some_and(|d| d.cancelled_twice))
         };
         if first {
             let caller = match Self::port(slf).and_then(|port| calling_task(port.get().event_loop(py))) {
@@ -168,7 +168,11 @@ impl Execution {
             }
             Self::arm(slf)?;
         }
-        if insisting { Self::move_out(slf, value).map(|()| None) } else { Ok(Some(Step::Yield(value))) }
+        if cancelled_twice {
+            Self::detach_to_task(slf, value).map(|()| None)
+        } else {
+            Ok(Some(Step::Yield(value)))
+        }
     }
 
     fn ended_by(slf: &Bound<'_, Self>, direct: Direct, error: PyErr) -> PyResult<()> {
@@ -176,7 +180,7 @@ impl Execution {
         let only_ours = direct.uncancel(py)?;
         if is_cancelled_error(py, &error) {
             if direct.cancels > 0 && only_ours {
-                slf.get().gone(direct.slot);
+                slf.get().mark_stopped(direct.slot);
                 return Ok(());
             }
             if direct.cancels > 0 || !direct.is_its_own(py)? {
@@ -206,7 +210,7 @@ impl Execution {
     }
 
     /// The time of the coroutine is over: cancel the caller's task, or cancel it again.
-    pub(super) fn press(slf: &Bound<'_, Self>, now: Instant) -> PyResult<()> {
+    pub(super) fn cancel_direct(slf: &Bound<'_, Self>, now: Instant) -> PyResult<()> {
         let py = slf.py();
         let grace = slf.get().hub.get().core().options.grace;
         let task = {
@@ -214,19 +218,19 @@ impl Execution {
             let Some(slot) = state.direct.as_ref().map(|direct| direct.slot) else { return Ok(()) };
             let over = state.plan.as_ref().is_some_and(|plan| plan.run.fate(slot) != Fate::Running);
             let Some(direct) = state.direct.as_mut() else { return Ok(()) };
-            if !over || direct.insist_at.is_some_and(|at| now < at) {
+            if !over || direct.second_cancel_at.is_some_and(|at| now < at) {
                 return Ok(());
             }
-            direct.insisting = direct.cancels > 0;
+            direct.cancelled_twice = direct.cancels > 0;
             direct.cancels += 1;
-            direct.insist_at = Some(now + grace);
+            direct.second_cancel_at = Some(now + grace);
             direct.caller.as_ref().map(|(task, _)| task.clone_ref(py))
         };
         task.map_or(Ok(()), |task| task.call_method0(py, intern!(py, "cancel")).map(drop))
     }
 
     /// Moves a coroutine that ignored its cancellation into a task of its own; `pending` is what it waits for.
-    fn move_out(slf: &Bound<'_, Self>, pending: Py<PyAny>) -> PyResult<()> {
+    fn detach_to_task(slf: &Bound<'_, Self>, pending: Py<PyAny>) -> PyResult<()> {
         let py = slf.py();
         let Some(direct) = slf.get().state.lock().direct.take() else { return Ok(()) };
         direct.uncancel(py)?;
@@ -236,8 +240,8 @@ impl Execution {
         let name = PyString::new(py, &name).unbind();
         let (task, _) = port.get().create_task(py, Bound::new(py, child)?.into_any(), &name)?;
         port.get().keep_until_done(&task)?;
-        slf.get().state.lock().attempts[direct.slot].doing = Doing::Nothing;
-        slf.get().gone(direct.slot);
+        slf.get().state.lock().attempts[direct.slot].state = AttemptState::Nothing;
+        slf.get().mark_stopped(direct.slot);
         Ok(())
     }
 }

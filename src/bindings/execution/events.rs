@@ -2,7 +2,7 @@
 
 use super::Execution;
 use super::direct::Direct;
-use super::state::{Doing, Phase};
+use super::state::{AttemptState, Phase};
 use crate::bindings::addressee::{Addressee, Message};
 use crate::bindings::awaiting::{cancellations, is_coroutine};
 use crate::bindings::blocks::Blocks;
@@ -31,7 +31,7 @@ impl Addressee for Execution {
             }
             Message::Retried(news) => return this.retried(py, slot, &news),
             Message::Returned(Ok(value)) if is_coroutine(value.bind(py)) => {
-                let unwanted = this.state.lock().take_up(slot, value);
+                let unwanted = this.state.lock().hold_coroutine(slot, value);
                 if let Some(coroutine) = unwanted {
                     this.returned(py, slot, coroutine);
                 }
@@ -40,7 +40,7 @@ impl Addressee for Execution {
             Message::Returned(Err(error)) => this.raised(py, slot, error),
             Message::Answered(answer) => this.answered(py, slot, *answer),
             Message::Entered(Some(permits)) => {
-                let unwanted = this.state.lock().let_in(slot, permits);
+                let unwanted = this.state.lock().admit(slot, permits);
                 drop(unwanted);
             }
             Message::Entered(None) => {
@@ -60,7 +60,7 @@ impl Addressee for Execution {
             state.timer = None;
             state.tick(now);
         }
-        let done = Self::press(slf, now).and_then(|()| Self::arm(slf));
+        let done = Self::cancel_direct(slf, now).and_then(|()| Self::arm(slf));
         if let Err(error) = done {
             error.write_unraisable(slf.py(), Some(slf.as_any()));
         }
@@ -114,7 +114,7 @@ impl Execution {
             state.reraise = Some(Box::new(interrupt));
             state.cancel_run(Instant::now());
         }
-        slf.get().gone(slot);
+        slf.get().mark_stopped(slot);
         Self::after_event(slf);
         Ok(())
     }
@@ -144,44 +144,48 @@ impl Execution {
 
     /// Tells whoever the policy wants to stop; true when there was somebody.
     pub(super) fn stop_losers(slf: &Bound<'_, Self>) -> bool {
-        let next = || slf.get().state.lock().next_stop(slf.py());
+        let next = || {
+            let mut state = slf.get().state.lock();
+            let slot = state.plan.as_mut()?.run.next_stop()?;
+            Some((slot, state.stop_target(slf.py(), slot)))
+        };
         let mut stopped = false;
-        while let Some((slot, doing)) = next() {
-            Self::stop(slf, slot, doing);
+        while let Some((slot, target)) = next() {
+            Self::stop(slf, slot, target);
             stopped = true;
         }
         stopped
     }
 
-    pub(super) fn stop(slf: &Bound<'_, Self>, slot: usize, doing: Doing) {
+    pub(super) fn stop(slf: &Bound<'_, Self>, slot: usize, state: AttemptState) {
         let py = slf.py();
         let this = slf.get();
-        match doing {
-            Doing::Task(task) => {
+        match state {
+            AttemptState::Task(task) => {
                 if let Err(error) = Child::stop(task.bind(py))
                     && !this.is_on_closed_loop(py)
                 {
                     error.write_unraisable(py, Some(slf.as_any()));
                 }
             }
-            Doing::Native { cancel, .. } => cancel.cancel(),
+            AttemptState::Native { cancel, .. } => cancel.cancel(),
             // Its own clock presses it; see `direct`.
-            Doing::InPlace => {}
-            Doing::Thread { reply, key } => {
+            AttemptState::InPlace => {}
+            AttemptState::Thread { reply, key } => {
                 this.forget_mail(py, key);
                 reply.abandon(py);
-                this.gone(slot);
+                this.mark_stopped(slot);
             }
-            Doing::Queueing { way, key } => {
+            AttemptState::Queueing { way, key } => {
                 this.forget_mail(py, key);
                 drop(way);
-                this.gone(slot);
+                this.mark_stopped(slot);
             }
-            Doing::Coroutine(coroutine) => {
+            AttemptState::Coroutine(coroutine) => {
                 value::discard(coroutine.bind(py));
-                this.gone(slot);
+                this.mark_stopped(slot);
             }
-            Doing::Nothing => this.gone(slot),
+            AttemptState::Nothing => this.mark_stopped(slot),
         }
     }
 
@@ -201,8 +205,8 @@ impl Execution {
         let (at, set) = {
             let state = this.state.lock();
             let wake_at = state.plan.as_ref().and_then(|plan| plan.run.wake_at());
-            let insist_at = state.direct.as_ref().and_then(Direct::insist_at);
-            (wake_at.into_iter().chain(insist_at).min(), state.timer)
+            let second_cancel_at = state.direct.as_ref().and_then(Direct::second_cancel_at);
+            (wake_at.into_iter().chain(second_cancel_at).min(), state.timer)
         };
         let Some(at) = at else { return Ok(()) };
         if set.is_some_and(|(armed, _)| armed <= at) {
@@ -228,7 +232,7 @@ impl Execution {
                 let mut state = self.state.lock();
                 // One that outlived the execution: nobody is interested any more.
                 let Some(attempt) = state.attempts.get_mut(slot) else { return };
-                attempt.doing = Doing::Nothing;
+                attempt.state = AttemptState::Nothing;
                 let permits = attempt.permits.take();
                 let now = Instant::now();
                 let counts = state.plan.as_mut().is_some_and(|plan| plan.run.succeeded(slot, now));
@@ -274,7 +278,7 @@ impl Execution {
         if state.attempts.is_empty() {
             return;
         }
-        state.attempts[slot].doing = Doing::Nothing;
+        state.attempts[slot].state = AttemptState::Nothing;
         let permits = state.attempts[slot].permits.take();
         let proof = error.proves_nothing_happened();
         let counts = state.plan.as_mut().is_some_and(|plan| plan.run.failed(slot, proof, Instant::now()));
@@ -286,10 +290,10 @@ impl Execution {
     }
 
     /// An attempt that was told to stop is gone.
-    pub fn gone(&self, slot: usize) {
+    pub fn mark_stopped(&self, slot: usize) {
         let mut state = self.state.lock();
         let Some(attempt) = state.attempts.get_mut(slot) else { return };
-        attempt.doing = Doing::Nothing;
+        attempt.state = AttemptState::Nothing;
         let permits = attempt.permits.take();
         if let Some(plan) = state.plan.as_mut() {
             plan.run.stopped(slot);
@@ -315,14 +319,14 @@ impl Execution {
             let text = format!("Tool '{}' was cancelled from outside.", clip(&this.tool_name(slot)));
             this.fail(slot, HubError::new(ErrorKind::Cancelled, text));
         } else {
-            this.gone(slot);
+            this.mark_stopped(slot);
         }
         Self::after_event(slf);
     }
 
     fn task_is_cancelled(&self, py: Python<'_>, slot: usize) -> bool {
-        let task = match self.state.lock().attempts.get(slot).map(|attempt| &attempt.doing) {
-            Some(Doing::Task(task)) => task.clone_ref(py),
+        let task = match self.state.lock().attempts.get(slot).map(|attempt| &attempt.state) {
+            Some(AttemptState::Task(task)) => task.clone_ref(py),
             _ => return false,
         };
         cancellations(task.bind(py)).is_ok_and(|count| count > 0)

@@ -16,7 +16,7 @@ mod state;
 mod watching;
 
 pub use start::{prepare, python_tool};
-pub use state::{Attempt, Ended};
+pub use state::{Attempt, FinishedExecution};
 pub use watching::Watch;
 
 use super::awaiting::{Awaited, Step, is_cancelled_error, iterate, thrown};
@@ -26,12 +26,14 @@ use super::python_tool::Checks;
 use super::{result, runtime};
 use crate::bindings::once::intern;
 use crate::error::HubError;
-use crate::hub::Plan;
+use crate::execute::{Action, Executor, advance};
+use crate::hub::PlannedRun;
 use parking_lot::Mutex;
 use pyo3::exceptions::{PyGeneratorExit, PyRuntimeError};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
-use state::{Next, Phase, State};
+use start::InPlace;
+use state::{AttemptStart, Phase, Resumed, State};
 use std::time::Instant;
 
 #[pyclass(frozen, module = "toolhub._core")]
@@ -55,7 +57,7 @@ pub struct Extras {
 impl Execution {
     pub fn new(
         hub: Py<Hub>,
-        plan: Result<Box<Plan>, HubError>,
+        plan: Result<Box<PlannedRun>, HubError>,
         what: &str,
         args: Py<PyAny>,
         checks: Checks,
@@ -75,34 +77,9 @@ impl Execution {
         Ok(port)
     }
 
-    /// Does what the policy says until it has to wait or is finished.
+    /// Does what the policy wants until it has to wait or is finished.
     fn pump(slf: &Bound<'_, Self>) -> PyResult<Step> {
-        let this = slf.get();
-        loop {
-            if this.extras.is_some() {
-                this.tell_changes(slf.py());
-            }
-            let next = this.state.lock().next_to_do(slf.py());
-            let awaitable = match next {
-                Next::Stop(slot, doing) => {
-                    Self::stop(slf, slot, doing);
-                    continue;
-                }
-                Next::Begin(start, args) => Self::begin(slf, start, args)?,
-                Next::Launch(start, prepared) => Self::launch(slf, start, prepared)?,
-                Next::Await(start, coroutine) => Self::go_on(slf, start, coroutine.bind(slf.py()))?,
-                Next::Conclude(ended) => return Self::conclude(slf.py(), ended),
-                Next::Wait => {
-                    Self::arm(slf)?;
-                    return Self::wait(slf);
-                }
-            };
-            if let Some(awaitable) = awaitable
-                && let Some(step) = Self::run_in_place(slf, awaitable)?
-            {
-                return Ok(step);
-            }
-        }
+        advance(&mut AsyncioExecutor(slf))
     }
 
     /// Suspends the caller on a future of its loop.
@@ -113,12 +90,12 @@ impl Execution {
         Ok(Step::Yield(waiter.unbind()))
     }
 
-    fn conclude(py: Python<'_>, mut ended: Ended) -> PyResult<Step> {
-        let now = ended.at.unwrap_or_else(Instant::now);
-        close_books(py, &ended, now);
-        match ended.reraise.take() {
+    fn conclude(py: Python<'_>, mut finished: FinishedExecution) -> PyResult<Step> {
+        let now = finished.at.unwrap_or_else(Instant::now);
+        record_and_release(py, &finished, now);
+        match finished.reraise.take() {
             Some(error) => Err(*error),
-            None => result::build(py, ended, now).map(|result| Step::Return(result.into_any().unbind())),
+            None => result::build(py, finished, now).map(|result| Step::Return(result.into_any().unbind())),
         }
     }
 
@@ -176,22 +153,88 @@ impl Execution {
         drop(waiter);
         Self::stop_losers(slf);
         slf.get().tell_changes(slf.py());
-        let ended = slf.get().state.lock().end();
-        close_books(slf.py(), &ended, Instant::now());
+        let finished = slf.get().state.lock().end();
+        record_and_release(slf.py(), &finished, Instant::now());
     }
 }
 
 /// Ends the bookkeeping: no timer, no mail, no running leftovers without an owner, statistics written.
-fn close_books(py: Python<'_>, ended: &Ended, now: Instant) {
-    if let Some(port) = &ended.port {
+fn record_and_release(py: Python<'_>, finished: &FinishedExecution, now: Instant) {
+    if let Some(port) = &finished.port {
         let port = port.bind(py).get();
-        ended.timer.inspect(|key| port.remove_deadline(*key));
-        ended.attempts.iter().for_each(|attempt| attempt.disown(py, port));
+        finished.timer.inspect(|key| port.remove_deadline(*key));
+        finished.attempts.iter().for_each(|attempt| attempt.detach(py, port));
     }
-    if let Some(plan) = &ended.plan {
-        for (slot, attempt) in ended.attempts.iter().enumerate() {
+    if let Some(plan) = &finished.plan {
+        for (slot, attempt) in finished.attempts.iter().enumerate() {
             plan.record(slot, attempt.error.as_ref().map(|error| error.kind), now);
         }
+    }
+}
+
+/// Carries the policy out on the caller's own event loop.
+struct AsyncioExecutor<'a, 'py>(&'a Bound<'py, Execution>);
+
+impl AsyncioExecutor<'_, '_> {
+    fn start_of(&self, slot: usize) -> Option<AttemptStart> {
+        self.0.get().state.lock().plan.as_deref().map(|plan| AttemptStart::new(plan, slot))
+    }
+}
+
+impl<'py> AsyncioExecutor<'_, 'py> {
+    /// Runs an awaitable inside the caller's task; a pause if it suspends.
+    fn run_in_place(&self, awaitable: InPlace<'py>) -> PyResult<Option<Step>> {
+        match awaitable {
+            Some(awaitable) => Execution::run_in_place(self.0, awaitable),
+            None => Ok(None),
+        }
+    }
+}
+
+impl Executor for AsyncioExecutor<'_, '_> {
+    type Pause = Step;
+    type Error = PyErr;
+
+    fn next_action(&mut self) -> Action {
+        let this = self.0.get();
+        if this.extras.is_some() {
+            this.tell_changes(self.0.py());
+        }
+        this.state.lock().plan.as_mut().map_or(Action::Finish, |plan| plan.run.next_action())
+    }
+
+    fn start(&mut self, slot: usize) -> PyResult<Option<Step>> {
+        let Some(start) = self.start_of(slot) else { return Ok(None) };
+        let args = self.0.get().state.lock().args.clone_ref(self.0.py());
+        self.run_in_place(Execution::begin(self.0, start, args)?)
+    }
+
+    fn resume(&mut self, slot: usize) -> PyResult<Option<Step>> {
+        let Some(start) = self.start_of(slot) else { return Ok(None) };
+        let resumed = self.0.get().state.lock().take_resumed(slot);
+        let awaitable = match resumed {
+            Resumed::Admitted(prepared) => Execution::launch(self.0, start, prepared)?,
+            Resumed::Coroutine(coroutine) => {
+                Execution::resume_coroutine(self.0, start, coroutine.bind(self.0.py()))?
+            }
+            Resumed::Gone => None,
+        };
+        self.run_in_place(awaitable)
+    }
+
+    fn stop(&mut self, slot: usize) {
+        let state = self.0.get().state.lock().stop_target(self.0.py(), slot);
+        Execution::stop(self.0, slot, state);
+    }
+
+    fn wait(&mut self) -> PyResult<Step> {
+        Execution::arm(self.0)?;
+        Execution::wait(self.0)
+    }
+
+    fn finish(&mut self) -> PyResult<Step> {
+        let finished = self.0.get().state.lock().end();
+        Execution::conclude(self.0.py(), finished)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::Execution;
 use super::direct::Direct;
-use super::state::{Address, Doing, Start};
+use super::state::{Address, AttemptStart, AttemptState};
 use crate::bindings::addressee::Message;
 use crate::bindings::awaiting::iterator_of;
 use crate::bindings::child::Child;
@@ -48,12 +48,12 @@ impl Execution {
     /// A candidate that the arguments do not fit is never started.
     pub(super) fn begin<'py>(
         slf: &Bound<'py, Self>,
-        start: Start,
+        start: AttemptStart,
         args: Py<PyAny>,
     ) -> PyResult<InPlace<'py>> {
         let py = slf.py();
         let this = slf.get();
-        let Start { slot, candidate, .. } = &start;
+        let AttemptStart { slot, candidate, .. } = &start;
         let slot = *slot;
         let prepared = match prepare(candidate, args.bind(py), this.checks) {
             Ok(prepared) => prepared,
@@ -82,7 +82,7 @@ impl Execution {
             }
             Passage::Waiting(way) => {
                 let mut state = this.state.lock();
-                state.attempts[slot].doing = Doing::Queueing { way, key };
+                state.attempts[slot].state = AttemptState::Queueing { way, key };
                 state.attempts[slot].prepared = Some(prepared);
                 if let Some(plan) = state.plan.as_mut() {
                     plan.run.set_waiting(slot, true);
@@ -113,10 +113,10 @@ impl Execution {
 
     pub(super) fn launch<'py>(
         slf: &Bound<'py, Self>,
-        start: Start,
+        start: AttemptStart,
         prepared: Prepared,
     ) -> PyResult<InPlace<'py>> {
-        let Start { slot, candidate, alone, .. } = start;
+        let AttemptStart { slot, candidate, alone, .. } = start;
         match (python_tool(&candidate), prepared) {
             (_, Prepared::Native(args)) => Self::launch_native(slf, slot, candidate, *args).map(|()| None),
             (Some(tool), prepared) if tool.is_async => {
@@ -141,9 +141,9 @@ impl Execution {
     }
 
     /// A plain function has given a coroutine.
-    pub(super) fn go_on<'py>(
+    pub(super) fn resume_coroutine<'py>(
         slf: &Bound<'py, Self>,
-        start: Start,
+        start: AttemptStart,
         coroutine: &Bound<'py, PyAny>,
     ) -> PyResult<InPlace<'py>> {
         match python_tool(&start.candidate) {
@@ -171,14 +171,14 @@ impl Execution {
         };
         if alone {
             let mut state = this.state.lock();
-            state.attempts[slot].doing = Doing::InPlace;
+            state.attempts[slot].state = AttemptState::InPlace;
             state.direct = Some(Direct::new(slot, awaitable.clone().unbind()));
             return Ok(Some(awaitable));
         }
         let child = Bound::new(py, Child::new(slf.clone().unbind(), slot, awaitable.unbind()))?;
         let (task, over) = Self::port(slf)?.get().create_task(py, child.into_any(), &tool.name)?;
         if !over {
-            this.state.lock().attempts[slot].doing = Doing::Task(task.unbind());
+            this.state.lock().attempts[slot].state = AttemptState::Task(task.unbind());
         }
         Ok(None)
     }
@@ -201,7 +201,7 @@ impl Execution {
         match pool::submit(py, &tool.call, value, kwargs, mailbox, key) {
             Ok(reply) => {
                 let reply = Box::new(reply);
-                slf.get().state.lock().attempts[slot].doing = Doing::Thread { reply, key };
+                slf.get().state.lock().attempts[slot].state = AttemptState::Thread { reply, key };
             }
             Err(error) => {
                 Self::port(slf)?.get().forget_mail(key);
@@ -235,7 +235,7 @@ impl Execution {
         };
         // Heavy arguments are written down where nobody waits for the GIL.
         let job = if is_light { Job::start(call) } else { Job::start_elsewhere(call) }?;
-        this.state.lock().attempts[slot].doing = Doing::Native { cancel, job, key, held };
+        this.state.lock().attempts[slot].state = AttemptState::Native { cancel, job, key, held };
         Ok(())
     }
 }

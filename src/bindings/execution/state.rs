@@ -9,7 +9,7 @@ use crate::bindings::python_tool::Prepared;
 use crate::bindings::value;
 use crate::error::HubError;
 use crate::execute::Fate;
-use crate::hub::Plan;
+use crate::hub::PlannedRun;
 use crate::limit::{Permits, Waiting};
 use crate::registry::Candidate;
 use pyo3::gc::{PyTraverseError, PyVisit};
@@ -29,26 +29,17 @@ pub enum Phase {
     Done,
 }
 
-/// What the driver does next.
-#[expect(
-    clippy::large_enum_variant,
-    reason = "taken apart at once; a box would cost each call an allocation"
-)]
-pub enum Next {
-    /// Tell this attempt to stop.
-    Stop(usize, Doing),
-    /// Check the arguments and pass the limits.
-    Begin(Start, Py<PyAny>),
-    /// The limits are passed: run it.
-    Launch(Start, Prepared),
-    /// A plain function gave a coroutine: await it.
-    Await(Start, Py<PyAny>),
-    Wait,
-    Conclude(Ended),
+/// What a candidate continues with.
+pub enum Resumed {
+    /// The limits admitted it: run it with these arguments.
+    Admitted(Prepared),
+    /// A plain function returned a coroutine: await it.
+    Coroutine(Py<PyAny>),
+    Gone,
 }
 
 /// An attempt that is to be started.
-pub struct Start {
+pub struct AttemptStart {
     pub slot: usize,
     pub candidate: Arc<Candidate>,
     /// No other one runs beside it: it may run inside the caller's task.
@@ -56,9 +47,20 @@ pub struct Start {
     pub at: Instant,
 }
 
+impl AttemptStart {
+    pub fn new(plan: &PlannedRun, slot: usize) -> Self {
+        AttemptStart {
+            slot,
+            candidate: plan.candidates[slot].clone(),
+            alone: plan.run.is_sequential(),
+            at: plan.run.started(slot),
+        }
+    }
+}
+
 /// Where an attempt is.
 #[derive(Default)]
-pub enum Doing {
+pub enum AttemptState {
     #[default]
     Nothing,
     /// Waiting for a free place.
@@ -78,7 +80,7 @@ pub enum Doing {
 /// One candidate's attempt and what came of it.
 #[derive(Default)]
 pub struct Attempt {
-    pub doing: Doing,
+    pub state: AttemptState,
     pub prepared: Option<Prepared>,
     pub permits: Option<Permits>,
     pub value: Option<Py<PyAny>>,
@@ -92,32 +94,32 @@ pub struct Attempt {
 
 impl Attempt {
     /// The execution ends while this is still going on: it must not report any more.
-    pub fn disown(&self, py: Python<'_>, port: &LoopBridge) {
-        match &self.doing {
-            Doing::Queueing { key, .. } => drop(port.forget_mail(*key)),
-            Doing::Thread { reply, key } => {
+    pub fn detach(&self, py: Python<'_>, port: &LoopBridge) {
+        match &self.state {
+            AttemptState::Queueing { key, .. } => drop(port.forget_mail(*key)),
+            AttemptState::Thread { reply, key } => {
                 drop(port.forget_mail(*key));
                 reply.abandon(py);
             }
-            Doing::Native { job, key, .. } => {
+            AttemptState::Native { job, key, .. } => {
                 drop(port.forget_mail(*key));
                 job.abort();
             }
-            Doing::Task(task) => {
+            AttemptState::Task(task) => {
                 if let Err(error) = port.keep_until_done(task.bind(py)) {
                     error.write_unraisable(py, None);
                 }
             }
-            Doing::Coroutine(coroutine) => value::discard(coroutine.bind(py)),
-            Doing::Nothing | Doing::InPlace => {}
+            AttemptState::Coroutine(coroutine) => value::discard(coroutine.bind(py)),
+            AttemptState::Nothing | AttemptState::InPlace => {}
         }
     }
 }
 
 /// What is left when an execution is over.
-pub struct Ended {
-    pub plan: Option<Box<Plan>>,
-    pub early: Option<Box<Early>>,
+pub struct FinishedExecution {
+    pub plan: Option<Box<PlannedRun>>,
+    pub no_candidate: Option<Box<NoCandidate>>,
     pub attempts: SmallVec<[Attempt; 2]>,
     pub reraise: Option<Box<PyErr>>,
     pub timer: Option<DeadlineKey>,
@@ -127,7 +129,7 @@ pub struct Ended {
 }
 
 /// Nobody could be found to be run: what was asked for, and why there is nobody.
-pub struct Early {
+pub struct NoCandidate {
     pub what: String,
     pub error: HubError,
 }
@@ -135,12 +137,10 @@ pub struct Early {
 /// Kept small, because it is moved: what is big or rare is in a box.
 pub struct State {
     pub phase: Phase,
-    pub plan: Option<Box<Plan>>,
-    early: Option<Box<Early>>,
+    pub plan: Option<Box<PlannedRun>>,
+    no_candidate: Option<Box<NoCandidate>>,
     pub args: Py<PyAny>,
     pub attempts: SmallVec<[Attempt; 2]>,
-    /// Attempts that were let in, or gave a coroutine, and wait to go on in the caller's context.
-    entered: SmallVec<[usize; 2]>,
     pub direct: Option<Direct>,
     pub timer: Option<DeadlineKey>,
     pub waiter: Option<Py<PyAny>>,
@@ -151,19 +151,18 @@ pub struct State {
 }
 
 impl State {
-    pub fn new(plan: Result<Box<Plan>, HubError>, what: &str, args: Py<PyAny>) -> Self {
-        let (plan, early) = match plan {
+    pub fn new(plan: Result<Box<PlannedRun>, HubError>, what: &str, args: Py<PyAny>) -> Self {
+        let (plan, no_candidate) = match plan {
             Ok(plan) => (Some(plan), None),
-            Err(error) => (None, Some(Box::new(Early { what: what.to_owned(), error }))),
+            Err(error) => (None, Some(Box::new(NoCandidate { what: what.to_owned(), error }))),
         };
         let count = plan.as_ref().map_or(0, |plan| plan.candidates.len());
         State {
             phase: Phase::New,
             plan,
-            early,
+            no_candidate,
             args,
             attempts: std::iter::repeat_with(Attempt::default).take(count).collect(),
-            entered: SmallVec::new(),
             direct: None,
             timer: None,
             waiter: None,
@@ -173,70 +172,57 @@ impl State {
         }
     }
 
-    pub fn next_to_do(&mut self, py: Python<'_>) -> Next {
-        if let Some((slot, doing)) = self.next_stop(py) {
-            return Next::Stop(slot, doing);
+    /// What an attempt that may continue was waiting with.
+    pub fn take_resumed(&mut self, slot: usize) -> Resumed {
+        let Some(attempt) = self.attempts.get_mut(slot) else { return Resumed::Gone };
+        if let Some(prepared) = attempt.prepared.take() {
+            return Resumed::Admitted(prepared);
         }
-        let Some(plan) = self.plan.as_mut().filter(|plan| !plan.run.is_finished()) else {
-            return Next::Conclude(self.end());
-        };
-        // One that was stopped before its turn came is not started any more.
-        while !self.entered.is_empty() {
-            let slot = self.entered.remove(0);
-            if plan.run.fate(slot) != Fate::Running {
-                continue;
-            }
-            if let Some(prepared) = self.attempts[slot].prepared.take() {
-                return Next::Launch(start(plan, slot), prepared);
-            }
-            if let Doing::Coroutine(coroutine) = std::mem::take(&mut self.attempts[slot].doing) {
-                return Next::Await(start(plan, slot), coroutine);
+        match std::mem::take(&mut attempt.state) {
+            AttemptState::Coroutine(coroutine) => Resumed::Coroutine(coroutine),
+            other => {
+                attempt.state = other;
+                Resumed::Gone
             }
         }
-        while let Some(slot) = plan.run.next_start() {
-            if plan.run.fate(slot) == Fate::Running {
-                return Next::Begin(start(plan, slot), self.args.clone_ref(py));
-            }
-        }
-        Next::Wait
     }
 
     /// Time has passed: what is due expires.
     pub fn tick(&mut self, now: Instant) {
         let Some(plan) = self.plan.as_mut() else { return };
         for (slot, attempt) in self.attempts.iter().enumerate() {
-            if let Doing::Native { held, .. } = &attempt.doing {
+            if let AttemptState::Native { held, .. } = &attempt.state {
                 plan.run.set_waiting(slot, held.load(Ordering::Relaxed));
             }
         }
         plan.run.tick(now);
     }
 
-    /// Whether [`Self::next_to_do`] would do anything but wait.
+    /// Whether the caller has something to do but wait.
     pub fn has_work(&self) -> bool {
-        let Some(plan) = &self.plan else { return true };
-        plan.run.is_finished() || plan.run.has_starts() || !self.entered.is_empty()
+        self.plan.as_ref().is_none_or(|plan| plan.run.has_work())
     }
 
-    /// The next attempt that shall stop, and where it is.
-    pub fn next_stop(&mut self, py: Python<'_>) -> Option<(usize, Doing)> {
-        let slot = self.plan.as_mut()?.run.next_stop()?;
+    /// Where the attempt is that shall stop.
+    pub fn stop_target(&mut self, py: Python<'_>, slot: usize) -> AttemptState {
         let attempt = &mut self.attempts[slot];
-        let doing = match &attempt.doing {
+        match &attempt.state {
             // These end by themselves and report then.
-            Doing::Task(task) => Doing::Task(task.clone_ref(py)),
-            Doing::Native { cancel, job, key, held } => {
-                Doing::Native { cancel: cancel.clone(), job: job.clone(), key: *key, held: held.clone() }
-            }
-            Doing::InPlace => Doing::InPlace,
-            // These are over as soon as we let go of them.
-            _ => std::mem::take(&mut attempt.doing),
-        };
-        Some((slot, doing))
+            AttemptState::Task(task) => AttemptState::Task(task.clone_ref(py)),
+            AttemptState::Native { cancel, job, key, held } => AttemptState::Native {
+                cancel: cancel.clone(),
+                job: job.clone(),
+                key: *key,
+                held: held.clone(),
+            },
+            AttemptState::InPlace => AttemptState::InPlace,
+            // These are over as soon as they are dropped.
+            _ => std::mem::take(&mut attempt.state),
+        }
     }
 
     /// The limits let this attempt in. One that was stopped meanwhile gives its place back.
-    pub fn let_in(&mut self, slot: usize, permits: Permits) -> Option<Permits> {
+    pub fn admit(&mut self, slot: usize, permits: Permits) -> Option<Permits> {
         let wanted = self.plan.as_ref().is_some_and(|plan| {
             // Let in at the very moment at which its time is over, it is not started any more.
             let late = plan.run.expires(slot).is_some_and(|at| at <= Instant::now());
@@ -245,22 +231,22 @@ impl State {
         if !wanted {
             return Some(permits);
         }
-        self.attempts[slot].doing = Doing::Nothing;
+        self.attempts[slot].state = AttemptState::Nothing;
         self.attempts[slot].permits = Some(permits);
         if let Some(plan) = self.plan.as_mut() {
             plan.run.set_waiting(slot, false);
+            plan.run.resume(slot);
         }
-        self.entered.push(slot);
         None
     }
 
     /// A plain function gave a coroutine. It is given back when the policy does not wait for it any more.
-    pub fn take_up(&mut self, slot: usize, coroutine: Py<PyAny>) -> Option<Py<PyAny>> {
-        if self.plan.as_ref().is_none_or(|plan| plan.run.fate(slot) != Fate::Running) {
+    pub fn hold_coroutine(&mut self, slot: usize, coroutine: Py<PyAny>) -> Option<Py<PyAny>> {
+        let Some(plan) = self.plan.as_mut().filter(|plan| plan.run.fate(slot) == Fate::Running) else {
             return Some(coroutine);
-        }
-        self.attempts[slot].doing = Doing::Coroutine(coroutine);
-        self.entered.push(slot);
+        };
+        plan.run.resume(slot);
+        self.attempts[slot].state = AttemptState::Coroutine(coroutine);
         None
     }
 
@@ -270,11 +256,11 @@ impl State {
         }
     }
 
-    pub fn end(&mut self) -> Ended {
+    pub fn end(&mut self) -> FinishedExecution {
         self.phase = Phase::Done;
-        Ended {
+        FinishedExecution {
             plan: self.plan.take(),
-            early: self.early.take(),
+            no_candidate: self.no_candidate.take(),
             attempts: std::mem::take(&mut self.attempts),
             reraise: self.reraise.take(),
             timer: self.timer.take(),
@@ -297,20 +283,11 @@ impl State {
                 Some(Prepared::Value(value)) => visit.call(value)?,
                 Some(Prepared::Native(_)) | None => {}
             }
-            if let Doing::Task(object) | Doing::Coroutine(object) = &attempt.doing {
+            if let AttemptState::Task(object) | AttemptState::Coroutine(object) = &attempt.state {
                 visit.call(object)?;
             }
         }
         Ok(())
-    }
-}
-
-fn start(plan: &Plan, slot: usize) -> Start {
-    Start {
-        slot,
-        candidate: plan.candidates[slot].clone(),
-        alone: plan.run.is_sequential(),
-        at: plan.run.started(slot),
     }
 }
 

@@ -111,7 +111,7 @@ impl Execution {
 
     fn change(
         &self,
-        plan: &crate::hub::Plan,
+        plan: &crate::hub::PlannedRun,
         slot: usize,
         what: &'static str,
         error: Option<HubError>,

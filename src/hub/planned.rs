@@ -1,0 +1,186 @@
+//! The candidates of one call, chosen and about to run.
+
+use crate::error::{ErrorKind, HubError, Outcome, clip};
+use crate::execute::{Answer, Decision, Fate, Run};
+use crate::merge;
+use crate::model::{Part, Strategy, ToolOutput};
+use crate::registry::NameEntry;
+use crate::select::{Candidates, Rule};
+use crate::stats::BreakerPolicy;
+use crate::truncate::{Options, truncate};
+use serde_json::Value;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// An execution about to run. Boxed by its makers, because it is moved often.
+pub struct PlannedRun {
+    /// The tool's name, or the capability asked for.
+    pub what: Arc<str>,
+    pub candidates: Candidates,
+    pub strategy: Strategy,
+    pub rule: Rule,
+    pub run: Run,
+    pub(super) entry: Option<Arc<NameEntry>>,
+    pub(super) breaker: BreakerPolicy,
+}
+
+/// What a run on tokio came to.
+pub struct RunReport {
+    pub plan: PlannedRun,
+    pub answers: Vec<Option<Answer>>,
+    pub result: Result<Value, HubError>,
+}
+
+impl RunReport {
+    /// Every answer with the label of its provider, when several were merged; otherwise empty.
+    pub fn merged_answers(&self) -> Vec<(String, Value)> {
+        let winners = self.plan.merged_winners(&self.answers);
+        if winners.len() < 2 {
+            return Vec::new();
+        }
+        let labelled = |(slot, value): (usize, &Value)| (self.plan.candidates[slot].label(), value.clone());
+        winners.into_iter().map(labelled).collect()
+    }
+
+    /// The whole answer of the one candidate that succeeded, or the merged text.
+    pub fn into_output(mut self) -> Answer {
+        let mut winners = self.plan.run.winners();
+        match (winners.next(), winners.next(), self.result) {
+            (Some(only), None, Ok(value)) => {
+                self.answers[only].take().unwrap_or_else(|| Ok(ToolOutput::new(value)))
+            }
+            (_, _, result) => result.map(ToolOutput::new),
+        }
+    }
+}
+
+impl PlannedRun {
+    /// Records one ended attempt. Call once for each candidate when the run is over.
+    pub fn record(&self, slot: usize, failure: Option<ErrorKind>, now: Instant) {
+        let ended = match self.run.fate(slot) {
+            Fate::NotTried | Fate::Rejected | Fate::Running => return,
+            Fate::Succeeded => Ok(()),
+            // It was never started, which says nothing about the tool.
+            Fate::TimedOut | Fate::Stopped if self.run.never_sent(slot) => Err(ErrorKind::Overloaded),
+            Fate::Failed => Err(failure.unwrap_or(ErrorKind::ToolError)),
+            Fate::TimedOut => Err(ErrorKind::Timeout),
+            Fate::Stopped if self.run.decision() == Some(Decision::DeadlinePassed) => Err(ErrorKind::Timeout),
+            Fate::Stopped => Err(ErrorKind::Cancelled),
+        };
+        let candidate = &self.candidates[slot];
+        // Of several answers only the first counts as the last success; otherwise `all` would rotate the order.
+        let leads = ended.is_ok() && self.run.winners().next() == Some(slot);
+        let leads = leads && self.entry.as_ref().is_some_and(|entry| entry.note_success(candidate.id));
+        candidate.stats.record(ended, self.run.duration(slot, now).unwrap_or_default(), now, &self.breaker);
+        if leads {
+            candidate.stats.leads();
+        }
+    }
+
+    /// The error of a candidate that ended without an answer of its own.
+    pub fn silent_error(&self, slot: usize) -> Option<HubError> {
+        let name = clip(&self.candidates[slot].spec().name);
+        let server = self.candidates[slot].server.as_deref();
+        let place = server.map(|server| format!(" on server '{}'", clip(server))).unwrap_or_default();
+        match self.run.fate(slot) {
+            Fate::TimedOut if self.run.never_sent(slot) => {
+                let seconds = self.run.timeout(slot).as_secs_f64();
+                let missing =
+                    if server.is_some() { "a concurrency slot or connection" } else { "a concurrency slot" };
+                let text = format!(
+                    "Tool '{name}'{place} timed out after {seconds} s waiting for {missing}; not started."
+                );
+                Some(HubError::new(ErrorKind::Timeout, text).with_outcome(Outcome::NotSent))
+            }
+            Fate::TimedOut => {
+                let seconds = self.run.timeout(slot).as_secs_f64();
+                let text =
+                    format!("Tool '{name}'{place} timed out after {seconds} s (it may still have run).");
+                Some(HubError::new(ErrorKind::Timeout, text))
+            }
+            Fate::Stopped => Some(cancelled(&name)),
+            _ => None,
+        }
+    }
+
+    /// The error of the whole call, made from the errors of the candidates.
+    pub fn final_error<'a>(&self, errors: impl Iterator<Item = (usize, &'a HubError)>) -> HubError {
+        match self.run.decision() {
+            Some(Decision::DeadlinePassed) => {
+                let limit = self.run.deadline_at().map(|at| at.duration_since(self.run.begun()));
+                let seconds = limit.unwrap_or_default().as_secs_f64();
+                let sent = (0..self.candidates.len()).any(|slot| !self.run.never_sent(slot));
+                let (what, outcome) = match sent {
+                    true => ("it may still have run", Outcome::Unknown),
+                    false => ("it was not started", Outcome::NotSent),
+                };
+                let text = format!(
+                    "'{}' did not end within its deadline of {seconds} s ({what}).",
+                    clip(&self.what)
+                );
+                HubError::new(ErrorKind::Timeout, text).with_outcome(outcome)
+            }
+            Some(Decision::Cancelled) => HubError::new(
+                ErrorKind::Cancelled,
+                format!("The call of '{}' was cancelled.", clip(&self.what)),
+            ),
+            _ => {
+                let mut errors: Vec<_> = errors.collect();
+                // The error of a candidate that ran comes before that of a skipped one.
+                errors.sort_by_key(|(slot, _)| (self.run.fate(*slot) == Fate::Rejected, *slot));
+                errors.first().map(|(_, error)| (*error).clone()).unwrap_or_else(|| {
+                    HubError::new(
+                        ErrorKind::ToolError,
+                        format!("No candidate of '{}' gave an answer.", clip(&self.what)),
+                    )
+                })
+            }
+        }
+    }
+
+    /// Merged answers are in the order of priority and registration, not of their start.
+    pub fn merge_order(&self, slot: usize) -> (i32, u64) {
+        (self.candidates[slot].priority, self.candidates[slot].id)
+    }
+
+    /// The values of the candidates that answered, in the order of the merge.
+    fn merged_winners<'a>(&self, answers: &'a [Option<Answer>]) -> Vec<(usize, &'a Value)> {
+        let value = |slot: usize| answers[slot].as_ref()?.as_ref().ok().map(|output| (slot, &output.value));
+        let mut winners: Vec<_> = self.run.winners().filter_map(value).collect();
+        winners.sort_by_key(|(slot, _)| self.merge_order(*slot));
+        winners
+    }
+
+    pub(super) fn conclude(&self, answers: &[Option<Answer>]) -> Result<Value, HubError> {
+        match self.merged_winners(answers).as_slice() {
+            [] => {
+                let errors: Vec<_> = (0..answers.len())
+                    .filter_map(|slot| match &answers[slot] {
+                        Some(Err(error)) => Some((slot, error.clone())),
+                        _ => self.silent_error(slot).map(|error| (slot, error)),
+                    })
+                    .collect();
+                Err(self.final_error(errors.iter().map(|(slot, error)| (*slot, error))))
+            }
+            [(_, only)] => Ok((*only).clone()),
+            many => {
+                let part = |(slot, value): &(usize, &Value)| {
+                    let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+                    part(self.candidates[*slot].label(), text, merge::PART_LIMIT)
+                };
+                Ok(Value::String(merge::simple(&many.iter().map(part).collect::<Vec<_>>()).text))
+            }
+        }
+    }
+}
+
+/// The error of a candidate that was stopped before it answered.
+pub fn cancelled(tool: &str) -> HubError {
+    HubError::new(ErrorKind::Cancelled, format!("Tool '{}' was cancelled.", clip(tool)))
+}
+
+/// One answer for merging, shown as far as its limit allows.
+pub fn part(label: String, text: String, limit: usize) -> Part {
+    let shown = truncate(&text, limit, &Options::default());
+    Part { label, text, shown: shown.text, cut: shown.truncated }
+}

@@ -1,0 +1,189 @@
+//! Carries a plan out on tokio, without Python.
+
+use super::{
+    ApprovalRequest, CallPlan, CallRequest, Consulted, FlightLead, LookUpRequest, PlanStep, ServerSet,
+    Shareable, SharedResults, Unreachable, Verdict, question, synthesis_prompt,
+};
+use crate::error::{ErrorKind, HubError, clip};
+use crate::hub::{Hub, PlannedRun, RunReport};
+use crate::model::{Arguments, ToolOutput};
+use crate::tool::BoxFuture;
+use serde_json::Value;
+use std::sync::Arc;
+use std::time::Instant;
+use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
+
+/// What a plan needs from outside.
+pub trait CallServices: Send + Sync {
+    /// The MCP servers, if there are any.
+    fn servers(&self) -> Option<&dyn ServerSet>;
+
+    /// Asks servers for their tools; returns those that could not be asked.
+    fn look_up<'a>(&'a self, request: &'a LookUpRequest) -> BoxFuture<'a, Unreachable>;
+
+    /// Asks whether a call may be made with these arguments.
+    fn approve<'a>(&'a self, request: &'a ApprovalRequest, args: &'a Arguments) -> BoxFuture<'a, Verdict>;
+
+    /// Asks a model; `None` when there is none.
+    fn ask_model<'a>(&'a self, prompt: &'a str) -> Option<BoxFuture<'a, Result<String, HubError>>>;
+}
+
+/// What a call came to.
+#[derive(Clone, Debug)]
+pub struct CallResult {
+    pub outcome: Result<ToolOutput, HubError>,
+    /// Every answer with the label of its provider, when several were merged.
+    pub answers: Vec<(String, Value)>,
+    /// Capabilities of the candidate that answered first.
+    capabilities: Vec<Arc<str>>,
+    pub cached: bool,
+    /// A model made one answer of several.
+    pub synthesized: bool,
+    /// The name of the rule by which a routed call was routed.
+    pub route: Option<&'static str>,
+}
+
+impl CallResult {
+    fn of(report: RunReport) -> Self {
+        let answers = report.merged_answers();
+        let first = report.plan.run.winners().next();
+        let capabilities = first.map(|slot| report.plan.candidates[slot].spec().capabilities.clone());
+        let outcome = report.into_output();
+        CallResult {
+            answers,
+            capabilities: capabilities.unwrap_or_default(),
+            outcome,
+            cached: false,
+            synthesized: false,
+            route: None,
+        }
+    }
+
+    fn refused(error: HubError) -> Self {
+        CallResult {
+            outcome: Err(error),
+            answers: Vec::new(),
+            capabilities: Vec::new(),
+            cached: false,
+            synthesized: false,
+            route: None,
+        }
+    }
+}
+
+/// Makes one call, from request to result. Never fails: what goes wrong is in the result.
+pub async fn call(
+    hub: &Hub,
+    services: &dyn CallServices,
+    shared: &SharedResults<CallResult>,
+    request: CallRequest,
+    args: Arc<Arguments>,
+    cancel: &CancellationToken,
+) -> CallResult {
+    let mut plan = CallPlan::new(request, now());
+    let mut lead = None;
+    let ended = tokio::select! {
+        biased;
+        ended = prepare(&mut plan, &mut lead, hub, services, shared, &args) => ended,
+        () = cancel.cancelled() => Readied::Over(Box::new(CallResult::refused(cancelled(&plan)))),
+    };
+    let mut result = match ended {
+        Readied::Over(result) => *result,
+        Readied::Run(planned) => CallResult::of(hub.run_planned(*planned, args.clone(), cancel).await),
+    };
+    // A call that was cancelled has no result to share: a follower leads.
+    let cancelled = matches!(&result.outcome, Err(error) if error.kind == ErrorKind::Cancelled);
+    if let Some(lead) = lead.filter(|_| !cancelled) {
+        lead.land(result.clone(), result.outcome.is_ok(), now());
+    }
+    synthesize(&plan, services, &mut result, &args).await;
+    result.route = plan.route_name();
+    result
+}
+
+enum Readied {
+    Run(Box<PlannedRun>),
+    Over(Box<CallResult>),
+}
+
+/// Everything before the run.
+async fn prepare(
+    plan: &mut CallPlan,
+    lead: &mut Option<FlightLead<CallResult>>,
+    hub: &Hub,
+    services: &dyn CallServices,
+    shared: &SharedResults<CallResult>,
+    args: &Arguments,
+) -> Readied {
+    loop {
+        match plan.next(hub, services.servers(), now()) {
+            PlanStep::LookUp(request) => plan.looked_up(services.look_up(&request).await),
+            PlanStep::Approve(request) => plan.approval_answered(services.approve(&request, args).await),
+            PlanStep::Share(shareable) => match share(plan, shared, &shareable).await {
+                Ok(result) => return Readied::Over(Box::new(result)),
+                Err(leads) => {
+                    *lead = Some(leads);
+                    plan.not_shared();
+                }
+            },
+            PlanStep::Run(planned) => return Readied::Run(planned),
+            PlanStep::Refuse(error) => return Readied::Over(Box::new(CallResult::refused(error))),
+        }
+    }
+}
+
+/// The result of another call, or the lead.
+async fn share(
+    plan: &CallPlan,
+    shared: &SharedResults<CallResult>,
+    shareable: &Shareable,
+) -> Result<CallResult, FlightLead<CallResult>> {
+    loop {
+        let (landed, flight) = oneshot::channel();
+        let notify = move |result| drop(landed.send(result));
+        match shared.consult(shareable, now(), notify) {
+            Consulted::Hit(result) => return Ok(CallResult { cached: true, ..(*result).clone() }),
+            Consulted::Lead(lead) => return Err(lead),
+            Consulted::Follow => {}
+        }
+        let followed = match plan.time_left(now()) {
+            None => flight.await.ok().flatten(),
+            Some(left) => match tokio::time::timeout(left, flight).await {
+                Ok(result) => result.ok().flatten(),
+                Err(_) => return Ok(CallResult::refused(plan.deadline_passed())),
+            },
+        };
+        // Without a result the leader was cancelled: consult again, and perhaps lead.
+        if let Some(result) = followed {
+            return Ok((*result).clone());
+        }
+    }
+}
+
+async fn synthesize(plan: &CallPlan, services: &dyn CallServices, result: &mut CallResult, args: &Arguments) {
+    if result.answers.is_empty() {
+        return;
+    }
+    let Some(time) = plan.may_synthesize(now()) else { return };
+    let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let answers: Vec<_> = result.answers.iter().map(|(label, value)| (label.clone(), text(value))).collect();
+    let capabilities = result.capabilities.iter().map(|tag| &**tag);
+    let Ok(prompt) = synthesis_prompt(&question(args.as_value()), answers, capabilities) else { return };
+    let Some(asked) = services.ask_model(&prompt) else { return };
+    if let Ok(Ok(answer)) = tokio::time::timeout(time, asked).await
+        && !answer.trim().is_empty()
+    {
+        result.outcome = Ok(ToolOutput::new(answer.trim()));
+        result.synthesized = true;
+    }
+}
+
+fn cancelled(plan: &CallPlan) -> HubError {
+    let name = clip(plan.request().target.name()).into_owned();
+    HubError::new(ErrorKind::Cancelled, format!("The call of '{name}' was cancelled."))
+}
+
+fn now() -> Instant {
+    tokio::time::Instant::now().into_std()
+}

@@ -1,0 +1,78 @@
+//! A tool that no provider has: ask the servers whose list is missing or stale, once, before "not found".
+
+use super::{CallPlan, CallTarget, ServerSet};
+use crate::error::{ErrorKind, HubError, Outcome, clip};
+use crate::model::CallOptions;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// The servers that could not be asked, each with the reason.
+pub type Unreachable = Vec<(Arc<str>, HubError)>;
+
+/// Which servers to ask, and for what.
+#[derive(Clone, Debug)]
+pub struct LookUpRequest {
+    /// The tool; `None` for a capability, which tools of every server may have.
+    pub name: Option<Arc<str>>,
+    /// Names the source and the server, if the call does.
+    pub options: CallOptions,
+    pub patience: Duration,
+}
+
+/// Whether no provider is known, so that a server may still have one.
+pub(super) fn is_miss(error: &HubError) -> bool {
+    matches!(error.kind, ErrorKind::NotFound | ErrorKind::NoCapability)
+}
+
+impl CallPlan {
+    /// The look-up that this call needs; `None` when there are no servers, or they were asked already.
+    pub(super) fn look_up(&self, servers: Option<&dyn ServerSet>, now: Instant) -> Option<LookUpRequest> {
+        if servers.is_none() || self.unreachable.is_some() {
+            return None;
+        }
+        let name = match &self.request.target {
+            CallTarget::Capability(_) => None,
+            CallTarget::Name(name) | CallTarget::Routed { name, .. } => Some(name.clone()),
+        };
+        Some(LookUpRequest { name, options: self.options.clone(), patience: self.patience(now) })
+    }
+
+    fn patience(&self, now: Instant) -> Duration {
+        let limits = [Some(self.request.lookup_timeout), self.options.timeout, self.time_left(now)];
+        limits.into_iter().flatten().min().unwrap_or_default()
+    }
+
+    /// The final error of a call without a provider: the miss, or why the servers that may have it could not be asked.
+    pub(super) fn missed(&self, miss: HubError) -> HubError {
+        let unreachable = self.unreachable.as_deref().unwrap_or_default();
+        if unreachable.is_empty() || !is_miss(&miss) {
+            return miss;
+        }
+        let named = self.options.server.as_ref();
+        if let Some((_, error)) = unreachable.iter().find(|(id, _)| Some(id) == named) {
+            // The call named this server, so the answer is why it could not be asked.
+            return error.clone().with_outcome(Outcome::NotSent);
+        }
+        if let Some(deadline) = self.limiting_deadline()
+            && unreachable.iter().any(|(_, error)| error.kind == ErrorKind::Timeout)
+        {
+            let text = format!(
+                "'{}' was not found within the deadline of {} s (nothing was started).",
+                clip(self.request.target.name()),
+                deadline.as_secs_f64()
+            );
+            return HubError::new(ErrorKind::Timeout, text).with_outcome(Outcome::NotSent);
+        }
+        let reasons: Vec<&str> =
+            unreachable.iter().map(|(_, error)| error.message.trim_end_matches('.')).collect();
+        let message = format!("{} Some servers could not be asked: {}.", miss.message, reasons.join("; "));
+        HubError { message: message.into(), ..miss }
+    }
+
+    /// The deadline, when it was the shortest of the limits of the look-up.
+    fn limiting_deadline(&self) -> Option<Duration> {
+        let deadline = self.request.options.deadline?;
+        let others = [Some(self.request.lookup_timeout), self.options.timeout];
+        others.into_iter().flatten().all(|limit| deadline <= limit).then_some(deadline)
+    }
+}

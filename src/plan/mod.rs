@@ -1,0 +1,309 @@
+//! L4, one call from request to result.
+//!
+//! ```text
+//! request ─► route ─► permit ─► look up ─► select ─► approve ─► share ─► run ─► synthesise ─► result
+//!              │         │         │          │          │         │       │         │
+//!           labels   patterns   servers   candidates   caller   cache,  execute    model
+//!                                                               flights
+//! ```
+//!
+//! [`CallPlan`] decides, without I/O and without a runtime: [`CallPlan::next`] returns the next [`PlanStep`], the driver
+//! carries it out and reports back ([`CallPlan::looked_up`], [`CallPlan::approval_answered`], [`CallPlan::not_shared`]).
+//! Time is an input. Every entry point is a [`CallRequest`]: a call by name, by capability, or as a model asked for it.
+//!
+//! Two drivers: [`call`] on tokio, and `CallDriver` in the bindings on the caller's asyncio loop. A call that needs none
+//! of these steps (the usual one: a name that is registered) goes straight to [`select_by_name`] and its run.
+//!
+//! | file | holds |
+//! |---|---|
+//! | [`request`] | what a caller asks for |
+//! | [`permit`] | which providers of a tool may be called, and what an approval means |
+//! | [`lookup`] | asking servers for a tool that none has listed, and what a miss says |
+//! | [`share`] | the result cache and single flight |
+//! | [`synthesis`] | what a model is asked when several answers were merged |
+//! | [`drive`] | the driver on tokio |
+
+mod drive;
+mod lookup;
+mod permit;
+mod request;
+mod servers;
+mod share;
+mod synthesis;
+
+pub use drive::{CallResult, CallServices, call};
+pub use lookup::{LookUpRequest, Unreachable};
+pub use permit::{AllowList, ApprovalRequest, Permissions, Verdict};
+pub use request::{CallRequest, CallTarget, SharingRequest};
+pub use servers::{KnownServers, ServerSet};
+pub use share::{Consulted, FlightLead, ShareKey, Shareable, SharedResults};
+pub use synthesis::{question, synthesis_prompt};
+
+use crate::error::{ErrorKind, HubError, Outcome, clip};
+use crate::hub::{Hub, PlannedRun};
+use crate::model::CallOptions;
+use crate::route::{Route, Rule};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// What the driver of a call does next.
+pub enum PlanStep {
+    /// Ask servers for their tools, then report [`CallPlan::looked_up`].
+    LookUp(LookUpRequest),
+    /// Ask the caller, then report [`CallPlan::approval_answered`].
+    Approve(ApprovalRequest),
+    /// Answer from the cache or from a call in flight; otherwise report [`CallPlan::not_shared`].
+    Share(Shareable),
+    /// Run these candidates. The result of the run is the result of the call, after [`CallPlan::may_synthesize`].
+    Run(Box<PlannedRun>),
+    /// The call ends here: nothing was called.
+    Refuse(HubError),
+}
+
+/// The names of the rules when there is no route.
+pub const UNKNOWN_SOURCE: &str = "unknown";
+pub const UNREADABLE: &str = "unreadable";
+
+/// One call as a state machine. See the module documentation.
+pub struct CallPlan {
+    request: CallRequest,
+    /// What the call asks for, narrowed by route and permissions.
+    options: CallOptions,
+    begun: Instant,
+    route: RouteState,
+    /// The servers that could not be asked; `Some` once they were.
+    unreachable: Option<Unreachable>,
+    approval: ApprovalState,
+    is_shareable: bool,
+    /// The caller asked for something that permissions forbid.
+    is_forbidden: bool,
+}
+
+enum RouteState {
+    /// A call by name or capability.
+    None,
+    Open,
+    Found(Rule),
+    Unknown,
+}
+
+#[derive(PartialEq)]
+enum ApprovalState {
+    Open,
+    Given,
+    Refused(String),
+}
+
+impl CallPlan {
+    pub fn new(request: CallRequest, now: Instant) -> Self {
+        let route = match request.target {
+            CallTarget::Routed { .. } => RouteState::Open,
+            CallTarget::Name(_) | CallTarget::Capability(_) => RouteState::None,
+        };
+        CallPlan {
+            options: request.options.clone(),
+            is_shareable: request.sharing.is_some(),
+            request,
+            begun: now,
+            route,
+            unreachable: None,
+            approval: ApprovalState::Open,
+            is_forbidden: false,
+        }
+    }
+
+    /// What to do next.
+    pub fn next(&mut self, hub: &Hub, servers: Option<&dyn ServerSet>, now: Instant) -> PlanStep {
+        self.step(hub, servers, now).unwrap_or_else(PlanStep::Refuse)
+    }
+
+    fn step(
+        &mut self,
+        hub: &Hub,
+        servers: Option<&dyn ServerSet>,
+        now: Instant,
+    ) -> Result<PlanStep, HubError> {
+        if hub.is_closed() {
+            return Err(closed());
+        }
+        if let Some(error) = &self.request.unreadable {
+            return Err(HubError::new(ErrorKind::InvalidArguments, error.clone()));
+        }
+        self.find_route(hub, servers)?;
+        if self.must_know_providers(hub)
+            && let Some(look_up) = self.look_up(servers, now)
+        {
+            return Ok(PlanStep::LookUp(look_up));
+        }
+        self.narrow(hub)?;
+        let mut planned = match self.select(hub, servers, now) {
+            Ok(planned) => planned,
+            Err(miss) => match self.look_up(servers, now) {
+                Some(look_up) if lookup::is_miss(&miss) => return Ok(PlanStep::LookUp(look_up)),
+                _ => return Err(self.missed(miss)),
+            },
+        };
+        if let Some(approval) = self.needed_approval(hub)? {
+            return Ok(PlanStep::Approve(approval));
+        }
+        if let Some(shareable) = self.shareable(hub) {
+            return Ok(PlanStep::Share(shareable));
+        }
+        // The deadline and the duration count from the beginning of the call.
+        planned.run.count_from(self.begun);
+        Ok(PlanStep::Run(planned))
+    }
+
+    fn find_route(&mut self, hub: &Hub, servers: Option<&dyn ServerSet>) -> Result<(), HubError> {
+        let (RouteState::Open, CallTarget::Routed { source, .. }) = (&self.route, &self.request.target)
+        else {
+            return Ok(());
+        };
+        let known = KnownServers::new(hub.registry.snapshot(), servers);
+        match hub.route(source.as_deref(), &known) {
+            Ok(route) => {
+                self.follow(route);
+                Ok(())
+            }
+            Err(error) => {
+                self.route = RouteState::Unknown;
+                Err(error)
+            }
+        }
+    }
+
+    fn follow(&mut self, Route { rule, source, server }: Route) {
+        self.route = RouteState::Found(rule);
+        (self.options.source, self.options.server) = (source, server);
+    }
+
+    /// Finds the candidates, with an error that says why there are none.
+    fn select(
+        &self,
+        hub: &Hub,
+        servers: Option<&dyn ServerSet>,
+        now: Instant,
+    ) -> Result<Box<PlannedRun>, HubError> {
+        match &self.request.target {
+            CallTarget::Name(name) => select_by_name(hub, servers, name, &self.options, now),
+            CallTarget::Capability(tag) => hub.plan_by_capability(&tag.to_lowercase(), &self.options, now),
+            CallTarget::Routed { name, .. } => {
+                hub.offers(name, &self.options)?;
+                hub.plan_by_name(name, &self.options, now)
+            }
+        }
+    }
+
+    fn needed_approval(&mut self, hub: &Hub) -> Result<Option<ApprovalRequest>, HubError> {
+        if !self.request.permissions.as_ref().is_some_and(|permissions| permissions.asks) {
+            return Ok(None);
+        }
+        match &self.approval {
+            ApprovalState::Given => Ok(None),
+            ApprovalState::Refused(reason) => {
+                self.is_forbidden = true;
+                Err(permit::not_allowed(self.request.target.name(), reason))
+            }
+            ApprovalState::Open => Ok(permit::approval(hub, self.request.target.name(), &self.options)),
+        }
+    }
+
+    /// The servers were asked; those that could not be are listed with the reason.
+    pub fn looked_up(&mut self, unreachable: Unreachable) {
+        self.unreachable = Some(unreachable);
+    }
+
+    /// The caller was asked.
+    pub fn approval_answered(&mut self, verdict: Verdict) {
+        self.approval = match verdict {
+            Verdict::Approved => ApprovalState::Given,
+            Verdict::Refused(reason) => ApprovalState::Refused(reason),
+        };
+    }
+
+    /// Neither the cache nor a call in flight has the answer: this call runs, and leads.
+    pub fn not_shared(&mut self) {
+        self.is_shareable = false;
+    }
+
+    /// How long a model may take to make one answer of several; `None` when the time of the call is over.
+    pub fn may_synthesize(&self, now: Instant) -> Option<Duration> {
+        let left = match self.request.options.deadline {
+            Some(deadline) => deadline.saturating_sub(now.saturating_duration_since(self.begun)),
+            None => crate::synthesize::TIMEOUT,
+        };
+        Some(left.min(crate::synthesize::TIMEOUT)).filter(|left| !left.is_zero())
+    }
+
+    /// What is left of the deadline.
+    pub fn time_left(&self, now: Instant) -> Option<Duration> {
+        let spent = now.saturating_duration_since(self.begun);
+        self.request.options.deadline.map(|deadline| deadline.saturating_sub(spent))
+    }
+
+    /// The error of a call whose deadline passed while it waited for an identical one.
+    pub fn deadline_passed(&self) -> HubError {
+        let seconds = self.request.options.deadline.unwrap_or_default().as_secs_f64();
+        let name = clip(self.request.target.name());
+        let text =
+            format!("'{name}' did not end within its deadline of {seconds} s (it may still have run).");
+        HubError::new(ErrorKind::Timeout, text)
+    }
+
+    pub fn elapsed(&self, now: Instant) -> Duration {
+        now.saturating_duration_since(self.begun)
+    }
+
+    /// The name of the rule by which a routed call was routed; `None` for other calls.
+    pub fn route_name(&self) -> Option<&'static str> {
+        match &self.route {
+            RouteState::None => None,
+            _ if self.request.unreadable.is_some() => Some(UNREADABLE),
+            RouteState::Open | RouteState::Unknown => Some(UNKNOWN_SOURCE),
+            RouteState::Found(rule) => Some(rule.name()),
+        }
+    }
+
+    /// Where the call goes: `None` means everywhere.
+    pub fn options(&self) -> &CallOptions {
+        &self.options
+    }
+
+    pub fn request(&self) -> &CallRequest {
+        &self.request
+    }
+
+    /// Whether the refusal of this call is one of the permissions.
+    pub fn is_forbidden(&self) -> bool {
+        self.is_forbidden
+    }
+}
+
+/// The candidates of a name. A call that names a server may use tools that the server has not listed.
+pub fn select_by_name(
+    hub: &Hub,
+    servers: Option<&dyn ServerSet>,
+    name: &str,
+    options: &CallOptions,
+    now: Instant,
+) -> Result<Box<PlannedRun>, HubError> {
+    let planned = hub.plan_by_name(name, options, now);
+    let (Err(error), Some(server), Some(servers)) = (&planned, &options.server, servers) else {
+        return planned;
+    };
+    if error.kind != ErrorKind::NotFound || name.is_empty() {
+        return planned;
+    }
+    match servers.unlisted(server, name) {
+        Some(candidate) => Ok(hub.plan_for(candidate, options, now)),
+        None => planned,
+    }
+}
+
+/// The answer of a hub that was closed.
+pub fn closed() -> HubError {
+    HubError::new(ErrorKind::Closed, "The hub is closed; make a new ToolHub.").with_outcome(Outcome::NotSent)
+}
+
+/// Shared by the files of this room: how providers of a name are told apart.
+type Provider = (crate::model::Source, Option<Arc<str>>);

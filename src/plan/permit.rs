@@ -1,0 +1,133 @@
+//! Which providers of a tool a call may use, and what the answer to a question means.
+
+use super::{CallPlan, CallTarget, Provider};
+use crate::error::{ErrorKind, HubError, clip};
+use crate::hub::Hub;
+use crate::model::{CallOptions, Source};
+use crate::route::Rule;
+use std::sync::Arc;
+
+/// The tools that an agent may call.
+pub trait AllowList: Send + Sync {
+    /// Whether a tool may be called on this server; `None` is a tool without a server.
+    fn allows(&self, name: &str, server: Option<&str>) -> bool;
+    /// Whether a tool of this name may be called on some server.
+    fn may_allow(&self, name: &str) -> bool;
+    /// Whether a pattern names servers, so that the provider of a tool decides.
+    fn names_servers(&self) -> bool;
+}
+
+/// The permissions of the agent that asks.
+#[derive(Clone)]
+pub struct Permissions {
+    pub allowed: Arc<dyn AllowList>,
+    /// Tools that are not known to be harmless need an approval.
+    pub asks: bool,
+}
+
+/// What the caller is asked to approve.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ApprovalRequest {
+    pub name: Arc<str>,
+    /// The servers that may be called.
+    pub servers: Vec<Arc<str>>,
+    /// Empty for a tool that no server has listed yet.
+    pub description: Arc<str>,
+}
+
+/// The answer to an [`ApprovalRequest`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    Approved,
+    /// The reason as the rest of a sentence: "it was not approved".
+    Refused(String),
+}
+
+impl CallPlan {
+    /// Whether permissions depend on the provider of a tool that no known provider has: then servers are asked first.
+    pub(super) fn must_know_providers(&self, hub: &Hub) -> bool {
+        let name = self.request.target.name();
+        self.request.permissions.as_ref().is_some_and(|permissions| {
+            permissions.allowed.names_servers()
+                && permissions.allowed.may_allow(name)
+                && providers(hub, name, &self.options).is_empty()
+        })
+    }
+
+    /// Restricts the call to the providers that are allowed, or says why there are none.
+    pub(super) fn narrow(&mut self, hub: &Hub) -> Result<(), HubError> {
+        let Some(permissions) = self.request.permissions.clone() else { return Ok(()) };
+        let name = self.request.target.name().clone();
+        let mut known = providers(hub, &name, &self.options);
+        if known.is_empty() {
+            // A tool that no provider has is judged by its name, and by the server that was named.
+            known.push((Source::Mcps, self.options.server.clone()));
+        }
+        let total = known.len();
+        known.retain(|(_, server)| permissions.allowed.allows(&name, server.as_deref()));
+        let refused = |reason: &str| Err(not_allowed(&name, reason));
+        self.is_forbidden = true;
+        if known.is_empty() {
+            return refused("it is not among the tools that are allowed here");
+        }
+        if known.len() < total {
+            let first = known[0].clone();
+            if known.iter().any(|one| place(one) != place(&first)) {
+                return refused("only some of its providers are allowed here; name one of them as 'source'");
+            }
+            self.restrict(first);
+        }
+        self.is_forbidden = false;
+        Ok(())
+    }
+
+    /// A route can be restricted to one server or to one source.
+    fn restrict(&mut self, (source, server): Provider) {
+        if matches!(self.request.target, CallTarget::Routed { .. }) {
+            let rule = if server.is_some() { Rule::Server } else { Rule::Source };
+            self.route = super::RouteState::Found(rule);
+        }
+        self.options.source = if server.is_some() { None } else { Some(source) };
+        self.options.server = server;
+    }
+}
+
+/// What a provider is called by: its server, or else its source.
+fn place((source, server): &Provider) -> (Option<Source>, Option<&Arc<str>>) {
+    (Some(*source).filter(|_| server.is_none()), server.as_ref())
+}
+
+/// The question about a call that is not known to be harmless; `None` when no question is needed.
+pub(super) fn approval(hub: &Hub, name: &Arc<str>, options: &CallOptions) -> Option<ApprovalRequest> {
+    let snapshot = hub.registry.load();
+    let entry = snapshot.get(name);
+    let providers = providers(hub, name, options);
+    let listed = entry.filter(|_| !providers.is_empty());
+    // A server that has not listed the tool may have one with effects.
+    if listed.is_some_and(|entry| entry.candidates.iter().all(|one| !one.spec().effects.any())) {
+        return None;
+    }
+    let mut servers: Vec<Arc<str>> = providers.into_iter().filter_map(|(_, server)| server).collect();
+    servers.sort_unstable();
+    servers.dedup();
+    let description =
+        entry.and_then(|entry| entry.candidates.iter().min_by_key(|one| (one.priority, one.id)));
+    let description = description.map_or_else(|| Arc::from(""), |one| one.spec().description.clone());
+    Some(ApprovalRequest { name: name.clone(), servers, description })
+}
+
+/// The known providers of a name that a call may reach.
+fn providers(hub: &Hub, name: &str, options: &CallOptions) -> Vec<Provider> {
+    let snapshot = hub.registry.load();
+    let candidates = snapshot.get(name).map(|entry| entry.candidates.as_slice()).unwrap_or_default();
+    candidates
+        .iter()
+        .filter(|one| options.source.is_none_or(|source| source == one.source))
+        .filter(|one| options.server.is_none() || options.server == one.server)
+        .map(|one| (one.source, one.server.clone()))
+        .collect()
+}
+
+pub(super) fn not_allowed(name: &str, reason: &str) -> HubError {
+    HubError::new(ErrorKind::NotAllowed, format!("Tool '{}' was not called: {reason}.", clip(name)))
+}

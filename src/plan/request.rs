@@ -1,0 +1,64 @@
+//! What a caller asks for.
+
+use super::permit::Permissions;
+use crate::model::CallOptions;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Which tool is meant.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum CallTarget {
+    /// By name, as a program calls it.
+    Name(Arc<str>),
+    /// Every tool with this capability.
+    Capability(Arc<str>),
+    /// As a model asked: the name, and the `source` of its request.
+    Routed { name: Arc<str>, source: Option<Arc<str>> },
+}
+
+impl CallTarget {
+    /// The name of the tool, or the capability.
+    pub fn name(&self) -> &Arc<str> {
+        match self {
+            CallTarget::Name(name) | CallTarget::Capability(name) | CallTarget::Routed { name, .. } => name,
+        }
+    }
+}
+
+/// The result may come from the cache, or from an identical call in flight.
+#[derive(Clone, Debug)]
+pub struct SharingRequest {
+    pub cache_ttl: Option<Duration>,
+    pub single_flight: bool,
+    /// The arguments in a form that is equal for equal arguments.
+    pub arguments: Arc<str>,
+    /// What is passed on to the server, in the same form. Calls that differ in it do not share.
+    pub meta: Option<Arc<str>>,
+    pub validate: bool,
+    pub coerce: bool,
+}
+
+pub struct CallRequest {
+    pub target: CallTarget,
+    /// Why the request cannot be read, if it cannot.
+    pub unreadable: Option<String>,
+    pub options: CallOptions,
+    /// How long servers may take to list their tools before a tool is not found.
+    pub lookup_timeout: Duration,
+    /// Of the agent that asks; `None` allows everything.
+    pub permissions: Option<Permissions>,
+    pub sharing: Option<SharingRequest>,
+}
+
+impl CallRequest {
+    pub fn new(target: CallTarget, options: CallOptions) -> Self {
+        CallRequest {
+            target,
+            unreadable: None,
+            options,
+            lookup_timeout: Duration::from_secs(10),
+            permissions: None,
+            sharing: None,
+        }
+    }
+}

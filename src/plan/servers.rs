@@ -1,0 +1,53 @@
+//! The MCP servers, as far as a plan has to know them.
+
+use crate::registry::{Candidate, Snapshot};
+use crate::route::Directory;
+use std::sync::Arc;
+
+/// The configured servers of a hub.
+pub trait ServerSet: Send + Sync {
+    fn has(&self, id: &str) -> bool;
+
+    /// In the order in which they were added.
+    fn ids(&self) -> Vec<Arc<str>>;
+
+    /// A candidate for a tool that its server has not listed: the server knows whether it has it. `None` when there is no
+    /// such server, or its configuration excludes the tool.
+    fn unlisted(&self, server: &str, tool: &str) -> Option<Arc<Candidate>>;
+}
+
+/// All servers that a call may name: those that are configured, and those of registered tools.
+pub struct KnownServers<'a> {
+    /// Held by the caller's frame: dropping a snapshot may run code of the user, and routing holds a lock.
+    snapshot: Arc<Snapshot>,
+    configured: Option<&'a dyn ServerSet>,
+}
+
+impl<'a> KnownServers<'a> {
+    pub fn new(snapshot: Arc<Snapshot>, configured: Option<&'a dyn ServerSet>) -> Self {
+        KnownServers { snapshot, configured }
+    }
+
+    fn of_tools(&self) -> impl Iterator<Item = &Arc<str>> {
+        self.snapshot
+            .entries()
+            .flat_map(|(_, entry)| entry.candidates.iter().filter_map(|candidate| candidate.server.as_ref()))
+    }
+}
+
+impl Directory for KnownServers<'_> {
+    fn has(&self, id: &str) -> bool {
+        self.configured.is_some_and(|servers| servers.has(id))
+            || self.of_tools().any(|server| &**server == id)
+    }
+
+    fn ids(&self) -> Vec<Arc<str>> {
+        let mut ids = self.configured.map(|servers| servers.ids()).unwrap_or_default();
+        for server in self.of_tools() {
+            if !ids.contains(server) {
+                ids.push(server.clone());
+            }
+        }
+        ids
+    }
+}

@@ -1,0 +1,37 @@
+//! What a model is asked when several answers were merged.
+
+use crate::hub::part;
+use crate::invisible::visible;
+use crate::model::Part;
+use crate::synthesize::{self, Matter};
+use serde_json::Value;
+
+/// Arguments that usually carry the question, the likeliest first.
+const QUESTIONS: [&str; 7] = ["query", "question", "q", "input", "prompt", "text", "task"];
+
+/// The question behind a call: the argument that carries it, or all of them.
+pub fn question(args: &Value) -> String {
+    let carried = QUESTIONS.iter().find_map(|name| args.get(name)?.as_str().filter(|text| !text.is_empty()));
+    match (carried, args) {
+        (Some(text), _) => text.to_owned(),
+        (None, Value::Null) => String::new(),
+        (None, Value::String(text)) => text.clone(),
+        (None, other) => other.to_string(),
+    }
+}
+
+/// The prompt for these answers (label and text of each), or the reason why no model is asked.
+pub fn synthesis_prompt<'a>(
+    question: &str,
+    answers: impl IntoIterator<Item = (String, String)>,
+    capabilities: impl Iterator<Item = &'a str> + Clone,
+) -> Result<String, &'static str> {
+    let answers: Vec<(String, String)> =
+        answers.into_iter().map(|(label, text)| (label, visible(&text).into_owned())).collect();
+    let limit = Matter::of(capabilities).limit(answers.len());
+    let parts: Vec<Part> = answers.into_iter().map(|(label, text)| part(label, text, limit)).collect();
+    match synthesize::too_much(&parts) {
+        Some(reason) => Err(reason),
+        None => Ok(synthesize::prompt(question, &parts)),
+    }
+}

@@ -1,0 +1,88 @@
+//! Which calls are allowed, and which are asked about.
+
+use super::*;
+
+fn may_act(name: &str, answer: &str) -> Double {
+    Double::answering(name, answer).with(|spec| spec.effects = Effects::Declared)
+}
+
+fn harmless(name: &str, answer: &str) -> Double {
+    Double::answering(name, answer).with(|spec| spec.effects = Effects::ReadOnly)
+}
+
+fn permitted(request: CallRequest, allowed: &[&'static str], asks: bool) -> CallRequest {
+    CallRequest { permissions: Some(ask(allowed, asks)), ..request }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tool_that_is_not_allowed_is_not_called() {
+    let world = World::new(hub());
+    world.stage.add(harmless("t", "yes"));
+    let result = world.call(permitted(routed("t", None), &["other"], true)).await;
+    assert_eq!((error(&result).kind, error(&result).outcome), (ErrorKind::NotAllowed, Outcome::NotSent));
+    assert_eq!(
+        error(&result).message,
+        "Tool 't' was not called: it is not among the tools that are allowed here."
+    );
+    assert_eq!((world.stage.started(), world.asked()), (vec![], vec![]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_is_restricted_to_the_provider_that_is_allowed() {
+    let world = World::new(hub());
+    world.stage.add(harmless("t", "native"));
+    for server in ["a", "b"] {
+        world.stage.add(harmless("t", server).of(Source::Mcps).server(server));
+    }
+    let result = world.call(permitted(routed("t", None), &["b/t"], false)).await;
+    assert_eq!((value(&result), result.route), (json!("b"), Some("server")));
+    let result = world.call(permitted(routed("t", None), &["native/t"], false)).await;
+    assert_eq!((value(&result), result.route), (json!("native"), Some("source")));
+    let result = world.call(permitted(routed("t", None), &["a/t", "b/t"], false)).await;
+    assert_eq!(error(&result).kind, ErrorKind::NotAllowed, "a route is one server or one source");
+}
+
+#[tokio::test(start_paused = true)]
+async fn only_what_is_known_to_be_harmless_is_not_asked_about() {
+    let world = World::new(hub());
+    world.stage.add(harmless("reads", "read"));
+    world.stage.add(may_act("writes", "written"));
+    assert_eq!(value(&world.call(permitted(routed("reads", None), &["reads"], true)).await), json!("read"));
+    assert_eq!(world.asked(), Vec::<String>::new());
+    let args = Arguments::new(json!({"to": "x"}).as_object().unwrap().clone());
+    let result = world.call_with(permitted(routed("writes", None), &["writes"], true), args).await;
+    assert_eq!(value(&result), json!("written"));
+    assert_eq!(world.asked(), [r#"approve writes {"to":"x"} on []"#]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refused_approval_calls_nothing() {
+    let world = World::new(hub());
+    world.stage.add(may_act("writes", "written").of(Source::Mcps).server("disk"));
+    world.answers_with(Verdict::Refused("it was not approved: too late".into()));
+    let result = world.call(permitted(routed("writes", None), &["writes"], true)).await;
+    let expected = "Tool 'writes' was not called: it was not approved: too late.";
+    assert_eq!((error(&result).kind, &*error(&result).message), (ErrorKind::NotAllowed, expected));
+    assert_eq!(world.asked(), ["approve writes {} on [disk]"]);
+    assert_eq!(world.stage.started(), Vec::<String>::new());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tool_whose_provider_decides_is_looked_up_before_it_is_judged() {
+    let world = World::new(hub());
+    world.server("disk", secs(1)).lists(may_act("writes", "written").of(Source::Mcps));
+    let allowed = permitted(routed("writes", None), &["disk/writes"], true);
+    assert_eq!(value(&world.call(allowed).await), json!("written"));
+    assert_eq!(world.asked(), ["look up writes for 10s", "approve writes {} on [disk]"]);
+    let forbidden = permitted(routed("writes", None), &["other/writes"], true);
+    assert_eq!(error(&world.call(forbidden).await).kind, ErrorKind::NotAllowed);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_forbidden_name_does_not_start_servers() {
+    let world = World::new(hub());
+    world.server("disk", secs(1)).lists(may_act("writes", "written").of(Source::Mcps));
+    let result = world.call(permitted(routed("writes", None), &["disk/reads"], true)).await;
+    assert_eq!(error(&result).kind, ErrorKind::NotAllowed);
+    assert_eq!(world.asked(), Vec::<String>::new());
+}
