@@ -46,7 +46,7 @@ SKIP_INSTALL = $$(for file in pyproject.toml Cargo.toml; do [ $(VENV)/.stamp-ins
 say = @printf '\n\033[1m== %s\033[0m\n' "$(1)"
 
 .PHONY: help demo test ci bench eval docs test-all test-llm faults conformance servers wheel clean \
-        setup develop release stubs stubs-check fmt fmt-check lint clippy types test-rust test-python lock
+        setup develop release stubs stubs-check fmt fmt-check lint clippy types test-rust test-python lock interface
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -139,6 +139,9 @@ release: $(VENV)/.stamp-dev ## the extension, release profile, into the environm
 
 lock: $(VENV)/.stamp-dev ## writes requirements/*.txt anew from requirements/*.in
 	@scripts/lock.sh $(PY)
+
+interface: develop ## writes tests/python/interface.txt, the record of the public interface
+	PYTHONPATH=tests/python $(PY) -m support.interface
 
 # ---------------------------------------------------------------- checks
 

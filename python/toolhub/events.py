@@ -25,7 +25,7 @@ from typing import Any
 
 from .exceptions import ErrorKind
 
-__all__ = ["Event", "Events"]
+__all__ = ["Event"]
 
 EXECUTE = logging.getLogger("toolhub.execute")
 _MCP = logging.getLogger("toolhub.mcp")

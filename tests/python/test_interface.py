@@ -1,0 +1,40 @@
+"""The public interface does not change by accident."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+from pathlib import Path
+
+import pytest
+
+import toolhub
+from support.interface import MODULES, RECORD, interface
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_the_interface_is_the_recorded_one() -> None:
+    recorded, now = RECORD.read_text(encoding="utf-8"), interface()
+    difference = "\n".join(
+        difflib.unified_diff(recorded.splitlines(), now.splitlines(), "recorded", "now", lineterm="")
+    )
+    assert recorded == now, (
+        "the public interface has changed; if that is meant, run 'make interface' and name it in "
+        f"CHANGELOG.md\n{difference}"
+    )
+
+
+@pytest.mark.parametrize("name", [name for name in MODULES if name is not None])
+def test_a_stable_module_is_on_the_page_about_stability(name: str) -> None:
+    assert importlib.import_module(f"toolhub.{name}").__all__
+    assert f"`toolhub.{name}`" in (ROOT / "docs/reference/stability.md").read_text(encoding="utf-8")
+
+
+def test_every_public_name_has_a_docstring() -> None:
+    undocumented = [
+        name
+        for name in toolhub.__all__
+        if callable(getattr(toolhub, name)) and not (getattr(toolhub, name).__doc__ or "").strip()
+    ]
+    assert not undocumented
