@@ -5,20 +5,6 @@ from pathlib import Path
 from typing import Any, final
 
 @final
-class AskedQuestion:
-    """
-    One question, for a function of the user.
-    """
-    def answer(self, /, value: Any) -> None: ...
-    @property
-    def params(self, /) -> Any: ...
-    def refuse(self, /, reason: str) -> None: ...
-    @property
-    def server(self, /) -> str: ...
-    @property
-    def what(self, /) -> str: ...
-
-@final
 class Blocks:
     @property
     def content(self, /) -> Any: ...
@@ -55,6 +41,51 @@ class CallOptions:
     The options of one call, made once and reused.
     """
     def __new__(cls, /, strategy: str | None = None, timeout: float | None = None, deadline: float | None = None, max_parallel: int | None = None, hedge_after: float | None = None, source: str | None = None, server: str | None = None, validate: bool = True, coerce: bool = True, prefer: str | None = None) -> CallOptions: ...
+
+@final
+class CallbackQueue:
+    """
+    The requests and notices of one hub, for the threads that serve them.
+    """
+    def __new__(cls, /) -> CallbackQueue: ...
+    def close(self, /) -> None:
+        """
+        Ends the workers and refuses the requests that wait.
+        """
+    def needs_worker(self, /) -> bool:
+        """
+        True when no worker is free for the next request; the caller then starts one, and it counts from now on.
+        """
+    def next(self, /) -> CallbackRequest | None:
+        """
+        Waits for the next request, without the GIL; None when this worker shall end.
+        """
+    def next_notices(self, /) -> tuple[list[tuple[str, Any]], list[tuple[str, int, str]], int] | None:
+        """
+        Waits for events and log lines, without the GIL: `(events, lines, dropped)`. None when there will be no more.
+        """
+    def set_log_level(self, /, level: int) -> None:
+        """
+        Log lines below this level of `logging` are dropped before they reach Python.
+        """
+    def worker_lost(self, /) -> None:
+        """
+        A worker that was counted could not be started.
+        """
+
+@final
+class CallbackRequest:
+    """
+    One request for a function of the user.
+    """
+    def answer(self, /, value: Any) -> None: ...
+    @property
+    def function(self, /) -> str: ...
+    @property
+    def params(self, /) -> Any: ...
+    def refuse(self, /, reason: str) -> None: ...
+    @property
+    def server(self, /) -> str: ...
 
 @final
 class Candidate:
@@ -283,21 +314,9 @@ class ParsedCall:
         """
 
 @final
-class QuestionDesk:
-    """
-    The Python side's handle on the questions of a hub.
-    """
-    def __new__(cls, /) -> QuestionDesk: ...
-    def close(self, /) -> None: ...
-    def next(self, /) -> AskedQuestion | None:
-        """
-        Waits for the next question, without the GIL; None when there will be no more.
-        """
-
-@final
 class Servers:
     def __len__(self, /) -> int: ...
-    def __new__(cls, /, hub: Hub, admin: Hub, questions: QuestionDesk, asks: Sequence[str], tokens: str | PathLike[str] | None) -> Servers:
+    def __new__(cls, /, hub: Hub, admin: Hub, queue: CallbackQueue, asks: Sequence[str], tokens: str | PathLike[str] | None) -> Servers:
         """
         The servers of `hub`; their management becomes tools of `admin`. `asks` names what the user has functions for.
         """

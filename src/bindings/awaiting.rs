@@ -22,9 +22,7 @@ struct Stranded;
 
 impl Drop for Stranded {
     fn drop(&mut self) {
-        loop {
-            std::thread::park();
-        }
+        runtime::park();
     }
 }
 

@@ -154,7 +154,7 @@ pub fn run_blocking(
     let _aside = pool::step_aside(py);
     let mut interrupted = None;
     loop {
-        if py.detach(|| wait_for(&call.bell, SLICE)) {
+        if runtime::detached(py, || wait_for(&call.bell, SLICE)) {
             let answer = call.answer.lock().take();
             if let Some(answer) = answer {
                 return interrupted.map_or(answer, Err);

@@ -1,6 +1,6 @@
-//! What a server's requests are signed with, from its configuration.
+//! Credentials for a server's requests, from its configuration.
 
-use super::asking::Questions;
+use super::callbacks::Callbacks;
 use crate::catalog::MakeCredentials;
 use crate::error::{ErrorKind, HubError};
 use crate::secret::Secret;
@@ -15,29 +15,29 @@ use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// What credentials of one hub have in common.
-pub struct Keys {
-    questions: Arc<Questions>,
-    /// Servers whose token is what a function of the user says.
+/// Makes the credentials of one hub's servers.
+pub struct CredentialFactory {
+    callbacks: Arc<Callbacks>,
+    /// Servers whose token comes from a function of the user.
     asked: Mutex<HashSet<Arc<str>>>,
     store: Arc<dyn TokenStore>,
-    /// The user opens the pages of logins.
+    /// A function of the user opens login pages.
     opens_pages: bool,
 }
 
-impl Keys {
-    /// Tokens of logins are kept in a file, or only in memory when there is none.
-    pub fn new(questions: Arc<Questions>, file: Option<PathBuf>, opens_pages: bool) -> Arc<Self> {
+impl CredentialFactory {
+    /// Login tokens are kept in `file`, or in memory when there is none.
+    pub fn new(callbacks: Arc<Callbacks>, file: Option<PathBuf>, opens_pages: bool) -> Arc<Self> {
         let store: Arc<dyn TokenStore> = match file {
             Some(path) => Arc::new(FileStore::new(path)),
             None => Arc::new(MemoryStore::default()),
         };
-        Arc::new(Keys { questions, asked: Mutex::default(), store, opens_pages })
+        Arc::new(CredentialFactory { callbacks, asked: Mutex::default(), store, opens_pages })
     }
 
     pub fn maker(self: &Arc<Self>) -> MakeCredentials {
-        let keys = self.clone();
-        Arc::new(move |config| keys.make(config))
+        let factory = self.clone();
+        Arc::new(move |config| factory.make(config))
     }
 
     /// The token of this server comes from a function.
@@ -101,9 +101,9 @@ impl Keys {
     }
 
     fn token_function(&self, server: &Arc<str>) -> TokenFunction {
-        let (questions, server) = (self.questions.clone(), server.clone());
+        let (callbacks, server) = (self.callbacks.clone(), server.clone());
         Arc::new(move || {
-            let asked = questions.ask("token", server.clone(), Value::Null);
+            let asked = callbacks.ask("token", server.clone(), Value::Null);
             let server = server.clone();
             Box::pin(async move {
                 let failed = |why: String| {
@@ -112,7 +112,7 @@ impl Keys {
                 };
                 match asked.await {
                     Ok(Value::String(token)) => Ok(token),
-                    Ok(_) => failed("it must give a text".into()),
+                    Ok(_) => failed("it must return a string".into()),
                     Err((_, why)) => failed(why),
                 }
             })
@@ -123,22 +123,19 @@ impl Keys {
         if !self.opens_pages {
             return Arc::new(open_browser);
         }
-        let (questions, server) = (self.questions.clone(), server.clone());
+        let (callbacks, server) = (self.callbacks.clone(), server.clone());
         Arc::new(move |url| {
-            let asked = questions.ask("open_url", server.clone(), Value::String(url.to_string()));
+            let asked = callbacks.ask("open_url", server.clone(), Value::String(url.to_string()));
             Box::pin(async move {
                 asked.await.map(drop).map_err(|(_, why)| {
-                    HubError::new(
-                        ErrorKind::Auth,
-                        format!("The page of the login could not be opened: {why}"),
-                    )
+                    HubError::new(ErrorKind::Auth, format!("The login page could not be opened: {why}"))
                 })
             })
         })
     }
 }
 
-/// Where tokens are kept when nothing else is said.
+/// Where tokens are kept by default.
 pub fn usual_file() -> Option<PathBuf> {
     FileStore::default_path()
 }

@@ -8,11 +8,11 @@
 //! ```
 
 mod addressee;
-mod asking;
 mod awaiting;
 mod blocking;
 mod blocks;
 mod bridge;
+mod callbacks;
 mod child;
 mod copying;
 mod credentials;
@@ -26,6 +26,7 @@ mod json;
 mod llm;
 mod loop_bridge;
 mod mailbox;
+mod notices;
 mod once;
 mod options;
 mod parse;
@@ -59,13 +60,13 @@ mod _core {
     use super::*;
 
     #[pymodule_export]
-    use super::asking::{AskedQuestion, QuestionDesk};
-    #[pymodule_export]
     use super::blocking::run_blocking;
     #[pymodule_export]
     use super::blocks::Blocks;
     #[pymodule_export]
     use super::bridge::{BridgeFuture, BridgeStream};
+    #[pymodule_export]
+    use super::callbacks::{CallbackQueue, CallbackRequest};
     #[pymodule_export]
     use super::execution::Execution;
     #[pymodule_export]

@@ -9,7 +9,7 @@ use super::addressee::Message;
 use super::imported::Imported;
 use super::loop_bridge::{LoopMailbox, Mail};
 use super::once::intern;
-use super::value;
+use super::{runtime, value};
 use parking_lot::Mutex;
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -260,7 +260,7 @@ impl JobEnd {
 pub fn next_job(py: Python<'_>) -> Option<(Py<PyTuple>, Py<PyAny>, JobEnd)> {
     let pool = EMPLOYER.with_borrow_mut(|employer| employer.get_or_insert_with(pool).clone());
     loop {
-        let job = py.detach(|| pool.take())?;
+        let job = runtime::detached(py, || pool.take())?;
         if job.reply.begin() {
             return Some((job.call, job.kwargs, JobEnd { reply: job.reply }));
         }

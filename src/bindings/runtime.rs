@@ -120,15 +120,38 @@ pub struct Inside;
 pub fn enter(py: Python<'_>) -> Inside {
     INSIDE.fetch_add(1, Ordering::AcqRel);
     DEPTH.set(DEPTH.get() + 1);
-    if LEAVING.get().is_some_and(|thread| *thread != thread::current().id()) {
+    if is_left_behind() {
         INSIDE.fetch_sub(DEPTH.get(), Ordering::AcqRel);
-        py.detach(|| {
-            loop {
-                thread::park();
-            }
-        });
+        py.detach(|| park());
     }
     Inside
+}
+
+/// Runs `work` without the GIL. At exit the thread does not come back: it stays here, as in [`enter`].
+pub fn detached<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send) -> T {
+    let result = py.detach(|| {
+        let result = work();
+        INSIDE.fetch_add(1, Ordering::AcqRel);
+        if is_left_behind() {
+            INSIDE.fetch_sub(1, Ordering::AcqRel);
+            park();
+        }
+        result
+    });
+    INSIDE.fetch_sub(1, Ordering::AcqRel);
+    result
+}
+
+/// True when another thread is ending the interpreter.
+fn is_left_behind() -> bool {
+    LEAVING.get().is_some_and(|thread| *thread != thread::current().id())
+}
+
+/// Stops this thread for good; the end of the process ends it.
+pub fn park() -> ! {
+    loop {
+        thread::park();
+    }
 }
 
 impl Drop for Inside {

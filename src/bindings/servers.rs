@@ -1,7 +1,7 @@
 //! The MCP servers of a hub, as Python sees them.
 
-use super::asking::QuestionDesk;
-use super::credentials::{Keys, usual_file};
+use super::callbacks::CallbackQueue;
+use super::credentials::{CredentialFactory, usual_file};
 use super::hub::Hub;
 use super::{json, runtime};
 use crate::catalog::Servers as Core;
@@ -26,7 +26,7 @@ use std::time::{Duration, Instant};
 pub struct Servers {
     core: Arc<Core>,
     desk: Arc<Desk>,
-    keys: Arc<Keys>,
+    keys: Arc<CredentialFactory>,
     /// Which servers came from which file, so that loading it again can take some away.
     loaded: Mutex<HashMap<PathBuf, Vec<Arc<str>>>>,
     generation: u64,
@@ -48,34 +48,27 @@ fn refused(notices: &[Notice]) -> PyErr {
 impl Servers {
     /// The servers of `hub`; their management becomes tools of `admin`. `asks` names what the user has functions for.
     #[new]
-    #[pyo3(signature = (hub, admin, questions, asks, tokens))]
+    #[pyo3(signature = (hub, admin, queue, asks, tokens))]
     fn new(
         hub: &Bound<'_, Hub>,
         admin: &Bound<'_, Hub>,
-        questions: &QuestionDesk,
+        queue: &CallbackQueue,
         asks: Vec<String>,
         tokens: Option<PathBuf>,
     ) -> PyResult<Self> {
         let ask = |what: &'static str| -> Option<Ask> {
-            let questions = questions.0.clone();
+            let callbacks = queue.callbacks.clone();
             asks.iter()
                 .any(|known| known == what)
-                .then(|| -> Ask { Arc::new(move |server, params| questions.ask(what, server, params)) })
+                .then(|| -> Ask { Arc::new(move |server, params| callbacks.ask(what, server, params)) })
         };
-        let log: Option<Log> = asks.iter().any(|known| known == "log").then(|| -> Log {
-            let questions = questions.0.clone();
-            Arc::new(move |server, level, text| {
-                // Nobody waits for it: a log line has no answer.
-                drop(questions.ask("log", Arc::from(server), json!({"level": level, "text": text})));
-            })
-        });
-        let asked = questions.0.clone();
-        let tell: Tell = Arc::new(move |server, what, details| {
-            drop(asked.ask("event", Arc::from(server), json!({"type": what, "details": details})));
-        });
-        let host = Host { elicit: ask("elicitation"), sample: ask("sampling"), log, tell: Some(tell) };
+        let (lines, events) = (queue.notices.clone(), queue.notices.clone());
+        let log: Log = Arc::new(move |server, level, text| lines.log(server, level, text));
+        let tell: Tell = Arc::new(move |server, what, details| events.event(server, what, &details));
+        let host =
+            Host { elicit: ask("elicitation"), sample: ask("sampling"), log: Some(log), tell: Some(tell) };
         let opens_pages = asks.iter().any(|known| known == "open_url");
-        let keys = Keys::new(questions.0.clone(), tokens, opens_pages);
+        let keys = CredentialFactory::new(queue.callbacks.clone(), tokens, opens_pages);
         let core = Core::new(hub.get().shared_core(), host, keys.maker());
         hub.get().set_servers(&core);
         let desk = Desk::new(core.clone());

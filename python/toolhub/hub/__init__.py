@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Any, Self, Unpack
 
 from .. import _background, _core
-from .._asking import Asking
+from .._callbacks import Callbacks
 from ..compat import CORE_TOOLS, SOURCE_ALIASES, CompatMethods
 from ..events import Event, Events
 from ..exceptions import ToolError
@@ -168,7 +168,7 @@ class ToolHub(ToolMethods, PromptMethods, SourceMethods, Routing, Running, Compa
         functions = {"elicitation": elicitation, "sampling": sampling, "open_url": open_url}
         self._tokens = tokens
         answers = {what: ask for what, ask in functions.items() if ask is not None}
-        self._asking = Asking({**answers, "event": self._events.of_server})
+        self._callbacks = Callbacks(answers, self._events.of_server)
         for folder in each(tools):
             self.load_tools(folder)
         for folder in each(skills):

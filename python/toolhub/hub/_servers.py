@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Unpack, cast
 
 from .. import _core
-from .._asking import Asking
+from .._callbacks import Callbacks
 from ..exceptions import ToolError
 from ..options import ServerOptions, Transport
 from ..servers import ConnectReport, LoadReport, ServerInfo, Told, as_error, as_info
@@ -21,7 +21,7 @@ class Serving(HubPart):
 
     _servers: "_core.Servers | None"
     _admin: "_core.Hub"
-    _asking: "Asking"
+    _callbacks: Callbacks
     _tokens: "str | os.PathLike[str] | None"
     _told: Told
 
@@ -86,7 +86,7 @@ class Serving(HubPart):
         }
         entry = {key: value for key, value in given.items() if value is not None}
         if callable(auth):
-            self._asking.tokens[id] = auth
+            self._callbacks.tokens[id] = auth
         elif auth is not None:
             entry["auth"] = auth
         return self._open_servers().add(id, entry, callable(auth))
@@ -177,14 +177,14 @@ class Serving(HubPart):
         if self._closed:
             raise RuntimeError("the hub is closed; make a new ToolHub")
         if self._servers is None:
-            self._asking.start()
+            self._callbacks.start()
             tokens = _core.usual_token_file() if self._tokens == "usual" else self._tokens
-            asking = self._asking
+            callbacks = self._callbacks
             self._servers = _core.Servers(
                 self._core,
                 self._admin,
-                asking.desk,
-                asking.known,
+                callbacks.queue,
+                callbacks.known,
                 None if tokens is None else os.path.expanduser(tokens),
             )
         return self._servers
@@ -194,13 +194,13 @@ class Serving(HubPart):
         if servers is not None:
             options = _core.CallOptions(timeout=_CLOSING)
             await self._admin.execute("close", {"all": True}, options)
-        self._asking.stop()
+        self._callbacks.stop()
 
     def _close_servers_now(self) -> None:
         servers, self._servers = self._servers, None
         if servers is not None:
             servers.close(_CLOSING)
-        self._asking.stop()
+        self._callbacks.stop()
 
 
 def not_asked(failed: Mapping[str, Mapping[str, Any]]) -> str:

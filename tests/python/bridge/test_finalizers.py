@@ -129,7 +129,7 @@ for _ in range(10):
     del hub
 gc.collect()
 end = time.monotonic() + 60
-while any(one.name == "toolhub-asks" for one in threading.enumerate()):
+while any(one.name in ("toolhub-callback", "toolhub-notices") for one in threading.enumerate()):
     assert time.monotonic() < end, threading.enumerate()
     time.sleep(0.01)
 print("gone")
