@@ -9,7 +9,7 @@ from toolhub import ToolHub, ToolResult
 
 SKILL = """---
 name: haiku
-description: How to write a haiku. Use it when somebody wants a short poem.
+description: How to write a haiku. Use it when the user wants a short poem.
 ---
 Three lines of five, seven and five syllables. Name a season.
 """
@@ -19,7 +19,7 @@ MODEL = """I will look it up.
 
 
 def show(title: str, result: ToolResult) -> None:
-    """One line for the answer, one for how it came about."""
+    """Print the answer, and how it came about."""
     meta = result.meta
     tried = ", ".join(
         f"{attempt['source']}{':' + attempt['server'] if attempt['server'] else ''} "
@@ -27,11 +27,11 @@ def show(title: str, result: ToolResult) -> None:
         for attempt in meta["attempts"]
     )
     print(f"\n{title}\n  {'result' if result.success else 'error '}  {result.text}")
-    print(f"  how     {meta['strategy']}: {tried or 'nobody was started'} ({meta['duration_ms']:.1f} ms)")
+    print(f"  how     {meta['strategy']}: {tried or 'nothing was started'} ({meta['duration_ms']:.1f} ms)")
 
 
 def register_tools(hub: ToolHub) -> list[str]:
-    """Some tools, several of them offered by more than one source. The list logs what the tools see."""
+    """Register tools, some of them offered by several sources. The list records what the tools observe."""
     log: list[str] = []
 
     @hub.tool
@@ -71,20 +71,23 @@ def register_tools(hub: ToolHub) -> list[str]:
 async def tour(hub: ToolHub, log: list[str]) -> None:
     """Call, race, fall back, merge, fail clearly."""
     show("A call; '2' is coerced to an integer", await hub.execute("add", {"a": "2", "b": 3}))
-    show("A wrong argument is named", await hub.execute("add", {"a": 2, "c": 3}))
+    show("An unknown argument is named", await hub.execute("add", {"a": 2, "c": 3}))
     show("A misspelt name", await hub.execute("wether", {"city": "Bern"}))
     show("A race: the fastest wins", await hub.execute("weather", {"city": "Bern"}, strategy="first"))
     print(f"  log     {log[-1]}")
     show("Fallback: the next one when one fails", await hub.execute("forecast", "Bern", strategy="fallback"))
-    show("Searches complement each other, so all are merged", await hub.execute("search", {"query": "rust"}))
-    begun = time.perf_counter()
+    show(
+        "Search results complement each other, so all are merged",
+        await hub.execute("search", {"query": "rust"}),
+    )
+    started = time.perf_counter()
     results = await hub.execute_many([("add", {"a": n, "b": n}) for n in range(1000)], concurrency=8)
-    ms = (time.perf_counter() - begun) * 1e3
+    ms = (time.perf_counter() - started) * 1e3
     print(f"\n1,000 calls, 8 at a time\n  result  {sum(r.result for r in results)} in all, {ms:.0f} ms")
 
 
 async def as_a_model_sees_it(hub: ToolHub) -> None:
-    """Find, show, and run what a model wrote."""
+    """Search, write a prompt, and run what a model wrote."""
     for query in ("will it rain tomorrow", "明天的天气", "a short poem"):
         hits = ", ".join(hit.name for hit in hub.search(query, k=2))
         print(f"\nSearch: {query}\n  found   {hits}")
@@ -92,13 +95,13 @@ async def as_a_model_sees_it(hub: ToolHub) -> None:
     print("\nThe prompt for that question")
     print("\n".join(f"  | {line}" for line in prompt.partition("## How")[0].strip().splitlines()))
     outcome = await hub.run(MODEL)
-    print("\nWhat a model wrote, with single quotes and a trailing comma, and what it gets back")
+    print("\nA model wrote calls with single quotes and a trailing comma; this is what it gets back")
     for message in outcome.messages:
         print("\n".join(f"  | {line[:110]}" for line in str(message["content"]).splitlines()))
 
 
 def main() -> None:
-    """Give the tour."""
+    """Create a skill and give the tour."""
     with tempfile.TemporaryDirectory() as folder:
         skill = Path(folder, "skills", "haiku", "SKILL.md")
         skill.parent.mkdir(parents=True)
@@ -107,7 +110,7 @@ def main() -> None:
 
 
 def give_the_tour(skills: Path, store: Path) -> None:
-    """With one hub, and then with another that remembers."""
+    """Use one hub, and then another that has its memory."""
     with ToolHub(skills=skills, store=store) as hub:
         log = register_tools(hub)
         print(f"{len(hub)} tools; capabilities: {', '.join(hub.capabilities())}")
@@ -116,7 +119,7 @@ def give_the_tour(skills: Path, store: Path) -> None:
         asyncio.run(as_a_model_sees_it(hub))
     with ToolHub(store=store) as hub:
         register_tools(hub)
-        print("\nWhat was learnt, after a restart")
+        print("\nStatistics after a restart")
         for name, rows in hub.stats().items():
             for row in rows:
                 where = row["server"] or row["source"]
