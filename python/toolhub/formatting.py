@@ -1,4 +1,4 @@
-"""Results on their way back to a model, in the form that its API expects."""
+"""Tool results in the form that a model's API expects."""
 
 import json
 from collections.abc import Callable, Iterable, Mapping
@@ -13,7 +13,7 @@ Format = Literal["tags", "openai", "openai_responses", "anthropic", "gemini"]
 
 
 class Answer:
-    """One call's id and tool, and what the model shall read about it."""
+    """The id and tool of one call, and the text for the model."""
 
     __slots__ = ("id", "id_from_model", "images", "success", "text", "tool", "warnings")
 
@@ -32,23 +32,23 @@ class Answer:
 
     @property
     def note(self) -> str:
-        """What the model should know besides, as a sentence; empty when there is nothing."""
+        """The warnings as one sentence; empty if there are none."""
         return f"Note: {'; '.join(self.warnings)}." if self.warnings else ""
 
     @property
     def noted(self) -> str:
-        """The text with the note behind it, for an API that takes nothing but text."""
+        """The text followed by the note, for an API that accepts only text."""
         return f"{self.text}\n\n{self.note}" if self.note else self.text
 
 
 def format_results(results: Any, format: Format = "tags") -> Any:
-    """Write results back to a model: one `ToolResult`, several, or pairs of a call (or its id) and its result.
+    """Format results for a model: one `ToolResult`, several, or pairs of a call (or its id) and its result.
 
     `tags` gives one text with a `<tool_result>` block for each; `openai` a list of `tool` messages; `openai_responses` a list
     of items for the input of that API; `anthropic` and `gemini` a list with one user message that holds the results. The id
-    comes from the call, or from `_meta["call_id"]`. What is in `_meta["warnings"]` (arguments that the tool does not know) is
-    told too: in a field or a block of its own, or behind the text where an API takes only that. Commands to terminals and
-    invisible characters are left out.
+    comes from the call, or from `_meta["call_id"]`. `_meta["warnings"]` (such as unknown arguments) are included, in their own
+    field or block, or after the text if an API accepts only text. Terminal escape sequences and invisible characters are
+    removed.
 
     >>> from toolhub import ToolResult
     >>> good = ToolResult(success=True, result=5, error=None, _meta={"tool": "add", "call_id": "call_1"})
@@ -66,7 +66,7 @@ def format_results(results: Any, format: Format = "tags") -> Any:
 
 
 def write_answers(answers: list[Answer], format: str) -> Any:
-    """The same, for what `hub.run` has shaped itself."""
+    """As `format_results`, for answers that `hub.run` has prepared."""
     return _WRITERS[format](answers)
 
 
@@ -76,7 +76,7 @@ def _entries(results: Any) -> Iterable[Any]:
 
 
 def _pair(entry: Any) -> tuple[Any, Any] | None:
-    """A call and its result; two results are no pair."""
+    """A call and its result; two results are not a pair."""
     pair = cast("tuple[Any, ...]", entry) if isinstance(entry, tuple) else ()
     return (pair[0], pair[1]) if len(pair) == 2 and not isinstance(pair[0], ToolResult) else None
 
@@ -102,16 +102,16 @@ def _tags(answers: list[Answer]) -> str:
 
 
 def _tagged(answer: Answer) -> str:
-    said: dict[str, Any] = {
+    block: dict[str, Any] = {
         "id": answer.id,
         "tool_name": answer.tool,
         "success": answer.success,
         "result" if answer.success else "error": answer.text,
     }
     if answer.warnings:
-        said["warnings"] = answer.warnings
-    # A result may hold our own tags. As JSON they are still the same text, and cannot end or begin a block.
-    return json.dumps(said, ensure_ascii=False).replace("</", "<\\/").replace("<tool_", "\\u003ctool_")
+        block["warnings"] = answer.warnings
+    # A result may contain our own tags. Escaped in JSON they are the same text, but cannot open or close a block.
+    return json.dumps(block, ensure_ascii=False).replace("</", "<\\/").replace("<tool_", "\\u003ctool_")
 
 
 def _openai(answers: list[Answer]) -> list[dict[str, Any]]:
@@ -147,7 +147,7 @@ def _gemini(answers: list[Answer]) -> list[dict[str, Any]]:
         response: dict[str, Any] = {"result" if answer.success else "error": answer.text}
         if answer.warnings:
             response["warnings"] = answer.warnings
-        # Calls are matched by their place then, and an id that Gemini did not give is refused.
+        # Gemini rejects an id that it did not issue, and then matches results by position.
         given = {"id": answer.id} if answer.id_from_model else {}
         parts.append({"functionResponse": {**given, "name": answer.tool, "response": response}})
     return [{"role": "user", "parts": parts}] if parts else []

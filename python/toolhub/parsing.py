@@ -1,4 +1,4 @@
-"""Tool calls in model text: of the house format, of the formats of model families, and of the chat APIs."""
+"""Tool calls in model text: in the house format, in the formats of model families, and in messages of the chat APIs."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple, cast
@@ -9,30 +9,30 @@ from ._core import ParsedCall, StreamParser
 __all__ = ["ParseResult", "ParsedCall", "StreamParser", "formats", "parse"]
 
 _DEEPEST = 100
-"""Deeper objects lead back to themselves, or are an attack; the core refuses both."""
+"""Deeper objects are cyclic or an attack; the core refuses both."""
 
 
 class ParseResult(NamedTuple):
-    """What a text holds."""
+    """The calls of a text, and the text around them."""
 
     calls: list[ParsedCall]
-    """In the order of the text, those that cannot be read too."""
+    """In the order of the text, including those that cannot be read."""
     text: str
-    """All that is not part of a call."""
+    """Everything that is not part of a call."""
     format: str | None
-    """The format of the first call; the one that was asked for when there is none."""
+    """The format of the first call; without a call, the requested format."""
 
 
 def parse(text: Any, format: str = "auto", tools: Iterable[Any] | None = None) -> ParseResult:
-    """Find the tool calls in a text, with their places and the text around them.
+    """Find the tool calls in a text, with their spans and the text around them.
 
-    `text` may also be what a chat API returned: a message or a response of OpenAI, Anthropic or Gemini, as a dict or as the
-    object of their package. `format` is a name of `formats()` when it is known which dialect the model speaks (that of an API,
-    `openai`, `openai_responses`, `anthropic` or `gemini`, says no more than `auto`). `tools` (`{"name", "parameters"}`, as the
-    APIs take them, or as `hub.tools()` gives them) gives values their types in dialects that write them as plain text.
+    `text` may also be a message or a response of OpenAI, Anthropic or Gemini, as a dict or as an object of their SDK. `format`
+    is one of `formats()` if the model's format is known (the name of an API, `openai`, `openai_responses`, `anthropic` or
+    `gemini`, means `auto`). `tools` (`{"name", "parameters"}` as the APIs take them, or `hub.tools()`) give types to values
+    in formats that write them as plain text.
 
-    No text raises an exception. What was mended is listed in `repairs`; what cannot be read is an entry with `error`
-    and `raw`.
+    No text raises an exception. Repairs are listed in `repairs`; a call that cannot be read is an entry with `error` and
+    `raw`.
 
     >>> found = parse('Let me see. <tool_call>{"name": "read", "args": {"path": "a.txt",}}</tool_call>')
     >>> found.text, found.format
@@ -54,7 +54,7 @@ def parse(text: Any, format: str = "auto", tools: Iterable[Any] | None = None) -
 
 
 def _spelt_out(value: Any, depth: int = 0) -> Any:
-    """A message of objects in plain data: those without a plain form of their own are their attributes.
+    """A message of objects as plain data: objects without `model_dump` become their attributes.
 
     >>> from types import SimpleNamespace as Object
     >>> _spelt_out([Object(type="text", text="hi", signature=b"1", _cache={})])
@@ -63,7 +63,7 @@ def _spelt_out(value: Any, depth: int = 0) -> Any:
     if depth > _DEEPEST or isinstance(value, (str, int, type)):
         return value
     if isinstance(value, (bytes, bytearray)):
-        return None  # a picture, or the signature of a thought: no call is in there
+        return None  # an image, or the signature of a thought: contains no call
     if callable(dump := getattr(value, "model_dump", None)):
         value = dump()
     elif not isinstance(value, (Mapping, list, tuple)):
@@ -78,7 +78,7 @@ def _spelt_out(value: Any, depth: int = 0) -> Any:
 
 
 def formats() -> list[str]:
-    """The names that a format may have, besides `auto`.
+    """The names of all formats, without `auto`.
 
     >>> "hermes" in formats()
     True

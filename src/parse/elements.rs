@@ -1,14 +1,14 @@
-//! Arguments written as XML elements that are named like the parameters, nested ones too.
+//! Arguments written as XML elements named after the parameters, which may be nested.
 
 use serde_json::{Map, Value};
 
 use super::schemas::{ToolSchemas, property};
 use super::typed::typed;
 
-/// Deeper elements are text: reading is recursive.
+/// The reader is recursive, so deeper elements are text.
 const DEEPEST: usize = 64;
 
-/// The name that stands in an element `tool_name`, if any, and the arguments.
+/// The name (from an element `tool_name` if `named` is empty) and the arguments.
 pub(super) fn call(
     text: &str,
     mark: &str,
@@ -44,7 +44,7 @@ struct Element<'a> {
     after: &'a str,
 }
 
-/// The element that the text begins with.
+/// The element at the start of the text.
 fn next<'a>(text: &'a str, mark: &str) -> Option<Element<'a>> {
     let inner = text.trim_start().strip_prefix(mark)?.strip_prefix('<')?;
     let (name, rest) = inner.split_once('>')?;
@@ -53,7 +53,7 @@ fn next<'a>(text: &'a str, mark: &str) -> Option<Element<'a>> {
     }
     let closing = format!("{mark}</{name}>");
     let opening = format!("{mark}<{name}>");
-    // An element may hold others of its own name.
+    // An element may contain others with its own name.
     let (mut depth, mut from) = (1, 0);
     loop {
         let end = from + rest[from..].find(&closing)?;

@@ -72,7 +72,7 @@ impl InputBuffer {
         std::mem::take(&mut self.0.lock().events)
     }
 
-    /// The calls from the one with this index on, and how many of all can no longer change.
+    /// The calls from this index on, and the number of all calls that can no longer change.
     pub fn calls_from(&self, index: usize) -> (Vec<ParsedCall>, usize) {
         let inner = self.0.lock();
         (inner.calls.get(index..).unwrap_or_default().to_vec(), inner.settled)
@@ -94,7 +94,7 @@ impl InputBuffer {
         self.0.lock().format
     }
 
-    /// Looks now and after every delta until `look` decides. It must decide when the text has ended.
+    /// Calls `look` now and after every delta until it decides. It must decide once the text has ended.
     pub async fn wait<T>(&self, mut look: impl FnMut(InputView<'_>) -> Option<T>) -> T {
         poll_fn(move |_| match look(self.0.lock().view()) {
             Some(seen) => Poll::Ready(seen),
@@ -103,7 +103,7 @@ impl InputBuffer {
         .await
     }
 
-    /// As [`wait`](Self::wait), releasing text up to where `look` says: everything before that is certainly text.
+    /// As [`wait`](Self::wait), and releases the text before the position that `look` returns.
     pub async fn wait_releasing<T>(
         &self,
         mut look: impl FnMut(InputView<'_>, ByteBefore) -> (usize, Option<T>),
@@ -120,7 +120,7 @@ impl InputBuffer {
         .await
     }
 
-    /// The byte there; `None` at the end of the text.
+    /// The byte at `at`; `None` at the end of the text.
     pub async fn byte(&self, at: usize) -> Option<u8> {
         self.wait(|view| match view.from(at).first() {
             None if !view.ended => None,
@@ -129,12 +129,12 @@ impl InputBuffer {
         .await
     }
 
-    /// The first position from `at` that has no white space, or the end.
+    /// The first position from `at` without white space, or the end.
     pub async fn skip_space(&self, at: usize) -> usize {
         self.skip(at, |byte| byte.is_ascii_whitespace()).await
     }
 
-    /// The first position from `at` whose byte is not one of those, or the end.
+    /// The first position from `at` whose byte is not skipped, or the end.
     pub async fn skip(&self, at: usize, skipped: impl Fn(u8) -> bool) -> usize {
         let mut next = at;
         self.wait(|view| {
@@ -150,7 +150,7 @@ impl InputBuffer {
         .await
     }
 
-    /// Which of the literals stands there. The first that does counts.
+    /// The index of the first literal that the text at `at` starts with.
     pub async fn literal(&self, at: usize, literals: &[&str]) -> Option<usize> {
         self.wait(|view| {
             let rest = view.from(at);
@@ -167,13 +167,13 @@ impl InputBuffer {
         .await
     }
 
-    /// Where the first of the literals is, from `at`, and which.
+    /// The position of the first literal from `at` on, and its index.
     pub async fn find(&self, at: usize, literals: &[&str]) -> Option<(usize, usize)> {
         let mut search = LiteralSearch { next: at, literals };
         self.wait(|view| search.resume(&view)).await
     }
 
-    /// As [`find`](Self::find), for what is text all the way: it is released while it is searched.
+    /// As [`find`](Self::find), and releases everything before the literal as text while it searches.
     pub async fn text_until(&self, at: usize, literals: &[&str]) -> Option<(usize, usize)> {
         let mut search = LiteralSearch { next: at, literals };
         self.wait_releasing(|view, _| {
@@ -183,7 +183,7 @@ impl InputBuffer {
         .await
     }
 
-    /// Whether `at`, which must not be before the head, begins a line.
+    /// True if a line begins at `at`, which must not be before the head.
     pub fn begins_line(&self, at: usize) -> bool {
         let inner = self.0.lock();
         ByteBefore { at_base: inner.last }.begins_line(&inner.view(), at)
@@ -195,7 +195,7 @@ impl InputBuffer {
         ByteBefore { at_base: inner.last }.byte(&inner.view(), at)
     }
 
-    /// The text between two positions, borrowed for as long as `use_it` runs.
+    /// Calls `use_it` with the text between two positions.
     pub fn with<T>(&self, from: usize, to: usize, use_it: impl FnOnce(&str) -> T) -> T {
         let inner = self.0.lock();
         use_it(inner.between(from, to))
@@ -205,17 +205,17 @@ impl InputBuffer {
         self.with(from, to, str::to_owned)
     }
 
-    /// The end of the text so far; the end of all of it once a reader has seen the end.
+    /// The end of the text so far.
     pub fn end_so_far(&self) -> usize {
         self.0.lock().view().end()
     }
 
-    /// Everything up to `to` is neither text nor part of a call.
+    /// Drops everything up to `to`: it is neither text nor part of a call.
     pub fn drop_to(&self, to: usize) {
         self.0.lock().advance(to);
     }
 
-    /// What is between the head and `to` is this call, or these calls.
+    /// Adds calls that span from the head to `to`.
     pub fn emit(&self, drafts: Vec<Draft>, to: usize, format: &'static str) {
         let inner = &mut *self.0.lock();
         let failed = drafts.iter().any(|draft| draft.error.is_some());
@@ -223,8 +223,8 @@ impl InputBuffer {
         inner.emit(drafts, raw.as_deref(), to, format);
     }
 
-    /// Looks once at the text from `at` on. If `look` sees a whole call, what is between the head and its end is that call;
-    /// gives the position behind it.
+    /// Calls `look` once with the text from `at` on. If it returns a whole call, adds that call and returns the position
+    /// after it.
     pub fn take(
         &self,
         at: usize,
@@ -237,7 +237,7 @@ impl InputBuffer {
         Some(at + length)
     }
 
-    /// What is between the head and `to` closes the last call, and those that share its place.
+    /// Extends the last call, and those that share its span, to `to`.
     pub fn extend(&self, to: usize, repair: Option<Repair>) {
         let inner = &mut *self.0.lock();
         let from = inner.head;
@@ -290,7 +290,7 @@ impl BufferState {
         match self.events.last_mut() {
             Some(Event::Text { text: last }) => last.push_str(text),
             _ => {
-                // Without events of calls in between, all text becomes one: room for all of it at once.
+                // Without events of calls in between, all text becomes one event: reserve it at once.
                 let room = if self.silent { self.text.len() } else { text.len() };
                 let mut all = String::with_capacity(room);
                 all.push_str(text);

@@ -1,26 +1,28 @@
-//! From model text to tool calls: [`parse`] for a whole text, [`StreamParser`] for one that is still being written.
+//! From model text to tool calls: [`parse`] for a whole text, [`StreamParser`] for one that is still arriving.
 //!
 //! ```text
-//! deltas ─► tape ─► machine ─► the readers of a dialect ─► drafts ─► calls, text, events
-//!                      │             │
-//!                  openings      extent (where does a value end?) · lenient (what does it say?) · typed (by the schema)
+//! deltas ─► input ─► machine ─► the readers of a dialect ─► drafts ─► calls, text, events
+//!                       │             │
+//!                   openings      extent (finds the end of a value) · lenient (reads it) · typed (applies the schema)
 //! ```
 //!
-//! **One machine.** A reader is straight-line `async` code over the `tape`: where it needs a character that has
-//! not come yet, it waits. The compiler makes the state machine of it, and a whole text is the stream of one delta,
-//! so that every way of cutting a text gives the same calls. Nothing runs in the background: [`StreamParser::feed`]
-//! polls the machine once. Each character is looked at a bounded number of times.
+//! **One machine.** A reader is straight-line `async` code over the `input`: it waits for characters that have not arrived
+//! yet. The compiler turns it into a state machine. A whole text is a stream of one delta, so every way of splitting a text
+//! gives the same calls. Nothing runs in the background: [`StreamParser::feed`] polls the machine once. Each character
+//! is read a bounded number of times.
 //!
-//! **What counts.** An opening (`dialects`) begins a call only when what follows has the form of one; otherwise it
-//! is text. A value in JSON or Python ends where its brackets close, so a tag inside a string is text. A call counts
-//! once it is whole; one that is cut inside a value is an entry with an error. Reasoning (`<think>`) and code in
-//! fences of a programming language are text, whatever they quote. Bare JSON, `[name(…)]` and `Action:` are weak
-//! openings: once a call with a marker was seen, they are data.
+//! **Dependencies** go one way: `context` ← `marker` ← `read/*` ← `dialects/*` ← `openings` ← `machine` ← `stream`.
 //!
-//! **Spans** count characters of the input, and cover the tags; the calls of one JSON list share theirs. Ids that
-//! are missing or were used before are made (`call_1`, …).
+//! **What is a call.** An opening (`dialects`) starts a call only if what follows has the form of one; otherwise it is
+//! text. A value in JSON or Python ends where its brackets close, so a tag inside a string is text. A call counts
+//! once it is complete; one that is cut off inside a value is an entry with an error. Reasoning (`<think>`) and code in
+//! fences of a programming language are text. Bare JSON, `[name(…)]` and `Action:` are weak openings: once a call with
+//! a marker was found, they are data.
 //!
-//! To add a dialect: a file in `dialects/` with its openings and the reader that fits, and its line in the list there.
+//! **Spans** count characters of the input and include the tags; the calls of one JSON list share a span. A missing or
+//! repeated id is replaced by a new one (`call_1`, …).
+//!
+//! To add a dialect: add a file in `dialects/` with its markers and reader, and a line in the list of `dialects/mod.rs`.
 //!
 //! ```
 //! use toolhub::parse::{ParseOptions, parse};

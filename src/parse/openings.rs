@@ -1,4 +1,4 @@
-//! The markers that are looked for, and how they are found quickly.
+//! The markers of the requested dialects, indexed by their first two bytes.
 
 use std::cmp::Reverse;
 use std::sync::OnceLock;
@@ -6,38 +6,38 @@ use std::sync::OnceLock;
 use super::dialects::{ALL, COMMON};
 use super::marker::{CallDialect, Marker};
 
-/// Most bytes begin no marker; of the others, most are not followed by its second byte.
+/// Most bytes start no marker, and most of the others are not followed by a second byte that fits.
 pub(super) struct Openings {
-    /// By first byte: where its row is, plus one.
+    /// By first byte: the index of its row plus one, or zero.
     first: [u8; 256],
-    rows: Vec<Row>,
+    rows: Vec<FirstByteRow>,
     entries: Vec<MarkerEntry>,
-    /// The dialect that was asked for.
+    /// The requested dialect.
     pub asked: Option<&'static str>,
 }
 
-/// The entries that begin with one byte, longer ones before those that they begin with.
-struct Row {
+/// The entries that start with one byte. An entry comes before its own prefixes.
+struct FirstByteRow {
     all: Vec<u16>,
     by_second: Vec<Vec<u16>>,
 }
 
-/// One text, and who may read what follows it.
+/// One marker text, and the readers of what follows it.
 pub(super) struct MarkerEntry {
     pub text: &'static str,
     pub at_line: bool,
-    /// All of its markers are.
+    /// All of its markers are weak.
     pub weak: bool,
-    /// In the order of the list of dialects.
+    /// In the order of the dialects.
     pub markers: Vec<&'static Marker>,
 }
 
 impl Openings {
-    /// Those of a dialect, or of all of them. They are made once.
+    /// The openings of one dialect, or of all. They are built once.
     pub fn of(dialect: Option<&'static CallDialect>) -> &'static Self {
-        static MADE: [OnceLock<Openings>; ALL.len() + 1] = [const { OnceLock::new() }; ALL.len() + 1];
+        static BUILT: [OnceLock<Openings>; ALL.len() + 1] = [const { OnceLock::new() }; ALL.len() + 1];
         let index = ALL.iter().position(|known| dialect.is_some_and(|asked| asked.name == known.name));
-        MADE[index.map_or(0, |index| index + 1)].get_or_init(|| Self::new(dialect))
+        BUILT[index.map_or(0, |index| index + 1)].get_or_init(|| Self::new(dialect))
     }
 
     fn new(dialect: Option<&'static CallDialect>) -> Self {
@@ -55,12 +55,12 @@ impl Openings {
 
     fn index(&mut self) {
         for (index, entry) in self.entries.iter().enumerate() {
-            let place = &mut self.first[entry.text.as_bytes()[0] as usize];
-            if *place == 0 {
-                self.rows.push(Row { all: Vec::new(), by_second: vec![Vec::new(); 256] });
-                *place = self.rows.len() as u8;
+            let row = &mut self.first[entry.text.as_bytes()[0] as usize];
+            if *row == 0 {
+                self.rows.push(FirstByteRow { all: Vec::new(), by_second: vec![Vec::new(); 256] });
+                *row = self.rows.len() as u8;
             }
-            let row = &mut self.rows[*place as usize - 1];
+            let row = &mut self.rows[*row as usize - 1];
             row.all.push(index as u16);
             match entry.text.as_bytes().get(1) {
                 Some(second) => row.by_second[*second as usize].push(index as u16),
@@ -74,12 +74,12 @@ impl Openings {
         }
     }
 
-    /// No dialect was asked for.
+    /// True if no dialect was requested.
     pub fn guessing(&self) -> bool {
         self.asked.is_none()
     }
 
-    /// The first place where a marker may begin.
+    /// The first position where a marker may start.
     pub fn may_begin(&self, bytes: &[u8]) -> Option<usize> {
         let mut at = 0;
         loop {
@@ -91,7 +91,7 @@ impl Openings {
         }
     }
 
-    /// The entries that may stand at the start of these bytes.
+    /// The entries that may start these bytes.
     pub fn at<'a>(&'a self, bytes: &[u8]) -> impl Iterator<Item = &'a MarkerEntry> {
         self.listed(bytes).iter().map(|index| &self.entries[*index as usize])
     }
@@ -129,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_marker_is_found_wherever_it_stands() {
+    fn every_marker_is_found_at_every_offset() {
         for openings in ALL.iter().map(Some).chain([None]).map(Openings::of) {
             for (entry, before) in
                 openings.entries.iter().flat_map(|entry| (0..70).map(move |at| (entry, at)))

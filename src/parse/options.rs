@@ -1,4 +1,4 @@
-//! What the caller knows: which dialect is spoken, and which tools there are.
+//! What the caller knows: the dialect of the model, and the tools.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use super::schemas::ToolSchemas;
 /// Chat APIs whose name may be given as the format, as [`ParsedText::format`](super::ParsedText) reports them.
 const API_FORMATS: &[&str] = &["openai", "openai_responses", "anthropic", "gemini"];
 
-/// How to read a text. The default recognises every dialect and knows no tool.
+/// How to parse a text. The default recognises every dialect and has no tools.
 #[derive(Clone)]
 pub struct ParseOptions {
     pub(super) openings: &'static Openings,
@@ -33,8 +33,8 @@ impl fmt::Debug for ParseOptions {
 }
 
 impl ParseOptions {
-    /// For one dialect by name, or `auto`. The name of a chat API is taken too: its structures are known by themselves,
-    /// and a text from it may be of any dialect.
+    /// One dialect by name, or `auto`. The name of a chat API means `auto`: its messages are recognised by their structure,
+    /// and their text may be in any dialect.
     pub fn format(name: &str) -> Result<Self, UnknownFormat> {
         let dialect = match name {
             "auto" => None,
@@ -44,13 +44,13 @@ impl ParseOptions {
         Ok(Self { openings: Openings::of(dialect), tools: Arc::default() })
     }
 
-    /// The tools with the JSON Schemas of their arguments: what a dialect writes as plain text is typed by them.
+    /// The tools with the JSON Schemas of their arguments, which give types to values written as plain text.
     pub fn with_tools(mut self, tools: impl IntoIterator<Item = (String, Value)>) -> Self {
         self.tools = Arc::new(tools.into_iter().collect());
         self
     }
 
-    /// The same from descriptions as the chat APIs take them: a list of `{"name", "parameters"}`, of
+    /// As [`with_tools`](Self::with_tools), from descriptions in the form of the chat APIs: a list of `{"name", "parameters"}`, of
     /// `{"function": {…}}`, or with the schema as `input_schema` or `inputSchema`.
     pub fn with_descriptions(self, tools: Value) -> Result<Self, String> {
         let Value::Array(tools) = tools else {
@@ -76,7 +76,7 @@ fn described(mut tool: Value) -> Result<(String, Value), String> {
     Ok((name, schema.unwrap_or_default()))
 }
 
-/// There is no dialect of this name.
+/// No dialect has this name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnknownFormat(pub String);
 

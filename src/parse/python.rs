@@ -8,7 +8,7 @@ use super::notation::Notation;
 use super::repair::Repair;
 use super::schemas::ToolSchemas;
 
-/// Whether a byte may be part of the (dotted) name of a function.
+/// True if a byte may be part of the (dotted) name of a function.
 pub(super) fn names(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'-') || byte >= 0x80
 }
@@ -86,7 +86,7 @@ fn word<'a>(reader: &mut LenientReader<'a>) -> &'a str {
     &rest[..end]
 }
 
-/// Arguments without names take those of the schema, in order.
+/// Gives positional arguments the names of the schema, in order.
 fn place(
     given: Vec<Value>,
     arguments: &mut Map<String, Value>,
@@ -98,7 +98,7 @@ fn place(
     let properties = schema.and_then(|schema| schema.get("properties")).and_then(Value::as_object);
     let mut names = properties.into_iter().flat_map(|properties| properties.keys());
     for value in given {
-        let name = names.next().ok_or("an argument has no name, and no schema tells it")?;
+        let name = names.next().ok_or("an argument has no name, and there is no schema to give it one")?;
         arguments.entry(name).or_insert(value);
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! A text that is still being written.
+//! A text that arrives in deltas.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -10,17 +10,17 @@ use super::machine;
 use super::options::ParseOptions;
 use super::parsed::{Event, ParsedCall};
 
-/// Takes a text in pieces of any size, and tells what each of them made certain.
+/// Parses a text in deltas of any size, and returns the events each delta makes certain.
 ///
-/// Text is released as soon as it cannot be part of a call. The events of a call come once it is whole, so that
-/// none has to be taken back: a text that ends inside a value starts no call.
+/// Text is released as soon as it cannot be part of a call. The events of a call come once it is complete, so none is
+/// ever taken back: a text that ends inside a value starts no call.
 pub struct StreamParser {
     input: InputBuffer,
-    /// Ends when the text has ended.
+    /// Done when the text has ended.
     machine: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
     asked: Option<&'static str>,
-    /// The start of a character whose other bytes are still to come.
-    torn: Vec<u8>,
+    /// The first bytes of a character that is not complete yet.
+    partial: Vec<u8>,
 }
 
 impl StreamParser {
@@ -28,18 +28,18 @@ impl StreamParser {
         let input = InputBuffer::default();
         let cx = ReadContext::new(input.clone(), options.tools.clone());
         let machine: Pin<Box<dyn Future<Output = ()> + Send>> = Box::pin(machine::run(cx, options.openings));
-        Self { input, machine: Some(machine), asked: options.openings.asked, torn: Vec::new() }
+        Self { input, machine: Some(machine), asked: options.openings.asked, partial: Vec::new() }
     }
 
-    /// The next piece of the text.
+    /// Takes the next delta.
     pub fn feed(&mut self, delta: &str) -> Vec<Event> {
-        self.mend_torn();
+        self.replace_partial();
         self.take(delta)
     }
 
-    /// The next piece as bytes: a character may be cut anywhere, what is not UTF-8 becomes `�`.
+    /// Takes the next delta as bytes. A character may be split anywhere; invalid UTF-8 becomes `�`.
     pub fn feed_bytes(&mut self, delta: &[u8]) -> Vec<Event> {
-        let mut bytes = std::mem::take(&mut self.torn);
+        let mut bytes = std::mem::take(&mut self.partial);
         bytes.extend_from_slice(delta);
         let mut text = String::with_capacity(bytes.len());
         let mut rest = bytes.as_slice();
@@ -53,7 +53,7 @@ impl StreamParser {
                     let (whole, after) = rest.split_at(error.valid_up_to());
                     text.push_str(&String::from_utf8_lossy(whole));
                     let Some(bad) = error.error_len() else {
-                        self.torn = after.to_vec();
+                        self.partial = after.to_vec();
                         break;
                     };
                     text.push('\u{FFFD}');
@@ -64,30 +64,30 @@ impl StreamParser {
         self.take(&text)
     }
 
-    /// There is no more: what was held back is a call or text now. Feeding after the end does nothing.
+    /// Ends the text and returns the events that were held back. Feeding after the end does nothing.
     pub fn finish(&mut self) -> Vec<Event> {
-        self.mend_torn();
+        self.replace_partial();
         self.input.end();
         self.step();
         self.input.take_events()
     }
 
-    /// The calls so far. The last may still grow by its end tag.
+    /// The calls so far. The last one may still grow by its end tag.
     pub fn calls(&self) -> Vec<ParsedCall> {
         self.calls_from(0).0
     }
 
-    /// The calls from the one with this index on, and how many of all can no longer change.
+    /// The calls from this index on, and the number of all calls that can no longer change.
     pub(crate) fn calls_from(&self, index: usize) -> (Vec<ParsedCall>, usize) {
         self.input.calls_from(index)
     }
 
-    /// The dialect of the first call so far, or the one that was asked for.
+    /// The dialect of the first call so far, or the requested one.
     pub fn format(&self) -> Option<String> {
         self.input.format().or(self.asked).map(str::to_owned)
     }
 
-    /// How many bytes of the text are kept: those of the call under way, and a little more.
+    /// The number of bytes kept: those of the call being read, and a little more.
     pub fn held(&self) -> usize {
         self.input.held()
     }
@@ -96,7 +96,7 @@ impl StreamParser {
         self.input.take_calls()
     }
 
-    /// As [`feed`](Self::feed), for one who wants no events of calls: their arguments are not written out again.
+    /// As [`feed`](Self::feed) without events of calls, which saves serialising their arguments.
     pub(super) fn feed_silently(&mut self, text: &str) -> Vec<Event> {
         self.input.be_silent();
         self.feed(text)
@@ -108,10 +108,10 @@ impl StreamParser {
         self.input.take_events()
     }
 
-    /// The rest of a character that was cut does not come.
-    fn mend_torn(&mut self) {
-        if !self.torn.is_empty() {
-            self.torn.clear();
+    /// Replaces an incomplete character: its other bytes will not come.
+    fn replace_partial(&mut self) {
+        if !self.partial.is_empty() {
+            self.partial.clear();
             self.input.push("\u{FFFD}");
         }
     }

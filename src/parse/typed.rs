@@ -1,14 +1,14 @@
-//! Values that a dialect writes as plain text, typed by the schema of the tool.
+//! Values that a dialect writes as plain text, converted by the schema of the tool.
 //!
-//! Without a schema a text stays a text, as numbers and words may be meant so; only what is a JSON object or list
-//! is read as one. With a schema, what does not fit any of its types stays a text too: validation tells better.
+//! Without a schema a value stays a string, unless it is a JSON object or list. With a schema, a value that fits none of its
+//! types stays a string too: validation reports it better.
 
 use serde_json::{Number, Value};
 
 use super::lenient::{self, MissingClosers};
 use super::notation::Notation;
 
-/// The value that a text means.
+/// The value of a text by its schema.
 pub(super) fn typed(text: &str, schema: Option<&Value>) -> Value {
     let Some(types) = schema.map(types).filter(|types| !types.is_empty()) else {
         return structure(text).unwrap_or_else(|| text.into());
@@ -28,7 +28,7 @@ pub(super) fn typed(text: &str, schema: Option<&Value>) -> Value {
         "array" => structure(text).filter(Value::is_array),
         _ => None,
     };
-    // A text fits the type string always, so that comes last.
+    // Every text fits the type string, so it comes last.
     types.iter().find_map(fits).unwrap_or_else(|| text.into())
 }
 
@@ -45,13 +45,13 @@ fn structure(text: &str) -> Option<Value> {
     whole(text)
 }
 
-/// Only what is JSON to its end: a text that begins with a bracket need not be a list.
+/// The value of a text that is JSON to its end.
 fn whole(text: &str) -> Option<Value> {
     let reading = lenient::read(text, Notation::Json, MissingClosers::NONE).ok()?;
     reading.whole.then_some(reading.value)
 }
 
-/// The types that a schema allows; none when it says nothing about them.
+/// The types that a schema allows; empty if it does not restrict them.
 fn types(schema: &Value) -> Vec<&str> {
     let mut found: Vec<&str> = match schema.get("type") {
         Some(Value::String(kind)) => vec![kind],
@@ -83,7 +83,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn the_schema_decides_and_not_the_looks() {
+    fn the_schema_decides_the_type() {
         let cases = [
             ("0123", json!({"type": "string"}), json!("0123")),
             ("[1]", json!({"type": "string"}), json!("[1]")),

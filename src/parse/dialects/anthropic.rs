@@ -1,5 +1,5 @@
 //! Anthropic: `<function_calls><invoke name="…"><parameter name="…">…</parameter></invoke></function_calls>`, the
-//! same with the prefix of the newer models, the older form with `<tool_name>`, and content blocks pasted as JSON.
+//! same with the prefix of newer models, the older form with `<tool_name>`, and content blocks as JSON.
 
 use super::json_bare;
 use crate::parse::context::ReadContext;

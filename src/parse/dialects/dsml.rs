@@ -1,4 +1,4 @@
-//! DeepSeek V3.2 and V4: elements in a namespace of their own, and each parameter says whether it is a text.
+//! DeepSeek V3.2 and V4: elements in their own namespace; each parameter declares whether it is a string.
 
 use crate::parse::context::ReadContext;
 use crate::parse::marker::{CallDialect, Marker, Opening, ReadFuture};

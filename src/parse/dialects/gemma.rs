@@ -24,7 +24,7 @@ fn gemma4(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
     Box::pin(read(cx, opening, "gemma4", "<|\"|>", &["<tool_call|>", "<|tool_call>"]))
 }
 
-/// `stops`: the token that ends a call, and the one that begins the next.
+/// `stops`: the token that ends a call, and the one that starts the next.
 async fn read(
     cx: &ReadContext,
     opening: Opening,

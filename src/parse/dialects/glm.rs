@@ -1,4 +1,4 @@
-//! GLM 4.5 and 4.7: `<tool_call>name<arg_key>k</arg_key><arg_value>v</arg_value></tool_call>`, with line ends or not.
+//! GLM 4.5 and 4.7: `<tool_call>name<arg_key>k</arg_key><arg_value>v</arg_value></tool_call>`, with or without line ends.
 
 use serde_json::{Map, Value};
 
@@ -25,7 +25,7 @@ fn read(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
         let from = cx.input.skip_space(opening.after).await;
         let to = cx.input.skip(from, |byte| python::names(byte) || matches!(byte, b'/' | b':')).await;
         let at = cx.input.skip_space(to).await;
-        // Without arguments it may be a word of prose between tags that are only mentioned.
+        // Without arguments it may be a word between tags that are only mentioned.
         let is_prose = hermes::is_quoted(cx, opening)
             || cx.input.byte(opening.after).await == Some(b' ')
             || !cx.input.with(from, to, |name| name.starts_with(|c: char| c.is_alphabetic() || c == '_'));
@@ -47,7 +47,7 @@ fn read(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
     })
 }
 
-/// The arguments, where the call ends, and whether its end tag is there.
+/// The arguments, the end of the call, and whether its end tag is there.
 async fn arguments(
     cx: &ReadContext,
     at: usize,
@@ -89,15 +89,15 @@ async fn pair(cx: &ReadContext, at: usize, tool: &str) -> Option<(String, Value,
     let (to, after) = value_end(cx, from).await?;
     let schema = schemas::parameter(&cx.tools, tool, &key);
     let value = cx.input.with(from, to, |text| {
-        // The line end stands where the end tag should.
+        // The line end is in place of the end tag.
         let text = if to == after { text.strip_suffix('\n').unwrap_or(text) } else { text };
         typed::typed(text, schema)
     });
     Some((key, value, after))
 }
 
-/// Where a value ends, and what is behind its end tag. That counts if another tag of the call follows; where it is
-/// missing, a key on a new line or the end of the call ends the value.
+/// The end of a value, and the position after its end tag. An end tag counts only if another tag of the call follows.
+/// Without one, a key on a new line or the end of the call ends the value.
 async fn value_end(cx: &ReadContext, from: usize) -> Option<(usize, usize)> {
     let ends = [VALUE_END, KEY, CLOSE];
     let mut at = from;

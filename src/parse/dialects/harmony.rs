@@ -1,6 +1,6 @@
 //! gpt-oss: `<|channel|>commentary to=functions.name <|constrain|>json<|message|>{…}<|call|>`.
 //!
-//! Other messages are text, but for the channel `analysis`: that is reasoning which is not for the user.
+//! Other messages are text, except in the channel `analysis`: that is reasoning, not meant for the user.
 
 use serde_json::{Value, json};
 
@@ -34,7 +34,7 @@ fn read(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
         let Some(body) = header_end(cx, opening.after).await else { return ReadOutcome::No };
         let header = cx.input.slice(opening.after, body - MESSAGE.len());
         let recipient = header.split("to=").nth(1).and_then(|rest| rest.split([' ', '<']).next());
-        // What goes to the model itself is a result that it has invented.
+        // A message to the model itself is a result that it made up.
         match recipient.filter(|name| !matches!(*name, "" | "assistant" | "user")) {
             Some(recipient) => {
                 let name = recipient.strip_prefix("functions.").unwrap_or(recipient);
@@ -52,7 +52,7 @@ fn read(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
     })
 }
 
-/// Behind `<|message|>`, if it comes soon enough.
+/// The position after `<|message|>`, if it comes within the limit.
 async fn header_end(cx: &ReadContext, at: usize) -> Option<usize> {
     cx.input
         .wait(|view| {

@@ -17,15 +17,15 @@ const BLOCK: JsonBlock = JsonBlock {
     shape: CallShape::Marked,
 };
 
-/// What ends a block that began in the middle of a line.
+/// Ends a block that started in the middle of a line.
 const IN_LINE: &[&str] = &["</tool_call>", "<tool_call>", "\n\n"];
 
 pub(super) fn read(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
     json_body::reading(cx, opening, &BLOCK)
 }
 
-/// A block that no dialect can read. In the middle of a line the tags may only be mentioned: then they are quoted, or what is
-/// between them is spaced like prose, has no words, or goes on over paragraphs.
+/// A block that no dialect can read. In the middle of a line the tags may only be mentioned: then they are quoted, or the
+/// text between them is spaced like prose, has no words, or spans paragraphs.
 pub(super) fn unreadable(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
     Box::pin(async move {
         let begins_line = cx.input.begins_line(opening.start);
@@ -50,7 +50,7 @@ pub(super) fn unreadable(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
     })
 }
 
-/// A tag in quotes or parentheses is spoken about.
+/// A tag in quotes or parentheses is only mentioned.
 pub(super) fn is_quoted(cx: &ReadContext, opening: Opening) -> bool {
     cx.input.byte_before(opening.start).is_some_and(|byte| b"`\"'(".contains(&byte))
 }

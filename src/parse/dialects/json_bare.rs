@@ -1,4 +1,4 @@
-//! JSON that nothing marks: `{"name": …, "arguments": {…}}`, a list of them, or `{"tool_calls": […]}`.
+//! JSON without a marker: `{"name": …, "arguments": {…}}`, a list of them, or `{"tool_calls": […]}`.
 
 use crate::parse::context::ReadContext;
 use crate::parse::marker::{CallDialect, Marker, Opening, ReadFuture};

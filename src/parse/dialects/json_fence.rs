@@ -17,7 +17,7 @@ fn read(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
             BareJson::Data(end) => return ReadOutcome::Text(end),
             BareJson::Calls(end) => end,
         };
-        // One call a line is a list, too.
+        // One call per line is a list, too.
         let mut close = cx.input.skip_space(end).await;
         while cx.input.byte(close).await == Some(b'{')
             && let BareJson::Calls(next) = value(cx, close).await

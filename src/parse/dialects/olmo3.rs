@@ -1,4 +1,4 @@
-//! OLMo 3: `<function_calls>` with a Python call a line.
+//! OLMo 3: `<function_calls>` with one Python call per line.
 
 use crate::parse::context::ReadContext;
 use crate::parse::marker::{CallDialect, Marker, Opening, ReadFuture};

@@ -1,4 +1,4 @@
-//! Llama 4 and others: `[get_weather(city="Paris"), now()]`, with `<|python_start|>` around it or not.
+//! Llama 4 and others: `[get_weather(city="Paris"), now()]`, with or without `<|python_start|>` around it.
 
 use crate::parse::context::ReadContext;
 use crate::parse::marker::{CallDialect, Marker, Opening, ReadFuture};

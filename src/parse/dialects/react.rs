@@ -1,5 +1,5 @@
-//! ReAct: `Action: name`, `Action Input: {…}` on the next line, or both in one JSON object. What follows an observation
-//! is invented: it is text.
+//! ReAct: `Action: name`, `Action Input: {…}` on the next line, or both in one JSON object. The model makes
+//! up what follows an observation, so that is text.
 
 use serde_json::{Map, Value};
 
@@ -43,7 +43,7 @@ fn read(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
     })
 }
 
-/// What follows an observation is invented.
+/// Stops at an observation: the model makes up what follows.
 async fn finish(cx: &ReadContext, end: usize) -> ReadOutcome {
     let next = cx.input.skip_space(end).await;
     if cx.input.literal(next, &[OBSERVATION]).await.is_some() {
@@ -69,7 +69,7 @@ async fn structured(cx: &ReadContext, at: usize) -> ReadOutcome {
     }
 }
 
-/// Input that is no JSON is the one thing that the tool takes.
+/// Input that is not JSON is the value of the only parameter.
 async fn words(cx: &ReadContext, from: usize, name: &str) -> usize {
     let end = cx.input.find(from, &["\n"]).await.map_or_else(|| cx.input.end_so_far(), |(end, _)| end);
     let text = unquoted(cx.input.slice(from, end).trim());
@@ -89,7 +89,7 @@ async fn words(cx: &ReadContext, from: usize, name: &str) -> usize {
     end
 }
 
-/// What stands between quotation marks or backticks.
+/// The text without its quotation marks or backticks.
 fn unquoted(text: &str) -> String {
     let code = text.strip_prefix('`').and_then(|text| text.strip_suffix('`'));
     let text = code.filter(|code| !code.contains('`')).unwrap_or(text);

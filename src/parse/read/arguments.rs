@@ -1,4 +1,4 @@
-//! The JSON object behind a name, for dialects that write the name outside of it.
+//! The JSON object after a name, for dialects that write the name outside of it.
 
 use serde_json::Value;
 
@@ -9,8 +9,8 @@ use crate::parse::lenient::{self, MissingClosers};
 use crate::parse::notation::Notation;
 use crate::parse::repair::{Repair, Repairs};
 
-/// Reads the arguments at `at` (white space and a fence may come first), emits the call, and gives the position
-/// behind them. `stops` are what ends a call of this dialect.
+/// Reads the arguments at `at` (white space and a fence may come first), emits the call, and returns the position after
+/// them. `stops` end a call of this dialect.
 pub async fn read(cx: &ReadContext, at: usize, call: NamedCall<'_>, stops: &[&str]) -> usize {
     let mut repairs = Repairs::default();
     let (at, fenced) = skip_fence(cx, cx.input.skip_space(at).await).await;
@@ -43,7 +43,7 @@ pub async fn read(cx: &ReadContext, at: usize, call: NamedCall<'_>, stops: &[&st
     end
 }
 
-/// What is known of a call before its arguments.
+/// What is known about a call before its arguments.
 pub struct NamedCall<'a> {
     pub name: &'a str,
     pub id: Option<String>,
@@ -59,7 +59,7 @@ impl<'a> NamedCall<'a> {
     }
 }
 
-/// The object whose bracket is at `at`, and where it ends.
+/// The object whose bracket is at `at`, and its end.
 async fn object(
     cx: &ReadContext,
     at: usize,
@@ -83,7 +83,7 @@ async fn object(
     (value, end)
 }
 
-/// A value never ends: the call is what comes before the first of its stops, so that the next one is not lost.
+/// The end of an unterminated value: the first of its stops, so that the next call is not lost.
 pub async fn give_up(cx: &ReadContext, at: usize, stops: &[&str]) -> usize {
     match cx.take_rescan() {
         true => cx.input.find(at, stops).await.map_or_else(|| cx.input.end_so_far(), |(end, _)| end),
@@ -91,12 +91,12 @@ pub async fn give_up(cx: &ReadContext, at: usize, stops: &[&str]) -> usize {
     }
 }
 
-/// The end of a fence ends what is inside, too.
+/// Adds the end of a fence to the stops.
 pub fn with_fence<'a>(stops: &[&'a str], fenced: bool) -> Vec<&'a str> {
     stops.iter().copied().chain(fenced.then_some("```")).collect()
 }
 
-/// Steps over the opening of a code fence, if there is one.
+/// Skips the opening of a code fence, if there is one.
 pub async fn skip_fence(cx: &ReadContext, at: usize) -> (usize, bool) {
     if cx.input.literal(at, &["```"]).await.is_none() {
         return (at, false);

@@ -1,4 +1,4 @@
-//! JSON that nothing marks: it is a call only if it looks like one, and data otherwise.
+//! JSON without a marker: a call only if it has the shape of one, otherwise data.
 
 use crate::parse::context::ReadContext;
 use crate::parse::extent::ValueExtent;
@@ -8,7 +8,7 @@ use crate::parse::lenient::{self, MissingClosers};
 use crate::parse::marker::{Opening, ReadOutcome};
 use crate::parse::notation::Notation;
 
-/// At a bracket.
+/// Reads the value at the bracket of the opening.
 pub async fn read(cx: &ReadContext, opening: Opening, format: &'static str) -> ReadOutcome {
     match value(cx, opening.start, &[], format).await {
         BareJson::Calls(end) => ReadOutcome::Block(end),
@@ -18,15 +18,15 @@ pub async fn read(cx: &ReadContext, opening: Opening, format: &'static str) -> R
 }
 
 pub enum BareJson {
-    /// Not JSON that could be a call.
+    /// Cannot be a call.
     No,
-    /// JSON that says no call; it is text up to there.
+    /// JSON that is not a call: text up to this position.
     Data(usize),
-    /// Emitted; behind the value.
+    /// Calls were emitted, up to this position.
     Calls(usize),
 }
 
-/// Reads the value at the bracket. Its first key decides early, so that other data is not held back.
+/// Reads the value at the bracket. Its first key decides early, so other data is not held back.
 pub async fn value(cx: &ReadContext, at: usize, stops: &[&str], format: &'static str) -> BareJson {
     if !may_be_call(cx, at).await {
         return BareJson::No;
@@ -34,7 +34,7 @@ pub async fn value(cx: &ReadContext, at: usize, stops: &[&str], format: &'static
     let (end, missing) = match cx.extent(at, Notation::Json, stops).await {
         ValueExtent::Closed(end) => (end, MissingClosers::NONE),
         ValueExtent::Stopped(end) => (end, MissingClosers::ALL),
-        // Only the outermost bracket may be missing then: what is inside is whole.
+        // Only the outermost bracket may be missing: everything inside is complete.
         ValueExtent::Cut { .. } => (cx.input.end_so_far(), MissingClosers::OUTERMOST),
     };
     let drafts = cx.input.with(at, end, |text| {
@@ -49,7 +49,7 @@ pub async fn value(cx: &ReadContext, at: usize, stops: &[&str], format: &'static
             cx.emit(drafts, end, format);
             BareJson::Calls(end)
         }
-        // What is inside may be looked at again, but not for ever.
+        // The inside may be rescanned, a limited number of times.
         None if missing > MissingClosers::NONE && cx.take_rescan() => BareJson::No,
         None => BareJson::Data(end),
     }

@@ -1,9 +1,9 @@
-//! What every dialect may have around its calls: reasoning, code, and the tokens that end a turn.
+//! What may surround the calls of every dialect: reasoning, code, and the tokens that end a turn.
 
 use crate::parse::context::ReadContext;
 use crate::parse::marker::{Opening, ReadFuture, ReadOutcome};
 
-/// What opens reasoning, and what closes it.
+/// The tags that open and close reasoning.
 const REASONING: &[(&str, &str)] = &[
     ("<think>", "</think>"),
     ("<thinking>", "</thinking>"),
@@ -15,7 +15,7 @@ const REASONING: &[(&str, &str)] = &[
     ("<|START_THINKING|>", "<|END_THINKING|>"),
 ];
 
-/// Languages of a fence whose content may be a call that a model has put there.
+/// Languages of a code fence that may contain a call.
 const DATA: &[&str] =
     &["", "json", "jsonc", "json5", "xml", "tool_call", "tool_calls", "tool_code", "tool_use"];
 
@@ -50,7 +50,7 @@ pub fn code(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
     })
 }
 
-/// A token that ends something is no text once there was a call.
+/// A token that ends a turn is dropped once there was a call.
 pub fn leftover(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
     Box::pin(async move {
         match cx.input.count_calls() {
@@ -60,7 +60,7 @@ pub fn leftover(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
     })
 }
 
-/// The same for a token that is a tag of HTML too: only at the very end.
+/// As [`leftover`], but only at the very end: the token is also an HTML tag.
 pub fn last(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
     Box::pin(async move {
         match cx.input.byte(cx.input.skip_space(opening.after).await).await {

@@ -1,4 +1,4 @@
-//! Calls in the notation of Python, in a list or one a line.
+//! Calls in Python notation, in a list or one per line.
 
 use crate::parse::context::ReadContext;
 use crate::parse::draft::Draft;
@@ -10,7 +10,7 @@ use crate::parse::python;
 /// Longer words are not names of functions.
 const LONGEST_NAME: usize = 256;
 
-/// A list of calls at `at`, which stands at its bracket. Nothing marks it: it must look like one in all.
+/// A list of calls without a marker: all of it must have the form of calls.
 pub async fn bare(cx: &ReadContext, opening: Opening, format: &'static str) -> ReadOutcome {
     let at = opening.start;
     let inside = cx.input.skip_space(at + 1).await;
@@ -36,7 +36,7 @@ pub async fn bare(cx: &ReadContext, opening: Opening, format: &'static str) -> R
     }
 }
 
-/// A list that never ends: what is inside may be looked at again, but not for ever.
+/// A list without an end: the inside may be rescanned, a limited number of times.
 fn unfinished(cx: &ReadContext) -> ReadOutcome {
     match cx.take_rescan() {
         true => ReadOutcome::No,
@@ -90,7 +90,7 @@ pub async fn marked(
     ReadOutcome::Block(at)
 }
 
-/// Whether a name and an opening parenthesis stand there.
+/// True if a name and an opening parenthesis are at `at`.
 async fn names_call(cx: &ReadContext, at: usize) -> bool {
     let mut next = at;
     let name_end = cx

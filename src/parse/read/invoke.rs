@@ -1,7 +1,7 @@
-//! Calls as XML-like elements with their parameters inside, in the spellings of several families.
+//! Calls as XML-like elements with parameters inside, in the spellings of several families.
 //!
-//! The content of a parameter is literal. It ends at its end tag if another tag of the call follows that, so a value
-//! may quote end tags; a parameter that begins on a new line, or the end of the call, ends one that was not closed.
+//! The content of a parameter is literal. Its end tag counts only if another tag of the call follows, so a value may quote
+//! end tags. A parameter without an end tag ends at the next parameter on a new line, or at the end of the call.
 
 use serde_json::{Map, Value};
 
@@ -12,10 +12,10 @@ use crate::parse::marker::{Opening, ReadOutcome};
 use crate::parse::repair::{Repair, Repairs};
 use crate::parse::{elements, schemas, typed};
 
-/// How a dialect spells it.
+/// How a dialect spells its tags.
 pub struct TagStyle {
     pub format: &'static str,
-    /// Around the calls, and to be stepped over.
+    /// Wraps the calls; skipped.
     pub wraps: &'static [&'static str],
     /// Ends the block.
     pub closes: &'static [&'static str],
@@ -25,9 +25,9 @@ pub struct TagStyle {
     pub param: &'static str,
     pub param_end: &'static str,
     pub tag_end: &'static str,
-    /// One line end on each side of a value is not part of it.
+    /// One line end on each side of a value is not part of the value.
     pub lines: bool,
-    /// Parameters are elements with their own names, marked by this.
+    /// Parameters are elements named after themselves, with this prefix.
     pub elements: Option<&'static str>,
 }
 
@@ -44,11 +44,11 @@ pub const PLAIN: TagStyle = TagStyle {
     elements: None,
 };
 
-/// What the older form begins with.
+/// Starts the older form.
 const TOOL_NAME: &str = "<tool_name>";
 
-/// So many may come before the first call.
-const MOST_WRAPS: usize = 4;
+/// The number of wraps allowed before the first call.
+const MAX_WRAPS: usize = 4;
 
 pub async fn read(cx: &ReadContext, opening: Opening, style: &TagStyle) -> ReadOutcome {
     let mut at = opening.start;
@@ -61,8 +61,8 @@ pub async fn read(cx: &ReadContext, opening: Opening, style: &TagStyle) -> ReadO
             return ReadOutcome::Block(at);
         }
         if let Some(index) = cx.input.literal(tag, style.wraps).await {
-            // More of them without a call are text, and not to be stepped over again from each of them.
-            if !found && wrapped == MOST_WRAPS {
+            // More wraps without a call are text, and must not be skipped again from each of them.
+            if !found && wrapped == MAX_WRAPS {
                 break;
             }
             at = tag + style.wraps[index].len();
@@ -84,11 +84,11 @@ pub async fn read(cx: &ReadContext, opening: Opening, style: &TagStyle) -> ReadO
     ReadOutcome::Block(at)
 }
 
-/// Reads a call from behind `<invoke`, and gives the position behind it; `None` if the tag is none.
+/// Reads a call from after `<invoke` and returns the position after it; `None` if this is not a tag.
 async fn call(cx: &ReadContext, at: usize, style: &TagStyle) -> Option<usize> {
     let (header, mut at) = header(cx, at, style).await?;
     let Some(name) = header.name else {
-        // The older form has its name inside; a tag without any is only mentioned.
+        // The older form has its name inside. A tag without a name is only mentioned.
         at = cx.input.skip_space(at).await;
         cx.input.literal(at, &[TOOL_NAME]).await.filter(|_| !header.closed)?;
         return Some(by_elements(cx, at, "", "", style).await);
@@ -177,7 +177,7 @@ async fn by_parameters(cx: &ReadContext, at: usize, name: &str, style: &TagStyle
     end
 }
 
-/// The call is over though its end tag is missing: the text ends, or something follows that cannot be inside.
+/// True if the call ends without its end tag: the text ends, or something follows that cannot be inside a call.
 async fn ends_without_tag(cx: &ReadContext, at: usize, style: &TagStyle) -> bool {
     cx.input.byte(at).await.is_none()
         || cx.input.literal(at, style.closes).await.is_some()
@@ -185,7 +185,7 @@ async fn ends_without_tag(cx: &ReadContext, at: usize, style: &TagStyle) -> bool
         || cx.input.literal(at, style.wraps).await.is_some()
 }
 
-/// Where a call that cannot be read ends.
+/// The end of a call that cannot be read.
 async fn skip_call(cx: &ReadContext, at: usize, style: &TagStyle) -> usize {
     match cx.input.find(at, &[style.call_end]).await {
         Some((end, _)) => end + style.call_end.len(),
@@ -200,7 +200,7 @@ struct Parameter {
     after: usize,
 }
 
-/// Reads a parameter from behind `<parameter`.
+/// Reads a parameter from after `<parameter`.
 async fn parameter(
     cx: &ReadContext,
     at: usize,
@@ -217,7 +217,7 @@ async fn parameter(
     let value = cx.input.with(from, to, |text| {
         let text = match () {
             () if style.lines => strip_lines(text),
-            // The line end stands where the end tag should.
+            // The line end is in place of the end tag.
             () if repaired => text.strip_suffix('\n').unwrap_or(text),
             () => text,
         };
@@ -235,7 +235,7 @@ fn strip_lines(text: &str) -> &str {
     text.strip_suffix("\r\n").or_else(|| text.strip_suffix('\n')).unwrap_or(text)
 }
 
-/// Where a value ends, what comes after its end tag, and whether that is missing. `None`: the text is cut.
+/// The end of a value, the position after its end tag, and whether that tag is missing; `None` if the text is cut off.
 async fn value_end(cx: &ReadContext, from: usize, style: &TagStyle) -> Option<(usize, usize, bool)> {
     let ends = [style.param_end, style.param, style.call_end];
     let mut at = from;
@@ -255,24 +255,24 @@ async fn value_end(cx: &ReadContext, from: usize, style: &TagStyle) -> Option<(u
     }
 }
 
-/// Whether what comes after the end tag of a parameter shows that it is one.
+/// True if what follows an end tag shows that it ends a parameter.
 async fn follows(cx: &ReadContext, at: usize, style: &TagStyle) -> bool {
     let at = cx.input.skip_space(at).await;
     cx.input.literal(at, &[style.param, style.call_end]).await.is_some()
         || ends_without_tag(cx, at, style).await
 }
 
-/// What a tag says.
+/// The attributes of a tag.
 #[derive(Default)]
 struct TagHeader {
     name: Option<String>,
-    /// `string="true"`, `type="json"`: the dialect itself tells a text from JSON.
+    /// `string="true"`, `type="json"`: whether the value is a string or JSON, if the tag says so.
     is_text: Option<bool>,
     /// `<invoke name="now"/>`
     closed: bool,
 }
 
-/// Reads a tag from behind its word, and gives the position behind it.
+/// Reads a tag from after its name, and returns the position after the tag.
 async fn header(cx: &ReadContext, at: usize, style: &TagStyle) -> Option<(TagHeader, usize)> {
     if !matches!(cx.input.byte(at).await, Some(b'=' | b' ' | b'>' | b'/')) {
         return None;

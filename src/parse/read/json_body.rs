@@ -1,4 +1,4 @@
-//! JSON between tags: an object, a list, or several of them; in a fence or not.
+//! JSON between tags: an object, a list, or several of them, in a fence or not.
 
 use std::future::ready;
 
@@ -13,19 +13,19 @@ use crate::parse::marker::{Opening, ReadFuture, ReadOutcome};
 use crate::parse::notation::Notation;
 use crate::parse::repair::{Repair, Repairs};
 
-/// How a dialect puts JSON between tags.
+/// The tags that a dialect puts around JSON.
 pub struct JsonBlock {
     pub format: &'static str,
-    /// May come again, or with the marker, before the JSON.
+    /// May be repeated, or follow the marker, before the JSON.
     pub opens: &'static [&'static str],
-    /// Empty when nothing ends it but the JSON itself.
+    /// Empty if only the end of the JSON ends the block.
     pub closes: &'static [&'static str],
-    /// What ends a call whose brackets are open.
+    /// Ends a call with open brackets.
     pub stops: &'static [&'static str],
     pub shape: CallShape,
 }
 
-/// As [`read`]. Most calls are all there and said in the usual way, and are taken in one look.
+/// As [`read`], with a fast path for a call that is complete and in the common form.
 pub fn reading<'a>(cx: &'a ReadContext, opening: Opening, body: &'static JsonBlock) -> ReadFuture<'a> {
     match cx.input.take(opening.after, body.format, |text| fast(text, body)) {
         Some(end) => Box::pin(ready(ReadOutcome::Block(end))),
@@ -33,7 +33,7 @@ pub fn reading<'a>(cx: &'a ReadContext, opening: Opening, body: &'static JsonBlo
     }
 }
 
-/// The call that a text begins with, and the length of all up to behind its end tag.
+/// The call at the start of a text, and the length up to the end of its end tag.
 fn fast(text: &str, body: &JsonBlock) -> Option<(Draft, usize)> {
     let value = text.trim_ascii_start();
     let is_plain = value.starts_with('{') && !body.opens.iter().any(|opens| value.starts_with(opens));
@@ -42,7 +42,7 @@ fn fast(text: &str, body: &JsonBlock) -> Option<(Draft, usize)> {
     }
     let (draft, length) = fast_call::read(value)?;
     let behind = value[length..].trim_ascii_start();
-    // A tag that has come in part may become another one than the first that fits now.
+    // A tag that is only partly there may still turn out to be another one.
     let tag = body.closes.iter().find(|tag| behind.starts_with(**tag) || tag.starts_with(behind))?;
     let rest = behind.strip_prefix(tag)?;
     Some((draft, text.len() - rest.len()))
@@ -50,7 +50,7 @@ fn fast(text: &str, body: &JsonBlock) -> Option<(Draft, usize)> {
 
 pub async fn read(cx: &ReadContext, opening: Opening, body: &JsonBlock) -> ReadOutcome {
     let mut at = cx.input.skip_space(opening.after).await;
-    // Twice is a slip; more of them are text, and not to be stepped over again from each of them.
+    // Models repeat the tag once by mistake. More are text, and must not be skipped again from each of them.
     for _ in 0..2 {
         let Some(index) = cx.input.literal(at, body.opens).await else { break };
         at = cx.input.skip_space(at + body.opens[index].len()).await;
@@ -96,7 +96,7 @@ pub async fn read(cx: &ReadContext, opening: Opening, body: &JsonBlock) -> ReadO
     ReadOutcome::Block(end)
 }
 
-/// Reads one value, emits what it says, and gives the position behind it.
+/// Reads one value, emits its calls, and returns the position after it.
 async fn value(cx: &ReadContext, at: usize, body: &JsonBlock, stops: &[&str], repairs: Repairs) -> usize {
     if body.shape == CallShape::Marked
         && let Some((draft, length)) = cx.input.with(at, cx.input.end_so_far(), fast_call::read)
@@ -107,7 +107,7 @@ async fn value(cx: &ReadContext, at: usize, body: &JsonBlock, stops: &[&str], re
     let (end, missing) = match cx.extent(at, Notation::Json, stops).await {
         ValueExtent::Closed(end) => (end, MissingClosers::NONE),
         ValueExtent::Stopped(end) => (end, MissingClosers::ALL),
-        // Only the outermost bracket may be missing then: what is inside is whole.
+        // Only the outermost bracket may be missing: everything inside is complete.
         ValueExtent::Cut { in_string: false } => (cx.input.end_so_far(), MissingClosers::OUTERMOST),
         ValueExtent::Cut { in_string: true } => (give_up(cx, at, stops).await, MissingClosers::OUTERMOST),
     };

@@ -1,4 +1,4 @@
-//! Readers that several dialects share, by how a call is written.
+//! Readers that several dialects share, one for each way to write a call.
 
 pub(super) mod arguments;
 pub(super) mod bare_json;

@@ -13,7 +13,7 @@ pub struct Section {
     pub separator: &'static str,
     pub call_end: &'static str,
     pub closes: &'static str,
-    /// Reads what stands before the separator.
+    /// Reads the part before the separator.
     pub header: fn(&str) -> SectionHeader,
 }
 
@@ -23,7 +23,7 @@ pub enum SectionHeader {
         id: Option<String>,
         format: &'static str,
     },
-    /// The name comes on the line behind the separator, and a fence around the arguments.
+    /// The name is on the line after the separator, and the arguments are in a fence.
     NameFollows {
         format: &'static str,
     },
@@ -36,7 +36,7 @@ pub async fn read(cx: &ReadContext, opening: Opening, section: &Section) -> Read
     loop {
         let token = cx.input.skip_space(at).await;
         match cx.input.literal(token, &tokens).await {
-            // Twice is a slip; more of them are text, and not to be stepped over again from each of them.
+            // Models repeat the token once by mistake. More are text, and must not be skipped again from each of them.
             Some(0) if found || opened < 2 => {
                 opened += 1;
                 at = token + section.opens.len();
@@ -68,7 +68,7 @@ pub async fn read(cx: &ReadContext, opening: Opening, section: &Section) -> Read
     }
 }
 
-/// Reads a call from behind its opening token, and gives the position behind the arguments.
+/// Reads a call from after its opening token, and returns the position after the arguments.
 async fn call(cx: &ReadContext, at: usize, section: &Section) -> Option<usize> {
     let stops = [section.call_end, section.closes, section.call];
     let ends = [section.separator, section.call_end, section.closes, section.call];
