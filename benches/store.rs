@@ -1,4 +1,4 @@
-//! What keeping costs: a call's statistics with and without a ledger, and opening a store with 10,000 cached tools.
+//! What keeping costs: a call's statistics with and without a store, and opening a store with 10,000 cached tools.
 
 #![allow(clippy::unwrap_used, reason = "a benchmark that cannot go on should stop")]
 
@@ -15,7 +15,7 @@ use toolhub::hub::{Hub, HubOptions};
 use toolhub::model::Source;
 use toolhub::sources::mcp::config::server_from;
 use toolhub::sources::mcp::host::Host;
-use toolhub::stats::{BreakerPolicy, CandidateStats, Key};
+use toolhub::stats::{BreakerPolicy, CandidateStats, StatsKey};
 use toolhub::store::{ListKey, Store, StoredList};
 
 const SERVERS: usize = 20;
@@ -38,8 +38,12 @@ fn list(server: usize) -> String {
     json!((0..TOOLS).map(tool).collect::<Vec<_>>()).to_string()
 }
 
-fn key(tool: usize) -> Key {
-    Key { tool: Arc::from(format!("tool_0_{tool}")), source: Source::Mcps, server: Some(Arc::from("s0")) }
+fn key(tool: usize) -> StatsKey {
+    StatsKey {
+        tool: Arc::from(format!("tool_0_{tool}")),
+        source: Source::Mcps,
+        server: Some(Arc::from("s0")),
+    }
 }
 
 fn open(path: &Path) -> Arc<Store> {
@@ -80,7 +84,7 @@ fn warm() -> PathBuf {
     }
     for tool in 0..SERVERS * TOOLS / 5 {
         let stats = Arc::new(CandidateStats::default());
-        store.ledger().track(key(tool), &stats);
+        store.stats().track(key(tool), &stats);
         stats.record(Ok(()), Duration::from_millis(3), Instant::now(), &BreakerPolicy::default());
     }
     assert!(store.close(PATIENCE));
@@ -97,7 +101,7 @@ fn statistics(c: &mut Criterion) {
     });
     let store = open(&path);
     let kept = Arc::new(CandidateStats::default());
-    store.ledger().track(key(0), &kept);
+    store.stats().track(key(0), &kept);
     group.bench_function("with a store (goal: 1 µs at most)", |b| {
         b.iter(|| kept.record(black_box(Ok(())), Duration::from_micros(300), now, &policy))
     });

@@ -10,7 +10,7 @@ impl Hub {
     /// first store stays.
     pub fn keep_in(&self, store: Arc<Store>) {
         if self.store.set(store.clone()).is_ok() {
-            self.registry.keep_numbers(store.ledger().clone());
+            self.registry.keep_numbers(store.stats().clone());
             let uses = store.take_uses().into_iter().map(|one| (one.words, one.tool));
             self.uses.lock().restore(uses);
         }

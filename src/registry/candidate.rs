@@ -2,7 +2,7 @@
 
 use crate::limit::Gate;
 use crate::model::{Source, ToolSpec};
-use crate::stats::{CandidateStats, Key};
+use crate::stats::{CandidateStats, StatsKey};
 use crate::tool::Tool;
 use std::sync::Arc;
 
@@ -39,8 +39,8 @@ impl Candidate {
     }
 
     /// Under which its numbers are kept.
-    pub fn stats_key(&self) -> Key {
-        Key { tool: self.spec().name.clone(), source: self.source, server: self.server.clone() }
+    pub fn stats_key(&self) -> StatsKey {
+        StatsKey { tool: self.spec().name.clone(), source: self.source, server: self.server.clone() }
     }
 
     /// `tools`, or `mcps:excel` for a tool of a server: how texts name the provider.

@@ -14,7 +14,7 @@ pub use near::nearest;
 pub use snapshot::{NameEntry, Snapshot};
 
 use crate::model::Source;
-use crate::stats::Ledger;
+use crate::stats::StatsSink;
 use arc_swap::ArcSwap;
 use journal::Journal;
 use parking_lot::Mutex;
@@ -32,7 +32,7 @@ pub struct Registry {
     writer: Mutex<Journal>,
     next_id: AtomicU64,
     /// Where candidates have their numbers from, when those outlive the process.
-    ledger: OnceLock<Arc<Ledger>>,
+    stats_sink: OnceLock<Arc<StatsSink>>,
 }
 
 /// Which candidates of a name are meant; `None` matches all.
@@ -50,9 +50,9 @@ impl Filter<'_> {
 }
 
 impl Registry {
-    /// The numbers of all candidates that are registered from now on are kept there. The first ledger stays.
-    pub fn keep_numbers(&self, ledger: Arc<Ledger>) {
-        let _ = self.ledger.set(ledger);
+    /// Saves the statistics of all candidates registered from now on. The first sink stays.
+    pub fn keep_numbers(&self, sink: Arc<StatsSink>) {
+        let _ = self.stats_sink.set(sink);
     }
 
     pub fn snapshot(&self) -> Arc<Snapshot> {
@@ -114,8 +114,8 @@ impl Registry {
 
     fn add(&self, next: &mut Snapshot, journal: &mut Journal, candidate: Candidate) -> Arc<Candidate> {
         let candidate = next.insert(candidate);
-        if let Some(ledger) = self.ledger.get() {
-            ledger.track(candidate.stats_key(), &candidate.stats);
+        if let Some(sink) = self.stats_sink.get() {
+            sink.track(candidate.stats_key(), &candidate.stats);
             next.recall(&candidate);
         }
         journal.note(next.version(), candidate.spec().name.clone());

@@ -186,13 +186,14 @@ impl Snapshot {
 
     /// Of the candidates whose numbers are known from before, the one that was asked first is so again.
     pub(super) fn recall(&self, candidate: &Candidate) {
-        let (Some(entry), Some(led_at)) = (self.names.get(&candidate.spec().name), candidate.stats.led_at())
+        let (Some(entry), Some(since)) =
+            (self.names.get(&candidate.spec().name), candidate.stats.preferred_since())
         else {
             return;
         };
         let last = entry.last_success();
         let leader = entry.candidates.iter().find(|one| Some(one.id) == last);
-        if leader.is_none_or(|leader| leader.stats.led_at() < Some(led_at)) {
+        if leader.is_none_or(|leader| leader.stats.preferred_since() < Some(since)) {
             entry.note_success(candidate.id);
         }
     }

@@ -1,19 +1,19 @@
-//! The circuit breaker: a candidate that keeps failing is rested, then probed.
+//! The circuit breaker: a candidate that keeps failing is suspended, then probed.
 
-use super::record::SavedRest;
+use super::record::SavedCooldown;
 use std::time::{Duration, Instant, SystemTime};
 
-/// A rest of another process is believed so long: the time of day may have been set back since.
+/// The longest cooldown taken over from another process: the clock may have been set back since.
 const LONGEST_SAVED: Duration = Duration::from_secs(3_600);
 
-/// As good as never, and safe to add to any clock.
+/// Practically never, and safe to add to any clock.
 const FOREVER: Duration = Duration::from_secs(1_000_000_000);
 
 #[derive(Clone, Copy, Debug)]
 pub struct BreakerPolicy {
-    /// Failures in a row that rest a candidate; 0 turns the breaker off.
+    /// Consecutive failures that suspend a candidate; 0 turns the breaker off.
     pub threshold: u32,
-    /// The first rest; each further one is twice as long.
+    /// The first cooldown; each further one is twice as long.
     pub rest: Duration,
     pub longest_rest: Duration,
 }
@@ -27,9 +27,9 @@ impl Default for BreakerPolicy {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BreakerState {
     Closed,
-    /// Not to be called while another candidate can be.
+    /// Not called while another candidate can be.
     Resting,
-    /// Rested long enough: the next call is the probe.
+    /// The cooldown is over: the next call is the probe.
     HalfOpen,
 }
 
@@ -55,20 +55,20 @@ impl Breaker {
     pub fn state(&self, now: Instant) -> BreakerState {
         match self.rests_until {
             None => BreakerState::Closed,
-            // One probe at a time: while it runs, everybody else still sees a resting candidate.
+            // One probe at a time: while it runs, the candidate stays suspended for other calls.
             Some(until) if now < until || self.probing => BreakerState::Resting,
             Some(_) => BreakerState::HalfOpen,
         }
     }
 
-    /// As it is to be kept for the next process.
-    pub fn saved(&self, now: Instant, today: SystemTime) -> SavedRest {
+    /// Its state for the next process.
+    pub fn saved(&self, now: Instant, today: SystemTime) -> SavedCooldown {
         let until = self.rests_until.map(|until| today + until.saturating_duration_since(now));
-        SavedRest { failures_in_a_row: self.failures_in_a_row, rests: self.rests, until }
+        SavedCooldown { failures_in_a_row: self.failures_in_a_row, rests: self.rests, until }
     }
 
-    /// As a process before us has left it.
-    pub fn restored(saved: &SavedRest, now: Instant, today: SystemTime) -> Self {
+    /// The state that an earlier process left.
+    pub fn restored(saved: &SavedCooldown, now: Instant, today: SystemTime) -> Self {
         let left = |until: SystemTime| until.duration_since(today).unwrap_or_default().min(LONGEST_SAVED);
         Breaker {
             failures_in_a_row: saved.failures_in_a_row,
@@ -86,7 +86,7 @@ impl Breaker {
         *self = Breaker::default();
     }
 
-    /// The attempt ended without telling anything about the candidate.
+    /// The attempt ended with no evidence for or against the candidate.
     pub fn inconclusive(&mut self) {
         self.probing = false;
     }
@@ -94,7 +94,7 @@ impl Breaker {
     pub fn failure(&mut self, now: Instant, policy: &BreakerPolicy) {
         let probe = std::mem::take(&mut self.probing);
         self.failures_in_a_row = self.failures_in_a_row.saturating_add(1);
-        // Calls that were under way when the rest began tell nothing new: one breakdown, one rest.
+        // Calls that were in flight when the cooldown began are part of the same outage: one outage, one cooldown.
         if !probe && self.rests_until.is_some_and(|until| now < until) {
             return;
         }
@@ -174,7 +174,7 @@ mod tests {
             BreakerState::Resting,
             "the second rest"
         );
-        assert_eq!(Breaker::restored(&SavedRest::default(), t0, today).state(t0), BreakerState::Closed);
+        assert_eq!(Breaker::restored(&SavedCooldown::default(), t0, today).state(t0), BreakerState::Closed);
     }
 
     #[test]

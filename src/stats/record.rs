@@ -1,8 +1,8 @@
-//! The numbers of one candidate, and changes of them that can be kept apart and added up.
+//! The counts of one candidate, and deltas that can be collected and added later.
 //!
-//! Several processes may learn about the same candidate at the same time. So what is written to the store is never "the
-//! numbers are these" but a [`Delta`], "these calls came on top"; whoever applies it, and in which order, no call is lost.
-//! That works for running averages too: a few samples are one step `old × keep + add`.
+//! Several processes may call the same candidate at the same time. So the store never writes totals, only a
+//! [`StatsDelta`] of new calls: no call is lost, in whatever order processes apply their deltas. This works for running
+//! averages too: several samples are one step `old × keep + add`.
 
 use super::sketch::LatencySketch;
 use crate::error::ErrorKind;
@@ -11,48 +11,48 @@ use std::time::{Duration, SystemTime};
 /// Weight of the newest call in the running averages: about the last ten calls count.
 const EWMA_WEIGHT: f64 = 0.2;
 
-pub type Counts = [u64; ErrorKind::ALL.len()];
+pub type FailureCounts = [u64; ErrorKind::ALL.len()];
 
-/// What calls of one candidate have shown, in this process and before it.
+/// The statistics of one candidate, over this process and earlier ones.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Record {
     pub calls: u64,
     pub successes: u64,
     /// By kind of error.
-    pub failures: Counts,
+    pub failures: FailureCounts,
     pub success_rate: f64,
     pub latency_ms: Option<f64>,
     pub sketch: LatencySketch,
     pub last_success: Option<SystemTime>,
-    /// When it became the one of its name that is asked first.
-    pub led_at: Option<SystemTime>,
-    pub rest: SavedRest,
+    /// When it became the preferred candidate of its name.
+    pub preferred_since: Option<SystemTime>,
+    pub cooldown: SavedCooldown,
 }
 
-/// What calls have added since somebody last looked.
+/// The calls since the last save.
 #[derive(Clone, Debug, Default)]
-pub struct Delta {
+pub struct StatsDelta {
     calls: u64,
     successes: u64,
-    failures: Counts,
-    success_rate: Drift,
-    latency_ms: Drift,
+    failures: FailureCounts,
+    success_rate: EwmaStep,
+    latency_ms: EwmaStep,
     sketch: LatencySketch,
     last_success: Option<SystemTime>,
-    pub led_at: Option<SystemTime>,
-    /// The breaker as it stands; the last one who says something is right.
-    pub rest: SavedRest,
+    pub preferred_since: Option<SystemTime>,
+    /// The state of the breaker; the last writer wins.
+    pub cooldown: SavedCooldown,
 }
 
-/// A circuit breaker that outlives its process: with the time of the day instead of that of a clock.
+/// The state of a circuit breaker for the next process, with wall-clock time.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct SavedRest {
+pub struct SavedCooldown {
     pub failures_in_a_row: u32,
     pub rests: u32,
     pub until: Option<SystemTime>,
 }
 
-/// How one ended attempt counts.
+/// One finished attempt.
 #[derive(Clone, Copy, Debug)]
 pub struct Sample {
     pub ended: Result<(), ErrorKind>,
@@ -60,28 +60,28 @@ pub struct Sample {
     pub at: SystemTime,
 }
 
-/// Steps of a running average, as one step.
+/// Several steps of an exponentially weighted moving average, combined into one.
 #[derive(Clone, Copy, Debug)]
-struct Drift {
+struct EwmaStep {
     keep: f64,
     add: f64,
-    /// Where they lead when there is nothing to begin with: the first value of all is the average, not a fifth of it.
+    /// The result without an old value: the first value is the average, not a fifth of it.
     alone: Option<f64>,
 }
 
-impl Default for Drift {
+impl Default for EwmaStep {
     fn default() -> Self {
-        Drift { keep: 1.0, add: 0.0, alone: None }
+        EwmaStep { keep: 1.0, add: 0.0, alone: None }
     }
 }
 
-impl Drift {
+impl EwmaStep {
     fn add(&mut self, value: f64) {
-        self.then(Drift { keep: 1.0 - EWMA_WEIGHT, add: EWMA_WEIGHT * value, alone: Some(value) });
+        self.then(EwmaStep { keep: 1.0 - EWMA_WEIGHT, add: EWMA_WEIGHT * value, alone: Some(value) });
     }
 
-    fn then(&mut self, later: Drift) {
-        *self = Drift {
+    fn then(&mut self, later: EwmaStep) {
+        *self = EwmaStep {
             keep: self.keep * later.keep,
             add: self.add * later.keep + later.add,
             alone: later.apply(self.alone),
@@ -103,8 +103,8 @@ impl Default for Record {
             latency_ms: None,
             sketch: LatencySketch::default(),
             last_success: None,
-            led_at: None,
-            rest: SavedRest::default(),
+            preferred_since: None,
+            cooldown: SavedCooldown::default(),
         }
     }
 }
@@ -130,7 +130,7 @@ impl Record {
         }
     }
 
-    pub fn apply(&mut self, delta: &Delta) {
+    pub fn apply(&mut self, delta: &StatsDelta) {
         self.calls = self.calls.saturating_add(delta.calls);
         self.successes = self.successes.saturating_add(delta.successes);
         add_counts(&mut self.failures, &delta.failures);
@@ -138,12 +138,12 @@ impl Record {
         self.latency_ms = delta.latency_ms.apply(self.latency_ms);
         self.sketch.absorb(&delta.sketch);
         self.last_success = self.last_success.max(delta.last_success);
-        self.led_at = self.led_at.max(delta.led_at);
-        self.rest = delta.rest;
+        self.preferred_since = self.preferred_since.max(delta.preferred_since);
+        self.cooldown = delta.cooldown;
     }
 }
 
-impl Delta {
+impl StatsDelta {
     pub fn add(&mut self, sample: &Sample) {
         self.calls += 1;
         match sample.ended {
@@ -163,8 +163,8 @@ impl Delta {
         }
     }
 
-    /// Puts a later change behind this one.
-    pub fn then(&mut self, later: &Delta) {
+    /// Adds a later delta.
+    pub fn then(&mut self, later: &StatsDelta) {
         self.calls += later.calls;
         self.successes += later.successes;
         add_counts(&mut self.failures, &later.failures);
@@ -172,12 +172,12 @@ impl Delta {
         self.latency_ms.then(later.latency_ms);
         self.sketch.absorb(&later.sketch);
         self.last_success = self.last_success.max(later.last_success);
-        self.led_at = self.led_at.max(later.led_at);
-        self.rest = later.rest;
+        self.preferred_since = self.preferred_since.max(later.preferred_since);
+        self.cooldown = later.cooldown;
     }
 }
 
-fn add_counts(counts: &mut Counts, more: &Counts) {
+fn add_counts(counts: &mut FailureCounts, more: &FailureCounts) {
     for (count, more) in counts.iter_mut().zip(more) {
         *count = count.saturating_add(*more);
     }
@@ -214,7 +214,7 @@ mod tests {
             joins in prop::collection::vec(any::<bool>(), 60),
         ) {
             let mut whole = Record::default();
-            let (mut pieces, mut piece) = (Vec::new(), Delta::default());
+            let (mut pieces, mut piece) = (Vec::new(), StatsDelta::default());
             for (sample, cut) in samples.iter().zip(cuts) {
                 whole.add(sample);
                 piece.add(sample);
@@ -223,7 +223,7 @@ mod tests {
                 }
             }
             pieces.push(piece);
-            let (mut kept, mut waiting) = (Record::default(), Delta::default());
+            let (mut kept, mut waiting) = (Record::default(), StatsDelta::default());
             for (piece, join) in pieces.iter().zip(joins) {
                 waiting.then(piece);
                 if !join {
@@ -246,7 +246,7 @@ mod tests {
         ) {
             let mut kept = Record::default();
             for samples in [&ours, &theirs] {
-                let mut delta = Delta::default();
+                let mut delta = StatsDelta::default();
                 samples.iter().for_each(|sample| delta.add(sample));
                 kept.apply(&delta);
             }

@@ -1,6 +1,6 @@
 //! A bounded sketch of latencies: a histogram on a logarithmic scale.
 //!
-//! Four buckets an octave from 1 µs to about 9 minutes: any quantile is within 10 % of the truth, the memory is
+//! Four buckets per octave from 1 µs to about 9 minutes: any quantile is within 10 % of the exact value, memory is
 //! fixed, and old values fade because all counts are halved whenever the window is full.
 
 use std::time::Duration;
@@ -40,7 +40,7 @@ impl LatencySketch {
         }
     }
 
-    /// Adds the values of another one.
+    /// Adds the values of another sketch.
     pub fn absorb(&mut self, other: &LatencySketch) {
         if self.total + other.total > WINDOW {
             self.fade();
@@ -58,7 +58,7 @@ impl LatencySketch {
         self.counts.iter().flat_map(|count| count.to_le_bytes()).collect()
     }
 
-    /// Reads what [`Self::to_bytes`] wrote; what is anything else says nothing.
+    /// Reads what [`Self::to_bytes`] wrote; anything else gives an empty sketch.
     pub fn from_bytes(bytes: &[u8]) -> Self {
         let mut sketch = LatencySketch::default();
         if bytes.len() == 2 * BUCKETS {
@@ -73,7 +73,7 @@ impl LatencySketch {
         sketch
     }
 
-    /// The latency below which the share `q` of the values lies; `None` while there is none.
+    /// The latency at quantile `q`; `None` without values.
     pub fn quantile(&self, q: f64) -> Option<Duration> {
         if self.total == 0 {
             return None;

@@ -1,25 +1,33 @@
-//! What waits to be written, each thing once: newer lists replace older ones, new calls come on top of those that wait.
+//! The pending changes: a newer list replaces an older one, new calls add to pending ones.
 
-use super::file::File;
 use super::lists::{ListKey, StoredList};
 use super::pins::PinChange;
 use super::results::KeptResult;
 use super::uses::Use;
 use super::{candidates, lists, pins, results, schema, uses};
-use crate::stats::{Delta, Key, Record};
+use crate::stats::{Record, StatsDelta, StatsKey};
+use rusqlite::Connection;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Uses that wait; more than a hub remembers are not worth writing.
-const MOST_USES: usize = 1_024;
+/// A hub remembers this many uses, so more pending ones are not worth writing.
+const MAX_USES: usize = 1_024;
 
 #[derive(Default)]
 pub struct Batch {
-    pub stats: HashMap<Key, Delta>,
+    pub stats: HashMap<StatsKey, StatsDelta>,
     pub lists: HashMap<ListKey, StoredList>,
     pub uses: Vec<Use>,
     pub results: Vec<KeptResult>,
     pub pins: Vec<(Arc<str>, Arc<str>, PinChange)>,
+}
+
+/// The result of writing a batch.
+pub struct WrittenBatch {
+    /// The statistics as the file has them now, with the calls of other processes.
+    pub stats: Vec<(StatsKey, Record)>,
+    /// Handles that another result has already.
+    pub refused_results: Vec<String>,
 }
 
 impl Batch {
@@ -31,18 +39,18 @@ impl Batch {
             && self.pins.is_empty()
     }
 
-    pub fn learn(&mut self, learnt: Vec<(Key, Delta)>) {
+    pub fn learn(&mut self, learnt: Vec<(StatsKey, StatsDelta)>) {
         for (key, delta) in learnt {
             self.stats.entry(key).or_default().then(&delta);
         }
     }
 
-    /// Keeps a result for writing, as long as all that wait are not larger than the room for them.
-    pub fn keep(&mut self, result: KeptResult, room: u64) {
+    /// Adds a result, and drops the oldest pending ones while all together exceed `limit` bytes.
+    pub fn keep(&mut self, result: KeptResult, limit: u64) {
         self.results.push(result);
         let mut bytes: u64 = self.results.iter().map(|one| one.text.len() as u64).sum();
         let surplus = self.results.iter().take_while(|oldest| {
-            let too_much = bytes > room;
+            let too_much = bytes > limit;
             bytes -= if too_much { oldest.text.len() as u64 } else { 0 };
             too_much
         });
@@ -50,25 +58,25 @@ impl Batch {
         self.results.drain(..surplus);
     }
 
-    /// Puts what came later behind what could not be written.
-    pub fn then(&mut self, later: Batch, room: u64) {
+    /// Adds later changes to those that could not be written.
+    pub fn append(&mut self, later: Batch, limit: u64) {
         self.learn(later.stats.into_iter().collect());
         self.lists.extend(later.lists);
         self.uses.extend(later.uses);
-        let surplus = self.uses.len().saturating_sub(MOST_USES);
+        let surplus = self.uses.len().saturating_sub(MAX_USES);
         self.uses.drain(..surplus);
-        later.results.into_iter().for_each(|result| self.keep(result, room));
+        later.results.into_iter().for_each(|result| self.keep(result, limit));
         self.pins.extend(later.pins);
     }
 
-    /// Writes all of it or nothing; gives back the numbers as they stand then.
-    pub fn write(&self, file: &mut File, room: u64) -> rusqlite::Result<Vec<(Key, Record)>> {
-        let work = schema::begin(&mut file.connection)?;
-        let saved = candidates::save(&work, &self.stats)?;
+    /// Writes everything or nothing.
+    pub fn write(&self, connection: &mut Connection, limit: u64) -> rusqlite::Result<WrittenBatch> {
+        let work = schema::begin(connection)?;
+        let stats = candidates::save(&work, &self.stats)?;
         lists::save(&work, &self.lists)?;
         uses::save(&work, &self.uses)?;
-        results::save(&work, &self.results, room)?;
+        let refused_results = results::save(&work, &self.results, limit)?;
         pins::save(&work, &self.pins)?;
-        work.commit().map(|()| saved)
+        work.commit().map(|()| WrittenBatch { stats, refused_results })
     }
 }

@@ -1,30 +1,30 @@
-//! The numbers of candidates.
+//! The statistics of candidates.
 
 use super::time::{micros, moment, now};
 use crate::error::ErrorKind;
 use crate::model::Source;
-use crate::stats::{Counts, Delta, Key, LatencySketch, Record, SavedRest};
-use rusqlite::{Connection, OptionalExtension, Row, Statement, params};
+use crate::stats::{FailureCounts, LatencySketch, Record, SavedCooldown, StatsDelta, StatsKey};
+use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde_json::{Map, Value};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-/// More candidates than this are not remembered; those that were used longest ago are forgotten.
-const MOST: i64 = 100_000;
+/// The number of candidates in the file; those saved longest ago are deleted first.
+const MAX_CANDIDATES: i64 = 100_000;
 
 const COLUMNS: &str = "tool, source, server, calls, successes, failures, success_rate, latency_ms, sketch, \
                        last_success, led_at, failures_in_a_row, rests, rests_until";
 
-pub fn load(connection: &Connection) -> rusqlite::Result<Vec<(Key, Record)>> {
+pub fn load(connection: &Connection) -> rusqlite::Result<Vec<(StatsKey, Record)>> {
     let mut query = connection.prepare(&format!("SELECT {COLUMNS} FROM candidates"))?;
     let rows = query.query_map([], |row| {
         let (tool, source, server): (String, String, String) = (row.get(0)?, row.get(1)?, row.get(2)?);
         let server = Some(server).filter(|server| !server.is_empty()).map(Arc::from);
-        let key = Source::parse(&source).map(|source| Key { tool: Arc::from(tool), source, server });
+        let key = Source::parse(&source).map(|source| StatsKey { tool: Arc::from(tool), source, server });
         Ok((key, record(row)?))
     })?;
-    // A source of which nobody knows is one of a version to come: it is left out here and stays in the file.
+    // An unknown source comes from a later version: skipped here, kept in the file.
     rows.filter_map(|row| row.map(|(key, record)| key.map(|key| (key, record))).transpose()).collect()
 }
 
@@ -39,8 +39,8 @@ fn record(row: &Row<'_>) -> rusqlite::Result<Record> {
         latency_ms: row.get::<_, Option<f64>>(7)?.filter(|ms| ms.is_finite() && *ms >= 0.0),
         sketch: LatencySketch::from_bytes(&row.get::<_, Vec<u8>>(8)?),
         last_success: time(9)?,
-        led_at: time(10)?,
-        rest: SavedRest {
+        preferred_since: time(10)?,
+        cooldown: SavedCooldown {
             failures_in_a_row: u32::try_from(row.get::<_, i64>(11)?).unwrap_or(0),
             rests: u32::try_from(row.get::<_, i64>(12)?).unwrap_or(0),
             until: time(13)?,
@@ -52,8 +52,8 @@ fn count(number: i64) -> u64 {
     u64::try_from(number).unwrap_or(0)
 }
 
-/// By name, so that a kind more or less does not matter.
-fn failures(text: &str) -> Counts {
+/// By name, so that a missing or additional kind does no harm.
+fn failures(text: &str) -> FailureCounts {
     let by_name: Map<String, Value> = serde_json::from_str(text).unwrap_or_default();
     let mut counts = [0; ErrorKind::ALL.len()];
     for kind in ErrorKind::ALL {
@@ -62,15 +62,18 @@ fn failures(text: &str) -> Counts {
     counts
 }
 
-fn failures_text(counts: &Counts) -> String {
+fn failures_text(counts: &FailureCounts) -> String {
     let seen = ErrorKind::ALL.iter().filter(|kind| counts[**kind as usize] > 0);
     let by_name: Map<String, Value> =
         seen.map(|kind| (kind.name().to_owned(), counts[*kind as usize].into())).collect();
     Value::Object(by_name).to_string()
 }
 
-/// Adds what was learnt to what the file has; gives back what it has then.
-pub fn save(connection: &Connection, learnt: &HashMap<Key, Delta>) -> rusqlite::Result<Vec<(Key, Record)>> {
+/// Adds new calls to the file; returns the statistics that it has then.
+pub fn save(
+    connection: &Connection,
+    learnt: &HashMap<StatsKey, StatsDelta>,
+) -> rusqlite::Result<Vec<(StatsKey, Record)>> {
     let (mut saved, mut new) = (Vec::with_capacity(learnt.len()), false);
     if learnt.is_empty() {
         return Ok(saved);
@@ -78,66 +81,43 @@ pub fn save(connection: &Connection, learnt: &HashMap<Key, Delta>) -> rusqlite::
     let mut old = connection.prepare(&format!(
         "SELECT {COLUMNS} FROM candidates WHERE tool = ?1 AND source = ?2 AND server = ?3"
     ))?;
-    let mut put = putting(connection, "REPLACE")?;
+    let mut put = connection.prepare(&format!(
+        "INSERT OR REPLACE INTO candidates ({COLUMNS}, saved_at)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)"
+    ))?;
+    let time = |at: Option<SystemTime>| at.map(micros);
     for (key, delta) in learnt {
-        let (source, server) = names(key);
+        let (source, server) = (key.source.name(), key.server.as_deref().unwrap_or_default());
         let known = old.query_row(params![&*key.tool, source, server], record).optional()?;
         new |= known.is_none();
         let mut record = known.unwrap_or_default();
         record.apply(delta);
-        put_one(&mut put, key, &record)?;
+        put.execute(params![
+            &*key.tool,
+            source,
+            server,
+            record.calls as i64,
+            record.successes as i64,
+            failures_text(&record.failures),
+            record.success_rate,
+            record.latency_ms,
+            record.sketch.to_bytes(),
+            time(record.last_success),
+            time(record.preferred_since),
+            i64::from(record.cooldown.failures_in_a_row),
+            i64::from(record.cooldown.rests),
+            time(record.cooldown.until),
+            now(),
+        ])?;
         saved.push((key.clone(), record));
     }
     if new {
-        tidy(connection, MOST)?;
+        tidy(connection, MAX_CANDIDATES)?;
     }
     Ok(saved)
 }
 
-/// Writes what is known into a new file; numbers that it has already stay.
-pub fn restore(connection: &Connection, known: &[(Key, Record)]) -> rusqlite::Result<()> {
-    let mut put = putting(connection, "IGNORE")?;
-    known.iter().try_for_each(|(key, record)| put_one(&mut put, key, record))?;
-    tidy(connection, MOST)
-}
-
-/// How the file has a candidate's source and server.
-fn names(key: &Key) -> (&'static str, &str) {
-    (key.source.name(), key.server.as_deref().unwrap_or_default())
-}
-
-/// `otherwise` says what to do with a candidate that the file has already.
-fn putting<'c>(connection: &'c Connection, otherwise: &str) -> rusqlite::Result<Statement<'c>> {
-    connection.prepare(&format!(
-        "INSERT OR {otherwise} INTO candidates ({COLUMNS}, saved_at)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)"
-    ))
-}
-
-fn put_one(put: &mut Statement<'_>, key: &Key, record: &Record) -> rusqlite::Result<()> {
-    let (source, server) = names(key);
-    let time = |at: Option<SystemTime>| at.map(micros);
-    put.execute(params![
-        &*key.tool,
-        source,
-        server,
-        record.calls as i64,
-        record.successes as i64,
-        failures_text(&record.failures),
-        record.success_rate,
-        record.latency_ms,
-        record.sketch.to_bytes(),
-        time(record.last_success),
-        time(record.led_at),
-        i64::from(record.rest.failures_in_a_row),
-        i64::from(record.rest.rests),
-        time(record.rest.until),
-        now(),
-    ])
-    .map(drop)
-}
-
-/// Forgets the oldest when there are more than `most`.
+/// Deletes the oldest if there are more than `most`.
 fn tidy(connection: &Connection, most: i64) -> rusqlite::Result<()> {
     let all: i64 = connection.query_row("SELECT count(*) FROM candidates", [], |row| row.get(0))?;
     if all > most {
@@ -161,8 +141,8 @@ mod tests {
         let mut file = Connection::open_in_memory().unwrap();
         schema::migrate(&mut file, schema::STEPS).unwrap();
         for tool in ["old", "new", "newest"] {
-            let key = Key { tool: Arc::from(tool), source: Source::Tools, server: None };
-            save(&file, &HashMap::from([(key, Delta::default())])).unwrap();
+            let key = StatsKey { tool: Arc::from(tool), source: Source::Tools, server: None };
+            save(&file, &HashMap::from([(key, StatsDelta::default())])).unwrap();
             file.execute("UPDATE candidates SET saved_at = saved_at - 1000000", []).unwrap();
         }
         tidy(&file, 2).unwrap();

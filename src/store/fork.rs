@@ -1,50 +1,64 @@
-//! Forks. SQLite remembers for the whole process which locks it holds; a child that inherits that memory believes to hold
-//! locks which it does not. So nobody is inside SQLite while a process forks, and no file is open: whoever works with one
-//! passes the gate, and whoever forks closes it, closes all files, and opens it again in both processes. Files are opened
-//! again when they are next needed.
+//! Forks. SQLite tracks its locks in process memory, and a child would inherit that memory and believe it holds locks
+//! that it does not. So no thread is inside SQLite while the process forks, and no file is open: every use of a file
+//! passes the gate, and a fork closes the gate, closes all files, and opens the gate again in both processes. Files are
+//! reopened when they are next needed.
 
-use super::shared::Shared;
 use parking_lot::{Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+/// A store whose file must be closed for a fork.
+pub trait OpenStore: Send + Sync {
+    /// Closes the file until it is next needed.
+    fn close_file(&self);
+    /// Tells the writer thread to write what is pending and to end.
+    fn stop(&self);
+    /// False if the writer thread did not end in time.
+    fn wait_for_end(&self, patience: Duration) -> bool;
+}
+
 static GATE: RwLock<()> = RwLock::new(());
-/// All that may have a file open; used only behind the gate.
-static ALL: Mutex<Vec<Weak<Shared>>> = Mutex::new(Vec::new());
-/// In a child: the gate was not closed in time.
+/// All stores that may have a file open; used only behind the gate.
+static STORES: Mutex<Vec<Weak<dyn OpenStore>>> = Mutex::new(Vec::new());
+/// Set in a child if the gate could not be closed in time.
 static UNCLEAN: AtomicBool = AtomicBool::new(false);
 
 thread_local! {
-    /// Whether this thread has closed the gate, for the fork that it is about to make.
+    /// Set while this thread holds the gate for a fork.
     static HOLDS: Cell<bool> = const { Cell::new(false) };
 }
 
-/// A fork does not wait longer for those who are writing.
+/// How long a fork waits for a running transaction.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 pub fn pass() -> RwLockReadGuard<'static, ()> {
     GATE.read()
 }
 
-pub fn is_clean() -> bool {
-    !UNCLEAN.load(Ordering::Acquire)
+/// Fails in a child that was forked while its parent was writing.
+pub fn check_process() -> Result<(), String> {
+    match UNCLEAN.load(Ordering::Acquire) {
+        false => Ok(()),
+        true => Err("this process was forked while its parent was writing to a store".to_owned()),
+    }
 }
 
-pub fn enter(shared: &Arc<Shared>) {
-    let mut all = ALL.lock();
-    all.retain(|one| one.strong_count() > 0);
-    all.push(Arc::downgrade(shared));
-}
-
-pub fn everybody() -> Vec<Arc<Shared>> {
+pub fn register(store: Weak<dyn OpenStore>) {
     let _gate = pass();
-    ALL.lock().iter().filter_map(Weak::upgrade).collect()
+    let mut stores = STORES.lock();
+    stores.retain(|one| one.strong_count() > 0);
+    stores.push(store);
 }
 
-/// Before a process forks. It must be followed by one of the two below, in the same thread. False when somebody is writing:
-/// then [`before_writers_end`] waits for them.
+pub fn all_stores() -> Vec<Arc<dyn OpenStore>> {
+    let _gate = pass();
+    STORES.lock().iter().filter_map(Weak::upgrade).collect()
+}
+
+/// Call before a fork, and one of the two `after` functions behind it, in the same thread. False if a store is being
+/// written: then [`before_writers_end`] waits for it.
 pub fn before() -> bool {
     GATE.try_write().map(close).is_some()
 }
@@ -54,22 +68,22 @@ pub fn before_writers_end() {
 }
 
 fn close(gate: RwLockWriteGuard<'static, ()>) {
-    ALL.lock().iter().filter_map(Weak::upgrade).for_each(|shared| shared.let_go());
+    STORES.lock().iter().filter_map(Weak::upgrade).for_each(|store| store.close_file());
     std::mem::forget(gate);
     HOLDS.set(true);
 }
 
 pub fn after_in_parent() {
     if HOLDS.replace(false) {
-        // SAFETY: `before` has forgotten its guard.
+        // SAFETY: `close` has forgotten its guard, so this thread holds the lock.
         unsafe { GATE.force_unlock_write() };
     }
 }
 
-/// The parent's stores are the parent's; their threads do not exist here.
+/// The parent's stores stay with the parent; their threads do not exist here.
 pub fn after_in_child() {
     if HOLDS.get() {
-        std::mem::forget(std::mem::take(&mut *ALL.lock()));
+        std::mem::forget(std::mem::take(&mut *STORES.lock()));
         after_in_parent();
     } else {
         UNCLEAN.store(true, Ordering::Release);

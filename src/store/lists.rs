@@ -1,4 +1,4 @@
-//! Tool lists of MCP servers, as they were fetched last.
+//! The last fetched tool lists of MCP servers.
 
 use super::time::{micros, moment, now};
 use rusqlite::{Connection, OptionalExtension, params};
@@ -6,26 +6,27 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-/// A list that nobody has fetched for a year is of a server that nobody has any more.
-const KEPT: i64 = 365 * 24 * 3_600 * 1_000_000;
+/// Lists are deleted after a year: the server is gone.
+const MAX_AGE: i64 = 365 * 24 * 3_600 * 1_000_000;
 
-/// Which server: its id, and a checksum of where it is, so that another one under the same id has a list of its own.
+/// Identifies a server: its id, and a checksum of its command line or address, so that another server with the same id has
+/// its own list.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ListKey {
     pub server: Arc<str>,
     pub config: u32,
 }
 
-/// What a server listed, and who it was then.
+/// A list, and the server's protocol and version at that time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StoredList {
     pub era: String,
-    /// Of the protocol.
+    /// The version of the protocol.
     pub protocol: String,
-    /// Of the server itself, if it said one.
+    /// The version of the server, if it gave one.
     pub version: Option<String>,
     pub listed_at: SystemTime,
-    /// For how long the server said that it holds.
+    /// The time to live that the server gave.
     pub ttl_ms: Option<u64>,
     /// The list, as JSON.
     pub tools: String,
@@ -49,7 +50,7 @@ pub fn load(connection: &Connection, key: &ListKey) -> rusqlite::Result<Option<S
         .optional()
 }
 
-/// A list that another process has fetched later stays; but not one of the future, when the clock has been set back.
+/// Keeps a list that another process has fetched later, unless its time is in the future (the clock was set back).
 pub fn save(connection: &Connection, lists: &HashMap<ListKey, StoredList>) -> rusqlite::Result<()> {
     if lists.is_empty() {
         return Ok(());
@@ -76,5 +77,5 @@ pub fn save(connection: &Connection, lists: &HashMap<ListKey, StoredList>) -> ru
             now,
         ])?;
     }
-    connection.execute("DELETE FROM lists WHERE listed_at < ?1", [now - KEPT]).map(drop)
+    connection.execute("DELETE FROM lists WHERE listed_at < ?1", [now - MAX_AGE]).map(drop)
 }

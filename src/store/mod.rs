@@ -1,13 +1,16 @@
-//! What a hub keeps over restarts, in an SQLite file that several processes may share.
+//! What a hub keeps across restarts, in an SQLite file that several processes may share.
 //!
 //! ```text
-//! open ─► what was known (numbers, uses, pins)          lists and results are read when they are asked for
+//! open ─► the known state (statistics, uses, pins)        lists and results are read on demand
 //! calls, lists, uses, results, pins ─► Batch ─► thread ─► one transaction, at most once a second
 //! ```
 //!
-//! Nobody who calls a tool waits for the file: changes are put into memory, and one thread writes them. What is written are
-//! changes, not states, so that several processes add up. A file that is damaged or of a later version is renamed and a new
-//! one begun. Secrets never come here: no headers, no environment, no tokens.
+//! No call waits for the file: changes go into memory, and one thread writes them. It writes changes, not totals, so the
+//! calls of several processes add up.
+//!
+//! The file is a cache and a set of counters. If it is bad, removed or replaced while in use, the store reports that once,
+//! renames a bad file, and goes on in memory; the next process starts a new file. Secrets are never stored: no headers,
+//! no environment, no tokens.
 
 mod batch;
 mod candidates;
@@ -15,10 +18,10 @@ mod file;
 pub mod fork;
 mod lists;
 mod pins;
-mod rescue;
 mod results;
 mod schema;
 mod shared;
+mod state;
 mod time;
 mod uses;
 mod writer;
@@ -27,124 +30,80 @@ pub use lists::{ListKey, StoredList};
 pub use pins::{Definition, PinChange, StoredPin};
 pub use uses::Use;
 
-use crate::stats::{Key, Ledger, Record};
-use file::{File, Opened};
+use crate::stats::StatsSink;
+use file::{OpenedFile, StoreFile};
+use fork::OpenStore;
 use parking_lot::Mutex;
 use results::KeptResult;
-use rusqlite::Connection;
-use shared::Shared;
-use std::path::{Path, PathBuf};
+use shared::SharedStore;
+use std::path::Path;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 pub struct Store {
-    shared: Arc<Shared>,
-    ledger: Arc<Ledger>,
+    shared: Arc<SharedStore>,
+    stats: Arc<StatsSink>,
     uses: Mutex<Vec<Use>>,
     pins: Mutex<Vec<StoredPin>>,
-    /// A store belongs to one process; its copy in the child of a fork does nothing.
+    /// A store belongs to one process; its copy in a forked child does nothing.
     process: u32,
 }
 
-/// What is read when a file is opened.
-pub struct Memory {
-    stats: Vec<(Key, Record)>,
-    uses: Vec<Use>,
-    pins: Vec<StoredPin>,
-}
-
-impl Memory {
-    fn load(connection: &Connection) -> rusqlite::Result<Memory> {
-        Ok(Memory {
-            stats: candidates::load(connection)?,
-            uses: uses::load(connection)?,
-            pins: pins::load(connection)?,
-        })
-    }
-}
-
 impl Store {
-    /// Opens or makes the file; `room` bytes of it are for results. The sentences are to be told to the user; without a
+    /// Opens or creates the file, which keeps `results_limit` bytes of results. Returns notices for the user; without a
     /// store, everything stays in memory.
-    pub fn open(path: &Path, room: u64) -> (Option<Arc<Store>>, Vec<String>) {
+    pub fn open(path: &Path, results_limit: u64) -> (Option<Arc<Store>>, Vec<String>) {
         let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-        let (file, memory, notice) = match Store::files(&path) {
-            Ok(Opened { file, memory, notice }) => (Some(file), memory, notice),
-            Err(why) => match read_only(&path) {
-                Some(Opened { file, memory, notice: unread }) => {
-                    let unread = unread.map(|unread| format!(" {unread}")).unwrap_or_default();
-                    let notice = format!(
-                        "The store '{}' cannot be written ({why}); what it has is used{unread}, and what is learnt stays in \
-                         memory.",
-                        path.display()
-                    );
-                    return (Store::start(path, room, file, memory, false), vec![notice]);
-                }
-                None => return (None, vec![in_memory(&path, &why)]),
-            },
+        let OpenedFile { file, state, notice } = match open_file(&path) {
+            Ok(opened) => opened,
+            Err(why) => return (None, vec![in_memory(&path, &why)]),
         };
-        let store = file.and_then(|file| Store::start(path.clone(), room, file, memory, true));
-        let failed = store.is_none().then(|| in_memory(&path, "its thread cannot be started"));
-        (store, notice.into_iter().chain(failed).collect())
-    }
-
-    fn files(path: &Path) -> Result<Opened, String> {
-        file::check_process()?;
-        let _gate = fork::pass();
-        File::open(path)
-    }
-
-    fn start(path: PathBuf, room: u64, file: File, memory: Memory, writes: bool) -> Option<Arc<Store>> {
-        let shared = Shared::new(path, room, file, writes);
-        let bell: Weak<Shared> = Arc::downgrade(&shared);
-        let ring = move || bell.upgrade().into_iter().for_each(|shared| shared.ring());
-        let ledger = Ledger::new(memory.stats, Box::new(ring));
-        if !writes {
-            ledger.close();
+        let shared = SharedStore::new(path.clone(), results_limit, file);
+        let writer: Weak<SharedStore> = Arc::downgrade(&shared);
+        let wake = move || writer.upgrade().into_iter().for_each(|shared| shared.wake_writer());
+        let stats = StatsSink::new(state.stats, Box::new(wake));
+        // Just created: nothing can be set already.
+        let _ = shared.stats.set(stats.clone());
+        let open: Weak<SharedStore> = Arc::downgrade(&shared);
+        fork::register(open);
+        if writer::start(shared.clone()).is_err() {
+            return (None, vec![in_memory(&path, "its thread cannot be started")]);
         }
-        // A new one: nothing can be set already.
-        let _ = shared.ledger.set(ledger.clone());
-        {
-            let _gate = fork::pass();
-            fork::enter(&shared);
-        }
-        if writes {
-            writer::start(shared.clone()).ok()?;
-        }
-        Some(Arc::new(Store {
+        let store = Arc::new(Store {
             shared,
-            ledger,
-            uses: Mutex::new(memory.uses),
-            pins: Mutex::new(memory.pins),
+            stats,
+            uses: Mutex::new(state.uses),
+            pins: Mutex::new(state.pins),
             process: std::process::id(),
-        }))
+        });
+        (Some(store), notice.into_iter().collect())
     }
 
-    /// Where candidates get their numbers from, and tell of new ones.
-    pub fn ledger(&self) -> &Arc<Ledger> {
-        &self.ledger
+    /// The sink that candidates get their statistics from and report new calls to.
+    pub fn stats(&self) -> &Arc<StatsSink> {
+        &self.stats
     }
 
-    /// What was used for which queries, as it was when the file was opened. Once.
+    /// Which tools were used for which queries, as read when the file was opened. Empty after the first call.
     pub fn take_uses(&self) -> Vec<Use> {
         std::mem::take(&mut *self.uses.lock())
     }
 
-    /// The pins, as they were when the file was opened. Once.
+    /// The pins, as read when the file was opened. Empty after the first call.
     pub fn take_pins(&self) -> Vec<StoredPin> {
         std::mem::take(&mut *self.pins.lock())
     }
 
-    /// The pin of a tool, as it is now: another process may have accepted it.
+    /// The current pin of a tool: another process may have accepted it.
     pub fn pin(&self, server: &str, tool: &str) -> Option<StoredPin> {
-        self.shared.with_file(|file| pins::one(&file.connection, server, tool)).ok().flatten()
+        self.shared.with_file(|file| pins::one(&file.connection, server, tool)).flatten()
     }
 
     pub fn list(&self, key: &ListKey) -> Option<StoredList> {
         if let Some(list) = self.shared.pending.lock().lists.get(key) {
             return Some(list.clone());
         }
-        self.shared.with_file(|file| lists::load(&file.connection, key)).ok().flatten()
+        self.shared.with_file(|file| lists::load(&file.connection, key)).flatten()
     }
 
     pub fn save_list(&self, key: ListKey, list: StoredList) {
@@ -161,45 +120,40 @@ impl Store {
         self.shared.put(|batch| batch.pins.push((server, tool, change)));
     }
 
-    /// Whether results are kept in the file at all.
+    /// Whether the file keeps results at all.
     pub fn keeps_results(&self) -> bool {
-        self.shared.writes && self.shared.room > 0
+        self.shared.results_limit > 0
     }
 
-    /// One that is larger than all the room is not kept.
+    /// Keeps a result under its handle. One that is larger than the limit is not kept.
     pub fn keep(&self, handle: &str, text: String) {
-        let room = self.shared.room;
-        if text.len() as u64 <= room {
+        let limit = self.shared.results_limit;
+        if text.len() as u64 <= limit {
             let result = KeptResult { handle: handle.to_owned(), text };
-            self.shared.put(|batch| batch.keep(result, room));
+            self.shared.put(|batch| batch.keep(result, limit));
         }
     }
 
     pub fn kept(&self, handle: &str) -> Option<String> {
-        let waiting = {
+        let pending = {
             let pending = self.shared.pending.lock();
             pending.results.iter().find(|one| one.handle == handle).map(|one| one.text.clone())
         };
-        waiting
-            .or_else(|| self.shared.with_file(|file| results::load(&file.connection, handle)).ok().flatten())
+        pending.or_else(|| self.shared.with_file(|file| results::load(&file.connection, handle)).flatten())
     }
 
-    /// Has everything written now. False when that failed or took too long, or the file cannot be written at all.
+    /// Writes everything now. False if that failed or took too long.
     pub fn flush(&self, patience: Duration) -> bool {
-        self.shared.writes && self.shared.flush(patience)
+        self.shared.flush(patience)
     }
 
-    /// What has gone wrong since the last time somebody asked.
+    /// The problems since the last call.
     pub fn notices(&self) -> Vec<String> {
         self.shared.take_notices()
     }
 
-    /// Writes what waits and closes the file. False when that took too long.
+    /// Writes what is pending and closes the file. False if that took too long.
     pub fn close(&self, patience: Duration) -> bool {
-        if !self.shared.writes {
-            // There is no thread that does it.
-            self.shared.end();
-        }
         self.shared.stop();
         self.shared.wait_for_end(patience)
     }
@@ -213,22 +167,22 @@ impl Drop for Store {
     }
 }
 
-fn read_only(path: &Path) -> Option<Opened> {
-    file::check_process().ok()?;
+fn open_file(path: &Path) -> Result<OpenedFile, String> {
+    fork::check_process()?;
     let _gate = fork::pass();
-    File::read_only(path)
+    StoreFile::open(path)
 }
 
 fn in_memory(path: &Path, why: &str) -> String {
-    format!("The store '{}' cannot be used ({why}); what is learnt stays in memory.", path.display())
+    format!("The store '{}' cannot be used ({why}); everything stays in memory.", path.display())
 }
 
-/// When the process ends: all stores write what waits, those that nobody holds any more too.
+/// At the end of the process: all stores write what is pending, including those without an owner.
 pub fn close_all(patience: Duration) {
     let end = Instant::now() + patience;
-    let all = fork::everybody();
-    all.iter().for_each(|shared| shared.stop());
-    for shared in all.iter().filter(|shared| shared.writes) {
-        shared.wait_for_end(end.saturating_duration_since(Instant::now()));
+    let stores = fork::all_stores();
+    stores.iter().for_each(|store| store.stop());
+    for store in &stores {
+        store.wait_for_end(end.saturating_duration_since(Instant::now()));
     }
 }

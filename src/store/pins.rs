@@ -1,4 +1,4 @@
-//! Definitions of tools that were accepted, and those that have changed since.
+//! Accepted tool definitions, and those that have changed since.
 
 use super::time::now;
 use rusqlite::{Connection, OptionalExtension, Row, params};
@@ -16,14 +16,14 @@ pub struct StoredPin {
     pub server: Arc<str>,
     pub tool: Arc<str>,
     pub accepted: Definition,
-    /// What the server says now, if that is something else.
+    /// The server's current definition, if it differs.
     pub changed: Option<Definition>,
 }
 
-/// What happened to a pin. Never "the pin is this": another process may have accepted what we have not.
+/// A change to a pin. Never the whole pin: another process may have accepted a definition meanwhile.
 #[derive(Clone, Debug)]
 pub enum PinChange {
-    /// Seen for the first time, and so accepted; who was first is right.
+    /// Seen for the first time, and so accepted. The first process to write it wins.
     First(Definition),
     Changed(Definition),
     Accepted(Definition),

@@ -1,4 +1,4 @@
-//! Whole results that were cut for a prompt, by their handle.
+//! Whole results that were truncated for a prompt, by handle.
 
 use super::time::now;
 use rusqlite::{Connection, OptionalExtension, params};
@@ -16,23 +16,28 @@ pub fn load(connection: &Connection, handle: &str) -> rusqlite::Result<Option<St
         .optional()
 }
 
-/// The oldest make room for newer ones as soon as all together are larger than `limit` bytes.
-pub fn save(connection: &Connection, results: &[KeptResult], limit: u64) -> rusqlite::Result<()> {
+/// Saves results, and deletes the oldest while all together exceed `limit` bytes. A handle that is in use
+/// keeps its text; the results refused for that are returned.
+pub fn save(connection: &Connection, results: &[KeptResult], limit: u64) -> rusqlite::Result<Vec<String>> {
+    let mut refused = Vec::new();
     if results.is_empty() {
-        return Ok(());
+        return Ok(refused);
     }
     let mut put = connection
-        .prepare("INSERT OR REPLACE INTO results (handle, text, bytes, kept_at) VALUES (?1, ?2, ?3, ?4)")?;
+        .prepare("INSERT OR IGNORE INTO results (handle, text, bytes, kept_at) VALUES (?1, ?2, ?3, ?4)")?;
     let last: Option<i64> = connection.query_row("SELECT max(kept_at) FROM results", [], |row| row.get(0))?;
-    // The order in which they came, whatever the clock says.
+    // In the order of arrival, whatever the clock says.
     let begin = now().max(last.map_or(0, |last| last.saturating_add(1)));
     for (result, at) in results.iter().zip(begin..) {
-        put.execute(params![result.handle, result.text, result.text.len() as i64, at])?;
+        let added = put.execute(params![result.handle, result.text, result.text.len() as i64, at])?;
+        if added == 0 && load(connection, &result.handle)?.as_ref() != Some(&result.text) {
+            refused.push(result.handle.clone());
+        }
     }
-    trim(connection, limit)
+    trim(connection, limit).map(|()| refused)
 }
 
-/// Deletes from the oldest on, until what is left fits.
+/// Deletes the oldest until the rest fits.
 pub fn trim(connection: &Connection, limit: u64) -> rusqlite::Result<()> {
     connection
         .execute(

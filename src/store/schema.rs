@@ -1,15 +1,15 @@
-//! The tables, and the way from an older file to this version.
+//! The tables, and the migration of older files.
 //!
-//! To change the tables, add a step: the number of steps is the version that a file is at after them.
+//! To change the tables, add a step: the number of steps is the version of a file.
 
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
-/// Marks a file as ours, so that the database of another program is never touched: "thub".
+/// "thub". Marks a file as ours, so that the database of another program is never touched.
 pub const APPLICATION: i32 = 0x7468_7562;
 
 pub const STEPS: &[&str] = &[
-    // 1: the beginning. Times are microseconds since 1970; no server is ''. Rows stand where their key is: a file whose damage
-    // nobody notices cannot lead from one key to the row of another.
+    // 1: the first version. Times are microseconds since 1970; an empty server means none. Tables are clustered by key, so
+    // undetected damage cannot lead from one key to the row of another.
     "CREATE TABLE lists (
         server TEXT NOT NULL, config INTEGER NOT NULL, era TEXT NOT NULL, protocol TEXT NOT NULL, version TEXT,
         listed_at INTEGER NOT NULL, ttl_ms INTEGER, tools TEXT NOT NULL, PRIMARY KEY (server, config)
@@ -30,12 +30,12 @@ pub const STEPS: &[&str] = &[
      ) WITHOUT ROWID;",
 ];
 
-/// All that the steps make.
-pub const TABLES: [&str; 5] = ["lists", "candidates", "uses", "results", "pins"];
+#[cfg(test)]
+const TABLES: [&str; 5] = ["lists", "candidates", "uses", "results", "pins"];
 
 #[derive(Debug, PartialEq, Eq)]
-pub enum Standing {
-    /// At the version of these steps, perhaps since just now.
+pub enum SchemaState {
+    /// At the version of these steps.
     Ready,
     /// Written by a later version, at this number.
     Newer(usize),
@@ -43,37 +43,37 @@ pub enum Standing {
     Foreign,
 }
 
-/// Brings the file to the version of these steps. Several processes may do so at once: one works, the others find it done.
-pub fn migrate(connection: &mut Connection, steps: &[&str]) -> rusqlite::Result<Standing> {
-    // In one look: what another process makes between two of them would be taken for that of another program.
+/// Migrates the file to the version of these steps. Several processes may do so at once: one works, the others find it done.
+pub fn migrate(connection: &mut Connection, steps: &[&str]) -> rusqlite::Result<SchemaState> {
+    // In one transaction: tables that another process creates between two reads would look like another program's.
     let look = connection.transaction_with_behavior(TransactionBehavior::Deferred)?;
-    if let Some(standing) = standing(&look, steps)? {
-        return Ok(standing);
+    if let Some(state) = state(&look, steps)? {
+        return Ok(state);
     }
     drop(look);
     let work = begin(connection)?;
-    if let Some(standing) = standing(&work, steps)? {
-        return Ok(standing);
+    if let Some(state) = state(&work, steps)? {
+        return Ok(state);
     }
     for step in &steps[version(&work)?..] {
         work.execute_batch(step)?;
     }
     work.pragma_update(None, "application_id", APPLICATION)?;
     work.pragma_update(None, "user_version", steps.len() as i64)?;
-    work.commit().map(|()| Standing::Ready)
+    work.commit().map(|()| SchemaState::Ready)
 }
 
-/// `None` when there is work to do.
-fn standing(connection: &Connection, steps: &[&str]) -> rusqlite::Result<Option<Standing>> {
+/// `None` if there are steps to run.
+fn state(connection: &Connection, steps: &[&str]) -> rusqlite::Result<Option<SchemaState>> {
     let application: i32 = connection.pragma_query_value(None, "application_id", |row| row.get(0))?;
     if application != APPLICATION {
         let tables: i64 = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
         let empty = tables == 0 && version(connection)? == 0 && application == 0;
-        return Ok(if empty { None } else { Some(Standing::Foreign) });
+        return Ok(if empty { None } else { Some(SchemaState::Foreign) });
     }
     Ok(match version(connection)? {
-        newer if newer > steps.len() => Some(Standing::Newer(newer)),
-        same if same == steps.len() => Some(Standing::Ready),
+        newer if newer > steps.len() => Some(SchemaState::Newer(newer)),
+        same if same == steps.len() => Some(SchemaState::Ready),
         _ => None,
     })
 }
@@ -83,7 +83,7 @@ fn version(connection: &Connection) -> rusqlite::Result<usize> {
     Ok(usize::try_from(version).unwrap_or(usize::MAX))
 }
 
-/// A transaction that waits for its turn at once, so that what it reads is what it changes.
+/// A transaction that takes the write lock at once, so that nothing changes between its reads and its writes.
 pub fn begin(connection: &mut Connection) -> rusqlite::Result<Transaction<'_>> {
     connection.transaction_with_behavior(TransactionBehavior::Immediate)
 }
@@ -99,22 +99,26 @@ mod tests {
     #[test]
     fn an_older_file_is_brought_up_and_keeps_what_it_has() {
         let mut file = Connection::open_in_memory().unwrap();
-        assert_eq!(migrate(&mut file, &[FIRST]).unwrap(), Standing::Ready);
+        assert_eq!(migrate(&mut file, &[FIRST]).unwrap(), SchemaState::Ready);
         file.execute("INSERT INTO things VALUES ('old')", []).unwrap();
-        assert_eq!(migrate(&mut file, &[FIRST, SECOND]).unwrap(), Standing::Ready);
+        assert_eq!(migrate(&mut file, &[FIRST, SECOND]).unwrap(), SchemaState::Ready);
         let row = file.query_row("SELECT name, size FROM things", [], |row| Ok((row.get(0)?, row.get(1)?)));
         assert_eq!(row.unwrap(), ("old".to_owned(), 7));
-        assert_eq!(migrate(&mut file, &[FIRST, SECOND]).unwrap(), Standing::Ready, "nothing is done twice");
+        assert_eq!(
+            migrate(&mut file, &[FIRST, SECOND]).unwrap(),
+            SchemaState::Ready,
+            "nothing is done twice"
+        );
     }
 
     #[test]
     fn a_newer_file_and_one_of_another_program_are_left_alone() {
         let mut newer = Connection::open_in_memory().unwrap();
         migrate(&mut newer, &[FIRST, SECOND]).unwrap();
-        assert_eq!(migrate(&mut newer, &[FIRST]).unwrap(), Standing::Newer(2));
+        assert_eq!(migrate(&mut newer, &[FIRST]).unwrap(), SchemaState::Newer(2));
         let mut foreign = Connection::open_in_memory().unwrap();
         foreign.execute_batch("CREATE TABLE bookmarks (url TEXT)").unwrap();
-        assert_eq!(migrate(&mut foreign, &[FIRST]).unwrap(), Standing::Foreign);
+        assert_eq!(migrate(&mut foreign, &[FIRST]).unwrap(), SchemaState::Foreign);
         let tables: i64 =
             foreign.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0)).unwrap();
         assert_eq!(tables, 1);
@@ -132,7 +136,7 @@ mod tests {
     #[test]
     fn the_real_steps_work() {
         let mut file = Connection::open_in_memory().unwrap();
-        assert_eq!(migrate(&mut file, STEPS).unwrap(), Standing::Ready);
+        assert_eq!(migrate(&mut file, STEPS).unwrap(), SchemaState::Ready);
         let mut names = file.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'").unwrap();
         let names: Vec<String> = names.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect();
         assert_eq!(names, TABLES);

@@ -1,302 +1,307 @@
-//! What a store and its thread share: the open file, what waits to be written, and who waits for that.
+//! What a store and its writer thread share: the open file, the pending changes, and the threads waiting for a write.
 
 use super::batch::Batch;
-use super::file::{File, Opened, Place, Refusal};
-use super::rescue::Rescued;
-use super::{candidates, fork, schema};
-use crate::stats::Ledger;
+use super::file::{FileId, FileProblem, StoreFile};
+use super::fork::{self, OpenStore};
+use crate::stats::StatsSink;
 use parking_lot::{Condvar, Mutex};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-/// Calls and changes are gathered so long before they are written: what a process that is killed can lose.
+/// Changes are gathered for this long before they are written: what a killed process can lose.
 pub const GATHER: Duration = Duration::from_secs(1);
-/// A file that cannot be written is tried again, more and more slowly.
+/// The longest pause between two attempts to write a file that cannot be written.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
-pub struct Shared {
+pub struct SharedStore {
     pub path: PathBuf,
-    /// Bytes of results that the file keeps.
-    pub room: u64,
-    /// False for a file on a disk that is read-only.
-    pub writes: bool,
-    slot: Mutex<Slot>,
+    /// The number of bytes of results that the file keeps.
+    pub results_limit: u64,
+    file: Mutex<FileSlot>,
     pub pending: Mutex<Batch>,
-    pub ledger: OnceLock<Arc<Ledger>>,
-    wake: Mutex<Wake>,
-    bell: Condvar,
-    /// What has gone wrong and nobody has been told yet.
+    pub stats: OnceLock<Arc<StatsSink>>,
+    signal: Mutex<WriterSignal>,
+    changed: Condvar,
+    /// Problems that have not been reported yet.
     notices: Mutex<Vec<String>>,
 }
 
-/// The file, or what is known of it while it is not open.
-struct Slot {
-    file: Option<File>,
-    /// Which file has what memory knows; none when it is gone.
-    home: Option<Place>,
-    /// Whether somebody else has moved it, and that is still to be told.
-    moved: bool,
-    /// What was in the file before, until it is in the new one.
-    rescued: Option<Rescued>,
+struct FileSlot {
+    /// `None` while closed for a fork.
+    open: Option<StoreFile>,
+    /// The file that this store works with. Any other file at its path is not ours.
+    known_file: FileId,
 }
 
 #[derive(Default)]
-struct Wake {
+struct WriterSignal {
     work: bool,
-    /// How many have asked for writing at once, and how many of them were served.
-    asked: u64,
-    served: u64,
-    /// Whether the last writing failed.
+    /// Flushes requested, and flushes done.
+    requested: u64,
+    done: u64,
+    /// Whether the last write failed.
     failed: bool,
     stop: bool,
+    /// Nothing is read or written any more.
     ended: bool,
 }
 
-/// What the store's thread has to do next.
-struct Round {
-    asked: u64,
+/// What the writer thread has to do next.
+struct WriteRound {
+    requested: u64,
     stop: bool,
-    /// Somebody waits for it.
+    /// A flush waits for it.
     waited_for: bool,
 }
 
-impl Shared {
-    pub fn new(path: PathBuf, room: u64, file: File, writes: bool) -> Arc<Self> {
-        let home = Some(file.place);
-        Arc::new(Shared {
+/// Why work with the file failed.
+enum WorkError {
+    /// It may work later.
+    Temporary(String),
+    /// The file is gone or bad; the store goes on in memory. The notice for the user.
+    Lost(String),
+}
+
+impl SharedStore {
+    pub fn new(path: PathBuf, results_limit: u64, file: StoreFile) -> Arc<Self> {
+        let known_file = file.id;
+        Arc::new(SharedStore {
             path,
-            room,
-            writes,
-            slot: Mutex::new(Slot { file: Some(file), home, moved: false, rescued: None }),
+            results_limit,
+            file: Mutex::new(FileSlot { open: Some(file), known_file }),
             pending: Mutex::default(),
-            ledger: OnceLock::new(),
-            wake: Mutex::default(),
-            bell: Condvar::new(),
+            stats: OnceLock::new(),
+            signal: Mutex::default(),
+            changed: Condvar::new(),
             notices: Mutex::default(),
         })
     }
 
-    /// Works with the file, which is opened again if it was closed, removed or replaced meanwhile.
-    pub fn with_file<T>(&self, mut work: impl FnMut(&mut File) -> rusqlite::Result<T>) -> Result<T, String> {
-        let _gate = fork::pass();
-        let mut slot = self.slot.lock();
-        if self.wake.lock().ended {
-            return Err("it is closed".to_owned());
-        }
-        // A damaged file is put aside, and the work done with a new one.
-        for _ in 0..2 {
-            let file = match slot.file.take() {
-                Some(file) if !self.writes || file.is_at(&self.path) => file,
-                gone => self.reopen(&mut slot, gone)?,
-            };
-            let file = slot.file.insert(file);
-            let error = match work(file) {
-                Ok(done) => return Ok(done),
-                Err(error) => error,
-            };
-            match (Refusal::of(&error), slot.file.take()) {
-                (Refusal::Bad(_, why), Some(file)) if self.writes => {
-                    slot.home = None;
-                    self.notices.lock().extend(file.condemn(&self.path, &why)?);
-                }
-                (_, file) => {
-                    slot.file = file;
-                    return Err(error.to_string());
-                }
+    /// Works with the file, which is reopened if a fork closed it. `None` if that fails.
+    pub fn with_file<T>(&self, work: impl FnOnce(&mut StoreFile) -> rusqlite::Result<T>) -> Option<T> {
+        match self.work(work) {
+            Ok(done) => Some(done),
+            Err(WorkError::Temporary(_)) => None,
+            Err(WorkError::Lost(notice)) => {
+                self.give_up(notice);
+                None
             }
         }
-        Err("every new file is damaged too".to_owned())
     }
 
-    fn reopen(&self, slot: &mut Slot, gone: Option<File>) -> Result<File, String> {
-        if !self.writes {
-            let file = File::read_only(&self.path).map(|opened| opened.file);
-            return file.ok_or_else(|| "it cannot be read".to_owned());
-        }
-        // A new file may well get the number of the one that is gone.
-        slot.moved |= gone.is_some() || slot.home.is_some_and(|home| home != Place::of(&self.path));
-        slot.home = slot.home.filter(|_| !slot.moved);
-        if let Some(gone) = gone {
-            slot.rescued = gone.rescue(&self.path);
-        }
-        let Opened { mut file, notice, .. } = File::open(&self.path)?;
-        if slot.home.is_none() || notice.is_some() {
-            self.settle_in(&mut file, slot.rescued.as_ref()).map_err(|error| error.to_string())?;
-        }
-        let moved = (slot.moved && notice.is_none()).then(|| {
-            format!(
-                "The store '{}' was removed or replaced while it was in use; what this hub knows is written to the file \
-                 that is there now.",
-                self.path.display()
-            )
-        });
-        self.notices.lock().extend(notice.into_iter().chain(moved));
-        (slot.home, slot.moved, slot.rescued) = (Some(file.place), false, None);
-        Ok(file)
-    }
-
-    /// Another file gets what the one before had, as far as that could still be read, and what memory knows.
-    fn settle_in(&self, file: &mut File, rescued: Option<&Rescued>) -> rusqlite::Result<()> {
-        let known = self.ledger.get().map(|ledger| ledger.known()).unwrap_or_default();
-        let work = schema::begin(&mut file.connection)?;
-        if let Some(rescued) = rescued {
-            rescued.write(&work)?;
-        }
-        candidates::restore(&work, &known)?;
-        work.commit()
-    }
-
-    /// Whether the file that has what memory knows is at its place.
-    fn is_home(&self) -> bool {
+    fn work<T>(&self, work: impl FnOnce(&mut StoreFile) -> rusqlite::Result<T>) -> Result<T, WorkError> {
         let _gate = fork::pass();
-        self.slot.lock().home == Some(Place::of(&self.path))
+        let mut slot = self.file.lock();
+        if self.signal.lock().ended {
+            return Err(WorkError::Temporary("it is closed".to_owned()));
+        }
+        // Writing to a file that was removed or renamed would lose what is written.
+        if slot.known_file != FileId::of(&self.path) {
+            slot.open = None;
+            return Err(WorkError::Lost(lost(&self.path, "was removed or replaced while it was in use")));
+        }
+        let mut file = match slot.open.take() {
+            Some(file) => file,
+            None => match StoreFile::prepare(&self.path) {
+                Ok((file, _)) => file,
+                Err(FileProblem::Unusable(why)) => return Err(WorkError::Temporary(why)),
+                Err(FileProblem::Bad(_, why)) => {
+                    return Err(WorkError::Lost(lost(&self.path, &format!("cannot be used: {why}"))));
+                }
+            },
+        };
+        let error = match work(&mut file) {
+            Ok(done) => {
+                slot.open = Some(file);
+                return Ok(done);
+            }
+            Err(error) => error,
+        };
+        match FileProblem::of(&error) {
+            FileProblem::Bad(word, why) => {
+                let renamed = match file.quarantine(&self.path, word) {
+                    Ok(Some(aside)) => {
+                        format!("cannot be used: {why}. It was renamed to '{}'", aside.display())
+                    }
+                    Ok(None) => format!("cannot be used: {why}"),
+                    Err(kept) => format!("cannot be used: {why}, and {kept}"),
+                };
+                Err(WorkError::Lost(lost(&self.path, &renamed)))
+            }
+            FileProblem::Unusable(why) => {
+                slot.open = Some(file);
+                Err(WorkError::Temporary(why))
+            }
+        }
     }
 
-    /// Closes the file until it is next needed.
-    pub fn let_go(&self) {
-        self.slot.lock().file = None;
+    /// Goes on in memory: reports why, and ends all work with the file.
+    fn give_up(&self, notice: String) {
+        let mut signal = self.signal.lock();
+        if !std::mem::replace(&mut signal.ended, true) {
+            signal.failed = true;
+            self.notices.lock().push(notice);
+        }
+        drop(signal);
+        self.changed.notify_all();
+        if let Some(stats) = self.stats.get() {
+            stats.close();
+        }
     }
 
-    /// What has gone wrong since the last time somebody asked.
+    /// The problems since the last call.
     pub fn take_notices(&self) -> Vec<String> {
         std::mem::take(&mut *self.notices.lock())
     }
 
     pub fn put(&self, change: impl FnOnce(&mut Batch)) {
-        if self.writes && !self.wake.lock().ended {
+        if !self.signal.lock().ended {
             change(&mut self.pending.lock());
-            self.ring();
+            self.wake_writer();
         }
     }
 
     /// There is something to write.
-    pub fn ring(&self) {
-        let mut wake = self.wake.lock();
-        if !std::mem::replace(&mut wake.work, true) {
-            self.bell.notify_all();
+    pub fn wake_writer(&self) {
+        let mut signal = self.signal.lock();
+        if !std::mem::replace(&mut signal.work, true) {
+            self.changed.notify_all();
         }
     }
 
-    /// Has everything written now. False when that failed or took too long.
+    /// Writes everything now. False if that failed or took too long.
     pub fn flush(&self, patience: Duration) -> bool {
-        let mut wake = self.wake.lock();
-        wake.asked += 1;
-        let mine = wake.asked;
-        self.bell.notify_all();
+        let mut signal = self.signal.lock();
+        signal.requested += 1;
+        let mine = signal.requested;
+        self.changed.notify_all();
         let end = Instant::now() + patience;
-        while wake.served < mine && !wake.ended {
-            if self.bell.wait_until(&mut wake, end).timed_out() {
+        while signal.done < mine && !signal.ended {
+            if self.changed.wait_until(&mut signal, end).timed_out() {
                 return false;
             }
         }
-        !wake.failed
+        !signal.failed
     }
 
-    /// The thread writes what waits, and ends.
-    pub fn stop(&self) {
-        self.wake.lock().stop = true;
-        self.bell.notify_all();
-    }
-
-    pub fn wait_for_end(&self, patience: Duration) -> bool {
-        let end = Instant::now() + patience;
-        let mut wake = self.wake.lock();
-        while !wake.ended {
-            if self.bell.wait_until(&mut wake, end).timed_out() {
-                return false;
-            }
-        }
-        true
-    }
-
-    /// What the store's thread does, until it is stopped.
-    pub fn serve(&self) {
+    /// The loop of the writer thread.
+    pub fn run_writer(&self) {
         let mut pause = GATHER;
-        loop {
-            let Round { asked, stop, waited_for } = self.next_turn(pause);
-            // Moving it into the file itself takes the disk milliseconds: for those who ask, not every second.
-            let failed = self.write_out(stop, waited_for || stop);
-            pause = match &failed {
-                Some(_) => (pause * 2).min(LONGEST_PAUSE),
-                None => GATHER,
-            };
-            let mut wake = self.wake.lock();
-            wake.served = asked;
-            wake.failed = failed.is_some();
-            wake.work |= wake.failed;
+        while let Some(WriteRound { requested, stop, waited_for }) = self.next_round(pause) {
+            // A checkpoint takes the disk milliseconds: on request, not every second.
+            let failed = !self.write_out(stop, waited_for || stop);
+            pause = if failed { (pause * 2).min(LONGEST_PAUSE) } else { GATHER };
+            let mut signal = self.signal.lock();
+            signal.done = requested;
+            signal.failed = failed;
+            signal.work |= failed;
             if stop {
                 break;
             }
-            self.bell.notify_all();
+            self.changed.notify_all();
         }
         self.end();
     }
 
     /// Nothing is read or written from now on.
-    pub fn end(&self) {
-        if let Some(ledger) = self.ledger.get() {
-            ledger.close();
+    fn end(&self) {
+        if let Some(stats) = self.stats.get() {
+            stats.close();
         }
         {
             let _gate = fork::pass();
-            self.let_go();
+            self.close_file();
         }
-        self.wake.lock().ended = true;
-        self.bell.notify_all();
+        self.signal.lock().ended = true;
+        self.changed.notify_all();
     }
 
-    /// Waits until there is something to do, and a moment longer for more of it; those who ask are not kept waiting.
-    fn next_turn(&self, gather: Duration) -> Round {
-        let mut wake = self.wake.lock();
-        while !wake.work && wake.asked == wake.served && !wake.stop {
-            self.bell.wait(&mut wake);
+    /// Waits for something to do, and then for more of it, unless a flush waits. `None` once the store has ended.
+    fn next_round(&self, gather: Duration) -> Option<WriteRound> {
+        let mut signal = self.signal.lock();
+        while !signal.work && signal.requested == signal.done && !signal.stop && !signal.ended {
+            self.changed.wait(&mut signal);
         }
         let end = Instant::now() + gather;
-        while wake.asked == wake.served && !wake.stop {
-            if self.bell.wait_until(&mut wake, end).timed_out() {
+        while signal.requested == signal.done && !signal.stop && !signal.ended {
+            if self.changed.wait_until(&mut signal, end).timed_out() {
                 break;
             }
         }
-        wake.work = false;
-        Round { asked: wake.asked, stop: wake.stop, waited_for: wake.asked != wake.served }
+        signal.work = false;
+        let (requested, stop) = (signal.requested, signal.stop);
+        (!signal.ended).then_some(WriteRound { requested, stop, waited_for: requested != signal.done })
     }
 
-    /// Writes what waits. What cannot be written waits on; why is told once, until it works again.
-    fn write_out(&self, stop: bool, settle: bool) -> Option<()> {
+    /// Writes what is pending. If that fails it stays pending, with one notice until it works again.
+    fn write_out(&self, stop: bool, checkpoint: bool) -> bool {
         let mut batch = std::mem::take(&mut *self.pending.lock());
-        let ledger = self.ledger.get()?;
-        batch.learn(ledger.take());
-        // In the end a folder that is gone is not made again for what was in it.
+        let Some(stats) = self.stats.get() else { return true };
+        batch.learn(stats.take());
+        // A folder that was deleted with everything in it needs no warning at the end.
         let folder_is_gone = || self.path.parent().is_some_and(|folder| !folder.exists());
-        let in_order = self.is_home() && !settle;
-        if batch.is_empty() && (in_order || stop && folder_is_gone()) {
-            return None;
+        if batch.is_empty() && (!checkpoint || stop && folder_is_gone()) {
+            return true;
         }
-        let write = |file: &mut File| {
-            let saved = batch.write(file, self.room)?;
-            if settle {
-                file.settle();
+        let written = self.work(|file| {
+            let written = batch.write(&mut file.connection, self.results_limit)?;
+            if checkpoint {
+                file.checkpoint();
             }
-            Ok(saved)
+            Ok(written)
+        });
+        let problem = match written {
+            Ok(written) => {
+                written.stats.into_iter().for_each(|(key, record)| stats.saved(key, record));
+                self.notices.lock().extend(written.refused_results.iter().map(|handle| {
+                    format!(
+                        "The store has another result with the handle '{handle}'; the new one is not kept."
+                    )
+                }));
+                return true;
+            }
+            Err(problem) => problem,
         };
-        match self.with_file(write) {
-            Ok(saved) => {
-                saved.into_iter().for_each(|(key, record)| ledger.saved(key, record));
-                None
-            }
-            Err(why) => {
-                let mut pending = self.pending.lock();
-                let later = std::mem::replace(&mut *pending, batch);
-                pending.then(later, self.room);
-                if !self.wake.lock().failed {
-                    self.notices.lock().push(format!(
-                        "The store '{}' cannot be written ({why}); what is learnt waits in memory.",
-                        self.path.display()
-                    ));
-                }
-                Some(())
+        {
+            let mut pending = self.pending.lock();
+            let later = std::mem::replace(&mut *pending, batch);
+            pending.append(later, self.results_limit);
+        }
+        match problem {
+            WorkError::Lost(notice) => self.give_up(notice),
+            WorkError::Temporary(why) if !self.signal.lock().failed => self.notices.lock().push(format!(
+                "The store '{}' cannot be written ({why}); changes wait in memory.",
+                self.path.display()
+            )),
+            WorkError::Temporary(_) => {}
+        }
+        false
+    }
+}
+
+impl OpenStore for SharedStore {
+    fn close_file(&self) {
+        self.file.lock().open = None;
+    }
+
+    fn stop(&self) {
+        self.signal.lock().stop = true;
+        self.changed.notify_all();
+    }
+
+    fn wait_for_end(&self, patience: Duration) -> bool {
+        let end = Instant::now() + patience;
+        let mut signal = self.signal.lock();
+        while !signal.ended {
+            if self.changed.wait_until(&mut signal, end).timed_out() {
+                return false;
             }
         }
+        true
     }
+}
+
+fn lost(path: &Path, why: &str) -> String {
+    format!("The store '{}' {why}; this hub goes on in memory.", path.display())
 }

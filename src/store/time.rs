@@ -1,4 +1,4 @@
-//! Times of the day as the file has them: microseconds since 1970.
+//! Times as the file stores them: microseconds since 1970.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -10,7 +10,7 @@ pub fn now() -> i64 {
     micros(SystemTime::now())
 }
 
-/// A number that is no time is the beginning of time.
+/// A number out of range becomes 1970.
 pub fn moment(micros: i64) -> SystemTime {
     let since = Duration::from_micros(u64::try_from(micros).unwrap_or(0));
     UNIX_EPOCH.checked_add(since).unwrap_or(UNIX_EPOCH)

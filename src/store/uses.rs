@@ -1,10 +1,10 @@
-//! Which tools were used for which queries. Of a query only the hashes of its words are kept.
+//! Which tools were used for which queries. Only hashes of the query words are stored.
 
 use rusqlite::{Connection, params};
 use std::sync::Arc;
 
-/// As many as a hub remembers.
-const MOST: i64 = 1_024;
+/// A hub remembers this many.
+const MAX_USES: i64 = 1_024;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Use {
@@ -33,5 +33,5 @@ pub fn save(connection: &Connection, uses: &[Use]) -> rusqlite::Result<()> {
         let words: Vec<u8> = one.words.iter().flat_map(|word| word.to_le_bytes()).collect();
         put.execute(params![words, &*one.tool])?;
     }
-    connection.execute("DELETE FROM uses WHERE id <= (SELECT max(id) FROM uses) - ?1", [MOST]).map(drop)
+    connection.execute("DELETE FROM uses WHERE id <= (SELECT max(id) FROM uses) - ?1", [MAX_USES]).map(drop)
 }

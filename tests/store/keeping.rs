@@ -5,16 +5,16 @@ use proptest::prelude::*;
 use std::time::{Instant, SystemTime};
 use toolhub::error::ErrorKind;
 use toolhub::model::Source;
-use toolhub::stats::{BreakerPolicy, BreakerState, CandidateStats, Key, StatsView};
+use toolhub::stats::{BreakerPolicy, BreakerState, CandidateStats, StatsKey, StatsView};
 use toolhub::store::{Definition, ListKey, PinChange, StoredList, Use};
 
-pub fn key(tool: &str) -> Key {
-    Key { tool: Arc::from(tool), source: Source::Mcps, server: Some(Arc::from("s")) }
+pub fn key(tool: &str) -> StatsKey {
+    StatsKey { tool: Arc::from(tool), source: Source::Mcps, server: Some(Arc::from("s")) }
 }
 
-pub fn tracked(store: &Store, key: Key) -> Arc<CandidateStats> {
+pub fn tracked(store: &Store, key: StatsKey) -> Arc<CandidateStats> {
     let stats = Arc::new(CandidateStats::default());
-    store.ledger().track(key, &stats);
+    store.stats().track(key, &stats);
     stats
 }
 
@@ -167,6 +167,28 @@ fn results_make_room_and_large_ones_are_not_kept() {
     close(&store);
     let (store, _) = Store::open(&folder.file(), 0);
     assert!(!store.unwrap().keeps_results());
+}
+
+#[test]
+fn a_result_never_replaces_another_with_the_same_handle() {
+    let folder = Folder::new();
+    let (one, other) = (open(&folder.file()), open(&folder.file()));
+    one.keep("r_1", "the first".into());
+    assert!(one.flush(PATIENCE));
+    other.keep("r_1", "the second".into());
+    other.keep("r_2", "another".into());
+    assert!(other.flush(PATIENCE));
+    let notices = other.notices();
+    assert!(notices.len() == 1 && notices[0].contains("'r_1'"), "{notices:?}");
+    assert_eq!(one.kept("r_1").as_deref(), Some("the first"));
+    one.keep("r_2", "another".into());
+    close(&one);
+    close(&other);
+    assert_eq!(
+        open(&folder.file()).kept("r_2").as_deref(),
+        Some("another"),
+        "the same text twice is no clash"
+    );
 }
 
 #[cfg(unix)]

@@ -1,10 +1,10 @@
-//! Files that are removed, renamed or copied while they are in use: nothing is lost, and it is told.
+//! Files that are removed, renamed, replaced or damaged while they are in use: one warning, and the hub goes on in memory.
 
 use super::keeping::{key, list, record, tracked, view};
 use super::*;
 use std::fs;
 use toolhub::stats::CandidateStats;
-use toolhub::store::{Definition, ListKey, PinChange, Use};
+use toolhub::store::ListKey;
 
 fn remove_all(folder: &Folder) {
     for name in folder.names() {
@@ -23,61 +23,61 @@ fn call(stats: &CandidateStats, times: usize) {
     (0..times).for_each(|_| record(stats, Ok(())));
 }
 
-/// The one sentence about a file that was moved.
-fn told_of_moving(store: &Store) {
+/// Nothing is written any more, and there is one warning about it.
+fn goes_on_in_memory(store: &Store, why: &str) {
+    assert!(!store.flush(PATIENCE));
     let notices = store.notices();
-    assert!(notices.len() == 1 && notices[0].contains("removed or replaced"), "{notices:?}");
+    assert!(notices.len() == 1 && notices[0].contains(why), "{notices:?}");
+    assert!(notices[0].contains("goes on in memory"), "{notices:?}");
+    assert!(!store.flush(PATIENCE));
+    assert_eq!(store.notices(), Vec::<String>::new(), "it is reported once");
 }
 
+const MOVED: &str = "was removed or replaced while it was in use";
+
 #[test]
-fn all_that_a_removed_file_had_is_in_the_new_one() {
+fn a_removed_file_costs_one_warning_and_nothing_in_memory() {
     let folder = Folder::new();
     let store = open(&folder.file());
     let stats = tracked(&store, key("t"));
     call(&stats, 10);
-    let id = ListKey { server: Arc::from("files"), config: 7 };
-    let definition = Definition { hash: "h".into(), text: "{}".into() };
-    let uses = vec![Use { words: vec![1, 2], tool: Arc::from("read") }];
-    store.save_list(id.clone(), list("[1]"));
-    store.change_pin(Arc::from("files"), Arc::from("read"), PinChange::First(definition.clone()));
-    store.save_uses(uses.clone());
-    store.keep("old", "text".into());
     assert!(store.flush(PATIENCE));
     remove_all(&folder);
     call(&stats, 1);
+    let id = ListKey { server: Arc::from("files"), config: 7 };
+    store.save_list(id.clone(), list("[1]"));
     store.keep("new", "text".into());
-    assert!(store.flush(PATIENCE));
-    told_of_moving(&store);
+    goes_on_in_memory(&store, MOVED);
     assert_eq!(view(&stats).calls, 11);
+    assert_eq!(store.list(&id), Some(list("[1]")), "what could not be written is still there");
+    assert_eq!(store.kept("new").as_deref(), Some("text"));
+    call(&stats, 1);
+    assert_eq!(view(&stats).calls, 12);
     close(&store);
-
-    let store = open(&folder.file());
-    assert_eq!(view(&tracked(&store, key("t"))).calls, 11);
-    assert_eq!(store.list(&id), Some(list("[1]")));
-    assert_eq!(store.pin("files", "read").unwrap().accepted, definition);
-    assert_eq!(store.take_uses(), uses);
-    assert_eq!((store.kept("old").as_deref(), store.kept("new").as_deref()), (Some("text"), Some("text")));
-    close(&store);
+    assert!(!folder.file().exists());
+    assert_eq!(calls(&folder.file()), 0, "the next process starts a new file");
 }
 
 #[test]
-fn a_removed_file_is_missed_without_anything_new() {
+fn a_removed_file_is_noticed_without_anything_new() {
     let folder = Folder::new();
-    let store = open(&folder.file());
-    let stats = tracked(&store, key("t"));
-    call(&stats, 3);
     for flushed in [true, false] {
+        let store = open(&folder.file());
+        call(&tracked(&store, key("t")), 3);
         assert!(store.flush(PATIENCE));
         remove_all(&folder);
-        assert!(if flushed { store.flush(PATIENCE) } else { store.close(PATIENCE) });
-        told_of_moving(&store);
-        assert!(folder.file().exists());
+        if flushed {
+            goes_on_in_memory(&store, MOVED);
+        } else {
+            assert!(store.close(PATIENCE));
+            let notices = store.notices();
+            assert!(notices.len() == 1 && notices[0].contains(MOVED), "{notices:?}");
+        }
     }
-    assert_eq!(calls(&folder.file()), 3);
 }
 
 #[test]
-fn a_folder_that_is_gone_is_not_made_again_at_the_end() {
+fn a_deleted_folder_needs_no_warning_at_the_end() {
     let folder = Folder::new();
     let store = open(&folder.file());
     store.keep("old", "text".into());
@@ -98,10 +98,10 @@ fn a_renamed_file_is_a_whole_backup() {
     fs::rename(folder.file(), &backup).unwrap();
     assert_eq!(calls(&backup), 10);
     call(&stats, 2);
-    assert!(store.flush(PATIENCE));
-    told_of_moving(&store);
+    goes_on_in_memory(&store, MOVED);
+    assert_eq!(view(&stats).calls, 12);
     close(&store);
-    assert_eq!((calls(&backup), calls(&folder.file())), (10, 12));
+    assert_eq!(calls(&backup), 10);
 }
 
 #[test]
@@ -117,42 +117,57 @@ fn a_copy_of_the_file_alone_is_whole() {
 }
 
 #[test]
-fn two_stores_of_a_removed_file_find_together_again() {
+fn a_file_replaced_by_another_is_left_alone() {
     let folder = Folder::new();
-    let (one, other) = (open(&folder.file()), open(&folder.file()));
-    let (here, there) = (tracked(&one, key("t")), tracked(&other, key("t")));
-    call(&here, 10);
-    call(&there, 5);
-    assert!(one.flush(PATIENCE) && other.flush(PATIENCE));
+    let store = open(&folder.file());
+    let stats = tracked(&store, key("t"));
+    call(&stats, 10);
+    assert!(store.flush(PATIENCE));
     remove_all(&folder);
-    call(&here, 2);
-    call(&there, 1);
-    assert!(one.flush(PATIENCE) && other.flush(PATIENCE));
-    assert_eq!(view(&there).calls, 18, "what each of them knew, and what each has learnt since");
-    told_of_moving(&one);
-    told_of_moving(&other);
-    close(&one);
+    let other = open(&folder.file());
+    call(&tracked(&other, key("t")), 5);
+    call(&stats, 2);
+    goes_on_in_memory(&store, MOVED);
+    assert!(other.flush(PATIENCE));
+    close(&store);
     close(&other);
-    assert_eq!(calls(&folder.file()), 18);
+    assert_eq!((view(&stats).calls, calls(&folder.file())), (12, 5));
 }
 
 #[test]
-fn numbers_outlive_a_file_that_is_damaged_in_use() {
+fn a_file_that_is_damaged_in_use_is_quarantined() {
     let folder = Folder::new();
     let (store, other) = (open(&folder.file()), open(&folder.file()));
     let stats = tracked(&store, key("t"));
     call(&stats, 10);
     assert!(store.flush(PATIENCE));
-    // After the writing of another one, SQLite reads the file again.
+    // After another connection has written, SQLite reads the file again.
     other.keep("r_1", "text".into());
     close(&other);
     let bytes = fs::metadata(folder.file()).unwrap().len() as usize;
     fs::write(folder.file(), vec![0xa5; bytes]).unwrap();
     call(&stats, 1);
-    assert!(store.flush(PATIENCE));
-    let notices = store.notices();
-    assert!(notices.len() == 1 && notices[0].contains("hub.db.corrupt-"), "{notices:?}");
+    goes_on_in_memory(&store, "hub.db.corrupt-");
     assert_eq!(view(&stats).calls, 11);
     close(&store);
-    assert_eq!(calls(&folder.file()), 11);
+    let names = folder.names();
+    assert!(names.iter().any(|name| name.starts_with("hub.db.corrupt-")), "{names:?}");
+    assert_eq!(calls(&folder.file()), 0, "the next process starts a new file");
+}
+
+#[test]
+fn a_locked_file_is_written_later() {
+    let folder = Folder::new();
+    let store = open(&folder.file());
+    let lock = rusqlite::Connection::open(folder.file()).unwrap();
+    lock.execute_batch("BEGIN IMMEDIATE").unwrap();
+    store.keep("r_1", "text".into());
+    assert!(!store.flush(PATIENCE));
+    let notices = store.notices();
+    assert!(notices.len() == 1 && notices[0].contains("wait in memory"), "{notices:?}");
+    assert_eq!(store.kept("r_1").as_deref(), Some("text"));
+    lock.execute_batch("ROLLBACK").unwrap();
+    assert!(store.flush(PATIENCE), "the problem is over");
+    close(&store);
+    assert_eq!(open(&folder.file()).kept("r_1").as_deref(), Some("text"));
 }

@@ -5,18 +5,18 @@ use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Command, Stdio};
 use std::time::Instant;
 use toolhub::model::Source;
-use toolhub::stats::{BreakerPolicy, CandidateStats, Key};
+use toolhub::stats::{BreakerPolicy, CandidateStats, StatsKey};
 
 const CALLS: u64 = 500;
 
-fn key() -> Key {
-    Key { tool: Arc::from("shared"), source: Source::Tools, server: None }
+fn key() -> StatsKey {
+    StatsKey { tool: Arc::from("shared"), source: Source::Tools, server: None }
 }
 
 fn calls(path: &Path) -> u64 {
     let store = open(path);
     let stats = Arc::new(CandidateStats::default());
-    store.ledger().track(key(), &stats);
+    store.stats().track(key(), &stats);
     close(&store);
     stats.view(Instant::now()).calls
 }
@@ -29,7 +29,7 @@ fn other_process() {
     let told = notices.iter().all(|notice| notice.contains("was renamed"));
     let store = store.filter(|_| told).unwrap_or_else(|| unreachable!("{notices:?}"));
     let stats = Arc::new(CandidateStats::default());
-    store.ledger().track(key(), &stats);
+    store.stats().track(key(), &stats);
     let once = || stats.record(Ok(()), Duration::from_millis(1), Instant::now(), &BreakerPolicy::default());
     let say = |text: &str| {
         println!("\n{text}");
