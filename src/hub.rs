@@ -20,7 +20,7 @@ use crate::error::{ErrorKind, HubError, clip};
 use crate::execute::{self, Job, Rules, Run};
 use crate::limit::Gate;
 use crate::model::{Arguments, CallOptions, Prefer, Shadow, Source, Strategy};
-use crate::prompt::Shelf;
+use crate::prompt::PromptCache;
 use crate::registry::capability::CapabilityRules;
 use crate::registry::{Candidate, Filter, NameEntry, Registry, Snapshot};
 use crate::route::{Directory, Labels, Route};
@@ -79,7 +79,7 @@ pub struct Hub {
     search: Search,
     uses: Mutex<Uses>,
     vectors: RwLock<Vectors>,
-    shelf: Shelf,
+    prompts: PromptCache,
     labels: RwLock<Labels>,
     rng: Mutex<fastrand::Rng>,
     gate: Option<Arc<Gate>>,
@@ -101,7 +101,7 @@ impl Hub {
             search: Search::default(),
             uses: Mutex::default(),
             vectors: RwLock::default(),
-            shelf: Shelf::default(),
+            prompts: PromptCache::default(),
             labels: RwLock::default(),
             rng: Mutex::new(rng),
             store: OnceLock::new(),

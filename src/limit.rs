@@ -1,7 +1,7 @@
 //! L1, limits on how much runs at once, without a runtime.
 //!
-//! A [`Gate`] lets so many in; the others queue in order and are told through a callback, on whatever thread the
-//! place became free. A permit goes from hand to hand: it is never free while somebody waits.
+//! A [`Gate`] admits a fixed number; the others queue in order. A callback reports admission, on the thread that released the
+//! permit. Permits are handed directly to the next waiter, so late arrivals cannot barge.
 
 use parking_lot::Mutex;
 use std::collections::VecDeque;
@@ -13,29 +13,29 @@ type Notify = Box<dyn FnOnce(Permit) + Send>;
 pub struct Gate {
     capacity: usize,
     max_waiting: usize,
-    state: Mutex<State>,
+    state: Mutex<GateState>,
 }
 
 #[derive(Default)]
-struct State {
+struct GateState {
     inside: usize,
     waiting: VecDeque<(Arc<AtomicBool>, Notify)>,
 }
 
-/// A place inside; dropping it lets the next one in.
+/// A slot; dropping it admits the next waiter.
 pub struct Permit {
     gate: Arc<Gate>,
 }
 
-/// A place in the queue; dropping it gives it up.
+/// A position in the queue; dropping it gives it up.
 pub struct Ticket {
     gone: Arc<AtomicBool>,
 }
 
-pub enum Entry {
+pub enum GateEntry {
     In(Permit),
     Queued(Ticket),
-    /// So many wait already that waiting makes no sense.
+    /// The queue is full.
     Full,
 }
 
@@ -49,22 +49,22 @@ impl Gate {
     }
 
     /// Enters at once, or queues; `notify` is called later with the permit, outside of any lock of ours.
-    pub fn enter(self: &Arc<Self>, notify: impl FnOnce(Permit) + Send + 'static) -> Entry {
+    pub fn enter(self: &Arc<Self>, notify: impl FnOnce(Permit) + Send + 'static) -> GateEntry {
         let mut state = self.state.lock();
         if state.inside < self.capacity {
             state.inside += 1;
-            return Entry::In(Permit { gate: self.clone() });
+            return GateEntry::In(Permit { gate: self.clone() });
         }
         if state.waiting.len() >= self.max_waiting {
-            // Those who gave up still lie in the queue; sweep before refusing.
+            // Tickets that were dropped are still queued; remove them before refusing.
             state.waiting.retain(|(gone, _)| !gone.load(Ordering::Acquire));
             if state.waiting.len() >= self.max_waiting {
-                return Entry::Full;
+                return GateEntry::Full;
             }
         }
         let gone = Arc::new(AtomicBool::new(false));
         state.waiting.push_back((gone.clone(), Box::new(notify)));
-        Entry::Queued(Ticket { gone })
+        GateEntry::Queued(Ticket { gone })
     }
 }
 
@@ -95,21 +95,22 @@ impl Drop for Ticket {
     }
 }
 
-/// Permits of several gates, entered narrowest first, so that nobody holds a wide place while waiting for a narrow one.
+/// Permits of several gates, entered narrowest first, so that no call holds a slot of a wide gate while it waits for a
+/// narrow one.
 #[derive(Default)]
 pub struct Permits(Vec<Permit>);
 
-/// The way through several gates.
+/// The result of entering several gates.
 pub enum Passage {
     Through(Permits),
-    Waiting(Waiting),
+    Waiting(PassageWait),
     Full,
 }
 
-/// Somebody on the way; dropping it gives up everything held and queued for.
-pub struct Waiting(Arc<Mutex<Way>>);
+/// A call that waits at a gate; dropping it gives up all slots and queue positions.
+pub struct PassageWait(Arc<Mutex<WaitPath>>);
 
-struct Way {
+struct WaitPath {
     gates: VecDeque<Arc<Gate>>,
     held: Permits,
     ticket: Option<Ticket>,
@@ -117,13 +118,12 @@ struct Way {
     done: Option<Box<dyn FnOnce(Option<Permits>) + Send>>,
 }
 
-/// Goes through all gates. `done` is called only when this had to wait: with the permits, or with `None` when a later
-/// gate was full.
+/// Enters all gates. `done` is called only if this has to wait: with the permits, or with `None` if a later gate is full.
 pub fn pass(
     gates: impl IntoIterator<Item = Arc<Gate>>,
     done: impl FnOnce(Option<Permits>) + Send + 'static,
 ) -> Passage {
-    let way = Arc::new(Mutex::new(Way {
+    let way = Arc::new(Mutex::new(WaitPath {
         gates: gates.into_iter().collect(),
         held: Permits::default(),
         ticket: None,
@@ -131,40 +131,40 @@ pub fn pass(
         done: Some(Box::new(done)),
     }));
     match walk(&way) {
-        Step::Through(permits) => Passage::Through(permits),
-        Step::Full => Passage::Full,
-        Step::Waits => Passage::Waiting(Waiting(way)),
+        WalkStep::Through(permits) => Passage::Through(permits),
+        WalkStep::Full => Passage::Full,
+        WalkStep::Waits => Passage::Waiting(PassageWait(way)),
     }
 }
 
-enum Step {
+enum WalkStep {
     Through(Permits),
     Waits,
     Full,
 }
 
-fn walk(way: &Arc<Mutex<Way>>) -> Step {
+fn walk(way: &Arc<Mutex<WaitPath>>) -> WalkStep {
     loop {
         let mut state = way.lock();
         let Some(gate) = state.gates.front().cloned() else {
-            return Step::Through(std::mem::take(&mut state.held));
+            return WalkStep::Through(std::mem::take(&mut state.held));
         };
         let on = way.clone();
         match gate.enter(move |permit| go_on(on, permit)) {
-            Entry::In(permit) => {
+            GateEntry::In(permit) => {
                 state.gates.pop_front();
                 state.held.0.push(permit);
             }
-            Entry::Queued(ticket) => {
+            GateEntry::Queued(ticket) => {
                 state.ticket = Some(ticket);
-                return Step::Waits;
+                return WalkStep::Waits;
             }
-            Entry::Full => return Step::Full,
+            GateEntry::Full => return WalkStep::Full,
         }
     }
 }
 
-fn go_on(way: Arc<Mutex<Way>>, permit: Permit) {
+fn go_on(way: Arc<Mutex<WaitPath>>, permit: Permit) {
     {
         let mut state = way.lock();
         if state.abandoned {
@@ -176,9 +176,9 @@ fn go_on(way: Arc<Mutex<Way>>, permit: Permit) {
         state.held.0.push(permit);
     }
     let answer = match walk(&way) {
-        Step::Waits => return,
-        Step::Through(permits) => Some(permits),
-        Step::Full => None,
+        WalkStep::Waits => return,
+        WalkStep::Through(permits) => Some(permits),
+        WalkStep::Full => None,
     };
     let done = way.lock().done.take();
     if let Some(done) = done {
@@ -186,14 +186,14 @@ fn go_on(way: Arc<Mutex<Way>>, permit: Permit) {
     }
 }
 
-impl Drop for Waiting {
+impl Drop for PassageWait {
     fn drop(&mut self) {
         let (held, ticket, done) = {
             let mut way = self.0.lock();
             way.abandoned = true;
             (std::mem::take(&mut way.held), way.ticket.take(), way.done.take())
         };
-        // Dropped outside of the lock: a freed permit may wake somebody at once.
+        // Dropped outside the lock: a freed permit may call the next waiter at once.
         drop((held, ticket, done));
     }
 }

@@ -1,28 +1,28 @@
-//! Server-sent events out of a byte stream that may be cut anywhere.
+//! Server-sent events from a byte stream that may be split anywhere.
 //!
-//! Every byte is looked at once, whatever the chunks; a line or an event that grows over the limit is an
-//! error, so a server without line ends cannot fill the memory. Decoding waits for the whole line, so a
-//! character that two chunks share is never torn.
+//! Every byte is read once, whatever the chunks. A line or an event that exceeds the limit is an error, so a
+//! server without line ends cannot fill the memory. Decoding waits for the whole line, so a character that is
+//! split between two chunks stays intact.
 
 use std::collections::VecDeque;
 use std::fmt;
 use std::time::Duration;
 
-/// An id is sent back in a header; a longer one would only be refused there.
+/// An id is sent back in a header, where a longer one would be refused.
 const LONGEST_ID: usize = 4096;
-/// A line buffer that has grown over this is given back once its line is done.
+/// A line buffer larger than this is freed once its line is done.
 const KEPT_LINE: usize = 64 * 1024;
 
-/// One event. Its id is the parser's to remember: see [`SseParser::last_id`].
+/// One event. The parser keeps its id: see [`SseParser::last_id`].
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SseEvent {
-    /// The `event:` field, empty when there was none.
+    /// The `event:` field; empty if there was none.
     pub name: String,
     /// The `data:` lines, joined by line ends.
     pub data: String,
 }
 
-/// A line or an event is larger than the limit, in bytes, that the parser was made with.
+/// A line or an event exceeds the limit of the parser, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SseTooLarge(pub usize);
 
@@ -70,7 +70,7 @@ impl SseParser {
         }
     }
 
-    /// Takes the next bytes. After an error the parser is of no more use.
+    /// Takes the next bytes. After an error the parser must not be used.
     pub fn feed(&mut self, mut bytes: &[u8]) -> Result<(), SseTooLarge> {
         if self.after_cr && !bytes.is_empty() {
             self.after_cr = false;
@@ -97,18 +97,18 @@ impl SseParser {
         self.ready.pop_front()
     }
 
-    /// Where a stream that breaks off can be resumed: the id of the last whole event that had one.
+    /// The id of the last complete event that had one: where an interrupted stream can be resumed.
     pub fn last_id(&self) -> Option<&str> {
         self.last_id.as_deref()
     }
 
-    /// How long the server wants to be left alone before the stream is opened again.
+    /// The reconnection delay that the server asked for.
     pub fn retry(&self) -> Option<Duration> {
         self.retry
     }
 
-    /// The bytes have ended. What is left of an event without its blank line is returned: many servers
-    /// end right after their last line. It may be torn, so the caller must be ready for half of it.
+    /// The stream has ended. Returns an event without its final blank line: many servers end right after their last
+    /// line. It may be incomplete, and the caller must expect that.
     pub fn finish(&mut self) -> Result<Option<SseEvent>, SseTooLarge> {
         if !self.line.is_empty() {
             self.end_line()?;
@@ -176,7 +176,7 @@ impl SseParser {
     fn dispatch(&mut self) {
         let name = std::mem::take(&mut self.name);
         if let Some(id) = self.id.take() {
-            // An empty id takes back the one before it.
+            // An empty id clears the one before it.
             self.last_id = Some(id).filter(|id| !id.is_empty());
         }
         if let Some(data) = self.data.take() {

@@ -183,7 +183,7 @@ class Execution:
 @final
 class Hit:
     """
-    A tool that fits a query: its `name`, its `score` (more is better; only those of one query compare) and the `tool`.
+    A tool that matches a query: its `name`, its `score` (higher is better; scores of different queries do not compare) and the `tool`.
     """
     def __repr__(self, /) -> str: ...
     @property
@@ -551,7 +551,7 @@ def next_job() -> tuple[tuple, Any, JobEnd] | None:
 
 def original_name(hub: Hub, vendor_name: str) -> str | None:
     """
-    The tool that an API knows by this name; None when there is none.
+    The tool with this name in an API; None if there is none.
     """
 
 def parse_formats() -> list[str]:
@@ -576,7 +576,7 @@ def prompt_limit(name: str, capabilities: Sequence[str]) -> tuple[int, int | Non
 
 def prompt_text(hub: Hub, base: str, core: Sequence[str], others: Sequence[str] | None, more: int, style: str, lang: str, budget: int | None = None, tokenizer: Tokenizer | None = None) -> str:
     """
-    The prompt with the core tools and these others, most relevant first, or all; `more` can be called besides.
+    The prompt with the core tools and these others, most relevant first, or all; `more` further tools can be called.
     """
 
 def recommend(hub: Hub, query: str, k: int, vector: Sequence[float] | None = None) -> list[Hit]:
@@ -586,7 +586,7 @@ def recommend(hub: Hub, query: str, k: int, vector: Sequence[float] | None = Non
 
 def restore_arguments(hub: Hub, name: str, arguments: dict, vendor: str) -> Any:
     """
-    Arguments as a vendor's API gave them, as the tool means them.
+    Arguments from a vendor's API, converted back to the form of the tool.
     """
 
 def route(hub: Hub, name: str, source: str | None) -> tuple[str, str | None, str | None, tuple[str, str, list[str]] | None]:
@@ -626,7 +626,7 @@ def synthesis_prompt(question: str, given: Sequence[tuple[str, str]], capabiliti
 
 def tool_names(hub: Hub) -> "list[str]":
     """
-    The names of all tools in an order that does not depend on when they were registered.
+    The names of all tools, sorted.
     """
 
 def truncate_text(text: str, limit: int, unit: str = "chars", tokenizer: Tokenizer | None = None, hits: int | None = None) -> Truncated:

@@ -1,4 +1,4 @@
-"""Results that fit: cutting one text, merging several answers."""
+"""Truncate one text, merge several answers."""
 
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
@@ -21,11 +21,11 @@ def truncate(
     unit: Literal["chars", "tokens"] = "chars",
     tokenizer: "_core.Tokenizer | str | PathLike[str] | None" = None,
 ) -> _core.Truncated:
-    """Cut a text, or the readable form of a value, to `limit` characters or tokens.
+    """Truncate a text, or the readable form of a value, to `limit` characters or tokens.
 
-    It is cut at the end of a sentence where one is near, otherwise between words, never inside a character that is made of
-    several; JSON is cut structurally and still parses; code fences are closed. The text says how much is gone. Tokens are
-    counted with a tiktoken file or a `tokenizer.json`, otherwise estimated. The cost does not grow with what is left out.
+    The cut is at the end of a sentence if one is near, otherwise between words, never inside a grapheme cluster. JSON is
+    shortened structurally and still parses; code fences are closed. The text says how much is missing. Tokens are counted
+    with a tiktoken file or a `tokenizer.json`, otherwise estimated. The cost does not depend on the length of the rest.
 
     >>> cut = truncate("One sentence. " * 100, 80)
     >>> len(cut.text) <= 80, cut.total
@@ -58,10 +58,11 @@ def _loaded(given: "_core.Tokenizer | str | PathLike[str] | None") -> _core.Toke
 
 
 def merge(results: Iterable[Any], *, limit: int = 300, policy: str = "simple") -> ToolResult:
-    """Put several results together, each cut to `limit` characters and labelled with where it comes from.
+    """Merge several results, each truncated to `limit` characters and labelled with its source.
 
-    Results may be `ToolResult`s, mappings of that shape, or plain values. One success is returned as it is; without any,
-    the first error is. Policies: `simple` (the same answer is shown once and says so), `first`, `dedupe`, `concat`.
+    Results may be `ToolResult`s, mappings of that shape, or plain values. A single success is returned unchanged; without
+    one, the first error is returned. Policies: `simple` (equal answers are shown once, with a note), `first`, `dedupe`,
+    `concat`.
 
     >>> merge(["It is 5 pm.", "it is 5 PM", "It is late."]).result
     '[result 1, result 2] (same answer from 2) It is 5 pm.\\n\\n[result 3] It is late.'
@@ -101,7 +102,7 @@ def merge(results: Iterable[Any], *, limit: int = 300, policy: str = "simple") -
 
 
 def _first_failure(first: ToolResult, errors: list[dict[str, Any]]) -> ToolResult:
-    """The first of several failures, with what all of them said; one that came without details has the usual ones."""
+    """The first of several failures, with the errors of all; missing details get default values."""
     sentence = first.error or "It reported success: False without an error."
     failed = _core.failed_result(first.meta.get("tool") or "merge", ErrorKind.TOOL_ERROR, sentence)
     failed.meta.update({**first.meta, "errors": errors})
@@ -119,7 +120,7 @@ def _as_result(given: Any, number: int) -> tuple[str, ToolResult]:
 
 
 def _whole(given: Mapping[str, Any]) -> ToolResult:
-    """A mapping of that shape with all keys of a result."""
+    """A mapping of that shape, completed to a full result."""
     meta = _core.empty_meta()
     meta.update(given.get("_meta") or {})
     return ToolResult({"result": None, "error": None, **given, "_meta": meta})

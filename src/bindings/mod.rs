@@ -90,16 +90,16 @@ mod _core {
     #[pymodule_export]
     use super::runtime::{after_fork_in_child, shutdown_runtime};
     #[pymodule_export]
-    use super::search::{Hit, embed, recommend, search, unembedded};
+    use super::search::{PyHit, embed, recommend, search, unembedded};
     #[pymodule_export]
     use super::servers::{Servers, usual_token_file};
     #[pymodule_export]
     use super::skills::{SkillFolder, skill_file};
     #[pymodule_export]
-    use super::store::{Store, after_fork_in_parent, before_fork};
+    use super::store::{PyStore, after_fork_in_parent, before_fork};
     #[pymodule_export]
     use super::text::{
-        Tokenizer, Truncated, merge_texts, prompt_limit, synthesis_prompt, truncate_text, visible_text,
+        PyTruncated, Tokenizer, merge_texts, prompt_limit, synthesis_prompt, truncate_text, visible_text,
     };
     #[pymodule_export]
     use super::views::{Candidate, ToolInfo};

@@ -1,11 +1,11 @@
-//! Prompts and schemas for vendors' APIs, as Python sees them.
+//! Prompts and schemas for vendors' APIs, for Python.
 
 use super::hub::Hub;
 use super::json;
 use super::text::Tokenizer;
 use crate::hub::Showing;
-use crate::prompt::vendor::{self, Names, Vendor};
-use crate::prompt::{Count, Lang, Style};
+use crate::prompt::vendor::{self, Vendor, VendorNames};
+use crate::prompt::{Count, Lang, PromptStyle};
 use crate::registry::{Candidate as Registered, Snapshot};
 use crate::truncate::TokenCounter;
 use crate::truncate::tokens::Estimate;
@@ -15,19 +15,19 @@ use pyo3::types::{PyDict, PyList, PyString};
 use serde_json::Value;
 use std::sync::Arc;
 
-/// The names of all tools in an order that does not depend on when they were registered.
+/// The names of all tools, sorted.
 #[pyfunction]
 #[pyo3(signature = (hub) -> "list[str]")]
 pub fn tool_names<'py>(hub: &Bound<'py, Hub>) -> PyResult<Bound<'py, PyList>> {
     PyList::new(hub.py(), hub.get().core().registry.load().sorted_names().iter().map(|name| &**name))
 }
 
-/// The candidate of each name that speaks for it, as in `ToolInfo`. Names that are gone by now are left out.
+/// The candidate that describes each name, as in `ToolInfo`. Names that were removed meanwhile are skipped.
 fn speakers(snapshot: &Snapshot, names: &[String]) -> Vec<Arc<Registered>> {
     names.iter().filter_map(|name| snapshot.get(name)?.speaker().cloned()).collect()
 }
 
-/// The prompt with the core tools and these others, most relevant first, or all; `more` can be called besides.
+/// The prompt with the core tools and these others, most relevant first, or all; `more` further tools can be called.
 #[pyfunction]
 #[pyo3(signature = (hub, base, core, others, more, style, lang, budget=None, tokenizer=None))]
 #[expect(clippy::too_many_arguments, reason = "one for each keyword of hub.system_prompt")]
@@ -42,7 +42,7 @@ pub fn prompt_text(
     budget: Option<usize>,
     tokenizer: Option<&Bound<'_, Tokenizer>>,
 ) -> PyResult<String> {
-    let style = Style::parse(style).ok_or_else(|| {
+    let style = PromptStyle::parse(style).ok_or_else(|| {
         PyValueError::new_err(format!("style must be 'detailed', 'compact' or 'names', got {style:?}"))
     })?;
     let lang = Lang::parse(lang)
@@ -58,8 +58,8 @@ pub fn prompt_text(
     made.map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
-/// Tools for an API; those that were left out, with the reason; and those whose arguments need the way back.
-type Declared<'py> = (Bound<'py, PyList>, Vec<(String, String)>, Vec<String>);
+/// The tools for an API, the skipped ones with the reason, and those whose arguments must be restored.
+type VendorTools<'py> = (Bound<'py, PyList>, Vec<(String, String)>, Vec<String>);
 
 fn vendor_called(name: &str) -> PyResult<Vendor> {
     Vendor::parse(name).ok_or_else(|| PyValueError::new_err(format!("there is no vendor {name:?}")))
@@ -67,13 +67,17 @@ fn vendor_called(name: &str) -> PyResult<Vendor> {
 
 /// These tools in the form of a vendor's API.
 #[pyfunction]
-pub fn vendor_tools<'py>(hub: &Bound<'py, Hub>, names: Vec<String>, vendor: &str) -> PyResult<Declared<'py>> {
+pub fn vendor_tools<'py>(
+    hub: &Bound<'py, Hub>,
+    names: Vec<String>,
+    vendor: &str,
+) -> PyResult<VendorTools<'py>> {
     let py = hub.py();
     let vendor = vendor_called(vendor)?;
     let snapshot = hub.get().core().registry.snapshot();
     let shown = speakers(&snapshot, &names);
     let made: Vec<_> = py.detach(|| {
-        let all = Names::of(snapshot.entries().map(|(name, _)| &**name));
+        let all = VendorNames::of(snapshot.entries().map(|(name, _)| &**name));
         shown.iter().map(|candidate| vendor::declare(candidate.spec(), vendor, &all)).collect()
     });
     let (declared, mut skipped, mut changed) = (PyList::empty(py), Vec::new(), Vec::new());
@@ -92,10 +96,10 @@ pub fn vendor_tools<'py>(hub: &Bound<'py, Hub>, names: Vec<String>, vendor: &str
     Ok((declared, skipped, changed))
 }
 
-/// The tool that an API knows by this name; None when there is none.
+/// The tool with this name in an API; None if there is none.
 #[pyfunction]
 pub fn original_name(hub: &Bound<'_, Hub>, vendor_name: &Bound<'_, PyString>) -> Option<String> {
-    // A name with half a character in it is nobody's.
+    // No tool has a name with a lone surrogate.
     let vendor_name = vendor_name.to_str().ok()?;
     let snapshot = hub.get().core().registry.load();
     if snapshot.get(vendor_name).is_some() {
@@ -104,7 +108,7 @@ pub fn original_name(hub: &Bound<'_, Hub>, vendor_name: &Bound<'_, PyString>) ->
     vendor::original_name(vendor_name, snapshot.entries().map(|(name, _)| &**name)).map(str::to_owned)
 }
 
-/// Arguments as a vendor's API gave them, as the tool means them.
+/// Arguments from a vendor's API, converted back to the form of the tool.
 #[pyfunction]
 pub fn restore_arguments<'py>(
     hub: &Bound<'py, Hub>,
@@ -114,7 +118,7 @@ pub fn restore_arguments<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let vendor = vendor_called(vendor)?;
     let speaker = speakers(&hub.get().core().registry.load(), &[name.to_owned()]).pop();
-    // What is no JSON is told by whoever checks the arguments.
+    // Arguments that are not JSON are reported by validation.
     let (Some(speaker), Ok(Value::Object(mut given))) = (speaker, json::from_python(arguments.as_any()))
     else {
         return Ok(arguments.clone().into_any());

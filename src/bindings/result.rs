@@ -13,7 +13,7 @@ use super::value;
 use crate::error::{ErrorKind, HubError};
 use crate::execute::Fate;
 use crate::hub::{PlannedRun, part};
-use crate::merge::{self, Merged};
+use crate::merge::{self, MergedText};
 use crate::registry::Candidate;
 use crate::select::Rule;
 use pyo3::exceptions::{PyBaseException, PyValueError};
@@ -73,7 +73,7 @@ pub fn build(py: Python<'_>, mut finished: FinishedExecution, now: Instant) -> P
         many => {
             let mut many = many.to_vec();
             many.sort_by_key(|slot| plan.merge_order(*slot));
-            let Merged { text, truncated } = merged(py, &plan, &finished.attempts, &many)?;
+            let MergedText { text, truncated } = merged(py, &plan, &finished.attempts, &many)?;
             let sources = many.iter().map(|slot| source_name(py, plan.candidates[*slot].source));
             meta.set_item(intern!(py, "synthesized"), true)?;
             meta.set_item(intern!(py, "synthesis_method"), intern!(py, "simple_merge"))?;
@@ -300,7 +300,12 @@ fn whole_answers<'py>(
     Ok(answers)
 }
 
-fn merged(py: Python<'_>, plan: &PlannedRun, attempts: &[Attempt], winners: &[usize]) -> PyResult<Merged> {
+fn merged(
+    py: Python<'_>,
+    plan: &PlannedRun,
+    attempts: &[Attempt],
+    winners: &[usize],
+) -> PyResult<MergedText> {
     let mut parts = Vec::with_capacity(winners.len());
     for slot in winners {
         if let Some(answer) = &attempts[*slot].value {

@@ -1,4 +1,4 @@
-//! Search and recommendation, as Python sees them.
+//! Search and recommendation, for Python.
 
 use super::hub::Hub;
 use super::unicode::start_of;
@@ -9,12 +9,12 @@ use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
-/// No more of a query is read, so no more crosses.
+/// Search reads no more of a query than this, so no more is copied.
 const QUERY_CHARS: usize = 8_000;
 
-/// A tool that fits a query: its `name`, its `score` (more is better; only those of one query compare) and the `tool`.
+/// A tool that matches a query: its `name`, its `score` (higher is better; scores of different queries do not compare) and the `tool`.
 #[pyclass(frozen, module = "toolhub", name = "Hit")]
-pub struct Hit {
+pub struct PyHit {
     #[pyo3(get)]
     name: String,
     #[pyo3(get)]
@@ -23,7 +23,7 @@ pub struct Hit {
 }
 
 #[pymethods]
-impl Hit {
+impl PyHit {
     #[getter]
     fn tool(&self, py: Python<'_>) -> Py<ToolInfo> {
         self.tool.clone_ref(py)
@@ -38,14 +38,14 @@ impl Hit {
     }
 }
 
-/// What was found, as long as it is still there.
-fn hits(hub: &Bound<'_, Hub>, found: Vec<Found>) -> PyResult<Vec<Hit>> {
+/// The hits whose tools are still registered.
+fn hits(hub: &Bound<'_, Hub>, found: Vec<Found>) -> PyResult<Vec<PyHit>> {
     let snapshot = hub.get().core().registry.snapshot();
     let mut hits = Vec::with_capacity(found.len());
     for Found { name, score } in found {
         let tool = snapshot.get(&name).and_then(|entry| ToolInfo::new(hub, entry, |_| true));
         if let Some(tool) = tool {
-            hits.push(Hit { name: name.to_string(), score, tool: Py::new(hub.py(), tool)? });
+            hits.push(PyHit { name: name.to_string(), score, tool: Py::new(hub.py(), tool)? });
         }
     }
     Ok(hits)
@@ -56,7 +56,7 @@ fn found(
     query: &Bound<'_, PyString>,
     vector: Option<Vec<f32>>,
     find: impl FnOnce(&Core, Asked<'_>) -> Vec<Found> + Send,
-) -> PyResult<Vec<Hit>> {
+) -> PyResult<Vec<PyHit>> {
     hub.get().check_process()?;
     let query = start_of(query, QUERY_CHARS)?;
     let core = hub.get().core();
@@ -72,7 +72,7 @@ pub fn search(
     query: &Bound<'_, PyString>,
     k: usize,
     vector: Option<Vec<f32>>,
-) -> PyResult<Vec<Hit>> {
+) -> PyResult<Vec<PyHit>> {
     found(hub, query, vector, |core, asked| core.search(asked, k))
 }
 
@@ -84,7 +84,7 @@ pub fn recommend(
     query: &Bound<'_, PyString>,
     k: usize,
     vector: Option<Vec<f32>>,
-) -> PyResult<Vec<Hit>> {
+) -> PyResult<Vec<PyHit>> {
     found(hub, query, vector, |core, asked| core.recommend(asked, k))
 }
 

@@ -5,7 +5,7 @@ use super::json;
 use crate::hub::Hub as Core;
 use crate::model::Source;
 use crate::registry::{Candidate, Filter};
-use crate::sources::skills::{LocalSkill, Mark, Skill, call, files, find};
+use crate::sources::skills::{FileStamp, FolderSkill, LocalSkill, call, files, find};
 use crate::stats::CandidateStats;
 use parking_lot::Mutex;
 use pyo3::exceptions::PyPermissionError;
@@ -29,8 +29,8 @@ pub struct SkillFolder {
 /// A skill as it was read last.
 #[derive(Clone)]
 struct Known {
-    mark: Option<Mark>,
-    skill: Skill,
+    mark: Option<FileStamp>,
+    skill: FolderSkill,
     notes: Vec<String>,
     /// None when another skill has the name.
     candidate: Option<Arc<Candidate>>,
@@ -73,12 +73,12 @@ impl SkillFolder {
         let mut known = self.known.lock();
         let mut before = std::mem::take(&mut *known);
         for folder in found.folders {
-            let mark = Mark::of(&folder);
+            let mark = FileStamp::of(&folder);
             let old = before.remove(&folder);
             let shown = folder.display();
             let now = match old {
                 Some(old) if old.mark.is_some() && old.mark == mark => Some(old),
-                old => match Skill::load(&folder) {
+                old => match FolderSkill::load(&folder) {
                     Ok((skill, notes)) => {
                         let candidate = old.as_ref().and_then(|old| old.candidate.clone());
                         Some(Known { mark, skill, notes, candidate })
@@ -133,7 +133,7 @@ impl SkillFolder {
         }
     }
 
-    fn insert(&self, core: &Core, skill: Skill) -> Arc<Candidate> {
+    fn insert(&self, core: &Core, skill: FolderSkill) -> Arc<Candidate> {
         core.registry.insert(Candidate {
             id: core.registry.next_id(),
             source: Source::Skills,
@@ -163,7 +163,7 @@ fn is_there(core: &Core, candidate: &Arc<Candidate>) -> bool {
     local(core, &candidate.spec().name).is_some_and(|now| Arc::ptr_eq(&now.tool, &candidate.tool))
 }
 
-fn is_of(candidate: &Candidate, skill: &Skill) -> bool {
+fn is_of(candidate: &Candidate, skill: &FolderSkill) -> bool {
     let tool: &dyn std::any::Any = &*candidate.tool;
     tool.downcast_ref::<LocalSkill>().is_some_and(|tool| tool.skill() == skill)
 }

@@ -23,7 +23,7 @@ const HEAD: usize = 256;
 
 /// A text within its limit: `text`, how much was `cut` of a `total`, and whether these are `estimated`.
 #[pyclass(frozen, module = "toolhub", name = "Truncated")]
-pub struct Truncated {
+pub struct PyTruncated {
     #[pyo3(get)]
     text: String,
     #[pyo3(get)]
@@ -37,7 +37,7 @@ pub struct Truncated {
 }
 
 #[pymethods]
-impl Truncated {
+impl PyTruncated {
     fn __str__(&self) -> &str {
         &self.text
     }
@@ -86,7 +86,7 @@ pub fn truncate_text(
     unit: &str,
     tokenizer: Option<&Bound<'_, Tokenizer>>,
     hits: Option<usize>,
-) -> PyResult<Truncated> {
+) -> PyResult<PyTruncated> {
     let py = text.py();
     let counter = tokenizer.map(|tokenizer| tokenizer.get().counter.clone());
     let counter: &dyn TokenCounter = counter.as_deref().unwrap_or(&Estimate);
@@ -108,7 +108,7 @@ pub fn truncate_text(
     }
     let cut = || truncate_window(&window, total, limit, &options);
     let made = if needed <= SHORT { cut() } else { py.detach(cut) };
-    Ok(Truncated {
+    Ok(PyTruncated {
         text: made.text,
         cut: made.cut,
         total: made.total,

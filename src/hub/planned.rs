@@ -73,7 +73,7 @@ impl PlannedRun {
         let leads = leads && self.entry.as_ref().is_some_and(|entry| entry.note_success(candidate.id));
         candidate.stats.record(ended, self.run.duration(slot, now).unwrap_or_default(), now, &self.breaker);
         if leads {
-            candidate.stats.leads();
+            candidate.stats.mark_preferred();
         }
     }
 

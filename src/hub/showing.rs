@@ -2,7 +2,9 @@
 
 use super::Hub;
 use crate::model::ToolSpec;
-use crate::prompt::{self, About, Count, Lang, Listed, Page, Style, TooSmall, Version};
+use crate::prompt::{
+    self, Count, EntryVersion, Lang, PromptKey, PromptPage, PromptStyle, PromptTool, TooSmall,
+};
 use crate::registry::{NameEntry, Snapshot};
 use std::collections::HashSet;
 
@@ -16,7 +18,7 @@ pub struct Showing<'a> {
     pub others: Option<&'a [String]>,
     /// How many tools are neither and can be called.
     pub more: usize,
-    pub style: Style,
+    pub style: PromptStyle,
     pub lang: Lang,
 }
 
@@ -32,8 +34,8 @@ impl Hub {
             return self.written(&snapshot, showing, budget);
         }
         let Showing { base, core, style, lang, .. } = *showing;
-        let about = About { version: snapshot.version(), core, style, lang };
-        let whole = self.shelf.whole(about, || {
+        let key = PromptKey { version: snapshot.version(), core, style, lang };
+        let whole = self.prompts.whole(key, || {
             self.written(&snapshot, &Showing { base: "", core, others: None, more: 0, style, lang }, None)
         })?;
         Ok(match (base.trim_end(), &*whole) {
@@ -58,17 +60,18 @@ impl Hub {
         };
         let names = showing.core.iter().map(String::as_str).chain(others);
         let listed = names.filter_map(|name| listed(snapshot.get(name)?));
-        let (skills, tools): (Vec<Listed<'_>>, _) = listed.partition(|one| one.spec.location.is_some());
+        let (skills, tools): (Vec<PromptTool<'_>>, _) = listed.partition(|one| one.spec.location.is_some());
         let skills: Vec<&ToolSpec> = skills.iter().map(|one| one.spec).collect();
         let Showing { base, more, style, lang, .. } = *showing;
-        let page = Page { base, tools: &tools, skills: &skills, more, style, lang, shelf: &self.shelf };
+        let page =
+            PromptPage { base, tools: &tools, skills: &skills, more, style, lang, cache: &self.prompts };
         let text = prompt::render(&page, budget);
-        self.shelf.tidy(snapshot.len(), |name| snapshot.get(name).is_some());
+        self.prompts.tidy(snapshot.len(), |name| snapshot.get(name).is_some());
         text
     }
 }
 
-fn listed(entry: &NameEntry) -> Option<Listed<'_>> {
+fn listed(entry: &NameEntry) -> Option<PromptTool<'_>> {
     let spec = entry.speaker()?.spec();
-    Some(Listed { spec, version: Version { name: &spec.name, changed_at: entry.changed_at } })
+    Some(PromptTool { spec, version: EntryVersion { name: &spec.name, changed_at: entry.changed_at } })
 }

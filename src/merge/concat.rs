@@ -1,15 +1,15 @@
 //! All answers one after another, repeated ones too.
 
-use super::{Merged, joined, labelled};
+use super::labelled::{MergedText, joined, labelled};
 use crate::model::Part;
 
-pub fn merge(parts: &[Part]) -> Merged {
+pub fn merge(parts: &[Part]) -> MergedText {
     joined(parts.iter().map(labelled))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::part;
+    use super::super::labelled::part;
 
     #[test]
     fn nothing_is_left_out() {

@@ -1,16 +1,17 @@
 //! Every different answer once, under the label of the first who gave it.
 
-use super::{Merged, joined, labelled, same};
+use super::labelled::{MergedText, joined, labelled};
+use super::same;
 use crate::model::Part;
 
-pub fn merge(parts: &[Part]) -> Merged {
+pub fn merge(parts: &[Part]) -> MergedText {
     let firsts = same::groups(parts).into_iter().filter_map(|group| group.first().copied());
     joined(firsts.map(labelled))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::part;
+    use super::super::labelled::part;
 
     #[test]
     fn a_repeated_answer_is_dropped() {

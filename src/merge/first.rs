@@ -1,15 +1,15 @@
 //! The first answer alone, with its label.
 
-use super::{Merged, joined, labelled};
+use super::labelled::{MergedText, joined, labelled};
 use crate::model::Part;
 
-pub fn merge(parts: &[Part]) -> Merged {
+pub fn merge(parts: &[Part]) -> MergedText {
     joined(parts.first().map(labelled))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::part;
+    use super::super::labelled::part;
 
     #[test]
     fn only_the_first_is_taken() {

@@ -47,7 +47,7 @@ fn fold(text: &str, words: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::part;
+    use super::super::labelled::part;
     use super::*;
 
     #[test]

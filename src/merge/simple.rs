@@ -1,9 +1,10 @@
 //! Simple merge: each answer labelled with where it comes from; the same answer given twice is shown once and says so.
 
-use super::{Merged, joined, labelled, same};
+use super::labelled::{MergedText, joined, labelled};
+use super::same;
 use crate::model::Part;
 
-pub fn merge(parts: &[Part]) -> Merged {
+pub fn merge(parts: &[Part]) -> MergedText {
     joined(same::groups(parts).into_iter().map(|group| match group.as_slice() {
         [one] => labelled(one),
         many => {
@@ -15,7 +16,7 @@ pub fn merge(parts: &[Part]) -> Merged {
 
 #[cfg(test)]
 mod tests {
-    use super::super::part;
+    use super::super::labelled::part;
     use super::*;
 
     #[test]

@@ -1,80 +1,82 @@
-//! How much each tool may say so that the whole fits: the first tools in detail, the next on one line, the others by name.
+//! Fits a prompt into a token budget: the first tools in detail, the next on one line, the others by name.
 
-use super::Style;
-use super::page::{Count, Page, TooSmall};
-use super::skills::Catalogue;
+use super::page::{DetailLevels, PromptPage};
+use super::skills::SkillSection;
+use super::style::PromptStyle;
 use std::borrow::Cow;
+use std::fmt;
 
-/// Where each kind of entry ends, in the order of the tools.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Detail {
-    pub detailed: usize,
-    pub compact: usize,
-    pub named: usize,
+/// The budget is too small even for the parts that cannot be left out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TooSmall {
+    pub needed: usize,
+    pub budget: usize,
 }
 
-impl Detail {
-    pub fn all(style: Style, tools: usize) -> Self {
-        Detail {
-            detailed: if style == Style::Detailed { tools } else { 0 },
-            compact: if style == Style::Names { 0 } else { tools },
-            named: tools,
-        }
-    }
-
-    fn named(named: usize) -> Self {
-        Detail { detailed: 0, compact: 0, named }
+impl fmt::Display for TooSmall {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let TooSmall { needed, budget } = self;
+        write!(
+            f,
+            "budget_tokens must be at least {needed}, because the base prompt and the way to call tools take that much, got {budget}"
+        )
     }
 }
 
-/// A page for which there is only so much room. Whole prompts are counted, never parts of them: tokens join across seams.
-pub struct Tight<'a> {
-    pub page: &'a Page<'a>,
+/// Counts tokens.
+pub type Count<'a> = &'a dyn Fn(&str) -> usize;
+
+/// A page with a token budget. Whole prompts are counted, never parts: tokens join across the seams.
+pub struct BudgetedPage<'a> {
+    pub page: &'a PromptPage<'a>,
     pub names: &'a [Cow<'a, str>],
     pub budget: usize,
     pub count: Count<'a>,
 }
 
-impl Tight<'_> {
-    /// The fullest prompt that fits. Every tool gets its name before any gets a line, and every one a line before any gets
-    /// its details; skills say less, and at last lose their names, before a tool loses its own.
+impl BudgetedPage<'_> {
+    /// The most detailed prompt that fits. All tools get a name before any gets a line, and all get a line before any gets
+    /// details. Skills are shortened, and finally left out, before a tool loses its name.
     pub fn render(&self) -> Result<String, TooSmall> {
-        let Page { skills, style, lang, .. } = *self.page;
-        let styles = [Style::Detailed, Style::Compact, Style::Names].into_iter();
+        let PromptPage { skills, style, lang, .. } = *self.page;
+        let styles = [PromptStyle::Detailed, PromptStyle::Compact, PromptStyle::Names].into_iter();
         for style in styles.filter(|one| *one <= style && !skills.is_empty()) {
-            let catalogue = Catalogue::new(skills, style, lang);
+            let catalogue = SkillSection::new(skills, style, lang);
             if let Some(detail) = self.all_named(&catalogue) {
                 return Ok(self.assemble(&detail, &catalogue));
             }
         }
-        let brief = |told| Catalogue::brief(skills, told, lang);
+        let brief = |told| SkillSection::brief(skills, told, lang);
         let tools = self.names.len();
-        let told = largest(skills.len(), |told| self.fits(&Detail::named(tools), &brief(told)));
+        let told = largest(skills.len(), |told| self.fits(&DetailLevels::named(tools), &brief(told)));
         let catalogue = brief(told.unwrap_or(0));
-        let some_named =
-            || largest(tools, |named| self.fits(&Detail::named(named), &catalogue)).map(Detail::named);
+        let some_named = || {
+            largest(tools, |named| self.fits(&DetailLevels::named(named), &catalogue))
+                .map(DetailLevels::named)
+        };
         match self.all_named(&catalogue).or_else(some_named) {
             Some(detail) => Ok(self.assemble(&detail, &catalogue)),
             None => Err(self.too_small()),
         }
     }
 
-    /// A few short names take less room than the words that there are others.
+    /// A few short names may take fewer tokens than the note that there are more tools.
     fn too_small(&self) -> TooSmall {
-        let Page { skills, lang, .. } = *self.page;
+        let PromptPage { skills, lang, .. } = *self.page;
         let tools = self.names.len();
-        let least = [(0, 0), (tools, 0), (tools, skills.len())]
-            .map(|(named, told)| self.needed(&Detail::named(named), &Catalogue::brief(skills, told, lang)));
+        let least = [(0, 0), (tools, 0), (tools, skills.len())].map(|(named, told)| {
+            self.needed(&DetailLevels::named(named), &SkillSection::brief(skills, told, lang))
+        });
         TooSmall { needed: least.into_iter().fold(usize::MAX, usize::min), budget: self.budget }
     }
 
-    /// The most that tools can say when each has its name at least.
-    fn all_named(&self, catalogue: &Catalogue) -> Option<Detail> {
+    /// The most detail with which every tool has at least its name.
+    fn all_named(&self, catalogue: &SkillSection) -> Option<DetailLevels> {
         let all = self.names.len();
-        let lines = |compact| Detail { compact, ..Detail::named(all) };
-        let details = |detailed| Detail { detailed, ..lines(all) };
-        let fits = |detail: &Detail| self.fits(detail, catalogue);
-        let most = Detail::all(self.page.style, all);
+        let lines = |compact| DetailLevels { compact, ..DetailLevels::named(all) };
+        let details = |detailed| DetailLevels { detailed, ..lines(all) };
+        let fits = |detail: &DetailLevels| self.fits(detail, catalogue);
+        let most = DetailLevels::all(self.page.style, all);
         if fits(&most) {
             return Some(most);
         }
@@ -87,20 +89,20 @@ impl Tight<'_> {
         None
     }
 
-    fn fits(&self, detail: &Detail, catalogue: &Catalogue) -> bool {
+    fn fits(&self, detail: &DetailLevels, catalogue: &SkillSection) -> bool {
         self.needed(detail, catalogue) <= self.budget
     }
 
-    fn needed(&self, detail: &Detail, catalogue: &Catalogue) -> usize {
+    fn needed(&self, detail: &DetailLevels, catalogue: &SkillSection) -> usize {
         (self.count)(&self.assemble(detail, catalogue))
     }
 
-    fn assemble(&self, detail: &Detail, catalogue: &Catalogue) -> String {
+    fn assemble(&self, detail: &DetailLevels, catalogue: &SkillSection) -> String {
         self.page.assemble(self.names, detail, catalogue)
     }
 }
 
-/// The largest number that fits. All of them come first: then there is no word about others, which may be the longer one.
+/// The largest number that fits. All are tried first: without a note about the others, that may be shorter than fewer.
 fn largest(all: usize, fits: impl Fn(usize) -> bool) -> Option<usize> {
     if fits(all) {
         return Some(all);
@@ -108,8 +110,8 @@ fn largest(all: usize, fits: impl Fn(usize) -> bool) -> Option<usize> {
     (all > 0 && fits(0)).then(|| last_fitting(all, fits))
 }
 
-/// The last number that fits, when zero does and `failing` does not. The steps from below double, so that little is counted
-/// that is much longer than the budget; and they are the same for each budget, so that a larger one never gives less.
+/// The last number that fits, given that zero does and `failing` does not. Steps double from below, so that few prompts much
+/// longer than the budget are counted. They are the same for every budget, so a larger budget never gives less.
 fn last_fitting(mut failing: usize, fits: impl Fn(usize) -> bool) -> usize {
     let (mut fitting, mut step) = (0, 1);
     while failing - fitting > 1 {

@@ -1,12 +1,12 @@
-//! Text of strangers, made fit to stand on a line of ours.
+//! Makes untrusted text safe for a line of the prompt.
 
-use super::Lang;
+use super::style::Lang;
 use crate::invisible::{is_invisible, visible};
 use std::borrow::Cow;
 use std::fmt::Write;
 
-/// Puts a text on one line: runs of white space become one space, what cannot be seen is left out. A text of more than
-/// `limit` characters is cut after a word and says how much is missing.
+/// Puts a text on one line: runs of white space become one space, invisible characters are removed. A text of more than
+/// `limit` characters is truncated after a word, with a note of how much is missing.
 pub fn push_line(out: &mut String, text: &str, limit: usize, lang: Lang) {
     let text = text.trim();
     if text.len() <= limit && is_plain(text) {
@@ -15,7 +15,7 @@ pub fn push_line(out: &mut String, text: &str, limit: usize, lang: Lang) {
     }
     let text = &*without_commands(text);
     let begun = out.len();
-    // The last word: where it begins here, and there.
+    // The start of the last word, in the output and in the text.
     let (mut shown, mut word, mut between) = (0, (begun, 0), false);
     for (at, c) in text.char_indices() {
         if c.is_whitespace() {
@@ -50,14 +50,14 @@ pub fn push_line(out: &mut String, text: &str, limit: usize, lang: Lang) {
     }
 }
 
-/// [`push_line`] into a string of its own.
+/// [`push_line`] into a new string.
 pub fn line(text: &str, limit: usize, lang: Lang) -> String {
     let mut out = String::new();
     push_line(&mut out, text, limit, lang);
     out
 }
 
-/// A text that keeps its lines, without what cannot be seen, cut to `limit` characters.
+/// A text with its lines, without invisible characters, truncated to `limit` characters.
 pub fn paragraphs(text: &str, limit: usize) -> String {
     const NOTICE: &str = "… [cut]";
     let seen = |c: &char| *c == '\n' || *c == '\t' || !is_invisible(*c);
@@ -71,21 +71,21 @@ pub fn paragraphs(text: &str, limit: usize) -> String {
     out
 }
 
-/// Without commands to terminals, of which all but the first character can be seen.
+/// Removes terminal escape sequences, of which all but the first character are visible.
 fn without_commands(text: &str) -> Cow<'_, str> {
     let begins = |c: char| matches!(c, '\u{1b}' | '\u{90}'..='\u{9f}');
     if text.contains(begins) { visible(text) } else { Cow::Borrowed(text) }
 }
 
-/// Whether a name can stand in a prompt as it is.
+/// True if a name can be shown in a prompt unchanged.
 pub fn is_printable(name: &str) -> bool {
     let plain = |c: char| c == ' ' || !(c.is_whitespace() || is_invisible(c));
     !name.is_empty() && name.trim() == name && !name.contains("**") && name.chars().all(plain)
 }
 
-/// Whether nothing has to be done to a text inside of a line.
+/// True if a text needs no cleaning inside a line.
 pub fn is_plain(text: &str) -> bool {
-    // Without a way out in the middle, the compiler compares many bytes at once.
+    // Without an early exit, the compiler vectorises the comparison.
     let bytes = text.as_bytes();
     let printable = bytes.iter().fold(true, |all, b| all & (b' '..=b'~').contains(b));
     printable && bytes.windows(2).fold(true, |all, pair| all & (pair[0] | pair[1] != b' '))
@@ -107,7 +107,7 @@ mod tests {
             ("\u{1b}[31mred\u{1b}[0m", "red"),
             ("\u{9b}1;31m red", "red"),
             ("a \u{1b}]8;;http://h\u{7}link\u{1b}]8;;\u{7} b", "a link b"),
-            // What separates words without a command still does.
+            // What separates words without an escape sequence still does.
             ("page\u{c}page", "page page"),
         ] {
             assert_eq!(line(given, 100, Lang::En), seen, "{given:?}");

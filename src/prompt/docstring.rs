@@ -1,21 +1,21 @@
-//! Descriptions that are docstrings: many servers send them whole, with the parameters in an `Args:` section and nothing in
-//! the schema. What stands there belongs to the parameters.
+//! Descriptions that are docstrings: many servers send them whole, with the parameters in an `Args:` section and no
+//! descriptions in the schema. The section is moved to the parameters.
 
 use std::borrow::Cow;
 
-/// A description, taken apart.
+/// A description, split into its sections.
 pub struct Docstring<'a> {
-    /// All that is not in a section below.
+    /// Everything outside the sections.
     pub text: Cow<'a, str>,
     parameters: Vec<(&'a str, String)>,
     pub returns: Option<String>,
 }
 
 impl<'a> Docstring<'a> {
-    /// Taken apart only where every entry of the section is a parameter: otherwise it is something else.
+    /// Splits only if every entry of the section is a parameter: otherwise it is another kind of section.
     pub fn of(description: &'a str, is_parameter: impl Fn(&str) -> bool) -> Self {
         let whole = Docstring { text: Cow::Borrowed(description), parameters: Vec::new(), returns: None };
-        // A docstring is written by a person: what is longer is not worth a look.
+        // A docstring is written by a person; longer descriptions are not searched.
         if description.len() > 20_000 || !description.contains("\n") {
             return whole;
         }
@@ -51,7 +51,7 @@ fn indent(line: &str) -> usize {
     line.len() - line.trim_start().len()
 }
 
-/// Where a section is: its title, and the line after its last one.
+/// The line of a section's title, and the line after its end.
 fn section(lines: &[&str], titles: &[&str]) -> Option<(usize, usize)> {
     let from = lines.iter().position(|line| titles.contains(&line.trim()))?;
     let deeper = |line: &&str| line.trim().is_empty() || indent(line) > indent(lines[from]);
@@ -59,12 +59,12 @@ fn section(lines: &[&str], titles: &[&str]) -> Option<(usize, usize)> {
     if lines[from + 1..][..inside].iter().any(|line| !line.trim().is_empty()) {
         return Some((from, from + 1 + inside));
     }
-    // Not indented: the paragraph that follows.
+    // Not indented: the next paragraph.
     let inside = lines[from + 1..].iter().take_while(|line| !line.trim().is_empty()).count();
     Some((from, from + 1 + inside))
 }
 
-/// `name: words`, or `name (type): words`; deeper lines go on.
+/// `name: words`, or `name (type): words`; deeper lines continue it.
 fn entries<'a>(lines: &[&'a str]) -> Vec<(&'a str, String)> {
     let mut found: Vec<(&str, String)> = Vec::new();
     let filled = || lines.iter().filter(|line| !line.trim().is_empty());

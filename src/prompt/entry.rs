@@ -1,9 +1,9 @@
-//! One tool: in detail, on one line, or by its name.
+//! The entry of one tool: in detail or on one line.
 
-use super::Lang;
 use super::clean::push_line;
 use super::docstring::Docstring;
-use super::schema::Shape;
+use super::schema::SchemaShape;
+use super::style::Lang;
 use super::types::{Types, default};
 use crate::model::{Effects, ToolSpec};
 use serde_json::Value;
@@ -14,13 +14,13 @@ const PARAMETER: usize = 1_000;
 const SUMMARY: usize = 160;
 const EXAMPLE: usize = 400;
 const EXAMPLES: usize = 5;
-/// Objects in objects in objects.
+/// The depth to which nested objects are shown.
 const DEEPEST: usize = 5;
 const MAX_LINES: usize = 200;
 
-pub struct Entry<'a> {
+pub struct PromptEntry<'a> {
     spec: &'a ToolSpec,
-    /// What the model calls it.
+    /// The name that the model uses.
     name: &'a str,
     lang: Lang,
     root: &'a Value,
@@ -28,16 +28,16 @@ pub struct Entry<'a> {
     lines: usize,
 }
 
-impl<'a> Entry<'a> {
+impl<'a> PromptEntry<'a> {
     pub fn new(spec: &'a ToolSpec, name: &'a str, lang: Lang) -> Self {
         let root = &*spec.parameters;
-        Entry { spec, name, lang, root, types: Types::new(root, lang), lines: 0 }
+        PromptEntry { spec, name, lang, root, types: Types::new(root, lang), lines: 0 }
     }
 
-    /// The layout that the documentation shows, behind its number; ends with a line end.
+    /// The documented layout, without its number; ends with a line end.
     pub fn detailed(mut self, out: &mut String) {
         let (spec, lang) = (self.spec, self.lang);
-        let shape = Shape::of(self.root, self.root);
+        let shape = SchemaShape::of(self.root, self.root);
         let doc = Docstring::of(&spec.description, |name| {
             shape.properties().iter().any(|(known, _)| *known == name)
         });
@@ -81,7 +81,7 @@ impl<'a> Entry<'a> {
 
     /// `- **name**(a: string, b?: integer): What it does. [read-only]`
     pub fn compact(&self, out: &mut String) {
-        let shape = Shape::of(self.root, self.root);
+        let shape = SchemaShape::of(self.root, self.root);
         let _ = write!(out, "- **{}**(", self.name);
         for (at, (name, schema)) in shape.properties().into_iter().take(MAX_LINES).enumerate() {
             out.push_str(if at == 0 { "" } else { ", " });
@@ -109,11 +109,11 @@ impl<'a> Entry<'a> {
         out.push('\n');
     }
 
-    /// One line for each property, and below it what it is made of.
+    /// One line per property, with its nested properties below.
     fn parameters(
         &mut self,
         out: &mut String,
-        shape: &Shape<'a>,
+        shape: &SchemaShape<'a>,
         indent: usize,
         depth: usize,
         doc: Option<&Docstring<'_>>,
@@ -149,7 +149,7 @@ impl<'a> Entry<'a> {
         }
     }
 
-    /// `): words (default x)`; a default that the words name already is not said twice.
+    /// `): words (default x)`; a default that the words already name is not repeated.
     fn described(&self, out: &mut String, words: Option<&str>, given: Option<&Value>) {
         let default = given.filter(|value| !value.is_null()).map(default);
         let is_told = |default: &String| words.is_some_and(|words| tells_default(words, default));
@@ -171,8 +171,8 @@ impl<'a> Entry<'a> {
         }
     }
 
-    /// What an object, the entries of an array, or the branches of a union are made of.
-    fn below(&mut self, out: &mut String, shape: &Shape<'a>, indent: usize, depth: usize) {
+    /// The fields of an object, of the items of an array, or of the branches of a union.
+    fn below(&mut self, out: &mut String, shape: &SchemaShape<'a>, indent: usize, depth: usize) {
         if depth >= DEEPEST || shape.repeats || !self.types.goes_on() {
             return;
         }
@@ -197,24 +197,24 @@ impl<'a> Entry<'a> {
         }
     }
 
-    /// The branches of a union that have something below them.
-    fn branches(&self, shape: &Shape<'a>) -> Vec<Shape<'a>> {
+    /// The branches of a union that have fields.
+    fn branches(&self, shape: &SchemaShape<'a>) -> Vec<SchemaShape<'a>> {
         let inner = shape.branches().iter().map(|branch| shape.below(self.root, branch));
-        let has_more = |one: &Shape<'a>| {
+        let has_more = |one: &SchemaShape<'a>| {
             let is_array = one.item().is_some() || !one.places().is_empty();
             !one.repeats && (one.has_properties() || is_array || !one.branches().is_empty())
         };
         inner.filter(has_more).take(MAX_LINES).collect()
     }
 
-    /// Whether it is an object whose fields are told, or an array of such.
-    fn has_fields(&self, shape: &Shape<'a>) -> bool {
+    /// True for an object with declared fields, or an array of such objects.
+    fn has_fields(&self, shape: &SchemaShape<'a>) -> bool {
         let inner = shape.item().map(|item| shape.below(self.root, item));
         !shape.repeats
             && (shape.has_properties() || inner.is_some_and(|item| !item.repeats && item.has_properties()))
     }
 
-    fn options(&mut self, out: &mut String, branches: Vec<Shape<'a>>, indent: usize, depth: usize) {
+    fn options(&mut self, out: &mut String, branches: Vec<SchemaShape<'a>>, indent: usize, depth: usize) {
         let several = branches.iter().filter(|one| self.has_fields(one)).count() > 1;
         for (at, branch) in branches.iter().enumerate() {
             if self.lines >= MAX_LINES {
@@ -230,7 +230,7 @@ impl<'a> Entry<'a> {
         }
     }
 
-    /// `- option 1, Name:`, above the fields that belong to it.
+    /// `- option 1, Name:`, above its fields.
     fn label(&mut self, out: &mut String, indent: usize, word: &str, number: usize, name: Option<&str>) {
         self.lines += 1;
         pad(out, indent);
@@ -249,11 +249,11 @@ fn pad(out: &mut String, indent: usize) {
     }
 }
 
-/// What it does to the world, as far as it was said.
+/// The declared effects of a tool.
 fn hints(spec: &ToolSpec, lang: Lang) -> Vec<&'static str> {
     let hint = |key: &str| spec.annotations.get(key).and_then(Value::as_bool);
     let read_only = spec.effects == Effects::ReadOnly;
-    // `effects=True` says it without annotations; with them, they say it more exactly.
+    // `effects=True` has no annotations; annotations are more precise.
     let said = spec.effects == Effects::Declared && hint("readOnlyHint").is_none();
     let destructive = !read_only && hint("destructiveHint").unwrap_or(said);
     let all = [
@@ -278,8 +278,8 @@ fn summary(description: &str) -> &str {
     end.map_or(text, |(at, sign)| text[..at + sign.len()].trim_end())
 }
 
-/// One word for a type, or its few values.
-fn short_type<'a>(root: &'a Value, shape: &Shape<'a>, depth: usize) -> String {
+/// One word for a type, or its values if they are few.
+fn short_type<'a>(root: &'a Value, shape: &SchemaShape<'a>, depth: usize) -> String {
     const SHORT: usize = 40;
     if let Some(options) = shape.get("enum").and_then(Value::as_array) {
         let all: Vec<String> = options.iter().take(8).map(Value::to_string).collect();
@@ -313,7 +313,7 @@ fn short_type<'a>(root: &'a Value, shape: &Shape<'a>, depth: usize) -> String {
     }
 }
 
-/// Whether a description names its default: "(default A1)", "Defaults to 5.".
+/// True if a description names its default: "(default A1)", "Defaults to 5.".
 fn tells_default(words: &str, default: &str) -> bool {
     let lower = words.to_ascii_lowercase();
     let value = default.trim_matches('"').to_ascii_lowercase();

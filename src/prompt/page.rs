@@ -1,78 +1,64 @@
-//! The whole prompt: what the user says, the tools, how to call them.
+//! The whole prompt: the user's text, the tools, and how to call them.
 
-use super::budget::{Detail, Tight};
-use super::clean::is_printable;
-use super::entry::Entry;
-use super::shelf::{Shelf, Version};
-use super::skills::Catalogue;
-use super::vendor::vendor_name;
-use super::{Lang, Style};
+use super::cache::{EntryVersion, PromptCache};
+use super::entry::PromptEntry;
+use super::skills::SkillSection;
+use super::style::{Lang, PromptStyle};
 use crate::model::ToolSpec;
 use std::borrow::Cow;
-use std::fmt::{self, Write};
+use std::fmt::Write;
 
-/// What is to be shown.
-pub struct Page<'a> {
+/// The content of a prompt.
+pub struct PromptPage<'a> {
     /// The user's own prompt, which comes first.
     pub base: &'a str,
     /// Most relevant first.
-    pub tools: &'a [Listed<'a>],
-    /// Those that give instructions, apart from the others.
+    pub tools: &'a [PromptTool<'a>],
+    /// Skills have a section of their own.
     pub skills: &'a [&'a ToolSpec],
-    /// How many others can be called.
+    /// The number of other tools that can be called.
     pub more: usize,
-    pub style: Style,
+    pub style: PromptStyle,
     pub lang: Lang,
-    pub shelf: &'a Shelf,
+    pub cache: &'a PromptCache,
 }
 
-/// A tool to be shown.
+/// A tool in the prompt.
 #[derive(Clone, Copy)]
-pub struct Listed<'a> {
+pub struct PromptTool<'a> {
     pub spec: &'a ToolSpec,
-    pub version: Version<'a>,
+    pub version: EntryVersion<'a>,
 }
 
-/// Not even the parts that nobody can leave out are within the budget.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TooSmall {
-    pub needed: usize,
-    pub budget: usize,
+/// Where each kind of entry ends, in the order of the tools.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DetailLevels {
+    pub detailed: usize,
+    pub compact: usize,
+    pub named: usize,
 }
 
-impl fmt::Display for TooSmall {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let TooSmall { needed, budget } = self;
-        write!(
-            f,
-            "budget_tokens must be at least {needed}, because the base prompt and the way to call tools take that much, got {budget}"
-        )
+impl DetailLevels {
+    pub fn all(style: PromptStyle, tools: usize) -> Self {
+        DetailLevels {
+            detailed: if style == PromptStyle::Detailed { tools } else { 0 },
+            compact: if style == PromptStyle::Names { 0 } else { tools },
+            named: tools,
+        }
+    }
+
+    pub fn named(named: usize) -> Self {
+        DetailLevels { detailed: 0, compact: 0, named }
     }
 }
 
-/// Counts tokens.
-pub type Count<'a> = &'a dyn Fn(&str) -> usize;
-
-/// Writes the prompt; with a budget, the first tools keep the most detail. Without any tool it is the base alone.
-pub fn render(page: &Page<'_>, budget: Option<(usize, Count<'_>)>) -> Result<String, TooSmall> {
-    if page.tools.is_empty() && page.skills.is_empty() && page.more == 0 {
-        return Ok(page.base.to_owned());
-    }
-    let names: Vec<Cow<'_, str>> = page.tools.iter().map(|tool| shown_name(&tool.spec.name)).collect();
-    let Some((budget, count)) = budget else {
-        let catalogue = Catalogue::new(page.skills, page.style, page.lang);
-        return Ok(page.assemble(&names, &Detail::all(page.style, names.len()), &catalogue));
-    };
-    Tight { page, names: &names, budget, count }.render()
-}
-
-/// What a model may call it. A name that would break the line is shown as an API would get it; both can be called.
-pub fn shown_name(name: &str) -> Cow<'_, str> {
-    if is_printable(name) { Cow::Borrowed(name) } else { Cow::Owned(vendor_name(name)) }
-}
-
-impl Page<'_> {
-    pub fn assemble(&self, names: &[Cow<'_, str>], detail: &Detail, catalogue: &Catalogue) -> String {
+impl PromptPage<'_> {
+    pub fn assemble(
+        &self,
+        names: &[Cow<'_, str>],
+        detail: &DetailLevels,
+        catalogue: &SkillSection,
+    ) -> String {
         let mut out = String::with_capacity(self.base.len() + 1024 + 600 * detail.detailed);
         self.open(&mut out, detail.detailed > 0);
         for at in 0..detail.detailed {
@@ -116,23 +102,23 @@ impl Page<'_> {
     }
 
     fn detailed(&self, out: &mut String, names: &[Cow<'_, str>], at: usize) {
-        let Listed { spec, version } = self.tools[at];
-        let entry = self.shelf.entry(version, Style::Detailed, self.lang, |text| {
-            Entry::new(spec, &names[at], self.lang).detailed(text);
+        let PromptTool { spec, version } = self.tools[at];
+        let entry = self.cache.entry(version, PromptStyle::Detailed, self.lang, |text| {
+            PromptEntry::new(spec, &names[at], self.lang).detailed(text);
         });
         out.push_str(&(at + 1).to_string());
         out.extend([". ", &entry, "\n"]);
     }
 
     fn compact(&self, out: &mut String, names: &[Cow<'_, str>], at: usize) {
-        let Listed { spec, version } = self.tools[at];
-        let entry = self.shelf.entry(version, Style::Compact, self.lang, |text| {
-            Entry::new(spec, &names[at], self.lang).compact(text);
+        let PromptTool { spec, version } = self.tools[at];
+        let entry = self.cache.entry(version, PromptStyle::Compact, self.lang, |text| {
+            PromptEntry::new(spec, &names[at], self.lang).compact(text);
         });
         out.push_str(&entry);
     }
 
-    fn close(&self, out: &mut String, more: usize, catalogue: &Catalogue) {
+    fn close(&self, out: &mut String, more: usize, catalogue: &SkillSection) {
         let more = more + catalogue.hidden;
         let total = self.tools.len() + self.more + catalogue.hidden;
         let _ = match (more, self.lang) {

@@ -1,33 +1,33 @@
-//! A view of one JSON Schema: references followed, `allOf` put together, nothing copied.
+//! A view of one JSON Schema: references resolved, `allOf` merged, nothing copied.
 
 use serde_json::{Map, Value};
 use smallvec::SmallVec;
 
-/// So many schemas are put together to one; more is an attack.
+/// The number of schemas merged into one; more is an attack.
 const MAX_LAYERS: usize = 32;
 
-/// Any schema of the document. Each keyword is that of the first layer that has it.
+/// A schema of the document. Each keyword comes from the first layer that has it.
 #[derive(Clone, Default)]
-pub struct Shape<'a> {
+pub struct SchemaShape<'a> {
     layers: SmallVec<[&'a Map<String, Value>; 2]>,
-    /// The references that led here, so that a ring is seen.
+    /// The references that led here, to detect a cycle.
     trail: Vec<&'a str>,
-    /// What the last reference calls it.
+    /// Its name in the last reference.
     name: Option<&'a str>,
-    /// It is inside of itself: nothing below it is to be shown again.
+    /// It contains itself: its content is not shown again.
     pub repeats: bool,
-    /// `false`: no value fits.
+    /// `false`: no value is valid.
     pub never: bool,
 }
 
-impl<'a> Shape<'a> {
+impl<'a> SchemaShape<'a> {
     pub fn of(root: &'a Value, schema: &'a Value) -> Self {
-        Shape::default().below(root, schema)
+        SchemaShape::default().below(root, schema)
     }
 
     /// A schema that is part of this one.
     pub fn below(&self, root: &'a Value, schema: &'a Value) -> Self {
-        let mut shape = Shape { trail: self.trail.clone(), ..Shape::default() };
+        let mut shape = SchemaShape { trail: self.trail.clone(), ..SchemaShape::default() };
         shape.settle(root, schema);
         shape
     }
@@ -69,7 +69,7 @@ impl<'a> Shape<'a> {
         self.layers.iter().copied()
     }
 
-    /// What it is called: its title, or the name of its definition.
+    /// Its title, or the name of its definition.
     pub fn name(&self) -> Option<&'a str> {
         self.text("title").or(self.name)
     }
@@ -107,7 +107,7 @@ impl<'a> Shape<'a> {
         union.and_then(Value::as_array).map_or(&[], Vec::as_slice)
     }
 
-    /// The types that are given, or that the other keywords tell.
+    /// The declared types, or those that the other keywords imply.
     pub fn types(&self) -> SmallVec<[&'a str; 2]> {
         match self.get("type") {
             Some(Value::String(one)) => SmallVec::from_slice(&[one.as_str()]),
@@ -120,18 +120,18 @@ impl<'a> Shape<'a> {
         }
     }
 
-    /// What each entry of an array is.
+    /// The schema of the items of an array.
     pub fn item(&self) -> Option<&'a Value> {
         self.get("items").filter(|items| !items.is_array())
     }
 
-    /// What an array has at each place, where that is said one by one.
+    /// The schemas of the items by position (`prefixItems`).
     pub fn places(&self) -> &'a [Value] {
         let places = self.get("prefixItems").or_else(|| self.get("items"));
         places.and_then(Value::as_array).map_or(&[], Vec::as_slice)
     }
 
-    /// What each value of an open object is.
+    /// The schema of the values of an open object.
     pub fn values(&self) -> Option<&'a Value> {
         self.get("additionalProperties")
             .filter(|values| values.as_object().is_some_and(|map| !map.is_empty()))
@@ -147,13 +147,13 @@ fn keyword<'a>(schema: &'a Map<String, Value>, key: &str) -> Option<&'a Value> {
     schema.iter().find(|(known, _)| *known == key).map(|(_, value)| value)
 }
 
-/// What a reference inside the document leads to.
+/// The target of a reference inside the document.
 pub fn target<'a>(root: &'a Value, reference: &str) -> Option<&'a Value> {
     let pointer = reference.strip_prefix('#')?;
     named(root, pointer).or_else(|| root.pointer(pointer)).or_else(|| root.pointer(&unescaped(pointer)))
 }
 
-/// The same where all steps are keys as they stand there, which is the usual case.
+/// The common case: all steps are keys without escapes.
 fn named<'a>(root: &'a Value, pointer: &str) -> Option<&'a Value> {
     let mut steps = pointer.strip_prefix('/')?.split('/');
     steps.try_fold(root, |value, step| match step.contains('~') {
@@ -193,7 +193,7 @@ mod tests {
             "$defs": {"Base": {"type": "object", "properties": {"id": {"type": "integer"}}, "required": ["id"]}},
             "allOf": [{"$ref": "#/%24defs/Base"}, {"properties": {"name": {"type": "string"}}}]
         });
-        let shape = Shape::of(&root, &root);
+        let shape = SchemaShape::of(&root, &root);
         let names: Vec<&str> = shape.properties().iter().map(|(name, _)| *name).collect();
         assert_eq!(names, ["id", "name"]);
         assert!(shape.requires("id") && !shape.requires("name"));
@@ -204,9 +204,9 @@ mod tests {
     fn a_ring_of_references_ends() {
         let root =
             json!({"$defs": {"A": {"$ref": "#/$defs/B"}, "B": {"$ref": "#/$defs/A"}}, "$ref": "#/$defs/A"});
-        assert!(Shape::of(&root, &root).repeats);
+        assert!(SchemaShape::of(&root, &root).repeats);
         let wide: Vec<Value> = (0..1000).map(|_| json!({"allOf": [{}, {}]})).collect();
         let root = json!({"allOf": wide});
-        assert_eq!(Shape::of(&root, &root).layers.len(), MAX_LAYERS);
+        assert_eq!(SchemaShape::of(&root, &root).layers.len(), MAX_LAYERS);
     }
 }

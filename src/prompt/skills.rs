@@ -1,9 +1,9 @@
-//! Skills as a model reads them: name and description, between the tags that the Agent Skills format recommends. Where a
-//! skill is, the model learns when it calls it.
+//! Skills as a model reads them: name and description, in the tags that the Agent Skills format recommends. The model
+//! learns the location of a skill when it calls it.
 
 use super::clean::push_line;
-use super::page::shown_name;
-use super::{Lang, Style};
+use super::names::shown_name;
+use super::style::{Lang, PromptStyle};
 use crate::model::ToolSpec;
 use std::fmt::Write;
 
@@ -11,18 +11,18 @@ const DESCRIPTION: usize = 2_000;
 const SUMMARY: usize = 160;
 
 /// The section about skills; empty when there are none.
-pub struct Catalogue {
+pub struct SkillSection {
     pub text: String,
-    /// How many are there while the section says nothing of them.
+    /// The number of skills that the section does not mention.
     pub hidden: usize,
 }
 
-impl Catalogue {
-    /// With the whole description, the beginning of it, or names alone.
-    pub fn new(skills: &[&ToolSpec], style: Style, lang: Lang) -> Self {
+impl SkillSection {
+    /// With full descriptions, shortened ones, or names only.
+    pub fn new(skills: &[&ToolSpec], style: PromptStyle, lang: Lang) -> Self {
         let mut text = String::new();
         if skills.is_empty() {
-            return Catalogue { text, hidden: 0 };
+            return SkillSection { text, hidden: 0 };
         }
         text.push_str(lang.pick(INTRODUCTION_EN, INTRODUCTION_ZH));
         text.push_str("<available_skills>\n");
@@ -30,9 +30,9 @@ impl Catalogue {
             text.push_str("<skill><name>");
             escape(&mut text, &shown_name(&skill.name));
             text.push_str("</name>");
-            if style > Style::Names {
+            if style > PromptStyle::Names {
                 let mut line = String::new();
-                let limit = if style == Style::Detailed { DESCRIPTION } else { SUMMARY };
+                let limit = if style == PromptStyle::Detailed { DESCRIPTION } else { SUMMARY };
                 push_line(&mut line, &skill.description, limit, lang);
                 text.push_str("<description>");
                 escape(&mut text, &line);
@@ -41,14 +41,14 @@ impl Catalogue {
             text.push_str("</skill>\n");
         }
         text.push_str("</available_skills>\n\n");
-        Catalogue { text, hidden: 0 }
+        SkillSection { text, hidden: 0 }
     }
 
-    /// Where room is short: the names of the first ones, as tools are named. Without any name there is no section at all.
+    /// For a small budget: the names of the first skills. Without a name there is no section.
     pub fn brief(skills: &[&ToolSpec], named: usize, lang: Lang) -> Self {
         let mut text = String::new();
         if named == 0 {
-            return Catalogue { text, hidden: skills.len() };
+            return SkillSection { text, hidden: skills.len() };
         }
         text.push_str(lang.pick(BRIEF_EN, BRIEF_ZH));
         for (at, skill) in skills[..named].iter().enumerate() {
@@ -62,11 +62,11 @@ impl Catalogue {
             (more, Lang::En) => write!(text, "({more} more skills can be called by name)\n\n"),
             (more, Lang::Zh) => write!(text, "(还有 {more} 个其他技能，可通过技能名称直接调用)\n\n"),
         };
-        Catalogue { text, hidden: 0 }
+        SkillSection { text, hidden: 0 }
     }
 }
 
-/// A description cannot end its element.
+/// Escapes a text so that it cannot end its element.
 fn escape(out: &mut String, text: &str) {
     for c in text.chars() {
         match c {
@@ -107,7 +107,7 @@ const BRIEF_ZH: &str = "## 📚 可用技能
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::prompt::{Count, Listed, Page, Shelf, Version, render};
+    use crate::prompt::{Count, EntryVersion, PromptCache, PromptPage, PromptTool, render};
     use std::sync::Arc;
 
     fn skill(name: &str, description: &str) -> ToolSpec {
@@ -116,10 +116,10 @@ mod tests {
     }
 
     fn rendered(tools: &[&ToolSpec], skills: &[&ToolSpec], budget: Option<(usize, Count<'_>)>) -> String {
-        let listed = |spec| Listed { spec, version: Version { name: &spec.name, changed_at: 0 } };
-        let tools: Vec<Listed<'_>> = tools.iter().copied().map(listed).collect();
-        let (style, lang, shelf) = (Style::Detailed, Lang::En, &Shelf::default());
-        let page = Page { base: "", tools: &tools, skills, more: 0, style, lang, shelf };
+        let listed = |spec| PromptTool { spec, version: EntryVersion { name: &spec.name, changed_at: 0 } };
+        let tools: Vec<PromptTool<'_>> = tools.iter().copied().map(listed).collect();
+        let (style, lang, cache) = (PromptStyle::Detailed, Lang::En, &PromptCache::default());
+        let page = PromptPage { base: "", tools: &tools, skills, more: 0, style, lang, cache };
         render(&page, budget).unwrap()
     }
 

@@ -1,8 +1,8 @@
-//! What a value has to be, in a few words: `string or null, one of "a", "b"`.
+//! The type and limits of a value, in a few words: `string or null, one of "a", "b"`.
 
-use super::Lang;
 use super::clean::{is_plain, push_line};
-use super::schema::Shape;
+use super::schema::SchemaShape;
+use super::style::Lang;
 use serde_json::Value;
 use std::cell::Cell;
 use std::fmt::Write;
@@ -10,10 +10,10 @@ use std::fmt::Write;
 const LITERAL: usize = 60;
 const LISTED: usize = 20;
 const BRANCHES: usize = 6;
-/// Types of items of items of items.
+/// The depth to which item types are described.
 const DEEPEST: usize = 4;
 
-/// So many types are put into words for one tool: references that are used again and again multiply.
+/// The number of types described for one tool: references that are used repeatedly multiply.
 const WORK: usize = 2_000;
 
 pub struct Types<'a> {
@@ -27,14 +27,14 @@ impl<'a> Types<'a> {
         Types { root, lang, left: Cell::new(WORK) }
     }
 
-    /// Whether one more may be looked at.
+    /// True if one more type may be described.
     pub fn goes_on(&self) -> bool {
         self.left.set(self.left.get().saturating_sub(1));
         self.left.get() > 0
     }
 
-    /// The type and what limits it.
-    pub fn phrase(&self, out: &mut String, shape: &Shape<'a>, depth: usize) {
+    /// The type and its limits.
+    pub fn phrase(&self, out: &mut String, shape: &SchemaShape<'a>, depth: usize) {
         if !self.goes_on() {
             out.push('…');
             return;
@@ -63,8 +63,8 @@ impl<'a> Types<'a> {
         }
     }
 
-    /// The bare type; nothing when the values say it.
-    fn kind(&self, out: &mut String, shape: &Shape<'a>, depth: usize) {
+    /// The bare type; nothing if the values imply it.
+    fn kind(&self, out: &mut String, shape: &SchemaShape<'a>, depth: usize) {
         if shape.repeats {
             push_line(out, shape.name().unwrap_or("object"), LITERAL, self.lang);
             out.push_str(self.lang.pick(" as above", "（同上）"));
@@ -121,7 +121,7 @@ impl<'a> Types<'a> {
         }
     }
 
-    fn named(&self, out: &mut String, name: &str, shape: &Shape<'a>, depth: usize) {
+    fn named(&self, out: &mut String, name: &str, shape: &SchemaShape<'a>, depth: usize) {
         match name {
             "array" => self.array(out, shape, depth),
             "object" => self.object(out, shape, depth),
@@ -129,7 +129,7 @@ impl<'a> Types<'a> {
         }
     }
 
-    fn object(&self, out: &mut String, shape: &Shape<'a>, depth: usize) {
+    fn object(&self, out: &mut String, shape: &SchemaShape<'a>, depth: usize) {
         out.push_str("object");
         if let Some(keys) = self.patterns(shape, depth) {
             let _ = write!(out, "{}{keys}", self.lang.pick(" with ", "，"));
@@ -139,8 +139,8 @@ impl<'a> Types<'a> {
         }
     }
 
-    /// Which keys an object takes besides its properties, when patterns say it.
-    pub fn patterns(&self, shape: &Shape<'a>, depth: usize) -> Option<String> {
+    /// The keys that an object accepts in addition to its properties, if patterns define them.
+    pub fn patterns(&self, shape: &SchemaShape<'a>, depth: usize) -> Option<String> {
         let patterns = shape.get("patternProperties")?.as_object().filter(|all| !all.is_empty())?;
         if depth >= DEEPEST {
             return None;
@@ -157,7 +157,7 @@ impl<'a> Types<'a> {
         Some(out)
     }
 
-    fn array(&self, out: &mut String, shape: &Shape<'a>, depth: usize) {
+    fn array(&self, out: &mut String, shape: &SchemaShape<'a>, depth: usize) {
         if depth >= DEEPEST {
             out.push_str("array");
             return;
@@ -195,7 +195,7 @@ impl<'a> Types<'a> {
     }
 }
 
-/// Whether a keyword is one of those that [`limits`] tells.
+/// True for the keywords that [`limits`] describes.
 fn is_limit(keyword: &str) -> bool {
     matches!(
         keyword,
@@ -217,9 +217,9 @@ fn is_limit(keyword: &str) -> bool {
 }
 
 /// The other keywords that limit a value, one phrase each.
-pub fn limits(shape: &Shape<'_>, lang: Lang) -> Vec<String> {
+pub fn limits(shape: &SchemaShape<'_>, lang: Lang) -> Vec<String> {
     let mut found = Vec::new();
-    // Most values have none: one look at what is there costs less than a search for each.
+    // Most values have none: one pass over the keywords costs less than a lookup for each.
     if !shape.layers().any(|layer| layer.keys().any(|keyword| is_limit(keyword))) {
         return found;
     }
@@ -285,10 +285,10 @@ pub fn literal(value: &Value) -> String {
     words
 }
 
-/// A value as JSON, on one line, not too long.
+/// A value as JSON on one line, truncated if it is long.
 fn push_literal(out: &mut String, value: &Value) {
     match value.as_str() {
-        // Nothing in it needs an escape or a limit.
+        // Needs no escape and no limit.
         Some(text) if text.len() + 2 <= LITERAL && is_plain(text) && !text.contains(['"', '\\']) => {
             out.push('"');
             out.push_str(text);
@@ -298,7 +298,8 @@ fn push_literal(out: &mut String, value: &Value) {
     }
 }
 
-/// A default as people write it: plain words need no quotes. It may be copied, so it is cut later than other values.
+/// A default as people write it: plain words without quotes. A model may copy it, so its limit is longer than that of other
+/// values.
 pub fn default(value: &Value) -> String {
     const LONGEST: usize = 300;
     let plain = |text: &str| {
@@ -321,7 +322,7 @@ mod tests {
     fn said(schema: Value) -> String {
         let types = Types::new(&schema, Lang::En);
         let mut out = String::new();
-        types.phrase(&mut out, &Shape::of(&schema, &schema), 0);
+        types.phrase(&mut out, &SchemaShape::of(&schema, &schema), 0);
         out
     }
 

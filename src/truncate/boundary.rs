@@ -1,11 +1,11 @@
 //! Where to cut a text: after a sentence, otherwise after a word, otherwise after a grapheme cluster.
 //!
-//! Only the last 40 % before the limit are searched, backwards, so the usual cost is that of half a sentence.
+//! Only the last 40 % before the limit are searched, backwards, so the typical cost is half a sentence.
 
 use super::chars::{count, floor, index_of, is_wide, trimmed};
 use super::sentence::{end_at, is_stop};
 
-/// A place to cut, and what ends there.
+/// A position to cut at, and what ends there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Cut {
     pub(super) end: usize,
@@ -20,7 +20,7 @@ pub(super) enum After {
     Cluster,
 }
 
-/// How many bytes a stop and what closes after it take at most, in all but odd texts.
+/// The maximum bytes of a stop with its closing quotes, except in unusual texts.
 const CLOSERS: usize = 16;
 
 /// The first byte of the last 40 % of the characters of `text[..max]`.
@@ -34,7 +34,7 @@ pub(super) fn region_of(text: &str, chars: usize) -> usize {
 }
 
 /// The best place to cut at or before byte `max`, a character boundary, and not before `from` if possible.
-/// What follows `max` is looked at: a stop is only understood with what comes after it.
+/// It also reads what follows `max`: a stop can only be judged with what comes after it.
 pub(super) fn find(text: &str, from: usize, max: usize) -> Cut {
     let max = floor(text, max);
     sentence(text, from, max).unwrap_or_else(|| word(text, from, max))
@@ -49,7 +49,7 @@ fn sentence(text: &str, from: usize, max: usize) -> Option<Cut> {
     if text[max..].starts_with(['\n', '\r']) {
         return cut(max, After::Line);
     }
-    // A sentence may end in the region with its stop, before the closing quotes, just outside.
+    // The stop of a sentence may be just before the region, and its closing quotes inside.
     let mut start = from.min(max).saturating_sub(CLOSERS);
     while !text.is_char_boundary(start) {
         start -= 1;
@@ -57,7 +57,7 @@ fn sentence(text: &str, from: usize, max: usize) -> Option<Cut> {
     for (offset, c) in text[start..max].char_indices().rev() {
         let at = start + offset;
         if is_line_end(c) {
-            // The white space before it may reach out of the region: then there is nothing nearer either.
+            // If the white space before it starts outside the region, there is no nearer end either.
             return cut(at, After::Line);
         }
         if is_stop(c)
@@ -92,8 +92,8 @@ pub(super) fn word(text: &str, from: usize, max: usize) -> Cut {
     cluster
 }
 
-/// Whether a line may be broken here: at white space, and between the signs of scripts without spaces unless
-/// one of them leans on the other.
+/// True if a line may break here: at white space, and between characters of scripts without spaces, unless
+/// punctuation binds them.
 fn breaks_between(previous: char, next: char) -> bool {
     if previous.is_whitespace() || next.is_whitespace() {
         return true;

@@ -1,7 +1,7 @@
-//! Characters: where the n-th one is, which script it has, where grapheme clusters begin.
+//! Characters: the position of the n-th one, scripts, and grapheme clusters.
 //!
-//! A limit counts Unicode scalar values, as `len()` of a Python `str` does; what a reader sees as one sign
-//! (a flag, an accented letter, a family of emoji) is a grapheme cluster and is never taken apart.
+//! A limit counts Unicode scalar values, as `len()` of a Python `str` does. A grapheme cluster (a flag, an
+//! accented letter, a family emoji) is never split.
 
 use super::tokens::TokenCounter;
 use unicode_segmentation::GraphemeCursor;
@@ -23,7 +23,7 @@ impl TokenCounter for Chars {
     }
 }
 
-/// How many characters a text has.
+/// The number of characters of a text.
 pub(super) fn count(text: &str) -> usize {
     if text.is_ascii() { text.len() } else { text.chars().count() }
 }
@@ -83,7 +83,7 @@ pub(super) fn floor(text: &str, at: usize) -> usize {
     }
 }
 
-/// Where the last cluster of a text begins: what follows the text may still belong to it.
+/// The start of the last cluster of a text: what follows the text may still belong to it.
 pub(super) fn last_cluster(text: &str) -> usize {
     GraphemeCursor::new(text.len(), text.len(), true).prev_boundary(text, 0).ok().flatten().unwrap_or(0)
 }

@@ -1,18 +1,18 @@
 //! Where to cut a text that may be Markdown: fences are closed, tables end between rows, links stay whole.
 //!
-//! There is no guess whether a text is Markdown: without its signs a text is prose, and with them it costs
-//! little to look whether one of them stands open.
+//! No guess whether a text is Markdown is needed: without its marks a text is prose, and with them it costs
+//! little to check whether one is open.
 
 use super::boundary::{self, After, Cut};
 use super::chars::{floor, trimmed};
 
-/// What is kept of a text, and what must follow it before anything else is said.
+/// The kept part of a text, and what must follow it.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Plan {
+pub(super) struct CutPlan {
     pub(super) end: usize,
     /// The end of a code block that the cut left open.
     pub(super) close: String,
-    /// What sets a notice apart.
+    /// What separates the notice.
     pub(super) gap: Gap,
 }
 
@@ -26,7 +26,7 @@ pub(super) enum Gap {
 }
 
 /// The best place to cut at or before byte `max`, a character boundary, and not before `from` if possible.
-pub(super) fn plan(text: &str, from: usize, max: usize) -> Plan {
+pub(super) fn plan(text: &str, from: usize, max: usize) -> CutPlan {
     if !has_signs(&text.as_bytes()[..max]) {
         return plain(boundary::find(text, from, max));
     }
@@ -43,24 +43,23 @@ pub(super) fn plan(text: &str, from: usize, max: usize) -> Plan {
     }
 }
 
-fn plain(cut: Cut) -> Plan {
+fn plain(cut: Cut) -> CutPlan {
     let gap = match cut.after {
         After::Sentence => Gap::Space,
         After::Line => Gap::Line,
         After::Word | After::Cluster => Gap::None,
     };
-    Plan { end: cut.end, close: String::new(), gap }
+    CutPlan { end: cut.end, close: String::new(), gap }
 }
 
-/// Whether any sign is there that this module looks at. Without an early end inside a block this is vector
-/// code.
+/// True if the text has a mark that matters here. Without an early exit inside a block this is vectorised.
 fn has_signs(text: &[u8]) -> bool {
     text.chunks(64).any(|block| {
         block.iter().fold(false, |found, byte| found | matches!(byte, b'`' | b'~' | b'|' | b'*' | b'['))
     })
 }
 
-/// A code block that is open: where its first line and its content begin, and what closes it.
+/// An open code block: the start of its first line, the start of its content, and what closes it.
 #[derive(Debug, PartialEq, Eq)]
 struct Fence<'a> {
     start: usize,
@@ -101,8 +100,8 @@ fn fence_line(line: &str) -> Option<(&str, &str, &str)> {
     is_fence.then_some((indent, mark, info.trim()))
 }
 
-/// Cuts code after a line and closes the block; drops the block when nothing of its content fits.
-fn in_fence(text: &str, from: usize, max: usize, fence: &Fence<'_>) -> Plan {
+/// Cuts code after a line and closes the block; drops the block if none of its content fits.
+fn in_fence(text: &str, from: usize, max: usize, fence: &Fence<'_>) -> CutPlan {
     let from = from.max(fence.body);
     let max = floor(text, max);
     let line = text[from.min(max)..max].rfind('\n').map(|offset| from + offset);
@@ -113,13 +112,13 @@ fn in_fence(text: &str, from: usize, max: usize, fence: &Fence<'_>) -> Plan {
     };
     let end = trimmed(text, end);
     if end <= fence.body {
-        return Plan { end: trimmed(text, fence.start), close: String::new(), gap: Gap::Space };
+        return CutPlan { end: trimmed(text, fence.start), close: String::new(), gap: Gap::Space };
     }
-    Plan { end, close: format!("\n{}{}", fence.indent, fence.mark), gap: Gap::Line }
+    CutPlan { end, close: format!("\n{}{}", fence.indent, fence.mark), gap: Gap::Line }
 }
 
 /// A cut inside or right after a table, moved to the end of a row.
-fn in_table(text: &str, cut: Cut) -> Option<Plan> {
+fn in_table(text: &str, cut: Cut) -> Option<CutPlan> {
     let line_start = |at: usize| text[..at].rfind('\n').map_or(0, |newline| newline + 1);
     let row = line_start(cut.end);
     let row_end = text[cut.end..].find('\n').map_or(text.len(), |offset| cut.end + offset);
@@ -127,7 +126,7 @@ fn in_table(text: &str, cut: Cut) -> Option<Plan> {
     if !line.contains('|') {
         return None;
     }
-    // Upwards to the first row: the table is what hangs together with this line.
+    // Up to the first row: the table is the contiguous block around this line.
     let (mut first, mut rows, mut ruled) = (row, 1, is_rule(line));
     while first > 0 {
         let above = line_start(first - 1);
@@ -142,13 +141,13 @@ fn in_table(text: &str, cut: Cut) -> Option<Plan> {
     }
     let whole_row = trimmed(text, row + line.len()) <= cut.end;
     let (end, rows) = if whole_row { (cut.end, rows) } else { (trimmed(text, row), rows - 1) };
-    // A head without its rule is no table, and one without any row is no use.
+    // A head without its rule is not a table, and a table without rows is useless.
     let plan = if rows > 2 || (rows > 0 && !ruled) {
-        Plan { end, close: String::new(), gap: Gap::Paragraph }
+        CutPlan { end, close: String::new(), gap: Gap::Paragraph }
     } else {
-        Plan { end: trimmed(text, first), close: String::new(), gap: Gap::Space }
+        CutPlan { end: trimmed(text, first), close: String::new(), gap: Gap::Space }
     };
-    // A row that is longer than all that may be kept has to be cut after all.
+    // A row that is longer than the limit has to be cut.
     (plan.end > 0).then_some(plan)
 }
 
@@ -157,8 +156,7 @@ fn is_rule(line: &str) -> bool {
     line.contains("--") && line.trim().chars().all(|c| matches!(c, '|' | '-' | ':' | ' ' | '\t'))
 }
 
-/// Where a link, a piece of code or bold text begins that the cut would leave open, when that is not before
-/// `from`.
+/// The start of a link, inline code or bold text that the cut would leave open, if it is not before `from`.
 fn before_open_span(text: &str, end: usize, from: usize) -> Option<usize> {
     let region = &text.as_bytes()[from.min(end)..end];
     if ![b'`', b'*', b'['].iter().any(|sign| region.contains(sign)) {
@@ -173,8 +171,8 @@ fn before_open_span(text: &str, end: usize, from: usize) -> Option<usize> {
     (start >= from && start > 0).then(|| floor(text, block + start))
 }
 
-/// Where a piece of code begins that the end of `kept` leaves open. It ends with as many signs as it began
-/// with; three and more are a fence.
+/// The start of inline code that is open at the end of `kept`. It ends with as many backticks as it starts
+/// with; three or more are a fence.
 fn open_code(kept: &str) -> Option<usize> {
     let mut open: Option<(usize, usize)> = None;
     let mut at = 0;
@@ -192,16 +190,16 @@ fn open_code(kept: &str) -> Option<usize> {
     open.map(|(start, _)| start)
 }
 
-/// Where a link begins that is not complete at the end of `kept`.
+/// The start of a link that is incomplete at the end of `kept`.
 fn open_link(kept: &str, rest: &str) -> Option<usize> {
     let start = kept.rfind('[')?;
     let start = start - usize::from(kept[..start].ends_with('!'));
     let inside = &kept[start..];
     match inside.find("](") {
-        // The address has begun: it must have ended too.
+        // The address has started, so it must also end.
         Some(address) => (!inside[address..].contains(')')).then_some(start),
         None if inside.contains(']') => rest.starts_with('(').then_some(start),
-        // Still in the text: only a link when one follows on this line.
+        // Still in the link text: a link only if an address follows on this line.
         None => {
             let line = rest.split('\n').next().unwrap_or_default();
             line.find(']').is_some_and(|at| line[at..].starts_with("](")).then_some(start)
@@ -213,7 +211,7 @@ fn open_link(kept: &str, rest: &str) -> Option<usize> {
 mod tests {
     use super::*;
 
-    fn plan_at(text: &str, max: usize) -> Plan {
+    fn plan_at(text: &str, max: usize) -> CutPlan {
         plan(text, boundary::region(text, max), max)
     }
 
@@ -257,7 +255,7 @@ mod tests {
         assert_eq!(kept(text, 30), "Prices.");
         let bare = "name | size\n--- | ---\none | 1\ntwo | 2\nthree | 3\n";
         assert_eq!(kept(bare, 35), "name | size\n--- | ---\none | 1");
-        // A bar in prose is no table.
+        // A bar in prose is not a table.
         assert_eq!(kept("use a | b in the shell and then more", 20), "use a | b in the");
     }
 

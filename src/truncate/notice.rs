@@ -1,4 +1,4 @@
-//! The words that say how much is missing, in the language of the text.
+//! The notice of how much is missing, in the language of the text.
 
 use super::chars::{is_han, is_kana};
 
@@ -9,11 +9,11 @@ pub(super) enum Language {
     Chinese,
 }
 
-/// How many characters at the start of a text decide about its language.
+/// The number of characters at the start of a text that decide its language.
 const SAMPLE: usize = 256;
 
 impl Language {
-    /// Chinese when the start of the text is mainly ideographs, and not Japanese.
+    /// Chinese if the start of the text is mainly ideographs and not Japanese.
     pub(super) fn of(text: &str) -> Self {
         if text.as_bytes().iter().take(SAMPLE).all(u8::is_ascii) {
             return Language::English;
@@ -28,20 +28,20 @@ impl Language {
                 letters += 1;
             }
         }
-        // One ideograph says about as much as three letters.
+        // One ideograph carries about as much as three letters.
         if han * 3 > letters && kana * 8 < han { Language::Chinese } else { Language::English }
     }
 }
 
-/// What a number counts.
+/// The unit of a number in a notice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Noun {
     Characters,
     Tokens,
 }
 
-/// The notice at the end of a text. Longer numbers never make it shorter, so `cut = total` gives the room to
-/// keep.
+/// The notice at the end of a text. It never gets shorter with longer numbers, so `cut = total` gives the room to
+/// reserve.
 pub(super) fn notice(language: Language, noun: Noun, estimated: bool, cut: usize, total: usize) -> String {
     let (cut, total) = (grouped(cut), grouped(total));
     match (language, noun) {
@@ -58,7 +58,7 @@ pub(super) fn notice(language: Language, noun: Noun, estimated: bool, cut: usize
     }
 }
 
-/// The mark inside JSON for `count` elements, members or characters that are left out.
+/// The mark inside JSON for `count` omitted elements, members or characters.
 pub(super) fn more(language: Language, count: usize) -> String {
     match language {
         Language::English => format!("… (+{} more)", grouped(count)),
@@ -66,15 +66,14 @@ pub(super) fn more(language: Language, count: usize) -> String {
     }
 }
 
-/// Whether a text is one of the marks above, so that a list which was cut once is not cut again because of
-/// its mark.
+/// True for one of the marks above: a list that was cut once is not cut again because of its mark.
 pub(super) fn is_mark(text: &str) -> bool {
     const FORMS: [(&str, &str); 4] =
         [("… (+", " more)"), ("…（另有 ", "）"), ("… [", " cut]"), ("…［已截去 ", "］")];
     text == "…" || FORMS.iter().any(|(start, end)| text.starts_with(start) && text.ends_with(end))
 }
 
-/// A number with its thousands set apart: `1,234,567`.
+/// A number with thousands separators: `1,234,567`.
 fn grouped(number: usize) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);

@@ -1,12 +1,12 @@
-//! Text that is not JSON: the cut, what it must close, and the notice.
+//! Text that is not JSON: where to cut, what to close, and the notice.
 
 use super::boundary::region_of;
 use super::chars::count;
-use super::markdown::{Gap, Plan, plan};
+use super::job::{CutJob, Truncated};
+use super::markdown::{CutPlan, Gap, plan};
 use super::notice::{Language, Noun};
-use super::{Job, Truncated};
 
-/// What follows the text that is kept. A limit that is small gets less of it.
+/// What follows the kept text. A small limit gets less.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Tail {
     Notice,
@@ -14,19 +14,19 @@ enum Tail {
     Nothing,
 }
 
-/// Cuts a text that does not fit.
-pub(super) fn cut(job: &Job<'_>) -> Truncated {
+/// Truncates a text that does not fit.
+pub(super) fn cut(job: &CutJob<'_>) -> Truncated {
     [Tail::Notice, Tail::Ellipsis, Tail::Nothing]
         .into_iter()
         .find_map(|tail| with(job, tail))
         .unwrap_or_else(|| job.cut_to(String::new(), 0))
 }
 
-/// The text with this tail, when there is room for it.
-fn with(job: &Job<'_>, tail: Tail) -> Option<Truncated> {
+/// The text with this tail, if there is room for it.
+fn with(job: &CutJob<'_>, tail: Tail) -> Option<Truncated> {
     let room = match tail {
         Tail::Notice => {
-            // The longest notice that can come of it; a notice is worth at most half of the limit.
+            // The longest possible notice. A notice may take at most half of the limit.
             let cost = job.counter.count(&job.notice(job.total)) + 1;
             job.limit.checked_sub(cost).filter(|room| *room >= cost)
         }
@@ -39,7 +39,7 @@ fn with(job: &Job<'_>, tail: Tail) -> Option<Truncated> {
         let chars = if job.noun == Noun::Characters { room } else { count(&job.window[..max]) };
         let plan = plan(job.window, region_of(job.window, chars), max);
         let kept = match job.noun {
-            // All but what the cut gave up: the start need not be counted again.
+            // Subtract what the cut removed: the start need not be counted again.
             Noun::Characters => room - count(&job.window[plan.end..max]),
             Noun::Tokens => job.counter.count(&job.window[..plan.end]),
         };
@@ -51,12 +51,12 @@ fn with(job: &Job<'_>, tail: Tail) -> Option<Truncated> {
         if size <= job.limit {
             return Some(job.cut_to(text, kept));
         }
-        // The end of a code block, or tokens that do not add up: give way by what is too much.
+        // A closed code block, or tokens that do not add up, made it too long: shorten by the excess.
         room = room.checked_sub(size - job.limit)?;
     }
 }
 
-fn assemble(job: &Job<'_>, plan: &Plan, kept: usize, tail: Tail) -> String {
+fn assemble(job: &CutJob<'_>, plan: &CutPlan, kept: usize, tail: Tail) -> String {
     let mut text = String::with_capacity(plan.end + 64);
     text.push_str(&job.window[..plan.end]);
     text.push_str(&plan.close);

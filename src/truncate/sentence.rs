@@ -1,12 +1,12 @@
-//! Where a sentence ends, in Chinese and English.
+//! The ends of sentences, in Chinese and English.
 //!
-//! A stop is only the end of a sentence when what stands around it says so: not in `3.14`, `v1.2.3`, `e.g.`,
+//! Whether a stop ends a sentence depends on what is around it: not in `3.14`, `v1.2.3`, `e.g.`,
 //! `Dr. Smith`, `J. R. R. Tolkien`, `example.com` or the `1.` of a list. Closing quotes and brackets belong
 //! to it.
 
 use super::chars::is_wide;
 
-/// Abbreviations that do not end a sentence whatever follows. Those with inner dots (`e.g.`, `U.S.`, `Ph.D.`)
+/// Abbreviations that never end a sentence. Those with inner dots (`e.g.`, `U.S.`, `Ph.D.`)
 /// are recognised by their form.
 const TITLES: &[&str] = &[
     "adm", "al", "approx", "assn", "ave", "bros", "capt", "cf", "cmdr", "col", "corp", "dept", "dr", "ed",
@@ -22,18 +22,18 @@ const BEFORE_NUMBERS: &[&str] = &[
     "tab", "thu", "tue", "v", "ver", "vol", "wed",
 ];
 
-/// The longest word that is looked up; longer ones are no abbreviations.
+/// The longest word that is looked up; longer words are not abbreviations.
 const LONGEST: usize = 12;
 
-/// How many bytes a stop may have with all that closes after it.
+/// The maximum bytes of a stop with its closing quotes and brackets.
 const LONGEST_END: usize = 64;
 
-/// Whether a sentence may end with this character.
+/// True if a sentence may end with this character.
 pub(super) fn is_stop(c: char) -> bool {
     matches!(c, '.' | '!' | '?') || !c.is_ascii() && (is_full_stop(c) || c == '؟')
 }
 
-/// Stops that need no space after them and are used for nothing else.
+/// Stops that need no space after them and have no other use.
 fn is_full_stop(c: char) -> bool {
     matches!(
         c,
@@ -60,7 +60,7 @@ fn is_quote(c: char) -> bool {
     matches!(c, '"' | '\'' | '”' | '’' | '»' | '«' | '“' | '‘' | '」' | '』' | '＂' | '＇')
 }
 
-/// What closes after a stop: quotes, brackets, and the marks of Markdown emphasis.
+/// Characters that may close after a stop: quotes, brackets, and Markdown emphasis.
 fn is_closer(c: char) -> bool {
     is_quote(c)
         || matches!(
@@ -69,8 +69,8 @@ fn is_closer(c: char) -> bool {
         )
 }
 
-/// The end, with all that belongs to it, of the sentence whose stop is at byte `at`; `None` when this is no
-/// end.
+/// The end of the sentence whose stop is at byte `at`, with its closing characters; `None` if the stop does not
+/// end a sentence.
 pub(super) fn end_at(text: &str, at: usize) -> Option<usize> {
     let stop = text[at..].chars().next()?;
     let mut end = at + stop.len_utf8();
@@ -84,7 +84,7 @@ pub(super) fn end_at(text: &str, at: usize) -> Option<usize> {
             break;
         }
         end += c.len_utf8();
-        // A line of dots is no sentence, and must not be walked once for each dot.
+        // A line of dots is not a sentence, and must not be scanned once for each dot.
         if end - at > LONGEST_END {
             return None;
         }
@@ -103,7 +103,7 @@ pub(super) fn end_at(text: &str, at: usize) -> Option<usize> {
     ends.then_some(end)
 }
 
-/// Whether the period at `at` ends a sentence, with its closers ending at `end` and `next` following.
+/// True if the period at `at` ends a sentence; its closing characters end at `end`, and `next` follows.
 fn period_ends(text: &str, at: usize, end: usize, next: char) -> bool {
     let previous = before(text, at);
     if is_wide(next) {
@@ -115,21 +115,21 @@ fn period_ends(text: &str, at: usize, end: usize, next: char) -> bool {
     if goes_on(text, end) {
         return false;
     }
-    // An ellipsis, or a bracket closed before the stop: no abbreviation to look for.
+    // An ellipsis, or a bracket closed before the stop: not an abbreviation.
     if previous == '.' || is_closer(previous) {
         return true;
     }
     !is_abbreviation(text, at, end)
 }
 
-/// Whether the word before the period is shortened, or numbers a list.
+/// True if the word before the period is an abbreviation or a list number.
 fn is_abbreviation(text: &str, at: usize, end: usize) -> bool {
     let Some(word) = word_before(text, at) else {
         return false;
     };
     let mut letters = word.chars();
     if let (Some(first), None) = (letters.next(), letters.next()) {
-        // An initial: `J. Smith`, `Plan B. Then`: the doubtful case is left alone.
+        // An initial: `J. Smith`, `Plan B. Then`. In doubt it is not an end.
         if first.is_uppercase() {
             return true;
         }
@@ -154,7 +154,7 @@ fn numbers_a_list(text: &str, at: usize, word: &str) -> bool {
     number && (line.is_empty() || line.ends_with(['\n', '\r']))
 }
 
-/// The word that ends at `at`; `None` when it is too long to be shortened.
+/// The word that ends at `at`; `None` if it is too long for an abbreviation.
 fn word_before(text: &str, at: usize) -> Option<&str> {
     let mut start = at;
     for c in text[..at].chars().rev().take(LONGEST + 1) {
@@ -166,7 +166,7 @@ fn word_before(text: &str, at: usize) -> Option<&str> {
     (start == 0).then_some(&text[..at])
 }
 
-/// Whether the words after `end` go on with the same sentence: they begin in lower case.
+/// True if the text after `end` continues the sentence: it starts in lower case.
 fn goes_on(text: &str, end: usize) -> bool {
     for c in text[end..].chars().take(8) {
         if c == '\n' || c == '\r' {

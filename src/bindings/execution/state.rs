@@ -10,7 +10,7 @@ use crate::bindings::value;
 use crate::error::HubError;
 use crate::execute::Fate;
 use crate::hub::PlannedRun;
-use crate::limit::{Permits, Waiting};
+use crate::limit::{PassageWait, Permits};
 use crate::registry::Candidate;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
@@ -64,7 +64,7 @@ pub enum AttemptState {
     #[default]
     Nothing,
     /// Waiting for a free place.
-    Queueing { way: Waiting, key: u64 },
+    Queueing { way: PassageWait, key: u64 },
     /// Stepped inside the caller's task.
     InPlace,
     /// An asyncio task of its own.

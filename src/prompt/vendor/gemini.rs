@@ -1,8 +1,10 @@
-//! Gemini's part of OpenAPI 3.0: one type each, `nullable` for null, text in enums, every array with its items, no object
-//! without properties.
+//! Gemini's subset of OpenAPI 3.0: one type per value, `nullable` for null, only strings in enums, items for every array, no
+//! object without properties.
 
 use super::inline::gather_in_object;
-use super::{add_words, common_type, put_into_words};
+use super::words::{add_words, common_type, put_into_words};
+use crate::prompt::style::Lang;
+use crate::prompt::types;
 use serde_json::{Map, Value, json};
 
 const KEPT: [&str; 14] = [
@@ -32,7 +34,7 @@ pub fn openapi(tree: Value) -> Value {
     if let Some(Value::Array(branches)) = map.remove("anyOf") {
         return union(map, branches);
     }
-    let mut types = types(&map);
+    let mut types = types_of(&map);
     let several = types.len();
     types.retain(|name| name != "null");
     let nullable = types.len() < several || map.get("nullable") == Some(&Value::Bool(true));
@@ -62,7 +64,7 @@ pub fn openapi(tree: Value) -> Value {
     made
 }
 
-fn types(map: &Map<String, Value>) -> Vec<String> {
+fn types_of(map: &Map<String, Value>) -> Vec<String> {
     let types: Vec<String> = match map.get("type") {
         Some(Value::String(one)) => vec![one.clone()],
         Some(Value::Array(several)) => several.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
@@ -75,12 +77,12 @@ fn types(map: &Map<String, Value>) -> Vec<String> {
     }
 }
 
-/// Reads values that may be anything: Gemini has no type for them, so they are asked for as JSON text.
+/// Reads values of any type: Gemini has no type for them, so they are requested as JSON text.
 pub fn read_any(tree: &Value, value: &mut Value) {
     let map = tree.as_object();
     match value {
         Value::String(text) if map.is_none_or(is_any) => {
-            // A model may well forget the quotes of a text.
+            // Models often omit the quotes of a string.
             if let Ok(read) = serde_json::from_str(text) {
                 *value = read;
             }
@@ -103,10 +105,10 @@ pub fn read_any(tree: &Value, value: &mut Value) {
 }
 
 fn is_any(map: &Map<String, Value>) -> bool {
-    !map.contains_key("const") && !map.contains_key("anyOf") && types(map).is_empty()
+    !map.contains_key("const") && !map.contains_key("anyOf") && types_of(map).is_empty()
 }
 
-/// `anyOf` stands alone, so each of its branches takes null.
+/// `anyOf` must stand alone, so each of its branches accepts null.
 fn allow_null(made: &mut Value) {
     let Some(map) = made.as_object_mut() else { return };
     match map.get_mut("anyOf").and_then(Value::as_array_mut) {
@@ -121,7 +123,7 @@ fn typed(mut map: Map<String, Value>, name: &str) -> Value {
     if let Some(Value::Array(options)) = options {
         let texts: Vec<Value> =
             options.iter().filter(|one| one.as_str().is_some_and(|text| !text.is_empty())).cloned().collect();
-        // Only text, and not the empty one; otherwise the words have to do.
+        // Only non-empty strings are allowed; other values go into the description.
         if name == "string"
             && texts.len() == options.iter().filter(|one| !one.is_null()).count()
             && !texts.is_empty()
@@ -129,7 +131,7 @@ fn typed(mut map: Map<String, Value>, name: &str) -> Value {
             map.insert("enum".into(), Value::Array(texts));
             map.insert("format".into(), json!("enum"));
         } else {
-            add_words(&mut map, &super::types::options_in_words(&options, super::Lang::En));
+            add_words(&mut map, &types::options_in_words(&options, Lang::En));
         }
     }
     match name {
@@ -174,7 +176,7 @@ fn finish(mut map: Map<String, Value>, name: &str) -> Value {
     Value::Object(map)
 }
 
-/// `anyOf` has to stand alone: what is said of all branches is said of each.
+/// `anyOf` must stand alone: keywords for all branches are copied into each.
 fn union(map: Map<String, Value>, branches: Vec<Value>) -> Value {
     let is_null = |branch: &Value| branch.get("type").and_then(Value::as_str) == Some("null");
     let nullable = branches.iter().any(is_null) || map.get("nullable") == Some(&Value::Bool(true));
@@ -189,7 +191,7 @@ fn union(map: Map<String, Value>, branches: Vec<Value>) -> Value {
                 branch.entry("description").or_insert_with(|| description.clone());
             }
             if let Some(default) = map.get("default").filter(|default| !default.is_null()) {
-                add_words(branch, &format!("default {}", super::types::default(default)));
+                add_words(branch, &format!("default {}", types::default(default)));
             }
         }
         if !made.contains(&branch) {

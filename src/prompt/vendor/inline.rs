@@ -1,10 +1,11 @@
-//! A schema as a tree of its own: references replaced by what they lead to, `allOf` put together, an object at the top.
+//! A schema as a self-contained tree: references inlined, `allOf` merged, an object at the top.
 
-use super::super::Lang;
-use super::super::clean::{line, paragraphs};
-use super::super::schema::Shape;
-use super::super::types::Types;
-use super::Vendor;
+use super::api::Vendor;
+use super::words::add_words;
+use crate::prompt::clean::{line, paragraphs};
+use crate::prompt::schema::SchemaShape;
+use crate::prompt::style::Lang;
+use crate::prompt::types::Types;
 use serde_json::{Map, Value, json};
 use std::collections::HashSet;
 
@@ -17,7 +18,7 @@ type Fits = fn(&Value) -> bool;
 
 /// Keywords whose value is a schema.
 const SCHEMA: [&str; 3] = ["items", "additionalProperties", "contains"];
-/// Keywords that are taken as they are, when they have the type that they must have.
+/// Keywords that are copied if their value has the right type.
 const PLAIN: [(&str, Fits); 19] = [
     ("title", Value::is_string),
     ("default", |_| true),
@@ -40,13 +41,13 @@ const PLAIN: [(&str, Fits); 19] = [
     ("examples", Value::is_array),
 ];
 
-/// The tree, or what is wrong with the schema. Parameters have their own names, except in words for the vendor's model.
+/// The tree, or what is wrong with the schema. Parameters keep their names, except in text for the vendor's model.
 pub fn tree(schema: &Value, vendor: Vendor) -> Result<Value, String> {
     if !schema.is_object() {
         return Err("its schema is no JSON object".into());
     }
     let mut inlining = Inlining { root: schema, left: MOST };
-    let shape = Shape::of(schema, schema);
+    let shape = SchemaShape::of(schema, schema);
     let mut tree = inlining.schema(&shape, "", 0)?;
     let types = shape.types();
     if !types.is_empty() && !types.contains(&"object") {
@@ -64,7 +65,7 @@ pub fn tree(schema: &Value, vendor: Vendor) -> Result<Value, String> {
     Ok(Value::Object(tree))
 }
 
-/// No API takes alternatives at the top: they become one object that has all parameters and requires what all require.
+/// No API accepts alternatives at the top: they become one object with all parameters, requiring those that all require.
 fn gather_alternatives(tree: &mut Map<String, Value>, vendor: Vendor) {
     let branches = match (tree.remove("anyOf"), tree.remove("oneOf")) {
         (Some(Value::Array(branches)), _) | (_, Some(Value::Array(branches))) => branches,
@@ -101,11 +102,11 @@ fn gather_alternatives(tree: &mut Map<String, Value>, vendor: Vendor) {
     tree.insert("properties".into(), Value::Object(properties));
     words.retain(|one| !one.is_empty());
     if words.len() > 1 {
-        super::add_words(tree, &format!("give one of these: {}", words.join("; ")));
+        add_words(tree, &format!("give one of these: {}", words.join("; ")));
     }
 }
 
-/// The same below the top, for an API whose unions cannot have properties besides. Names are as they are there.
+/// The same below the top, for an API whose unions cannot have properties. Names stay as they are.
 pub fn gather_in_object(schema: &mut Map<String, Value>) {
     if schema.get("properties").and_then(Value::as_object).is_some_and(|own| !own.is_empty()) {
         gather_alternatives(schema, Vendor::OpenAi);
@@ -113,7 +114,7 @@ pub fn gather_in_object(schema: &mut Map<String, Value>) {
     }
 }
 
-/// What is required but not described may be anything; a model that does not know of it would never give it.
+/// Adds required parameters that are not described: a model that does not see them would never give them.
 fn name_what_is_required(object: &mut Map<String, Value>) {
     let Some(Value::Array(required)) = object.get("required").cloned() else { return };
     let properties = object.entry("properties").or_insert_with(|| json!({})).as_object_mut();
@@ -132,7 +133,7 @@ struct Inlining<'a> {
 impl<'a> Inlining<'a> {
     fn below(
         &mut self,
-        shape: &Shape<'a>,
+        shape: &SchemaShape<'a>,
         schema: &'a Value,
         path: &str,
         depth: usize,
@@ -143,13 +144,18 @@ impl<'a> Inlining<'a> {
         self.schema(&shape.below(self.root, schema), path, depth + 1).map(Value::Object)
     }
 
-    fn schema(&mut self, shape: &Shape<'a>, path: &str, depth: usize) -> Result<Map<String, Value>, String> {
+    fn schema(
+        &mut self,
+        shape: &SchemaShape<'a>,
+        path: &str,
+        depth: usize,
+    ) -> Result<Map<String, Value>, String> {
         let mut out = Map::new();
         self.left = self.left.saturating_sub(1);
         let types = types(shape, path)?;
         let is_open = shape.repeats || depth >= DEEPEST || self.left == 0;
         match (types.as_slice(), is_open) {
-            // Inside of itself, or too deep: whatever is there is allowed.
+            // Contains itself, or too deep: anything is allowed.
             ([], true) if shape.repeats => drop(out.insert("type".into(), json!("object"))),
             ([], _) => {}
             ([one], _) => drop(out.insert("type".into(), json!(one))),
@@ -187,7 +193,7 @@ impl<'a> Inlining<'a> {
     fn object(
         &mut self,
         out: &mut Map<String, Value>,
-        shape: &Shape<'a>,
+        shape: &SchemaShape<'a>,
         path: &str,
         depth: usize,
     ) -> Result<(), String> {
@@ -195,7 +201,7 @@ impl<'a> Inlining<'a> {
             for (key, expected) in [("properties", "a mapping"), ("required", "a list")] {
                 let fits =
                     |value: &Value| if key == "required" { value.is_array() } else { value.is_object() };
-                // Draft 3 had `required: true` beside a property; it says nothing today.
+                // Draft 3 had `required: true` inside a property; it has no meaning today.
                 if let Some(odd) = layer.get(key).filter(|value| !fits(value) && !value.is_boolean()) {
                     return Err(format!(
                         "its schema has {key} at {} that are {}, not {expected}",
@@ -230,7 +236,7 @@ impl<'a> Inlining<'a> {
     fn parts(
         &mut self,
         out: &mut Map<String, Value>,
-        shape: &Shape<'a>,
+        shape: &SchemaShape<'a>,
         path: &str,
         depth: usize,
     ) -> Result<(), String> {
@@ -259,12 +265,12 @@ impl<'a> Inlining<'a> {
         Ok(())
     }
 
-    /// Models are known to leave an object empty whose keys are only told by patterns. So it is open for what the patterns
-    /// allow, and words say the rest.
+    /// Models tend to leave an object empty if its keys are only given by patterns. So it is left open, and the description
+    /// names the patterns.
     fn open_for_patterns(
         &mut self,
         out: &mut Map<String, Value>,
-        shape: &Shape<'a>,
+        shape: &SchemaShape<'a>,
         path: &str,
         depth: usize,
     ) -> Result<(), String> {
@@ -281,13 +287,13 @@ impl<'a> Inlining<'a> {
         }
         let open = if values.len() == 1 { values.remove(0) } else { json!({"anyOf": values}) };
         out.insert("additionalProperties".into(), open);
-        super::add_words(out, &words);
+        add_words(out, &words);
         Ok(())
     }
 
     fn list(
         &mut self,
-        shape: &Shape<'a>,
+        shape: &SchemaShape<'a>,
         list: &'a [Value],
         path: &str,
         depth: usize,
@@ -296,7 +302,7 @@ impl<'a> Inlining<'a> {
     }
 }
 
-fn types<'a>(shape: &Shape<'a>, path: &str) -> Result<Vec<&'a str>, String> {
+fn types<'a>(shape: &SchemaShape<'a>, path: &str) -> Result<Vec<&'a str>, String> {
     let odd = match shape.get("type") {
         None => None,
         Some(Value::String(one)) => Some(one.as_str()).filter(|one| !TYPES.contains(one)).map(str::to_owned),

@@ -1,14 +1,14 @@
-//! Names that every vendor takes, and the way back.
+//! Names that every vendor accepts, and the way back.
 //!
-//! A name that is fine stays. Any other is made of what is fine in it and a check sum of the whole, so that it depends on
-//! nothing but itself: a conversation that names it means the same tool tomorrow, whatever else is registered by then.
+//! A valid name stays. Any other is built from its valid characters and a checksum of the whole, so it depends only on the
+//! name itself: it means the same tool in a later conversation, whatever else is registered by then.
 
 use std::fmt::Write;
 
 const LONGEST: usize = 64;
 /// An underscore and eight digits.
 const CHECK: usize = 9;
-/// What a tool is called when nothing of its name is fine.
+/// The name of a tool without a single valid character in its name.
 const TOOL: &str = "tool";
 
 /// Letters, digits, `_` and `-`, at most 64, first a letter or `_`: what OpenAI, Anthropic and Gemini all accept.
@@ -21,26 +21,26 @@ pub fn vendor_name(name: &str) -> String {
     if is_vendor_name(name) { name.to_owned() } else { made(name, TOOL) }
 }
 
-/// The tool that an API calls so. A tool whose own name it is comes first.
+/// The tool with this API name. A tool with exactly this name comes first.
 pub fn original_name<'a>(asked: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let check = asked.len().checked_sub(CHECK).map(|at| &asked.as_bytes()[at..])?;
     let is_made = check[0] == b'_' && check[1..].iter().all(u8::is_ascii_hexdigit);
     if !is_made || !is_vendor_name(asked) {
         return None;
     }
-    // Of two names with one check sum, which somebody has to make on purpose, neither is called.
+    // Two names with the same checksum are made on purpose; neither is called.
     let mut found = names.filter(|name| !is_vendor_name(name) && made(name, TOOL) == asked);
     found.next().filter(|_| found.next().is_none())
 }
 
-/// The name of a parameter for an API that takes letters, digits, `_` and `also`.
+/// The name of a parameter for an API that accepts letters, digits, `_` and `also`.
 pub fn key(name: &str, also: &str) -> String {
     if fits_key(name, also) { name.to_owned() } else { made(name, "param") }
 }
 
 fn fits_key(name: &str, also: &str) -> bool {
     let first = name.bytes().next();
-    // An API that takes `.` and `-` does not mind how a name begins.
+    // An API that accepts `.` and `-` accepts any first character.
     let begins = !also.is_empty() || first.is_some_and(|b| !b.is_ascii_digit());
     begins
         && (1..=LONGEST).contains(&name.len())

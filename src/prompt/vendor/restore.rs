@@ -1,12 +1,13 @@
-//! The way back: arguments as a vendor's API gives them, made into those that the tool's own schema means.
+//! Converts arguments from a vendor's API back to the form of the tool's own schema.
 
-use super::{Vendor, gemini, inline, names};
+use super::api::Vendor;
+use super::{gemini, inline, names};
 use serde_json::{Map, Value};
 
-/// Gives parameters their own names again, and leaves out a null that only means "not given". What was asked for as JSON
-/// text is read: open objects, and values that may be anything where Gemini has no type for them.
+/// Restores the names of parameters, and drops a null that only means "not given". Parses values that were requested as JSON
+/// text: open objects, and values of any type for Gemini.
 pub fn restore(schema: &Value, arguments: &mut Map<String, Value>, vendor: Vendor) {
-    // What the model was shown: references and alternatives are as it knows them.
+    // The tree that the model was shown.
     let Ok(tree) = inline::tree(schema, vendor) else { return };
     rename(&tree, arguments);
     let mut given = Value::Object(std::mem::take(arguments));
@@ -37,12 +38,12 @@ fn rename(tree: &Value, arguments: &mut Map<String, Value>) {
 }
 
 struct Omitting {
-    /// Whatever is optional had to be given as null, so that a null of any type says nothing.
+    /// Strict mode requires null for omitted optional values, so a null carries no information.
     strict: bool,
 }
 
 impl Omitting {
-    /// Leaves out what is not given in a value that one of these schemas means, and reads what is JSON text.
+    /// Drops omitted values inside a value of one of these schemas, and parses JSON text.
     fn below(&self, schemas: &[&Value], value: &mut Value) {
         if let Value::String(text) = value
             && let Some(read) = read_open(schemas, text)
@@ -70,7 +71,7 @@ impl Omitting {
         }
     }
 
-    /// The objects that the value can be, by its names and by what tells branches apart; all when it is none of them.
+    /// The object schemas that the value may match, by its keys and by discriminating values; all if none matches.
     fn meant<'a>(&self, schemas: &[&'a Value], given: &Map<String, Value>) -> Vec<&'a Value> {
         let mut objects = branches(schemas);
         objects.retain(|schema| properties(schema).is_some());
@@ -94,7 +95,7 @@ impl Omitting {
             && known.keys().all(|name| given.contains_key(name) || !requires(object, name))
     }
 
-    /// A null says nothing where no object that it may be in takes one.
+    /// A null means "not given" if no matching object accepts null there.
     fn is_not_given(&self, objects: &[&Value], name: &str) -> bool {
         let mut known =
             objects.iter().filter_map(|object| Some((object, properties(object)?.get(name)?))).peekable();
@@ -121,7 +122,7 @@ impl Omitting {
     }
 }
 
-/// What an API cannot be told of, such as an open object, is asked for as JSON text. Whatever may be text stays as it is.
+/// Parses a value that was requested as JSON text, such as an open object. A value that may be a string stays.
 fn read_open(schemas: &[&Value], text: &str) -> Option<Value> {
     let schemas = branches(schemas);
     let is_complex = |schema: &&Value| match schema.get("type") {
@@ -136,7 +137,7 @@ fn read_open(schemas: &[&Value], text: &str) -> Option<Value> {
     serde_json::from_str(text).ok().filter(|read: &Value| read.is_object() || read.is_array())
 }
 
-/// The branches of those that are unions, and the others as they are.
+/// The schemas, with unions replaced by their branches.
 fn branches<'a>(schemas: &[&'a Value]) -> Vec<&'a Value> {
     let mut found = Vec::new();
     for schema in schemas {

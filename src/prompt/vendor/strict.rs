@@ -1,8 +1,8 @@
-//! OpenAI's strict mode: every object is closed and every property required, so an optional one may be null; an open object
-//! cannot be said and becomes text that holds JSON, which the hub reads again.
+//! OpenAI's strict mode: every object is closed and every property required, so an optional one may be null. An open object
+//! cannot be expressed and becomes a string with JSON, which the hub parses.
 
 use super::inline::gather_in_object;
-use super::{add_words, common_type, put_into_words};
+use super::words::{add_words, common_type, put_into_words};
 use serde_json::{Map, Value, json};
 
 const DEEPEST: usize = 10;
@@ -154,12 +154,12 @@ impl Closing {
         self.simple(map, types)
     }
 
-    /// Only the keywords that strict mode knows; the others in words.
+    /// Keeps the keywords that strict mode supports; the others go into the description.
     fn simple(&self, mut map: Map<String, Value>, types: Value) -> Map<String, Value> {
         map.insert("type".into(), types);
         put_into_words(&mut map, |key, value| match key {
             "format" => value.as_str().is_some_and(|format| FORMATS.contains(&format)),
-            // Look-around is refused, and so is what is no pattern.
+            // Look-around and invalid patterns are rejected.
             "pattern" => value.as_str().is_some_and(|pattern| !pattern.contains("(?") && is_pattern(pattern)),
             "enum" => value.as_array().is_some_and(|all| {
                 all.len() <= MOST_OPTIONS && !all.iter().any(|one| one.is_object() || one.is_array())
@@ -187,7 +187,7 @@ fn as_text(mut map: Map<String, Value>, words: &str) -> Map<String, Value> {
     out
 }
 
-/// The description is all that a union says besides its branches.
+/// A union keeps only its description and its branches.
 fn union(mut map: Map<String, Value>, branches: Vec<Value>) -> Map<String, Value> {
     for key in ["type", "properties", "required", "items", "prefixItems"] {
         map.remove(key);

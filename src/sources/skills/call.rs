@@ -1,4 +1,4 @@
-//! What calls of skills have in common, whether a folder or a server has them.
+//! What calls of skills have in common, from folders and from servers.
 
 use crate::error::{ErrorKind, HubError};
 use crate::model::ToolOutput;
@@ -8,7 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// What every skill takes.
+/// The parameters of every skill.
 pub fn parameters() -> Arc<Value> {
     let file = "One of the skill's resources, to read it. Without it, the skill's instructions are given.";
     Arc::new(json!({
@@ -17,7 +17,7 @@ pub fn parameters() -> Arc<Value> {
     }))
 }
 
-/// Adds what a file has, as text if it is text.
+/// Adds the content of a file, as text if it is text.
 pub fn put_content(value: &mut Value, bytes: Vec<u8>) {
     match String::from_utf8(bytes) {
         Ok(text) => value["text"] = json!(text),
@@ -25,7 +25,7 @@ pub fn put_content(value: &mut Value, bytes: Vec<u8>) {
     }
 }
 
-/// Reading the skill of this name, until the call is cancelled.
+/// Reads a skill until the call is cancelled.
 pub async fn unless_cancelled(
     name: &str,
     ctx: &CallContext,

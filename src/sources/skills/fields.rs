@@ -1,7 +1,7 @@
-//! What the front matter says, by the rules of the format.
+//! The fields of the front matter, by the rules of the format.
 //!
-//! Strict where a skill could not be told to a model, or could pass for another: it is refused. Lenient where real skills
-//! are: it is loaded, and what is odd is told.
+//! A skill that could not be shown to a model, or could pass for another, is refused. Common mistakes of real skills are
+//! accepted, with a note.
 
 use crate::error::clip;
 use crate::sources::mcp::wire::clean;
@@ -10,12 +10,12 @@ use serde_json::{Map, Value};
 const MAX_NAME: usize = 64;
 const MAX_DESCRIPTION: usize = 1024;
 const MAX_COMPATIBILITY: usize = 500;
-/// What is longer is no name and no description any more.
+/// Longer values are refused.
 const LONGEST_NAME: usize = 200;
 const LONGEST_DESCRIPTION: usize = 10_000;
 
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Fields {
+pub struct SkillFields {
     pub name: String,
     /// Without escapes and invisible characters.
     pub description: String,
@@ -27,8 +27,8 @@ pub struct Fields {
     pub is_hidden: bool,
 }
 
-impl Fields {
-    /// Reads the fields of the skill in the folder `folder`; what is odd is added to `notes`.
+impl SkillFields {
+    /// Reads the fields of the skill in the folder `folder`; mistakes are added to `notes`.
     pub fn read(given: &Map<String, Value>, folder: &str, notes: &mut Vec<String>) -> Result<Self, String> {
         let name = name(given.get("name"), folder, notes)?;
         let description = description(given.get("description"), notes)?;
@@ -40,7 +40,7 @@ impl Fields {
         let metadata = metadata(given.get("metadata"), notes);
         let allowed_tools = allowed_tools(given.get("allowed-tools"), notes);
         let is_hidden = flag(given, "disable-model-invocation", notes);
-        Ok(Fields { name, description, license, compatibility, metadata, allowed_tools, is_hidden })
+        Ok(SkillFields { name, description, license, compatibility, metadata, allowed_tools, is_hidden })
     }
 }
 
@@ -58,7 +58,7 @@ fn name(given: Option<&Value>, folder: &str, notes: &mut Vec<String>) -> Result<
         Some(other) => return Err(format!("its name must be text, got {}", kind(other))),
     };
     let length = name.chars().count();
-    // With a slash it could pass for a skill of a server, which is called `server/skill`.
+    // With a slash it could pass for a skill of a server, which is named `server/skill`.
     if name.is_empty() || name.chars().any(|c| c == '/' || c.is_control()) || clean(&name, usize::MAX) != name
     {
         return Err(format!("its name {:?} has characters that no name has", clip(&name)));
@@ -129,7 +129,7 @@ fn text(given: &Map<String, Value>, key: &str, notes: &mut Vec<String>) -> Optio
     }
 }
 
-/// Texts; a number or a truth value is one that lacks its quotes.
+/// Strings; a number or a boolean is a string without quotes.
 fn metadata(given: Option<&Value>, notes: &mut Vec<String>) -> Map<String, Value> {
     match given {
         None | Some(Value::Null) => Map::new(),
@@ -151,7 +151,7 @@ fn metadata(given: Option<&Value>, notes: &mut Vec<String>) -> Map<String, Value
     }
 }
 
-/// A list, or a text with spaces (or, as authors write it, commas) between the tools; not inside of parentheses.
+/// A list, or a text with the tools separated by spaces (or commas, as some authors do), except inside parentheses.
 fn allowed_tools(given: Option<&Value>, notes: &mut Vec<String>) -> Vec<String> {
     match given {
         None | Some(Value::Null) => Vec::new(),
@@ -189,9 +189,9 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn read(given: Value) -> (Result<Fields, String>, Vec<String>) {
+    fn read(given: Value) -> (Result<SkillFields, String>, Vec<String>) {
         let mut notes = Vec::new();
-        let fields = Fields::read(given.as_object().unwrap(), "pdf", &mut notes);
+        let fields = SkillFields::read(given.as_object().unwrap(), "pdf", &mut notes);
         (fields, notes)
     }
 

@@ -1,4 +1,4 @@
-//! Files of a skill, and of nobody else: resolved, then compared, then opened without following a link.
+//! The files of a skill, and no others: resolved, then compared, then opened without following a link.
 
 use std::collections::VecDeque;
 use std::ffi::OsStr;
@@ -7,17 +7,17 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Component, Path, PathBuf};
 
-/// What one file may have.
+/// The maximum size of one file.
 pub const MAX_FILE: u64 = 16 * 1024 * 1024;
 const MAX_LISTED: usize = 512;
-/// Folders that are looked into for one list.
+/// The number of folders searched for one list.
 const MAX_FOLDERS: usize = 512;
 const MAX_DEPTH: usize = 8;
 
-/// Why a file is not given.
+/// Why a file is refused.
 #[derive(Debug, PartialEq)]
 pub enum Refused {
-    /// It is not inside, or a link leads out.
+    /// It is outside the folder, or a link leads outside.
     Outside,
     NoFile,
     TooLong {
@@ -31,7 +31,7 @@ impl fmt::Display for Refused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Refused::Outside => f.write_str("is not inside the skill's folder"),
-            Refused::NoFile => f.write_str("is no file"),
+            Refused::NoFile => f.write_str("is not a file"),
             Refused::TooLong { size, limit } => write!(f, "has {size} bytes, the limit is {limit}"),
             Refused::Unreadable(why) => write!(f, "cannot be read: {why}"),
         }
@@ -42,18 +42,18 @@ impl From<io::Error> for Refused {
     fn from(error: io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Refused::NoFile,
-            // A link that leads nowhere, or that somebody has put there since it was resolved.
+            // A link cycle, or a link that was created after the path was resolved.
             _ if error.raw_os_error() == Some(libc::ELOOP) => Refused::Outside,
             _ => Refused::Unreadable(error.to_string()),
         }
     }
 }
 
-/// Where a file inside of `folder`, which has no links in it, really is.
+/// The real path of a file inside `folder`, whose own path has no links.
 pub fn resolve(folder: &Path, path: &str) -> Result<PathBuf, Refused> {
     let given = Path::new(path);
     let inside = |part: Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
-    // A back slash is a separator elsewhere, and hides a way out here.
+    // A backslash is a separator on other systems and could hide a way out.
     if path.is_empty() || path.contains(['\0', '\\']) || !given.components().all(inside) {
         return Err(Refused::Outside);
     }
@@ -65,7 +65,7 @@ pub fn resolve(folder: &Path, path: &str) -> Result<PathBuf, Refused> {
     }
 }
 
-/// Opens a regular file inside of `folder`.
+/// Opens a regular file inside `folder`.
 pub fn open(folder: &Path, path: &str) -> Result<File, Refused> {
     let real = resolve(folder, path)?;
     let below = real.strip_prefix(folder).map_err(|_| Refused::Outside)?;
@@ -74,7 +74,7 @@ pub fn open(folder: &Path, path: &str) -> Result<File, Refused> {
     if file.metadata()?.is_file() { Ok(file) } else { Err(Refused::NoFile) }
 }
 
-/// The bytes of a file inside of `folder`, `limit` at most.
+/// The bytes of a file inside `folder`, `limit` at most.
 pub fn read(folder: &Path, path: &str, limit: u64) -> Result<Vec<u8>, Refused> {
     let file = open(folder, path)?;
     let size = file.metadata()?.len();
@@ -87,8 +87,8 @@ pub fn read(folder: &Path, path: &str, limit: u64) -> Result<Vec<u8>, Refused> {
     if size > limit { Err(Refused::TooLong { size, limit }) } else { Ok(bytes) }
 }
 
-/// Goes down part by part, each from the folder before, and follows no link: whatever is exchanged on the way, nothing
-/// outside is opened. A pipe does not hold it up.
+/// Opens the path part by part, each relative to the folder before, and follows no link: even if parts are replaced meanwhile,
+/// nothing outside is opened. A pipe does not block.
 #[cfg(unix)]
 fn open_below(folder: &Path, parts: &[&OsStr]) -> io::Result<File> {
     use std::ffi::CString;
@@ -104,12 +104,12 @@ fn open_below(folder: &Path, parts: &[&OsStr]) -> io::Result<File> {
         let name = CString::new(part.as_bytes())?;
         let kind = if at + 1 < parts.len() { libc::O_DIRECTORY } else { libc::O_NONBLOCK };
         let flags = libc::O_RDONLY | libc::O_NOFOLLOW | libc::O_CLOEXEC | kind;
-        // SAFETY: the descriptor is that of an open file, and the name ends with a zero.
+        // SAFETY: the descriptor belongs to an open file, and the name is zero-terminated.
         let opened = unsafe { libc::openat(here.as_raw_fd(), name.as_ptr(), flags) };
         if opened < 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: the descriptor was just made and is nobody else's.
+        // SAFETY: the descriptor was just opened and has no other owner.
         here = unsafe { File::from_raw_fd(opened) };
     }
     Ok(here)
@@ -119,12 +119,12 @@ fn open_below(folder: &Path, parts: &[&OsStr]) -> io::Result<File> {
 fn open_below(folder: &Path, parts: &[&OsStr]) -> io::Result<File> {
     let path = parts.iter().fold(folder.to_owned(), |path, part| path.join(part));
     let file = File::open(&path)?;
-    // The best that can be had here: what was opened is what was resolved, if it still resolves to itself.
+    // The best check here: the opened file is the resolved one if its path still resolves to itself.
     if fs::canonicalize(&path)? == path { Ok(file) } else { Err(io::Error::from(io::ErrorKind::NotFound)) }
 }
 
-/// The files of a skill besides `own`, as paths inside of its folder in order; true when there are more. Hidden files and
-/// what tools leave behind are none of its resources, and links are only listed where they stay inside.
+/// The files of a skill except `own`, as sorted paths inside its folder; true if there are more. Hidden files and build
+/// artefacts are skipped, and links are listed only if they stay inside.
 pub fn list(folder: &Path, own: &str) -> (Vec<String>, bool) {
     let (mut files, mut cut) = (Vec::new(), false);
     let (mut queue, mut visited) = (VecDeque::from([(folder.to_owned(), 0)]), 0);
@@ -146,7 +146,7 @@ pub fn list(folder: &Path, own: &str) -> (Vec<String>, bool) {
                 Ok(kind) if kind.is_dir() => cut = true,
                 Ok(kind)
                     if kind.is_symlink() && !resolve(folder, inside).is_ok_and(|real| real.is_file()) => {}
-                // A pipe or a device is nothing to read.
+                // A pipe or a device cannot be read.
                 Ok(kind) if !kind.is_file() && !kind.is_symlink() => {}
                 Ok(_) if inside == own => {}
                 Ok(_) => files.push(inside.replace(std::path::MAIN_SEPARATOR, "/")),
@@ -166,7 +166,7 @@ mod tests {
     use super::*;
     use std::os::unix::fs::symlink;
 
-    /// A skill's folder beside a secret; it is gone with the value.
+    /// A skill's folder next to a secret; removed on drop.
     struct Place(PathBuf);
 
     impl Place {

@@ -1,6 +1,6 @@
 //! The front matter of a `SKILL.md`: YAML between two lines of `---`, read as plain data.
 //!
-//! Text that grows when it is read (aliases), that is nested without measure, or that asks for types of its own is refused.
+//! Text that grows when it is read (aliases), deep nesting, and custom types are refused.
 
 use saphyr_parser::{Event, Parser, ScalarStyle, StrInput, Tag};
 use serde_json::{Map, Number, Value};
@@ -10,19 +10,19 @@ use std::io::{self, Read};
 const MAX_BYTES: usize = 256 * 1024;
 const MAX_DEPTH: usize = 32;
 const FIRST_READ: usize = 8 * 1024;
-/// White space may follow the dashes, but not without end.
+/// The longest fence, with the white space after the dashes.
 const LONGEST_FENCE: usize = 100;
-const NO_YAML: &str = "its front matter is no YAML";
+const NO_YAML: &str = "its front matter is not YAML";
 const MISSING: &str = "it does not begin with front matter between two lines of '---'";
 
-/// What stands in front, and the text behind it.
+/// The front matter, and the text after it.
 pub fn read(text: &str) -> Result<(Map<String, Value>, &str), String> {
     let (yaml, body) = split(text)?;
     Ok((mapping(parse(yaml)?)?, body))
 }
 
-/// Like [`read`], for what authors really write: text after a colon that should have been quoted is read as if it were.
-/// True when that was necessary.
+/// As [`read`], but accepts a common mistake: text with a colon that should be quoted is read as if it were. True if that was
+/// necessary.
 pub fn read_leniently(text: &str) -> Result<(Map<String, Value>, &str, bool), String> {
     let (yaml, body) = split(text)?;
     match parse(yaml) {
@@ -34,23 +34,23 @@ pub fn read_leniently(text: &str) -> Result<(Map<String, Value>, &str, bool), St
     }
 }
 
-/// The beginning of a file as far as its front matter goes; of what follows only a little. A file that has none, or one
-/// that is too long, is not read to its end.
+/// The start of a file up to the end of its front matter, and a little more. A file without front matter, or with one that
+/// is too long, is not read to its end.
 pub fn read_front(file: &mut impl Read) -> io::Result<Vec<u8>> {
     let (mut front, mut step) = (Vec::new(), FIRST_READ);
     loop {
         let read = file.by_ref().take(step as u64).read_to_end(&mut front)?;
-        if read < step || extent(&front, false) != Extent::Open || front.len() > MAX_BYTES {
+        if read < step || extent(&front, false) != FrontMatterExtent::Open || front.len() > MAX_BYTES {
             return Ok(front);
         }
         step *= 2;
     }
 }
 
-/// The text of what [`read_front`] has read. Behind the front matter it may be cut in the middle of a letter.
+/// The text of what [`read_front`] has read. After the front matter it may be cut inside a character.
 pub fn text_of(front: &[u8]) -> Result<&str, String> {
     let end = match extent(front, true) {
-        Extent::Closed(_, _, end) => end,
+        FrontMatterExtent::Closed(_, _, end) => end,
         _ => front.utf8_chunks().next().map_or(0, |chunk| chunk.valid().len()),
     };
     std::str::from_utf8(&front[..end]).map_err(|_| "it is no UTF-8 text".into())
@@ -64,16 +64,16 @@ fn mapping(value: Value) -> Result<Map<String, Value>, String> {
 }
 
 #[derive(Debug, PartialEq)]
-enum Extent {
-    /// It begins here, ends there, and the rest begins there.
+enum FrontMatterExtent {
+    /// Its start, its end, and the start of the rest.
     Closed(usize, usize, usize),
-    /// It has begun, and its end may come.
+    /// It has started, and its end may follow.
     Open,
     Missing,
 }
 
-/// Where the front matter is. A line that may go on is no fence unless the text is known to be `complete`.
-fn extent(text: &[u8], complete: bool) -> Extent {
+/// The position of the front matter. A line that may continue is not a fence, unless the text is `complete`.
+fn extent(text: &[u8], complete: bool) -> FrontMatterExtent {
     let start = if text.starts_with("\u{feff}".as_bytes()) { 3 } else { 0 };
     let (mut at, mut begun) = (start, None);
     for line in text[start..].split_inclusive(|byte| *byte == b'\n') {
@@ -81,20 +81,20 @@ fn extent(text: &[u8], complete: bool) -> Extent {
         let whole = complete || line.ends_with(b"\n");
         let is_fence = line.trim_ascii_end() == b"---" && !line.starts_with(b" ");
         match begun {
-            None if !whole && line.len() < LONGEST_FENCE => return Extent::Open,
+            None if !whole && line.len() < LONGEST_FENCE => return FrontMatterExtent::Open,
             None if is_fence => begun = Some(next),
-            None => return Extent::Missing,
-            Some(begun) if is_fence && whole => return Extent::Closed(begun, at, next),
+            None => return FrontMatterExtent::Missing,
+            Some(begun) if is_fence && whole => return FrontMatterExtent::Closed(begun, at, next),
             Some(_) => {}
         }
         at = next;
     }
-    if complete { Extent::Missing } else { Extent::Open }
+    if complete { FrontMatterExtent::Missing } else { FrontMatterExtent::Open }
 }
 
 fn split(text: &str) -> Result<(&str, &str), String> {
-    let Extent::Closed(begin, end, rest) = extent(text.as_bytes(), true) else {
-        let long = text.len() > MAX_BYTES && extent(text.as_bytes(), false) == Extent::Open;
+    let FrontMatterExtent::Closed(begin, end, rest) = extent(text.as_bytes(), true) else {
+        let long = text.len() > MAX_BYTES && extent(text.as_bytes(), false) == FrontMatterExtent::Open;
         return Err(if long { too_long() } else { MISSING.into() });
     };
     match end - begin > MAX_BYTES {
@@ -107,14 +107,14 @@ fn too_long() -> String {
     format!("its front matter is longer than {MAX_BYTES} bytes")
 }
 
-/// The fields at the top with their plain values in quotes.
+/// Puts the plain values of the top-level fields in quotes.
 fn quoted(yaml: &str) -> String {
     let mut out = String::with_capacity(yaml.len() + 64);
     for line in yaml.lines() {
         let plain = |value: &str| !value.starts_with(['"', '\'', '[', '{', '|', '>', '&', '*', '!', '#']);
         match line.split_once(": ").map(|(key, value)| (key, value.trim())) {
             Some((key, value)) if is_key(key) && !value.is_empty() && plain(value) => {
-                // A JSON text is a text of YAML.
+                // A JSON string is a YAML string.
                 out.push_str(&format!("{key}: {}\n", Value::from(value)));
             }
             _ => {
@@ -130,7 +130,7 @@ fn is_key(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'))
 }
 
-/// Whether two readings of one front matter agree. Versions of YAML differ in what they take for a number or a truth value.
+/// True if two readings of one front matter agree. Versions of YAML differ in numbers and booleans.
 pub fn agree(listed: &Value, found: &Value) -> bool {
     match (listed, found) {
         (Value::Object(listed), Value::Object(found)) => {
@@ -152,17 +152,17 @@ pub fn agree(listed: &Value, found: &Value) -> bool {
     }
 }
 
-struct Reader<'a>(Parser<'a, StrInput<'a>>);
+struct YamlReader<'a>(Parser<'a, StrInput<'a>>);
 
 fn parse(yaml: &str) -> Result<Value, String> {
-    let mut reader = Reader(Parser::new_from_str(yaml));
+    let mut reader = YamlReader(Parser::new_from_str(yaml));
     loop {
         match reader.next()? {
             Event::StreamStart | Event::DocumentStart(_) | Event::Nothing => {}
             Event::StreamEnd | Event::DocumentEnd => return Ok(Value::Null),
             event => {
                 let value = reader.value(event, 0)?;
-                // A second document would be content that nobody sees.
+                // A second document would be hidden content.
                 return match reader.next()? {
                     Event::DocumentEnd | Event::StreamEnd => Ok(value),
                     _ => Err("its front matter goes on after its end".into()),
@@ -172,7 +172,7 @@ fn parse(yaml: &str) -> Result<Value, String> {
     }
 }
 
-impl<'a> Reader<'a> {
+impl<'a> YamlReader<'a> {
     fn next(&mut self) -> Result<Event<'a>, String> {
         match self.0.next_event() {
             Some(Ok((event, _))) => Ok(event),
@@ -219,7 +219,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Types beyond those of JSON are not ours to make.
+/// Types that JSON does not have are refused.
 fn plain_type(tag: Option<&Cow<'_, Tag>>) -> Result<(), String> {
     const KNOWN: [&str; 7] = ["str", "int", "float", "bool", "null", "map", "seq"];
     match tag {
@@ -294,7 +294,7 @@ mod tests {
     #[test]
     fn values_that_should_have_been_quoted_are_read() {
         let text = "---\nname: pdf\ndescription: Use it when: the user says \"PDF\": yes\nlist: [a]\nmetadata:\n  a: b\n---\nx";
-        assert!(read(text).unwrap_err().contains("no YAML"));
+        assert!(read(text).unwrap_err().contains("not YAML"));
         let (fields, body, repaired) = read_leniently(text).unwrap();
         assert_eq!(
             (fields["description"].as_str(), body),
@@ -306,7 +306,7 @@ mod tests {
         );
         assert!(!read_leniently("---\nname: a\n---\n").unwrap().2);
         assert!(read_leniently("---\na: &x [1]\nb: *x\n---\n").unwrap_err().contains("alias"));
-        assert!(read_leniently("---\na: [\n---\n").unwrap_err().contains("no YAML"));
+        assert!(read_leniently("---\na: [\n---\n").unwrap_err().contains("not YAML"));
     }
 
     #[test]
@@ -330,7 +330,7 @@ mod tests {
             ("[1]: 2", "no text"),
             ("just text", "no mapping"),
             ("", "no mapping"),
-            ("a: [", "no YAML"),
+            ("a: [", "not YAML"),
             (deep.as_str(), "deeper"),
         ] {
             let error = fields(yaml).unwrap_err();

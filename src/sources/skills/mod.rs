@@ -1,12 +1,12 @@
-//! Skills in folders, in the open Agent Skills format: a folder with a `SKILL.md`, YAML in front and Markdown behind.
+//! Skills in folders, in the open Agent Skills format: a folder with a `SKILL.md`, YAML front matter and Markdown after it.
 //!
 //! ```text
-//! scan (which folders) ─► Skill (front matter, nothing else is read) ─► LocalSkill, called ─► instructions, folder, files
-//!                           └ fields: the rules of the format, strict where it matters          └ files: only from inside
+//! scan (which folders) ─► FolderSkill (front matter only) ─► LocalSkill, called ─► instructions, folder, files
+//!                           └ fields: the rules of the format                          └ files: only from inside
 //! ```
 //!
-//! A skill is text for a model. Nothing in it grants a permission (`allowed-tools` is told, not obeyed) and nothing of it
-//! is run here.
+//! A skill is text for a model. It grants no permission (`allowed-tools` is shown, not applied), and nothing in it is run
+//! here.
 
 pub mod call;
 mod fields;
@@ -16,7 +16,7 @@ mod scan;
 mod skill;
 mod tool;
 
-pub use fields::Fields;
-pub use scan::{Found, find};
-pub use skill::{Mark, Skill};
+pub use fields::SkillFields;
+pub use scan::{FoundSkills, find};
+pub use skill::{FileStamp, FolderSkill};
 pub use tool::LocalSkill;

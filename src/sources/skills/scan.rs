@@ -1,4 +1,4 @@
-//! Which folders below a folder are skills.
+//! Finds the skills below a folder.
 
 use std::collections::HashSet;
 use std::fs;
@@ -6,25 +6,25 @@ use std::path::{Path, PathBuf};
 
 const MAX_DEPTH: usize = 6;
 const MAX_FOLDERS: usize = 20_000;
-/// Folders that hold no skills, and much else. Those whose name begins with a dot are left out too.
-const LEFT_OUT: [&str; 4] = ["node_modules", "__pycache__", "venv", "target"];
+/// Large folders without skills. Folders whose name starts with a dot are skipped too.
+const SKIPPED: [&str; 4] = ["node_modules", "__pycache__", "venv", "target"];
 
-/// The files that make a folder a skill; the format has the first, the second is met in the wild.
+/// The files that make a folder a skill; the format defines the first, the second is common.
 pub const NAMES: [&str; 2] = ["SKILL.md", "skill.md"];
 
 #[derive(Debug, Default, PartialEq)]
-pub struct Found {
-    /// In order of their paths.
+pub struct FoundSkills {
+    /// Sorted by path.
     pub folders: Vec<PathBuf>,
-    /// What was not looked at, and why.
+    /// What was not searched, and why.
     pub notices: Vec<String>,
-    /// Folders that would be skills, and why they are none.
+    /// Folders that look like skills, and why they are not.
     pub broken: Vec<String>,
 }
 
-/// The skills in and below `root`. A skill is not looked into: what lies inside belongs to it. Links are followed, each
-/// place is visited once.
-pub fn find(root: &Path) -> Found {
+/// The skills in and below `root`. Folders inside a skill belong to it and are not searched. Links are followed, and each
+/// folder is visited once.
+pub fn find(root: &Path) -> FoundSkills {
     let mut walk = Walk::default();
     walk.visit(root, 0);
     walk.found.folders.sort();
@@ -37,7 +37,7 @@ pub fn file_of(folder: &Path) -> Option<PathBuf> {
     NAMES.iter().map(|name| folder.join(name)).find(|file| file.is_file())
 }
 
-/// What is wrong with something that has the name of a `SKILL.md` and is no file; None when nothing is there.
+/// What is wrong with a `SKILL.md` that is not a file; None if there is none.
 fn why_no_file(path: &Path) -> Option<String> {
     fs::symlink_metadata(path).ok()?;
     Some(match fs::metadata(path) {
@@ -52,14 +52,14 @@ fn why_no_file(path: &Path) -> Option<String> {
 
 #[derive(Default)]
 struct Walk {
-    found: Found,
+    found: FoundSkills,
     seen: HashSet<PathBuf>,
     full: bool,
 }
 
 impl Walk {
     fn visit(&mut self, folder: &Path, depth: usize) {
-        // A loop of links comes back to a place that was seen.
+        // A cycle of links leads to a folder that was already visited.
         let Ok(place) = fs::canonicalize(folder) else { return };
         if !self.seen.insert(place) || self.full {
             return;
@@ -96,7 +96,7 @@ impl Walk {
                 let name = entry.file_name();
                 let name = name.to_string_lossy();
                 let maybe = entry.file_type().is_ok_and(|kind| kind.is_dir() || kind.is_symlink());
-                maybe && !name.starts_with('.') && !LEFT_OUT.contains(&&*name)
+                maybe && !name.starts_with('.') && !SKIPPED.contains(&&*name)
             })
             .map(|entry| entry.path())
             .filter(|path| path.is_dir())

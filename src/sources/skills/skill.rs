@@ -1,6 +1,6 @@
 //! One skill in a folder: its front matter at load, its instructions when it is called.
 
-use super::fields::Fields;
+use super::fields::SkillFields;
 use super::files::{self, Refused};
 use super::{front_matter, scan};
 use serde_json::{Value, json};
@@ -8,39 +8,39 @@ use std::fs::{self, Metadata};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-/// More is no text that a model could follow.
+/// A model cannot follow longer instructions.
 pub const MAX_INSTRUCTIONS: u64 = 1024 * 1024;
 
 #[derive(Clone, Debug, PartialEq)]
-pub struct Skill {
-    /// With all links followed; every file of the skill is below it.
+pub struct FolderSkill {
+    /// With all links resolved; every file of the skill is below it.
     pub folder: PathBuf,
     /// The name of its `SKILL.md`.
     pub file: String,
-    pub fields: Fields,
+    pub fields: SkillFields,
 }
 
-/// What changes when a file does.
+/// Modification time and size of a file, to detect changes.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Mark(Option<SystemTime>, u64);
+pub struct FileStamp(Option<SystemTime>, u64);
 
-impl Mark {
-    /// That of the `SKILL.md` of a folder.
-    pub fn of(folder: &Path) -> Option<Mark> {
+impl FileStamp {
+    /// The stamp of the `SKILL.md` of a folder.
+    pub fn of(folder: &Path) -> Option<FileStamp> {
         let data = fs::metadata(scan::file_of(folder)?).ok()?;
-        Some(Mark::from(&data))
+        Some(FileStamp::from(&data))
     }
 }
 
-impl From<&Metadata> for Mark {
+impl From<&Metadata> for FileStamp {
     fn from(data: &Metadata) -> Self {
-        Mark(data.modified().ok(), data.len())
+        FileStamp(data.modified().ok(), data.len())
     }
 }
 
-impl Skill {
-    /// Reads the front matter, and what is odd about it; or says why it is no skill.
-    pub fn load(folder: &Path) -> Result<(Skill, Vec<String>), String> {
+impl FolderSkill {
+    /// Reads the front matter, with notes about mistakes; or the reason why it is not a skill.
+    pub fn load(folder: &Path) -> Result<(FolderSkill, Vec<String>), String> {
         let unreadable = |error: std::io::Error| format!("it cannot be read: {error}");
         let name = folder.file_name().map(|name| name.to_string_lossy().into_owned());
         let file = scan::file_of(folder).ok_or("it has no SKILL.md")?;
@@ -54,23 +54,23 @@ impl Skill {
         let front = front_matter::read_front(&mut open).map_err(unreadable)?;
         let (given, _, repaired) = front_matter::read_leniently(front_matter::text_of(&front)?)?;
         if repaired {
-            notes.push("its front matter is no YAML; values with a colon inside need quotes".into());
+            notes.push("its front matter is not YAML; values with a colon inside need quotes".into());
         }
         let own = name.or_else(|| folder.file_name().map(|name| name.to_string_lossy().into_owned()));
-        let fields = Fields::read(&given, own.as_deref().unwrap_or_default(), &mut notes)?;
-        Ok((Skill { folder, file, fields }, notes))
+        let fields = SkillFields::read(&given, own.as_deref().unwrap_or_default(), &mut notes)?;
+        Ok((FolderSkill { folder, file, fields }, notes))
     }
 
-    /// The Markdown behind the front matter, as it is now.
+    /// The Markdown after the front matter, as it is now.
     pub fn instructions(&self) -> Result<String, Refused> {
         let bytes = files::read(&self.folder, &self.file, MAX_INSTRUCTIONS)?;
-        // One byte that is no letter does not cost the rest.
+        // An invalid byte must not cost the rest.
         let text = String::from_utf8_lossy(&bytes);
         let (_, body, _) = front_matter::read_leniently(&text).map_err(Refused::Unreadable)?;
         Ok(body.trim().to_owned())
     }
 
-    /// What a call gives.
+    /// The result of a call.
     pub fn value(&self) -> Result<Value, Refused> {
         let fields = &self.fields;
         let (resources, cut) = files::list(&self.folder, &self.file);

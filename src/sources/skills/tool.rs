@@ -1,8 +1,8 @@
-//! One skill of a folder, as a candidate of the hub: a call gives its instructions, or one of its files.
+//! A skill in a folder as a candidate of the hub: a call returns its instructions, or one of its files.
 
 use super::call;
 use super::files::{self, MAX_FILE, Refused};
-use super::skill::Skill;
+use super::skill::FolderSkill;
 use crate::error::{ErrorKind, HubError, clip};
 use crate::model::{Arguments, Effects, ToolOutput, ToolSpec};
 use crate::schema::ArgumentSchema;
@@ -13,17 +13,17 @@ use std::sync::Arc;
 pub struct LocalSkill {
     spec: ToolSpec,
     schema: ArgumentSchema,
-    skill: Arc<Skill>,
+    skill: Arc<FolderSkill>,
 }
 
 impl LocalSkill {
-    /// `schema` is that of all skills, see [`call::parameters`].
-    pub fn new(skill: Skill, schema: &Arc<Value>) -> Self {
+    /// `schema` is the same for all skills, see [`call::parameters`].
+    pub fn new(skill: FolderSkill, schema: &Arc<Value>) -> Self {
         let fields = &skill.fields;
         let location = skill.folder.join(&skill.file);
         let spec = ToolSpec {
             description: Arc::from(fields.description.as_str()),
-            // No capabilities: it tells how something is done and does not do it.
+            // No capabilities: a skill describes how something is done and does not do it.
             parameters: schema.clone(),
             effects: Effects::ReadOnly,
             idempotent: true,
@@ -35,14 +35,14 @@ impl LocalSkill {
         LocalSkill { spec, schema: ArgumentSchema::new(schema.clone()), skill: Arc::new(skill) }
     }
 
-    pub fn skill(&self) -> &Skill {
+    pub fn skill(&self) -> &FolderSkill {
         &self.skill
     }
 
     async fn run(&self, args: &Arguments) -> Result<ToolOutput, HubError> {
         let (skill, path) = (self.skill.clone(), args.get("file").and_then(Value::as_str).map(str::to_owned));
         let asked = path.clone();
-        // Disks can be slow, and those of others very slow.
+        // Disks can be slow, and network disks very slow.
         let read = tokio::task::spawn_blocking(move || match asked {
             None => skill.value(),
             Some(path) => files::read(&skill.folder, &path, MAX_FILE).map(|bytes| file(&skill, &path, bytes)),
@@ -84,7 +84,7 @@ impl LocalSkill {
     }
 }
 
-fn file(skill: &Skill, path: &str, bytes: Vec<u8>) -> Value {
+fn file(skill: &FolderSkill, path: &str, bytes: Vec<u8>) -> Value {
     let mut value = json!({"name": skill.fields.name, "file": path});
     call::put_content(&mut value, bytes);
     value

@@ -1,8 +1,8 @@
-//! JSON is cut from within, so that what is left still parses.
+//! JSON is shortened from the inside, so that the result still parses.
 //!
-//! The start of the text is read ([`scan`]) into a flat list of values ([`tape`]) without recursion, so that
-//! 10,000 levels are no danger. Then it is written again ([`shrink`]): each container shares its room among
-//! what it holds, long strings are shortened ([`string`]), elements that do not fit are counted in a mark:
+//! The start of the text is read ([`scan`]) into a flat list of values ([`tape`]) without recursion, so 10,000
+//! levels do no harm. Then it is written again ([`shrink`]): each container divides its room among its elements,
+//! long strings are shortened ([`string`]), and elements that do not fit are counted in a mark:
 //! `"… (+7 more)"`.
 
 mod scan;
@@ -10,24 +10,24 @@ mod shrink;
 mod string;
 mod tape;
 
+use super::job::{CutJob, Truncated};
 use super::notice::Noun;
-use super::{Job, Truncated};
 use shrink::Writer;
-use tape::Tape;
+use tape::JsonTape;
 
-/// What the first try may have beyond the start of the text that fits: white space goes, marks come.
+/// What the first attempt may have beyond the part of the text that fits: white space is removed, marks are added.
 const SLACK: usize = 64;
 
-/// Whether a text begins like a JSON object, array or string. A quotation in prose ends before the text does, or has
-/// line ends inside, which JSON has not.
+/// True if a text starts like a JSON object, array or string. A quotation in prose ends before the text does, or contains
+/// line ends, which JSON strings do not.
 pub(super) fn begins(text: &str) -> bool {
     text.trim_start().starts_with(['{', '[', '"'])
 }
 
-/// Cuts a text that is JSON as far as it is known; `None` when it is not. Of a list of hits only `hits` are
-/// kept, also when the text `fits`.
-pub(super) fn cut(job: &Job<'_>, hits: Option<usize>, fits: bool) -> Option<Truncated> {
-    let tape = Tape::read(job.window, job.whole, hits, job.language)?;
+/// Truncates a text that is JSON as far as it is known; `None` if it is not. A list of hits keeps only `hits` items,
+/// even if the text `fits`.
+pub(super) fn cut(job: &CutJob<'_>, hits: Option<usize>, fits: bool) -> Option<Truncated> {
+    let tape = JsonTape::read(job.window, job.whole, hits, job.language)?;
     if fits && !tape.capped() {
         return Some(job.unchanged());
     }
@@ -36,8 +36,8 @@ pub(super) fn cut(job: &Job<'_>, hits: Option<usize>, fits: bool) -> Option<Trun
     Some(job.cut_to(text, kept))
 }
 
-/// The text as JSON within the limit. Characters are met at once; tokens are met by trying.
-fn within(job: &Job<'_>, tape: &Tape<'_>) -> String {
+/// The text as JSON within the limit. A limit in characters is met at once, one in tokens by trying.
+fn within(job: &CutJob<'_>, tape: &JsonTape<'_>) -> String {
     const TRIES: usize = 8;
     let write = |chars: usize| Writer::new(tape, job).write(chars);
     if job.noun == Noun::Characters {

@@ -1,6 +1,6 @@
-//! Where the strings, numbers and words of JSON end.
+//! The ends of strings, numbers and words in JSON.
 //!
-//! A text may be only the start of one: a value that reaches its end is `open`.
+//! The text may be cut off: a value that reaches its end is `open`.
 
 /// The end of a string, number or word, and whether the text ended before it did.
 pub(super) struct Scalar {
@@ -8,7 +8,7 @@ pub(super) struct Scalar {
     pub(super) open: bool,
 }
 
-/// The string that begins at `start` with its quote; `None` when it is not valid.
+/// The string whose opening quote is at `start`; `None` if it is invalid.
 pub(super) fn string(text: &str, start: usize) -> Option<Scalar> {
     let bytes = text.as_bytes();
     let mut at = start + 1;
@@ -29,7 +29,7 @@ pub(super) fn string(text: &str, start: usize) -> Option<Scalar> {
     }
 }
 
-/// The length of the escape that begins here; 0 when the text ends inside it, `None` when it is none.
+/// The length of the escape at the start; 0 if the text ends inside it, `None` if it is invalid.
 fn escape_len(bytes: &[u8]) -> Option<usize> {
     match bytes.get(1) {
         None => Some(0),
@@ -42,8 +42,7 @@ fn escape_len(bytes: &[u8]) -> Option<usize> {
     }
 }
 
-/// The number or word that begins at `start`; `None` when it is neither. The words that Python writes for
-/// floats which JSON does not have are left as they are.
+/// The number or word at `start`; `None` if it is neither. Python's words for floats that JSON lacks are kept.
 pub(super) fn atom(text: &str, start: usize, whole: bool) -> Option<Scalar> {
     const WORDS: [&str; 6] = ["true", "false", "null", "NaN", "Infinity", "-Infinity"];
     let rest = &text[start..];
@@ -74,7 +73,7 @@ fn is_number(word: &str) -> bool {
         && exponent.is_none_or(digits)
 }
 
-/// Whether a number may begin like this.
+/// True if a number may start like this.
 fn is_number_start(word: &str) -> bool {
     is_number(word) || is_number(&format!("{word}0"))
 }
@@ -103,7 +102,7 @@ mod tests {
         assert_eq!(end(r#""a\"b" rest"#), Some((6, false)));
         assert_eq!(end(r#""\\" rest"#), Some((4, false)));
         assert_eq!(end(r#""ab"#), Some((3, true)));
-        // Half an escape is not part of what is known.
+        // An incomplete escape is not part of the known text.
         assert_eq!([end(r#""ab\"#), end(r#""ab\u"#), end(r#""ab\u00e"#)], [Some((3, true)); 3]);
         assert_eq!([end(r#""\x""#), end(r#""\u00g0""#), end("\"a\nb\"")], [None; 3]);
     }

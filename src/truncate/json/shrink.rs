@@ -1,48 +1,47 @@
-//! JSON written again within a number of characters.
+//! Rewrites JSON within a number of characters.
 //!
-//! Each container shares its room: what is small is written whole, what is large gets an equal part of the
-//! rest. An array keeps as many elements as can have a quarter of it, an object as many members as can have
-//! an eighth: a few readable hits are worth more than the first letter of all. What a value does not use goes
-//! to the next one.
+//! Each container divides its room: small values are written in full, large ones get equal parts of the rest. An
+//! array keeps as many elements as can each have a quarter of it, an object as many members as can have an
+//! eighth: a few readable hits are worth more than the first letter of all. Unused room goes to the next value.
 
-use super::super::Job;
+use super::super::job::CutJob;
 use super::super::notice::{self, Language, Noun, more};
 use super::string::shorten;
-use super::tape::{ATOM, Node, Shape, Tape};
+use super::tape::{ATOM, JsonNode, JsonTape, NodeShape};
 
-/// What a value whose end is not known would like to have, beyond what is known of it.
+/// The room that a value with an unknown end asks for, beyond its known part.
 const BEYOND: usize = 48;
 
 pub(super) struct Writer<'t> {
-    tape: &'t Tape<'t>,
+    tape: &'t JsonTape<'t>,
     language: Language,
     total_chars: usize,
     out: String,
-    /// The characters in `out`.
+    /// The number of characters in `out`.
     chars: usize,
     stack: Vec<Frame>,
 }
 
 /// A container that is being written.
 struct Frame {
-    shape: Shape,
-    /// The next element or member, and how many are still to be written.
+    shape: NodeShape,
+    /// The next element or member, and the number still to be written.
     child: usize,
     left: usize,
     first: bool,
-    /// What is left out, when that is said.
-    mark: Mark,
-    /// How many characters may be in `out` before the mark and the closing bracket.
+    /// The mark for what is left out, if there is one.
+    mark: MoreMark,
+    /// The maximum length of `out` before the mark and the closing bracket.
     end: usize,
-    /// How many of these are promised to the children that are left.
+    /// The part of it that is reserved for the remaining children.
     promised: usize,
-    /// The most that a child was promised for its value.
+    /// The maximum room reserved for the value of a child.
     level: usize,
 }
 
-/// How a container says that something is missing.
+/// How a container marks that something is missing.
 #[derive(Clone, Copy)]
-enum Mark {
+enum MoreMark {
     Nothing,
     Ellipsis,
     More(usize),
@@ -51,7 +50,7 @@ enum Mark {
 }
 
 impl<'t> Writer<'t> {
-    pub(super) fn new(tape: &'t Tape<'t>, job: &Job<'_>) -> Self {
+    pub(super) fn new(tape: &'t JsonTape<'t>, job: &CutJob<'_>) -> Self {
         Writer {
             tape,
             language: job.language,
@@ -62,7 +61,7 @@ impl<'t> Writer<'t> {
         }
     }
 
-    /// The text within `limit` characters; nothing when not even brackets fit.
+    /// The text within `limit` characters; empty if not even brackets fit.
     pub(super) fn write(mut self, limit: usize) -> String {
         if limit < 2 {
             return String::new();
@@ -71,14 +70,14 @@ impl<'t> Writer<'t> {
         while let Some(mut frame) = self.stack.pop() {
             if frame.left == 0 {
                 self.mark(&frame);
-                self.push(if frame.shape == Shape::Object { "}" } else { "]" });
+                self.push(if frame.shape == NodeShape::Object { "}" } else { "]" });
                 continue;
             }
             if !frame.first {
                 self.push(",");
             }
             let key = frame.child;
-            let value = if frame.shape == Shape::Object {
+            let value = if frame.shape == NodeShape::Object {
                 self.push(self.tape.raw(key));
                 self.push(":");
                 key + 1
@@ -97,7 +96,7 @@ impl<'t> Writer<'t> {
         self.out
     }
 
-    /// Writes a value so that `out` has at most `end` characters, or opens it when it is a container.
+    /// Writes a value so that `out` has at most `end` characters, or opens it if it is a container.
     fn value(&mut self, index: usize, end: usize) {
         let node = self.tape.node(index);
         let room = end - self.chars;
@@ -107,23 +106,24 @@ impl<'t> Writer<'t> {
                 self.out.push_str(self.tape.raw(index));
                 self.chars += node.size();
             }
-            Shape::Object | Shape::Array => {
+            NodeShape::Object | NodeShape::Array => {
                 let frame = if fits { self.whole(index) } else { self.shared(index, room) };
-                self.push(if node.shape == Shape::Object { "{" } else { "[" });
+                self.push(if node.shape == NodeShape::Object { "{" } else { "[" });
                 self.stack.push(frame);
             }
-            Shape::Text => {
+            NodeShape::Text => {
                 let raw = self.tape.raw(index);
                 let content = raw.strip_prefix('"').unwrap_or(raw);
                 let content = if node.open { content } else { content.strip_suffix('"').unwrap_or(content) };
                 self.push(&shorten(content, self.beyond(index), room, self.language));
             }
-            Shape::Atom => self.push(&shorten(self.tape.raw(index), self.beyond(index), room, self.language)),
+            NodeShape::Atom => {
+                self.push(&shorten(self.tape.raw(index), self.beyond(index), room, self.language))
+            }
         }
     }
 
-    /// How many characters a string or number has beyond what is known; one that is the whole text has the rest
-    /// of it.
+    /// The number of unknown characters of a string or number; for the whole text, the rest of it.
     fn beyond(&self, index: usize) -> Option<usize> {
         let node = self.tape.node(index);
         match (node.open, index) {
@@ -133,11 +133,11 @@ impl<'t> Writer<'t> {
         }
     }
 
-    /// A container that fits: nothing is left out but hits beyond their number.
+    /// A container that fits: only surplus hits are left out.
     fn whole(&self, index: usize) -> Frame {
         let node = self.tape.node(index);
         let (keep, children) = (node.keep as usize, node.children as usize);
-        let mark = if keep < children { Mark::More(children - keep) } else { Mark::Nothing };
+        let mark = if keep < children { MoreMark::More(children - keep) } else { MoreMark::Nothing };
         let mut frame = Frame {
             shape: node.shape,
             child: index + 1,
@@ -154,11 +154,11 @@ impl<'t> Writer<'t> {
         frame
     }
 
-    /// A container that does not fit into `room`: what of it is kept, and how the room is shared.
+    /// A container that does not fit into `room`: what is kept, and how the room is divided.
     fn shared(&self, index: usize, room: usize) -> Frame {
         let node = self.tape.node(index);
         let inner = room - 2;
-        let part = if node.shape == Shape::Array { 4 } else { 8 };
+        let part = if node.shape == NodeShape::Array { 4 } else { 8 };
         let share = (inner / part).max(ATOM);
         let mut frame = Frame {
             shape: node.shape,
@@ -173,17 +173,17 @@ impl<'t> Writer<'t> {
         let cost = self.mark_size(&frame);
         let all = self.count_within(&frame, node, inner);
         if all == node.children as usize && !node.open {
-            (frame.left, frame.mark) = (all, Mark::Nothing);
+            (frame.left, frame.mark) = (all, MoreMark::Nothing);
         } else {
             frame.left = self.count_within(&frame, node, inner.saturating_sub(cost));
             if frame.left == 0 {
                 frame.left = self.squeeze_first(&mut frame, node, inner);
             }
             if self.keeps_mark_key(&frame) {
-                frame.mark = Mark::Nothing;
+                frame.mark = MoreMark::Nothing;
             }
             frame.end -= self.mark_size(&frame);
-            if let Mark::More(missing) = &mut frame.mark {
+            if let MoreMark::More(missing) = &mut frame.mark {
                 *missing = node.children as usize - frame.left;
             }
         }
@@ -191,8 +191,8 @@ impl<'t> Writer<'t> {
         frame
     }
 
-    /// How many of the first children can have their share within `room`.
-    fn count_within(&self, frame: &Frame, node: &Node, room: usize) -> usize {
+    /// The number of first children that can have their share within `room`.
+    fn count_within(&self, frame: &Frame, node: &JsonNode, room: usize) -> usize {
         let (mut child, mut used, mut count) = (frame.child, 0, 0);
         while count < node.keep as usize {
             let value = self.value_of(frame, child);
@@ -207,32 +207,32 @@ impl<'t> Writer<'t> {
         count
     }
 
-    /// When no child can have its share, the first gets what there is, if need be without a mark.
-    fn squeeze_first(&self, frame: &mut Frame, node: &Node, inner: usize) -> usize {
+    /// If no child can have its share, the first gets all the room, if necessary without a mark.
+    fn squeeze_first(&self, frame: &mut Frame, node: &JsonNode, inner: usize) -> usize {
         if node.keep == 0 {
             return 0;
         }
         let value = self.tape.node(self.value_of(frame, frame.child));
         let least = match value.shape {
-            Shape::Object | Shape::Array => 2,
-            Shape::Atom if value.size() <= ATOM => value.size(),
-            Shape::Atom | Shape::Text => value.size().min(3),
+            NodeShape::Object | NodeShape::Array => 2,
+            NodeShape::Atom if value.size() <= ATOM => value.size(),
+            NodeShape::Atom | NodeShape::Text => value.size().min(3),
         };
         let needed = self.key_size(frame, frame.child) + least;
         if needed + self.mark_size(frame) <= inner {
             return 1;
         }
         if needed <= inner {
-            frame.mark = Mark::Nothing;
+            frame.mark = MoreMark::Nothing;
             return 1;
         }
         0
     }
 
-    /// Whether a member that is kept has the key of the mark, which would then replace its value.
+    /// True if a kept member has the same key as the mark, which would replace its value.
     fn keeps_mark_key(&self, frame: &Frame) -> bool {
         let mut child = frame.child;
-        frame.shape == Shape::Object
+        frame.shape == NodeShape::Object
             && (0..frame.left).any(|_| {
                 let key = self.tape.raw(child);
                 child = self.tape.node(child + 1).next();
@@ -240,7 +240,7 @@ impl<'t> Writer<'t> {
             })
     }
 
-    /// Finds the level up to which every child can be filled, and promises it.
+    /// Finds the room that every child can have, and reserves it.
     fn promise(&self, frame: &mut Frame) {
         let room = frame.end - self.chars - 1;
         let (mut fixed, mut wanted) = (0, Vec::with_capacity(frame.left));
@@ -267,37 +267,36 @@ impl<'t> Writer<'t> {
     }
 
     fn value_of(&self, frame: &Frame, child: usize) -> usize {
-        child + usize::from(frame.shape == Shape::Object)
+        child + usize::from(frame.shape == NodeShape::Object)
     }
 
     /// The key of a member and its colon.
     fn key_size(&self, frame: &Frame, child: usize) -> usize {
-        if frame.shape == Shape::Object { self.tape.node(child).size() + 1 } else { 0 }
+        if frame.shape == NodeShape::Object { self.tape.node(child).size() + 1 } else { 0 }
     }
 
-    /// What a child needs besides its value.
+    /// The room that a child needs in addition to its value.
     fn overhead(&self, frame: &Frame, child: usize) -> usize {
         usize::from(!frame.first) + self.key_size(frame, child)
     }
 
-    /// The mark that says most of those that take at most a third of the room, or half of it for the whole
-    /// text.
-    fn best_mark(&self, index: usize, inner: usize) -> Mark {
+    /// The most informative mark that takes at most a third of the room, or half of it for the whole text.
+    fn best_mark(&self, index: usize, inner: usize) -> MoreMark {
         let node = self.tape.node(index);
         let counted = match (node.open, index) {
-            (false, _) => Some(Mark::More(node.children as usize)),
-            (true, 0) => Some(Mark::Notice),
-            // How many are missing inside is not known.
+            (false, _) => Some(MoreMark::More(node.children as usize)),
+            (true, 0) => Some(MoreMark::Notice),
+            // The number of missing elements is unknown.
             (true, _) => None,
         };
-        let fits = |mark: &Mark| {
-            let part = if matches!(mark, Mark::Notice) { 2 } else { 3 };
+        let fits = |mark: &MoreMark| {
+            let part = if matches!(mark, MoreMark::Notice) { 2 } else { 3 };
             self.mark_text(*mark, node.shape, 0).chars().count() * part <= inner
         };
-        counted.into_iter().chain([Mark::Ellipsis]).find(fits).unwrap_or(Mark::Nothing)
+        counted.into_iter().chain([MoreMark::Ellipsis]).find(fits).unwrap_or(MoreMark::Nothing)
     }
 
-    /// The room that a mark needs at most, with its comma.
+    /// The maximum room of a mark, with its comma.
     fn mark_size(&self, frame: &Frame) -> usize {
         match self.mark_text(frame.mark, frame.shape, 0).chars().count() {
             0 => 0,
@@ -305,19 +304,19 @@ impl<'t> Writer<'t> {
         }
     }
 
-    /// The mark as an element or a member, when `kept` characters of the whole text are.
-    fn mark_text(&self, mark: Mark, shape: Shape, kept: usize) -> String {
+    /// The mark as an element or a member, if `kept` characters of the whole text are kept.
+    fn mark_text(&self, mark: MoreMark, shape: NodeShape, kept: usize) -> String {
         let text = match mark {
-            Mark::Nothing => return String::new(),
-            Mark::Ellipsis => String::from("…"),
-            Mark::More(missing) => more(self.language, missing),
-            Mark::Notice => {
+            MoreMark::Nothing => return String::new(),
+            MoreMark::Ellipsis => String::from("…"),
+            MoreMark::More(missing) => more(self.language, missing),
+            MoreMark::Notice => {
                 let cut = self.total_chars.saturating_sub(kept);
                 notice::notice(self.language, Noun::Characters, false, cut, self.total_chars)
             }
         };
         match shape {
-            Shape::Object => format!("\"…\":\"{}\"", text.trim_start_matches(['…', ' '])),
+            NodeShape::Object => format!("\"…\":\"{}\"", text.trim_start_matches(['…', ' '])),
             _ => format!("\"{text}\""),
         }
     }
@@ -339,7 +338,7 @@ impl<'t> Writer<'t> {
     }
 }
 
-/// The characters that a value would fill.
-fn wants(node: &Node) -> usize {
+/// The number of characters that a value would fill.
+fn wants(node: &JsonNode) -> usize {
     node.size() + if node.open { BEYOND } else { 0 }
 }

@@ -1,15 +1,15 @@
-//! One JSON string made shorter: cut like prose, never inside an escape.
+//! Shortens one JSON string: cut like prose, never inside an escape.
 
 use super::super::boundary;
 use super::super::chars::{floor, index_of, last_cluster};
 use super::super::notice::{Language, more};
 
-/// How far past the cut a string is decoded, to see what a stop is followed by.
+/// How far past the cut a string is decoded, to see what follows a stop.
 const AHEAD: usize = 32;
 
 /// The string with the content `raw` (as in JSON, without quotes) within `room` characters, quotes and mark
-/// included. It must be at least 2, and less than the string needs unless that goes on `beyond` what is known:
-/// by so many characters, or by nobody knows how many.
+/// included. `room` must be at least 2, and less than the string needs, unless the string continues `beyond` the known part:
+/// by that many characters, or by an unknown number (`None`).
 pub(super) fn shorten(raw: &str, beyond: Option<usize>, room: usize, language: Language) -> String {
     let Some(room) = room.checked_sub(3) else {
         return String::from("\"\"");
@@ -17,7 +17,7 @@ pub(super) fn shorten(raw: &str, beyond: Option<usize>, room: usize, language: L
     let open = beyond != Some(0);
     let total = raw.chars().count() + beyond.unwrap_or(0);
     let worst = more(language, total).chars().count();
-    // The number is worth a third of the string.
+    // The mark may take a third of the string.
     let counted = beyond.is_some() && worst * 3 <= room;
     let end = cut(raw, open, if counted { room + 1 - worst } else { room });
     let mut text = String::with_capacity(end + worst + 8);
@@ -50,20 +50,20 @@ fn place(text: &str, open: bool, max: usize) -> usize {
     boundary::find(text, boundary::region(text, max), max).end
 }
 
-/// A string without its escapes, and where each character of it ends in both forms.
+/// A string without its escapes, and the end of each character in both forms.
 struct Decoded {
     plain: String,
-    ends: Vec<Place>,
+    ends: Vec<CutPlace>,
 }
 
-struct Place {
+struct CutPlace {
     plain: usize,
     raw: usize,
     raw_chars: usize,
 }
 
 impl Decoded {
-    /// Decodes valid content; an escape that is cut off at the end is left out.
+    /// Decodes valid content; an incomplete escape at the end is dropped.
     fn of(raw: &str) -> Self {
         let mut decoded =
             Decoded { plain: String::with_capacity(raw.len()), ends: Vec::with_capacity(raw.len()) };
@@ -81,14 +81,13 @@ impl Decoded {
             };
             at += len;
             decoded.plain.push(c);
-            decoded.ends.push(Place { plain: decoded.plain.len(), raw: at, raw_chars });
+            decoded.ends.push(CutPlace { plain: decoded.plain.len(), raw: at, raw_chars });
         }
         decoded
     }
 }
 
-/// The character that an escape stands for and the length of the escape. The two halves of a surrogate pair
-/// are one.
+/// The character of an escape, and the length of the escape. A surrogate pair is one character.
 fn escape(raw: &str) -> Option<(char, usize)> {
     let c = match raw.as_bytes().get(1)? {
         b'n' => '\n',
@@ -150,7 +149,7 @@ mod tests {
     fn clusters_stay_whole_in_either_form() {
         assert_eq!(short(r"ab\u0065\u0301xyzxyzxyzxyz", 11), "\"ab…\"");
         assert_eq!(short("abe\u{301}xyzxyzxyzxyz", 6), "\"ab…\"");
-        // What follows an open string may belong to its last cluster.
+        // The unknown rest of an open string may belong to its last cluster.
         assert_eq!(shorten("abcde", None, 20, Language::English), "\"abcd…\"");
         assert_eq!(shorten(r"abcd\u0065", None, 20, Language::English), "\"abcd…\"");
     }

@@ -1,53 +1,53 @@
 //! The values of a JSON text, or of its start, as one flat list in the order of the text.
 //!
-//! Reading keeps a stack of its own, so depth costs memory and not the thread's stack. A text that ends
-//! before its end is fine: what was not closed is marked `open`.
+//! The reader keeps its own stack, so depth costs memory and not the thread's stack. A text that is cut off is
+//! fine: what was not closed is marked `open`.
 
 use super::super::notice::{Language, is_mark, more};
 use super::scan::{Scalar, atom, string};
 
 /// One value, or the key of a member. The key of a member comes right before its value.
-pub(super) struct Node {
-    pub(super) shape: Shape,
-    /// The text goes on beyond what is known.
+pub(super) struct JsonNode {
+    pub(super) shape: NodeShape,
+    /// It continues beyond the known text.
     pub(super) open: bool,
-    /// Written without white space already, with nothing left out: can be copied.
+    /// Has no white space and nothing is left out: it can be copied.
     pub(super) tight: bool,
     start: u32,
     end: u32,
-    /// The characters that it takes when written without white space.
+    /// The number of characters without white space.
     size: u32,
-    /// The index after this value and all that is in it.
+    /// The index after this value and its content.
     next: u32,
-    /// How many elements or members there are, and how many of them may be written.
+    /// The number of elements or members, and the number that may be written.
     pub(super) children: u32,
     pub(super) keep: u32,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Shape {
+pub(super) enum NodeShape {
     Object,
     Array,
     Text,
     Atom,
 }
 
-pub(super) struct Tape<'a> {
+pub(super) struct JsonTape<'a> {
     text: &'a str,
-    nodes: Vec<Node>,
+    nodes: Vec<JsonNode>,
 }
 
-/// Numbers and words up to this length are written or left out; a longer number is shortened like a string.
+/// Numbers and words up to this length are written in full or left out; a longer number is shortened like a string.
 pub(super) const ATOM: usize = 24;
 
-impl<'a> Tape<'a> {
-    /// Reads a text, or the start of one that is not `whole`; `None` when it is no JSON.
+impl<'a> JsonTape<'a> {
+    /// Reads a text, or its start if it is not `whole`; `None` if it is not JSON.
     pub(super) fn read(text: &'a str, whole: bool, hits: Option<usize>, language: Language) -> Option<Self> {
         // Positions are kept in 32 bits.
         if u32::try_from(text.len()).is_err() {
             return None;
         }
-        let mut reader = Reader {
+        let mut reader = TapeReader {
             text,
             at: 0,
             nodes: Vec::with_capacity(text.len() / 16),
@@ -58,10 +58,10 @@ impl<'a> Tape<'a> {
             language,
         };
         reader.read(whole)?;
-        Some(Tape { text, nodes: reader.nodes })
+        Some(JsonTape { text, nodes: reader.nodes })
     }
 
-    pub(super) fn node(&self, index: usize) -> &Node {
+    pub(super) fn node(&self, index: usize) -> &JsonNode {
         &self.nodes[index]
     }
 
@@ -70,13 +70,13 @@ impl<'a> Tape<'a> {
         &self.text[node.start as usize..node.end as usize]
     }
 
-    /// Whether hits were left out.
+    /// True if hits were left out.
     pub(super) fn capped(&self) -> bool {
         self.nodes.iter().any(|node| node.keep < node.children)
     }
 }
 
-impl Node {
+impl JsonNode {
     pub(super) fn size(&self) -> usize {
         self.size as usize
     }
@@ -103,24 +103,24 @@ struct Level {
     node: usize,
     /// Its last element or member so far.
     last: usize,
-    /// How much of the text before it was loose.
+    /// The value of `loose` at its start.
     loose: usize,
 }
 
-struct Reader<'a> {
+struct TapeReader<'a> {
     text: &'a str,
     at: usize,
-    nodes: Vec<Node>,
+    nodes: Vec<JsonNode>,
     stack: Vec<Level>,
-    /// How many arrays are on the stack.
+    /// The number of arrays on the stack.
     arrays: usize,
-    /// White space outside strings and hits left out, so far: what a copy would have too much.
+    /// White space outside strings and omitted hits so far: what a copy would have in excess.
     loose: usize,
     hits: Option<usize>,
     language: Language,
 }
 
-impl Reader<'_> {
+impl TapeReader<'_> {
     fn read(&mut self, whole: bool) -> Option<()> {
         let mut expect = Expect::Value;
         loop {
@@ -139,7 +139,7 @@ impl Reader<'_> {
                     Scalar { open: true, .. } => break,
                     key => self.key(&key),
                 },
-                // A number or a word alone is no text to cut from within.
+                // A number or a word alone cannot be shortened from the inside.
                 (Expect::Value | Expect::ValueOrEnd, _) if byte == b'"' || !self.stack.is_empty() => {
                     match self.scalar(byte, whole)? {
                         Some(next) => next,
@@ -168,7 +168,7 @@ impl Reader<'_> {
     }
 
     fn in_object(&self) -> bool {
-        self.stack.last().is_some_and(|level| self.nodes[level.node].shape == Shape::Object)
+        self.stack.last().is_some_and(|level| self.nodes[level.node].shape == NodeShape::Object)
     }
 
     fn closes(&self, byte: u8) -> bool {
@@ -181,21 +181,24 @@ impl Reader<'_> {
     }
 
     fn open(&mut self, byte: u8) -> Expect {
-        let (shape, next) =
-            if byte == b'{' { (Shape::Object, Expect::KeyOrEnd) } else { (Shape::Array, Expect::ValueOrEnd) };
-        self.arrays += usize::from(shape == Shape::Array);
+        let (shape, next) = if byte == b'{' {
+            (NodeShape::Object, Expect::KeyOrEnd)
+        } else {
+            (NodeShape::Array, Expect::ValueOrEnd)
+        };
+        self.arrays += usize::from(shape == NodeShape::Array);
         self.stack.push(Level { node: self.nodes.len(), last: 0, loose: self.loose });
         self.push(shape, Scalar { end: self.at + 1, open: false }, 2);
         self.step(next)
     }
 
-    /// Ends the innermost container, at a bracket or because the text is over.
+    /// Ends the innermost container, at a bracket or at the end of the text.
     fn close(&mut self, open: bool) -> Expect {
         let Some(Level { node, last, loose }) = self.stack.pop() else {
             return Expect::Nothing;
         };
         self.at += usize::from(!open);
-        self.arrays -= usize::from(self.nodes[node].shape == Shape::Array);
+        self.arrays -= usize::from(self.nodes[node].shape == NodeShape::Array);
         let keep = self.kept_hits(node, last);
         if keep < self.nodes[node].children {
             self.cap(node, keep);
@@ -209,27 +212,27 @@ impl Reader<'_> {
         self.add_to_parent(node)
     }
 
-    /// How many elements of a container are kept. A list of hits is the outermost array: the text itself, or
-    /// in objects one that holds objects.
+    /// The number of elements of a container that are kept. A list of hits is the outermost array: the text itself,
+    /// or an array of objects inside objects.
     fn kept_hits(&self, node: usize, last: usize) -> u32 {
         let children = self.nodes[node].children;
         let Some(hits) = self.hits.and_then(|hits| u32::try_from(hits).ok()) else {
             return children;
         };
-        let is_list = self.nodes[node].shape == Shape::Array
+        let is_list = self.nodes[node].shape == NodeShape::Array
             && self.arrays == 0
             && (self.stack.is_empty()
-                || self.nodes.get(node + 1).is_some_and(|first| first.shape == Shape::Object));
+                || self.nodes.get(node + 1).is_some_and(|first| first.shape == NodeShape::Object));
         if !is_list || children <= hits {
             return children;
         }
-        let Node { shape, start, end, .. } = self.nodes[last];
+        let JsonNode { shape, start, end, .. } = self.nodes[last];
         let content = &self.text[start as usize..end as usize];
-        let marked = shape == Shape::Text && is_mark(content.trim_matches('"'));
+        let marked = shape == NodeShape::Text && is_mark(content.trim_matches('"'));
         if marked && children - 1 <= hits { children } else { hits }
     }
 
-    /// Leaves out all but the first elements: the size is that of what will be written.
+    /// Drops all but the first elements, and adjusts the size.
     fn cap(&mut self, node: usize, keep: u32) {
         let mark = more(self.language, (self.nodes[node].children - keep) as usize).chars().count() + 2;
         let mut size = 2 + mark as u32 + keep;
@@ -245,36 +248,36 @@ impl Reader<'_> {
 
     fn key(&mut self, key: &Scalar) -> Expect {
         let size = self.text[self.at..key.end].chars().count() as u32;
-        self.push(Shape::Text, Scalar { end: key.end, open: false }, size);
+        self.push(NodeShape::Text, Scalar { end: key.end, open: false }, size);
         self.at = key.end;
         Expect::Colon
     }
 
-    /// Reads a string, number or word; `Some(None)` when the text ends in one that is not worth keeping.
+    /// Reads a string, number or word; `Some(None)` if the text ends in one that is not worth keeping.
     fn scalar(&mut self, byte: u8, whole: bool) -> Option<Option<Expect>> {
         let (shape, scalar) = match byte {
-            b'"' => (Shape::Text, string(self.text, self.at)?),
-            _ => (Shape::Atom, atom(self.text, self.at, whole)?),
+            b'"' => (NodeShape::Text, string(self.text, self.at)?),
+            _ => (NodeShape::Atom, atom(self.text, self.at, whole)?),
         };
         if scalar.open && whole {
             return None;
         }
-        if scalar.open && shape == Shape::Atom && scalar.end - self.at <= ATOM {
-            // Half a number would be a wrong number.
+        if scalar.open && shape == NodeShape::Atom && scalar.end - self.at <= ATOM {
+            // An incomplete number would be a wrong number.
             return Some(None);
         }
-        let quote = usize::from(scalar.open && shape == Shape::Text);
+        let quote = usize::from(scalar.open && shape == NodeShape::Text);
         let size = (self.text[self.at..scalar.end].chars().count() + quote) as u32;
-        // What is left of a text that ends in a scalar is half an escape.
+        // After a scalar at the end of the text, only an incomplete escape can follow.
         let after = if scalar.open { self.text.len() } else { scalar.end };
         self.push(shape, scalar, size);
         self.at = after;
         Some(Some(self.add_to_parent(self.nodes.len() - 1)))
     }
 
-    fn push(&mut self, shape: Shape, scalar: Scalar, size: u32) {
+    fn push(&mut self, shape: NodeShape, scalar: Scalar, size: u32) {
         let next = self.nodes.len() as u32 + 1;
-        self.nodes.push(Node {
+        self.nodes.push(JsonNode {
             shape,
             open: scalar.open,
             tight: !scalar.open,
@@ -287,14 +290,14 @@ impl Reader<'_> {
         });
     }
 
-    /// Counts a complete value, and the key before it, as part of what holds it.
+    /// Adds a complete value, and the key before it, to its container.
     fn add_to_parent(&mut self, value: usize) -> Expect {
         let Some(level) = self.stack.last_mut() else {
             return Expect::Nothing;
         };
         level.last = value;
         let mut size = self.nodes[value].size;
-        if self.nodes[level.node].shape == Shape::Object {
+        if self.nodes[level.node].shape == NodeShape::Object {
             size += self.nodes[value - 1].size + 1;
         }
         let parent = &mut self.nodes[level.node];
@@ -309,8 +312,8 @@ impl Reader<'_> {
 mod tests {
     use super::*;
 
-    fn read(text: &str, whole: bool) -> Option<Tape<'_>> {
-        Tape::read(text, whole, None, Language::English)
+    fn read(text: &str, whole: bool) -> Option<JsonTape<'_>> {
+        JsonTape::read(text, whole, None, Language::English)
     }
 
     #[test]

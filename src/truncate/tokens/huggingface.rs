@@ -1,6 +1,6 @@
 //! Tokens of a Hugging Face `tokenizer.json`, counted by the `tokenizers` crate.
 
-use super::{LoadError, TokenCounter};
+use super::counter::{LoadError, TokenCounter};
 use tokenizers::Tokenizer;
 
 /// Counts with a `tokenizer.json`, without the special tokens that a model adds around a text.
@@ -10,7 +10,7 @@ impl HuggingFace {
     pub fn from_json(content: &[u8]) -> Result<Self, LoadError> {
         let mut tokenizer =
             Tokenizer::from_bytes(content).map_err(|error| LoadError::Json(error.to_string()))?;
-        // A file may ask to cut or fill up every text to the length of its model.
+        // A file may ask to truncate or pad every text to the length of its model.
         tokenizer.with_truncation(None).map_err(|error| LoadError::Json(error.to_string()))?;
         tokenizer.with_padding(None);
         Ok(HuggingFace(tokenizer))
@@ -19,8 +19,7 @@ impl HuggingFace {
 
 impl TokenCounter for HuggingFace {
     fn count(&self, text: &str) -> usize {
-        // Encoding fails only for vocabularies without an unknown token: then a byte is the most a token can
-        // be.
+        // Encoding fails only for vocabularies without an unknown token: then count one token per byte.
         self.0.encode_fast(text, false).map_or(text.len(), |encoding| encoding.len())
     }
 
@@ -28,7 +27,7 @@ impl TokenCounter for HuggingFace {
         let Ok(encoding) = self.0.encode(text, false) else {
             return (0..=tokens.min(text.len())).rfind(|at| text.is_char_boundary(*at)).unwrap_or(0);
         };
-        // The first token that is too many begins where the prefix ends; several may share one character.
+        // The first surplus token starts where the prefix ends; several may share one character.
         let mut end = encoding.get_offsets().get(tokens).map_or(text.len(), |(start, _)| *start);
         while !text.is_char_boundary(end) {
             end -= 1;

@@ -4,12 +4,14 @@
 //! lowest rank are joined until none is left. A heap keeps that fast for a piece of any length: a text
 //! without spaces is one piece.
 
-use super::{LoadError, TokenCounter};
+use super::counter::{LoadError, TokenCounter};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use fancy_regex::Regex;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 
-/// The encodings that are told apart: a part of the file's name, the most ranks it has, and its pattern.
+/// The known encodings: a part of the file's name, the maximum number of ranks, and the pattern.
 const ENCODINGS: &[(&str, usize, &str)] = &[
     ("50k", 60_000, r"'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"),
     (
@@ -33,15 +35,15 @@ const ENCODINGS: &[(&str, usize, &str)] = &[
     ),
 ];
 
-/// Counts with a tiktoken encoding; special tokens are counted as the text that they are.
+/// Counts with a tiktoken encoding; special tokens are counted as plain text.
 pub struct Tiktoken {
     ranks: HashMap<Box<[u8]>, u32>,
     pieces: Regex,
 }
 
 impl Tiktoken {
-    /// Reads the ranks. The name of the file tells the encoding (`cl100k_base.tiktoken`); the files of
-    /// tiktoken's cache have names that tell nothing, then the number of ranks does.
+    /// Reads the ranks. The encoding is recognised by the name of the file (`cl100k_base.tiktoken`), or, for the files of
+    /// tiktoken's cache, by the number of ranks.
     pub fn from_ranks(name: &str, content: &[u8]) -> Result<Self, LoadError> {
         let mut ranks = HashMap::with_capacity(content.len() / 16);
         for (number, line) in content.split(|byte| *byte == b'\n').enumerate() {
@@ -63,7 +65,7 @@ impl Tiktoken {
         Ok(Tiktoken { ranks, pieces })
     }
 
-    /// Calls `visit` with the end of each token, until it answers `false`.
+    /// Calls `visit` with the end of each token, until it returns `false`.
     fn walk(&self, text: &str, mut visit: impl FnMut(usize) -> bool) {
         let mut at = 0;
         while at < text.len() {
@@ -90,7 +92,7 @@ impl Tiktoken {
 
     /// The ends of the tokens of one piece.
     fn tokens(&self, piece: &[u8]) -> Vec<usize> {
-        // `ends[i]` is the end of the token that begins at `i`, or 0 when none begins there any more.
+        // `ends[i]` is the end of the token that starts at `i`, or 0 if none starts there any more.
         let mut ends: Vec<usize> = (1..=piece.len()).collect();
         let mut starts: Vec<usize> = (0..=piece.len()).map(|end| end.saturating_sub(1)).collect();
         let rank = |from: usize, to: usize| self.ranks.get(&piece[from..to]).copied();
@@ -98,7 +100,7 @@ impl Tiktoken {
             .filter_map(|at| Some(Reverse((rank(at, at + 2)?, at, at + 2))))
             .collect();
         while let Some(Reverse((_, from, to))) = joins.pop() {
-            // Out of date when one of the two was joined with another meanwhile.
+            // Stale if one of the two was joined with another meanwhile.
             let middle = ends[from];
             if middle == 0 || middle >= to || ends[middle] != to {
                 continue;
@@ -152,28 +154,8 @@ impl TokenCounter for Tiktoken {
 fn entry(line: &[u8]) -> Option<(Box<[u8]>, u32)> {
     let space = line.iter().position(|byte| *byte == b' ')?;
     let rank = std::str::from_utf8(&line[space + 1..]).ok()?.parse().ok()?;
-    Some((base64(&line[..space])?.into_boxed_slice(), rank))
-}
-
-fn base64(text: &[u8]) -> Option<Vec<u8>> {
-    let mut bytes = Vec::with_capacity(text.len());
-    let (mut bits, mut have) = (0u32, 0);
-    for byte in text.iter().take_while(|byte| **byte != b'=') {
-        let value = match byte {
-            b'A'..=b'Z' => byte - b'A',
-            b'a'..=b'z' => byte - b'a' + 26,
-            b'0'..=b'9' => byte - b'0' + 52,
-            b'+' => 62,
-            b'/' => 63,
-            _ => return None,
-        };
-        (bits, have) = (bits << 6 | u32::from(value), have + 6);
-        if have >= 8 {
-            have -= 8;
-            bytes.push((bits >> have) as u8);
-        }
-    }
-    (!bytes.is_empty()).then_some(bytes)
+    let token = STANDARD.decode(&line[..space]).ok().filter(|token| !token.is_empty())?;
+    Some((token.into_boxed_slice(), rank))
 }
 
 #[cfg(test)]

@@ -67,7 +67,7 @@ def test_only_the_front_matter_is_read_at_load(hub: ToolHub, folder: Path, skill
         ("---\nname: bad\ndescription: d\n", "does not begin with front matter"),
         ("---\n---\n", "no mapping"),
         ("---\n- a\n---\n", "no mapping"),
-        ("---\nname: [\n---\n", "no YAML"),
+        ("---\nname: [\n---\n", "not YAML"),
         ("---\nname: bad\n---\n", "no description"),
         ("---\nname: bad\ndescription: ' '\n---\n", "no description"),
         ("---\nname: bad\ndescription: [a, b]\n---\n", "description must be text, got a list"),

@@ -1,0 +1,33 @@
+//! The vendors.
+
+use super::names;
+
+/// The vendor of an API.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Vendor {
+    OpenAi,
+    OpenAiStrict,
+    Anthropic,
+    Gemini,
+}
+
+impl Vendor {
+    pub fn parse(name: &str) -> Option<Self> {
+        match name {
+            "openai" => Some(Vendor::OpenAi),
+            "openai_strict" => Some(Vendor::OpenAiStrict),
+            "anthropic" => Some(Vendor::Anthropic),
+            "gemini" => Some(Vendor::Gemini),
+            _ => None,
+        }
+    }
+
+    /// The name of a parameter for its models.
+    pub(super) fn key(self, name: &str) -> String {
+        match self {
+            Vendor::OpenAi | Vendor::OpenAiStrict => name.to_owned(),
+            Vendor::Anthropic => names::key(name, ".-"),
+            Vendor::Gemini => names::key(name, ""),
+        }
+    }
+}
