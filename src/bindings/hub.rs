@@ -158,7 +158,7 @@ impl Hub {
         let options = HubOptions {
             timeout: seconds("timeout", Some(timeout))?.unwrap_or(defaults.timeout),
             max_parallel,
-            grace: seconds("grace", Some(grace))?.unwrap_or(defaults.grace),
+            grace: seconds("cancel_grace", Some(grace))?.unwrap_or(defaults.grace),
             breaker: BreakerPolicy {
                 threshold: breaker_threshold,
                 rest: seconds("breaker_rest", Some(breaker_rest))?.unwrap_or(defaults.breaker.rest),

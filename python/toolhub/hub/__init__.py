@@ -59,8 +59,8 @@ McpConfig = str | os.PathLike[str] | Mapping[str, Any]
 class ToolHub(ToolMethods, PromptMethods, SourceMethods, Routing, Running, CompatMethods):
     """Registers tools, selects among their candidates and calls them.
 
-    Calls: `timeout` (seconds) applies to one candidate, `max_parallel` to the first batch of a race, and `grace` is how long
-    cancelled candidates are awaited. `limits` bounds concurrency for the hub and for sources, as in
+    Calls: `timeout` (seconds) applies to one candidate, `max_parallel` to the first batch of a race, and `cancel_grace`
+    (seconds) is how long cancelled candidates are awaited. `limits` bounds concurrency for the hub and for sources, as in
     `{"hub": 100, "mcps": 20}`; calls beyond a limit queue, up to `max_waiting`. A candidate that fails `breaker_threshold`
     times in a row is suspended for `breaker_rest` seconds (threshold 0: never). `seed` makes the choice by capability
     repeatable. `prefer` decides which candidates of a name come first: those with the highest `"priority"`, or those of
@@ -83,8 +83,9 @@ class ToolHub(ToolMethods, PromptMethods, SourceMethods, Routing, Running, Compa
     with None in memory.
 
     Memory: `store` is the path of a file that keeps what the hub learns over restarts: tool lists of servers, statistics,
-    which tools were used for which query, full results that a prompt got only in part (at most `store_results` bytes, 0 for
-    none), and accepted definitions of tools. Several processes may share it. None (or `":memory:"`) keeps all in memory.
+    which tools were used for which query, full results that a prompt got only in part (at most
+    `store_results_max_bytes`, 0 for none), and accepted definitions of tools. Several processes may share it. None (or
+    `":memory:"`) keeps all in memory.
 
     >>> hub = ToolHub()
     >>> @hub.tool
@@ -109,7 +110,7 @@ class ToolHub(ToolMethods, PromptMethods, SourceMethods, Routing, Running, Compa
         timeout: float = 30.0,
         max_parallel: int = 3,
         seed: int | None = None,
-        grace: float = 1.0,
+        cancel_grace: float = 1.0,
         limits: Mapping[str, int] | None = None,
         max_waiting: int = 10_000,
         breaker_threshold: int = 5,
@@ -121,7 +122,7 @@ class ToolHub(ToolMethods, PromptMethods, SourceMethods, Routing, Running, Compa
         lookup_timeout: float = 10.0,
         embed: Embed | None = None,
         store: "str | os.PathLike[str] | None" = None,
-        store_results: int = 32_000_000,
+        store_results_max_bytes: int = 32_000_000,
     ) -> None:
         limits = dict(limits or {})
         for what, limit in limits.items():
@@ -135,7 +136,7 @@ class ToolHub(ToolMethods, PromptMethods, SourceMethods, Routing, Running, Compa
         self._core = _core.Hub(
             timeout=timeout,
             max_parallel=max_parallel,
-            grace=grace,
+            grace=cancel_grace,
             seed=seed,
             max_concurrency=whole,
             source_concurrency=list(limits.items()),
@@ -148,7 +149,7 @@ class ToolHub(ToolMethods, PromptMethods, SourceMethods, Routing, Running, Compa
         self._closed = False
         self._state = HubState()
         self._events = Events()
-        self._store = HubStore(self._core, store, store_results)
+        self._store = HubStore(self._core, store, store_results_max_bytes)
         self._registration = Registration(self._core, self._events, self._state)
         self._search = ToolSearch(self._core, embed)
         self._prompts = Prompts(self._core, self._search, core)

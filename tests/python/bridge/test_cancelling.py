@@ -291,7 +291,7 @@ def test_cancelled_by_the_hub_and_from_outside_at_the_same_moment(hub: ToolHub, 
 
 
 def test_the_time_runs_out_while_an_outer_cancellation_is_cleaned_up(world: World) -> None:
-    hub = ToolHub(grace=0.01)
+    hub = ToolHub(cancel_grace=0.01)
     tool = Hanging(asyncio.Event())  # its clean-up never ends by itself
     hub.register(tool, name="hang")
     counts: list[int] = []

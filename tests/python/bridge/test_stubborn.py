@@ -10,7 +10,7 @@ from toolhub import ErrorKind, ToolHub
 
 @pytest.fixture
 def hub() -> ToolHub:
-    return ToolHub(grace=0.01, breaker_threshold=0)
+    return ToolHub(cancel_grace=0.01, breaker_threshold=0)
 
 
 ANSWERS = [
@@ -82,7 +82,7 @@ def test_the_next_candidate_is_tried_after_a_stubborn_one(hub: ToolHub, world: W
 
 
 def test_one_that_is_late_but_cleans_up_within_its_grace_stays_in_place(world: World) -> None:
-    hub = ToolHub(grace=60)
+    hub = ToolHub(cancel_grace=60)
     tool = Stubborn()
     hub.register(tool, name="slow_to_stop")
 

@@ -27,7 +27,7 @@ class Heard(list[Event]):
 
 @pytest.fixture
 def hub() -> ToolHub:
-    return ToolHub(grace=0.2)
+    return ToolHub(cancel_grace=0.2)
 
 
 @pytest.fixture

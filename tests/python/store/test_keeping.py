@@ -91,7 +91,7 @@ def test_cut_results_can_be_read_on_in_the_next_process(tmp_path: Path) -> None:
 
 
 def test_results_have_a_limit_and_can_be_kept_out(tmp_path: Path) -> None:
-    with ToolHub(store=tmp_path / "some.db", store_results=12_000) as hub:
+    with ToolHub(store=tmp_path / "some.db", store_results_max_bytes=12_000) as hub:
         hub.register(long_text)
         handles = [cut(hub, n) for n in range(4)]
     with ToolHub(store=tmp_path / "some.db") as hub:
@@ -103,7 +103,7 @@ def test_results_have_a_limit_and_can_be_kept_out(tmp_path: Path) -> None:
             except ToolError:
                 pass
         assert found == handles[2:]
-    with ToolHub(store=tmp_path / "none.db", store_results=0) as hub:
+    with ToolHub(store=tmp_path / "none.db", store_results_max_bytes=0) as hub:
         hub.register(long_text)
         cut(hub, 1)
     assert b"xxxxxxxx" not in (tmp_path / "none.db").read_bytes()
@@ -241,8 +241,8 @@ def test_odd_arguments_are_refused() -> None:
         ToolHub(store="")
     with pytest.raises(ValueError, match="store must be a path or None, got the URI 'file:hub"):
         ToolHub(store="file:hub.db?mode=memory")
-    with pytest.raises(ValueError, match="store_results must be at least 0, got -1"):
-        ToolHub(store=None, store_results=-1)
+    with pytest.raises(ValueError, match="store_results_max_bytes must be at least 0, got -1"):
+        ToolHub(store=None, store_results_max_bytes=-1)
 
 
 def test_a_hub_that_was_collected_has_written(tmp_path: Path) -> None:

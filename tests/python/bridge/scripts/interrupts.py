@@ -12,7 +12,7 @@ from toolhub import ToolHub
 # Whoever started this may have switched interrupts off.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-hub = ToolHub(grace=60)
+hub = ToolHub(cancel_grace=60)
 
 
 def say(word: str) -> None:

@@ -50,7 +50,9 @@ async def nested() -> Any:
     return (await hub.execute("race", strategy="first")).result
 
 
-hub = ToolHub(timeout=0.02, grace=0.02, limits={"hub": 40, "mcps": 20}, breaker_threshold=0, max_waiting=30)
+hub = ToolHub(
+    timeout=0.02, cancel_grace=0.02, limits={"hub": 40, "mcps": 20}, breaker_threshold=0, max_waiting=30
+)
 for function in (quick, instant, in_thread, hangs, fails, swallows, fails_in_thread, calls_back, nested):
     hub.register(function)
 offer(hub, "race", hangs, quick, in_thread)
