@@ -10,6 +10,8 @@
 mod coercion;
 #[path = "schema/nasty.rs"]
 mod nasty;
+#[path = "schema/opaque.rs"]
+mod opaque;
 #[path = "schema/properties.rs"]
 mod properties;
 #[path = "schema/violations.rs"]

@@ -1,10 +1,10 @@
 //! The hub, as Python sees it. Thin: it turns Python values into words of the core and back.
 
-use super::described::{as_json, callable};
 use super::execution::{Execution, Extras, Watch, python_tool};
 use super::options::{PyCallOptions, parse_prefer, parse_shadow, parse_source, seconds};
 use super::python_tool::PythonTool;
 use super::runtime;
+use super::tool_from_python::{as_json, callable};
 use super::views::{Candidate, ToolInfo};
 use crate::catalog::Servers;
 use crate::error::{ErrorKind, HubError};
@@ -181,17 +181,17 @@ impl Hub {
     }
 
     /// Registers what `toolhub._signature.describe` has described.
-    #[pyo3(signature = (described, source, server, priority, said))]
+    #[pyo3(signature = (described, source, server, priority, options))]
     fn register(
         slf: &Bound<'_, Self>,
         described: &Bound<'_, PyAny>,
         source: &str,
         server: Option<&str>,
         priority: Option<i32>,
-        said: &Bound<'_, PyDict>,
+        options: &Bound<'_, PyDict>,
     ) -> PyResult<Candidate> {
         slf.get().check_process()?;
-        let callable = callable(&slf.get().core, described, said)?;
+        let callable = callable(&slf.get().core, described, options)?;
         Ok(Self::enroll(
             slf,
             parse_source(source)?,

@@ -4,9 +4,11 @@
 use super::imported::Imported;
 use crate::error::{ErrorKind, HubError, clip};
 use crate::model::Arguments;
+use crate::schema::Opaque;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 use serde_json::{Map, Number, Value};
+use std::borrow::Cow;
 
 /// Deeper arguments are refused: they are cyclic, or an attack.
 const MAX_DEPTH: usize = 100;
@@ -33,7 +35,15 @@ const MAX_VALUES: usize = 2_000_000;
 
 /// A Python object as JSON; the error is a sentence that names the place.
 pub fn from_python(object: &Bound<'_, PyAny>) -> Result<Value, String> {
-    Conversion { values: 0 }.convert(object, 0).map_err(|trouble| trouble.sentence())
+    Conversion::default().convert(object, 0).map_err(|trouble| trouble.sentence())
+}
+
+/// A Python object as JSON, with `null` for each object that is not JSON by itself: its place is in the list. The error is
+/// for a value that is too large or too deep.
+pub fn image(object: &Bound<'_, PyAny>) -> Result<(Value, Vec<Opaque>), String> {
+    let mut conversion = Conversion { sets_aside: true, ..Conversion::default() };
+    let value = conversion.convert(object, 0).map_err(|trouble| trouble.sentence())?;
+    Ok((value, conversion.opaque))
 }
 
 /// A mapping of arguments for a tool that lives in Rust.
@@ -54,11 +64,17 @@ struct Trouble {
     /// Innermost first.
     path: Vec<String>,
     reason: String,
+    /// Too large or too deep, rather than not JSON.
+    is_limit: bool,
 }
 
 impl Trouble {
     fn new(reason: impl Into<String>) -> Self {
-        Trouble { path: Vec::new(), reason: reason.into() }
+        Trouble { path: Vec::new(), reason: reason.into(), is_limit: false }
+    }
+
+    fn limit(reason: String) -> Self {
+        Trouble { path: Vec::new(), reason, is_limit: true }
     }
 
     fn inside(mut self, step: String) -> Self {
@@ -78,19 +94,38 @@ impl Trouble {
     }
 }
 
+#[derive(Default)]
 struct Conversion {
     values: usize,
+    /// Whether objects that are not JSON are set aside as opaque. Otherwise well-known types take their JSON form, and others
+    /// are an error.
+    sets_aside: bool,
+    opaque: Vec<Opaque>,
+    /// JSON pointer of the current object, kept only for opaque ones.
+    place: String,
 }
 
 impl Conversion {
     fn convert(&mut self, object: &Bound<'_, PyAny>, depth: usize) -> Result<Value, Trouble> {
         self.values += 1;
         if self.values > MAX_VALUES {
-            return Err(Trouble::new(format!("more than {MAX_VALUES} values")));
+            return Err(Trouble::limit(format!("more than {MAX_VALUES} values")));
         }
         if depth > MAX_DEPTH {
-            return Err(Trouble::new(format!("nested more than {MAX_DEPTH} levels deep, or cyclic")));
+            return Err(Trouble::limit(format!("nested more than {MAX_DEPTH} levels deep, or cyclic")));
         }
+        let inside = self.opaque.len();
+        match self.convert_json(object, depth) {
+            Err(trouble) if self.sets_aside && !trouble.is_limit => {
+                self.opaque.truncate(inside);
+                self.opaque.push(Opaque { place: self.place.clone(), shown: shown(object) });
+                Ok(Value::Null)
+            }
+            converted => converted,
+        }
+    }
+
+    fn convert_json(&mut self, object: &Bound<'_, PyAny>, depth: usize) -> Result<Value, Trouble> {
         if let Ok(text) = object.cast::<PyString>() {
             return text
                 .to_str()
@@ -120,7 +155,29 @@ impl Conversion {
         if let Ok(tuple) = object.cast::<PyTuple>() {
             return self.items(tuple.iter(), depth);
         }
+        if self.sets_aside {
+            return Err(Trouble::new("not JSON"));
+        }
         self.convert(&plain(object)?, depth + 1)
+    }
+
+    /// Converts a member of the current object.
+    fn member(&mut self, step: &str, member: &Bound<'_, PyAny>, depth: usize) -> Result<Value, Trouble> {
+        if !self.sets_aside {
+            return self.convert(member, depth);
+        }
+        let outer = self.place.len();
+        self.place.push('/');
+        for letter in step.chars() {
+            match letter {
+                '~' => self.place.push_str("~0"),
+                '/' => self.place.push_str("~1"),
+                other => self.place.push(other),
+            }
+        }
+        let converted = self.convert(member, depth);
+        self.place.truncate(outer);
+        converted
     }
 
     fn mapping(&mut self, dict: &Bound<'_, PyDict>, depth: usize) -> Result<Value, Trouble> {
@@ -129,8 +186,9 @@ impl Conversion {
             let Ok(name) = key.extract::<String>() else {
                 return Err(Trouble::new("names must be text"));
             };
-            let value =
-                self.convert(&value, depth + 1).map_err(|trouble| trouble.inside(format!(".{name}")))?;
+            let value = self
+                .member(&name, &value, depth + 1)
+                .map_err(|trouble| trouble.inside(format!(".{name}")))?;
             map.insert(name, value);
         }
         Ok(Value::Object(map))
@@ -143,7 +201,9 @@ impl Conversion {
     ) -> Result<Value, Trouble> {
         let mut array = Vec::new();
         for (at, item) in items.enumerate() {
-            array.push(self.convert(&item, depth + 1).map_err(|trouble| trouble.inside(format!("[{at}]")))?);
+            let step = if self.sets_aside { at.to_string() } else { String::new() };
+            let item = self.member(&step, &item, depth + 1);
+            array.push(item.map_err(|trouble| trouble.inside(format!("[{at}]")))?);
         }
         Ok(Value::Array(array))
     }
@@ -155,6 +215,21 @@ fn integer(object: &Bound<'_, PyAny>) -> Result<Value, Trouble> {
     }
     let number = object.extract::<u64>();
     number.map(|n| Value::Number(n.into())).map_err(|_| Trouble::new("the integer does not fit into 64 bits"))
+}
+
+/// How an object without a JSON form is named in an error.
+fn shown(object: &Bound<'_, PyAny>) -> Cow<'static, str> {
+    if object.is_instance_of::<PyInt>() {
+        return "a very large integer".into();
+    }
+    if let Ok(float) = object.cast::<PyFloat>() {
+        return format!("{} (number)", float.value()).into();
+    }
+    if object.is_instance_of::<PyString>() {
+        return "text that is not valid Unicode".into();
+    }
+    let class = object.get_type().name().map_or_else(|_| "unknown".into(), |name| name.to_string());
+    format!("a Python object of type {class}").into()
 }
 
 /// Dates, enums, models, sets …: Python knows their plain form.

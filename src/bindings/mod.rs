@@ -8,15 +8,16 @@
 //! ```
 
 mod addressee;
+mod argument_checks;
 mod awaiting;
 mod blocking;
 mod blocks;
 mod bridge;
+mod builder_errors;
 mod callbacks;
 mod child;
 mod copying;
 mod credentials;
-mod described;
 mod errors;
 mod execution;
 mod hub;
@@ -30,6 +31,7 @@ mod notices;
 mod once;
 mod options;
 mod parse;
+mod plain_values;
 mod pool;
 mod prompt;
 mod python_tool;
@@ -42,6 +44,7 @@ mod skills;
 mod store;
 mod templates;
 mod text;
+mod tool_from_python;
 mod typed;
 mod unicode;
 mod value;

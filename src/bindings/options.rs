@@ -1,6 +1,6 @@
 //! The options of a call, from Python's values to the core's words.
 
-use super::python_tool::Checks;
+use super::argument_checks::Checks;
 use crate::model::{CallOptions, Prefer, Shadow, Source, Strategy};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;

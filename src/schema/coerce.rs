@@ -1,65 +1,75 @@
-//! Making arguments fit that say the right thing in the wrong way.
+//! Coercing arguments that have the right content in the wrong form.
 //!
-//! The validator says what is wrong and where; what can be replaced without harm is replaced, and the validator is asked
-//! again: text that held an object may hold text for a number. So references, conditions and patterns need no
-//! knowledge here, and what fits is never touched. Where there is a choice (a union, a lone value for an array), each way
-//! is tried and kept only when everything at that place then fits.
+//! The validator reports what is wrong and where; what can be replaced safely is replaced, and the value is validated again:
+//! text that held an object may in turn hold text for a number. So nothing here needs to know about references, conditions or
+//! patterns, and what fits is never touched. Where there is a choice (a union, a single value for an array), each option is
+//! tried and kept only if everything at that place then fits.
 
 use super::convert;
-use super::cost::{self, Detail};
+use super::cost::{self, DetailLevel};
+use super::opaque::{self, Opaque};
 use jsonschema::error::{TypeKind, ValidationErrorKind as Violation};
 use jsonschema::{JsonType, ValidationError, Validator};
 use serde_json::Value;
 
-/// How often the validator is asked for one call.
-const ASKED: usize = 64;
-/// How many branches of a union are tried.
-const BRANCHES: usize = 32;
+/// Maximum number of validations for one call.
+const MAX_VALIDATIONS: usize = 64;
+/// Maximum number of branches of a union that are tried.
+const MAX_BRANCHES: usize = 32;
 
-/// A copy of the value with all the mends that could be made, and whether it fits now.
-pub fn mended(schema: &Value, validator: &Validator, given: &Value) -> (Value, bool) {
+/// A copy of the value with every replacement that could be made, and whether it fits now.
+pub fn coerced(schema: &Value, validator: &Validator, given: &Value, opaque: &[Opaque]) -> (Value, bool) {
     let mut value = given.clone();
-    let fits = Mending { schema, validator, left: ASKED }.settle(&mut value, "");
+    let fits = Coercion { schema, validator, opaque, left: MAX_VALIDATIONS }.settle(&mut value, "");
     (value, fits)
 }
 
-/// What is to stand at a place, which is a JSON pointer.
+/// The new value for a place, which is a JSON pointer.
 struct Replacement {
     place: String,
-    /// None: nothing is.
+    /// None: the key is removed.
     value: Option<Value>,
-    /// Less likely to be what was meant than a mere conversion.
+    /// Wrapping in an array is less likely to be what was meant than a conversion.
     is_wrapped: bool,
 }
 
-type Way = Vec<Replacement>;
+/// Replacements that belong together: one option of a choice.
+type Repair = Vec<Replacement>;
 
-/// Several ways to mend what is wrong at one place.
+/// Several repairs to repair what is wrong at one place.
 struct Choice {
     place: String,
-    ways: Vec<Way>,
+    repairs: Vec<Repair>,
 }
 
-struct Mending<'v> {
+struct Coercion<'v> {
     schema: &'v Value,
     validator: &'v Validator,
+    opaque: &'v [Opaque],
     left: usize,
 }
 
-impl Mending<'_> {
-    /// Mends what is wrong at a place and below it; tells whether nothing is wrong any more.
+impl Coercion<'_> {
+    /// Repairs what is wrong at a place and below it; returns whether nothing is wrong there any more.
     fn settle(&mut self, value: &mut Value, place: &str) -> bool {
-        // Asked anew each time: text that was unpacked may go deep.
-        while self.left > 0 && cost::affordable(self.schema, value) == Detail::Full {
+        // Measured on each turn: text that was parsed may be nested deeply.
+        while self.left > 0 && cost::affordable(self.schema, value) == DetailLevel::Full {
             self.left -= 1;
             let wrong: Vec<ValidationError<'_>> =
-                self.validator.iter_errors(value).filter(|error| is_below(error, place)).collect();
+                self.validator.iter_errors(value).filter(|error| self.is_about(error, place)).collect();
             if wrong.is_empty() {
                 return true;
             }
-            let sure: Way = wrong.iter().filter_map(conversion).collect();
-            let choices: Vec<Choice> =
-                if sure.is_empty() { wrong.iter().filter_map(choice).collect() } else { Vec::new() };
+            let sure: Repair = wrong.iter().filter_map(conversion).collect();
+            let choices: Vec<Choice> = if sure.is_empty() {
+                // Wrapping would move an opaque object to another place.
+                let movable = wrong
+                    .iter()
+                    .filter(|error| !opaque::any_inside(self.opaque, error.instance_path().as_str()));
+                movable.filter_map(choice).collect()
+            } else {
+                Vec::new()
+            };
             let nulls: Vec<String> = wrong
                 .iter()
                 .filter(|error| error.instance().is_null())
@@ -67,7 +77,7 @@ impl Mending<'_> {
                 .collect();
             drop(wrong);
             let changed = if sure.is_empty() {
-                // All of them are made, not only the first.
+                // Every choice is made, not only the first.
                 choices.into_iter().filter_map(|choice| self.choose(value, choice).then_some(())).count() > 0
             } else {
                 replace(value, sure)
@@ -79,7 +89,11 @@ impl Mending<'_> {
         false
     }
 
-    /// A null where none fits means "not given", if less is wrong without it.
+    fn is_about(&self, error: &ValidationError<'_>, place: &str) -> bool {
+        is_below(error, place) && !opaque::depends_on(error, self.opaque)
+    }
+
+    /// A null that does not fit means "not given", if fewer violations remain without it.
     fn leave_out(&mut self, value: &mut Value, null: &str) -> bool {
         let Some((holder, _)) = null.rsplit_once('/') else { return false };
         let Some(before) = value.pointer(holder).cloned() else { return false };
@@ -99,8 +113,8 @@ impl Mending<'_> {
 
     fn choose(&mut self, value: &mut Value, choice: Choice) -> bool {
         let Some(before) = value.pointer(&choice.place).cloned() else { return false };
-        for way in choice.ways {
-            if replace(value, way) && self.settle(value, &choice.place) {
+        for repair in choice.repairs {
+            if replace(value, repair) && self.settle(value, &choice.place) {
                 return true;
             }
             if let Some(slot) = value.pointer_mut(&choice.place) {
@@ -111,10 +125,10 @@ impl Mending<'_> {
     }
 }
 
-/// Tells whether anything is different now.
-fn replace(value: &mut Value, way: Way) -> bool {
+/// Returns whether anything has changed.
+fn replace(value: &mut Value, repair: Repair) -> bool {
     let mut changed = false;
-    for Replacement { place, value: new, .. } in way {
+    for Replacement { place, value: new, .. } in repair {
         match new {
             None => changed |= remove(value, &place),
             Some(new) => {
@@ -128,7 +142,7 @@ fn replace(value: &mut Value, way: Way) -> bool {
     changed
 }
 
-/// Takes a key out of the object that holds it; an entry of a list stays.
+/// Removes a key from its object; an item of an array stays.
 fn remove(value: &mut Value, place: &str) -> bool {
     let Some((holder, key)) = place.rsplit_once('/') else { return false };
     let key = key.replace("~1", "/").replace("~0", "~");
@@ -141,7 +155,7 @@ fn is_below(error: &ValidationError<'_>, place: &str) -> bool {
     path.strip_prefix(place).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-/// The only way there is.
+/// The replacement for a violation that can be repaired in one way only.
 fn conversion(error: &ValidationError<'_>) -> Option<Replacement> {
     let value = match error.kind() {
         Violation::Type { kind } => convert::to_type(error.instance(), |wanted| wants(kind, wanted)),
@@ -149,6 +163,7 @@ fn conversion(error: &ValidationError<'_>) -> Option<Replacement> {
         Violation::Constant { expected_value } => {
             convert::to_option(error.instance(), std::slice::from_ref(&**expected_value))
         }
+        Violation::UniqueItems => convert::without_repeats(error.instance()),
         _ => None,
     }?;
     Some(Replacement {
@@ -169,7 +184,7 @@ fn wrapping(error: &ValidationError<'_>) -> Option<Replacement> {
     }
 }
 
-/// A null inside of `union` may mean "not given"; whether it may be left out shows when everything is checked again.
+/// A null inside `union` may mean "not given"; the next validation shows whether it may be left out.
 fn omission(error: &ValidationError<'_>, union: &str) -> Option<Replacement> {
     let place = error.instance_path().as_str();
     (error.instance().is_null() && place != union).then(|| Replacement {
@@ -188,31 +203,32 @@ fn wants(kind: &TypeKind, wanted: JsonType) -> bool {
 
 fn choice(error: &ValidationError<'_>) -> Option<Choice> {
     let place = error.instance_path().as_str();
-    let ways = match error.kind() {
+    let repairs = match error.kind() {
         Violation::AnyOf { context } | Violation::OneOfNotValid { context } => branches(context, place),
         _ => vec![vec![wrapping(error)?]],
     };
-    Some(Choice { place: place.to_owned(), ways })
+    Some(Choice { place: place.to_owned(), repairs })
 }
 
-/// The branches of the union at a place that can be mended, those that fit by conversion alone first.
-fn branches(context: &[Vec<ValidationError<'static>>], place: &str) -> Vec<Way> {
-    let mut ways: Vec<Way> = context.iter().take(BRANCHES).filter_map(|wrong| branch(wrong, place)).collect();
-    ways.sort_by_key(|way| way.iter().any(|replacement| replacement.is_wrapped));
-    ways
+/// The branches of a union that can be repaired, those that need only conversions first.
+fn branches(context: &[Vec<ValidationError<'static>>], place: &str) -> Vec<Repair> {
+    let repairable = context.iter().take(MAX_BRANCHES).filter_map(|wrong| branch(wrong, place));
+    let mut repairs: Vec<Repair> = repairable.collect();
+    repairs.sort_by_key(|repair| repair.iter().any(|replacement| replacement.is_wrapped));
+    repairs
 }
 
-/// Everything that is wrong with one branch must be mended, or it is no way.
-fn branch(wrong: &[ValidationError<'static>], union: &str) -> Option<Way> {
-    let mut way = Way::new();
+/// The replacements that repair one branch; `None` unless every violation in it can be repaired.
+fn branch(wrong: &[ValidationError<'static>], union: &str) -> Option<Repair> {
+    let mut repair = Repair::new();
     for error in wrong {
-        let mend = match error.kind() {
+        let step = match error.kind() {
             Violation::AnyOf { context } | Violation::OneOfNotValid { context } => {
                 branches(context, error.instance_path().as_str()).into_iter().next()
             }
             _ => conversion(error).or_else(|| wrapping(error)).map(|one| vec![one]),
         };
-        way.extend(mend.or_else(|| Some(vec![omission(error, union)?]))?);
+        repair.extend(step.or_else(|| Some(vec![omission(error, union)?]))?);
     }
-    Some(way)
+    Some(repair)
 }

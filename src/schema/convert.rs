@@ -1,9 +1,11 @@
-//! One value to another that says the same. What would lose something, or could mean something else, stays as it is.
+//! Converting a value to another form with the same meaning. A value that would lose something, or could mean something else,
+//! stays as it is.
 
 use jsonschema::JsonType;
 use serde_json::{Number, Value};
+use std::collections::HashSet;
 
-/// Above it a float does not stand for one integer any more, so it may not be what was written.
+/// From here on a float stands for several integers, so it may not be the one that was written.
 const EXACT: f64 = 9_007_199_254_740_992.0;
 
 /// The value as one of the wanted types.
@@ -40,27 +42,34 @@ fn from_text(text: &str, wants: impl Fn(JsonType) -> bool) -> Option<Value> {
         _ => false,
     };
     let parsed = is_wanted.then(|| serde_json::from_str(plain).ok()).flatten()?;
-    says_the_same(plain, &parsed).then_some(parsed)
+    is_lossless(plain, &parsed).then_some(parsed)
 }
 
 /// The one option that differs only in case, in the separators of its words, or in being text.
 pub fn to_option(value: &Value, options: &[Value]) -> Option<Value> {
-    let given = spoken(value)?;
-    let mut alike = options.iter().filter(|option| spoken(option).is_some_and(|option| option == given));
+    let given = normalized(value)?;
+    let mut alike = options.iter().filter(|option| normalized(option).is_some_and(|option| option == given));
     let option = alike.next()?;
     alike.next().is_none().then(|| option.clone())
 }
 
-/// A lone value as an array. Text that may be a list of its own, or a broken one, is left to its author.
+/// A single value as an array. Text that may be a list in some other notation, or a broken one, is not wrapped.
 pub fn wrapped(value: &Value) -> Option<Value> {
     match value {
         Value::Null | Value::Array(_) => None,
         Value::String(text) if text.trim().is_empty() || text.contains([',', ';', '\n', '[', '{']) => None,
-        lone => Some(Value::Array(vec![lone.clone()])),
+        single => Some(Value::Array(vec![single.clone()])),
     }
 }
 
-fn spoken(value: &Value) -> Option<String> {
+/// The array with each value once: an array whose items must be unique is a set.
+pub fn without_repeats(value: &Value) -> Option<Value> {
+    let mut seen = HashSet::new();
+    let unique = value.as_array()?.iter().filter(|item| seen.insert(item.to_string()));
+    Some(Value::Array(unique.cloned().collect()))
+}
+
+fn normalized(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(
             text.trim()
@@ -75,7 +84,7 @@ fn spoken(value: &Value) -> Option<String> {
     }
 }
 
-/// A number as JSON writes it, unless it has more digits than a number here can hold.
+/// A number in JSON notation, unless it has more digits than a number here can hold.
 fn number(text: &str) -> Option<Number> {
     let number: Number = serde_json::from_str(text).ok()?;
     same_number(text, &number).then_some(number)
@@ -97,7 +106,7 @@ fn same_number(text: &str, number: &Number) -> bool {
     decimal(text) == decimal(&number.to_string())
 }
 
-/// Sign, digits without zeros around them, and the power of ten of the last one.
+/// The sign, the digits without surrounding zeros, and the power of ten of the last digit.
 fn decimal(text: &str) -> (bool, Vec<u8>, i64) {
     let (digits, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
@@ -113,8 +122,8 @@ fn decimal(text: &str) -> (bool, Vec<u8>, i64) {
     if digits.is_empty() { (false, digits, 0) } else { (text.starts_with('-'), digits, power) }
 }
 
-/// Whether nothing was lost on the way from the text: no digit of a number, no key that occurred twice.
-fn says_the_same(text: &str, parsed: &Value) -> bool {
+/// Whether parsing the text lost nothing: no digit of a number, no key that occurs twice.
+fn is_lossless(text: &str, parsed: &Value) -> bool {
     fn walk<'a>(value: &'a Value, keys: &mut usize, numbers: &mut Vec<&'a Number>) {
         match value {
             Value::Number(number) => numbers.push(number),
@@ -134,7 +143,7 @@ fn says_the_same(text: &str, parsed: &Value) -> bool {
         && written.iter().zip(numbers).all(|(text, number)| same_number(text, number))
 }
 
-/// How many keys valid JSON text has, and its numbers.
+/// The number of keys in valid JSON text, and its numbers.
 fn tokens(text: &str) -> (usize, Vec<&str>) {
     let bytes = text.as_bytes();
     let (mut keys, mut numbers, mut at) = (0, Vec::new(), 0);

@@ -1,40 +1,40 @@
-//! What it may cost to ask a validator. Whether a value fits is found out in reasonable time for any schema that passes
-//! [`is_bounded`]. Why it does not fit is another matter: the validator follows every branch of every union, and where the
+//! What a validation may cost. Whether a value fits can be decided in reasonable time for any schema that passes
+//! [`is_bounded`]. Why it does not fit can cost far more: the validator follows every branch of every union, and where
 //! branches lead to the same part of the value, the work multiplies with each level.
 
 use serde_json::{Map, Value};
 use std::collections::HashMap;
 
-/// How many subschemas may look at one and the same value.
+/// Maximum number of subschemas that may look at the same value.
 const AT_ONE_PLACE: u64 = 10_000;
-/// How many visits of subschemas an explanation may take on one way down the value, and in all.
-const ON_ONE_WAY: u64 = 100_000;
-const IN_ALL: u64 = 1_000_000;
-/// What multiplies has done so before it gets here.
+/// Maximum number of subschema visits for an explanation, on one path down the value and in total.
+const ON_ONE_PATH: u64 = 100_000;
+const IN_TOTAL: u64 = 1_000_000;
+/// Work that multiplies is over the limit before it gets this deep.
 const LEVELS: usize = 48;
-/// Longer chains of references are not worth the risk for the stack.
+/// Longer chains of references could overflow the stack.
 const CHAIN: usize = 500;
 
-/// How much may be said about a value that does not fit.
+/// How much may be reported about a value that does not fit.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Detail {
-    /// Everything that is wrong, and repairs may be tried.
+pub enum DetailLevel {
+    /// Every violation; repairs may be tried.
     Full,
-    /// The first thing that is wrong: there is too much of it.
+    /// The first violation: the value is too large for more.
     First,
     /// Only that it does not fit.
     Nothing,
 }
 
-pub fn affordable(schema: &Value, value: &Value) -> Detail {
+pub fn affordable(schema: &Value, value: &Value) -> DetailLevel {
     let (values, depth) = measure(value);
     let visits = Counting::of(schema).visits(schema, depth.min(LEVELS), 0);
     match visits {
-        visits if visits > ON_ONE_WAY => Detail::Nothing,
-        visits if visits.saturating_mul(values) <= IN_ALL => Detail::Full,
-        // The first mistake in a union is all mistakes in all its branches.
-        _ if has_union(schema) => Detail::Nothing,
-        _ => Detail::First,
+        visits if visits > ON_ONE_PATH => DetailLevel::Nothing,
+        visits if visits.saturating_mul(values) <= IN_TOTAL => DetailLevel::Full,
+        // The first violation of a union holds all violations of all its branches.
+        _ if has_union(schema) => DetailLevel::Nothing,
+        _ => DetailLevel::First,
     }
 }
 
@@ -48,8 +48,8 @@ fn has_union(value: &Value) -> bool {
     }
 }
 
-/// Whether checking one value ends, and soon: no `$ref` leads back to itself without stepping into the value, and none
-/// multiplies.
+/// Whether checking one value ends, and soon: no `$ref` leads back to itself without stepping into the value, and no chain
+/// of them multiplies.
 pub fn is_bounded(schema: &Value) -> bool {
     fn anywhere<'a>(counting: &mut Counting<'a>, value: &'a Value) -> bool {
         match value {
@@ -65,10 +65,10 @@ pub fn is_bounded(schema: &Value) -> bool {
     anywhere(&mut Counting::of(schema), schema)
 }
 
-/// Counts visits of subschemas; `u64::MAX` is without end.
+/// Counts visits of subschemas; `u64::MAX` means without end.
 struct Counting<'a> {
     root: &'a Value,
-    /// By subschema and levels of the value below it. A subschema that is still being counted is without end.
+    /// By subschema and levels of the value below it. A subschema that is met while it is being counted has no end.
     known: HashMap<(*const Value, usize), u64>,
 }
 
@@ -95,7 +95,7 @@ impl<'a> Counting<'a> {
             for next in every_part(map) {
                 visits = visits.saturating_add(self.visits(next, levels - 1, chain + 1));
             }
-            // Each of these looks at another part: on one way down there is only one of them.
+            // Each of these looks at another part, so a path down the value meets only one of them.
             let one = one_part(map).into_iter().map(|next| self.visits(next, levels - 1, chain + 1)).max();
             visits = visits.saturating_add(one.unwrap_or(0));
         }
@@ -141,13 +141,13 @@ fn one_part(map: &Map<String, Value>) -> Vec<&Value> {
     named.into_iter().flat_map(|each| each.values()).chain(placed).collect()
 }
 
-/// What a reference inside the document leads to.
+/// The target of a reference inside the document.
 pub fn target<'a>(root: &'a Value, map: &Map<String, Value>) -> Option<&'a Value> {
     let name = map.get("$ref").or_else(|| map.get("$dynamicRef"))?.as_str()?;
     root.pointer(name.strip_prefix('#')?)
 }
 
-/// How many values there are, and how deep they go.
+/// The number of values, and their depth.
 fn measure(value: &Value) -> (u64, usize) {
     let parts: Box<dyn Iterator<Item = &Value>> = match value {
         Value::Array(items) => Box::new(items.iter()),

@@ -1,21 +1,29 @@
-//! Checking arguments against a JSON Schema before a call leaves.
+//! Checking and coercing arguments against a JSON Schema, for every tool: MCP tools, skills and Python functions.
 //!
 //! ```text
-//! compile.rs   schema → one validator a tool, made at its first call;  cost.rs: what asking it may cost
-//! coerce.rs    what is wrong → harmless replacements, until it fits;  convert.rs: one value → another
-//! words.rs     what is still wrong → sentences for a model;  phrases.rs: the words in them
+//! compile.rs     schema → one validator per tool, compiled at its first call;  cost.rs: what a check may cost
+//! coerce.rs      violations → safe replacements, until the value fits;  convert.rs: one value → another
+//! opaque.rs      places that hold Python objects without a JSON form: their builder judges them
+//! words.rs       violations that remain → sentences for a model;  phrases.rs: the words in them
+//! objections.rs  what the builder of Python values refuses → the same sentences
 //! ```
 //!
-//! Arguments that fit cost one pass of the validator and no copy. Only those that do not are copied, mended where that is
-//! harmless, and checked again. Schemas are data of strangers: nothing is fetched (the crate is built without resolvers),
-//! patterns run on the linear engine, and a schema that does not compile checks nothing instead of losing the tool.
+//! Arguments that fit cost one pass of the validator and no copy. Only those that do not fit are copied, repaired where
+//! that is safe, and checked again. Schemas of servers are untrusted data: nothing is fetched (the crate is built without
+//! resolvers), patterns run on the linear engine, and a schema that does not compile checks nothing rather than
+//! making the tool unusable.
 
 mod coerce;
 mod compile;
 mod convert;
 mod cost;
+mod objections;
+mod opaque;
 mod phrases;
 mod words;
+
+pub use objections::{Objection, PathStep, Reason};
+pub use opaque::Opaque;
 
 use crate::error::{ErrorKind, HubError, clip};
 use crate::model::Arguments;
@@ -23,9 +31,9 @@ use jsonschema::Validator;
 use serde_json::Value;
 use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
-use words::Speaker;
+use words::Explainer;
 
-/// What a tool's arguments must look like.
+/// The schema of a tool's arguments.
 pub struct ArgumentSchema(Schema);
 
 impl ArgumentSchema {
@@ -33,28 +41,64 @@ impl ArgumentSchema {
         ArgumentSchema(Schema::new(schema))
     }
 
-    /// `None` when the arguments fit as they are, others when they could be made to fit without harm and `coerce` allows
-    /// it. Refuses with a sentence that names each path, what was expected and what was given.
+    /// `None` when the arguments fit as they are; a coerced copy when they can be made to fit safely and `coerce` allows
+    /// it. The error names each path, what was expected and what was given.
     pub fn check(&self, tool: &str, args: &Arguments, coerce: bool) -> Result<Option<Arguments>, HubError> {
-        let given = args.as_value();
+        match self.check_value(tool, args.as_value(), &[], coerce)? {
+            None => Ok(None),
+            Some(Value::Object(fitting)) => Ok(Some(Arguments::new(fitting))),
+            Some(_) => Err(invalid(tool, "the schema does not describe named arguments")),
+        }
+    }
+
+    /// The same for a value that need not be an object and may hold Python objects, which stand in it as `null`. What the
+    /// schema says about their places is not checked.
+    pub fn check_value(
+        &self,
+        tool: &str,
+        given: &Value,
+        opaque: &[Opaque],
+        coerce: bool,
+    ) -> Result<Option<Value>, HubError> {
+        let schema = &*self.0.schema;
         let Some(validator) = self.0.refusing(given) else { return Ok(None) };
-        let mended = match coerce.then(|| coerce::mended(&self.0.schema, validator, given)) {
-            Some((Value::Object(fitting), true)) => return Ok(Some(Arguments::new(fitting))),
-            // What could be mended needs no words.
+        if !opaque.is_empty() && !opaque::has_violation(schema, validator, given, opaque) {
+            return Ok(None);
+        }
+        let coerced = match coerce.then(|| coerce::coerced(schema, validator, given, opaque)) {
+            Some((fitting, true)) => return Ok(Some(fitting)),
+            // What could be coerced needs no explanation.
             Some((value, _)) => Cow::Owned(value),
             None => Cow::Borrowed(given),
         };
-        let speaker = Speaker { root: &self.0.schema, given, value: &mended, part: "argument" };
-        let violations = speaker.tell(validator);
-        let text = format!("Invalid arguments for '{}': {violations}.", clip(tool));
-        Err(HubError::new(ErrorKind::InvalidArguments, text))
+        let explainer = Explainer { root: schema, given, value: &coerced, opaque, part: "argument" };
+        Err(invalid(tool, &explainer.explain(validator)))
+    }
+
+    /// The error for a value that fits the schema but that the builder of its Python values refuses. `given` is the value
+    /// before coercion.
+    pub fn refusal(
+        &self,
+        tool: &str,
+        given: &Value,
+        value: &Value,
+        opaque: &[Opaque],
+        objections: &[Objection],
+    ) -> HubError {
+        let explainer = Explainer { root: &self.0.schema, given, value, opaque, part: "argument" };
+        invalid(tool, &objections::explain(&explainer, objections))
     }
 }
 
-/// Sentences about arguments that the schema neither knows nor forbids. They are passed on, since servers may take more than
-/// they say; but a misspelt name would be lost without a word.
+fn invalid(tool: &str, violations: &str) -> HubError {
+    let text = format!("Invalid arguments for '{}': {violations}.", clip(tool));
+    HubError::new(ErrorKind::InvalidArguments, text)
+}
+
+/// A warning for each argument that the schema neither lists nor forbids. Servers may accept more than they list, so these
+/// are passed on, but a misspelt name should not go unnoticed.
 pub fn unknown_arguments<'a>(schema: &Value, given: impl Iterator<Item = &'a str>) -> Vec<String> {
-    // Where other keywords speak about names too, it is not said here which are known.
+    // These keywords may allow further names, so `properties` is not the whole list.
     const NAMING: [&str; 12] = [
         "additionalProperties",
         "unevaluatedProperties",
@@ -78,7 +122,7 @@ pub fn unknown_arguments<'a>(schema: &Value, given: impl Iterator<Item = &'a str
     unknown.iter().take(words::LISTED).map(|name| words::passed_on(name, &known)).collect()
 }
 
-/// What a tool says that its structured results look like.
+/// The schema of a tool's structured results.
 pub struct ResultSchema(Schema);
 
 impl ResultSchema {
@@ -88,8 +132,8 @@ impl ResultSchema {
 
     pub fn check(&self, tool: &str, value: &Value) -> Result<(), HubError> {
         let Some(validator) = self.0.refusing(value) else { return Ok(()) };
-        let speaker = Speaker { root: &self.0.schema, given: value, value, part: "key" };
-        let violations = speaker.tell(validator);
+        let explainer = Explainer { root: &self.0.schema, given: value, value, opaque: &[], part: "key" };
+        let violations = explainer.explain(validator);
         let text = format!("The result of '{}' breaks the tool's own schema: {violations}.", clip(tool));
         Err(HubError::new(ErrorKind::Protocol, text))
     }
@@ -105,7 +149,7 @@ impl Schema {
         Schema { schema, compiled: OnceLock::new() }
     }
 
-    /// The validator, when it does not take the value as it is.
+    /// The validator, if the value does not fit as it is.
     fn refusing(&self, value: &Value) -> Option<&Validator> {
         let validator = self.compiled.get_or_init(|| compile::compile(&self.schema)).as_ref()?;
         (!validator.is_valid(value)).then_some(validator)

@@ -1,8 +1,7 @@
-//! The words for what was expected and what was given. `toolhub._signature.wording` says the same in Python, for what
-//! pydantic finds: a model must not see who checked.
+//! The words for what was expected and what was given.
 //!
-//! They are read by models, so they use JSON's names for types; and they end up in logs, so a value is shown only in
-//! part, with control characters escaped, and never when its name says that it is a secret.
+//! Models read them, so they use JSON's names for types. They also end up in logs, so a value is shown only in part, with
+//! control characters escaped, and not at all when its name says that it is a secret.
 
 use super::cost;
 use crate::invisible::is_invisible;
@@ -12,7 +11,7 @@ use std::fmt::Write;
 
 const LONGEST_EXPECTED: usize = 200;
 const LONGEST_NAME: usize = 60;
-/// References may form a ring.
+/// References may form a cycle.
 const DEEPEST: usize = 20;
 
 /// `rows[2].age`. Keys that are not plain words are quoted.
@@ -45,6 +44,23 @@ fn step(path: &mut String, name: Option<&str>, index: Option<usize>) {
     };
 }
 
+/// The text with control characters escaped.
+pub fn on_one_line(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for letter in text.chars().take(LONGEST_EXPECTED) {
+        push_visible(&mut shown, letter);
+    }
+    shown
+}
+
+fn push_visible(shown: &mut String, letter: char) {
+    match letter {
+        '\u{2028}' | '\u{2029}' => shown.extend(letter.escape_default()),
+        _ if is_invisible(letter) => shown.extend(letter.escape_default()),
+        _ => shown.push(letter),
+    }
+}
+
 fn is_word(name: &str) -> bool {
     let mut letters = name.chars();
     letters.next().is_some_and(|c| c.is_alphabetic() || c == '_')
@@ -52,23 +68,33 @@ fn is_word(name: &str) -> bool {
         && name.chars().count() <= LONGEST_NAME
 }
 
-/// What a schema asks for, in a few words; empty when it asks for nothing.
+/// What a schema expects, in a few words; empty when it expects nothing in particular.
 pub fn expected(root: &Value, schema: &Value) -> String {
-    fn gather(root: &Value, schema: &Value, depth: usize, found: &mut Vec<String>) {
-        let Some(map) = schema.as_object().filter(|_| depth <= DEEPEST) else { return };
-        if let Some(words) = one(map) {
+    gathered(root, schema, one)
+}
+
+/// The formats that a schema names; empty when it names none.
+pub fn expected_format(root: &Value, schema: &Value) -> String {
+    gathered(root, schema, |map| map.get("format")?.as_str().and_then(by_format).map(Into::into))
+}
+
+/// The words of a schema, or of the branches of its unions.
+fn gathered(root: &Value, schema: &Value, words: fn(&Map<String, Value>) -> Option<String>) -> String {
+    let mut found: Vec<String> = Vec::new();
+    let mut todo = vec![(schema, 0)];
+    while let Some((schema, depth)) = todo.pop() {
+        let Some(map) = schema.as_object().filter(|_| depth <= DEEPEST) else { continue };
+        if let Some(words) = words(map) {
             if !found.contains(&words) {
                 found.push(words);
             }
-            return;
+            continue;
         }
         let branches = ["anyOf", "oneOf", "allOf"].into_iter().filter_map(|key| map.get(key)?.as_array());
-        for branch in cost::target(root, map).into_iter().chain(branches.flatten().take(DEEPEST)) {
-            gather(root, branch, depth + 1, found);
-        }
+        let next: Vec<&Value> =
+            cost::target(root, map).into_iter().chain(branches.flatten().take(DEEPEST)).collect();
+        todo.extend(next.into_iter().rev().map(|schema| (schema, depth + 1)));
     }
-    let mut found = Vec::new();
-    gather(root, schema, 0, &mut found);
     cut(&found.join(" or "), LONGEST_EXPECTED)
 }
 
@@ -138,7 +164,7 @@ pub fn by_format(name: &str) -> Option<&'static str> {
     })
 }
 
-/// A value of the schema: short, and as JSON but for the quotes.
+/// A value from the schema: short, and as JSON except for the quotes.
 pub fn literal(value: &Value) -> String {
     match value {
         Value::String(text) => cut(&quoted(text), LONGEST_NAME),
@@ -147,7 +173,7 @@ pub fn literal(value: &Value) -> String {
     }
 }
 
-/// A value that was given, with its JSON type; never the content of something large or secret.
+/// A given value with its JSON type, without the content of anything large or secret.
 pub fn given(value: &Value, hidden: bool) -> String {
     match value {
         Value::String(_) if hidden => "a string (hidden)".into(),
@@ -201,16 +227,14 @@ pub fn quoted(text: &str) -> String {
         match letter {
             '\\' => shown.push_str("\\\\"),
             '\'' if quote == '\'' => shown.push_str("\\'"),
-            '\u{2028}' | '\u{2029}' => shown.extend(letter.escape_default()),
-            _ if is_invisible(letter) => shown.extend(letter.escape_default()),
-            _ => shown.push(letter),
+            _ => push_visible(&mut shown, letter),
         }
     }
     shown.push(quote);
     shown
 }
 
-/// With its end cut off when it is too long.
+/// The text, cut off if it is too long.
 pub fn cut(text: &str, limit: usize) -> String {
     match text.char_indices().nth(limit) {
         None => text.to_owned(),

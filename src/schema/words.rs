@@ -1,6 +1,7 @@
-//! What is wrong, in sentences that a model can act on: where, what was expected, what was given, which name was meant.
+//! Violations as sentences that a model can act on: where, what was expected, what was given, which name was meant.
 
-use super::cost::{self, Detail};
+use super::cost::{self, DetailLevel};
+use super::opaque::{self, Opaque};
 use super::phrases::{self, counted, cut, quoted};
 use crate::near;
 use jsonschema::error::{TypeKind, ValidationErrorKind as Violation};
@@ -8,51 +9,36 @@ use jsonschema::paths::{Location, LocationSegment};
 use jsonschema::{ValidationError, Validator};
 use serde_json::{Map, Value, json};
 
-/// How many violations one message lists.
+/// Maximum number of violations that one message lists.
 pub const LISTED: usize = 5;
-/// How many are counted.
+/// Maximum number that are counted.
 const COUNTED: usize = 1000;
-/// How many characters all known names may take.
-const NAMES: usize = 200;
+/// Maximum number of characters for all known names together.
+pub const NAMES: usize = 200;
 
-pub struct Speaker<'a> {
+pub struct Explainer<'a> {
     pub root: &'a Value,
-    /// As it came, before anything was mended: that is what is shown.
+    /// The value before coercion: messages show this one.
     pub given: &'a Value,
     pub value: &'a Value,
-    /// What a part of an object is called.
+    pub opaque: &'a [Opaque],
+    /// What a member of an object is called.
     pub part: &'static str,
 }
 
-impl Speaker<'_> {
-    /// All that is wrong with the value, in one line.
-    pub fn tell(&self, validator: &Validator) -> String {
+impl Explainer<'_> {
+    /// All violations, in one line.
+    pub fn explain(&self, validator: &Validator) -> String {
         match cost::affordable(self.root, self.value) {
-            Detail::Full => self.list(validator.iter_errors(self.value)),
-            Detail::First => self.list(validator.validate(self.value).err().into_iter()),
-            Detail::Nothing => "something does not fit, and it would take too long to say where".into(),
+            DetailLevel::Full => self.list(validator.iter_errors(self.value)),
+            DetailLevel::First => self.list(validator.validate(self.value).err().into_iter()),
+            DetailLevel::Nothing => "something does not fit, and it would take too long to say where".into(),
         }
     }
 
     fn list<'e>(&self, errors: impl Iterator<Item = ValidationError<'e>>) -> String {
-        let (mut told, mut more): (Vec<String>, usize) = (Vec::new(), 0);
-        for error in errors.take(COUNTED) {
-            if told.len() > LISTED {
-                more += 1;
-                continue;
-            }
-            for line in self.lines(&error) {
-                if !told.contains(&line) {
-                    told.push(line);
-                }
-            }
-        }
-        more += told.len().saturating_sub(LISTED);
-        told.truncate(LISTED);
-        if more > 0 {
-            told.push(format!("and {more} more"));
-        }
-        told.join("; ")
+        let judged = errors.filter(|error| !opaque::depends_on(error, self.opaque));
+        joined(judged.take(COUNTED), |error| self.lines(&error))
     }
 
     fn lines(&self, error: &ValidationError<'_>) -> Vec<String> {
@@ -61,10 +47,10 @@ impl Speaker<'_> {
             Violation::Required { property } => vec![self.missing(error, property)],
             Violation::AdditionalProperties { unexpected }
             | Violation::UnevaluatedProperties { unexpected } => {
-                // More are not listed, and looking for near names costs.
+                // More are not listed, and the search for near names is expensive.
                 unexpected.iter().take(LISTED + 1).map(|name| self.unknown(error, name)).collect()
             }
-            // What the validator says of an object that may have no key at all: its place, and the first value in it.
+            // For an object that may have no key at all, the validator reports its place and the first value in it.
             Violation::FalseSchema if error.schema_path().as_str().ends_with("Properties") => {
                 let object = self.value.pointer(error.instance_path().as_str()).and_then(Value::as_object);
                 let names = object.into_iter().flat_map(|map| map.keys());
@@ -90,7 +76,7 @@ impl Speaker<'_> {
         }
     }
 
-    /// A branch that is right in kind is told alone, as if there were no other. Else all kinds are told.
+    /// A branch of the right type is explained alone, as if there were no other. Otherwise all types are listed.
     fn union(&self, error: &ValidationError<'_>, context: &[Vec<ValidationError<'static>>]) -> Vec<String> {
         let here = error.instance_path().as_str().len();
         let goes_inside = |one: &ValidationError<'static>| {
@@ -102,11 +88,11 @@ impl Speaker<'_> {
                         | Violation::UnevaluatedProperties { .. }
                 )
         };
-        let is_of_kind = |branch: &&Vec<ValidationError<'static>>| {
+        let is_of_type = |branch: &&Vec<ValidationError<'static>>| {
             branch.iter().any(goes_inside)
                 && !branch.iter().any(|one| matches!(one.kind(), Violation::Type { .. }) && !goes_inside(one))
         };
-        if let Some(nearest) = context.iter().filter(is_of_kind).min_by_key(|branch| distance(branch)) {
+        if let Some(nearest) = context.iter().filter(is_of_type).min_by_key(|branch| distance(branch)) {
             return nearest.iter().flat_map(|one| self.lines(one)).collect();
         }
         let mut words: Vec<String> = Vec::new();
@@ -137,7 +123,7 @@ impl Speaker<'_> {
         format!("{path}: required {} is missing, expected {expected}{hint}", self.part)
     }
 
-    /// The unknown name that was given instead. Where unknown names are forbidden, they have a sentence of their own.
+    /// The unknown name that was given instead. Where unknown names are forbidden, each has a sentence of its own.
     fn misspelt(&self, holder: &Map<String, Value>, given: &Value, name: &str) -> Option<String> {
         let known = known_names(self.root, holder);
         let forbidden = [holder.get("additionalProperties"), holder.get("unevaluatedProperties")];
@@ -158,7 +144,7 @@ impl Speaker<'_> {
         format!("{path}: unknown {} ({}expected {all})", self.part, meant(name, &known))
     }
 
-    /// What would have been right, for one keyword.
+    /// What one keyword expects.
     fn expected(&self, error: &ValidationError<'_>) -> String {
         match error.kind() {
             Violation::Type { .. } if error.instance_path().is_empty() => self.whole(error),
@@ -254,14 +240,22 @@ impl Speaker<'_> {
 
     /// What was given at the place of a violation.
     fn shown(&self, error: &ValidationError<'_>) -> String {
-        let place = error.instance_path();
-        let value = self.given.pointer(place.as_str()).unwrap_or(error.instance());
+        let write_only =
+            self.holder(error).is_some_and(|holder| holder.get("writeOnly") == Some(&Value::Bool(true)));
+        self.shown_at(error.instance_path(), error.instance(), write_only)
+    }
+
+    /// What was given at a place, hidden if its name or the schema says that it is a secret. `current` is shown where text
+    /// was parsed, so that the place did not exist before.
+    pub fn shown_at(&self, place: &Location, current: &Value, write_only: bool) -> String {
+        if let Some(opaque) = self.opaque.iter().find(|opaque| opaque.place == place.as_str()) {
+            return opaque.shown.clone().into_owned();
+        }
         let is_secret = place.iter().any(|segment| match segment {
             LocationSegment::Property(name) => phrases::is_named_like_a_secret(&name),
             LocationSegment::Index(_) => false,
         });
-        let write_only =
-            self.holder(error).is_some_and(|holder| holder.get("writeOnly") == Some(&Value::Bool(true)));
+        let value = self.given.pointer(place.as_str()).unwrap_or(current);
         phrases::given(value, is_secret || write_only)
     }
 
@@ -277,6 +271,28 @@ pub fn passed_on(name: &str, known: &[&str]) -> String {
     let path = phrases::path_of(&Location::new(), name);
     let all = cut(&known.join(", "), NAMES);
     format!("{path}: unknown argument, passed on as it is ({}known are {all})", meant(name, known))
+}
+
+/// Up to [`LISTED`] lines, each once, and a count of the other violations.
+pub fn joined<V>(violations: impl Iterator<Item = V>, describe: impl Fn(V) -> Vec<String>) -> String {
+    let (mut lines, mut more): (Vec<String>, usize) = (Vec::new(), 0);
+    for violation in violations {
+        if lines.len() > LISTED {
+            more += 1;
+            continue;
+        }
+        for line in describe(violation) {
+            if !lines.contains(&line) {
+                lines.push(line);
+            }
+        }
+    }
+    more += lines.len().saturating_sub(LISTED);
+    lines.truncate(LISTED);
+    if more > 0 {
+        lines.push(format!("and {more} more"));
+    }
+    lines.join("; ")
 }
 
 fn meant(name: &str, known: &[&str]) -> String {
@@ -295,7 +311,7 @@ fn count(limit: u64, of: &str) -> String {
     counted(usize::try_from(limit).unwrap_or(usize::MAX), of)
 }
 
-/// How far off a branch is: whether it names another kind of thing, then by what is wrong, then by what is not there.
+/// How far a value is from a branch: whether a constant differs, then the number of violations, then of missing keys.
 fn distance(branch: &[ValidationError<'static>]) -> (bool, usize, usize) {
     let is_other = branch.iter().any(|one| matches!(one.kind(), Violation::Constant { .. }));
     let missing = branch.iter().filter(|one| matches!(one.kind(), Violation::Required { .. })).count();

@@ -33,6 +33,8 @@ fn harmless_mismatches_are_mended() {
         (json!({"type": "array", "items": {"type": "string"}}), json!("one"), json!(["one"])),
         (json!({"type": "array", "items": {"type": "integer"}}), json!("5"), json!([5])),
         (json!({"type": "array", "items": {"type": "object"}}), json!({"a": 1}), json!([{"a": 1}])),
+        // Repeated values of a set.
+        (json!({"type": "array", "uniqueItems": true}), json!([1, "a", 1, "a"]), json!([1, "a"])),
         // An option in other letters.
         (json!({"enum": ["celsius", "fahrenheit"]}), json!("Celsius "), json!("celsius")),
         (json!({"enum": ["in_progress", "done"]}), json!("In Progress"), json!("in_progress")),

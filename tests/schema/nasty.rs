@@ -111,6 +111,19 @@ fn much_data_is_mended_or_told_by_its_first_mistake() {
 }
 
 #[test]
+fn a_pattern_that_the_linear_engine_cannot_run_does_not_switch_off_the_rest() {
+    let schema = json!({"properties": {
+        "a": {"type": "string", "pattern": "^(?!bad)"},
+        "b": {"type": "integer"},
+        "c": {"type": "string", "pattern": "^x"},
+    }});
+    assert!(checked(&schema, json!({"a": "bad"}), true).is_ok());
+    assert_eq!(checked(&schema, json!({"b": "5"}), true).unwrap()["b"], json!(5));
+    assert!(checked(&schema, json!({"b": "many"}), true).is_err());
+    assert!(checked(&schema, json!({"c": "y"}), true).is_err());
+}
+
+#[test]
 fn huge_unions_and_contradictions_end() {
     let branches: Vec<Value> =
         (0..5000).map(|n| json!({"type": "object", "required": [format!("k{n}")]})).collect();

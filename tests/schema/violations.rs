@@ -73,7 +73,7 @@ fn every_keyword_has_its_words() {
         ),
         (
             json!({"uniqueItems": true}),
-            json!([1, 1]),
+            json!([1, 1.0]),
             "it: expected items that all differ, got an array of 2 items",
         ),
         (

@@ -1,24 +1,26 @@
-"""The pydantic part: from what a function takes to validators and a JSON Schema.
+"""The pydantic part: from what a function takes to a JSON Schema and a builder of Python values.
 
-The arguments are described as a TypedDict, so that the validator is one compiled object and gives a new dict.
+The core checks and coerces arguments by the JSON Schema. The builder gets arguments that fit and makes what the hints name:
+models, dates, enums. It also runs validators and judges Python objects that have no JSON form.
+
+The arguments are described as a TypedDict, so that the builder is one compiled object and returns a new dict.
 Parameters with a default are not required and not filled in: the function's own default applies.
 """
 
 from __future__ import annotations
 
-import contextlib
-import json
+import types
+import typing
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, NotRequired, cast
+from typing import Any, Literal, NamedTuple, NotRequired, Union, cast
 
-import pydantic_core
 from pydantic import ConfigDict, TypeAdapter
-from pydantic_core import SchemaValidator, ValidationError
+from pydantic_core import SchemaValidator
 from typing_extensions import TypedDict
 
 from . import schema, typeddict
 from .declared import single_of
-from .parameters import NOTHING, Takes
+from .parameters import NOTHING, CallSignature
 from .schema import EXTRAS, Readable
 
 # Rust's regular expressions are safe but have no look-around; Python's have.
@@ -26,44 +28,58 @@ _CONFIGS = (
     ConfigDict(extra="forbid", arbitrary_types_allowed=True),
     ConfigDict(extra="forbid", arbitrary_types_allowed=True, regex_engine="python-re"),
 )
-_DEEPEST = 20
-_PLAIN = (str, int, float, bool)
-_SCALARS = frozenset({*_PLAIN, type(None)})
+_PLAIN = (str, int, float, bool, list, dict, None, type(None), Any)
 
-Check = Callable[[Any], dict[str, Any]]
+Build = Callable[[Any], dict[str, Any]]
 
 
 class Arguments(NamedTuple):
-    """What may be passed, and the two checks of it."""
+    """What may be passed, and how Python values are built from it."""
 
     schema: dict[str, Any]
-    validate: Check
-    validate_strict: Check
+    build: Build
     single: str | None
-    plain: tuple[tuple[str, type, bool], ...] | None
+    plain: tuple[str, ...] | None
+    hidden: tuple[str, ...]
 
 
-def build(taken: Takes, words: Mapping[str, str]) -> Arguments:
-    """Build validators and schema; a hint that pydantic cannot use means "anything" for that parameter."""
-    hints = {parameter.name: parameter.hint for parameter in taken.parameters}
-    optional = {parameter.name for parameter in taken.parameters if not parameter.required}
-    if taken.extras is not NOTHING:
-        hints[EXTRAS] = taken.extras
+def build(signature: CallSignature, param_docs: Mapping[str, str]) -> Arguments:
+    """Make schema and builder; a hint that pydantic cannot use means "anything" for that parameter."""
+    hints = {parameter.name: parameter.hint for parameter in signature.parameters}
+    optional = {parameter.name for parameter in signature.parameters if not parameter.required}
+    if signature.extras is not NOTHING:
+        hints[EXTRAS] = signature.extras
         optional.add(EXTRAS)
     validator, raw = _compile(hints, optional)
-    made = schema.assemble(raw, taken, words)
-    check: Check = validator.validate_python
-    if any(_may_nest(part, made) for part in made["properties"].values()):
-        check = _lenient(check)
-    return Arguments(made, check, _strict(validator), single_of(made), _plain(taken))
+    made = schema.assemble(raw, signature, param_docs)
+    hidden: tuple[str, ...] = ()
+    if len(made["properties"]) < len(signature.parameters):
+        hidden = tuple(sorted(hints.keys() - made["properties"].keys()))
+    return Arguments(made, validator.validate_python, single_of(made), _plain(signature), hidden)
 
 
-def _plain(taken: Takes) -> tuple[tuple[str, type, bool], ...] | None:
-    """The parameters whose hint is a scalar type and nothing more, if that is true of all that are required."""
-    plain = [parameter for parameter in taken.parameters if any(parameter.hint is kind for kind in _PLAIN)]
-    if any(parameter.required and parameter not in plain for parameter in taken.parameters):
+def _plain(signature: CallSignature) -> tuple[str, ...] | None:
+    """The parameters whose Python value is their JSON value, if all required parameters are among them."""
+    plain = [parameter for parameter in signature.parameters if _is_plain(parameter.hint)]
+    if any(parameter.required and parameter not in plain for parameter in signature.parameters):
         return None
-    return tuple((parameter.name, parameter.hint, parameter.required) for parameter in plain)
+    return tuple(parameter.name for parameter in plain)
+
+
+def _is_plain(hint: Any) -> bool:
+    """Whether values of this hint are JSON as they are, so that nothing has to be built.
+
+    >>> _is_plain(list[int] | None), _is_plain(Literal["a", "b"]), _is_plain(set[int])
+    (True, True, False)
+    """
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if origin is None:
+        return any(hint is plain for plain in _PLAIN)
+    if origin is Literal:
+        return all(type(option) in (str, int, bool, type(None)) for option in arguments)
+    if origin is dict:
+        return arguments[0] is str and _is_plain(arguments[1])
+    return origin in (list, Union, types.UnionType) and all(map(_is_plain, arguments))
 
 
 def _compile(hints: dict[str, Any], optional: set[str]) -> tuple[SchemaValidator, dict[str, Any]]:
@@ -88,7 +104,7 @@ def _attempt(hints: dict[str, Any], optional: set[str]) -> tuple[SchemaValidator
             typed.__pydantic_config__ = config
             adapter: TypeAdapter[Any] = TypeAdapter(typed)
             validator = cast(SchemaValidator, adapter.validator)
-            _ = validator.validate_python  # a type that is not fully defined says so only when it is used
+            _ = validator.validate_python  # a type that is not fully defined fails only when it is used
             if EXTRAS in hints:
                 validator = SchemaValidator(_open(cast(Any, adapter.core_schema)))
             return validator, adapter.json_schema(schema_generator=Readable)
@@ -98,7 +114,7 @@ def _attempt(hints: dict[str, Any], optional: set[str]) -> tuple[SchemaValidator
 
 
 def _open(core: dict[str, Any]) -> Any:
-    """Let the place holder of `**kwargs` stand for all other keys.
+    """Let the placeholder of `**kwargs` stand for all other keys.
 
     A config with `extra="allow"` would do it too, but would also open dataclasses and TypedDicts inside.
     """
@@ -107,87 +123,3 @@ def _open(core: dict[str, Any]) -> Any:
     fields = dict(core["fields"])
     extras = fields.pop(EXTRAS)
     return {**core, "fields": fields, "extra_behavior": "allow", "extras_schema": extras["schema"]}
-
-
-def _may_nest(part: Any, root: dict[str, Any], depth: int = 0) -> bool:
-    """Whether a value for this schema may be an object or an array; yes, when that is hard to say."""
-    if depth > _DEEPEST:  # references may form a ring
-        return True
-    if "$ref" in part:
-        part = root["$defs"][part["$ref"].rpartition("/")[2]]
-    if part.get("type") in ("object", "array"):
-        return True
-    choices = (choice for key in ("anyOf", "oneOf", "allOf") for choice in part.get(key, ()))
-    return any(_may_nest(choice, root, depth + 1) for choice in choices)
-
-
-def _lenient(check: Check) -> Check:
-    """Take JSON text for an object or an array, but only where it does not fit as it is."""
-
-    def validate(arguments: Any) -> dict[str, Any]:
-        try:
-            return check(arguments)
-        except ValidationError as error:
-            unpacked = _unpacked(arguments, error)
-            if unpacked is None:
-                raise
-        return check(unpacked)
-
-    return validate
-
-
-def _unpacked(arguments: Any, error: ValidationError) -> dict[str, Any] | None:
-    if not isinstance(arguments, Mapping):
-        return None
-    given = cast("Mapping[str, Any]", arguments)
-    found: dict[str, Any] = {}
-    for name in {
-        line["loc"][0] for line in error.errors(include_url=False, include_context=False) if line["loc"]
-    }:
-        text = given.get(cast(str, name))
-        if isinstance(text, str) and text.lstrip()[:1] in ("{", "["):
-            try:
-                found[cast(str, name)] = json.loads(text)
-            except (ValueError, RecursionError):
-                continue
-    return {**given, **found} if found else None
-
-
-def _strict(validator: SchemaValidator) -> Check:
-    """Check without coercion.
-
-    What JSON could carry is judged by JSON's rules, by which a date is text and a model an object; other
-    values must be of the very type.
-    """
-
-    def validate_strict(arguments: Any) -> dict[str, Any]:
-        if isinstance(arguments, Mapping):
-            arguments = dict(cast("Mapping[str, Any]", arguments))
-            if (text := _as_json(arguments)) is not None:
-                # Older versions of pydantic (2.7) cannot check JSON against a class that they do not know.
-                with contextlib.suppress(NotImplementedError):
-                    return validator.validate_json(text, strict=True)
-        return validator.validate_python(arguments, strict=True)
-
-    return validate_strict
-
-
-def _as_json(arguments: dict[str, Any]) -> bytes | None:
-    """JSON that gives back just these arguments; None when there is none."""
-    try:
-        if _is_json(arguments):
-            text = pydantic_core.to_json(arguments)
-            pydantic_core.from_json(text)
-            return text
-    except (ValueError, RecursionError):  # too deep, too many digits, half a surrogate pair
-        pass
-    return None
-
-
-def _is_json(value: Any) -> bool:
-    kind = cast(Any, type(value))
-    if kind in _SCALARS:
-        return True
-    if kind is list:
-        return all(map(_is_json, value))
-    return kind is dict and all(type(key) is str and _is_json(item) for key, item in value.items())

@@ -1,4 +1,4 @@
-"""What is known of a tool once it is described. Plain data."""
+"""A described tool. Plain data."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """A callable as a tool: what a model is told, what is checked, what is called.
+    """A callable as a tool: what a model reads, what is checked, what is called.
 
     Descriptions of one function share `parameters`: treat it as read-only.
     """
@@ -17,21 +17,25 @@ class Described:
     name: str
     description: str
     parameters: dict[str, Any]
-    """JSON Schema (2020-12) of the arguments, an object."""
+    """JSON Schema (2020-12) of the arguments, an object. The core checks and coerces by it."""
     call: Callable[..., Any]
     """What to call: `call(**arguments)` or `call(value)`, see `style`."""
     is_async: bool
-    """Whether `call` gives an awaitable, to be awaited on the event loop."""
+    """Whether `call` returns an awaitable, to be awaited on the event loop."""
     style: Literal["kwargs", "value"]
-    validate: Callable[[Any], Any] | None
-    """Checks and coerces: a mapping to a new dict of arguments; style `value`: a value (unwrapped) to one.
-    Raises `pydantic_core.ValidationError`. None: nothing is known but `parameters`, check with that."""
-    validate_strict: Callable[[Any], Any] | None
-    """The same without coercion. JSON forms of Python types (a date as text) are no coercion."""
+    build: Callable[[Any], Any] | None
+    """Builds Python values from arguments that fit `parameters`: a mapping to a new dict of arguments; style `value`: a value
+    (unwrapped) to one. Raises `pydantic_core.ValidationError`. None: the callable takes the arguments as they are."""
     single: str | None
     """The argument that a bare value is for."""
-    plain: tuple[tuple[str, type, bool], ...] | None = None
-    """Name, type and whether it is required, of each parameter that says just `str`, `int`, `float` or `bool`: arguments
-    that are of these very types fit as they are. None: some other parameter is required, so all must be validated."""
+    is_checked: bool = True
+    """Whether arguments must fit `parameters`. False: the tool takes any value."""
+    plain: tuple[str, ...] | None = None
+    """The parameters whose Python value is their JSON value (`int`, `list[str] | None`): nothing has to be built for them.
+    None: a required parameter is not plain."""
+    hidden: tuple[str, ...] = ()
+    """Parameters that `parameters` does not show."""
     value_key: str | None = None
     """Style `value`: a mapping with just this key stands for the value under it."""
+    value_property: str | None = None
+    """Style `value`: the property of `parameters` that describes the value. None: `parameters` describes the value itself."""

@@ -1,7 +1,7 @@
-"""All that is known of a callable, found out once and remembered as long as the function lives.
+"""All facts about a callable, gathered once and cached as long as the function lives.
 
-The memory must not hold the function itself, or it would never be freed: so facts say how to call, and the
-call is put together for each description.
+The cache must not hold the function itself, or it would never be freed. So facts describe how to call, and each
+description makes its own call.
 """
 
 from __future__ import annotations
@@ -14,59 +14,63 @@ from weakref import WeakKeyDictionary
 from . import callables, docstrings, invoke, parameters
 from .callables import Behaviour
 from .invoke import Layout
-from .parameters import NOTHING, Parameter, Takes
+from .parameters import NOTHING, CallSignature, Parameter
 
 if TYPE_CHECKING:
     from .arguments import Arguments
 
 
 class Facts:
-    """What one callable is: words, parameters, behaviour, and (once asked for) validators."""
+    """What one callable is: descriptions, parameters, behaviour, and (on first use) schema and builder."""
 
-    __slots__ = ("_arguments", "behaviour", "description", "takes", "words")
+    __slots__ = ("_arguments", "behaviour", "description", "param_docs", "signature")
 
     def __init__(self, obj: Any) -> None:
-        """Find out all that needs no pydantic."""
+        """Gather everything that needs no pydantic."""
         read = [docstrings.read(doc) for doc in callables.docs_of(obj)]
-        self.description = next((words.description for words in read if words.description), "")
-        self.words: dict[str, str] = _field_words(obj)
-        for words in read:
-            self.words = {**words.parameters, **self.words}
-        self.takes: Takes | None = parameters.takes(obj)
+        self.description = next((docs.description for docs in read if docs.description), "")
+        self.param_docs: dict[str, str] = _field_docs(obj)
+        for docs in read:
+            self.param_docs = {**docs.parameters, **self.param_docs}
+        self.signature: CallSignature | None = parameters.signature_of(obj)
         self.behaviour: Behaviour = callables.behaviour(obj)
         self._arguments: Arguments | None = None
 
     @property
     def arguments(self) -> Arguments | None:
-        """Validators and schema; None for a callable without a signature."""
-        if self._arguments is None and self.takes is not None:
+        """Schema and builder; None for a callable without a signature."""
+        if self._arguments is None and self.signature is not None:
             from . import arguments
 
-            self._arguments = arguments.build(self.takes, self.words)
+            self._arguments = arguments.build(self.signature, self.param_docs)
         return self._arguments
 
     @property
     def may_change(self) -> bool:
-        """Whether a hint names something that may yet be defined, further down in its module."""
-        return self.takes is not None and any(p.lost is not None for p in self.takes.parameters)
+        """Whether a hint names something that may be defined later, further down in its module."""
+        return self.signature is not None and any(p.lost is not None for p in self.signature.parameters)
 
     @property
-    def lone(self) -> Parameter | None:
+    def single_parameter(self) -> Parameter | None:
         """The parameter of a callable that takes just one value, by position; else None."""
-        if self.takes is None or len(self.takes.parameters) != 1 or self.takes.extras is not NOTHING:
+        if (
+            self.signature is None
+            or len(self.signature.parameters) != 1
+            or self.signature.extras is not NOTHING
+        ):
             return None
-        layout = self.takes.layout
+        layout = self.signature.layout
         by_position = len(layout.positional) == 1 and layout.variadic is None
-        return self.takes.parameters[0] if by_position else None
+        return self.signature.parameters[0] if by_position else None
 
     def call(self, obj: Callable[..., Any], *, by_value: bool = False) -> Callable[..., Any]:
-        """How to call `obj`, of which these are the facts."""
-        layout = Layout() if self.takes is None or by_value else self.takes.layout
+        """The call of `obj`, to which these facts belong."""
+        layout = Layout() if self.signature is None or by_value else self.signature.layout
         return invoke.adapt(obj, self.behaviour, layout)
 
 
-class _Known(NamedTuple):
-    """Facts, and what they were read from: a docstring or default may be set after the first description."""
+class _CachedFacts(NamedTuple):
+    """Facts, and what they were read from: a docstring or default may change after the first description."""
 
     code: types.CodeType
     doc: str | None
@@ -83,13 +87,13 @@ class _Known(NamedTuple):
         )
 
 
-# By function; methods bound to an object lack the first parameter, so they have a memory of their own.
-_functions: WeakKeyDictionary[types.FunctionType, _Known] = WeakKeyDictionary()
-_methods: WeakKeyDictionary[types.FunctionType, _Known] = WeakKeyDictionary()
+# By function; bound methods lack the first parameter, so they have a cache of their own.
+_functions: WeakKeyDictionary[types.FunctionType, _CachedFacts] = WeakKeyDictionary()
+_methods: WeakKeyDictionary[types.FunctionType, _CachedFacts] = WeakKeyDictionary()
 
 
 def facts_of(obj: Any) -> Facts:
-    """The facts about a callable, from memory when it is a function or a bound method that is known.
+    """The facts about a callable, from the cache if it is a known function or bound method.
 
     >>> facts_of(facts_of) is facts_of(facts_of)
     True
@@ -105,14 +109,14 @@ def facts_of(obj: Any) -> Facts:
         return found.facts
     facts = Facts(obj)
     if not facts.may_change:
-        known[function] = _Known(
+        known[function] = _CachedFacts(
             function.__code__, function.__doc__, function.__defaults__, function.__kwdefaults__, facts
         )
     return facts
 
 
-def _field_words(obj: Any) -> dict[str, str]:
-    """What the fields of a pydantic model say, when its class is the callable."""
+def _field_docs(obj: Any) -> dict[str, str]:
+    """The descriptions of the fields of a pydantic model, when its class is the callable."""
     fields: Any = getattr(obj, "model_fields", None) if isinstance(obj, type) else None
     if not isinstance(fields, dict):
         return {}

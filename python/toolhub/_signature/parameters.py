@@ -1,4 +1,4 @@
-"""What a callable takes: its signature, with every hint resolved as far as it can be.
+"""The signature of a callable, with every hint resolved as far as possible.
 
 A hint that cannot be resolved (imported only for type checkers, defined in a scope that is gone) means
 "anything": a tool must not fail to register because of a note to a type checker.
@@ -28,27 +28,27 @@ class Parameter(NamedTuple):
     hint: Any
     required: bool
     default: Any = NOTHING
-    words: str | None = None
-    """What the hint itself says of the parameter (`Annotated[int, "how many"]`)."""
+    doc: str | None = None
+    """The description in the hint itself (`Annotated[int, "how many"]`)."""
     lost: str | None = None
     """The source of a hint that could not be resolved."""
 
 
-class Takes(NamedTuple):
-    """All that may be given: parameters, the hint of `**kwargs` (or NOTHING), the order for the call."""
+class CallSignature(NamedTuple):
+    """All arguments: parameters, the hint of `**kwargs` (or NOTHING), the order for the call."""
 
     parameters: tuple[Parameter, ...]
     extras: Any
     layout: Layout
 
 
-def takes(obj: Any) -> Takes | None:
+def signature_of(obj: Any) -> CallSignature | None:
     """Read the signature of a callable; None when it has none (some builtins).
 
-    >>> [parameter.name for parameter in takes(lambda a, *, b=1: 0).parameters]
+    >>> [parameter.name for parameter in signature_of(lambda a, *, b=1: 0).parameters]
     ['a', 'b']
     """
-    signature = _signature(obj)
+    signature = _inspected(obj)
     if signature is None:
         return None
     bound = callables.bound_keywords(obj)
@@ -69,10 +69,10 @@ def takes(obj: Any) -> Takes | None:
             extras = hint if expanded is None else NOTHING
         else:
             parameters.append(_parameter(p, hint, lost))
-    return Takes(tuple(parameters), extras, _layout(declared))
+    return CallSignature(tuple(parameters), extras, _layout(declared))
 
 
-def _signature(obj: Any) -> inspect.Signature | None:
+def _inspected(obj: Any) -> inspect.Signature | None:
     try:
         if sys.version_info >= (3, 14):
             from annotationlib import Format
@@ -93,22 +93,22 @@ def _layout(declared: list[inspect.Parameter]) -> Layout:
 
 
 def _parameter(p: inspect.Parameter, hint: Any, lost: str | None) -> Parameter:
-    words, default = _words(hint), p.default
+    doc, default = _doc(hint), p.default
     if _is_field(default):
-        # `limit: int = Field(10, ge=1)`: the field is a note about the parameter, and holds the real default.
+        # `limit: int = Field(10, ge=1)`: the field annotates the parameter and holds the real default.
         hint = _combined(lambda: typing.Annotated[hint, default])
-        return Parameter(p.name, hint, default.is_required(), words=words, lost=lost)
+        return Parameter(p.name, hint, default.is_required(), doc=doc, lost=lost)
     if default is NOTHING:
         fields = [note for note in getattr(hint, "__metadata__", ()) if _is_field(note)]
-        return Parameter(p.name, hint, all(field.is_required() for field in fields), words=words, lost=lost)
+        return Parameter(p.name, hint, all(field.is_required() for field in fields), doc=doc, lost=lost)
     if default is None and not _accepts_none(hint):
-        # `x: int = None` is written everywhere, and means that None may be given.
+        # `x: int = None` is common, and means that None may be given.
         hint = _combined(lambda: typing.Optional[hint])  # noqa: UP045 (a hint may have no `|`)
-    return Parameter(p.name, hint, required=False, default=default, words=words, lost=lost)
+    return Parameter(p.name, hint, required=False, default=default, doc=doc, lost=lost)
 
 
 def _combined(make: Callable[[], Any]) -> Any:
-    """A hint made of a hint; anything, when that one is no type at all."""
+    """A hint made of a hint; anything, if that one is not a type."""
     try:
         return make()
     except TypeError:
@@ -121,12 +121,12 @@ def _is_field(value: Any) -> bool:
     return fields is not None and isinstance(value, fields.FieldInfo)
 
 
-def _words(hint: Any) -> str | None:
-    """The words in `Annotated[..., "words"]`, or in its `Doc("words")` or `Field(description="words")`."""
+def _doc(hint: Any) -> str | None:
+    """The text in `Annotated[..., "text"]`, or in its `Doc("text")` or `Field(description="text")`."""
     for note in getattr(hint, "__metadata__", ()):
-        for words in (note, getattr(note, "documentation", None), getattr(note, "description", None)):
-            if isinstance(words, str) and words:
-                return words
+        for text in (note, getattr(note, "documentation", None), getattr(note, "description", None)):
+            if isinstance(text, str) and text:
+                return text
     return None
 
 
@@ -158,7 +158,7 @@ def _expanded(hint: Any) -> list[Parameter] | None:
         hints = typing.get_type_hints(options, include_extras=True)
     except Exception:  # whatever a hint evaluates to may fail in any way
         hints = dict.fromkeys(getattr(options, "__annotations__", ()), Any)
-    return [Parameter(key, bare(kind), key in required, words=_words(kind)) for key, kind in hints.items()]
+    return [Parameter(key, bare(kind), key in required, doc=_doc(kind)) for key, kind in hints.items()]
 
 
 def bare(hint: Any) -> Any:
@@ -174,7 +174,7 @@ def _form(hint: Any) -> str | None:
 
 
 def _resolve(annotation: Any, scopes: list[Scope]) -> tuple[Any, str | None]:
-    """The hint that an annotation means, and its source when that cannot be found out."""
+    """The hint behind an annotation, and the source text of one that cannot be resolved."""
     if annotation is NOTHING:
         return Any, None
     if isinstance(annotation, type):
@@ -192,7 +192,7 @@ def _resolve(annotation: Any, scopes: list[Scope]) -> tuple[Any, str | None]:
 
 
 def _scopes(function: Any) -> Iterator[Scope]:
-    """The places in which the names in hints may be found, the likeliest first."""
+    """The scopes in which names in hints may be found, the likeliest first."""
     if isinstance(function, type):
         for cls in function.__mro__[:-1]:
             globals_ = vars(sys.modules[cls.__module__]) if cls.__module__ in sys.modules else {}

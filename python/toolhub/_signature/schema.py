@@ -1,7 +1,7 @@
-"""A JSON Schema that a person, and a model, reads with ease.
+"""A JSON Schema that is easy to read, for people and models.
 
-Pydantic's own is correct, but titles repeat every name, classes that it does not know stop it, and its keys
-are sorted by the alphabet.
+Pydantic's own is correct, but titles repeat every name, unknown classes are an error, and keys are sorted
+alphabetically.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 import pydantic_core
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaWarningKind
 
-from .parameters import NOTHING, Parameter, Takes
+from .parameters import NOTHING, CallSignature, Parameter
 
 if TYPE_CHECKING:
     from pydantic_core import core_schema
@@ -27,7 +27,7 @@ _LONGEST_CHAIN = 20  # of references: they may form a ring
 
 
 class Readable(GenerateJsonSchema):
-    """Pydantic's generator without noise, and with an answer for every type."""
+    """Pydantic's generator without noise, and with a schema for every type."""
 
     ignored_warning_kinds: ClassVar[set[JsonSchemaWarningKind]] = {  # pyright: ignore[reportIncompatibleVariableOverride]
         "skipped-choice",
@@ -44,7 +44,7 @@ class Readable(GenerateJsonSchema):
         return value
 
     def is_instance_schema(self, schema: core_schema.IsInstanceSchema) -> dict[str, Any]:
-        """An object that only Python can make."""
+        """An object that only Python code can pass."""
         return {"description": python_type(schema["cls"])}
 
     def is_subclass_schema(self, schema: core_schema.IsSubclassSchema) -> dict[str, Any]:
@@ -56,25 +56,27 @@ class Readable(GenerateJsonSchema):
         return {"description": "Python type: Callable"}
 
     def handle_invalid_for_json_schema(self, schema: Any, error_info: str) -> dict[str, Any]:
-        """Anything: the validator knows better than JSON can say."""
+        """Anything: the builder checks what JSON Schema cannot express."""
         return {}
 
 
 def python_type(hint: Any) -> str:
-    """How a type without JSON form is named to the reader."""
+    """How a type without a JSON form is named in a description."""
     return f"Python type: {hint.__qualname__ if isinstance(hint, type) else str(hint).replace('typing.', '')}"
 
 
-def assemble(raw: Mapping[str, Any], taken: Takes, words: Mapping[str, str]) -> dict[str, Any]:
-    """Make the schema of all arguments from pydantic's: words and defaults of the function put in."""
+def assemble(
+    raw: Mapping[str, Any], signature: CallSignature, param_docs: Mapping[str, str]
+) -> dict[str, Any]:
+    """The schema of all arguments: pydantic's, with descriptions and defaults of the function."""
     found: dict[str, Any] = dict(raw.get("properties", {}))
     extras = found.pop(EXTRAS, False)
-    by_key = {parameter.name: parameter for parameter in taken.parameters}
-    if len(found) == len(taken.parameters):  # else some are hidden, by `SkipJsonSchema`
+    by_key = {parameter.name: parameter for parameter in signature.parameters}
+    if len(found) == len(signature.parameters):  # else some are hidden, by `SkipJsonSchema`
         # A `Field(alias=...)` changes a key, never the order.
-        by_key = dict(zip(found, taken.parameters, strict=True))
+        by_key = dict(zip(found, signature.parameters, strict=True))
     properties = {
-        key: _property(part, by_key[key], words.get(by_key[key].name)) if key in by_key else part
+        key: _property(part, by_key[key], param_docs.get(by_key[key].name)) if key in by_key else part
         for key, part in found.items()
     }
     schema: dict[str, Any] = {"type": "object", "properties": properties}
@@ -92,7 +94,7 @@ def of_model(model: Any) -> dict[str, Any]:
 
 
 def whole(schema: Mapping[str, Any], definitions: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """A schema that stands alone: a reference at its root is put in place."""
+    """A schema that stands alone: a reference at its root is resolved."""
     definitions = cast("Mapping[str, Any]", definitions or schema.get("$defs") or {})
     root: dict[str, Any] = {key: value for key, value in schema.items() if key not in ("$defs", "title")}
     for _ in range(_LONGEST_CHAIN):
@@ -105,20 +107,19 @@ def whole(schema: Mapping[str, Any], definitions: Mapping[str, Any] | None = Non
     return root
 
 
-def _property(schema: Mapping[str, Any], parameter: Parameter, words: str | None) -> dict[str, Any]:
+def _property(schema: Mapping[str, Any], parameter: Parameter, doc: str | None) -> dict[str, Any]:
     made = dict(schema)
     note = made.get("description", "")
     if made.keys() <= {"description", "default"} and parameter.hint is not Any:
-        # Nothing in it can be checked from outside, so that the name of the type is all a reader gets.
+        # JSON Schema cannot express this type, so its name is all a reader gets.
         note = note if note.startswith("Python type:") else python_type(parameter.hint)
-        said = parameter.words or words
+        text = parameter.doc or doc
     else:
-        said, note = note or parameter.words or words, ""
+        text, note = note or parameter.doc or doc, ""
     if parameter.lost is not None:
-        said, note = said or words, f"Python type: {parameter.lost}"
-    if text := " ".join(
-        part for part in (said and said.strip(), f"({note})" if said and note else note) if part
-    ):
+        text, note = text or doc, f"Python type: {parameter.lost}"
+    parts = (text and text.strip(), f"({note})" if text and note else note)
+    if text := " ".join(part for part in parts if part):
         made["description"] = text
         _drop_repeated(made, text)
     if parameter.default is not NOTHING and "default" not in made:
@@ -127,7 +128,7 @@ def _property(schema: Mapping[str, Any], parameter: Parameter, words: str | None
 
 
 def _drop_repeated(made: dict[str, Any], text: str) -> None:
-    """`Annotated[int, Field(description=...)] = None` says the same in the choice and above it."""
+    """`Annotated[int, Field(description=...)] = None` repeats the description in the choice."""
     if "anyOf" in made:
         made["anyOf"] = [
             {key: value for key, value in choice.items() if not (key == "description" and value == text)}
@@ -136,14 +137,22 @@ def _drop_repeated(made: dict[str, Any], text: str) -> None:
 
 
 def _default(value: Any) -> dict[str, Any]:
-    """`{"default": ...}` when JSON can say it in a line."""
+    """`{"default": ...}` if it is short JSON."""
     try:
         shown = pydantic_core.to_jsonable_python(value)
-        if len(json.dumps(shown, allow_nan=False)) <= _LONGEST_DEFAULT:
+        text = json.dumps(shown, allow_nan=False)
+        if len(text) <= _LONGEST_DEFAULT:
+            json.loads(text, parse_int=_check_integer)
             return {"default": shown}
     except Exception:  # a default may be any object, and its serialiser may fail in any way
         pass
     return {}
+
+
+def _check_integer(digits: str) -> None:
+    """The core holds integers of 64 bits."""
+    if not -(2**63) <= int(digits) < 2**64:
+        raise OverflowError(digits)
 
 
 def _untitled(definitions: Mapping[str, Any]) -> dict[str, Any]:

@@ -63,10 +63,10 @@ def describe_tool(
         description = _text(tool, "description") or own or facts.description
     if schema is None:
         schema = _declared_by(tool)
-    lone = Parameter("input", Any, required=True) if facts.takes is None else facts.lone
-    if lone is None:
+    single = Parameter("input", Any, required=True) if facts.signature is None else facts.single_parameter
+    if single is None:
         return by_keyword(tool.execute, name, description, schema, facts)
-    return by_value(tool.execute, name, description, schema, facts, lone)
+    return by_value(tool.execute, name, description, schema, facts, single)
 
 
 def _text(tool: Any, attribute: str) -> str | None:

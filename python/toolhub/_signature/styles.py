@@ -12,7 +12,7 @@ from .described import Described
 from .facts import Facts
 from .parameters import Parameter
 
-# Hints that say nothing of the value: tools that say `str` are also given mappings by their orchestrators.
+# Hints that restrict nothing: orchestrators also pass mappings to tools that declare `str`.
 _FREE = (Any, object, str, dict, Mapping, MutableMapping, type(None))
 
 
@@ -20,12 +20,13 @@ def by_keyword(
     call: Callable[..., Any], name: str, description: str, schema: dict[str, Any] | None, facts: Facts
 ) -> Described:
     """Describe what is called with `call(**arguments)`; a declared schema replaces the signature's."""
-    validate = validate_strict = single = plain = None
+    build = single = plain = None
+    hidden: tuple[str, ...] = ()
     if schema is not None:
         single = single_of(schema)
     elif (arguments := facts.arguments) is not None:
-        schema, validate, validate_strict, single, plain = arguments
-    else:  # no signature: the callable itself will say what it does not like
+        schema, build, single, plain, hidden = arguments
+    else:  # no signature: the callable itself refuses what it does not take
         schema = {"type": "object", "properties": {}, "additionalProperties": True}
     return Described(
         name=name,
@@ -34,10 +35,10 @@ def by_keyword(
         call=facts.call(call),
         is_async=facts.behaviour.is_async,
         style="kwargs",
-        validate=validate,
-        validate_strict=validate_strict,
+        build=build,
         single=single,
         plain=plain,
+        hidden=hidden,
     )
 
 
@@ -50,18 +51,18 @@ def by_value(
     parameter: Parameter,
 ) -> Described:
     """Describe what is called with `call(value)`, such as `execute(input)`."""
-    validate: Callable[[Any], Any] | None = None
-    validate_strict: Callable[[Any], Any] | None = None
+    build: Callable[[Any], Any] | None = None
     key: str | None = parameter.name
+    property_: str | None = None
+    is_checked = True
     if schema is not None:
         # With several declared properties, one of them being named like the parameter means nothing.
         key = key if not schema.get("properties") or list(schema["properties"]) == [key] else None
     else:
-        schema, key = _schema(facts, parameter)
-        validate = validate_strict = _accept
-        if not _is_free(parameter.hint) and (arguments := facts.arguments) is not None:
-            validate = _of_value(arguments.validate, arguments.schema)
-            validate_strict = _of_value(arguments.validate_strict, arguments.schema)
+        schema, key, property_ = _schema(facts, parameter)
+        is_checked = not _is_free(parameter.hint) and facts.arguments is not None
+        if is_checked and (arguments := facts.arguments) is not None:
+            build = _of_value(arguments.build, arguments.schema)
     return Described(
         name=name,
         description=description,
@@ -69,48 +70,48 @@ def by_value(
         call=facts.call(call, by_value=True),
         is_async=facts.behaviour.is_async,
         style="value",
-        validate=validate,
-        validate_strict=validate_strict,
+        build=build,
         single=parameter.name,
+        is_checked=is_checked,
         value_key=key,
+        value_property=property_,
     )
 
 
-def _schema(facts: Facts, parameter: Parameter) -> tuple[dict[str, Any], str | None]:
-    """The schema from the signature, and the key to unwrap; a value that is an object is shown as such."""
+def _schema(facts: Facts, parameter: Parameter) -> tuple[dict[str, Any], str | None, str | None]:
+    """The schema from the signature, the key to unwrap, and the property that describes the value.
+
+    A value that is an object is described by the schema itself.
+    """
     arguments = facts.arguments
     if arguments is None:
-        return {
+        made: dict[str, Any] = {
             "type": "object",
             "properties": {parameter.name: {}},
             "required": [parameter.name],
-        }, parameter.name
+        }
+        return made, parameter.name, parameter.name
     from .schema import whole
 
     made = {key: value for key, value in arguments.schema.items() if key != "additionalProperties"}
-    (property_,) = made["properties"].values()
+    ((name, property_),) = made["properties"].items()  # the parameter, under its alias if it has one
     inner = whole(property_, made.get("$defs"))
     if inner.get("type") != "object":
-        return made, parameter.name
+        return made, parameter.name, name
     if "properties" not in inner:
         inner["properties"] = {}
         inner.setdefault("additionalProperties", True)
-    return inner, None if parameter.name in inner["properties"] else parameter.name
+    return inner, None if parameter.name in inner["properties"] else parameter.name, None
 
 
-def _accept(value: Any) -> Any:
-    """Take any value: nothing was said of it."""
-    return value
+def _of_value(build: Callable[[Any], dict[str, Any]], schema: Mapping[str, Any]) -> Callable[[Any], Any]:
+    (name,) = schema["properties"]
 
+    def build_value(value: Any) -> Any:
+        (built,) = build({name: value}).values()
+        return built
 
-def _of_value(check: Callable[[Any], dict[str, Any]], schema: Mapping[str, Any]) -> Callable[[Any], Any]:
-    (name,) = schema["properties"]  # the parameter, under its alias if it has one
-
-    def validate(value: Any) -> Any:
-        (checked,) = check({name: value}).values()
-        return checked
-
-    return validate
+    return build_value
 
 
 def _is_free(hint: Any) -> bool:

@@ -19,10 +19,10 @@ pub use start::{prepare, python_tool};
 pub use state::{Attempt, FinishedExecution};
 pub use watching::Watch;
 
+use super::argument_checks::Checks;
 use super::awaiting::{Awaited, Step, is_cancelled_error, iterate, thrown};
 use super::hub::Hub;
 use super::loop_bridge::{self, LoopBridge};
-use super::python_tool::Checks;
 use super::{result, runtime};
 use crate::bindings::once::intern;
 use crate::error::HubError;

@@ -4,11 +4,12 @@ use super::Execution;
 use super::direct::Direct;
 use super::state::{Address, AttemptStart, AttemptState};
 use crate::bindings::addressee::Message;
+use crate::bindings::argument_checks::{Checks, PreparedArguments};
 use crate::bindings::awaiting::iterator_of;
 use crate::bindings::child::Child;
 use crate::bindings::job::Job;
 use crate::bindings::loop_bridge::{LoopMailbox, Mail};
-use crate::bindings::python_tool::{Callable, Checks, Prepared, PythonTool};
+use crate::bindings::python_tool::{Callable, PythonTool};
 use crate::bindings::{json, pool};
 use crate::error::{ErrorKind, HubError};
 use crate::execute::{Answer, overloaded};
@@ -30,13 +31,15 @@ use tokio_util::sync::CancellationToken;
 pub type InPlace<'py> = Option<Bound<'py, PyAny>>;
 
 /// What is odd about arguments that fit. A signature forbids what it does not know; a schema may not.
-fn warnings(py: Python<'_>, candidate: &Candidate, prepared: &Prepared) -> Vec<String> {
+fn warnings(py: Python<'_>, candidate: &Candidate, prepared: &PreparedArguments) -> Vec<String> {
     let schema = &candidate.spec().parameters;
     match prepared {
-        Prepared::Native(args) => {
+        PreparedArguments::Native(args) => {
             schema::unknown_arguments(schema, args.iter().map(|(name, _)| name.as_str()))
         }
-        Prepared::Keywords(args) if python_tool(candidate).is_some_and(|tool| tool.schema.is_some()) => {
+        PreparedArguments::Keywords(args)
+            if python_tool(candidate).is_some_and(|tool| tool.warns_of_unknown) =>
+        {
             let names: Vec<String> = args.bind(py).keys().extract().unwrap_or_default();
             schema::unknown_arguments(schema, names.iter().map(String::as_str))
         }
@@ -114,11 +117,13 @@ impl Execution {
     pub(super) fn launch<'py>(
         slf: &Bound<'py, Self>,
         start: AttemptStart,
-        prepared: Prepared,
+        prepared: PreparedArguments,
     ) -> PyResult<InPlace<'py>> {
         let AttemptStart { slot, candidate, alone, .. } = start;
         match (python_tool(&candidate), prepared) {
-            (_, Prepared::Native(args)) => Self::launch_native(slf, slot, candidate, *args).map(|()| None),
+            (_, PreparedArguments::Native(args)) => {
+                Self::launch_native(slf, slot, candidate, *args).map(|()| None)
+            }
             (Some(tool), prepared) if tool.is_async => {
                 Self::launch_coroutine(slf, slot, alone, tool, prepared)
             }
@@ -132,7 +137,7 @@ impl Execution {
         slot: usize,
         alone: bool,
         tool: &Callable,
-        prepared: Prepared,
+        prepared: PreparedArguments,
     ) -> PyResult<InPlace<'py>> {
         match tool.invoke(slf.py(), &prepared) {
             Ok(value) => Self::run_awaitable(slf, slot, alone, tool, &value),
@@ -187,14 +192,16 @@ impl Execution {
         slf: &Bound<'_, Self>,
         slot: usize,
         tool: &Callable,
-        prepared: Prepared,
+        prepared: PreparedArguments,
     ) -> PyResult<()> {
         let py = slf.py();
         let Address { mailbox, key } = Self::address(slf, slot)?;
         let (value, kwargs) = match prepared {
-            Prepared::Keywords(kwargs) => (None, kwargs.into_any()),
-            Prepared::Value(value) => (Some(value.into_bound(py)), PyDict::new(py).into_any().unbind()),
-            Prepared::Native(_) => {
+            PreparedArguments::Keywords(kwargs) => (None, kwargs.into_any()),
+            PreparedArguments::Value(value) => {
+                (Some(value.into_bound(py)), PyDict::new(py).into_any().unbind())
+            }
+            PreparedArguments::Native(_) => {
                 return Err(PyRuntimeError::new_err("a Python tool was given native arguments"));
             }
         };
@@ -288,10 +295,12 @@ pub fn prepare(
     candidate: &Candidate,
     given: &Bound<'_, PyAny>,
     checks: Checks,
-) -> Result<Prepared, HubError> {
+) -> Result<PreparedArguments, HubError> {
     match python_tool(candidate) {
-        Some(tool) => tool.prepare(given, checks),
-        None => native_arguments(candidate, given, checks).map(|args| Prepared::Native(Box::new(args))),
+        Some(tool) => tool.arguments.prepare(given, checks),
+        None => {
+            native_arguments(candidate, given, checks).map(|args| PreparedArguments::Native(Box::new(args)))
+        }
     }
 }
 

@@ -1,11 +1,11 @@
 //! What an execution knows, behind one lock.
 
 use super::direct::Direct;
+use crate::bindings::argument_checks::PreparedArguments;
 use crate::bindings::blocks::Blocks;
 use crate::bindings::job::Job;
 use crate::bindings::loop_bridge::{DeadlineKey, LoopBridge, LoopMailbox};
 use crate::bindings::pool::Reply;
-use crate::bindings::python_tool::Prepared;
 use crate::bindings::value;
 use crate::error::HubError;
 use crate::execute::Fate;
@@ -32,7 +32,7 @@ pub enum Phase {
 /// What a candidate continues with.
 pub enum Resumed {
     /// The limits admitted it: run it with these arguments.
-    Admitted(Prepared),
+    Admitted(PreparedArguments),
     /// A plain function returned a coroutine: await it.
     Coroutine(Py<PyAny>),
     Gone,
@@ -81,7 +81,7 @@ pub enum AttemptState {
 #[derive(Default)]
 pub struct Attempt {
     pub state: AttemptState,
-    pub prepared: Option<Prepared>,
+    pub prepared: Option<PreparedArguments>,
     pub permits: Option<Permits>,
     pub value: Option<Py<PyAny>>,
     pub error: Option<Box<HubError>>,
@@ -279,9 +279,9 @@ impl State {
         for attempt in &self.attempts {
             visit.call(&attempt.value)?;
             match &attempt.prepared {
-                Some(Prepared::Keywords(kwargs)) => visit.call(kwargs)?,
-                Some(Prepared::Value(value)) => visit.call(value)?,
-                Some(Prepared::Native(_)) | None => {}
+                Some(PreparedArguments::Keywords(kwargs)) => visit.call(kwargs)?,
+                Some(PreparedArguments::Value(value)) => visit.call(value)?,
+                Some(PreparedArguments::Native(_)) | None => {}
             }
             if let AttemptState::Task(object) | AttemptState::Coroutine(object) = &attempt.state {
                 visit.call(object)?;

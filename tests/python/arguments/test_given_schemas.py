@@ -162,8 +162,8 @@ def test_a_null_for_what_may_be_left_out_is_left_out() -> None:
         return [query, limit, note]
 
     assert hub.call("look", {"query": "a", "limit": None, "note": None}).result == ["a", 10, None]
-    assert hub.call("look", {"query": 5, "limit": None}).error == (
-        "Invalid arguments for 'look': query: expected a string, got 5 (integer)."
+    assert hub.call("look", {"query": [5], "limit": None}).error == (
+        "Invalid arguments for 'look': query: expected a string, got an array of 1 item."
     )
     for args, options in (({"query": None}, {}), ({"query": "a", "limit": None}, {"coerce": False})):
         assert hub.call("look", args, **options).kind is ErrorKind.INVALID_ARGUMENTS

@@ -68,8 +68,8 @@ class LateAdder:
 
 
 def result_of(tool: Described, arguments: Any) -> Any:
-    assert tool.validate is not None
-    found = tool.call(**tool.validate(arguments))
+    assert tool.build is not None
+    found = tool.call(**tool.build(arguments))
     if not tool.is_async:
         assert not inspect.isawaitable(found)
         return found
@@ -377,7 +377,7 @@ def test_builtins() -> None:
     with pytest.raises(ValueError, match="no signature"):
         inspect.signature(max)
     assert silent.parameters == {"type": "object", "properties": {}, "additionalProperties": True}
-    assert (silent.validate, silent.validate_strict, silent.single) == (None, None, None)
+    assert (silent.build, silent.single) == (None, None)
     assert describe(dict).call(a=1) == {"a": 1}
 
 

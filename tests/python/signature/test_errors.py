@@ -85,7 +85,7 @@ def test_given_schemas_replace_the_signature(schema: dict[str, Any]) -> None:
     tool = describe(add, parameters=schema)
     assert tool.parameters == {"type": "object", **schema}
     assert schema == before
-    assert (tool.validate, tool.validate_strict) == (None, None)
+    assert (tool.build, tool.is_checked) == (None, True)
     assert tool.call(a=1, b=2) == 3
     assert tool.single == ("a" if "properties" in schema else None)
 

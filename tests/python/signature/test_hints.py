@@ -60,7 +60,7 @@ def test_postponed_hints() -> None:
 def test_postponed_hints_inside_classes() -> None:
     def tool(film: Film, box: Box): ...
 
-    found = describe(tool).validate(
+    found = describe(tool).build(
         {"film": {"title": "M", "lead": {"name": "P"}}, "box": {"owner": {"name": "P"}}}
     )
     assert found["film"]["lead"] == Person(name="P")
@@ -85,7 +85,7 @@ def test_a_name_for_type_checkers_only_means_anything() -> None:
     assert found["frame"] == {"description": "the data (Python type: DataFrame)"}
     assert found["frames"] == {"description": "Python type: list[DataFrame]"}
     assert found["n"] == {"type": "integer"}
-    assert describe(tool).validate({"frame": 1, "frames": 2, "n": "3"}) == {"frame": 1, "frames": 2, "n": 3}
+    assert describe(tool).build({"frame": 1, "frames": 2, "n": "3"}) == {"frame": 1, "frames": 2, "n": 3}
 
 
 def test_local_classes_are_found_while_their_function_runs() -> None:
@@ -132,7 +132,7 @@ def test_names_in_a_closure_are_found() -> None:
 
     tool = describe(make())
     assert tool.parameters["properties"] == {"it": {"$ref": "#/$defs/Kept"}}
-    assert tool.call(**tool.validate({"it": {"a": 1}}))
+    assert tool.call(**tool.build({"it": {"a": 1}}))
 
 
 def test_a_wrapper_from_another_module_does_not_matter() -> None:
@@ -175,20 +175,20 @@ def test_a_field_of_a_dataclass_that_cannot_be_resolved() -> None:
         "it": {"description": "Python type: " + Broken.__qualname__},
         "n": {"type": "integer"},
     }
-    assert described.validate({"it": 1, "n": "2"}) == {"it": 1, "n": 2}
+    assert described.build({"it": 1, "n": "2"}) == {"it": 1, "n": 2}
 
 
 def test_text_that_is_no_hint() -> None:
     def tool(it): ...
 
     tool.__annotations__["it"] = "the number of things; at most 5"
-    assert describe(tool).validate({"it": [1]}) == {"it": [1]}
+    assert describe(tool).build({"it": [1]}) == {"it": [1]}
 
 
 def test_hints_that_fail_when_they_are_looked_at() -> None:
     def tool(it: 1 / 0, n: int): ...
 
-    assert describe(tool).validate({"it": 1, "n": "2"}) == {"it": 1, "n": 2}
+    assert describe(tool).build({"it": 1, "n": "2"}) == {"it": 1, "n": 2}
 
 
 def test_a_typed_dict_that_cannot_be_resolved() -> None:
@@ -197,16 +197,16 @@ def test_a_typed_dict_that_cannot_be_resolved() -> None:
 
     def tool(row: Row, n: int): ...
 
-    assert describe(tool).validate({"row": 1, "n": "2"}) == {"row": 1, "n": 2}
+    assert describe(tool).build({"row": 1, "n": "2"}) == {"row": 1, "n": 2}
 
 
 def test_self_containing_typed_dicts() -> None:
     def tool(node: Node): ...
 
     described = describe(tool)
-    assert described.validate({"node": {"value": "1", "children": [{"value": 2}]}})["node"]["value"] == 1
+    assert described.build({"node": {"value": "1", "children": [{"value": 2}]}})["node"]["value"] == 1
     with pytest.raises(ValidationError):
-        described.validate({"node": {"value": "x"}})
+        described.build({"node": {"value": "x"}})
 
 
 @pytest.mark.skipif(sys.version_info < (3, 12), reason="syntax of Python 3.12")
@@ -222,4 +222,4 @@ def test_type_parameters_and_aliases() -> None:
     )
     tool = describe(module["tool"])
     assert tool.parameters["properties"]["it"] == {"type": "integer"}
-    assert tool.validate({"it": "1", "rows": ["2"]}) == {"it": 1, "rows": [2]}
+    assert tool.build({"it": "1", "rows": ["2"]}) == {"it": 1, "rows": [2]}

@@ -6,9 +6,10 @@ from types import SimpleNamespace
 from typing import Annotated, Any
 
 import pytest
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, Field
 
-from toolhub._signature import describe, violations
+from support.checking import reaching, violations
+from toolhub._signature import describe
 
 
 class Query(BaseModel):
@@ -36,7 +37,7 @@ class Base:
 def with_hint(hint: Any) -> Any:
     class Tool(Base):
         def execute(self, input):
-            return input
+            return ("got", input)
 
     Tool.execute.__annotations__["input"] = hint
     return Tool()
@@ -73,11 +74,9 @@ WORDS = Annotated[str, Field(description="what to do")]
 @pytest.mark.parametrize("value", ["x", 5, None, {"q": 1}, [1], b"\xff"])
 def test_hints_that_say_nothing_accept_everything(hint: Any, value: Any) -> None:
     tool = describe(with_hint(hint))
-    assert tool.validate is not None
-    assert tool.validate_strict is not None
-    assert tool.validate(value) is value
-    assert tool.validate_strict(value) is value
-    assert tool.value_key == "input"
+    assert (tool.build, tool.is_checked, tool.value_key) == (None, False, "input")
+    for coerce in (True, False):
+        assert reaching(with_hint(hint), {"input": value}, coerce=coerce) == ("got", value)
 
 
 def test_a_mapping_is_shown_as_an_open_object() -> None:
@@ -87,23 +86,18 @@ def test_a_mapping_is_shown_as_an_open_object() -> None:
 
 def test_words_in_a_free_hint_are_shown_and_constraints_hold() -> None:
     assert describe(with_hint(WORDS)).parameters["properties"]["input"]["description"] == "what to do"
-    tool = describe(with_hint(Annotated[str, Field(min_length=2)]))
-    assert tool.validate is not None
-    with pytest.raises(ValidationError):
-        tool.validate("a")
+    assert violations(with_hint(Annotated[str, Field(min_length=2)]), "a") == [
+        "input: expected a string of at least 2 characters, got 'a' (string)"
+    ]
 
 
 def test_a_hint_that_says_something_is_checked() -> None:
     tool = describe(with_hint(int))
     assert tool.parameters["properties"] == {"input": {"type": "integer"}}
-    assert tool.validate is not None
-    assert tool.validate_strict is not None
-    assert tool.validate("5") == 5
-    with pytest.raises(ValidationError) as failed:
-        tool.validate("x")
-    assert [found.path for found in violations(failed.value, tool)] == ["input"]
-    with pytest.raises(ValidationError):
-        tool.validate_strict("5")
+    assert reaching(with_hint(int), "5") == ("got", 5)
+    assert reaching(with_hint(int), {"input": "5"}) == ("got", 5)
+    assert violations(with_hint(int), "x") == ["input: expected an integer, got 'x' (string)"]
+    assert violations(with_hint(int), "5", coerce=False)
 
 
 def test_a_model_as_input_is_the_schema() -> None:
@@ -112,12 +106,19 @@ def test_a_model_as_input_is_the_schema() -> None:
     assert (tool.parameters["type"], tool.parameters["required"]) == ("object", ["text"])
     assert "$defs" not in tool.parameters
     assert (tool.style, tool.value_key) == ("value", "input")
-    assert tool.validate is not None
-    assert tool.validate({"text": "a", "limit": "3"}) == Query(text="a", limit=3)
-    assert tool.validate('{"text": "a"}') == Query(text="a")
-    with pytest.raises(ValidationError) as failed:
-        tool.validate({"limit": "x"})
-    assert [found.path for found in violations(failed.value, tool)] == ["text", "limit"]
+    search = with_hint(Query)
+    for given in (
+        {"text": "a", "limit": "3"},
+        {"input": {"text": "a", "limit": 3}},
+        Query(text="a", limit=3),
+    ):
+        assert reaching(search, given) == ("got", Query(text="a", limit=3))
+    assert reaching(search, '{"text": "a"}') == ("got", Query(text="a"))
+    assert sorted(violations(search, {"limit": "x"})) == [
+        "limit: expected an integer, got 'x' (string)",
+        "text: required argument is missing, expected a string",
+    ]
+    assert violations(search, 5) == ["expected an object with the arguments text, limit, got 5 (integer)"]
 
 
 def test_a_model_with_a_field_named_like_the_parameter_is_not_unwrapped() -> None:
@@ -126,11 +127,10 @@ def test_a_model_with_a_field_named_like_the_parameter_is_not_unwrapped() -> Non
 
     tool = describe(with_hint(Inner))
     assert tool.value_key is None
-    assert tool.validate is not None
-    assert tool.validate({"input": "a"}) == Inner(input="a")
-    with pytest.raises(ValidationError) as failed:
-        tool.validate({"input": 5})
-    assert [found.path for found in violations(failed.value, tool)] == ["input"]
+    assert reaching(with_hint(Inner), {"input": "a"}) == ("got", Inner(input="a"))
+    assert violations(with_hint(Inner), {"input": []}) == [
+        "input: expected a string, got an array of 0 items"
+    ]
 
 
 class Tree(BaseModel):
@@ -180,7 +180,7 @@ def test_declared_schemas(attribute: str) -> None:
     tool = describe(obj)
     assert tool.parameters == schema
     assert tool.parameters is not schema
-    assert (tool.validate, tool.validate_strict) == (None, None)
+    assert (tool.build, tool.is_checked) == (None, True)
     assert (tool.style, tool.single) == ("value", "input")
     assert tool.value_key is None, "'input' is no declared property"
 
@@ -209,7 +209,7 @@ def test_a_declared_model() -> None:
         "properties": {"text": {"type": "string"}, "limit": {"type": "integer", "default": 10}},
         "required": ["text"],
     }
-    assert (tool.style, tool.single, tool.validate) == ("kwargs", "text", None)
+    assert (tool.style, tool.single, tool.build) == ("kwargs", "text", None)
 
 
 def test_attributes_that_only_share_the_name_are_no_schema() -> None:
@@ -236,8 +236,8 @@ def test_several_parameters_are_keywords() -> None:
 
     tool = describe(Tool())
     assert (tool.style, tool.single, tool.value_key) == ("kwargs", "query", None)
-    assert tool.validate is not None
-    assert tool.call(**tool.validate({"query": "a", "limit": "4"})) == ("a", 4)
+    assert tool.build is not None
+    assert tool.call(**tool.build({"query": "a", "limit": "4"})) == ("a", 4)
 
 
 @pytest.mark.parametrize("kind", ["**more", "*, query", "*many", "", "query, **more"])
@@ -251,8 +251,8 @@ def test_execute_without_a_signature_takes_a_value() -> None:
     tool = describe(SimpleNamespace(name="max", execute=max))
     assert (tool.style, tool.value_key) == ("value", "input")
     assert tool.call([1, 3, 2]) == 3
-    assert tool.validate is not None
-    assert tool.validate([1]) == [1]
+    assert (tool.build, tool.is_checked) == (None, False)
+    assert reaching(SimpleNamespace(name="max", execute=max), [1, 3, 2]) == 3
 
 
 def test_words_of_objects() -> None:
@@ -340,6 +340,6 @@ def test_two_objects_of_one_class_share_the_work() -> None:
 
     first, second = Tool(), Tool()
     one, two = describe(first), describe(second)
-    assert one.validate is two.validate
+    assert one.build is two.build
     assert one.call(a=1, b=2)[0] is first
     assert two.call(a=1, b=2)[0] is second

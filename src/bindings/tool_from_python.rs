@@ -1,9 +1,11 @@
-//! What a Python tool is registered with: the description that `toolhub._signature.describe` made, and what the user said.
+//! A Python tool from the description that `toolhub._signature.describe` made and the options given at registration.
 
+use super::argument_checks::{ArgumentChecks, ArgumentStyle};
 use super::json;
 use super::once::Once;
 use super::options::seconds;
-use super::python_tool::{Callable, Style};
+use super::plain_values;
+use super::python_tool::Callable;
 use crate::hub::Hub as Core;
 use crate::model::{Effects, ToolSpec, tags};
 use crate::schema::ArgumentSchema;
@@ -15,60 +17,82 @@ use serde_json::Value;
 use std::sync::Arc;
 
 /// The tool, ready to be called.
-pub fn callable(core: &Core, described: &Bound<'_, PyAny>, said: &Bound<'_, PyDict>) -> PyResult<Callable> {
-    let spec = spec(core, described, said)?;
-    let optional = |name: &str| -> PyResult<Option<Py<PyAny>>> {
-        Ok(Some(described.getattr(name)?).filter(|value| !value.is_none()).map(Bound::unbind))
-    };
-    let validate = optional("validate")?;
-    let style = match described.getattr("style")?.extract::<String>()?.as_str() {
-        "value" => Style::Value { key: described.getattr("value_key")?.extract()? },
-        _ => Style::Keywords,
-    };
+pub fn callable(
+    core: &Core,
+    described: &Bound<'_, PyAny>,
+    options: &Bound<'_, PyDict>,
+) -> PyResult<Callable> {
+    let spec = spec(core, described, options)?;
+    let build = Some(described.getattr("build")?).filter(|build| !build.is_none()).map(Bound::unbind);
     Ok(Callable {
         name: PyString::intern(described.py(), &spec.name).unbind(),
         is_async: described.getattr("is_async")?.extract()?,
         call: described.getattr("call")?.unbind(),
-        style,
-        schema: validate.is_none().then(|| ArgumentSchema::new(spec.parameters.clone())),
-        object: said.get_item("object")?.map_or_else(|| described.clone().unbind(), Bound::unbind),
-        meta: said.get_item("meta")?.filter(|meta| !meta.is_none()).map(Bound::unbind),
-        validate,
-        validate_strict: optional("validate_strict")?,
-        plain: described.getattr("plain")?.extract()?,
-        single: described.getattr("single")?.extract()?,
-        described: described.clone().unbind(),
+        warns_of_unknown: build.is_none(),
+        arguments: argument_checks(&spec, described, build)?,
+        object: options.get_item("object")?.map_or_else(|| described.clone().unbind(), Bound::unbind),
+        meta: options.get_item("meta")?.filter(|meta| !meta.is_none()).map(Bound::unbind),
         templates: Once::new(),
         spec,
     })
 }
 
-/// The spec from the description and from what was said at registration.
-fn spec(core: &Core, described: &Bound<'_, PyAny>, said: &Bound<'_, PyDict>) -> PyResult<ToolSpec> {
+fn argument_checks(
+    spec: &ToolSpec,
+    described: &Bound<'_, PyAny>,
+    build: Option<Py<PyAny>>,
+) -> PyResult<ArgumentChecks> {
+    let style = match described.getattr("style")?.extract::<String>()?.as_str() {
+        "value" => ArgumentStyle::Value {
+            key: described.getattr("value_key")?.extract()?,
+            property: described.getattr("value_property")?.extract()?,
+        },
+        _ => ArgumentStyle::Keywords,
+    };
+    let plain: Option<Vec<Py<PyString>>> = described.getattr("plain")?.extract()?;
+    let plain = plain.and_then(|names| plain_values::parameters(&names, &spec.parameters, described.py()));
+    let is_checked: bool = described.getattr("is_checked")?.extract()?;
+    let names = spec.parameters.get("properties").and_then(Value::as_object);
+    let required = spec.parameters.get("required").and_then(Value::as_array);
+    Ok(ArgumentChecks {
+        tool: spec.name.clone(),
+        style,
+        schema: is_checked.then(|| ArgumentSchema::new(spec.parameters.clone())),
+        build,
+        plain,
+        hidden: described.getattr("hidden")?.extract()?,
+        single: described.getattr("single")?.extract()?,
+        names: names.into_iter().flat_map(|names| names.keys().cloned()).collect(),
+        takes_nothing: required.is_none_or(Vec::is_empty),
+    })
+}
+
+/// The spec from the description and the options.
+fn spec(core: &Core, described: &Bound<'_, PyAny>, options: &Bound<'_, PyDict>) -> PyResult<ToolSpec> {
     let name: String = described.getattr("name")?.extract()?;
     let description: String = described.getattr("description")?.extract()?;
     let parameters = as_json("parameters", &described.getattr("parameters")?)?;
-    let say = |key: &str| -> PyResult<Option<Bound<'_, PyAny>>> {
-        Ok(said.get_item(key)?.filter(|value| !value.is_none()))
+    let option = |key: &str| -> PyResult<Option<Bound<'_, PyAny>>> {
+        Ok(options.get_item(key)?.filter(|value| !value.is_none()))
     };
     let flag = |key: &str| -> PyResult<Option<bool>> {
-        say(key)?.map(|value| value.extract().map_err(|_| wrong(key, "True or False", &value))).transpose()
+        option(key)?.map(|value| value.extract().map_err(|_| wrong(key, "True or False", &value))).transpose()
     };
     let text = |key: &str| -> PyResult<Option<Arc<str>>> {
-        let given = say(key)?;
+        let given = option(key)?;
         let text = given.map(|value| value.extract::<String>().map_err(|_| wrong(key, "text", &value)));
         text.transpose().map(|text| text.map(Arc::from))
     };
-    let annotations = match say("annotations")?.map(|value| as_json("annotations", &value)).transpose()? {
+    let annotations = match option("annotations")?.map(|value| as_json("annotations", &value)).transpose()? {
         None => serde_json::Map::new(),
         Some(Value::Object(map)) => map,
         Some(_) => return Err(PyTypeError::new_err("annotations must be a mapping of hints")),
     };
-    let capabilities = match say("capabilities")? {
+    let capabilities = match option("capabilities")? {
         Some(given) => declared_capabilities(&given)?,
         None => core.capability_rules().extract(&name, &description),
     };
-    let examples = match say("examples")? {
+    let examples = match option("examples")? {
         Some(given) => {
             given.try_iter()?.map(|example| as_json("examples", &example?)).collect::<PyResult<Vec<_>>>()?
         }
@@ -90,8 +114,8 @@ fn spec(core: &Core, described: &Bound<'_, PyAny>, said: &Bound<'_, PyDict>) -> 
         examples,
         category: text("category")?,
         version: text("version")?,
-        timeout: seconds("timeout", say("timeout")?.map(|value| number(&value)).transpose()?)?,
-        max_concurrency: say("max_concurrency")?.map(|value| places(&value)).transpose()?,
+        timeout: seconds("timeout", option("timeout")?.map(|value| number(&value)).transpose()?)?,
+        max_concurrency: option("max_concurrency")?.map(|value| places(&value)).transpose()?,
         location: None,
         is_hidden: false,
     })

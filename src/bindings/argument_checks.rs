@@ -1,0 +1,327 @@
+//! From the arguments of a call to what a Python callable is called with.
+//!
+//! ```text
+//! copy → by name → fast path (plain_values.rs), or: schema of the core checks and coerces → pydantic builds rich types
+//! ```
+//!
+//! The schema is the only judge of what JSON can express, so a Python function and an MCP tool with the same schema accept,
+//! refuse and coerce the same values. pydantic sees only values that fit. It makes models, dates and enums of them, runs
+//! validators, and judges Python objects that have no JSON form.
+
+use super::builder_errors;
+use super::copying::{self, Refusal};
+use super::json;
+use super::plain_values::{self, PlainParameter};
+use crate::error::{ErrorKind, HubError, clip};
+use crate::model::Arguments;
+use crate::schema::{ArgumentSchema, Opaque};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList, PyMapping, PyString, PyTuple};
+use serde_json::{Map, Value};
+use std::borrow::Cow;
+use std::sync::Arc;
+
+/// How a callable takes its arguments.
+pub enum ArgumentStyle {
+    /// `call(**arguments)`
+    Keywords,
+    /// `call(value)`
+    Value {
+        /// A mapping whose only key is this name is unwrapped first.
+        key: Option<Py<PyString>>,
+        /// The property under which the schema describes the value; `None`: the schema describes the value itself.
+        property: Option<String>,
+    },
+}
+
+/// What the caller wants checked.
+#[derive(Clone, Copy)]
+pub struct Checks {
+    pub validate: bool,
+    pub coerce: bool,
+}
+
+/// Arguments that fit, in a copy that belongs to one attempt.
+pub enum PreparedArguments {
+    Keywords(Py<PyDict>),
+    Value(Py<PyAny>),
+    /// For a tool that lives in Rust.
+    Native(Box<Arguments>),
+}
+
+/// The argument checks of one tool.
+pub struct ArgumentChecks {
+    pub tool: Arc<str>,
+    pub style: ArgumentStyle,
+    /// `None`: any value is accepted.
+    pub schema: Option<ArgumentSchema>,
+    /// Builds Python values from arguments that fit the schema. `None`: the callable takes them as they are, and they must be
+    /// JSON.
+    pub build: Option<Py<PyAny>>,
+    /// The parameters that the fast path knows; `None` if a required one is not among them.
+    pub plain: Option<Vec<PlainParameter>>,
+    /// Parameters that the schema does not show; the builder judges them.
+    pub hidden: Vec<String>,
+    /// The argument that a bare value is for.
+    pub single: Option<Py<PyString>>,
+    /// All names in the schema, for an error.
+    pub names: Vec<String>,
+    /// Whether it can be called without any argument.
+    pub takes_nothing: bool,
+}
+
+/// Arguments as JSON, with the places of objects that have no JSON form.
+struct Image {
+    value: Value,
+    opaque: Vec<Opaque>,
+}
+
+impl ArgumentChecks {
+    /// Copies, checks and builds the arguments.
+    pub fn prepare(&self, given: &Bound<'_, PyAny>, checks: Checks) -> Result<PreparedArguments, HubError> {
+        let args = copying::copy(given).map_err(|refusal| match refusal {
+            Refusal::Endless => self.refusal("the arguments are nested too deeply, or cyclic"),
+            Refusal::Broken(error) => self.refusal(&error.to_string()),
+        })?;
+        match &self.style {
+            ArgumentStyle::Value { key, property } => {
+                self.prepare_value(args, key.as_ref(), property.as_deref(), checks)
+            }
+            ArgumentStyle::Keywords => self.prepare_keywords(args, checks),
+        }
+    }
+
+    fn prepare_keywords(
+        &self,
+        args: Bound<'_, PyAny>,
+        checks: Checks,
+    ) -> Result<PreparedArguments, HubError> {
+        let named = self.named(args)?;
+        if !checks.validate || self.plain.as_ref().is_some_and(|plain| plain_values::fit(plain, &named)) {
+            return Ok(PreparedArguments::Keywords(named.unbind()));
+        }
+        let fitting = self.checked(named.into_any(), None, checks.coerce)?;
+        fitting
+            .cast_into()
+            .map(|fitting| PreparedArguments::Keywords(fitting.unbind()))
+            .map_err(|error| self.refusal(&format!("its validator returned no mapping ({error})")))
+    }
+
+    /// A bare value as it is; a mapping whole, or unwrapped when its only key is the parameter's name.
+    fn prepare_value(
+        &self,
+        args: Bound<'_, PyAny>,
+        key: Option<&Py<PyString>>,
+        property: Option<&str>,
+        checks: Checks,
+    ) -> Result<PreparedArguments, HubError> {
+        let py = args.py();
+        if args.is_none() && self.takes_nothing {
+            return Ok(PreparedArguments::Keywords(PyDict::new(py).unbind()));
+        }
+        let args = if args.is_none() { PyDict::new(py).into_any() } else { args };
+        // A declared schema describes mappings; a bare value is up to the tool.
+        let is_declared = self.build.is_none() && args.is_instance_of::<PyDict>();
+        let args =
+            if checks.validate && is_declared { self.checked(args, None, checks.coerce)? } else { args };
+        let wrapped = args.cast::<PyDict>().ok().filter(|dict| dict.len() == 1);
+        let inner = wrapped.zip(key).and_then(|(dict, key)| dict.get_item(key).ok().flatten());
+        let value = inner.unwrap_or(args);
+        if !checks.validate || self.build.is_none() {
+            return Ok(PreparedArguments::Value(value.unbind()));
+        }
+        self.checked(value, property, checks.coerce).map(|value| PreparedArguments::Value(value.unbind()))
+    }
+
+    /// The value after the schema and the builder; `property` is the name under which the schema describes it.
+    fn checked<'py>(
+        &self,
+        value: Bound<'py, PyAny>,
+        property: Option<&str>,
+        coerce: bool,
+    ) -> Result<Bound<'py, PyAny>, HubError> {
+        let py = value.py();
+        let Some(schema) = &self.schema else { return Ok(value) };
+        let Some(build) = &self.build else {
+            let image = Image { value: self.json(&value)?, opaque: Vec::new() };
+            return self.fitted(schema, &value, &image, property, coerce).map(|fitted| fitted.value);
+        };
+        let Ok((json, opaque)) = json::image(&value) else {
+            // Too large for a copy: the builder alone checks it.
+            return build.bind(py).call1((value,)).map_err(|error| self.unbuilt(py, &error));
+        };
+        let image = Image { value: json, opaque }.below(property);
+        let fitted = self.fitted(schema, &value, &image, property, coerce)?;
+        match build.bind(py).call1((&fitted.value,)) {
+            Ok(built) => Ok(built),
+            Err(error) => self
+                .built_from_json(schema, build, &value, &image, property, coerce)
+                .ok_or_else(|| self.explained(py, schema, &image, fitted.json.as_ref(), property, &error)),
+        }
+    }
+
+    /// The value in the form that the schema wants. What fits stays the Python object that it is.
+    fn fitted<'py>(
+        &self,
+        schema: &ArgumentSchema,
+        value: &Bound<'py, PyAny>,
+        image: &Image,
+        property: Option<&str>,
+        coerce: bool,
+    ) -> Result<Fitted<'py>, HubError> {
+        let shown = image.without(&self.hidden);
+        let json = schema.check_value(&self.tool, &shown, &image.opaque, coerce)?;
+        let value = match &json {
+            None => Ok(value.clone()),
+            Some(json) => match property {
+                None => patched(value, &shown, json),
+                Some(name) => patched(value, &shown[name], &json[name]),
+            },
+        };
+        value.map(|value| Fitted { value, json }).map_err(|error| self.refusal(&error.to_string()))
+    }
+
+    /// A second attempt for objects that the parameters do not take as instances but in their JSON form, such as a date for
+    /// a `str`. An MCP tool would get that form too.
+    fn built_from_json<'py>(
+        &self,
+        schema: &ArgumentSchema,
+        build: &Py<PyAny>,
+        value: &Bound<'py, PyAny>,
+        image: &Image,
+        property: Option<&str>,
+        coerce: bool,
+    ) -> Option<Bound<'py, PyAny>> {
+        if image.opaque.is_empty() {
+            return None;
+        }
+        let py = value.py();
+        let json = json::from_python(value).ok()?;
+        let value = json::to_python(py, &json).ok()?;
+        let image = Image { value: json, opaque: Vec::new() }.below(property);
+        let fitted = self.fitted(schema, &value, &image, property, coerce).ok()?;
+        build.bind(py).call1((fitted.value,)).ok()
+    }
+
+    fn json(&self, value: &Bound<'_, PyAny>) -> Result<Value, HubError> {
+        json::from_python(value).map_err(|reason| self.refusal(&reason))
+    }
+
+    /// The sentence for what the builder raised.
+    fn explained(
+        &self,
+        py: Python<'_>,
+        schema: &ArgumentSchema,
+        image: &Image,
+        fitted: Option<&Value>,
+        property: Option<&str>,
+        error: &PyErr,
+    ) -> HubError {
+        // Builders of one value name its parameter first, which is not part of a value that the schema describes itself.
+        let skipped = usize::from(matches!(self.style, ArgumentStyle::Value { .. }) && property.is_none());
+        let Some(objections) = builder_errors::objections(py, error, skipped) else {
+            return self.unbuilt(py, error);
+        };
+        let value = fitted.filter(|_| self.hidden.is_empty()).unwrap_or(&image.value);
+        schema.refusal(&self.tool, &image.value, value, &image.opaque, &objections)
+    }
+
+    fn unbuilt(&self, py: Python<'_>, error: &PyErr) -> HubError {
+        self.refusal(&error.value(py).to_string())
+    }
+
+    /// The arguments by name: nothing, a mapping, or a bare value for the one argument it can be for.
+    fn named<'py>(&self, args: Bound<'py, PyAny>) -> Result<Bound<'py, PyDict>, HubError> {
+        let py = args.py();
+        let args = match args.cast_into::<PyDict>() {
+            Ok(dict) => return Ok(dict),
+            Err(other) => other.into_inner(),
+        };
+        if args.is_none() {
+            return Ok(PyDict::new(py));
+        }
+        let named = PyDict::new(py);
+        let filled = match (&self.single, args.cast::<PyMapping>()) {
+            (_, Ok(mapping)) => named.update(mapping),
+            (Some(single), _) => named.set_item(single, &args),
+            (None, _) => {
+                let given =
+                    args.get_type().name().map_or_else(|_| "a bare value".into(), |name| name.to_string());
+                return Err(self
+                    .refusal(&format!("expected named arguments ({}), got {given}", self.names.join(", "))));
+            }
+        };
+        filled.map_err(|error| self.refusal(&error.to_string()))?;
+        Ok(named)
+    }
+
+    fn refusal(&self, reason: &str) -> HubError {
+        HubError::new(
+            ErrorKind::InvalidArguments,
+            format!("Invalid arguments for '{}': {reason}", clip(&self.tool)),
+        )
+    }
+}
+
+/// A value that fits, and its JSON if that is not the one given.
+struct Fitted<'py> {
+    value: Bound<'py, PyAny>,
+    json: Option<Value>,
+}
+
+impl Image {
+    /// The JSON without the members of these names.
+    fn without(&self, names: &[String]) -> Cow<'_, Value> {
+        match &self.value {
+            Value::Object(map) if names.iter().any(|name| map.contains_key(name)) => {
+                let shown = map.iter().filter(|(name, _)| !names.contains(name));
+                Cow::Owned(Value::Object(shown.map(|(name, value)| (name.clone(), value.clone())).collect()))
+            }
+            value => Cow::Borrowed(value),
+        }
+    }
+
+    /// The image of a mapping that has the value under this name.
+    fn below(self, property: Option<&str>) -> Image {
+        let Some(name) = property else { return self };
+        let step = name.replace('~', "~0").replace('/', "~1");
+        let opaque = self.opaque.into_iter();
+        let opaque = opaque.map(|one| Opaque { place: format!("/{step}{}", one.place), ..one });
+        let value = Value::Object(Map::from_iter([(name.to_owned(), self.value)]));
+        Image { value, opaque: opaque.collect() }
+    }
+}
+
+/// The Python value for `after`, given that of `before`. Objects that did not change are kept; containers with a change
+/// inside are new, because two arguments may share one.
+fn patched<'py>(value: &Bound<'py, PyAny>, before: &Value, after: &Value) -> PyResult<Bound<'py, PyAny>> {
+    let py = value.py();
+    if before == after {
+        return Ok(value.clone());
+    }
+    match (before, after) {
+        (Value::Object(before), Value::Object(after)) if value.is_instance_of::<PyDict>() => {
+            let dict = value.cast::<PyDict>()?.copy()?;
+            for name in before.keys().filter(|name| !after.contains_key(*name)) {
+                dict.del_item(name)?;
+            }
+            for (name, new) in after {
+                match (before.get(name), dict.get_item(name)?) {
+                    (Some(old), Some(item)) => dict.set_item(name, patched(&item, old, new)?)?,
+                    _ => dict.set_item(name, json::to_python(py, new)?)?,
+                }
+            }
+            Ok(dict.into_any())
+        }
+        (Value::Array(before), Value::Array(after)) if before.len() == after.len() && is_sequence(value) => {
+            let items = value.try_iter()?.zip(before.iter().zip(after));
+            let items = items.map(|(item, (old, new))| patched(&item?, old, new));
+            Ok(PyList::new(py, items.collect::<PyResult<Vec<_>>>()?)?.into_any())
+        }
+        _ => json::to_python(py, after),
+    }
+}
+
+fn is_sequence(value: &Bound<'_, PyAny>) -> bool {
+    value.is_instance_of::<PyList>() || value.is_instance_of::<PyTuple>()
+}

@@ -1,0 +1,175 @@
+//! What the builder of Python values has against arguments that fit the schema: text that is not a date, a validator of the
+//! user's own, an object of another class. The sentences are those of [`super::words`].
+
+use super::cost;
+use super::phrases::{self, cut};
+use super::words::{Explainer, NAMES, joined};
+use jsonschema::paths::Location;
+use serde_json::Value;
+
+/// One refusal of the builder.
+pub struct Objection {
+    /// The builder's path: besides keys and indices, it may name branches of unions.
+    pub path: Vec<PathStep>,
+    pub reason: Reason,
+}
+
+pub enum PathStep {
+    Key(String),
+    Index(usize),
+}
+
+pub enum Reason {
+    /// The value has the wrong type. The text is for a schema that names none.
+    WrongType(String),
+    /// The text is not in the format that the schema names. The text is for a schema that names none.
+    WrongFormat(String),
+    /// What the builder expected.
+    Expected(String),
+    /// The whole sentence, from a validator of the user's own.
+    Sentence(String),
+    Missing,
+    Unknown,
+}
+
+/// The branch label under which builders report a key that is wrong.
+const KEY: &str = "[key]";
+
+/// An objection, and where it lies in the arguments.
+struct Located<'a> {
+    place: Location,
+    /// The part of the schema that describes this place.
+    schema: Option<&'a Value>,
+    value: &'a Value,
+    is_key: bool,
+    reason: &'a Reason,
+}
+
+/// All objections, in one line.
+pub fn explain(explainer: &Explainer<'_>, objections: &[Objection]) -> String {
+    let located: Vec<Located<'_>> = objections.iter().map(|objection| locate(explainer, objection)).collect();
+    // A union is refused once for each branch. A branch that was refused for something inside has the right type.
+    let is_outer = |one: &Located<'_>| {
+        located.iter().any(|other| {
+            let rest = other.place.as_str().strip_prefix(one.place.as_str());
+            rest.is_some_and(|rest| rest.starts_with('/'))
+        })
+    };
+    let mut groups: Vec<Vec<&Located<'_>>> = Vec::new();
+    for one in located.iter().filter(|one| !is_outer(one)) {
+        match groups.iter_mut().find(|group| group[0].place == one.place && one.reason.is_expectation()) {
+            Some(group) if group[0].reason.is_expectation() => group.push(one),
+            _ => groups.push(vec![one]),
+        }
+    }
+    joined(groups.iter(), |group| vec![line(explainer, group)])
+}
+
+impl Reason {
+    fn is_expectation(&self) -> bool {
+        matches!(self, Reason::WrongType(_) | Reason::WrongFormat(_) | Reason::Expected(_))
+    }
+}
+
+fn locate<'a>(explainer: &Explainer<'a>, objection: &'a Objection) -> Located<'a> {
+    let mut found = Located {
+        place: Location::new(),
+        schema: Some(explainer.root),
+        value: explainer.value,
+        is_key: false,
+        reason: &objection.reason,
+    };
+    let last = objection.path.len().saturating_sub(1);
+    for (at, step) in objection.path.iter().enumerate() {
+        match (step, found.value) {
+            (PathStep::Key(name), Value::Object(map)) if map.contains_key(name) => {
+                found.value = &map[name];
+                found.schema = found.schema.and_then(|schema| part(explainer.root, schema, step));
+                found.place = found.place.join(name.as_str());
+            }
+            (PathStep::Index(index), Value::Array(items)) if *index < items.len() => {
+                found.value = &items[*index];
+                found.schema = found.schema.and_then(|schema| part(explainer.root, schema, step));
+                found.place = found.place.join(*index);
+            }
+            (PathStep::Key(name), Value::Object(_))
+                if at == last && matches!(objection.reason, Reason::Missing) =>
+            {
+                found.schema = found.schema.and_then(|schema| part(explainer.root, schema, step));
+                found.place = found.place.join(name.as_str());
+            }
+            (PathStep::Key(name), _) if at == last && name == KEY => found.is_key = true,
+            // The label of a branch of a union.
+            _ => {}
+        }
+    }
+    found
+}
+
+/// The subschema for a member of a value; the first one, where a union has several.
+fn part<'a>(root: &'a Value, schema: &'a Value, step: &PathStep) -> Option<&'a Value> {
+    const SCHEMAS: usize = 100;
+    let mut todo = vec![schema];
+    for _ in 0..SCHEMAS {
+        let Some(map) = todo.pop()?.as_object() else { continue };
+        let own = match step {
+            PathStep::Key(name) => map
+                .get("properties")
+                .and_then(|properties| properties.get(name))
+                .or_else(|| map.get("additionalProperties").filter(|schema| schema.is_object())),
+            PathStep::Index(index) => {
+                map.get("prefixItems").and_then(|items| items.get(index)).or_else(|| map.get("items"))
+            }
+        };
+        if own.is_some() {
+            return own;
+        }
+        todo.extend(cost::beside(root, map).into_iter().rev());
+    }
+    None
+}
+
+fn line(explainer: &Explainer<'_>, group: &[&Located<'_>]) -> String {
+    let first = group[0];
+    let path = match phrases::path(&first.place) {
+        path if path.is_empty() => path,
+        path => path + ": ",
+    };
+    let write_only = first.schema.is_some_and(|schema| schema.get("writeOnly") == Some(&Value::Bool(true)));
+    let mut words: Vec<String> = Vec::new();
+    for one in group {
+        let expected = expected(explainer, one);
+        if !words.contains(&expected) {
+            words.push(expected);
+        }
+    }
+    let expected = cut(&words.join(" or "), NAMES);
+    let given = match first.place.iter().last() {
+        Some(key) if first.is_key => phrases::given(&Value::String(key.to_string()), write_only),
+        _ => explainer.shown_at(&first.place, first.value, write_only),
+    };
+    match first.reason {
+        Reason::Missing => format!("{path}required {} is missing, expected {expected}", explainer.part),
+        Reason::Unknown => format!("{path}unknown {}", explainer.part),
+        Reason::Sentence(text) => format!("{path}{}, got {given}", cut(&phrases::on_one_line(text), NAMES)),
+        _ if first.is_key => format!("{path}expected {expected} as a key, got {given}"),
+        _ => format!("{path}expected {expected}, got {given}"),
+    }
+}
+
+fn expected(explainer: &Explainer<'_>, one: &Located<'_>) -> String {
+    // The schema describes the value under a key, not the key.
+    let schema = one.schema.filter(|_| !one.is_key);
+    let (words, otherwise) = match one.reason {
+        Reason::WrongType(text) => {
+            (schema.map(|schema| phrases::expected(explainer.root, schema)), text.as_str())
+        }
+        Reason::WrongFormat(text) => {
+            (schema.map(|schema| phrases::expected_format(explainer.root, schema)), text.as_str())
+        }
+        Reason::Missing => (schema.map(|schema| phrases::expected(explainer.root, schema)), "a value"),
+        Reason::Expected(text) => (None, text.as_str()),
+        Reason::Sentence(_) | Reason::Unknown => (None, ""),
+    };
+    words.filter(|words| !words.is_empty()).unwrap_or_else(|| phrases::on_one_line(otherwise))
+}

@@ -1,0 +1,53 @@
+//! Python objects without a JSON form inside a value: a model instance, a data frame, a date.
+//!
+//! The value has `null` in their place. A violation that depends on such a place says nothing about the object, so it is
+//! left to the code that knows the object's type.
+
+use super::cost::{self, DetailLevel};
+use jsonschema::error::ValidationErrorKind as Violation;
+use jsonschema::{ValidationError, Validator};
+use serde_json::Value;
+use std::borrow::Cow;
+
+/// A place that holds an object without a JSON form.
+#[derive(Clone, Debug)]
+pub struct Opaque {
+    /// A JSON pointer.
+    pub place: String,
+    /// How the object is named in an error.
+    pub shown: Cow<'static, str>,
+}
+
+/// Whether anything is wrong that does not depend on an opaque place. A check that would cost too much finds nothing: the
+/// builder checks these arguments in full.
+pub fn has_violation(schema: &Value, validator: &Validator, value: &Value, opaque: &[Opaque]) -> bool {
+    cost::affordable(schema, value) == DetailLevel::Full
+        && validator.iter_errors(value).any(|error| !depends_on(&error, opaque))
+}
+
+/// Whether a violation depends on what stands in for an opaque object.
+pub fn depends_on(error: &ValidationError<'_>, opaque: &[Opaque]) -> bool {
+    // These keywords compare the whole value, so an opaque part anywhere inside decides them.
+    let compares_parts = matches!(
+        error.kind(),
+        Violation::AnyOf { .. }
+            | Violation::OneOfNotValid { .. }
+            | Violation::OneOfMultipleValid { .. }
+            | Violation::Not { .. }
+            | Violation::Enum { .. }
+            | Violation::Constant { .. }
+            | Violation::Contains
+            | Violation::UniqueItems
+    );
+    let place = error.instance_path().as_str();
+    opaque.iter().any(|one| one.place == place || (compares_parts && is_inside(&one.place, place)))
+}
+
+/// Whether the value at a place holds an opaque object.
+pub fn any_inside(opaque: &[Opaque], place: &str) -> bool {
+    opaque.iter().any(|one| is_inside(&one.place, place))
+}
+
+fn is_inside(inner: &str, outer: &str) -> bool {
+    inner.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}

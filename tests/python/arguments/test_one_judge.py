@@ -1,0 +1,314 @@
+"""One judge: a function with a signature and a tool with the same schema accept, refuse and coerce the same values.
+
+The tool with the schema always takes the full path through the core, so these tests also hold the fast path to it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import decimal
+import enum
+import math
+import pathlib
+import uuid
+from typing import Annotated, Any, Literal, Optional, Union
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import AfterValidator, BaseModel, Field
+
+from support.checking import reaching, taking, violations
+from toolhub import ErrorKind, ToolHub
+
+
+class Level(enum.IntEnum):
+    HIGH = 3
+
+
+class Colour(enum.Enum):
+    RED = "red"
+    DARK_BLUE = "dark_blue"
+
+
+@dataclasses.dataclass
+class Point:
+    x: int
+    label: str = ""
+
+
+class Place(BaseModel):
+    city: str
+    lat: float | None = None
+    secret: str = Field("", alias="Secret")
+
+
+SCALARS = st.sampled_from(
+    [str, int, float, bool, None, Any, Literal["a", "b-c"], Literal[1, "1", True], Literal["on"]]
+)
+
+
+def containers(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    pairs = st.tuples(inner, inner)
+    return (
+        inner.map(lambda hint: list[hint])
+        | inner.map(lambda hint: dict[str, hint])
+        | inner.map(lambda hint: Optional[hint])  # noqa: UP045
+        | pairs.map(lambda two: Union[two])  # noqa: UP007
+    )
+
+
+PLAIN_HINTS = st.recursive(SCALARS | st.sampled_from([list, dict]), containers, max_leaves=4)
+RICH_HINTS = st.recursive(
+    SCALARS
+    | st.sampled_from(
+        [
+            Colour,
+            Point,
+            Place,
+            set[int],
+            tuple[int, ...],
+            tuple[int, str],
+            Annotated[int, Field(ge=2)],
+            Annotated[str, Field(min_length=2)],
+            decimal.Decimal,
+        ]
+    ),
+    containers,
+    max_leaves=4,
+)
+
+LEAVES = st.sampled_from(
+    [
+        "",
+        "5",
+        "5.0",
+        " 7 ",
+        "1e3",
+        "yes",
+        "true",
+        "False",
+        "null",
+        "a",
+        "B C",
+        "dark blue",
+        "[1]",
+        '{"a": "1"}',
+        "12,5",
+    ]
+) | st.sampled_from([0, 1, 5, -3, 2**53 + 1, True, False, None, 0.5, 3.0, 1e300])
+JSON = st.recursive(
+    LEAVES | st.text(max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(["a", "x", "city", "label", "lat"]), inner, max_size=3)
+    ),
+    max_leaves=5,
+)
+
+
+def judged(tool: Any, schema: Any, arguments: Any, coerce: bool) -> Any:
+    hub = ToolHub()
+    hub.register(tool, name="tool", parameters=schema)
+    result = hub.call("tool", arguments, coerce=coerce)
+    assert result.success or result.kind is ErrorKind.INVALID_ARGUMENTS, result.error
+    return result
+
+
+def schema_of(tool: Any) -> Any:
+    hub = ToolHub()
+    hub.register(tool, name="tool")
+    return hub.get("tool").parameters
+
+
+def boxed(hint: Any) -> Any:
+    """A function with an argument of this hint; its result is not taken for a failure, whatever it is."""
+
+    def tool(it, rest=0):
+        return ("got", it, rest)
+
+    tool.__annotations__.update(it=hint, rest=int)
+    return tool
+
+
+ARGUMENTS = st.fixed_dictionaries({"it": JSON}, optional={"rest": LEAVES, "odd": LEAVES})
+
+
+@given(hint=PLAIN_HINTS, arguments=ARGUMENTS, coerce=st.booleans())
+def test_plain_signatures_and_schemas_agree_in_all(hint: Any, arguments: Any, coerce: bool) -> None:
+    tool = boxed(hint)
+    by_signature = judged(tool, None, arguments, coerce)
+    by_schema = judged(tool, schema_of(tool), arguments, coerce)
+    assert by_signature.success == by_schema.success, (by_signature.error, by_schema.error)
+    assert by_signature.result == by_schema.result
+    assert by_signature.error == by_schema.error
+
+
+@given(hint=RICH_HINTS, arguments=ARGUMENTS, coerce=st.booleans())
+def test_what_a_schema_refuses_no_signature_takes(hint: Any, arguments: Any, coerce: bool) -> None:
+    tool = boxed(hint)
+    by_signature = judged(tool, None, arguments, coerce)
+    by_schema = judged(tool, schema_of(tool), arguments, coerce)
+    if not by_schema.success:
+        assert by_signature.error == by_schema.error
+    elif "Decimal" not in str(hint):  # the schema of a decimal takes any text
+        assert by_signature.success, by_signature.error
+
+
+@pytest.mark.parametrize(
+    ("hint", "given", "got"),
+    [
+        (str, 5, "5"),
+        (str, True, "true"),
+        (int, "5", 5),
+        (int, "5.0", 5),
+        (float, "1e3", 1000.0),
+        (bool, "False", False),
+        (list[int], "7", [7]),
+        (list[str], "a", ["a"]),
+        (set[int], [1, 1, 2], {1, 2}),
+        (Colour, "Dark Blue", Colour.DARK_BLUE),
+        (Literal["celsius"], "Celsius", "celsius"),
+        (Point, '{"x": "1", "label": 2}', Point(1, "2")),
+        (datetime.date, "2026-01-02", datetime.date(2026, 1, 2)),
+        (datetime.datetime, 0, datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)),
+        (decimal.Decimal, "1.50", decimal.Decimal("1.50")),
+    ],
+)
+def test_coercion_then_building(hint: Any, given: Any, got: Any) -> None:
+    found = reaching(boxed(hint), {"it": given})
+    assert found == ("got", got, 0)
+    assert type(found[1]) is type(got)
+
+
+@pytest.mark.parametrize(
+    ("hint", "given"),
+    [
+        (bool, "yes"),
+        (bool, 1),
+        (bool, "on"),
+        (int, True),
+        (int, "5_000"),
+        (float, "nan"),
+        (str, None),
+        (str, [1]),
+    ],
+)
+def test_what_could_mean_something_else_is_refused(hint: Any, given: Any) -> None:
+    assert len(violations(boxed(hint), {"it": given})) == 1
+
+
+class Frame:
+    """A class of the user's; nothing describes it in JSON."""
+
+
+FRAME = Frame()
+INSTANCES = [
+    (Frame, FRAME),
+    (list[Frame], [FRAME]),
+    (dict[str, Frame | None], {"a": FRAME, "b": None}),
+    (datetime.date, datetime.date(2026, 1, 2)),
+    (datetime.datetime | None, datetime.datetime(2026, 1, 2, 3, 4)),
+    (list[datetime.date | int], [datetime.date(2026, 1, 2), 3]),
+    (Place, Place(city="Rome", Secret="s")),
+    (list[Place], [Place(city="Rome")]),
+    (Point, Point(1)),
+    (Colour, Colour.RED),
+    (uuid.UUID, uuid.UUID(int=5)),
+    (decimal.Decimal, decimal.Decimal("0.1")),
+    (pathlib.Path, pathlib.Path("x")),
+    (bytes, b"\xff"),
+    (set[int], {1, 2}),
+    (float, math.inf),
+    (int, 10**30),
+    (list[int], [10**30, 1]),
+    (str, "\ud800"),
+    (dict[int, str], {1: "a"}),
+    (Annotated[Frame, "described"], FRAME),
+    (type[Frame], Frame),
+]
+
+
+@pytest.mark.parametrize(
+    ("hint", "value"), INSTANCES, ids=lambda value: getattr(value, "__name__", type(value).__name__)
+)
+@pytest.mark.parametrize("coerce", [True, False])
+def test_an_instance_that_the_hint_names_is_passed(hint: Any, value: Any, coerce: bool) -> None:
+    assert reaching(boxed(hint), {"it": value, "rest": 1}, coerce=coerce) == ("got", value, 1)
+
+
+def test_what_is_beside_an_instance_is_checked_and_coerced_all_the_same() -> None:
+    hint = dict[str, Frame | int]
+    assert reaching(boxed(hint), {"it": {"a": FRAME}, "rest": "5"}) == ("got", {"a": FRAME}, 5)
+    assert violations(boxed(Frame), {"it": FRAME, "rest": "yes"}) == [
+        "rest: expected an integer, got 'yes' (string)"
+    ]
+    assert violations(boxed(Frame), {"it": FRAME, "odd": 1}) == [
+        "odd: unknown argument (expected only it, rest)"
+    ]
+    pair = tuple[Frame, int]
+    assert reaching(boxed(pair), {"it": [FRAME, "5"]}) == ("got", (FRAME, 5), 0)
+    assert violations(boxed(pair), {"it": [FRAME, "yes"]}) == [
+        "it[1]: expected an integer, got 'yes' (string)"
+    ]
+
+
+def test_an_object_of_another_class_is_named() -> None:
+    assert violations(boxed(datetime.date), {"it": FRAME}) == [
+        "it: expected a date such as '2025-01-31', got a Python object of type Frame"
+    ]
+    assert violations(boxed(Frame), {"it": Point(1)}) == [
+        "it: expected an instance of Frame, got a Python object of type Point"
+    ]
+
+
+def test_an_object_that_does_not_fit_as_it_is_is_passed_in_its_json_form() -> None:
+    assert reaching(boxed(str), {"it": datetime.date(2026, 1, 2)}) == ("got", "2026-01-02", 0)
+    assert reaching(boxed(list[str]), {"it": [Colour.RED, "x"]}) == ("got", ["red", "x"], 0)
+    assert reaching(boxed(Point), {"it": Place(city="Rome").model_copy(update={"x": 1})}, validate=False)
+    assert reaching(boxed(Annotated[int, AfterValidator(lambda n: n + 1)]), {"it": Level.HIGH}) == (
+        "got",
+        4,
+        0,
+    )
+
+
+def test_a_value_that_two_arguments_share_is_coerced_for_each() -> None:
+    def tool(numbers: list[int], texts: list[str]) -> Any:
+        return numbers, texts
+
+    shared = ["5"]
+    assert reaching(tool, {"numbers": shared, "texts": shared}) == ([5], ["5"])
+    assert shared == ["5"]
+
+
+def test_candidates_of_one_name_take_the_same_arguments() -> None:
+    """In a race, one candidate must not take what the other refuses."""
+    hub = ToolHub()
+
+    @hub.tool(name="switch")
+    def native(on: bool, label: str) -> list[Any]:
+        return [on, label]
+
+    schema = hub.get("switch").parameters
+    hub.register(lambda on, label: [on, label], name="switch", source="mcps", server="s", parameters=schema)
+    for args, wanted in (({"on": "true", "label": 5}, [True, "5"]), ({"on": "yes", "label": "x"}, None)):
+        for source in ("tools", "mcps"):
+            result = hub.call("switch", args, source=source)
+            assert result.result == wanted
+            assert result.kind is (None if wanted else ErrorKind.INVALID_ARGUMENTS)
+
+
+def test_the_schema_is_checked_although_a_pattern_needs_look_around() -> None:
+    tool = boxed(Annotated[str, Field(pattern=r"^(?!bad)")])
+    assert violations(tool, {"it": "good", "rest": "yes"}) == [
+        "rest: expected an integer, got 'yes' (string)"
+    ]
+    assert violations(tool, {"it": "bad"}) == [
+        "it: string should match pattern '^(?!bad)', got 'bad' (string)"
+    ]
+
+
+def test_one_parameter_that_takes_all() -> None:
+    assert reaching(taking(Any), {"it": FRAME}) is FRAME
