@@ -1,4 +1,4 @@
-"""Formatting: results cut for a prompt, and the full text for whoever asks for more."""
+"""Formatting: results cut for a prompt, and the full text on request."""
 
 import secrets
 import threading
