@@ -639,6 +639,11 @@ def unembedded(hub: Hub, most: int) -> list[tuple[str, int, str]]:
     At most so many tools that have no vector yet: name, state, and the text to embed.
     """
 
+def use_safe_bridge(safe: bool) -> bool:
+    """
+    Chooses the way across the bridge: fast, or over documented interfaces only. Returns what was chosen before.
+    """
+
 def usual_token_file() -> Path | None:
     """
     Where the tokens of logins are kept when nothing else is said.

@@ -2,10 +2,10 @@
 
 use super::imported::Imported;
 use super::once::{Once, intern};
-use super::runtime;
+use super::{internals, runtime, user_code};
 use pyo3::exceptions::{PyBaseException, PyRuntimeError, PyStopIteration, PyTypeError};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyString};
+use pyo3::types::PyDict;
 use pyo3::{PyClass, ffi};
 
 /// What one step of an awaitable gives: something for the event loop, or the end.
@@ -14,46 +14,18 @@ pub enum Step {
     Return(Py<PyAny>),
 }
 
-/// Stops the thread for good when it is dropped: what lies around a call into a tool's code.
-///
-/// CPython up to 3.13 ends daemon threads at exit by unwinding their stack, from wherever they ask for the GIL. Unwinding
-/// through Rust frames that do not expect it aborts the process. Here the unwinding comes by first, and ends.
-struct Stranded;
-
-impl Drop for Stranded {
-    fn drop(&mut self) {
-        runtime::park();
-    }
-}
-
-type IterSend = unsafe extern "C-unwind" fn(
-    *mut ffi::PyObject,
-    *mut ffi::PyObject,
-    *mut *mut ffi::PyObject,
-) -> ffi::PySendResult;
-type CallMethod = unsafe extern "C-unwind" fn(
-    *mut ffi::PyObject,
-    *const *mut ffi::PyObject,
-    usize,
-    *mut ffi::PyObject,
-) -> *mut ffi::PyObject;
-
 /// Sends `None` into an awaitable's iterator.
 pub fn send(awaitable: &Bound<'_, PyAny>) -> PyResult<Step> {
     let py = awaitable.py();
     let mut out = std::ptr::null_mut();
-    // SAFETY: "C-unwind" is "C" for a function that may unwind.
-    let iter_send: IterSend = unsafe { std::mem::transmute(ffi::PyIter_Send as *const ()) };
-    // SAFETY: both pointers are valid, the GIL is held, `out` is a new reference unless the result is an error.
-    unsafe {
-        let guard = Stranded;
-        let sent = iter_send(awaitable.as_ptr(), ffi::Py_None(), &mut out);
-        std::mem::forget(guard);
-        match sent {
-            ffi::PySendResult::PYGEN_NEXT => Ok(Step::Yield(Bound::from_owned_ptr(py, out).unbind())),
-            ffi::PySendResult::PYGEN_RETURN => Ok(Step::Return(Bound::from_owned_ptr(py, out).unbind())),
-            ffi::PySendResult::PYGEN_ERROR => Err(PyErr::fetch(py)),
+    let sent = user_code::send(awaitable, &mut out);
+    // SAFETY: `out` is a new reference unless the result is an error.
+    match sent {
+        ffi::PySendResult::PYGEN_NEXT => Ok(Step::Yield(unsafe { Bound::from_owned_ptr(py, out) }.unbind())),
+        ffi::PySendResult::PYGEN_RETURN => {
+            Ok(Step::Return(unsafe { Bound::from_owned_ptr(py, out) }.unbind()))
         }
+        ffi::PySendResult::PYGEN_ERROR => Err(PyErr::fetch(py)),
     }
 }
 
@@ -70,7 +42,7 @@ pub fn throw_value(awaitable: &Bound<'_, PyAny>, error: Bound<'_, PyBaseExceptio
     if !is_coroutine(awaitable) && awaitable.getattr_opt(name)?.is_none() {
         return Err(PyErr::from_value(error.into_any()));
     }
-    match call_tool_code(name, [awaitable.as_ptr(), error.as_ptr()], py) {
+    match user_code::call_method(awaitable, name, [error.as_any()]) {
         Ok(value) => Ok(Step::Yield(value.unbind())),
         Err(end) if end.is_instance_of::<PyStopIteration>(py) => {
             Ok(Step::Return(end.value(py).getattr(intern!(py, "value"))?.unbind()))
@@ -84,25 +56,8 @@ pub fn close(awaitable: &Bound<'_, PyAny>) -> PyResult<()> {
     let py = awaitable.py();
     let name = intern!(py, "close");
     match awaitable.getattr_opt(name)? {
-        Some(_) => call_tool_code(name, [awaitable.as_ptr()], py).map(drop),
+        Some(_) => user_code::call_method(awaitable, name, []).map(drop),
         None => Ok(()),
-    }
-}
-
-/// Calls a method of a tool's awaitable: the first of the arguments is the awaitable.
-fn call_tool_code<'py, const N: usize>(
-    method: &Bound<'py, PyString>,
-    args: [*mut ffi::PyObject; N],
-    py: Python<'py>,
-) -> PyResult<Bound<'py, PyAny>> {
-    // SAFETY: "C-unwind" is "C" for a function that may unwind.
-    let call: CallMethod = unsafe { std::mem::transmute(ffi::PyObject_VectorcallMethod as *const ()) };
-    // SAFETY: all objects are alive, the GIL is held; the call gives a new reference or an error.
-    unsafe {
-        let guard = Stranded;
-        let result = call(method.as_ptr(), args.as_ptr(), N, std::ptr::null_mut());
-        std::mem::forget(guard);
-        Bound::from_owned_ptr_or_err(py, result)
     }
 }
 
@@ -140,6 +95,9 @@ pub fn current_task(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
 pub fn current_task_of<'py>(event_loop: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     static TABLE: Once<Option<Py<PyDict>>> = Once::new();
     let py = event_loop.py();
+    if internals::is_safe() {
+        return current_task(py);
+    }
     let table = TABLE.get_or_try_init(py, || {
         let table = py.import("asyncio.tasks")?.getattr_opt("_current_tasks")?;
         PyResult::Ok(table.and_then(|table| table.cast_into().ok()).map(Bound::unbind))
@@ -190,13 +148,13 @@ pub trait Awaited: PyClass {
 }
 
 /// Fills the `am_send` slot, the one that `await` really uses: no StopIteration is made for a result. The `__next__`
-/// that PyO3 makes stays in place for tracing and for `send`.
+/// that PyO3 makes stays in place for tracing, for `send`, and for the safe way, which empties the slot again.
 pub fn install_am_send<T: Awaited>(py: Python<'_>) {
     let class = py.get_type::<T>().as_type_ptr();
     // SAFETY: the class was made by PyO3 with an `__await__` slot, so `tp_as_async` is there; the GIL is held.
     unsafe {
         if let Some(slots) = (*class).tp_as_async.as_mut() {
-            slots.am_send = Some(am_send::<T>);
+            slots.am_send = if internals::is_safe() { None } else { Some(am_send::<T>) };
             ffi::PyType_Modified(class);
         }
     }

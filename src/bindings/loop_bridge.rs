@@ -4,8 +4,7 @@ use super::addressee::{Addressee, Message, Recipient, Recipients, Sleeper};
 use super::imported::Imported;
 use super::mailbox::Mailbox;
 use super::once::{Once, intern};
-use super::runtime;
-use super::value;
+use super::{internals, runtime, value};
 use parking_lot::Mutex;
 use pyo3::exceptions::PyOSError;
 use pyo3::ffi;
@@ -69,6 +68,10 @@ impl LoopBridge {
     /// A future of the loop for a caller to suspend on, marked the way asyncio expects what `await` yields.
     pub fn create_waiter<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let waiter = self.create_future.bind(py).call0()?;
+        if internals::is_safe() {
+            // The future's own iterator sets the mark and yields the future.
+            return waiter.call_method0(intern!(py, "__await__"))?.call_method0(intern!(py, "__next__"));
+        }
         waiter.setattr(intern!(py, "_asyncio_future_blocking"), true)?;
         Ok(waiter)
     }
@@ -81,7 +84,7 @@ impl LoopBridge {
         name: &Py<PyString>,
     ) -> PyResult<(Bound<'py, PyAny>, bool)> {
         static TASKS: Imported = Imported::new("asyncio", "tasks");
-        if self.makes_plain_tasks && self.has_no_task_factory(py) {
+        if self.makes_plain_tasks && !internals::is_safe() && self.has_no_task_factory(py) {
             // What `BaseEventLoop.create_task` does, without its Python frame. The class is looked up each time, as there,
             // because some libraries replace it.
             let class = TASKS.get(py)?.getattr(intern!(py, "Task"))?;

@@ -22,6 +22,7 @@ mod errors;
 mod execution;
 mod hub;
 mod imported;
+mod internals;
 mod job;
 mod json;
 mod llm;
@@ -47,6 +48,7 @@ mod text;
 mod tool_from_python;
 mod typed;
 mod unicode;
+mod user_code;
 mod value;
 mod views;
 
@@ -120,11 +122,20 @@ mod _core {
                 pool::forget_workers,
             ],
         });
+        use_safe_bridge(py, internals::safe_is_wanted());
+        Ok(())
+    }
+
+    /// Chooses the way across the bridge: fast, or over documented interfaces only. Returns what was chosen before.
+    #[pyfunction]
+    fn use_safe_bridge(py: Python<'_>, safe: bool) -> bool {
+        let before = internals::is_safe();
+        internals::set_safe(safe);
         awaiting::install_am_send::<execution::Execution>(py);
         awaiting::install_am_send::<bridge::BridgeFuture>(py);
         awaiting::install_am_send::<child::Child>(py);
         awaiting::install_am_send::<blocking::BlockingRoot>(py);
-        Ok(())
+        before
     }
 }
 

@@ -5,11 +5,11 @@ use super::imported::Imported;
 use super::json;
 use super::once::{Once, intern};
 use super::templates::CandidateTemplates;
+use super::user_code;
 use crate::error::{ErrorKind, HubError, clip};
 use crate::model::{Arguments, ToolOutput, ToolSpec};
 use crate::tool::{BoxFuture, CallContext, Tool};
 use pyo3::exceptions::PyException;
-use pyo3::ffi;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::PyString;
@@ -39,15 +39,12 @@ impl Callable {
     /// Calls the callable in this thread.
     pub fn invoke<'py>(&self, py: Python<'py>, prepared: &PreparedArguments) -> PyResult<Bound<'py, PyAny>> {
         match prepared {
-            // SAFETY: all three are live objects; the call gives a new reference or an error.
-            PreparedArguments::Keywords(kwargs) => unsafe {
-                let result =
-                    ffi::PyObject_VectorcallDict(self.call.as_ptr(), std::ptr::null(), 0, kwargs.as_ptr());
-                Bound::from_owned_ptr_or_err(py, result)
-            },
-            PreparedArguments::Value(value) => self.call.bind(py).call1((value,)),
+            PreparedArguments::Keywords(kwargs) => {
+                user_code::call_with_keywords(self.call.bind(py), kwargs.bind(py))
+            }
+            PreparedArguments::Value(value) => user_code::call(self.call.bind(py), [value.bind(py)]),
             PreparedArguments::Native(args) => {
-                self.call.bind(py).call1((json::to_python(py, args.as_value())?,))
+                user_code::call(self.call.bind(py), [&json::to_python(py, args.as_value())?])
             }
         }
     }

@@ -10,7 +10,7 @@ use crate::bindings::child::Child;
 use crate::bindings::loop_bridge::wake;
 use crate::bindings::once::intern;
 use crate::bindings::python_tool::raised;
-use crate::bindings::{json, value};
+use crate::bindings::{json, user_code, value};
 use crate::error::{ErrorKind, HubError, clip};
 use crate::execute::{Answer, overloaded};
 use pyo3::prelude::*;
@@ -77,7 +77,7 @@ impl Execution {
         };
         let call = || {
             let update = json::to_python(py, update)?;
-            let answer = callback.bind(py).call1((update,))?;
+            let answer = user_code::call(callback.bind(py), [&update])?;
             // An async callback runs beside the call.
             if answer.hasattr(intern!(py, "__await__"))? {
                 let port = Self::port(slf)?;

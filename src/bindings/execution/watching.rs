@@ -4,7 +4,7 @@
 //! Nothing of this is there for a call that nobody watches.
 
 use super::Execution;
-use crate::bindings::json;
+use crate::bindings::{json, user_code};
 use crate::error::HubError;
 use crate::execute::Fate;
 use parking_lot::Mutex;
@@ -40,7 +40,7 @@ impl Watch {
         let (kind, message) = error.map(|error| (error.kind.name(), error.message.to_string())).unzip();
         let seconds = took.map(|took| took.as_secs_f64());
         let told = (what, slot, &*tool, source, server.as_deref(), seconds, kind, message);
-        if let Err(error) = self.watcher.bind(py).call1(told) {
+        if let Err(error) = user_code::apply(self.watcher.bind(py), told) {
             error.write_unraisable(py, Some(self.watcher.bind(py)));
         }
     }
@@ -75,7 +75,7 @@ impl Execution {
         let Change { tool, source, server, .. } = change;
         let told = json::to_python(py, news).and_then(|news| {
             let told = ("retried", slot, &*tool, source, server.as_deref(), None::<f64>, None::<&str>, news);
-            watch.watcher.bind(py).call1(told)
+            user_code::apply(watch.watcher.bind(py), told)
         });
         if let Err(error) = told {
             error.write_unraisable(py, Some(watch.watcher.bind(py)));

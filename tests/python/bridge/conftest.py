@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from bridge.kit import World, pool_at_rest
+from toolhub import _core
 
 
 def _uvloop() -> World:
@@ -25,15 +26,20 @@ _WORLDS = {
     "uvloop": _uvloop,
     "traced": lambda: World("traced", traced=True),
     "eager": _eager,
+    "safe": lambda: World("safe", safe=True),
 }
 
 
 @pytest.fixture(params=list(_WORLDS))
 def world(request: pytest.FixtureRequest) -> Iterator[World]:
-    """Each kind of loop in turn: asyncio, uvloop, asyncio under a trace function, asyncio with eager tasks."""
+    """Each kind of loop in turn: asyncio, uvloop, asyncio under a trace function, with eager tasks, and the safe bridge."""
     world = _WORLDS[request.param]()
-    yield world
-    world.check()
+    before = _core.use_safe_bridge(world.safe)
+    try:
+        yield world
+        world.check()
+    finally:
+        _core.use_safe_bridge(before)
 
 
 @pytest.fixture

@@ -47,6 +47,8 @@ class World:
     new_loop: Callable[[], asyncio.AbstractEventLoop] = asyncio.new_event_loop
     traced: bool = False
     eager: bool = False
+    safe: bool = False
+    """Only documented interfaces of CPython, as with `TOOLHUB_SAFE_BRIDGE=1`."""
     complaints: list[str] = field(default_factory=list[str])
 
     def open_loop(self) -> asyncio.AbstractEventLoop:

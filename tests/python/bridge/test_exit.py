@@ -19,6 +19,9 @@ QUIET = [
     "many_background_calls",
     "many_loops",
     "a_busy_loop",
+    "in_an_invocation",
+    "in_a_listener",
+    "in_a_progress_callback",
 ]
 
 # One run more for those in which other threads are busy at the moment of the exit.

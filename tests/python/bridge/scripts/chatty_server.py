@@ -1,4 +1,6 @@
-"""An MCP server over stdio whose tool `flood` writes many lines to its error stream, then marks the end in a file."""
+"""An MCP server over stdio. Its tool `flood` writes many lines to its error stream, then marks the end in a file; its tool
+`step` reports progress and never answers.
+"""
 
 import json
 import mmap
@@ -21,7 +23,12 @@ def main() -> None:
             info = {"name": "chatty", "version": "1"}
             _answer(request, {"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": info})
         elif method == "tools/list":
-            _answer(request, {"tools": [{"name": "flood", "inputSchema": {"type": "object"}}]})
+            tools = [{"name": name, "inputSchema": {"type": "object"}} for name in ("flood", "step")]
+            _answer(request, {"tools": tools})
+        elif method == "tools/call" and request["params"]["name"] == "step":
+            progress = {"progressToken": request["params"]["_meta"]["progressToken"], "progress": 1}
+            note = {"jsonrpc": "2.0", "method": "notifications/progress", "params": progress}
+            print(json.dumps(note), flush=True)
         elif method == "tools/call":
             for number in range(5000):
                 print(f"line {number} " + "x" * 500, file=sys.stderr)

@@ -2,10 +2,13 @@
 
 import asyncio
 import atexit
+import inspect
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 
@@ -156,6 +159,37 @@ def many_loops() -> None:
 def a_busy_loop() -> None:
     aside(lambda: asyncio.run(hub.execute("busy")))
     begun.wait()
+
+
+def invoked() -> Any:
+    """Busy before there is anything to await."""
+    busy_in_thread()
+
+
+def in_an_invocation() -> None:
+    if sys.version_info >= (3, 12):
+        inspect.markcoroutinefunction(invoked)
+    else:
+        invoked._is_coroutine = asyncio.coroutines._is_coroutine  # type: ignore[attr-defined]
+    hub.register(invoked)
+    aside(lambda: asyncio.run(hub.execute("invoked")))
+    begun.wait()
+
+
+def in_a_listener() -> None:
+    hub.on_event(lambda event: busy_in_thread() if event["type"] == "started" else None)
+    aside(lambda: asyncio.run(hub.execute("quick")))
+    begun.wait()
+
+
+def in_a_progress_callback() -> None:
+    with tempfile.NamedTemporaryFile() as mark:
+        mark.write(b"\0")
+        mark.flush()
+        server = Path(__file__).with_name("chatty_server.py")
+        hub.add_server("s", command=sys.executable, args=[str(server), mark.name])
+        aside(lambda: asyncio.run(hub.execute("step", server="s", progress=lambda _: busy_in_thread())))
+        begun.wait()
 
 
 def a_call_at_exit() -> None:

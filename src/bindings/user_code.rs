@@ -1,0 +1,113 @@
+//! Calls into code of the user that may run for long: tools, validators, listeners, callbacks.
+//!
+//! CPython up to 3.13 ends daemon threads at exit by unwinding their stack, from wherever they ask for the GIL. Unwinding
+//! through Rust frames that do not expect it aborts the process. Each call here has a guard in its way: the unwinding
+//! stops there, and with it the thread, until the process is gone.
+
+use super::runtime;
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyString, PyTuple};
+
+/// Stops the thread for good when an unwinding drops it.
+struct ParkOnForcedUnwind;
+
+impl Drop for ParkOnForcedUnwind {
+    fn drop(&mut self) {
+        runtime::park();
+    }
+}
+
+/// Runs a call of the C API that is declared as one that may unwind.
+fn guarded<T>(call: impl FnOnce() -> T) -> T {
+    let guard = ParkOnForcedUnwind;
+    let result = call();
+    std::mem::forget(guard);
+    result
+}
+
+type IterSend = unsafe extern "C-unwind" fn(
+    *mut ffi::PyObject,
+    *mut ffi::PyObject,
+    *mut *mut ffi::PyObject,
+) -> ffi::PySendResult;
+type Call = unsafe extern "C-unwind" fn(
+    *mut ffi::PyObject,
+    *mut ffi::PyObject,
+    *mut ffi::PyObject,
+) -> *mut ffi::PyObject;
+type Vectorcall = unsafe extern "C-unwind" fn(
+    *mut ffi::PyObject,
+    *const *mut ffi::PyObject,
+    usize,
+    *mut ffi::PyObject,
+) -> *mut ffi::PyObject;
+
+/// Sends `None` into an iterator; the result in `out` is a new reference unless it is an error.
+pub fn send(iterator: &Bound<'_, PyAny>, out: &mut *mut ffi::PyObject) -> ffi::PySendResult {
+    // SAFETY: "C-unwind" is "C" for a function that may unwind.
+    let send: IterSend = unsafe { std::mem::transmute(ffi::PyIter_Send as *const ()) };
+    // SAFETY: all pointers are valid and the GIL is held.
+    guarded(|| unsafe { send(iterator.as_ptr(), ffi::Py_None(), out) })
+}
+
+/// Calls a method.
+pub fn call_method<'py, const N: usize>(
+    object: &Bound<'py, PyAny>,
+    name: &Bound<'py, PyString>,
+    args: [&Bound<'py, PyAny>; N],
+) -> PyResult<Bound<'py, PyAny>> {
+    // SAFETY: "C-unwind" is "C" for a function that may unwind.
+    let call: Vectorcall = unsafe { std::mem::transmute(ffi::PyObject_VectorcallMethod as *const ()) };
+    let mut all = vec![object.as_ptr()];
+    all.extend(args.iter().map(|arg| arg.as_ptr()));
+    // SAFETY: all objects are alive and the GIL is held; the call gives a new reference or an error.
+    unsafe {
+        let result = guarded(|| call(name.as_ptr(), all.as_ptr(), all.len(), std::ptr::null_mut()));
+        Bound::from_owned_ptr_or_err(object.py(), result)
+    }
+}
+
+/// Calls with positional arguments.
+pub fn call<'py, const N: usize>(
+    callable: &Bound<'py, PyAny>,
+    args: [&Bound<'py, PyAny>; N],
+) -> PyResult<Bound<'py, PyAny>> {
+    // SAFETY: "C-unwind" is "C" for a function that may unwind.
+    let call: Vectorcall = unsafe { std::mem::transmute(ffi::PyObject_Vectorcall as *const ()) };
+    let args = args.map(|arg| arg.as_ptr());
+    // SAFETY: all objects are alive and the GIL is held; the call gives a new reference or an error.
+    unsafe {
+        let result = guarded(|| call(callable.as_ptr(), args.as_ptr(), N, std::ptr::null_mut()));
+        Bound::from_owned_ptr_or_err(callable.py(), result)
+    }
+}
+
+/// Calls with a tuple of positional arguments.
+pub fn apply<'py>(
+    callable: &Bound<'py, PyAny>,
+    args: impl IntoPyObject<'py, Target = PyTuple, Output = Bound<'py, PyTuple>, Error = PyErr>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let args = args.into_pyobject(callable.py())?;
+    // SAFETY: "C-unwind" is "C" for a function that may unwind.
+    let call: Call = unsafe { std::mem::transmute(ffi::PyObject_Call as *const ()) };
+    // SAFETY: both objects are alive and the GIL is held; the call gives a new reference or an error.
+    unsafe {
+        let result = guarded(|| call(callable.as_ptr(), args.as_ptr(), std::ptr::null_mut()));
+        Bound::from_owned_ptr_or_err(callable.py(), result)
+    }
+}
+
+/// Calls with keyword arguments only.
+pub fn call_with_keywords<'py>(
+    callable: &Bound<'py, PyAny>,
+    keywords: &Bound<'py, PyDict>,
+) -> PyResult<Bound<'py, PyAny>> {
+    // SAFETY: "C-unwind" is "C" for a function that may unwind.
+    let call: Vectorcall = unsafe { std::mem::transmute(ffi::PyObject_VectorcallDict as *const ()) };
+    // SAFETY: both objects are alive and the GIL is held; the call gives a new reference or an error.
+    unsafe {
+        let result = guarded(|| call(callable.as_ptr(), std::ptr::null(), 0, keywords.as_ptr()));
+        Bound::from_owned_ptr_or_err(callable.py(), result)
+    }
+}
