@@ -244,7 +244,7 @@ impl Hub {
         };
         let mut run = Run::new(rules, candidates.iter().map(timeout), now);
         for (slot, candidate) in candidates.iter().enumerate().filter(|_| guarded) {
-            if !candidate.spec().effects.any() || candidate.spec().idempotent {
+            if !select::is_guarded(candidate) {
                 run.set_harmless(slot);
             }
         }

@@ -8,7 +8,7 @@
 //!
 //! | layer | rooms | may use |
 //! |---|---|---|
-//! | L0 words | [`error`], [`http`], [`invisible`], [`model`], [`near`], [`secret`], [`sse`] | nothing of ours |
+//! | L0 words | [`error`], [`http`], [`invisible`], [`model`], [`near`], [`secret`], [`sse`], [`text`] | nothing of ours |
 //! | L1 contracts | [`tool`], [`limit`] | L0 |
 //! | L2 stages | [`schema`], [`stats`], [`store`], [`parse`], [`route`], [`registry`], [`search`], [`select`], [`truncate`], [`merge`], [`synthesize`], [`prompt`] | L0, L1, and what the table in `tests/architecture.rs` says |
 //! | L3 | [`execute`] | the contract, limits, candidates |
@@ -22,6 +22,7 @@ pub mod model;
 pub mod near;
 pub mod secret;
 pub mod sse;
+pub mod text;
 
 pub mod limit;
 pub mod tool;

@@ -31,6 +31,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("near", &[]),
     ("secret", &["invisible"]),
     ("sse", &[]),
+    ("text", &[]),
     // L1: the contract of a tool; permits, which know nothing of what they limit.
     ("tool", &["model", "error"]),
     ("limit", &[]),
@@ -41,8 +42,8 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("registry", &["tool", "limit", "model", "error", "near", "stats", "schema"]),
     ("parse", &["model", "error"]),
     ("route", &["model", "error"]),
-    ("search", &["model", "error", "registry"]),
-    ("select", &["model", "error", "registry"]),
+    ("search", &["model", "error", "registry", "text"]),
+    ("select", &["model", "error", "registry", "text"]),
     ("truncate", &["model", "error"]),
     ("merge", &["model", "error"]),
     ("synthesize", &["model", "error"]),

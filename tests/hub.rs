@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use toolhub::error::{ErrorKind, HubError};
 use toolhub::execute::{Decision, Fate};
 use toolhub::hub::{Hub, HubOptions, RunReport};
-use toolhub::model::{Arguments, CallOptions, Effects, Source, Strategy, ToolSpec};
+use toolhub::model::{Arguments, CallOptions, Effects, Evidence, Source, Strategy, ToolSpec};
 
 #[path = "hub/doubles.rs"]
 mod doubles;

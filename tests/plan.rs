@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use toolhub::error::{ErrorKind, HubError, Outcome};
 use toolhub::hub::{Hub, HubOptions};
-use toolhub::model::{Arguments, CallOptions, Effects, Source};
+use toolhub::model::{Arguments, CallOptions, Effects, Evidence, Source};
 use toolhub::plan::{CallRequest, CallResult, CallTarget, Permissions, SharingRequest, Verdict, call};
 
 #[allow(dead_code, reason = "shared with the tests of the hub, which use more of it")]

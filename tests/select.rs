@@ -8,11 +8,15 @@ use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
 use toolhub::error::ErrorKind;
-use toolhub::model::{Effects, Prefer, Shadow, Source, Strategy, ToolOutput, ToolSpec};
+use toolhub::model::{Effects, Evidence, Prefer, Shadow, Source, Strategy, ToolOutput, ToolSpec};
 use toolhub::registry::{Candidate, Filter, Registry};
 use toolhub::select::{Candidates, Rule, Wanted, by_capability, by_name, decide, is_shadow, select};
 use toolhub::sources::function::FunctionTool;
 use toolhub::stats::{BreakerPolicy, CandidateStats};
+
+const DECLARED: Effects = Effects::may_act(Evidence::Registration);
+const GUESSED: Effects = Effects::may_act(Evidence::ActingVerb("send"));
+const HARMLESS: Effects = Effects::harmless(Evidence::ReadingVerb("get"));
 
 fn candidate(id: u64, source: Source, change: impl FnOnce(&mut ToolSpec)) -> Candidate {
     let mut spec = ToolSpec::named("t");
@@ -28,11 +32,17 @@ fn candidate(id: u64, source: Source, change: impl FnOnce(&mut ToolSpec)) -> Can
     }
 }
 
-/// So many candidates of servers, all with this tag.
+/// Changes a spec to a harmless one with this tag.
+fn reading(tag: &str) -> impl Fn(&mut ToolSpec) {
+    move |spec| {
+        spec.capabilities = vec![tag.into()];
+        spec.effects = HARMLESS;
+    }
+}
+
+/// Candidates of servers, all harmless and with this tag.
 fn tagged(count: u64, tag: &str) -> Candidates {
-    (0..count)
-        .map(|id| Arc::new(candidate(id, Source::Mcps, |s| s.capabilities = vec![tag.into()])))
-        .collect()
+    (0..count).map(|id| Arc::new(candidate(id, Source::Mcps, reading(tag)))).collect()
 }
 
 fn with_effects(levels: &[Effects], idempotent: bool) -> Candidates {
@@ -72,13 +82,35 @@ fn auto_takes_the_first_rule_that_fits() {
         let decided = decide(&tagged(*count, tag), Auto, *capability);
         assert_eq!(decided, (*strategy, *rule), "{count} × {tag}, by capability: {capability}");
     }
-    for level in [Effects::Guessed, Effects::Declared] {
-        let one_of_three = with_effects(&[Effects::ReadOnly, level, Effects::NoneSeen], false);
+    for level in [GUESSED, DECLARED] {
+        let one_of_three = with_effects(&[HARMLESS, level, Effects::UNKNOWN], false);
         assert_eq!(decide(&one_of_three, Auto, false), (Fallback, Rule::Effects), "{level:?}");
         assert_eq!(decide(&one_of_three[..2], Auto, true), (Fallback, Rule::Effects), "safety comes first");
     }
-    let harmless = with_effects(&[Effects::ReadOnly, Effects::NoneSeen], false);
+    let harmless = with_effects(&[HARMLESS, HARMLESS], false);
     assert_eq!(decide(&harmless, Auto, false), (All, Rule::AnswersComplement));
+}
+
+#[test]
+fn unknown_effects_keep_tools_of_servers_apart_but_not_native_ones() {
+    use Strategy::{All, Auto, Fallback, First};
+    let of = |sources: &[Source]| -> Candidates {
+        (0..).zip(sources).map(|(id, source)| Arc::new(candidate(id, *source, |_| {}))).collect()
+    };
+    let native = of(&[Source::Tools, Source::Skills]);
+    assert_eq!(decide(&native, Auto, false), (All, Rule::TwoCandidates));
+    for by_capability in [false, true] {
+        for sources in [[Source::Mcps, Source::Mcps], [Source::Tools, Source::Mcps]] {
+            assert_eq!(decide(&of(&sources), Auto, by_capability), (Fallback, Rule::UnknownEffects));
+        }
+    }
+    let servers = of(&[Source::Mcps, Source::Mcps]);
+    assert_eq!(decide(&servers, First, false), (First, Rule::Asked), "the caller knows better");
+    let guarded = |candidates: &Candidates| {
+        select(candidates.clone(), candidates.len(), Auto, false, Prefer::default()).guarded
+    };
+    assert!(guarded(&servers));
+    assert!(!guarded(&native));
 }
 
 #[test]
@@ -86,9 +118,7 @@ fn a_calculation_that_also_searches_is_a_race() {
     let mixed: Candidates = ["search", "calculate", "extract"]
         .iter()
         .enumerate()
-        .map(|(id, tag)| {
-            Arc::new(candidate(id as u64, Source::Mcps, |s| s.capabilities = vec![(*tag).into()]))
-        })
+        .map(|(id, tag)| Arc::new(candidate(id as u64, Source::Mcps, reading(tag))))
         .collect();
     assert_eq!(decide(&mixed, Strategy::Auto, false), (Strategy::First, Rule::FastestIsBest));
 }
@@ -97,9 +127,9 @@ fn a_calculation_that_also_searches_is_a_race() {
 fn the_callers_word_counts_except_against_declared_effects() {
     for wanted in [Strategy::First, Strategy::All, Strategy::Fallback] {
         assert_eq!(decide(&tagged(3, "search"), wanted, false), (wanted, Rule::Asked));
-        let guessed = with_effects(&[Effects::Guessed, Effects::Guessed], false);
+        let guessed = with_effects(&[GUESSED, GUESSED], false);
         assert_eq!(decide(&guessed, wanted, false), (wanted, Rule::Asked));
-        let declared = with_effects(&[Effects::NoneSeen, Effects::Declared], false);
+        let declared = with_effects(&[Effects::UNKNOWN, DECLARED], false);
         assert_eq!(decide(&declared, wanted, false).0, Strategy::Fallback);
     }
 }
@@ -110,17 +140,17 @@ fn effects_are_guarded_unless_the_tool_is_idempotent() {
         select(with_effects(levels, idempotent), levels.len(), Strategy::Auto, false, Prefer::default())
             .guarded
     };
-    assert!(guarded(&[Effects::Declared], false));
-    assert!(guarded(&[Effects::ReadOnly, Effects::Guessed], false), "one with effects guards all");
-    assert!(!guarded(&[Effects::ReadOnly, Effects::NoneSeen], false));
-    assert!(!guarded(&[Effects::Declared, Effects::Guessed], true));
+    assert!(guarded(&[DECLARED], false));
+    assert!(guarded(&[HARMLESS, GUESSED], false), "one with effects guards all");
+    assert!(!guarded(&[HARMLESS, HARMLESS], false));
+    assert!(!guarded(&[DECLARED, GUESSED], true));
 }
 
 #[test]
 fn who_prefers_servers_asks_them_before_the_others_not_beside_them() {
     use Strategy::{All, Auto, Fallback, First};
     let of = |sources: &[Source]| -> Candidates {
-        (0..).zip(sources).map(|(id, source)| Arc::new(candidate(id, *source, |_| {}))).collect()
+        (0..).zip(sources).map(|(id, source)| Arc::new(candidate(id, *source, reading("any")))).collect()
     };
     let chosen = |sources: &[Source], wanted, by_capability, prefer| {
         let selection = select(of(sources), sources.len(), wanted, by_capability, prefer);

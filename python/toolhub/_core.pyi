@@ -104,7 +104,12 @@ class Candidate:
     @property
     def effects(self, /) -> bool:
         """
-        Whether calling it changes something, as declared or guessed from its name.
+        Whether it was declared to change something, or its name says so. See `safety`.
+        """
+    @property
+    def evidence(self, /) -> str:
+        """
+        What `safety` rests on, in words.
         """
     @property
     def examples(self, /) -> list[Any]: ...
@@ -132,7 +137,12 @@ class Candidate:
     @property
     def read_only(self, /) -> bool:
         """
-        Whether it was declared to change nothing.
+        Whether it was declared to change nothing. See `safety`.
+        """
+    @property
+    def safety(self, /) -> str:
+        """
+        `harmless` on evidence, `may_act` when it was declared or the name says so, otherwise `unknown`.
         """
     @property
     def server(self, /) -> str | None: ...
@@ -222,7 +232,7 @@ class Hub:
     def sharing_key(self, /, name: str | None = None, capability: str | None = None) -> int | None:
         """
         What makes an answer of a name, or of a capability, the same answer: when its candidates last changed. None when
-        answers must not be shared, because a candidate has effects or nobody is there.
+        answers must not be shared, because a candidate is not known to be harmless, or there is none.
         """
     def stats(self, /, name: str | None = None) -> list: ...
     def tools(self, /, source: str | None = None, server: str | None = None, capability: str | None = None, category: str | None = None) -> list[ToolInfo]: ...
@@ -444,7 +454,12 @@ class ToolInfo:
     @property
     def effects(self, /) -> bool:
         """
-        Whether calling it changes something: true when any candidate does.
+        Whether any candidate was declared to change something, or its name says so. See `safety`.
+        """
+    @property
+    def evidence(self, /) -> str:
+        """
+        What `safety` rests on, in words.
         """
     @property
     def examples(self, /) -> list[Any]: ...
@@ -456,7 +471,17 @@ class ToolInfo:
     @property
     def name(self, /) -> str: ...
     @property
+    def needs_approval(self, /) -> bool:
+        """
+        Whether `approve` is asked before a call: for all tools but the harmless ones.
+        """
+    @property
     def parameters(self, /) -> dict[str, Any]: ...
+    @property
+    def safety(self, /) -> str:
+        """
+        The safety of the least safe candidate: `harmless`, `unknown` or `may_act`.
+        """
     @property
     def sources(self, /) -> list[str]:
         """

@@ -308,7 +308,7 @@ impl Hub {
     }
 
     /// What makes an answer of a name, or of a capability, the same answer: when its candidates last changed. None when
-    /// answers must not be shared, because a candidate has effects or nobody is there.
+    /// answers must not be shared, because a candidate is not known to be harmless, or there is none.
     #[pyo3(signature = (name=None, capability=None))]
     fn sharing_key(
         &self,
@@ -316,7 +316,7 @@ impl Hub {
         capability: Option<&Bound<'_, PyString>>,
     ) -> Option<u64> {
         let snapshot = self.core.registry.load();
-        let harmless = |candidate: &Arc<Registered>| !candidate.spec().effects.any();
+        let harmless = |candidate: &Arc<Registered>| candidate.spec().effects.are_harmless();
         if let Some(name) = name {
             let entry = snapshot.get(&name.to_string_lossy())?;
             return entry.candidates.iter().all(harmless).then_some(entry.changed_at);

@@ -7,9 +7,9 @@ use super::options::seconds;
 use super::plain_values;
 use super::python_tool::Callable;
 use crate::hub::Hub as Core;
-use crate::model::{Effects, ToolSpec, tags};
+use crate::model::{ToolSpec, tags};
 use crate::schema::ArgumentSchema;
-use crate::select::nature;
+use crate::select::effects::{self, Declaration, EffectsInput};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
@@ -98,10 +98,15 @@ fn spec(core: &Core, described: &Bound<'_, PyAny>, options: &Bound<'_, PyDict>) 
         }
         None => Vec::new(),
     };
-    let effects = match nature::effects(&name, flag("effects")?, flag("read_only")?, &annotations) {
-        Effects::Guessed if nature::is_addition(&name, &parameters) => Effects::NoneSeen,
-        effects => effects,
-    };
+    let declared = effects::declared(flag("effects")?, flag("read_only")?).map_err(PyValueError::new_err)?;
+    let effects = effects::assess(&EffectsInput {
+        name: &name,
+        description: &description,
+        parameters: &parameters,
+        capabilities: &capabilities,
+        annotations: &annotations,
+        declaration: declared.map_or(Declaration::None, Declaration::Tool),
+    });
     let idempotent_hint = annotations.get("idempotentHint").and_then(Value::as_bool);
     Ok(ToolSpec {
         effects,

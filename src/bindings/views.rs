@@ -5,7 +5,7 @@ use super::hub::Hub;
 use super::once::intern;
 use super::typed::{TypedDict, TypedList};
 use super::{copying, json};
-use crate::model::Effects;
+use crate::model::{Effects, Safety};
 use crate::registry::{Candidate as Registered, NameEntry};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
@@ -91,16 +91,29 @@ impl Candidate {
         self.inner.spec().version.as_deref()
     }
 
-    /// Whether calling it changes something, as declared or guessed from its name.
+    /// Whether it was declared to change something, or its name says so. See `safety`.
     #[getter]
     fn effects(&self) -> bool {
-        self.inner.spec().effects.any()
+        self.inner.spec().effects.safety == Safety::MayAct
     }
 
-    /// Whether it was declared to change nothing.
+    /// Whether it was declared to change nothing. See `safety`.
     #[getter]
     fn read_only(&self) -> bool {
-        self.inner.spec().effects == Effects::ReadOnly
+        let effects = self.inner.spec().effects;
+        effects.are_harmless() && effects.are_declared()
+    }
+
+    /// `harmless` on evidence, `may_act` when it was declared or the name says so, otherwise `unknown`.
+    #[getter]
+    fn safety(&self) -> &'static str {
+        self.inner.spec().effects.safety.name()
+    }
+
+    /// What `safety` rests on, in words.
+    #[getter]
+    fn evidence(&self) -> String {
+        self.inner.spec().effects.evidence.to_string()
     }
 
     #[getter]
@@ -159,6 +172,12 @@ pub struct ToolInfo {
 }
 
 impl ToolInfo {
+    /// The effects of the candidate that asks for the most care.
+    fn least_safe(&self) -> Effects {
+        let effects = self.candidates.iter().map(|candidate| candidate.spec().effects);
+        effects.max_by_key(|effects| effects.safety).unwrap_or(Effects::UNKNOWN)
+    }
+
     /// `None` when nobody is left.
     pub fn new(hub: &Bound<'_, Hub>, entry: &NameEntry, keep: impl Fn(&Registered) -> bool) -> Option<Self> {
         let mut candidates: Vec<_> =
@@ -232,10 +251,28 @@ impl ToolInfo {
         self.candidates[0].spec().version.as_deref()
     }
 
-    /// Whether calling it changes something: true when any candidate does.
+    /// Whether any candidate was declared to change something, or its name says so. See `safety`.
     #[getter]
     fn effects(&self) -> bool {
-        self.candidates.iter().any(|candidate| candidate.spec().effects.any())
+        self.least_safe().safety == Safety::MayAct
+    }
+
+    /// The safety of the least safe candidate: `harmless`, `unknown` or `may_act`.
+    #[getter]
+    fn safety(&self) -> &'static str {
+        self.least_safe().safety.name()
+    }
+
+    /// What `safety` rests on, in words.
+    #[getter]
+    fn evidence(&self) -> String {
+        self.least_safe().evidence.to_string()
+    }
+
+    /// Whether `approve` is asked before a call: for all tools but the harmless ones.
+    #[getter]
+    fn needs_approval(&self) -> bool {
+        !self.least_safe().are_harmless()
     }
 
     /// Where it comes from: the sources of its candidates, in their order.

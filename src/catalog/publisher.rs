@@ -9,7 +9,7 @@ use crate::hub::Hub;
 use crate::limit::Gate;
 use crate::model::{Source, ToolSpec};
 use crate::registry::{Candidate, Filter};
-use crate::select::nature;
+use crate::select::effects::{self, Declaration, EffectsInput};
 use crate::sources::mcp::connection::ServerIdentity;
 use crate::sources::mcp::listing::{Listed, Listing};
 use crate::sources::mcp::server::{ListingSink, Server};
@@ -200,6 +200,17 @@ fn remove_missing<T>(
 fn spec(hub: &Hub, server: &Server, listed: &Listed, name: Arc<str>) -> ToolSpec {
     let options = &server.config().options;
     let mut capabilities = hub.capability_rules().extract(&listed.name, &listed.description);
+    let effects = effects::assess(&EffectsInput {
+        name: &listed.name,
+        description: &listed.description,
+        parameters: &listed.input_schema,
+        capabilities: &capabilities,
+        annotations: &listed.annotations,
+        declaration: Declaration::Server {
+            effects: options.effects,
+            assume_read_only: options.assume_read_only,
+        },
+    });
     for tag in &options.capabilities {
         if !capabilities.contains(tag) {
             capabilities.push(tag.clone());
@@ -211,7 +222,7 @@ fn spec(hub: &Hub, server: &Server, listed: &Listed, name: Arc<str>) -> ToolSpec
         annotations.entry("title").or_insert_with(|| Value::String(title.clone()));
     }
     ToolSpec {
-        effects: nature::effects(&listed.name, options.effects, None, &listed.annotations),
+        effects,
         idempotent: hint("idempotentHint").unwrap_or(false),
         description: Arc::from(listed.description.as_str()),
         parameters: listed.input_schema.clone(),

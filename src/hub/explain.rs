@@ -91,6 +91,7 @@ impl Facts<'_> {
                 state => write!(text, ", server {state}: the call connects it"),
             };
         }
+        let _ = write!(text, "; {}", candidate.spec().effects);
         text
     }
 

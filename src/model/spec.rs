@@ -1,27 +1,9 @@
 //! What a tool says about itself.
 
+use super::Effects;
 use serde_json::{Map, Value};
 use std::sync::Arc;
 use std::time::Duration;
-
-/// Whether calling a tool changes the world, and how we know.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Effects {
-    /// Declared read-only.
-    ReadOnly,
-    /// Nothing was said, and the name does not suggest effects.
-    NoneSeen,
-    /// Guessed from the verb of the name.
-    Guessed,
-    /// Declared by registration or annotation.
-    Declared,
-}
-
-impl Effects {
-    pub fn any(self) -> bool {
-        matches!(self, Effects::Guessed | Effects::Declared)
-    }
-}
 
 /// The description of one tool of one source. Shared, never changed after registration.
 #[derive(Clone, Debug)]
@@ -55,7 +37,7 @@ impl ToolSpec {
             description: Arc::from(""),
             parameters: Arc::new(serde_json::json!({"type": "object"})),
             capabilities: Vec::new(),
-            effects: Effects::NoneSeen,
+            effects: Effects::UNKNOWN,
             idempotent: false,
             annotations: Map::new(),
             examples: Vec::new(),

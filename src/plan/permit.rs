@@ -104,7 +104,7 @@ pub(super) fn approval(hub: &Hub, name: &Arc<str>, options: &CallOptions) -> Opt
     let providers = providers(hub, name, options);
     let listed = entry.filter(|_| !providers.is_empty());
     // A server that has not listed the tool may have one with effects.
-    if listed.is_some_and(|entry| entry.candidates.iter().all(|one| !one.spec().effects.any())) {
+    if listed.is_some_and(|entry| entry.candidates.iter().all(|one| one.spec().effects.are_harmless())) {
         return None;
     }
     let mut servers: Vec<Arc<str>> = providers.into_iter().filter_map(|(_, server)| server).collect();

@@ -60,12 +60,16 @@ fn harmless_candidates(hub: &Hub, what: &str, by_capability: bool) -> Option<u64
     let snapshot = hub.registry.load();
     if !by_capability {
         let entry = snapshot.get(what)?;
-        return entry.candidates.iter().all(|one| !one.spec().effects.any()).then_some(entry.changed_at);
+        return entry
+            .candidates
+            .iter()
+            .all(|one| one.spec().effects.are_harmless())
+            .then_some(entry.changed_at);
     }
     let tag = what.to_lowercase();
     let mut tagged = snapshot.with_tag(&tag).peekable();
     tagged.peek()?;
-    tagged.all(|one| !one.spec().effects.any()).then(|| snapshot.version())
+    tagged.all(|one| one.spec().effects.are_harmless()).then(|| snapshot.version())
 }
 
 /// What became of a look into the shared results.

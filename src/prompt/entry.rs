@@ -5,7 +5,7 @@ use super::docstring::Docstring;
 use super::schema::SchemaShape;
 use super::style::Lang;
 use super::types::{Types, default};
-use crate::model::{Effects, ToolSpec};
+use crate::model::{Safety, ToolSpec};
 use serde_json::Value;
 use std::fmt::Write;
 
@@ -252,10 +252,11 @@ fn pad(out: &mut String, indent: usize) {
 /// The declared effects of a tool.
 fn hints(spec: &ToolSpec, lang: Lang) -> Vec<&'static str> {
     let hint = |key: &str| spec.annotations.get(key).and_then(Value::as_bool);
-    let read_only = spec.effects == Effects::ReadOnly;
+    let declared = |safety: Safety| spec.effects.are_declared() && spec.effects.safety == safety;
+    let read_only = declared(Safety::Harmless);
     // `effects=True` has no annotations; annotations are more precise.
-    let said = spec.effects == Effects::Declared && hint("readOnlyHint").is_none();
-    let destructive = !read_only && hint("destructiveHint").unwrap_or(said);
+    let acts = declared(Safety::MayAct) && hint("readOnlyHint").is_none();
+    let destructive = !read_only && hint("destructiveHint").unwrap_or(acts);
     let all = [
         (read_only, lang.pick("read-only", "只读")),
         (destructive, lang.pick("destructive", "破坏性")),

@@ -33,8 +33,8 @@ pub fn synonyms(stem: &str) -> &'static [String] {
 
 #[cfg(test)]
 mod tests {
-    use super::super::words::is_wide;
     use super::*;
+    use crate::text::is_wide;
 
     /// Whether a word of the table can be found: one English word, or a pair.
     fn fits(word: &str) -> bool {

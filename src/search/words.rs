@@ -1,5 +1,7 @@
 //! Cuts text into words: snake_case, kebab-case, camelCase and digits apart, Chinese by characters and pairs of them.
 
+use crate::text::{fold_width, humps, is_wide};
+
 /// What a word is, because that decides how much it says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -31,15 +33,6 @@ const LONGEST: usize = 64;
 const LONGEST_QUOTE: usize = 400;
 /// Chinese characters that carry grammar, not meaning. In pairs they stay.
 const GRAMMAR: &str = "的了和是在有我你他她它们这那个请帮想要能可以吗呢吧啊把被给对与及或并也都就还又很最一些什么怎样如何为从到用于中上下里将会需该其所之得着过";
-
-/// Ideographs, kana and hangul: scripts that are read without word boundaries.
-pub fn is_wide(c: char) -> bool {
-    let script = matches!(
-        c,
-        '\u{2e80}'..='\u{9fff}' | '\u{ac00}'..='\u{d7af}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}'
-    );
-    script && c.is_alphanumeric()
-}
 
 /// The text up to a number of bytes.
 pub fn start_of(text: &str, bytes: usize) -> &str {
@@ -156,37 +149,6 @@ impl<F: FnMut(Word<'_>)> Reader<F> {
             }
         }
     }
-}
-
-/// Full-width digits and Latin letters, as input methods for Chinese produce them.
-fn fold_width(c: char) -> char {
-    match c {
-        '\u{ff10}'..='\u{ff19}' | '\u{ff41}'..='\u{ff5a}' => char::from_u32(c as u32 - 0xfee0).unwrap_or(c),
-        _ => c,
-    }
-}
-
-/// Where the parts of a camelCase word begin: at aB, at the last capital of an acronym (`PDFReader`, but not at the plural
-/// s of `PDFs`), and between letters and digits.
-fn humps(run: &str) -> impl Iterator<Item = usize> {
-    let bytes = run.as_bytes();
-    (1..bytes.len()).filter(|&at| {
-        let (before, here) = (bytes[at - 1], bytes[at]);
-        if !here.is_ascii() || !before.is_ascii() {
-            return false;
-        }
-        if before.is_ascii_digit() != here.is_ascii_digit() {
-            return true;
-        }
-        if !here.is_ascii_uppercase() || !before.is_ascii_uppercase() {
-            return here.is_ascii_uppercase();
-        }
-        match bytes.get(at + 1) {
-            Some(b's') => bytes.get(at + 2).is_some_and(u8::is_ascii_lowercase),
-            Some(next) => next.is_ascii_lowercase(),
-            None => false,
-        }
-    })
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Which strategy fits: the first rule that applies.
 
-use super::nature::{self, Nature};
-use crate::model::{Effects, Strategy};
+use super::runs_alone;
+use crate::model::{Safety, Strategy};
 use crate::registry::Candidate;
 use std::sync::Arc;
 
@@ -9,8 +9,10 @@ use std::sync::Arc;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rule {
     OneCandidate,
-    /// A tool with effects is never run twice at once.
+    /// A tool that may act is never run twice at once.
     Effects,
+    /// Neither is a tool of a server whose effects are unknown.
+    UnknownEffects,
     /// Answers agree, so the fastest is the best.
     FastestIsBest,
     /// Answers complement each other.
@@ -24,15 +26,18 @@ pub enum Rule {
 }
 
 impl Rule {
-    /// Whether nothing but the nature and the number of the candidates spoke for it.
+    /// True for rules that are heuristics (kind, count) and may be overridden by `prefer`.
     pub fn is_choice(self) -> bool {
-        !matches!(self, Rule::OneCandidate | Rule::Effects | Rule::Asked)
+        !matches!(self, Rule::OneCandidate | Rule::Effects | Rule::UnknownEffects | Rule::Asked)
     }
 
     pub fn sentence(self) -> &'static str {
         match self {
             Rule::OneCandidate => "there is one candidate",
             Rule::Effects => "the tool has effects, so its candidates never run at once",
+            Rule::UnknownEffects => {
+                "the effects of a server's tool are unknown, so its candidates never run at once"
+            }
             Rule::FastestIsBest => "calculation and time tools agree, so the fastest answer wins",
             Rule::AnswersComplement => "search and extraction tools complement each other",
             Rule::TwoCandidates => "there are two candidates",
@@ -43,33 +48,60 @@ impl Rule {
     }
 }
 
-/// The strategy for these candidates. A strategy that the caller names is taken, except that *declared* effects are
-/// never run twice at once; a mere guess from the name gives way to the caller's word.
+/// The strategy for these candidates. A strategy that the caller names is taken, except that candidates *declared* to act
+/// never run twice at once; what was only read from the name gives way to the caller's word.
 pub fn decide(candidates: &[Arc<Candidate>], wanted: Strategy, by_capability: bool) -> (Strategy, Rule) {
     if candidates.len() <= 1 {
         let strategy = if wanted == Strategy::Auto { Strategy::First } else { wanted };
         return (strategy, Rule::OneCandidate);
     }
-    let effects = |level: fn(Effects) -> bool| candidates.iter().any(|c| level(c.spec().effects));
+    let may_act = |candidate: &&Arc<Candidate>| candidate.spec().effects.safety == Safety::MayAct;
+    let mut acting = candidates.iter().filter(may_act).peekable();
     if wanted != Strategy::Auto {
         return match wanted {
-            Strategy::First | Strategy::All if effects(|e| e == Effects::Declared) => {
+            Strategy::First | Strategy::All
+                if acting.any(|candidate| candidate.spec().effects.are_declared()) =>
+            {
                 (Strategy::Fallback, Rule::Effects)
             }
             _ => (wanted, Rule::Asked),
         };
     }
-    if effects(Effects::any) {
+    if acting.peek().is_some() {
         return (Strategy::Fallback, Rule::Effects);
+    }
+    if candidates.iter().any(|candidate| runs_alone(candidate)) {
+        return (Strategy::Fallback, Rule::UnknownEffects);
     }
     let two = candidates.len() == 2;
     if by_capability && two {
         return (Strategy::All, Rule::TwoCandidates);
     }
-    match nature::of_all(candidates) {
+    match Nature::of_all(candidates) {
         Nature::CalculationOrTime => (Strategy::First, Rule::FastestIsBest),
         Nature::SearchOrExtraction => (Strategy::All, Rule::AnswersComplement),
         Nature::Other if two => (Strategy::All, Rule::TwoCandidates),
         Nature::Other => (Strategy::First, Rule::ManyCandidates),
+    }
+}
+
+enum Nature {
+    CalculationOrTime,
+    SearchOrExtraction,
+    Other,
+}
+
+impl Nature {
+    /// The nature of candidates that answer one call: what any of them says, calculation and time first.
+    fn of_all(candidates: &[Arc<Candidate>]) -> Nature {
+        let any =
+            |tags: &[&str]| candidates.iter().any(|c| tags.iter().any(|tag| c.spec().has_capability(tag)));
+        if any(&["calculate", "math", "time"]) {
+            Nature::CalculationOrTime
+        } else if any(&["search", "extract"]) {
+            Nature::SearchOrExtraction
+        } else {
+            Nature::Other
+        }
     }
 }

@@ -1,10 +1,10 @@
 //! L2, request × snapshot → ordered candidates and a strategy.
 //!
-//! Small policies, one a file: the order ([`order`]), the strategy ([`auto`]), what a tool is like ([`nature`]: has it
-//! effects, does it calculate, search, extract), and who shadows whom ([`shadow`]).
+//! Small policies, one a file: the order ([`order`]), the strategy ([`auto`]), whether a tool changes something
+//! ([`effects`]), and which candidates shadow a native tool ([`shadow`]).
 
 mod auto;
-pub mod nature;
+pub mod effects;
 mod order;
 mod shadow;
 
@@ -12,7 +12,7 @@ pub use auto::{Rule, decide};
 pub use order::{Wanted, by_capability, by_name};
 pub use shadow::is_shadow;
 
-use crate::model::{Prefer, Source, Strategy};
+use crate::model::{Prefer, Safety, Source, Strategy};
 use crate::registry::Candidate;
 use smallvec::SmallVec;
 use std::sync::Arc;
@@ -48,8 +48,23 @@ pub fn select(
         }
         decided => decided,
     };
-    let guarded = candidates.iter().any(|c| c.spec().effects.any() && !c.spec().idempotent);
+    let guarded = candidates.iter().any(|candidate| is_guarded(candidate));
     Selection { candidates, healthy, strategy, rule, guarded }
+}
+
+/// Whether a failure of this candidate that may have had effects ends the call.
+pub fn is_guarded(candidate: &Candidate) -> bool {
+    runs_alone(candidate) && !candidate.spec().idempotent
+}
+
+/// Whether it must not run at the same time as another candidate. The user registers native tools of one name side by side
+/// on purpose, so for them an unknown effect is no obstacle; servers bring their names along unasked.
+fn runs_alone(candidate: &Candidate) -> bool {
+    match candidate.spec().effects.safety {
+        Safety::Harmless => false,
+        Safety::Unknown => candidate.source == Source::Mcps,
+        Safety::MayAct => true,
+    }
 }
 
 /// Whether MCP servers and others have it.

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 use toolhub::error::{ErrorKind, HubError};
 use toolhub::hub::Hub;
 use toolhub::limit::Gate;
-use toolhub::model::{Source, ToolOutput, ToolSpec};
+use toolhub::model::{Effects, Evidence, Source, ToolOutput, ToolSpec};
 use toolhub::registry::Candidate;
 use toolhub::sources::function::FunctionTool;
 use toolhub::stats::CandidateStats;
@@ -52,7 +52,7 @@ pub struct Double {
 impl Double {
     fn new(name: &str, deed: Deed) -> Self {
         Double {
-            spec: ToolSpec::named(name),
+            spec: ToolSpec { effects: Effects::harmless(Evidence::Registration), ..ToolSpec::named(name) },
             source: Source::Tools,
             server: None,
             after: Some(Duration::ZERO),

@@ -151,7 +151,7 @@ async fn a_panicking_tool_is_an_error_and_the_others_go_on() {
 async fn after_a_panic_nobody_knows_whether_something_happened() {
     let hub = hub();
     let stage = Stage::new(&hub);
-    stage.add(Double::panicking("t").with(|spec| spec.effects = Effects::Declared));
+    stage.add(Double::panicking("t").with(|spec| spec.effects = Effects::may_act(Evidence::Registration)));
     stage.add(Double::answering("t", 1).of(Source::Skills));
     let error = call(&hub, "t", &CallOptions::default()).await.result.unwrap_err();
     assert_eq!(error.kind, ErrorKind::ToolError);

@@ -104,7 +104,7 @@ async fn more_than_may_wait_are_refused_as_overloaded() {
 async fn an_overloaded_tool_with_effects_proves_that_nothing_happened_so_the_next_is_tried() {
     let hub = limited(HubOptions { max_waiting: 0, ..HubOptions::default() });
     let stage = Stage::new(&hub);
-    let effects = |spec: &mut ToolSpec| spec.effects = Effects::Declared;
+    let effects = |spec: &mut ToolSpec| spec.effects = Effects::may_act(Evidence::Registration);
     stage.add(Double::answering("t", 1).after(10).with(effects).with(|spec| spec.max_concurrency = Some(1)));
     stage.add(Double::answering("t", 2).after(10).with(effects).of(Source::Skills));
     assert_eq!(many(&hub, 2, &CallOptions::default()).await, [None, None]);
@@ -196,7 +196,7 @@ async fn effects_are_not_had_twice_when_a_place_becomes_free_at_the_last_moment(
         let hub =
             limited(HubOptions { source_concurrency: vec![(Source::Tools, 1)], ..HubOptions::default() });
         let stage = Stage::new(&hub);
-        let effects = |spec: &mut ToolSpec| spec.effects = Effects::Declared;
+        let effects = |spec: &mut ToolSpec| spec.effects = Effects::may_act(Evidence::Registration);
         stage.add(Double::answering("t", 1).after(100).deaf().with(effects));
         stage.add(Double::answering("t", 2).with(effects).of(Source::Skills));
         let first = occupy(&hub).await;

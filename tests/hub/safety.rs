@@ -4,7 +4,7 @@ use super::*;
 use toolhub::select::Rule;
 
 fn with_effects(double: Double) -> Double {
-    double.with(|spec| spec.effects = Effects::Declared)
+    double.with(|spec| spec.effects = Effects::may_act(Evidence::Registration))
 }
 
 #[tokio::test(start_paused = true)]
@@ -65,7 +65,12 @@ async fn guessed_effects_give_way_to_the_callers_word_but_not_to_auto() {
     let hub = hub();
     let stage = Stage::new(&hub);
     for server in ["a", "b"] {
-        stage.add(Double::answering("t", 1).after(10).server(server).with(|s| s.effects = Effects::Guessed));
+        stage.add(
+            Double::answering("t", 1)
+                .after(10)
+                .server(server)
+                .with(|s| s.effects = Effects::may_act(Evidence::ActingVerb("send"))),
+        );
     }
     let auto = call(&hub, "t", &CallOptions::default()).await;
     assert_eq!((auto.plan.strategy, stage.most_at_once()), (Strategy::Fallback, 1));

@@ -209,6 +209,7 @@ fn our_own_options() {
         prefix: Some("every_".into()),
         capabilities: vec!["demo".into()],
         effects: Some(false),
+        assume_read_only: true,
         pin: true,
         max_message_bytes: 1024 * 1024,
         idle_timeout: Some(Duration::from_secs(300)),

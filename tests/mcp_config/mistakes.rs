@@ -183,6 +183,14 @@ fn wrong_options() {
         (json!({"prefix": 1}), "`toolhub.prefix` must be a string, not a number."),
         (json!({"capabilities": {}}), "`toolhub.capabilities` must be a list of strings, not an object."),
         (json!({"effects": "no"}), "`toolhub.effects` must be true or false, not a string."),
+        (
+            json!({"assume_read_only": "no"}),
+            "`toolhub.assume_read_only` must be true or false, not a string.",
+        ),
+        (
+            json!({"assume_read_only": true, "effects": true}),
+            "`toolhub.assume_read_only` contradicts `effects`: both are true.",
+        ),
         (json!({"pin": 1}), "`toolhub.pin` must be true or false, not a number."),
         (
             json!({"max_message_bytes": 10}),

@@ -57,7 +57,7 @@ proptest! {
         let _inside = runtime.enter();
         let hub = hub();
         let stage = Stage::new(&hub);
-        let effects = if scene.may_act { Effects::Declared } else { Effects::ReadOnly };
+        let effects = if scene.may_act { Effects::may_act(Evidence::Registration) } else { Effects::harmless(Evidence::Registration) };
         let tool = || Double::answering("t", "yes").with(|spec| spec.effects = effects);
         if scene.is_listed {
             stage.add(tool());

@@ -3,11 +3,11 @@
 use super::*;
 
 fn may_act(name: &str, answer: &str) -> Double {
-    Double::answering(name, answer).with(|spec| spec.effects = Effects::Declared)
+    Double::answering(name, answer).with(|spec| spec.effects = Effects::may_act(Evidence::Registration))
 }
 
 fn harmless(name: &str, answer: &str) -> Double {
-    Double::answering(name, answer).with(|spec| spec.effects = Effects::ReadOnly)
+    Double::answering(name, answer).with(|spec| spec.effects = Effects::harmless(Evidence::Registration))
 }
 
 fn permitted(request: CallRequest, allowed: &[&'static str], asks: bool) -> CallRequest {

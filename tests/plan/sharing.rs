@@ -16,7 +16,7 @@ fn shared(request: CallRequest, cache_ttl: Option<u64>, single_flight: bool, arg
 }
 
 fn reads(name: &str) -> Double {
-    Double::answering(name, "read").with(|spec| spec.effects = Effects::ReadOnly)
+    Double::answering(name, "read").with(|spec| spec.effects = Effects::harmless(Evidence::Registration))
 }
 
 #[tokio::test(start_paused = true)]
@@ -69,7 +69,9 @@ async fn a_tool_that_was_replaced_does_not_answer_from_the_cache() {
 async fn one_candidate_that_may_act_is_enough_not_to_share() {
     let world = World::new(hub());
     world.stage.add(reads("t"));
-    world.stage.add(reads("t").of(Source::Skills).with(|spec| spec.effects = Effects::Declared));
+    world.stage.add(
+        reads("t").of(Source::Skills).with(|spec| spec.effects = Effects::may_act(Evidence::Registration)),
+    );
     for _ in 0..2 {
         assert!(!world.call(shared(named("t"), Some(60), true, "{}")).await.cached);
     }
@@ -79,7 +81,7 @@ async fn one_candidate_that_may_act_is_enough_not_to_share() {
 async fn failures_are_shared_but_not_cached() {
     let world = World::new(hub());
     let failing = Double::failing("t", ErrorKind::Auth).after(1_000);
-    world.stage.add(failing.with(|spec| spec.effects = Effects::ReadOnly));
+    world.stage.add(failing.with(|spec| spec.effects = Effects::harmless(Evidence::Registration)));
     let call = || world.call(shared(named("t"), Some(60), true, "{}"));
     let (one, other) = tokio::join!(call(), call());
     assert_eq!(error(&one), error(&other));

@@ -295,7 +295,7 @@ def test_what_a_tool_does_to_its_arguments_does_not_reach_the_other_candidates(
         deface(v)
 
     for server in "abc":
-        hub.register(careless, name="t", source="mcps", server=server)
+        hub.register(careless, name="t", source="mcps", server=server, read_only=True)
     run(hub.execute("t", {"v": [{"a": [1]}]}, strategy=strategy))
     assert seen == ["[{'a': [1]}]"] * 3
 

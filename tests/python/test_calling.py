@@ -135,7 +135,7 @@ def test_the_deadline_is_for_the_whole_call(run: Run) -> None:
 
 def test_a_timed_out_candidate_gives_way_to_the_next(run: Run) -> None:
     hub, slow = ToolHub(), Endless()
-    hub.register(slow, name="tool", source="mcps", server="slow", timeout=0.01)
+    hub.register(slow, name="tool", source="mcps", server="slow", timeout=0.01, read_only=True)
     offer(hub, "tool", quick=Scripted("done"))
     result = run(hub.execute("tool", strategy="fallback"))
     assert (result.result, tried(result)) == ("done", ["slow", "quick"])
@@ -172,7 +172,8 @@ def test_cancelling_the_await_cancels_the_tool_before_it_returns(hub: ToolHub, r
 
 def test_source_and_server_narrow_the_candidates_of_a_call(hub: ToolHub) -> None:
     for source, server in [("tools", None), ("skills", None), ("mcps", "a"), ("mcps", "b")]:
-        hub.register(lambda where=f"{source} {server}": where, name="tool", source=source, server=server)
+        tool = lambda where=f"{source} {server}": where  # noqa: E731
+        hub.register(tool, name="tool", source=source, server=server, read_only=True)
     assert hub.call("tool", source="skills").result == "skills None"
     assert hub.call("tool", server="b").result == "mcps b"
     assert sorted(tried(hub.call("tool", source="mcps"))) == ["a", "b"]

@@ -378,6 +378,14 @@ def test_a_wrong_type_at_registration_is_named_in_the_error(hub: ToolHub, said: 
     assert "add" not in hub
 
 
+@pytest.mark.parametrize("said", [True, False])
+def test_effects_and_read_only_must_not_contradict_each_other(hub: ToolHub, said: bool) -> None:
+    with pytest.raises(ValueError, match=f"effects={said} and read_only={said} contradict each other"):
+        hub.register(add, effects=said, read_only=said)
+    assert "add" not in hub
+    assert hub.register(add, effects=said, read_only=not said).effects is said
+
+
 texts = st.text(st.characters(exclude_categories=["Cs"]))
 distinct = st.lists(texts.filter(str.strip), min_size=1, max_size=20, unique=True)
 

@@ -29,7 +29,7 @@ class Held:
 def test_identical_concurrent_calls_share_one_execution(run: Run) -> None:
     async def scene() -> None:
         hub, tool = ToolHub(), Held()
-        hub.register(tool, name="t")
+        hub.register(tool, name="t", read_only=True)
         calls = [asyncio.create_task(hub.execute("t", {"n": 1}, single_flight=True)) for _ in range(10)]
         await turns()
         assert tool.runs == 1
@@ -48,7 +48,7 @@ def test_identical_concurrent_calls_share_one_execution(run: Run) -> None:
 def test_those_who_shared_an_execution_share_no_part_of_their_results(run: Run) -> None:
     async def scene() -> None:
         hub, tool = ToolHub(), Held()
-        hub.register(tool, name="t")
+        hub.register(tool, name="t", read_only=True)
         calls = [asyncio.create_task(hub.execute("t", single_flight=True)) for _ in range(3)]
         await turns()
         tool.go.set()
@@ -64,8 +64,8 @@ def test_those_who_shared_an_execution_share_no_part_of_their_results(run: Run) 
 def test_calls_that_differ_do_not_share(run: Run) -> None:
     async def scene() -> None:
         hub, tool = ToolHub(), Held()
-        hub.register(tool, name="t")
-        hub.register(tool, name="u")
+        hub.register(tool, name="t", read_only=True)
+        hub.register(tool, name="u", read_only=True)
         calls = [
             hub.execute("t", {"n": 1}, single_flight=True),
             hub.execute("t", {"n": 2}, single_flight=True),
@@ -91,7 +91,7 @@ def test_the_order_of_the_arguments_does_not_matter(run: Run) -> None:
             await go.wait()
             return a + b
 
-        hub.register(tool)
+        hub.register(tool, read_only=True)
         calls = [{"a": 1, "b": 2}, {"b": 2, "a": 1}]
         running = [asyncio.create_task(hub.execute("tool", args, single_flight=True)) for args in calls]
         await turns()
@@ -108,7 +108,7 @@ def test_a_failure_is_shared_too(run: Run) -> None:
             raise OSError("disk")
 
         hub, tool = ToolHub(), Held(fail)
-        hub.register(tool, name="t")
+        hub.register(tool, name="t", read_only=True)
         calls = [asyncio.create_task(hub.execute("t", single_flight=True)) for _ in range(3)]
         await turns()
         tool.go.set()
@@ -123,7 +123,7 @@ def test_a_failure_is_shared_too(run: Run) -> None:
 def test_when_the_leader_is_cancelled_another_takes_over(run: Run) -> None:
     async def scene() -> None:
         hub, tool = ToolHub(), Held()
-        hub.register(tool, name="t")
+        hub.register(tool, name="t", read_only=True)
         calls = [asyncio.create_task(hub.execute("t", single_flight=True)) for _ in range(4)]
         await turns()
         assert tool.runs == 1
@@ -141,7 +141,7 @@ def test_when_the_leader_is_cancelled_another_takes_over(run: Run) -> None:
 def test_a_follower_that_is_cancelled_disturbs_nobody(run: Run) -> None:
     async def scene() -> None:
         hub, tool = ToolHub(), Held()
-        hub.register(tool, name="t")
+        hub.register(tool, name="t", read_only=True)
         calls = [asyncio.create_task(hub.execute("t", single_flight=True)) for _ in range(3)]
         await turns()
         calls[1].cancel()
@@ -158,7 +158,7 @@ def test_a_follower_that_is_cancelled_disturbs_nobody(run: Run) -> None:
 def test_a_follower_has_its_own_deadline(run: Run) -> None:
     async def scene() -> None:
         hub, tool = ToolHub(), Held()
-        hub.register(tool, name="t")
+        hub.register(tool, name="t", read_only=True)
         calls = [asyncio.create_task(hub.execute("t", single_flight=True, deadline=0.01)) for _ in range(3)]
         results = await asyncio.gather(*calls)
         assert [result.kind for result in results] == [ErrorKind.TIMEOUT] * 3
@@ -197,7 +197,7 @@ def test_whoever_takes_over_has_what_is_left_of_its_deadline(run: Run) -> None:
 def test_whoever_takes_over_within_a_deadline_answers(run: Run) -> None:
     async def scene() -> None:
         hub, tool = ToolHub(), Held()
-        hub.register(tool, name="t")
+        hub.register(tool, name="t", read_only=True)
         calls = [asyncio.create_task(hub.execute("t", single_flight=True, deadline=60)) for _ in range(2)]
         await turns()
         calls[0].cancel()
@@ -250,7 +250,7 @@ def test_calls_from_several_loops_share_one_execution() -> None:
         go.wait(30)
         return "answer"
 
-    hub.register(tool)
+    hub.register(tool, read_only=True)
     results: list[Any] = []
 
     def call() -> None:
@@ -309,7 +309,7 @@ def test_one_candidate_with_effects_is_enough_not_to_share(run: Run) -> None:
 
 def test_an_answer_is_kept_and_says_so() -> None:
     hub, tool = ToolHub(), Scripted("first", "second")
-    hub.register(tool, name="t")
+    hub.register(tool, name="t", read_only=True)
     fresh = hub.call("t", cache_ttl=1000)
     kept = hub.call("t", cache_ttl=1000)
     assert (fresh.meta["cached"], kept.meta["cached"]) == (False, True)
@@ -321,20 +321,20 @@ def test_an_answer_is_kept_and_says_so() -> None:
 
 def test_an_answer_whose_time_is_over_is_not_used() -> None:
     hub, tool = ToolHub(), Scripted(1, 2)
-    hub.register(tool, name="t")
+    hub.register(tool, name="t", read_only=True)
     assert [hub.call("t", cache_ttl=1e-9).result for _ in range(2)] == [1, 2]
 
 
 def test_failures_are_not_kept() -> None:
     hub, tool = ToolHub(), Scripted(OSError("x"), None, {"success": False}, "fine")
-    hub.register(tool, name="t")
+    hub.register(tool, name="t", read_only=True)
     assert [hub.call("t", cache_ttl=1000).success for _ in range(5)] == [False, False, False, True, True]
     assert tool.runs == 4
 
 
 def test_changing_a_result_does_not_change_what_is_kept() -> None:
     hub = ToolHub()
-    hub.register(lambda: {"rows": [1]}, name="t")
+    hub.register(lambda: {"rows": [1]}, name="t", read_only=True)
     for _ in range(3):
         result = hub.call("t", cache_ttl=1000)
         assert result.result == {"rows": [1]}
@@ -347,7 +347,7 @@ def test_changing_a_result_does_not_change_what_is_kept() -> None:
 
 def test_changing_the_lists_in_meta_does_not_change_what_is_kept() -> None:
     hub = ToolHub()
-    hub.register(lambda: 1, name="t")
+    hub.register(lambda: 1, name="t", read_only=True)
     for _ in range(3):
         meta = hub.call("t", cache_ttl=1000).meta
         assert meta["sources"] == ["tools"]
@@ -358,13 +358,13 @@ def test_changing_the_lists_in_meta_does_not_change_what_is_kept() -> None:
 
 def test_a_value_that_cannot_be_copied_is_kept_as_it_is() -> None:
     hub, lock = ToolHub(), threading.Lock()
-    hub.register(lambda: lock, name="t")
+    hub.register(lambda: lock, name="t", read_only=True)
     assert all(hub.call("t", cache_ttl=1000).result is lock for _ in range(2))
 
 
 def test_arguments_that_cannot_be_compared_are_not_shared() -> None:
     hub, runs = ToolHub(), []
-    hub.register(lambda v: runs.append(v) or "ok", name="t")
+    hub.register(lambda v: runs.append(v) or "ok", name="t", read_only=True)
     for _ in range(2):
         assert hub.call("t", {"v": object()}, cache_ttl=1000, single_flight=True).success
     assert len(runs) == 2
@@ -377,14 +377,14 @@ def test_arguments_that_cannot_be_compared_are_not_shared() -> None:
 )
 def test_arguments_of_different_types_do_not_share_an_answer(one: Any, other: Any) -> None:
     hub = ToolHub()
-    hub.register(lambda v: repr(v), name="t")
+    hub.register(lambda v: repr(v), name="t", read_only=True)
     assert hub.call("t", {"v": one}, cache_ttl=1000).result == repr(one)
     assert hub.call("t", {"v": other}, cache_ttl=1000).result == repr(other)
 
 
 def test_a_removed_tool_answers_no_more() -> None:
     hub = ToolHub()
-    hub.register(lambda: 1, name="t")
+    hub.register(lambda: 1, name="t", read_only=True)
     assert hub.call("t", cache_ttl=1000).success
     hub.unregister("t")
     assert hub.call("t", cache_ttl=1000).kind is ErrorKind.NOT_FOUND
@@ -392,16 +392,16 @@ def test_a_removed_tool_answers_no_more() -> None:
 
 def test_a_replaced_tool_answers_for_itself() -> None:
     hub = ToolHub()
-    hub.register(lambda: "old", name="t")
+    hub.register(lambda: "old", name="t", read_only=True)
     assert hub.call("t", cache_ttl=1000).result == "old"
-    hub.register(lambda: "new", name="t")
+    hub.register(lambda: "new", name="t", read_only=True)
     assert hub.call("t", cache_ttl=1000).result == "new"
 
 
 def test_a_cached_answer_and_a_shared_flight_go_together(run: Run) -> None:
     async def scene() -> None:
         hub, tool = ToolHub(), Held()
-        hub.register(tool, name="t")
+        hub.register(tool, name="t", read_only=True)
         options: dict[str, Any] = {"single_flight": True, "cache_ttl": 1000}
         calls = [asyncio.create_task(hub.execute("t", **options)) for _ in range(3)]
         await turns()
@@ -415,14 +415,14 @@ def test_a_cached_answer_and_a_shared_flight_go_together(run: Run) -> None:
 
 def test_calls_by_capability_can_be_shared_and_kept_too(run: Run) -> None:
     hub, tool = ToolHub(), Scripted("a", "b")
-    hub.register(tool, name="t", capabilities=["x"])
+    hub.register(tool, name="t", capabilities=["x"], read_only=True)
     for _ in range(2):
         assert run(hub.execute_by_capability("x", cache_ttl=1000, single_flight=True)).result == "a"
 
 
 def test_the_kept_answers_are_bounded() -> None:
     hub, runs = ToolHub(), []
-    hub.register(lambda n: runs.append(n) or n, name="t")
+    hub.register(lambda n: runs.append(n) or n, name="t", read_only=True)
     hub.call_many([("t", {"n": n}) for n in range(3000)], cache_ttl=1000)
     assert hub.call("t", {"n": 2999}, cache_ttl=1000).meta["cached"]
     assert not hub.call("t", {"n": 0}, cache_ttl=1000).meta["cached"]

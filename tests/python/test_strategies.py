@@ -211,7 +211,9 @@ def test_the_order_is_priority_then_registration(hub: ToolHub) -> None:
     for n, (source, priority) in enumerate(
         [("mcps", None), ("skills", None), ("tools", None), ("mcps", -1), ("mcps", 1)]
     ):
-        hub.register(Scripted(BROKEN), name="t", source=source, server=f"{n}", priority=priority)
+        hub.register(
+            Scripted(BROKEN), name="t", source=source, server=f"{n}", priority=priority, read_only=True
+        )
     assert tried(hub.call("t", strategy="fallback")) == ["3", "2", "1", "4", "0"]
 
 

@@ -141,11 +141,11 @@ class Routing(Calling):
 
         >>> from toolhub import ToolHub
         >>> hub = ToolHub()
-        >>> _ = hub.register(len, name="length")
+        >>> _ = hub.register(len, name="length", read_only=True)
         >>> print(hub.explain({"tool_name": "length", "arguments": {"obj": "abc"}}))
         'length': the call names no source: every source is asked, MCP servers first.
         Candidates, in order:
-          1. tools (priority 0, not called yet)
+          1. tools (priority 0, not called yet; harmless: declared at registration)
         Strategy: first, because there is one candidate.
         The arguments fit.
         """

@@ -163,7 +163,7 @@ class Running(HubPart):
         reason = self._narrow(request, call.source, permissions)
         tool, places = self._core.get(name), self._places(name, request["source"])
         # A server that has not listed it may have one with effects.
-        if reason is None and permissions.asks and (tool is None or tool.effects or not places):
+        if reason is None and permissions.asks and (tool is None or tool.needs_approval or not places):
             servers = tuple(sorted({server for _, server in places if server is not None}))
             description = "" if tool is None else tool.description
             reason = await permissions.refusal(Approval(name, dict(arguments), call.id, servers, description))

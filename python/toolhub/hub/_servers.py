@@ -62,9 +62,9 @@ class Serving(HubPart):
 
         `transport` is `http` or `sse`; without it the hub finds out. `options` are those of the key `toolhub` in a file:
         `timeout`, `startup_timeout`, `retries`, `max_concurrency`, `include`, `exclude`, `prefix`, `capabilities`, `effects`,
-        `max_message_bytes`, `idle_timeout`, … `auth` is a bearer token, a function that gives one (sync or async, asked for
-        each request), `"oauth"` for a login in the browser, or a mapping with its details. A server with the same id is
-        replaced. Gives back what is odd about it.
+        `assume_read_only`, `max_message_bytes`, `idle_timeout`, … `auth` is a bearer token, a function that gives one (sync
+        or async, asked for each request), `"oauth"` for a login in the browser, or a mapping with its details. A server with
+        the same id is replaced. Gives back what is odd about it.
 
         >>> from toolhub import ToolHub
         >>> hub = ToolHub()

@@ -8,7 +8,7 @@ use super::message::Params;
 use super::server::Server;
 use super::{backoff, headers, tasks};
 use crate::error::{ErrorKind, HubError, Outcome, clip};
-use crate::model::{Arguments, Effects, ToolOutput, ToolSpec};
+use crate::model::{Arguments, ToolOutput, ToolSpec};
 use crate::schema::{ArgumentSchema, ResultSchema};
 use crate::tool::{BoxFuture, CallContext, Tool};
 use serde_json::{Map, Value, json};
@@ -49,7 +49,7 @@ impl McpTool {
 
     /// Nothing is lost when it runs twice.
     fn is_repeatable(&self) -> bool {
-        self.spec.idempotent || self.spec.effects == Effects::ReadOnly
+        self.spec.idempotent || self.spec.effects.are_harmless()
     }
 
     async fn run(&self, args: &Arguments, ctx: &CallContext) -> Result<ToolOutput, HubError> {

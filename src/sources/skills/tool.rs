@@ -4,7 +4,7 @@ use super::call;
 use super::files::{self, MAX_FILE, Refused};
 use super::skill::FolderSkill;
 use crate::error::{ErrorKind, HubError, clip};
-use crate::model::{Arguments, Effects, ToolOutput, ToolSpec};
+use crate::model::{Arguments, Effects, Evidence, ToolOutput, ToolSpec};
 use crate::schema::ArgumentSchema;
 use crate::tool::{BoxFuture, CallContext, Tool};
 use serde_json::{Value, json};
@@ -25,7 +25,7 @@ impl LocalSkill {
             description: Arc::from(fields.description.as_str()),
             // No capabilities: a skill describes how something is done and does not do it.
             parameters: schema.clone(),
-            effects: Effects::ReadOnly,
+            effects: Effects::harmless(Evidence::Instructions),
             idempotent: true,
             is_hidden: fields.is_hidden,
             version: fields.metadata.get("version").and_then(Value::as_str).map(Arc::from),

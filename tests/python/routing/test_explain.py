@@ -27,7 +27,7 @@ def hub_with(*places: str, **more: Any) -> tuple[ToolHub, list[str]]:
 
 
 def test_rule_candidates_strategy_and_text() -> None:
-    hub, called = hub_with("tools", "excel")
+    hub, called = hub_with("tools", "excel", read_only=True)
     told = hub.explain({"tool_name": "t", "arguments": {"n": 1}, "source": "native"})
     assert (told.rule, told.strategy, told.refreshes) == ("alias", "fallback", [])
     assert [(one.source, one.server) for one in told.candidates] == [("mcps", "excel"), ("tools", None)]
@@ -35,8 +35,8 @@ def test_rule_candidates_strategy_and_text() -> None:
     assert told.text.splitlines() == [
         "'t': 'native' is a label: every source is asked, MCP servers first.",
         "Candidates, in order:",
-        "  1. mcps:excel (priority 2, not called yet)",
-        "  2. tools (priority 0, not called yet)",
+        "  1. mcps:excel (priority 2, not called yet; harmless: declared at registration)",
+        "  2. tools (priority 0, not called yet; harmless: declared at registration)",
         "Strategy: fallback (one after another, until one succeeds), "
         "because MCP servers are preferred to native tools and skills.",
         "The arguments fit.",
@@ -77,13 +77,51 @@ async def test_health_is_told() -> None:
     async def fails() -> None:
         raise OSError("no")
 
-    hub.register(fails, name="t", source="mcps", server="bad")
-    hub.register(lambda: 1, name="t", source="mcps", server="good")
+    hub.register(fails, name="t", source="mcps", server="bad", effects=True)
+    hub.register(lambda: 1, name="t", source="mcps", server="good", effects=True)
     for server in ("bad", "good"):
         await hub.execute("t", {}, server=server)
     lines = hub.explain({"name": "t"}).text.splitlines()
     assert "  1. mcps:good (priority 2, 1 of 1 calls succeeded in about " in lines[2]
-    assert lines[3] == "  2. mcps:bad (priority 2, 0 of 1 calls succeeded, rests after failures)"
+    assert lines[3] == (
+        "  2. mcps:bad (priority 2, 0 of 1 calls succeeded, rests after failures; "
+        "may act: declared at registration)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "more", "safety", "evidence"),
+    [
+        ("find_and_delete", {}, "may_act", "its name contains the acting verb 'delete'"),
+        ("get_user", {}, "harmless", "its name starts with the reading verb 'get'"),
+        ("almanac", {"capabilities": ["weather"]}, "harmless", "it has the reading capability 'weather'"),
+        ("t", {"annotations": {"readOnlyHint": False}}, "may_act", "annotated `readOnlyHint: false`"),
+        ("delete", {"read_only": True}, "harmless", "declared at registration"),
+        ("frobnicate", {}, "unknown", "nothing shows whether it changes anything"),
+    ],
+)
+def test_the_evidence_for_effects_is_shown(
+    name: str, more: dict[str, Any], safety: str, evidence: str
+) -> None:
+    hub = ToolHub()
+    candidate = hub.register(lambda: 1, name=name, **more)
+    tool = hub.get(name)
+    assert tool is not None
+    assert (candidate.safety, candidate.evidence) == (tool.safety, tool.evidence) == (safety, evidence)
+    assert tool.needs_approval == (safety != "harmless")
+    words = {"may_act": "may act", "unknown": "unknown effects"}.get(safety, safety)
+    assert f"; {words}: {evidence})" in hub.explain(name).text
+
+
+def test_unknown_effects_of_servers_are_the_reason_for_a_fallback() -> None:
+    hub, _ = hub_with("excel", "word")
+    told = hub.explain("t")
+    assert told.strategy == "fallback"
+    assert (
+        "because the effects of a server's tool are unknown, so its candidates never run at once."
+        in told.text
+    )
+    assert hub_with("tools", "skills")[0].explain("t").strategy == "all"
 
 
 def test_an_unknown_tool_is_told_with_near_names_and_whom_would_be_asked() -> None:

@@ -293,7 +293,7 @@ async def test_a_server_that_does_not_know_its_tool_has_done_nothing(lab: Lab) -
 
 
 async def test_calls_that_share_an_answer_share_it_on_a_server_that_was_never_connected(lab: Lab) -> None:
-    lab.add("a", "far")
+    lab.add("a", "far", assume_read_only=True)
     calls = (lab.hub.execute("far", {"text": "x"}, single_flight=True, cache_ttl=60) for _ in range(3))
     assert [result.result for result in await asyncio.gather(*calls)] == ["a x"] * 3
     assert (await lab.hub.execute("far", {"text": "x"}, cache_ttl=60)).meta["cached"]

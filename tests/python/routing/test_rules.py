@@ -92,7 +92,7 @@ async def test_a_native_tool_is_asked_only_when_the_servers_have_failed(native: 
         raise OSError("gone")
 
     hub.unregister("t", source="mcps")
-    hub.register(broken, name="t", source="mcps", server="excel")
+    hub.register(broken, name="t", source="mcps", server="excel", read_only=True)
     result = await hub.dispatch({"tool_name": "t"})
     assert (result.result, result.meta["strategy"]) == (native, "fallback")
 

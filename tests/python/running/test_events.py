@@ -119,7 +119,7 @@ async def test_a_caller_that_is_cancelled(hub: ToolHub, heard: Heard) -> None:
 
 
 async def test_by_capability_and_from_the_cache(hub: ToolHub, heard: Heard) -> None:
-    hub.register(quick, capabilities=["fast"])
+    hub.register(quick, capabilities=["fast"], read_only=True)
     await hub.execute_by_capability("fast", {"x": 1})
     assert heard.types() == ["started", "finished"]
     for _ in range(2):

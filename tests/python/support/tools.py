@@ -67,9 +67,9 @@ async def turns(count: int = 20) -> None:
 
 
 def offer(hub: ToolHub, name: str, **candidates: Any) -> None:
-    """Register several candidates of one name and one priority; each keyword is the server's id."""
+    """Register several harmless candidates of one name and one priority; each keyword is the server's id."""
     for server, function in candidates.items():
-        hub.register(function, name=name, source="mcps", server=server)
+        hub.register(function, name=name, source="mcps", server=server, read_only=True)
 
 
 def tried(result: ToolResult) -> list[str]:

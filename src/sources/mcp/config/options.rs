@@ -25,8 +25,10 @@ pub struct ServerOptions {
     pub prefix: Option<String>,
     /// Added to the capabilities of each tool.
     pub capabilities: Vec<String>,
-    /// Whether the tools change something, whatever the server says.
+    /// Whether the tools change something, whatever their names and annotations say.
     pub effects: Option<bool>,
+    /// Take tools for harmless that neither their annotations nor their names say to act.
+    pub assume_read_only: bool,
     /// Refuse a tool whose definition has changed until it is accepted.
     pub pin: bool,
     /// The longest message that is taken from the server.
@@ -53,6 +55,7 @@ impl Default for ServerOptions {
             prefix: None,
             capabilities: Vec::new(),
             effects: None,
+            assume_read_only: false,
             pin: false,
             max_message_bytes: 32 * 1024 * 1024,
             idle_timeout: None,
@@ -74,6 +77,7 @@ pub(super) const KEYS: &[&str] = &[
     "prefix",
     "capabilities",
     "effects",
+    "assume_read_only",
     "pin",
     "max_message_bytes",
     "idle_timeout",
@@ -111,6 +115,10 @@ impl ServerOptions {
         self.prefix = fields.text("prefix").map(str::to_owned);
         self.capabilities = tags(fields.texts("capabilities").unwrap_or_default());
         self.effects = fields.flag("effects");
+        self.assume_read_only = fields.flag("assume_read_only").unwrap_or(self.assume_read_only);
+        if self.assume_read_only && self.effects == Some(true) {
+            fields.error("assume_read_only", "contradicts `effects`: both are true.");
+        }
         self.pin = fields.flag("pin").unwrap_or(self.pin);
         self.max_message_bytes = fields
             .whole("max_message_bytes", 1024, 4 * 1024 * 1024 * 1024)

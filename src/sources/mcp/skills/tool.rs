@@ -3,7 +3,7 @@
 use super::read::{Content, verified};
 use super::skill::Skill;
 use crate::error::{ErrorKind, HubError, clip};
-use crate::model::{Arguments, Effects, ToolOutput, ToolSpec};
+use crate::model::{Arguments, Effects, Evidence, ToolOutput, ToolSpec};
 use crate::schema::ArgumentSchema;
 use crate::sources::mcp::server::Server;
 use crate::sources::skills::call;
@@ -26,7 +26,7 @@ impl SkillTool {
             description: Arc::from(skill.description.as_str()),
             // No capabilities: it tells how something is done and does not do it.
             parameters: parameters.clone(),
-            effects: Effects::ReadOnly,
+            effects: Effects::harmless(Evidence::Instructions),
             idempotent: true,
             location: Some(skill.uri.clone()),
             timeout: server.config().options.timeout,

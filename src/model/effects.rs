@@ -1,0 +1,107 @@
+//! Whether a call may change something outside the tool, and how we know.
+
+use std::fmt;
+
+/// How careful a caller has to be with a tool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Safety {
+    /// There is evidence that a call changes nothing.
+    Harmless,
+    /// There is no evidence either way.
+    Unknown,
+    /// It was declared to change something, or its name says so.
+    MayAct,
+}
+
+impl Safety {
+    pub fn name(self) -> &'static str {
+        match self {
+            Safety::Harmless => "harmless",
+            Safety::Unknown => "unknown",
+            Safety::MayAct => "may_act",
+        }
+    }
+}
+
+/// What a [`Safety`] rests on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Evidence {
+    /// The user declared it when registering the tool.
+    Registration,
+    /// The user declared it for all tools of the server.
+    ServerOption(&'static str),
+    /// An annotation of the tool, as in `readOnlyHint: true`.
+    Annotation(&'static str),
+    /// A verb in the name that changes something.
+    ActingVerb(&'static str),
+    /// The name starts with a verb that only reads.
+    ReadingVerb(&'static str),
+    /// A capability that only reads.
+    Capability(&'static str),
+    /// `add` with nothing but numbers for arguments.
+    Addition,
+    /// The tool returns instructions and does nothing else.
+    Instructions,
+    None,
+}
+
+impl fmt::Display for Evidence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Evidence::Registration => f.write_str("declared at registration"),
+            Evidence::ServerOption(option) => write!(f, "declared by the server option `{option}`"),
+            Evidence::Annotation(hint) => write!(f, "annotated `{hint}`"),
+            Evidence::ActingVerb(verb) => write!(f, "its name contains the acting verb '{verb}'"),
+            Evidence::ReadingVerb(verb) => write!(f, "its name starts with the reading verb '{verb}'"),
+            Evidence::Capability(tag) => write!(f, "it has the reading capability '{tag}'"),
+            Evidence::Addition => f.write_str("it adds numbers"),
+            Evidence::Instructions => f.write_str("it only returns instructions"),
+            Evidence::None => f.write_str("nothing shows whether it changes anything"),
+        }
+    }
+}
+
+/// Whether calling a tool changes something, with the evidence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Effects {
+    pub safety: Safety,
+    pub evidence: Evidence,
+}
+
+impl Effects {
+    pub const UNKNOWN: Effects = Effects { safety: Safety::Unknown, evidence: Evidence::None };
+
+    pub const fn harmless(evidence: Evidence) -> Self {
+        Effects { safety: Safety::Harmless, evidence }
+    }
+
+    pub const fn may_act(evidence: Evidence) -> Self {
+        Effects { safety: Safety::MayAct, evidence }
+    }
+
+    pub fn are_harmless(self) -> bool {
+        self.safety == Safety::Harmless
+    }
+
+    /// True for what the user or the tool's author stated, false for what was read from the name or the capabilities.
+    pub fn are_declared(self) -> bool {
+        matches!(
+            self.evidence,
+            Evidence::Registration
+                | Evidence::ServerOption(_)
+                | Evidence::Annotation(_)
+                | Evidence::Instructions
+        )
+    }
+}
+
+impl fmt::Display for Effects {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let safety = match self.safety {
+            Safety::Harmless => "harmless",
+            Safety::Unknown => "unknown effects",
+            Safety::MayAct => "may act",
+        };
+        write!(f, "{safety}: {}", self.evidence)
+    }
+}

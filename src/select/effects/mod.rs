@@ -1,0 +1,130 @@
+//! Whether a tool changes something: the one place that decides it.
+//!
+//! | evidence, first line that fits | safety |
+//! |---|---|
+//! | the user's word about this tool, or `effects` for its server | as declared |
+//! | `destructiveHint: true`, `readOnlyHint: false` | may act |
+//! | an acting verb anywhere in the name, unless the tool adds numbers | may act |
+//! | `readOnlyHint: true` | harmless |
+//! | `assume_read_only` for the server | harmless |
+//! | a reading verb at the start of the name | harmless |
+//! | a reading capability, and a description that speaks of no change | harmless |
+//! | none of these | unknown |
+//!
+//! A name can therefore only take the word of a *server* away: a server that calls `delete_user` read-only is not believed,
+//! a user is.
+
+mod name;
+mod verbs;
+
+use crate::model::{Effects, Evidence};
+use crate::text::name_words;
+use name::NameWords;
+use serde_json::{Map, Value};
+use verbs::READING_CAPABILITIES;
+
+/// Everything that is known about a tool before its first call.
+pub struct EffectsInput<'a> {
+    pub name: &'a str,
+    pub description: &'a str,
+    pub parameters: &'a Value,
+    /// Those of this tool. What a user says about a whole server does not belong here.
+    pub capabilities: &'a [String],
+    pub annotations: &'a Map<String, Value>,
+    pub declaration: Declaration,
+}
+
+/// What the user said, and about how much.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Declaration {
+    /// Nothing; the annotations are the user's own.
+    None,
+    /// `effects` or `read_only` of this tool: whether it may act.
+    Tool(bool),
+    /// The tool is of a server, so its annotations are claims; these are the options of that server.
+    Server { effects: Option<bool>, assume_read_only: bool },
+}
+
+/// Reads `effects` and `read_only`, which must not contradict each other.
+pub fn declared(effects: Option<bool>, read_only: Option<bool>) -> Result<Option<bool>, &'static str> {
+    match (effects, read_only) {
+        (Some(true), Some(true)) => Err("effects=True and read_only=True contradict each other"),
+        (Some(false), Some(false)) => Err("effects=False and read_only=False contradict each other"),
+        (Some(acts), _) => Ok(Some(acts)),
+        (None, read_only) => Ok(read_only.map(|read_only| !read_only)),
+    }
+}
+
+/// Weighs the evidence.
+pub fn assess(tool: &EffectsInput<'_>) -> Effects {
+    let as_declared = |acts: bool, evidence| match acts {
+        true => Effects::may_act(evidence),
+        false => Effects::harmless(evidence),
+    };
+    let hint = |key: &str| tool.annotations.get(key).and_then(Value::as_bool);
+    let assume_read_only = match tool.declaration {
+        Declaration::Tool(acts) => return as_declared(acts, Evidence::Registration),
+        Declaration::Server { effects: Some(acts), .. } => {
+            return as_declared(acts, Evidence::ServerOption("effects"));
+        }
+        Declaration::Server { assume_read_only, .. } => assume_read_only,
+        Declaration::None => false,
+    };
+    let read_only = Effects::harmless(Evidence::Annotation("readOnlyHint: true"));
+    if hint("destructiveHint") == Some(true) {
+        return Effects::may_act(Evidence::Annotation("destructiveHint: true"));
+    }
+    match hint("readOnlyHint") {
+        Some(false) => return Effects::may_act(Evidence::Annotation("readOnlyHint: false")),
+        Some(true) if tool.declaration == Declaration::None => return read_only,
+        _ => {}
+    }
+    let name = NameWords::new(tool.name);
+    if let Some(verb) = name.acting_verb() {
+        return match is_addition(&name, tool.parameters) {
+            true => Effects::harmless(Evidence::Addition),
+            false => Effects::may_act(Evidence::ActingVerb(verb)),
+        };
+    }
+    if hint("readOnlyHint") == Some(true) {
+        return read_only;
+    }
+    if assume_read_only {
+        return Effects::harmless(Evidence::ServerOption("assume_read_only"));
+    }
+    if let Some(verb) = name.reading_verb() {
+        return Effects::harmless(Evidence::ReadingVerb(verb));
+    }
+    let reading = READING_CAPABILITIES.iter().find(|tag| tool.capabilities.iter().any(|own| own == *tag));
+    match reading {
+        Some(tag) if !name::description_acts(tool.description) => {
+            Effects::harmless(Evidence::Capability(tag))
+        }
+        _ => Effects::UNKNOWN,
+    }
+}
+
+/// Words that may stand beside `add` when numbers are added.
+const OF_NUMBERS: &[&str] =
+    &["add", "two", "up", "number", "numbers", "integer", "integers", "int", "ints", "float", "floats"];
+
+/// Whether a tool adds up numbers; any other `add` puts something somewhere. Its name speaks of nothing else, and every
+/// parameter is a number, or a list of numbers, and not an id.
+fn is_addition(name: &NameWords, parameters: &Value) -> bool {
+    let is_number = |schema: &Value| matches!(schema["type"].as_str(), Some("number" | "integer"));
+    let are_numbers = |schema: &Value| schema["type"] == "array" && is_number(&schema["items"]);
+    let is_id = |parameter: &str| name_words(parameter).iter().any(|word| word == "id" || word == "ids");
+    let words = name.words();
+    let named =
+        words.iter().any(|word| word == "add") && words.iter().all(|word| OF_NUMBERS.contains(&&**word));
+    named
+        && parameters["properties"].as_object().is_some_and(|properties| {
+            !properties.is_empty()
+                && properties.iter().all(|(parameter, schema)| {
+                    (is_number(schema) || are_numbers(schema)) && !is_id(parameter)
+                })
+        })
+}
+
+#[cfg(test)]
+mod tests;

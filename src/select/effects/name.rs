@@ -1,0 +1,144 @@
+//! What the name of a tool says about its effects.
+
+use super::verbs::{
+    ACTING, ACTING_OR_NOUN, ACTING_OR_NOUN_WIDE, ACTING_PAIRS, ACTING_WHEN_LEADING, ACTING_WIDE, ENDINGS,
+    GLUED, INTERPRETERS, JOINING, JOINING_WIDE, OBJECTS, READING, READING_WIDE,
+};
+use crate::text::{is_wide, name_words, words};
+
+/// A description longer than this is not read, and is no evidence.
+const DESCRIPTION_BYTES: usize = 20_000;
+
+type Verb = &'static str;
+
+/// A name, broken into words.
+pub struct NameWords {
+    words: Vec<String>,
+}
+
+impl NameWords {
+    pub fn new(name: &str) -> Self {
+        NameWords { words: name_words(name) }
+    }
+
+    pub fn words(&self) -> &[String] {
+        &self.words
+    }
+
+    /// The reading verb that the name starts with.
+    pub fn reading_verb(&self) -> Option<Verb> {
+        let first = self.words.first()?;
+        if let Some(verb) = find(READING, first) {
+            return Some(verb);
+        }
+        let second = self.words.get(1).map(String::as_str);
+        if first == "look" && second == Some("up") {
+            return Some("look up");
+        }
+        READING_WIDE.iter().copied().find(|verb| first.starts_with(verb))
+    }
+
+    /// The first verb anywhere in the name that changes something.
+    pub fn acting_verb(&self) -> Option<Verb> {
+        if let [only] = &*self.words
+            && let Some(interpreter) = find(INTERPRETERS, only)
+        {
+            return Some(interpreter);
+        }
+        let reads = self.reading_verb().is_some();
+        let mut joined = false;
+        for (at, word) in self.words.iter().enumerate() {
+            let expects = match at {
+                0 => Expects::Verb,
+                _ if joined => Expects::Verb,
+                _ if reads => Expects::Object,
+                _ => Expects::Either,
+            };
+            if let Some(verb) = self.acting_pair(at).or_else(|| acting(word, expects)) {
+                return Some(verb);
+            }
+            joined |= JOINING.contains(&&**word);
+        }
+        None
+    }
+
+    fn acting_pair(&self, at: usize) -> Option<Verb> {
+        let (word, next) = (self.words.get(at)?, self.words.get(at + 1)?);
+        ACTING_PAIRS.iter().find(|(a, b)| word == a && next == b).map(|(verb, _)| *verb)
+    }
+}
+
+/// What stands at a place in a name.
+#[derive(Clone, Copy, PartialEq)]
+enum Expects {
+    /// The start, or behind a joining word.
+    Verb,
+    /// Behind a reading verb.
+    Object,
+    Either,
+}
+
+/// The acting verb that one word is or contains.
+fn acting(word: &str, expects: Expects) -> Option<Verb> {
+    if word.starts_with(is_wide) {
+        return acting_wide(word, expects);
+    }
+    let or_noun = || match expects {
+        Expects::Object => None,
+        _ => find(ACTING_OR_NOUN, word).or_else(|| third_person(word)),
+    };
+    let leading = || if expects == Expects::Verb { find(ACTING_WHEN_LEADING, word) } else { None };
+    find(ACTING, word).or_else(or_noun).or_else(leading).or_else(|| glued(word))
+}
+
+/// `sends`, `creates`: a verb, where a noun is not expected.
+fn third_person(word: &str) -> Option<Verb> {
+    let stem = word.strip_suffix('s')?;
+    find(ACTING, stem).or_else(|| find(ACTING, stem.strip_suffix('e')?))
+}
+
+/// The verb in a word that is several words without a mark between them.
+fn glued(word: &str) -> Option<Verb> {
+    let inside = GLUED
+        .iter()
+        .filter(|verb| word != **verb)
+        .find(|verb| word.match_indices(**verb).any(|(at, _)| !ENDINGS.contains(&&word[at + verb.len()..])));
+    let before = || {
+        OBJECTS.iter().find_map(|object| {
+            let verb = word.strip_suffix(object)?;
+            find(ACTING, verb).or_else(|| find(ACTING_OR_NOUN, verb))
+        })
+    };
+    inside.copied().or_else(before)
+}
+
+fn acting_wide(word: &str, expects: Expects) -> Option<Verb> {
+    let verb = ACTING_WIDE.iter().copied().find(|verb| word.contains(verb));
+    let reading = READING_WIDE.iter().find(|verb| word.starts_with(**verb));
+    let object = reading.map_or(word, |verb| &word[verb.len()..]);
+    let joins = JOINING_WIDE.iter().any(|joining| object.contains(joining));
+    let is_object = expects == Expects::Object || reading.is_some() && !joins;
+    verb.or_else(|| match is_object {
+        true => None,
+        false => ACTING_OR_NOUN_WIDE.iter().copied().find(|verb| object.contains(verb)),
+    })
+}
+
+/// Whether a description speaks of changing something: a verb of any kind that opens a sentence, or one that is never a
+/// noun anywhere in it.
+pub fn description_acts(description: &str) -> bool {
+    if description.len() > DESCRIPTION_BYTES {
+        return true;
+    }
+    let sentences = description.split(['.', '!', '?', ';', '\n', '。', '！', '？', '；']);
+    sentences.into_iter().any(|sentence| {
+        let words = words(sentence);
+        let mut words = words.iter();
+        let opens = words.next().is_some_and(|word| acting(word, Expects::Verb).is_some());
+        opens || words.any(|word| acting(word, Expects::Object).or_else(|| third_person(word)).is_some())
+    })
+}
+
+fn find(list: &'static [Verb], word: &str) -> Option<Verb> {
+    list.iter().copied().find(|verb| *verb == word)
+}

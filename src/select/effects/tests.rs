@@ -1,0 +1,246 @@
+//! The table of names, and the order of the evidence.
+
+use super::*;
+use crate::model::Safety;
+use proptest::prelude::*;
+use serde_json::json;
+
+/// Never harmless, whatever a server says about them.
+const ACTING: &str = "
+    sell_shares tweet format_disk check_out_cart forward_mail find_and_delete trade deposit grant_access ban_user
+    test_and_deploy send_email write_data_to_excel deleteUser gmail-send-message delete_user delete-user DeleteUser
+    DELETE_USER deleteuser findanddelete sendmail sendEmail dropdatabase killprocess removeitems update_list updateList
+    readWriteLog read_write_file get_or_create_user getOrCreate getOrSet get_and_post read_then_update fetch_and_run
+    list_and_archive translate_and_post search_replace find_replace get_rid_of_user getRidOf bash sh shell python
+    python_repl pythonREPL repl execute_command executeCommand run_query run_sql run run_code exec eval shell_command
+    terminal powershell cmd sql code code_interpreter kubectl ssh_connect subprocess_run sudo_command buy_stock
+    purchase_ticket order_pizza place_order book_flight reserve_table pay_invoice transfer_money wire_funds
+    withdraw_cash refund_payment charge_card create_issue createIssue create_or_update_file add_comment append_row
+    insert_row upsert_record edit_file modify_record patch_resource put_object post_message postTweet publish_article
+    push_files merge_pull_request commit_changes rename_file move_file copy_file overwrite_file truncate_table
+    drop_table purge_queue wipe_disk erase_all clear_cache reset_password reboot_server restart_service shutdown
+    shutDown start_instance stop_instance kill_process terminate_session deploy_app rollback_release install_package
+    uninstall_app enable_feature disable_user lock_door unlock_door open_door close_account cancel_order approve_request
+    reject_request assign_ticket invite_member remove_member subscribe unsubscribe_all follow_user like_and_share
+    vote upvote_post schedule_meeting set_temperature toggle_light turn_off_lights trigger_build launch_rocket
+    upload_file save_note store_secret log_event record_payment register_user sign_document ship_package notify_team
+    alert_oncall broadcast_message reply_to_mail call_phone sms_customer email_customer mint_nft stake_tokens
+    swap_tokens airdrop fill_form click_button migrate_database provision_vm sync_folders import_csv print_label
+    checkout cart_checkout user_update stripe_charge slack_post twitter_tweet mail_forward sends_mail creates_user
+    HTTPDelete http2Delete restDELETE send2fa update2 wp_post_delete autodeleteuser power_off clean_up hand_over
+    发邮件 发送邮件 清空 清空回收站 删除 删除用户 用户删除 创建订单 下单 转账 支付 付款 修改密码 取消订单 群发短信
+    查询并删除 查找后提交 重启服务器 刪除 執行 削除 送信 格式化磁盘 卖出股票 退款 提现 order下单 ｄｅｌｅｔｅ_user
+";
+
+/// Harmless by their names alone.
+const READING: &str = "
+    get_user getUser get-user GET_USER list_orders list_order get_order get_order_status get_updates get_update
+    search_web searchWeb find_cells fetch_url query_database read_file readFile describe_sheet show_table count_rows
+    calculate compute_sum convert_units translate_text look_up_word lookup lookup_dns summarize_text explain_code
+    compare_files extract_text retrieve_document view_image preview_page inspect_element is_even has_access
+    list_open_issues list_commits get_commit list_pull_requests get_pull_request get_file_contents search_issues
+    get_issue list_tags get_share_price get_schedule read_log get_logs list_deleted_users list_created_items
+    get_publisher get_last_updated list_uploads find_removed_rows count_deletes get_installation get_message
+    search_books get_post list_posts get_transfer_status list_transfers get_payment_record get_shell_history
+    search_python_docs getSQLSchema list_running_processes find_nuclear_plants get_amount find_mountain
+    calc sum multiply average estimate_cost predict_price recommend_movie suggest_name classify_text
+    查询订单 查询付款 查询更新 搜索网页 获取天气 读取文件 计算 翻译文本 列出文件 查看设置 统计人数 検索
+";
+
+/// Neither: closed by default, but not accused.
+const UNKNOWN: &str = "
+    frobnicate process handle do_it manager settings payload address runtime timeout weather weather_report
+    stock_report data_set github manage_users user documents listen showdown getaway findings
+    counter searcher reader listing check_status test_connection validate_input export_csv download_file
+    天气 处理 echo ping generate_image screenshot navigate
+";
+
+fn input<'a>(
+    name: &'a str,
+    annotations: &'a Map<String, Value>,
+    declaration: Declaration,
+) -> EffectsInput<'a> {
+    EffectsInput {
+        name,
+        description: "",
+        parameters: &Value::Null,
+        capabilities: &[],
+        annotations,
+        declaration,
+    }
+}
+
+const SERVER: Declaration = Declaration::Server { effects: None, assume_read_only: false };
+const TRUSTED: Declaration = Declaration::Server { effects: None, assume_read_only: true };
+
+fn map(value: Value) -> Map<String, Value> {
+    value.as_object().cloned().unwrap_or_default()
+}
+
+fn safety(name: &str, annotations: Value, declaration: Declaration) -> Safety {
+    assess(&input(name, &map(annotations), declaration)).safety
+}
+
+#[test]
+fn the_table_of_names() {
+    let (mut count, mut wrong) = (0, Vec::new());
+    for (names, expected) in
+        [(ACTING, Safety::MayAct), (READING, Safety::Harmless), (UNKNOWN, Safety::Unknown)]
+    {
+        for name in names.split_whitespace() {
+            for declaration in [SERVER, Declaration::None] {
+                let effects = assess(&input(name, &Map::new(), declaration));
+                if effects.safety != expected {
+                    wrong.push(format!("{name}: {effects}"));
+                }
+            }
+            count += 1;
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+    assert!(count >= 300, "{count} names");
+}
+
+#[test]
+fn a_server_cannot_talk_an_acting_verb_away() {
+    for name in ACTING.split_whitespace() {
+        assert_eq!(safety(name, json!({"readOnlyHint": true}), SERVER), Safety::MayAct, "{name}");
+        assert_eq!(safety(name, json!({}), TRUSTED), Safety::MayAct, "{name}");
+    }
+    for name in UNKNOWN.split_whitespace() {
+        assert_eq!(safety(name, json!({"readOnlyHint": true}), SERVER), Safety::Harmless, "{name}");
+        assert_eq!(safety(name, json!({}), TRUSTED), Safety::Harmless, "{name}");
+    }
+}
+
+#[test]
+fn the_users_word_decides_then_annotations_then_the_name() {
+    for name in ["delete_x", "get_x", "x"] {
+        for (declaration, expected) in [
+            (Declaration::Tool(true), Safety::MayAct),
+            (Declaration::Tool(false), Safety::Harmless),
+            (Declaration::Server { effects: Some(true), assume_read_only: false }, Safety::MayAct),
+            (Declaration::Server { effects: Some(false), assume_read_only: false }, Safety::Harmless),
+        ] {
+            for hint in [json!({}), json!({"readOnlyHint": true}), json!({"destructiveHint": true})] {
+                assert_eq!(safety(name, hint, declaration), expected, "{name}, {declaration:?}");
+            }
+        }
+        for declaration in [SERVER, TRUSTED, Declaration::None] {
+            for hint in [
+                json!({"readOnlyHint": false}),
+                json!({"destructiveHint": true}),
+                json!({"readOnlyHint": true, "destructiveHint": true}),
+            ] {
+                assert_eq!(safety(name, hint.clone(), declaration), Safety::MayAct, "{name}, {hint}");
+            }
+        }
+    }
+    // The user's own annotations are the user's word.
+    assert_eq!(safety("delete_x", json!({"readOnlyHint": true}), Declaration::None), Safety::Harmless);
+    // What is not a boolean, or promises only that nothing is destroyed, is no evidence.
+    for hint in
+        [json!({"readOnlyHint": "yes"}), json!({"destructiveHint": false}), json!({"idempotentHint": true})]
+    {
+        assert_eq!(safety("x", hint, SERVER), Safety::Unknown);
+    }
+}
+
+#[test]
+fn a_reading_capability_counts_when_nothing_speaks_of_a_change() {
+    fn of(name: &str, description: &str, tags: &[&str]) -> Effects {
+        let capabilities: Vec<String> = tags.iter().map(ToString::to_string).collect();
+        let annotations = Map::new();
+        let input = input(name, &annotations, SERVER);
+        assess(&EffectsInput { description, capabilities: &capabilities, ..input })
+    }
+    for tag in READING_CAPABILITIES {
+        assert_eq!(of("x", "Looks it up.", &[tag]), Effects::harmless(Evidence::Capability(tag)));
+    }
+    assert_eq!(of("weather_report", "The weather of a city.", &["weather"]).safety, Safety::Harmless);
+    assert_eq!(
+        of("brave", "Search posts, tags and orders on the web.", &["search"]).safety,
+        Safety::Harmless
+    );
+    for description in [
+        "Searches for old files and removes them.",
+        "Search. Then delete what was found.",
+        "Order a pizza at a time.",
+        "Sets an alarm; sends a mail.",
+        "搜索并删除文件。",
+    ] {
+        assert_eq!(of("cleaner", description, &["search", "time"]).safety, Safety::Unknown, "{description}");
+    }
+    let long = "a ".repeat(20_000);
+    assert_eq!(of("x", &long, &["search"]).safety, Safety::Unknown, "too long to be read");
+    assert_eq!(of("x", "", &["email", "messaging"]).safety, Safety::Unknown);
+    assert_eq!(of("send_weather", "", &["weather"]).safety, Safety::MayAct);
+}
+
+#[test]
+fn adding_numbers_is_harmless() {
+    let harmless = |name: &str, parameters: &Value| {
+        let annotations = Map::new();
+        let input = EffectsInput { parameters, ..input(name, &annotations, SERVER) };
+        assess(&input) == Effects::harmless(Evidence::Addition)
+    };
+    let takes = |properties: Value| json!({"type": "object", "properties": properties});
+    let number = json!({"type": "number"});
+    let two = takes(json!({"a": {"type": "integer", "description": "the first"}, "b": number}));
+    let list = takes(json!({"numbers": {"type": "array", "items": number}}));
+    for name in ["add", "addNumbers", "add_two_integers"] {
+        assert!(harmless(name, &two) && harmless(name, &list), "{name}");
+    }
+    for name in ["add_user", "cart_add", "append", "numbers", "delete"] {
+        assert!(!harmless(name, &two), "{name}");
+    }
+    let odd = [
+        json!({}),
+        json!({"a": number, "note": {"type": "string"}}),
+        json!({"item_id": number, "quantity": number}),
+        json!({"userIds": {"type": "array", "items": {"type": "integer"}}}),
+        json!({"a": {}}),
+        json!({"items": {"type": "array"}}),
+    ];
+    for properties in odd {
+        assert!(!harmless("add", &takes(properties.clone())), "{properties}");
+    }
+    assert!(!harmless("add", &json!(true)));
+}
+
+#[test]
+fn a_contradiction_is_refused() {
+    assert!(declared(Some(true), Some(true)).is_err());
+    assert!(declared(Some(false), Some(false)).is_err());
+    assert_eq!(declared(Some(true), Some(false)), Ok(Some(true)));
+    assert_eq!(declared(Some(false), None), Ok(Some(false)));
+    assert_eq!(declared(None, Some(true)), Ok(Some(false)));
+    assert_eq!(declared(None, None), Ok(None));
+}
+
+proptest! {
+    /// Wherever a verb that is never a noun stands in a name, in whatever style, the tool may act.
+    #[test]
+    fn an_acting_verb_anywhere_is_found(
+        before in proptest::collection::vec("[a-z]{2,8}", 0..3),
+        verb in proptest::sample::select(verbs::ACTING),
+        after in proptest::collection::vec("[a-z]{2,8}", 0..3),
+        style in 0..3,
+    ) {
+        let words: Vec<&str> = before.iter().map(String::as_str).chain([verb]).chain(after.iter().map(String::as_str)).collect();
+        let name = match style {
+            0 => words.join("_"),
+            1 => words.join("-"),
+            _ => words.iter().map(|word| word[..1].to_uppercase() + &word[1..]).collect(),
+        };
+        prop_assert_eq!(safety(&name, json!({"readOnlyHint": true}), SERVER), Safety::MayAct, "{}", name);
+    }
+
+    #[test]
+    fn any_text_is_survived(name in "\\PC{0,60}", description in "\\PC{0,200}") {
+        let annotations = Map::new();
+        let capabilities = ["search".to_owned()];
+        let tool = input(&name, &annotations, SERVER);
+        assess(&EffectsInput { description: &description, capabilities: &capabilities, ..tool });
+    }
+}

@@ -1,0 +1,116 @@
+"""Closed by default: on two real servers, only what is known to be harmless runs twice, is kept or goes unasked."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from toolhub import ErrorKind, ToolHub
+from toolhub.permissions import Approval
+
+from .conftest import Lab
+
+pytestmark = pytest.mark.anyio
+
+ACTING = ["sell_shares", "tweet", "format_disk", "check_out_cart", "forward_mail", "find_and_delete"]
+UNKNOWN = ["frobnicate", "process"]
+READING = ["get_user", "search_web", "look_up_word"]
+
+
+async def connected(lab: Lab, *tools: str, **options: Any) -> None:
+    for label in ("a", "b"):
+        lab.add(label, *tools, **options)
+    await lab.hub.connect()
+
+
+def calls(lab: Lab) -> int:
+    return lab.asked("a", "tools/call") + lab.asked("b", "tools/call")
+
+
+async def test_what_may_act_or_is_unknown_runs_on_one_server_only(lab: Lab) -> None:
+    await connected(lab, *ACTING, *UNKNOWN, capabilities=["search"])
+    for done, name in enumerate(ACTING + UNKNOWN):
+        before = calls(lab)
+        result = await lab.hub.execute(name, {"text": "x"})
+        assert (result.meta["strategy"], result.meta["source_count"]) == ("fallback", 1), name
+        await lab.hub.dispatch({"tool_name": name, "arguments": {"text": "x"}})
+        assert calls(lab) == before + 2, (name, done)
+    before = calls(lab)
+    await lab.hub.execute_by_capability("search", {"text": "x"})
+    assert calls(lab) == before + 1
+
+
+async def test_what_reads_runs_on_both(lab: Lab) -> None:
+    await connected(lab, *READING)
+    for done, name in enumerate(READING, 1):
+        result = await lab.hub.execute(name, {"text": "x"})
+        assert result.meta["source_count"] == 2, name
+        assert calls(lab) == 2 * done
+
+
+@pytest.mark.parametrize("word", [{"assume_read_only": True}, {"effects": False}])
+async def test_the_user_can_vouch_for_a_server(lab: Lab, word: dict[str, bool]) -> None:
+    await connected(lab, "process", "find_and_delete", **word)
+    assert (await lab.hub.execute("process", {"text": "x"})).meta["source_count"] == 2
+    # An assumption fills a gap; it does not contradict a name.
+    both = (await lab.hub.execute("find_and_delete", {"text": "x"})).meta["source_count"]
+    assert both == (1 if "assume_read_only" in word else 2)
+
+
+async def test_only_what_is_harmless_is_kept_or_shared(lab: Lab) -> None:
+    lab.add("a", *ACTING, *UNKNOWN, *READING)
+    await lab.hub.connect()
+    for name in [*ACTING, *UNKNOWN, *READING]:
+        before = calls(lab)
+        options: dict[str, Any] = {"cache_ttl": 60, "single_flight": True}
+        await asyncio.gather(*(lab.hub.execute(name, {"text": "x"}, **options) for _ in range(3)))
+        again = await lab.hub.execute(name, {"text": "x"}, **options)
+        assert again.meta["cached"] == (name in READING), name
+        assert calls(lab) == before + (1 if name in READING else 4), name
+
+
+async def test_approval_is_asked_for_all_but_the_harmless(lab: Lab) -> None:
+    lab.add("a", *ACTING, *UNKNOWN, *READING)
+    await lab.hub.connect()
+    asked: list[str] = []
+
+    def approve(approval: Approval) -> bool:
+        asked.append(approval.name)
+        return False
+
+    for name in [*ACTING, *UNKNOWN, *READING]:
+        call = f'<tool_call>{{"name": "{name}", "arguments": {{"text": "x"}}}}</tool_call>'
+        outcome = await lab.hub.run(call, approve=approve)
+        refused = outcome.results[0].kind is ErrorKind.NOT_ALLOWED
+        assert refused == (name not in READING), name
+    assert asked == [*ACTING, *UNKNOWN]
+
+
+async def test_after_an_unknown_failure_of_an_unknown_tool_no_other_server_is_tried(lab: Lab) -> None:
+    lab.add("a", "process", mode="silent_calls")
+    lab.add("b", "process")
+    await lab.hub.connect()
+    result = await lab.hub.execute("process", {"text": "x"}, timeout=0.2)
+    assert (result.kind, lab.asked("b", "tools/call")) == (ErrorKind.TIMEOUT, 0)
+
+
+async def test_native_tools_of_one_name_still_run_at_once() -> None:
+    hub = ToolHub()
+    started: list[str] = []
+    both = asyncio.Event()
+
+    def source(label: str) -> Any:
+        async def weather(city: str) -> str:
+            started.append(label)
+            if len(started) == 2:
+                both.set()
+            await both.wait()
+            return label
+
+        return weather
+
+    hub.register(source("one"), name="weather")
+    hub.register(source("two"), name="weather", source="skills")
+    result = await hub.execute("weather", {"city": "Bern"}, timeout=30)
+    assert result.success
+    assert sorted(started) == ["one", "two"]
