@@ -373,15 +373,15 @@ class SkillFolder:
 class Store:
     def __new__(cls, /, hub: Hub, path: str | PathLike[str], room: int) -> Store:
         """
-        Opens the file, and lets the hub begin with what it knows; `room` bytes of it are for results.
+        Opens the file and gives its content to the hub; `room` bytes of it are for results.
         """
     def close(self, /, seconds: float) -> bool:
         """
-        Writes everything and lets go of the file.
+        Writes everything and closes the file.
         """
     def flush(self, /, seconds: float) -> bool:
         """
-        Writes everything now. False when that failed or took longer than so many seconds, or there is no file to write to.
+        Writes everything now. False if that failed or took longer than `seconds`, or if there is no file.
         """
     def keep(self, /, handle: str, text: str) -> None:
         """
@@ -390,7 +390,7 @@ class Store:
     def kept(self, /, handle: str) -> str | None: ...
     def notices(self, /) -> list[str]:
         """
-        What has gone wrong since the last time somebody asked.
+        The problems since the last call.
         """
 
 @final
@@ -522,7 +522,7 @@ def after_fork_in_parent() -> None: ...
 
 def before_fork() -> None:
     """
-    Before a fork: no file of a store is open, and none will be opened until it is over.
+    Before a fork: closes all store files, and opens none until the fork is over.
     """
 
 def copy_result(result: Any) -> Any:

@@ -208,6 +208,7 @@ impl Hub {
         source: Option<&str>,
         server: Option<&str>,
     ) -> PyResult<usize> {
+        self.check_process()?;
         let source = source.map(parse_source).transpose()?;
         Ok(self.core.registry.remove(&name.to_string_lossy(), Filter { source, server }))
     }
@@ -354,27 +355,34 @@ impl Hub {
         Ok(rows)
     }
 
-    fn capability_rules(&self) -> Vec<(String, Vec<String>)> {
-        self.core.capability_rules().tags()
+    fn capability_rules(&self) -> PyResult<Vec<(String, Vec<String>)>> {
+        self.check_process()?;
+        Ok(self.core.capability_rules().tags())
     }
 
-    fn add_capability_words(&self, tag: &str, words: Vec<String>) {
+    fn add_capability_words(&self, tag: &str, words: Vec<String>) -> PyResult<()> {
+        self.check_process()?;
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         self.core.change_capability_rules(|rules| rules.add(tag, &words));
+        Ok(())
     }
 
-    fn remove_capability(&self, tag: &str) -> bool {
+    fn remove_capability(&self, tag: &str) -> PyResult<bool> {
+        self.check_process()?;
         let mut removed = false;
         self.core.change_capability_rules(|rules| removed = rules.remove(tag));
-        removed
+        Ok(removed)
     }
 
-    fn extract_capabilities(&self, name: &str, description: &str) -> Vec<String> {
-        self.core.capability_rules().extract(name, description)
+    fn extract_capabilities(&self, name: &str, description: &str) -> PyResult<Vec<String>> {
+        self.check_process()?;
+        Ok(self.core.capability_rules().extract(name, description))
     }
 
-    fn clear(&self) {
+    fn clear(&self) -> PyResult<()> {
+        self.check_process()?;
         self.core.clear();
+        Ok(())
     }
 
     fn __reduce__(&self) -> PyResult<String> {

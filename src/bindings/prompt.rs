@@ -42,6 +42,7 @@ pub fn prompt_text(
     budget: Option<usize>,
     tokenizer: Option<&Bound<'_, Tokenizer>>,
 ) -> PyResult<String> {
+    hub.get().check_process()?;
     let style = PromptStyle::parse(style).ok_or_else(|| {
         PyValueError::new_err(format!("style must be 'detailed', 'compact' or 'names', got {style:?}"))
     })?;

@@ -90,15 +90,18 @@ pub fn recommend(
 
 /// At most so many tools that have no vector yet: name, state, and the text to embed.
 #[pyfunction]
-pub fn unembedded(hub: &Bound<'_, Hub>, most: usize) -> Vec<(String, u64, String)> {
+pub fn unembedded(hub: &Bound<'_, Hub>, most: usize) -> PyResult<Vec<(String, u64, String)>> {
+    hub.get().check_process()?;
     let core = hub.get().core();
     let unseen = hub.py().detach(|| core.unembedded(most));
-    unseen.into_iter().map(|one| (one.name.to_string(), one.changed_at, one.text)).collect()
+    Ok(unseen.into_iter().map(|one| (one.name.to_string(), one.changed_at, one.text)).collect())
 }
 
 /// Takes the vector of a tool; None when the embedding has no opinion of it.
 #[pyfunction]
 #[pyo3(signature = (hub, name, state, vector))]
-pub fn embed(hub: &Bound<'_, Hub>, name: &str, state: u64, vector: Option<Vec<f32>>) {
+pub fn embed(hub: &Bound<'_, Hub>, name: &str, state: u64, vector: Option<Vec<f32>>) -> PyResult<()> {
+    hub.get().check_process()?;
     hub.get().core().embed(name.into(), state, vector);
+    Ok(())
 }

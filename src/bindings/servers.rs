@@ -119,17 +119,14 @@ impl Servers {
     }
 
     /// False when there is no such server. It ends in the background, or with the next `close` of the desk.
-    fn remove(&self, py: Python<'_>, id: &str) -> bool {
-        match py.detach(|| self.core.remove(id)) {
-            Some(server) => {
-                self.retire(server);
-                true
-            }
-            None => false,
-        }
+    fn remove(&self, py: Python<'_>, id: &str) -> PyResult<bool> {
+        runtime::check_generation(self.generation)?;
+        let removed = py.detach(|| self.core.remove(id));
+        Ok(removed.map(|server| self.retire(server)).is_some())
     }
 
     fn list<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        runtime::check_generation(self.generation)?;
         let rows = PyList::empty(py);
         for server in self.core.all() {
             rows.append(json::to_python(py, &described(&self.core, &server))?)?;
@@ -139,6 +136,7 @@ impl Servers {
 
     /// The tools of pinned servers: what was accepted, and what has changed.
     fn pins<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        runtime::check_generation(self.generation)?;
         let read =
             |definition: &Definition| -> Value { serde_json::from_str(&definition.text).unwrap_or_default() };
         let row = |pin: StoredPin| {
@@ -154,12 +152,14 @@ impl Servers {
 
     /// Accepts the changed definitions of a server, or of one tool of it; says how many there were.
     #[pyo3(signature = (server, tool=None))]
-    fn accept_pin(&self, py: Python<'_>, server: &str, tool: Option<&str>) -> usize {
-        py.detach(|| self.core.accept_pin(server, tool))
+    fn accept_pin(&self, py: Python<'_>, server: &str, tool: Option<&str>) -> PyResult<usize> {
+        runtime::check_generation(self.generation)?;
+        Ok(py.detach(|| self.core.accept_pin(server, tool)))
     }
 
-    fn __len__(&self) -> usize {
-        self.core.all().len()
+    fn __len__(&self) -> PyResult<usize> {
+        runtime::check_generation(self.generation)?;
+        Ok(self.core.all().len())
     }
 
     /// Ends all servers and waits for it, without the GIL, at most so long.
@@ -208,7 +208,7 @@ impl Servers {
             // A server whose new entry is wrong keeps running as it was.
             let wrong = |id: &Arc<str>| errors.iter().any(|notice| notice.server.as_ref() == Some(id));
             for id in before.iter().filter(|id| !names.contains(id) && !wrong(id)) {
-                self.remove(py, id);
+                self.remove(py, id)?;
             }
         }
         let texts = |notices: &[Notice]| notices.iter().map(ToString::to_string).collect::<Vec<_>>();

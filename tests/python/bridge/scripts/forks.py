@@ -4,11 +4,14 @@ import asyncio
 import os
 import signal
 import sys
+import tempfile
 import threading
 from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 from bridge.kit import Hanging, fails, in_thread, offer, quick
-from toolhub import ToolHub
+from toolhub import ToolHub, _core
 
 
 def new_hub() -> ToolHub:
@@ -47,7 +50,7 @@ def child(old: ToolHub) -> bool:
     )
 
 
-def fork(old: ToolHub) -> bool:
+def fork(old: ToolHub, child: Callable[[ToolHub], bool] = child) -> bool:
     """Whether all went well in the child."""
     process = os.fork()
     if process == 0:
@@ -70,6 +73,51 @@ def before_any_use() -> bool:
 def after_use() -> bool:
     hub = new_hub()
     return works(hub) and fork(hub) and works(hub) and fork(hub) and works(hub)
+
+
+def refuses_all(old: ToolHub) -> bool:
+    """Whether everything that takes a lock is refused, instead of waiting for a thread that does not exist here."""
+    core: Any = old._core
+    actions: list[Callable[[], object]] = [
+        old.servers,
+        old.pins,
+        lambda: old.remove_server("s"),
+        lambda: old.accept_pin("s"),
+        lambda: old.system_prompt("You help."),
+        lambda: old.search("flood"),
+        lambda: core.unregister("quick"),
+        core.clear,
+        core.capability_rules,
+        lambda: core.add_capability_words("tag", ["word"]),
+        lambda: core.remove_capability("tag"),
+        lambda: core.extract_capabilities("quick", ""),
+        lambda: _core.unembedded(core, 1),
+        lambda: _core.embed(core, "quick", 1, None),
+    ]
+    return all(refuses(action) for action in actions)
+
+
+def while_a_server_lists() -> bool:
+    """Forks again and again while threads of the runtime list the tools of a server."""
+    with tempfile.NamedTemporaryFile() as mark, new_hub() as hub:
+        mark.write(b"\0")
+        mark.flush()
+        server = Path(__file__).with_name("chatty_server.py")
+        hub.add_server("s", command=sys.executable, args=[str(server), mark.name])
+        over, listed = threading.Event(), threading.Semaphore(0)
+
+        def list_again() -> None:
+            while not over.is_set():
+                hub.refresh_sync()
+                listed.release()
+
+        thread = threading.Thread(target=list_again)
+        thread.start()
+        try:
+            return all(listed.acquire(timeout=40) and fork(hub, refuses_all) for _ in range(10))
+        finally:
+            over.set()
+            thread.join()
 
 
 def in_a_running_loop() -> bool:
