@@ -1,5 +1,5 @@
-//! Calls in texts of 1 KB to 1 MB: in one piece, and in deltas of 8 characters. Streaming must stay linear and near
-//! to what the whole text costs.
+//! Calls in texts of 1 KB to 1 MB: whole, and in deltas of 8 characters. Streaming must stay linear and close to the cost
+//! of the whole text.
 
 use std::hint::black_box;
 

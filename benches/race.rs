@@ -1,4 +1,4 @@
-//! What orchestration costs: the policy alone, and a race of three through the hub beside a race by hand on tokio.
+//! The cost of orchestration: the policy alone, and a race of three through the hub next to one written by hand on tokio.
 
 #![allow(clippy::unwrap_used, reason = "a benchmark that cannot go on should stop")]
 
@@ -30,7 +30,7 @@ fn rules(strategy: Strategy) -> Rules {
     }
 }
 
-/// Three start, one wins, two are told to stop and go.
+/// Three start, one wins, two are cancelled.
 fn policy_of_a_race(now: Instant) -> bool {
     let mut run = Run::new(rules(Strategy::First), [Duration::from_secs(30); 3], now);
     while let Some(slot) = run.next_start() {
@@ -90,7 +90,7 @@ fn context() -> CallContext {
     CallContext::new(Instant::now() + Duration::from_secs(30), CancellationToken::new())
 }
 
-/// What one writes by hand: the first success wins, the others are aborted and awaited, all under a timeout.
+/// Written by hand: the first success wins, the others are aborted and awaited, all under a timeout.
 async fn by_hand(tools: &[Arc<FunctionTool>]) {
     let mut race = JoinSet::new();
     for tool in tools {
@@ -110,7 +110,7 @@ async fn by_hand(tools: &[Arc<FunctionTool>]) {
     race.shutdown().await;
 }
 
-/// The same without tasks of their own, for instant tools the least that a race can cost.
+/// The same without tasks: the minimum cost of a race of instant tools.
 async fn by_select(tools: &[Arc<FunctionTool>]) {
     let (args, ctx) = (Arguments::default(), context());
     let won = tokio::select! {

@@ -1,4 +1,4 @@
-//! The registry with 100,000 tools, each job beside a plain `HashMap` in the same group, so that ratios can be read.
+//! The registry with 100,000 tools, each operation next to a plain `HashMap` in the same group, to read the ratio.
 
 use std::collections::HashMap;
 use std::hint::black_box;
@@ -13,7 +13,7 @@ use toolhub::sources::function::FunctionTool;
 use toolhub::stats::CandidateStats;
 
 const TOOLS: usize = 100_000;
-/// Each tag has so many tools.
+/// The number of tools per tag.
 const A_TAG: usize = 100;
 
 fn candidate(n: usize) -> Candidate {
@@ -54,7 +54,7 @@ fn full_map() -> HashMap<Arc<str>, Arc<Candidate>> {
     candidates().into_iter().map(|c| (c.spec().name.clone(), Arc::new(c))).collect()
 }
 
-/// Every name once, in an order that no cache likes.
+/// Every name once, in an order that defeats caches.
 fn some_name(turn: &mut usize) -> usize {
     *turn = (*turn + 61_803) % TOOLS;
     *turn

@@ -1,5 +1,5 @@
-//! Checking the arguments of a typical call: those that fit (the usual case, beside the bare validator), those that are
-//! made to fit, those that are refused.
+//! Checking the arguments of a typical call: valid ones (the common case, next to the bare validator), coerced ones, and
+//! invalid ones.
 
 use std::hint::black_box;
 use std::sync::Arc;

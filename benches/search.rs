@@ -21,7 +21,7 @@ const QUERIES: [&str; 4] = [
     "calender entries of tomorrow",
 ];
 
-/// Words as tools have them: some common, most rare.
+/// Words as in tools: some common, most rare.
 fn word(rng: &mut fastrand::Rng) -> String {
     const COMMON: [&str; 40] = [
         "create", "list", "get", "update", "delete", "send", "search", "file", "user", "project", "issue",

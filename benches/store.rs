@@ -1,4 +1,4 @@
-//! What keeping costs: a call's statistics with and without a store, and opening a store with 10,000 cached tools.
+//! The cost of the store: the statistics of a call with and without it, and opening a store with 10,000 cached tools.
 
 #![allow(clippy::unwrap_used, reason = "a benchmark that cannot go on should stop")]
 
@@ -22,7 +22,7 @@ const SERVERS: usize = 20;
 const TOOLS: usize = 500;
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// As servers describe their tools: some 600 bytes each.
+/// Typical descriptions of servers: about 600 bytes each.
 fn list(server: usize) -> String {
     let tool = |n: usize| {
         json!({

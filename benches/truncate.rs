@@ -1,7 +1,7 @@
-//! Truncation to 4,000 characters: the cost must not depend on how long the text is.
+//! Truncation to 4,000 characters: the cost must not depend on the length of the text.
 //!
-//! `whole` is the Rust call that holds all of the text and has to count its characters; `window` is what a binding
-//! does that knows the length and hands over the start only.
+//! `whole` is the Rust call with the whole text, whose characters it has to count; `window` is the call of a binding
+//! that knows the length and passes only the start.
 
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 use std::hint::black_box;

@@ -1,4 +1,4 @@
-//! The store: what is kept over restarts, by several processes, through damage and sudden ends.
+//! The store: across restarts, with several processes, with damaged files and killed processes.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
 use std::path::{Path, PathBuf};
@@ -20,10 +20,10 @@ mod moved;
 mod processes;
 
 const ROOM: u64 = 1_000_000;
-/// Nothing here takes so long, unless the machine is very busy.
+/// Only a very busy machine needs this long.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A folder that goes when the test ends.
+/// A folder that is removed when the test ends.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -39,7 +39,7 @@ impl Folder {
         self.0.join("hub.db")
     }
 
-    /// The names of the files that are there.
+    /// The names of its files.
     fn names(&self) -> Vec<String> {
         let mut names: Vec<String> = std::fs::read_dir(&self.0)
             .unwrap()
@@ -56,7 +56,7 @@ impl Drop for Folder {
     }
 }
 
-/// Opens a store about which there is nothing to tell.
+/// Opens a store without notices.
 fn open(path: &Path) -> Arc<Store> {
     let (store, notices) = Store::open(path, ROOM);
     assert!(notices.is_empty(), "{notices:?}");

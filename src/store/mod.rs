@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! open ─► the known state (statistics, uses, pins)        lists and results are read on demand
-//! calls, lists, uses, results, pins ─► Batch ─► thread ─► one transaction, at most once a second
+//! calls, lists, uses, results, pins ─► PendingChanges ─► thread ─► one transaction, at most once a second
 //! ```
 //!
 //! No call waits for the file: changes go into memory, and one thread writes them. It writes changes, not totals, so the
@@ -12,11 +12,11 @@
 //! renames a bad file, and goes on in memory; the next process starts a new file. Secrets are never stored: no headers,
 //! no environment, no tokens.
 
-mod batch;
 mod candidates;
 mod file;
 pub mod fork;
 mod lists;
+mod pending;
 mod pins;
 mod results;
 mod schema;

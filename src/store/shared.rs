@@ -1,8 +1,8 @@
 //! What a store and its writer thread share: the open file, the pending changes, and the threads waiting for a write.
 
-use super::batch::Batch;
 use super::file::{FileId, FileProblem, StoreFile};
 use super::fork::{self, OpenStore};
+use super::pending::PendingChanges;
 use crate::stats::StatsSink;
 use parking_lot::{Condvar, Mutex};
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ pub struct SharedStore {
     /// The number of bytes of results that the file keeps.
     pub results_limit: u64,
     file: Mutex<FileSlot>,
-    pub pending: Mutex<Batch>,
+    pub pending: Mutex<PendingChanges>,
     pub stats: OnceLock<Arc<StatsSink>>,
     signal: Mutex<WriterSignal>,
     changed: Condvar,
@@ -155,7 +155,7 @@ impl SharedStore {
         std::mem::take(&mut *self.notices.lock())
     }
 
-    pub fn put(&self, change: impl FnOnce(&mut Batch)) {
+    pub fn put(&self, change: impl FnOnce(&mut PendingChanges)) {
         if !self.signal.lock().ended {
             change(&mut self.pending.lock());
             self.wake_writer();

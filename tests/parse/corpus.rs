@@ -59,7 +59,7 @@ pub fn cases() -> BTreeMap<String, Vec<Case>> {
     found
 }
 
-/// A text in pieces of `size` characters.
+/// A text in deltas of `size` characters.
 pub fn streamed(text: &str, size: usize, options: &ParseOptions) -> (ParsedText, Vec<Event>) {
     let mut stream = StreamParser::new(options);
     let characters: Vec<char> = text.chars().collect();
@@ -75,7 +75,7 @@ pub fn streamed(text: &str, size: usize, options: &ParseOptions) -> (ParsedText,
     (ParsedText { calls: stream.calls(), text: text.collect(), format: stream.format() }, events)
 }
 
-/// The calls as the events tell them.
+/// The calls as reported by the events.
 fn told(events: &[Event]) -> Value {
     let mut calls: BTreeMap<usize, (String, String)> = BTreeMap::new();
     for event in events {

@@ -1,4 +1,4 @@
-//! What the chat APIs return.
+//! Messages of the chat APIs.
 
 use serde_json::{Value, json};
 use toolhub::parse::{ParseOptions, parse_value};
@@ -42,7 +42,7 @@ fn each_api_has_its_own_structure() {
             "gemini",
         ),
         (
-            // As the package of Gemini spells it.
+            // As Gemini's SDK spells it.
             json!({"parts": [{"text": null, "function_call": {"id": "g1", "name": "ping", "args": {"host": "a"}}}]}),
             call("g1"),
             "",

@@ -1,4 +1,4 @@
-//! Any text, cut anywhere: the same calls and the same text, and never a panic.
+//! Any text, split anywhere: the same calls, the same text, and no panic.
 
 use std::collections::HashSet;
 
@@ -162,7 +162,7 @@ proptest! {
     }
 }
 
-/// How many characters the calls cover; those of one list share their place.
+/// The number of characters that the calls cover; those of one list share their span.
 fn covered(parsed: &ParsedText) -> usize {
     let mut spans: Vec<_> = parsed.calls.iter().map(|call| call.span).collect();
     spans.dedup();

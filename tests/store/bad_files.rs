@@ -4,7 +4,7 @@ use super::*;
 use proptest::prelude::*;
 use std::fs;
 
-/// A file with something of everything in it.
+/// A file with content.
 fn filled(path: &Path) {
     let store = open(path);
     for number in 0..50 {
@@ -60,7 +60,7 @@ fn a_newer_file_is_quarantined() {
     let folder = Folder::new();
     filled(&folder.file());
     let mut bytes = fs::read(folder.file()).unwrap();
-    // The version of the tables, at its place in the header of an SQLite file.
+    // The version of the tables in the header of an SQLite file.
     bytes[60..64].copy_from_slice(&99u32.to_be_bytes());
     fs::write(folder.file(), &bytes).unwrap();
     let aside = starts_a_new_file(&folder, "newer");
@@ -142,7 +142,7 @@ proptest! {
                 let (next, _) = Store::open(&folder.file(), ROOM);
                 prop_assert_eq!(next.and_then(|next| next.kept("new")).is_some(), written);
             }
-            // Damaged where it says whose file it is: it may be another program's.
+            // The application id is damaged: the file may belong to another program.
             None => prop_assert!(notices[0].contains("another program"), "{:?}", notices),
         }
     }

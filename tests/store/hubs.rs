@@ -1,4 +1,4 @@
-//! A hub with a store: what it has learnt is there in the next one.
+//! A hub with a store: the next hub starts with what it has learnt.
 
 use super::*;
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! Everything that is kept comes back as it was.
+//! Everything that is stored is read back unchanged.
 
 use super::*;
 use proptest::prelude::*;
@@ -26,7 +26,7 @@ pub fn view(stats: &CandidateStats) -> StatsView {
     stats.view(Instant::now())
 }
 
-/// As precise as the file has it, and the same for the whole test.
+/// With the precision of the file, and the same for the whole test.
 fn today() -> SystemTime {
     static NOW: std::sync::LazyLock<u64> =
         std::sync::LazyLock::new(|| SystemTime::UNIX_EPOCH.elapsed().unwrap().as_secs());
@@ -129,7 +129,7 @@ fn lists_uses_results_and_pins_come_back() {
         "who is first is right"
     );
     store.change_pin(Arc::from("files"), Arc::from("read"), PinChange::Accepted(definition("b")));
-    // A process that has not heard of it says once more what it sees.
+    // A process that has not seen the change reports the definition again.
     store.change_pin(Arc::from("files"), Arc::from("read"), PinChange::Changed(definition("b")));
     assert!(store.flush(PATIENCE));
     let pin = store.pin("files", "read").unwrap();
@@ -210,7 +210,7 @@ fn the_file_is_for_its_owner_alone() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 12, ..ProptestConfig::default() })]
 
-    /// Any text comes back as it was, whatever the handle and the limit.
+    /// Any text is read back unchanged, whatever the handle and the limit.
     #[test]
     fn any_text_comes_back(texts in prop::collection::vec(".{0,200}", 1..6), server in ".{1,20}") {
         let folder = Folder::new();

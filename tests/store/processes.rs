@@ -21,7 +21,7 @@ fn calls(path: &Path) -> u64 {
     stats.view(Instant::now()).calls
 }
 
-/// What runs in the other process; as a test of its own it does nothing.
+/// Runs in the other process; as a test of its own it does nothing.
 #[test]
 fn other_process() {
     let Ok(path) = std::env::var("TEST_STORE") else { return };
@@ -52,7 +52,7 @@ fn other_process() {
         close(&store);
         return;
     }
-    // Writes for ever, and tells what is certainly in the file.
+    // Writes until it is killed, and reports what is certainly in the file.
     for number in 1u64.. {
         once();
         store.keep(&format!("r_{number}"), "x".repeat(5_000));
@@ -74,18 +74,18 @@ fn start(path: &Path, how: &str) -> Child {
 #[test]
 fn several_processes_lose_no_call() {
     let folder = Folder::new();
-    // All of them find no file, and make it together.
+    // None of them finds a file, and all create it at once.
     let processes: Vec<Child> = (0..4).map(|_| start(&folder.file(), "closed")).collect();
     for process in processes {
         let done = process.wait_with_output().unwrap();
         assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stdout));
     }
     assert_eq!(calls(&folder.file()), 4 * CALLS);
-    assert_eq!(folder.names(), ["hub.db"], "nothing was put aside");
+    assert_eq!(folder.names(), ["hub.db"], "nothing was quarantined");
 }
 
 #[test]
-fn several_processes_put_a_bad_file_aside_once() {
+fn several_processes_quarantine_a_bad_file_once() {
     let folder = Folder::new();
     std::fs::write(folder.file(), "no database").unwrap();
     let processes: Vec<Child> = (0..4).map(|_| start(&folder.file(), "closed")).collect();
@@ -96,7 +96,7 @@ fn several_processes_put_a_bad_file_aside_once() {
 }
 
 #[test]
-fn a_store_that_nobody_holds_any_more_writes_what_it_has() {
+fn a_dropped_store_writes_what_is_pending() {
     let folder = Folder::new();
     assert!(start(&folder.file(), "dropped").wait_with_output().unwrap().status.success());
     assert_eq!(calls(&folder.file()), CALLS);

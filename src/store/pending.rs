@@ -14,7 +14,7 @@ use std::sync::Arc;
 const MAX_USES: usize = 1_024;
 
 #[derive(Default)]
-pub struct Batch {
+pub struct PendingChanges {
     pub stats: HashMap<StatsKey, StatsDelta>,
     pub lists: HashMap<ListKey, StoredList>,
     pub uses: Vec<Use>,
@@ -23,14 +23,14 @@ pub struct Batch {
 }
 
 /// The result of writing a batch.
-pub struct WrittenBatch {
+pub struct WrittenChanges {
     /// The statistics as the file has them now, with the calls of other processes.
     pub stats: Vec<(StatsKey, Record)>,
     /// Handles that another result has already.
     pub refused_results: Vec<String>,
 }
 
-impl Batch {
+impl PendingChanges {
     pub fn is_empty(&self) -> bool {
         self.stats.is_empty()
             && self.lists.is_empty()
@@ -59,7 +59,7 @@ impl Batch {
     }
 
     /// Adds later changes to those that could not be written.
-    pub fn append(&mut self, later: Batch, limit: u64) {
+    pub fn append(&mut self, later: PendingChanges, limit: u64) {
         self.learn(later.stats.into_iter().collect());
         self.lists.extend(later.lists);
         self.uses.extend(later.uses);
@@ -70,13 +70,13 @@ impl Batch {
     }
 
     /// Writes everything or nothing.
-    pub fn write(&self, connection: &mut Connection, limit: u64) -> rusqlite::Result<WrittenBatch> {
+    pub fn write(&self, connection: &mut Connection, limit: u64) -> rusqlite::Result<WrittenChanges> {
         let work = schema::begin(connection)?;
         let stats = candidates::save(&work, &self.stats)?;
         lists::save(&work, &self.lists)?;
         uses::save(&work, &self.uses)?;
         let refused_results = results::save(&work, &self.results, limit)?;
         pins::save(&work, &self.pins)?;
-        work.commit().map(|()| WrittenBatch { stats, refused_results })
+        work.commit().map(|()| WrittenChanges { stats, refused_results })
     }
 }
