@@ -164,11 +164,7 @@ mod tests {
 
     /// All bytes, and the joins of `the`, ` the` and `aa`, `aaaa`.
     fn ranks() -> Vec<u8> {
-        const SIGNS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-        let single = (0..=u8::MAX).map(|byte| {
-            let (first, second) = (SIGNS[usize::from(byte >> 2)], SIGNS[usize::from(byte << 4 & 0x30)]);
-            format!("{}{}== {byte}\n", char::from(first), char::from(second))
-        });
+        let single = (0..=u8::MAX).map(|byte| format!("{} {byte}\n", STANDARD.encode([byte])));
         let joined = [
             "dGg= 256\n",
             "dGhl 257\n",

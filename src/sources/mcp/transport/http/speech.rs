@@ -4,6 +4,8 @@ use super::peer::Peer;
 use crate::error::{ErrorKind, HubError, Outcome};
 use crate::sources::mcp::protocol::{Era, MODERN};
 use crate::sources::mcp::transport::Request;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 
 const HANDSHAKE: &str = "initialize";
@@ -123,23 +125,9 @@ fn encoded(value: &str) -> Result<HeaderValue, HubError> {
         && !(value.starts_with(START) && value.ends_with(END));
     let header = match is_plain {
         true => HeaderValue::from_str(value),
-        false => HeaderValue::try_from(format!("{START}{}{END}", base64(value.as_bytes()))),
+        false => HeaderValue::try_from(format!("{START}{}{END}", STANDARD.encode(value))),
     };
     header.map_err(|_| unsendable(value))
-}
-
-fn base64(bytes: &[u8]) -> String {
-    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
-    for three in bytes.chunks(3) {
-        let at = |index: usize| u32::from(three.get(index).copied().unwrap_or(0));
-        let bits = at(0) << 16 | at(1) << 8 | at(2);
-        for place in 0..4 {
-            let letter = LETTERS[(bits >> (18 - 6 * place) & 63) as usize];
-            text.push(if place <= three.len() { letter.into() } else { '=' });
-        }
-    }
-    text
 }
 
 #[cfg(test)]
