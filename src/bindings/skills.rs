@@ -195,5 +195,5 @@ pub fn skill_file(folder: PathBuf, path: &str) -> PyResult<PathBuf> {
     let refused = |why: String| PyPermissionError::new_err(format!("{path:?} {why}"));
     let folder: &Path = &folder.canonicalize().map_err(|error| refused(error.to_string()))?;
     let real = files::resolve(folder, path).map_err(|why| refused(why.to_string()))?;
-    if real.is_file() { Ok(real) } else { Err(refused("is no file".into())) }
+    if real.is_file() { Ok(real) } else { Err(refused("is not a file".into())) }
 }

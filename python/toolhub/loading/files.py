@@ -47,7 +47,7 @@ def is_skill(folder: Path) -> bool:
 
 
 def why_no_file(path: str | Path) -> str | None:
-    """Why something that is there is no file that could be read; None when it is one."""
+    """Why something that exists is not a readable file; None if it is one."""
     try:
         mode = os.stat(path).st_mode
     except FileNotFoundError:
@@ -56,7 +56,7 @@ def why_no_file(path: str | Path) -> str | None:
         return f"cannot be read: {error.strerror}"
     if stat.S_ISREG(mode):
         return None
-    return "is a folder" if stat.S_ISDIR(mode) else "is no file"
+    return "is a folder" if stat.S_ISDIR(mode) else "is not a file"
 
 
 class _Walk:

@@ -232,7 +232,7 @@ def test_a_link_out_is_no_skill_md(hub: ToolHub, folder: Path, skill: Skill, tmp
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes with a name")
-@pytest.mark.parametrize("what", ["is a link that leads nowhere", "is a folder", "is no file"])
+@pytest.mark.parametrize("what", ["is a link that leads nowhere", "is a folder", "is not a file"])
 def test_a_skill_md_that_is_no_file_is_told(hub: ToolHub, folder: Path, skill: Skill, what: str) -> None:
     skill("good")
     skill("more/good-too")
@@ -242,7 +242,7 @@ def test_a_skill_md_that_is_no_file_is_told(hub: ToolHub, folder: Path, skill: S
         file.parent.mkdir(parents=True)
         if what == "is a folder":
             file.mkdir()
-        elif what == "is no file":
+        elif what == "is not a file":
             os.mkfifo(file)
         else:
             file.symlink_to(folder / "nowhere.md")

@@ -65,7 +65,7 @@ async def test_with_permission_there_is_a_tool_with_effects(
 
 @pytest.mark.parametrize(
     ("script", "why"),
-    [("../outside.py", "inside"), ("scripts/link.py", "inside"), ("scripts/none.py", "no file"), ("notes.md", "run")],
+    [("../outside.py", "inside"), ("scripts/link.py", "inside"), ("scripts/none.py", "not a file"), ("notes.md", "run")],
 )  # fmt: skip
 async def test_only_scripts_of_the_skill_are_run(
     hub: ToolHub, folder: Path, greet: Path, script: str, why: str
