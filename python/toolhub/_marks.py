@@ -1,4 +1,4 @@
-"""`@toolhub.tool`: marks a function or class as a tool, with what is to be said about it, without a hub at hand."""
+"""`@toolhub.tool`: marks a function or class as a tool, with its options, before there is a hub."""
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
@@ -7,11 +7,11 @@ from typing import Any, TypedDict, TypeVar, overload
 T = TypeVar("T")
 
 MARK = "__toolhub__"
-"""The attribute that carries the marks; `hub.register` honours it."""
+"""The attribute that holds the options; `hub.register` reads it."""
 
 
-class Said(TypedDict, total=False):
-    """What can be said about a tool at registration."""
+class ToolOptions(TypedDict, total=False):
+    """The options of a tool at registration."""
 
     name: str | None
     description: str | None
@@ -28,13 +28,13 @@ class Said(TypedDict, total=False):
     max_concurrency: int | None
 
 
-def said(marked: Said, given: Said) -> Said:
-    """What was given at registration, over what was marked at the definition."""
+def merge_options(marked: ToolOptions, given: ToolOptions) -> ToolOptions:
+    """The options given at registration, over those marked at the definition."""
     return {**marked, **{key: value for key, value in given.items() if value is not None}}  # type: ignore[return-value]
 
 
 @overload
-def tool(function: Callable[..., Any], /) -> Callable[..., Any]: ...
+def tool(function: T, /) -> T: ...
 
 
 @overload
@@ -71,7 +71,7 @@ def tool(function: Any = None, /, **options: Any) -> Any:
     """
     if function is None:
         return partial(tool, **options)
-    unknown = options.keys() - Said.__annotations__.keys()
+    unknown = options.keys() - ToolOptions.__annotations__.keys()
     if unknown:
         raise TypeError(f"toolhub.tool does not know {', '.join(sorted(unknown))}")
     setattr(function, MARK, options)

@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import ast
 import asyncio
+import contextlib
 import doctest
 import importlib
 import inspect
+import io
 import os
 import re
 import subprocess
@@ -21,6 +23,7 @@ import textwrap
 import tomllib
 import types
 from collections.abc import Iterator
+from itertools import zip_longest
 from pathlib import Path
 from typing import NamedTuple
 
@@ -37,9 +40,11 @@ OTHER_NAMES = {"py", "python3", "pycon", "ipython"}
 
 class Block(NamedTuple):
     line: int  # of the first line of code, from 1
+    end: int  # the line that closes it, from 1
     language: str
     code: str
     reason: str | None  # for not running it
+    output: str | None = None  # what it must print: the text block that follows it
 
 
 def blocks(text: str) -> Iterator[Block]:
@@ -58,14 +63,17 @@ def blocks(text: str) -> Iterator[Block]:
         before = next((line for line in reversed(lines[:at]) if line.strip()), "")
         mark = NO_RUN.search(before)
         code = textwrap.dedent("\n".join(lines[at + 1 : end]))
-        yield Block(at + 2, opening["language"].lower(), code, mark["reason"].strip() if mark else None)
+        yield Block(
+            at + 2, end + 1, opening["language"].lower(), code, mark["reason"].strip() if mark else None
+        )
         at = end + 1
 
 
 def runnable(text: str) -> list[Block]:
     """The Python blocks that are to run; an error for one that would silently not."""
     found: list[Block] = []
-    for block in blocks(text):
+    all_blocks = list(blocks(text))
+    for block, following in zip_longest(all_blocks, all_blocks[1:]):
         if block.language in OTHER_NAMES:
             raise ValueError(f"line {block.line - 1}: write python, not {block.language}, so that it is run")
         if block.language != "python":
@@ -73,7 +81,9 @@ def runnable(text: str) -> list[Block]:
         if block.reason == "":
             raise ValueError(f"line {block.line - 1}: `no-run` needs a reason")
         if block.reason is None:
-            found.append(block)
+            prints = following is not None and following.language == "text" and "print(" in block.code
+            is_next = prints and not "".join(text.splitlines()[block.end : following.line - 2]).strip()
+            found.append(block._replace(output=following.code if is_next else None))
     return found
 
 
@@ -86,9 +96,19 @@ def execute(page: Path) -> None:
             # Blank lines before it, so that a traceback names the line of the page.
             source = "\n" * (block.line - 1) + block.code
             code = compile(source, str(page), "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
-            result = eval(code, module.__dict__)  # a coroutine when the block awaits
-            if inspect.iscoroutine(result):
-                runner.run(result)
+            with contextlib.redirect_stdout(io.StringIO()) as printed:
+                result = eval(code, module.__dict__)  # a coroutine when the block awaits
+                if inspect.iscoroutine(result):
+                    runner.run(result)
+            sys.stdout.write(printed.getvalue())
+            if block.output is not None:
+                compare(f"{page}, line {block.line}", block.output + "\n", printed.getvalue())
+
+
+def compare(where: str, expected: str, printed: str) -> None:
+    """Fails unless a block printed what the page shows; `...` stands for any text, as in docstrings."""
+    if not doctest.OutputChecker().check_output(expected, printed, doctest.ELLIPSIS):
+        raise AssertionError(f"{where}: the page shows\n{expected}\nbut the block printed\n{printed}")
 
 
 def run_page(page: Path, folder: Path) -> subprocess.CompletedProcess[str]:
@@ -200,6 +220,16 @@ def test_a_failing_block_fails_and_names_its_line(tmp_path: Path) -> None:
     assert done.returncode != 0
     assert "page.md" in done.stderr
     assert "line 5" in done.stderr
+
+
+@pytest.mark.parametrize(("shown", "code"), [("1 apple", 0), ("... apple", 0), ("2 apples", 1)])
+def test_what_a_block_prints_is_compared_with_the_text_after_it(
+    shown: str, code: int, tmp_path: Path
+) -> None:
+    page = page_of(tmp_path, f"```python\nprint('1 apple')\n```\n\n```text\n{shown}\n```\n")
+    done = run_page(page, tmp_path)
+    assert done.returncode == code, done.stderr
+    assert ("but the block printed" in done.stderr) is bool(code)
 
 
 def test_a_warning_fails(tmp_path: Path) -> None:

@@ -41,6 +41,26 @@ def double(number: int) -> int:
     return 2 * number
 
 
+@toolhub.tool
+def halve(number: float) -> float:
+    return number / 2
+
+
+@toolhub.tool(read_only=True)
+async def fetch(url: str) -> bytes:
+    return url.encode()
+
+
+@toolhub.tool
+class Echo:
+    def execute(self, input: str) -> str:
+        return input
+
+
+assert_type(halve(3), float)
+halve("3")  # pyright: ignore[reportArgumentType]
+assert_type(Echo().execute("x"), str)
+fetch(5)  # pyright: ignore[reportArgumentType, reportUnusedCoroutine]
 assert_type(add(1, 2), int)
 assert_type(double(1), int)
 assert_type(hub.register(add, source="skills"), Candidate)

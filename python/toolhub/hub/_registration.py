@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from .. import _core
-from .._marks import MARK, Said, said
+from .._marks import MARK, ToolOptions, merge_options
 from ..events import Events
 from ._state import HubState
 
@@ -43,7 +43,7 @@ class Registration:
         self._state.require_open()
         from .._signature import describe
 
-        marks: Said = {
+        given: ToolOptions = {
             "capabilities": capabilities,
             "effects": effects,
             "idempotent": idempotent,
@@ -55,14 +55,14 @@ class Registration:
             "annotations": annotations,
             "max_concurrency": max_concurrency,
         }
-        marked: Said = getattr(obj, MARK, Said())
+        marked: ToolOptions = getattr(obj, MARK, ToolOptions())
         described = describe(
             obj,
             name=name if name is not None else marked.get("name"),
             description=description if description is not None else marked.get("description"),
             parameters=parameters if parameters is not None else marked.get("parameters"),
         )
-        merged = dict(said(marked, marks))
+        merged = dict(merge_options(marked, given))
         replaced = self._candidate(described.name, source, server)
         merged["object"] = obj
         merged["meta"] = None if meta is None else dict(meta)
