@@ -7,6 +7,7 @@ import contextlib
 import os
 import shutil
 import signal
+import subprocess
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -18,10 +19,9 @@ from ..exceptions import ErrorKind, ToolError
 TIMEOUT = 60.0
 _MAX_OUTPUT = 1_000_000
 _ENDING = 2.0
-_LOOK = 0.1
 _LEFT_BEHIND = 0.5
 _INHERITED = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR", "SYSTEMROOT", "TEMP", "USERPROFILE")
-# What runs a script that is no program itself. The script comes after it, so its arguments cannot become options of it.
+# Interpreters for scripts that are not executable. The script comes first, so its arguments cannot become their options.
 _RUNNERS = {
     ".py": (sys.executable,),
     ".sh": ("bash", "sh"),
@@ -44,32 +44,92 @@ async def run(skill: str, folder: Path, script: str, args: Iterable[str], timeou
     try:
         process = await _start([*_runner(path), str(path), *words], folder)
     except OSError as error:
-        told = f"The script {script!r} of the skill {skill!r} could not be started: {error.strerror}."
-        raise ToolError(told, ErrorKind.TOOL_ERROR) from error
-    rest = asyncio.create_task(_end_rest(process))
+        sentence = f"The script {script!r} of the skill {skill!r} could not be started: {error.strerror}."
+        raise ToolError(sentence, ErrorKind.TOOL_ERROR) from error
+    leftovers = asyncio.create_task(_end_leftovers(process))
     try:
         async with asyncio.timeout(timeout):
-            out, err, _ = await asyncio.gather(_read(process.stdout), _read(process.stderr), process.wait())
+            out, err, _ = await asyncio.gather(_read(process.out), _read(process.err), process.exited())
     except TimeoutError:
         raise ToolError(
             f"The script {script!r} of the skill {skill!r} was ended after {timeout:g} s.", ErrorKind.TIMEOUT
         ) from None
     finally:
-        rest.cancel()
+        leftovers.cancel()
         await _end(process)
-    return {"exit_code": process.returncode, "stdout": out, "stderr": err}
+    return {"exit_code": process.popen.returncode, "stdout": out, "stderr": err}
 
 
-async def _start(command: list[str], folder: Path) -> asyncio.subprocess.Process:
-    return await asyncio.create_subprocess_exec(
-        *command,
+class _Process:
+    """A script. It is reaped last of all: until then its number cannot become that of another process group."""
+
+    def __init__(self, popen: subprocess.Popen[bytes]) -> None:
+        self.popen = popen
+        self.out = asyncio.StreamReader()
+        self.err = asyncio.StreamReader()
+        self.transports: list[asyncio.BaseTransport] = []
+        self._exit = asyncio.create_task(_wait_for_exit(popen.pid))
+
+    async def connect(self) -> None:
+        """Connect the readers to the output of the script."""
+        loop = asyncio.get_running_loop()
+        for reader, pipe in ((self.out, self.popen.stdout), (self.err, self.popen.stderr)):
+            protocol = asyncio.StreamReaderProtocol(reader)
+            transport, _ = await loop.connect_read_pipe(lambda protocol=protocol: protocol, pipe)
+            self.transports.append(transport)
+
+    async def exited(self) -> None:
+        """Wait until the script has ended."""
+        await asyncio.shield(self._exit)
+
+    def kill(self) -> None:
+        """End the script and all that it has started, which is in the same process group."""
+        if self.popen.returncode is None:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self.popen.pid, signal.SIGKILL)
+
+    def close(self) -> None:
+        """Reap the script if it has ended, and close our ends of its output."""
+        if self._exit.done() and not self._exit.cancelled() and self._exit.exception() is None:
+            self.popen.wait()
+        self._exit.cancel()
+        for transport in self.transports:
+            transport.close()
+
+
+async def _wait_for_exit(pid: int) -> None:
+    """Wait for the end of a child without reaping it."""
+    if not hasattr(os, "pidfd_open"):
+        await asyncio.to_thread(os.waitid, os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+        return
+    loop = asyncio.get_running_loop()
+    exited = asyncio.Event()
+    descriptor = os.pidfd_open(pid)
+    try:
+        loop.add_reader(descriptor, exited.set)
+        await exited.wait()
+    finally:
+        loop.remove_reader(descriptor)
+        os.close(descriptor)
+
+
+async def _start(command: list[str], folder: Path) -> _Process:
+    popen = subprocess.Popen(  # noqa: ASYNC220 (what asyncio would do, but it reaps at once)
+        command,
         cwd=folder,
         env={name: os.environ[name] for name in _INHERITED if name in os.environ},
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         start_new_session=True,
     )
+    process = _Process(popen)
+    try:
+        await process.connect()
+    except BaseException:
+        await _end(process)
+        raise
+    return process
 
 
 def _runner(path: Path) -> tuple[str, ...]:
@@ -79,45 +139,33 @@ def _runner(path: Path) -> tuple[str, ...]:
     if os.access(path, os.X_OK):
         return ()
     raise ToolError(
-        f"Nothing here can run {path.name!r}: it is no program, and there is no interpreter for it.",
+        f"Nothing here can run {path.name!r}: it is not executable, and there is no interpreter for it.",
         ErrorKind.NOT_ALLOWED,
     )
 
 
-async def _read(stream: asyncio.StreamReader | None) -> str:
-    """What a script says; beyond the limit it is read, so that the script does not hang, and dropped."""
+async def _read(stream: asyncio.StreamReader) -> str:
+    """Read the output of a script; beyond the limit it is read, so that the script does not block, and dropped."""
     kept, cut = b"", False
-    while stream is not None and (more := await stream.read(65_536)):
+    while more := await stream.read(65_536):
         cut = cut or len(kept) + len(more) > _MAX_OUTPUT
         kept += more[: _MAX_OUTPUT - len(kept)]
     return kept.decode("utf-8", "replace") + ("\n… [cut]" if cut else "")
 
 
-async def _end_rest(process: asyncio.subprocess.Process) -> None:
-    """End what a script leaves behind: it would hold the output open until the time is up."""
-    # Not `wait`: in some versions of Python that waits for the end of the output too.
-    while process.returncode is None:  # noqa: ASYNC110 (nothing tells of it)
-        await asyncio.sleep(_LOOK)
+async def _end_leftovers(process: _Process) -> None:
+    """End what a script leaves running: it would hold the output open until the timeout."""
+    await process.exited()
     await asyncio.sleep(_LEFT_BEHIND)
-    _kill(process)
+    process.kill()
 
 
-def _kill(process: asyncio.subprocess.Process) -> None:
-    """The script and all that it has started, which is in the same session."""
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        if hasattr(os, "killpg"):
-            os.killpg(process.pid, signal.SIGKILL)
-        else:
-            process.kill()
-
-
-async def _end(process: asyncio.subprocess.Process) -> None:
-    """End the script and all that it has started, and close what connects us."""
-    _kill(process)
-    with contextlib.suppress(TimeoutError):
-        async with asyncio.timeout(_ENDING):
-            await asyncio.gather(_read(process.stdout), _read(process.stderr), process.wait())
-    # Whoever has left the session may still hold the other ends; there is no public way to close ours.
-    transport: Any = getattr(process, "_transport", None)
-    if transport is not None:
-        transport.close()
+async def _end(process: _Process) -> None:
+    """End the script and all that it has started, and release what we hold of it."""
+    process.kill()
+    try:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_ENDING):
+                await asyncio.gather(_read(process.out), _read(process.err), process.exited())
+    finally:
+        process.close()

@@ -130,6 +130,25 @@ async def test_what_a_script_leaves_behind_ends_with_it(hub: ToolHub, folder: Pa
     await _ended(int((greet / "pid").read_text()))
 
 
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
+@pytest.mark.parametrize("script", ["scripts/leaves.sh", "scripts/show.py"])
+async def test_no_group_is_killed_after_its_number_is_free(
+    hub: ToolHub, folder: Path, greet: Path, script: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Once the script is reaped, its number may be that of a stranger's process group."""
+    kill, held = os.killpg, list[bool]()
+
+    def killpg(group: int, signal: int) -> None:
+        held.append(Path(f"/proc/{group}").exists())
+        kill(group, signal)
+
+    monkeypatch.setattr(os, "killpg", killpg)
+    hub.load_skills(folder, python=False, allow_scripts=True)
+    await hub.run_skill_script("greet", script)
+    assert held
+    assert all(held)
+
+
 async def test_what_cannot_be_started_is_told(hub: ToolHub, folder: Path, greet: Path) -> None:
     hub.load_skills(folder, python=False, allow_scripts=True)
     (greet / "scripts/strange").chmod(0o755)
