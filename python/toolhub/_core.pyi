@@ -326,13 +326,17 @@ class ParsedCall:
 @final
 class Servers:
     def __len__(self, /) -> int: ...
-    def __new__(cls, /, hub: Hub, admin: Hub, queue: CallbackQueue, asks: Sequence[str], tokens: str | PathLike[str] | None) -> Servers:
+    def __new__(cls, /, hub: Hub, queue: CallbackQueue, asks: Sequence[str], tokens: str | PathLike[str] | None) -> Servers:
         """
-        The servers of `hub`; their management becomes tools of `admin`. `asks` names what the user has functions for.
+        The servers of `hub`. `asks` names the callbacks that the user has given.
         """
     def accept_pin(self, /, server: str, tool: str | None = None) -> int:
         """
         Accepts the changed definitions of a server, or of one tool of it; says how many there were.
+        """
+    def aclose(self, /, seconds: float) -> BridgeFuture:
+        """
+        Awaits the end of all servers, within `seconds`.
         """
     def add(self, /, id: str, entry: Any, asks_for_token: bool) -> list[str]:
         """
@@ -340,7 +344,15 @@ class Servers:
         """
     def close(self, /, seconds: float) -> None:
         """
-        Ends all servers and waits for it, without the GIL, at most so long.
+        Ends all servers and waits for it without the GIL, for at most `seconds`.
+        """
+    def connect(self, /, ids: Sequence[str] | None, timeout: float | None) -> BridgeFuture:
+        """
+        Awaits `(connected, failed)`: the ids of the servers that are connected now, and why the others are not.
+        """
+    def connect_each(self, /, ids: Sequence[str] | None, timeout: float | None) -> BridgeStream:
+        """
+        Iterates over `(id, error or None)`, each as soon as it is known.
         """
     def list(self, /) -> list: ...
     def load_file(self, /, path: str | PathLike[str]) -> Any:
@@ -348,13 +360,22 @@ class Servers:
         Loads a file: adds what is new, replaces what has changed, takes away what is gone. What is wrong is told.
         """
     def load_value(self, /, value: Any) -> Any: ...
+    def look_up(self, /, name: str | None, source: str | None, server: str | None, timeout: float) -> BridgeFuture:
+        """
+        Has the servers whose lists are missing or stale list their tools, until one has the tool of this name. Awaits the
+        errors of those that could not, by their ids.
+        """
     def pins(self, /) -> Any:
         """
         The tools of pinned servers: what was accepted, and what has changed.
         """
+    def refresh(self, /, ids: Sequence[str] | None, timeout: float | None) -> BridgeFuture:
+        """
+        Lists the tools of servers again; awaits the same as `connect`.
+        """
     def remove(self, /, id: str) -> bool:
         """
-        False when there is no such server. It ends in the background, or with the next `close` of the desk.
+        False when there is no such server. It ends in the background.
         """
 
 @final

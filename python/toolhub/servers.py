@@ -1,4 +1,4 @@
-"""What there is to know about MCP servers and about loading and connecting them."""
+"""The state of MCP servers, and reports about loading and connecting them."""
 
 import logging
 from dataclasses import dataclass, field
@@ -10,18 +10,18 @@ __all__ = ["ConnectReport", "LoadReport", "ServerInfo"]
 
 _log = logging.getLogger("toolhub")
 
-# Problems that name ever new things must not fill the memory.
-_MOST_SAID = 10_000
+# Bounds the memory: problems that name new things each time would grow without end.
+_MOST_REMEMBERED = 10_000
 
 
 @dataclass(frozen=True)
 class ServerInfo:
-    """One server as it is now.
+    """The present state of one server.
 
     `state` is `disconnected`, `connecting`, `connected`, `failed`, `disabled` or `closed`; `era` is `modern` or `legacy` and
-    `version` that of the protocol; `tools` counts what it has listed, and `age` says how many seconds ago. All of them are
-    known once it was connected, with a store perhaps in an earlier process, and None before that; `notices` say what of its
-    list was left out, and which of its tools have the name of a native one.
+    `version` that of the protocol; `tools` counts the tools it has listed, and `age` is the age of that list in seconds.
+    These four are None until the server was connected once; with a store, an earlier process counts. `notices` name the
+    entries of its list that were left out, and its tools that have the name of a native one.
     """
 
     id: str
@@ -39,11 +39,11 @@ class ServerInfo:
 
 @dataclass(frozen=True)
 class LoadReport:
-    """What came of loading. It is true when nothing was wrong.
+    """The result of loading. It is true when there are no errors.
 
-    `loaded` are the names that are there now (after `hub.reload()`: those that are new or have changed), `removed` those
-    that are not there any more. `skipped` says what was passed over and why, `warnings` what was loaded though it is odd,
-    `errors` what is broken.
+    `loaded` has the names that were loaded (after `hub.reload()`: those that are new or have changed), `removed` the names
+    that are gone. `skipped` says what was left out and why, `warnings` what was loaded despite a problem, `errors` what
+    could not be loaded.
     """
 
     loaded: list[str]
@@ -61,33 +61,33 @@ class LoadReport:
         if self.removed:
             lines.append(f"  removed: {', '.join(self.removed)}")
         for word in ("errors", "warnings", "skipped"):
-            told: list[str] = getattr(self, word)
-            lines += [f"  {word}:"] * bool(told) + [f"    {line}" for line in told]
+            entries: list[str] = getattr(self, word)
+            lines += [f"  {word}:"] * bool(entries) + [f"    {line}" for line in entries]
         return "\n".join(lines)
 
 
-class Told:
-    """Logs what reports say is wrong: each problem once, however often something is loaded."""
+class LogOnce:
+    """Logs the problems of reports, each one once, however often something is loaded."""
 
     def __init__(self) -> None:
-        self._said: set[str] = set()
+        self._logged: set[str] = set()
 
     def log(self, report: LoadReport) -> LoadReport:
-        """Log what has not been said yet, and give the report back."""
-        if len(self._said) > _MOST_SAID:
-            self._said.clear()
+        """Log the problems that are new, and return the report."""
+        if len(self._logged) > _MOST_REMEMBERED:
+            self._logged.clear()
         parts = ((logging.WARNING, report.errors + report.warnings), (logging.INFO, report.skipped))
         for level, problems in parts:
             for problem in problems:
-                if problem not in self._said:
-                    self._said.add(problem)
+                if problem not in self._logged:
+                    self._logged.add(problem)
                     _log.log(level, "%s", problem)
         return report
 
 
 @dataclass(frozen=True)
 class ConnectReport:
-    """What came of connecting or listing: who is there, and why the others are not."""
+    """The result of connecting or listing: which servers are connected, and why the others are not."""
 
     connected: list[str] = field(default_factory=list[str])
     failed: dict[str, ToolError] = field(default_factory=dict[str, ToolError])

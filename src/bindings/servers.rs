@@ -1,21 +1,24 @@
 //! The MCP servers of a hub, as Python sees them.
 
+use super::bridge::{self, BridgeFuture, BridgeStream};
 use super::callbacks::CallbackQueue;
 use super::credentials::{CredentialFactory, usual_file};
+use super::errors::tool_error;
 use super::hub::Hub;
+use super::json::JsonValue;
 use super::{json, runtime};
-use crate::catalog::Servers as Core;
-use crate::catalog::desk::{Desk, error_value, tools};
-use crate::error::{HubError, clip};
-use crate::model::Source;
+use crate::catalog::{Report, ServerOutcome, Servers as Core};
+use crate::error::{ErrorKind, HubError, clip};
+use crate::model::{CallOptions, Source};
 use crate::sources::mcp::config::{Loaded, Notice, load_file, load_value, server_from};
 use crate::sources::mcp::host::{Ask, Host, Log, Tell};
 use crate::sources::mcp::server::Server;
 use crate::store::{Definition, StoredPin};
+use futures_util::stream::{StreamExt, TryStreamExt, once};
 use parking_lot::Mutex;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::PyList;
+use pyo3::types::{PyDict, PyList, PyTuple};
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -25,7 +28,6 @@ use std::time::{Duration, Instant};
 #[pyclass(frozen, module = "toolhub._core")]
 pub struct Servers {
     core: Arc<Core>,
-    desk: Arc<Desk>,
     keys: Arc<CredentialFactory>,
     /// Which servers came from which file, so that loading it again can take some away.
     loaded: Mutex<HashMap<PathBuf, Vec<Arc<str>>>>,
@@ -46,12 +48,11 @@ fn refused(notices: &[Notice]) -> PyErr {
 
 #[pymethods]
 impl Servers {
-    /// The servers of `hub`; their management becomes tools of `admin`. `asks` names what the user has functions for.
+    /// The servers of `hub`. `asks` names the callbacks that the user has given.
     #[new]
-    #[pyo3(signature = (hub, admin, queue, asks, tokens))]
+    #[pyo3(signature = (hub, queue, asks, tokens))]
     fn new(
         hub: &Bound<'_, Hub>,
-        admin: &Bound<'_, Hub>,
         queue: &CallbackQueue,
         asks: Vec<String>,
         tokens: Option<PathBuf>,
@@ -71,15 +72,11 @@ impl Servers {
         let keys = CredentialFactory::new(queue.callbacks.clone(), tokens, opens_pages);
         let core = Core::new(hub.get().shared_core(), host, keys.maker());
         hub.get().set_servers(&core);
-        let desk = Desk::new(core.clone());
-        for tool in tools(&desk) {
-            Hub::enroll(admin, Source::Tools, None, None, tool);
-        }
         let mut all = ALL.lock();
         all.retain(|servers| servers.strong_count() > 0);
         all.push(Arc::downgrade(&core));
         drop(all);
-        Ok(Servers { core, desk, keys, loaded: Mutex::default(), generation: runtime::generation() })
+        Ok(Servers { core, keys, loaded: Mutex::default(), generation: runtime::generation() })
     }
 
     /// Loads a file: adds what is new, replaces what has changed, takes away what is gone. What is wrong is told.
@@ -118,11 +115,11 @@ impl Servers {
         Ok(warnings.iter().map(ToString::to_string).collect())
     }
 
-    /// False when there is no such server. It ends in the background, or with the next `close` of the desk.
+    /// False when there is no such server. It ends in the background.
     fn remove(&self, py: Python<'_>, id: &str) -> PyResult<bool> {
         runtime::check_generation(self.generation)?;
         let removed = py.detach(|| self.core.remove(id));
-        Ok(removed.map(|server| self.retire(server)).is_some())
+        Ok(removed.map(|server| retire(server)).is_some())
     }
 
     fn list<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
@@ -162,9 +159,90 @@ impl Servers {
         Ok(self.core.all().len())
     }
 
-    /// Ends all servers and waits for it, without the GIL, at most so long.
+    /// Awaits `(connected, failed)`: the ids of the servers that are connected now, and why the others are not.
+    #[pyo3(signature = (ids, timeout))]
+    fn connect(
+        &self,
+        py: Python<'_>,
+        ids: Option<Vec<String>>,
+        timeout: Option<f64>,
+    ) -> PyResult<BridgeFuture> {
+        let (core, timeout) = (self.core.clone(), duration(py, timeout)?);
+        Ok(bridge::run(async move {
+            let servers = core.pick(ids.as_deref())?;
+            Ok(ConnectOutcome(core.connect(servers, timeout).await))
+        }))
+    }
+
+    /// Iterates over `(id, error or None)`, each as soon as it is known.
+    #[pyo3(signature = (ids, timeout))]
+    fn connect_each(
+        &self,
+        py: Python<'_>,
+        ids: Option<Vec<String>>,
+        timeout: Option<f64>,
+    ) -> PyResult<BridgeStream> {
+        let (core, timeout) = (self.core.clone(), duration(py, timeout)?);
+        let outcomes = async move {
+            let servers = core.pick(ids.as_deref())?;
+            Ok::<_, HubError>(core.connect_each(servers, timeout).map(|one| Ok(ConnectedServer(one))))
+        };
+        Ok(bridge::stream(once(outcomes).try_flatten()))
+    }
+
+    /// Lists the tools of servers again; awaits the same as `connect`.
+    #[pyo3(signature = (ids, timeout))]
+    fn refresh(
+        &self,
+        py: Python<'_>,
+        ids: Option<Vec<String>>,
+        timeout: Option<f64>,
+    ) -> PyResult<BridgeFuture> {
+        let (core, timeout) = (self.core.clone(), duration(py, timeout)?);
+        Ok(bridge::run(async move {
+            let servers = core.pick(ids.as_deref())?;
+            Ok(ConnectOutcome(core.refresh(servers, timeout).await))
+        }))
+    }
+
+    /// Has the servers whose lists are missing or stale list their tools, until one has the tool of this name. Awaits the
+    /// errors of those that could not, by their ids.
+    #[pyo3(signature = (name, source, server, timeout))]
+    fn look_up(
+        &self,
+        py: Python<'_>,
+        name: Option<String>,
+        source: Option<&str>,
+        server: Option<&str>,
+        timeout: f64,
+    ) -> PyResult<BridgeFuture> {
+        let wanted = CallOptions {
+            source: source.and_then(Source::parse),
+            server: server.map(Arc::from),
+            ..CallOptions::default()
+        };
+        let (core, limit) = (self.core.clone(), duration(py, Some(timeout))?.unwrap_or_default());
+        Ok(bridge::run(async move {
+            let report = core.look_up(name.as_deref(), &wanted, limit).await;
+            let failed = report
+                .iter()
+                .filter_map(|(id, outcome)| Some((id.to_string(), error_value(outcome.as_ref().err()?))));
+            Ok(JsonValue(Value::Object(failed.collect())))
+        }))
+    }
+
+    /// Awaits the end of all servers, within `seconds`.
+    fn aclose(&self, py: Python<'_>, seconds: f64) -> PyResult<BridgeFuture> {
+        let (core, limit) = (self.core.clone(), duration(py, Some(seconds))?.unwrap_or_default());
+        Ok(bridge::run(async move {
+            let _ = tokio::time::timeout(limit, core.close()).await;
+            Ok(())
+        }))
+    }
+
+    /// Ends all servers and waits for it without the GIL, for at most `seconds`.
     fn close(&self, py: Python<'_>, seconds: f64) {
-        // Those of the process before a fork are its own: here is nobody who could end them.
+        // In the child of a fork they are the parent's, and only the parent can end them.
         if self.generation != runtime::generation() || self.core.all().is_empty() {
             return;
         }
@@ -176,17 +254,9 @@ impl Servers {
 impl Servers {
     fn put(&self, config: crate::sources::mcp::config::ServerConfig) -> Result<(), HubError> {
         if let Some(replaced) = self.core.add(config)? {
-            self.retire(replaced);
+            retire(replaced);
         }
         Ok(())
-    }
-
-    fn retire(&self, server: Arc<Server>) {
-        let leaving = server.clone();
-        // Without a runtime there is nothing to end.
-        if runtime::spawn(async move { leaving.close().await }).is_err() {
-            self.desk.leave(server);
-        }
     }
 
     fn take(&self, py: Python<'_>, loaded: Loaded, place: Option<PathBuf>) -> PyResult<Py<PyAny>> {
@@ -214,11 +284,68 @@ impl Servers {
         let texts = |notices: &[Notice]| notices.iter().map(ToString::to_string).collect::<Vec<_>>();
         let report = json!({
             "loaded": names.iter().map(|id| id.to_string()).collect::<Vec<_>>(),
-            "skipped": texts(&loaded.warnings),
+            "skipped": [],
+            "warnings": texts(&loaded.warnings),
             "errors": texts(&errors),
         });
         Ok(json::to_python(py, &report)?.unbind())
     }
+}
+
+/// Ends a server that was removed or replaced, in the background.
+fn retire(server: Arc<Server>) {
+    // Without a runtime it was never connected, and dropping it is enough.
+    let _ = runtime::spawn(async move { server.close().await });
+}
+
+fn duration(py: Python<'_>, seconds: Option<f64>) -> PyResult<Option<Duration>> {
+    let Some(given) = seconds else { return Ok(None) };
+    Duration::try_from_secs_f64(given.min(1e9)).map(Some).map_err(|_| {
+        let text = format!("timeout must be a number of seconds, 0 or more, got {given}.");
+        tool_error(py, &HubError::new(ErrorKind::InvalidArguments, text))
+    })
+}
+
+/// `(connected, failed)`, with the failures as exceptions.
+struct ConnectOutcome(Report);
+
+impl<'py> IntoPyObject<'py> for ConnectOutcome {
+    type Target = PyTuple;
+    type Output = Bound<'py, PyTuple>;
+    type Error = PyErr;
+
+    fn into_pyobject(self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        let (connected, failed) = (PyList::empty(py), PyDict::new(py));
+        for (id, outcome) in &self.0 {
+            match outcome {
+                Ok(()) => connected.append(&**id)?,
+                Err(error) => failed.set_item(&**id, tool_error(py, error).into_value(py))?,
+            }
+        }
+        (connected, failed).into_pyobject(py)
+    }
+}
+
+/// `(id, error or None)`.
+struct ConnectedServer(ServerOutcome);
+
+impl<'py> IntoPyObject<'py> for ConnectedServer {
+    type Target = PyTuple;
+    type Output = Bound<'py, PyTuple>;
+    type Error = PyErr;
+
+    fn into_pyobject(self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        let (id, outcome) = self.0;
+        (&*id, outcome.err().map(|error| tool_error(py, &error).into_value(py))).into_pyobject(py)
+    }
+}
+
+/// An error as data.
+fn error_value(error: &HubError) -> Value {
+    json!({
+        "kind": error.kind.name(), "message": error.message, "code": error.code, "status": error.status,
+        "retry_after": error.retry_after, "outcome": error.outcome.name(),
+    })
 }
 
 fn described(servers: &Core, server: &Server) -> Value {

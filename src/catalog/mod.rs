@@ -1,11 +1,9 @@
-//! L5, the MCP servers of a hub: who they are, and their tools in its registry.
+//! L5, the catalog: which MCP servers a hub has, and their tools in its registry.
 //!
-//! A [`Server`] knows how to be reached; here is which servers there are, what changes when a configuration is loaded again,
-//! and which candidates they give to the hub ([`shelf`]). [`desk`] offers the management of servers as tools, so that
-//! whoever can run a tool can connect, list and close, with deadlines and cancellation.
+//! A [`Server`] knows how to be reached. Here is the set of servers, what changes when a configuration is loaded again,
+//! which candidates the servers give to the hub ([`publisher`]), and how a tool that no server has listed is looked up.
 
 pub mod cache;
-pub mod desk;
 mod look_up;
 mod pins;
 mod publisher;
@@ -24,7 +22,7 @@ use crate::sources::mcp::server::Server;
 use crate::sources::mcp::tool::McpTool;
 use crate::stats::CandidateStats;
 use crate::store::StoredPin;
-use futures_util::stream::{self, StreamExt};
+use futures_util::stream::{self, Stream, StreamExt};
 use parking_lot::Mutex;
 use pins::Pins;
 use publisher::ToolPublisher;
@@ -52,8 +50,9 @@ pub struct Servers {
     silent: Mutex<HashMap<Arc<str>, Instant>>,
 }
 
-/// What became of each server that was asked: its id, and why it failed.
-pub type Report = Vec<(Arc<str>, Result<(), HubError>)>;
+/// The id of a server, and why it failed if it did.
+pub type ServerOutcome = (Arc<str>, Result<(), HubError>);
+pub type Report = Vec<ServerOutcome>;
 
 impl Servers {
     pub fn new(hub: Arc<Hub>, host: Host, credentials: MakeCredentials) -> Arc<Self> {
@@ -177,15 +176,31 @@ impl Servers {
         )
     }
 
-    /// Connects servers side by side; what fails is told, what works works.
+    /// Connects servers side by side and reports each one, in the given order.
     pub async fn connect(&self, servers: Vec<Arc<Server>>, timeout: Option<Duration>) -> Report {
-        each(servers, "connect", timeout, |server| async move { server.connect().await }).await
+        connect_all(servers, timeout).buffered(CONNECT_AT_ONCE).collect().await
     }
 
-    /// Lists the tools of servers anew.
+    /// Connects servers side by side and reports each one as soon as it is connected or has failed. Dropping the stream
+    /// starts no further attempt.
+    pub fn connect_each(
+        &self,
+        servers: Vec<Arc<Server>>,
+        timeout: Option<Duration>,
+    ) -> impl Stream<Item = ServerOutcome> + Send + use<> {
+        connect_all(servers, timeout).buffer_unordered(CONNECT_AT_ONCE)
+    }
+
+    /// Lists the tools of servers again.
     pub async fn refresh(&self, servers: Vec<Arc<Server>>, timeout: Option<Duration>) -> Report {
-        each(servers, "list its tools", timeout, |server| async move { server.refresh().await.map(drop) })
-            .await
+        let one = |server: Arc<Server>| {
+            let refresh = {
+                let server = server.clone();
+                async move { server.refresh().await.map(drop) }
+            };
+            within(server, "list its tools", timeout, refresh)
+        };
+        stream::iter(servers).map(one).buffered(CONNECT_AT_ONCE).collect().await
     }
 
     /// Ends all servers, for ever.
@@ -213,22 +228,30 @@ impl Servers {
     }
 }
 
-async fn each<F, R>(servers: Vec<Arc<Server>>, what: &str, timeout: Option<Duration>, work: F) -> Report
-where
-    F: Fn(Arc<Server>) -> R,
-    R: Future<Output = Result<(), HubError>>,
-{
-    let one = |server: Arc<Server>| {
-        let id = server.id().clone();
-        let work = work(server);
-        async move {
-            let Some(timeout) = timeout else { return (id, work.await) };
-            let done = tokio::time::timeout(timeout, work).await.unwrap_or_else(|_| {
-                let text = format!("Server '{id}' did not {what} within {} s.", timeout.as_secs_f64());
-                Err(HubError::new(ErrorKind::Timeout, text).with_outcome(Outcome::NotSent))
-            });
-            (id, done)
-        }
-    };
-    stream::iter(servers).map(one).buffered(CONNECT_AT_ONCE).collect().await
+fn connect_all(
+    servers: Vec<Arc<Server>>,
+    timeout: Option<Duration>,
+) -> impl Stream<Item = impl Future<Output = ServerOutcome> + Send> + Send + 'static {
+    stream::iter(servers).map(move |server| {
+        let connect = {
+            let server = server.clone();
+            async move { server.connect().await }
+        };
+        within(server, "connect", timeout, connect)
+    })
+}
+
+async fn within(
+    server: Arc<Server>,
+    what: &str,
+    timeout: Option<Duration>,
+    work: impl Future<Output = Result<(), HubError>>,
+) -> ServerOutcome {
+    let id = server.id().clone();
+    let Some(timeout) = timeout else { return (id, work.await) };
+    let done = tokio::time::timeout(timeout, work).await.unwrap_or_else(|_| {
+        let text = format!("Server '{id}' did not {what} within {} s.", timeout.as_secs_f64());
+        Err(HubError::new(ErrorKind::Timeout, text).with_outcome(Outcome::NotSent))
+    });
+    (id, done)
 }

@@ -29,7 +29,7 @@ from ..options import (
 )
 from ..permissions import PATIENCE, Approval
 from ..result import ToolResult
-from ..servers import ConnectReport, LoadReport, Told
+from ..servers import ConnectReport, LoadReport, LogOnce
 from ._embedding import Embed
 from ._folders import FolderLoader, each
 from ._formatting import ResultFormatter
@@ -161,9 +161,7 @@ class ToolHub(ToolMethods, PromptMethods, SourceMethods, Routing, Running, Compa
         self._sharing = Sharing()
         self._llm = llm
         self._servers = None
-        self._told = Told()
-        # Managing servers takes as long as it takes: they have deadlines of their own.
-        self._admin = _core.Hub(timeout=1e9, max_parallel=1, grace=0.0, breaker_threshold=0)
+        self._log_once = LogOnce()
         if sampling is None and llm is not None:
             sampling = sampler(llm)
         functions = {"elicitation": elicitation, "sampling": sampling, "open_url": open_url}

@@ -1,6 +1,6 @@
 """MCP servers: configuring, connecting, listing and closing them."""
 
-import asyncio
+import inspect
 import os
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Unpack, cast
@@ -9,7 +9,7 @@ from .. import _core
 from .._callbacks import Callbacks
 from ..exceptions import ToolError
 from ..options import ServerOptions, Transport
-from ..servers import ConnectReport, LoadReport, ServerInfo, Told, as_error, as_info
+from ..servers import ConnectReport, LoadReport, ServerInfo, LogOnce, as_info
 from ._base import HubPart
 
 # Longer than any server may take to end.
@@ -20,10 +20,9 @@ class Serving(HubPart):
     """`load_mcp`, `add_server`, `remove_server`, `servers`, `connect` and `refresh`."""
 
     _servers: "_core.Servers | None"
-    _admin: "_core.Hub"
     _callbacks: Callbacks
     _tokens: "str | os.PathLike[str] | None"
-    _told: Told
+    _log_once: LogOnce
 
     def load_mcp(self, config: str | os.PathLike[str] | Mapping[str, Any]) -> LoadReport:
         """Take in the servers of an `mcpServers` file, or of a mapping like it. Nothing is started yet.
@@ -41,7 +40,7 @@ class Serving(HubPart):
             report: Any = self._open_servers().load_value(config)
         else:
             report = self._open_servers().load_file(os.path.expanduser(config))
-        return self._told.log(LoadReport(**report))
+        return self._log_once.log(LoadReport(**report))
 
     def add_server(
         self,
@@ -109,31 +108,41 @@ class Serving(HubPart):
         timeout: float | None = None,
         progress: Callable[[str, ToolError | None], Any] | None = None,
     ) -> ConnectReport:
-        """Connect servers now, all of them or those named, side by side. What fails is listed, what works works.
+        """Connect servers now, all of them or those named, up to 16 side by side. Failures are reported per server.
 
-        `progress` is called with the id of each server when it is there, or with why it is not.
+        `progress` is called (and awaited, if it is async) with the id of each server as soon as it is connected, or with
+        the error if it failed. An exception it raises ends `connect`.
         """
+        servers = self._managed(ids)
+        if servers is None:
+            return ConnectReport()
         if progress is None:
-            return await self._manage("connect", ids, timeout)
-        wanted = [ids] if isinstance(ids, str) else ids
-        if wanted is None:
-            wanted = [server.id for server in self.servers() if server.state != "disabled"]
+            connected: Any = await servers.connect(_as_ids(ids), timeout)
+            return ConnectReport(*connected)
         report = ConnectReport()
-
-        async def one(id: str) -> None:
-            alone = await self._manage("connect", [id], timeout)
-            report.connected.extend(alone.connected)
-            report.failed.update(alone.failed)
-            progress(id, alone.failed.get(id))
-
-        await asyncio.gather(*(one(id) for id in wanted))
+        outcomes: Any = servers.connect_each(_as_ids(ids), timeout)
+        try:
+            async for id, error in outcomes:
+                if error is None:
+                    report.connected.append(id)
+                else:
+                    report.failed[id] = error
+                shown = progress(id, error)
+                if inspect.isawaitable(shown):
+                    await shown
+        finally:
+            outcomes.close()
         return report
 
     async def refresh(
         self, ids: Iterable[str] | None = None, *, timeout: float | None = None
     ) -> ConnectReport:
         """Ask servers for their tools again, connecting them if need be."""
-        return await self._manage("refresh", ids, timeout)
+        servers = self._managed(ids)
+        if servers is None:
+            return ConnectReport()
+        listed: Any = await servers.refresh(_as_ids(ids), timeout)
+        return ConnectReport(*listed)
 
     def pins(self) -> list[dict[str, Any]]:
         """The tools of servers with `pin`: the definition that was accepted, and what the server says now if it has changed.
@@ -151,38 +160,30 @@ class Serving(HubPart):
         """Accept the changed definition of one tool, or of all tools of a server; says how many had changed."""
         return 0 if self._servers is None else self._servers.accept_pin(server, tool)
 
-    async def _manage(self, what: str, ids: Iterable[str] | None, timeout: float | None) -> ConnectReport:
-        if isinstance(ids, str):
-            ids = [ids]
-        if self._closed:
-            raise RuntimeError("the hub is closed; make a new ToolHub")
-        if self._servers is None and ids is None:
-            return ConnectReport()
-        self._open_servers()
-        arguments = {"ids": None if ids is None else list(ids), "timeout": timeout}
-        result: Any = await self._admin.execute(what, arguments, _core.CallOptions())
-        report = result.unwrap()
-        failed = {id: as_error(error) for id, error in report["failed"].items()}
-        return ConnectReport(report["connected"], failed)
+    def _managed(self, ids: Iterable[str] | None) -> "_core.Servers | None":
+        """The servers of the hub; None when there are none and none is named."""
+        self._check_open()
+        return None if self._servers is None and ids is None else self._open_servers()
 
     async def _ask_around(
         self, name: str | None, source: str | None, server: str | None, seconds: float
     ) -> dict[str, dict[str, Any]]:
-        """Let servers whose list is missing or old say what they have, until one has the tool; who could not be asked."""
-        wanted = {"name": name, "source": source, "server": server, "timeout": seconds}
-        looked: Any = await self._admin.execute("look_up", wanted, _core.CallOptions())
-        return looked.result["failed"] if looked.success else {}
+        """Have servers with a missing or stale list say what they have, until one has the tool; gives the failures."""
+        servers = self._open_servers()
+        return cast("dict[str, dict[str, Any]]", await servers.look_up(name, source, server, seconds))
 
-    def _open_servers(self) -> "_core.Servers":
+    def _check_open(self) -> None:
         if self._closed:
             raise RuntimeError("the hub is closed; make a new ToolHub")
+
+    def _open_servers(self) -> "_core.Servers":
+        self._check_open()
         if self._servers is None:
             self._callbacks.start()
             tokens = _core.usual_token_file() if self._tokens == "usual" else self._tokens
             callbacks = self._callbacks
             self._servers = _core.Servers(
                 self._core,
-                self._admin,
                 callbacks.queue,
                 callbacks.known,
                 None if tokens is None else os.path.expanduser(tokens),
@@ -192,8 +193,7 @@ class Serving(HubPart):
     async def _close_servers(self) -> None:
         servers, self._servers = self._servers, None
         if servers is not None:
-            options = _core.CallOptions(timeout=_CLOSING)
-            await self._admin.execute("close", {"all": True}, options)
+            await servers.aclose(_CLOSING)
         self._callbacks.stop()
 
     def _close_servers_now(self) -> None:
@@ -207,6 +207,12 @@ def not_asked(failed: Mapping[str, Mapping[str, Any]]) -> str:
     """The sentence about servers that may have what was not found."""
     told = "; ".join(error["message"].rstrip(".") for error in failed.values())
     return f"Some servers could not be asked: {told}."
+
+
+def _as_ids(ids: Iterable[str] | None) -> list[str] | None:
+    if ids is None:
+        return None
+    return [ids] if isinstance(ids, str) else list(ids)
 
 
 def _as_list(what: str, given: Any) -> list[Any]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Protocol, cast
 
 from .. import _core
-from ..servers import LoadReport, Told
+from ..servers import LoadReport, LogOnce
 from .files import is_skill
 from .folder import ModuleFolder, Outcome, Registry
 from .watching import Watcher
@@ -49,7 +49,7 @@ class Folders:
     def __init__(self) -> None:
         self._folders: dict[tuple[str, Path], ModuleFolder | SkillFolder] = {}
         self._watchers: dict[tuple[str, Path], Watcher] = {}
-        self._told = Told()
+        self._log_once = LogOnce()
         # Modules run while they are imported, and may load a folder themselves: in the same thread that is fine.
         self._turn = threading.RLock()
 
@@ -60,7 +60,7 @@ class Folders:
         place = folder.resolve()
         if not os.path.isdir(place):
             what = "is no folder" if os.path.exists(place) else "does not exist"
-            return self._told.log(LoadReport([], [], [f"{folder}: it {what}; give a folder of {source}"]))
+            return self._log_once.log(LoadReport([], [], [f"{folder}: it {what}; give a folder of {source}"]))
         with self._one_at_a_time():
             known = self._folders.get((source, place))
             if known is None:
@@ -108,7 +108,7 @@ class Folders:
 
     def _report(self, outcome: Outcome, anew: bool) -> LoadReport:
         loaded = outcome.loaded if anew else outcome.changed
-        return self._told.log(
+        return self._log_once.log(
             LoadReport(loaded, outcome.skipped, outcome.errors, outcome.warnings, outcome.removed)
         )
 

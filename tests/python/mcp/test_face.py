@@ -5,6 +5,7 @@ import gc
 import json
 import os
 import signal
+import socket
 import sys
 import threading
 from collections.abc import Callable
@@ -296,6 +297,67 @@ async def test_connecting_tells_how_far_it_is() -> None:
         report = await hub.connect(progress=progress)
         assert told == {"good": None, "bad": "connect"}
         assert (report.connected, list(report.failed)) == (["good"], ["bad"])
+
+
+@pytest.mark.anyio
+async def test_an_async_progress_is_awaited() -> None:
+    shown: list[str] = []
+
+    async def progress(id: str, error: ToolError | None) -> None:
+        await asyncio.sleep(0)
+        shown.append(f"{id}: {error.kind if error else 'connected'}")
+
+    async with ToolHub() as hub:
+        hub.add_server("bad", command="/nonexistent/server")
+        await hub.connect(progress=progress)
+        assert shown == ["bad: connect"]
+
+
+@pytest.mark.anyio
+async def test_an_exception_of_progress_ends_connecting() -> None:
+    def progress(id: str, error: ToolError | None) -> None:
+        raise LookupError(id)
+
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        async with ToolHub() as hub:
+            hub.add_server("bad", command="/nonexistent/server")
+            for number in range(20):
+                hub.add_server(f"silent{number}", url=f"http://127.0.0.1:{silent.getsockname()[1]}/")
+            before = asyncio.all_tasks()
+            with pytest.raises(LookupError, match="bad"):
+                await hub.connect(progress=progress)
+            assert asyncio.all_tasks() == before
+            states = [server.state for server in hub.servers()]
+            # 16 connect at once, and the one that failed may have made room for one more.
+            assert states.count("disconnected") >= 4
+
+
+@pytest.mark.anyio
+async def test_at_most_sixteen_servers_connect_at_once_with_progress_too() -> None:
+    def connecting(hub: ToolHub) -> int:
+        return sum(server.state == "connecting" for server in hub.servers())
+
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        async with ToolHub() as hub:
+            for number in range(20):
+                hub.add_server(f"s{number}", url=f"http://127.0.0.1:{silent.getsockname()[1]}/")
+            task = asyncio.create_task(hub.connect(progress=lambda id, error: None))
+            await until(lambda: connecting(hub) >= 16)
+            assert connecting(hub) == 16
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+
+
+def test_odd_entries_are_warnings_in_the_report_and_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    report = ToolHub().load_mcp({"mcpServers": {"a": {"command": "x", "comand": "y"}}})
+    assert report
+    assert (report.loaded, report.skipped) == (["a"], [])
+    assert len(report.warnings) == 1
+    assert "comand" in report.warnings[0]
+    assert [(record.levelname, record.message) for record in caplog.records] == [
+        ("WARNING", report.warnings[0])
+    ]
 
 
 @pytest.mark.anyio
