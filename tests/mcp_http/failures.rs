@@ -21,7 +21,7 @@ async fn every_status_says_whether_the_call_may_have_run() {
         (500, Http, Unknown),
         (501, Http, Unknown),
         (502, Http, Unknown),
-        (503, Http, NotSent),
+        (503, Http, Unknown),
         (504, Http, Unknown),
     ] {
         let error =

@@ -9,7 +9,7 @@ from .. import _core
 from .._callbacks import Callbacks
 from ..exceptions import ToolError
 from ..options import ServerOptions, Transport
-from ..servers import ConnectReport, LoadReport, ServerInfo, LogOnce, as_info
+from ..servers import ConnectReport, LoadReport, LogOnce, ServerInfo, as_info
 from ._base import HubPart
 
 # Longer than any server may take to end.

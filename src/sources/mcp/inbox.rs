@@ -3,6 +3,7 @@
 //! There is no queue: a notification is a callback or a flag, so a storm of them costs time but no memory. A request of the
 //! server is answered by a task of its own, and only so many at once.
 
+use super::heavy::heavy;
 use super::wire::{self, Incoming};
 use crate::error::{ErrorKind, HubError};
 use crate::tool::OnProgress;
@@ -91,7 +92,7 @@ impl Inbox {
         answer: &dyn Fn() -> Option<Answerer>,
     ) -> bool {
         let mut settled = false;
-        for message in wire::decode(bytes) {
+        for message in heavy(bytes.len(), || wire::decode(bytes)) {
             match message {
                 Ok(Incoming::Response { id: Some(id), outcome }) => {
                     settled |= self.settle(id, outcome) && Some(id) == wanted;

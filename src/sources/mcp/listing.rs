@@ -3,6 +3,7 @@
 //! One odd entry costs that entry. A list that does not end is cut; a cursor that comes again ends it.
 
 use super::connection::{Connection, Extras};
+use super::heavy::heavy;
 use super::message::Params;
 use super::protocol::Era;
 use super::wire::clean;
@@ -147,26 +148,14 @@ async fn fetch_pages(connection: &Connection) -> Result<Listing, HubError> {
     let mut names = HashSet::new();
     let mut cursors = HashSet::new();
     let mut cursor: Option<String> = None;
+    let era = connection.server().era;
     for _ in 0..MAX_PAGES {
         let params = match &cursor {
             Some(cursor) => Params::new().with("cursor", cursor),
             None => Params::new(),
         };
         let raw = connection.request("tools/list", params, Extras::default()).await?;
-        let page: Page = serde_json::from_str(raw.get()).map_err(|error| malformed(&error.to_string()))?;
-        let entries: Vec<&RawValue> = match &page.tools {
-            None => Vec::new(),
-            Some(tools) => serde_json::from_str(tools.get()).map_err(|_| malformed("'tools' is no list"))?,
-        };
-        for entry in entries.iter().take(MAX_TOOLS - listing.tools.len()) {
-            match read(entry, connection.server().era) {
-                Ok(tool) if names.insert(tool.name.clone()) => listing.tools.push(Arc::new(tool)),
-                Ok(tool) => {
-                    listing.notices.push(format!("a second tool named '{}'", clean(&tool.name, 100)));
-                }
-                Err(reason) => listing.notices.push(reason),
-            }
-        }
+        let page = heavy(raw.get().len(), || add_page(&raw, era, &mut listing, &mut names))?;
         listing.ttl_ms = page.ttl_ms.as_ref().and_then(Value::as_u64);
         match page.next_cursor {
             Value::String(next) if cursors.insert(next.clone()) && listing.tools.len() < MAX_TOOLS => {
@@ -177,6 +166,28 @@ async fn fetch_pages(connection: &Connection) -> Result<Listing, HubError> {
     }
     listing.notices.push(format!("the list did not end after {MAX_PAGES} pages"));
     Ok(listing)
+}
+
+/// Reads one page; the rest of the page says where the list goes on.
+fn add_page(
+    raw: &RawValue,
+    era: Era,
+    listing: &mut Listing,
+    names: &mut HashSet<Arc<str>>,
+) -> Result<Page, HubError> {
+    let page: Page = serde_json::from_str(raw.get()).map_err(|error| malformed(&error.to_string()))?;
+    let entries: Vec<&RawValue> = match &page.tools {
+        None => Vec::new(),
+        Some(tools) => serde_json::from_str(tools.get()).map_err(|_| malformed("'tools' is not a list"))?,
+    };
+    for entry in entries.iter().take(MAX_TOOLS - listing.tools.len()) {
+        match read(entry, era) {
+            Ok(tool) if names.insert(tool.name.clone()) => listing.tools.push(Arc::new(tool)),
+            Ok(tool) => listing.notices.push(format!("a second tool named '{}'", clean(&tool.name, 100))),
+            Err(reason) => listing.notices.push(reason),
+        }
+    }
+    Ok(page)
 }
 
 fn malformed(what: &str) -> HubError {

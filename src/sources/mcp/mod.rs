@@ -18,6 +18,7 @@ pub mod connection;
 mod connector;
 mod convert;
 mod headers;
+mod heavy;
 pub mod host;
 pub mod inbox;
 pub mod info;

@@ -3,6 +3,7 @@
 use super::config::Endpoint;
 use super::connection::{Connection, Extras};
 use super::convert::{self, Answer};
+use super::heavy::heavy;
 use super::listing::Listed;
 use super::message::Params;
 use super::server::Server;
@@ -86,8 +87,9 @@ impl McpTool {
         for _ in 0..ROUNDS {
             let raw = self.send(&connection, args, input.take(), ctx).await?;
             self.server.touch();
-            match convert::answer(&self.spec.name, &raw)? {
-                Answer::Done(output) => return self.checked(output),
+            let size = raw.get().len();
+            match heavy(size, || convert::answer(&self.spec.name, &raw))? {
+                Answer::Done(output) => return heavy(size, || self.checked(output)),
                 // Both are rare: in a box they do not make every other call's future larger.
                 Answer::Task(task) => {
                     return Box::pin(tasks::finish(&self.server, connection, &self.spec.name, &task))

@@ -269,6 +269,61 @@ async def test_a_token_is_a_text_or_what_a_function_says(kind: str) -> None:
         web.server_close()
 
 
+class _Busy(_Guarded):
+    """Lists no tool, and answers every call with a status."""
+
+    status: int
+    calls: list[str]
+
+    def do_POST(self) -> None:
+        if self.headers["Mcp-Method"] != "tools/call":
+            return super().do_POST()
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.calls.append(self.headers["Mcp-Name"])
+        self.send_response(self.status)
+        self.send_header("Retry-After", "0")
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+        return None
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("status", "tries", "outcome"), [(429, 3, "not_sent"), (502, 1, "unknown"), (503, 1, "unknown")]
+)
+async def test_only_429_proves_that_a_call_did_not_run(status: int, tries: int, outcome: str) -> None:
+    calls: list[str] = []
+    handler = type("Handler", (_Busy,), {"seen": [], "status": status, "calls": calls})
+    web = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    threading.Thread(target=web.serve_forever, daemon=True).start()
+    try:
+        async with ToolHub() as hub:
+            hub.add_server("s", url=f"http://127.0.0.1:{web.server_address[1]}/mcp")
+            result = await hub.execute("send_money", server="s")
+            assert calls == ["send_money"] * tries
+            assert result.meta["error"]["outcome"] == outcome
+    finally:
+        web.shutdown()
+        web.server_close()
+
+
+def test_in_the_child_of_a_fork_the_parents_servers_raise() -> None:
+    if not hasattr(os, "fork"):
+        pytest.skip("needs fork")
+    with ToolHub() as hub:
+        hub.add_server("s", **entry())
+        child = os.fork()
+        if child == 0:
+            refused = 0
+            for use in (hub.servers, hub.pins, lambda: hub.remove_server("s"), lambda: hub.accept_pin("s")):
+                try:
+                    use()
+                except RuntimeError:
+                    refused += 1
+            os._exit(refused)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 4
+
+
 def test_a_fork_leaves_the_parents_server_alone() -> None:
     if not hasattr(os, "fork"):
         pytest.skip("needs fork")
@@ -395,7 +450,7 @@ def test_a_call_that_waits_for_its_server_in_vain_was_not_sent(tmp_path: Path) -
         late = hub.call("echo", {"text": "x"}, timeout=0.5)
         assert late.kind == ErrorKind.TIMEOUT
         assert late.meta["error"]["outcome"] == "not_sent"
-        assert str(late.error).endswith("it was not started.")
+        assert str(late.error).endswith("; not started.")
 
 
 def test_what_the_configuration_leaves_out_cannot_be_called_by_naming_the_server() -> None:

@@ -73,12 +73,13 @@ pub(crate) async fn refusal(peer: &Peer, response: Response, id: Option<u64>) ->
     HubError { status: Some(status), retry_after, ..error }
 }
 
-/// What a status says about the call. The first group is sent by whoever looks at a request before anybody runs it:
-/// credentials, address, size, media type, load. After a failure inside of the server or behind a proxy the tool may have
-/// run, and so it may when a request was accepted and never answered. Any other refusal counts as an answer.
+/// What a status says about the call. The first group refuses a request before it runs: credentials, address, size, media
+/// type, rate. After a failure inside the server or behind a proxy the tool may have run, and so it may when a request was
+/// accepted and never answered. That includes 503: load balancers send it after the server got the request. Any other
+/// refusal counts as an answer.
 fn outcome(status: u16) -> Outcome {
     match status {
-        401 | 403 | 404 | 405 | 406 | 413 | 415 | 429 | 503 => Outcome::NotSent,
+        401 | 403 | 404 | 405 | 406 | 413 | 415 | 429 => Outcome::NotSent,
         400..=499 => Outcome::Failed,
         _ => Outcome::Unknown,
     }

@@ -19,6 +19,7 @@ pub(crate) mod speech;
 use super::{Request, Transport};
 use crate::error::{ErrorKind, HubError, Outcome};
 use crate::sources::mcp::auth::Credentials;
+use crate::sources::mcp::heavy::heavy;
 use crate::sources::mcp::inbox::{Answerer, Inbox, Reply};
 use crate::sources::mcp::protocol::Era;
 use crate::sources::mcp::wire::{self, Incoming};
@@ -207,7 +208,7 @@ impl Shared {
 
     /// A whole body that should be the answer.
     fn read(self: &Arc<Self>, body: &[u8], id: u64) -> Result<Carried, HubError> {
-        let mut messages = wire::decode(body);
+        let mut messages = heavy(body.len(), || wire::decode(body));
         if messages.len() == 1 {
             match messages.pop() {
                 Some(Ok(Incoming::Response { id: Some(given), outcome })) if given == id => {

@@ -1,5 +1,7 @@
 //! The process of a server: started with little, ended with all that it has started itself.
 
+#[cfg(unix)]
+use super::group;
 use crate::error::{ErrorKind, HubError};
 use crate::sources::mcp::wire::clean;
 use std::collections::BTreeMap;
@@ -64,9 +66,15 @@ impl Program {
         }
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
         #[cfg(unix)]
-        unix::detach(&mut command);
+        group::detach(&mut command);
         match command.spawn() {
-            Ok(child) => Ok(Process { id: child.id(), child, over: false }),
+            Ok(child) => Ok(Process {
+                id: child.id(),
+                #[cfg(target_os = "linux")]
+                watch: child.id().and_then(group::ExitWatch::new),
+                child,
+                over: false,
+            }),
             Err(error) => Err(self.not_started(&error)),
         }
     }
@@ -96,62 +104,81 @@ impl Program {
 pub struct Process {
     pub child: Child,
     id: Option<u32>,
+    #[cfg(target_os = "linux")]
+    watch: Option<group::ExitWatch>,
     over: bool,
 }
 
-/// The processes below one.
-#[cfg(unix)]
-pub struct Family(Vec<unix::Seen>);
-#[cfg(not(unix))]
-pub struct Family();
+/// The processes that a server has started, and those started by them.
+#[derive(Default)]
+pub struct Descendants {
+    #[cfg(unix)]
+    seen: Vec<group::Seen>,
+}
 
 impl Process {
     pub fn id(&self) -> Option<u32> {
         self.id
     }
 
+    /// Waits for the end of the process. Where the system allows it, the process is not reaped yet, so that its group can
+    /// still be signalled safely.
     pub async fn exited(&mut self) -> io::Result<ExitStatus> {
+        #[cfg(target_os = "linux")]
+        if let Some(watch) = &self.watch {
+            return watch.exited().await;
+        }
         self.child.wait().await
     }
 
-    /// What it has started, as long as that can be seen: children of a process that has ended belong to nobody.
-    pub fn family(&self) -> Family {
+    /// What it has started, as far as that can be seen: children of a process that has ended lose their parent.
+    pub async fn descendants(&self) -> Descendants {
         #[cfg(unix)]
-        return Family(self.id.map(unix::descendants).unwrap_or_default());
-        #[cfg(not(unix))]
-        Family()
+        if let Some(id) = self.id {
+            // Reads all of /proc.
+            let seen = tokio::task::spawn_blocking(move || group::descendants(id)).await;
+            return Descendants { seen: seen.unwrap_or_default() };
+        }
+        Descendants::default()
     }
 
     /// Ends the process and everything it has started. Its input must be closed already.
-    pub async fn end(mut self, family: Family) {
-        if timeout(AFTER_EOF, self.child.wait()).await.is_err() {
+    pub async fn end(mut self, descendants: Descendants) {
+        if timeout(AFTER_EOF, self.exited()).await.is_err() {
             #[cfg(unix)]
             self.signal(libc::SIGTERM);
-            if timeout(AFTER_TERM, self.child.wait()).await.is_err() {
+            if timeout(AFTER_TERM, self.exited()).await.is_err() {
                 #[cfg(not(unix))]
                 let _ = self.child.start_kill();
                 #[cfg(unix)]
                 self.signal(libc::SIGKILL);
-                let _ = timeout(AFTER_TERM, self.child.wait()).await;
+                let _ = timeout(AFTER_TERM, self.exited()).await;
             }
         }
         // What it left behind: members of its session, and those that made sessions of their own.
         #[cfg(unix)]
         {
             self.signal(libc::SIGKILL);
-            unix::kill(&family.0);
+            let _ = tokio::task::spawn_blocking(move || group::kill(&descendants.seen)).await;
         }
         #[cfg(not(unix))]
-        drop(family);
+        drop(descendants);
         self.over = true;
+        let _ = timeout(AFTER_TERM, self.child.wait()).await;
     }
 
+    /// Signals the group, unless its id may be in other hands by now.
     #[cfg(unix)]
     fn signal(&self, signal: i32) {
-        if let Some(group) = self.id.and_then(|id| i32::try_from(id).ok()) {
-            // SAFETY: a plain system call. The group was made by `setsid` in the child and carries its id.
-            unsafe { libc::killpg(group, signal) };
+        let Some(group) = self.id.and_then(|id| i32::try_from(id).ok()) else { return };
+        let is_reaped = self.child.id().is_none();
+        // SAFETY: a plain system call that only asks whether there is such a process.
+        if is_reaped && unsafe { libc::kill(group, 0) } == 0 {
+            return;
         }
+        // SAFETY: a plain system call. The group was made by `setsid` in the child and carries its id, which no other
+        // process can have before the child is reaped; afterwards no process of that id exists, as was just checked.
+        unsafe { libc::killpg(group, signal) };
     }
 }
 
@@ -179,81 +206,34 @@ pub fn how_it_ended(status: ExitStatus) -> String {
     }
 }
 
-#[cfg(unix)]
-mod unix {
-    use tokio::process::Command;
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
 
-    /// A session of its own, so that a Ctrl-C at our terminal is not the server's, and so that it can be ended as a whole;
-    /// on Linux the kernel kills it when we die without a word.
-    pub fn detach(command: &mut Command) {
-        #[cfg(target_os = "linux")]
-        let parent = std::process::id();
-        // SAFETY: between fork and exec only plain system calls are made, nothing is allocated or locked.
-        unsafe {
-            command.pre_exec(move || {
-                libc::setsid();
-                #[cfg(target_os = "linux")]
-                {
-                    libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
-                    // Died in between: nobody would ever send that signal.
-                    if libc::getppid().unsigned_abs() != parent {
-                        libc::_exit(1);
-                    }
-                }
-                Ok(())
-            });
-        }
+    fn shell(script: &str) -> Program {
+        Program { command: "sh".into(), args: vec!["-c".into(), script.into()], ..Program::default() }
     }
 
-    /// A process as it was seen: its id and its start time, which together are never reused.
-    pub type Seen = (i32, u64);
-
-    /// All processes below this one.
-    #[cfg(target_os = "linux")]
-    pub fn descendants(root: u32) -> Vec<Seen> {
-        let all: Vec<(i32, i32, u64)> = std::fs::read_dir("/proc")
-            .into_iter()
-            .flatten()
-            .flatten()
-            .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
-            .filter_map(|pid: i32| stat(pid).map(|(parent, started)| (pid, parent, started)))
-            .collect();
-        let mut found: Vec<Seen> = Vec::new();
-        let mut parents = vec![root as i32];
-        while let Some(parent) = parents.pop() {
-            for (pid, _, started) in all.iter().filter(|(_, of, _)| *of == parent) {
-                found.push((*pid, *started));
-                parents.push(*pid);
-            }
-        }
-        found
+    /// The state in `/proc`, such as `Z` for a zombie.
+    fn state(pid: u32) -> Option<char> {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        stat.rsplit_once(')')?.1.trim_start().chars().next()
     }
 
-    #[cfg(not(target_os = "linux"))]
-    pub fn descendants(_root: u32) -> Vec<Seen> {
-        Vec::new()
+    #[tokio::test]
+    async fn a_process_is_reaped_only_after_its_group_was_ended() {
+        let mut process = shell("exit 7").start().unwrap();
+        let id = process.id().unwrap();
+        assert_eq!(process.exited().await.unwrap().code(), Some(7));
+        assert_eq!(state(id), Some('Z'), "its id is still its own, and so is the id of its group");
+        let descendants = process.descendants().await;
+        process.end(descendants).await;
+        assert_eq!(state(id), None);
     }
 
-    pub fn kill(family: &[Seen]) {
-        for (pid, started) in family {
-            #[cfg(target_os = "linux")]
-            if stat(*pid).is_none_or(|(_, now)| now != *started) {
-                continue;
-            }
-            let _ = started;
-            // SAFETY: a plain system call on a process that is still the one we saw.
-            unsafe { libc::kill(*pid, libc::SIGKILL) };
-        }
-    }
-
-    /// (parent, start time) of a process.
-    #[cfg(target_os = "linux")]
-    fn stat(pid: i32) -> Option<(i32, u64)> {
-        let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-        // The name in parentheses may hold anything; what follows the last one is numbers.
-        let mut fields = text.rsplit_once(')')?.1.split_ascii_whitespace();
-        let parent = fields.nth(1)?.parse().ok()?;
-        let started = fields.nth(17)?.parse().ok()?;
-        Some((parent, started))
+    #[tokio::test]
+    async fn the_signal_that_ended_a_process_is_known() {
+        let mut process = shell("kill -9 $$").start().unwrap();
+        assert_eq!(how_it_ended(process.exited().await.unwrap()), "was killed by signal 9");
     }
 }

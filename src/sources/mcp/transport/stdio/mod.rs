@@ -5,6 +5,8 @@
 //! sent. One that is alone is written by its caller, if the pipe takes it at once: see [`pen`].
 
 mod child;
+#[cfg(unix)]
+mod group;
 mod lines;
 mod pen;
 
@@ -118,12 +120,12 @@ impl Stdio {
         let closing_pen = pen.clone();
         tokio::spawn(async move {
             keeper.watch(reader).await;
-            let family = keeper.process.family();
+            let descendants = keeper.process.descendants().await;
             // Closing the input is the sign for the server to end, so the writer goes first.
             writer.abort();
             let _ = writer.await;
             closing_pen.close().await;
-            keeper.process.end(family).await;
+            keeper.process.end(descendants).await;
             // A grandchild may hold the error stream open for ever.
             listener.abort();
             let _ = ended.send(true);

@@ -1,0 +1,139 @@
+//! The process group of a server: made at the start, and ended as a whole.
+
+#[cfg(target_os = "linux")]
+use std::os::fd::{FromRawFd, OwnedFd, RawFd};
+#[cfg(target_os = "linux")]
+use std::{io, os::unix::process::ExitStatusExt, process::ExitStatus};
+#[cfg(target_os = "linux")]
+use tokio::io::{Interest, unix::AsyncFd};
+use tokio::process::Command;
+
+/// Gives the process a session of its own: a Ctrl-C at our terminal does not reach it, and it can be ended as a whole. On
+/// Linux the kernel kills it when we die. That signal is bound to the thread that forked, not to the process; it is
+/// right here because the runtime's workers live until shutdown.
+pub fn detach(command: &mut Command) {
+    #[cfg(target_os = "linux")]
+    let parent = std::process::id();
+    // SAFETY: between fork and exec only plain system calls are made, nothing is allocated or locked.
+    unsafe {
+        command.pre_exec(move || {
+            libc::setsid();
+            #[cfg(target_os = "linux")]
+            {
+                libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+                // We died in between, so that signal will never come.
+                if libc::getppid().unsigned_abs() != parent {
+                    libc::_exit(1);
+                }
+            }
+            Ok(())
+        });
+    }
+}
+
+/// A process as it was seen: its id and its start time, which together are never reused.
+pub type Seen = (i32, u64);
+
+/// All processes below this one.
+#[cfg(target_os = "linux")]
+pub fn descendants(root: u32) -> Vec<Seen> {
+    let all: Vec<(i32, i32, u64)> = std::fs::read_dir("/proc")
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+        .filter_map(|pid: i32| stat(pid).map(|(parent, started)| (pid, parent, started)))
+        .collect();
+    let mut found: Vec<Seen> = Vec::new();
+    let mut parents = vec![root as i32];
+    while let Some(parent) = parents.pop() {
+        for (pid, _, started) in all.iter().filter(|(_, of, _)| *of == parent) {
+            found.push((*pid, *started));
+            parents.push(*pid);
+        }
+    }
+    found
+}
+
+#[cfg(not(target_os = "linux"))]
+pub fn descendants(_root: u32) -> Vec<Seen> {
+    Vec::new()
+}
+
+pub fn kill(family: &[Seen]) {
+    for (pid, started) in family {
+        #[cfg(target_os = "linux")]
+        if stat(*pid).is_none_or(|(_, now)| now != *started) {
+            continue;
+        }
+        let _ = started;
+        // SAFETY: a plain system call on a process that is still the one we saw.
+        unsafe { libc::kill(*pid, libc::SIGKILL) };
+    }
+}
+
+/// (parent, start time) of a process.
+#[cfg(target_os = "linux")]
+fn stat(pid: i32) -> Option<(i32, u64)> {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name in parentheses may hold anything; what follows the last one is numbers.
+    let mut fields = text.rsplit_once(')')?.1.split_ascii_whitespace();
+    let parent = fields.nth(1)?.parse().ok()?;
+    let started = fields.nth(17)?.parse().ok()?;
+    Some((parent, started))
+}
+
+/// Sees the end of a process without reaping it. As long as it is not reaped, its id and the id of its group cannot
+/// belong to any other process.
+#[cfg(target_os = "linux")]
+pub struct ExitWatch {
+    pidfd: AsyncFd<OwnedFd>,
+    pid: libc::id_t,
+}
+
+#[cfg(target_os = "linux")]
+impl ExitWatch {
+    /// `None` on kernels without `pidfd_open` (before 5.3).
+    pub fn new(pid: u32) -> Option<Self> {
+        // SAFETY: a plain system call; the process is our child and not reaped, so the id is its own.
+        let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) };
+        let fd = RawFd::try_from(fd).ok().filter(|fd| *fd >= 0)?;
+        // SAFETY: the descriptor is new, and nothing else owns it.
+        let fd = unsafe { OwnedFd::from_raw_fd(fd) };
+        // SAFETY: the descriptor is open, and belongs to the `AsyncFd` until that is dropped.
+        let pidfd = unsafe { AsyncFd::register_with_interest(fd, Interest::READABLE) }.ok()?;
+        Some(ExitWatch { pidfd, pid })
+    }
+
+    pub async fn exited(&self) -> io::Result<ExitStatus> {
+        loop {
+            let mut ready = self.pidfd.readable().await?;
+            match self.status()? {
+                Some(status) => return Ok(status),
+                None => ready.clear_ready(),
+            }
+        }
+    }
+
+    fn status(&self) -> io::Result<Option<ExitStatus>> {
+        // SAFETY: the structure is plain data, for which zeros are valid.
+        let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
+        let how = libc::WEXITED | libc::WNOWAIT | libc::WNOHANG;
+        // SAFETY: a plain system call that writes into `info`, which outlives it.
+        if unsafe { libc::waitid(libc::P_PID, self.pid, &raw mut info, how) } != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: `waitid` has filled in the fields of a SIGCHLD, or left zeros.
+        let (pid, status) = unsafe { (info.si_pid(), info.si_status()) };
+        if pid == 0 {
+            return Ok(None);
+        }
+        // The encoding of wait(2).
+        let raw = match info.si_code {
+            libc::CLD_EXITED => (status & 0xff) << 8,
+            libc::CLD_DUMPED => status | 0x80,
+            _ => status,
+        };
+        Ok(Some(ExitStatus::from_raw(raw)))
+    }
+}
