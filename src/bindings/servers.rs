@@ -119,7 +119,7 @@ impl Servers {
     fn remove(&self, py: Python<'_>, id: &str) -> PyResult<bool> {
         runtime::check_generation(self.generation)?;
         let removed = py.detach(|| self.core.remove(id));
-        Ok(removed.map(|server| retire(server)).is_some())
+        Ok(removed.map(retire).is_some())
     }
 
     fn list<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
