@@ -8,7 +8,7 @@
 //!
 //! | layer | rooms | may use |
 //! |---|---|---|
-//! | L0 words | [`error`], [`http`], [`invisible`], [`model`], [`near`], [`secret`], [`sse`], [`text`] | nothing of ours |
+//! | L0 words | [`error`], [`http`], [`invisible`], [`model`], [`near`], [`pattern`], [`secret`], [`sse`], [`text`] | nothing of ours |
 //! | L1 contracts | [`tool`], [`limit`] | L0 |
 //! | L2 stages | [`schema`], [`stats`], [`store`], [`parse`], [`route`], [`registry`], [`search`], [`select`], [`truncate`], [`merge`], [`synthesize`], [`prompt`] | L0, L1, and what the table in `tests/architecture.rs` says |
 //! | L3 | [`execute`] | the contract, limits, candidates |
@@ -20,6 +20,7 @@ pub mod http;
 pub mod invisible;
 pub mod model;
 pub mod near;
+pub mod pattern;
 pub mod secret;
 pub mod sse;
 pub mod text;

@@ -29,6 +29,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("invisible", &[]),
     ("model", &[]),
     ("near", &[]),
+    ("pattern", &[]),
     ("secret", &["invisible"]),
     ("sse", &[]),
     ("text", &[]),
@@ -54,7 +55,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("hub", &["*"]),
     ("plan", &["*"]),
     // L5: the outside world.
-    ("sources", &["tool", "model", "error", "http", "invisible", "schema", "secret", "sse"]),
+    ("sources", &["tool", "model", "error", "http", "invisible", "pattern", "schema", "secret", "sse"]),
     ("llm", &["tool", "model", "error", "http", "secret", "sse"]),
     ("gateway", &["hub", "tool", "model", "error"]),
     ("catalog", &["*"]),

@@ -324,6 +324,26 @@ class ParsedCall:
         """
 
 @final
+class PatternList:
+    """
+    Patterns that allow and, with `!`, forbid tools.
+    """
+    def __new__(cls, /, patterns: "list[str]") -> PatternList: ...
+    def allows(self, /, name: str, server: str | None) -> bool:
+        """
+        Whether a tool is allowed on this server; None is a tool that belongs to no server.
+        """
+    def may_allow(self, /, name: str) -> bool:
+        """
+        Whether a tool of this name may be allowed on some server.
+        """
+    @property
+    def names_servers(self, /) -> bool:
+        """
+        Whether a pattern names a server, so that the provider of a tool decides.
+        """
+
+@final
 class Servers:
     def __len__(self, /) -> int: ...
     def __new__(cls, /, hub: Hub, queue: CallbackQueue, asks: Sequence[str], tokens: str | PathLike[str] | None) -> Servers:

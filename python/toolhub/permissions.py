@@ -5,8 +5,9 @@ import inspect
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from typing import Any
+
+from ._core import PatternList
 
 __all__ = ["Approval", "Permissions"]
 
@@ -32,10 +33,11 @@ class Approval:
 class Permissions:
     """Which tools may be called, and which only after a question.
 
-    `allowed` holds patterns as for file names: `read_*` is any tool of such a name, `files/*` any tool of the server `files`,
-    `native/*` whatever is no server's; one that begins with `!` forbids, whatever else allows it. None allows everything, an
-    empty list nothing. `approve` is called with an `Approval` before a tool with effects runs, or one that nobody knows yet;
-    only a true answer within `timeout` seconds lets it run.
+    `allowed` holds patterns as for file names (`*`, `?`, `[a-z]`, `[!a-z]`): `read_*` matches any tool of such a name,
+    `files/*` the tools and skills of the server `files`, `native/*` tools that belong to no server. A pattern that begins with
+    `!` forbids, whatever else allows it. None allows everything, an empty list nothing. `approve` is called with an `Approval`
+    before a tool runs that is not known to be harmless, or that no server has listed yet; only `True` within `timeout` seconds
+    lets it run.
 
     >>> permissions = Permissions(["read_*", "files/*", "!*delete*"])
     >>> [permissions.allows(name, server) for name, server in
@@ -55,9 +57,7 @@ class Permissions:
             raise TypeError(f"approve must be callable, got {type(approve).__name__}")
         if not timeout > 0:
             raise ValueError(f"approve_timeout must be positive, got {timeout}")
-        patterns = None if allowed is None else list(allowed)
-        self._allowed = None if patterns is None else [one for one in patterns if not one.startswith("!")]
-        self._forbidden = [one[1:] for one in patterns or () if one.startswith("!")]
+        self._patterns = PatternList(["*"] if allowed is None else list(allowed))
         self._approve = approve
         self._timeout = timeout
         # One question at a time: whoever answers sees them in the order of the calls.
@@ -71,19 +71,15 @@ class Permissions:
     @property
     def names_places(self) -> bool:
         """Whether it matters who has a tool."""
-        return any("/" in pattern for pattern in [*(self._allowed or ()), *self._forbidden])
+        return self._patterns.names_servers
 
     def may_allow(self, name: str) -> bool:
         """Whether a tool of this name may be called on some server."""
-        return self._allowed is None or any(
-            fnmatchcase(name, pattern.partition("/")[2] or pattern) for pattern in self._allowed
-        )
+        return self._patterns.may_allow(name)
 
     def allows(self, name: str, server: str | None) -> bool:
         """Whether a tool of this name may be called on this server; None is a tool that is no server's."""
-        if any(_matches(pattern, name, server) for pattern in self._forbidden):
-            return False
-        return self._allowed is None or any(_matches(pattern, name, server) for pattern in self._allowed)
+        return self._patterns.allows(name, server)
 
     async def refusal(self, approval: Approval) -> str | None:
         """Ask; None is a yes, everything else the reason of a no."""
@@ -98,17 +94,11 @@ class Permissions:
             # Whoever wrote the callback has to know why; a model must not.
             _log.warning("asking for approval of %r failed", approval.name, exc_info=error)
             return f"asking for approval failed ({type(error).__name__})"
-        return None if answer is True or (answer and not isinstance(answer, str)) else _no(answer)
+        return None if answer is True else _no(answer)
 
 
 def _no(answer: Any) -> str:
     return f"it was not approved: {answer}" if isinstance(answer, str) and answer else "it was not approved"
-
-
-def _matches(pattern: str, name: str, server: str | None) -> bool:
-    if "/" not in pattern:
-        return fnmatchcase(name, pattern)
-    return fnmatchcase(f"{'native' if server is None else server}/{name}", pattern)
 
 
 async def _ask(approve: Callable[[Approval], Any], approval: Approval) -> Any:

@@ -32,6 +32,7 @@ mod notices;
 mod once;
 mod options;
 mod parse;
+mod patterns;
 mod plain_values;
 mod pool;
 mod prompt;
@@ -84,6 +85,8 @@ mod _core {
     use super::options::PyCallOptions;
     #[pymodule_export]
     use super::parse::{PyParsedCall, PyStreamParser, parse_formats, parse_text};
+    #[pymodule_export]
+    use super::patterns::PyPatternList;
     #[pymodule_export]
     use super::pool::{JobEnd, next_job, pool_state, stop_workers};
     #[pymodule_export]

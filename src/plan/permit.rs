@@ -4,6 +4,7 @@ use super::{CallPlan, CallTarget, Provider};
 use crate::error::{ErrorKind, HubError, clip};
 use crate::hub::Hub;
 use crate::model::{CallOptions, Source};
+use crate::pattern::PatternList;
 use crate::route::Rule;
 use std::sync::Arc;
 
@@ -15,6 +16,20 @@ pub trait AllowList: Send + Sync {
     fn may_allow(&self, name: &str) -> bool;
     /// Whether a pattern names servers, so that the provider of a tool decides.
     fn names_servers(&self) -> bool;
+}
+
+impl AllowList for PatternList {
+    fn allows(&self, name: &str, server: Option<&str>) -> bool {
+        self.allows(name, server)
+    }
+
+    fn may_allow(&self, name: &str) -> bool {
+        self.may_allow(name)
+    }
+
+    fn names_servers(&self) -> bool {
+        self.names_servers()
+    }
 }
 
 /// The permissions of the agent that asks.

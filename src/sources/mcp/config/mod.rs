@@ -23,7 +23,6 @@ mod load;
 mod merge;
 mod notice;
 mod options;
-mod pattern;
 mod variables;
 
 pub use auth::Auth;

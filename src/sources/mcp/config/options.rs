@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use super::fields::Fields;
-use super::pattern::fits;
 use crate::model::tags;
+use crate::pattern::PatternList;
 
 /// The options of one server. Times are written as seconds.
 #[derive(Clone, Debug, PartialEq)]
@@ -89,8 +89,9 @@ pub(super) const KEYS: &[&str] = &[
 impl ServerOptions {
     /// Whether a tool of the server is to be offered.
     pub fn wants(&self, tool: &str) -> bool {
-        let any = |patterns: &[String]| patterns.iter().any(|pattern| fits(pattern, tool));
-        (self.include.is_empty() || any(&self.include)) && !any(&self.exclude)
+        let allows =
+            |patterns: &[String]| PatternList::new(patterns.iter().map(String::as_str)).allows_name(tool);
+        (self.include.is_empty() || allows(&self.include)) && !allows(&self.exclude)
     }
 
     /// Offers only these. An empty list is a list: it lets nothing through.
@@ -149,5 +150,8 @@ mod tests {
         assert!(!options(&[], &["*_file"]).wants("write_file"));
         assert!(options(&[], &["*_file"]).wants("list"));
         assert!(!options(&["read_*"], &["read_secret"]).wants("read_secret"));
+        assert!(!options(&["*", "!write_*"], &[]).wants("write_file"));
+        assert!(options(&["[a-m]*"], &[]).wants("list"));
+        assert!(!options(&["[a-m]*"], &[]).wants("write_file"));
     }
 }

@@ -1,0 +1,185 @@
+//! L0, the patterns of tool names: one language for `include`, `exclude` and `allowed`.
+//!
+//! | pattern | matches |
+//! |---|---|
+//! | `*` | any text |
+//! | `?` | one character |
+//! | `[a-z_]`, `[!a-z]` | one character of the class, or one outside it |
+//! | anything else | itself; upper and lower case differ |
+//!
+//! In a list, `!` at the start of a pattern forbids what it matches, whatever else allows it. A pattern with a `/` has a
+//! scope: `files/read_*` are tools of the server `files`, `native/*` tools that belong to no server. Skills of servers are
+//! named `server/skill` already, so `docs/pdf` is the skill `pdf` of the server `docs`.
+
+/// The scope of tools that belong to no server.
+const NATIVE: &str = "native";
+
+/// One compiled pattern.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Glob {
+    parts: Vec<GlobPart>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum GlobPart {
+    Any,
+    One,
+    Char(char),
+    Class { negated: bool, ranges: Vec<(char, char)> },
+}
+
+impl GlobPart {
+    fn takes(&self, c: char) -> bool {
+        match self {
+            GlobPart::Any | GlobPart::One => true,
+            GlobPart::Char(own) => *own == c,
+            GlobPart::Class { negated, ranges } => {
+                ranges.iter().any(|(first, last)| (*first..=*last).contains(&c)) != *negated
+            }
+        }
+    }
+}
+
+impl Glob {
+    pub fn new(pattern: &str) -> Self {
+        let chars: Vec<char> = pattern.chars().collect();
+        let (mut parts, mut at) = (Vec::new(), 0);
+        while let Some(&c) = chars.get(at) {
+            at += 1;
+            let class = if c == '[' { class(&chars[at..]) } else { None };
+            parts.push(match (c, class) {
+                ('*', _) => GlobPart::Any,
+                ('?', _) => GlobPart::One,
+                (_, Some((part, length))) => {
+                    at += length;
+                    part
+                }
+                _ => GlobPart::Char(c),
+            });
+        }
+        Glob { parts }
+    }
+
+    /// Whether the whole name matches. Only the last `*` is tried again, so the work is at most the product of both
+    /// lengths, whatever the pattern.
+    pub fn matches(&self, name: &str) -> bool {
+        let name: Vec<char> = name.chars().collect();
+        let (mut part, mut at) = (0, 0);
+        // The part behind the last `*`, and where in the name it is tried next.
+        let mut again = None;
+        while at < name.len() {
+            match self.parts.get(part) {
+                Some(GlobPart::Any) => {
+                    part += 1;
+                    again = Some((part, at));
+                }
+                Some(other) if other.takes(name[at]) => {
+                    part += 1;
+                    at += 1;
+                }
+                _ => {
+                    let Some((after, tried)) = again else { return false };
+                    (part, at) = (after, tried + 1);
+                    again = Some((after, at));
+                }
+            }
+        }
+        self.parts[part..].iter().all(|part| *part == GlobPart::Any)
+    }
+}
+
+/// Reads a class behind its `[`, with the number of characters it takes; `None` when it is never closed.
+fn class(chars: &[char]) -> Option<(GlobPart, usize)> {
+    let negated = chars.first() == Some(&'!');
+    let begin = usize::from(negated);
+    // A `]` right at the start is a member, not the end.
+    let search = begin + usize::from(chars.get(begin) == Some(&']'));
+    let end = search + chars.get(search..)?.iter().position(|c| *c == ']')?;
+    let (members, mut ranges, mut at) = (&chars[begin..end], Vec::new(), 0);
+    while at < members.len() {
+        let is_range = members.get(at + 1) == Some(&'-') && at + 2 < members.len();
+        let last = if is_range { at + 2 } else { at };
+        ranges.push((members[at], members[last]));
+        at = last + 1;
+    }
+    Some((GlobPart::Class { negated, ranges }, end + 1))
+}
+
+/// A pattern of a list, with its scope when it has one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct ScopedGlob {
+    whole: Glob,
+    /// The part behind the first `/`.
+    in_scope: Option<Glob>,
+}
+
+impl ScopedGlob {
+    fn new(pattern: &str) -> Self {
+        let in_scope = pattern.split_once('/').map(|(_, rest)| Glob::new(rest));
+        ScopedGlob { whole: Glob::new(pattern), in_scope }
+    }
+
+    fn matches(&self, name: &str, server: Option<&str>) -> bool {
+        let own = server.and_then(|server| name.strip_prefix(server)?.strip_prefix('/'));
+        let named = |glob: &Glob| glob.matches(name) || own.is_some_and(|own| glob.matches(own));
+        match &self.in_scope {
+            None => named(&self.whole),
+            // The name of a server's skill has its scope already.
+            Some(_) if own.is_some() && self.whole.matches(name) => true,
+            Some(_) => self.whole.matches(&format!("{}/{name}", server.unwrap_or(NATIVE))),
+        }
+    }
+
+    /// Whether it matches a tool of this name on some server.
+    fn may_match(&self, name: &str) -> bool {
+        // A name may have a scope of its own, and the scope of the pattern may span several of its parts.
+        let glob = self.in_scope.as_ref().unwrap_or(&self.whole);
+        glob.matches(name) || name.match_indices('/').any(|(at, _)| glob.matches(&name[at + 1..]))
+    }
+}
+
+/// A list of patterns that allow and, with `!`, forbid.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PatternList {
+    allowed: Vec<ScopedGlob>,
+    forbidden: Vec<ScopedGlob>,
+}
+
+impl PatternList {
+    pub fn new<'a>(patterns: impl IntoIterator<Item = &'a str>) -> Self {
+        let mut list = PatternList::default();
+        for pattern in patterns {
+            match pattern.strip_prefix('!') {
+                Some(pattern) => list.forbidden.push(ScopedGlob::new(pattern)),
+                None => list.allowed.push(ScopedGlob::new(pattern)),
+            }
+        }
+        list
+    }
+
+    /// Whether a tool is allowed on this server; `None` is a tool that belongs to no server.
+    pub fn allows(&self, name: &str, server: Option<&str>) -> bool {
+        let any = |globs: &[ScopedGlob]| globs.iter().any(|glob| glob.matches(name, server));
+        any(&self.allowed) && !any(&self.forbidden)
+    }
+
+    /// Whether a name is allowed inside one server, where patterns have no scope.
+    pub fn allows_name(&self, name: &str) -> bool {
+        let any = |globs: &[ScopedGlob]| globs.iter().any(|glob| glob.whole.matches(name));
+        any(&self.allowed) && !any(&self.forbidden)
+    }
+
+    /// Whether a tool of this name may be allowed on some server.
+    pub fn may_allow(&self, name: &str) -> bool {
+        self.allowed.iter().any(|glob| glob.may_match(name))
+    }
+
+    /// Whether a pattern has a scope, so that the provider of a tool decides.
+    pub fn names_servers(&self) -> bool {
+        self.allowed.iter().chain(&self.forbidden).any(|glob| glob.in_scope.is_some())
+    }
+}
+
+#[cfg(test)]
+#[path = "pattern/tests.rs"]
+mod tests;

@@ -1,0 +1,59 @@
+"""Permissions: one pattern language for tools of every source, and answers that approve."""
+
+from fnmatch import fnmatchcase
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolhub.permissions import Approval, Permissions
+
+pytestmark = pytest.mark.anyio
+
+PATTERNS = st.text("abc*?[]!-", max_size=10)
+NAMES = st.text("abc]-!", max_size=8)
+
+
+@given(pattern=PATTERNS.filter(lambda pattern: not pattern.startswith("!")), name=NAMES)
+def test_patterns_mean_what_file_patterns_mean(pattern: str, name: str) -> None:
+    expected = fnmatchcase(name, pattern)
+    assert Permissions([pattern]).allows(name, None) is expected
+    assert Permissions([pattern]).allows(name, "server") is expected
+    assert Permissions([f"files/{pattern}"]).allows(name, "files") is expected
+    assert Permissions(["*", f"!{pattern}"]).allows(name, None) is not expected
+
+
+@pytest.mark.parametrize(
+    ("allowed", "name", "server", "expected"),
+    [
+        (None, "x", None, True),
+        ([], "x", None, False),
+        (["*", "!docs/pdf"], "docs/pdf", "docs", False),
+        (["docs/pdf"], "docs/pdf", "docs", True),
+        (["docs/*"], "docs/pdf", "docs", True),
+        (["native/*"], "docs/pdf", "docs", False),
+        (["docs/pdf"], "docs/pdf", "evil", False),
+        (["[fg]iles/read_*"], "read_file", "files", True),
+        (["read_*"], "read_\ud800", None, True),
+    ],
+)
+def test_scopes_and_skills_of_servers(
+    allowed: list[str] | None, name: str, server: str | None, expected: bool
+) -> None:
+    assert Permissions(allowed).allows(name, server) is expected
+
+
+@pytest.mark.parametrize(
+    "answer", [{"approved": False}, {"approved": True}, 1, [0], object(), "yes", None, 0]
+)
+async def test_only_true_approves(answer: Any) -> None:
+    asked = Approval("wipe", {}, "1", (), "")
+    assert await Permissions(approve=lambda approval: answer).refusal(asked) is not None
+    assert await Permissions(approve=lambda approval: True).refusal(asked) is None
+
+
+@pytest.mark.parametrize("wrong", [[1], [None], [b"x"]])
+def test_a_pattern_must_be_text(wrong: list[Any]) -> None:
+    with pytest.raises(TypeError):
+        Permissions(wrong)
