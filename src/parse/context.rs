@@ -7,7 +7,7 @@ use super::draft::Draft;
 use super::extent::{ExtentScan, ValueExtent};
 use super::input::InputBuffer;
 use super::notation::Notation;
-use super::repair::Repair;
+use super::repair::SyntaxRepair;
 use super::schemas::ToolSchemas;
 
 /// Maximum number of rescans after an unterminated value; each may rescan the remaining text.
@@ -64,6 +64,6 @@ impl ReadContext {
 
     /// Ends the last call at `to`, with its end tag or without.
     pub fn close(&self, to: usize, closed: bool) {
-        self.input.extend(to, (!closed).then_some(Repair::MissingEndTag));
+        self.input.extend(to, (!closed).then_some(SyntaxRepair::MissingEndTag));
     }
 }

@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::lenient::{self, MissingClosers};
 use super::notation::Notation;
-use super::repair::{Repair, Repairs};
+use super::repair::{Repairs, SyntaxRepair};
 
 /// A call, or the reason why it cannot be read.
 #[derive(Debug, Default, PartialEq)]
@@ -44,7 +44,7 @@ impl Draft {
         match lenient::read(text.trim(), Notation::Json, MissingClosers::NONE) {
             Ok(reading) if reading.value.is_object() && reading.whole => {
                 self.repairs.join(reading.repairs);
-                self.repairs.add(Repair::ArgumentsAsString);
+                self.repairs.add(SyntaxRepair::ArgumentsAsString);
                 if let Value::Object(arguments) = reading.value {
                     self.arguments = arguments;
                 }

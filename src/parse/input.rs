@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 
 use super::draft::Draft;
 use super::parsed::{Event, ParsedCall};
-use super::repair::Repair;
+use super::repair::SyntaxRepair;
 use super::view::{ByteBefore, InputView, LiteralSearch};
 
 /// Drop what was read once it is this long: moving the rest of a shorter text costs more than it saves.
@@ -238,7 +238,7 @@ impl InputBuffer {
     }
 
     /// Extends the last call, and those that share its span, to `to`.
-    pub fn extend(&self, to: usize, repair: Option<Repair>) {
+    pub fn extend(&self, to: usize, repair: Option<SyntaxRepair>) {
         let inner = &mut *self.0.lock();
         let from = inner.head;
         inner.advance(to);
@@ -248,7 +248,7 @@ impl InputBuffer {
             match &mut call.raw {
                 Some(raw) => raw.push_str(passed),
                 None => {
-                    let names = repair.map(Repair::name).filter(|name| !call.repairs.contains(name));
+                    let names = repair.map(SyntaxRepair::name).filter(|name| !call.repairs.contains(name));
                     call.repairs.extend(names);
                 }
             }
@@ -314,7 +314,7 @@ impl BufferState {
         let own = id.filter(|id| !self.ids.contains(id));
         let id_from_model = own.is_some();
         if given && !id_from_model {
-            repairs.add(Repair::UsedId);
+            repairs.add(SyntaxRepair::UsedId);
         }
         let id = own.unwrap_or_else(|| self.fresh_id(index));
         self.ids.insert(id.clone());

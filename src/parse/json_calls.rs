@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::draft::Draft;
 use super::keys::{ABOUT_KEYS, ARGUMENT_KEYS, ID_KEYS, INNER_KEYS, LIST_KEYS, NAME_KEYS};
-use super::repair::{Repair, Repairs};
+use super::repair::{Repairs, SyntaxRepair};
 use super::schemas::ToolSchemas;
 
 /// What a JSON value stands for in its dialect.
@@ -64,13 +64,13 @@ fn object(
     let named = NAME_KEYS.iter().any(|key| map.get(*key).is_some_and(Value::is_string));
     if !named {
         if let Some(list) = LIST_KEYS.iter().find_map(|key| map.remove(*key).filter(Value::is_array)) {
-            repairs.add(Repair::NestedShape);
+            repairs.add(SyntaxRepair::NestedShape);
             return calls(list, repairs, shape, tools);
         }
         if let Some(Value::Object(mut inner)) =
             INNER_KEYS.iter().find_map(|key| map.remove(*key).filter(Value::is_object))
         {
-            repairs.add(Repair::NestedShape);
+            repairs.add(SyntaxRepair::NestedShape);
             for key in ID_KEYS.iter().chain(&["source"]) {
                 if let Some(outer) = map.remove(*key) {
                     inner.entry(*key).or_insert(outer);
@@ -98,7 +98,7 @@ fn object(
     if arguments.is_none() && shape != CallShape::Bare {
         arguments = beside_the_name(&map).map(Value::Object);
         if arguments.is_some() {
-            repairs.add(Repair::BesideTheName);
+            repairs.add(SyntaxRepair::BesideTheName);
         }
     }
     let is_call = !name.is_empty() && (arguments.is_some() || tools.contains_key(&name));

@@ -7,7 +7,7 @@ use serde_json::{Map, Number, Value};
 
 use super::keys::swallows_brace;
 use super::notation::Notation;
-use super::repair::{Repair, Repairs};
+use super::repair::{Repairs, SyntaxRepair};
 use super::strings;
 
 /// The reader is recursive, so deeper values are refused.
@@ -86,7 +86,7 @@ impl<'a> LenientReader<'a> {
                 return;
             };
             self.at += comment;
-            self.repairs.add(Repair::Comment);
+            self.repairs.add(SyntaxRepair::Comment);
         }
     }
 
@@ -137,7 +137,7 @@ impl<'a> LenientReader<'a> {
                 Some(b'}') => {
                     self.at += 1;
                     if comma && !map.is_empty() {
-                        self.repairs.add(Repair::TrailingComma);
+                        self.repairs.add(SyntaxRepair::TrailingComma);
                     }
                     return Ok(Value::Object(map));
                 }
@@ -148,7 +148,7 @@ impl<'a> LenientReader<'a> {
                     self.at += 1;
                     continue;
                 }
-                _ if !comma => self.repairs.add(Repair::MissingComma),
+                _ if !comma => self.repairs.add(SyntaxRepair::MissingComma),
                 _ => {}
             }
             let (key, torn) = self.key()?;
@@ -169,7 +169,7 @@ impl<'a> LenientReader<'a> {
 
     /// The object after `"arguments {`, which swallowed the opening quote of its first key.
     fn deeper_torn(&mut self) -> Result<Value, String> {
-        self.repairs.add(Repair::TornKey);
+        self.repairs.add(SyntaxRepair::TornKey);
         self.at -= 2;
         self.deeper(Self::object)
     }
@@ -194,7 +194,7 @@ impl<'a> LenientReader<'a> {
         }
         self.at += key.len();
         if self.notation == Notation::Json {
-            self.repairs.add(Repair::BareKey);
+            self.repairs.add(SyntaxRepair::BareKey);
         }
         Ok((key.to_owned(), false))
     }
@@ -209,7 +209,7 @@ impl<'a> LenientReader<'a> {
                 Some(byte) if byte == closing => {
                     self.at += 1;
                     if comma && !items.is_empty() && self.notation == Notation::Json {
-                        self.repairs.add(Repair::TrailingComma);
+                        self.repairs.add(SyntaxRepair::TrailingComma);
                     }
                     return Ok(Value::Array(items));
                 }
@@ -220,7 +220,7 @@ impl<'a> LenientReader<'a> {
                     self.at += 1;
                     continue;
                 }
-                _ if !comma => self.repairs.add(Repair::MissingComma),
+                _ if !comma => self.repairs.add(SyntaxRepair::MissingComma),
                 _ => {}
             }
             match self.value() {
@@ -241,7 +241,7 @@ impl<'a> LenientReader<'a> {
         let surplus = self.depth == 1 && self.notation == Notation::Json;
         if surplus {
             self.at += 1;
-            self.repairs.add(Repair::SurplusBrackets);
+            self.repairs.add(SyntaxRepair::SurplusBrackets);
         }
         surplus
     }
@@ -251,7 +251,7 @@ impl<'a> LenientReader<'a> {
         if self.depth > self.missing.0 && self.peek().is_none() {
             return Err("the text ends before the value does".into());
         }
-        self.repairs.add(Repair::MissingBrackets);
+        self.repairs.add(SyntaxRepair::MissingBrackets);
         Ok(value)
     }
 
@@ -263,7 +263,7 @@ impl<'a> LenientReader<'a> {
         if let Ok(number) = digits.parse::<Number>() {
             return Ok(Value::Number(number));
         }
-        self.repairs.add(Repair::OddNumber);
+        self.repairs.add(SyntaxRepair::OddNumber);
         let plain = digits.trim_start_matches('+').replace('_', "");
         let whole = plain.parse::<i64>().ok().map(Number::from);
         let number = whole.or_else(|| plain.parse::<f64>().ok().and_then(Number::from_f64));
@@ -280,7 +280,7 @@ impl<'a> LenientReader<'a> {
             "null" => Value::Null,
             "True" | "False" | "None" | "NaN" | "undefined" => {
                 if self.notation != Notation::Python {
-                    self.repairs.add(Repair::PythonLiteral);
+                    self.repairs.add(SyntaxRepair::PythonLiteral);
                 }
                 match word {
                     "True" => Value::Bool(true),
@@ -301,7 +301,7 @@ impl<'a> LenientReader<'a> {
         let Some(end) = rest.find([',', '}', ']', '{', '[']).filter(|end| *end > 0) else {
             return Err(format!("there is no value at \"{}\"", short(rest)));
         };
-        self.repairs.add(Repair::BareString);
+        self.repairs.add(SyntaxRepair::BareString);
         self.at += end;
         Ok(rest[..end].trim().into())
     }

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::draft::Draft;
 use super::lenient::{LenientReader, MissingClosers};
 use super::notation::Notation;
-use super::repair::Repair;
+use super::repair::SyntaxRepair;
 use super::schemas::ToolSchemas;
 
 /// True if a byte may be part of the (dotted) name of a function.
@@ -29,7 +29,7 @@ pub(super) fn calls(text: &str, tools: &ToolSchemas) -> Result<Vec<Draft>, Strin
                 continue;
             }
             None if listed => {
-                reader.repairs.add(Repair::MissingBrackets);
+                reader.repairs.add(SyntaxRepair::MissingBrackets);
                 break;
             }
             None => break,

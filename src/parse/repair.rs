@@ -8,7 +8,7 @@ macro_rules! repairs {
     ($($name:ident = $text:literal,)*) => {
         #[derive(Clone, Copy)]
         #[repr(u32)]
-        pub(super) enum Repair { $($name,)* }
+        pub(super) enum SyntaxRepair { $($name,)* }
         const NAMES: &[&str] = &[$($text,)*];
     };
 }
@@ -35,14 +35,14 @@ repairs! {
     UsedId = "the id was used before",
 }
 
-impl Repair {
+impl SyntaxRepair {
     pub fn name(self) -> &'static str {
         NAMES[self as usize]
     }
 }
 
 impl Repairs {
-    pub fn add(&mut self, repair: Repair) {
+    pub fn add(&mut self, repair: SyntaxRepair) {
         self.0 |= 1 << repair as u32;
     }
 

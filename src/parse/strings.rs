@@ -1,7 +1,7 @@
 //! Strings as models write them: either quote, raw line ends, Python escapes.
 
 use super::notation::Notation;
-use super::repair::{Repair, Repairs};
+use super::repair::{Repairs, SyntaxRepair};
 
 /// Reads the string whose opening quote `text` starts with; returns it with the text after it.
 pub(super) fn read<'a>(
@@ -14,7 +14,7 @@ pub(super) fn read<'a>(
     let python = notation == Notation::Python;
     let closing = if python && text.starts_with(&triple) { triple.as_str() } else { quote };
     if quote == "'" && !python {
-        repairs.add(Repair::SingleQuotes);
+        repairs.add(SyntaxRepair::SingleQuotes);
     }
     let mut out = String::new();
     let mut rest = &text[closing.len()..];
@@ -35,7 +35,7 @@ pub(super) fn read<'a>(
             }
             control => {
                 if !python {
-                    repairs.add(Repair::RawCharacters);
+                    repairs.add(SyntaxRepair::RawCharacters);
                 }
                 out.push(control as char);
                 rest = &rest[1..];
@@ -64,7 +64,7 @@ fn escape<'a>(
         '\n' if notation == Notation::Python => {}
         'u' | 'x' => return Ok(code(repairs, escaped, chars.as_str(), out)),
         other => {
-            repairs.add(Repair::BadEscape);
+            repairs.add(SyntaxRepair::BadEscape);
             out.push('\\');
             out.push(other);
         }
@@ -77,7 +77,7 @@ fn code<'a>(repairs: &mut Repairs, kind: char, text: &'a str, out: &mut String) 
     let width = if kind == 'x' { 2 } else { 4 };
     let hex = |text: &str| text.get(..width).and_then(|digits| u32::from_str_radix(digits, 16).ok());
     let Some(first) = hex(text) else {
-        repairs.add(Repair::BadEscape);
+        repairs.add(SyntaxRepair::BadEscape);
         out.push('\\');
         out.push(kind);
         return text;

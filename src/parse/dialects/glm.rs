@@ -6,7 +6,7 @@ use super::hermes;
 use crate::parse::context::ReadContext;
 use crate::parse::draft::Draft;
 use crate::parse::marker::{CallDialect, Marker, Opening, ReadFuture, ReadOutcome};
-use crate::parse::repair::{Repair, Repairs};
+use crate::parse::repair::{Repairs, SyntaxRepair};
 use crate::parse::{python, schemas, typed};
 
 const MARKERS: &[Marker] = &[Marker::new("<tool_call>", read), Marker::new("<tool_call>", hermes::read)];
@@ -40,7 +40,7 @@ fn read(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
         let (arguments, end, closed) = arguments(cx, at, &name).await;
         let mut repairs = Repairs::default();
         if !closed {
-            repairs.add(Repair::MissingEndTag);
+            repairs.add(SyntaxRepair::MissingEndTag);
         }
         cx.emit(vec![Draft::new(&name, arguments.map(Value::Object), repairs)], end, format);
         ReadOutcome::Block(end)

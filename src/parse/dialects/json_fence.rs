@@ -4,7 +4,7 @@ use crate::parse::context::ReadContext;
 use crate::parse::marker::{CallDialect, Marker, Opening, ReadFuture, ReadOutcome};
 use crate::parse::read::arguments::skip_fence;
 use crate::parse::read::bare_json::{self, BareJson};
-use crate::parse::repair::Repair;
+use crate::parse::repair::SyntaxRepair;
 
 pub(super) const JSON_FENCE: CallDialect =
     CallDialect { name: "json_fence", markers: &[Marker::new("```", read).at_line().weak()] };
@@ -29,7 +29,7 @@ fn read(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
         let fence = cx.input.skip_space(surplus).await;
         match cx.input.literal(fence, &["```"]).await {
             Some(_) => {
-                cx.input.extend(fence + 3, (surplus > close).then_some(Repair::SurplusBrackets));
+                cx.input.extend(fence + 3, (surplus > close).then_some(SyntaxRepair::SurplusBrackets));
                 ReadOutcome::Block(fence + 3)
             }
             None => ReadOutcome::Block(end),

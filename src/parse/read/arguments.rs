@@ -7,7 +7,7 @@ use crate::parse::draft::Draft;
 use crate::parse::extent::ValueExtent;
 use crate::parse::lenient::{self, MissingClosers};
 use crate::parse::notation::Notation;
-use crate::parse::repair::{Repair, Repairs};
+use crate::parse::repair::{Repairs, SyntaxRepair};
 
 /// Reads the arguments at `at` (white space and a fence may come first), emits the call, and returns the position after
 /// them. `stops` end a call of this dialect.
@@ -15,7 +15,7 @@ pub async fn read(cx: &ReadContext, at: usize, call: NamedCall<'_>, stops: &[&st
     let mut repairs = Repairs::default();
     let (at, fenced) = skip_fence(cx, cx.input.skip_space(at).await).await;
     if fenced && !call.fences {
-        repairs.add(Repair::Fence);
+        repairs.add(SyntaxRepair::Fence);
     }
     let (arguments, end) = if cx.input.byte(at).await == Some(b'{') {
         object(cx, at, call.notation, &with_fence(stops, fenced), &mut repairs).await

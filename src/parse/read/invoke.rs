@@ -9,7 +9,7 @@ use super::arguments::{self, NamedCall};
 use crate::parse::context::ReadContext;
 use crate::parse::draft::Draft;
 use crate::parse::marker::{Opening, ReadOutcome};
-use crate::parse::repair::{Repair, Repairs};
+use crate::parse::repair::{Repairs, SyntaxRepair};
 use crate::parse::{elements, schemas, typed};
 
 /// How a dialect spells its tags.
@@ -153,7 +153,7 @@ async fn by_parameters(cx: &ReadContext, at: usize, name: &str, style: &TagStyle
                 Ok(Parameter { name, value, repaired, after }) => {
                     map.insert(name, value);
                     if repaired {
-                        repairs.add(Repair::MissingEndTag);
+                        repairs.add(SyntaxRepair::MissingEndTag);
                     }
                     at = after;
                 }
@@ -162,7 +162,7 @@ async fn by_parameters(cx: &ReadContext, at: usize, name: &str, style: &TagStyle
         } else if map.is_empty() && cx.input.byte(at).await.is_none() {
             break (at, Some("the text ends before its parameters"));
         } else if ends_without_tag(cx, at, style).await {
-            repairs.add(Repair::MissingEndTag);
+            repairs.add(SyntaxRepair::MissingEndTag);
             break (at, None);
         } else {
             let end = skip_call(cx, at, style).await;

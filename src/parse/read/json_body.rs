@@ -11,7 +11,7 @@ use crate::parse::json_calls::{self, CallShape};
 use crate::parse::lenient::{self, MissingClosers};
 use crate::parse::marker::{Opening, ReadFuture, ReadOutcome};
 use crate::parse::notation::Notation;
-use crate::parse::repair::{Repair, Repairs};
+use crate::parse::repair::{Repairs, SyntaxRepair};
 
 /// The tags that a dialect puts around JSON.
 pub struct JsonBlock {
@@ -61,7 +61,7 @@ pub async fn read(cx: &ReadContext, opening: Opening, body: &JsonBlock) -> ReadO
     }
     let mut repairs = Repairs::default();
     if fenced {
-        repairs.add(Repair::Fence);
+        repairs.add(SyntaxRepair::Fence);
     }
     let stops = with_fence(body.stops, fenced);
     let mut end = value(cx, at, body, &stops, repairs).await;
@@ -70,7 +70,7 @@ pub async fn read(cx: &ReadContext, opening: Opening, body: &JsonBlock) -> ReadO
         let at = cx.input.skip_space(end).await;
         if let Some(index) = cx.input.literal(at, body.closes).await {
             end = at + body.closes[index].len();
-            cx.input.extend(end, surplus.then_some(Repair::SurplusBrackets));
+            cx.input.extend(end, surplus.then_some(SyntaxRepair::SurplusBrackets));
             return ReadOutcome::Block(end);
         }
         match cx.input.byte(at).await {

@@ -46,7 +46,7 @@ fn why_no_file(path: &Path) -> Option<String> {
         }
         Err(error) => format!("cannot be read: {error}"),
         Ok(found) if found.is_dir() => "is a folder".to_owned(),
-        Ok(_) => "is no file".to_owned(),
+        Ok(_) => "is not a file".to_owned(),
     })
 }
 

@@ -233,7 +233,9 @@ def test_a_link_out_is_no_skill_md(hub: ToolHub, folder: Path, skill: Skill, tmp
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes with a name")
 @pytest.mark.parametrize("what", ["is a link that leads nowhere", "is a folder", "is not a file"])
-def test_a_skill_md_that_is_no_file_is_told(hub: ToolHub, folder: Path, skill: Skill, what: str) -> None:
+def test_a_skill_md_that_is_not_a_file_is_reported(
+    hub: ToolHub, folder: Path, skill: Skill, what: str
+) -> None:
     skill("good")
     skill("more/good-too")
     (folder / "round").symlink_to(folder, target_is_directory=True)
