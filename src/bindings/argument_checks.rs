@@ -152,12 +152,24 @@ impl ArgumentChecks {
         };
         let image = Image { value: json, opaque }.below(property);
         let fitted = self.fitted(schema, &value, &image, property, coerce)?;
+        if self.needs_no_builder(&fitted.value) {
+            return Ok(fitted.value);
+        }
         match build.bind(py).call1((&fitted.value,)) {
             Ok(built) => Ok(built),
             Err(error) => self
                 .built_from_json(schema, build, &value, &image, property, coerce)
                 .ok_or_else(|| self.explained(py, schema, &image, fitted.json.as_ref(), property, &error)),
         }
+    }
+
+    /// Whether coerced arguments are plain values now.
+    fn needs_no_builder(&self, value: &Bound<'_, PyAny>) -> bool {
+        let Some(plain) = self.plain.as_ref().filter(|_| matches!(self.style, ArgumentStyle::Keywords))
+        else {
+            return false;
+        };
+        value.cast::<PyDict>().is_ok_and(|named| plain_values::fit(plain, named))
     }
 
     /// The value in the form that the schema wants. What fits stays the Python object that it is.

@@ -4,12 +4,13 @@ The flow, one file a step::
 
     what is it            callables.py   kind of callable, sync or async, what hides under partial and wraps
     what does it take     parameters.py  signature and resolved type hints;  docstrings.py: descriptions
-    what may be passed    arguments.py   pydantic: builders of values;  schema.py: a readable JSON Schema
+    what may be passed    plain.py       signatures that need no pydantic;  arguments.py: those that do
+                          schema.py      the JSON Schema with its descriptions;  readable.py: pydantic's, made readable
     how is it called      invoke.py      by position, collected, awaited;  styles.py: arguments or one value
     what is it in all     build.py       `describe`;  facts.py: the cache;  shapes.py: objects with `execute`
 
-This page imports nothing: pydantic, docstring-parser and inspect are loaded when the first function is
-described, so that `import toolhub` stays fast.
+This page imports nothing, so that `import toolhub` stays fast: docstring-parser and inspect are loaded when the first function
+is described, and pydantic when a signature needs it.
 
 >>> from toolhub._signature import describe
 >>> def add(a: int, b: int = 1) -> int:

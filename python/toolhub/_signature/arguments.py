@@ -9,10 +9,8 @@ Parameters with a default are not required and not filled in: the function's own
 
 from __future__ import annotations
 
-import types
-import typing
-from collections.abc import Callable, Mapping
-from typing import Any, Literal, NamedTuple, NotRequired, Union, cast
+from collections.abc import Mapping
+from typing import Any, NotRequired, cast
 
 from pydantic import ConfigDict, TypeAdapter
 from pydantic_core import SchemaValidator
@@ -21,68 +19,39 @@ from typing_extensions import TypedDict
 from . import schema, typeddict
 from .declared import single_of
 from .parameters import NOTHING, CallSignature
-from .schema import EXTRAS, Readable
+from .plain import Arguments, Build, plain_names
+from .readable import Readable
+from .schema import EXTRAS
 
 # Rust's regular expressions are safe but have no look-around; Python's have.
 _CONFIGS = (
     ConfigDict(extra="forbid", arbitrary_types_allowed=True),
     ConfigDict(extra="forbid", arbitrary_types_allowed=True, regex_engine="python-re"),
 )
-_PLAIN = (str, int, float, bool, list, dict, None, type(None), Any)
-
-Build = Callable[[Any], dict[str, Any]]
-
-
-class Arguments(NamedTuple):
-    """What may be passed, and how Python values are built from it."""
-
-    schema: dict[str, Any]
-    build: Build
-    single: str | None
-    plain: tuple[str, ...] | None
-    hidden: tuple[str, ...]
 
 
 def build(signature: CallSignature, param_docs: Mapping[str, str]) -> Arguments:
     """Make schema and builder; a hint that pydantic cannot use means "anything" for that parameter."""
+    validator, raw = _compile(signature)
+    made = schema.assemble(raw, signature, param_docs)
+    hidden: tuple[str, ...] = ()
+    if len(made["properties"]) < len(signature.parameters):
+        names = {parameter.name for parameter in signature.parameters}
+        hidden = tuple(sorted(names - made["properties"].keys()))
+    return Arguments(made, validator.validate_python, single_of(made), plain_names(signature), hidden)
+
+
+def builder(signature: CallSignature) -> Build:
+    """Only the builder."""
+    return _compile(signature)[0].validate_python
+
+
+def _compile(signature: CallSignature) -> tuple[SchemaValidator, dict[str, Any]]:
     hints = {parameter.name: parameter.hint for parameter in signature.parameters}
     optional = {parameter.name for parameter in signature.parameters if not parameter.required}
     if signature.extras is not NOTHING:
         hints[EXTRAS] = signature.extras
         optional.add(EXTRAS)
-    validator, raw = _compile(hints, optional)
-    made = schema.assemble(raw, signature, param_docs)
-    hidden: tuple[str, ...] = ()
-    if len(made["properties"]) < len(signature.parameters):
-        hidden = tuple(sorted(hints.keys() - made["properties"].keys()))
-    return Arguments(made, validator.validate_python, single_of(made), _plain(signature), hidden)
-
-
-def _plain(signature: CallSignature) -> tuple[str, ...] | None:
-    """The parameters whose Python value is their JSON value, if all required parameters are among them."""
-    plain = [parameter for parameter in signature.parameters if _is_plain(parameter.hint)]
-    if any(parameter.required and parameter not in plain for parameter in signature.parameters):
-        return None
-    return tuple(parameter.name for parameter in plain)
-
-
-def _is_plain(hint: Any) -> bool:
-    """Whether values of this hint are JSON as they are, so that nothing has to be built.
-
-    >>> _is_plain(list[int] | None), _is_plain(Literal["a", "b"]), _is_plain(set[int])
-    (True, True, False)
-    """
-    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
-    if origin is None:
-        return any(hint is plain for plain in _PLAIN)
-    if origin is Literal:
-        return all(type(option) in (str, int, bool, type(None)) for option in arguments)
-    if origin is dict:
-        return arguments[0] is str and _is_plain(arguments[1])
-    return origin in (list, Union, types.UnionType) and all(map(_is_plain, arguments))
-
-
-def _compile(hints: dict[str, Any], optional: set[str]) -> tuple[SchemaValidator, dict[str, Any]]:
     if typeddict.NEEDED:
         hints = {name: typeddict.modern(hint) for name, hint in hints.items()}
     if (compiled := _attempt(hints, optional)) is not None:

@@ -13,7 +13,7 @@ def declared(schema: Any, where: str) -> dict[str, Any]:
     {'type': 'object', 'properties': {'city': {'type': 'string'}}}
     """
     if is_model(schema):
-        from .schema import of_model
+        from .readable import of_model
 
         return of_model(schema)
     if not isinstance(schema, Mapping):

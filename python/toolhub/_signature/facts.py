@@ -11,13 +11,13 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from weakref import WeakKeyDictionary
 
-from . import callables, docstrings, invoke, parameters
+from . import callables, docstrings, invoke, parameters, plain
 from .callables import Behaviour
 from .invoke import Layout
 from .parameters import NOTHING, CallSignature, Parameter
 
 if TYPE_CHECKING:
-    from .arguments import Arguments
+    from .plain import Arguments
 
 
 class Facts:
@@ -40,9 +40,12 @@ class Facts:
     def arguments(self) -> Arguments | None:
         """Schema and builder; None for a callable without a signature."""
         if self._arguments is None and self.signature is not None:
-            from . import arguments
+            if plain.covers(self.signature):
+                self._arguments = plain.build(self.signature, self.param_docs)
+            else:
+                from . import arguments
 
-            self._arguments = arguments.build(self.signature, self.param_docs)
+                self._arguments = arguments.build(self.signature, self.param_docs)
         return self._arguments
 
     @property

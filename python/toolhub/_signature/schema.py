@@ -1,63 +1,20 @@
-"""A JSON Schema that is easy to read, for people and models.
-
-Pydantic's own is correct, but titles repeat every name, unknown classes are an error, and keys are sorted
-alphabetically.
-"""
+"""The JSON Schema of all arguments, with the descriptions and defaults of the function. It needs no pydantic."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, cast
-
-import pydantic_core
-from pydantic.json_schema import GenerateJsonSchema, JsonSchemaWarningKind
+from typing import Any, cast
 
 from .parameters import NOTHING, CallSignature, Parameter
-
-if TYPE_CHECKING:
-    from pydantic_core import core_schema
 
 EXTRAS = "**"
 """The key under which the hint of `**kwargs` travels through pydantic; no parameter can have this name."""
 
 _LONGEST_DEFAULT = 500
+_SCALARS = (str, int, float, bool, type(None))
 _LONGEST_CHAIN = 20  # of references: they may form a ring
-
-
-class Readable(GenerateJsonSchema):
-    """Pydantic's generator without noise, and with a schema for every type."""
-
-    ignored_warning_kinds: ClassVar[set[JsonSchemaWarningKind]] = {  # pyright: ignore[reportIncompatibleVariableOverride]
-        "skipped-choice",
-        "non-serializable-default",
-        "skipped-discriminator",
-    }
-
-    def field_title_should_be_set(self, schema: Any) -> bool:
-        """The name of a field is its title."""
-        return False
-
-    def sort(self, value: Any, parent_key: str | None = None) -> Any:
-        """Keep the order of the source."""
-        return value
-
-    def is_instance_schema(self, schema: core_schema.IsInstanceSchema) -> dict[str, Any]:
-        """An object that only Python code can pass."""
-        return {"description": python_type(schema["cls"])}
-
-    def is_subclass_schema(self, schema: core_schema.IsSubclassSchema) -> dict[str, Any]:
-        """A class, which only Python can pass."""
-        return {"description": f"Python type: a subclass of {schema['cls'].__qualname__}"}
-
-    def callable_schema(self, schema: core_schema.CallableSchema) -> dict[str, Any]:
-        """A function, which only Python can pass."""
-        return {"description": "Python type: Callable"}
-
-    def handle_invalid_for_json_schema(self, schema: Any, error_info: str) -> dict[str, Any]:
-        """Anything: the builder checks what JSON Schema cannot express."""
-        return {}
 
 
 def python_type(hint: Any) -> str:
@@ -86,11 +43,6 @@ def assemble(
     if definitions := raw.get("$defs"):
         schema["$defs"] = _untitled(definitions)
     return schema
-
-
-def of_model(model: Any) -> dict[str, Any]:
-    """The schema of a pydantic model, such as an object's `args_schema`."""
-    return whole(model.model_json_schema(schema_generator=Readable))
 
 
 def whole(schema: Mapping[str, Any], definitions: Mapping[str, Any] | None = None) -> dict[str, Any]:
@@ -139,7 +91,7 @@ def _drop_repeated(made: dict[str, Any], text: str) -> None:
 def _default(value: Any) -> dict[str, Any]:
     """`{"default": ...}` if it is short JSON."""
     try:
-        shown = pydantic_core.to_jsonable_python(value)
+        shown = value if type(value) in _SCALARS else _jsonable(value)
         text = json.dumps(shown, allow_nan=False)
         if len(text) <= _LONGEST_DEFAULT:
             json.loads(text, parse_int=_check_integer)
@@ -147,6 +99,12 @@ def _default(value: Any) -> dict[str, Any]:
     except Exception:  # a default may be any object, and its serialiser may fail in any way
         pass
     return {}
+
+
+def _jsonable(value: Any) -> Any:
+    from pydantic_core import to_jsonable_python
+
+    return to_jsonable_python(value)
 
 
 def _check_integer(digits: str) -> None:

@@ -59,8 +59,8 @@ def counting() -> Any:
 
 
 def test_a_function_is_compiled_once() -> None:
-    def add(a: int, b: int) -> int:
-        return a + b
+    def add(a: int, b: set[int]) -> int:
+        return a + len(b)
 
     with counting() as adapters:
         tools = [describe(add, name=f"add{number}") for number in range(100_000)]
@@ -72,8 +72,8 @@ def test_a_function_is_compiled_once() -> None:
 
 def test_methods_are_compiled_once_for_all_objects() -> None:
     class Tool:
-        def add(self, a: int, b: int) -> int:
-            return a + b
+        def add(self, a: int, b: set[int]) -> int:
+            return a + len(b)
 
     with counting() as adapters:
         for _ in range(10):
