@@ -216,7 +216,7 @@ def test_wrong_options_of_the_hub_are_refused() -> None:
     for options in (
         {"timeout": -1},
         {"max_parallel": 0},
-        {"grace": -1},
+        {"cancel_grace": -1},
         {"breaker_rest": -1},
         {"limits": {"hub": 0}},
     ):
