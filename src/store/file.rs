@@ -45,11 +45,12 @@ impl FileProblem {
     }
 }
 
-/// A file that is ready, its content, and a notice if a bad file had to be quarantined first.
+/// A file that is ready, its content, and a notice if a bad file had to be quarantined first or the file cannot be written.
 pub struct OpenedFile {
     pub file: StoreFile,
     pub state: StoredState,
     pub notice: Option<String>,
+    pub is_read_only: bool,
 }
 
 impl StoreFile {
@@ -58,12 +59,33 @@ impl StoreFile {
         let mut notice = None;
         for _ in 0..3 {
             match StoreFile::prepare(path) {
-                Ok((file, state)) => return Ok(OpenedFile { file, state, notice }),
-                Err(FileProblem::Unusable(why)) => return Err(why),
+                Ok((file, state)) => {
+                    return Ok(OpenedFile { file, state, notice, is_read_only: false });
+                }
+                Err(FileProblem::Unusable(why)) => return StoreFile::read_only(path).ok_or(why),
                 Err(FileProblem::Bad(..)) => notice = quarantine_bad(path)?.or(notice),
             }
         }
         Err("it cannot be put aside".to_owned())
+    }
+
+    /// Reads a file that cannot be written, such as one on a read-only disk: its pins must hold there too.
+    fn read_only(path: &Path) -> Option<OpenedFile> {
+        if !fs::metadata(path).is_ok_and(|data| data.is_file()) {
+            return None;
+        }
+        // Changes that a killed process, or one still running, has not moved into the file yet.
+        let has_log = fs::metadata(beside(path, "-wal")).is_ok_and(|data| data.is_file() && data.len() > 0);
+        let complete = if has_log { read_as(path, "mode=ro") } else { None };
+        // `immutable` is the only mode in which SQLite creates nothing beside the file; it ignores the log.
+        let is_complete = complete.is_some() || !has_log;
+        let (file, state) = complete.or_else(|| read_as(path, "immutable=1"))?;
+        let missing = if is_complete { "" } else { " except for its '-wal', which cannot be read here" };
+        let notice = format!(
+            "The store '{}' cannot be written; its content is used{missing}, and changes stay in memory.",
+            path.display()
+        );
+        Some(OpenedFile { file, state, notice: Some(notice), is_read_only: true })
     }
 
     /// Opens or creates the file, and reads its content.
@@ -170,6 +192,24 @@ fn connect(path: &Path) -> rusqlite::Result<(Connection, SchemaState)> {
         connection.pragma_update(None, "journal_size_limit", 4 << 20)?;
     }
     Ok((connection, state))
+}
+
+/// Opens the file in one of SQLite's read-only modes. `None` if its tables are not of this version.
+fn read_as(path: &Path, mode: &str) -> Option<(StoreFile, StoredState)> {
+    let mut uri = String::from("file:");
+    for letter in path.to_str()?.chars() {
+        match letter {
+            '?' => uri.push_str("%3f"),
+            '#' => uri.push_str("%23"),
+            '%' => uri.push_str("%25"),
+            letter => uri.push(letter),
+        }
+    }
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
+    let mut connection = Connection::open_with_flags(format!("{uri}?{mode}"), flags).ok()?;
+    let is_ready = schema::migrate(&mut connection, STEPS).ok()? == SchemaState::Ready;
+    let state = StoredState::load(&connection).ok().filter(|_| is_ready)?;
+    Some((StoreFile { connection, id: FileId::of(path) }, state))
 }
 
 /// Creates the file readable for its owner alone: it holds results. SQLite gives its companions the same rights.

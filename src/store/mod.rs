@@ -54,11 +54,11 @@ impl Store {
     /// store, everything stays in memory.
     pub fn open(path: &Path, results_limit: u64) -> (Option<Arc<Store>>, Vec<String>) {
         let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-        let OpenedFile { file, state, notice } = match open_file(&path) {
+        let OpenedFile { file, state, notice, is_read_only } = match open_file(&path) {
             Ok(opened) => opened,
             Err(why) => return (None, vec![in_memory(&path, &why)]),
         };
-        let shared = SharedStore::new(path.clone(), results_limit, file);
+        let shared = SharedStore::new(path.clone(), results_limit, file, is_read_only);
         let writer: Weak<SharedStore> = Arc::downgrade(&shared);
         let wake = move || writer.upgrade().into_iter().for_each(|shared| shared.wake_writer());
         let stats = StatsSink::new(state.stats, Box::new(wake));

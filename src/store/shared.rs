@@ -64,15 +64,17 @@ enum WorkError {
 }
 
 impl SharedStore {
-    pub fn new(path: PathBuf, results_limit: u64, file: StoreFile) -> Arc<Self> {
+    /// A read-only file has been reported already: its writes fail without another notice.
+    pub fn new(path: PathBuf, results_limit: u64, file: StoreFile, is_read_only: bool) -> Arc<Self> {
         let known_file = file.id;
+        let signal = WriterSignal { failed: is_read_only, ..WriterSignal::default() };
         Arc::new(SharedStore {
             path,
             results_limit,
             file: Mutex::new(FileSlot { open: Some(file), known_file }),
             pending: Mutex::default(),
             stats: OnceLock::new(),
-            signal: Mutex::default(),
+            signal: Mutex::new(signal),
             changed: Condvar::new(),
             notices: Mutex::default(),
         })

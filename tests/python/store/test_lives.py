@@ -82,22 +82,58 @@ def test_forks_do_not_harm_the_file(how: str, expected: int, tmp_path: Path) -> 
     assert calls(tmp_path / "hub.db") == expected
 
 
+LEAVE_A_LOG = """
+import os, sqlite3, sys
+file = sqlite3.connect(sys.argv[1])
+file.execute("UPDATE candidates SET calls = calls + 5")
+file.commit()
+os._exit(0)
+"""
+
+
+def read_only(folder: str) -> tuple[str, str]:
+    """What a process says that may not write: its warning, and its numbers."""
+    place = Path(folder) / "innér 100%3f"
+    Path(folder).chmod(0o755)
+    for file in place.iterdir():
+        file.chmod(0o444)
+    place.chmod(0o555)
+    ended = subprocess.run(
+        [*COMMAND, "read_only", place / "hub.db"], capture_output=True, text=True, check=False
+    )
+    place.chmod(0o755)
+    assert (ended.returncode, ended.stderr) == (0, "")
+    warning, rest = ended.stdout.split("\n", 1)
+    return warning, rest
+
+
 @unix
-def test_a_file_that_may_not_be_written_is_left_alone() -> None:
+def test_a_file_that_may_not_be_written_is_used_as_it_is() -> None:
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder) / "innér 100%3f"
         subprocess.run([*COMMAND, "closed", place / "hub.db"], check=True)
         before = (place / "hub.db").read_bytes()
-        Path(folder).chmod(0o755)
-        (place / "hub.db").chmod(0o444)
-        place.chmod(0o555)
-        ended = subprocess.run(
-            [*COMMAND, "read_only", place / "hub.db"], capture_output=True, text=True, check=False
-        )
-        place.chmod(0o755)
-        assert (ended.returncode, ended.stderr) == (0, "")
-        warning, rest = ended.stdout.split("\n", 1)
-        assert "everything stays in memory" in warning
-        assert rest == "1 False\n", "the one call of this process, which cannot be written"
+        warning, rest = read_only(folder)
+        assert "cannot be written" in warning
+        assert "its content is used" in warning
+        assert rest == "101 False\n", "100 calls of before and one of its own, which cannot be written"
         assert (place / "hub.db").read_bytes() == before
         assert [file.name for file in place.iterdir()] == ["hub.db"]
+
+
+@unix
+@pytest.mark.parametrize("index", [True, False])
+def test_the_log_of_a_killed_process_is_read_without_writing_or_missed_aloud(index: bool) -> None:
+    """SQLite reads it only with the index that the process has left beside it."""
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder) / "innér 100%3f"
+        subprocess.run([*COMMAND, "closed", place / "hub.db"], check=True)
+        subprocess.run([sys.executable, "-c", LEAVE_A_LOG, place / "hub.db"], check=True)
+        assert (place / "hub.db-wal").stat().st_size > 0
+        if not index:
+            (place / "hub.db-shm").unlink()
+        before = {file.name: file.read_bytes() for file in place.iterdir()}
+        warning, rest = read_only(folder)
+        assert ("'-wal'" in warning) is not index
+        assert rest == ("106 False\n" if index else "101 False\n")
+        assert {file.name: file.read_bytes() for file in place.iterdir()} == before
