@@ -53,6 +53,8 @@ pub struct HubOptions {
     /// Which candidates come first; `None`: by priority, and MCP servers for routed calls.
     pub prefer: Option<Prefer>,
     pub shadow: Shadow,
+    /// How long servers may take to list their tools before a tool is not found.
+    pub lookup_timeout: Duration,
 }
 
 impl Default for HubOptions {
@@ -68,6 +70,7 @@ impl Default for HubOptions {
             seed: None,
             prefer: None,
             shadow: Shadow::default(),
+            lookup_timeout: Duration::from_secs(10),
         }
     }
 }

@@ -36,6 +36,18 @@ class BridgeStream:
         """
 
 @final
+class CallDriver:
+    """
+    One call with everything around its run; await it.
+    """
+    def __await__(self, /) -> CallDriver: ...
+    def __iter__(self, /) -> CallDriver: ...
+    def __next__(self, /) -> Any: ...
+    def close(self, /) -> None: ...
+    def send(self, /, _value: Any) -> Any: ...
+    def throw(self, /, typ: Any, val: Any | None = None, tb: Any | None = None) -> Any: ...
+
+@final
 class CallOptions:
     """
     The options of one call, made once and reused.
@@ -207,19 +219,14 @@ class Hit:
 class Hub:
     def __contains__(self, name: str, /) -> bool: ...
     def __len__(self, /) -> int: ...
-    def __new__(cls, /, *, timeout: float, max_parallel: int, grace: float, seed: int | None = None, max_concurrency: int | None = None, source_concurrency: Sequence[tuple[str, int]] | None = None, max_waiting: int = 10000, breaker_threshold: int = 5, breaker_rest: float = 5.0, prefer: str | None = None, shadow: str = "report") -> Hub: ...
+    def __new__(cls, /, *, timeout: float, max_parallel: int, grace: float, seed: int | None = None, max_concurrency: int | None = None, source_concurrency: Sequence[tuple[str, int]] | None = None, max_waiting: int = 10000, breaker_threshold: int = 5, breaker_rest: float = 5.0, prefer: str | None = None, shadow: str = "report", lookup_timeout: float = 10.0) -> Hub: ...
     def __reduce__(self, /) -> str: ...
     def add_capability_words(self, /, tag: str, words: Sequence[str]) -> None: ...
     def capabilities(self, /) -> dict: ...
     def capability_rules(self, /) -> list[tuple[str, list[str]]]: ...
-    def clear(self, /) -> None: ...
-    def execute(self, /, name: str, args: Any, options: CallOptions, progress: Any | None = None, meta: Any | None = None, watch: Any | None = None) -> Execution:
+    def close(self, /) -> None:
         """
-        Starts an execution by name; await it.
-        """
-    def execute_by_capability(self, /, capability: str, args: Any, options: CallOptions, progress: Any | None = None, meta: Any | None = None, watch: Any | None = None) -> Execution:
-        """
-        Starts an execution by capability; await it.
+        Forgets all tools and cached results; every later call is refused.
         """
     def extract_capabilities(self, /, name: str, description: str) -> list[str]: ...
     def find_by_capability(self, /, capability: str) -> list[Candidate]: ...
@@ -229,11 +236,6 @@ class Hub:
         Registers what `toolhub._signature.describe` has described.
         """
     def remove_capability(self, /, tag: str) -> bool: ...
-    def sharing_key(self, /, name: str | None = None, capability: str | None = None) -> int | None:
-        """
-        What makes an answer of a name, or of a capability, the same answer: when its candidates last changed. None when
-        answers must not be shared, because a candidate is not known to be harmless, or there is none.
-        """
     def stats(self, /, name: str | None = None) -> list: ...
     def tools(self, /, source: str | None = None, server: str | None = None, capability: str | None = None, category: str | None = None) -> list[ToolInfo]: ...
     def unregister(self, /, name: str, source: str | None = None, server: str | None = None) -> int: ...
@@ -380,11 +382,6 @@ class Servers:
         Loads a file: adds what is new, replaces what has changed, takes away what is gone. What is wrong is told.
         """
     def load_value(self, /, value: Any) -> Any: ...
-    def look_up(self, /, name: str | None, source: str | None, server: str | None, timeout: float) -> BridgeFuture:
-        """
-        Has the servers whose lists are missing or stale list their tools, until one has the tool of this name. Awaits the
-        errors of those that could not, by their ids.
-        """
     def pins(self, /) -> Any:
         """
         The tools of pinned servers: what was accepted, and what has changed.
@@ -579,6 +576,11 @@ def current_bridge() -> LoopBridge:
     The bridge of the running loop, for the background loop and for tests.
     """
 
+def dispatch(hub: Hub, request: Any, options: CallOptions, progress: Any | None = None, meta: Any | None = None, watch: Any | None = None, llm: Any | None = None, cache_ttl: float | None = None, single_flight: bool = False, permissions: Any | None = None) -> Any:
+    """
+    Calls the tool that a model asked for; await what comes back.
+    """
+
 def embed(hub: Hub, name: str, state: int, vector: Sequence[float] | None) -> None:
     """
     Takes the vector of a tool; None when the embedding has no opinion of it.
@@ -587,6 +589,16 @@ def embed(hub: Hub, name: str, state: int, vector: Sequence[float] | None) -> No
 def empty_meta(tool: str | None = None) -> "dict[str, object]":
     """
     The `_meta` of a result about which nothing is known but, perhaps, its tool.
+    """
+
+def execute(hub: Hub, name: str, args: Any, options: CallOptions, progress: Any | None = None, meta: Any | None = None, watch: Any | None = None, llm: Any | None = None, cache_ttl: float | None = None, single_flight: bool = False) -> Any:
+    """
+    Calls a tool by name; await what comes back.
+    """
+
+def execute_by_capability(hub: Hub, capability: str, args: Any, options: CallOptions, progress: Any | None = None, meta: Any | None = None, watch: Any | None = None, llm: Any | None = None, cache_ttl: float | None = None, single_flight: bool = False) -> Any:
+    """
+    Calls the tools with a capability; await what comes back.
     """
 
 def explain(hub: Hub, name: str, args: Any | None, options: CallOptions, routed: bool, source: str | None = None) -> tuple[str, list[Candidate], str, str, list[str]]:
@@ -603,6 +615,11 @@ def extract_capabilities(name: str, description: str) -> list[str]:
 def failed_result(tool: str, kind: str, message: str) -> Any:
     """
     The result of a call that ended before any candidate was tried; the kind decides `retryable` and `outcome`.
+    """
+
+def from_vendor_form(hub: Hub, name: str, arguments: Any) -> tuple[str, Any]:
+    """
+    A call as an API sent it, with the name and the arguments of the tool.
     """
 
 def merge_texts(given: Sequence[tuple[str, str]], limit: int, policy: str) -> tuple[str, bool]:
@@ -630,6 +647,11 @@ def parse_text(text: Any, format: str = "auto", tools: Any | None = None) -> tup
     The calls in a text or in a message of a chat API, the text around them, and the format of the first call.
     """
 
+def plan_run(hub: Hub, message: Any, format: str) -> tuple[list[ParsedCall], str, str | None, list[list[int]]]:
+    """
+    Parses a model's message, with the schemas of the tools that it names, and groups its calls.
+    """
+
 def pool_state() -> tuple[int, int, int]:
     """
     (workers, idle, written off), for tests and diagnosis.
@@ -645,19 +667,14 @@ def prompt_text(hub: Hub, base: str, core: Sequence[str], others: Sequence[str] 
     The prompt with the core tools and these others, most relevant first, or all; `more` further tools can be called.
     """
 
+def read_request(hub: Hub, request: Any) -> tuple[str, Any, str | None, str | None]:
+    """
+    A request as `(name, arguments, source, error)`, with the name and the arguments of the tool.
+    """
+
 def recommend(hub: Hub, query: str, k: int, vector: Sequence[float] | None = None) -> list[Hit]:
     """
     The same, weighed with what has worked.
-    """
-
-def restore_arguments(hub: Hub, name: str, arguments: dict, vendor: str) -> Any:
-    """
-    Arguments from a vendor's API, converted back to the form of the tool.
-    """
-
-def route(hub: Hub, name: str, source: str | None) -> tuple[str, str | None, str | None, tuple[str, str, list[str]] | None]:
-    """
-    Finds the way of a routed call, without calling anybody.
     """
 
 def run_blocking(bridge: LoopBridge, coroutine: Any) -> Any:
@@ -715,7 +732,7 @@ def usual_token_file() -> Path | None:
     Where the tokens of logins are kept when nothing else is said.
     """
 
-def vendor_tools(hub: Hub, names: Sequence[str], vendor: str) -> tuple[list, list[tuple[str, str]], list[str]]:
+def vendor_tools(hub: Hub, names: Sequence[str], vendor: str) -> tuple[list, list[tuple[str, str]]]:
     """
     These tools in the form of a vendor's API.
     """

@@ -17,9 +17,9 @@
 
 import asyncio
 import logging
+import secrets
 import time
 from collections.abc import Callable
-from contextvars import ContextVar
 from itertools import count
 from typing import Any
 
@@ -28,30 +28,35 @@ from .exceptions import ErrorKind
 __all__ = ["Event"]
 
 EXECUTE = logging.getLogger("toolhub.execute")
+ROUTE = logging.getLogger("toolhub.route")
+RESULTS = logging.getLogger("toolhub.results")
 _MCP = logging.getLogger("toolhub.mcp")
 _LOGGERS = {
     "parsed": logging.getLogger("toolhub.parse"),
-    "routed": logging.getLogger("toolhub.route"),
-    "refused": logging.getLogger("toolhub.route"),
+    "routed": ROUTE,
+    "refused": ROUTE,
     "connecting": _MCP,
     "connected": _MCP,
     "connect_failed": _MCP,
     "disconnected": _MCP,
-    "synthesised": logging.getLogger("toolhub.results"),
+    "synthesised": RESULTS,
     "version_changed": logging.getLogger("toolhub.registry"),
-    "truncated": logging.getLogger("toolhub.results"),
+    "truncated": RESULTS,
 }
 _TROUBLE = logging.getLogger("toolhub")
-_ABOUT = ("type", "time", "call_id", "tool", "source", "server")
+_ABOUT = ("type", "time", "execution_id", "call_id", "tool", "source", "server")
 
-CALL_ID: ContextVar[str | None] = ContextVar("toolhub_call_id", default=None)
-"""The id that a model gave to the call that is being made."""
-
+# Unique in this process, and not equal to those of another process whose events end in the same place.
+_PROCESS = secrets.token_hex(4)
 _numbers = count(1)
 
 
 class Event(dict[str, Any]):
-    """One event: a dict with `type`, `time` (seconds since 1970), `call_id`, `tool`, `source`, `server` and more, by its type.
+    """One event: a dict with `type`, `time` (seconds since 1970), `execution_id`, `call_id`, `tool`, `source`, `server`, and
+    more that depends on its type.
+
+    All events of one call have the same `execution_id`, which no other call has. `call_id` is the id that the model gave to
+    the call; models give the same ids again and again.
 
     >>> event = Event(type="finished", call_id="call_1", tool="add", duration_ms=0.4, success=True)
     >>> event["tool"], event.type, event.server
@@ -81,8 +86,8 @@ class Events:
     """Who wants to hear, and how they are told. A listener that fails is reported and never breaks a call."""
 
     def __init__(self) -> None:
-        # Each change is one step of the interpreter, so it needs no lock: one could be waited for by a finalizer that the
-        # garbage collector runs in the thread that holds it.
+        # dict set/pop are atomic under the GIL. A lock here could deadlock: the garbage collector may run a finalizer that
+        # emits an event while the lock is held.
         self.listeners: dict[object, Callable[[Event], Any]] = {}
 
     def subscribe(self, listener: Callable[[Event], Any]) -> Callable[[], None]:
@@ -104,7 +109,15 @@ class Events:
         wanted = logger.isEnabledFor(logging.INFO)
         if not wanted and not self.listeners:
             return
-        event = Event(type=type, time=time.time(), call_id=None, tool=None, source=None, server=None)
+        event = Event(
+            type=type,
+            time=time.time(),
+            execution_id=None,
+            call_id=None,
+            tool=None,
+            source=None,
+            server=None,
+        )
         event.update(details)
         if wanted:
             logger.info("%s", _for_log(event, logger))
@@ -116,6 +129,10 @@ class Events:
                     raise TypeError("a listener for events must be a plain function, not an async one")
             except Exception:
                 _TROUBLE.exception("a listener failed at the event %r", type)
+
+    def watch(self, tool: str, args: Any, call_id: str | None) -> "Watched":
+        """The reporter of one call."""
+        return Watched(self, tool, args, call_id)
 
     def of_server(self, server: str, told: dict[str, Any]) -> None:
         """What happens to a connection, told by the core."""
@@ -130,17 +147,18 @@ def _for_log(event: Event, logger: logging.Logger) -> Event:
 
 
 class Watched:
-    """One call that somebody wants to hear about: it has an id, and its candidates report here."""
+    """Reports what happens to one call. The core calls its methods, and itself for each candidate."""
 
-    __slots__ = ("_begun", "_events", "_tool", "call_id")
+    __slots__ = ("_begun", "_events", "_ids", "_tool")
 
-    def __init__(self, events: Events, tool: str, args: Any) -> None:
+    def __init__(self, events: Events, tool: str, args: Any, call_id: str | None) -> None:
         self._events, self._tool, self._begun = events, tool, time.perf_counter()
-        self.call_id = CALL_ID.get() or f"c{next(_numbers)}"
+        execution_id = f"{_PROCESS}-{next(_numbers)}"
+        self._ids = {"execution_id": execution_id, "call_id": call_id or execution_id}
         if EXECUTE.isEnabledFor(logging.DEBUG):
             from ._plain import shown
 
-            EXECUTE.debug("arguments of %s [%s]: %s", tool, self.call_id, shown(args))
+            EXECUTE.debug("arguments of %s [%s]: %s", tool, self._ids["call_id"], shown(args))
 
     def __call__(
         self,
@@ -153,7 +171,7 @@ class Watched:
         kind: str | None,
         told: Any,
     ) -> None:
-        """The core tells what becomes of a candidate."""
+        """Report what becomes of a candidate."""
         details: dict[str, Any] = {"attempt": attempt}
         if what == "retried":
             details.update(told)
@@ -163,7 +181,26 @@ class Watched:
                 kind=kind,
                 error=told,
             )
-        self._events.emit(what, call_id=self.call_id, tool=tool, source=source, server=server, **details)
+        self._events.emit(what, **self._ids, tool=tool, source=source, server=server, **details)
+
+    def routed(self, rule: str, source: str | None, server: str | None) -> None:
+        """The request of a model has found its way."""
+        self._events.emit("routed", **self._ids, tool=self._tool, source=source, server=server, rule=rule)
+
+    def refused(self, result: Any) -> None:
+        """Permissions forbid the call."""
+        self._events.emit("refused", **self._ids, tool=self._tool, error=result["error"])
+
+    def synthesised(self, result: Any, duration_ms: float) -> None:
+        """A model was asked to make one answer of several."""
+        meta = result["_meta"]
+        self._events.emit(
+            "synthesised",
+            **self._ids,
+            tool=meta["tool"],
+            duration_ms=duration_ms,
+            method=meta["synthesis_method"],
+        )
 
     def finished(self, result: Any) -> None:
         """The call has a result."""
@@ -171,7 +208,7 @@ class Watched:
         failed = {} if result["success"] else {"kind": meta["error"]["kind"], "error": result["error"]}
         self._events.emit(
             "finished",
-            call_id=self.call_id,
+            **self._ids,
             tool=self._tool,
             source=meta["source"],
             server=meta["server"],
@@ -182,14 +219,14 @@ class Watched:
         if EXECUTE.isEnabledFor(logging.DEBUG):
             from ._plain import shown
 
-            EXECUTE.debug("result of %s [%s]: %s", self._tool, self.call_id, shown(result["result"]))
+            EXECUTE.debug("result of %s [%s]: %s", self._tool, self._ids["call_id"], shown(result["result"]))
 
     def broken_off(self, error: BaseException) -> None:
         """The caller was cancelled or interrupted, or the call was made in a wrong way."""
         kind = "cancelled" if isinstance(error, asyncio.CancelledError) else None
         self._events.emit(
             "finished",
-            call_id=self.call_id,
+            **self._ids,
             tool=self._tool,
             duration_ms=self._milliseconds(),
             success=False,

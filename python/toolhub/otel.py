@@ -1,7 +1,8 @@
 """Events as OpenTelemetry spans, named by the GenAI and MCP conventions. Needs the extra: `pip install toolhub[otel]`.
 
-A call is one span `execute_tool NAME`, with `gen_ai.operation.name`, `gen_ai.tool.name` and `gen_ai.tool.call.id`. Each try on
-an MCP server is a client span `tools/call NAME` inside it, with `mcp.method.name`. Arguments and results are never recorded.
+A call is one span `execute_tool NAME`, with `gen_ai.operation.name`, `gen_ai.tool.name`, `gen_ai.tool.call.id` (the model's id)
+and `toolhub.execution.id` (unique). Each try on an MCP server is a client span `tools/call NAME` inside it, with
+`mcp.method.name`. Arguments and results are never recorded.
 """
 
 from collections.abc import Callable
@@ -48,7 +49,7 @@ class _Spans:
         self._calls: dict[str, _Call] = {}
 
     def __call__(self, event: Event) -> None:
-        if event.call_id is None:
+        if event.execution_id is None:
             return
         match event.type:
             case "started":
@@ -63,7 +64,7 @@ class _Spans:
                 pass
 
     def _call(self, event: Event) -> _Call:
-        known = self._calls.get(event.call_id)
+        known = self._calls.get(event.execution_id)
         if known is None:
             begun = event.time - (event.get("duration_ms") or 0.0) / 1e3
             span = self._tracer.start_span(
@@ -73,10 +74,11 @@ class _Spans:
                     "gen_ai.operation.name": "execute_tool",
                     "gen_ai.tool.name": str(event.tool),
                     "gen_ai.tool.call.id": event.call_id,
+                    "toolhub.execution.id": event.execution_id,
                     "gen_ai.tool.type": "function",
                 },
             )
-            known = self._calls[event.call_id] = _Call(span)
+            known = self._calls[event.execution_id] = _Call(span)
         return known
 
     def _started(self, event: Event) -> None:
@@ -109,7 +111,7 @@ class _Spans:
 
     def _finished(self, event: Event) -> None:
         call = self._call(event)
-        del self._calls[event.call_id]
+        del self._calls[event.execution_id]
         for span in call.tries.values():
             self._end(span, event, failed=False)
         call.span.set_attribute("toolhub.source", str(event.source))

@@ -47,17 +47,17 @@ def parse(text: Any, format: str = "auto", tools: Iterable[Any] | None = None) -
     try:
         return ParseResult(*_core.parse_text(text, format, described))
     except TypeError:
-        message = _spelt_out(text)
+        message = spelt_out(text)
         if not isinstance(message, (dict, list)):
             raise
     return ParseResult(*_core.parse_text(message, format, described))
 
 
-def _spelt_out(value: Any, depth: int = 0) -> Any:
+def spelt_out(value: Any, depth: int = 0) -> Any:
     """A message of objects as plain data: objects without `model_dump` become their attributes.
 
     >>> from types import SimpleNamespace as Object
-    >>> _spelt_out([Object(type="text", text="hi", signature=b"1", _cache={})])
+    >>> spelt_out([Object(type="text", text="hi", signature=b"1", _cache={})])
     [{'type': 'text', 'text': 'hi', 'signature': None}]
     """
     if depth > _DEEPEST or isinstance(value, (str, int, type)):
@@ -71,9 +71,9 @@ def _spelt_out(value: Any, depth: int = 0) -> Any:
         value = {name: of for name, of in attributes.items() if not name.startswith("_")} or value
     if isinstance(value, Mapping):
         items = cast("Mapping[Any, Any]", value).items()
-        return {name: _spelt_out(of, depth + 1) for name, of in items}
+        return {name: spelt_out(of, depth + 1) for name, of in items}
     if isinstance(value, (list, tuple)):
-        return [_spelt_out(of, depth + 1) for of in cast("list[Any]", value)]
+        return [spelt_out(of, depth + 1) for of in cast("list[Any]", value)]
     return value
 
 

@@ -1,4 +1,4 @@
-"""Who may call what: patterns of names that are allowed, and a question before something is changed."""
+"""Which tools may be called: patterns of names, and a question before something is changed."""
 
 import asyncio
 import inspect
@@ -14,12 +14,12 @@ __all__ = ["Approval", "Permissions"]
 _log = logging.getLogger("toolhub.route")
 
 PATIENCE = 300.0
-"""Seconds that somebody who is asked may take."""
+"""Seconds that an approval may take."""
 
 
 @dataclass(frozen=True, slots=True)
 class Approval:
-    """What somebody is asked to approve: a call that may change something."""
+    """A call that may change something, to be approved."""
 
     name: str
     arguments: Mapping[str, Any]
@@ -59,8 +59,8 @@ class Permissions:
             raise ValueError(f"approve_timeout must be positive, got {timeout}")
         self._patterns = PatternList(["*"] if allowed is None else list(allowed))
         self._approve = approve
-        self._timeout = timeout
-        # One question at a time: whoever answers sees them in the order of the calls.
+        self.timeout = timeout
+        # One question at a time, in the order of the calls.
         self._asking = asyncio.Lock()
 
     @property
@@ -81,24 +81,18 @@ class Permissions:
         """Whether a tool of this name may be called on this server; None is a tool that is no server's."""
         return self._patterns.allows(name, server)
 
-    async def refusal(self, approval: Approval) -> str | None:
-        """Ask; None is a yes, everything else the reason of a no."""
+    async def ask(self, approval: Approval) -> Any:
+        """What `approve` answers; `TimeoutError` after `timeout` seconds."""
         if self._approve is None:
-            return None
+            return True
         try:
-            async with self._asking, asyncio.timeout(self._timeout):
-                answer = await _ask(self._approve, approval)
-        except TimeoutError:
-            return f"nobody approved it within {self._timeout:g} s"
+            async with self._asking, asyncio.timeout(self.timeout):
+                return await _ask(self._approve, approval)
         except Exception as error:
-            # Whoever wrote the callback has to know why; a model must not.
-            _log.warning("asking for approval of %r failed", approval.name, exc_info=error)
-            return f"asking for approval failed ({type(error).__name__})"
-        return None if answer is True else _no(answer)
-
-
-def _no(answer: Any) -> str:
-    return f"it was not approved: {answer}" if isinstance(answer, str) and answer else "it was not approved"
+            if not isinstance(error, TimeoutError):
+                # The author of the callback has to know why; a model must not.
+                _log.warning("asking for approval of %r failed", approval.name, exc_info=error)
+            raise
 
 
 async def _ask(approve: Callable[[Approval], Any], approval: Approval) -> Any:

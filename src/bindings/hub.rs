@@ -1,16 +1,17 @@
 //! The hub, as Python sees it. Thin: it turns Python values into words of the core and back.
 
-use super::execution::{Execution, Extras, Watch, python_tool};
-use super::options::{PyCallOptions, parse_prefer, parse_shadow, parse_source, seconds};
+use super::execution::python_tool;
+use super::options::{parse_prefer, parse_shadow, parse_source, seconds};
 use super::python_tool::PythonTool;
 use super::runtime;
-use super::tool_from_python::{as_json, callable};
+use super::tool_from_python::callable;
+use super::vendor_forms::VendorForms;
 use super::views::{Candidate, ToolInfo};
 use crate::catalog::Servers;
-use crate::error::{ErrorKind, HubError};
-use crate::hub::{Hub as Core, HubOptions, PlannedRun};
+use crate::hub::{Hub as Core, HubOptions};
 use crate::limit::Gate;
-use crate::model::{CallOptions, Source};
+use crate::model::Source;
+use crate::plan::SharedResults;
 use crate::registry::{Candidate as Registered, Filter};
 use crate::stats::{BreakerPolicy, CandidateStats};
 use crate::tool::Tool;
@@ -18,7 +19,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
-use serde_json::Value;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Instant, UNIX_EPOCH};
 
@@ -28,6 +29,9 @@ pub struct Hub {
     generation: u64,
     /// The MCP servers, once there are any. They hold the core; whoever made them holds them.
     servers: OnceLock<Weak<Servers>>,
+    shared: SharedResults<Py<PyDict>>,
+    vendor_forms: VendorForms,
+    call_ids: AtomicU64,
 }
 
 impl Hub {
@@ -48,18 +52,18 @@ impl Hub {
         self.servers.get().and_then(Weak::upgrade)
     }
 
-    /// Who names a server may also call what that server has not listed.
-    fn plan(&self, name: &str, options: &CallOptions) -> Result<Box<PlannedRun>, HubError> {
-        let now = Instant::now();
-        let planned = self.core.plan_by_name(name, options, now);
-        let (Err(error), Some(server)) = (&planned, &options.server) else { return planned };
-        if error.kind != ErrorKind::NotFound || name.is_empty() {
-            return planned;
-        }
-        match self.servers().and_then(|servers| servers.unlisted(server, name)) {
-            Some(candidate) => Ok(self.core.plan_for(candidate, options, now)),
-            None => planned,
-        }
+    /// The results that identical calls share.
+    pub fn shared_results(&self) -> &SharedResults<Py<PyDict>> {
+        &self.shared
+    }
+
+    pub fn vendor_forms(&self) -> &VendorForms {
+        &self.vendor_forms
+    }
+
+    /// An id for a call to which the model gave none.
+    pub fn next_call_id(&self) -> String {
+        format!("call_{}", self.call_ids.fetch_add(1, Ordering::Relaxed) + 1)
     }
 
     /// What belongs to the process before a fork has locks that nobody may give back.
@@ -116,26 +120,10 @@ impl Hub {
     }
 }
 
-fn extras(
-    progress: Option<Py<PyAny>>,
-    meta: Option<&Bound<'_, PyAny>>,
-    watch: Option<Py<PyAny>>,
-) -> PyResult<Option<Box<Extras>>> {
-    if progress.is_none() && meta.is_none() && watch.is_none() {
-        return Ok(None);
-    }
-    let meta = match meta.map(|meta| as_json("meta", meta)).transpose()? {
-        None => serde_json::Map::new(),
-        Some(Value::Object(map)) => map,
-        Some(_) => return Err(PyTypeError::new_err("meta must be a mapping")),
-    };
-    Ok(Some(Box::new(Extras { progress, meta, watch: watch.map(Watch::new) })))
-}
-
 #[pymethods]
 impl Hub {
     #[new]
-    #[pyo3(signature = (*, timeout, max_parallel, grace, seed=None, max_concurrency=None, source_concurrency=None, max_waiting=10_000, breaker_threshold=5, breaker_rest=5.0, prefer=None, shadow="report"))]
+    #[pyo3(signature = (*, timeout, max_parallel, grace, seed=None, max_concurrency=None, source_concurrency=None, max_waiting=10_000, breaker_threshold=5, breaker_rest=5.0, prefer=None, shadow="report", lookup_timeout=10.0))]
     #[expect(clippy::too_many_arguments, reason = "one for each option of ToolHub")]
     fn new(
         timeout: f64,
@@ -149,6 +137,7 @@ impl Hub {
         breaker_rest: f64,
         prefer: Option<&str>,
         shadow: &str,
+        lookup_timeout: f64,
     ) -> PyResult<Self> {
         if max_parallel == 0 {
             return Err(PyValueError::new_err("max_parallel must be at least 1, got 0"));
@@ -172,11 +161,16 @@ impl Hub {
             seed,
             prefer: prefer.map(parse_prefer).transpose()?,
             shadow: parse_shadow(shadow)?,
+            lookup_timeout: seconds("lookup_timeout", Some(lookup_timeout))?
+                .unwrap_or(defaults.lookup_timeout),
         };
         Ok(Hub {
             core: Arc::new(Core::new(options)),
             generation: runtime::generation(),
             servers: OnceLock::new(),
+            shared: SharedResults::default(),
+            vendor_forms: VendorForms::default(),
+            call_ids: AtomicU64::new(0),
         })
     }
 
@@ -211,57 +205,6 @@ impl Hub {
         self.check_process()?;
         let source = source.map(parse_source).transpose()?;
         Ok(self.core.registry.remove(&name.to_string_lossy(), Filter { source, server }))
-    }
-
-    /// Starts an execution by name; await it.
-    #[pyo3(signature = (name, args, options, progress=None, meta=None, watch=None))]
-    fn execute(
-        slf: &Bound<'_, Self>,
-        name: &Bound<'_, PyString>,
-        args: Py<PyAny>,
-        options: &Bound<'_, PyCallOptions>,
-        progress: Option<Py<PyAny>>,
-        meta: Option<&Bound<'_, PyAny>>,
-        watch: Option<Py<PyAny>>,
-    ) -> PyResult<Execution> {
-        let (this, given) = (slf.get(), options.get());
-        this.check_process()?;
-        // A name of half a character, as a model may make it up, is just not found.
-        let name = name.to_string_lossy();
-        let plan = this.plan(&name, &given.options);
-        Ok(Execution::new(
-            slf.clone().unbind(),
-            plan,
-            &name,
-            args,
-            given.checks,
-            extras(progress, meta, watch)?,
-        ))
-    }
-
-    /// Starts an execution by capability; await it.
-    #[pyo3(signature = (capability, args, options, progress=None, meta=None, watch=None))]
-    fn execute_by_capability(
-        slf: &Bound<'_, Self>,
-        capability: &Bound<'_, PyString>,
-        args: Py<PyAny>,
-        options: &Bound<'_, PyCallOptions>,
-        progress: Option<Py<PyAny>>,
-        meta: Option<&Bound<'_, PyAny>>,
-        watch: Option<Py<PyAny>>,
-    ) -> PyResult<Execution> {
-        let (this, given) = (slf.get(), options.get());
-        this.check_process()?;
-        let capability = capability.to_string_lossy();
-        let plan = this.core.plan_by_capability(&capability.to_lowercase(), &given.options, Instant::now());
-        Ok(Execution::new(
-            slf.clone().unbind(),
-            plan,
-            &capability,
-            args,
-            given.checks,
-            extras(progress, meta, watch)?,
-        ))
     }
 
     #[pyo3(signature = (source=None, server=None, capability=None, category=None))]
@@ -306,26 +249,6 @@ impl Hub {
             counts.set_item(tag, count)?;
         }
         Ok(counts)
-    }
-
-    /// What makes an answer of a name, or of a capability, the same answer: when its candidates last changed. None when
-    /// answers must not be shared, because a candidate is not known to be harmless, or there is none.
-    #[pyo3(signature = (name=None, capability=None))]
-    fn sharing_key(
-        &self,
-        name: Option<&Bound<'_, PyString>>,
-        capability: Option<&Bound<'_, PyString>>,
-    ) -> Option<u64> {
-        let snapshot = self.core.registry.load();
-        let harmless = |candidate: &Arc<Registered>| candidate.spec().effects.are_harmless();
-        if let Some(name) = name {
-            let entry = snapshot.get(&name.to_string_lossy())?;
-            return entry.candidates.iter().all(harmless).then_some(entry.changed_at);
-        }
-        let tag = capability?.to_string_lossy().to_lowercase();
-        let mut tagged = snapshot.with_tag(&tag).peekable();
-        tagged.peek()?;
-        tagged.all(harmless).then(|| snapshot.version())
     }
 
     #[getter]
@@ -379,9 +302,11 @@ impl Hub {
         Ok(self.core.capability_rules().extract(name, description))
     }
 
-    fn clear(&self) -> PyResult<()> {
+    /// Forgets all tools and cached results; every later call is refused.
+    fn close(&self) -> PyResult<()> {
         self.check_process()?;
-        self.core.clear();
+        self.core.close();
+        self.shared.clear();
         Ok(())
     }
 
@@ -399,11 +324,12 @@ impl Hub {
                 }
             }
         }
-        Ok(())
+        self.shared.try_each(|result| visit.call(result))
     }
 
     fn __clear__(&self) {
         self.core.registry.clear();
+        self.shared.clear();
     }
 }
 

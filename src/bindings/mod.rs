@@ -14,6 +14,7 @@ mod blocking;
 mod blocks;
 mod bridge;
 mod builder_errors;
+mod call;
 mod callbacks;
 mod child;
 mod copying;
@@ -51,6 +52,7 @@ mod typed;
 mod unicode;
 mod user_code;
 mod value;
+mod vendor_forms;
 mod views;
 
 use pyo3::prelude::*;
@@ -72,6 +74,14 @@ mod _core {
     #[pymodule_export]
     use super::bridge::{BridgeFuture, BridgeStream};
     #[pymodule_export]
+    use super::call::CallDriver;
+    #[pymodule_export]
+    use super::call::entry::{dispatch, execute, execute_by_capability};
+    #[pymodule_export]
+    use super::call::request::read_request;
+    #[pymodule_export]
+    use super::call::run::plan_run;
+    #[pymodule_export]
     use super::callbacks::{CallbackQueue, CallbackRequest};
     #[pymodule_export]
     use super::execution::Execution;
@@ -90,11 +100,11 @@ mod _core {
     #[pymodule_export]
     use super::pool::{JobEnd, next_job, pool_state, stop_workers};
     #[pymodule_export]
-    use super::prompt::{original_name, prompt_text, restore_arguments, tool_names, vendor_tools};
+    use super::prompt::{from_vendor_form, original_name, prompt_text, tool_names, vendor_tools};
     #[pymodule_export]
     use super::result::{copy_result, failed_result, python_empty_meta};
     #[pymodule_export]
-    use super::routing::{add_alias, explain, route};
+    use super::routing::{add_alias, explain};
     #[pymodule_export]
     use super::runtime::{after_fork_in_child, shutdown_runtime};
     #[pymodule_export]
@@ -136,6 +146,8 @@ mod _core {
         internals::set_safe(safe);
         awaiting::install_am_send::<execution::Execution>(py);
         awaiting::install_am_send::<bridge::BridgeFuture>(py);
+        awaiting::install_am_send::<call::CallDriver>(py);
+        awaiting::install_am_send::<call::flight::FlightWait>(py);
         awaiting::install_am_send::<child::Child>(py);
         awaiting::install_am_send::<blocking::BlockingRoot>(py);
         before

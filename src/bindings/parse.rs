@@ -39,6 +39,11 @@ pub struct PyParsedCall {
 }
 
 impl PyParsedCall {
+    /// The tool as the model named it.
+    pub fn name<'py>(&self, py: Python<'py>) -> &Bound<'py, PyString> {
+        self.name.bind(py)
+    }
+
     fn new(py: Python<'_>, call: ParsedCall) -> PyResult<Py<Self>> {
         let ParsedCall { name, arguments, id, id_from_model, source, span, repairs, error, raw } = call;
         let arguments = pythonize::pythonize(py, &arguments)?.unbind();

@@ -59,8 +59,8 @@ pub fn prompt_text(
     made.map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
-/// The tools for an API, the skipped ones with the reason, and those whose arguments must be restored.
-type VendorTools<'py> = (Bound<'py, PyList>, Vec<(String, String)>, Vec<String>);
+/// The tools for an API, and the skipped ones with the reason.
+type VendorTools<'py> = (Bound<'py, PyList>, Vec<(String, String)>);
 
 fn vendor_called(name: &str) -> PyResult<Vendor> {
     Vendor::parse(name).ok_or_else(|| PyValueError::new_err(format!("there is no vendor {name:?}")))
@@ -81,20 +81,18 @@ pub fn vendor_tools<'py>(
         let all = VendorNames::of(snapshot.entries().map(|(name, _)| &**name));
         shown.iter().map(|candidate| vendor::declare(candidate.spec(), vendor, &all)).collect()
     });
-    let (declared, mut skipped, mut changed) = (PyList::empty(py), Vec::new(), Vec::new());
+    let (declared, mut skipped) = (PyList::empty(py), Vec::new());
     for (candidate, made) in shown.iter().zip(made) {
         let name = candidate.spec().name.to_string();
         match made {
             Ok(tool) => {
                 declared.append(json::to_python(py, &tool.value)?)?;
-                if tool.changed {
-                    changed.push(name);
-                }
+                hub.get().vendor_forms().declared(name, vendor, tool.changed);
             }
             Err(reason) => skipped.push((name, reason)),
         }
     }
-    Ok((declared, skipped, changed))
+    Ok((declared, skipped))
 }
 
 /// The tool with this name in an API; None if there is none.
@@ -109,21 +107,41 @@ pub fn original_name(hub: &Bound<'_, Hub>, vendor_name: &Bound<'_, PyString>) ->
     vendor::original_name(vendor_name, snapshot.entries().map(|(name, _)| &**name)).map(str::to_owned)
 }
 
-/// Arguments from a vendor's API, converted back to the form of the tool.
+/// A call as an API sent it, with the name and the arguments of the tool.
 #[pyfunction]
-pub fn restore_arguments<'py>(
+pub fn from_vendor_form<'py>(
+    hub: &Bound<'py, Hub>,
+    name: &Bound<'py, PyString>,
+    arguments: Bound<'py, PyAny>,
+) -> PyResult<(Bound<'py, PyString>, Bound<'py, PyAny>)> {
+    let py = hub.py();
+    hub.get().check_process()?;
+    // A string with a lone surrogate is not the name of a tool.
+    let Ok(given) = name.to_str() else { return Ok((name.clone(), arguments)) };
+    let known = hub.get().core().registry.load().get(given).is_some();
+    let original = if known { None } else { original_name(hub, name) };
+    let tool = original.as_deref().unwrap_or(given);
+    let restored = match (hub.get().vendor_forms().of(tool), arguments.cast_exact::<PyDict>()) {
+        (Some(vendor), Ok(given)) => restored(hub, tool, given, vendor)?,
+        _ => None,
+    };
+    let name = original.as_deref().map_or_else(|| name.clone(), |original| PyString::new(py, original));
+    Ok((name, restored.unwrap_or(arguments)))
+}
+
+/// `None` when the arguments are fine as they are.
+fn restored<'py>(
     hub: &Bound<'py, Hub>,
     name: &str,
     arguments: &Bound<'py, PyDict>,
-    vendor: &str,
-) -> PyResult<Bound<'py, PyAny>> {
-    let vendor = vendor_called(vendor)?;
+    vendor: Vendor,
+) -> PyResult<Option<Bound<'py, PyAny>>> {
     let speaker = speakers(&hub.get().core().registry.load(), &[name.to_owned()]).pop();
     // Arguments that are not JSON are reported by validation.
     let (Some(speaker), Ok(Value::Object(mut given))) = (speaker, json::from_python(arguments.as_any()))
     else {
-        return Ok(arguments.clone().into_any());
+        return Ok(None);
     };
     vendor::restore(&speaker.spec().parameters, &mut given, vendor);
-    json::to_python(hub.py(), &Value::Object(given))
+    json::to_python(hub.py(), &Value::Object(given)).map(Some)
 }

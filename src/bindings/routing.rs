@@ -2,15 +2,14 @@
 
 use super::execution::prepare;
 use super::hub::Hub;
-use super::once::intern;
 use super::options::PyCallOptions;
 use super::views::Candidate;
-use crate::catalog::Servers;
 use crate::error::HubError;
 use crate::hub::explain::Facts;
-use crate::model::CallOptions;
-use crate::registry::{Candidate as Registered, Snapshot};
-use crate::route::{Directory, Route, Rule};
+use crate::model::Prefer;
+use crate::plan::{KnownServers, ServerSet, UNKNOWN_SOURCE};
+use crate::registry::Candidate as Registered;
+use crate::route::Route;
 use crate::select::is_shadow;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -18,82 +17,10 @@ use pyo3::types::PyString;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// The name of a rule when there is no route, because nobody knows the source.
-const UNKNOWN: &str = "unknown";
-
-/// All servers: those that are configured, and those that registered tools say they belong to.
-struct Known {
-    /// Held by whoever asks, and not taken here: tools that go with a snapshot may be code of the user, and here a lock is held.
-    snapshot: Arc<Snapshot>,
-    servers: Option<Arc<Servers>>,
-}
-
-impl Directory for Known {
-    fn has(&self, id: &str) -> bool {
-        let configured = self.servers.as_ref().is_some_and(|servers| servers.get(id).is_some());
-        configured || labels(&self.snapshot).any(|label| &**label == id)
-    }
-
-    fn ids(&self) -> Vec<Arc<str>> {
-        let configured = self.servers.iter().flat_map(|servers| servers.all());
-        let mut ids: Vec<Arc<str>> = configured.map(|server| server.id().clone()).collect();
-        for label in labels(&self.snapshot) {
-            if !ids.contains(label) {
-                ids.push(label.clone());
-            }
-        }
-        ids
-    }
-}
-
-fn labels(snapshot: &Snapshot) -> impl Iterator<Item = &Arc<str>> {
-    snapshot
-        .entries()
-        .flat_map(|(_, entry)| entry.candidates.iter().filter_map(|candidate| candidate.server.as_ref()))
-}
-
 fn find_route(hub: &Hub, source: Option<&str>) -> Result<Route, HubError> {
-    let known = Known { snapshot: hub.core().registry.snapshot(), servers: hub.servers() };
-    hub.core().route(source, &known)
-}
-
-/// Why nobody can be called: kind, sentence, suggestions.
-type Refusal = (&'static str, String, Vec<String>);
-
-/// The name of the rule, the source and the server that are meant, and why nobody can be called. A tuple, because this is on
-/// the way of every routed call.
-type Routed<'py> = (Bound<'py, PyString>, Option<&'static str>, Option<String>, Option<Refusal>);
-
-/// Finds the way of a routed call, without calling anybody.
-#[pyfunction]
-#[pyo3(signature = (hub, name, source))]
-pub fn route<'py>(
-    hub: &Bound<'py, Hub>,
-    name: &Bound<'py, PyString>,
-    source: Option<&Bound<'py, PyString>>,
-) -> Routed<'py> {
-    let py = hub.py();
-    let source = source.map(|source| source.to_string_lossy());
-    let found = find_route(hub.get(), source.as_deref());
-    let rule = match found.as_ref().map(|route| route.rule) {
-        Ok(Rule::Auto) => intern!(py, "auto"),
-        Ok(Rule::Alias) => intern!(py, "alias"),
-        Ok(Rule::Server) => intern!(py, "server"),
-        Ok(Rule::Source) => intern!(py, "source"),
-        Err(_) => intern!(py, UNKNOWN),
-    };
-    let wanted = match found {
-        Err(error) => return (rule.clone(), None, None, Some(refusal(error))),
-        Ok(Route { source, server, .. }) => CallOptions { source, server, ..CallOptions::default() },
-    };
-    let refused = hub.get().core().offers(&name.to_string_lossy(), &wanted).err().map(refusal);
-    let server = wanted.server.map(|server| server.to_string());
-    (rule.clone(), wanted.source.map(|source| source.name()), server, refused)
-}
-
-fn refusal(error: HubError) -> Refusal {
-    let suggestions = error.suggestions.iter().map(|near| near.to_string()).collect();
-    (error.kind.name(), error.message.into_owned(), suggestions)
+    let servers = hub.servers();
+    let servers = servers.as_deref().map(|servers| servers as &dyn ServerSet);
+    hub.core().route(source, &KnownServers::new(hub.core().registry.snapshot(), servers))
 }
 
 /// Adds a word that routed calls may give as their source.
@@ -125,11 +52,12 @@ pub fn explain(
     let route = routed.then(|| find_route(this, source.as_deref())).transpose();
     let mut wanted = given.options.clone();
     let (rule, sentence) = match &route {
-        Err(_) => (UNKNOWN, "nobody knows its source".to_owned()),
+        Err(_) => (UNKNOWN_SOURCE, "its source is unknown".to_owned()),
         Ok(None) => ("name", "it is called by its name".to_owned()),
         Ok(Some(route)) => {
             (wanted.source, wanted.server) = (route.source, route.server.clone());
-            let prefer = wanted.prefer.or(core.options.prefer).unwrap_or_default();
+            let prefer = wanted.prefer.or(core.options.prefer).unwrap_or(Prefer::Mcps);
+            wanted.prefer = Some(prefer);
             (route.rule.name(), route.sentence(source.as_deref().unwrap_or_default(), prefer))
         }
     };
@@ -139,7 +67,7 @@ pub fn explain(
     });
     let servers = this.servers();
     let to_ask = match (&plan, &servers) {
-        (Err(_), Some(servers)) if routed && rule != UNKNOWN => {
+        (Err(_), Some(servers)) if routed && rule != UNKNOWN_SOURCE => {
             let asked = servers.for_a_miss(wanted.source, wanted.server.as_deref());
             asked.iter().map(|server| server.id().clone()).collect()
         }

@@ -5,11 +5,9 @@ use super::callbacks::CallbackQueue;
 use super::credentials::{CredentialFactory, usual_file};
 use super::errors::tool_error;
 use super::hub::Hub;
-use super::json::JsonValue;
 use super::{json, runtime};
 use crate::catalog::{Report, ServerOutcome, Servers as Core};
 use crate::error::{ErrorKind, HubError, clip};
-use crate::model::{CallOptions, Source};
 use crate::sources::mcp::config::{Loaded, Notice, load_file, load_value, server_from};
 use crate::sources::mcp::host::{Ask, Host, Log, Tell};
 use crate::sources::mcp::server::Server;
@@ -202,32 +200,6 @@ impl Servers {
         Ok(bridge::run(async move {
             let servers = core.pick(ids.as_deref())?;
             Ok(ConnectOutcome(core.refresh(servers, timeout).await))
-        }))
-    }
-
-    /// Has the servers whose lists are missing or stale list their tools, until one has the tool of this name. Awaits the
-    /// errors of those that could not, by their ids.
-    #[pyo3(signature = (name, source, server, timeout))]
-    fn look_up(
-        &self,
-        py: Python<'_>,
-        name: Option<String>,
-        source: Option<&str>,
-        server: Option<&str>,
-        timeout: f64,
-    ) -> PyResult<BridgeFuture> {
-        let wanted = CallOptions {
-            source: source.and_then(Source::parse),
-            server: server.map(Arc::from),
-            ..CallOptions::default()
-        };
-        let (core, limit) = (self.core.clone(), duration(py, Some(timeout))?.unwrap_or_default());
-        Ok(bridge::run(async move {
-            let report = core.look_up(name.as_deref(), &wanted, limit).await;
-            let failed = report
-                .iter()
-                .filter_map(|(id, outcome)| Some((id.to_string(), error_value(outcome.as_ref().err()?))));
-            Ok(JsonValue(Value::Object(failed.collect())))
         }))
     }
 

@@ -2,6 +2,7 @@
 
 use super::{CallPlan, CallTarget, ServerSet};
 use crate::error::{ErrorKind, HubError, Outcome, clip};
+use crate::hub::Hub;
 use crate::model::CallOptions;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -26,7 +27,12 @@ pub(super) fn is_miss(error: &HubError) -> bool {
 
 impl CallPlan {
     /// The look-up that this call needs; `None` when there are no servers, or they were asked already.
-    pub(super) fn look_up(&self, servers: Option<&dyn ServerSet>, now: Instant) -> Option<LookUpRequest> {
+    pub(super) fn look_up(
+        &self,
+        hub: &Hub,
+        servers: Option<&dyn ServerSet>,
+        now: Instant,
+    ) -> Option<LookUpRequest> {
         if servers.is_none() || self.unreachable.is_some() {
             return None;
         }
@@ -34,16 +40,16 @@ impl CallPlan {
             CallTarget::Capability(_) => None,
             CallTarget::Name(name) | CallTarget::Routed { name, .. } => Some(name.clone()),
         };
-        Some(LookUpRequest { name, options: self.options.clone(), patience: self.patience(now) })
+        Some(LookUpRequest { name, options: self.options.clone(), patience: self.patience(hub, now) })
     }
 
-    fn patience(&self, now: Instant) -> Duration {
-        let limits = [Some(self.request.lookup_timeout), self.options.timeout, self.time_left(now)];
+    fn patience(&self, hub: &Hub, now: Instant) -> Duration {
+        let limits = [Some(hub.options.lookup_timeout), self.options.timeout, self.time_left(now)];
         limits.into_iter().flatten().min().unwrap_or_default()
     }
 
     /// The final error of a call without a provider: the miss, or why the servers that may have it could not be asked.
-    pub(super) fn missed(&self, miss: HubError) -> HubError {
+    pub(super) fn missed(&self, hub: &Hub, miss: HubError) -> HubError {
         let unreachable = self.unreachable.as_deref().unwrap_or_default();
         if unreachable.is_empty() || !is_miss(&miss) {
             return miss;
@@ -53,7 +59,7 @@ impl CallPlan {
             // The call named this server, so the answer is why it could not be asked.
             return error.clone().with_outcome(Outcome::NotSent);
         }
-        if let Some(deadline) = self.limiting_deadline()
+        if let Some(deadline) = self.limiting_deadline(hub)
             && unreachable.iter().any(|(_, error)| error.kind == ErrorKind::Timeout)
         {
             let text = format!(
@@ -70,9 +76,9 @@ impl CallPlan {
     }
 
     /// The deadline, when it was the shortest of the limits of the look-up.
-    fn limiting_deadline(&self) -> Option<Duration> {
+    fn limiting_deadline(&self, hub: &Hub) -> Option<Duration> {
         let deadline = self.request.options.deadline?;
-        let others = [Some(self.request.lookup_timeout), self.options.timeout];
+        let others = [Some(hub.options.lookup_timeout), self.options.timeout];
         others.into_iter().flatten().all(|limit| deadline <= limit).then_some(deadline)
     }
 }

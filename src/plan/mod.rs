@@ -41,7 +41,7 @@ pub use synthesis::{question, synthesis_prompt};
 
 use crate::error::{ErrorKind, HubError, Outcome, clip};
 use crate::hub::{Hub, PlannedRun};
-use crate::model::CallOptions;
+use crate::model::{CallOptions, Prefer};
 use crate::route::{Route, Rule};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -131,16 +131,16 @@ impl CallPlan {
         }
         self.find_route(hub, servers)?;
         if self.must_know_providers(hub)
-            && let Some(look_up) = self.look_up(servers, now)
+            && let Some(look_up) = self.look_up(hub, servers, now)
         {
             return Ok(PlanStep::LookUp(look_up));
         }
         self.narrow(hub)?;
         let mut planned = match self.select(hub, servers, now) {
             Ok(planned) => planned,
-            Err(miss) => match self.look_up(servers, now) {
+            Err(miss) => match self.look_up(hub, servers, now) {
                 Some(look_up) if lookup::is_miss(&miss) => return Ok(PlanStep::LookUp(look_up)),
-                _ => return Err(self.missed(miss)),
+                _ => return Err(self.missed(hub, miss)),
             },
         };
         if let Some(approval) = self.needed_approval(hub)? {
@@ -163,6 +163,9 @@ impl CallPlan {
         match hub.route(source.as_deref(), &known) {
             Ok(route) => {
                 self.follow(route);
+                // Models mislabel sources, so MCP servers come first unless the user decided otherwise.
+                let prefer = self.options.prefer.or(hub.options.prefer);
+                self.options.prefer = prefer.or(Some(Prefer::Mcps));
                 Ok(())
             }
             Err(error) => {

@@ -74,6 +74,11 @@ impl CallPlan {
         let Some(permissions) = self.request.permissions.clone() else { return Ok(()) };
         let name = self.request.target.name().clone();
         let mut known = providers(hub, &name, &self.options);
+        if self.must_know_providers(hub)
+            && let Err(miss) = hub.offers(&name, &self.options)
+        {
+            return Err(self.missed(hub, miss));
+        }
         if known.is_empty() {
             // A tool that no provider has is judged by its name, and by the server that was named.
             known.push((Source::Mcps, self.options.server.clone()));

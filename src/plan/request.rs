@@ -43,8 +43,6 @@ pub struct CallRequest {
     /// Why the request cannot be read, if it cannot.
     pub unreadable: Option<String>,
     pub options: CallOptions,
-    /// How long servers may take to list their tools before a tool is not found.
-    pub lookup_timeout: Duration,
     /// Of the agent that asks; `None` allows everything.
     pub permissions: Option<Permissions>,
     pub sharing: Option<SharingRequest>,
@@ -52,13 +50,6 @@ pub struct CallRequest {
 
 impl CallRequest {
     pub fn new(target: CallTarget, options: CallOptions) -> Self {
-        CallRequest {
-            target,
-            unreadable: None,
-            options,
-            lookup_timeout: Duration::from_secs(10),
-            permissions: None,
-            sharing: None,
-        }
+        CallRequest { target, unreadable: None, options, permissions: None, sharing: None }
     }
 }

@@ -149,6 +149,12 @@ impl<V> SharedResults<V> {
         consulted
     }
 
+    /// Visits the cached results, unless the tables are in use right now.
+    pub fn try_each<E>(&self, mut visit: impl FnMut(&V) -> Result<(), E>) -> Result<(), E> {
+        let Some(tables) = self.0.try_lock() else { return Ok(()) };
+        tables.cache.values().try_for_each(|entry| visit(&entry.value))
+    }
+
     /// Forgets all cached results. Calls in flight go on.
     pub fn clear(&self) {
         let mut tables = self.0.lock();

@@ -136,3 +136,26 @@ async fn a_follower_has_its_own_deadline() {
     assert_eq!(error(&led).kind, ErrorKind::Timeout);
     assert_eq!((error(&followed).kind, ended), (ErrorKind::Timeout, 2_000), "the leader's timeout is shared");
 }
+
+#[tokio::test(start_paused = true)]
+async fn whoever_takes_over_has_what_is_left_of_its_deadline() {
+    let world = World::new(hub());
+    world
+        .stage
+        .add(Double::hanging("t").with(|spec| spec.effects = Effects::harmless(Evidence::Registration)));
+    let request = || {
+        let mut request = shared(named("t"), None, true, "{}");
+        request.options.deadline = Some(secs(5));
+        request
+    };
+    let cancel = CancellationToken::new();
+    let leader = world.call_until(request(), &cancel);
+    let stop = async {
+        tokio::time::sleep(secs(2)).await;
+        cancel.cancel();
+    };
+    let follower = world.call(request());
+    let (led, followed, ()) = tokio::join!(leader, follower, stop);
+    assert_eq!(error(&led).kind, ErrorKind::Cancelled);
+    assert_eq!((error(&followed).kind, world.stage.elapsed()), (ErrorKind::Timeout, 5_000));
+}

@@ -1,15 +1,18 @@
 """Sharing: one execution for identical concurrent calls, and answers that are kept for a while."""
 
 import asyncio
+import sys
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from support.tools import Run, Scripted, turns
-from toolhub import ErrorKind, ToolHub, ToolResult
-from toolhub.hub._sharing import Sharing
+from toolhub import ErrorKind, ToolHub
+
+SERVER = Path(__file__).parents[1] / "mcp" / "faults" / "stdio_server.py"
 
 
 class Held:
@@ -162,34 +165,6 @@ def test_a_follower_has_its_own_deadline(run: Run) -> None:
         calls = [asyncio.create_task(hub.execute("t", single_flight=True, deadline=0.01)) for _ in range(3)]
         results = await asyncio.gather(*calls)
         assert [result.kind for result in results] == [ErrorKind.TIMEOUT] * 3
-
-    run(scene())
-
-
-def test_whoever_takes_over_has_what_is_left_of_its_deadline(run: Run) -> None:
-    async def scene() -> None:
-        sharing, told, go = Sharing(), list[float | None](), asyncio.Event()
-
-        async def fly(left: float | None) -> ToolResult:
-            told.append(left)
-            await go.wait()
-            return ToolResult(success=True, result="answer")
-
-        calls = [
-            asyncio.create_task(sharing.execute(("t",), None, fly, None, True, deadline))
-            for deadline in (60.0, 60.0, None)
-        ]
-        for leader in calls[:2]:
-            await turns()
-            leader.cancel()
-        await turns()
-        go.set()
-        assert (await calls[2]).result == "answer"
-        first, second, third = told
-        assert first == 60.0
-        assert second is not None
-        assert 0 < second < 60.0
-        assert third is None
 
     run(scene())
 
@@ -426,3 +401,25 @@ def test_the_kept_answers_are_bounded() -> None:
     hub.call_many([("t", {"n": n}) for n in range(3000)], cache_ttl=1000)
     assert hub.call("t", {"n": 2999}, cache_ttl=1000).meta["cached"]
     assert not hub.call("t", {"n": 0}, cache_ttl=1000).meta["cached"]
+
+
+def test_a_shared_call_passes_progress_and_meta_on(run: Run, tmp_path: Path) -> None:
+    """Both reach the server, whether the call leads or is not shared at all."""
+
+    async def scene() -> None:
+        async with ToolHub() as hub:
+            hub.add_server("lab", command=sys.executable, args=[str(SERVER)], effects=False)
+            await hub.connect()
+            updates: list[dict[str, Any]] = []
+            result = await hub.execute(
+                "progress_forever",
+                timeout=1.0,
+                single_flight=True,
+                cache_ttl=60,
+                progress=updates.append,
+                meta={"tenant": 1},
+            )
+            assert result.kind is ErrorKind.TIMEOUT
+            assert updates
+
+    run(scene())

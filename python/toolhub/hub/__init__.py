@@ -34,15 +34,13 @@ from ._embedding import Embed
 from ._folders import FolderLoader, each
 from ._formatting import ResultFormatter
 from ._inspection import CapabilityRules
-from ._numbers import check_whole
+from ._numbers import check_seconds, check_whole
 from ._prompt_methods import PromptMethods
 from ._prompts import Prompts
 from ._registration import Registration
-from ._routing import Routing
 from ._running import Running, RunOutcome
 from ._sampling import sampler
 from ._search import ToolSearch
-from ._sharing import Sharing
 from ._skills import Skills, file_content
 from ._source_methods import SourceMethods
 from ._state import HubState
@@ -56,7 +54,7 @@ Folder = str | os.PathLike[str]
 McpConfig = str | os.PathLike[str] | Mapping[str, Any]
 
 
-class ToolHub(ToolMethods, PromptMethods, SourceMethods, Routing, Running, CompatMethods):
+class ToolHub(ToolMethods, PromptMethods, SourceMethods, Running, CompatMethods):
     """Registers tools, selects among their candidates and calls them.
 
     Calls: `timeout` (seconds) applies to one candidate, `max_parallel` to the first batch of a race, and `cancel_grace`
@@ -128,6 +126,7 @@ class ToolHub(ToolMethods, PromptMethods, SourceMethods, Routing, Running, Compa
         for what, limit in limits.items():
             check_whole(f"the limit for {what!r}", limit, 1)
         check_whole("max_parallel", max_parallel, 1)
+        check_seconds("lookup_timeout", lookup_timeout)
         check_whole("max_waiting", max_waiting, 0)
         check_whole("breaker_threshold", breaker_threshold, 0)
         if llm is not None:
@@ -145,6 +144,7 @@ class ToolHub(ToolMethods, PromptMethods, SourceMethods, Routing, Running, Compa
             breaker_rest=breaker_rest,
             prefer=prefer,
             shadow=shadow,
+            lookup_timeout=lookup_timeout,
         )
         self._closed = False
         self._state = HubState()
@@ -156,9 +156,8 @@ class ToolHub(ToolMethods, PromptMethods, SourceMethods, Routing, Running, Compa
         self._formatter = ResultFormatter(self._core, self._events, self._store.file)
         self._folders = FolderLoader(self._core, self._registration, self._state)
         self._skills = Skills(self._core, self._registration)
-        self._set_up_routing(prefer, source_aliases, lookup_timeout)
-        self._options = {}
-        self._sharing = Sharing()
+        self._add_aliases(source_aliases)
+        self._plain_options = {}
         self._llm = llm
         self._servers = None
         self._log_once = LogOnce()
@@ -319,8 +318,7 @@ class ToolHub(ToolMethods, PromptMethods, SourceMethods, Routing, Running, Compa
     def _release(self) -> None:
         self._closed = self._state.closed = True
         self._folders.close()
-        self._core.clear()
-        self._sharing.clear()
+        self._core.close()
         self._formatter.clear()
 
     def __enter__(self) -> Self:

@@ -2,47 +2,57 @@
 
 import asyncio
 import logging
-import time
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import lru_cache
 from typing import Any, Unpack, cast
 
 from .. import _background, _core
-from ..events import CALL_ID, EXECUTE, Events, Watched
-from ..exceptions import ErrorKind
+from ..events import EXECUTE, RESULTS, Events, Watched
 from ..options import CallOptions, CapabilityOptions, Model, Prefer, Progress, Source, StrategyName
 from ..result import ToolResult
 from ._numbers import check_seconds, check_whole
-from ._servers import Serving, not_asked
-from ._sharing import Sharing
-from ._synthesis import check_llm, synthesize
-
-_Key = tuple[Any, ...]
-
-# Most programs use a handful of combinations; one that makes up new ones for ever must not grow the cache.
-_MAX_OPTIONS = 256
+from ._servers import Serving
+from ._synthesis import check_llm
 
 _INFO = logging.INFO
 
-# What an option is that nobody mentions, from the timeout on.
-_UNSAID = (None, None, None, None, None, None, True, True, None)
 
-
-def _is_miss(result: ToolResult) -> bool:
-    """Whether nobody is there who could have been called."""
-    return result["_meta"]["strategy"] == "none" and result.kind in (
-        ErrorKind.NOT_FOUND,
-        ErrorKind.NO_CAPABILITY,
+@lru_cache(maxsize=256)
+def call_options(
+    strategy: str,
+    timeout: float | None = None,
+    deadline: float | None = None,
+    max_parallel: int | None = None,
+    hedge_after: float | None = None,
+    source: str | None = None,
+    server: str | None = None,
+    validate: bool = True,
+    coerce: bool = True,
+    prefer: str | None = None,
+) -> "_core.CallOptions":
+    """The options of a call, checked. Most programs use a handful of combinations, so they are made once."""
+    if max_parallel is not None:
+        check_whole("max_parallel", max_parallel, 1)
+    return _core.CallOptions(
+        strategy,
+        timeout,
+        deadline,
+        max_parallel,
+        hedge_after,
+        source,
+        server,
+        validate,
+        coerce,
+        prefer,
     )
 
 
 class Calling(Serving):
     """`execute`, `execute_by_capability`, `execute_many` and the blocking `call`, `call_by_capability`, `call_many`."""
 
-    _options: "dict[Hashable, _core.CallOptions]"
-    _sharing: Sharing
+    _plain_options: "dict[str, _core.CallOptions]"
     _events: Events
     _llm: Any
-    _lookup_timeout: float
 
     async def execute(
         self,
@@ -93,7 +103,7 @@ class Calling(Serving):
         llm = llm or llm_client
         if llm is not None:
             check_llm(llm)
-        # Most calls say no more than their strategy: looking that up is much quicker than a tuple of all options.
+        # Most calls give nothing but a strategy: looking that up is much cheaper than hashing all options.
         if (
             timeout
             is deadline
@@ -107,19 +117,39 @@ class Calling(Serving):
             and validate is coerce is True
             and not (single_flight or self._events.listeners or EXECUTE.isEnabledFor(_INFO))
         ):
-            options = self._options.get(strategy) or self._make_options(strategy, (strategy, *_UNSAID))
-            if self._closed:
-                return _core.failed_result(name, ErrorKind.CLOSED, "The hub is closed; make a new ToolHub.")
-            result: Any = await self._core.execute(name, args, options, progress, meta)
-            llm = llm or self._llm
-            if llm is not None and result["_meta"]["synthesized"]:
-                return await self._synthesized(result, llm, args, deadline)
-            if self._servers is None or not _is_miss(result):
-                return result
-        said = (timeout, deadline, max_parallel, hedge_after, source, server, validate, coerce, prefer)
-        key, extras = (strategy, *said), (progress, meta)
-        start = self._core.execute
-        return await self._attended(start, name, args, key, extras, cache_ttl, single_flight, llm)
+            options = self._plain_options.get(strategy)
+            if options is None:
+                options = self._plain_options[strategy] = call_options(strategy)
+            return await _core.execute(
+                self._core, name, args, options, progress, meta, None, llm or self._llm
+            )
+        options = call_options(
+            strategy,
+            timeout,
+            deadline,
+            max_parallel,
+            hedge_after,
+            source,
+            server,
+            validate,
+            coerce,
+            prefer,
+        )
+        if cache_ttl is not None:
+            check_seconds("cache_ttl", cache_ttl)
+        watch = self._watch(EXECUTE, llm)
+        return await _core.execute(
+            self._core,
+            name,
+            args,
+            options,
+            progress,
+            meta,
+            watch,
+            llm or self._llm,
+            cache_ttl,
+            single_flight,
+        )
 
     async def execute_by_capability(
         self,
@@ -144,12 +174,36 @@ class Calling(Serving):
         prefer: Prefer | None = None,
     ) -> ToolResult:
         """Call whatever tools have a capability; candidates whose schema refuses the arguments are skipped."""
-        said = (timeout, deadline, max_parallel, hedge_after, source, server, validate, coerce, prefer)
-        key, extras = (strategy, *said), (progress, meta)
-        start, llm = self._core.execute_by_capability, llm or llm_client
+        llm = llm or llm_client
         if llm is not None:
             check_llm(llm)
-        return await self._attended(start, capability, args, key, extras, cache_ttl, single_flight, llm)
+        if cache_ttl is not None:
+            check_seconds("cache_ttl", cache_ttl)
+        options = call_options(
+            strategy,
+            timeout,
+            deadline,
+            max_parallel,
+            hedge_after,
+            source,
+            server,
+            validate,
+            coerce,
+            prefer,
+        )
+        watch = self._watch(EXECUTE, llm)
+        return await _core.execute_by_capability(
+            self._core,
+            capability,
+            args,
+            options,
+            progress,
+            meta,
+            watch,
+            llm or self._llm,
+            cache_ttl,
+            single_flight,
+        )
 
     async def execute_many(
         self,
@@ -188,7 +242,7 @@ class Calling(Serving):
                     for _ in range(min(concurrency, len(todo))):
                         workers.create_task(work(queue))
             except BaseExceptionGroup as group:
-                # Only a programming error raises in there; it is told as `execute` would tell it.
+                # Only a programming error raises in there; it is raised as `execute` would raise it.
                 raise group.exceptions[0] from None
         return [result for result in results if result is not None]
 
@@ -222,139 +276,14 @@ class Calling(Serving):
         """`execute_many`, blocking."""
         return self._block(self.execute_many(calls, concurrency, **options))
 
-    async def _attended(
-        self,
-        start: Callable[..., Any],
-        what: str,
-        args: Any,
-        key: "_Key",
-        extras: tuple[Any, Any],
-        cache_ttl: float | None,
-        single_flight: bool,
-        llm: Any,
-    ) -> ToolResult:
-        """A call with all that may go on around it. Apart from `execute`, so that the usual call pays for none of it."""
-        options = self._options.get(key) or self._make_options(key, key)
-        if self._closed:
-            return _core.failed_result(what, ErrorKind.CLOSED, "The hub is closed; make a new ToolHub.")
-        watch = None
-        if self._events.listeners or EXECUTE.isEnabledFor(_INFO):
-            watch = Watched(self._events, what, args)
-        try:
-            shared = (cache_ttl, single_flight) if cache_ttl is not None or single_flight else None
-            result = await self._answered(start, what, args, key, options, extras, shared, watch)
-            if self._servers is not None and _is_miss(result):
-                result = await self._looked_for(start, what, args, key, extras, shared, watch)
-            llm = llm or self._llm
-            if llm is not None and result["_meta"]["synthesized"]:
-                result = await self._synthesized(result, llm, args, key[2], watch)
-        except BaseException as error:
-            if watch is not None:
-                watch.broken_off(error)
-            raise
-        if watch is not None:
-            watch.finished(result)
-        return result
-
-    async def _answered(
-        self,
-        start: Callable[..., Any],
-        what: str,
-        args: Any,
-        key: "_Key",
-        options: "_core.CallOptions",
-        extras: tuple[Any, Any],
-        shared: tuple[float | None, bool] | None,
-        watch: Watched | None,
-    ) -> ToolResult:
-        if shared is not None:
-            return await self._shared(start, what, args, key, watch, *shared)
-        return await start(what, args, options, *extras, watch)
-
-    async def _looked_for(
-        self,
-        start: Callable[..., Any],
-        what: str,
-        args: Any,
-        key: "_Key",
-        extras: tuple[Any, Any],
-        shared: tuple[float | None, bool] | None,
-        watch: Watched | None,
-    ) -> ToolResult:
-        """The call again, after servers that have not listed their tools were asked for them."""
-        _, timeout, deadline, _, _, source, server, *_ = key
-        begun = time.perf_counter()
-        patience = min(limit for limit in (self._lookup_timeout, timeout, deadline) if limit is not None)
-        # A capability may be that of many tools, so all of them are asked.
-        name = what if start.__name__ == "execute" else None
-        failed = await self._ask_around(name, source, server, patience)
-        late = time.perf_counter() - begun
-        left = None if deadline is None else max(0.0, deadline - late)
-        said: _Key = (*key[:2], left, *key[3:])
-        result = await self._answered(
-            start, what, args, said, _core.CallOptions(*said), extras, shared, watch
-        )
-        result["_meta"]["duration_ms"] += late * 1e3
-        if failed and _is_miss(result):
-            result["error"] = f"{result['error']} {not_asked(failed)}"
-        return result
-
-    async def _shared(
-        self,
-        start: Callable[..., Any],
-        what: str,
-        args: Any,
-        key: "_Key",
-        watch: Watched | None,
-        cache_ttl: float | None,
-        single_flight: bool,
-    ) -> ToolResult:
-        deadline: float | None = key[2]
-
-        async def run(left: float | None) -> ToolResult:
-            if left == deadline:
-                options = self._options.get(key) or self._make_options(key, key)
-            else:  # one of a kind: not worth keeping
-                said: _Key = (*key[:2], left, *key[3:])
-                options = _core.CallOptions(*said)
-            return await start(what, args, options, None, None, watch)
-
-        if cache_ttl is not None:
-            check_seconds("cache_ttl", cache_ttl)
-        by_name = start.__name__ == "execute"
-        who = self._core.sharing_key(name=what) if by_name else self._core.sharing_key(capability=what)
-        if who is None:  # one of them has effects, or nobody is there
-            return await run(deadline)
-        # Who would answer is part of what is the same: a tool that was replaced must not answer from what is kept.
-        same = (what, start.__name__, who, key)
-        return await self._sharing.execute(same, args, run, cache_ttl, single_flight, deadline)
-
-    async def _synthesized(
-        self, result: ToolResult, llm: Any, args: Any, deadline: float | None, watch: Watched | None = None
-    ) -> ToolResult:
-        begun = time.perf_counter()
-        tool = self._core.get(result.meta["tool"])
-        left = None if deadline is None else deadline - result.meta["duration_ms"] / 1e3
-        result = await synthesize(result, llm, args, tool.capabilities if tool else [], left)
-        took = (time.perf_counter() - begun) * 1e3
-        result.meta["duration_ms"] += took
-        method = result.meta["synthesis_method"]
-        id = CALL_ID.get() if watch is None else watch.call_id
-        self._events.emit(
-            "synthesised", call_id=id, tool=result.meta["tool"], duration_ms=took, method=method
-        )
-        return result
+    def _watch(self, logger: logging.Logger, llm: Any) -> "Callable[[str, Any, str | None], Watched] | None":
+        """What makes the reporter of a call; None if nothing listens."""
+        listens = self._events.listeners or logger.isEnabledFor(_INFO) or EXECUTE.isEnabledFor(_INFO)
+        synthesises = (llm or self._llm) is not None and RESULTS.isEnabledFor(_INFO)
+        return self._events.watch if listens or synthesises else None
 
     def _block(self, coroutine: Any) -> Any:
         return _background.run(coroutine)
-
-    def _make_options(self, key: Hashable, said: "_Key") -> "_core.CallOptions":
-        if len(self._options) >= _MAX_OPTIONS:
-            self._options.clear()
-        if (max_parallel := said[3]) is not None:
-            check_whole("max_parallel", max_parallel, 1)
-        options = self._options[key] = _core.CallOptions(*said)
-        return options
 
 
 def _as_call(call: Any) -> tuple[str, Any]:

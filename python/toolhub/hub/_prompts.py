@@ -42,9 +42,6 @@ class Prompts:
         if isinstance(always_shown, str):
             raise TypeError(f"core must be a list of names, got the text {always_shown!r}")
         self._always_shown = tuple(always_shown)
-        # Tools whose arguments an API sends in another form than the tool takes them, and the vendor for which each was
-        # last declared.
-        self._restored: dict[str, str] = {}
 
     def system_prompt(
         self,
@@ -82,14 +79,6 @@ class Prompts:
         found = _core.original_name(self._core, vendor_name)
         return vendor_name if found is None else found
 
-    def from_vendor_form(self, name: str, args: Any) -> tuple[str, Any]:
-        """A call as an API sent it, with the name and the arguments of the tool."""
-        if name not in self._core:
-            name = self.original_name(name)
-        if type(args) is dict and (vendor := self._restored.get(name)) is not None:
-            return name, _core.restore_arguments(self._core, name, cast("dict[str, Any]", args), vendor)
-        return name, cast(Any, args)
-
     def declared(
         self,
         vendor: str,
@@ -105,12 +94,9 @@ class Prompts:
         if query is not None:
             others = self._relevant(query, _DEFAULT_LIMIT if limit is None else limit, others)
         shown = [*first, *others][:limit]
-        made, skipped, changed = cast(
-            "tuple[list[Any], list[tuple[str, str]], list[str]]",
-            _core.vendor_tools(self._core, shown, vendor),
+        made, skipped = cast(
+            "tuple[list[Any], list[tuple[str, str]]]", _core.vendor_tools(self._core, shown, vendor)
         )
-        again = [name for name in shown if name in self._restored]
-        self._restored.update(dict.fromkeys([*again, *changed], vendor))
         for name, reason in skipped:
             _log.warning("the tool %r is left out for %s: %s", name, vendor, reason)
         if len(made) > _MAX_TOOLS.get(vendor, len(made)):

@@ -1,21 +1,19 @@
 """From a model's message to what it has to read next: parse, check permission, route, execute, shape, format."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Unpack, cast
 
 from .. import _core
-from ..events import Events
-from ..exceptions import ErrorKind
 from ..formatting import Answer, write_answers
 from ..options import DispatchOptions, ResultFormat
+from ..parsing import spelt_out
 from ..permissions import PATIENCE, Approval, Permissions
 from ..result import ToolResult
-from ._base import HubPart
 from ._formatting import ResultFormatter
 from ._numbers import check_whole
-from ._prompts import Prompts
+from ._routing import Routing
 
 _NATIVE = ("openai", "openai_responses", "anthropic", "gemini")
 
@@ -38,15 +36,10 @@ class RunOutcome:
         return bool(self.calls)
 
 
-class Running(HubPart):
+class Running(Routing):
     """`run`."""
 
-    _events: Events
-    dispatch: Callable[..., Awaitable[ToolResult]]
-    _prompts: Prompts
     _formatter: ResultFormatter
-    _look_up: Callable[..., Awaitable[Any]]
-    _refused: Callable[..., ToolResult]
 
     async def run(
         self,
@@ -91,44 +84,49 @@ class Running(HubPart):
         if results == "auto" and format in ("tags", *_NATIVE):
             results = format
         permissions = Permissions(allowed, approve, approve_timeout)
-        parsed = self._parsed(message, "auto" if format == "tags" else format)
-        answered = await self._carry_out(parsed.calls, permissions, concurrency, options)
-        outcome = RunOutcome(parsed.text, parsed.calls, answered)
-        if parsed.calls:
+        calls, text, found, groups = self._planned(message, "auto" if format == "tags" else format)
+        answered = await self._carry_out(calls, groups, permissions, concurrency, options)
+        outcome = RunOutcome(text, calls, answered)
+        if calls:
             if results == "auto":
-                results = parsed.format if parsed.format in _NATIVE else "tags"
-            pairs = zip(parsed.calls, answered, strict=True)
+                results = found if found in _NATIVE else "tags"
+            pairs = zip(calls, answered, strict=True)
             answers = [Answer(call, result, self._formatter.format(result, limit)) for call, result in pairs]
             written = write_answers(answers, results)
             outcome.messages = [{"role": "user", "content": written}] if results == "tags" else written
         return outcome
 
-    def _parsed(self, message: Any, format: str) -> Any:
-        from ..parsing import parse
-
-        parsed: Any = parse(message, format=format)
-        if parsed.calls and parsed.format not in _NATIVE:
-            # What stands between tags has no type; the schemas of the tools that are named say what was meant.
-            known = {
-                call.name: self._core.get(self._prompts.from_vendor_form(call.name, None)[0])
-                for call in parsed.calls
-            }
-            tools = [{"name": name, "parameters": tool.parameters} for name, tool in known.items() if tool]
-            parsed = parse(message, format=format, tools=tools)
-        repairs = sum(len(call.repairs) for call in parsed.calls)
-        self._events.emit("parsed", calls=len(parsed.calls), format=parsed.format, repairs=repairs)
-        return parsed
+    def _planned(
+        self, message: Any, format: str
+    ) -> "tuple[list[_core.ParsedCall], str, str | None, list[list[int]]]":
+        """The calls of a message, the text around them, the format, and the calls that may run together."""
+        try:
+            planned = _core.plan_run(self._core, message, format)
+        except TypeError:
+            plain = spelt_out(message)
+            if not isinstance(plain, (dict, list)):
+                raise
+            planned = _core.plan_run(self._core, plain, format)
+        calls, _, found, _ = planned
+        repairs = sum(len(call.repairs) for call in calls)
+        self._events.emit("parsed", calls=len(calls), format=found, repairs=repairs)
+        return planned
 
     async def _carry_out(
-        self, calls: list[Any], permissions: Permissions, concurrency: int, options: Mapping[str, Any]
+        self,
+        calls: list[Any],
+        groups: list[list[int]],
+        permissions: Permissions,
+        concurrency: int,
+        options: DispatchOptions,
     ) -> list[ToolResult]:
         results: list[ToolResult | None] = [None] * len(calls)
 
-        async def work(queue: Iterator[tuple[int, Any]]) -> None:
-            for at, call in queue:
-                results[at] = await self._answer(call, permissions, options)
+        async def work(queue: Iterator[int]) -> None:
+            for place in queue:
+                results[place] = await self._dispatch(calls[place], permissions, **options)
 
-        for group in _groups(calls, self._has_effects):
+        for group in groups:
             queue = iter(group)
             if len(group) == 1:
                 await work(queue)
@@ -138,93 +136,6 @@ class Running(HubPart):
                     for _ in range(min(concurrency, len(group))):
                         workers.create_task(work(queue))
             except BaseExceptionGroup as errors:
-                # Only a programming error raises in there; it is told as `dispatch` would tell it.
+                # Only a programming error raises in there; it is raised as `dispatch` would raise it.
                 raise errors.exceptions[0] from None
         return cast("list[ToolResult]", results)
-
-    async def _answer(self, call: Any, permissions: Permissions, options: Mapping[str, Any]) -> ToolResult:
-        if call.error is not None:
-            return await self.dispatch(call)
-        request, refusal = await self._permitted(call, permissions)
-        return await self.dispatch(request, **options) if refusal is None else refusal
-
-    async def _permitted(
-        self, call: Any, permissions: Permissions
-    ) -> tuple[dict[str, Any], ToolResult | None]:
-        """The request as it may be made, or the refusal."""
-        # What is allowed and approved is the tool itself, whatever an API calls it.
-        name, arguments = self._prompts.from_vendor_form(call.name, call.arguments)
-        request = {"id": call.id, "tool_name": name, "arguments": arguments, "source": call.source}
-        if permissions.names_places and permissions.may_allow(name) and not self._places(name, call.source):
-            # Who has it decides whether it is allowed, so those who may have it are asked first.
-            rule, _, _, missing = await self._look_up(name, call.source, None, None)
-            if missing is not None:
-                return request, self._refused(name, call.id, rule, missing)
-        reason = self._narrow(request, call.source, permissions)
-        tool, places = self._core.get(name), self._places(name, request["source"])
-        # A server that has not listed it may have one with effects.
-        if reason is None and permissions.asks and (tool is None or tool.needs_approval or not places):
-            servers = tuple(sorted({server for _, server in places if server is not None}))
-            description = "" if tool is None else tool.description
-            reason = await permissions.refusal(Approval(name, dict(arguments), call.id, servers, description))
-            # The answer may have taken minutes, and others may have the tool by now.
-            reason = reason or self._narrow(request, call.source, permissions)
-        return request, None if reason is None else self._not_allowed(call, reason)
-
-    def _places(self, name: str, source: str | None) -> list[tuple[str, str | None]]:
-        """Where a call of this source may go, as far as is known: sources and servers."""
-        tool: _core.ToolInfo | None = self._core.get(name)
-        _, where, server, _ = _core.route(self._core, name, source)
-        return [
-            (one.source, one.server)
-            for one in (tool.candidates if tool else ())
-            if where in (None, one.source) and server in (None, one.server)
-        ]
-
-    def _narrow(self, request: dict[str, Any], source: str | None, permissions: Permissions) -> str | None:
-        """Let the request mean only what is allowed, or say why nothing is."""
-        name = request["tool_name"]
-        # What nobody has is judged by its name.
-        places = self._places(name, source) or [("mcps", None)]
-        allowed = [place for place in places if permissions.allows(name, place[1])]
-        request["source"] = source
-        if not allowed:
-            return "it is not among the tools that are allowed here"
-        if len(allowed) < len(places):
-            # A route can be narrowed to one server or to one source.
-            request["source"] = _only(allowed)
-            if request["source"] is None:
-                return "only some of its providers are allowed here; name one of them as 'source'"
-        return None
-
-    def _not_allowed(self, call: Any, reason: str) -> ToolResult:
-        sentence = f"Tool '{call.name}' was not called: {reason}."
-        self._events.emit("refused", call_id=call.id, tool=call.name, error=sentence)
-        result = _core.failed_result(call.name, ErrorKind.NOT_ALLOWED, sentence)
-        result.meta["call_id"] = call.id
-        return result
-
-    def _has_effects(self, call: Any) -> bool:
-        tool: _core.ToolInfo | None = self._core.get(self._prompts.from_vendor_form(call.name, None)[0])
-        return tool is not None and tool.effects
-
-
-def _groups(calls: list[Any], is_alone: Callable[[Any], bool]) -> Iterator[list[tuple[int, Any]]]:
-    """Runs of calls that may go together; one that has to be alone is a group of its own."""
-    group: list[tuple[int, Any]] = []
-    for entry in enumerate(calls):
-        if is_alone(entry[1]):
-            if group:
-                yield group
-            yield [entry]
-            group = []
-        else:
-            group.append(entry)
-    if group:
-        yield group
-
-
-def _only(places: list[tuple[str, str | None]]) -> str | None:
-    """The one `source` that means exactly these places."""
-    names = {source if server is None else f"mcps:{server}" for source, server in places}
-    return names.pop() if len(names) == 1 else None

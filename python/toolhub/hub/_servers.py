@@ -165,13 +165,6 @@ class Serving(HubPart):
         self._check_open()
         return None if self._servers is None and ids is None else self._open_servers()
 
-    async def _ask_around(
-        self, name: str | None, source: str | None, server: str | None, seconds: float
-    ) -> dict[str, dict[str, Any]]:
-        """Have servers with a missing or stale list say what they have, until one has the tool; gives the failures."""
-        servers = self._open_servers()
-        return cast("dict[str, dict[str, Any]]", await servers.look_up(name, source, server, seconds))
-
     def _check_open(self) -> None:
         if self._closed:
             raise RuntimeError("the hub is closed; make a new ToolHub")
@@ -201,12 +194,6 @@ class Serving(HubPart):
         if servers is not None:
             servers.close(_CLOSING)
         self._callbacks.stop()
-
-
-def not_asked(failed: Mapping[str, Mapping[str, Any]]) -> str:
-    """The sentence about servers that may have what was not found."""
-    told = "; ".join(error["message"].rstrip(".") for error in failed.values())
-    return f"Some servers could not be asked: {told}."
 
 
 def _as_ids(ids: Iterable[str] | None) -> list[str] | None:

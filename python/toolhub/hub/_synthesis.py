@@ -1,46 +1,20 @@
-"""One answer of several, by a model: asked only when one was given, within its time, and never at the price of the answer."""
+"""Asking the user's model, whatever it is: a callable, or a client with one of the usual methods."""
 
 import asyncio
 import inspect
 from collections.abc import Mapping
 from typing import Any, cast
 
-from .. import _core
 from .._plain import readable
-from ..result import ToolResult
-
-TIMEOUT = 10.0
-"""Seconds that a model may take."""
 
 _AWAITED = ("generate_async", "ainvoke")
 _METHODS = (*_AWAITED, "generate")
-_QUESTIONS = ("query", "question", "q", "input", "prompt", "text", "task")
 
 
-async def synthesize(
-    result: ToolResult, llm: Any, args: Any, capabilities: list[str], seconds: float | None
-) -> ToolResult:
-    """Replace merged answers by what the model makes of them; the merge stays, with the reason, when it cannot."""
-    parts = [(part["source"], _core.visible_text(readable(part["result"]))) for part in result.full()]
-    prompt, reason = _core.synthesis_prompt(_question(args), parts, capabilities)
-    if prompt is not None:
-        timeout = TIMEOUT if seconds is None else max(0.0, min(TIMEOUT, seconds))
-        try:
-            async with asyncio.timeout(timeout):
-                answer = text_of(await ask(llm, prompt)).strip()
-        except TimeoutError:
-            reason = f"the model did not answer within {timeout:g} s"
-        except Exception as error:
-            reason = f"the model failed: {type(error).__name__}: {error}"
-        else:
-            if answer:
-                result["result"] = answer
-                # What the merge had cut is not what is shown now.
-                result.meta["synthesis_method"], result.meta["truncated"] = "llm", False
-                return result
-            reason = "the model gave an empty answer"
-    result.meta["synthesis_reason"] = reason
-    return result
+async def ask_within(llm: Any, prompt: str, seconds: float) -> str:
+    """The answer of the model, or `TimeoutError` after this time."""
+    async with asyncio.timeout(seconds):
+        return text_of(await ask(llm, prompt)).strip()
 
 
 def check_llm(llm: Any) -> None:
@@ -79,13 +53,3 @@ def text_of(answer: Any) -> str:
         if not isinstance(answer, str) and hasattr(answer, name):
             answer = getattr(answer, name)
     return "" if answer is None else readable(answer)
-
-
-def _question(args: Any) -> str:
-    """What was asked: the argument that carries it, or all of them."""
-    if isinstance(args, Mapping):
-        mapping = cast("Mapping[str, Any]", args)
-        for name in _QUESTIONS:
-            if isinstance(asked := mapping.get(name), str) and asked:
-                return asked
-    return "" if args is None else readable(args)

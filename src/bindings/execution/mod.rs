@@ -44,7 +44,7 @@ pub struct Execution {
     state: Mutex<State>,
 }
 
-/// What few callers give besides the arguments.
+/// What few callers pass in addition to the arguments.
 pub struct Extras {
     /// Called with each progress report of a tool on a server.
     pub progress: Option<Py<PyAny>>,
@@ -52,6 +52,13 @@ pub struct Extras {
     pub meta: serde_json::Map<String, serde_json::Value>,
     /// Told what becomes of the attempts.
     pub watch: Option<Watch>,
+}
+
+impl Extras {
+    pub fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.progress)?;
+        visit.call(self.watch.as_ref().map(|watch| &watch.watcher))
+    }
 }
 
 impl Execution {
@@ -304,8 +311,7 @@ impl Execution {
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         visit.call(&self.hub)?;
         if let Some(extras) = &self.extras {
-            visit.call(&extras.progress)?;
-            visit.call(extras.watch.as_ref().map(|watch| &watch.watcher))?;
+            extras.traverse(&visit)?;
         }
         // A locked state is in use right now, so it is not garbage.
         match self.state.try_lock() {

@@ -50,7 +50,7 @@ def test_an_execution_of_the_core_cannot_be_awaited_twice(hub: ToolHub, world: W
     from toolhub import _core
 
     async def main() -> None:
-        execution = hub._core.execute("quick", None, _core.CallOptions())
+        execution = _core.execute(hub._core, "quick", None, _core.CallOptions())
         assert (await execution).result == "quick"
         with pytest.raises(RuntimeError, match="cannot reuse already awaited execution"):
             await execution

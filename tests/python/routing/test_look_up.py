@@ -274,11 +274,26 @@ async def test_a_call_in_vain_says_who_could_not_be_asked(lab: Lab) -> None:
     assert lab.asked("a", "start") <= 2, "one try, perhaps in both eras; then it is left alone"
 
 
-async def test_looking_counts_against_the_deadline(lab: Lab) -> None:
+@pytest.mark.parametrize("routed", [False, True])
+async def test_looking_counts_against_the_deadline(lab: Lab, routed: bool) -> None:
     lab.add("a", "far", mode="silent")
-    result = await lab.hub.execute("far", {"text": "x"}, deadline=0.2)
-    assert result.kind is ErrorKind.NOT_FOUND
-    assert "did not list its tools within 0.2 s" in str(result.error)
+    if routed:
+        result = await lab.hub.dispatch(call("far"), deadline=0.2)
+    else:
+        result = await lab.hub.execute("far", {"text": "x"}, deadline=0.2)
+    assert result.kind is ErrorKind.TIMEOUT
+    assert result.error == "'far' was not found within the deadline of 0.2 s (nothing was started)."
+    assert result.meta["error"]["outcome"] == "not_sent"
+
+
+async def test_a_named_server_that_cannot_be_reached_is_told_alike_by_both_ways(lab: Lab) -> None:
+    lab.hub.add_server("a", url="http://127.0.0.1:9/mcp", startup_timeout=5)
+    routed = await lab.hub.dispatch(call("far", "a"))
+    named = await lab.hub.execute("far", {"text": "x"}, server="a")
+    assert routed.meta["error"].keys() == named.meta["error"].keys()
+    assert routed.meta["error"]["retryable"] is named.meta["error"]["retryable"] is True
+    assert routed.meta["error"]["outcome"] == named.meta["error"]["outcome"] == "not_sent"
+    assert (routed.kind, routed.meta["error"]["status"]) == (named.kind, named.meta["error"]["status"])
 
 
 async def test_a_server_that_does_not_know_its_tool_has_done_nothing(lab: Lab) -> None:

@@ -103,3 +103,19 @@ async def test_it_can_be_ended(traced: Traced) -> None:
     traced.stop()
     await traced.hub.execute("nobody")
     assert traced.spans() == {}
+
+
+async def test_concurrent_conversations_have_spans_of_their_own(traced: Traced) -> None:
+    """Text formats number their calls from one in each message, so the ids of models repeat."""
+    both = asyncio.Barrier(2)
+
+    @traced.hub.tool(read_only=True)
+    async def look(n: int) -> int:
+        await both.wait()
+        return n
+
+    texts = [f'<tool_call>{{"name": "look", "arguments": {{"n": {n}}}}}</tool_call>' for n in (1, 2)]
+    await asyncio.gather(*(traced.hub.run(text) for text in texts))
+    spans = [span for span in traced.exporter.get_finished_spans() if span.name == "execute_tool look"]
+    assert [attributes(span)["gen_ai.tool.call.id"] for span in spans] == ["call_1", "call_1"]
+    assert len({attributes(span)["toolhub.execution.id"] for span in spans}) == 2

@@ -234,6 +234,14 @@ def no(approval: Approval) -> bool:
     return False
 
 
+def truthy(approval: Approval) -> dict[str, bool]:
+    return {"approved": False}
+
+
+def one(approval: Approval) -> int:
+    return 1
+
+
 def no_because(approval: Approval) -> str:
     return "not on a Sunday"
 
@@ -253,9 +261,11 @@ async def never(approval: Approval) -> bool:
         (sync_yes, None),
         (async_yes, None),
         (no, "it was not approved"),
+        (truthy, "it was not approved"),
+        (one, "it was not approved"),
         (no_because, "not on a Sunday"),
         (breaks, "asking for approval failed (RuntimeError)"),
-        (never, "nobody approved it within 0.05 s"),
+        (never, "it was not approved within 0.05 s"),
     ],
 )
 async def test_effects_need_approval(

@@ -86,7 +86,7 @@ def refuses_all(old: ToolHub) -> bool:
         lambda: old.system_prompt("You help."),
         lambda: old.search("flood"),
         lambda: core.unregister("quick"),
-        core.clear,
+        core.close,
         core.capability_rules,
         lambda: core.add_capability_words("tag", ["word"]),
         lambda: core.remove_capability("tag"),

@@ -1,0 +1,52 @@
+//! Arguments in a form that is equal for equal arguments.
+
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString};
+use std::fmt::Write;
+
+/// Deeper values are not compared.
+const MAX_DEPTH: usize = 100;
+
+/// The value as text, with sorted keys. `None` for a value that is not plain JSON: a tuple must not equal a list, nor the
+/// key `1` the key `"1"`.
+pub fn canonical(value: &Bound<'_, PyAny>) -> Option<String> {
+    let mut text = String::new();
+    write_value(value, &mut text, 0)?;
+    Some(text)
+}
+
+fn write_value(value: &Bound<'_, PyAny>, text: &mut String, depth: usize) -> Option<()> {
+    if depth > MAX_DEPTH {
+        return None;
+    }
+    if value.is_none() {
+        text.push_str("null");
+    } else if let Ok(value) = value.cast_exact::<PyString>() {
+        write!(text, "{:?}", value.to_str().ok()?).ok()?;
+    } else if let Ok(value) = value.cast_exact::<PyBool>() {
+        text.push_str(if value.is_true() { "true" } else { "false" });
+    } else if value.is_exact_instance_of::<PyInt>() || value.is_exact_instance_of::<PyFloat>() {
+        text.push_str(value.repr().ok()?.to_str().ok()?);
+    } else if let Ok(items) = value.cast_exact::<PyList>() {
+        text.push('[');
+        for item in items {
+            write_value(&item, text, depth + 1)?;
+            text.push(',');
+        }
+        text.push(']');
+    } else {
+        let mut entries = Vec::new();
+        for (key, value) in value.cast_exact::<PyDict>().ok()? {
+            entries.push((key.cast_exact::<PyString>().ok()?.to_str().ok()?.to_owned(), value));
+        }
+        entries.sort_by(|a, b| a.0.cmp(&b.0));
+        text.push('{');
+        for (key, value) in entries {
+            write!(text, "{key:?}:").ok()?;
+            write_value(&value, text, depth + 1)?;
+            text.push(',');
+        }
+        text.push('}');
+    }
+    Some(())
+}

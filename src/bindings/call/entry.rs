@@ -1,0 +1,262 @@
+//! The entry points of a call from Python. Each is one crossing: it returns an awaitable.
+
+use super::canonical::canonical;
+use super::{CallDriver, Callbacks, request};
+use crate::bindings::execution::{Execution, Extras, Watch};
+use crate::bindings::hub::Hub;
+use crate::bindings::options::{PyCallOptions, seconds};
+use crate::bindings::tool_from_python::as_json;
+use crate::error::HubError;
+use crate::hub::PlannedRun;
+use crate::plan::{
+    AllowList, CallPlan, CallRequest, CallTarget, Permissions, ServerSet, SharingRequest, closed,
+    select_by_name,
+};
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyString};
+use serde_json::Value;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// What a call may have beside its arguments and options.
+#[derive(Default)]
+struct Surroundings<'py> {
+    progress: Option<Py<PyAny>>,
+    meta: Option<Bound<'py, PyAny>>,
+    /// Called with name, arguments and id of the call; returns what reports about it.
+    watch: Option<Bound<'py, PyAny>>,
+    llm: Option<Py<PyAny>>,
+    cache_ttl: Option<f64>,
+    single_flight: bool,
+}
+
+impl Surroundings<'_> {
+    /// Nothing but the run is needed, as far as the caller is concerned.
+    fn are_plain(&self) -> bool {
+        self.watch.is_none() && self.cache_ttl.is_none() && !self.single_flight
+    }
+
+    fn extras(&self, py: Python<'_>, watch: Option<&Py<PyAny>>) -> PyResult<Option<Box<Extras>>> {
+        if self.progress.is_none() && self.meta.is_none() && watch.is_none() {
+            return Ok(None);
+        }
+        let meta = match self.meta.as_ref().map(|meta| as_json("meta", meta)).transpose()? {
+            None => serde_json::Map::new(),
+            Some(Value::Object(map)) => map,
+            Some(_) => return Err(PyTypeError::new_err("meta must be a mapping")),
+        };
+        let progress = self.progress.as_ref().map(|progress| progress.clone_ref(py));
+        Ok(Some(Box::new(Extras { progress, meta, watch: watch.map(|one| Watch::new(one.clone_ref(py))) })))
+    }
+
+    /// `None` when sharing was not requested, or the arguments cannot be compared.
+    fn sharing(&self, args: &Bound<'_, PyAny>, options: &PyCallOptions) -> PyResult<Option<SharingRequest>> {
+        let cache_ttl = seconds("cache_ttl", self.cache_ttl)?;
+        if cache_ttl.is_none() && !self.single_flight {
+            return Ok(None);
+        }
+        let meta = self.meta.as_ref().map(canonical);
+        let (Some(arguments), Some(meta)) = (canonical(args), meta.map_or(Some(None), |meta| meta.map(Some)))
+        else {
+            return Ok(None);
+        };
+        Ok(Some(SharingRequest {
+            cache_ttl,
+            single_flight: self.single_flight,
+            arguments: arguments.into(),
+            meta: meta.map(Arc::from),
+            validate: options.checks.validate,
+            coerce: options.checks.coerce,
+        }))
+    }
+
+    fn make_watch(
+        &self,
+        tool: &str,
+        args: &Bound<'_, PyAny>,
+        call_id: Option<&str>,
+    ) -> PyResult<Option<Py<PyAny>>> {
+        let watch = self.watch.as_ref().map(|make| make.call1((tool, args, call_id))).transpose()?;
+        Ok(watch.map(Bound::unbind))
+    }
+}
+
+/// Calls a tool by name; await what comes back.
+#[pyfunction]
+#[pyo3(signature = (hub, name, args, options, progress=None, meta=None, watch=None, llm=None, cache_ttl=None, single_flight=false))]
+#[expect(clippy::too_many_arguments, reason = "one for each keyword of hub.execute")]
+pub fn execute<'py>(
+    hub: &Bound<'py, Hub>,
+    name: &Bound<'py, PyString>,
+    args: Bound<'py, PyAny>,
+    options: &Bound<'py, PyCallOptions>,
+    progress: Option<Py<PyAny>>,
+    meta: Option<Bound<'py, PyAny>>,
+    watch: Option<Bound<'py, PyAny>>,
+    llm: Option<Py<PyAny>>,
+    cache_ttl: Option<f64>,
+    single_flight: bool,
+) -> PyResult<Bound<'py, PyAny>> {
+    hub.get().check_process()?;
+    let around = Surroundings { progress, meta, watch, llm, cache_ttl, single_flight };
+    // A string with a lone surrogate, as a model may produce one, is just not found.
+    let name = name.to_string_lossy();
+    if around.are_plain() {
+        let now = Instant::now();
+        let planned = match hub.get().core().is_closed() {
+            true => Err(closed()),
+            false => hub.get().core().plan_by_name(&name, &options.get().options, now),
+        };
+        if let Some(execution) = plain(hub, &name, planned, &args, options, &around)? {
+            return Ok(execution);
+        }
+    }
+    let target = CallTarget::Name(Arc::from(&*name));
+    planned_call(hub, CallRequest::new(target, options.get().options.clone()), args, options, around, None)
+}
+
+/// Calls the tools with a capability; await what comes back.
+#[pyfunction]
+#[pyo3(signature = (hub, capability, args, options, progress=None, meta=None, watch=None, llm=None, cache_ttl=None, single_flight=false))]
+#[expect(clippy::too_many_arguments, reason = "one for each keyword of hub.execute_by_capability")]
+pub fn execute_by_capability<'py>(
+    hub: &Bound<'py, Hub>,
+    capability: &Bound<'py, PyString>,
+    args: Bound<'py, PyAny>,
+    options: &Bound<'py, PyCallOptions>,
+    progress: Option<Py<PyAny>>,
+    meta: Option<Bound<'py, PyAny>>,
+    watch: Option<Bound<'py, PyAny>>,
+    llm: Option<Py<PyAny>>,
+    cache_ttl: Option<f64>,
+    single_flight: bool,
+) -> PyResult<Bound<'py, PyAny>> {
+    hub.get().check_process()?;
+    let around = Surroundings { progress, meta, watch, llm, cache_ttl, single_flight };
+    let target = CallTarget::Capability(Arc::from(&*capability.to_string_lossy()));
+    planned_call(hub, CallRequest::new(target, options.get().options.clone()), args, options, around, None)
+}
+
+/// Calls the tool that a model asked for; await what comes back.
+#[pyfunction]
+#[pyo3(signature = (hub, request, options, progress=None, meta=None, watch=None, llm=None, cache_ttl=None, single_flight=false, permissions=None))]
+#[expect(clippy::too_many_arguments, reason = "one for each keyword of hub.dispatch")]
+pub fn dispatch<'py>(
+    hub: &Bound<'py, Hub>,
+    request: &Bound<'py, PyAny>,
+    options: &Bound<'py, PyCallOptions>,
+    progress: Option<Py<PyAny>>,
+    meta: Option<Bound<'py, PyAny>>,
+    watch: Option<Bound<'py, PyAny>>,
+    llm: Option<Py<PyAny>>,
+    cache_ttl: Option<f64>,
+    single_flight: bool,
+    permissions: Option<Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    hub.get().check_process()?;
+    let around = Surroundings { progress, meta, watch, llm, cache_ttl, single_flight };
+    let mut read = request::read(request)?;
+    let args = match &read.error {
+        None => read.restore(hub, options.get().checks.coerce)?,
+        Some(_) => PyDict::new(hub.py()).into_any(),
+    };
+    let target = CallTarget::Routed {
+        name: Arc::from(&*read.name.to_string_lossy()),
+        source: read.source.as_deref().map(Arc::from),
+    };
+    let id = read.id.filter(|id| !id.is_empty()).unwrap_or_else(|| hub.get().next_call_id());
+    let call =
+        CallRequest { unreadable: read.error, ..CallRequest::new(target, options.get().options.clone()) };
+    planned_call(hub, call, args, options, around, Some((id, permissions)))
+}
+
+/// A call that needs nothing but its run; `None` when there is more to it.
+fn plain<'py>(
+    hub: &Bound<'py, Hub>,
+    name: &str,
+    planned: Result<Box<PlannedRun>, HubError>,
+    args: &Bound<'py, PyAny>,
+    options: &Bound<'py, PyCallOptions>,
+    around: &Surroundings<'py>,
+) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let (py, this) = (hub.py(), hub.get());
+    let planned = match planned {
+        Ok(planned) if around.llm.is_some() && planned.candidates.len() > 1 => return Ok(None),
+        Ok(planned) => Ok(planned),
+        // The servers may have it.
+        Err(error) => match this.servers() {
+            None => Err(error),
+            Some(servers) if options.get().options.server.is_some() => {
+                let servers: &dyn ServerSet = &*servers;
+                match select_by_name(this.core(), Some(servers), name, &options.get().options, Instant::now())
+                {
+                    Ok(planned) => Ok(planned),
+                    Err(_) => return Ok(None),
+                }
+            }
+            Some(_) if this.core().is_closed() => Err(error),
+            Some(_) => return Ok(None),
+        },
+    };
+    let (checks, extras) = (options.get().checks, around.extras(py, None)?);
+    let execution =
+        Execution::new(hub.clone().unbind(), planned, name, args.clone().unbind(), checks, extras);
+    Ok(Some(Bound::new(py, execution)?.into_any()))
+}
+
+/// A call with everything around its run. A routed call has an id, and perhaps permissions.
+fn planned_call<'py>(
+    hub: &Bound<'py, Hub>,
+    request: CallRequest,
+    args: Bound<'py, PyAny>,
+    options: &Bound<'py, PyCallOptions>,
+    around: Surroundings<'py>,
+    routed: Option<(String, Option<Bound<'py, PyAny>>)>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = hub.py();
+    let (call_id, permissions) = routed.unzip();
+    let permissions = permissions.flatten();
+    let watch = around.make_watch(request.target.name(), &args, call_id.as_deref())?;
+    let request = CallRequest {
+        sharing: around.sharing(&args, options.get())?,
+        permissions: permissions.as_ref().map(python_permissions).transpose()?,
+        ..request
+    };
+    let extras = around.extras(py, watch.as_ref())?;
+    let callbacks =
+        Callbacks { watch, llm: around.llm, permissions: permissions.map(Bound::unbind), call_id };
+    let plan = CallPlan::new(request, Instant::now());
+    let driver =
+        CallDriver::new(hub.clone().unbind(), plan, args.unbind(), options.get().checks, extras, callbacks);
+    Ok(Bound::new(py, driver)?.into_any())
+}
+
+fn python_permissions(permissions: &Bound<'_, PyAny>) -> PyResult<Permissions> {
+    let asks = permissions.getattr("asks")?.is_truthy()?;
+    Ok(Permissions { allowed: Arc::new(PythonAllowList(permissions.clone().unbind())), asks })
+}
+
+/// The patterns of a `toolhub.permissions.Permissions`.
+struct PythonAllowList(Py<PyAny>);
+
+impl PythonAllowList {
+    /// What cannot be answered is not allowed.
+    fn ask(&self, question: impl FnOnce(&Bound<'_, PyAny>) -> PyResult<bool>) -> bool {
+        Python::attach(|py| question(self.0.bind(py)).unwrap_or(false))
+    }
+}
+
+impl AllowList for PythonAllowList {
+    fn allows(&self, name: &str, server: Option<&str>) -> bool {
+        self.ask(|permissions| permissions.call_method1("allows", (name, server))?.is_truthy())
+    }
+
+    fn may_allow(&self, name: &str) -> bool {
+        self.ask(|permissions| permissions.call_method1("may_allow", (name,))?.is_truthy())
+    }
+
+    fn names_servers(&self) -> bool {
+        self.ask(|permissions| permissions.getattr("names_places")?.is_truthy())
+    }
+}

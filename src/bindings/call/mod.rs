@@ -1,0 +1,220 @@
+//! The driver of a [`CallPlan`] on the caller's own event loop.
+//!
+//! Every step that waits is an awaitable that is stepped inside the caller's task: a look-up on servers ([`bridge`]), the
+//! user's `approve`, an identical call in flight ([`flight`]), the run of the candidates ([`Execution`]), the user's model.
+//! What they yield goes up to the event loop; what is thrown in goes down to them.
+//!
+//! A plain call has no such driver: it is an [`Execution`] alone.
+
+mod canonical;
+pub mod entry;
+pub mod flight;
+pub mod request;
+pub mod run;
+mod steps;
+mod verdict;
+
+use super::argument_checks::Checks;
+use super::awaiting::{Awaited, Step, close, iterate, send, throw, thrown};
+use super::execution::{Execution, Extras};
+use super::hub::Hub;
+use super::once::intern;
+use super::runtime;
+use crate::plan::{CallPlan, FlightLead, Unreachable};
+use parking_lot::Mutex;
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::gc::{PyTraverseError, PyVisit};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// A result that others may copy.
+pub type SharedResult = Py<PyDict>;
+
+/// What Python hands over with a call.
+#[derive(Default)]
+pub struct Callbacks {
+    /// An object that reports what happens to the call; see `toolhub.events.Watched`.
+    pub watch: Option<Py<PyAny>>,
+    /// Makes one answer of several.
+    pub llm: Option<Py<PyAny>>,
+    /// A `toolhub.permissions.Permissions`, when the call needs an approval.
+    pub permissions: Option<Py<PyAny>>,
+    /// The id that a model gave to the call.
+    pub call_id: Option<String>,
+}
+
+/// One call with everything around its run; await it.
+#[pyclass(frozen, module = "toolhub._core")]
+pub struct CallDriver {
+    hub: Py<Hub>,
+    args: Py<PyAny>,
+    checks: Checks,
+    callbacks: Callbacks,
+    /// Apart from the state, because permissions are Python code: this lock is held while they are asked.
+    plan: Mutex<CallPlan>,
+    state: Mutex<CallState>,
+}
+
+struct CallState {
+    extras: Option<Box<Extras>>,
+    awaiting: Awaiting,
+    /// The iterator of the awaitable that is being stepped.
+    inner: Option<Py<PyAny>>,
+    lead: Option<FlightLead<SharedResult>>,
+    route_reported: bool,
+}
+
+/// What the caller waits for.
+enum Awaiting {
+    Nothing,
+    LookUp(Arc<Mutex<Option<Unreachable>>>),
+    Approval,
+    Flight(Py<flight::FlightWait>),
+    Run,
+    Synthesis { result: Py<PyDict>, begun: Instant, limit: Duration },
+    Done,
+}
+
+impl CallDriver {
+    pub fn new(
+        hub: Py<Hub>,
+        plan: CallPlan,
+        args: Py<PyAny>,
+        checks: Checks,
+        extras: Option<Box<Extras>>,
+        callbacks: Callbacks,
+    ) -> Self {
+        let state =
+            CallState { extras, awaiting: Awaiting::Nothing, inner: None, lead: None, route_reported: false };
+        CallDriver { hub, args, checks, callbacks, plan: Mutex::new(plan), state: Mutex::new(state) }
+    }
+
+    /// Steps the current awaitable, and starts the next one when it has ended.
+    fn advance(slf: &Bound<'_, Self>, thrown: Option<PyErr>) -> PyResult<Step> {
+        let py = slf.py();
+        let (inner, is_done) = {
+            let state = slf.get().state.lock();
+            let inner = state.inner.as_ref().map(|inner| inner.bind(py).clone());
+            (inner, matches!(state.awaiting, Awaiting::Done))
+        };
+        let mut stepped = match (inner, thrown) {
+            (Some(inner), None) => Some(send(&inner)),
+            (Some(inner), Some(error)) => Some(throw(&inner, error)),
+            (None, None) if is_done => {
+                return Err(PyRuntimeError::new_err("cannot reuse an awaitable that was awaited already"));
+            }
+            (None, None) => None,
+            (None, Some(error)) => return slf.get().break_off(py, error),
+        };
+        loop {
+            let next = match stepped {
+                Some(Ok(Step::Yield(value))) => return Ok(Step::Yield(value)),
+                Some(Ok(Step::Return(value))) => Self::step_ended(slf, Ok(value)),
+                Some(Err(error)) => Self::step_ended(slf, Err(error)),
+                None => Self::start_step(slf),
+            };
+            match next {
+                Ok(steps::Next::Await(inner)) => {
+                    slf.get().state.lock().inner = Some(inner.clone().unbind());
+                    stepped = Some(send(&inner));
+                }
+                Ok(steps::Next::Plan) => stepped = None,
+                Ok(steps::Next::Finish(result)) => return slf.get().finish(result),
+                Err(error) => return slf.get().break_off(py, error),
+            }
+        }
+    }
+
+    /// Ends without a result: a follower may lead, and listeners hear why.
+    fn break_off(&self, py: Python<'_>, error: PyErr) -> PyResult<Step> {
+        let (lead, inner) = {
+            let mut state = self.state.lock();
+            state.awaiting = Awaiting::Done;
+            (state.lead.take(), state.inner.take())
+        };
+        drop((lead, inner));
+        self.report(py, intern!(py, "broken_off"), (error.value(py),));
+        Err(error)
+    }
+
+    /// Calls a method of the watch, if there is one. A listener must not break the call.
+    fn report<'py>(
+        &self,
+        py: Python<'py>,
+        method: &Bound<'py, pyo3::types::PyString>,
+        args: impl pyo3::call::PyCallArgs<'py>,
+    ) {
+        let Some(watch) = &self.callbacks.watch else { return };
+        if let Err(error) = watch.bind(py).call_method1(method, args) {
+            error.write_unraisable(py, Some(watch.bind(py)));
+        }
+    }
+}
+
+impl Awaited for CallDriver {
+    fn step(slf: &Bound<'_, Self>) -> PyResult<Step> {
+        Self::advance(slf, None)
+    }
+}
+
+#[pymethods]
+impl CallDriver {
+    fn __await__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
+        slf
+    }
+
+    fn __iter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
+        slf
+    }
+
+    fn __next__(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
+        iterate(slf.py(), || Self::advance(slf, None))
+    }
+
+    fn send(slf: &Bound<'_, Self>, _value: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        iterate(slf.py(), || Self::advance(slf, None))
+    }
+
+    #[pyo3(signature = (typ, val=None, tb=None))]
+    fn throw(
+        slf: &Bound<'_, Self>,
+        typ: &Bound<'_, PyAny>,
+        val: Option<&Bound<'_, PyAny>>,
+        tb: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Py<PyAny>> {
+        let _ = tb;
+        iterate(slf.py(), || Self::advance(slf, Some(thrown(typ, val))))
+    }
+
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        let _inside = runtime::enter(py);
+        let (inner, lead) = {
+            let mut state = self.state.lock();
+            state.awaiting = Awaiting::Done;
+            (state.inner.take(), state.lead.take())
+        };
+        drop(lead);
+        inner.map_or(Ok(()), |inner| close(inner.bind(py)))
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.hub)?;
+        visit.call(&self.args)?;
+        visit.call(&self.callbacks.watch)?;
+        visit.call(&self.callbacks.llm)?;
+        visit.call(&self.callbacks.permissions)?;
+        // A locked state is in use right now, so it is not garbage.
+        let Some(state) = self.state.try_lock() else { return Ok(()) };
+        visit.call(&state.inner)?;
+        if let Some(extras) = &state.extras {
+            extras.traverse(&visit)?;
+        }
+        match &state.awaiting {
+            Awaiting::Synthesis { result, .. } => visit.call(result),
+            Awaiting::Flight(wait) => visit.call(wait),
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! Reading a request: a call as a model asked for it.
+
+use crate::bindings::hub::Hub;
+use crate::bindings::imported::Imported;
+use crate::bindings::once::intern;
+use crate::bindings::prompt;
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyMapping, PyString};
+
+/// A request with the name and the arguments of the tool, or why it cannot be read.
+pub struct ReadRequest<'py> {
+    pub name: Bound<'py, PyString>,
+    pub arguments: Option<Bound<'py, PyAny>>,
+    pub id: Option<String>,
+    pub source: Option<String>,
+    pub error: Option<String>,
+}
+
+/// Where the fields of a request are.
+enum Fields<'py> {
+    /// The `get` of a mapping.
+    Get(Bound<'py, PyAny>),
+    Attributes(Bound<'py, PyAny>),
+}
+
+impl<'py> Fields<'py> {
+    /// A field that is there and not None.
+    fn field(&self, key: &Bound<'py, PyString>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let value = match self {
+            Fields::Get(get) => Some(get.call1((key,))?),
+            Fields::Attributes(object) => object.getattr_opt(key)?,
+        };
+        Ok(value.filter(|value| !value.is_none()))
+    }
+}
+
+/// Takes a mapping, or an object with the attributes of a parsed call.
+pub fn read<'py>(given: &Bound<'py, PyAny>) -> PyResult<ReadRequest<'py>> {
+    let py = given.py();
+    let fields = if let Ok(mapping) = given.cast::<PyMapping>() {
+        Fields::Get(mapping.getattr(intern!(py, "get"))?)
+    } else if given.hasattr(intern!(py, "name"))? && given.hasattr(intern!(py, "arguments"))? {
+        Fields::Attributes(given.clone())
+    } else {
+        return Err(PyTypeError::new_err(format!(
+            "a request must be a mapping with tool_name and arguments, or a parsed call, got {}",
+            given.get_type().name()?
+        )));
+    };
+    let either = |keys: &[&Bound<'py, PyString>]| {
+        keys.iter().find_map(|key| fields.field(key).transpose()).transpose()
+    };
+    let name = either(&[intern!(py, "tool_name"), intern!(py, "name")])?;
+    let arguments = either(&[intern!(py, "arguments"), intern!(py, "parameters"), intern!(py, "args")])?;
+    let text = |value: Option<Bound<'py, PyAny>>| value.map(|value| shown(&value)).transpose();
+    let (id, source) = (text(fields.field(intern!(py, "id"))?)?, fields.field(intern!(py, "source"))?);
+    let error = text(fields.field(intern!(py, "error"))?)?.or_else(|| fault(name.as_ref(), source.as_ref()));
+    let name = name.and_then(|name| name.cast_into::<PyString>().ok());
+    Ok(ReadRequest {
+        name: name.unwrap_or_else(|| PyString::new(py, "")),
+        arguments,
+        id,
+        source: source.and_then(|source| shown(source.cast::<PyString>().ok()?).ok()),
+        error,
+    })
+}
+
+fn shown(value: &Bound<'_, PyAny>) -> PyResult<String> {
+    Ok(value.str()?.to_string_lossy().into_owned())
+}
+
+/// What a model got wrong is an answer for the model, not an exception.
+fn fault(name: Option<&Bound<'_, PyAny>>, source: Option<&Bound<'_, PyAny>>) -> Option<String> {
+    let class = |value: &Bound<'_, PyAny>| {
+        value.get_type().name().map_or_else(|_| "an object".to_owned(), |name| name.to_string())
+    };
+    let is_text = |value: &Bound<'_, PyAny>| value.is_instance_of::<PyString>();
+    match (name, source) {
+        (None, _) => Some("The call names no tool: expected 'tool_name' as text, got nothing.".to_owned()),
+        (Some(name), _) if is_text(name) && name.len().unwrap_or(0) == 0 => {
+            Some("The call names no tool: expected 'tool_name' as text, got nothing.".to_owned())
+        }
+        (Some(name), _) if !is_text(name) => {
+            Some(format!("The call names no tool: expected 'tool_name' as text, got {}.", class(name)))
+        }
+        (_, Some(source)) if !is_text(source) => Some(format!(
+            "The source of a call must be text (a server's id, 'tools', 'skills' or 'mcps') or be left out, got {}.",
+            class(source)
+        )),
+        _ => None,
+    }
+}
+
+impl<'py> ReadRequest<'py> {
+    /// The arguments as the tool takes them: an object that was written as text is read, and the form of a vendor's API
+    /// is undone. The name is that of the tool from now on.
+    pub fn restore(&mut self, hub: &Bound<'py, Hub>, coerce: bool) -> PyResult<Bound<'py, PyAny>> {
+        let py = hub.py();
+        let arguments = match self.arguments.take() {
+            None => PyDict::new(py).into_any(),
+            Some(arguments) if coerce => as_object(arguments)?,
+            Some(arguments) => arguments,
+        };
+        let (name, arguments) = prompt::from_vendor_form(hub, &self.name, arguments)?;
+        self.name = name;
+        Ok(arguments)
+    }
+}
+
+/// The object that a text holds, as models write arguments twice; any other value as it is.
+pub fn as_object(arguments: Bound<'_, PyAny>) -> PyResult<Bound<'_, PyAny>> {
+    static LOADS: Imported = Imported::new("json", "loads");
+    let Ok(text) = arguments.cast_exact::<PyString>() else { return Ok(arguments) };
+    if !text.to_string_lossy().trim_start().starts_with('{') {
+        return Ok(arguments);
+    }
+    // What is not JSON after all stays the text it is.
+    Ok(LOADS.get(arguments.py())?.call1((&arguments,)).unwrap_or(arguments))
+}
+
+/// Name, arguments, source and error.
+type RequestParts<'py> = (Bound<'py, PyString>, Bound<'py, PyAny>, Option<String>, Option<String>);
+
+/// A request as `(name, arguments, source, error)`, with the name and the arguments of the tool.
+#[pyfunction]
+pub fn read_request<'py>(hub: &Bound<'py, Hub>, request: &Bound<'py, PyAny>) -> PyResult<RequestParts<'py>> {
+    let mut read = read(request)?;
+    let arguments =
+        if read.error.is_none() { read.restore(hub, true)? } else { PyDict::new(hub.py()).into_any() };
+    Ok((read.name, arguments, read.source, read.error))
+}

@@ -1,0 +1,333 @@
+//! Carrying out the steps of a plan, and taking in what came of them.
+
+use super::flight::{FlightWait, Landed};
+use super::verdict::{failed_question, verdict};
+use super::{Awaiting, CallDriver, Execution};
+use crate::bindings::awaiting::{Step, iterator_of};
+use crate::bindings::bridge;
+use crate::bindings::imported::Imported;
+use crate::bindings::json;
+use crate::bindings::once::intern;
+use crate::bindings::result::{copy_result, refused};
+use crate::bindings::value;
+use crate::error::HubError;
+use crate::plan::{
+    ApprovalRequest, Consulted, LookUpRequest, PlanStep, ServerSet, Shareable, question, synthesis_prompt,
+};
+use parking_lot::Mutex;
+use pyo3::exceptions::{PyException, PyTimeoutError};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList, PyString, PyTuple};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// What the driver does next.
+pub enum Next<'py> {
+    /// Step this iterator.
+    Await(Bound<'py, PyAny>),
+    /// Ask the plan.
+    Plan,
+    Finish(Bound<'py, PyDict>),
+}
+
+impl CallDriver {
+    /// Asks the plan, and starts what it wants.
+    pub(super) fn start_step<'py>(slf: &Bound<'py, Self>) -> PyResult<Next<'py>> {
+        let (py, this) = (slf.py(), slf.get());
+        let hub = this.hub.get();
+        let servers = hub.servers();
+        let servers = servers.as_deref().map(|servers| servers as &dyn ServerSet);
+        let step = this.plan.lock().next(hub.core(), servers, Instant::now());
+        match step {
+            PlanStep::LookUp(request) => Self::look_up(slf, request),
+            PlanStep::Approve(request) => this.ask_approval(py, request),
+            PlanStep::Share(shareable) => {
+                this.report_route(py);
+                Self::share(slf, &shareable)
+            }
+            PlanStep::Run(planned) => {
+                this.report_route(py);
+                let extras = this.state.lock().extras.take();
+                let name = planned.what.clone();
+                let hub = this.hub.clone_ref(py);
+                let args = this.args.clone_ref(py);
+                let execution = Execution::new(hub, Ok(planned), &name, args, this.checks, extras);
+                this.state.lock().awaiting = Awaiting::Run;
+                Ok(Next::Await(Bound::new(py, execution)?.into_any()))
+            }
+            PlanStep::Refuse(error) => this.refuse(py, &error).map(Next::Finish),
+        }
+    }
+
+    fn look_up<'py>(slf: &Bound<'py, Self>, request: LookUpRequest) -> PyResult<Next<'py>> {
+        let (py, this) = (slf.py(), slf.get());
+        let found = Arc::new(Mutex::new(None));
+        let (servers, filled) = (this.hub.get().servers(), found.clone());
+        let ask = async move {
+            let mut unreachable = Vec::new();
+            if let Some(servers) = servers {
+                let report =
+                    servers.look_up(request.name.as_deref(), &request.options, request.patience).await;
+                unreachable.extend(report.into_iter().filter_map(|(id, asked)| Some((id, asked.err()?))));
+            }
+            *filled.lock() = Some(unreachable);
+            Ok::<(), HubError>(())
+        };
+        this.state.lock().awaiting = Awaiting::LookUp(found);
+        Ok(Next::Await(Bound::new(py, bridge::run(ask))?.into_any()))
+    }
+
+    fn ask_approval<'py>(&self, py: Python<'py>, request: ApprovalRequest) -> PyResult<Next<'py>> {
+        static APPROVAL: Imported = Imported::new("toolhub.permissions", "Approval");
+        let Some(permissions) = &self.callbacks.permissions else {
+            self.plan.lock().approval_answered(verdict(py.None().bind(py)));
+            return Ok(Next::Plan);
+        };
+        let arguments = match self.args.bind(py).cast::<PyDict>() {
+            Ok(arguments) => arguments.copy()?.into_any(),
+            Err(_) => self.args.bind(py).clone(),
+        };
+        let servers = PyTuple::new(py, request.servers.iter().map(|id| &**id))?;
+        let approval = APPROVAL.get(py)?.call1((
+            &*request.name,
+            arguments,
+            self.callbacks.call_id.as_deref(),
+            servers,
+            &*request.description,
+        ))?;
+        let question = permissions.bind(py).call_method1(intern!(py, "ask"), (approval,))?;
+        self.state.lock().awaiting = Awaiting::Approval;
+        Ok(iterator_of(&question)?.map_or(Next::Plan, Next::Await))
+    }
+
+    fn share<'py>(slf: &Bound<'py, Self>, shareable: &Shareable) -> PyResult<Next<'py>> {
+        let (py, this) = (slf.py(), slf.get());
+        let now = Instant::now();
+        let left = this.plan.lock().time_left(now);
+        let wait = FlightWait::new(py, left.map(|left| now + left))?;
+        match this.hub.get().shared_results().consult(shareable, now, FlightWait::notifier(&wait)) {
+            Consulted::Hit(cached) => {
+                let result = copy_of(py, &cached)?;
+                meta_of(&result)?.set_item(intern!(py, "cached"), true)?;
+                Self::synthesize(slf, result)
+            }
+            Consulted::Lead(lead) => {
+                this.state.lock().lead = Some(lead);
+                this.plan.lock().not_shared();
+                Ok(Next::Plan)
+            }
+            Consulted::Follow => {
+                this.state.lock().awaiting = Awaiting::Flight(wait.clone().unbind());
+                Ok(Next::Await(wait.into_any()))
+            }
+        }
+    }
+
+    /// The awaitable of a step has ended.
+    pub(super) fn step_ended<'py>(slf: &Bound<'py, Self>, ended: PyResult<Py<PyAny>>) -> PyResult<Next<'py>> {
+        let (py, this) = (slf.py(), slf.get());
+        let (awaiting, inner) = {
+            let mut state = this.state.lock();
+            (std::mem::replace(&mut state.awaiting, Awaiting::Nothing), state.inner.take())
+        };
+        drop(inner);
+        match awaiting {
+            Awaiting::LookUp(found) => {
+                ended?;
+                let unreachable = found.lock().take().unwrap_or_default();
+                this.plan.lock().looked_up(unreachable);
+                Ok(Next::Plan)
+            }
+            Awaiting::Approval => {
+                let limit = this.approval_limit(py);
+                let verdict = match ended {
+                    Ok(answer) => verdict(answer.bind(py)),
+                    Err(error) => failed_question(py, error, limit)?,
+                };
+                this.plan.lock().approval_answered(verdict);
+                Ok(Next::Plan)
+            }
+            Awaiting::Flight(wait) => {
+                ended?;
+                match wait.get().take_landed() {
+                    Landed::Result(result) => Self::synthesize(slf, copy_of(py, &result)?),
+                    // The leader ended without a result: consult again, and perhaps lead.
+                    Landed::Nothing => Ok(Next::Plan),
+                    Landed::Late => {
+                        let error = this.plan.lock().deadline_passed();
+                        this.refuse(py, &error).map(Next::Finish)
+                    }
+                }
+            }
+            Awaiting::Run => {
+                let result = ended?.into_bound(py).cast_into::<PyDict>()?;
+                this.land(&result)?;
+                Self::synthesize(slf, result)
+            }
+            Awaiting::Synthesis { result, begun, limit } => {
+                let result = result.into_bound(py);
+                this.synthesized(&result, ended, begun, limit)?;
+                Ok(Next::Finish(result))
+            }
+            Awaiting::Nothing | Awaiting::Done => Ok(Next::Plan),
+        }
+    }
+
+    fn approval_limit(&self, py: Python<'_>) -> f64 {
+        let permissions = self.callbacks.permissions.as_ref();
+        let limit = permissions.and_then(|one| one.bind(py).getattr(intern!(py, "timeout")).ok());
+        limit.and_then(|limit| limit.extract().ok()).unwrap_or_default()
+    }
+
+    /// Hands the result of a run to those who share it.
+    fn land(&self, result: &Bound<'_, PyDict>) -> PyResult<()> {
+        let Some(lead) = self.state.lock().lead.take() else { return Ok(()) };
+        let success = is_success(result)?;
+        if lead.is_wanted(success) {
+            let copy = copy_result(result.as_any())?.cast_into::<PyDict>()?.unbind();
+            lead.land(copy, success, Instant::now());
+        }
+        Ok(())
+    }
+
+    /// Asks the model when several answers were merged; otherwise the result is final.
+    fn synthesize<'py>(slf: &Bound<'py, Self>, result: Bound<'py, PyDict>) -> PyResult<Next<'py>> {
+        static ASK: Imported = Imported::new("toolhub.hub._synthesis", "ask_within");
+        let (py, this) = (slf.py(), slf.get());
+        let meta = meta_of(&result)?;
+        let merged =
+            meta.get_item(intern!(py, "synthesized"))?.is_some_and(|one| one.is_truthy().unwrap_or(false));
+        let Some(llm) = this.callbacks.llm.as_ref().filter(|_| merged) else {
+            return Ok(Next::Finish(result));
+        };
+        let begun = Instant::now();
+        let limit = this.plan.lock().may_synthesize(begun).unwrap_or_default();
+        match this.prompt(py, &result)? {
+            Err(reason) => {
+                meta.set_item(intern!(py, "synthesis_reason"), reason)?;
+                this.report_synthesis(&result, begun)?;
+                Ok(Next::Finish(result))
+            }
+            Ok(prompt) => {
+                let question = ASK.get(py)?.call1((llm, prompt, limit.as_secs_f64()))?;
+                let result = result.unbind();
+                this.state.lock().awaiting = Awaiting::Synthesis { result, begun, limit };
+                Ok(iterator_of(&question)?.map_or(Next::Plan, Next::Await))
+            }
+        }
+    }
+
+    fn prompt(&self, py: Python<'_>, result: &Bound<'_, PyDict>) -> PyResult<Result<String, &'static str>> {
+        let mut answers = Vec::new();
+        for row in result.getattr(intern!(py, "_full"))?.cast_into::<PyList>()? {
+            let label: String = row.get_item(intern!(py, "source"))?.extract()?;
+            answers.push((label, value::readable(&row.get_item(intern!(py, "result"))?)?));
+        }
+        let asked = match json::from_python(self.args.bind(py)) {
+            Ok(args) => question(&args),
+            Err(_) => value::readable(self.args.bind(py))?,
+        };
+        let tool = meta_of(result)?.get_item(intern!(py, "tool"))?;
+        let tool = tool.and_then(|tool| tool.extract::<String>().ok()).unwrap_or_default();
+        let snapshot = self.hub.get().core().registry.load();
+        let candidates = snapshot.get(&tool).map(|entry| entry.candidates.as_slice()).unwrap_or_default();
+        let capabilities = candidates.iter().flat_map(|one| one.spec().capabilities.iter().map(|tag| &**tag));
+        Ok(synthesis_prompt(&asked, answers, capabilities))
+    }
+
+    fn synthesized(
+        &self,
+        result: &Bound<'_, PyDict>,
+        ended: PyResult<Py<PyAny>>,
+        begun: Instant,
+        limit: Duration,
+    ) -> PyResult<()> {
+        let py = result.py();
+        let meta = meta_of(result)?;
+        let reason = match ended {
+            Ok(answer) if answer.bind(py).is_truthy()? => {
+                result.set_item(intern!(py, "result"), answer)?;
+                meta.set_item(intern!(py, "synthesis_method"), intern!(py, "llm"))?;
+                // What the merge had cut is not what is shown now.
+                meta.set_item(intern!(py, "truncated"), false)?;
+                None
+            }
+            Ok(_) => Some("the model gave an empty answer".to_owned()),
+            Err(error) if error.is_instance_of::<PyTimeoutError>(py) => {
+                Some(format!("the model did not answer within {} s", limit.as_secs_f64()))
+            }
+            Err(error) if error.is_instance_of::<PyException>(py) => {
+                let class = error.get_type(py).name()?;
+                Some(format!("the model failed: {class}: {}", error.value(py).str()?))
+            }
+            Err(error) => return Err(error),
+        };
+        if let Some(reason) = reason {
+            meta.set_item(intern!(py, "synthesis_reason"), reason)?;
+        }
+        self.report_synthesis(result, begun)
+    }
+
+    fn report_synthesis(&self, result: &Bound<'_, PyDict>, begun: Instant) -> PyResult<()> {
+        let (py, meta) = (result.py(), meta_of(result)?);
+        let took = begun.elapsed().as_secs_f64() * 1e3;
+        let before: f64 = meta.get_item(intern!(py, "duration_ms"))?.map_or(Ok(0.0), |ms| ms.extract())?;
+        meta.set_item(intern!(py, "duration_ms"), before + took)?;
+        self.report(py, intern!(py, "synthesised"), (result, took));
+        Ok(())
+    }
+
+    fn refuse<'py>(&self, py: Python<'py>, error: &HubError) -> PyResult<Bound<'py, PyDict>> {
+        let (name, elapsed) = {
+            let plan = self.plan.lock();
+            (plan.request().target.name().clone(), plan.elapsed(Instant::now()))
+        };
+        let result = refused(py, Some(&name), error)?;
+        meta_of(&result)?.set_item(intern!(py, "duration_ms"), elapsed.as_secs_f64() * 1e3)?;
+        Ok(result)
+    }
+
+    fn report_route(&self, py: Python<'_>) {
+        if std::mem::replace(&mut self.state.lock().route_reported, true) || self.callbacks.watch.is_none() {
+            return;
+        }
+        let (rule, source, server) = {
+            let plan = self.plan.lock();
+            let options = plan.options();
+            (plan.route_name(), options.source.map(|source| source.name()), options.server.clone())
+        };
+        if let Some(rule) = rule {
+            self.report(py, intern!(py, "routed"), (rule, source, server.as_deref()));
+        }
+    }
+
+    /// The result is there: it gets the id and the route of the call, and listeners hear of it.
+    pub(super) fn finish(&self, result: Bound<'_, PyDict>) -> PyResult<Step> {
+        let py = result.py();
+        let (route, forbidden) = {
+            let plan = self.plan.lock();
+            (plan.route_name(), plan.is_forbidden())
+        };
+        self.state.lock().awaiting = Awaiting::Done;
+        if let Some(route) = route {
+            let meta = meta_of(&result)?;
+            meta.set_item(intern!(py, "call_id"), self.callbacks.call_id.as_deref())?;
+            meta.set_item(intern!(py, "route"), PyString::intern(py, route))?;
+        }
+        let method = if forbidden { intern!(py, "refused") } else { intern!(py, "finished") };
+        self.report(py, method, (&result,));
+        Ok(Step::Return(result.into_any().unbind()))
+    }
+}
+
+fn copy_of<'py>(py: Python<'py>, shared: &Py<PyDict>) -> PyResult<Bound<'py, PyDict>> {
+    Ok(copy_result(shared.bind(py).as_any())?.cast_into()?)
+}
+
+fn meta_of<'py>(result: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyDict>> {
+    Ok(result.as_any().get_item(intern!(result.py(), "_meta"))?.cast_into()?)
+}
+
+fn is_success(result: &Bound<'_, PyDict>) -> PyResult<bool> {
+    result.as_any().get_item(intern!(result.py(), "success"))?.is_truthy()
+}

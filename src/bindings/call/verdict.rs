@@ -1,0 +1,29 @@
+//! What the answer of the user's `approve` means.
+
+use crate::plan::Verdict;
+use pyo3::exceptions::{PyException, PyTimeoutError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyString};
+
+/// `True` approves, and nothing else does; a text is the reason of a refusal.
+pub fn verdict(answer: &Bound<'_, PyAny>) -> Verdict {
+    if answer.cast::<PyBool>().is_ok_and(|answer| answer.is_true()) {
+        return Verdict::Approved;
+    }
+    let reason = answer.cast::<PyString>().ok().map(|text| text.to_string_lossy().into_owned());
+    Verdict::Refused(match reason.filter(|reason| !reason.is_empty()) {
+        Some(reason) => format!("it was not approved: {reason}"),
+        None => "it was not approved".to_owned(),
+    })
+}
+
+/// A question that failed is a refusal. A cancellation or an interrupt is for the caller.
+pub fn failed_question(py: Python<'_>, error: PyErr, limit: f64) -> PyResult<Verdict> {
+    if error.is_instance_of::<PyTimeoutError>(py) {
+        return Ok(Verdict::Refused(format!("it was not approved within {limit} s")));
+    }
+    if !error.is_instance_of::<PyException>(py) {
+        return Err(error);
+    }
+    Ok(Verdict::Refused(format!("asking for approval failed ({})", error.get_type(py).name()?)))
+}
