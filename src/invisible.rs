@@ -42,6 +42,11 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
+/// The visible text as one line, with single spaces between words.
+pub fn one_line(text: &str) -> String {
+    visible(text).split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
 fn stays(c: char) -> bool {
     matches!(c, '\n' | '\t') || !is_invisible(c)
 }
@@ -64,6 +69,8 @@ fn command(text: &str, ends: &mut EndMarks<'_>) -> Option<usize> {
             arguments + usize::from(ends)
         }
         b']' | b'P' | b'X' | b'^' | b'_' => ends.after(body)?,
+        // ESC and a space announce something in these five forms only; otherwise the space is text.
+        b' ' if !matches!(body.first(), Some(b'F' | b'G' | b'L'..=b'N')) => return None,
         0x20..0x30 => {
             let between = body.iter().take(LONGEST_COMMAND).take_while(|b| (0x20..0x30).contains(*b)).count();
             between + usize::from(body.get(between).is_some_and(|b| (0x30..0x7f).contains(b)))
@@ -129,6 +136,8 @@ mod tests {
             ("\u{1b}[31", ""),
             ("\u{1b}", ""),
             ("\u{1b}é", "é"),
+            ("no\u{1b} disk", "no disk"),
+            ("\u{1b} Fx", "x"),
         ] {
             assert_eq!(visible(given), seen, "{given:?}");
         }

@@ -1,6 +1,6 @@
 //! Values that must not be shown, and the one way for foreign text to get into an error message.
 
-use crate::invisible::is_invisible;
+use crate::invisible::one_line;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -69,15 +69,13 @@ impl Redactor {
         text
     }
 
-    /// Foreign text made fit for an error message: one line, nothing that steers a terminal, no
-    /// secret, at most [`QUOTE_CHARS`] characters.
+    /// Foreign text made fit for an error message: one line, no terminal commands, no secrets, at most
+    /// [`QUOTE_CHARS`] characters.
     ///
-    /// The order matters: taking out control characters may join the halves of a key, and cutting first
-    /// could leave the first half of one.
+    /// Secrets are hidden twice: before cleaning, which could take the first character of a secret along with a
+    /// terminal command, and after it, because it can join the halves of one. Cutting comes last.
     pub(crate) fn quote(&self, text: &str) -> String {
-        let plain: String = text.chars().map(|c| if is_invisible(c) { ' ' } else { c }).collect();
-        let line = plain.split_whitespace().collect::<Vec<_>>().join(" ");
-        let hidden = self.hide(line);
+        let hidden = self.hide(one_line(&self.hide(text.to_owned())));
         match hidden.char_indices().nth(QUOTE_CHARS) {
             Some((end, _)) => format!("{}…", hidden[..end].trim_end()),
             None => hidden,
@@ -110,9 +108,16 @@ mod tests {
     }
 
     #[test]
-    fn terminal_escapes_and_lines_become_spaces() {
+    fn terminal_commands_go_and_lines_become_spaces() {
         let redactor = Redactor::default();
-        assert_eq!(redactor.quote("a\u{1b}[31m\r\n b\u{202e}c"), "a [31m b c");
+        assert_eq!(redactor.quote("a\u{1b}[31m\r\n b\u{202e}c"), "a bc");
+    }
+
+    #[test]
+    fn a_secret_is_hidden_whatever_stands_in_or_before_it() {
+        let redactor = Redactor::new([Secret::new("sk-1234567890")]);
+        assert_eq!(redactor.quote("key \u{1b}[sk-1234567890"), "key");
+        assert_eq!(redactor.quote("key sk-12345\u{200b}67890"), "key ***");
     }
 
     #[test]
@@ -132,7 +137,7 @@ mod tests {
             let quote = redactor.quote(&format!("{before}{key}{after}"));
             prop_assert!(!quote.contains(&key));
             prop_assert!(quote.chars().count() <= QUOTE_CHARS + 1);
-            prop_assert!(!quote.chars().any(is_invisible));
+            prop_assert!(!quote.chars().any(crate::invisible::is_invisible));
         }
     }
 }

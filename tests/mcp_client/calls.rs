@@ -29,7 +29,7 @@ async fn tools_of_a_server_are_candidates_and_odd_entries_cost_only_themselves()
     assert_eq!(names, ["echo", "sum", "look", "second"], "both pages; an empty cursor is a cursor");
     let echo = &snapshot.get("echo").unwrap().candidates[0];
     assert_eq!((echo.label().as_str(), echo.priority), ("mcps:s", 2));
-    assert_eq!(&*echo.spec().description, "Give[31m back", "no escapes");
+    assert_eq!(&*echo.spec().description, "Give back", "no escapes");
     assert_eq!(world.server().info().notices.len(), 3);
     assert_eq!(world.call("echo", json!({"text": "hi"})).await.unwrap(), json!("hi"));
 }

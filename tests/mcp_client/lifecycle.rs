@@ -52,7 +52,7 @@ async fn a_server_that_cannot_start_says_why_in_its_own_words() {
     let world = World::new("refuses");
     let report = world.servers.connect(world.servers.all(), None).await;
     let error = report[0].1.clone().unwrap_err();
-    assert_eq!(error.message, "Server 's' exited with code 5: [31mfatal: no API key[0m");
+    assert_eq!(error.message, "Server 's' exited with code 5: fatal: no API key");
     assert_eq!(error.outcome, Outcome::NotSent);
     assert_eq!(world.server().info().state, "failed");
 }

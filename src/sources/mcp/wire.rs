@@ -4,7 +4,7 @@
 //! odd field never loses the rest, and nothing is parsed twice.
 
 use crate::error::{ErrorKind, HubError, Outcome};
-use crate::invisible::is_invisible;
+use crate::invisible::{is_invisible, visible};
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -172,10 +172,12 @@ fn rpc_error(raw: &RawValue) -> HubError {
     HubError { code, ..HubError::new(ErrorKind::Rpc, text) }
 }
 
-/// A foreign text made safe to show: escapes, controls and invisible characters are taken out, the length is bounded.
+/// Foreign text made safe to show: without terminal commands, control and invisible characters, and of bounded length.
 pub fn clean(text: &str, limit: usize) -> String {
     let mut out = String::new();
-    for (count, c) in text.chars().filter(|c| *c == '\n' || *c == '\t' || !is_invisible(*c)).enumerate() {
+    // Whole commands go first, so that no `[31m` stays behind.
+    let seen = visible(text);
+    for (count, c) in seen.chars().filter(|c| *c == '\n' || *c == '\t' || !is_invisible(*c)).enumerate() {
         if count == limit {
             out.push('…');
             break;
