@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use toolhub::llm::retry::Backoff;
-use toolhub::llm::{ChatAnswer, LlmError, LlmErrorKind, Message, OpenAi, OpenAiConfig, Secret};
+use toolhub::llm::{ChatAnswer, ChatMessage, LlmError, LlmErrorKind, OpenAi, OpenAiConfig, Secret};
 
 #[path = "support/http_server.rs"]
 mod http_server;
@@ -43,7 +43,7 @@ fn client(server: &HttpServer) -> OpenAi {
 }
 
 async fn chat(client: &OpenAi) -> Result<ChatAnswer, LlmError> {
-    client.chat(&[Message::user("hi")], &CancellationToken::new()).await
+    client.chat(&[ChatMessage::user("hi")], &CancellationToken::new()).await
 }
 
 /// The error of one request to a server with this script, which must have got so many requests.
@@ -62,7 +62,7 @@ async fn nobody() -> SocketAddr {
 
 /// Reads a stream to its end: the texts of the deltas, and how it ended.
 async fn stream(client: &OpenAi) -> (Vec<String>, Result<ChatAnswer, LlmError>) {
-    let opened = client.stream(&[Message::user("hi")], &CancellationToken::new()).await;
+    let opened = client.stream(&[ChatMessage::user("hi")], &CancellationToken::new()).await;
     let mut stream = match opened {
         Ok(stream) => stream,
         Err(error) => return (Vec::new(), Err(error)),

@@ -34,7 +34,7 @@ pub trait BridgeValue: for<'py> IntoPyObject<'py> + Send + 'static {}
 impl<T: for<'py> IntoPyObject<'py> + Send + 'static> BridgeValue for T {}
 
 /// The result of a future. It becomes a Python object only on the loop's thread, because runtime threads never take the GIL.
-type Outcome = Box<dyn FnOnce(Python<'_>) -> PyResult<Py<PyAny>> + Send>;
+type FutureOutcome = Box<dyn FnOnce(Python<'_>) -> PyResult<Py<PyAny>> + Send>;
 
 /// A Rust future as a Python awaitable. A failure raises `ToolError`.
 pub fn run<T: BridgeValue>(
@@ -52,7 +52,7 @@ pub fn stream<T: BridgeValue>(
     BridgeStream { source: Mutex::new(Some(StreamSource::new(source))), generation: runtime::generation() }
 }
 
-fn outcome_of<T: BridgeValue>(result: Result<T, HubError>) -> Outcome {
+fn outcome_of<T: BridgeValue>(result: Result<T, HubError>) -> FutureOutcome {
     match result {
         Ok(value) => Box::new(move |py| value.into_py_any(py)),
         Err(error) => Box::new(move |py| Err(tool_error(py, &error))),
@@ -66,14 +66,14 @@ enum OutcomeSlot {
     /// The loop is told when it is over.
     Awaited { mailbox: Arc<LoopMailbox>, key: u64 },
     /// Over; without an outcome when the future was dropped.
-    Settled(Option<Outcome>),
+    Settled(Option<FutureOutcome>),
 }
 
 /// Settles a slot once: with an outcome, or empty when the future is dropped.
 struct Settler(Arc<Mutex<OutcomeSlot>>);
 
 impl Settler {
-    fn settle(&self, outcome: Option<Outcome>) {
+    fn settle(&self, outcome: Option<FutureOutcome>) {
         let mut slot = self.0.lock();
         if matches!(*slot, OutcomeSlot::Settled(_)) {
             return;
@@ -120,7 +120,7 @@ struct RunningFuture {
 }
 
 impl BridgeFuture {
-    fn new(future: impl Future<Output = Outcome> + Send + 'static) -> Self {
+    fn new(future: impl Future<Output = FutureOutcome> + Send + 'static) -> Self {
         let slot = Arc::new(Mutex::new(OutcomeSlot::Starting));
         let settler = Settler(slot.clone());
         let future = Box::pin(async move {
@@ -210,7 +210,7 @@ impl BridgeFuture {
     }
 }
 
-fn finished(py: Python<'_>, outcome: Option<Outcome>) -> PyResult<Step> {
+fn finished(py: Python<'_>, outcome: Option<FutureOutcome>) -> PyResult<Step> {
     match outcome {
         Some(outcome) => outcome(py).map(Step::Return),
         None => Err(PyRuntimeError::new_err("toolhub has stopped because the interpreter is exiting")),
@@ -316,14 +316,14 @@ impl Drop for BridgeFuture {
 #[derive(Clone)]
 struct StreamSource(Arc<tokio::sync::Mutex<Option<Items>>>);
 
-type Items = BoxStream<'static, Result<Outcome, HubError>>;
+type Items = BoxStream<'static, Result<FutureOutcome, HubError>>;
 
 impl StreamSource {
     fn new(stream: Items) -> Self {
         StreamSource(Arc::new(tokio::sync::Mutex::new(Some(stream))))
     }
 
-    async fn next(self) -> Outcome {
+    async fn next(self) -> FutureOutcome {
         let mut stream = self.0.lock().await;
         let item = match stream.as_mut() {
             Some(stream) => stream.next().await,
@@ -343,7 +343,7 @@ impl StreamSource {
     }
 }
 
-fn end_of_stream() -> Outcome {
+fn end_of_stream() -> FutureOutcome {
     Box::new(|_| Err(PyStopAsyncIteration::new_err(())))
 }
 

@@ -5,7 +5,7 @@
 //! their own ([`super::notices`]), so that a server that floods its log cannot hold up a request.
 
 use super::json;
-use super::notices::{Batch, Notices};
+use super::notices::{NoticeBatch, Notices};
 use super::runtime;
 use crate::sources::mcp::host::Answer;
 use crate::tool::BoxFuture;
@@ -23,7 +23,7 @@ const MAX_WORKERS: usize = 64;
 /// How long a worker waits for its next request while another one is waiting too.
 const IDLE: Duration = Duration::from_secs(10);
 
-struct Pending {
+struct PendingCallback {
     function: &'static str,
     server: Arc<str>,
     params: Value,
@@ -32,7 +32,7 @@ struct Pending {
 
 #[derive(Default)]
 struct RequestQueue {
-    requests: VecDeque<Pending>,
+    requests: VecDeque<PendingCallback>,
     workers: usize,
     idle: usize,
     closed: bool,
@@ -53,7 +53,7 @@ impl Callbacks {
         {
             let mut queue = self.lock();
             if !queue.closed && queue.requests.len() < MAX_WAITING {
-                queue.requests.push_back(Pending { function, server, params, answer });
+                queue.requests.push_back(PendingCallback { function, server, params, answer });
             }
         }
         self.arrived.notify_one();
@@ -69,7 +69,7 @@ impl Callbacks {
     }
 
     /// Waits for a request; `None` when this worker shall end.
-    fn next(&self) -> Option<Pending> {
+    fn next(&self) -> Option<PendingCallback> {
         let mut queue = self.lock();
         loop {
             if queue.closed {
@@ -184,7 +184,7 @@ impl CallbackQueue {
     }
 
     /// Waits for events and log lines, without the GIL: `(events, lines, dropped)`. None when there will be no more.
-    fn next_notices(&self, py: Python<'_>) -> PyResult<Option<Batch>> {
+    fn next_notices(&self, py: Python<'_>) -> PyResult<Option<NoticeBatch>> {
         let notices = self.notices.clone();
         runtime::detached(py, move || notices.next()).map(|taken| taken.into_batch(py)).transpose()
     }

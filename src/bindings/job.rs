@@ -22,10 +22,10 @@ use tokio::task::AbortHandle;
 
 pub struct Job {
     runtime: Handle,
-    stage: Mutex<Stage>,
+    stage: Mutex<InlineStage>,
 }
 
-enum Stage {
+enum InlineStage {
     /// Polled for the first time, by its caller.
     Begun {
         woken: bool,
@@ -38,7 +38,7 @@ enum Stage {
 impl Job {
     /// Begins a future here. It must not block, as everywhere on a runtime.
     pub fn start(future: impl Future<Output = ()> + Send + 'static) -> PyResult<Arc<Self>> {
-        let job = Self::new(Stage::Begun { woken: false })?;
+        let job = Self::new(InlineStage::Begun { woken: false })?;
         let mut future: BoxFuture<'static, ()> = Box::pin(future);
         let waker = Waker::from(job.clone());
         let polled = {
@@ -47,12 +47,12 @@ impl Job {
         };
         let mut stage = job.stage.lock();
         match (polled, &*stage) {
-            (Ok(Poll::Pending), Stage::Begun { woken: true }) => {
-                *stage = Stage::Moved(job.runtime.spawn(future).abort_handle());
+            (Ok(Poll::Pending), InlineStage::Begun { woken: true }) => {
+                *stage = InlineStage::Moved(job.runtime.spawn(future).abort_handle());
             }
-            (Ok(Poll::Pending), _) => *stage = Stage::Waiting(future),
+            (Ok(Poll::Pending), _) => *stage = InlineStage::Waiting(future),
             // A panic has been reported; what the future held is dropped here, as a task's would be.
-            (Ok(Poll::Ready(())) | Err(_), _) => *stage = Stage::Over,
+            (Ok(Poll::Ready(())) | Err(_), _) => *stage = InlineStage::Over,
         }
         drop(stage);
         Ok(job)
@@ -60,24 +60,24 @@ impl Job {
 
     /// Leaves a future to the runtime from the beginning: one whose first step is long.
     pub fn start_elsewhere(future: impl Future<Output = ()> + Send + 'static) -> PyResult<Arc<Self>> {
-        let job = Self::new(Stage::Over)?;
-        *job.stage.lock() = Stage::Moved(job.runtime.spawn(future).abort_handle());
+        let job = Self::new(InlineStage::Over)?;
+        *job.stage.lock() = InlineStage::Moved(job.runtime.spawn(future).abort_handle());
         Ok(job)
     }
 
-    fn new(stage: Stage) -> PyResult<Arc<Self>> {
+    fn new(stage: InlineStage) -> PyResult<Arc<Self>> {
         Ok(Arc::new(Job { runtime: runtime::handle()?, stage: Mutex::new(stage) }))
     }
 
     /// Drops the future, wherever it is.
     pub fn abort(&self) {
-        let stage = std::mem::replace(&mut *self.stage.lock(), Stage::Over);
+        let stage = std::mem::replace(&mut *self.stage.lock(), InlineStage::Over);
         // What is dropped may have something to say to a server.
         let _inside = self.runtime.enter();
         match stage {
-            Stage::Moved(task) => task.abort(),
-            Stage::Waiting(future) => drop(future),
-            Stage::Begun { .. } | Stage::Over => {}
+            InlineStage::Moved(task) => task.abort(),
+            InlineStage::Waiting(future) => drop(future),
+            InlineStage::Begun { .. } | InlineStage::Over => {}
         }
     }
 }
@@ -85,9 +85,11 @@ impl Job {
 impl Wake for Job {
     fn wake(self: Arc<Self>) {
         let mut stage = self.stage.lock();
-        match std::mem::replace(&mut *stage, Stage::Over) {
-            Stage::Begun { .. } => *stage = Stage::Begun { woken: true },
-            Stage::Waiting(future) => *stage = Stage::Moved(self.runtime.spawn(future).abort_handle()),
+        match std::mem::replace(&mut *stage, InlineStage::Over) {
+            InlineStage::Begun { .. } => *stage = InlineStage::Begun { woken: true },
+            InlineStage::Waiting(future) => {
+                *stage = InlineStage::Moved(self.runtime.spawn(future).abort_handle())
+            }
             moved_or_over => *stage = moved_or_over,
         }
     }

@@ -4,7 +4,7 @@ use super::bridge::{self, BridgeFuture, BridgeStream};
 use super::errors::tool_error;
 use super::json::{self, JsonValue};
 use crate::error::{ErrorKind, HubError};
-use crate::llm::{ChatAnswer, Message, OpenAi, OpenAiConfig, Secret};
+use crate::llm::{ChatAnswer, ChatMessage, OpenAi, OpenAiConfig, Secret};
 use futures_util::stream::{Stream, TryStreamExt, once, try_unfold};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -67,7 +67,7 @@ impl ChatClient {
     }
 }
 
-fn texts(client: OpenAi, messages: Vec<Message>) -> impl Stream<Item = Result<String, HubError>> {
+fn texts(client: OpenAi, messages: Vec<ChatMessage>) -> impl Stream<Item = Result<String, HubError>> {
     let open = async move { Ok::<_, HubError>(client.stream(&messages, &CancellationToken::new()).await?) };
     once(open)
         .map_ok(|stream| {
@@ -95,7 +95,7 @@ fn answer_value(answer: &ChatAnswer) -> Value {
            "model": answer.model, "raw": answer.raw})
 }
 
-fn read_messages(given: &Bound<'_, PyAny>) -> PyResult<Vec<Message>> {
+fn read_messages(given: &Bound<'_, PyAny>) -> PyResult<Vec<ChatMessage>> {
     let wrong = || {
         let text = "messages must be a list of chat messages with a role and a content, such as \
                     {\"role\": \"user\", \"content\": \"Hello\"}.";
@@ -106,7 +106,7 @@ fn read_messages(given: &Bound<'_, PyAny>) -> PyResult<Vec<Message>> {
         return Err(wrong());
     }
     let read = |message: Value| {
-        Message::try_from(message).map_err(|error| tool_error(given.py(), &HubError::from(error)))
+        ChatMessage::try_from(message).map_err(|error| tool_error(given.py(), &HubError::from(error)))
     };
     list.into_iter().map(read).collect()
 }

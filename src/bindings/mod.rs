@@ -117,7 +117,7 @@ mod _core {
     use super::store::{PyStore, after_fork_in_parent, before_fork};
     #[pymodule_export]
     use super::text::{
-        PyTruncated, Tokenizer, merge_texts, prompt_limit, synthesis_prompt, truncate_text, visible_text,
+        PyTokenizer, PyTruncated, merge_texts, prompt_limit, synthesis_prompt, truncate_text, visible_text,
     };
     #[pymodule_export]
     use super::views::{Candidate, ToolInfo};

@@ -86,11 +86,11 @@ impl Notices {
     }
 
     /// Waits for notices and takes all of them; `None` when there will be no more.
-    pub fn next(&self) -> Option<Taken> {
+    pub fn next(&self) -> Option<TakenNotices> {
         let mut queue = self.lock();
         loop {
             if !queue.events.is_empty() || !queue.lines.is_empty() {
-                return Some(Taken {
+                return Some(TakenNotices {
                     events: std::mem::take(&mut queue.events),
                     lines: std::mem::take(&mut queue.lines),
                     dropped: std::mem::take(&mut queue.dropped),
@@ -114,17 +114,17 @@ impl Notices {
     }
 }
 
-pub struct Taken {
+pub struct TakenNotices {
     events: VecDeque<(Arc<str>, Value)>,
     lines: VecDeque<LogLine>,
     dropped: usize,
 }
 
 /// Events as `(server, event)`, lines as `(server, level, text)`, and how many lines were dropped.
-pub type Batch = (Vec<(String, Py<PyAny>)>, Vec<(String, u32, String)>, usize);
+pub type NoticeBatch = (Vec<(String, Py<PyAny>)>, Vec<(String, u32, String)>, usize);
 
-impl Taken {
-    pub fn into_batch(self, py: Python<'_>) -> PyResult<Batch> {
+impl TakenNotices {
+    pub fn into_batch(self, py: Python<'_>) -> PyResult<NoticeBatch> {
         let event = |(server, event): (Arc<str>, Value)| {
             PyResult::Ok((server.to_string(), json::to_python(py, &event)?.unbind()))
         };

@@ -25,7 +25,7 @@ const WORKERS: usize = 32;
 const THREADS: usize = WORKERS + 256;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Stage {
+enum CallStage {
     Queued,
     Running,
     Over,
@@ -34,7 +34,7 @@ enum Stage {
 }
 
 /// A function call on its way through the pool.
-struct Job {
+struct PoolCall {
     /// `context.run`, the function, its arguments
     call: Py<PyTuple>,
     kwargs: Py<PyAny>,
@@ -48,12 +48,12 @@ pub struct Reply {
     mailbox: Arc<LoopMailbox>,
     key: u64,
     /// Changed only while the pool's state is locked, so that the counts there agree with it.
-    stage: Arc<Mutex<Stage>>,
+    stage: Arc<Mutex<CallStage>>,
 }
 
 #[derive(Default)]
-struct State {
-    queue: VecDeque<Job>,
+struct PoolState {
+    queue: VecDeque<PoolCall>,
     /// Threads that are there, whatever they do.
     threads: usize,
     idle: usize,
@@ -63,7 +63,7 @@ struct State {
     stopped: bool,
 }
 
-impl State {
+impl PoolState {
     /// Threads that take work.
     fn workers(&self) -> usize {
         self.threads.saturating_sub(self.written_off + self.aside)
@@ -82,7 +82,7 @@ impl State {
 /// the process, whose locks they may hold at that moment; the standard library keeps nothing outside of the object.
 #[derive(Default)]
 pub struct Pool {
-    state: sync::Mutex<State>,
+    state: sync::Mutex<PoolState>,
     work: Condvar,
 }
 
@@ -115,9 +115,9 @@ pub fn submit(
         None => PyTuple::new(py, [run, call.bind(py).clone()])?,
     };
     let pool = pool();
-    let stage = Arc::new(Mutex::new(Stage::Queued));
+    let stage = Arc::new(Mutex::new(CallStage::Queued));
     let reply = Reply { pool: pool.clone(), mailbox, key, stage };
-    pool.state().queue.push_back(Job { call: call.unbind(), kwargs, reply: reply.clone() });
+    pool.state().queue.push_back(PoolCall { call: call.unbind(), kwargs, reply: reply.clone() });
     pool.work.notify_one();
     match pool.hire_if_short(py) {
         // Somebody will come to it.
@@ -131,7 +131,7 @@ pub fn submit(
 }
 
 impl Pool {
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, PoolState> {
         // Counts are changed in one go, so they are right even if somebody panicked in between.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -151,7 +151,7 @@ impl Pool {
     }
 
     /// Waits for work, without the GIL; `None` when this thread shall end.
-    fn take(&self) -> Option<Job> {
+    fn take(&self) -> Option<PoolCall> {
         let mut state = self.state();
         loop {
             // One that came back from a function thought lost may be one too many.
@@ -174,9 +174,9 @@ impl Reply {
     fn begin(&self) -> bool {
         let _state = self.pool.state();
         let mut stage = self.stage.lock();
-        let wanted = *stage == Stage::Queued;
+        let wanted = *stage == CallStage::Queued;
         if wanted {
-            *stage = Stage::Running;
+            *stage = CallStage::Running;
         }
         wanted
     }
@@ -185,12 +185,12 @@ impl Reply {
     fn post(&self, result: PyResult<Py<PyAny>>) -> bool {
         let before = {
             let mut state = self.pool.state();
-            let before = std::mem::replace(&mut *self.stage.lock(), Stage::Over);
+            let before = std::mem::replace(&mut *self.stage.lock(), CallStage::Over);
             // The worker is back from a function that was thought lost.
-            state.written_off -= usize::from(before == Stage::Abandoned);
+            state.written_off -= usize::from(before == CallStage::Abandoned);
             before
         };
-        let wanted = before != Stage::Abandoned;
+        let wanted = before != CallStage::Abandoned;
         if wanted {
             self.mailbox.push(Mail::Deliver(self.key, Message::Returned(result)));
         }
@@ -203,12 +203,12 @@ impl Reply {
             let mut state = self.pool.state();
             let mut stage = self.stage.lock();
             match *stage {
-                Stage::Queued => *stage = Stage::Over,
-                Stage::Running => {
-                    *stage = Stage::Abandoned;
+                CallStage::Queued => *stage = CallStage::Over,
+                CallStage::Running => {
+                    *stage = CallStage::Abandoned;
                     state.written_off += 1;
                 }
-                Stage::Over | Stage::Abandoned => {}
+                CallStage::Over | CallStage::Abandoned => {}
             }
         }
         self.pool.replace_worker(py);

@@ -2,7 +2,7 @@
 
 use super::hub::Hub;
 use super::json;
-use super::text::Tokenizer;
+use super::text::PyTokenizer;
 use crate::hub::Showing;
 use crate::prompt::vendor::{self, Vendor, VendorNames};
 use crate::prompt::{Count, Lang, PromptStyle};
@@ -40,7 +40,7 @@ pub fn prompt_text(
     style: &str,
     lang: &str,
     budget: Option<usize>,
-    tokenizer: Option<&Bound<'_, Tokenizer>>,
+    tokenizer: Option<&Bound<'_, PyTokenizer>>,
 ) -> PyResult<String> {
     hub.get().check_process()?;
     let style = PromptStyle::parse(style).ok_or_else(|| {

@@ -52,23 +52,23 @@ impl PyTruncated {
 
 /// Counts tokens with an encoding that the user has.
 #[pyclass(frozen, module = "toolhub", name = "Tokenizer")]
-pub struct Tokenizer {
+pub struct PyTokenizer {
     counter: Arc<dyn TokenCounter>,
 }
 
-impl Tokenizer {
+impl PyTokenizer {
     pub fn counter(&self) -> Arc<dyn TokenCounter> {
         self.counter.clone()
     }
 }
 
 #[pymethods]
-impl Tokenizer {
+impl PyTokenizer {
     /// From the content of a tiktoken file or a `tokenizer.json`; the name tells which tiktoken encoding it is.
     #[new]
     fn new(name: &str, content: &[u8]) -> PyResult<Self> {
         let counter = load(name, content).map_err(|error| PyValueError::new_err(error.to_string()))?;
-        Ok(Tokenizer { counter: Arc::from(counter) })
+        Ok(PyTokenizer { counter: Arc::from(counter) })
     }
 
     /// How many tokens a text has.
@@ -84,7 +84,7 @@ pub fn truncate_text(
     text: &Bound<'_, PyString>,
     limit: usize,
     unit: &str,
-    tokenizer: Option<&Bound<'_, Tokenizer>>,
+    tokenizer: Option<&Bound<'_, PyTokenizer>>,
     hits: Option<usize>,
 ) -> PyResult<PyTruncated> {
     let py = text.py();

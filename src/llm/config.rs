@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
-use super::endpoint::shown_url;
 use super::retry::Backoff;
+use super::shown::shown_url;
 use crate::secret::Secret;
 
 const OPENAI_BASE_URL: &str = "https://api.openai.com/v1";

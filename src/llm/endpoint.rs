@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use super::config::OpenAiConfig;
 use super::error::LlmError;
-use super::message::Message;
+use super::message::ChatMessage;
 use crate::http;
 use crate::secret::{Redactor, Secret};
 
@@ -18,7 +18,7 @@ const SHORTEST_KEY: usize = 4;
 /// Values of headers and query parameters that are shorter are words, not secrets.
 const SHORTEST_HIDDEN_VALUE: usize = 8;
 
-pub(crate) struct Endpoint {
+pub(crate) struct ChatEndpoint {
     /// With user and password, if the base URL has them: reqwest turns them into a header.
     url: Url,
     headers: HeaderMap,
@@ -29,7 +29,7 @@ pub(crate) struct Endpoint {
     pub(crate) model: String,
 }
 
-impl Endpoint {
+impl ChatEndpoint {
     pub(crate) fn new(config: &OpenAiConfig) -> Result<Self, LlmError> {
         check_numbers(config)?;
         let url = chat_url(&config.base_url)?;
@@ -65,12 +65,12 @@ impl Endpoint {
     }
 
     /// The request body for these messages.
-    pub(crate) fn request(&self, messages: &[Message], stream: bool) -> Result<Vec<u8>, LlmError> {
+    pub(crate) fn request(&self, messages: &[ChatMessage], stream: bool) -> Result<Vec<u8>, LlmError> {
         #[derive(serde::Serialize)]
         struct Request<'a> {
             #[serde(flatten)]
             fixed: &'a Map<String, Value>,
-            messages: &'a [Message],
+            messages: &'a [ChatMessage],
             #[serde(skip_serializing_if = "std::ops::Not::not")]
             stream: bool,
         }
@@ -83,21 +83,13 @@ impl Endpoint {
     }
 }
 
-impl fmt::Debug for Endpoint {
+impl fmt::Debug for ChatEndpoint {
     /// By hand: the URL may hold a password.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Endpoint")
+        f.debug_struct("ChatEndpoint")
             .field("origin", &self.origin)
             .field("model", &self.model)
             .finish_non_exhaustive()
-    }
-}
-
-/// A URL as it may be shown: without user, password, query and fragment.
-pub(crate) fn shown_url(url: &str) -> String {
-    match Url::parse(url) {
-        Ok(url) if url.has_host() => format!("{}{}", url.origin().ascii_serialization(), url.path()),
-        _ => "(not a URL)".to_owned(),
     }
 }
 
@@ -227,11 +219,11 @@ mod tests {
     }
 
     fn url(base_url: &str) -> String {
-        Endpoint::new(&config(base_url)).unwrap().url().to_string()
+        ChatEndpoint::new(&config(base_url)).unwrap().url().to_string()
     }
 
     fn refused(config: &OpenAiConfig) -> String {
-        let error = Endpoint::new(config).unwrap_err();
+        let error = ChatEndpoint::new(config).unwrap_err();
         assert_eq!(error.kind, LlmErrorKind::Config);
         error.message
     }
@@ -280,9 +272,9 @@ mod tests {
         config.temperature = Some(0.5);
         config.max_tokens = Some(7);
         config.extra.insert("seed".into(), 3.into());
-        let endpoint = Endpoint::new(&config).unwrap();
+        let endpoint = ChatEndpoint::new(&config).unwrap();
         let body = |stream| -> Value {
-            let bytes = endpoint.request(&[Message::user("hi")], stream).unwrap();
+            let bytes = endpoint.request(&[ChatMessage::user("hi")], stream).unwrap();
             serde_json::from_slice(&bytes).unwrap()
         };
         let mut expected = json!({"model": "m", "temperature": 0.5, "max_tokens": 7, "seed": 3,
@@ -302,7 +294,7 @@ mod tests {
             ("http://10.0.0.1/v1", false),
             ("http://localhost.example.com/v1", false),
         ] {
-            let endpoint = Endpoint::new(&config(base_url)).unwrap();
+            let endpoint = ChatEndpoint::new(&config(base_url)).unwrap();
             assert_eq!(endpoint.is_loopback(), expected, "{base_url}");
         }
     }
@@ -312,7 +304,7 @@ mod tests {
         let mut config = config("https://me:p%40ss@h/v1?code=query-secret");
         config.api_key = "sk-1".into();
         config.headers = vec![("x-auth".into(), "Bearer header-secret".into())];
-        let endpoint = Endpoint::new(&config).unwrap();
+        let endpoint = ChatEndpoint::new(&config).unwrap();
         assert_eq!(
             endpoint.redactor.quote("sk-1 p@ss p%40ss query-secret header-secret Bearer"),
             "*** *** *** *** *** Bearer"

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use reqwest::Client;
 
-use super::endpoint::Endpoint;
+use super::endpoint::ChatEndpoint;
 use super::error::LlmError;
 use crate::http;
 
@@ -14,7 +14,7 @@ use crate::http;
 const IDLE: Duration = Duration::from_secs(30);
 
 /// Proxies are taken from the environment, but not for this machine.
-pub(crate) fn http_client(endpoint: &Endpoint) -> Result<Client, LlmError> {
+pub(crate) fn http_client(endpoint: &ChatEndpoint) -> Result<Client, LlmError> {
     let failed = |error: &dyn fmt::Display| {
         LlmError::config(format!(
             "The HTTP client cannot be set up: {error}; for https the system needs its CA certificates (or SSL_CERT_FILE)."

@@ -9,9 +9,9 @@ use super::error::LlmError;
 /// comes from its JSON object and is sent as it is.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(transparent)]
-pub struct Message(Map<String, Value>);
+pub struct ChatMessage(Map<String, Value>);
 
-impl Message {
+impl ChatMessage {
     pub fn system(text: impl Into<String>) -> Self {
         Self::text("system", text)
     }
@@ -32,7 +32,7 @@ impl Message {
     }
 }
 
-impl TryFrom<Value> for Message {
+impl TryFrom<Value> for ChatMessage {
     type Error = LlmError;
 
     fn try_from(value: Value) -> Result<Self, LlmError> {
@@ -53,10 +53,10 @@ mod tests {
     #[test]
     fn a_message_is_its_json_object() {
         let value = json!({"role": "tool", "tool_call_id": "c1", "content": "4"});
-        let message = Message::try_from(value.clone()).unwrap();
+        let message = ChatMessage::try_from(value.clone()).unwrap();
         assert_eq!(serde_json::to_value(&message).unwrap(), value);
         assert_eq!(
-            serde_json::to_value(Message::user("hi")).unwrap(),
+            serde_json::to_value(ChatMessage::user("hi")).unwrap(),
             json!({"role": "user", "content": "hi"})
         );
     }
@@ -64,7 +64,7 @@ mod tests {
     #[test]
     fn a_message_without_role_is_refused() {
         for value in [json!({"content": "x"}), json!("x"), json!({"role": 1})] {
-            assert!(Message::try_from(value).is_err());
+            assert!(ChatMessage::try_from(value).is_err());
         }
     }
 }

@@ -24,12 +24,14 @@ mod http;
 mod message;
 mod refusal;
 pub mod retry;
+mod shown;
 mod stream;
+mod transport;
 
 pub use crate::secret::Secret;
 pub use answer::{ChatAnswer, Usage};
 pub use client::OpenAi;
 pub use config::OpenAiConfig;
 pub use error::{LlmError, LlmErrorKind};
-pub use message::Message;
-pub use stream::{ChatStream, Delta};
+pub use message::ChatMessage;
+pub use stream::{ChatDelta, ChatStream};

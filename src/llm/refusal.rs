@@ -5,24 +5,30 @@ use std::time::{Duration, SystemTime};
 use reqwest::header::{DATE, HeaderMap, LOCATION, RETRY_AFTER};
 use serde_json::Value;
 
-use super::endpoint::{Endpoint, shown_url};
+use super::endpoint::ChatEndpoint;
 use super::error::{LlmError, LlmErrorKind};
-use super::retry::{Failure, retry_after};
+use super::retry::{AttemptFailure, retry_after};
+use super::shown::shown_url;
 
 /// The failure for an HTTP status and what came with it.
-pub(crate) fn refusal(endpoint: &Endpoint, status: u16, headers: &HeaderMap, body: &[u8]) -> Failure {
+pub(crate) fn refusal(
+    endpoint: &ChatEndpoint,
+    status: u16,
+    headers: &HeaderMap,
+    body: &[u8],
+) -> AttemptFailure {
     let wait = asked_wait(headers);
     let said = endpoint.redactor.quote(&spoken(body));
     let location = headers.get(LOCATION).and_then(|value| value.to_str().ok());
     let message = sentence(endpoint, status, &said, wait, location);
     let mut error = LlmError::new(kind_of(status), message).with_status(status);
     error.retry_after = wait;
-    Failure { error, again: matches!(status, 429 | 500..=599) }
+    AttemptFailure { error, again: matches!(status, 429 | 500..=599) }
 }
 
 /// The error for an `error` object inside an answer that began with 200, whole or streamed. Some servers
 /// put the status that they would have sent into its `code`.
-pub(crate) fn error_object(endpoint: &Endpoint, status: u16, error: &Value) -> LlmError {
+pub(crate) fn error_object(endpoint: &ChatEndpoint, status: u16, error: &Value) -> LlmError {
     let code = error.get("code").and_then(|code| match code {
         Value::String(digits) => digits.parse().ok(),
         number => number.as_u64().and_then(|n| u16::try_from(n).ok()),
@@ -51,7 +57,7 @@ fn kind_of(status: u16) -> LlmErrorKind {
 }
 
 fn sentence(
-    endpoint: &Endpoint,
+    endpoint: &ChatEndpoint,
     status: u16,
     said: &str,
     wait: Option<Duration>,

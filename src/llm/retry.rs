@@ -78,12 +78,12 @@ pub(crate) struct RetryRules {
 
 /// A failed attempt, and whether another one may end better.
 #[derive(Debug)]
-pub(crate) struct Failure {
+pub(crate) struct AttemptFailure {
     pub(crate) error: LlmError,
     pub(crate) again: bool,
 }
 
-impl Failure {
+impl AttemptFailure {
     pub(crate) fn last(error: LlmError) -> Self {
         let again = false;
         Self { error, again }
@@ -99,11 +99,11 @@ pub(crate) async fn with_retries<T, F>(
     mut attempt: impl FnMut() -> F,
 ) -> Result<T, LlmError>
 where
-    F: Future<Output = Result<T, Failure>>,
+    F: Future<Output = Result<T, AttemptFailure>>,
 {
     let mut retry = 0;
     loop {
-        let Failure { error, again } = match attempt().await {
+        let AttemptFailure { error, again } = match attempt().await {
             Ok(value) => return Ok(value),
             Err(failure) => failure,
         };
@@ -142,10 +142,10 @@ mod tests {
         RetryRules { max_retries, backoff: Backoff::default(), chance: Chance(Arc::new(move || chance)) }
     }
 
-    fn busy(retry_after: Option<Duration>) -> Failure {
+    fn busy(retry_after: Option<Duration>) -> AttemptFailure {
         let mut error = LlmError::new(LlmErrorKind::RateLimited, "busy");
         error.retry_after = retry_after;
-        Failure { error, again: true }
+        AttemptFailure { error, again: true }
     }
 
     fn cancelled() -> LlmError {
@@ -156,7 +156,7 @@ mod tests {
     async fn run(
         rules: &RetryRules,
         total: Duration,
-        failure: impl Fn() -> Failure,
+        failure: impl Fn() -> AttemptFailure,
     ) -> (LlmError, u32, Duration) {
         let (start, count) = (Instant::now(), Cell::new(0));
         let budget = Budget::new(total, &CancellationToken::new());
@@ -193,7 +193,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_final_failure_is_not_tried_again() {
-        let failure = || Failure::last(busy(None).error);
+        let failure = || AttemptFailure::last(busy(None).error);
         let (_, count, _) = run(&rules(2, 0.5), 10 * SECOND, failure).await;
         assert_eq!(count, 1);
         let (_, count, _) = run(&rules(0, 0.5), 10 * SECOND, || busy(None)).await;

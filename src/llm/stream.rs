@@ -12,9 +12,9 @@ use serde_json::Value;
 use super::answer::ChatAnswer;
 use super::assembly::Assembly;
 use super::budget::{Budget, Stop};
-use super::client::Shared;
 use super::error::{LlmError, LlmErrorKind};
 use super::refusal::error_object;
+use super::transport::ChatTransport;
 use crate::sse::{SseEvent, SseParser};
 
 /// The largest single event. Chunks have some hundred bytes; log probabilities may make them larger.
@@ -22,7 +22,7 @@ const MAX_EVENT: usize = 1024 * 1024;
 
 /// A piece of an answer.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Delta {
+pub struct ChatDelta {
     /// The new text; empty for chunks with a role, reasoning, tool calls or usage only.
     pub text: String,
     /// The chunk as it came.
@@ -31,44 +31,44 @@ pub struct Delta {
 
 /// The stream of one answer. Made by [`OpenAi::stream`](super::OpenAi::stream).
 pub struct ChatStream {
-    shared: Arc<Shared>,
+    transport: Arc<ChatTransport>,
     budget: Budget,
     /// Gone once nothing more is to be read; the connection goes with it.
-    reader: Option<Reader>,
-    pending: Option<Delta>,
+    reader: Option<AnswerReader>,
+    pending: Option<ChatDelta>,
     end: Option<Result<ChatAnswer, LlmError>>,
 }
 
 impl ChatStream {
-    pub(crate) fn new(shared: Arc<Shared>, budget: Budget, response: Response) -> Self {
-        let reader = Reader {
+    pub(crate) fn new(transport: Arc<ChatTransport>, budget: Budget, response: Response) -> Self {
+        let reader = AnswerReader {
             response,
             parser: SseParser::new(MAX_EVENT),
             assembly: Assembly::default(),
             ended: None,
         };
-        Self { shared, budget, reader: Some(reader), pending: None, end: None }
+        Self { transport, budget, reader: Some(reader), pending: None, end: None }
     }
 
     /// The stream of a server that cannot stream: its whole answer as one delta.
-    pub(crate) fn of_answer(shared: Arc<Shared>, budget: Budget, answer: ChatAnswer) -> Self {
-        let delta = Delta { text: answer.text.clone(), raw: answer.raw.clone() };
-        Self { shared, budget, reader: None, pending: Some(delta), end: Some(Ok(answer)) }
+    pub(crate) fn of_answer(transport: Arc<ChatTransport>, budget: Budget, answer: ChatAnswer) -> Self {
+        let delta = ChatDelta { text: answer.text.clone(), raw: answer.raw.clone() };
+        Self { transport, budget, reader: None, pending: Some(delta), end: Some(Ok(answer)) }
     }
 
     /// The next delta; `None` after the last one, or after an error. The future may be dropped and
     /// `next` called again without losing anything.
-    pub async fn next(&mut self) -> Option<Result<Delta, LlmError>> {
+    pub async fn next(&mut self) -> Option<Result<ChatDelta, LlmError>> {
         if let Some(delta) = self.pending.take() {
             return Some(Ok(delta));
         }
         let reader = self.reader.as_mut()?;
-        let error = match reader.step(&self.shared, &self.budget).await {
+        let error = match reader.step(&self.transport, &self.budget).await {
             Ok(Some(delta)) => return Some(Ok(delta)),
             Ok(None) => None,
             Err(mut error) => {
                 let partial = reader.assembly.text().to_owned();
-                error.partial = Some(self.shared.endpoint.redactor.hide(partial));
+                error.partial = Some(self.transport.endpoint.redactor.hide(partial));
                 Some(error)
             }
         };
@@ -80,7 +80,7 @@ impl ChatStream {
             }
             None => {
                 let answer = reader.assembly.into_answer();
-                self.end = Some(answer.map_err(|wrong| self.shared.wrong_shape(&wrong)));
+                self.end = Some(answer.map_err(|wrong| self.transport.wrong_shape(&wrong)));
                 None
             }
         }
@@ -101,14 +101,14 @@ impl fmt::Debug for ChatStream {
     /// By hand: the response would show its URL, and a query may hold a key.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ChatStream")
-            .field("origin", &self.shared.endpoint.origin)
+            .field("origin", &self.transport.endpoint.origin)
             .field("ended", &self.end.is_some())
             .finish_non_exhaustive()
     }
 }
 
 /// The open connection and what has come through it.
-struct Reader {
+struct AnswerReader {
     response: Response,
     parser: SseParser,
     assembly: Assembly,
@@ -116,71 +116,79 @@ struct Reader {
     ended: Option<Result<(), String>>,
 }
 
-impl Reader {
+impl AnswerReader {
     /// Reads up to the next delta; `None` when the answer is complete.
-    async fn step(&mut self, shared: &Shared, budget: &Budget) -> Result<Option<Delta>, LlmError> {
+    async fn step(
+        &mut self,
+        transport: &ChatTransport,
+        budget: &Budget,
+    ) -> Result<Option<ChatDelta>, LlmError> {
         // What has already come is not handed out to somebody who does not want it any more.
         if budget.is_cancelled() {
-            return Err(shared.stopped(Stop::Cancelled));
+            return Err(transport.stopped(Stop::Cancelled));
         }
         loop {
             if let Some(event) = self.parser.next_event() {
-                match self.take(shared, &event)? {
-                    Taken::Delta(delta) => return Ok(Some(delta)),
-                    Taken::Done => return Ok(None),
+                match self.take(transport, &event)? {
+                    StreamEvent::Delta(delta) => return Ok(Some(delta)),
+                    StreamEvent::Done => return Ok(None),
                 }
             }
             if let Some(end) = self.ended.take() {
-                return self.close(shared, end);
+                return self.close(transport, end);
             }
             match budget.run(self.response.chunk()).await {
-                Err(stop) => return Err(shared.stopped(stop)),
+                Err(stop) => return Err(transport.stopped(stop)),
                 Ok(Ok(Some(bytes))) => {
-                    self.parser.feed(&bytes).map_err(|large| shared.too_large(&large.to_string()))?
+                    self.parser.feed(&bytes).map_err(|large| transport.too_large(&large.to_string()))?
                 }
                 Ok(Ok(None)) => self.ended = Some(Ok(())),
-                Ok(Err(error)) => self.ended = Some(Err(shared.cause(&error))),
+                Ok(Err(error)) => self.ended = Some(Err(transport.cause(&error))),
             }
         }
     }
 
-    fn take(&mut self, shared: &Shared, event: &SseEvent) -> Result<Taken, LlmError> {
+    fn take(&mut self, transport: &ChatTransport, event: &SseEvent) -> Result<StreamEvent, LlmError> {
         if event.data.trim() == "[DONE]" {
-            return Ok(Taken::Done);
+            return Ok(StreamEvent::Done);
         }
         let status = self.response.status().as_u16();
         let raw: Value = serde_json::from_str(&event.data).map_err(|_| {
-            let said = shared.endpoint.redactor.quote(&event.data);
-            shared.invalid(&format!("streamed an event that is not JSON: {said}"))
+            let said = transport.endpoint.redactor.quote(&event.data);
+            transport.invalid(&format!("streamed an event that is not JSON: {said}"))
         })?;
         match raw.get("error") {
             Some(error) if !error.is_null() => {
-                return Err(error_object(&shared.endpoint, status, error));
+                return Err(error_object(&transport.endpoint, status, error));
             }
             _ if event.name == "error" => {
-                return Err(error_object(&shared.endpoint, status, &raw));
+                return Err(error_object(&transport.endpoint, status, &raw));
             }
             _ => {}
         }
-        let text = self.assembly.add(&raw).map_err(|wrong| shared.wrong_shape(wrong))?;
-        if self.assembly.size() > shared.config.max_body {
-            let limit = shared.config.max_body;
-            return Err(shared.too_large(&format!("the answer has more than {limit} bytes")));
+        let text = self.assembly.add(&raw).map_err(|wrong| transport.wrong_shape(wrong))?;
+        if self.assembly.size() > transport.config.max_body {
+            let limit = transport.config.max_body;
+            return Err(transport.too_large(&format!("the answer has more than {limit} bytes")));
         }
-        Ok(Taken::Delta(Delta { text, raw }))
+        Ok(StreamEvent::Delta(ChatDelta { text, raw }))
     }
 
     /// The bytes are over. That is fine after the model said why it stopped; otherwise something is missing.
-    fn close(&mut self, shared: &Shared, end: Result<(), String>) -> Result<Option<Delta>, LlmError> {
+    fn close(
+        &mut self,
+        transport: &ChatTransport,
+        end: Result<(), String>,
+    ) -> Result<Option<ChatDelta>, LlmError> {
         let why = match end {
             Ok(()) => "the server closed it".to_owned(),
             Err(why) => why,
         };
-        let last = self.parser.finish().map_err(|large| shared.too_large(&large.to_string()))?;
+        let last = self.parser.finish().map_err(|large| transport.too_large(&large.to_string()))?;
         if let Some(event) = last {
-            match self.take(shared, &event) {
-                Ok(Taken::Done) => return Ok(None),
-                Ok(Taken::Delta(delta)) => {
+            match self.take(transport, &event) {
+                Ok(StreamEvent::Done) => return Ok(None),
+                Ok(StreamEvent::Delta(delta)) => {
                     self.ended = Some(Err(why));
                     return Ok(Some(delta));
                 }
@@ -194,7 +202,7 @@ impl Reader {
         }
         let message = format!(
             "The stream of the model endpoint {} broke off before the answer was complete: {why}; `partial` has what came.",
-            shared.endpoint.origin
+            transport.endpoint.origin
         );
         let status = self.response.status().as_u16();
         Err(LlmError::new(LlmErrorKind::TruncatedStream, message).with_status(status))
@@ -202,7 +210,7 @@ impl Reader {
 }
 
 /// What an event was.
-enum Taken {
-    Delta(Delta),
+enum StreamEvent {
+    Delta(ChatDelta),
     Done,
 }

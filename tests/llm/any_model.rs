@@ -22,8 +22,11 @@ async fn any_model(reply: Reply) -> (OpenAi, Option<HttpServer>) {
     (OpenAi::new(config).unwrap(), server)
 }
 
-fn question() -> [Message; 2] {
-    [Message::system("You answer in one short sentence."), Message::user("What is the capital of France?")]
+fn question() -> [ChatMessage; 2] {
+    [
+        ChatMessage::system("You answer in one short sentence."),
+        ChatMessage::user("What is the capital of France?"),
+    ]
 }
 
 #[tokio::test]

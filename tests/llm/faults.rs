@@ -124,7 +124,7 @@ async fn cancelling_or_dropping_a_stream_reaches_the_server() {
         let server = HttpServer::start([Reply::event_stream().chunk(both).hang()]).await;
         let cancel = CancellationToken::new();
         let client = client(&server);
-        let mut stream = client.stream(&[Message::user("hi")], &cancel).await.unwrap();
+        let mut stream = client.stream(&[ChatMessage::user("hi")], &cancel).await.unwrap();
         assert_eq!(stream.next().await.unwrap().unwrap().text, "half");
         if cancelled {
             cancel.cancel();

@@ -1,0 +1,11 @@
+//! URLs as errors and logs may show them.
+
+use reqwest::Url;
+
+/// A URL as it may be shown: without user, password, query and fragment.
+pub(crate) fn shown_url(url: &str) -> String {
+    match Url::parse(url) {
+        Ok(url) if url.has_host() => format!("{}{}", url.origin().ascii_serialization(), url.path()),
+        _ => "(not a URL)".to_owned(),
+    }
+}
