@@ -106,7 +106,7 @@ async fn ask(transport: &dyn Transport, request: impl Borrow<Request>) -> Result
 async fn error_of(reply: Reply) -> HubError {
     let server = HttpServer::start([reply]).await;
     let transport = open(&server);
-    transport.agreed(Era::Modern, MODERN);
+    transport.on_negotiated(Era::Modern, MODERN);
     let error = ask(&*transport, call(1)).await.unwrap_err();
     assert_eq!(server.requests().len(), 1, "{error}");
     assert!(!format!("{error:?}").contains("hush"), "{error:?}");
@@ -138,5 +138,5 @@ async fn legacy_server(mut route: impl FnMut(&http_server::Request) -> Reply + S
 
 async fn shake_hands(transport: &dyn Transport) {
     ask(transport, request(1, "initialize", None)).await.unwrap();
-    transport.agreed(Era::Legacy, LEGACY);
+    transport.on_negotiated(Era::Legacy, LEGACY);
 }

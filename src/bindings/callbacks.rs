@@ -7,7 +7,7 @@
 use super::json;
 use super::notices::{NoticeBatch, Notices};
 use super::runtime;
-use crate::sources::mcp::host::Answer;
+use crate::sources::mcp::host::CallbackAnswer;
 use crate::tool::BoxFuture;
 use pyo3::prelude::*;
 use serde_json::Value;
@@ -27,7 +27,7 @@ struct PendingCallback {
     function: &'static str,
     server: Arc<str>,
     params: Value,
-    answer: oneshot::Sender<Answer>,
+    answer: oneshot::Sender<CallbackAnswer>,
 }
 
 #[derive(Default)]
@@ -48,7 +48,12 @@ pub struct Callbacks {
 
 impl Callbacks {
     /// Calls a function of the user and awaits its answer.
-    pub fn ask(&self, function: &'static str, server: Arc<str>, params: Value) -> BoxFuture<'static, Answer> {
+    pub fn ask(
+        &self,
+        function: &'static str,
+        server: Arc<str>,
+        params: Value,
+    ) -> BoxFuture<'static, CallbackAnswer> {
         let (answer, answered) = oneshot::channel();
         {
             let mut queue = self.lock();
@@ -117,7 +122,7 @@ pub struct CallbackRequest {
     server: String,
     #[pyo3(get)]
     params: Py<PyAny>,
-    answer: parking_lot::Mutex<Option<oneshot::Sender<Answer>>>,
+    answer: parking_lot::Mutex<Option<oneshot::Sender<CallbackAnswer>>>,
 }
 
 #[pymethods]

@@ -6,7 +6,7 @@ use super::credentials::{CredentialFactory, usual_file};
 use super::errors::tool_error;
 use super::hub::Hub;
 use super::{json, runtime};
-use crate::catalog::{Report, ServerOutcome, Servers as Core};
+use crate::catalog::{ServerOutcome, ServerReport, Servers as Core};
 use crate::error::{ErrorKind, HubError, clip};
 use crate::sources::mcp::config::{Loaded, Notice, load_file, load_value, server_from};
 use crate::sources::mcp::host::{Ask, Host, Log, Tell};
@@ -279,7 +279,7 @@ fn duration(py: Python<'_>, seconds: Option<f64>) -> PyResult<Option<Duration>> 
 }
 
 /// `(connected, failed)`, with the failures as exceptions.
-struct ConnectOutcome(Report);
+struct ConnectOutcome(ServerReport);
 
 impl<'py> IntoPyObject<'py> for ConnectOutcome {
     type Target = PyTuple;

@@ -1,6 +1,6 @@
 //! Looking for a tool that nobody has listed: the servers whose list is missing or old are asked, once, side by side.
 
-use super::{CONNECT_AT_ONCE, Report, Servers};
+use super::{CONNECT_AT_ONCE, ServerReport, Servers};
 use crate::error::{ErrorKind, HubError, Outcome};
 use crate::model::{CallOptions, Source};
 use crate::sources::mcp::server::Server;
@@ -40,7 +40,12 @@ impl Servers {
 
     /// Asks them, until one has the tool or the time is over; without a name, all of them. Gives back who could not be asked,
     /// and why.
-    pub async fn look_up(&self, name: Option<&str>, wanted: &CallOptions, patience: Duration) -> Report {
+    pub async fn look_up(
+        &self,
+        name: Option<&str>,
+        wanted: &CallOptions,
+        patience: Duration,
+    ) -> ServerReport {
         let end = Clock::now() + patience;
         let named = wanted.server.as_deref();
         let everybody = self.missing_lists(wanted.source, named).into_iter();
@@ -54,7 +59,7 @@ impl Servers {
             (server, answer)
         };
         let mut answers = stream::iter(asked).map(one).buffer_unordered(CONNECT_AT_ONCE);
-        let mut failed: Report =
+        let mut failed: ServerReport =
             left.iter().map(|one| (one.id().clone(), Err(left_alone(one.id())))).collect();
         while let Some((server, answer)) = answers.next().await {
             self.remember(&server, answer.as_ref().err());

@@ -52,7 +52,7 @@ pub struct Servers {
 
 /// The id of a server, and why it failed if it did.
 pub type ServerOutcome = (Arc<str>, Result<(), HubError>);
-pub type Report = Vec<ServerOutcome>;
+pub type ServerReport = Vec<ServerOutcome>;
 
 impl Servers {
     pub fn new(hub: Arc<Hub>, host: Host, credentials: MakeCredentials) -> Arc<Self> {
@@ -177,7 +177,7 @@ impl Servers {
     }
 
     /// Connects servers side by side and reports each one, in the given order.
-    pub async fn connect(&self, servers: Vec<Arc<Server>>, timeout: Option<Duration>) -> Report {
+    pub async fn connect(&self, servers: Vec<Arc<Server>>, timeout: Option<Duration>) -> ServerReport {
         connect_all(servers, timeout).buffered(CONNECT_AT_ONCE).collect().await
     }
 
@@ -192,7 +192,7 @@ impl Servers {
     }
 
     /// Lists the tools of servers again.
-    pub async fn refresh(&self, servers: Vec<Arc<Server>>, timeout: Option<Duration>) -> Report {
+    pub async fn refresh(&self, servers: Vec<Arc<Server>>, timeout: Option<Duration>) -> ServerReport {
         let one = |server: Arc<Server>| {
             let refresh = {
                 let server = server.clone();

@@ -7,7 +7,7 @@ async fn a_modern_request_says_what_it_is_in_its_headers() {
     let server = HttpServer::start([Reply::json(200, &answer(1)), Reply::json(200, &answer(2))]).await;
     let transport = open(&server);
     assert_eq!(ask(&*transport, request(1, "server/discover", None)).await.unwrap(), json!({"ok": 1}));
-    transport.agreed(Era::Modern, MODERN);
+    transport.on_negotiated(Era::Modern, MODERN);
     let mut second = request(2, "tools/call", Some("größe"));
     second.headers = vec![("Mcp-Param-Region".into(), "us-west1".into()), ("Note".into(), "a\nb".into())];
     assert_eq!(ask(&*transport, &second).await.unwrap(), json!({"ok": 2}));

@@ -9,7 +9,7 @@ async fn dropping_a_request_closes_its_connection() {
     {
         let server = HttpServer::start([reply]).await;
         let transport = open(&server);
-        transport.agreed(Era::Modern, MODERN);
+        transport.on_negotiated(Era::Modern, MODERN);
         tokio::select! {
             answer = ask(&*transport, call(1)) => panic!("there is no answer: {answer:?}"),
             () = server.received(1) => {}

@@ -37,7 +37,7 @@ async fn a_404_is_no_lost_session_where_there_is_none() {
 
     let server = HttpServer::routed(|_| Reply::new(404, &[], "")).await;
     let transport = open(&server);
-    transport.agreed(Era::Legacy, LEGACY);
+    transport.on_negotiated(Era::Legacy, LEGACY);
     let error = ask(&*transport, call(2)).await.unwrap_err();
     assert_eq!((error.kind, error.status), (ErrorKind::Http, Some(404)));
     assert_eq!(transport.retired(), None);
@@ -112,7 +112,7 @@ async fn an_answer_may_come_on_the_stream_that_is_listened_to() {
     let listening = async {
         // The call is on its way before the stream brings its answer.
         server.received(2).await;
-        transport.agreed(Era::Legacy, LEGACY);
+        transport.on_negotiated(Era::Legacy, LEGACY);
     };
     let (answer, ()) = tokio::join!(waiting, listening);
     assert_eq!(answer.unwrap().get(), r#"{"ok":2}"#);

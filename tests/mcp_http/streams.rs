@@ -5,7 +5,7 @@ use super::*;
 async fn stream_answer(reply: Reply) -> Result<Value, HubError> {
     let server = HttpServer::start([reply]).await;
     let transport = open(&server);
-    transport.agreed(Era::Modern, MODERN);
+    transport.on_negotiated(Era::Modern, MODERN);
     ask(&*transport, call(1)).await
 }
 
@@ -49,7 +49,7 @@ async fn notifications_are_heard_before_the_answer_comes() {
     let text = event(&note("notifications/message"));
     let server = HttpServer::start([Reply::event_stream().chunk(&text).chunk(&text).hang()]).await;
     let transport = StreamableHttp::open(options(&server), Inbox::new(ear.clone())).unwrap();
-    transport.agreed(Era::Modern, MODERN);
+    transport.on_negotiated(Era::Modern, MODERN);
     let listen = request(1, "subscriptions/listen", None);
     tokio::select! {
         answer = transport.request(&listen) => panic!("there is no answer yet: {answer:?}"),
@@ -80,7 +80,7 @@ async fn a_stream_that_ends_with_the_answer_leaves_its_connection_to_others() {
     let server =
         HttpServer::routed(|request| Reply::events([event(&answer(id_of(request))).as_bytes()])).await;
     let transport = open(&server);
-    transport.agreed(Era::Modern, MODERN);
+    transport.on_negotiated(Era::Modern, MODERN);
     for id in 0..50 {
         ask(&*transport, call(id)).await.unwrap();
     }

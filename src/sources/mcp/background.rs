@@ -1,6 +1,6 @@
 //! The tasks of a session: keep its tool list current, listen for changes, end it when nothing uses it.
 
-use super::connection::{Connection, Extras};
+use super::connection::{Connection, RequestExtras};
 use super::message::Params;
 use crate::error::ErrorKind;
 use serde_json::json;
@@ -36,7 +36,7 @@ pub async fn subscribe(connection: Arc<Connection>) {
     while connection.transport().retired().is_none() {
         let begun = Instant::now();
         let params = Params::new().with("notifications", &json!({"toolsListChanged": true}));
-        let stream = connection.request("subscriptions/listen", params, Extras::default());
+        let stream = connection.request("subscriptions/listen", params, RequestExtras::default());
         let Ok(ended) = timeout(SUBSCRIPTION, stream).await else { continue };
         if ended.is_err_and(|error| error.kind == ErrorKind::Rpc) {
             return;

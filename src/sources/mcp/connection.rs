@@ -50,7 +50,7 @@ pub struct Connection {
 
 /// What a request carries besides its parameters.
 #[derive(Default)]
-pub struct Extras {
+pub struct RequestExtras {
     pub name: Option<Arc<str>>,
     pub headers: Vec<(String, String)>,
     pub meta: Map<String, Value>,
@@ -125,7 +125,7 @@ impl Connection {
     }
 
     async fn discover(&self) -> Result<Box<RawValue>, HubError> {
-        self.request("server/discover", Params::new(), Extras::default()).await
+        self.request("server/discover", Params::new(), RequestExtras::default()).await
     }
 
     /// The handshake of the older protocol.
@@ -135,7 +135,7 @@ impl Connection {
             .with("protocolVersion", &LEGACY[0])
             .with("capabilities", &self.identity.capabilities)
             .with("clientInfo", &client_info());
-        let raw = self.request("initialize", params, Extras::default()).await?;
+        let raw = self.request("initialize", params, RequestExtras::default()).await?;
         let broken = |what: String| {
             HubError::new(ErrorKind::Protocol, format!("Failed to parse MCP response: {what}"))
         };
@@ -166,7 +166,7 @@ impl Connection {
     }
 
     pub fn settle_on(&mut self, server: ServerIdentity) {
-        self.transport.agreed(server.era, server.version);
+        self.transport.on_negotiated(server.era, server.version);
         self.server = server;
     }
 
@@ -175,7 +175,7 @@ impl Connection {
         &self,
         method: &'static str,
         params: Params,
-        mut extras: Extras,
+        mut extras: RequestExtras,
     ) -> Result<Box<RawValue>, HubError> {
         let id = self.ids.fetch_add(1, Ordering::Relaxed);
         let _watched = extras.on_progress.take().map(|on_progress| {

@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 /// What a call came to in one round.
-pub enum Answer {
+pub enum CallAnswer {
     Done(ToolOutput),
     /// The server wants something first: its questions, and a text to give back unchanged.
     NeedsInput {
@@ -18,7 +18,7 @@ pub enum Answer {
     Task(Value),
 }
 
-pub fn answer(tool: &str, raw: &RawValue) -> Result<Answer, HubError> {
+pub fn answer(tool: &str, raw: &RawValue) -> Result<CallAnswer, HubError> {
     let value: Value = serde_json::from_str(raw.get())
         .map_err(|error| protocol(format!("the answer of '{}': {error}", clip(tool))))?;
     let Value::Object(mut map) = value else {
@@ -31,18 +31,18 @@ pub fn answer(tool: &str, raw: &RawValue) -> Result<Answer, HubError> {
                 _ => Map::new(),
             };
             let state = map.remove("requestState").and_then(|state| state.as_str().map(str::to_owned));
-            return Ok(Answer::NeedsInput { requests, state });
+            return Ok(CallAnswer::NeedsInput { requests, state });
         }
-        Some("task") => return Ok(Answer::Task(Value::Object(map))),
+        Some("task") => return Ok(CallAnswer::Task(Value::Object(map))),
         _ => {}
     }
     // The older protocol has the task inside, and no word for it outside.
     if let Some(task) = map.get("task").filter(|task| task.get("taskId").is_some_and(Value::is_string))
         && !map.contains_key("content")
     {
-        return Ok(Answer::Task(task.clone()));
+        return Ok(CallAnswer::Task(task.clone()));
     }
-    finished(tool, map).map(Answer::Done)
+    finished(tool, map).map(CallAnswer::Done)
 }
 
 /// A result that is final.

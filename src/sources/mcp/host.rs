@@ -11,10 +11,10 @@ use std::sync::Arc;
 use tokio::sync::Notify;
 
 /// An answer to a server: a result, or a JSON-RPC code and a sentence.
-pub type Answer = Result<Value, (i64, String)>;
+pub type CallbackAnswer = Result<Value, (i64, String)>;
 
 /// Asked with the server's id and the parameters of its request.
-pub type Ask = Arc<dyn Fn(Arc<str>, Value) -> BoxFuture<'static, Answer> + Send + Sync>;
+pub type Ask = Arc<dyn Fn(Arc<str>, Value) -> BoxFuture<'static, CallbackAnswer> + Send + Sync>;
 
 /// Told about a log message: server, level, text.
 pub type Log = Arc<dyn Fn(&str, &str, &str) + Send + Sync>;
@@ -99,7 +99,7 @@ impl ServerCallbacks {
     }
 
     /// Answers one request of the server, in whichever way it came.
-    pub async fn answer(&self, method: &str, params: Value) -> Answer {
+    pub async fn answer(&self, method: &str, params: Value) -> CallbackAnswer {
         let refusal =
             || Err((METHOD_NOT_FOUND, format!("Method not found: {}", super::wire::clean(method, 100))));
         match method {
@@ -176,7 +176,7 @@ impl Listener for ServerCallbacks {
         }
     }
 
-    fn asked(self: Arc<Self>, method: String, params: Value) -> BoxFuture<'static, Answer> {
+    fn asked(self: Arc<Self>, method: String, params: Value) -> BoxFuture<'static, CallbackAnswer> {
         Box::pin(async move { self.answer(&method, params).await })
     }
 }

@@ -19,7 +19,7 @@ use tokio::sync::{Semaphore, oneshot};
 const ANSWERS_AT_ONCE: usize = 64;
 
 /// A raw result, or why there is none.
-pub type Reply = Result<Box<RawValue>, HubError>;
+pub type RpcReply = Result<Box<RawValue>, HubError>;
 
 /// What a connection wants to know besides answers.
 pub trait Listener: Send + Sync {
@@ -39,7 +39,7 @@ pub type Answerer = Box<dyn FnOnce(String) -> crate::tool::BoxFuture<'static, ()
 
 #[derive(Default)]
 struct Pending {
-    waiting: HashMap<u64, oneshot::Sender<Reply>, RandomState>,
+    waiting: HashMap<u64, oneshot::Sender<RpcReply>, RandomState>,
     progress: HashMap<u64, OnProgress, RandomState>,
     /// Nobody will be answered any more.
     over: Option<HubError>,
@@ -61,14 +61,14 @@ impl Inbox {
     }
 
     /// A place for the answer to a request that is about to be sent. Fails when the connection is over.
-    pub fn await_answer(self: &Arc<Self>, id: u64) -> Result<Expected, HubError> {
+    pub fn await_answer(self: &Arc<Self>, id: u64) -> Result<PendingReply, HubError> {
         let (sender, reply) = oneshot::channel();
         let mut pending = self.pending.lock();
         if let Some(error) = &pending.over {
             return Err(error.clone());
         }
         pending.waiting.insert(id, sender);
-        Ok(Expected { inbox: self.clone(), id, reply })
+        Ok(PendingReply { inbox: self.clone(), id, reply })
     }
 
     /// How many requests wait for their answer.
@@ -116,7 +116,7 @@ impl Inbox {
     }
 
     /// Gives a request its answer; false when nobody waits for it (any more).
-    pub fn settle(&self, id: u64, reply: Reply) -> bool {
+    pub fn settle(&self, id: u64, reply: RpcReply) -> bool {
         let waiting = self.pending.lock().waiting.remove(&id);
         waiting.is_some_and(|sender| sender.send(reply).is_ok())
     }
@@ -176,20 +176,20 @@ fn answer_message(id: &RawValue, answer: Result<Value, (i64, String)>) -> String
 }
 
 /// A request whose answer is awaited; dropping it means that nobody waits any more.
-pub struct Expected {
+pub struct PendingReply {
     inbox: Arc<Inbox>,
     id: u64,
-    reply: oneshot::Receiver<Reply>,
+    reply: oneshot::Receiver<RpcReply>,
 }
 
-impl Expected {
-    pub async fn answer(mut self) -> Reply {
+impl PendingReply {
+    pub async fn answer(mut self) -> RpcReply {
         let gone = || Err(HubError::new(ErrorKind::Closed, "The connection to the server was closed."));
         (&mut self.reply).await.unwrap_or_else(|_| gone())
     }
 }
 
-impl Drop for Expected {
+impl Drop for PendingReply {
     fn drop(&mut self) {
         self.inbox.pending.lock().waiting.remove(&self.id);
     }

@@ -37,7 +37,7 @@ enum LifeStage<A, S> {
 
 /// How a request for a connection can be met.
 #[derive(Debug, PartialEq)]
-pub enum Wanted<'a, A, S> {
+pub enum Availability<'a, A, S> {
     Ready(&'a S),
     InProgress(&'a A),
 }
@@ -52,7 +52,7 @@ pub enum Unavailable {
 
 /// What an attempt needs to know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct AttemptStart {
+pub struct ConnectStart {
     pub generation: u64,
     pub hint: Option<ProtocolHint>,
 }
@@ -83,8 +83,8 @@ impl<A, S> Lifecycle<A, S> {
         &mut self,
         insist: bool,
         now: Instant,
-        start: impl FnOnce(AttemptStart) -> A,
-    ) -> Result<Wanted<'_, A, S>, Unavailable> {
+        start: impl FnOnce(ConnectStart) -> A,
+    ) -> Result<Availability<'_, A, S>, Unavailable> {
         if matches!(self.stage, LifeStage::Idle) {
             if self.disabled {
                 return Err(Unavailable::Disabled);
@@ -94,12 +94,12 @@ impl<A, S> Lifecycle<A, S> {
                 return Err(Unavailable::BackingOff { wait, failures, last_error });
             }
             self.generation += 1;
-            let attempt = start(AttemptStart { generation: self.generation, hint: self.hint });
+            let attempt = start(ConnectStart { generation: self.generation, hint: self.hint });
             self.stage = LifeStage::Connecting(attempt);
         }
         match &self.stage {
-            LifeStage::Ready { session, .. } => Ok(Wanted::Ready(session)),
-            LifeStage::Connecting(attempt) => Ok(Wanted::InProgress(attempt)),
+            LifeStage::Ready { session, .. } => Ok(Availability::Ready(session)),
+            LifeStage::Connecting(attempt) => Ok(Availability::InProgress(attempt)),
             LifeStage::Idle | LifeStage::Closed => Err(Unavailable::Closed),
         }
     }

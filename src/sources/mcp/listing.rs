@@ -2,7 +2,7 @@
 //!
 //! One odd entry costs that entry. A list that does not end is cut; a cursor that comes again ends it.
 
-use super::connection::{Connection, Extras};
+use super::connection::{Connection, RequestExtras};
 use super::heavy::heavy;
 use super::message::Params;
 use super::protocol::Era;
@@ -108,7 +108,7 @@ impl Listing {
 }
 
 #[derive(Deserialize)]
-struct Page {
+struct ToolPage {
     #[serde(default)]
     tools: Option<Box<RawValue>>,
     #[serde(default, rename = "nextCursor")]
@@ -118,7 +118,7 @@ struct Page {
 }
 
 #[derive(Deserialize)]
-struct Entry {
+struct ToolEntry {
     name: String,
     #[serde(default)]
     title: Value,
@@ -154,7 +154,7 @@ async fn fetch_pages(connection: &Connection) -> Result<Listing, HubError> {
             Some(cursor) => Params::new().with("cursor", cursor),
             None => Params::new(),
         };
-        let raw = connection.request("tools/list", params, Extras::default()).await?;
+        let raw = connection.request("tools/list", params, RequestExtras::default()).await?;
         let page = heavy(raw.get().len(), || add_page(&raw, era, &mut listing, &mut names))?;
         listing.ttl_ms = page.ttl_ms.as_ref().and_then(Value::as_u64);
         match page.next_cursor {
@@ -174,8 +174,8 @@ fn add_page(
     era: Era,
     listing: &mut Listing,
     names: &mut HashSet<Arc<str>>,
-) -> Result<Page, HubError> {
-    let page: Page = serde_json::from_str(raw.get()).map_err(|error| malformed(&error.to_string()))?;
+) -> Result<ToolPage, HubError> {
+    let page: ToolPage = serde_json::from_str(raw.get()).map_err(|error| malformed(&error.to_string()))?;
     let entries: Vec<&RawValue> = match &page.tools {
         None => Vec::new(),
         Some(tools) => serde_json::from_str(tools.get()).map_err(|_| malformed("'tools' is not a list"))?,
@@ -195,7 +195,7 @@ fn malformed(what: &str) -> HubError {
 }
 
 fn read(raw: &RawValue, era: Era) -> Result<Listed, String> {
-    let entry: Entry =
+    let entry: ToolEntry =
         serde_json::from_str(raw.get()).map_err(|error| format!("an entry that is no tool: {error}"))?;
     let shown = clean(&entry.name, 60);
     if entry.name.trim().is_empty() || entry.name.chars().any(char::is_control) {

@@ -1,6 +1,6 @@
 //! What we write: requests and notifications, built as text once.
 
-use super::protocol::{Era, MODERN};
+use super::protocol::{Era, MODERN, TASKS_EXTENSION};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
@@ -63,7 +63,7 @@ impl Identity {
     pub fn new(capabilities: Value) -> Self {
         // The older protocols know no extensions.
         let mut extended = capabilities.clone();
-        extended["extensions"] = json!({super::tasks::EXTENSION: {}});
+        extended["extensions"] = json!({TASKS_EXTENSION: {}});
         let modern = format!(
             "\"io.modelcontextprotocol/protocolVersion\":\"{MODERN}\",\"io.modelcontextprotocol/clientInfo\":{},\
              \"io.modelcontextprotocol/clientCapabilities\":{extended}",

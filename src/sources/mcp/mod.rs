@@ -22,6 +22,7 @@ mod heavy;
 pub mod host;
 pub mod inbox;
 pub mod info;
+mod input;
 mod lifecycle;
 pub mod listing;
 mod lists;

@@ -5,6 +5,9 @@ pub const MODERN: &str = "2026-07-28";
 /// The older versions we speak, newest first.
 pub const LEGACY: &[&str] = &["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
 
+/// The extension that lets a server answer a call with a task.
+pub const TASKS_EXTENSION: &str = "io.modelcontextprotocol/tasks";
+
 /// The version of this name, if we speak it.
 pub fn version(name: &str) -> Option<&'static str> {
     LEGACY.iter().copied().chain([MODERN]).find(|version| *version == name)

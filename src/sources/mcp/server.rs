@@ -14,7 +14,7 @@ use super::connection::{Connection, ServerIdentity};
 use super::connector::Connector;
 use super::host::{Host, ServerCallbacks};
 use super::info::{self, ServerInfo};
-use super::lifecycle::{AttemptStart, Lifecycle, Released, Unavailable, Wanted};
+use super::lifecycle::{Availability, ConnectStart, Lifecycle, Released, Unavailable};
 use super::listing::Listing;
 use super::lists::ServerLists;
 use super::protocol::{Era, ProtocolHint};
@@ -74,7 +74,7 @@ struct Link {
     generation: u64,
 }
 
-enum Begun {
+enum ConnectionRequest {
     Ready(Link),
     InProgress(AttemptOutcome),
 }
@@ -156,8 +156,8 @@ impl Server {
     /// The connection, made now if there is none. During back-off this fails at once, with the reason.
     pub async fn connection(self: &Arc<Self>) -> Result<Arc<Connection>, HubError> {
         let link = match self.begin(false)? {
-            Begun::Ready(link) => link,
-            Begun::InProgress(attempt) => {
+            ConnectionRequest::Ready(link) => link,
+            ConnectionRequest::InProgress(attempt) => {
                 outcome(attempt).await.map_err(|error| self.auto_connect_failed(error))?
             }
         };
@@ -183,8 +183,8 @@ impl Server {
 
     async fn insist(self: &Arc<Self>) -> Result<Link, HubError> {
         match self.begin(true)? {
-            Begun::Ready(link) => Ok(link),
-            Begun::InProgress(attempt) => outcome(attempt).await,
+            ConnectionRequest::Ready(link) => Ok(link),
+            ConnectionRequest::InProgress(attempt) => outcome(attempt).await,
         }
     }
 
@@ -209,8 +209,10 @@ impl Server {
         let mut ended = self.lists.ended();
         let before = *ended.borrow_and_update();
         match self.begin(false)? {
-            Begun::Ready(link) => Self::list(Arc::downgrade(self), link, self.list_limit()).await.map(drop),
-            Begun::InProgress(attempt) => {
+            ConnectionRequest::Ready(link) => {
+                Self::list(Arc::downgrade(self), link, self.list_limit()).await.map(drop)
+            }
+            ConnectionRequest::InProgress(attempt) => {
                 outcome(attempt).await.map_err(|error| self.auto_connect_failed(error))?;
                 // A new session lists its tools by itself.
                 let _ = timeout(self.list_limit(), ended.wait_for(|ended| *ended > before)).await;
@@ -240,7 +242,7 @@ impl Server {
     }
 
     /// A connection, or the attempt to get one that is in progress or was started now.
-    fn begin(self: &Arc<Self>, insist: bool) -> Result<Begun, HubError> {
+    fn begin(self: &Arc<Self>, insist: bool) -> Result<ConnectionRequest, HubError> {
         let now = Instant::now();
         let (lost, started, begun) = {
             let mut life = self.life.lock();
@@ -252,8 +254,8 @@ impl Server {
                 self.attempt(start)
             });
             let begun = wanted.map(|wanted| match wanted {
-                Wanted::Ready(session) => Begun::Ready(Link::of(session)),
-                Wanted::InProgress(attempt) => Begun::InProgress(attempt.outcome.clone()),
+                Availability::Ready(session) => ConnectionRequest::Ready(Link::of(session)),
+                Availability::InProgress(attempt) => ConnectionRequest::InProgress(attempt.outcome.clone()),
             });
             (lost, started, begun)
         };
@@ -270,7 +272,7 @@ impl Server {
     }
 
     /// Starts an attempt to connect. It holds the connector, and not the server.
-    fn attempt(self: &Arc<Self>, start: AttemptStart) -> ConnectAttempt {
+    fn attempt(self: &Arc<Self>, start: ConnectStart) -> ConnectAttempt {
         let (sender, outcome) = watch::channel(None);
         let (server, connector) = (Arc::downgrade(self), self.connector.clone());
         let mut task = JoinSet::new();

@@ -9,7 +9,7 @@
 //! From the moment there is a task the call has begun: no error of ours afterwards says that nothing happened.
 
 use super::backoff;
-use super::connection::{Connection, Extras};
+use super::connection::{Connection, RequestExtras};
 use super::convert::{finished, protocol};
 use super::message::Params;
 use super::protocol::Era;
@@ -21,9 +21,6 @@ use serde_json::{Map, Value};
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-
-/// What we declare to modern servers.
-pub const EXTENSION: &str = "io.modelcontextprotocol/tasks";
 
 /// However often or rarely a server wants to be asked.
 const SHORTEST: Duration = Duration::from_millis(50);
@@ -125,7 +122,7 @@ impl Followed<'_> {
             );
             return Err(HubError::new(ErrorKind::Limit, text).with_outcome(Outcome::Unknown));
         }
-        let responses = super::tool::gather(self.server, self.tool, new).await;
+        let responses = super::input::gather(self.server, self.tool, new).await;
         let responses = responses.map_err(|error| error.with_outcome(Outcome::Unknown))?;
         self.ask("tasks/update", Some(&responses)).await.map(drop)
     }
@@ -183,8 +180,8 @@ impl Followed<'_> {
 }
 
 /// Over HTTP the id of a task goes into a header, so that the request finds the machine that has it.
-fn named(id: &str) -> Extras {
-    Extras { name: Some(Arc::from(id)), ..Extras::default() }
+fn named(id: &str) -> RequestExtras {
+    RequestExtras { name: Some(Arc::from(id)), ..RequestExtras::default() }
 }
 
 fn status(task: &Value) -> &str {

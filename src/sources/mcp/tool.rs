@@ -1,13 +1,13 @@
 //! One tool of one server, as a candidate of the hub.
 
 use super::config::Endpoint;
-use super::connection::{Connection, Extras};
-use super::convert::{self, Answer};
+use super::connection::{Connection, RequestExtras};
+use super::convert::{self, CallAnswer};
 use super::heavy::heavy;
 use super::listing::Listed;
 use super::message::Params;
 use super::server::Server;
-use super::{backoff, headers, tasks};
+use super::{backoff, headers, input, tasks};
 use crate::error::{ErrorKind, HubError, Outcome, clip};
 use crate::model::{Arguments, ToolOutput, ToolSpec};
 use crate::schema::{ArgumentSchema, ResultSchema};
@@ -89,15 +89,18 @@ impl McpTool {
             self.server.touch();
             let size = raw.get().len();
             match heavy(size, || convert::answer(&self.spec.name, &raw))? {
-                Answer::Done(output) => return heavy(size, || self.checked(output)),
+                CallAnswer::Done(output) => return heavy(size, || self.checked(output)),
                 // Both are rare: in a box they do not make every other call's future larger.
-                Answer::Task(task) => {
+                CallAnswer::Task(task) => {
                     return Box::pin(tasks::finish(&self.server, connection, &self.spec.name, &task))
                         .await
                         .and_then(|output| self.checked(output));
                 }
-                Answer::NeedsInput { requests, state } => {
-                    input = Some((Box::pin(gather(&self.server, &self.spec.name, requests)).await?, state));
+                CallAnswer::NeedsInput { requests, state } => {
+                    input = Some((
+                        Box::pin(input::gather(&self.server, &self.spec.name, requests)).await?,
+                        state,
+                    ));
                 }
             }
         }
@@ -125,7 +128,7 @@ impl McpTool {
                 params = params.with("requestState", &state);
             }
         }
-        let extras = Extras {
+        let extras = RequestExtras {
             name: Some(self.listed.name.clone()),
             headers: headers::of_call(&self.listed.headers, args.as_value()),
             meta: ctx.meta.clone(),
@@ -211,28 +214,4 @@ impl Tool for McpTool {
             }
         })
     }
-}
-
-/// Answers what the server asks before it goes on.
-pub(super) async fn gather(
-    server: &Server,
-    tool: &str,
-    requests: Map<String, Value>,
-) -> Result<Map<String, Value>, HubError> {
-    let mut responses = Map::new();
-    for (key, request) in requests {
-        let method = request.get("method").and_then(Value::as_str).unwrap_or_default().to_owned();
-        let params = request.get("params").cloned().unwrap_or_else(|| json!({}));
-        let answer = server.callbacks().answer(&method, params).await.map_err(|(_, why)| {
-            let text = format!(
-                "Tool '{}' on server '{}' needs input that nobody here gives ({}: {why}).",
-                clip(tool),
-                server.id(),
-                super::wire::clean(&method, 60),
-            );
-            HubError::new(ErrorKind::NotAllowed, text)
-        })?;
-        responses.insert(key, answer);
-    }
-    Ok(responses)
 }

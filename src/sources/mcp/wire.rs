@@ -109,7 +109,7 @@ fn message(value: &RawValue) -> Result<Incoming, Malformed> {
 }
 
 /// What kind of message it is.
-fn sorted(envelope: Envelope<'_>) -> Result<Incoming, Malformed> {
+fn sorted(envelope: RawEnvelope<'_>) -> Result<Incoming, Malformed> {
     let params = envelope.params.map(RawValue::to_owned);
     let method = envelope.method.and_then(|raw| serde_json::from_str::<String>(raw.get()).ok());
     match (method, envelope.id) {
@@ -189,7 +189,7 @@ pub fn clean(text: &str, limit: usize) -> String {
 
 /// The members of a message, each as raw text; the last of several with one name counts.
 #[derive(Default)]
-struct Envelope<'a> {
+struct RawEnvelope<'a> {
     id: Option<&'a RawValue>,
     method: Option<&'a RawValue>,
     params: Option<&'a RawValue>,
@@ -197,19 +197,19 @@ struct Envelope<'a> {
     error: Option<&'a RawValue>,
 }
 
-impl<'de> Deserialize<'de> for Envelope<'de> {
+impl<'de> Deserialize<'de> for RawEnvelope<'de> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Members;
         impl<'de> Visitor<'de> for Members {
-            type Value = Envelope<'de>;
+            type Value = RawEnvelope<'de>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a JSON-RPC message")
             }
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                let mut envelope = Envelope::default();
-                while let Some(Key(key)) = map.next_key()? {
+                let mut envelope = RawEnvelope::default();
+                while let Some(EnvelopeKey(key)) = map.next_key()? {
                     let place = match &*key {
                         "id" => &mut envelope.id,
                         "method" => &mut envelope.method,
@@ -231,24 +231,24 @@ impl<'de> Deserialize<'de> for Envelope<'de> {
 }
 
 /// A member's name, borrowed where it has no escapes.
-struct Key<'a>(Cow<'a, str>);
+struct EnvelopeKey<'a>(Cow<'a, str>);
 
-impl<'de> Deserialize<'de> for Key<'de> {
+impl<'de> Deserialize<'de> for EnvelopeKey<'de> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Name;
         impl<'de> Visitor<'de> for Name {
-            type Value = Key<'de>;
+            type Value = EnvelopeKey<'de>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a name")
             }
 
             fn visit_borrowed_str<E>(self, name: &'de str) -> Result<Self::Value, E> {
-                Ok(Key(Cow::Borrowed(name)))
+                Ok(EnvelopeKey(Cow::Borrowed(name)))
             }
 
             fn visit_str<E>(self, name: &str) -> Result<Self::Value, E> {
-                Ok(Key(Cow::Owned(name.to_owned())))
+                Ok(EnvelopeKey(Cow::Owned(name.to_owned())))
             }
         }
         deserializer.deserialize_str(Name)

@@ -33,9 +33,9 @@ fn requests_that_come_together_share_one_attempt() {
     let mut machine = Machine::new(false);
     assert_eq!(start(&mut machine, false, now), Some(1));
     assert_eq!(start(&mut machine, true, now), None);
-    assert_eq!(machine.want(false, now, |_| 9), Ok(Wanted::InProgress(&1)));
+    assert_eq!(machine.want(false, now, |_| 9), Ok(Availability::InProgress(&1)));
     assert_eq!(machine.connected(1, 10, ProtocolHint::Modern, now), Ok(1));
-    assert_eq!(machine.want(false, now, |_| 9), Ok(Wanted::Ready(&10)));
+    assert_eq!(machine.want(false, now, |_| 9), Ok(Availability::Ready(&10)));
 }
 
 #[test]
@@ -167,7 +167,7 @@ proptest! {
             match input {
                 Input::Want(insist) => {
                     let before = held;
-                    if let Ok(Wanted::Ready(kept) | Wanted::InProgress(kept)) = machine.want(insist, now, |_| {
+                    if let Ok(Availability::Ready(kept) | Availability::InProgress(kept)) = machine.want(insist, now, |_| {
                         next += 1;
                         next
                     }) {

@@ -2,7 +2,7 @@
 
 use super::skill::Skill;
 use crate::error::HubError;
-use crate::sources::mcp::connection::{Connection, Extras};
+use crate::sources::mcp::connection::{Connection, RequestExtras};
 use crate::sources::mcp::convert::protocol;
 use crate::sources::mcp::message::Params;
 use crate::sources::mcp::wire::clean;
@@ -25,7 +25,7 @@ pub struct Skills {
 }
 
 #[derive(Deserialize)]
-struct Page {
+struct SkillPage {
     #[serde(default)]
     skills: Option<Box<RawValue>>,
     #[serde(default, rename = "nextCursor")]
@@ -42,8 +42,8 @@ pub async fn fetch(connection: &Connection) -> Result<Skills, HubError> {
             Some(cursor) => Params::new().with("cursor", cursor),
             None => Params::new(),
         };
-        let raw = connection.request("skills/list", params, Extras::default()).await?;
-        let page: Page =
+        let raw = connection.request("skills/list", params, RequestExtras::default()).await?;
+        let page: SkillPage =
             serde_json::from_str(raw.get()).map_err(|error| protocol(format!("skills/list: {error}")))?;
         let entries: Vec<&RawValue> = match &page.skills {
             None => Vec::new(),

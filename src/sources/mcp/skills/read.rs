@@ -2,7 +2,7 @@
 
 use super::skill::Skill;
 use crate::error::{ErrorKind, HubError};
-use crate::sources::mcp::connection::{Connection, Extras};
+use crate::sources::mcp::connection::{Connection, RequestExtras};
 use crate::sources::mcp::convert::protocol;
 use crate::sources::mcp::message::Params;
 use crate::sources::mcp::wire::clean;
@@ -63,7 +63,7 @@ fn refused(skill: &Skill, why: &str) -> HubError {
 }
 
 async fn fetch(connection: &Connection, uri: &str) -> Result<Content, HubError> {
-    let extras = Extras { name: Some(Arc::from(uri)), ..Extras::default() };
+    let extras = RequestExtras { name: Some(Arc::from(uri)), ..RequestExtras::default() };
     let raw = connection.request("resources/read", Params::new().with("uri", uri), extras).await?;
     let wrong = |why: &str| protocol(format!("resources/read of '{}': {why}", clean(uri, 200)));
     let read: Fetched = serde_json::from_str(raw.get()).map_err(|error| wrong(&error.to_string()))?;
@@ -84,7 +84,7 @@ async fn fetch(connection: &Connection, uri: &str) -> Result<Content, HubError> 
 /// The skill as its server describes it now; `None` when it does not, or not properly.
 async fn current(connection: &Connection, skill: &Skill) -> Option<Skill> {
     let asked = Params::new().with("uri", &*skill.uri);
-    let raw = connection.request("skills/get", asked, Extras::default()).await.ok()?;
+    let raw = connection.request("skills/get", asked, RequestExtras::default()).await.ok()?;
     let got: Got = serde_json::from_str(raw.get()).ok()?;
     Skill::read(&got.skill).ok().filter(|now| now.uri == skill.uri)
 }

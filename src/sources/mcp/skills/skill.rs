@@ -38,7 +38,7 @@ pub struct SkillFile {
 }
 
 #[derive(Deserialize)]
-struct Entry {
+struct SkillEntry {
     uri: String,
     frontmatter: Map<String, Value>,
     resources: Resources,
@@ -54,7 +54,7 @@ enum Resources {
 impl Skill {
     /// Reads an entry of a list, or says why it is none.
     pub fn read(raw: &RawValue) -> Result<Skill, String> {
-        let entry: Entry =
+        let entry: SkillEntry =
             serde_json::from_str(raw.get()).map_err(|error| format!("an entry that is no skill: {error}"))?;
         let shown = clean(&entry.uri, 100);
         let wrong = |why: &str| Err(format!("the skill '{shown}': {why}"));

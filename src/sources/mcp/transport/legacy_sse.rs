@@ -1,9 +1,9 @@
 //! HTTP+SSE, the oldest of the HTTP transports: one stream brings everything, and each message is a POST to the address
 //! that the stream names first.
 
-use super::http::body::{self, Events, Kind, is_message};
-use super::http::peer::{Peer, shown};
-use super::http::speech::Speech;
+use super::http::body::{self, BodyKind, Events, is_message};
+use super::http::endpoint::{HttpEndpoint, shown};
+use super::http::protocol_headers::ProtocolHeaders;
 use super::http::{HttpOptions, SEND_TIME, accepted, closed, failure, unaccepted};
 use super::{Request, Transport};
 use crate::error::{ErrorKind, HubError, Outcome};
@@ -19,15 +19,15 @@ use std::sync::{Arc, OnceLock};
 use tokio_util::sync::CancellationToken;
 
 pub struct LegacySse {
-    shared: Arc<Shared>,
+    shared: Arc<SseShared>,
 }
 
-struct Shared {
+struct SseShared {
     /// Gone once the transport is closed, and its connections with it.
-    peer: ArcSwapOption<Peer>,
+    remote: ArcSwapOption<HttpEndpoint>,
     /// Where messages are posted to. Its query may name the session, so it is shown nowhere.
     endpoint: Url,
-    speech: ArcSwap<Speech>,
+    protocol_headers: ArcSwap<ProtocolHeaders>,
     inbox: Arc<Inbox>,
     /// Why the stream is over.
     over: OnceLock<HubError>,
@@ -37,59 +37,61 @@ struct Shared {
 impl LegacySse {
     /// Opens the stream and waits until it has named the address for messages.
     pub async fn open(options: HttpOptions, inbox: Arc<Inbox>) -> Result<Arc<Self>, HubError> {
-        let peer = Arc::new(Peer::new(options)?);
-        let speech = Speech::new(&peer);
-        let response = peer.ask(Method::GET, &peer.url, || Ok(speech.listening(None)), Bytes::new()).await?;
+        let remote = Arc::new(HttpEndpoint::new(options)?);
+        let protocol_headers = ProtocolHeaders::new(&remote);
+        let response = remote
+            .ask(Method::GET, &remote.url, || Ok(protocol_headers.listening(None)), Bytes::new())
+            .await?;
         if response.status() != 200 {
-            return Err(failure::refusal(&peer, response, None).await);
+            return Err(failure::refusal(&remote, response, None).await);
         }
-        if !matches!(body::kind(&response), Kind::Events) {
-            let text = format!("the server offers no event stream at {}; check the address", peer.shown);
+        if !matches!(body::kind(&response), BodyKind::Events) {
+            let text = format!("the server offers no event stream at {}; check the address", remote.shown);
             return Err(HubError::new(ErrorKind::Protocol, text).with_outcome(Outcome::NotSent));
         }
         let base = response.url().clone();
-        let mut events = Events::new(response, peer.limit);
+        let mut events = Events::new(response, remote.limit);
         let endpoint = loop {
-            let event = events.next(&peer).await?;
+            let event = events.next(&remote).await?;
             if event.name == "endpoint" {
-                break endpoint(&peer, &base, &event.data)?;
+                break endpoint(&remote, &base, &event.data)?;
             }
         };
-        let shared = Arc::new(Shared {
-            peer: ArcSwapOption::new(Some(peer.clone())),
+        let shared = Arc::new(SseShared {
+            remote: ArcSwapOption::new(Some(remote.clone())),
             endpoint,
-            speech: ArcSwap::from_pointee(speech),
+            protocol_headers: ArcSwap::from_pointee(protocol_headers),
             inbox,
             over: OnceLock::new(),
             closed: CancellationToken::new(),
         });
-        tokio::spawn(read(shared.clone(), peer, events));
+        tokio::spawn(read(shared.clone(), remote, events));
         Ok(Arc::new(LegacySse { shared }))
     }
 }
 
 /// The address that the stream named, relative to its own. Only our origin gets our messages and headers.
-fn endpoint(peer: &Peer, base: &Url, text: &str) -> Result<Url, HubError> {
+fn endpoint(remote: &HttpEndpoint, base: &Url, text: &str) -> Result<Url, HubError> {
     let refuse = |text: String| HubError::new(ErrorKind::Protocol, text).with_outcome(Outcome::NotSent);
     let url = base.join(text.trim()).map_err(|error| {
-        refuse(format!("the server named no valid address for messages ({error}) ({})", peer.shown))
+        refuse(format!("the server named no valid address for messages ({error}) ({})", remote.shown))
     })?;
-    if !peer.is_same_origin(&url) {
+    if !remote.is_same_origin(&url) {
         return Err(refuse(format!(
             "the server wants its messages at another origin, {}, where nothing is sent; configure the server's own address",
-            peer.quote(&shown(&url))
+            remote.quote(&shown(&url))
         )));
     }
     Ok(url)
 }
 
 /// Reads the stream to its end, which is the end of the connection.
-async fn read(shared: Arc<Shared>, peer: Arc<Peer>, mut events: Events) {
+async fn read(shared: Arc<SseShared>, remote: Arc<HttpEndpoint>, mut events: Events) {
     let error = loop {
         let event = tokio::select! {
             biased;
             () = shared.closed.cancelled() => return,
-            event = events.next(&peer) => event,
+            event = events.next(&remote) => event,
         };
         match event {
             Ok(event) if is_message(&event) => {
@@ -106,13 +108,13 @@ async fn read(shared: Arc<Shared>, peer: Arc<Peer>, mut events: Events) {
 impl Transport for LegacySse {
     fn request<'a>(&'a self, request: &'a Request) -> BoxFuture<'a, Result<Box<RawValue>, HubError>> {
         Box::pin(async move {
-            let peer = self.shared.peer()?;
+            let remote = self.shared.remote()?;
             let expected = self.shared.inbox.await_answer(request.id)?;
             let mut answer = pin!(expected.answer());
             tokio::select! {
                 biased;
                 reply = &mut answer => return reply,
-                posted = self.shared.post(&peer, request.body.clone().into(), Some(request.id)) => posted?,
+                posted = self.shared.post(&remote, request.body.clone().into(), Some(request.id)) => posted?,
             }
             answer.await
         })
@@ -122,8 +124,10 @@ impl Transport for LegacySse {
         Box::pin(self.shared.send(message))
     }
 
-    fn agreed(&self, era: Era, version: &'static str) {
-        self.shared.speech.rcu(|speech| Speech::clone(speech).agreed(era, version));
+    fn on_negotiated(&self, era: Era, version: &'static str) {
+        self.shared
+            .protocol_headers
+            .rcu(|protocol_headers| ProtocolHeaders::clone(protocol_headers).on_negotiated(era, version));
     }
 
     fn cancels_by_drop(&self) -> bool {
@@ -131,14 +135,14 @@ impl Transport for LegacySse {
     }
 
     fn retired(&self) -> Option<HubError> {
-        self.shared.over.get().cloned().or_else(|| self.shared.peer().err())
+        self.shared.over.get().cloned().or_else(|| self.shared.remote().err())
     }
 
     fn close(&self) -> BoxFuture<'_, ()> {
         Box::pin(async move {
             self.shared.closed.cancel();
-            if let Some(peer) = self.shared.peer.swap(None) {
-                self.shared.inbox.end(&closed(&peer));
+            if let Some(remote) = self.shared.remote.swap(None) {
+                self.shared.inbox.end(&closed(&remote));
             }
         })
     }
@@ -147,30 +151,30 @@ impl Transport for LegacySse {
 impl Drop for LegacySse {
     fn drop(&mut self) {
         self.shared.closed.cancel();
-        self.shared.peer.store(None);
+        self.shared.remote.store(None);
     }
 }
 
-impl Shared {
-    fn peer(&self) -> Result<Arc<Peer>, HubError> {
-        self.peer.load_full().ok_or_else(|| {
+impl SseShared {
+    fn remote(&self) -> Result<Arc<HttpEndpoint>, HubError> {
+        self.remote.load_full().ok_or_else(|| {
             let error = HubError::new(ErrorKind::Closed, "the connection to the server is closed");
             error.with_outcome(Outcome::NotSent)
         })
     }
 
-    async fn post(&self, peer: &Peer, message: Bytes, id: Option<u64>) -> Result<(), HubError> {
-        let speech = self.speech.load_full();
-        let post = peer.ask(Method::POST, &self.endpoint, || Ok(speech.plain()), message);
-        accepted(peer, post, id).await
+    async fn post(&self, remote: &HttpEndpoint, message: Bytes, id: Option<u64>) -> Result<(), HubError> {
+        let protocol_headers = self.protocol_headers.load_full();
+        let post = remote.ask(Method::POST, &self.endpoint, || Ok(protocol_headers.plain()), message);
+        accepted(remote, post, id).await
     }
 
     async fn send(&self, message: String) -> Result<(), HubError> {
-        let peer = self.peer()?;
+        let remote = self.remote()?;
         tokio::select! {
-            () = self.closed.cancelled() => Err(closed(&peer)),
-            sent = tokio::time::timeout(SEND_TIME, self.post(&peer, message.into(), None)) => {
-                sent.unwrap_or_else(|_| Err(unaccepted(&peer)))
+            () = self.closed.cancelled() => Err(closed(&remote)),
+            sent = tokio::time::timeout(SEND_TIME, self.post(&remote, message.into(), None)) => {
+                sent.unwrap_or_else(|_| Err(unaccepted(&remote)))
             }
         }
     }

@@ -25,24 +25,24 @@ pub struct Request {
     pub headers: Vec<(String, String)>,
     /// The whole message as JSON, on one line.
     pub body: String,
-    pub stage: Arc<Stage>,
+    pub stage: Arc<SendStage>,
 }
 
 /// How far a message is. Whoever comes first, the writer or the one who gives up, decides. A transport that cannot tell
 /// leaves it as it is: it may have left.
-pub struct Stage(AtomicU8);
+pub struct SendStage(AtomicU8);
 
 const QUEUED: u8 = 0;
 const LEFT: u8 = 1;
 const WITHDRAWN: u8 = 2;
 
-impl Default for Stage {
+impl Default for SendStage {
     fn default() -> Self {
-        Stage(AtomicU8::new(LEFT))
+        SendStage(AtomicU8::new(LEFT))
     }
 }
 
-impl Stage {
+impl SendStage {
     /// It waits to be written.
     pub fn queue(&self) {
         self.0.store(QUEUED, Ordering::Release);
@@ -71,7 +71,7 @@ pub trait Transport: Send + Sync {
     fn send<'a>(&'a self, message: String) -> BoxFuture<'a, Result<(), HubError>>;
 
     /// The handshake is over; from now on speak in this version.
-    fn agreed(&self, era: Era, version: &'static str);
+    fn on_negotiated(&self, era: Era, version: &'static str);
 
     /// Whether giving up on a request already tells the server. Otherwise a cancellation has to be sent.
     fn cancels_by_drop(&self) -> bool;
@@ -85,7 +85,7 @@ pub trait Transport: Send + Sync {
     }
 
     /// What the server said last on its error stream, made safe to show.
-    fn last_words(&self) -> Option<String> {
+    fn stderr_tail(&self) -> Option<String> {
         None
     }
 

@@ -2,8 +2,8 @@
 //!
 //! The HTTP library hands out a packed body in unpacked pieces, so a small body that becomes a large one is caught on its way.
 
+use super::endpoint::HttpEndpoint;
 use super::failure;
-use super::peer::Peer;
 use crate::error::{ErrorKind, HubError};
 use crate::sse::{SseEvent, SseParser};
 use bytes::Bytes;
@@ -19,7 +19,7 @@ const BEGINNING_TIME: Duration = Duration::from_secs(1);
 const END_TIME: Duration = Duration::from_secs(1);
 
 /// What a body claims to be.
-pub(crate) enum Kind {
+pub(crate) enum BodyKind {
     Events,
     /// What a captive portal or a login sends.
     Page,
@@ -27,37 +27,37 @@ pub(crate) enum Kind {
     Message,
 }
 
-pub(crate) fn kind(response: &Response) -> Kind {
+pub(crate) fn kind(response: &Response) -> BodyKind {
     let text = response.headers().get(CONTENT_TYPE).map_or(&b""[..], |value| value.as_bytes());
     let begins =
         |name: &str| text.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name.as_bytes()));
     if begins("text/event-stream") {
-        Kind::Events
+        BodyKind::Events
     } else if begins("text/html") {
-        Kind::Page
+        BodyKind::Page
     } else {
-        Kind::Message
+        BodyKind::Message
     }
 }
 
 /// The whole body. One that came in one piece is not copied.
-pub(crate) async fn whole(peer: &Peer, response: &mut Response) -> Result<Bytes, HubError> {
-    let lost = |error| failure::lost(peer, &error);
+pub(crate) async fn whole(remote: &HttpEndpoint, response: &mut Response) -> Result<Bytes, HubError> {
+    let lost = |error| failure::lost(remote, &error);
     let announced = response.content_length().unwrap_or(0);
-    if announced > peer.limit as u64 {
-        return Err(failure::too_large(peer.limit));
+    if announced > remote.limit as u64 {
+        return Err(failure::too_large(remote.limit));
     }
     let Some(first) = response.chunk().await.map_err(lost)? else { return Ok(Bytes::new()) };
-    if first.len() > peer.limit {
-        return Err(failure::too_large(peer.limit));
+    if first.len() > remote.limit {
+        return Err(failure::too_large(remote.limit));
     }
     let Some(second) = response.chunk().await.map_err(lost)? else { return Ok(first) };
     let mut body = Vec::with_capacity(announced as usize);
     body.extend_from_slice(&first);
     let mut next = Some(second);
     while let Some(bytes) = next {
-        if bytes.len() > peer.limit - body.len() {
-            return Err(failure::too_large(peer.limit));
+        if bytes.len() > remote.limit - body.len() {
+            return Err(failure::too_large(remote.limit));
         }
         body.extend_from_slice(&bytes);
         next = response.chunk().await.map_err(lost)?;
@@ -97,17 +97,17 @@ impl Events {
     }
 
     /// The next event. An error of the kind `Closed` is the end of the stream, whoever ended it.
-    pub(crate) async fn next(&mut self, peer: &Peer) -> Result<SseEvent, HubError> {
-        let too_large = |_| failure::too_large(peer.limit);
+    pub(crate) async fn next(&mut self, remote: &HttpEndpoint) -> Result<SseEvent, HubError> {
+        let too_large = |_| failure::too_large(remote.limit);
         loop {
             if let Some(event) = self.parser.next_event() {
                 return Ok(event);
             }
             if self.ended {
-                let text = format!("the server ended the stream without an answer ({})", peer.shown);
+                let text = format!("the server ended the stream without an answer ({})", remote.shown);
                 return Err(HubError::new(ErrorKind::Closed, text));
             }
-            match self.response.chunk().await.map_err(|error| failure::lost(peer, &error))? {
+            match self.response.chunk().await.map_err(|error| failure::lost(remote, &error))? {
                 Some(bytes) => self.parser.feed(&bytes).map_err(too_large)?,
                 None => {
                     self.ended = true;

@@ -1,7 +1,7 @@
 //! What HTTP can say instead of an answer, as errors that tell whether the call may have run.
 
 use super::body;
-use super::peer::Peer;
+use super::endpoint::HttpEndpoint;
 use crate::error::{ErrorKind, HubError, Outcome};
 use crate::http::sources;
 use crate::sources::mcp::wire::{self, Incoming};
@@ -11,10 +11,10 @@ use std::io;
 use std::time::SystemTime;
 
 /// The error of an exchange that broke. Until a connection stands nothing was sent; afterwards nobody knows.
-pub(crate) fn lost(peer: &Peer, error: &reqwest::Error) -> HubError {
-    let reason = peer.quote(&reason(error));
+pub(crate) fn lost(remote: &HttpEndpoint, error: &reqwest::Error) -> HubError {
+    let reason = remote.quote(&reason(error));
     if error.is_connect() {
-        return HubError::new(ErrorKind::Connect, format!("{reason} ({})", peer.shown));
+        return HubError::new(ErrorKind::Connect, format!("{reason} ({})", remote.shown));
     }
     // The system has names for lost connections; these are what chunks and compressed bytes that make no sense get.
     use io::ErrorKind::{InvalidData, InvalidInput, Other};
@@ -24,7 +24,7 @@ pub(crate) fn lost(peer: &Peer, error: &reqwest::Error) -> HubError {
     }
     HubError::new(
         ErrorKind::Closed,
-        format!("the connection broke before the answer was complete: {reason} ({})", peer.shown),
+        format!("the connection broke before the answer was complete: {reason} ({})", remote.shown),
     )
 }
 
@@ -57,15 +57,15 @@ pub(crate) fn too_large(limit: usize) -> HubError {
 }
 
 /// The error for a response that is no answer to the request `id`.
-pub(crate) async fn refusal(peer: &Peer, response: Response, id: Option<u64>) -> HubError {
+pub(crate) async fn refusal(remote: &HttpEndpoint, response: Response, id: Option<u64>) -> HubError {
     let status = response.status().as_u16();
     let retry_after = retry_after(response.headers());
     let body = body::beginning(response).await;
     let mut error = match (status, rpc_error(&body, id)) {
-        (401 | 403, _) => HubError::new(ErrorKind::Auth, sentence(peer, status, &body)),
+        (401 | 403, _) => HubError::new(ErrorKind::Auth, sentence(remote, status, &body)),
         // Proxies speak like this for a server that is not there or busy: no word of the tool.
         (400.., Some(error)) if !matches!(status, 429 | 502..=504) => error,
-        _ => HubError::new(ErrorKind::Http, sentence(peer, status, &body)),
+        _ => HubError::new(ErrorKind::Http, sentence(remote, status, &body)),
     };
     if error.kind != ErrorKind::Rpc {
         error.outcome = outcome(status);
@@ -85,13 +85,14 @@ fn outcome(status: u16) -> Outcome {
     }
 }
 
-fn sentence(peer: &Peer, status: u16, body: &[u8]) -> String {
+fn sentence(remote: &HttpEndpoint, status: u16, body: &[u8]) -> String {
     let what = match status {
         200..=299 => format!("HTTP request was accepted with status {status}, but not answered"),
         _ => format!("HTTP request failed with status {status}"),
     };
     let text = String::from_utf8_lossy(body);
-    let said = if text.trim_start().starts_with('<') { "an HTML page".to_owned() } else { peer.quote(&text) };
+    let said =
+        if text.trim_start().starts_with('<') { "an HTML page".to_owned() } else { remote.quote(&text) };
     if said.is_empty() { what } else { format!("{what}: {said}") }
 }
 

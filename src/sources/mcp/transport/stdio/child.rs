@@ -113,7 +113,7 @@ pub struct Process {
 #[derive(Default)]
 pub struct Descendants {
     #[cfg(unix)]
-    seen: Vec<group::Seen>,
+    seen: Vec<group::SeenProcess>,
 }
 
 impl Process {

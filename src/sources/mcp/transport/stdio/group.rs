@@ -32,11 +32,11 @@ pub fn detach(command: &mut Command) {
 }
 
 /// A process as it was seen: its id and its start time, which together are never reused.
-pub type Seen = (i32, u64);
+pub type SeenProcess = (i32, u64);
 
 /// All processes below this one.
 #[cfg(target_os = "linux")]
-pub fn descendants(root: u32) -> Vec<Seen> {
+pub fn descendants(root: u32) -> Vec<SeenProcess> {
     let all: Vec<(i32, i32, u64)> = std::fs::read_dir("/proc")
         .into_iter()
         .flatten()
@@ -44,7 +44,7 @@ pub fn descendants(root: u32) -> Vec<Seen> {
         .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
         .filter_map(|pid: i32| stat(pid).map(|(parent, started)| (pid, parent, started)))
         .collect();
-    let mut found: Vec<Seen> = Vec::new();
+    let mut found: Vec<SeenProcess> = Vec::new();
     let mut parents = vec![root as i32];
     while let Some(parent) = parents.pop() {
         for (pid, _, started) in all.iter().filter(|(_, of, _)| *of == parent) {
@@ -56,11 +56,11 @@ pub fn descendants(root: u32) -> Vec<Seen> {
 }
 
 #[cfg(not(target_os = "linux"))]
-pub fn descendants(_root: u32) -> Vec<Seen> {
+pub fn descendants(_root: u32) -> Vec<SeenProcess> {
     Vec::new()
 }
 
-pub fn kill(family: &[Seen]) {
+pub fn kill(family: &[SeenProcess]) {
     for (pid, started) in family {
         #[cfg(target_os = "linux")]
         if stat(*pid).is_none_or(|(_, now)| now != *started) {

@@ -2,17 +2,17 @@
 //!
 //! One task writes (callers only queue, so a server that does not read holds up nobody's deadline), one reads, one drains
 //! the error stream, one watches over the process and ends it. A request that is given up before it was written is never
-//! sent. One that is alone is written by its caller, if the pipe takes it at once: see [`pen`].
+//! sent. One that is alone is written by its caller, if the pipe takes it at once: see [`stdin_writer`].
 
 mod child;
 #[cfg(unix)]
 mod group;
 mod lines;
-mod pen;
+mod stdin_writer;
 
 pub use child::Program;
 
-use super::{Request, Stage, Transport};
+use super::{Request, SendStage, Transport};
 use crate::error::{ErrorKind, HubError, Outcome};
 use crate::sources::mcp::inbox::{Answerer, Inbox};
 use crate::sources::mcp::protocol::Era;
@@ -21,11 +21,11 @@ use crate::tool::BoxFuture;
 use child::{Process, how_it_ended};
 use lines::{Line, Lines};
 use parking_lot::Mutex;
-use pen::{Pen, Queued};
 use serde_json::value::RawValue;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
+use stdin_writer::{Queued, StdinWriter};
 use tokio::io::AsyncReadExt;
 use tokio::process::{ChildStderr, ChildStdout};
 use tokio::sync::{mpsc, watch};
@@ -45,40 +45,40 @@ const WORDS: usize = 20;
 const WORD: usize = 500;
 
 /// Hears each line of the error stream, and says how it may be shown.
-pub type Said = Box<dyn Fn(&str) -> String + Send>;
+pub type OnStderrLine = Box<dyn Fn(&str) -> String + Send>;
 
 pub struct Stdio {
-    shared: Arc<Shared>,
+    shared: Arc<StdioShared>,
     queue: mpsc::Sender<Outgoing>,
-    pen: Arc<Pen>,
+    input: Arc<StdinWriter>,
     inbox: Arc<Inbox>,
     pid: Option<u32>,
     closing: CancellationToken,
     over: watch::Receiver<bool>,
 }
 
-struct Shared {
+struct StdioShared {
     server: Arc<str>,
     retired: Mutex<Option<HubError>>,
-    last_words: Mutex<VecDeque<String>>,
+    stderr_tail: Mutex<VecDeque<String>>,
 }
 
 struct Outgoing {
     text: String,
-    stage: Arc<Stage>,
+    stage: Arc<SendStage>,
     _queued: Queued,
 }
 
 impl Outgoing {
-    fn new(text: String, pen: &Pen) -> Self {
-        let stage = Arc::new(Stage::default());
+    fn new(text: String, input: &StdinWriter) -> Self {
+        let stage = Arc::new(SendStage::default());
         stage.queue();
-        Outgoing { text, stage, _queued: pen.queue() }
+        Outgoing { text, stage, _queued: input.queue() }
     }
 }
 
 /// Withdraws a message that nobody waits for any more.
-struct OnItsWay(Arc<Stage>);
+struct OnItsWay(Arc<SendStage>);
 
 impl Drop for OnItsWay {
     fn drop(&mut self) {
@@ -93,7 +93,7 @@ impl Stdio {
         program: &Program,
         limit: usize,
         inbox: Arc<Inbox>,
-        said: Said,
+        said: OnStderrLine,
     ) -> Result<Arc<Self>, HubError> {
         let mut process = program.start()?;
         let pipes = (process.child.stdin.take(), process.child.stdout.take(), process.child.stderr.take());
@@ -103,34 +103,39 @@ impl Stdio {
                 "the server's process was started without its pipes",
             ));
         };
-        let shared = Arc::new(Shared { server, retired: Mutex::default(), last_words: Mutex::default() });
+        let shared =
+            Arc::new(StdioShared { server, retired: Mutex::default(), stderr_tail: Mutex::default() });
         let (queue, queued) = mpsc::channel(QUEUE);
         let (ended, over) = watch::channel(false);
         let closing = CancellationToken::new();
         let pid = process.id();
-        let pen = Arc::new(Pen::new(stdin).map_err(|error| {
+        let input = Arc::new(StdinWriter::new(stdin).map_err(|error| {
             HubError::new(ErrorKind::Connect, format!("the server's input cannot be written to: {error}"))
         })?);
-        let writer = tokio::spawn(write(pen.clone(), queued));
-        let answers = (queue.downgrade(), pen.clone());
+        let writer = tokio::spawn(write(input.clone(), queued));
+        let answers = (queue.downgrade(), input.clone());
         let reader = tokio::spawn(read(stdout, limit, inbox.clone(), answers));
         let listener = tokio::spawn(listen(stderr, shared.clone(), said));
-        let mut keeper =
-            Keeper { process, shared: shared.clone(), inbox: inbox.clone(), closing: closing.clone() };
-        let closing_pen = pen.clone();
+        let mut supervisor = ProcessSupervisor {
+            process,
+            shared: shared.clone(),
+            inbox: inbox.clone(),
+            closing: closing.clone(),
+        };
+        let closing_input = input.clone();
         tokio::spawn(async move {
-            keeper.watch(reader).await;
-            let descendants = keeper.process.descendants().await;
+            supervisor.watch(reader).await;
+            let descendants = supervisor.process.descendants().await;
             // Closing the input is the sign for the server to end, so the writer goes first.
             writer.abort();
             let _ = writer.await;
-            closing_pen.close().await;
-            keeper.process.end(descendants).await;
+            closing_input.close().await;
+            supervisor.process.end(descendants).await;
             // A grandchild may hold the error stream open for ever.
             listener.abort();
             let _ = ended.send(true);
         });
-        Ok(Arc::new(Stdio { shared, queue, pen, inbox, pid, closing, over }))
+        Ok(Arc::new(Stdio { shared, queue, input, inbox, pid, closing, over }))
     }
 
     async fn exchange(&self, request: &Request) -> Result<Box<RawValue>, HubError> {
@@ -141,7 +146,7 @@ impl Stdio {
             let outgoing = Outgoing {
                 text: request.body.clone(),
                 stage: request.stage.clone(),
-                _queued: self.pen.queue(),
+                _queued: self.input.queue(),
             };
             if self.queue.send(outgoing).await.is_err() {
                 return Err(self.shared.gone().with_outcome(Outcome::NotSent));
@@ -156,7 +161,7 @@ impl Stdio {
 
     /// In a crowd messages are queued, so that many leave together.
     fn write_at_once(&self, request: &Request) -> bool {
-        let written = self.inbox.waiting() < CROWD && self.pen.write_at_once(&request.body);
+        let written = self.inbox.waiting() < CROWD && self.input.write_at_once(&request.body);
         if written {
             request.stage.leave();
         }
@@ -177,12 +182,12 @@ impl Transport for Stdio {
 
     fn send<'a>(&'a self, message: String) -> BoxFuture<'a, Result<(), HubError>> {
         Box::pin(async move {
-            let outgoing = Outgoing::new(message, &self.pen);
+            let outgoing = Outgoing::new(message, &self.input);
             self.queue.send(outgoing).await.map_err(|_| self.shared.gone())
         })
     }
 
-    fn agreed(&self, _era: Era, _version: &'static str) {}
+    fn on_negotiated(&self, _era: Era, _version: &'static str) {}
 
     fn cancels_by_drop(&self) -> bool {
         false
@@ -196,8 +201,8 @@ impl Transport for Stdio {
         self.pid
     }
 
-    fn last_words(&self) -> Option<String> {
-        self.shared.last_words()
+    fn stderr_tail(&self) -> Option<String> {
+        self.shared.stderr_tail()
     }
 
     fn close(&self) -> BoxFuture<'_, ()> {
@@ -210,27 +215,27 @@ impl Transport for Stdio {
     }
 }
 
-impl Shared {
+impl StdioShared {
     fn gone(&self) -> HubError {
         let gone =
             || HubError::new(ErrorKind::Closed, format!("Server '{}' is not running any more.", self.server));
         self.retired.lock().clone().unwrap_or_else(gone)
     }
 
-    fn last_words(&self) -> Option<String> {
-        self.last_words.lock().back().cloned()
+    fn stderr_tail(&self) -> Option<String> {
+        self.stderr_tail.lock().back().cloned()
     }
 }
 
 /// Watches over a process and says why it is over.
-struct Keeper {
+struct ProcessSupervisor {
     process: Process,
-    shared: Arc<Shared>,
+    shared: Arc<StdioShared>,
     inbox: Arc<Inbox>,
     closing: CancellationToken,
 }
 
-impl Keeper {
+impl ProcessSupervisor {
     async fn watch(&mut self, mut reader: tokio::task::JoinHandle<()>) {
         let closing = self.closing.clone();
         let story = tokio::select! {
@@ -247,7 +252,7 @@ impl Keeper {
         reader.abort();
         let words = match self.closing.is_cancelled() {
             true => None,
-            false => self.shared.last_words(),
+            false => self.shared.stderr_tail(),
         };
         let words = words.map(|words| format!(": {words}")).unwrap_or_default();
         let error =
@@ -258,7 +263,7 @@ impl Keeper {
 }
 
 /// Writes what is queued; messages that wait together leave together.
-async fn write(pen: Arc<Pen>, mut queued: mpsc::Receiver<Outgoing>) {
+async fn write(input: Arc<StdinWriter>, mut queued: mpsc::Receiver<Outgoing>) {
     let (mut batch, mut leaving) = (Vec::new(), Vec::new());
     while let Some(first) = queued.recv().await {
         let mut next = Some(first);
@@ -270,8 +275,8 @@ async fn write(pen: Arc<Pen>, mut queued: mpsc::Receiver<Outgoing>) {
             }
             next = if batch.len() < WRITE_AT_ONCE { queued.try_recv().ok() } else { None };
         }
-        // A broken pipe is seen by the keeper too, which knows more about it.
-        if pen.write(&batch).await.is_err() {
+        // A broken pipe is seen by the supervisor too, which knows more about it.
+        if input.write(&batch).await.is_err() {
             return;
         }
         leaving.clear();
@@ -298,14 +303,14 @@ async fn read(mut stdout: ChildStdout, limit: usize, inbox: Arc<Inbox>, answers:
     }
 }
 
-type WayBack = (mpsc::WeakSender<Outgoing>, Arc<Pen>);
+type WayBack = (mpsc::WeakSender<Outgoing>, Arc<StdinWriter>);
 
 /// The way back for a request of the server.
-fn answerer((queue, pen): &WayBack) -> Option<Answerer> {
-    let (queue, pen) = (queue.upgrade()?, pen.clone());
+fn answerer((queue, input): &WayBack) -> Option<Answerer> {
+    let (queue, input) = (queue.upgrade()?, input.clone());
     Some(Box::new(move |text| {
         Box::pin(async move {
-            let _ = queue.send(Outgoing::new(text, &pen)).await;
+            let _ = queue.send(Outgoing::new(text, &input)).await;
         })
     }))
 }
@@ -320,7 +325,7 @@ pub fn too_long(limit: usize) -> HubError {
 }
 
 /// Drains the error stream and remembers its last lines.
-async fn listen(mut stderr: ChildStderr, shared: Arc<Shared>, said: Said) {
+async fn listen(mut stderr: ChildStderr, shared: Arc<StdioShared>, said: OnStderrLine) {
     let mut lines = Lines::new(64 * 1024);
     let mut buffer = vec![0; 16 * 1024];
     while let Ok(read @ 1..) = stderr.read(&mut buffer).await {
@@ -328,7 +333,7 @@ async fn listen(mut stderr: ChildStderr, shared: Arc<Shared>, said: Said) {
             let (Line::Whole(text) | Line::TooLong(text)) = line;
             let text = clean(&said(&String::from_utf8_lossy(text)), WORD);
             if !text.is_empty() {
-                let mut words = shared.last_words.lock();
+                let mut words = shared.stderr_tail.lock();
                 words.push_back(text);
                 if words.len() > WORDS {
                     words.pop_front();

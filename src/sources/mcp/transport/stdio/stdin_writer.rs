@@ -18,7 +18,7 @@ type Pipe = ChildStdin;
 #[cfg(unix)]
 const WHOLE: usize = libc::PIPE_BUF;
 
-pub struct Pen {
+pub struct StdinWriter {
     pipe: Mutex<Option<Pipe>>,
     queued: Arc<AtomicUsize>,
 }
@@ -32,11 +32,11 @@ impl Drop for Queued {
     }
 }
 
-impl Pen {
+impl StdinWriter {
     pub fn new(stdin: ChildStdin) -> io::Result<Self> {
         #[cfg(unix)]
         let stdin = Pipe::from_owned_fd(stdin.into_owned_fd()?)?;
-        Ok(Pen { pipe: Mutex::new(Some(stdin)), queued: Arc::default() })
+        Ok(StdinWriter { pipe: Mutex::new(Some(stdin)), queued: Arc::default() })
     }
 
     pub fn queue(&self) -> Queued {

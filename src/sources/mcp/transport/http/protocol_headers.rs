@@ -1,6 +1,6 @@
 //! The headers in which a request says what it is: made once for what was agreed, copied for each request.
 
-use super::peer::Peer;
+use super::endpoint::HttpEndpoint;
 use crate::error::{ErrorKind, HubError, Outcome};
 use crate::sources::mcp::protocol::{Era, MODERN};
 use crate::sources::mcp::transport::Request;
@@ -18,20 +18,20 @@ static LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 const PARAM: &str = "mcp-param-";
 
 #[derive(Clone)]
-pub(crate) struct Speech {
+pub(crate) struct ProtocolHeaders {
     era: Option<Era>,
     base: HeaderMap,
 }
 
-impl Speech {
-    pub(crate) fn new(peer: &Peer) -> Self {
-        let mut base = peer.headers.clone();
+impl ProtocolHeaders {
+    pub(crate) fn new(remote: &HttpEndpoint) -> Self {
+        let mut base = remote.headers.clone();
         base.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
         base.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        Speech { era: None, base }
+        ProtocolHeaders { era: None, base }
     }
 
-    pub(crate) fn agreed(mut self, era: Era, version: &'static str) -> Self {
+    pub(crate) fn on_negotiated(mut self, era: Era, version: &'static str) -> Self {
         self.era = Some(era);
         self.base.insert(&PROTOCOL_VERSION, HeaderValue::from_static(version));
         self

@@ -25,8 +25,8 @@ const MOST_RENEWALS: usize = 3;
 /// Values that are shorter are words, and hiding them would only garble the errors.
 const SHORTEST_HIDDEN: usize = 8;
 
-pub(crate) struct Peer {
-    /// Each peer has its own: when the peer goes, its idle connections go with it.
+pub(crate) struct HttpEndpoint {
+    /// Each remote has its own: when the remote goes, its idle connections go with it.
     client: Client,
     /// Without user and password: they have become a header.
     pub(crate) url: Url,
@@ -41,7 +41,7 @@ pub(crate) struct Peer {
     authorization: Mutex<Secret>,
 }
 
-impl Peer {
+impl HttpEndpoint {
     /// Checks the configuration; nothing is connected yet.
     pub(crate) fn new(options: HttpOptions) -> Result<Self, HubError> {
         let url = checked_url(&options.url)?;
@@ -58,7 +58,7 @@ impl Peer {
                 headers.append(name, value);
             }
         }
-        Ok(Peer {
+        Ok(HttpEndpoint {
             client,
             shown: shown(first.url()),
             url: first.url().clone(),
@@ -175,10 +175,10 @@ impl Peer {
     }
 }
 
-impl fmt::Debug for Peer {
+impl fmt::Debug for HttpEndpoint {
     /// By hand: headers and query hold secrets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Peer").field("url", &self.shown).finish_non_exhaustive()
+        f.debug_struct("HttpEndpoint").field("url", &self.shown).finish_non_exhaustive()
     }
 }
 

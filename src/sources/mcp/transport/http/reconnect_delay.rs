@@ -5,13 +5,13 @@ use std::time::Duration;
 /// A server may ask for more patience than ours, up to this.
 const LONGEST_ASKED: Duration = Duration::from_secs(30);
 
-pub(crate) struct Pace {
+pub(crate) struct ReconnectDelay {
     first: Duration,
     ceiling: Duration,
     next: Duration,
 }
 
-impl Pace {
+impl ReconnectDelay {
     /// Somebody waits for the answer that the stream holds.
     pub(crate) fn of_resuming() -> Self {
         Self::new(Duration::from_millis(200), Duration::from_secs(5))
@@ -23,7 +23,7 @@ impl Pace {
     }
 
     fn new(first: Duration, ceiling: Duration) -> Self {
-        Pace { first, ceiling, next: first }
+        ReconnectDelay { first, ceiling, next: first }
     }
 
     /// The wait before the next attempt, which may be longer than ours when the server asked for that, never shorter.
@@ -45,12 +45,12 @@ mod tests {
 
     #[test]
     fn waits_double_up_to_the_ceiling_and_heed_only_longer_ones() {
-        let mut pace = Pace::of_resuming();
-        let mut wait = |asked: Option<u64>| pace.wait(asked.map(Duration::from_millis)).as_millis();
+        let mut delay = ReconnectDelay::of_resuming();
+        let mut wait = |asked: Option<u64>| delay.wait(asked.map(Duration::from_millis)).as_millis();
         assert_eq!([wait(Some(0)), wait(None), wait(Some(2000)), wait(None)], [200, 400, 2000, 1600]);
         assert_eq!([wait(None), wait(None), wait(None)], [3200, 5000, 5000]);
         assert_eq!(wait(Some(u64::MAX)), 30_000);
-        pace.reset();
-        assert_eq!(pace.wait(None).as_millis(), 200);
+        delay.reset();
+        assert_eq!(delay.wait(None).as_millis(), 200);
     }
 }

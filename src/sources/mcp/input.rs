@@ -1,0 +1,29 @@
+//! What a server wants to know before it goes on with a call.
+
+use super::server::Server;
+use crate::error::{ErrorKind, HubError, clip};
+use serde_json::{Map, Value, json};
+
+/// Answers the requests of a server for input.
+pub async fn gather(
+    server: &Server,
+    tool: &str,
+    requests: Map<String, Value>,
+) -> Result<Map<String, Value>, HubError> {
+    let mut responses = Map::new();
+    for (key, request) in requests {
+        let method = request.get("method").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let params = request.get("params").cloned().unwrap_or_else(|| json!({}));
+        let answer = server.callbacks().answer(&method, params).await.map_err(|(_, why)| {
+            let text = format!(
+                "Tool '{}' on server '{}' needs input that nobody here gives ({}: {why}).",
+                clip(tool),
+                server.id(),
+                super::wire::clean(&method, 60),
+            );
+            HubError::new(ErrorKind::NotAllowed, text)
+        })?;
+        responses.insert(key, answer);
+    }
+    Ok(responses)
+}
