@@ -18,6 +18,8 @@ pub struct SharedStore {
     pub path: PathBuf,
     /// The number of bytes of results that the file keeps.
     pub results_limit: u64,
+    /// The file can be read but not written: a flush always fails.
+    is_read_only: bool,
     file: Mutex<FileSlot>,
     pub pending: Mutex<PendingChanges>,
     pub stats: OnceLock<Arc<StatsSink>>,
@@ -71,6 +73,7 @@ impl SharedStore {
         Arc::new(SharedStore {
             path,
             results_limit,
+            is_read_only,
             file: Mutex::new(FileSlot { open: Some(file), known_file }),
             pending: Mutex::default(),
             stats: OnceLock::new(),
@@ -196,7 +199,7 @@ impl SharedStore {
             pause = if failed { (pause * 2).min(LONGEST_PAUSE) } else { GATHER };
             let mut signal = self.signal.lock();
             signal.done = requested;
-            signal.failed = failed;
+            signal.failed = failed || self.is_read_only;
             signal.work |= failed;
             if stop {
                 break;

@@ -69,7 +69,7 @@ def test_a_loser_that_outlives_its_grace(hub: ToolHub, world: World, answer: obj
 
 def test_the_next_candidate_is_tried_after_a_stubborn_one(hub: ToolHub, world: World) -> None:
     tool = Stubborn()
-    offer(hub, "chain", fails, tool, quick)
+    offer(hub, "chain", fails, tool, quick, read_only=True)
 
     async def main() -> None:
         result = await hub.execute("chain", strategy="fallback", timeout=0.2)

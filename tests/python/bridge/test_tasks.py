@@ -45,7 +45,7 @@ def test_one_after_another_tools_run_in_the_callers_task(hub: ToolHub, world: Wo
         await turns(2)
         raise ValueError(running_task() is caller)
 
-    offer(hub, "chain", fails, task_later)
+    offer(hub, "chain", fails, task_later, read_only=True)
 
     async def main() -> None:
         nonlocal caller

@@ -148,20 +148,15 @@ def test_a_model_that_fails_leaves_the_merge_and_its_reason(hub: ToolHub, llm: A
     assert reason in result.meta["synthesis_reason"]
 
 
-def test_a_model_that_does_not_answer_in_time_leaves_the_merge(
-    hub: ToolHub, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from toolhub.hub import _synthesis
-
-    monkeypatch.setattr(_synthesis, "TIMEOUT", 0.01)
-
+def test_a_model_that_does_not_answer_in_time_leaves_the_merge(hub: ToolHub) -> None:
     async def hanging(prompt: str) -> str:
         await asyncio.Event().wait()
         return "never"
 
-    result = hub.call("search_notes", {"query": "rust"}, llm=hanging)
+    # What is left of the deadline is shorter than the ten seconds that a model has.
+    result = hub.call("search_notes", {"query": "rust"}, llm=hanging, deadline=3)
     assert result.meta["synthesis_method"] == "simple_merge"
-    assert "did not answer within 0.01 s" in result.meta["synthesis_reason"]
+    assert "did not answer within" in result.meta["synthesis_reason"]
 
 
 def test_cancelling_the_call_cancels_the_model(hub: ToolHub) -> None:

@@ -401,14 +401,14 @@ def test_a_name_that_python_cannot_import_is_told(
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes with a name")
 @pytest.mark.parametrize("name", ["x.py", "__init__.py", "more/x.py"])
-@pytest.mark.parametrize("what", ["is a link that leads nowhere", "is no file"])
-def test_what_is_no_file_is_told(
+@pytest.mark.parametrize("what", ["is a link that leads nowhere", "is not a file"])
+def test_what_is_not_a_file_is_reported(
     hub: ToolHub, folder: Path, write: Write, tmp_path: Path, name: str, what: str
 ) -> None:
     write("adding.py", MARKED)
     path = folder / name
     path.parent.mkdir(exist_ok=True)
-    if what == "is no file":
+    if what == "is not a file":
         os.mkfifo(path)
     else:
         path.symlink_to(tmp_path / "nowhere.py")
@@ -483,5 +483,5 @@ def test_a_tilde_is_the_home_of_the_user(
         assert hub.load_skills("~/tools/skills", allow_scripts=True).loaded == ["greet"]
         assert hub.load_mcp(Path("~/tools/mcp.json")).loaded == ["files"]
         result = hub.call("run_skill_script", {"skill": "greet", "script": "none.py"})
-        assert "no file" in str(result.error), "and not that it is not allowed"
+        assert "not a file" in str(result.error), "and not that it is not allowed"
         assert hub.load_tools("~/nowhere").errors[0].startswith(f"{tmp_path / 'nowhere'}: it does not exist")

@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolhub.permissions import Approval, Permissions
-
-pytestmark = pytest.mark.anyio
+from toolhub import ErrorKind, ToolHub
+from toolhub.permissions import Permissions
 
 PATTERNS = st.text("abc*?[]!-", max_size=10)
 NAMES = st.text("abc]-!", max_size=8)
@@ -47,10 +46,14 @@ def test_scopes_and_skills_of_servers(
 @pytest.mark.parametrize(
     "answer", [{"approved": False}, {"approved": True}, 1, [0], object(), "yes", None, 0]
 )
-async def test_only_true_approves(answer: Any) -> None:
-    asked = Approval("wipe", {}, "1", (), "")
-    assert await Permissions(approve=lambda approval: answer).refusal(asked) is not None
-    assert await Permissions(approve=lambda approval: True).refusal(asked) is None
+def test_only_true_approves(answer: Any) -> None:
+    hub = ToolHub()
+    hub.register(lambda: "wiped", name="wipe", effects=True)
+    request = '<tool_call>{"name": "wipe", "arguments": {}}</tool_call>'
+    refused = hub.run_sync(request, approve=lambda approval: answer).results[0]
+    assert refused.kind is ErrorKind.NOT_ALLOWED
+    approved = hub.run_sync(request, approve=lambda approval: True).results[0]
+    assert approved.result == "wiped"
 
 
 @pytest.mark.parametrize("wrong", [[1], [None], [b"x"]])
