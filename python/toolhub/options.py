@@ -6,13 +6,16 @@ those of `hub.add_server`, which are also the keys of `toolhub` in an `mcpServer
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from enum import Enum
 from typing import Any, Literal, Protocol, TypedDict
 
 from .exceptions import Strategy
 
 __all__ = [
+    "DEFAULT",
     "CallOptions",
     "CapabilityOptions",
+    "Default",
     "DispatchOptions",
     "Model",
     "Prefer",
@@ -25,6 +28,16 @@ __all__ = [
     "StrategyName",
     "Transport",
 ]
+
+
+class Default(Enum):
+    """The type of `DEFAULT`."""
+
+    DEFAULT = "default"
+
+
+DEFAULT = Default.DEFAULT
+"""The default of an option for which None has a meaning of its own."""
 
 StrategyName = Strategy | Literal["auto", "first", "all", "fallback"]
 """How several candidates of one name are used."""

@@ -2,7 +2,7 @@
 
 Each part owns its state and depends on the core and on other parts, never on the hub:
 
-    Registration ← FolderLoader, Skills        ToolSearch ← Prompts        HubStore ← ResultFormatter
+    Registration ← FolderLoader, Skills    ToolSearch ← Prompts    HubStore ← ResultFormatter    Callbacks ← ServerManager
 
 `ToolHub` creates them and has the public methods, which hand over to a part. The methods are grouped by topic, one file each.
 """
@@ -17,10 +17,11 @@ from .. import _background, _core
 from .._callbacks import Callbacks
 from ..compat import CORE_TOOLS, SOURCE_ALIASES, CompatMethods
 from ..events import Event, Events
-from ..exceptions import ToolError
 from ..options import (
+    DEFAULT,
     CallOptions,
     CapabilityOptions,
+    Default,
     DispatchOptions,
     Model,
     Prefer,
@@ -29,7 +30,6 @@ from ..options import (
 )
 from ..permissions import PATIENCE, Approval
 from ..result import ToolResult
-from ..servers import ConnectReport, LoadReport, LogOnce
 from ._embedding import Embed
 from ._folders import FolderLoader, each
 from ._formatting import ResultFormatter
@@ -38,9 +38,11 @@ from ._numbers import check_seconds, check_whole
 from ._prompt_methods import PromptMethods
 from ._prompts import Prompts
 from ._registration import Registration
-from ._running import Running, RunOutcome
+from ._run_methods import RunMethods, RunOutcome
 from ._sampling import sampler
 from ._search import ToolSearch
+from ._server_methods import ServerMethods
+from ._servers import ServerManager
 from ._skills import Skills, file_content
 from ._source_methods import SourceMethods
 from ._state import HubState
@@ -54,7 +56,7 @@ Folder = str | os.PathLike[str]
 McpConfig = str | os.PathLike[str] | Mapping[str, Any]
 
 
-class ToolHub(ToolMethods, PromptMethods, SourceMethods, Running, CompatMethods):
+class ToolHub(ToolMethods, RunMethods, PromptMethods, SourceMethods, ServerMethods, CompatMethods):
     """Registers tools, selects among their candidates and calls them.
 
     Calls: `timeout` (seconds) applies to one candidate, `max_parallel` to the first batch of a race, and `cancel_grace`
@@ -77,8 +79,8 @@ class ToolHub(ToolMethods, PromptMethods, SourceMethods, Running, CompatMethods)
     Requests of servers: `elicitation` is called with a server's id and its request when the server wants input from the
     user, and returns `{"action": "accept", "content": {…}}`, `decline` or `cancel`. `sampling` works likewise, for servers
     with `allow_sampling`; by default it uses `llm`. Requests without a function are refused. Logins open the user's browser,
-    or call `open_url` with the server's id and the URL; tokens are kept in the file `tokens`, readable only by the user, or
-    with None in memory.
+    or call `open_url` with the server's id and the URL; tokens are kept in `token_file`, readable only by the user; the
+    default is a file in the user's configuration folder, and None keeps them in memory.
 
     Memory: `store` is the path of a file that keeps what the hub learns over restarts: tool lists of servers, statistics,
     which tools were used for which query, full results that a prompt got only in part (at most
@@ -104,7 +106,7 @@ class ToolHub(ToolMethods, PromptMethods, SourceMethods, Running, CompatMethods)
         elicitation: Callable[[str, Any], Any] | None = None,
         sampling: Callable[[str, Any], Any] | None = None,
         open_url: Callable[[str, str], Any] | None = None,
-        tokens: "str | os.PathLike[str] | None" = "usual",
+        token_file: "str | os.PathLike[str] | Default | None" = DEFAULT,
         timeout: float = 30.0,
         max_parallel: int = 3,
         seed: int | None = None,
@@ -146,7 +148,6 @@ class ToolHub(ToolMethods, PromptMethods, SourceMethods, Running, CompatMethods)
             shadow=shadow,
             lookup_timeout=lookup_timeout,
         )
-        self._closed = False
         self._state = HubState()
         self._events = Events()
         self._store = HubStore(self._core, store, store_results_max_bytes)
@@ -159,14 +160,12 @@ class ToolHub(ToolMethods, PromptMethods, SourceMethods, Running, CompatMethods)
         self._add_aliases(source_aliases)
         self._plain_options = {}
         self._llm = llm
-        self._servers = None
-        self._log_once = LogOnce()
         if sampling is None and llm is not None:
             sampling = sampler(llm)
         functions = {"elicitation": elicitation, "sampling": sampling, "open_url": open_url}
-        self._tokens = tokens
         answers = {what: ask for what, ask in functions.items() if ask is not None}
-        self._callbacks = Callbacks(answers, self._events.of_server)
+        callbacks = Callbacks(answers, self._events.of_server)
+        self._servers = ServerManager(self._core, self._state, callbacks, token_file)
         for folder in each(tools):
             self.load_tools(folder)
         for folder in each(skills):
@@ -243,31 +242,6 @@ class ToolHub(ToolMethods, PromptMethods, SourceMethods, Running, CompatMethods)
             )
         )
 
-    def connect_sync(
-        self,
-        ids: Iterable[str] | None = None,
-        *,
-        timeout: float | None = None,
-        progress: Callable[[str, ToolError | None], Any] | None = None,
-    ) -> ConnectReport:
-        """`connect`, blocking. `progress` is called on a thread of the hub.
-
-        >>> from toolhub import ToolHub
-        >>> ToolHub().connect_sync().connected
-        []
-        """
-        return _background.run(self.connect(ids, timeout=timeout, progress=progress))
-
-    def refresh_sync(
-        self, ids: Iterable[str] | None = None, *, timeout: float | None = None
-    ) -> ConnectReport:
-        """`refresh`, blocking."""
-        return _background.run(self.refresh(ids, timeout=timeout))
-
-    async def aload_mcp(self, config: "McpConfig") -> LoadReport:
-        """`load_mcp` in a thread, so that reading files does not block the event loop."""
-        return await asyncio.to_thread(self.load_mcp, config)
-
     def read_skill_file(self, skill: str, path: str) -> str | bytes:
         """A file of a skill, local or on an MCP server: text, or bytes if it is not text.
 
@@ -285,7 +259,7 @@ class ToolHub(ToolMethods, PromptMethods, SourceMethods, Running, CompatMethods)
     def close(self) -> None:
         """Release all tools and end all servers. Calls made afterwards fail at once. Closing twice is fine."""
         self._release()
-        self._close_servers_now()
+        self._servers.close()
         self._store.close()
 
     def on_event(self, listener: Callable[[Event], Any]) -> Callable[[], None]:
@@ -310,13 +284,13 @@ class ToolHub(ToolMethods, PromptMethods, SourceMethods, Running, CompatMethods)
     async def aclose(self) -> None:
         """`close`, for async code."""
         self._release()
-        await self._close_servers()
+        await self._servers.aclose()
         if self._store.file is not None:
             # Another process may hold the lock of the file: do not block the event loop meanwhile.
             await asyncio.to_thread(self._store.close)
 
     def _release(self) -> None:
-        self._closed = self._state.closed = True
+        self._state.closed = True
         self._folders.close()
         self._core.close()
         self._formatter.clear()
@@ -341,4 +315,4 @@ class ToolHub(ToolMethods, PromptMethods, SourceMethods, Running, CompatMethods)
         raise TypeError("a hub cannot be pickled; make one in each process")
 
     def __repr__(self) -> str:
-        return f"<ToolHub with {len(self)} tools{', closed' if self._closed else ''}>"
+        return f"<ToolHub with {len(self)} tools{', closed' if self._state.closed else ''}>"

@@ -1,119 +1,78 @@
-"""MCP servers: configuring, connecting, listing and closing them."""
+"""The MCP servers of a hub: configuration, connections, pins."""
 
 import inspect
 import os
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Unpack, cast
+from typing import Any, cast
 
 from .. import _core
 from .._callbacks import Callbacks
 from ..exceptions import ToolError
-from ..options import ServerOptions, Transport
+from ..options import Default
 from ..servers import ConnectReport, LoadReport, LogOnce, ServerInfo, as_info
-from ._base import HubPart
+from ._state import HubState
 
-# Longer than any server may take to end.
-_CLOSING = 10.0
+_CLOSE_TIMEOUT = 10.0
+"""Seconds; longer than any server may take to end."""
 
 
-class Serving(HubPart):
-    """`load_mcp`, `add_server`, `remove_server`, `servers`, `connect` and `refresh`."""
+class ServerManager:
+    """Creates the servers of the core when the first one is needed, and ends them."""
 
-    _servers: "_core.Servers | None"
-    _callbacks: Callbacks
-    _tokens: "str | os.PathLike[str] | None"
-    _log_once: LogOnce
+    def __init__(
+        self,
+        core: _core.Hub,
+        state: HubState,
+        callbacks: Callbacks,
+        token_file: "str | os.PathLike[str] | Default | None",
+    ) -> None:
+        self._core = core
+        self._state = state
+        self._callbacks = callbacks
+        self._token_file = token_file
+        self._log_once = LogOnce()
+        self._servers: _core.Servers | None = None
 
-    def load_mcp(self, config: str | os.PathLike[str] | Mapping[str, Any]) -> LoadReport:
-        """Take in the servers of an `mcpServers` file, or of a mapping like it. Nothing is started yet.
-
-        A file that is loaded again applies the difference: new servers are added, changed ones replaced, missing ones
-        removed. One wrong entry is an error that names file, server and key, in the report and once in the log; the others
-        still load.
-
-        >>> from toolhub import ToolHub
-        >>> hub = ToolHub()
-        >>> hub.load_mcp({"mcpServers": {"files": {"command": "files-server"}, "bad": {"args": 5}}}).loaded
-        ['files']
-        """
+    def load(self, config: str | os.PathLike[str] | Mapping[str, Any]) -> LoadReport:
+        """See `ToolHub.load_mcp`."""
         if isinstance(config, Mapping):
-            report: Any = self._open_servers().load_value(config)
+            report: Any = self._open().load_value(config)
         else:
-            report = self._open_servers().load_file(os.path.expanduser(config))
+            report = self._open().load_file(os.path.expanduser(config))
         return self._log_once.log(LoadReport(**report))
 
-    def add_server(
-        self,
-        id: str,
-        *,
-        command: str | None = None,
-        args: Iterable[str] | None = None,
-        env: Mapping[str, str] | None = None,
-        cwd: str | os.PathLike[str] | None = None,
-        url: str | None = None,
-        headers: Mapping[str, str] | None = None,
-        transport: Transport | None = None,
-        auth: Any = None,
-        disabled: bool = False,
-        **options: Unpack[ServerOptions],
-    ) -> list[str]:
-        """Add one MCP server: a program (`command`, `args`, `env`, `cwd`) or a `url` with `headers`.
-
-        `transport` is `http` or `sse`; without it the hub finds out. `options` are those of the key `toolhub` in a file:
-        `timeout`, `startup_timeout`, `retries`, `max_concurrency`, `include`, `exclude`, `prefix`, `capabilities`, `effects`,
-        `assume_read_only`, `max_message_bytes`, `idle_timeout`, … `auth` is a bearer token, a function that gives one (sync
-        or async, asked for each request), `"oauth"` for a login in the browser, or a mapping with its details. A server with
-        the same id is replaced. Gives back what is odd about it.
-
-        >>> from toolhub import ToolHub
-        >>> hub = ToolHub()
-        >>> hub.add_server("files", command="files-server", args=["--root", "/tmp"], startup_timeout=10)
-        []
-        >>> [server.state for server in hub.servers()]
-        ['disconnected']
-        """
-        given = {
-            "command": command,
-            "args": None if args is None else _as_list("args", args),
-            "env": None if env is None else _as_dict("env", env),
-            "cwd": None if cwd is None else os.fspath(cwd),
-            "url": url,
-            "headers": None if headers is None else _as_dict("headers", headers),
-            "transport": transport,
-            "disabled": disabled or None,
-            "toolhub": options or None,
-        }
-        entry = {key: value for key, value in given.items() if value is not None}
+    def add(self, id: str, entry: Mapping[str, Any], auth: Any, options: Mapping[str, Any]) -> list[str]:
+        """Add a server from the keys of a configuration file; see `ToolHub.add_server`."""
+        given: dict[str, Any] = {**entry, "toolhub": dict(options) or None}
+        for key, checked in (("args", _as_list), ("env", _as_dict), ("headers", _as_dict)):
+            if given[key] is not None:
+                given[key] = checked(key, given[key])
+        if given["cwd"] is not None:
+            given["cwd"] = os.fspath(given["cwd"])
+        known = {key: value for key, value in given.items() if value is not None}
         if callable(auth):
             self._callbacks.tokens[id] = auth
         elif auth is not None:
-            entry["auth"] = auth
-        return self._open_servers().add(id, entry, callable(auth))
+            known["auth"] = auth
+        return self._open().add(id, known, callable(auth))
 
-    def remove_server(self, id: str) -> bool:
-        """Take a server and its tools away; False when there is none of that name."""
+    def remove(self, id: str) -> bool:
+        """See `ToolHub.remove_server`."""
         return self._servers is not None and self._servers.remove(id)
 
-    def servers(self) -> list[ServerInfo]:
-        """All servers, in the order in which they were added."""
-        if self._servers is None:
-            return []
-        rows = cast("list[Any]", self._servers.list())
+    def infos(self) -> list[ServerInfo]:
+        """See `ToolHub.servers`."""
+        rows = [] if self._servers is None else cast("list[Any]", self._servers.list())
         return [as_info(row) for row in rows]
 
     async def connect(
         self,
-        ids: Iterable[str] | None = None,
-        *,
-        timeout: float | None = None,
-        progress: Callable[[str, ToolError | None], Any] | None = None,
+        ids: Iterable[str] | None,
+        timeout: float | None,
+        progress: Callable[[str, ToolError | None], Any] | None,
     ) -> ConnectReport:
-        """Connect servers now, all of them or those named, up to 16 side by side. Failures are reported per server.
-
-        `progress` is called (and awaited, if it is async) with the id of each server as soon as it is connected, or with
-        the error if it failed. An exception it raises ends `connect`.
-        """
-        servers = self._managed(ids)
+        """See `ToolHub.connect`."""
+        servers = self._named(ids)
         if servers is None:
             return ConnectReport()
         if progress is None:
@@ -127,73 +86,61 @@ class Serving(HubPart):
                     report.connected.append(id)
                 else:
                     report.failed[id] = error
-                shown = progress(id, error)
-                if inspect.isawaitable(shown):
-                    await shown
+                reported = progress(id, error)
+                if inspect.isawaitable(reported):
+                    await reported
         finally:
             outcomes.close()
         return report
 
-    async def refresh(
-        self, ids: Iterable[str] | None = None, *, timeout: float | None = None
-    ) -> ConnectReport:
-        """Ask servers for their tools again, connecting them if need be."""
-        servers = self._managed(ids)
+    async def refresh(self, ids: Iterable[str] | None, timeout: float | None) -> ConnectReport:
+        """See `ToolHub.refresh`."""
+        servers = self._named(ids)
         if servers is None:
             return ConnectReport()
         listed: Any = await servers.refresh(_as_ids(ids), timeout)
         return ConnectReport(*listed)
 
     def pins(self) -> list[dict[str, Any]]:
-        """The tools of servers with `pin`: the definition that was accepted, and what the server says now if it has changed.
-
-        The first definition that is seen is accepted; with a store, the first one ever. A tool whose definition has changed
-        since (`state` is `changed`) is in no list and no prompt, and calls of it are refused, until `accept_pin`.
-
-        >>> from toolhub import ToolHub
-        >>> ToolHub().pins()
-        []
-        """
+        """See `ToolHub.pins`."""
         return [] if self._servers is None else cast("list[dict[str, Any]]", self._servers.pins())
 
-    def accept_pin(self, server: str, tool: str | None = None) -> int:
-        """Accept the changed definition of one tool, or of all tools of a server; says how many had changed."""
+    def accept_pin(self, server: str, tool: str | None) -> int:
+        """See `ToolHub.accept_pin`."""
         return 0 if self._servers is None else self._servers.accept_pin(server, tool)
 
-    def _managed(self, ids: Iterable[str] | None) -> "_core.Servers | None":
-        """The servers of the hub; None when there are none and none is named."""
-        self._check_open()
-        return None if self._servers is None and ids is None else self._open_servers()
+    def close(self) -> None:
+        """End all servers and wait for it."""
+        servers, self._servers = self._servers, None
+        if servers is not None:
+            servers.close(_CLOSE_TIMEOUT)
+        self._callbacks.stop()
 
-    def _check_open(self) -> None:
-        if self._closed:
-            raise RuntimeError("the hub is closed; make a new ToolHub")
+    async def aclose(self) -> None:
+        """`close`, for async code."""
+        servers, self._servers = self._servers, None
+        if servers is not None:
+            await servers.aclose(_CLOSE_TIMEOUT)
+        self._callbacks.stop()
 
-    def _open_servers(self) -> "_core.Servers":
-        self._check_open()
+    def _named(self, ids: Iterable[str] | None) -> "_core.Servers | None":
+        """The servers of the core; None if there are none and the caller names none."""
+        self._state.require_open()
+        return None if self._servers is None and ids is None else self._open()
+
+    def _open(self) -> "_core.Servers":
+        self._state.require_open()
         if self._servers is None:
             self._callbacks.start()
-            tokens = _core.usual_token_file() if self._tokens == "usual" else self._tokens
-            callbacks = self._callbacks
+            given = self._token_file
+            path = _core.usual_token_file() if isinstance(given, Default) else given
             self._servers = _core.Servers(
                 self._core,
-                callbacks.queue,
-                callbacks.known,
-                None if tokens is None else os.path.expanduser(tokens),
+                self._callbacks.queue,
+                self._callbacks.known,
+                None if path is None else os.path.expanduser(path),
             )
         return self._servers
-
-    async def _close_servers(self) -> None:
-        servers, self._servers = self._servers, None
-        if servers is not None:
-            await servers.aclose(_CLOSING)
-        self._callbacks.stop()
-
-    def _close_servers_now(self) -> None:
-        servers, self._servers = self._servers, None
-        if servers is not None:
-            servers.close(_CLOSING)
-        self._callbacks.stop()
 
 
 def _as_ids(ids: Iterable[str] | None) -> list[str] | None:
@@ -203,7 +150,7 @@ def _as_ids(ids: Iterable[str] | None) -> list[str] | None:
 
 
 def _as_list(what: str, given: Any) -> list[Any]:
-    # A text is a series of texts too, of its characters.
+    # A text is iterable too, character by character.
     if isinstance(given, str | bytes) or not isinstance(given, Iterable):
         raise TypeError(f"{what} must be a list of texts, got {type(given).__name__}")
     return list(cast("Iterable[Any]", given))

@@ -1,4 +1,4 @@
-"""Routing: calls as models ask for them, by the rules of their source."""
+"""The methods of `ToolHub` for calls as models ask for them, routed by their source."""
 
 from collections.abc import Mapping
 from typing import Any, Unpack, cast
@@ -9,12 +9,12 @@ from ..options import Model, Prefer, Progress, RequestOptions, StrategyName
 from ..permissions import Permissions
 from ..result import ToolResult
 from ..routing import Explanation
-from ._calling import Calling, call_options
+from ._call_methods import CallMethods, call_options
 from ._numbers import check_seconds
 from ._synthesis import check_llm
 
 
-class Routing(Calling):
+class DispatchMethods(CallMethods):
     """`dispatch`, `explain` and `add_alias`."""
 
     def _add_aliases(self, aliases: Any) -> None:

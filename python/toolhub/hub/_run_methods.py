@@ -11,9 +11,9 @@ from ..options import DispatchOptions, ResultFormat
 from ..parsing import spelt_out
 from ..permissions import PATIENCE, Approval, Permissions
 from ..result import ToolResult
+from ._dispatch_methods import DispatchMethods
 from ._formatting import ResultFormatter
 from ._numbers import check_whole
-from ._routing import Routing
 
 _NATIVE = ("openai", "openai_responses", "anthropic", "gemini")
 
@@ -36,7 +36,7 @@ class RunOutcome:
         return bool(self.calls)
 
 
-class Running(Routing):
+class RunMethods(DispatchMethods):
     """`run`."""
 
     _formatter: ResultFormatter

@@ -1,4 +1,4 @@
-"""Calling: async methods and their blocking twins, which share one async body."""
+"""The methods of `ToolHub` that call tools by name or capability. The core plans and runs every call."""
 
 import asyncio
 import logging
@@ -7,11 +7,12 @@ from functools import lru_cache
 from typing import Any, Unpack, cast
 
 from .. import _background, _core
+from .._core import CallOptions as PlannedOptions
+from .._core import Hub
 from ..events import EXECUTE, RESULTS, Events, Watched
 from ..options import CallOptions, CapabilityOptions, Model, Prefer, Progress, Source, StrategyName
 from ..result import ToolResult
 from ._numbers import check_seconds, check_whole
-from ._servers import Serving
 from ._synthesis import check_llm
 
 _INFO = logging.INFO
@@ -47,10 +48,11 @@ def call_options(
     )
 
 
-class Calling(Serving):
+class CallMethods:
     """`execute`, `execute_by_capability`, `execute_many` and the blocking `call`, `call_by_capability`, `call_many`."""
 
-    _plain_options: "dict[str, _core.CallOptions]"
+    _core: Hub
+    _plain_options: "dict[str, PlannedOptions]"
     _events: Events
     _llm: Any
 
@@ -255,7 +257,7 @@ class Calling(Serving):
         >>> hub.call("length", {"obj": "abc"}).result
         3
         """
-        return self._block(self.execute(name, args, **options))
+        return _background.run(self.execute(name, args, **options))
 
     def call_by_capability(
         self,
@@ -265,7 +267,7 @@ class Calling(Serving):
         **options: Unpack[CapabilityOptions],
     ) -> ToolResult:
         """`execute_by_capability`, blocking."""
-        return self._block(self.execute_by_capability(capability, args, max_parallel, **options))
+        return _background.run(self.execute_by_capability(capability, args, max_parallel, **options))
 
     def call_many(
         self,
@@ -274,16 +276,13 @@ class Calling(Serving):
         **options: Unpack[CallOptions],
     ) -> list[ToolResult]:
         """`execute_many`, blocking."""
-        return self._block(self.execute_many(calls, concurrency, **options))
+        return _background.run(self.execute_many(calls, concurrency, **options))
 
     def _watch(self, logger: logging.Logger, llm: Any) -> "Callable[[str, Any, str | None], Watched] | None":
         """What makes the reporter of a call; None if nothing listens."""
         listens = self._events.listeners or logger.isEnabledFor(_INFO) or EXECUTE.isEnabledFor(_INFO)
         synthesises = (llm or self._llm) is not None and RESULTS.isEnabledFor(_INFO)
         return self._events.watch if listens or synthesises else None
-
-    def _block(self, coroutine: Any) -> Any:
-        return _background.run(coroutine)
 
 
 def _as_call(call: Any) -> tuple[str, Any]:

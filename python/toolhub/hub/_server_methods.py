@@ -1,0 +1,141 @@
+"""The methods of `ToolHub` for MCP servers. Each hands over to the part that does the work."""
+
+import asyncio
+import os
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Unpack
+
+from .. import _background
+from ..exceptions import ToolError
+from ..options import ServerOptions, Transport
+from ..servers import ConnectReport, LoadReport, ServerInfo
+from ._servers import ServerManager
+
+
+class ServerMethods:
+    """`load_mcp`, `add_server`, `servers`, `connect`, `refresh`, `pins`, and their async and blocking twins."""
+
+    _servers: ServerManager
+
+    def load_mcp(self, config: str | os.PathLike[str] | Mapping[str, Any]) -> LoadReport:
+        """Add the servers of an `mcpServers` file, or of a mapping like it. No server is started yet.
+
+        Loading a file again applies the difference: new servers are added, changed ones replaced, missing ones removed. A
+        wrong entry is an error that names file, server and key, in the report and once in the log; the others still load.
+
+        >>> from toolhub import ToolHub
+        >>> hub = ToolHub()
+        >>> hub.load_mcp({"mcpServers": {"files": {"command": "files-server"}, "bad": {"args": 5}}}).loaded
+        ['files']
+        """
+        return self._servers.load(config)
+
+    async def aload_mcp(self, config: str | os.PathLike[str] | Mapping[str, Any]) -> LoadReport:
+        """`load_mcp` in a thread, so that reading files does not block the event loop."""
+        return await asyncio.to_thread(self.load_mcp, config)
+
+    def add_server(
+        self,
+        id: str,
+        *,
+        command: str | None = None,
+        args: Iterable[str] | None = None,
+        env: Mapping[str, str] | None = None,
+        cwd: str | os.PathLike[str] | None = None,
+        url: str | None = None,
+        headers: Mapping[str, str] | None = None,
+        transport: Transport | None = None,
+        auth: Any = None,
+        disabled: bool = False,
+        **options: Unpack[ServerOptions],
+    ) -> list[str]:
+        """Add one MCP server: a program (`command`, `args`, `env`, `cwd`) or a `url` with `headers`.
+
+        `transport` is `http` or `sse`; without it the hub detects the transport. `options` are those of the key `toolhub` in
+        a file, see `toolhub.options.ServerOptions`. `auth` is a bearer token, a function that returns one (sync or async,
+        called for each request), `"oauth"` for a login in the browser, or a mapping with its details. A server with the same
+        id is replaced. Returns warnings about the configuration.
+
+        >>> from toolhub import ToolHub
+        >>> hub = ToolHub()
+        >>> hub.add_server("files", command="files-server", args=["--root", "/tmp"], startup_timeout=10)
+        []
+        >>> [server.state for server in hub.servers()]
+        ['disconnected']
+        """
+        entry = {
+            "command": command,
+            "args": args,
+            "env": env,
+            "cwd": cwd,
+            "url": url,
+            "headers": headers,
+            "transport": transport,
+            "disabled": disabled or None,
+        }
+        return self._servers.add(id, entry, auth, options)
+
+    def remove_server(self, id: str) -> bool:
+        """Remove a server and its tools; False if there is none with that id."""
+        return self._servers.remove(id)
+
+    def servers(self) -> list[ServerInfo]:
+        """All servers, in the order in which they were added."""
+        return self._servers.infos()
+
+    async def connect(
+        self,
+        ids: Iterable[str] | None = None,
+        *,
+        timeout: float | None = None,
+        progress: Callable[[str, ToolError | None], Any] | None = None,
+    ) -> ConnectReport:
+        """Connect servers now, all of them or those named, up to 16 concurrently. Failures are reported per server.
+
+        `progress` is called (and awaited, if it is async) with the id of each server as soon as it is connected, or with
+        the error if it failed. An exception it raises ends `connect`.
+        """
+        return await self._servers.connect(ids, timeout, progress)
+
+    def connect_sync(
+        self,
+        ids: Iterable[str] | None = None,
+        *,
+        timeout: float | None = None,
+        progress: Callable[[str, ToolError | None], Any] | None = None,
+    ) -> ConnectReport:
+        """`connect`, blocking. `progress` is called on a thread of the hub.
+
+        >>> from toolhub import ToolHub
+        >>> ToolHub().connect_sync().connected
+        []
+        """
+        return _background.run(self.connect(ids, timeout=timeout, progress=progress))
+
+    async def refresh(
+        self, ids: Iterable[str] | None = None, *, timeout: float | None = None
+    ) -> ConnectReport:
+        """List the tools of servers again, connecting them if needed."""
+        return await self._servers.refresh(ids, timeout)
+
+    def refresh_sync(
+        self, ids: Iterable[str] | None = None, *, timeout: float | None = None
+    ) -> ConnectReport:
+        """`refresh`, blocking."""
+        return _background.run(self.refresh(ids, timeout=timeout))
+
+    def pins(self) -> list[dict[str, Any]]:
+        """The tools of servers with `pin`: the accepted definition, and the current one if it differs.
+
+        The first definition is accepted; with a store, the first one ever. A tool whose definition has changed since
+        (`state` is `changed`) is in no list and no prompt, and calls of it are refused, until `accept_pin`.
+
+        >>> from toolhub import ToolHub
+        >>> ToolHub().pins()
+        []
+        """
+        return self._servers.pins()
+
+    def accept_pin(self, server: str, tool: str | None = None) -> int:
+        """Accept the changed definition of one tool, or of all tools of a server; returns how many had changed."""
+        return self._servers.accept_pin(server, tool)
