@@ -1,19 +1,56 @@
 //! One fast, safe interface to every tool an agent can call.
 //!
+//! One call, from request to result ([`plan`] decides, a driver waits):
+//!
 //! ```text
-//! model text ─► parse ─► plan: route ─► permit ─► look up ─► select ─► share ─► execute ─► merge / synthesize ─► result
-//!                                │                   │          ▲                  ▲
-//!                              labels             servers    registry          sources: Python functions · skills · MCP
+//! request      what is asked for: a name, a capability, or a call that `parse` found in a model's text
+//! route        the `source` of a model's call → a source, a server, or everywhere
+//! permit       only providers that the patterns allow
+//! look up      a tool that no provider has: ask the servers, once             catalog, sources
+//! select       candidates in order, and a strategy                           hub, registry, select
+//! approve      ask the caller, unless the tool is known to be harmless
+//! share        the cache, or an identical call in flight
+//! run          check arguments, pass limits, start, stop, record             execute, schema, limit, stats
+//! synthesise   several answers: merge them, or ask a model                   merge, synthesize
+//! result       one value or one error
 //! ```
 //!
-//! | layer | rooms | may use |
+//! There are two drivers: [`plan::call`] on tokio, and `CallDriver` in `bindings` on the caller's asyncio loop.
+//!
+//! | layer | modules | may use |
 //! |---|---|---|
-//! | L0 words | [`error`], [`http`], [`invisible`], [`model`], [`near`], [`pattern`], [`secret`], [`sse`], [`text`] | nothing of ours |
+//! | L0 words | [`error`], [`http`], [`invisible`], [`model`], [`near`], [`pattern`], [`secret`], [`sse`], [`text`] | nothing of ours; [`secret`] uses [`invisible`] |
 //! | L1 contracts | [`tool`], [`limit`] | L0 |
-//! | L2 stages | [`schema`], [`stats`], [`store`], [`parse`], [`route`], [`registry`], [`search`], [`select`], [`truncate`], [`merge`], [`synthesize`], [`prompt`] | L0, L1, and what the table in `tests/architecture.rs` says |
-//! | L3 | [`execute`] | the contract, limits, candidates |
-//! | L4 | [`hub`], [`plan`] | the stages in order; one call from request to result |
-//! | L5 | [`sources`], [`catalog`], [`llm`], `bindings` | the edge: all is put together here |
+//! | L2 stages | [`schema`], [`stats`], [`store`], [`registry`], [`parse`], [`route`], [`search`], [`select`], [`truncate`], [`merge`], [`synthesize`], [`prompt`] | L0, L1, and what the table in `tests/architecture.rs` says |
+//! | L3 | [`execute`] | the contract, limits, statistics, candidates |
+//! | L4 | [`hub`], [`plan`] | everything above |
+//! | L5 the edge | [`sources`], [`llm`] | the contract, L0; [`sources`] also uses [`schema`] |
+//! | L5 the edge | [`catalog`], `bindings` | everything above |
+//!
+//! The modules in the order of the flow:
+//!
+//! | module | what it does |
+//! |---|---|
+//! | `bindings` | Python's door: entry points, asyncio drivers, results |
+//! | [`parse`] | model text to tool calls |
+//! | [`plan`] | one call from request to result |
+//! | [`route`] | what the `source` of a routed call means |
+//! | [`catalog`] | the MCP servers of a hub, and their tools in its registry |
+//! | [`sources`] | where tools come from: Rust functions, skills in folders, MCP servers |
+//! | [`hub`] | the stages in order: find, choose, run, record, merge |
+//! | [`registry`] | candidates by name and by capability, in immutable snapshots |
+//! | [`select`] | order, strategy, effects, shadowing |
+//! | [`schema`] | checks and coerces arguments |
+//! | [`limit`] | how much runs at once |
+//! | [`execute`] | runs the chosen candidates |
+//! | [`tool`] | the contract of a tool |
+//! | [`stats`], [`store`] | what has worked; what is kept across restarts |
+//! | [`merge`], [`synthesize`], [`truncate`] | several answers to one; long text to short |
+//! | [`search`], [`prompt`], [`llm`] | tools that fit a query; tools as a model reads them; a chat client |
+//! | [`model`], [`error`], [`pattern`] | plain data; kinds of errors; patterns of tool names |
+//! | [`http`], [`sse`], [`invisible`], [`secret`], [`near`], [`text`] | what several modules need |
+//!
+//! `docs/concepts/architecture.md` says more, and in which file each rule is.
 
 pub mod error;
 pub mod http;
