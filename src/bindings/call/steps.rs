@@ -201,14 +201,18 @@ impl CallDriver {
             return Ok(Next::Finish(result));
         };
         let begun = Instant::now();
-        let limit = this.plan.lock().may_synthesize(begun).unwrap_or_default();
-        match this.prompt(py, &result)? {
+        let limit = this.plan.lock().may_synthesize(begun);
+        let prompt = match limit {
+            Some(limit) => this.prompt(py, &result)?.map(|prompt| (prompt, limit)),
+            None => Err("the deadline left no time to ask the model"),
+        };
+        match prompt {
             Err(reason) => {
                 meta.set_item(intern!(py, "synthesis_reason"), reason)?;
                 this.report_synthesis(&result, begun)?;
                 Ok(Next::Finish(result))
             }
-            Ok(prompt) => {
+            Ok((prompt, limit)) => {
                 let question = ASK.get(py)?.call1((llm, prompt, limit.as_secs_f64()))?;
                 let result = result.unbind();
                 this.state.lock().awaiting = Awaiting::Synthesis { result, begun, limit };
