@@ -48,8 +48,8 @@ impl Rule {
     }
 }
 
-/// The strategy for these candidates. A strategy that the caller names is taken, except that candidates *declared* to act
-/// never run twice at once; what was only read from the name gives way to the caller's word.
+/// The strategy for these candidates. A strategy that the caller names is taken, except that candidates that may act never
+/// run twice at once, declared or guessed from the name: `read_only=True` is how a user allows it.
 pub fn decide(candidates: &[Arc<Candidate>], wanted: Strategy, by_capability: bool) -> (Strategy, Rule) {
     if candidates.len() <= 1 {
         let strategy = if wanted == Strategy::Auto { Strategy::First } else { wanted };
@@ -59,11 +59,7 @@ pub fn decide(candidates: &[Arc<Candidate>], wanted: Strategy, by_capability: bo
     let mut acting = candidates.iter().filter(may_act).peekable();
     if wanted != Strategy::Auto {
         return match wanted {
-            Strategy::First | Strategy::All
-                if acting.any(|candidate| candidate.spec().effects.are_declared()) =>
-            {
-                (Strategy::Fallback, Rule::Effects)
-            }
+            Strategy::First | Strategy::All if acting.peek().is_some() => (Strategy::Fallback, Rule::Effects),
             _ => (wanted, Rule::Asked),
         };
     }

@@ -61,7 +61,7 @@ async fn one_without_effects_holds_nobody_back_when_it_fails() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn guessed_effects_give_way_to_the_callers_word_but_not_to_auto() {
+async fn guessed_effects_never_run_twice_at_once_whatever_the_caller_asks() {
     let hub = hub();
     let stage = Stage::new(&hub);
     for server in ["a", "b"] {
@@ -75,8 +75,8 @@ async fn guessed_effects_give_way_to_the_callers_word_but_not_to_auto() {
     let auto = call(&hub, "t", &CallOptions::default()).await;
     assert_eq!((auto.plan.strategy, stage.most_at_once()), (Strategy::Fallback, 1));
     let asked = call(&hub, "t", &asking(Strategy::First)).await;
-    assert_eq!((asked.plan.strategy, asked.plan.rule), (Strategy::First, Rule::Asked));
-    assert_eq!(stage.most_at_once(), 2);
+    assert_eq!((asked.plan.strategy, asked.plan.rule), (Strategy::Fallback, Rule::Effects));
+    assert_eq!(stage.most_at_once(), 1);
 }
 
 fn taking(double: Double, schema: Value) -> Double {

@@ -141,9 +141,15 @@ def test_declared_effects_never_run_twice_at_once_whatever_is_asked(hub: ToolHub
     assert sum(tool.runs for tool in tools) == 1
 
 
-def test_a_guess_from_the_name_gives_way_to_the_callers_word(hub: ToolHub) -> None:
-    offered(hub, "send_greeting", 2)
-    assert hub.call("send_greeting", strategy="all").meta["source_count"] == 2
+@pytest.mark.parametrize("strategy", ["first", "all"])
+def test_a_guess_from_the_name_gives_way_to_the_users_word_about_the_tool(
+    hub: ToolHub, strategy: str
+) -> None:
+    tools = offered(hub, "send_greeting", 2)
+    assert hub.call("send_greeting", strategy=strategy).meta["strategy"] == "fallback"
+    assert sum(tool.runs for tool in tools) == 1
+    offered(hub, "post_office", 2, read_only=True)
+    assert hub.call("post_office", strategy="all").meta["source_count"] == 2
 
 
 @pytest.mark.parametrize("strategy", ["auto", "first", "all", "fallback"])
