@@ -28,7 +28,7 @@ async fn a_modern_server_is_never_greeted() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_silent_server_is_started_again_for_the_older_greeting() {
-    let world = World::with("silent", json!({"startup_timeout": 2}), Host::default());
+    let world = World::with("silent", json!({"startup_timeout": 6}), Host::default());
     world.connect().await;
     assert_eq!(world.starts(), 2);
     let methods: Vec<_> =

@@ -136,7 +136,7 @@ async fn the_list_of_another_server_under_the_same_id_is_not_taken() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_era_is_remembered() {
     let place = Place::new();
-    let first = place.world("silent", json!({"startup_timeout": 2}));
+    let first = place.world("silent", json!({"startup_timeout": 6}));
     first.0.connect().await;
     assert_eq!(first.0.starts(), 2);
     end(first).await;
