@@ -12,7 +12,7 @@ mod planned;
 mod refusing;
 mod showing;
 
-pub use finding::Asked;
+pub use finding::SearchQuery;
 pub use planned::{PlannedRun, RunReport, cancelled, part};
 pub use showing::Showing;
 

@@ -26,22 +26,22 @@ const ALIKE: f64 = 0.8;
 
 /// Why a call goes where it goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Rule {
+pub enum RouteRule {
     Auto,
     Alias,
     Server,
     Source,
 }
 
-impl Rule {
-    pub const ALL: [Rule; 4] = [Rule::Auto, Rule::Alias, Rule::Server, Rule::Source];
+impl RouteRule {
+    pub const ALL: [RouteRule; 4] = [RouteRule::Auto, RouteRule::Alias, RouteRule::Server, RouteRule::Source];
 
     pub fn name(self) -> &'static str {
         match self {
-            Rule::Auto => "auto",
-            Rule::Alias => "alias",
-            Rule::Server => "server",
-            Rule::Source => "source",
+            RouteRule::Auto => "auto",
+            RouteRule::Alias => "alias",
+            RouteRule::Server => "server",
+            RouteRule::Source => "source",
         }
     }
 }
@@ -49,13 +49,13 @@ impl Rule {
 /// Where a call goes: `None` means everywhere.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Route {
-    pub rule: Rule,
+    pub rule: RouteRule,
     pub source: Option<Source>,
     pub server: Option<Arc<str>>,
 }
 
 impl Route {
-    fn everywhere(rule: Rule) -> Self {
+    fn everywhere(rule: RouteRule) -> Self {
         Route { rule, source: None, server: None }
     }
 
@@ -63,10 +63,10 @@ impl Route {
     pub fn sentence(&self, given: &str, prefer: Prefer) -> String {
         let given = clip(given.trim());
         let why = match self.rule {
-            Rule::Auto => "the call names no source".to_owned(),
-            Rule::Alias => format!("'{given}' is a label"),
-            Rule::Server => format!("'{given}' is an MCP server"),
-            Rule::Source => format!("'{given}' is a source"),
+            RouteRule::Auto => "the call names no source".to_owned(),
+            RouteRule::Alias => format!("'{given}' is a label"),
+            RouteRule::Server => format!("'{given}' is an MCP server"),
+            RouteRule::Source => format!("'{given}' is a source"),
         };
         let order = match prefer {
             Prefer::Mcps => "MCP servers first",
@@ -126,18 +126,18 @@ impl Labels {
     /// Where a call with this source goes.
     pub fn route(&self, source: Option<&str>, servers: &impl Directory) -> Result<Route, HubError> {
         let Some(given) = source.filter(|given| !given.trim().is_empty()) else {
-            return Ok(Route::everywhere(Rule::Auto));
+            return Ok(Route::everywhere(RouteRule::Auto));
         };
         let folded = fold(given);
         if let Some(source) = Source::parse(&folded) {
-            return Ok(Route { rule: Rule::Source, source: Some(source), server: None });
+            return Ok(Route { rule: RouteRule::Source, source: Some(source), server: None });
         }
         let label = self.added.get(&folded);
         if let Some(target @ (Target::Source(_) | Target::Server(_))) = label {
             return self.aliased(given, target, servers);
         }
         if let Some(server) = find(given, servers) {
-            return Ok(Route { rule: Rule::Server, source: None, server: Some(server) });
+            return Ok(Route { rule: RouteRule::Server, source: None, server: Some(server) });
         }
         if let Some(target) = label {
             return self.aliased(given, target, servers);
@@ -146,7 +146,7 @@ impl Labels {
     }
 
     fn aliased(&self, given: &str, target: &Target, servers: &impl Directory) -> Result<Route, HubError> {
-        let route = Route::everywhere(Rule::Alias);
+        let route = Route::everywhere(RouteRule::Alias);
         match target {
             Target::Everywhere => Ok(route),
             Target::Source(source) => Ok(Route { source: Some(*source), ..route }),

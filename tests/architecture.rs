@@ -96,6 +96,20 @@ enum What {
 /// Longer files hold more than one idea.
 const MAX_LINES: usize = 600;
 
+/// Circles that are still there: the number of files, and the first of them. A file that joins one changes its number.
+const KNOWN_CIRCLES: [&str; 7] = [
+    "3 files use each other in a circle; move what they share into a file below them:\n    src/bindings/call/mod.rs ",
+    "8 files use each other in a circle; move what they share into a file below them:\n    src/bindings/child.rs ",
+    "2 files use each other in a circle; move what they share into a file below them:\n    src/hub.rs ",
+    "4 files use each other in a circle; move what they share into a file below them:\n    src/plan/mod.rs ",
+    "2 files use each other in a circle; move what they share into a file below them:\n    src/sources/mcp/auth/oauth/mod.rs ",
+    "5 files use each other in a circle; move what they share into a file below them:\n    src/sources/mcp/auth/oauth/client.rs ",
+    "6 files use each other in a circle; move what they share into a file below them:\n    src/sources/mcp/transport/http/mod.rs ",
+];
+
+/// Classes of the binding that still have the name of what they wrap.
+const KNOWN_DUPLICATES: [&str; 3] = ["the type `Candidate` is", "the type `Hub` is", "the type `Servers` is"];
+
 /// The fault lab is kept as it came, so that it can be compared and renewed: our rules are not its rules.
 const VENDORED: &str = "tests/mcp/faults";
 
@@ -132,10 +146,16 @@ fn check(folders: &[&str], rule: fn(&str, &str) -> Vec<String>) -> io::Result<()
     Ok(())
 }
 
-/// Applies `rule` to all files of `src/` together.
-fn check_together(rule: fn(&[(String, String)]) -> Vec<String>) -> io::Result<()> {
+/// Applies `rule` to all files of `src/` together. Violations that are still to be removed begin with an entry of `known`; an
+/// entry that no longer applies must go, so the list only shrinks.
+fn check_together(rule: fn(&[(String, String)]) -> Vec<String>, known: &[&str]) -> io::Result<()> {
     let violations = rule(&read(&["src"])?);
-    assert!(violations.is_empty(), "\n{}\n", violations.join("\n"));
+    let is_known = |violation: &&String| known.iter().any(|entry| violation.contains(entry));
+    let new: Vec<&str> = violations.iter().filter(|one| !is_known(one)).map(String::as_str).collect();
+    assert!(new.is_empty(), "\n{}\n", new.join("\n"));
+    let is_gone = |entry: &&&str| !violations.iter().any(|violation| violation.contains(**entry));
+    let gone: Vec<_> = known.iter().filter(is_gone).collect();
+    assert!(gone.is_empty(), "these are clean now, take them off the list: {gone:?}");
     Ok(())
 }
 
@@ -145,15 +165,13 @@ fn rooms_use_only_what_the_table_allows() -> io::Result<()> {
 }
 
 #[test]
-#[ignore = "not clean yet; run with --ignored to see what is left"]
 fn files_do_not_use_each_other_in_circles() -> io::Result<()> {
-    check_together(files::circles)
+    check_together(files::circles, &KNOWN_CIRCLES)
 }
 
 #[test]
-#[ignore = "not clean yet; run with --ignored to see what is left"]
 fn a_type_name_is_defined_once() -> io::Result<()> {
-    check_together(files::duplicate_types)
+    check_together(files::duplicate_types, &KNOWN_DUPLICATES)
 }
 
 #[test]

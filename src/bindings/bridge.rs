@@ -13,7 +13,7 @@
 use super::addressee::{Addressee, Message};
 use super::awaiting::{Awaited, Step, iterate, thrown};
 use super::errors::tool_error;
-use super::job::Job;
+use super::job::InlineTask;
 use super::loop_bridge::{self, LoopBridge, LoopMailbox, Mail};
 use super::runtime;
 use crate::error::{ErrorKind, HubError};
@@ -110,7 +110,7 @@ enum FutureStage {
 }
 
 struct RunningFuture {
-    job: Arc<Job>,
+    job: Arc<InlineTask>,
     bridge: Py<LoopBridge>,
     key: u64,
     /// The future on which the caller is suspended.
@@ -134,7 +134,7 @@ impl BridgeFuture {
         let (py, this) = (slf.py(), slf.get());
         runtime::check_generation(this.generation)?;
         let bridge = loop_bridge::current(py)?;
-        let job = Job::start(future)?;
+        let job = InlineTask::start(future)?;
         let key = {
             let mut slot = this.slot.lock();
             if let OutcomeSlot::Settled(outcome) = &mut *slot {

@@ -20,7 +20,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use tokio::runtime::Handle;
 use tokio::task::AbortHandle;
 
-pub struct Job {
+pub struct InlineTask {
     runtime: Handle,
     stage: Mutex<InlineStage>,
 }
@@ -35,7 +35,7 @@ enum InlineStage {
     Over,
 }
 
-impl Job {
+impl InlineTask {
     /// Begins a future here. It must not block, as everywhere on a runtime.
     pub fn start(future: impl Future<Output = ()> + Send + 'static) -> PyResult<Arc<Self>> {
         let job = Self::new(InlineStage::Begun { woken: false })?;
@@ -66,7 +66,7 @@ impl Job {
     }
 
     fn new(stage: InlineStage) -> PyResult<Arc<Self>> {
-        Ok(Arc::new(Job { runtime: runtime::handle()?, stage: Mutex::new(stage) }))
+        Ok(Arc::new(InlineTask { runtime: runtime::handle()?, stage: Mutex::new(stage) }))
     }
 
     /// Drops the future, wherever it is.
@@ -82,7 +82,7 @@ impl Job {
     }
 }
 
-impl Wake for Job {
+impl Wake for InlineTask {
     fn wake(self: Arc<Self>) {
         let mut stage = self.stage.lock();
         match std::mem::replace(&mut *stage, InlineStage::Over) {

@@ -3,7 +3,7 @@
 use super::hub::Hub;
 use super::unicode::start_of;
 use super::views::ToolInfo;
-use crate::hub::{Asked, Hub as Core};
+use crate::hub::{Hub as Core, SearchQuery};
 use crate::search::Hit as Found;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
@@ -55,12 +55,12 @@ fn found(
     hub: &Bound<'_, Hub>,
     query: &Bound<'_, PyString>,
     vector: Option<Vec<f32>>,
-    find: impl FnOnce(&Core, Asked<'_>) -> Vec<Found> + Send,
+    find: impl FnOnce(&Core, SearchQuery<'_>) -> Vec<Found> + Send,
 ) -> PyResult<Vec<PyHit>> {
     hub.get().check_process()?;
     let query = start_of(query, QUERY_CHARS)?;
     let core = hub.get().core();
-    let found = hub.py().detach(|| find(core, Asked { words: &query, vector: vector.as_deref() }));
+    let found = hub.py().detach(|| find(core, SearchQuery { words: &query, vector: vector.as_deref() }));
     hits(hub, found)
 }
 

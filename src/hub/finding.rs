@@ -18,27 +18,27 @@ const USED: f32 = 1.0;
 
 /// What is looked for: words, and what an embedding makes of them.
 #[derive(Clone, Copy)]
-pub struct Asked<'a> {
+pub struct SearchQuery<'a> {
     pub words: &'a str,
     pub vector: Option<&'a [f32]>,
 }
 
-impl<'a> From<&'a str> for Asked<'a> {
+impl<'a> From<&'a str> for SearchQuery<'a> {
     fn from(words: &'a str) -> Self {
-        Asked { words, vector: None }
+        SearchQuery { words, vector: None }
     }
 }
 
 impl Hub {
     /// The `k` tools that fit a query best, best first.
-    pub fn search<'a>(&self, query: impl Into<Asked<'a>>, k: usize) -> Vec<Hit> {
+    pub fn search<'a>(&self, query: impl Into<SearchQuery<'a>>, k: usize) -> Vec<Hit> {
         let query = query.into();
         let hits = self.hits(query, k);
         self.watch(Topic::of(query.words), &hits);
         hits
     }
 
-    fn hits(&self, Asked { words, vector }: Asked<'_>, k: usize) -> Vec<Hit> {
+    fn hits(&self, SearchQuery { words, vector }: SearchQuery<'_>, k: usize) -> Vec<Hit> {
         let by_words = |k| self.search.search(&self.registry, &self.capability_rules(), words, k);
         let Some(vector) = vector.filter(|_| k > 0) else { return by_words(k) };
         let hits = by_words(proposed(k));
@@ -60,7 +60,7 @@ impl Hub {
     }
 
     /// [`search`](Self::search), weighed with what has worked: success, latency, and what was used for similar queries.
-    pub fn recommend<'a>(&self, query: impl Into<Asked<'a>>, k: usize) -> Vec<Hit> {
+    pub fn recommend<'a>(&self, query: impl Into<SearchQuery<'a>>, k: usize) -> Vec<Hit> {
         let query = query.into();
         let topic = Topic::of(query.words);
         let mut hits = self.hits(query, k.saturating_mul(WIDER));

@@ -42,7 +42,7 @@ pub use synthesis::{question, synthesis_prompt};
 use crate::error::{ErrorKind, HubError, Outcome, clip};
 use crate::hub::{Hub, PlannedRun};
 use crate::model::{CallOptions, Prefer};
-use crate::route::{Route, Rule};
+use crate::route::{Route, RouteRule};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -83,7 +83,7 @@ enum RouteState {
     /// A call by name or capability.
     None,
     Open,
-    Found(Rule),
+    Found(RouteRule),
     Unknown,
 }
 

@@ -5,7 +5,7 @@ use crate::error::{ErrorKind, HubError, clip};
 use crate::hub::Hub;
 use crate::model::{CallOptions, Source};
 use crate::pattern::PatternList;
-use crate::route::Rule;
+use crate::route::RouteRule;
 use std::sync::Arc;
 
 /// The tools that an agent may call.
@@ -104,7 +104,7 @@ impl CallPlan {
     /// A route can be restricted to one server or to one source.
     fn restrict(&mut self, (source, server): Provider) {
         if matches!(self.request.target, CallTarget::Routed { .. }) {
-            let rule = if server.is_some() { Rule::Server } else { Rule::Source };
+            let rule = if server.is_some() { RouteRule::Server } else { RouteRule::Source };
             self.route = super::RouteState::Found(rule);
         }
         self.options.source = if server.is_some() { None } else { Some(source) };

@@ -17,15 +17,15 @@ fn these(ids: &[&str]) -> These {
     These(ids.iter().map(|id| Arc::from(*id)).collect())
 }
 
-fn everywhere(rule: Rule) -> Route {
+fn everywhere(rule: RouteRule) -> Route {
     Route::everywhere(rule)
 }
 
-fn only(rule: Rule, source: Source) -> Route {
+fn only(rule: RouteRule, source: Source) -> Route {
     Route { source: Some(source), ..everywhere(rule) }
 }
 
-fn server(rule: Rule, id: &str) -> Route {
+fn server(rule: RouteRule, id: &str) -> Route {
     Route { server: Some(Arc::from(id)), ..everywhere(rule) }
 }
 
@@ -52,29 +52,29 @@ fn every_line_of_the_table() {
     }
     let servers = these(&["excel", "word", "tools", "appflowy", "Case", "case", "Only", " odd "]);
     let table: &[(Option<&str>, Route)] = &[
-        (None, everywhere(Rule::Auto)),
-        (Some(""), everywhere(Rule::Auto)),
-        (Some(" \n"), everywhere(Rule::Auto)),
-        (Some("native"), everywhere(Rule::Alias)),
-        (Some(" NATIVE "), everywhere(Rule::Alias)),
-        (Some("local"), everywhere(Rule::Alias)),
-        (Some("mine"), only(Rule::Alias, Source::Tools)),
-        (Some("sheets"), server(Rule::Alias, "excel")),
-        (Some("word"), server(Rule::Alias, "excel")), // a target beats the id
-        (Some("mcps:word"), server(Rule::Server, "word")),
-        (Some("tools"), only(Rule::Source, Source::Tools)), // a source beats the id
-        (Some("mcps:tools"), server(Rule::Server, "tools")),
-        (Some("Skills"), only(Rule::Source, Source::Skills)),
-        (Some("mcps"), only(Rule::Source, Source::Mcps)),
-        (Some("appflowy"), server(Rule::Server, "appflowy")), // the id beats a label without a target
-        (Some("excel"), server(Rule::Server, "excel")),
-        (Some(" EXCEL"), server(Rule::Server, "excel")),
-        (Some("MCPS: Excel"), server(Rule::Server, "excel")),
-        (Some("case"), server(Rule::Server, "case")),
-        (Some("Case"), server(Rule::Server, "Case")),
-        (Some("ONLY"), server(Rule::Server, "Only")),
-        (Some(" odd "), server(Rule::Server, " odd ")),
-        (Some("odd"), server(Rule::Server, " odd ")),
+        (None, everywhere(RouteRule::Auto)),
+        (Some(""), everywhere(RouteRule::Auto)),
+        (Some(" \n"), everywhere(RouteRule::Auto)),
+        (Some("native"), everywhere(RouteRule::Alias)),
+        (Some(" NATIVE "), everywhere(RouteRule::Alias)),
+        (Some("local"), everywhere(RouteRule::Alias)),
+        (Some("mine"), only(RouteRule::Alias, Source::Tools)),
+        (Some("sheets"), server(RouteRule::Alias, "excel")),
+        (Some("word"), server(RouteRule::Alias, "excel")), // a target beats the id
+        (Some("mcps:word"), server(RouteRule::Server, "word")),
+        (Some("tools"), only(RouteRule::Source, Source::Tools)), // a source beats the id
+        (Some("mcps:tools"), server(RouteRule::Server, "tools")),
+        (Some("Skills"), only(RouteRule::Source, Source::Skills)),
+        (Some("mcps"), only(RouteRule::Source, Source::Mcps)),
+        (Some("appflowy"), server(RouteRule::Server, "appflowy")), // the id beats a label without a target
+        (Some("excel"), server(RouteRule::Server, "excel")),
+        (Some(" EXCEL"), server(RouteRule::Server, "excel")),
+        (Some("MCPS: Excel"), server(RouteRule::Server, "excel")),
+        (Some("case"), server(RouteRule::Server, "case")),
+        (Some("Case"), server(RouteRule::Server, "Case")),
+        (Some("ONLY"), server(RouteRule::Server, "Only")),
+        (Some(" odd "), server(RouteRule::Server, " odd ")),
+        (Some("odd"), server(RouteRule::Server, " odd ")),
     ];
     for (source, expected) in table {
         assert_eq!(labels.route(*source, &servers).as_ref(), Ok(expected), "{source:?}");
@@ -113,7 +113,7 @@ fn an_alias_is_a_word_of_its_own_and_stands_for_something() {
     labels.add("native", None).unwrap();
     labels.add("native", Some("tools")).unwrap();
     let route = labels.route(Some("native"), &these(&[])).unwrap();
-    assert_eq!(route, only(Rule::Alias, Source::Tools), "the latest target counts");
+    assert_eq!(route, only(RouteRule::Alias, Source::Tools), "the latest target counts");
     let error = Labels::default().route(Some("native"), &these(&[])).unwrap_err();
     assert_eq!(error.kind, ErrorKind::NotFound, "the core has no labels of its own");
 }
@@ -137,8 +137,8 @@ proptest! {
         match Labels::default().route(Some(&source), &servers) {
             Ok(route) => {
                 prop_assert!(route.server.as_ref().is_none_or(|id| servers.has(id)));
-                prop_assert_eq!(route.rule == Rule::Server, route.server.is_some());
-                prop_assert_eq!(route.rule == Rule::Source, route.source.is_some());
+                prop_assert_eq!(route.rule == RouteRule::Server, route.server.is_some());
+                prop_assert_eq!(route.rule == RouteRule::Source, route.source.is_some());
             }
             Err(error) => prop_assert!(error.message.len() < 1_000),
         }
@@ -150,9 +150,9 @@ proptest! {
         let servers = These(ids.iter().map(|id| Arc::from(id.as_str())).collect());
         for id in &ids {
             let route = Labels::default().route(Some(&format!("mcps:{id}")), &servers);
-            prop_assert_eq!(route, Ok(server(Rule::Server, id)));
+            prop_assert_eq!(route, Ok(server(RouteRule::Server, id)));
             if Source::parse(&fold(id)).is_none() {
-                prop_assert_eq!(Labels::default().route(Some(id), &servers), Ok(server(Rule::Server, id)));
+                prop_assert_eq!(Labels::default().route(Some(id), &servers), Ok(server(RouteRule::Server, id)));
             }
         }
     }

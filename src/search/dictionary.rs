@@ -1,13 +1,13 @@
 //! The words that the index knows: forms of words as they were written, and the terms that they are forms of.
 
 use super::lexicon::Lexicon;
-use super::words::{Kind, Word};
+use super::words::{Word, WordKind};
 use rust_stemmers::{Algorithm, Stemmer};
 use std::borrow::Cow;
 use std::collections::HashMap;
 
 pub type Term = u32;
-type Map<K, V> = HashMap<K, V, foldhash::fast::RandomState>;
+type Words<K, V> = HashMap<K, V, foldhash::fast::RandomState>;
 
 /// Shorter words are too near to too many others.
 const SHORTEST_TYPO: usize = 5;
@@ -23,7 +23,7 @@ pub struct Dictionary {
     stemmed: Vec<Term>,
     stems: Lexicon,
     /// Stems by their first letter and length, where a typing error is looked for.
-    shelves: Map<(u8, u8), Vec<Shelved>>,
+    shelves: Words<(u8, u8), Vec<Shelved>>,
     stemmer: Stemmer,
 }
 
@@ -39,7 +39,7 @@ impl Default for Dictionary {
             forms: Lexicon::default(),
             stemmed: Vec::new(),
             stems: Lexicon::default(),
-            shelves: Map::default(),
+            shelves: Words::default(),
             stemmer: Stemmer::create(Algorithm::English),
         }
     }
@@ -52,7 +52,7 @@ impl Dictionary {
 
     /// The term of a word of a tool; a new word is entered.
     pub fn enter(&mut self, word: &Word<'_>) -> Term {
-        if !matches!(word.kind, Kind::Word | Kind::Whole) {
+        if !matches!(word.kind, WordKind::Word | WordKind::Whole) {
             return self.term(word.text);
         }
         if let Some(form) = self.forms.find(word.text) {
@@ -81,21 +81,21 @@ impl Dictionary {
         term
     }
 
-    pub fn find(&self, text: &str, kind: Kind) -> Option<Term> {
+    pub fn find(&self, text: &str, kind: WordKind) -> Option<Term> {
         match kind {
-            Kind::Word | Kind::Whole => {
+            WordKind::Word | WordKind::Whole => {
                 let form = self.forms.find(text).map(|form| self.stemmed[form as usize]);
                 form.or_else(|| self.find_stem(&self.stemmer.stem(text)))
             }
-            Kind::Number | Kind::Character | Kind::Pair => self.find_stem(text),
+            WordKind::Number | WordKind::Character | WordKind::Pair => self.find_stem(text),
         }
     }
 
     /// What all forms of a word have in common.
-    pub fn stem<'t>(&self, word: &'t str, kind: Kind) -> Cow<'t, str> {
+    pub fn stem<'t>(&self, word: &'t str, kind: WordKind) -> Cow<'t, str> {
         match kind {
-            Kind::Word | Kind::Whole => self.stemmer.stem(word),
-            Kind::Number | Kind::Character | Kind::Pair => Cow::Borrowed(word),
+            WordKind::Word | WordKind::Whole => self.stemmer.stem(word),
+            WordKind::Number | WordKind::Character | WordKind::Pair => Cow::Borrowed(word),
         }
     }
 
@@ -145,7 +145,7 @@ impl Dictionary {
         if !word.is_ascii() || word.len() < 2 * SHORTEST {
             return None;
         }
-        let find = |part: &str| self.find(part, Kind::Word).filter(|term| known(*term));
+        let find = |part: &str| self.find(part, WordKind::Word).filter(|term| known(*term));
         // The longest first word that works.
         (SHORTEST..=word.len() - SHORTEST).rev().find_map(|at| Some([find(&word[..at])?, find(&word[at..])?]))
     }

@@ -10,7 +10,7 @@ use std::hash::BuildHasher;
 use std::sync::Arc;
 
 /// The number of a tool in the index.
-pub type Slot = u32;
+pub type DocumentSlot = u32;
 
 /// As many tools, or terms, as can be told apart. More are registered all the same, and not searched.
 const MOST: usize = 1 << 24;
@@ -56,9 +56,9 @@ pub struct Index {
     /// By term; in the order of slots. Most terms are rare, and need no memory elsewhere.
     postings: Vec<SmallVec<[Weighed; 2]>>,
     documents: Vec<Option<Document>>,
-    free: Vec<Slot>,
+    free: Vec<DocumentSlot>,
     /// By the hash of the name.
-    slots: HashTable<Slot>,
+    slots: HashTable<DocumentSlot>,
     hasher: RandomState,
     unused: usize,
     /// Empty; kept for its memory.
@@ -124,9 +124,10 @@ impl Index {
         self.postings.shrink_to_fit();
     }
 
-    fn slot(&self, name: &str) -> Option<Slot> {
-        let has_name =
-            |slot: &Slot| self.document(*slot as usize).is_some_and(|document| *document.name == *name);
+    fn slot(&self, name: &str) -> Option<DocumentSlot> {
+        let has_name = |slot: &DocumentSlot| {
+            self.document(*slot as usize).is_some_and(|document| *document.name == *name)
+        };
         self.slots.find(self.hasher.hash_one(name), has_name).copied()
     }
 
@@ -147,7 +148,7 @@ impl Index {
             return;
         }
         let analysed = analyse(name, entry, &mut self.dictionary, &mut self.counts);
-        let slot = self.free.pop().unwrap_or(self.documents.len() as Slot);
+        let slot = self.free.pop().unwrap_or(self.documents.len() as DocumentSlot);
         self.postings.resize_with(self.dictionary.len(), || {
             self.unused += 1;
             SmallVec::new()
@@ -175,7 +176,7 @@ impl Index {
             None => self.documents.push(Some(document)),
         }
         let (documents, hasher) = (&self.documents, &self.hasher);
-        let hash = |slot: &Slot| {
+        let hash = |slot: &DocumentSlot| {
             documents[*slot as usize].as_ref().map_or(0, |document| hasher.hash_one(&*document.name))
         };
         self.slots.insert_unique(self.hasher.hash_one(&**name), slot, hash);
@@ -201,7 +202,7 @@ impl Index {
     }
 }
 
-fn place(postings: &[Weighed], slot: Slot) -> Result<usize, usize> {
+fn place(postings: &[Weighed], slot: DocumentSlot) -> Result<usize, usize> {
     // New tools have the highest slots: the end is looked at first.
     match postings.last() {
         Some(last) if last.number() < slot => Err(postings.len()),

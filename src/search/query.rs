@@ -5,7 +5,7 @@ use super::index::Index;
 use super::stop::is_stop;
 use super::synonyms::synonyms;
 use super::weights::{CAPABILITY, JOINED, NUMBER, QUOTED, STOP, SYNONYM, TYPO};
-use super::words::{Kind, each_word, start_of};
+use super::words::{WordKind, each_word, start_of};
 
 /// Of a longer query the beginning is read.
 const BYTES: usize = 8_000;
@@ -16,7 +16,7 @@ const TYPOS: usize = 8;
 
 pub struct Query {
     /// Each once; sorted by term.
-    pub terms: Vec<Wanted>,
+    pub terms: Vec<WantedWord>,
     /// Every term that was said, however little it counts; sorted.
     pub said: Vec<Term>,
     /// How many sentences have terms.
@@ -26,7 +26,7 @@ pub struct Query {
 }
 
 #[derive(Clone, Copy)]
-pub struct Wanted {
+pub struct WantedWord {
     pub term: Term,
     /// What it adds to a tool where it is worth most.
     pub weight: f32,
@@ -41,7 +41,7 @@ fn sieve_place(term: Term) -> (usize, u64) {
 impl Query {
     /// `capabilities` are those that the query speaks of.
     pub fn read<'t>(text: &str, capabilities: impl Iterator<Item = &'t str>, index: &Index) -> Query {
-        let mut reading = Reading { index, terms: Vec::new(), said: Vec::new(), before: None, typos: 0 };
+        let mut reading = QueryReading { index, terms: Vec::new(), said: Vec::new(), before: None, typos: 0 };
         let text = start_of(text, BYTES);
         let mut only_stops = true;
         each_word(text, |word| only_stops &= is_stop(word.text));
@@ -49,7 +49,7 @@ impl Query {
             let stop = is_stop(word.text) && !only_stops;
             let mut weight = if stop { STOP } else { 1.0 };
             weight *= if word.quoted { QUOTED } else { 1.0 };
-            weight *= if word.kind == Kind::Number { NUMBER } else { 1.0 };
+            weight *= if word.kind == WordKind::Number { NUMBER } else { 1.0 };
             reading.word(word.text, word.kind, weight, word.sentence);
             reading.joined(word.text, word.kind, word.place, word.sentence);
             if !stop && !word.quoted {
@@ -63,7 +63,7 @@ impl Query {
     }
 
     /// What is wanted of this term.
-    pub fn find(&self, term: Term) -> Option<&Wanted> {
+    pub fn find(&self, term: Term) -> Option<&WantedWord> {
         let (word, bit) = sieve_place(term);
         if self.sieve[word] & bit == 0 {
             return None;
@@ -73,25 +73,25 @@ impl Query {
     }
 }
 
-struct Reading<'i> {
+struct QueryReading<'i> {
     index: &'i Index,
-    terms: Vec<Wanted>,
+    terms: Vec<WantedWord>,
     said: Vec<Term>,
     /// The word before, and its place.
     before: Option<(String, u32)>,
     typos: usize,
 }
 
-impl Reading<'_> {
+impl QueryReading<'_> {
     fn is_used(&self, term: Term) -> bool {
         !self.index.postings(term).is_empty()
     }
 
-    fn word(&mut self, text: &str, kind: Kind, weight: f32, sentence: u32) {
+    fn word(&mut self, text: &str, kind: WordKind, weight: f32, sentence: u32) {
         let dictionary = &self.index.dictionary;
         if let Some(term) = dictionary.find(text, kind).filter(|term| self.is_used(*term)) {
             self.say(term, weight, sentence);
-        } else if kind == Kind::Word && self.typos < TYPOS {
+        } else if kind == WordKind::Word && self.typos < TYPOS {
             self.typos += 1;
             if let Some(parts) = dictionary.split(text, |term| self.is_used(term)) {
                 parts.into_iter().for_each(|term| self.say(term, weight, sentence));
@@ -102,13 +102,13 @@ impl Reading<'_> {
     }
 
     /// `app service` is also `appservice`, where a tool says so.
-    fn joined(&mut self, text: &str, kind: Kind, place: u32, sentence: u32) {
-        if !matches!(kind, Kind::Word | Kind::Number) {
+    fn joined(&mut self, text: &str, kind: WordKind, place: u32, sentence: u32) {
+        if !matches!(kind, WordKind::Word | WordKind::Number) {
             return;
         }
         if let Some((before, _)) = self.before.take().filter(|(_, at)| at + 1 == place) {
             let whole = before + text;
-            let known = self.index.dictionary.find(&whole, Kind::Whole);
+            let known = self.index.dictionary.find(&whole, WordKind::Whole);
             if let Some(term) = known.filter(|term| self.is_used(*term)) {
                 self.say(term, JOINED, sentence);
             }
@@ -116,7 +116,7 @@ impl Reading<'_> {
         self.before = Some((text.to_owned(), place));
     }
 
-    fn synonyms(&mut self, text: &str, kind: Kind, weight: f32, sentence: u32) {
+    fn synonyms(&mut self, text: &str, kind: WordKind, weight: f32, sentence: u32) {
         let dictionary = &self.index.dictionary;
         for synonym in synonyms(&dictionary.stem(text, kind)) {
             if let Some(term) = dictionary.find_stem(synonym) {
@@ -134,7 +134,7 @@ impl Reading<'_> {
     /// One that is looked for, whether it was said or not. What no tool has any more is as if it never was.
     fn ask(&mut self, term: Term, weight: f32, sentence: u32) {
         if self.is_used(term) {
-            self.terms.push(Wanted { term, weight, sentence });
+            self.terms.push(WantedWord { term, weight, sentence });
         }
     }
 

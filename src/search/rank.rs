@@ -4,7 +4,7 @@
 //! hundred are looked at more closely: is all of the name asked for, does one sentence of the query want just this tool.
 
 use super::index::{Document, Index};
-use super::query::{Query, Wanted};
+use super::query::{Query, WantedWord};
 use super::weights::{NAME_COVERED, QUERY_COVERED, SATURATION, SENTENCE};
 use std::cell::RefCell;
 use std::cmp::Ordering;
@@ -69,7 +69,7 @@ fn add_up(index: &Index, query: &Query, scores: &mut [f32]) {
 }
 
 /// What one 255th of a term's worth adds.
-fn scale(wanted: &Wanted) -> f32 {
+fn scale(wanted: &WantedWord) -> f32 {
     wanted.weight * (SATURATION + 1.0) / 255.0
 }
 

@@ -2,7 +2,7 @@
 
 use super::dictionary::{Dictionary, Term};
 use super::weights::{CHARACTER_LENGTH, FIELDS, Field, MEASURES, SATURATION};
-use super::words::{Kind, each_word, start_of};
+use super::words::{WordKind, each_word, start_of};
 use crate::registry::{Candidate, NameEntry};
 use serde_json::Value;
 
@@ -24,7 +24,7 @@ pub struct Analysed {
 
 /// Reads the texts of everybody who offers a name.
 pub fn analyse(name: &str, entry: &NameEntry, dictionary: &mut Dictionary, counts: &mut Counts) -> Analysed {
-    let mut reading = Reading { dictionary, counts, lengths: [0.0; FIELDS] };
+    let mut reading = FieldReading { dictionary, counts, lengths: [0.0; FIELDS] };
     reading.text(Field::Name, start_of(name, NAME_BYTES));
     let names = reading.counts.order.len();
     let candidates = &entry.candidates[..entry.candidates.len().min(CANDIDATES)];
@@ -68,13 +68,13 @@ impl Counts {
     }
 }
 
-struct Reading<'d> {
+struct FieldReading<'d> {
     dictionary: &'d mut Dictionary,
     counts: &'d mut Counts,
     lengths: [f32; FIELDS],
 }
 
-impl Reading<'_> {
+impl FieldReading<'_> {
     fn candidate(&mut self, candidate: &Candidate, told: bool) {
         let spec = candidate.spec();
         for tag in &spec.capabilities {
@@ -170,10 +170,10 @@ impl Reading<'_> {
     }
 }
 
-fn length(kind: Kind) -> f32 {
+fn length(kind: WordKind) -> f32 {
     match kind {
-        Kind::Word | Kind::Number => 1.0,
-        Kind::Character => CHARACTER_LENGTH,
-        Kind::Pair | Kind::Whole => 0.0,
+        WordKind::Word | WordKind::Number => 1.0,
+        WordKind::Character => CHARACTER_LENGTH,
+        WordKind::Pair | WordKind::Whole => 0.0,
     }
 }

@@ -4,7 +4,7 @@
 //! sees which of them has succeeded since, and takes that as "this query was answered with that tool".
 
 use super::stop::is_stop;
-use super::words::{Kind, each_word, start_of};
+use super::words::{WordKind, each_word, start_of};
 use foldhash::fast::FixedState;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::hash::BuildHasher;
@@ -24,13 +24,13 @@ const SIMILAR: f32 = 0.2;
 
 #[derive(Default)]
 pub struct Uses {
-    watched: VecDeque<Asked>,
+    watched: VecDeque<RecordedQuery>,
     remembered: VecDeque<Used>,
     /// The newest of them, for whoever keeps them.
     unsaved: Vec<Used>,
 }
 
-struct Asked {
+struct RecordedQuery {
     topic: Arc<Topic>,
     /// Hits, and how often each had succeeded when they were given.
     hits: Vec<(Arc<str>, u64)>,
@@ -51,7 +51,7 @@ impl Topic {
         let hasher = FixedState::default();
         let mut words = Vec::new();
         each_word(start_of(query, BYTES), |word| {
-            let tells = matches!(word.kind, Kind::Word | Kind::Pair) && !is_stop(word.text);
+            let tells = matches!(word.kind, WordKind::Word | WordKind::Pair) && !is_stop(word.text);
             if tells && words.len() < WORDS {
                 words.push(hasher.hash_one(word.text));
             }
@@ -127,7 +127,7 @@ impl Uses {
             self.watched.drain(..WATCHED / 2);
         }
         let hits = hits.take(HITS).map(|tool| (tool.clone(), successes(tool))).collect();
-        self.watched.push_back(Asked { topic: Arc::new(topic), hits });
+        self.watched.push_back(RecordedQuery { topic: Arc::new(topic), hits });
     }
 
     /// The tools used for similar queries, each with how similar they were, from 0 to 1.

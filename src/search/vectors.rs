@@ -4,7 +4,7 @@
 //! mean counts. On the public sets that beats fusing places.
 
 use super::Hit;
-use super::words::{Kind, each_word, start_of};
+use super::words::{WordKind, each_word, start_of};
 use crate::registry::{NameEntry, Snapshot};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -105,7 +105,7 @@ pub fn proposed(k: usize) -> usize {
 fn text_of(name: &str, entry: &NameEntry) -> String {
     let mut text = String::new();
     each_word(name, |word| {
-        if word.kind != Kind::Whole && word.kind != Kind::Pair {
+        if word.kind != WordKind::Whole && word.kind != WordKind::Pair {
             text.push_str(word.text);
             text.push(' ');
         }

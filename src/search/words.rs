@@ -4,7 +4,7 @@ use crate::text::{fold_width, humps, is_wide};
 
 /// What a word is, because that decides how much it says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum WordKind {
     Word,
     Number,
     /// One character of a script without spaces.
@@ -19,7 +19,7 @@ pub enum Kind {
 #[derive(Clone, Copy, Debug)]
 pub struct Word<'t> {
     pub text: &'t str,
-    pub kind: Kind,
+    pub kind: WordKind,
     /// Words that follow each other have places that do.
     pub place: u32,
     pub sentence: u32,
@@ -72,7 +72,7 @@ struct Reader<F> {
 }
 
 impl<F: FnMut(Word<'_>)> Reader<F> {
-    fn give(&mut self, text: &str, kind: Kind) {
+    fn give(&mut self, text: &str, kind: WordKind) {
         let (place, sentence, quoted) = (self.place, self.sentence, self.closing.is_some());
         (self.take)(Word { text, kind, place, sentence, quoted });
     }
@@ -81,10 +81,10 @@ impl<F: FnMut(Word<'_>)> Reader<F> {
         for (at, c) in run.char_indices() {
             let one = c.len_utf8();
             if !GRAMMAR.contains(c) {
-                self.give(&run[at..at + one], Kind::Character);
+                self.give(&run[at..at + one], WordKind::Character);
             }
             if let Some(next) = run[at + one..].chars().next() {
-                self.give(&run[at..at + one + next.len_utf8()], Kind::Pair);
+                self.give(&run[at..at + one + next.len_utf8()], WordKind::Pair);
             }
             self.place += 1;
         }
@@ -95,18 +95,18 @@ impl<F: FnMut(Word<'_>)> Reader<F> {
         let mut begin = 0;
         for end in humps(run).chain([run.len()]) {
             let digits = run.as_bytes()[begin].is_ascii_digit();
-            self.lowered(&run[begin..end], if digits { Kind::Number } else { Kind::Word });
+            self.lowered(&run[begin..end], if digits { WordKind::Number } else { WordKind::Word });
             self.place += 1;
             begin = end;
             parts += 1;
         }
         // Of more parts, the whole is rather a key or a long name that nobody types in one piece.
         if (2..=4).contains(&parts) {
-            self.lowered(run, Kind::Whole);
+            self.lowered(run, WordKind::Whole);
         }
     }
 
-    fn lowered(&mut self, text: &str, kind: Kind) {
+    fn lowered(&mut self, text: &str, kind: WordKind) {
         if text.len() > LONGEST {
             return;
         }

@@ -1,7 +1,7 @@
 //! The entry points of a call from Python. Each is one crossing: it returns an awaitable.
 
 use super::canonical::canonical;
-use super::{CallDriver, Callbacks, request};
+use super::{CallCallbacks, CallDriver, request};
 use crate::bindings::execution::{Execution, Extras, Watch};
 use crate::bindings::hub::Hub;
 use crate::bindings::options::{PyCallOptions, seconds};
@@ -225,7 +225,7 @@ fn planned_call<'py>(
     };
     let extras = around.extras(py, watch.as_ref())?;
     let callbacks =
-        Callbacks { watch, llm: around.llm, permissions: permissions.map(Bound::unbind), call_id };
+        CallCallbacks { watch, llm: around.llm, permissions: permissions.map(Bound::unbind), call_id };
     let plan = CallPlan::new(request, Instant::now());
     let driver =
         CallDriver::new(hub.clone().unbind(), plan, args.unbind(), options.get().checks, extras, callbacks);

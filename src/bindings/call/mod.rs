@@ -34,7 +34,7 @@ pub type SharedResult = Py<PyDict>;
 
 /// What Python hands over with a call.
 #[derive(Default)]
-pub struct Callbacks {
+pub struct CallCallbacks {
     /// An object that reports what happens to the call; see `toolhub.events.Watched`.
     pub watch: Option<Py<PyAny>>,
     /// Makes one answer of several.
@@ -51,7 +51,7 @@ pub struct CallDriver {
     hub: Py<Hub>,
     args: Py<PyAny>,
     checks: Checks,
-    callbacks: Callbacks,
+    callbacks: CallCallbacks,
     /// Apart from the state, because permissions are Python code: this lock is held while they are asked.
     plan: Mutex<CallPlan>,
     state: Mutex<CallState>,
@@ -84,7 +84,7 @@ impl CallDriver {
         args: Py<PyAny>,
         checks: Checks,
         extras: Option<Box<Extras>>,
-        callbacks: Callbacks,
+        callbacks: CallCallbacks,
     ) -> Self {
         let state =
             CallState { extras, awaiting: Awaiting::Nothing, inner: None, lead: None, route_reported: false };

@@ -18,18 +18,18 @@ pub struct ReadRequest<'py> {
 }
 
 /// Where the fields of a request are.
-enum Fields<'py> {
+enum RequestFields<'py> {
     /// The `get` of a mapping.
     Get(Bound<'py, PyAny>),
     Attributes(Bound<'py, PyAny>),
 }
 
-impl<'py> Fields<'py> {
+impl<'py> RequestFields<'py> {
     /// A field that is there and not None.
     fn field(&self, key: &Bound<'py, PyString>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let value = match self {
-            Fields::Get(get) => Some(get.call1((key,))?),
-            Fields::Attributes(object) => object.getattr_opt(key)?,
+            RequestFields::Get(get) => Some(get.call1((key,))?),
+            RequestFields::Attributes(object) => object.getattr_opt(key)?,
         };
         Ok(value.filter(|value| !value.is_none()))
     }
@@ -39,9 +39,9 @@ impl<'py> Fields<'py> {
 pub fn read<'py>(given: &Bound<'py, PyAny>) -> PyResult<ReadRequest<'py>> {
     let py = given.py();
     let fields = if let Ok(mapping) = given.cast::<PyMapping>() {
-        Fields::Get(mapping.getattr(intern!(py, "get"))?)
+        RequestFields::Get(mapping.getattr(intern!(py, "get"))?)
     } else if given.hasattr(intern!(py, "name"))? && given.hasattr(intern!(py, "arguments"))? {
-        Fields::Attributes(given.clone())
+        RequestFields::Attributes(given.clone())
     } else {
         return Err(PyTypeError::new_err(format!(
             "a request must be a mapping with tool_name and arguments, or a parsed call, got {}",

@@ -7,7 +7,7 @@ use crate::bindings::addressee::Message;
 use crate::bindings::argument_checks::{Checks, PreparedArguments};
 use crate::bindings::awaiting::iterator_of;
 use crate::bindings::child::Child;
-use crate::bindings::job::Job;
+use crate::bindings::job::InlineTask;
 use crate::bindings::loop_bridge::{LoopMailbox, Mail};
 use crate::bindings::python_tool::{Callable, PythonTool};
 use crate::bindings::{json, pool};
@@ -241,7 +241,7 @@ impl Execution {
             envelope.send(answer);
         };
         // Heavy arguments are written down where nobody waits for the GIL.
-        let job = if is_light { Job::start(call) } else { Job::start_elsewhere(call) }?;
+        let job = if is_light { InlineTask::start(call) } else { InlineTask::start_elsewhere(call) }?;
         this.state.lock().attempts[slot].state = AttemptState::Native { cancel, job, key, held };
         Ok(())
     }

@@ -3,7 +3,7 @@
 use super::direct::Direct;
 use crate::bindings::argument_checks::PreparedArguments;
 use crate::bindings::blocks::Blocks;
-use crate::bindings::job::Job;
+use crate::bindings::job::InlineTask;
 use crate::bindings::loop_bridge::{DeadlineKey, LoopBridge, LoopMailbox};
 use crate::bindings::pool::Reply;
 use crate::bindings::value;
@@ -74,7 +74,7 @@ pub enum AttemptState {
     /// What such a function gave is a coroutine, which waits to be awaited in the caller's context.
     Coroutine(Py<PyAny>),
     /// A tool in Rust.
-    Native { cancel: CancellationToken, job: Arc<Job>, key: u64, held: Arc<AtomicBool> },
+    Native { cancel: CancellationToken, job: Arc<InlineTask>, key: u64, held: Arc<AtomicBool> },
 }
 
 /// One candidate's attempt and what came of it.

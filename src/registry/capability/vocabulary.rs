@@ -35,7 +35,7 @@ impl Hasher for Fnv {
     }
 }
 
-type Map<K, V> = HashMap<K, V, BuildHasherDefault<Fnv>>;
+type TagMap<K, V> = HashMap<K, V, BuildHasherDefault<Fnv>>;
 
 /// Gives words their numbers.
 pub(super) trait Ids {
@@ -47,7 +47,7 @@ pub(super) trait Ids {
 /// The words of the table.
 #[derive(Default)]
 pub(super) struct Vocabulary {
-    ids: Map<Box<str>, u32>,
+    ids: TagMap<Box<str>, u32>,
 }
 
 /// Reading a tool's text: words outside of the table are [`UNKNOWN`].
@@ -82,13 +82,13 @@ impl Ids for &mut Vocabulary {
 pub(super) struct Trie<V> {
     /// The node after the first token, by the token's number; 0 for none.
     first: Vec<u32>,
-    edges: Map<u64, u32>,
+    edges: TagMap<u64, u32>,
     values: Vec<Option<V>>,
 }
 
 impl<V> Default for Trie<V> {
     fn default() -> Self {
-        Self { first: Vec::new(), edges: Map::default(), values: vec![None] }
+        Self { first: Vec::new(), edges: TagMap::default(), values: vec![None] }
     }
 }
 

@@ -9,9 +9,9 @@ use std::sync::Arc;
 /// Gives the token for one request.
 pub type TokenFunction = Arc<dyn Fn() -> BoxFuture<'static, Result<String, HubError>> + Send + Sync>;
 
-pub struct Bearer(Source);
+pub struct Bearer(TokenSource);
 
-enum Source {
+enum TokenSource {
     /// The whole header, checked once.
     Fixed(Secret),
     /// Asked for each request and never remembered: whoever wrote the function knows how long a token lives.
@@ -20,11 +20,11 @@ enum Source {
 
 impl Bearer {
     pub fn fixed(token: &str) -> Result<Self, HubError> {
-        Ok(Bearer(Source::Fixed(Secret::new(bearer_header(token)?))))
+        Ok(Bearer(TokenSource::Fixed(Secret::new(bearer_header(token)?))))
     }
 
     pub fn asked(function: TokenFunction) -> Self {
-        Bearer(Source::Asked(function))
+        Bearer(TokenSource::Asked(function))
     }
 }
 
@@ -32,8 +32,8 @@ impl Credentials for Bearer {
     fn authorization<'a>(&'a self) -> BoxFuture<'a, Result<Option<String>, HubError>> {
         Box::pin(async move {
             match &self.0 {
-                Source::Fixed(header) => Ok(Some(header.expose().to_owned())),
-                Source::Asked(function) => bearer_header(&function().await?).map(Some),
+                TokenSource::Fixed(header) => Ok(Some(header.expose().to_owned())),
+                TokenSource::Asked(function) => bearer_header(&function().await?).map(Some),
             }
         })
     }
@@ -52,8 +52,8 @@ impl Credentials for Bearer {
 impl fmt::Debug for Bearer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match &self.0 {
-            Source::Fixed(_) => "Bearer(***)",
-            Source::Asked(_) => "Bearer(function)",
+            TokenSource::Fixed(_) => "Bearer(***)",
+            TokenSource::Asked(_) => "Bearer(function)",
         })
     }
 }

@@ -52,7 +52,7 @@ pub enum Auth {
 
 /// What an object asks for.
 #[derive(PartialEq)]
-enum Kind {
+enum AuthKind {
     None,
     Bearer,
     ClientCredentials,
@@ -125,26 +125,26 @@ fn plain_oauth() -> Auth {
 
 fn from_object(mut fields: Fields<'_, '_>) -> Auth {
     let kind = kind_of(&mut fields);
-    let off = fields.flag("enabled") == Some(false) || kind == Kind::None;
+    let off = fields.flag("enabled") == Some(false) || kind == AuthKind::None;
     let client_id = any_text(&mut fields, &["client_id", "clientId", "CLIENT_ID"]);
     let client_secret = any_text(&mut fields, &["client_secret", "clientSecret", "CLIENT_SECRET"]);
     let scopes = scopes(&mut fields);
     let token_url = any_url(&mut fields, &["token_url", "tokenUrl"]);
     let token = any_text(&mut fields, &["token"]);
     let auth = match kind {
-        Kind::None => Auth::None,
-        Kind::Bearer => match token {
+        AuthKind::None => Auth::None,
+        AuthKind::Bearer => match token {
             Some(token) => bearer(&mut fields, "token", &token),
             None => missing(&mut fields, "token"),
         },
-        Kind::ClientCredentials => match (client_id, client_secret) {
+        AuthKind::ClientCredentials => match (client_id, client_secret) {
             (Some(client_id), Some(secret)) => {
                 Auth::ClientCredentials { client_id, client_secret: Secret::new(secret), scopes, token_url }
             }
             (None, _) => missing(&mut fields, "client_id"),
             (_, None) => missing(&mut fields, "client_secret"),
         },
-        Kind::OAuth => Auth::OAuth {
+        AuthKind::OAuth => Auth::OAuth {
             client_id,
             client_secret: client_secret.map(Secret::new),
             scopes,
@@ -161,24 +161,24 @@ fn from_object(mut fields: Fields<'_, '_>) -> Auth {
     if off { Auth::None } else { auth }
 }
 
-fn kind_of(fields: &mut Fields<'_, '_>) -> Kind {
+fn kind_of(fields: &mut Fields<'_, '_>) -> AuthKind {
     let key = fields.first(&["type", "grant_type", "grantType"]);
     let Some((key, said)) = key.and_then(|key| Some((key, fields.text(key)?))) else {
-        return if fields.has("token") { Kind::Bearer } else { Kind::OAuth };
+        return if fields.has("token") { AuthKind::Bearer } else { AuthKind::OAuth };
     };
     let plain: String = said.chars().filter(|c| !matches!(c, '-' | '_' | ' ')).collect();
     match plain.to_ascii_lowercase().as_str() {
-        "none" => Kind::None,
-        "bearer" | "token" => Kind::Bearer,
-        "clientcredentials" => Kind::ClientCredentials,
-        "oauth" | "oauth2" | "authorizationcode" => Kind::OAuth,
+        "none" => AuthKind::None,
+        "bearer" | "token" => AuthKind::Bearer,
+        "clientcredentials" => AuthKind::ClientCredentials,
+        "oauth" | "oauth2" | "authorizationcode" => AuthKind::OAuth,
         _ => {
             let message = format!(
                 "must be \"bearer\", \"oauth\", \"client_credentials\" or \"none\", not {:?}.",
                 clip(said)
             );
             fields.error(key, message);
-            Kind::OAuth
+            AuthKind::OAuth
         }
     }
 }

@@ -84,7 +84,7 @@ impl fmt::Debug for Remote {
 
 /// What `type` says.
 #[derive(Clone, Copy, PartialEq)]
-enum Transport {
+enum TransportName {
     Stdio,
     Http(Dialect),
 }
@@ -106,7 +106,7 @@ pub(super) fn read(fields: &mut Fields<'_, '_>) -> Option<Endpoint> {
     }
     let (has_command, has_url) = (fields.has("command"), fields.first(URL_KEYS).is_some());
     match (said, has_command, has_url) {
-        (None, true, false) | (Some((_, Transport::Stdio)), true, _) => {
+        (None, true, false) | (Some((_, TransportName::Stdio)), true, _) => {
             useless(fields, &[URL_KEYS, &["headers"]].concat(), "a server that is started");
             command(fields).map(Endpoint::Stdio)
         }
@@ -114,12 +114,12 @@ pub(super) fn read(fields: &mut Fields<'_, '_>) -> Option<Endpoint> {
             useless(fields, STDIO_KEYS, "a server behind a URL");
             remote(fields, None).map(Endpoint::Http)
         }
-        (Some((_, Transport::Http(dialect))), _, true) => {
+        (Some((_, TransportName::Http(dialect))), _, true) => {
             useless(fields, STDIO_KEYS, "a server behind a URL");
             remote(fields, Some(dialect)).map(Endpoint::Http)
         }
         (Some((key, transport)), ..) => {
-            let missing = if transport == Transport::Stdio { "command" } else { "url" };
+            let missing = if transport == TransportName::Stdio { "command" } else { "url" };
             fields.error(key, format!("asks for a `{missing}`, but there is none."));
             None
         }
@@ -151,15 +151,15 @@ fn useless(fields: &mut Fields<'_, '_>, keys: &[&'static str], server: &str) {
     }
 }
 
-fn transport(fields: &mut Fields<'_, '_>) -> Option<(&'static str, Transport)> {
-    let mut said: Option<(&'static str, Transport)> = None;
+fn transport(fields: &mut Fields<'_, '_>) -> Option<(&'static str, TransportName)> {
+    let mut said: Option<(&'static str, TransportName)> = None;
     for &key in TRANSPORT_KEYS {
         let Some(text) = fields.text(key) else { continue };
         let plain: String = text.chars().filter(|c| !matches!(c, '-' | '_')).collect();
         let transport = match plain.to_ascii_lowercase().as_str() {
-            "stdio" | "local" => Transport::Stdio,
-            "http" | "streamablehttp" => Transport::Http(Dialect::Streamable),
-            "sse" => Transport::Http(Dialect::Sse),
+            "stdio" | "local" => TransportName::Stdio,
+            "http" | "streamablehttp" => TransportName::Http(Dialect::Streamable),
+            "sse" => TransportName::Http(Dialect::Sse),
             "" | "auto" => continue,
             _ => {
                 let message = format!(

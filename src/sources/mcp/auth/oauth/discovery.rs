@@ -43,11 +43,11 @@ struct Resource {
 }
 
 /// A document is read field by field: an odd one that we do not need loses nothing.
-trait Document: Sized {
+trait MetadataDocument: Sized {
     fn read(fields: &Value) -> Result<Self, &'static str>;
 }
 
-impl Document for Resource {
+impl MetadataDocument for Resource {
     fn read(fields: &Value) -> Result<Self, &'static str> {
         Ok(Resource {
             id: text(fields, "resource").ok_or("there is no 'resource'")?,
@@ -57,7 +57,7 @@ impl Document for Resource {
     }
 }
 
-impl Document for Issuer {
+impl MetadataDocument for Issuer {
     fn read(fields: &Value) -> Result<Self, &'static str> {
         let url = |name: &str| text(fields, name).and_then(|text| Url::parse(&text).ok());
         let flag = |name: &str| fields.get(name).and_then(Value::as_bool).unwrap_or(false);
@@ -112,7 +112,7 @@ pub(super) async fn discover(
     challenge: &Challenge,
 ) -> Result<Discovered, HubError> {
     web.check(server, "server's URL")?;
-    let mut search = Search { web, tried: Vec::new() };
+    let mut search = MetadataSearch { web, tried: Vec::new() };
     let resource = search.resource(server, challenge).await?;
     let issuer = match (&config.token_url, &config.metadata_url, &resource) {
         (Some(token_url), _, _) => Issuer::named(config, token_url)?,
@@ -147,13 +147,13 @@ fn choose(resource: &Resource, wanted: Option<&str>, server: &Url) -> Result<Str
     })
 }
 
-struct Search<'a> {
+struct MetadataSearch<'a> {
     web: &'a Web,
     /// What was looked at in vain, for the error.
     tried: Vec<String>,
 }
 
-impl Search<'_> {
+impl MetadataSearch<'_> {
     async fn resource(&mut self, server: &Url, challenge: &Challenge) -> Result<Option<Resource>, HubError> {
         let advertised = challenge.resource_metadata.as_deref().and_then(|text| server.join(text).ok());
         let mut places = Vec::new();
@@ -221,7 +221,7 @@ impl Search<'_> {
     }
 
     /// `None` when there is no such document here: many servers answer anything with a page or a redirect.
-    async fn document<T: Document>(&mut self, url: &Url, what: &str) -> Result<Option<T>, HubError> {
+    async fn document<T: MetadataDocument>(&mut self, url: &Url, what: &str) -> Result<Option<T>, HubError> {
         let answer = self.web.get(url, what).await?;
         let why = match answer.status {
             200 => {

@@ -8,7 +8,7 @@ use super::discovery::{Discovered, discover};
 use super::login::Login;
 use super::store::StoredToken;
 use super::token::Failure;
-use super::{Held, Origin, Shared, State};
+use super::{Held, LoginState, Origin, Shared};
 use crate::error::{ErrorKind, HubError, Outcome};
 use crate::tool::BoxFuture;
 use std::sync::Arc;
@@ -75,7 +75,7 @@ pub(super) struct Seat {
 
 type Ended = watch::Receiver<Option<Result<(), HubError>>>;
 
-impl State {
+impl LoginState {
     /// A flight whose task is gone without a word has died with its runtime.
     fn under_way(&self) -> Option<Ended> {
         let flight = self.flight.as_ref().filter(|flight| flight.ended.has_changed().is_ok());
@@ -103,7 +103,7 @@ impl Shared {
         }
     }
 
-    fn start(self: &Arc<Self>, state: &mut State, need: Need) -> Ended {
+    fn start(self: &Arc<Self>, state: &mut LoginState, need: Need) -> Ended {
         let (end, ended) = watch::channel(None);
         let shared = Arc::clone(self);
         let task = tokio::spawn(async move {

@@ -43,11 +43,11 @@ struct Shared {
     config: OAuthConfig,
     server: Url,
     web: Web,
-    state: Mutex<State>,
+    state: Mutex<LoginState>,
 }
 
 #[derive(Default)]
-struct State {
+struct LoginState {
     /// The store was asked.
     loaded: bool,
     held: Option<Arc<Held>>,

@@ -22,12 +22,12 @@ pub(super) struct Web {
     far: OnceLock<Client>,
 }
 
-pub(super) struct Answer {
+pub(super) struct WebAnswer {
     pub(super) status: u16,
     pub(super) body: Vec<u8>,
 }
 
-impl Answer {
+impl WebAnswer {
     pub(super) fn json<T: DeserializeOwned>(&self) -> Result<T, serde_json::Error> {
         serde_json::from_slice(&self.body)
     }
@@ -65,12 +65,12 @@ impl Web {
         Ok(())
     }
 
-    pub(super) async fn get(&self, url: &Url, what: &str) -> Result<Answer, HubError> {
+    pub(super) async fn get(&self, url: &Url, what: &str) -> Result<WebAnswer, HubError> {
         self.check(url, what)?;
         self.send(self.client(url)?.get(url.clone()), url).await
     }
 
-    pub(super) async fn post_json(&self, url: &Url, body: Vec<u8>) -> Result<Answer, HubError> {
+    pub(super) async fn post_json(&self, url: &Url, body: Vec<u8>) -> Result<WebAnswer, HubError> {
         self.check(url, "registration endpoint")?;
         let request = self.client(url)?.post(url.clone()).header(CONTENT_TYPE, "application/json").body(body);
         self.send(request, url).await
@@ -81,7 +81,7 @@ impl Web {
         url: &Url,
         form: String,
         authorization: Option<&str>,
-    ) -> Result<Answer, HubError> {
+    ) -> Result<WebAnswer, HubError> {
         self.check(url, "token endpoint")?;
         let request = self.client(url)?.post(url.clone());
         let mut request = request.header(CONTENT_TYPE, "application/x-www-form-urlencoded").body(form);
@@ -91,7 +91,7 @@ impl Web {
         self.send(request, url).await
     }
 
-    async fn send(&self, request: RequestBuilder, url: &Url) -> Result<Answer, HubError> {
+    async fn send(&self, request: RequestBuilder, url: &Url) -> Result<WebAnswer, HubError> {
         let host = url.host_str().unwrap_or_default();
         let failed = |error: reqwest::Error| unreachable(host, &error);
         let mut response = request.header(ACCEPT, "application/json").send().await.map_err(failed)?;
@@ -102,7 +102,7 @@ impl Web {
             }
             body.extend_from_slice(&chunk);
         }
-        Ok(Answer { status: response.status().as_u16(), body })
+        Ok(WebAnswer { status: response.status().as_u16(), body })
     }
 
     /// Certificates take milliseconds to load and may be missing on a machine that only talks to itself: two clients, each

@@ -16,7 +16,7 @@ pub struct FileStore {
 }
 
 #[derive(Default, Serialize, Deserialize)]
-struct Content {
+struct TokenFileContent {
     tokens: Vec<StoredToken>,
 }
 
@@ -36,10 +36,10 @@ impl FileStore {
         Some(data?.join("toolhub").join("tokens.json"))
     }
 
-    fn read(&self) -> Result<Content, HubError> {
+    fn read(&self) -> Result<TokenFileContent, HubError> {
         let text = match fs::read(&self.path) {
             Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Content::default()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(TokenFileContent::default()),
             Err(error) => return Err(self.failed("read", &error)),
         };
         serde_json::from_slice(&text).map_err(|error| self.set_aside(error.line()))
@@ -73,7 +73,7 @@ impl FileStore {
         self.replace(&content).map_err(failed)
     }
 
-    fn replace(&self, content: &Content) -> io::Result<()> {
+    fn replace(&self, content: &TokenFileContent) -> io::Result<()> {
         let draft = beside(&self.path, "new");
         // Only the holder of the lock makes this file: one that is there is left from a crash, or a trap.
         match fs::remove_file(&draft) {
