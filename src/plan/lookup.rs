@@ -1,14 +1,13 @@
 //! A tool that no provider has: ask the servers whose list is missing or stale, once, before "not found".
 
-use super::{CallPlan, CallTarget, ServerSet};
+use super::request::CallTarget;
+use super::servers::ServerSet;
+use super::state::CallPlan;
 use crate::error::{ErrorKind, HubError, Outcome, clip};
 use crate::hub::Hub;
 use crate::model::CallOptions;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-
-/// The servers that could not be asked, each with the reason.
-pub type Unreachable = Vec<(Arc<str>, HubError)>;
 
 /// Which servers to ask, and for what.
 #[derive(Clone, Debug)]

@@ -17,7 +17,9 @@
 //! | file | holds |
 //! |---|---|
 //! | [`request`] | what a caller asks for |
-//! | [`permit`] | which providers of a tool may be called, and what an approval means |
+//! | [`permissions`] | what an agent may call, and the question that asks for an approval |
+//! | [`state`] | a call under way: what is known and decided so far |
+//! | [`permit`] | which providers of a tool may be called |
 //! | [`lookup`] | asking servers for a tool that none has listed, and what a miss says |
 //! | [`share`] | the result cache and single flight |
 //! | [`synthesis`] | what a model is asked when several answers were merged |
@@ -25,26 +27,29 @@
 
 mod drive;
 mod lookup;
+mod permissions;
 mod permit;
 mod request;
 mod servers;
 mod share;
+mod state;
 mod synthesis;
 
 pub use drive::{CallResult, CallServices, call};
-pub use lookup::{LookUpRequest, Unreachable};
-pub use permit::{AllowList, ApprovalRequest, Permissions, Verdict};
+pub use lookup::LookUpRequest;
+pub use permissions::{AllowList, ApprovalRequest, Permissions, Verdict};
 pub use request::{CallRequest, CallTarget, SharingRequest};
 pub use servers::{KnownServers, ServerSet};
 pub use share::{Consulted, FlightLead, ShareKey, Shareable, SharedResults};
+pub use state::{CallPlan, UNKNOWN_SOURCE, UNREADABLE, Unreachable};
 pub use synthesis::{question, synthesis_prompt};
 
-use crate::error::{ErrorKind, HubError, Outcome, clip};
+use crate::error::{ErrorKind, HubError, Outcome};
 use crate::hub::{Hub, PlannedRun};
 use crate::model::{CallOptions, Prefer};
-use crate::route::{Route, RouteRule};
-use std::sync::Arc;
-use std::time::{Duration, Instant};
+use crate::route::Route;
+use state::{ApprovalState, RouteState};
+use std::time::Instant;
 
 /// What the driver of a call does next.
 pub enum PlanStep {
@@ -60,58 +65,7 @@ pub enum PlanStep {
     Refuse(HubError),
 }
 
-/// The names of the rules when there is no route.
-pub const UNKNOWN_SOURCE: &str = "unknown";
-pub const UNREADABLE: &str = "unreadable";
-
-/// One call as a state machine. See the module documentation.
-pub struct CallPlan {
-    request: CallRequest,
-    /// What the call asks for, narrowed by route and permissions.
-    options: CallOptions,
-    begun: Instant,
-    route: RouteState,
-    /// The servers that could not be asked; `Some` once they were.
-    unreachable: Option<Unreachable>,
-    approval: ApprovalState,
-    is_shareable: bool,
-    /// The caller asked for something that permissions forbid.
-    is_forbidden: bool,
-}
-
-enum RouteState {
-    /// A call by name or capability.
-    None,
-    Open,
-    Found(RouteRule),
-    Unknown,
-}
-
-#[derive(PartialEq)]
-enum ApprovalState {
-    Open,
-    Given,
-    Refused(String),
-}
-
 impl CallPlan {
-    pub fn new(request: CallRequest, now: Instant) -> Self {
-        let route = match request.target {
-            CallTarget::Routed { .. } => RouteState::Open,
-            CallTarget::Name(_) | CallTarget::Capability(_) => RouteState::None,
-        };
-        CallPlan {
-            options: request.options.clone(),
-            is_shareable: request.sharing.is_some(),
-            request,
-            begun: now,
-            route,
-            unreachable: None,
-            approval: ApprovalState::Open,
-            is_forbidden: false,
-        }
-    }
-
     /// What to do next.
     pub fn next(&mut self, hub: &Hub, servers: Option<&dyn ServerSet>, now: Instant) -> PlanStep {
         self.step(hub, servers, now).unwrap_or_else(PlanStep::Refuse)
@@ -210,76 +164,6 @@ impl CallPlan {
             ApprovalState::Open => Ok(permit::approval(hub, self.request.target.name(), &self.options)),
         }
     }
-
-    /// The servers were asked; those that could not be are listed with the reason.
-    pub fn looked_up(&mut self, unreachable: Unreachable) {
-        self.unreachable = Some(unreachable);
-    }
-
-    /// The caller was asked.
-    pub fn approval_answered(&mut self, verdict: Verdict) {
-        self.approval = match verdict {
-            Verdict::Approved => ApprovalState::Given,
-            Verdict::Refused(reason) => ApprovalState::Refused(reason),
-        };
-    }
-
-    /// Neither the cache nor a call in flight has the answer: this call runs, and leads.
-    pub fn not_shared(&mut self) {
-        self.is_shareable = false;
-    }
-
-    /// How long a model may take to make one answer of several; `None` when the time of the call is over.
-    pub fn may_synthesize(&self, now: Instant) -> Option<Duration> {
-        let left = match self.request.options.deadline {
-            Some(deadline) => deadline.saturating_sub(now.saturating_duration_since(self.begun)),
-            None => crate::synthesize::TIMEOUT,
-        };
-        Some(left.min(crate::synthesize::TIMEOUT)).filter(|left| !left.is_zero())
-    }
-
-    /// What is left of the deadline.
-    pub fn time_left(&self, now: Instant) -> Option<Duration> {
-        let spent = now.saturating_duration_since(self.begun);
-        self.request.options.deadline.map(|deadline| deadline.saturating_sub(spent))
-    }
-
-    /// The error of a call whose deadline passed while it waited for an identical one.
-    pub fn deadline_passed(&self) -> HubError {
-        let seconds = self.request.options.deadline.unwrap_or_default().as_secs_f64();
-        let name = clip(self.request.target.name());
-        let text =
-            format!("'{name}' did not end within its deadline of {seconds} s (it may still have run).");
-        HubError::new(ErrorKind::Timeout, text)
-    }
-
-    pub fn elapsed(&self, now: Instant) -> Duration {
-        now.saturating_duration_since(self.begun)
-    }
-
-    /// The name of the rule by which a routed call was routed; `None` for other calls.
-    pub fn route_name(&self) -> Option<&'static str> {
-        match &self.route {
-            RouteState::None => None,
-            _ if self.request.unreadable.is_some() => Some(UNREADABLE),
-            RouteState::Open | RouteState::Unknown => Some(UNKNOWN_SOURCE),
-            RouteState::Found(rule) => Some(rule.name()),
-        }
-    }
-
-    /// Where the call goes: `None` means everywhere.
-    pub fn options(&self) -> &CallOptions {
-        &self.options
-    }
-
-    pub fn request(&self) -> &CallRequest {
-        &self.request
-    }
-
-    /// Whether the refusal of this call is one of the permissions.
-    pub fn is_forbidden(&self) -> bool {
-        self.is_forbidden
-    }
 }
 
 /// The candidates of a name. A call that names a server may use tools that the server has not listed.
@@ -307,6 +191,3 @@ pub fn select_by_name(
 pub fn closed() -> HubError {
     HubError::new(ErrorKind::Closed, "The hub is closed; make a new ToolHub.").with_outcome(Outcome::NotSent)
 }
-
-/// Shared by the files of this room: how providers of a name are told apart.
-type Provider = (crate::model::Source, Option<Arc<str>>);

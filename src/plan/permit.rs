@@ -1,62 +1,16 @@
-//! Which providers of a tool a call may use, and what the answer to a question means.
+//! Which providers of a tool a call may use, and which calls need an approval.
 
-use super::{CallPlan, CallTarget, Provider};
+use super::permissions::ApprovalRequest;
+use super::request::CallTarget;
+use super::state::{CallPlan, RouteState};
 use crate::error::{ErrorKind, HubError, clip};
 use crate::hub::Hub;
 use crate::model::{CallOptions, Source};
-use crate::pattern::PatternList;
 use crate::route::RouteRule;
 use std::sync::Arc;
 
-/// The tools that an agent may call.
-pub trait AllowList: Send + Sync {
-    /// Whether a tool may be called on this server; `None` is a tool without a server.
-    fn allows(&self, name: &str, server: Option<&str>) -> bool;
-    /// Whether a tool of this name may be called on some server.
-    fn may_allow(&self, name: &str) -> bool;
-    /// Whether a pattern names servers, so that the provider of a tool decides.
-    fn names_servers(&self) -> bool;
-}
-
-impl AllowList for PatternList {
-    fn allows(&self, name: &str, server: Option<&str>) -> bool {
-        self.allows(name, server)
-    }
-
-    fn may_allow(&self, name: &str) -> bool {
-        self.may_allow(name)
-    }
-
-    fn names_servers(&self) -> bool {
-        self.names_servers()
-    }
-}
-
-/// The permissions of the agent that asks.
-#[derive(Clone)]
-pub struct Permissions {
-    pub allowed: Arc<dyn AllowList>,
-    /// Tools that are not known to be harmless need an approval.
-    pub asks: bool,
-}
-
-/// What the caller is asked to approve.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ApprovalRequest {
-    pub name: Arc<str>,
-    /// The servers that may be called.
-    pub servers: Vec<Arc<str>>,
-    /// Empty for a tool that no server has listed yet.
-    pub description: Arc<str>,
-}
-
-/// The answer to an [`ApprovalRequest`].
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Verdict {
-    Approved,
-    /// The reason as the rest of a sentence: "it was not approved".
-    Refused(String),
-}
+/// One provider of a name: its source, and its server if it has one.
+type Provider = (Source, Option<Arc<str>>);
 
 impl CallPlan {
     /// Whether permissions depend on the provider of a tool that no known provider has: then servers are asked first.
@@ -105,7 +59,7 @@ impl CallPlan {
     fn restrict(&mut self, (source, server): Provider) {
         if matches!(self.request.target, CallTarget::Routed { .. }) {
             let rule = if server.is_some() { RouteRule::Server } else { RouteRule::Source };
-            self.route = super::RouteState::Found(rule);
+            self.route = RouteState::Found(rule);
         }
         self.options.source = if server.is_some() { None } else { Some(source) };
         self.options.server = server;

@@ -1,6 +1,6 @@
 //! What a caller asks for.
 
-use super::permit::Permissions;
+use super::permissions::Permissions;
 use crate::model::CallOptions;
 use std::sync::Arc;
 use std::time::Duration;

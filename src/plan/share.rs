@@ -3,7 +3,8 @@
 //! Both are requested by the caller, and only harmless tools are shared. `V` is a result as its driver holds it. Values are
 //! never copied or dropped while the lock is held: both may run code of the user, which may call the hub.
 
-use super::{CallPlan, CallTarget};
+use super::request::CallTarget;
+use super::state::CallPlan;
 use crate::hub::Hub;
 use crate::model::CallOptions;
 use parking_lot::Mutex;

@@ -1,14 +1,17 @@
 //! Waiting for an identical call in flight, which may run on another event loop.
 
-use super::SharedResult;
 use crate::bindings::addressee::{Addressee, Message};
 use crate::bindings::awaiting::{Awaited, Step, iterate, thrown};
 use crate::bindings::loop_bridge::{self, DeadlineKey, LoopBridge, Mail};
 use parking_lot::Mutex;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 use std::sync::Arc;
 use std::time::Instant;
+
+/// A result that several callers copy.
+pub type SharedResult = Py<PyDict>;
 
 /// How the wait ended.
 #[derive(Default)]

@@ -1,96 +1,32 @@
 //! The driver of a [`CallPlan`] on the caller's own event loop.
 //!
 //! Every step that waits is an awaitable that is stepped inside the caller's task: a look-up on servers ([`bridge`]), the
-//! user's `approve`, an identical call in flight ([`flight`]), the run of the candidates ([`Execution`]), the user's model.
+//! user's `approve`, an identical call in flight ([`flight`]), the run of the candidates ([`super::execution`]), the user's model.
 //! What they yield goes up to the event loop; what is thrown in goes down to them.
 //!
-//! A plain call has no such driver: it is an [`Execution`] alone.
+//! A plain call has no such driver: it is a run alone.
 
 mod canonical;
 pub mod entry;
 pub mod flight;
 pub mod request;
 pub mod run;
+mod state;
 mod steps;
 mod verdict;
 
-use super::argument_checks::Checks;
+pub use state::{CallCallbacks, CallDriver};
+
 use super::awaiting::{Awaited, Step, close, iterate, send, throw, thrown};
-use super::execution::{Execution, Extras};
-use super::hub::Hub;
 use super::once::intern;
 use super::runtime;
-use crate::plan::{CallPlan, FlightLead, Unreachable};
-use parking_lot::Mutex;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
-use std::sync::Arc;
-use std::time::{Duration, Instant};
-
-/// A result that others may copy.
-pub type SharedResult = Py<PyDict>;
-
-/// What Python hands over with a call.
-#[derive(Default)]
-pub struct CallCallbacks {
-    /// An object that reports what happens to the call; see `toolhub.events.Watched`.
-    pub watch: Option<Py<PyAny>>,
-    /// Makes one answer of several.
-    pub llm: Option<Py<PyAny>>,
-    /// A `toolhub.permissions.Permissions`, when the call needs an approval.
-    pub permissions: Option<Py<PyAny>>,
-    /// The id that a model gave to the call.
-    pub call_id: Option<String>,
-}
-
-/// One call with everything around its run; await it.
-#[pyclass(frozen, module = "toolhub._core")]
-pub struct CallDriver {
-    hub: Py<Hub>,
-    args: Py<PyAny>,
-    checks: Checks,
-    callbacks: CallCallbacks,
-    /// Apart from the state, because permissions are Python code: this lock is held while they are asked.
-    plan: Mutex<CallPlan>,
-    state: Mutex<CallState>,
-}
-
-struct CallState {
-    extras: Option<Box<Extras>>,
-    awaiting: Awaiting,
-    /// The iterator of the awaitable that is being stepped.
-    inner: Option<Py<PyAny>>,
-    lead: Option<FlightLead<SharedResult>>,
-    route_reported: bool,
-}
-
-/// What the caller waits for.
-enum Awaiting {
-    Nothing,
-    LookUp(Arc<Mutex<Option<Unreachable>>>),
-    Approval,
-    Flight(Py<flight::FlightWait>),
-    Run,
-    Synthesis { result: Py<PyDict>, begun: Instant, limit: Duration },
-    Done,
-}
+use state::Awaiting;
+use steps::Next;
 
 impl CallDriver {
-    pub fn new(
-        hub: Py<Hub>,
-        plan: CallPlan,
-        args: Py<PyAny>,
-        checks: Checks,
-        extras: Option<Box<Extras>>,
-        callbacks: CallCallbacks,
-    ) -> Self {
-        let state =
-            CallState { extras, awaiting: Awaiting::Nothing, inner: None, lead: None, route_reported: false };
-        CallDriver { hub, args, checks, callbacks, plan: Mutex::new(plan), state: Mutex::new(state) }
-    }
-
     /// Steps the current awaitable, and starts the next one when it has ended.
     fn advance(slf: &Bound<'_, Self>, thrown: Option<PyErr>) -> PyResult<Step> {
         let py = slf.py();
@@ -116,12 +52,12 @@ impl CallDriver {
                 None => Self::start_step(slf),
             };
             match next {
-                Ok(steps::Next::Await(inner)) => {
+                Ok(Next::Await(inner)) => {
                     slf.get().state.lock().inner = Some(inner.clone().unbind());
                     stepped = Some(send(&inner));
                 }
-                Ok(steps::Next::Plan) => stepped = None,
-                Ok(steps::Next::Finish(result)) => return slf.get().finish(result),
+                Ok(Next::Plan) => stepped = None,
+                Ok(Next::Finish(result)) => return slf.get().finish(result),
                 Err(error) => return slf.get().break_off(py, error),
             }
         }
@@ -137,19 +73,6 @@ impl CallDriver {
         drop((lead, inner));
         self.report(py, intern!(py, "broken_off"), (error.value(py),));
         Err(error)
-    }
-
-    /// Calls a method of the watch, if there is one. A listener must not break the call.
-    fn report<'py>(
-        &self,
-        py: Python<'py>,
-        method: &Bound<'py, pyo3::types::PyString>,
-        args: impl pyo3::call::PyCallArgs<'py>,
-    ) {
-        let Some(watch) = &self.callbacks.watch else { return };
-        if let Err(error) = watch.bind(py).call_method1(method, args) {
-            error.write_unraisable(py, Some(watch.bind(py)));
-        }
     }
 }
 

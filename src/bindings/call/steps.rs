@@ -1,10 +1,11 @@
 //! Carrying out the steps of a plan, and taking in what came of them.
 
 use super::flight::{FlightWait, Landed};
+use super::state::{Awaiting, CallDriver};
 use super::verdict::{failed_question, verdict};
-use super::{Awaiting, CallDriver, Execution};
 use crate::bindings::awaiting::{Step, iterator_of};
 use crate::bindings::bridge;
+use crate::bindings::execution::Execution;
 use crate::bindings::imported::Imported;
 use crate::bindings::json;
 use crate::bindings::once::intern;

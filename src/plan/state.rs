@@ -1,0 +1,135 @@
+//! One call under way: what is known and decided so far. The files that decide a step read and write it.
+
+use super::permissions::Verdict;
+use super::request::{CallRequest, CallTarget};
+use crate::error::{ErrorKind, HubError, clip};
+use crate::model::CallOptions;
+use crate::route::RouteRule;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// The servers that could not be asked, each with the reason.
+pub type Unreachable = Vec<(Arc<str>, HubError)>;
+
+/// The names of the rules when there is no route.
+pub const UNKNOWN_SOURCE: &str = "unknown";
+pub const UNREADABLE: &str = "unreadable";
+
+/// One call as a state machine. See the module documentation.
+pub struct CallPlan {
+    pub(super) request: CallRequest,
+    /// What the call asks for, narrowed by route and permissions.
+    pub(super) options: CallOptions,
+    pub(super) begun: Instant,
+    pub(super) route: RouteState,
+    /// The servers that could not be asked; `Some` once they were.
+    pub(super) unreachable: Option<Unreachable>,
+    pub(super) approval: ApprovalState,
+    pub(super) is_shareable: bool,
+    /// The caller asked for something that permissions forbid.
+    pub(super) is_forbidden: bool,
+}
+
+pub(super) enum RouteState {
+    /// A call by name or capability.
+    None,
+    Open,
+    Found(RouteRule),
+    Unknown,
+}
+
+#[derive(PartialEq)]
+pub(super) enum ApprovalState {
+    Open,
+    Given,
+    Refused(String),
+}
+
+impl CallPlan {
+    pub fn new(request: CallRequest, now: Instant) -> Self {
+        let route = match request.target {
+            CallTarget::Routed { .. } => RouteState::Open,
+            CallTarget::Name(_) | CallTarget::Capability(_) => RouteState::None,
+        };
+        CallPlan {
+            options: request.options.clone(),
+            is_shareable: request.sharing.is_some(),
+            request,
+            begun: now,
+            route,
+            unreachable: None,
+            approval: ApprovalState::Open,
+            is_forbidden: false,
+        }
+    }
+
+    /// The servers were asked; those that could not be are listed with the reason.
+    pub fn looked_up(&mut self, unreachable: Unreachable) {
+        self.unreachable = Some(unreachable);
+    }
+
+    /// The caller was asked.
+    pub fn approval_answered(&mut self, verdict: Verdict) {
+        self.approval = match verdict {
+            Verdict::Approved => ApprovalState::Given,
+            Verdict::Refused(reason) => ApprovalState::Refused(reason),
+        };
+    }
+
+    /// Neither the cache nor a call in flight has the answer: this call runs, and leads.
+    pub fn not_shared(&mut self) {
+        self.is_shareable = false;
+    }
+
+    /// How long a model may take to make one answer of several; `None` when the time of the call is over.
+    pub fn may_synthesize(&self, now: Instant) -> Option<Duration> {
+        let left = match self.request.options.deadline {
+            Some(deadline) => deadline.saturating_sub(now.saturating_duration_since(self.begun)),
+            None => crate::synthesize::TIMEOUT,
+        };
+        Some(left.min(crate::synthesize::TIMEOUT)).filter(|left| !left.is_zero())
+    }
+
+    /// What is left of the deadline.
+    pub fn time_left(&self, now: Instant) -> Option<Duration> {
+        let spent = now.saturating_duration_since(self.begun);
+        self.request.options.deadline.map(|deadline| deadline.saturating_sub(spent))
+    }
+
+    /// The error of a call whose deadline passed while it waited for an identical one.
+    pub fn deadline_passed(&self) -> HubError {
+        let seconds = self.request.options.deadline.unwrap_or_default().as_secs_f64();
+        let name = clip(self.request.target.name());
+        let text =
+            format!("'{name}' did not end within its deadline of {seconds} s (it may still have run).");
+        HubError::new(ErrorKind::Timeout, text)
+    }
+
+    pub fn elapsed(&self, now: Instant) -> Duration {
+        now.saturating_duration_since(self.begun)
+    }
+
+    /// The name of the rule by which a routed call was routed; `None` for other calls.
+    pub fn route_name(&self) -> Option<&'static str> {
+        match &self.route {
+            RouteState::None => None,
+            _ if self.request.unreadable.is_some() => Some(UNREADABLE),
+            RouteState::Open | RouteState::Unknown => Some(UNKNOWN_SOURCE),
+            RouteState::Found(rule) => Some(rule.name()),
+        }
+    }
+
+    /// Where the call goes: `None` means everywhere.
+    pub fn options(&self) -> &CallOptions {
+        &self.options
+    }
+
+    pub fn request(&self) -> &CallRequest {
+        &self.request
+    }
+
+    /// Whether the refusal of this call is one of the permissions.
+    pub fn is_forbidden(&self) -> bool {
+        self.is_forbidden
+    }
+}
