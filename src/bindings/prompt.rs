@@ -24,7 +24,7 @@ pub fn tool_names<'py>(hub: &Bound<'py, Hub>) -> PyResult<Bound<'py, PyList>> {
 
 /// The candidate that describes each name, as in `ToolInfo`. Names that were removed meanwhile are skipped.
 fn speakers(snapshot: &Snapshot, names: &[String]) -> Vec<Arc<Registered>> {
-    names.iter().filter_map(|name| snapshot.get(name)?.speaker().cloned()).collect()
+    names.iter().filter_map(|name| snapshot.get(name)?.primary().cloned()).collect()
 }
 
 /// The prompt with the core tools and these others, most relevant first, or all; `more` further tools can be called.

@@ -129,7 +129,7 @@ impl Executor for TokioExecutor<'_> {
         self.run.set_waiting(slot, !gates.is_empty());
         let entered = self.entered.clone();
         let report_entry = move || {
-            // The driver may have gone; then the entry does not matter.
+            // The driver may have been dropped; then the entry does not matter.
             let _ = entered.send(slot);
         };
         let attempt = attempt(candidate.clone(), gates.clone(), args, context, report_entry);
@@ -155,7 +155,7 @@ impl Executor for TokioExecutor<'_> {
     }
 }
 
-/// The candidates whose attempts have begun. If the call is dropped half-way, none of them stays marked as being probed.
+/// The candidates whose attempts have begun. If the call is dropped half-way, their half-open probes are released.
 #[derive(Default)]
 struct Begun(Vec<Arc<CandidateStats>>);
 
@@ -212,7 +212,7 @@ async fn enter(
 ) -> Result<Permits, HubError> {
     let (granted, grant) = oneshot::channel();
     let full = || overloaded(&candidate.spec().name);
-    // The waiting place is dropped with this future: giving up frees it.
+    // Dropping this future leaves the queue.
     let _way = match limit::pass(gates, move |permits| drop(granted.send(permits))) {
         Passage::Through(permits) => return Ok(permits),
         Passage::Full => return Err(full()),

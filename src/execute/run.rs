@@ -5,7 +5,7 @@
 //! and calls [`Run::tick`] at [`Run::wake_at`].
 //!
 //! ```text
-//! batch ──all failed──► one by one ──nobody left──► settle ──losers gone or grace over──► finished
+//! batch ──all failed──► one by one ──none left──► settle ──losers stopped or grace over──► finished
 //!   └──────success / deadline / cancelled──────────────┘
 //! ```
 
@@ -13,7 +13,7 @@ use crate::model::Strategy;
 use smallvec::SmallVec;
 use std::time::{Duration, Instant};
 
-/// As good as never, and safe to add to any clock.
+/// Effectively never, and safe to add to any instant.
 const FOREVER: Duration = Duration::from_secs(1_000_000_000);
 
 /// The rules of one execution, fixed before it starts.
@@ -23,10 +23,10 @@ pub struct Rules {
     pub strategy: Strategy,
     /// How many candidates start together.
     pub batch: usize,
-    /// Only this many, counted from the first, may be part of a batch; the others are resting.
+    /// Only the first `healthy` candidates may be part of a batch; the circuit breaker suspends the others.
     pub healthy: usize,
     pub hedge_after: Option<Duration>,
-    /// Go on after a failure only when it proves that nothing happened.
+    /// Try the next candidate only after a failure that proves that nothing happened.
     pub guarded: bool,
     /// For the whole execution.
     pub deadline: Option<Duration>,
@@ -37,7 +37,7 @@ pub struct Rules {
 /// What the driver does next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// Stop this candidate, and report [`Run::stopped`] when it is gone.
+    /// Stop this candidate, and report [`Run::stopped`] when it has ended.
     Stop(usize),
     /// Continue a candidate that was admitted or suspended; see [`Run::resume`].
     Resume(usize),
@@ -77,7 +77,7 @@ pub enum Fate {
 #[derive(Clone, Copy, Debug)]
 struct Slot {
     fate: Fate,
-    /// Asked to stop, not yet gone.
+    /// Asked to stop, not ended yet.
     stopping: bool,
     /// Waits for a free slot: nothing was sent yet.
     waiting: bool,
@@ -110,7 +110,7 @@ pub struct Run {
 }
 
 impl Run {
-    /// One timeout a candidate, in the order in which they are tried.
+    /// `timeouts` has one entry per candidate, in the order in which they are tried.
     pub fn new(mut rules: Rules, timeouts: impl IntoIterator<Item = Duration>, now: Instant) -> Self {
         rules.deadline = rules.deadline.map(|deadline| deadline.min(FOREVER));
         rules.hedge_after = rules.hedge_after.map(|after| after.min(FOREVER));
@@ -183,7 +183,7 @@ impl Run {
         self.finished || !(self.starts.is_empty() && self.stops.is_empty() && self.resumes.is_empty())
     }
 
-    /// The next candidate to stop. Report [`Run::stopped`] when it is gone.
+    /// The next candidate to stop. Report [`Run::stopped`] when it has ended.
     pub fn next_stop(&mut self) -> Option<usize> {
         take_first(&mut self.stops)
     }
@@ -313,7 +313,7 @@ impl Run {
         true
     }
 
-    /// A candidate that was asked to stop is gone.
+    /// A candidate that was asked to stop has ended.
     pub fn stopped(&mut self, slot: usize) {
         if std::mem::take(&mut self.slots[slot].stopping) {
             self.stopping -= 1;
@@ -321,7 +321,7 @@ impl Run {
         }
     }
 
-    /// The caller has gone: stop everything.
+    /// The caller cancelled: stop everything.
     pub fn cancel(&mut self, now: Instant) {
         if self.decision.is_none() {
             self.decide(Decision::Cancelled, now);
@@ -347,7 +347,7 @@ impl Run {
         self.advance(now);
     }
 
-    /// Ends a running candidate. For a stopped one, only records that it is gone.
+    /// Ends a running candidate. For a stopped one, only records that it has ended.
     fn end(&mut self, slot: usize, fate: Fate, now: Instant) -> bool {
         if self.slots[slot].fate != Fate::Running {
             self.stopped(slot);
@@ -382,7 +382,7 @@ impl Run {
         while self.may_start(now) {
             self.start(now);
         }
-        // A hedge whose time has come and that could not start must not wake us again and again.
+        // A hedge that is due but could not start must not wake the driver again and again.
         self.hedge_at = self.hedge_at.filter(|at| *at > now);
         if self.running == 0 {
             let decision = if self.successes > 0 { Decision::Won } else { Decision::Exhausted };

@@ -67,7 +67,7 @@ impl Hub {
         let (snapshot, now) = (self.registry.load(), Instant::now());
         let used = {
             let mut uses = self.uses.lock();
-            uses.settle(|name| snapshot.get(name).map_or(0, |entry| successes(entry)));
+            uses.credit_successes(|name| snapshot.get(name).map_or(0, |entry| successes(entry)));
             self.keep_uses(&mut uses);
             uses.similar(&topic)
         };

@@ -10,7 +10,7 @@ impl Hub {
     /// first store stays.
     pub fn keep_in(&self, store: Arc<Store>) {
         if self.store.set(store.clone()).is_ok() {
-            self.registry.keep_numbers(store.stats().clone());
+            self.registry.persist_stats(store.stats().clone());
             let uses = store.take_uses().into_iter().map(|one| (one.words, one.tool));
             self.uses.lock().restore(uses);
         }
@@ -30,7 +30,7 @@ impl Hub {
     pub fn settle_uses(&self) {
         let snapshot = self.registry.load();
         let mut uses = self.uses.lock();
-        uses.settle(|name| snapshot.get(name).map_or(0, |entry| super::finding::successes(entry)));
+        uses.credit_successes(|name| snapshot.get(name).map_or(0, |entry| super::finding::successes(entry)));
         self.keep_uses(&mut uses);
     }
 

@@ -72,6 +72,6 @@ impl Hub {
 }
 
 fn listed(entry: &NameEntry) -> Option<PromptTool<'_>> {
-    let spec = entry.speaker()?.spec();
+    let spec = entry.primary()?.spec();
     Some(PromptTool { spec, version: EntryVersion { name: &spec.name, changed_at: entry.changed_at } })
 }

@@ -1,4 +1,4 @@
-//! Every different answer once, under the label of the first who gave it.
+//! Each distinct answer once, under the label of its first source.
 
 use super::labelled::{MergedText, joined, labelled};
 use super::same;

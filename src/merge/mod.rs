@@ -1,4 +1,4 @@
-//! L2, several answers → one text. Each policy is a file; the list is here. All of them are public: `toolhub.merge`.
+//! L2, several answers → one text. One file per policy; the list is here. All policies are public: `toolhub.merge`.
 //!
 //! A policy gets each answer in full and as shown (truncated to its limit by the caller). Equal answers are recognised by the
 //! full text; the reader gets what is shown. Every policy keeps the labels: answers of different trust are never joined

@@ -2,17 +2,17 @@
 
 use crate::model::Part;
 
-/// Punctuation that ends or quotes a sentence. What can change the meaning (signs, points inside numbers, `C++`, brackets of
-/// data) is not here.
+/// Punctuation that ends or quotes a sentence, without characters that can change the meaning (signs, decimal points, `C++`,
+/// brackets of data).
 const SENTENCE_MARKS: &[char] = &[
     '.', ',', ';', ':', '!', '?', '…', '"', '\'', '“', '”', '‘', '’', '。', '，', '；', '：', '！', '？',
     '、', '「', '」',
 ];
 
-/// So many words tell most answers apart, without folding all of a long one.
+/// The number of words compared first; enough for most answers, without folding a long one completely.
 const OPENING: usize = 24;
 
-/// Answers that are the same, together, in the order of their first.
+/// Groups equal answers, in order of first appearance.
 pub fn groups(parts: &[Part]) -> Vec<Vec<&Part>> {
     let mut groups: Vec<(String, Vec<&Part>)> = Vec::with_capacity(parts.len());
     for part in parts {
@@ -28,7 +28,7 @@ pub fn groups(parts: &[Part]) -> Vec<Vec<&Part>> {
     groups.into_iter().map(|(_, group)| group).collect()
 }
 
-/// The first `words` words of an answer without what does not matter: case, space between words, marks around words.
+/// The first `words` words of an answer, without case, extra spaces and punctuation around words.
 fn fold(text: &str, words: usize) -> String {
     let words = text
         .split_whitespace()

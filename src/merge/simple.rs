@@ -1,4 +1,4 @@
-//! Simple merge: each answer labelled with where it comes from; the same answer given twice is shown once and says so.
+//! Simple merge: each answer labelled with its source; an answer given twice is shown once, with a note.
 
 use super::labelled::{MergedText, joined, labelled};
 use super::same;

@@ -6,7 +6,7 @@ use crate::stats::{CandidateStats, StatsKey};
 use crate::tool::Tool;
 use std::sync::Arc;
 
-/// What makes a candidate the same one when it is registered again.
+/// The identity of a candidate: registering the same key again replaces it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct CandidateKey {
     pub name: Arc<str>,
@@ -15,8 +15,8 @@ pub struct CandidateKey {
 }
 
 pub struct Candidate {
-    /// Its place in the order of registration, which for the tools of a server is the order of the servers; a replacement
-    /// takes over the place of the one it replaces.
+    /// The registration order; for a server's tools, the order of the servers. A replacement keeps the id of the candidate
+    /// that it replaces.
     pub id: u64,
     pub source: Source,
     /// The id of the MCP server, for MCP tools.
@@ -24,7 +24,7 @@ pub struct Candidate {
     /// Lower comes first.
     pub priority: i32,
     pub tool: Arc<dyn Tool>,
-    /// The limit of this one tool, when it has one.
+    /// The concurrency limit of this tool, if it has one.
     pub gate: Option<Arc<Gate>>,
     pub stats: Arc<CandidateStats>,
 }
@@ -38,12 +38,12 @@ impl Candidate {
         CandidateKey { name: self.spec().name.clone(), source: self.source, server: self.server.clone() }
     }
 
-    /// Under which its numbers are kept.
+    /// The key of its statistics in the store.
     pub fn stats_key(&self) -> StatsKey {
         StatsKey { tool: self.spec().name.clone(), source: self.source, server: self.server.clone() }
     }
 
-    /// `tools`, or `mcps:excel` for a tool of a server: how texts name the provider.
+    /// Names the provider in texts: `tools`, or `mcps:excel` for a server's tool.
     pub fn label(&self) -> String {
         match &self.server {
             Some(server) => format!("{}:{server}", self.source),

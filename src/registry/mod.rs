@@ -1,7 +1,7 @@
-//! L2, who is there: candidates by name and by capability.
+//! L2, the registered candidates, by name and by capability.
 //!
-//! Readers take an immutable [`Snapshot`] with one atomic load and are never blocked by registration; writers take
-//! turns, share structure with the snapshot before (persistent maps), and publish the next one.
+//! Readers take an immutable [`Snapshot`] with one atomic load and are never blocked by registration. Writers are
+//! serialised; each builds the next snapshot from persistent maps that share structure with the last one.
 
 mod candidate;
 pub mod capability;
@@ -22,20 +22,20 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-/// More than a server lists in its life, and few enough for as many servers.
+/// 2³² ids per server leave room for 2³² servers in a u64.
 const RESERVED: u64 = 1 << 32;
 
 #[derive(Default)]
 pub struct Registry {
     current: ArcSwap<Snapshot>,
-    /// Writers take turns here, and note what they did.
+    /// Held by the writer, which records its changes here.
     writer: Mutex<Journal>,
     next_id: AtomicU64,
-    /// Where candidates have their numbers from, when those outlive the process.
+    /// Loads and saves the statistics of candidates, when the hub has a store.
     stats_sink: OnceLock<Arc<StatsSink>>,
 }
 
-/// Which candidates of a name are meant; `None` matches all.
+/// Selects candidates of a name; `None` matches all.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Filter<'a> {
     pub source: Option<Source>,
@@ -50,8 +50,8 @@ impl Filter<'_> {
 }
 
 impl Registry {
-    /// Saves the statistics of all candidates registered from now on. The first sink stays.
-    pub fn keep_numbers(&self, sink: Arc<StatsSink>) {
+    /// Saves the statistics of all candidates registered from now on. Only the first sink is used.
+    pub fn persist_stats(&self, sink: Arc<StatsSink>) {
         let _ = self.stats_sink.set(sink);
     }
 
@@ -64,29 +64,29 @@ impl Registry {
         self.current.load()
     }
 
-    /// The newest snapshot, and the names that changed after a version of before; `None` when that is too long ago.
+    /// The newest snapshot and the names that changed after `version`; `None` when the journal does not reach back so far.
     pub fn changes_since(&self, version: u64) -> (Arc<Snapshot>, Option<Vec<Arc<str>>>) {
         let journal = self.writer.lock();
         (self.snapshot(), journal.since(version))
     }
 
-    /// The number that makes a new candidate's place in the registration order.
+    /// The id of a new candidate. Ids are the registration order.
     pub fn next_id(&self) -> u64 {
         self.next_id.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// The numbers of all candidates that somebody will bring later: they stand where it stood when it came.
+    /// Reserves ids for candidates that are registered later, so that a server's tools keep the position of the server.
     pub fn reserve_ids(&self) -> Range<u64> {
         let first = self.next_id.fetch_add(RESERVED, Ordering::Relaxed);
         first..first + RESERVED
     }
 
-    /// Adds a candidate; one of the same name, source and server is replaced and hands its statistics on.
+    /// Adds a candidate. It replaces one with the same key and takes over its statistics.
     pub fn insert(&self, candidate: Candidate) -> Arc<Candidate> {
         self.change(|next, journal| self.add(next, journal, candidate))
     }
 
-    /// Adds many at once: they are seen together, and cost less than one by one.
+    /// Adds many candidates in one snapshot.
     pub fn insert_all(&self, candidates: Vec<Candidate>) {
         if candidates.is_empty() {
             return;
@@ -98,10 +98,10 @@ impl Registry {
         });
     }
 
-    /// Publishes what `make` makes of the snapshot, in turn with other writers.
+    /// Publishes a changed copy of the snapshot.
     ///
-    /// The last snapshot goes when the turn is over: a tool that goes with it may be code of the user (a Python object with
-    /// a finalizer), which waits for who knows whom, and registers tools itself.
+    /// The old snapshot is dropped outside the lock: that may drop tools, and a Python tool's finalizer runs user code, which
+    /// may register tools itself.
     fn change<T>(&self, make: impl FnOnce(&mut Snapshot, &mut Journal) -> T) -> T {
         let mut journal = self.writer.lock();
         let mut next = Snapshot::clone(&self.current.load());
@@ -122,10 +122,10 @@ impl Registry {
         candidate
     }
 
-    /// Removes the candidates of a name that match; says how many there were.
+    /// Removes the matching candidates of a name and returns their number.
     pub fn remove(&self, name: &str, filter: Filter<'_>) -> usize {
-        let is_meant = |entry: &Arc<NameEntry>| entry.candidates.iter().any(|one| filter.matches(one));
-        if !self.load().get(name).is_some_and(is_meant) {
+        let has_match = |entry: &Arc<NameEntry>| entry.candidates.iter().any(|one| filter.matches(one));
+        if !self.load().get(name).is_some_and(has_match) {
             return 0;
         }
         self.change(|next, journal| {
@@ -137,7 +137,7 @@ impl Registry {
         })
     }
 
-    /// Forgets everything; the version still increases.
+    /// Removes everything; the version still increases.
     pub fn clear(&self) {
         self.change(|next, journal| {
             *next = Snapshot::emptied(next);

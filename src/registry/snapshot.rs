@@ -1,4 +1,4 @@
-//! An immutable picture of the registry.
+//! The registry at one version, immutable.
 
 use super::{Candidate, Filter};
 use imbl::shared_ptr::DefaultSharedPtr;
@@ -9,15 +9,15 @@ use std::sync::{Arc, OnceLock};
 
 type Map<V> = GenericHashMap<Arc<str>, V, foldhash::fast::RandomState, DefaultSharedPtr>;
 
-/// No candidate has answered yet.
-const NOBODY: u64 = u64::MAX;
+/// Stands for "no candidate has succeeded yet".
+const NO_CANDIDATE: u64 = u64::MAX;
 
 /// All candidates of one name, in registration order.
 #[derive(Clone)]
 pub struct NameEntry {
     pub candidates: Vec<Arc<Candidate>>,
-    /// Where the name stands in the order of names: at the first of the candidates that it has had.
-    place: u64,
+    /// The position of the name in the list of names: the lowest id of its candidates so far.
+    position: u64,
     /// The version of the registry at which this name last changed.
     pub changed_at: u64,
     /// Shared by all snapshots, so that a success seen by an old one counts in a new one.
@@ -25,23 +25,23 @@ pub struct NameEntry {
 }
 
 impl NameEntry {
-    /// The candidate that is shown where one is.
-    pub fn speaker(&self) -> Option<&Arc<Candidate>> {
+    /// The candidate whose description and schema represent the name.
+    pub fn primary(&self) -> Option<&Arc<Candidate>> {
         self.candidates.iter().min_by_key(|candidate| (candidate.priority, candidate.id))
     }
 
-    /// Whether models are not to know of it.
+    /// True when the tool is hidden from models.
     pub fn is_hidden(&self) -> bool {
         self.candidates.iter().all(|candidate| candidate.spec().is_hidden)
     }
 
     pub fn last_success(&self) -> Option<u64> {
-        Some(self.last_success.load(Ordering::Relaxed)).filter(|id| *id != NOBODY)
+        Some(self.last_success.load(Ordering::Relaxed)).filter(|id| *id != NO_CANDIDATE)
     }
 
-    /// True when it was another one before.
+    /// Records the last success; returns true when that changes the preferred candidate.
     pub fn note_success(&self, id: u64) -> bool {
-        // A plain store would make all cores fight for the line on every call of a hot tool.
+        // Storing unconditionally would bounce the cache line between cores on every call of a hot tool.
         let changed = self.last_success.load(Ordering::Relaxed) != id;
         if changed {
             self.last_success.store(id, Ordering::Relaxed);
@@ -53,32 +53,32 @@ impl NameEntry {
 #[derive(Clone, Default)]
 pub struct Snapshot {
     names: Map<Arc<NameEntry>>,
-    /// Names in the order of their first registration: lists are stable.
+    /// Names in the order of their first registration, so that lists are stable.
     order: OrdMap<u64, Arc<str>>,
     /// Tag → candidates, ordered by priority, then registration.
     tags: Map<OrdMap<(i32, u64), Arc<Candidate>>>,
     candidates: usize,
     version: u64,
-    /// Names folded for near-name look-ups, made at the first miss.
-    folded: Made<FoldedNames>,
-    sorted: Made<Vec<Arc<str>>>,
+    /// Lower-cased names for suggestions, computed at the first miss.
+    folded: Lazy<FoldedNames>,
+    sorted: Lazy<Vec<Arc<str>>>,
 }
 
-/// What is made when it is first asked for; a changed snapshot starts without it.
-struct Made<T>(OnceLock<Arc<T>>);
+/// Computed at the first use. A clone starts empty, because a clone is about to change.
+struct Lazy<T>(OnceLock<Arc<T>>);
 
 /// (lower-case name, name)
 type FoldedNames = Vec<(String, Arc<str>)>;
 
-impl<T> Default for Made<T> {
+impl<T> Default for Lazy<T> {
     fn default() -> Self {
-        Made(OnceLock::new())
+        Lazy(OnceLock::new())
     }
 }
 
-impl<T> Clone for Made<T> {
+impl<T> Clone for Lazy<T> {
     fn clone(&self) -> Self {
-        Made::default()
+        Lazy::default()
     }
 }
 
@@ -87,7 +87,7 @@ impl Snapshot {
         self.version
     }
 
-    /// How many names there are.
+    /// The number of names.
     pub fn len(&self) -> usize {
         self.names.len()
     }
@@ -118,13 +118,13 @@ impl Snapshot {
         self.tags.iter().map(|(tag, candidates)| (&**tag, candidates.len())).collect()
     }
 
-    /// (lower-case name, name) of all tools, for near-name look-ups.
+    /// (lower-case name, name) of all tools, for suggestions.
     pub(super) fn folded_names(&self) -> Arc<FoldedNames> {
         let make = || Arc::new(self.order.values().map(|n| (n.to_lowercase(), n.clone())).collect());
         self.folded.0.get_or_init(make).clone()
     }
 
-    /// The names of what models may call, in an order that does not depend on when they were registered.
+    /// The names that models may call, sorted.
     pub fn sorted_names(&self) -> Arc<Vec<Arc<str>>> {
         let make = || {
             let shown = self.entries().filter(|(_, entry)| !entry.is_hidden());
@@ -143,25 +143,25 @@ impl Snapshot {
                 self.order.insert(candidate.id, name.clone());
                 NameEntry {
                     candidates: Vec::new(),
-                    place: candidate.id,
+                    position: candidate.id,
                     changed_at: 0,
-                    last_success: Arc::new(AtomicU64::new(NOBODY)),
+                    last_success: Arc::new(AtomicU64::new(NO_CANDIDATE)),
                 }
             }
         };
         let key = candidate.key();
-        let place = entry.candidates.iter().position(|old| old.key() == key);
-        if let Some(old) = place.map(|at| entry.candidates[at].clone()) {
+        let replaced = entry.candidates.iter().position(|old| old.key() == key);
+        if let Some(old) = replaced.map(|at| entry.candidates[at].clone()) {
             self.untag(&old);
             self.candidates -= 1;
-            // The same one in a new form: it keeps its place, its statistics and its last success.
+            // A replacement keeps the position, the statistics and the last success.
             candidate.id = old.id;
             candidate.stats = old.stats.clone();
         }
-        if candidate.id < entry.place {
-            self.order.remove(&entry.place);
+        if candidate.id < entry.position {
+            self.order.remove(&entry.position);
             self.order.insert(candidate.id, name.clone());
-            entry.place = candidate.id;
+            entry.position = candidate.id;
         }
         let candidate = Arc::new(candidate);
         for tag in &candidate.spec().capabilities {
@@ -170,7 +170,7 @@ impl Snapshot {
                 .or_default()
                 .insert((candidate.priority, candidate.id), candidate.clone());
         }
-        match place {
+        match replaced {
             Some(at) => entry.candidates[at] = candidate.clone(),
             None => {
                 let at = entry.candidates.partition_point(|other| other.id < candidate.id);
@@ -184,7 +184,7 @@ impl Snapshot {
         candidate
     }
 
-    /// Of the candidates whose numbers are known from before, the one that was asked first is so again.
+    /// Restores the preference of an earlier process: the candidate that was preferred last comes first again.
     pub(super) fn recall(&self, candidate: &Candidate) {
         let (Some(entry), Some(since)) =
             (self.names.get(&candidate.spec().name), candidate.stats.preferred_since())
@@ -211,7 +211,7 @@ impl Snapshot {
         self.candidates -= gone.len();
         if kept.is_empty() {
             self.names.remove(name);
-            self.order.remove(&entry.place);
+            self.order.remove(&entry.position);
         } else {
             let changed_at = self.version + 1;
             let entry = NameEntry { candidates: kept, changed_at, ..NameEntry::clone(&entry) };

@@ -1,4 +1,4 @@
-//! The words that the index knows: forms of words as they were written, and the terms that they are forms of.
+//! The words in the index: each form as written, and the term (stem) it belongs to.
 
 use super::lexicon::Lexicon;
 use super::words::{Word, WordKind};
@@ -9,26 +9,26 @@ use std::collections::HashMap;
 pub type Term = u32;
 type Words<K, V> = HashMap<K, V, foldhash::fast::RandomState>;
 
-/// Shorter words are too near to too many others.
+/// Shorter words are not corrected: too many words are one edit away.
 const SHORTEST_TYPO: usize = 5;
-/// From this length on two slips are believed.
-const TWO_SLIPS: usize = 9;
-/// Before a capability, so that it is no word of the text.
-const MARK: char = '#';
+/// From this length on, two edits are accepted.
+const TWO_EDITS: usize = 9;
+/// Keeps capability tags apart from words.
+const CAPABILITY_PREFIX: char = '#';
 
 pub struct Dictionary {
-    /// Stemming costs more than looking up, so each form is stemmed once.
+    /// Stemming costs more than a look-up, so each form is stemmed once.
     forms: Lexicon,
     /// The term of each form.
     stemmed: Vec<Term>,
     stems: Lexicon,
-    /// Stems by their first letter and length, where a typing error is looked for.
-    shelves: Words<(u8, u8), Vec<Shelved>>,
+    /// Stems by first letter and length, for typo correction.
+    buckets: Words<(u8, u8), Vec<StemEntry>>,
     stemmer: Stemmer,
 }
 
-struct Shelved {
-    /// Which letters the stem has: most of the others need no closer look.
+struct StemEntry {
+    /// Bit set of the letters in the stem; rules out most stems before the edit distance is computed.
     letters: u32,
     term: Term,
 }
@@ -39,7 +39,7 @@ impl Default for Dictionary {
             forms: Lexicon::default(),
             stemmed: Vec::new(),
             stems: Lexicon::default(),
-            shelves: Words::default(),
+            buckets: Words::default(),
             stemmer: Stemmer::create(Algorithm::English),
         }
     }
@@ -50,7 +50,7 @@ impl Dictionary {
         self.stems.len()
     }
 
-    /// The term of a word of a tool; a new word is entered.
+    /// The term of a word in a tool's text; adds new words.
     pub fn enter(&mut self, word: &Word<'_>) -> Term {
         if !matches!(word.kind, WordKind::Word | WordKind::Whole) {
             return self.term(word.text);
@@ -65,9 +65,9 @@ impl Dictionary {
         term
     }
 
-    /// The term of a capability; a new one is entered.
+    /// The term of a capability; adds new ones.
     pub fn enter_capability(&mut self, tag: &str) -> Term {
-        self.term(&format!("{MARK}{tag}"))
+        self.term(&format!("{CAPABILITY_PREFIX}{tag}"))
     }
 
     fn term(&mut self, text: &str) -> Term {
@@ -75,8 +75,8 @@ impl Dictionary {
             return term;
         }
         let term = self.stems.add(text);
-        if let Some(shelf) = shelf(text) {
-            self.shelves.entry(shelf).or_default().push(Shelved { letters: letters(text), term });
+        if let Some(bucket) = bucket_of(text) {
+            self.buckets.entry(bucket).or_default().push(StemEntry { letters: letters(text), term });
         }
         term
     }
@@ -91,7 +91,7 @@ impl Dictionary {
         }
     }
 
-    /// What all forms of a word have in common.
+    /// The stem that all forms of a word share.
     pub fn stem<'t>(&self, word: &'t str, kind: WordKind) -> Cow<'t, str> {
         match kind {
             WordKind::Word | WordKind::Whole => self.stemmer.stem(word),
@@ -104,71 +104,71 @@ impl Dictionary {
     }
 
     pub fn find_capability(&self, tag: &str) -> Option<Term> {
-        self.stems.find(&format!("{MARK}{tag}"))
+        self.stems.find(&format!("{CAPABILITY_PREFIX}{tag}"))
     }
 
-    /// The known word that an unknown one was probably meant to be, as `worth` says which of several.
+    /// The most likely correction of an unknown word: fewest edits, then highest `worth`.
     pub fn near(&self, word: &str, worth: impl Fn(Term) -> usize) -> Option<Term> {
         if word.len() < SHORTEST_TYPO || !word.bytes().all(|b| b.is_ascii_lowercase()) {
             return None;
         }
-        let slips = if word.len() >= TWO_SLIPS { 2 } else { 1 };
-        // The slip may have kept its ending from being seen, so the word is compared with it and without.
+        let edits = if word.len() >= TWO_EDITS { 2 } else { 1 };
+        // A typo can hide an ending from the stemmer, so both the word and its stem are compared.
         let stem = self.stemmer.stem(word);
-        let mut ways = vec![word];
-        ways.extend((stem.len() < word.len() && stem.len() + 1 >= SHORTEST_TYPO).then_some(stem.as_ref()));
-        let near = ways.iter().flat_map(|way| self.near_stems(way, slips));
-        let used = near.map(|(slips, term)| (slips, worth(term), term)).filter(|near| near.1 > 0);
-        used.min_by_key(|(slips, worth, term)| (*slips, std::cmp::Reverse(*worth), self.stems.text(*term)))
+        let mut forms = vec![word];
+        forms.extend((stem.len() < word.len() && stem.len() + 1 >= SHORTEST_TYPO).then_some(stem.as_ref()));
+        let near = forms.iter().flat_map(|form| self.near_stems(form, edits));
+        let used = near.map(|(edits, term)| (edits, worth(term), term)).filter(|near| near.1 > 0);
+        used.min_by_key(|(edits, worth, term)| (*edits, std::cmp::Reverse(*worth), self.stems.text(*term)))
             .map(|(_, _, term)| term)
     }
 
-    /// The stems within so many slips, each with their number.
+    /// The stems within `most` edits, each with its distance.
     fn near_stems<'d>(&'d self, word: &'d str, most: usize) -> impl Iterator<Item = (usize, Term)> {
         let (wanted, bytes) = (letters(word), word.as_bytes());
-        // The second letter as well, because the first two may have changed places.
+        // The second letter too, because the first two may be transposed.
         let firsts = if bytes[0] == bytes[1] { &bytes[..1] } else { &bytes[..2] };
         let lengths = word.len().saturating_sub(most)..=word.len() + most;
-        let shelves = lengths.flat_map(move |len| firsts.iter().map(move |first| (*first, len as u8)));
-        shelves
-            .filter_map(|shelf| self.shelves.get(&shelf))
+        let buckets = lengths.flat_map(move |len| firsts.iter().map(move |first| (*first, len as u8)));
+        buckets
+            .filter_map(|bucket| self.buckets.get(&bucket))
             .flatten()
-            .filter(move |shelved| (shelved.letters ^ wanted).count_ones() as usize <= 2 * most)
-            .filter_map(move |shelved| {
-                Some((slips(word, self.stems.text(shelved.term), most)?, shelved.term))
+            .filter(move |entry| (entry.letters ^ wanted).count_ones() as usize <= 2 * most)
+            .filter_map(move |entry| {
+                Some((edit_distance(word, self.stems.text(entry.term), most)?, entry.term))
             })
     }
 
-    /// Two known words that an unknown one is made of: `keyvault`.
+    /// Splits an unknown word into two known ones: `keyvault`.
     pub fn split(&self, word: &str, known: impl Fn(Term) -> bool) -> Option<[Term; 2]> {
         const SHORTEST: usize = 3;
         if !word.is_ascii() || word.len() < 2 * SHORTEST {
             return None;
         }
         let find = |part: &str| self.find(part, WordKind::Word).filter(|term| known(*term));
-        // The longest first word that works.
+        // Prefer the longest first word.
         (SHORTEST..=word.len() - SHORTEST).rev().find_map(|at| Some([find(&word[..at])?, find(&word[at..])?]))
     }
 }
 
-/// Only plain words are looked for when somebody slips.
-fn shelf(stem: &str) -> Option<(u8, u8)> {
+/// The bucket of a stem; `None` for stems that are never offered as a correction.
+fn bucket_of(stem: &str) -> Option<(u8, u8)> {
     let plain = stem.len() + 2 >= SHORTEST_TYPO && stem.bytes().all(|b| b.is_ascii_lowercase());
     plain.then(|| (stem.as_bytes()[0], stem.len() as u8))
 }
 
-/// How many slips lie between two words of ASCII, if they are not more than `most`.
-fn slips(a: &str, b: &str, most: usize) -> Option<usize> {
-    // What both begin and end with costs nothing, and is most of it where they are near.
+/// The edit distance of two ASCII words; `None` above `most`.
+fn edit_distance(a: &str, b: &str, most: usize) -> Option<usize> {
+    // Near words mostly share their beginning and end, so strip those first.
     let begin = a.bytes().zip(b.bytes()).take_while(|(a, b)| a == b).count();
     let (a, b) = (&a[begin..], &b[begin..]);
     let end = a.bytes().rev().zip(b.bytes().rev()).take_while(|(a, b)| a == b).count();
     let (a, b) = (&a[..a.len() - end], &b[..b.len() - end]);
-    // Both ends differ now: one slip is one letter, or two that have changed places.
+    // Both ends differ now, so one edit spans one letter, or two that are transposed.
     if most == 1 && a.len().max(b.len()) > 2 {
         return None;
     }
-    Some(strsim::osa_distance(a, b)).filter(|slips| *slips <= most)
+    Some(strsim::osa_distance(a, b)).filter(|edits| *edits <= most)
 }
 
 fn letters(word: &str) -> u32 {
@@ -178,9 +178,9 @@ fn letters(word: &str) -> u32 {
 #[cfg(test)]
 impl Dictionary {
     pub fn bytes(&self) -> usize {
-        let shelves: usize =
-            self.shelves.values().map(|shelf| shelf.capacity() * size_of::<Shelved>() + 32).sum();
-        self.forms.bytes() + self.stemmed.capacity() * 4 + self.stems.bytes() + shelves
+        let buckets: usize =
+            self.buckets.values().map(|bucket| bucket.capacity() * size_of::<StemEntry>() + 32).sum();
+        self.forms.bytes() + self.stemmed.capacity() * 4 + self.stems.bytes() + buckets
     }
 }
 
@@ -191,9 +191,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn slips_are_counted_as_by_the_whole_words(a in "[a-c]{0,7}", b in "[a-c]{0,7}", most in 1..3_usize) {
+        fn edit_distance_ignores_shared_ends(a in "[a-c]{0,7}", b in "[a-c]{0,7}", most in 1..3_usize) {
             let whole = strsim::osa_distance(&a, &b);
-            prop_assert_eq!(slips(&a, &b, most), Some(whole).filter(|slips| *slips <= most));
+            prop_assert_eq!(edit_distance(&a, &b, most), Some(whole).filter(|edits| *edits <= most));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Which tool has which term, kept up with the registry: a change costs what the changed tools cost, and nothing is rebuilt.
+//! The inverted index. It follows the registry incrementally: an update reads only the tools that changed.
 
 use super::dictionary::{Dictionary, Term};
 use super::text::{Counts, analyse};
@@ -9,16 +9,15 @@ use smallvec::SmallVec;
 use std::hash::BuildHasher;
 use std::sync::Arc;
 
-/// The number of a tool in the index.
+/// The index of a tool in [`Index`].
 pub type DocumentSlot = u32;
 
-/// As many tools, or terms, as can be told apart. More are registered all the same, and not searched.
-const MOST: usize = 1 << 24;
-/// So many unused terms are no reason to tidy up.
-const UNUSED: usize = 4_096;
+/// Limit of tools and of terms (24 bits in [`Weighed`]). Tools beyond it can be called but are not searched.
+const CAPACITY: usize = 1 << 24;
+/// The index is not rebuilt below this number of unused terms.
+const UNUSED_FLOOR: usize = 4_096;
 
-/// A tool that has a term, or a term that a tool has, and what the term is worth there, in 255ths: 24 bits and 8, because
-/// there are tens for each tool.
+/// A slot or a term (24 bits) with the worth of the term there in 255ths (8 bits). Packed, because each tool has dozens.
 #[derive(Clone, Copy)]
 pub struct Weighed(u32);
 
@@ -53,7 +52,7 @@ impl Document {
 #[derive(Default)]
 pub struct Index {
     pub dictionary: Dictionary,
-    /// By term; in the order of slots. Most terms are rare, and need no memory elsewhere.
+    /// By term, sorted by slot. Most terms are rare, so their postings fit inline.
     postings: Vec<SmallVec<[Weighed; 2]>>,
     documents: Vec<Option<Document>>,
     free: Vec<DocumentSlot>,
@@ -61,18 +60,18 @@ pub struct Index {
     slots: HashTable<DocumentSlot>,
     hasher: RandomState,
     unused: usize,
-    /// Empty; kept for its memory.
+    /// A scratch buffer, empty between uses.
     counts: Counts,
     version: u64,
 }
 
 impl Index {
-    /// The version of the registry that it shows.
+    /// The version of the registry that the index reflects.
     pub fn version(&self) -> u64 {
         self.version
     }
 
-    /// How many tools are in it.
+    /// The number of tools.
     pub fn len(&self) -> usize {
         self.slots.len()
     }
@@ -90,13 +89,13 @@ impl Index {
         self.postings.get(term as usize).map_or(&[], SmallVec::as_slice)
     }
 
-    /// How much a term tells, because few tools have it.
+    /// The inverse document frequency of a term.
     pub fn rarity(&self, term: Term) -> f32 {
         let (all, having) = (self.len() as f32, self.postings(term).len() as f32);
         (1.0 + (all - having + 0.5) / (having + 0.5)).ln()
     }
 
-    /// Catches up with the registry; gives what it has read.
+    /// Catches up with the registry and returns the snapshot it read.
     pub fn follow(&mut self, registry: &Registry) -> Arc<Snapshot> {
         let (snapshot, changed) = registry.changes_since(self.version);
         match changed {
@@ -104,8 +103,8 @@ impl Index {
             None => self.compare(&snapshot),
         }
         self.version = snapshot.version();
-        // Names that come and go leave words behind; when most of them are unused, it is time to begin afresh.
-        if self.unused > UNUSED && self.unused > self.dictionary.len() / 2 {
+        // Removed tools leave unused terms behind; rebuild when they are the majority.
+        if self.unused > UNUSED_FLOOR && self.unused > self.dictionary.len() / 2 {
             *self = Index { version: self.version, ..Index::default() };
             self.compare(&snapshot);
         }
@@ -119,7 +118,7 @@ impl Index {
         for (name, entry) in snapshot.entries() {
             self.refresh(name, Some(entry));
         }
-        // Lists that grew one by one have room for twice as much.
+        // Lists that grew item by item have spare capacity.
         self.postings.iter_mut().for_each(SmallVec::shrink_to_fit);
         self.postings.shrink_to_fit();
     }
@@ -144,7 +143,7 @@ impl Index {
     }
 
     fn insert(&mut self, name: &Arc<str>, entry: &NameEntry) {
-        if self.slots.len() == MOST || self.dictionary.len() >= MOST {
+        if self.slots.len() == CAPACITY || self.dictionary.len() >= CAPACITY {
             return;
         }
         let analysed = analyse(name, entry, &mut self.dictionary, &mut self.counts);
@@ -153,11 +152,11 @@ impl Index {
             self.unused += 1;
             SmallVec::new()
         });
-        let known = |(term, _): &&(Term, u8)| (*term as usize) < MOST;
+        let known = |(term, _): &&(Term, u8)| (*term as usize) < CAPACITY;
         for (term, worth) in analysed.terms.iter().filter(known) {
             let postings = &mut self.postings[*term as usize];
             self.unused -= usize::from(postings.is_empty());
-            let at = place(postings, slot).unwrap_or_else(|at| at);
+            let at = position_of(postings, slot).unwrap_or_else(|at| at);
             postings.insert(at, Weighed::new(slot, *worth));
         }
         let document = Document {
@@ -172,7 +171,7 @@ impl Index {
             in_name: analysed.in_name as u16,
         };
         match self.documents.get_mut(slot as usize) {
-            Some(place) => *place = Some(document),
+            Some(free) => *free = Some(document),
             None => self.documents.push(Some(document)),
         }
         let (documents, hasher) = (&self.documents, &self.hasher);
@@ -190,7 +189,7 @@ impl Index {
         let Some(document) = self.documents[slot as usize].take() else { return };
         for term in &document.terms {
             let postings = &mut self.postings[term.number() as usize];
-            if let Ok(at) = place(postings, slot) {
+            if let Ok(at) = position_of(postings, slot) {
                 postings.remove(at);
             }
             if postings.is_empty() {
@@ -202,8 +201,8 @@ impl Index {
     }
 }
 
-fn place(postings: &[Weighed], slot: DocumentSlot) -> Result<usize, usize> {
-    // New tools have the highest slots: the end is looked at first.
+fn position_of(postings: &[Weighed], slot: DocumentSlot) -> Result<usize, usize> {
+    // New tools usually have the highest slot.
     match postings.last() {
         Some(last) if last.number() < slot => Err(postings.len()),
         _ => postings.binary_search_by_key(&slot, |posting| posting.number()),
@@ -212,7 +211,7 @@ fn place(postings: &[Weighed], slot: DocumentSlot) -> Result<usize, usize> {
 
 #[cfg(test)]
 impl Index {
-    /// The memory of its parts, in bytes: postings, tools, their names' table, dictionary.
+    /// Memory in bytes: postings, documents, name table, dictionary.
     pub fn bytes(&self) -> [usize; 4] {
         let spilled = |list: &SmallVec<[Weighed; 2]>| if list.spilled() { list.capacity() * 4 } else { 0 };
         let postings = self.postings.iter().map(spilled).sum::<usize>()

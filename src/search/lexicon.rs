@@ -1,4 +1,4 @@
-//! Many short texts and their numbers, in little memory: the texts stand behind each other, and the table has only numbers.
+//! Interns short texts: all of them in one buffer, and a hash table of their numbers.
 
 use foldhash::fast::RandomState;
 use hashbrown::HashTable;
@@ -7,7 +7,7 @@ use std::hash::BuildHasher;
 #[derive(Default)]
 pub struct Lexicon {
     text: String,
-    /// Where each text ends.
+    /// The end offset of each text.
     ends: Vec<u32>,
     table: HashTable<u32>,
     hasher: RandomState,
@@ -27,7 +27,7 @@ impl Lexicon {
         self.table.find(hash, |number| self.text(*number) == wanted).copied()
     }
 
-    /// The number of a text that is not there yet.
+    /// Adds a text that is not interned yet and returns its number.
     pub fn add(&mut self, new: &str) -> u32 {
         let number = self.ends.len() as u32;
         self.text.push_str(new);

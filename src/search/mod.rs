@@ -1,10 +1,10 @@
-//! L2, which tools fit these words.
+//! L2, search: the tools that match a query.
 //!
 //! ```text
-//! registry ─► text (fields, words) ─► index        query ─► terms ─► rank ─► hits ─► with the opinion of vectors
+//! registry ─► text (fields, words) ─► index        query ─► terms ─► rank ─► hits ─► combined with vectors
 //! ```
 //!
-//! Registration does not wait for any of this: the index catches up at the next search, with the tools that changed.
+//! Registration does not update the index; the next search does, for the tools that changed.
 
 mod dictionary;
 mod index;
@@ -32,7 +32,7 @@ use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 use query::Query;
 use std::sync::Arc;
 
-/// A tool that fits, and how well: more is better; scores of different queries do not compare.
+/// A matching tool. Scores are comparable within one query only.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Hit {
     pub name: Arc<str>,
@@ -41,12 +41,12 @@ pub struct Hit {
 
 #[derive(Default)]
 pub struct Search {
-    /// Only the first search after a change writes, and only as long as reading the changed tools takes.
+    /// Only the first search after a change takes the write lock, to read the changed tools.
     index: RwLock<Index>,
 }
 
 impl Search {
-    /// The `k` tools that fit the words best, best first; tools without any of the words are not among them.
+    /// The `k` best tools, best first. Tools that contain none of the words are left out.
     pub fn search(&self, registry: &Registry, rules: &CapabilityRules, words: &str, k: usize) -> Vec<Hit> {
         let capabilities = rules.extract("", words);
         let (_snapshot, index) = self.current(registry);
@@ -57,8 +57,8 @@ impl Search {
             .collect()
     }
 
-    /// The index, no older than what was registered before this call. What comes with it is to be kept for longer than the
-    /// index: when it goes, tools may go with it, and these may be code of the user that must not run under a lock.
+    /// The index, up to date with all registrations before this call. Drop the snapshot after the guard: dropping it may drop
+    /// tools, and their finalizers are user code that must not run under a lock.
     fn current(&self, registry: &Registry) -> (Option<Arc<Snapshot>>, RwLockReadGuard<'_, Index>) {
         let wanted = registry.load().version();
         let index = self.index.read();

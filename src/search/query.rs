@@ -1,4 +1,4 @@
-//! What a query asks for: terms of the index, and how much each counts.
+//! A query as weighted terms of the index.
 
 use super::dictionary::Term;
 use super::index::Index;
@@ -7,41 +7,42 @@ use super::synonyms::synonyms;
 use super::weights::{CAPABILITY, JOINED, NUMBER, QUOTED, STOP, SYNONYM, TYPO};
 use super::words::{WordKind, each_word, start_of};
 
-/// Of a longer query the beginning is read.
+/// Only the beginning of a longer query is read.
 const BYTES: usize = 8_000;
-/// So many terms are looked for, those that tell most.
+/// The number of terms used; those with the highest weight win.
 const TERMS: usize = 96;
-/// So many unknown words are taken for typing errors.
+/// The number of unknown words for which a correction is searched.
 const TYPOS: usize = 8;
 
 pub struct Query {
-    /// Each once; sorted by term.
+    /// Unique, sorted by term.
     pub terms: Vec<WantedWord>,
-    /// Every term that was said, however little it counts; sorted.
-    pub said: Vec<Term>,
-    /// How many sentences have terms.
+    /// Every term in the query text, whatever its weight; sorted.
+    pub mentioned: Vec<Term>,
+    /// The number of sentences that have terms.
     pub sentences: usize,
-    /// One bit or more for each of the terms: most other terms are not among them, which this tells quickly.
-    sieve: [u64; 16],
+    /// A Bloom filter over `terms`: rules out most other terms without a search.
+    filter: [u64; 16],
 }
 
 #[derive(Clone, Copy)]
 pub struct WantedWord {
     pub term: Term,
-    /// What it adds to a tool where it is worth most.
+    /// The most that the term can add to a tool's score.
     pub weight: f32,
-    /// A number below that of the sentences.
+    /// Below `Query::sentences`.
     pub sentence: u32,
 }
 
-fn sieve_place(term: Term) -> (usize, u64) {
+fn filter_bit(term: Term) -> (usize, u64) {
     (term as usize / 64 % 16, 1 << (term % 64))
 }
 
 impl Query {
-    /// `capabilities` are those that the query speaks of.
+    /// `capabilities` are the tags extracted from the query.
     pub fn read<'t>(text: &str, capabilities: impl Iterator<Item = &'t str>, index: &Index) -> Query {
-        let mut reading = QueryReading { index, terms: Vec::new(), said: Vec::new(), before: None, typos: 0 };
+        let mut reading =
+            QueryReading { index, terms: Vec::new(), mentioned: Vec::new(), previous: None, typos: 0 };
         let text = start_of(text, BYTES);
         let mut only_stops = true;
         each_word(text, |word| only_stops &= is_stop(word.text));
@@ -51,21 +52,21 @@ impl Query {
             weight *= if word.quoted { QUOTED } else { 1.0 };
             weight *= if word.kind == WordKind::Number { NUMBER } else { 1.0 };
             reading.word(word.text, word.kind, weight, word.sentence);
-            reading.joined(word.text, word.kind, word.place, word.sentence);
+            reading.joined(word.text, word.kind, word.position, word.sentence);
             if !stop && !word.quoted {
                 reading.synonyms(word.text, word.kind, weight, word.sentence);
             }
         });
         for term in capabilities.filter_map(|tag| index.dictionary.find_capability(tag)) {
-            reading.ask(term, CAPABILITY, 0);
+            reading.add_term(term, CAPABILITY, 0);
         }
         reading.finish()
     }
 
-    /// What is wanted of this term.
+    /// The query's entry for a term.
     pub fn find(&self, term: Term) -> Option<&WantedWord> {
-        let (word, bit) = sieve_place(term);
-        if self.sieve[word] & bit == 0 {
+        let (word, bit) = filter_bit(term);
+        if self.filter[word] & bit == 0 {
             return None;
         }
         let at = self.terms.binary_search_by_key(&term, |wanted| wanted.term).ok()?;
@@ -76,9 +77,9 @@ impl Query {
 struct QueryReading<'i> {
     index: &'i Index,
     terms: Vec<WantedWord>,
-    said: Vec<Term>,
-    /// The word before, and its place.
-    before: Option<(String, u32)>,
+    mentioned: Vec<Term>,
+    /// The previous word and its position.
+    previous: Option<(String, u32)>,
     typos: usize,
 }
 
@@ -90,59 +91,59 @@ impl QueryReading<'_> {
     fn word(&mut self, text: &str, kind: WordKind, weight: f32, sentence: u32) {
         let dictionary = &self.index.dictionary;
         if let Some(term) = dictionary.find(text, kind).filter(|term| self.is_used(*term)) {
-            self.say(term, weight, sentence);
+            self.mention(term, weight, sentence);
         } else if kind == WordKind::Word && self.typos < TYPOS {
             self.typos += 1;
             if let Some(parts) = dictionary.split(text, |term| self.is_used(term)) {
-                parts.into_iter().for_each(|term| self.say(term, weight, sentence));
+                parts.into_iter().for_each(|term| self.mention(term, weight, sentence));
             } else if let Some(term) = dictionary.near(text, |term| self.index.postings(term).len()) {
-                self.say(term, weight * TYPO, sentence);
+                self.mention(term, weight * TYPO, sentence);
             }
         }
     }
 
-    /// `app service` is also `appservice`, where a tool says so.
-    fn joined(&mut self, text: &str, kind: WordKind, place: u32, sentence: u32) {
+    /// `app service` also matches `appservice`.
+    fn joined(&mut self, text: &str, kind: WordKind, position: u32, sentence: u32) {
         if !matches!(kind, WordKind::Word | WordKind::Number) {
             return;
         }
-        if let Some((before, _)) = self.before.take().filter(|(_, at)| at + 1 == place) {
-            let whole = before + text;
+        if let Some((previous, _)) = self.previous.take().filter(|(_, at)| at + 1 == position) {
+            let whole = previous + text;
             let known = self.index.dictionary.find(&whole, WordKind::Whole);
             if let Some(term) = known.filter(|term| self.is_used(*term)) {
-                self.say(term, JOINED, sentence);
+                self.mention(term, JOINED, sentence);
             }
         }
-        self.before = Some((text.to_owned(), place));
+        self.previous = Some((text.to_owned(), position));
     }
 
     fn synonyms(&mut self, text: &str, kind: WordKind, weight: f32, sentence: u32) {
         let dictionary = &self.index.dictionary;
         for synonym in synonyms(&dictionary.stem(text, kind)) {
             if let Some(term) = dictionary.find_stem(synonym) {
-                self.ask(term, weight * SYNONYM, sentence);
+                self.add_term(term, weight * SYNONYM, sentence);
             }
         }
     }
 
-    /// A term that stands in the query.
-    fn say(&mut self, term: Term, weight: f32, sentence: u32) {
-        self.said.push(term);
-        self.ask(term, weight, sentence);
+    /// Adds a term of the query text.
+    fn mention(&mut self, term: Term, weight: f32, sentence: u32) {
+        self.mentioned.push(term);
+        self.add_term(term, weight, sentence);
     }
 
-    /// One that is looked for, whether it was said or not. What no tool has any more is as if it never was.
-    fn ask(&mut self, term: Term, weight: f32, sentence: u32) {
+    /// Adds a term to look for, from the text or derived from it. Terms that no tool has are ignored.
+    fn add_term(&mut self, term: Term, weight: f32, sentence: u32) {
         if self.is_used(term) {
             self.terms.push(WantedWord { term, weight, sentence });
         }
     }
 
-    /// A term that is said twice counts once, as what it counts most: repetition says how people talk.
+    /// A repeated term counts once, with its highest weight.
     fn finish(self) -> Query {
-        let (mut terms, mut said) = (self.terms, self.said);
-        said.sort_unstable();
-        said.dedup();
+        let (mut terms, mut mentioned) = (self.terms, self.mentioned);
+        mentioned.sort_unstable();
+        mentioned.dedup();
         terms.sort_by(|a, b| a.term.cmp(&b.term).then(b.weight.total_cmp(&a.weight)));
         terms.dedup_by_key(|wanted| wanted.term);
         for wanted in &mut terms {
@@ -159,11 +160,11 @@ impl QueryReading<'_> {
             sentences += 1;
         }
         terms.sort_by_key(|wanted| wanted.term);
-        let mut sieve = [0; 16];
+        let mut filter = [0; 16];
         for wanted in &terms {
-            let (word, bit) = sieve_place(wanted.term);
-            sieve[word] |= bit;
+            let (word, bit) = filter_bit(wanted.term);
+            filter[word] |= bit;
         }
-        Query { terms, said, sentences: sentences as usize, sieve }
+        Query { terms, mentioned, sentences: sentences as usize, filter }
     }
 }

@@ -1,7 +1,7 @@
-//! Scores the tools that have what a query asks for, and gives the best.
+//! Scores tools against a query and returns the best.
 //!
-//! First the terms add to the tools that have them (BM25F: fields were weighed when a tool was read). Then the best few
-//! hundred are looked at more closely: is all of the name asked for, does one sentence of the query want just this tool.
+//! The first pass adds up term scores (BM25F; fields were weighed when a tool was indexed). The second pass reranks the best
+//! few hundred: a tool gains when its whole name is asked for, and when it fits one sentence of the query well.
 
 use super::index::{Document, Index};
 use super::query::{Query, WantedWord};
@@ -9,21 +9,22 @@ use super::weights::{NAME_COVERED, QUERY_COVERED, SATURATION, SENTENCE};
 use std::cell::RefCell;
 use std::cmp::Ordering;
 
-/// So many are looked at more closely.
+/// The number of tools that are reranked.
 const FINALISTS: usize = 256;
-/// A term of more tools than this, which is less than this share of the query, is looked for among the finalists only.
-const MANY: usize = 4_096;
-const LITTLE: f32 = 0.05;
-/// In one sentence, who has less than this share of its best score is not meant by it.
-const MEANT: f32 = 0.5;
+/// A term in more tools than `COMMON_TERM`, with less than `MINOR_WEIGHT` of the query's weight, counts in the second pass
+/// only.
+const COMMON_TERM: usize = 4_096;
+const MINOR_WEIGHT: f32 = 0.05;
+/// A tool below this share of a sentence's best score gains nothing from that sentence.
+const SENTENCE_FLOOR: f32 = 0.5;
 
 thread_local! {
-    /// Zeros between two queries: clearing them is cheaper than new memory for all tools.
+    /// All zeros between queries: clearing is cheaper than allocating.
     static SCORES: RefCell<Vec<f32>> = const { RefCell::new(Vec::new()) };
 }
 
-/// The slots of the best `k` tools with their scores, best first; equals by their names, so that the same tools give the same
-/// list in whatever order they came. (Of more equals than there are finalists, the older ones are looked at.)
+/// The slots and scores of the best `k` tools, best first. Ties are sorted by name, so that the result does not depend on
+/// the registration order (unless more tools tie than are reranked; then the older ones are).
 pub fn best(index: &Index, query: &Query, k: usize) -> Vec<(usize, f32)> {
     if k == 0 || query.terms.is_empty() {
         return Vec::new();
@@ -38,7 +39,7 @@ pub fn best(index: &Index, query: &Query, k: usize) -> Vec<(usize, f32)> {
         scores.fill(0.0);
         found
     });
-    look_closely(index, query, &mut found);
+    rerank(index, query, &mut found);
     let name = |one: &Finalist| index.document(one.slot).map(|document| &document.name);
     found.sort_by(|a, b| b.score.total_cmp(&a.score).then_with(|| name(a).cmp(&name(b))));
     found.iter().take(k).map(|one| (one.slot, one.score)).collect()
@@ -53,12 +54,12 @@ fn better(a: &Finalist, b: &Finalist) -> Ordering {
     b.score.total_cmp(&a.score).then(a.slot.cmp(&b.slot))
 }
 
-/// Words that most tools have and that add little are left for the finalists: they decide between those that have more.
+/// The first pass. Common words of little weight are left to the second pass.
 fn add_up(index: &Index, query: &Query, scores: &mut [f32]) {
     let all: f32 = query.terms.iter().map(|wanted| wanted.weight).sum();
     for wanted in &query.terms {
         let postings = index.postings(wanted.term);
-        if postings.len() > MANY && wanted.weight < LITTLE * all {
+        if postings.len() > COMMON_TERM && wanted.weight < MINOR_WEIGHT * all {
             continue;
         }
         let scale = scale(wanted);
@@ -68,12 +69,12 @@ fn add_up(index: &Index, query: &Query, scores: &mut [f32]) {
     }
 }
 
-/// What one 255th of a term's worth adds.
+/// The score of one 255th of a term's worth.
 fn scale(wanted: &WantedWord) -> f32 {
     wanted.weight * (SATURATION + 1.0) / 255.0
 }
 
-/// The best of all scores. Whoever is not better than as many others is not even noted.
+/// The `most` best scores, selected in bulk whenever twice as many have been collected.
 fn finalists(scores: &[f32], most: usize) -> Vec<Finalist> {
     let (mut found, mut bar) = (Vec::with_capacity(2 * most), 0.0);
     for (slot, &score) in scores.iter().enumerate() {
@@ -93,51 +94,51 @@ fn finalists(scores: &[f32], most: usize) -> Vec<Finalist> {
     found
 }
 
-fn look_closely(index: &Index, query: &Query, found: &mut [Finalist]) {
+fn rerank(index: &Index, query: &Query, found: &mut [Finalist]) {
     let all: f32 = query.terms.iter().map(|wanted| wanted.weight).sum();
-    let (by_sentence, had) = parts(index, query, found);
+    let (by_sentence, matched) = parts(index, query, found);
     for (one, parts) in found.iter_mut().zip(by_sentence.chunks(query.sentences)) {
         one.score = parts.iter().sum();
     }
     let top = found.iter().map(|one| one.score).fold(0.0, f32::max);
     let shares = sentence_shares(query, &by_sentence, top);
-    for ((one, had), share) in found.iter_mut().zip(had).zip(shares) {
+    for ((one, matched), share) in found.iter_mut().zip(matched).zip(shares) {
         let covered = index.document(one.slot).map_or(0.0, |document| covered(index, query, document));
         let score = one.score + top * (SENTENCE * share + NAME_COVERED * covered);
-        one.score = score * (1.0 + QUERY_COVERED * had / all);
+        one.score = score * (1.0 + QUERY_COVERED * matched / all);
     }
 }
 
-/// For each finalist: what each sentence of the query gives it, and how much of the query it has.
+/// For each finalist: its score in each sentence of the query, and the matched weight of the query.
 fn parts(index: &Index, query: &Query, found: &[Finalist]) -> (Vec<f32>, Vec<f32>) {
-    let (mut by_sentence, mut had) = (vec![0.0; found.len() * query.sentences], vec![0.0; found.len()]);
+    let (mut by_sentence, mut matched) = (vec![0.0; found.len() * query.sentences], vec![0.0; found.len()]);
     for (at, one) in found.iter().enumerate() {
         let scores = &mut by_sentence[at * query.sentences..][..query.sentences];
         let terms = index.document(one.slot).map_or(&[][..], |document| &document.terms);
         for term in terms {
             if let Some(wanted) = query.find(term.number()) {
                 scores[wanted.sentence as usize] += scale(wanted) * term.worth();
-                had[at] += wanted.weight;
+                matched[at] += wanted.weight;
             }
         }
     }
-    (by_sentence, had)
+    (by_sentence, matched)
 }
 
-/// How much of a name is asked for, rare words first.
+/// The share of a name that the query mentions, weighted by rarity.
 fn covered(index: &Index, query: &Query, document: &Document) -> f32 {
-    let (mut said, mut all) = (0.0, 0.0);
+    let (mut asked, mut all) = (0.0, 0.0);
     for term in document.name_terms() {
         let rarity = index.rarity(term);
         all += rarity;
-        if query.said.binary_search(&term).is_ok() {
-            said += rarity;
+        if query.mentioned.binary_search(&term).is_ok() {
+            asked += rarity;
         }
     }
-    if all > 0.0 { said / all } else { 0.0 }
+    if all > 0.0 { asked / all } else { 0.0 }
 }
 
-/// For a query of several sentences: how well each finalist fits single ones.
+/// For a query of several sentences: how well each finalist fits individual ones.
 fn sentence_shares(query: &Query, by_sentence: &[f32], top: f32) -> Vec<f32> {
     let mut shares = vec![0.0; by_sentence.len() / query.sentences];
     if query.sentences == 1 {
@@ -147,7 +148,7 @@ fn sentence_shares(query: &Query, by_sentence: &[f32], top: f32) -> Vec<f32> {
         let scores = || by_sentence.iter().skip(sentence).step_by(query.sentences);
         let best = scores().copied().fold(0.0, f32::max);
         for (share, score) in shares.iter_mut().zip(scores()) {
-            if *score > MEANT * best {
+            if *score > SENTENCE_FLOOR * best {
                 *share += (score / best).powi(2) * (best / top).min(1.0);
             }
         }

@@ -1,4 +1,4 @@
-//! Words that say nothing about which tool is wanted: grammar, and what people say to be polite to a machine.
+//! Stop words: grammar and politeness, which do not tell tools apart.
 
 use std::collections::HashSet;
 use std::sync::LazyLock;

@@ -1,4 +1,4 @@
-//! Words that mean nearly the same, in English and Chinese, out of one small table.
+//! English and Chinese synonyms from one small table.
 
 use rust_stemmers::{Algorithm, Stemmer};
 use std::collections::HashMap;
@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 
 const TABLE: &str = include_str!("synonyms.txt");
 
-/// Stem → the stems of its groups; a Chinese pair is its own stem.
+/// Stem → the other stems of its groups. A Chinese pair is its own stem.
 static GROUPS: LazyLock<HashMap<String, Vec<String>>> = LazyLock::new(|| read(TABLE));
 
 fn read(table: &str) -> HashMap<String, Vec<String>> {
@@ -26,7 +26,7 @@ fn read(table: &str) -> HashMap<String, Vec<String>> {
     groups
 }
 
-/// The stems that mean nearly the same as a stem.
+/// The synonyms of a stem.
 pub fn synonyms(stem: &str) -> &'static [String] {
     GROUPS.get(stem).map_or(&[], Vec::as_slice)
 }
@@ -36,7 +36,7 @@ mod tests {
     use super::*;
     use crate::text::is_wide;
 
-    /// Whether a word of the table can be found: one English word, or a pair.
+    /// True for a word that the tokenizer can produce: one English word, or a pair.
     fn fits(word: &str) -> bool {
         let english = word.bytes().all(|b| b.is_ascii_lowercase()) && !word.is_empty();
         english || (word.chars().all(is_wide) && word.chars().count() == 2)

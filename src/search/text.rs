@@ -1,4 +1,4 @@
-//! What of a tool is searched, and in which field it stands.
+//! Reads the searchable text of a tool, field by field.
 
 use super::dictionary::{Dictionary, Term};
 use super::weights::{CHARACTER_LENGTH, FIELDS, Field, MEASURES, SATURATION};
@@ -6,31 +6,31 @@ use super::words::{WordKind, each_word, start_of};
 use crate::registry::{Candidate, NameEntry};
 use serde_json::Value;
 
-/// What a tool does is said in the beginning; a description of a megabyte must not cost a second.
+/// Only the beginning of a description is indexed, so that a huge one stays cheap.
 const DESCRIPTION_BYTES: usize = 20_000;
 const PARAMETER_BYTES: usize = 20_000;
 const NAME_BYTES: usize = 1_000;
-/// Of a tool that many servers offer, so many are read.
+/// The number of candidates read for one name.
 const CANDIDATES: usize = 8;
-/// Schemas nest; deeper than this stands nothing that a query asks for.
+/// Nested schemas are read to this depth.
 const DEPTH: usize = 5;
 
-/// A tool as the index keeps it: its terms with what they are worth, from 1 to 255, those of the name first.
+/// A tool's terms with their worth (1 to 255), those of the name first.
 pub struct Analysed {
     pub terms: Vec<(Term, u8)>,
-    /// So many of them are in the name.
+    /// The number of terms in the name.
     pub in_name: usize,
 }
 
-/// Reads the texts of everybody who offers a name.
+/// Reads the texts of all candidates of a name.
 pub fn analyse(name: &str, entry: &NameEntry, dictionary: &mut Dictionary, counts: &mut Counts) -> Analysed {
     let mut reading = FieldReading { dictionary, counts, lengths: [0.0; FIELDS] };
     reading.text(Field::Name, start_of(name, NAME_BYTES));
     let names = reading.counts.order.len();
     let candidates = &entry.candidates[..entry.candidates.len().min(CANDIDATES)];
     for (at, candidate) in candidates.iter().enumerate() {
-        let told = candidates[..at].iter().any(|other| same_text(other, candidate));
-        reading.candidate(candidate, told);
+        let is_repeated = candidates[..at].iter().any(|other| same_text(other, candidate));
+        reading.candidate(candidate, is_repeated);
     }
     reading.weigh(names)
 }
@@ -40,30 +40,30 @@ fn same_text(one: &Candidate, other: &Candidate) -> bool {
     one.description == other.description && one.parameters == other.parameters
 }
 
-/// How often each term stands in each field, in the order in which the terms came.
+/// Term counts for each field, in order of first appearance.
 #[derive(Default)]
 pub struct Counts {
     order: Vec<(Term, [u16; FIELDS])>,
-    /// By term: its place in the order, plus one.
-    places: Vec<u32>,
+    /// By term: its index in `order` plus one; 0 for none.
+    positions: Vec<u32>,
 }
 
 impl Counts {
     fn of(&mut self, term: Term) -> &mut [u16; FIELDS] {
         let at = term as usize;
-        if at >= self.places.len() {
-            self.places.resize((at + 1).next_power_of_two(), 0);
+        if at >= self.positions.len() {
+            self.positions.resize((at + 1).next_power_of_two(), 0);
         }
-        if self.places[at] == 0 {
+        if self.positions[at] == 0 {
             self.order.push((term, [0; FIELDS]));
-            self.places[at] = self.order.len() as u32;
+            self.positions[at] = self.order.len() as u32;
         }
-        &mut self.order[self.places[at] as usize - 1].1
+        &mut self.order[self.positions[at] as usize - 1].1
     }
 
     fn clear(&mut self) {
         for (term, _) in self.order.drain(..) {
-            self.places[term as usize] = 0;
+            self.positions[term as usize] = 0;
         }
     }
 }
@@ -75,17 +75,17 @@ struct FieldReading<'d> {
 }
 
 impl FieldReading<'_> {
-    fn candidate(&mut self, candidate: &Candidate, told: bool) {
+    fn candidate(&mut self, candidate: &Candidate, is_repeated: bool) {
         let spec = candidate.spec();
         for tag in &spec.capabilities {
             let term = self.dictionary.enter_capability(tag);
             self.count(Field::Capability, term);
-            self.text(Field::Place, tag);
+            self.text(Field::Origin, tag);
         }
-        for place in [&candidate.server, &spec.category].into_iter().flatten() {
-            self.text(Field::Place, start_of(place, NAME_BYTES));
+        for origin in [&candidate.server, &spec.category].into_iter().flatten() {
+            self.text(Field::Origin, start_of(origin, NAME_BYTES));
         }
-        if told {
+        if is_repeated {
             return;
         }
         let description = start_of(&spec.description, DESCRIPTION_BYTES);
@@ -130,7 +130,7 @@ impl FieldReading<'_> {
             self.parameters(root, parameter, depth - 1, left);
         }
         let target = schema.get("$ref").and_then(Value::as_str).and_then(|reference| {
-            // Only inside of the schema; a ring ends at the depth.
+            // Local references only. The depth limit ends cycles.
             root.pointer(reference.strip_prefix('#')?)
         });
         for part in target.into_iter().chain(schema.get("items")) {

@@ -1,7 +1,7 @@
-//! What was used for similar queries: a bounded memory in which newer uses push out older ones.
+//! Which tools were used after similar queries; bounded, the oldest uses are dropped first.
 //!
-//! Calls are not slowed down for it. A search remembers its hits and how often each had succeeded by then; the next one
-//! sees which of them has succeeded since, and takes that as "this query was answered with that tool".
+//! Calls pay nothing for it. A search records its hits and their success counts. The next search compares: a hit that has
+//! succeeded since counts as used for that query.
 
 use super::stop::is_stop;
 use super::words::{WordKind, each_word, start_of};
@@ -10,29 +10,29 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::hash::BuildHasher;
 use std::sync::Arc;
 
-/// Queries whose hits are still watched.
-const WATCHED: usize = 64;
-/// So many hits of each.
+/// The number of queries whose hits are still compared.
+const OPEN_QUERIES: usize = 64;
+/// The number of hits recorded for each.
 const HITS: usize = 16;
-/// Uses that are remembered.
-const REMEMBERED: usize = 1_024;
-/// Of a query so many words are remembered.
+/// The number of uses recorded.
+const USES: usize = 1_024;
+/// The number of words recorded for a query.
 const WORDS: usize = 32;
 const BYTES: usize = 2_000;
-/// Queries that share less than this have nothing to do with each other.
-const SIMILAR: f32 = 0.2;
+/// Queries less similar than this are unrelated.
+const MIN_SIMILARITY: f32 = 0.2;
 
 #[derive(Default)]
 pub struct Uses {
-    watched: VecDeque<RecordedQuery>,
-    remembered: VecDeque<Used>,
-    /// The newest of them, for whoever keeps them.
+    open: VecDeque<RecordedQuery>,
+    recorded: VecDeque<Used>,
+    /// Uses that are not in the store yet.
     unsaved: Vec<Used>,
 }
 
 struct RecordedQuery {
     topic: Arc<Topic>,
-    /// Hits, and how often each had succeeded when they were given.
+    /// Hits and their success counts at the time of the search.
     hits: Vec<(Arc<str>, u64)>,
 }
 
@@ -42,7 +42,7 @@ struct Used {
     tool: Arc<str>,
 }
 
-/// What a query is about: its words as numbers, sorted.
+/// A query as the sorted hashes of its words.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Topic(Vec<u64>);
 
@@ -51,8 +51,8 @@ impl Topic {
         let hasher = FixedState::default();
         let mut words = Vec::new();
         each_word(start_of(query, BYTES), |word| {
-            let tells = matches!(word.kind, WordKind::Word | WordKind::Pair) && !is_stop(word.text);
-            if tells && words.len() < WORDS {
+            let is_topical = matches!(word.kind, WordKind::Word | WordKind::Pair) && !is_stop(word.text);
+            if is_topical && words.len() < WORDS {
                 words.push(hasher.hash_one(word.text));
             }
         });
@@ -61,8 +61,8 @@ impl Topic {
         Topic(words)
     }
 
-    /// Shared words over all words, from 0 to 1.
-    fn likeness(&self, other: &Topic) -> f32 {
+    /// Jaccard similarity, from 0 to 1.
+    fn similarity(&self, other: &Topic) -> f32 {
         let shared = self.0.iter().filter(|word| other.0.binary_search(word).is_ok()).count();
         let all = self.0.len() + other.0.len() - shared;
         if all == 0 { 0.0 } else { shared as f32 / all as f32 }
@@ -70,12 +70,13 @@ impl Topic {
 }
 
 impl Uses {
-    /// Sees what has succeeded since the hits were given. `successes` tells how often a tool has by now.
-    pub fn settle(&mut self, successes: impl Fn(&str) -> u64) {
+    /// Credits the successes since the last search to the queries that had the tool as a hit. `successes` returns the
+    /// current success count of a tool.
+    pub fn credit_successes(&mut self, successes: impl Fn(&str) -> u64) {
         let mut later: HashMap<Arc<str>, u64> = HashMap::new();
         let mut used = Vec::new();
-        // Newest first: what succeeded after a newer query with the same hit belongs to that one.
-        for asked in self.watched.iter_mut().rev() {
+        // Newest first: a success is credited to the newest query that has the tool as a hit.
+        for asked in self.open.iter_mut().rev() {
             for (tool, before) in &mut asked.hits {
                 let after = later.entry(tool.clone()).or_insert_with(|| successes(tool));
                 if *after > *before {
@@ -84,35 +85,35 @@ impl Uses {
                 *after = (*after).min(*before);
             }
         }
-        // What comes now belongs to the newest query that has the hit.
+        // From now on only the newest query with a hit is credited for it.
         let mut fresh = HashSet::new();
-        for asked in self.watched.iter_mut().rev() {
+        for asked in self.open.iter_mut().rev() {
             asked.hits.retain(|(tool, _)| fresh.insert(tool.clone()));
             asked.hits.iter_mut().for_each(|(tool, before)| *before = successes(tool));
         }
-        self.remembered.extend(used.into_iter().rev().inspect(|one| self.unsaved.push(one.clone())));
-        let surplus = self.remembered.len().saturating_sub(REMEMBERED);
-        self.remembered.drain(..surplus);
+        self.recorded.extend(used.into_iter().rev().inspect(|one| self.unsaved.push(one.clone())));
+        let surplus = self.recorded.len().saturating_sub(USES);
+        self.recorded.drain(..surplus);
     }
 
-    /// Begins with what was used before, the oldest first: the words of a query as numbers, and a tool.
+    /// Loads saved uses, the oldest first: the hashed words of a query, and a tool.
     pub fn restore(&mut self, uses: impl Iterator<Item = (Vec<u64>, Arc<str>)>) {
         for (mut words, tool) in uses {
             words.truncate(WORDS);
             words.sort_unstable();
             words.dedup();
-            self.remembered.push_back(Used { topic: Arc::new(Topic(words)), tool });
+            self.recorded.push_back(Used { topic: Arc::new(Topic(words)), tool });
         }
-        let surplus = self.remembered.len().saturating_sub(REMEMBERED);
-        self.remembered.drain(..surplus);
+        let surplus = self.recorded.len().saturating_sub(USES);
+        self.recorded.drain(..surplus);
     }
 
-    /// What was used since the last time, in the form that [`Self::restore`] takes.
+    /// The uses since the last save, in the form that [`Self::restore`] takes.
     pub fn take_unsaved(&mut self) -> Vec<(Vec<u64>, Arc<str>)> {
         self.unsaved.drain(..).map(|used| (used.topic.0.clone(), used.tool)).collect()
     }
 
-    /// Watches the hits of a query from now on. `successes` as in `settle`: now and then that is done here.
+    /// Records the hits of a query. `successes` is as in `credit_successes`, which runs here when the list is full.
     pub fn watch<'t>(
         &mut self,
         topic: Topic,
@@ -122,26 +123,26 @@ impl Uses {
         if topic.0.is_empty() {
             return;
         }
-        if self.watched.len() == WATCHED {
-            self.settle(&successes);
-            self.watched.drain(..WATCHED / 2);
+        if self.open.len() == OPEN_QUERIES {
+            self.credit_successes(&successes);
+            self.open.drain(..OPEN_QUERIES / 2);
         }
         let hits = hits.take(HITS).map(|tool| (tool.clone(), successes(tool))).collect();
-        self.watched.push_back(RecordedQuery { topic: Arc::new(topic), hits });
+        self.open.push_back(RecordedQuery { topic: Arc::new(topic), hits });
     }
 
-    /// The tools used for similar queries, each with how similar they were, from 0 to 1.
+    /// The tools used for similar queries, each with a score from 0 to 1.
     pub fn similar(&self, topic: &Topic) -> Vec<(Arc<str>, f32)> {
         let mut tools: Vec<(Arc<str>, f32)> = Vec::new();
-        for used in &self.remembered {
-            let likeness = used.topic.likeness(topic);
-            if likeness < SIMILAR {
+        for used in &self.recorded {
+            let similarity = used.topic.similarity(topic);
+            if similarity < MIN_SIMILARITY {
                 continue;
             }
             match tools.iter_mut().find(|(tool, _)| *tool == used.tool) {
-                // Often used is better than once used, and never more than certain.
-                Some((_, known)) => *known += (1.0 - *known) * likeness,
-                None => tools.push((used.tool.clone(), likeness)),
+                // Repeated uses add up but never exceed 1.
+                Some((_, known)) => *known += (1.0 - *known) * similarity,
+                None => tools.push((used.tool.clone(), similarity)),
             }
         }
         tools
@@ -157,9 +158,9 @@ mod tests {
         let mut uses = Uses::default();
         let tools: [Arc<str>; 2] = ["maps".into(), "trains".into()];
         uses.watch(Topic::of("a train to Berlin"), tools.iter(), |_| 5);
-        uses.settle(|_| 5);
+        uses.credit_successes(|_| 5);
         assert!(uses.similar(&Topic::of("train to Hamburg")).is_empty());
-        uses.settle(|tool| if tool == "trains" { 6 } else { 5 });
+        uses.credit_successes(|tool| if tool == "trains" { 6 } else { 5 });
         let similar = uses.similar(&Topic::of("train to Hamburg"));
         assert_eq!(similar.len(), 1);
         assert_eq!(&*similar[0].0, "trains");
@@ -167,18 +168,18 @@ mod tests {
     }
 
     #[test]
-    fn uses_can_be_kept_and_restored() {
+    fn uses_can_be_saved_and_restored() {
         let mut uses = Uses::default();
         let tools: [Arc<str>; 1] = ["trains".into()];
         uses.watch(Topic::of("a train to Berlin"), tools.iter(), |_| 0);
-        uses.settle(|_| 1);
-        let kept = uses.take_unsaved();
-        assert_eq!(kept.len(), 1);
+        uses.credit_successes(|_| 1);
+        let saved = uses.take_unsaved();
+        assert_eq!(saved.len(), 1);
         assert!(uses.take_unsaved().is_empty());
         let mut later = Uses::default();
-        later.restore(kept.into_iter());
+        later.restore(saved.into_iter());
         assert_eq!(&*later.similar(&Topic::of("train to Hamburg"))[0].0, "trains");
-        assert!(later.take_unsaved().is_empty(), "what is known is not written again");
+        assert!(later.take_unsaved().is_empty(), "restored uses are not saved again");
     }
 
     #[test]
@@ -188,9 +189,9 @@ mod tests {
         uses.watch(Topic::of("oldest thing"), tool.iter(), |_| 0);
         uses.watch(Topic::of("older words"), tool.iter(), |_| 1);
         uses.watch(Topic::of("newer question"), tool.iter(), |_| 1);
-        uses.settle(|_| 2);
-        uses.settle(|_| 2);
-        assert_eq!(uses.remembered.len(), 2);
+        uses.credit_successes(|_| 2);
+        uses.credit_successes(|_| 2);
+        assert_eq!(uses.recorded.len(), 2);
         assert_eq!(uses.similar(&Topic::of("oldest thing")).len(), 1);
         assert!(uses.similar(&Topic::of("older words")).is_empty());
         assert_eq!(uses.similar(&Topic::of("newer question")).len(), 1);
@@ -202,7 +203,7 @@ mod tests {
         for n in 0..5_000u64 {
             uses.watch(Topic::of(&format!("question number{n}x")), tool.iter(), |_| n);
         }
-        assert!(uses.watched.len() <= WATCHED && uses.remembered.len() <= REMEMBERED);
-        assert!(uses.similar(&Topic::of("question")).iter().all(|(_, likeness)| *likeness <= 1.0));
+        assert!(uses.open.len() <= OPEN_QUERIES && uses.recorded.len() <= USES);
+        assert!(uses.similar(&Topic::of("question")).iter().all(|(_, similarity)| *similarity <= 1.0));
     }
 }

@@ -1,7 +1,7 @@
-//! Tools as an embedding of the user's sees them, and how its opinion joins that of the words.
+//! Combines word search with the user's embedding function.
 //!
-//! The two opinions are of different scale, so each is stretched to reach from 0 to 1 over the tools in question, and the
-//! mean counts. On the public sets that beats fusing places.
+//! The two scores have different scales, so each is normalised to 0–1 over the tools in question, and the mean counts. On
+//! the public data sets that beats rank fusion.
 
 use super::Hit;
 use super::words::{WordKind, each_word, start_of};
@@ -9,13 +9,13 @@ use crate::registry::{NameEntry, Snapshot};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-/// So much of a description is embedded: models read no more.
+/// Embedding models read no more of a description than this.
 const DESCRIPTION_BYTES: usize = 2_000;
-/// Each opinion proposes so many tools, or as many times what is asked for.
+/// Each side proposes this many tools, or `TIMES` as many as were asked for.
 const PROPOSED: usize = 100;
 const TIMES: usize = 4;
 
-/// A tool without a vector, and the text that tells what it is.
+/// A tool without a vector, and the text to embed.
 pub struct Unseen {
     pub name: Arc<str>,
     pub changed_at: u64,
@@ -25,18 +25,18 @@ pub struct Unseen {
 #[derive(Default)]
 pub struct Vectors {
     by_name: HashMap<Arc<str>, Embedded, foldhash::fast::RandomState>,
-    /// All tools of this version of the registry are there.
+    /// All tools of this registry version have been embedded.
     complete: Option<u64>,
 }
 
 struct Embedded {
     changed_at: u64,
-    /// Of length one. Nothing when the embedding has no opinion.
+    /// Normalised. `None` when the embedding returned nothing usable.
     vector: Option<Box<[f32]>>,
 }
 
 impl Vectors {
-    /// At most so many tools that are new, or other than they were.
+    /// Up to `most` tools that are new or changed.
     pub fn unseen(&mut self, snapshot: &Snapshot, most: usize) -> Vec<Unseen> {
         if self.complete == Some(snapshot.version()) {
             return Vec::new();
@@ -63,7 +63,7 @@ impl Vectors {
         self.by_name.insert(name, Embedded { changed_at, vector: vector.and_then(unit) });
     }
 
-    /// Hits of the words and what is near the vector, best first.
+    /// Combines the word hits with the nearest vectors, best first.
     pub fn mixed(&self, hits: Vec<Hit>, vector: Vec<f32>, k: usize) -> Vec<Hit> {
         let Some(vector) = unit(vector) else { return hits };
         let likeness = |name: &str| {
@@ -96,7 +96,7 @@ impl Vectors {
     }
 }
 
-/// How many hits of the words are to be mixed, so that `k` come out.
+/// The number of word hits needed to combine `k` results.
 pub fn proposed(k: usize) -> usize {
     k.saturating_mul(TIMES).max(PROPOSED)
 }
@@ -110,13 +110,13 @@ fn text_of(name: &str, entry: &NameEntry) -> String {
             text.push(' ');
         }
     });
-    if let Some(speaker) = entry.speaker() {
-        text.push_str(start_of(&speaker.spec().description, DESCRIPTION_BYTES));
+    if let Some(candidate) = entry.primary() {
+        text.push_str(start_of(&candidate.spec().description, DESCRIPTION_BYTES));
     }
     text
 }
 
-/// The vector at length one; nothing if it has none.
+/// Normalises a vector; `None` when its length is zero or not finite.
 fn unit(mut vector: Vec<f32>) -> Option<Box<[f32]>> {
     let length = dot(&vector, &vector).sqrt();
     if !(length.is_finite() && length > 0.0) {
@@ -127,7 +127,7 @@ fn unit(mut vector: Vec<f32>) -> Option<Box<[f32]>> {
 }
 
 fn dot(a: &[f32], b: &[f32]) -> f32 {
-    // Eight sums that do not wait for each other.
+    // Eight independent sums, so that the additions run in parallel.
     let (mut sums, (heads, tail)) = ([0.0; 8], a.as_chunks::<8>());
     let (others, rest) = b.as_chunks::<8>();
     for (x, y) in heads.iter().zip(others) {

@@ -1,6 +1,6 @@
-//! How much each thing counts. Found on public sets of queries; half of the queries was never looked at.
+//! The weights of the ranking, tuned on public query sets; half of the queries were held out.
 
-/// Where in a tool's texts a word stands.
+/// The part of a tool's text in which a word occurs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Field {
     Name,
@@ -12,14 +12,14 @@ pub enum Field {
     ParameterText,
     Capability,
     /// Server and category.
-    Place,
+    Origin,
 }
 
 pub const FIELDS: usize = 7;
 
-/// `weight`: what one word there is worth. `slope`: how much of that a long text loses. `usual`: the length, in words,
-/// at which nothing is lost. That is a constant and no average of what is registered: so what a word is worth in one tool
-/// does not depend on the other tools, and one more tool changes no other.
+/// `weight`: the worth of one word in the field. `slope`: how strongly a long text is penalised. `usual`: the length in
+/// words without a penalty. It is a constant, not the average of the registered tools, so that adding a tool does not
+/// change the worth of words in the others.
 pub struct Measure {
     pub weight: f32,
     pub slope: f32,
@@ -36,26 +36,26 @@ pub const MEASURES: [Measure; FIELDS] = [
     Measure { weight: 0.3, slope: 0.0, usual: 1.0 },
 ];
 
-/// A character of a script without spaces is so much of a word, when lengths are compared.
+/// The length of one character of a script without spaces, in words.
 pub const CHARACTER_LENGTH: f32 = 0.5;
-/// The more often a word is repeated, the less another time adds (the k1 of BM25).
+/// Diminishing returns of repeated words (k1 of BM25).
 pub const SATURATION: f32 = 1.2;
 
-/// Words of the query: those that only make it polite, those in quotation marks, numbers.
+/// Weights of query words: stop words, quoted words, numbers.
 pub const STOP: f32 = 0.1;
 pub const QUOTED: f32 = 0.6;
 pub const NUMBER: f32 = 0.5;
-/// Two words of the query that a tool writes as one.
+/// Two query words that a tool writes as one.
 pub const JOINED: f32 = 1.0;
-/// What a word was probably meant to be.
+/// A corrected typo.
 pub const TYPO: f32 = 0.7;
-/// What means nearly the same as a word of the query.
+/// A synonym of a query word.
 pub const SYNONYM: f32 = 0.15;
-/// A capability that the query speaks of.
+/// A capability extracted from the query.
 pub const CAPABILITY: f32 = 0.7;
 
-/// Shares of the best score: for a name whose words are all asked for, and for the tool that fits one sentence of several.
+/// Bonuses as a share of the best score: all words of the name are asked for; the tool fits one of several sentences.
 pub const NAME_COVERED: f32 = 0.3;
 pub const SENTENCE: f32 = 0.7;
-/// What is added when all words of the query are found, as a share of the tool's own score.
+/// Bonus as a share of the tool's own score, when all words of the query are found.
 pub const QUERY_COVERED: f32 = 0.3;

@@ -1,47 +1,47 @@
-//! Cuts text into words: snake_case, kebab-case, camelCase and digits apart, Chinese by characters and pairs of them.
+//! The tokenizer: splits snake_case, kebab-case, camelCase and digits; Chinese becomes characters and pairs.
 
 use crate::text::{fold_width, humps, is_wide};
 
-/// What a word is, because that decides how much it says.
+/// The kind of a word; it decides the weight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WordKind {
     Word,
     Number,
     /// One character of a script without spaces.
     Character,
-    /// Two of them side by side: most Chinese words, and no dictionary is needed.
+    /// Two such characters side by side: most Chinese words, without a dictionary.
     Pair,
-    /// A camelCase word that was also given in parts, so that `github` finds `GitHub`.
+    /// A camelCase word in addition to its parts, so that `github` finds `GitHub`.
     Whole,
 }
 
-/// One word, lower-cased, and where it stands.
+/// One lower-cased word and its position.
 #[derive(Clone, Copy, Debug)]
 pub struct Word<'t> {
     pub text: &'t str,
     pub kind: WordKind,
-    /// Words that follow each other have places that do.
-    pub place: u32,
+    /// Adjacent words have consecutive positions.
+    pub position: u32,
     pub sentence: u32,
-    /// Inside of quotation marks: mostly a value for the tool, and not what is wanted from it.
+    /// Inside quotation marks: usually an argument, not a description of the tool.
     pub quoted: bool,
 }
 
-/// Longer ones are no words: keys, encoded data.
+/// Longer runs are keys or encoded data, not words.
 const LONGEST: usize = 64;
-/// A quotation mark that is not closed within so many bytes is an apostrophe.
+/// A quotation mark that is not closed within this many bytes is an apostrophe.
 const LONGEST_QUOTE: usize = 400;
-/// Chinese characters that carry grammar, not meaning. In pairs they stay.
+/// Chinese function characters; dropped as single characters, kept in pairs.
 const GRAMMAR: &str = "的了和是在有我你他她它们这那个请帮想要能可以吗呢吧啊把被给对与及或并也都就还又很最一些什么怎样如何为从到用于中上下里将会需该其所之得着过";
 
-/// The text up to a number of bytes.
+/// The beginning of the text, at most `bytes` long, cut at a character boundary.
 pub fn start_of(text: &str, bytes: usize) -> &str {
     &text[..text.floor_char_boundary(bytes)]
 }
 
-/// Gives every word of the text, in order.
+/// Calls `take` with each word, in order.
 pub fn each_word(text: &str, take: impl FnMut(Word<'_>)) {
-    let mut reader = Reader { take, buffer: String::new(), place: 0, sentence: 0, closing: None };
+    let mut reader = Reader { take, buffer: String::new(), position: 0, sentence: 0, closing: None };
     let mut rest = text;
     let mut before = ' ';
     while let Some(c) = rest.chars().next() {
@@ -65,16 +65,16 @@ pub fn each_word(text: &str, take: impl FnMut(Word<'_>)) {
 struct Reader<F> {
     take: F,
     buffer: String,
-    place: u32,
+    position: u32,
     sentence: u32,
-    /// The mark that ends the quotation that is being read.
+    /// The mark that closes the current quotation.
     closing: Option<char>,
 }
 
 impl<F: FnMut(Word<'_>)> Reader<F> {
     fn give(&mut self, text: &str, kind: WordKind) {
-        let (place, sentence, quoted) = (self.place, self.sentence, self.closing.is_some());
-        (self.take)(Word { text, kind, place, sentence, quoted });
+        let (position, sentence, quoted) = (self.position, self.sentence, self.closing.is_some());
+        (self.take)(Word { text, kind, position, sentence, quoted });
     }
 
     fn wide(&mut self, run: &str) {
@@ -86,7 +86,7 @@ impl<F: FnMut(Word<'_>)> Reader<F> {
             if let Some(next) = run[at + one..].chars().next() {
                 self.give(&run[at..at + one + next.len_utf8()], WordKind::Pair);
             }
-            self.place += 1;
+            self.position += 1;
         }
     }
 
@@ -96,11 +96,11 @@ impl<F: FnMut(Word<'_>)> Reader<F> {
         for end in humps(run).chain([run.len()]) {
             let digits = run.as_bytes()[begin].is_ascii_digit();
             self.lowered(&run[begin..end], if digits { WordKind::Number } else { WordKind::Word });
-            self.place += 1;
+            self.position += 1;
             begin = end;
             parts += 1;
         }
-        // Of more parts, the whole is rather a key or a long name that nobody types in one piece.
+        // With more parts the whole is a key or a long name that users do not type in one piece.
         if (2..=4).contains(&parts) {
             self.lowered(run, WordKind::Whole);
         }
@@ -137,7 +137,7 @@ impl<F: FnMut(Word<'_>)> Reader<F> {
             }
             None => {
                 let closing = match c {
-                    // Inside of a word it is an apostrophe.
+                    // Inside a word it is an apostrophe.
                     '"' | '\'' if !before.is_alphanumeric() || is_wide(before) => c,
                     '“' => '”',
                     '‘' => '’',
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_long_is_no_word() {
+    fn overlong_runs_are_ignored() {
         assert!(words(&"a".repeat(100)).is_empty());
         assert!(words("🦀🦀 … !").is_empty());
     }

@@ -1,17 +1,17 @@
-//! Which strategy fits: the first rule that applies.
+//! Chooses the strategy: the first rule that applies.
 
 use super::runs_alone;
 use crate::model::{Safety, Strategy};
 use crate::registry::Candidate;
 use std::sync::Arc;
 
-/// Why a strategy was taken.
+/// The reason for a strategy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rule {
     OneCandidate,
-    /// A tool that may act is never run twice at once.
+    /// Candidates that may act never run at once.
     Effects,
-    /// Neither is a tool of a server whose effects are unknown.
+    /// Candidates of servers whose effects are unknown do not run at once either.
     UnknownEffects,
     /// Answers agree, so the fastest is the best.
     FastestIsBest,
@@ -19,7 +19,7 @@ pub enum Rule {
     AnswersComplement,
     TwoCandidates,
     ManyCandidates,
-    /// MCP servers are asked first, not beside the others.
+    /// MCP servers are tried first, not together with the others.
     Preferred,
     /// The caller chose.
     Asked,

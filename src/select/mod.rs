@@ -1,6 +1,6 @@
 //! L2, request × snapshot → ordered candidates and a strategy.
 //!
-//! Small policies, one a file: the order ([`order`]), the strategy ([`auto`]), whether a tool changes something
+//! One policy per file: the order ([`order`]), the strategy ([`auto`]), whether a tool may change something
 //! ([`effects`]), and which candidates shadow a native tool ([`shadow`]).
 
 mod auto;
@@ -20,10 +20,10 @@ use std::sync::Arc;
 /// Most names have one to four candidates: no allocation for them.
 pub type Candidates = SmallVec<[Arc<Candidate>; 4]>;
 
-/// Who is tried, in which order and how.
+/// The candidates to try, in order, and the strategy.
 pub struct Selection {
     pub candidates: Candidates,
-    /// How many of them, counted from the start, are not resting.
+    /// The number of candidates, from the start, that are not suspended by their circuit breaker.
     pub healthy: usize,
     /// Never [`Strategy::Auto`].
     pub strategy: Strategy,
@@ -32,7 +32,7 @@ pub struct Selection {
     pub guarded: bool,
 }
 
-/// Puts the parts together: the caller's strategy when it gave one, the rules otherwise, safety always.
+/// Applies the policies: the caller's strategy if given, the rules otherwise, the safety rules always.
 pub fn select(
     candidates: Candidates,
     healthy: usize,
@@ -52,13 +52,13 @@ pub fn select(
     Selection { candidates, healthy, strategy, rule, guarded }
 }
 
-/// Whether a failure of this candidate that may have had effects ends the call.
+/// True when the call must end after a failure of this candidate that may have had effects.
 pub fn is_guarded(candidate: &Candidate) -> bool {
     runs_alone(candidate) && !candidate.spec().idempotent
 }
 
-/// Whether it must not run at the same time as another candidate. The user registers native tools of one name side by side
-/// on purpose, so for them an unknown effect is no obstacle; servers bring their names along unasked.
+/// True when the candidate must not run at the same time as another one. Users register native tools of one name side by
+/// side on purpose, so an unknown effect does not matter there; names on servers collide by accident.
 fn runs_alone(candidate: &Candidate) -> bool {
     match candidate.spec().effects.safety {
         Safety::Harmless => false,
@@ -67,7 +67,7 @@ fn runs_alone(candidate: &Candidate) -> bool {
     }
 }
 
-/// Whether MCP servers and others have it.
+/// True when both MCP servers and other sources offer the tool.
 fn is_mixed(candidates: &[Arc<Candidate>]) -> bool {
     let is_mcp = |candidate: &Arc<Candidate>| candidate.source == Source::Mcps;
     candidates.iter().any(is_mcp) && !candidates.iter().all(is_mcp)

@@ -1,4 +1,4 @@
-//! Who comes first.
+//! The order of candidates.
 
 use super::Candidates;
 use super::shadow::is_shadow;
@@ -7,7 +7,7 @@ use crate::registry::{Candidate, Filter, NameEntry, Snapshot};
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Whom a call means, and whom it would rather have.
+/// The filter of a call, and its preference.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Wanted<'a> {
     pub filter: Filter<'a>,
@@ -22,7 +22,7 @@ impl<'a> From<Filter<'a>> for Wanted<'a> {
 }
 
 impl Wanted<'_> {
-    /// Whether this candidate of this name may be called.
+    /// True when the call may use this candidate.
     pub fn takes(&self, candidate: &Candidate, entry: &NameEntry) -> bool {
         self.filter.matches(candidate) && !(self.shadow == Shadow::Deny && is_shadow(candidate, entry))
     }
@@ -33,8 +33,8 @@ impl Wanted<'_> {
     }
 }
 
-/// By name: who is preferred, the last successful candidate, then priority, health, registration; resting ones last.
-/// The number says how many are not resting.
+/// By name: the preferred source, the last successful candidate, then priority, health and registration; suspended
+/// candidates last. Returns the number of candidates that are not suspended.
 pub fn by_name<'a>(entry: &NameEntry, wanted: impl Into<Wanted<'a>>, now: Instant) -> (Candidates, usize) {
     let wanted = wanted.into();
     let mut candidates: Candidates =
@@ -52,7 +52,7 @@ pub fn by_name<'a>(entry: &NameEntry, wanted: impl Into<Wanted<'a>>, now: Instan
     (candidates, healthy)
 }
 
-/// By capability: who is preferred, then by priority, shuffled inside one priority; resting ones last.
+/// By capability: the preferred source, then priority, shuffled within one priority; suspended candidates last.
 pub fn by_capability<'a>(
     snapshot: &Snapshot,
     tag: &str,

@@ -1,14 +1,14 @@
-//! A server's tool that has the name of a native one.
+//! Server tools that have the name of a native tool.
 
 use crate::model::Source;
 use crate::registry::{Candidate, NameEntry};
 
-/// Native is what the user put in: a Python tool, or a skill that is no server's.
+/// Native tools come from the user: Python tools, and skills that are not a server's.
 fn is_native(candidate: &Candidate) -> bool {
     candidate.source != Source::Mcps && candidate.server.is_none()
 }
 
-/// Whether this candidate of a server stands beside a native one.
+/// True when this server's candidate has the name of a native tool.
 pub fn is_shadow(candidate: &Candidate, entry: &NameEntry) -> bool {
     !is_native(candidate) && entry.candidates.iter().any(|other| is_native(other))
 }

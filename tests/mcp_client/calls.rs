@@ -178,7 +178,7 @@ async fn servers_stand_in_the_order_in_which_they_were_added_whoever_answers_fir
     }
     assert_eq!(world.order_of("echo"), ["s", "second", "third"]);
     let entry = world.hub.registry.load().get("echo").unwrap().clone();
-    assert_eq!(entry.speaker().unwrap().server.as_deref(), Some("s"));
+    assert_eq!(entry.primary().unwrap().server.as_deref(), Some("s"));
     let tagged: Vec<_> =
         world.hub.registry.load().with_tag("shared").filter_map(|one| one.server.clone()).collect();
     assert_eq!((&*tagged[0], &*tagged[tagged.len() - 1]), ("second", "third"));

@@ -1,18 +1,18 @@
-//! Whether a tool changes something: the one place that decides it.
+//! Decides whether a tool may change something. No other code decides it.
 //!
 //! | evidence, first line that fits | safety |
 //! |---|---|
-//! | the user's word about this tool, or `effects` for its server | as declared |
+//! | the user's declaration for this tool, or `effects` for its server | as declared |
 //! | `destructiveHint: true`, `readOnlyHint: false` | may act |
 //! | an acting verb anywhere in the name, unless the tool adds numbers | may act |
 //! | `readOnlyHint: true` | harmless |
 //! | `assume_read_only` for the server | harmless |
 //! | a reading verb at the start of the name | harmless |
-//! | a reading capability, and a description that speaks of no change | harmless |
+//! | a reading capability, and a description without an acting verb | harmless |
 //! | none of these | unknown |
 //!
-//! A name can therefore only take the word of a *server* away: a server that calls `delete_user` read-only is not believed,
-//! a user is.
+//! A name overrides a *server's* annotation but never the user: a server that calls `delete_user` read-only is not
+//! believed, a user is.
 
 mod name;
 mod verbs;
@@ -28,20 +28,20 @@ pub struct EffectsInput<'a> {
     pub name: &'a str,
     pub description: &'a str,
     pub parameters: &'a Value,
-    /// Those of this tool. What a user says about a whole server does not belong here.
+    /// The annotations of this tool, without the user's options for its server.
     pub capabilities: &'a [String],
     pub annotations: &'a Map<String, Value>,
     pub declaration: Declaration,
 }
 
-/// What the user said, and about how much.
+/// What the user declared, for the tool or for its server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Declaration {
-    /// Nothing; the annotations are the user's own.
+    /// Nothing was declared; the annotations are the user's own.
     None,
-    /// `effects` or `read_only` of this tool: whether it may act.
+    /// `effects` or `read_only` of this tool: true when it may act.
     Tool(bool),
-    /// The tool is of a server, so its annotations are claims; these are the options of that server.
+    /// A server's tool, whose annotations are claims; holds the user's options for that server.
     Server { effects: Option<bool>, assume_read_only: bool },
 }
 
@@ -108,8 +108,8 @@ pub fn assess(tool: &EffectsInput<'_>) -> Effects {
 const OF_NUMBERS: &[&str] =
     &["add", "two", "up", "number", "numbers", "integer", "integers", "int", "ints", "float", "floats"];
 
-/// Whether a tool adds up numbers; any other `add` puts something somewhere. Its name speaks of nothing else, and every
-/// parameter is a number, or a list of numbers, and not an id.
+/// True when a tool adds numbers, as opposed to adding something somewhere: its name contains nothing else, and every
+/// parameter is a number or a list of numbers and is not an id.
 fn is_addition(name: &NameWords, parameters: &Value) -> bool {
     let is_number = |schema: &Value| matches!(schema["type"].as_str(), Some("number" | "integer"));
     let are_numbers = |schema: &Value| schema["type"] == "array" && is_number(&schema["items"]);

@@ -1,4 +1,4 @@
-//! What the name of a tool says about its effects.
+//! Evidence about effects in a tool's name and description.
 
 use super::verbs::{
     ACTING, ACTING_OR_NOUN, ACTING_OR_NOUN_WIDE, ACTING_PAIRS, ACTING_WHEN_LEADING, ACTING_WIDE, ENDINGS,
@@ -6,7 +6,7 @@ use super::verbs::{
 };
 use crate::text::{is_wide, name_words, words};
 
-/// A description longer than this is not read, and is no evidence.
+/// A longer description is not read and counts as no evidence.
 const DESCRIPTION_BYTES: usize = 20_000;
 
 type Verb = &'static str;
@@ -68,17 +68,17 @@ impl NameWords {
     }
 }
 
-/// What stands at a place in a name.
+/// What is expected at a position in a name.
 #[derive(Clone, Copy, PartialEq)]
 enum Expects {
-    /// The start, or behind a joining word.
+    /// At the start, or after a joining word.
     Verb,
-    /// Behind a reading verb.
+    /// After a reading verb.
     Object,
     Either,
 }
 
-/// The acting verb that one word is or contains.
+/// The acting verb that a word is or contains.
 fn acting(word: &str, expects: Expects) -> Option<Verb> {
     if word.starts_with(is_wide) {
         return acting_wide(word, expects);
@@ -97,7 +97,7 @@ fn third_person(word: &str) -> Option<Verb> {
     find(ACTING, stem).or_else(|| find(ACTING, stem.strip_suffix('e')?))
 }
 
-/// The verb in a word that is several words without a mark between them.
+/// The verb in a word that is written without separators, such as `deleteuser`.
 fn glued(word: &str) -> Option<Verb> {
     let inside = GLUED
         .iter()
@@ -124,8 +124,8 @@ fn acting_wide(word: &str, expects: Expects) -> Option<Verb> {
     })
 }
 
-/// Whether a description speaks of changing something: a verb of any kind that opens a sentence, or one that is never a
-/// noun anywhere in it.
+/// True when a description mentions a change: any acting verb at the start of a sentence, or anywhere an acting verb that
+/// is never a noun.
 pub fn description_acts(description: &str) -> bool {
     if description.len() > DESCRIPTION_BYTES {
         return true;

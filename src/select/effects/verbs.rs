@@ -1,5 +1,5 @@
-//! The word lists that decide what a name says. To teach the hub a verb, add it to one of these lists; `tests.rs` beside this
-//! file holds the table of names.
+//! The word lists behind the name rules. To teach the hub a verb, add it to one of these lists, and names that contain it
+//! to the table in `tests.rs`.
 
 /// Verbs that only read. A name is evidence of a harmless tool only when it *starts* with one of them.
 #[rustfmt::skip]
@@ -33,7 +33,7 @@ pub const ACTING: &[&str] = &[
     "untag", "upsert", "upvote", "wipe", "withdraw", "write",
 ];
 
-/// Verbs that are also nouns (`get_order`), and shells and interpreters, which run anything. Behind a reading verb they are
+/// Verbs that are also nouns (`get_order`), and shells and interpreters, which run anything. After a reading verb they are
 /// nouns, unless a joining word makes them the second verb (`get_and_post`).
 #[rustfmt::skip]
 pub const ACTING_OR_NOUN: &[&str] = &[
@@ -45,7 +45,7 @@ pub const ACTING_OR_NOUN: &[&str] = &[
     "transfer", "trash", "trigger", "tweet", "update", "upgrade", "upload", "vote", "wire", "zsh",
 ];
 
-/// Nouns and adjectives that are verbs only where a verb is expected: at the start, or behind a joining word. `book_table`
+/// Nouns and adjectives that are verbs only where a verb is expected: at the start, or after a joining word. `book_table`
 /// acts, `weather_report` does not.
 #[rustfmt::skip]
 pub const ACTING_WHEN_LEADING: &[&str] = &[
@@ -72,7 +72,7 @@ pub const ACTING_PAIRS: &[(&str, &str)] = &[
     ("power", "on"),
 ];
 
-/// Words after which a further verb follows.
+/// Words that are followed by another verb.
 #[rustfmt::skip]
 pub const JOINING: &[&str] = &[
     "and", "n", "or", "plus", "then",
@@ -92,7 +92,7 @@ pub const ENDINGS: &[&str] = &[
     "r", "red", "ring", "rs", "s",
 ];
 
-/// Things that stand right behind a verb when a name is written without any mark (`sendmail`, `dropdatabase`).
+/// Objects that follow a verb directly in a name without separators (`sendmail`, `dropdatabase`).
 #[rustfmt::skip]
 pub const OBJECTS: &[&str] = &[
     "account", "accounts", "all", "comment", "data", "database", "db", "disk", "email", "emails", "event",
@@ -116,7 +116,7 @@ pub const ACTING_WIDE: &[&str] = &[
     "部署", "重启", "重命名", "重置", "销毁", "锁定", "開單", "開除", "預訂", "预定", "點餐",
 ];
 
-/// Chinese verbs that are as often nouns, as 更新 in 查询更新.
+/// Chinese verbs that are often nouns, as 更新 in 查询更新.
 #[rustfmt::skip]
 pub const ACTING_OR_NOUN_WIDE: &[&str] = &[
     "付款", "发布", "安装", "投票", "提交", "更新", "订阅", "记录", "设置", "评论", "预约", "预订",
@@ -130,7 +130,7 @@ pub const READING_WIDE: &[&str] = &[
     "计算", "识别", "读取", "转换", "预测",
 ];
 
-/// Chinese words after which a further verb follows.
+/// Chinese words that are followed by another verb.
 #[rustfmt::skip]
 pub const JOINING_WIDE: &[&str] = &[
     "再", "及", "后", "和", "并", "然后",
