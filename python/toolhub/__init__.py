@@ -84,7 +84,7 @@ _lifecycle.install()
 
 
 def __getattr__(name: str) -> Any:
-    # `toolhub.llm.OpenAI` works without an import of its own; who asks no model does not pay for it.
+    # Submodules are imported on first use, so that `toolhub.llm.OpenAI` works and `import toolhub` stays fast.
     if name == "llm":
         from importlib import import_module
 

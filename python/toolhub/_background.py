@@ -67,7 +67,7 @@ def _refuse() -> None:
     """The interpreter is exiting: only it and daemon threads are left."""
     if threading.current_thread() is threading.main_thread():
         raise RuntimeError("toolhub has stopped because the interpreter is exiting; call tools before that")
-    # Ends the daemon thread without a word, as the interpreter is about to do.
+    # Ends the daemon thread silently, as the interpreter is about to do.
     raise SystemExit
 
 

@@ -19,7 +19,7 @@ def to_plain(value: Any) -> Any:
     if isinstance(value, (bytes, bytearray, memoryview)):
         raise TypeError("bytes are not JSON; pass text, for example base64")
     for method in ("isoformat", "model_dump", "_asdict"):
-        # A date, a pydantic model, a named tuple; classes themselves are not meant.
+        # A date, a pydantic model, a named tuple, but not a class.
         if not isinstance(value, type) and callable(getattr(value, method, None)):
             return getattr(value, method)()
     return _by_type(value)
@@ -47,7 +47,7 @@ def _by_type(value: Any) -> Any:
 
 
 def readable(value: Any) -> str:
-    """A value as a reader wants to see it: text as it is, data as JSON, anything else as it prints itself.
+    """A value as text: strings unchanged, data as JSON, anything else as `str()` shows it.
 
     >>> readable("plain"), readable([1, {"é": None}]), readable(3)
     ('plain', '[1, {"é": null}]', '3')

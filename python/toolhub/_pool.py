@@ -20,7 +20,7 @@ def _work() -> None:
         try:
             value = run(*call, **kwargs)
         except BaseException as error:
-            # This frame says nothing to the reader of the tool's traceback.
+            # Keep this frame out of the tool's traceback.
             error.__traceback__ = error.__traceback__ and error.__traceback__.tb_next
             end.raised(error)
         else:

@@ -1,16 +1,16 @@
 """What the hub decides and does, as it happens: structured events for callbacks, one readable line each for `logging`.
 
-| type | when | besides `tool`, `source`, `server` |
+| type | when | in addition to `tool`, `source`, `server` |
 |---|---|---|
 | `parsed` | a model's text was read | `calls`, `format`, `repairs` |
-| `routed` | a request found its way | `rule` |
+| `routed` | a request was routed | `rule` |
 | `refused` | a call is not allowed, or was not approved | `error` |
 | `connecting`, `connected`, `connect_failed`, `disconnected` | a server | `duration_ms`, `era`, `version`, `error` |
 | `started` | one candidate is tried | `attempt` |
 | `retried` | it will be tried again | `tries`, `seconds`, `error` |
 | `failed`, `cancelled` | one candidate gave no answer | `attempt`, `duration_ms`, `kind`, `error` |
 | `finished` | the call is over | `duration_ms`, `success`, `kind`, `error` |
-| `synthesised` | a model made one answer of several | `duration_ms`, `method` |
+| `synthesised` | a model combined several answers | `duration_ms`, `method` |
 | `version_changed` | a tool was registered again with another version | `before`, `after` |
 | `truncated` | a result was cut for a prompt | `shown`, `total`, `handle` |
 """
@@ -83,7 +83,7 @@ class Event(dict[str, Any]):
 
 
 class Events:
-    """Who wants to hear, and how they are told. A listener that fails is reported and never breaks a call."""
+    """The listeners of a hub. A listener that fails is logged and never breaks a call."""
 
     def __init__(self) -> None:
         # dict set/pop are atomic under the GIL. A lock here could deadlock: the garbage collector may run a finalizer that
@@ -91,11 +91,11 @@ class Events:
         self.listeners: dict[object, Callable[[Event], Any]] = {}
 
     def subscribe(self, listener: Callable[[Event], Any]) -> Callable[[], None]:
-        """Add a listener; the function that comes back takes it away again."""
+        """Add a listener; the returned function removes it."""
         if not callable(listener):
             raise TypeError(f"a listener must be callable, got {type(listener).__name__}")
 
-        key = object()  # the same listener may come twice
+        key = object()  # the same listener may be added twice
         self.listeners[key] = listener
 
         def unsubscribe() -> None:
@@ -104,7 +104,7 @@ class Events:
         return unsubscribe
 
     def emit(self, type: str, **details: Any) -> None:
-        """Tell everybody."""
+        """Log an event and pass it to all listeners."""
         logger = _LOGGERS.get(type, EXECUTE)
         wanted = logger.isEnabledFor(logging.INFO)
         if not wanted and not self.listeners:
@@ -134,9 +134,9 @@ class Events:
         """The reporter of one call."""
         return Watched(self, tool, args, call_id)
 
-    def of_server(self, server: str, told: dict[str, Any]) -> None:
-        """What happens to a connection, told by the core."""
-        self.emit(told["type"], server=server, **told["details"])
+    def emit_for_server(self, server: str, event: dict[str, Any]) -> None:
+        """Emit an event of a connection, as the core reports it."""
+        self.emit(event["type"], server=server, **event["details"])
 
 
 def _for_log(event: Event, logger: logging.Logger) -> Event:
@@ -169,22 +169,22 @@ class Watched:
         server: str | None,
         seconds: float | None,
         kind: str | None,
-        told: Any,
+        more: Any,
     ) -> None:
-        """Report what becomes of a candidate."""
+        """Report an attempt. `more` holds the details of a retry, or the error of a failure."""
         details: dict[str, Any] = {"attempt": attempt}
         if what == "retried":
-            details.update(told)
+            details.update(more)
         elif what != "started":
             details.update(
                 duration_ms=None if seconds is None else seconds * 1e3,
                 kind=kind,
-                error=told,
+                error=more,
             )
         self._events.emit(what, **self._ids, tool=tool, source=source, server=server, **details)
 
     def routed(self, rule: str, source: str | None, server: str | None) -> None:
-        """The request of a model has found its way."""
+        """The request was routed."""
         self._events.emit("routed", **self._ids, tool=self._tool, source=source, server=server, rule=rule)
 
     def refused(self, result: Any) -> None:
@@ -192,7 +192,7 @@ class Watched:
         self._events.emit("refused", **self._ids, tool=self._tool, error=result["error"])
 
     def synthesised(self, result: Any, duration_ms: float) -> None:
-        """A model was asked to make one answer of several."""
+        """A model has combined several answers."""
         meta = result["_meta"]
         self._events.emit(
             "synthesised",
@@ -222,7 +222,7 @@ class Watched:
             EXECUTE.debug("result of %s [%s]: %s", self._tool, self._ids["call_id"], shown(result["result"]))
 
     def broken_off(self, error: BaseException) -> None:
-        """The caller was cancelled or interrupted, or the call was made in a wrong way."""
+        """The call ended without a result: cancelled, interrupted, or a programming error."""
         kind = "cancelled" if isinstance(error, asyncio.CancelledError) else None
         self._events.emit(
             "finished",

@@ -19,7 +19,7 @@ __all__ = ["trace"]
 
 
 def trace(hub: "ToolHub", tracer_provider: "TracerProvider | None" = None) -> Callable[[], None]:
-    """Record a span for every call of a hub, in the given provider or the one of the program; what comes back ends that.
+    """Record a span for every call of a hub, in the given or the global provider. Call the returned function to stop.
 
     The span is a child of the one that is current where the call is made.
     """
@@ -37,7 +37,7 @@ class _Call:
 
 
 class _Spans:
-    """Turns events into spans. Every call that began ends with `finished`, so nothing is kept for ever."""
+    """Turns events into spans. Every started call ends with `finished`, so no span stays open."""
 
     def __init__(self, provider: "TracerProvider | None") -> None:
         try:

@@ -1,4 +1,4 @@
-"""Which tools may be called: patterns of names, and a question before something is changed."""
+"""Which tools may be called: patterns of names, and approval for calls that may change something."""
 
 import asyncio
 import inspect
@@ -31,7 +31,7 @@ class Approval:
 
 
 class Permissions:
-    """Which tools may be called, and which only after a question.
+    """Which tools may be called, and which only after approval.
 
     `allowed` holds patterns as for file names (`*`, `?`, `[a-z]`, `[!a-z]`): `read_*` matches any tool of such a name,
     `files/*` the tools and skills of the server `files`, `native/*` tools that belong to no server. A pattern that begins with
@@ -65,12 +65,12 @@ class Permissions:
 
     @property
     def asks(self) -> bool:
-        """Whether somebody is there to be asked."""
+        """Whether an `approve` callback is set."""
         return self._approve is not None
 
     @property
-    def names_places(self) -> bool:
-        """Whether it matters who has a tool."""
+    def names_servers(self) -> bool:
+        """Whether a pattern names a server."""
         return self._patterns.names_servers
 
     def may_allow(self, name: str) -> bool:
@@ -78,7 +78,7 @@ class Permissions:
         return self._patterns.may_allow(name)
 
     def allows(self, name: str, server: str | None) -> bool:
-        """Whether a tool of this name may be called on this server; None is a tool that is no server's."""
+        """Whether a tool of this name may be called on this server; None means a native tool or skill."""
         return self._patterns.allows(name, server)
 
     async def ask(self, approval: Approval) -> Any:
@@ -96,7 +96,7 @@ class Permissions:
 
 
 async def _ask(approve: Callable[[Approval], Any], approval: Approval) -> Any:
-    """Async functions here, others in a thread: they may wait for somebody at a keyboard."""
+    """Await async callbacks here; run others in a thread, because they may wait for input."""
     if inspect.iscoroutinefunction(approve) or inspect.iscoroutinefunction(type(approve).__call__):
         return await approve(approval)
     answer = await asyncio.to_thread(approve, approval)

@@ -38,7 +38,7 @@ class ToolResult(dict[str, Any]):
 
     @property
     def meta(self) -> dict[str, Any]:
-        """Who answered, how long it took, what every candidate said."""
+        """Which candidate answered, how long it took, and the outcome of every attempt."""
         return self.setdefault("_meta", {})
 
     @property
@@ -83,8 +83,8 @@ class ToolResult(dict[str, Any]):
         """The value, or a `ToolError` that carries kind, sentence and cause."""
         if self.success:
             return self.result
-        told = self.meta.get("error", {})
-        details = {key: told.get(key) for key in ("code", "status", "retry_after")}
+        info = self.meta.get("error", {})
+        details = {key: info.get(key) for key in ("code", "status", "retry_after")}
         kind = self.kind or ErrorKind.TOOL_ERROR
         raise ToolError(str(self.error), kind, self, **details) from self._exception
 

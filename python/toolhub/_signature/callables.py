@@ -1,8 +1,8 @@
-"""What kind of callable is this: which code runs when it is called, and does that code await or yield?
+"""Finds out which code runs when a callable is called, and whether that code awaits or yields.
 
-Two sorts of wrapping are told apart. *Transparent* layers (partial, bound methods, `__call__`, staticmethod)
-pass the call on as it is, so what lies beneath decides. *Opaque* layers (`functools.wraps`) run code of their
-own: what lies beneath says what probably comes out, and only the result itself can tell.
+There are two kinds of wrappers. *Transparent* ones (partial, bound methods, `__call__`, staticmethod) pass the call on
+unchanged, so the wrapped function decides. *Opaque* ones (`functools.wraps`) run their own code: the wrapped function is only
+a hint at what they return.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ from typing import Any, Literal, NamedTuple, cast
 
 Kind = Literal["plain", "coroutine", "generator", "async_generator"]
 
-# Wrappers around wrappers end somewhere; a `__wrapped__` that points to itself does not.
-_DEEPEST = 100
+# Bounds a `__wrapped__` that points to itself.
+_MAX_DEPTH = 100
 _AWAITABLE_RETURNS = ("Awaitable", "Coroutine", "Future", "Task")
 
 
 class Behaviour(NamedTuple):
-    """What calling gives: `certain` is false when an opaque layer may have changed it."""
+    """What a call returns. `certain` is false if an opaque wrapper may have changed it."""
 
     kind: Kind
     certain: bool = True
 
     @property
     def is_async(self) -> bool:
-        """Whether the call belongs on the event loop."""
+        """Whether the call must run on the event loop."""
         return self.kind in ("coroutine", "async_generator")
 
 
@@ -41,7 +41,7 @@ def layers(obj: Any) -> Iterator[Any]:
     >>> [function.__qualname__ for function in layers(functools.partial(Adder(), 1))]
     ['Adder.__call__']
     """
-    for _ in range(_DEEPEST):
+    for _ in range(_MAX_DEPTH):
         if isinstance(obj, functools.partial):
             obj = cast("functools.partial[Any]", obj).func
         elif isinstance(obj, (types.MethodType, staticmethod)):
@@ -54,7 +54,7 @@ def layers(obj: Any) -> Iterator[Any]:
 
 
 def _code_of(obj: Any) -> Any:
-    """The function that runs when this is called: for an object, the `__call__` of its class."""
+    """The function that runs when `obj` is called; for an object, the `__call__` of its class."""
     if isinstance(obj, type) or inspect.isroutine(obj) or _is_marked(obj):
         return obj
     inner: Any = inspect.getattr_static(cast(Any, type(obj)), "__call__", None)
@@ -66,25 +66,25 @@ def _code_of(obj: Any) -> Any:
 
 
 def _wrapped(obj: Any) -> Any:
-    """What `functools.wraps` was given, if this is the outcome of that; None if not."""
+    """The function that `functools.wraps` wrapped; None if there is none."""
     inner = None if isinstance(obj, type) else getattr(obj, "__wrapped__", None)
     return inner if callable(inner) else None
 
 
 def innermost(obj: Any) -> Any:
-    """The function that was wrapped in the end: its module is where the hints have meaning."""
+    """The innermost function. Type hints are resolved in its module."""
     found = obj
     for found in layers(obj):
-        # A signature set by hand speaks for itself, as `inspect.signature` sees it.
+        # As in `inspect.signature`, an explicit signature takes precedence.
         if getattr(found, "__signature__", None) is not None:
             break
     return found
 
 
 def bound_keywords(obj: Any) -> set[str]:
-    """Names that a `functools.partial`, on any layer, has filled by keyword."""
+    """The keyword arguments that a `functools.partial` on any layer has filled in."""
     names: set[str] = set()
-    for _ in range(_DEEPEST):
+    for _ in range(_MAX_DEPTH):
         if isinstance(obj, functools.partial):
             part = cast("functools.partial[Any]", obj)
             names.update(part.keywords)
@@ -117,7 +117,7 @@ def behaviour(obj: Any) -> Behaviour:
 def _kind(function: Any) -> Kind:
     if isinstance(function, type):
         return "plain"
-    # Compiled functions (Cython) are no FunctionType, so `inspect` says no; their code flags tell.
+    # `inspect` knows only FunctionType. Compiled functions (Cython) have code flags too.
     flags: Any = getattr(getattr(function, "__code__", None), "co_flags", 0)
     flags = flags if isinstance(flags, int) else 0
     awaits = inspect.CO_COROUTINE | inspect.CO_ITERABLE_COROUTINE
@@ -129,19 +129,19 @@ def _kind(function: Any) -> Kind:
 
 
 def _is_marked(function: Any) -> bool:
-    """Whether it says that it is to be awaited: asyncio's mark is worn by Cython functions and mocks."""
+    """Whether it is marked as a coroutine function, as Cython functions and mocks are with asyncio's marker."""
     mark = getattr(sys.modules.get("asyncio.coroutines"), "_is_coroutine", None)
     marked = mark is not None and getattr(function, "_is_coroutine", None) is mark
     return marked or inspect.iscoroutinefunction(function)
 
 
 def _returns_awaitable(function: Any) -> bool:
-    """Whether a plain `def` says that it returns something to await."""
+    """Whether a plain `def` is annotated to return an awaitable."""
     if not isinstance(function, types.FunctionType):
         return False
     try:
         hint: Any = function.__annotations__.get("return")
-    except Exception:  # Python 3.14 evaluates hints when they are asked for
+    except Exception:  # Python 3.14 evaluates annotations lazily
         return False
     if isinstance(hint, str):
         hint = hint.partition("[")[0].rpartition(".")[2].strip()
@@ -151,7 +151,7 @@ def _returns_awaitable(function: Any) -> bool:
 
 
 def name_of(obj: Any) -> str:
-    """The name that a callable gives itself; empty when it has none (a lambda)."""
+    """The name of a callable; empty for a lambda."""
     if isinstance(obj, functools.partial):
         return name_of(cast("functools.partial[Any]", obj).func)
     for attribute in ("__name__", "name"):
@@ -162,7 +162,7 @@ def name_of(obj: Any) -> str:
 
 
 def docs_of(obj: Any) -> tuple[str | None, ...]:
-    """Docstrings that speak of a call of `obj`, the most telling first."""
+    """The docstrings that describe a call of `obj`, the most specific first."""
     if isinstance(obj, functools.partial):
         return docs_of(cast("functools.partial[Any]", obj).func)
     if isinstance(obj, type):
@@ -177,7 +177,7 @@ def _object_docs(cls: type) -> tuple[str | None, ...]:
 
 
 def _class_doc(cls: type) -> str | None:
-    """The class's own docstring: neither inherited nor the signature that `dataclass` writes there."""
+    """The class's own docstring, neither inherited nor the signature that `dataclass` generates."""
     doc = vars(cls).get("__doc__")
     if not isinstance(doc, str) or (
         "__dataclass_fields__" in vars(cls) and doc.startswith(f"{cls.__name__}(")
@@ -192,7 +192,7 @@ def _own_doc(cls: type, method: str) -> str | None:
 
 
 def short(obj: Any) -> str:
-    """How a value is named in an error: simple ones as they are, others by their type alone."""
+    """A value for an error message: simple values as they are, others by their type."""
     simple = isinstance(obj, (str, int, float, bool, type(None)))
     shown = repr(obj) if simple else f"<{type(obj).__name__} object>"
     return shown if len(shown) <= 60 else shown[:59] + "…"

@@ -1,6 +1,6 @@
-"""The words of a docstring: what the tool does, and what each parameter is (Google, NumPy, reST, Epydoc).
+"""Reads docstrings: the description of the tool and of each parameter (Google, NumPy, reST, Epydoc).
 
-The style is found by its marks, not by trying all: a parser of the wrong style takes prose for sections.
+The style is detected by its markers. Trying all parsers would not work: a parser of the wrong style reads prose as sections.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from docstring_parser.google import GoogleParser
 
 
-class Words(NamedTuple):
-    """What a docstring says."""
+class ParsedDocstring(NamedTuple):
+    """The description, and the descriptions of the parameters by name."""
 
     description: str
     parameters: dict[str, str]
@@ -49,7 +49,7 @@ _OTHER_TITLES = (
     "References",
     "Todo",
 )
-# In the order in which they are looked for: a NumPy docstring may quote `:param`, a Google one no underline.
+# Checked in this order: a NumPy docstring may quote `:param`, and a Google docstring has no underlined titles.
 _STYLES = {
     "numpy": re.compile(r"^[A-Z][A-Za-z ]+\n-{3,}[ \t]*$", re.M),
     "rest": re.compile(
@@ -61,24 +61,27 @@ _STYLES = {
 _LIST_ITEM = re.compile(r"([-*+•]|\d+[.)])\s")
 
 
-def read(doc: str | None) -> Words:
-    r"""Split a docstring into the description and the words about each parameter.
+def read(doc: str | None) -> ParsedDocstring:
+    r"""Split a docstring into the description and the descriptions of the parameters.
 
-    >>> read("Greet.\n\nArgs:\n    who: The person.")
-    Words(description='Greet.', parameters={'who': 'The person.'})
+    >>> read("Greet.\n\nArgs:\n    name: The person.")
+    ParsedDocstring(description='Greet.', parameters={'name': 'The person.'})
     """
     if not doc or not doc.strip():
-        return Words("", {})
+        return ParsedDocstring("", {})
     text = _clean(doc)
     for style, mark in _STYLES.items():
         if first := mark.search(text):
-            return Words(text[: first.start()].strip(), _parameters(text, style))
-    return Words(text.strip(), {})
+            return ParsedDocstring(text[: first.start()].strip(), _parameters(text, style))
+    return ParsedDocstring(text.strip(), {})
 
 
 def _clean(doc: str) -> str:
-    """The docstring without its margin. `cleandoc` takes the margin from what follows the first line: below one that is
-    the title of a section, that is the indent of the section."""
+    """Remove the indentation of a docstring.
+
+    `cleandoc` takes the margin from the lines after the first. If the first line is a section title, that margin is the
+    indentation of the section, so it is put back.
+    """
     text = inspect.cleandoc(doc)
     title, _, rest = text.partition("\n")
     google = _STYLES["google"]
@@ -93,22 +96,22 @@ def _parameters(text: str, style: str) -> dict[str, str]:
     try:
         parsed = _parse(text, style)
     except (ParseError, ValueError, IndexError):
-        # Free text in a section is the author's right: the tool works, only without these words.
+        # A section may contain free text. The tool still works, without descriptions of its parameters.
         return {}
     found: dict[str, str] = {}
     for parameter in parsed.params:
-        words = _flow(parameter.description or "")
+        description = _flow(parameter.description or "")
         # NumPy documents several at once ("x, y : float"); stars, escaped in reST, belong to the signature.
         for name in parameter.arg_name.split(","):
-            if words:
-                found.setdefault(name.replace("\\", "").strip().lstrip("*"), words)
+            if description:
+                found.setdefault(name.replace("\\", "").strip().lstrip("*"), description)
     return found
 
 
 def _parse(text: str, style: str) -> Docstring:
     from docstring_parser import epydoc, numpydoc, rest
 
-    # The parsers take away a margin once more: behind an empty line the first one counts too, and there is none.
+    # The parsers call `cleandoc` again. After an empty first line it also looks at ours, which has no margin.
     text = f"\n{text}"
     if style == "google":
         return _google().parse(text)
@@ -121,7 +124,7 @@ def _google() -> GoogleParser:
     from docstring_parser.google import GoogleParser, Section, SectionType
 
     class Lenient(GoogleParser):
-        """One line without a colon is no reason to lose the words about all parameters."""
+        """Accepts a line without a colon, which would otherwise lose the descriptions of all parameters."""
 
         def _build_meta(self, text: str, title: str) -> DocstringMeta:
             return super()._build_meta(text if ":" in text else text + ":", title)
@@ -135,7 +138,7 @@ def _google() -> GoogleParser:
 
 
 def _flow(text: str) -> str:
-    """Undo the line breaks of the source, but keep lists and paragraphs."""
+    """Join wrapped lines, but keep lists and paragraphs."""
     lines = [line.strip() for line in text.strip().splitlines()]
     if any(not line or _LIST_ITEM.match(line) for line in lines):
         return "\n".join(lines)

@@ -1,8 +1,7 @@
-"""How a described callable is called: always `call(**arguments)`, whatever its own signature wants.
+"""Makes every described callable callable as `call(**arguments)`.
 
-Most functions are called as they are. Only positional-only and `*args` parameters need a place for their
-arguments, and only generators, and wrappers that may hide a coroutine, need something done with what comes
-out.
+Most functions are called directly. Positional-only and `*args` parameters need their arguments moved, and generators and
+wrappers that may return a coroutine need their result collected or awaited.
 """
 
 from __future__ import annotations

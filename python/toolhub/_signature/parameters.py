@@ -1,7 +1,7 @@
 """The signature of a callable, with every hint resolved as far as possible.
 
 A hint that cannot be resolved (imported only for type checkers, defined in a scope that is gone) means
-"anything": a tool must not fail to register because of a note to a type checker.
+"anything": a hint for a type checker must not prevent registration.
 """
 
 from __future__ import annotations
@@ -192,7 +192,7 @@ def _resolve(annotation: Any, scopes: list[Scope]) -> tuple[Any, str | None]:
 
 
 def _scopes(function: Any) -> Iterator[Scope]:
-    """The scopes in which names in hints may be found, the likeliest first."""
+    """The scopes in which to look up names of hints, the most likely first."""
     if isinstance(function, type):
         for cls in function.__mro__[:-1]:
             globals_ = vars(sys.modules[cls.__module__]) if cls.__module__ in sys.modules else {}
@@ -223,8 +223,8 @@ def _closure(function: Any) -> Mapping[str, Any]:
 def _enclosing(qualname: str, globals_: dict[str, Any]) -> dict[str, Any]:
     """The variables of the functions around a local definition, if they are running now.
 
-    A tool that is defined and registered inside a function may name classes of that function in its hints;
-    nothing but the frame knows them. Only frames of just these functions, in the same module, are looked at.
+    A tool that is defined and registered inside a function may use classes of that function in its hints, and only the frame
+    has them. Only frames of these functions, in the same module, are searched.
     """
     around: list[str] = []
     while "<locals>" in qualname:

@@ -46,7 +46,7 @@ def assemble(
 
 
 def whole(schema: Mapping[str, Any], definitions: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """A schema that stands alone: a reference at its root is resolved."""
+    """A self-contained schema: a reference at its root is resolved."""
     definitions = cast("Mapping[str, Any]", definitions or schema.get("$defs") or {})
     root: dict[str, Any] = {key: value for key, value in schema.items() if key not in ("$defs", "title")}
     for _ in range(_LONGEST_CHAIN):

@@ -56,7 +56,7 @@ def by_value(
     property_: str | None = None
     is_checked = True
     if schema is not None:
-        # With several declared properties, one of them being named like the parameter means nothing.
+        # With several declared properties, a property that is named like the parameter is a coincidence.
         key = key if not schema.get("properties") or list(schema["properties"]) == [key] else None
     else:
         schema, key, property_ = _schema(facts, parameter)
@@ -121,11 +121,11 @@ def _is_free(hint: Any) -> bool:
     if origin in (dict, Mapping, MutableMapping):
         return typing.get_args(hint) == (str, Any)
     if origin is typing.Annotated:
-        return _is_free(typing.get_args(hint)[0]) and all(map(_is_words, hint.__metadata__))
+        return _is_free(typing.get_args(hint)[0]) and all(map(_is_description, hint.__metadata__))
     return any(hint is free for free in _FREE)
 
 
-def _is_words(note: Any) -> bool:
+def _is_description(note: Any) -> bool:
     """Whether a note in `Annotated` only describes: text, `Doc`, or a `Field` without constraints."""
     described = isinstance(note, str) or isinstance(getattr(note, "documentation", None), str)
     return described or getattr(note, "metadata", None) == []

@@ -164,7 +164,7 @@ class ToolHub(ToolMethods, RunMethods, PromptMethods, SourceMethods, ServerMetho
             sampling = sampler(llm)
         functions = {"elicitation": elicitation, "sampling": sampling, "open_url": open_url}
         answers = {what: ask for what, ask in functions.items() if ask is not None}
-        callbacks = Callbacks(answers, self._events.of_server)
+        callbacks = Callbacks(answers, self._events.emit_for_server)
         self._servers = ServerManager(self._core, self._state, callbacks, token_file)
         for folder in each(tools):
             self.load_tools(folder)
@@ -263,19 +263,19 @@ class ToolHub(ToolMethods, RunMethods, PromptMethods, SourceMethods, ServerMetho
         self._store.close()
 
     def on_event(self, listener: Callable[[Event], Any]) -> Callable[[], None]:
-        """Call a plain function with every event; what comes back ends that. See `toolhub.events` for the events.
+        """Call a plain function with every event; the returned function unsubscribes it. `toolhub.events` lists the events.
 
-        It is called where the event happens: on the thread of a call's event loop, for servers on a thread of the hub. It must
-        be quick and must not block; what it raises is logged.
+        It runs where the event happens: on the thread of a call's event loop, or on a thread of the hub for servers. It must
+        be quick and must not block; exceptions are logged.
 
         >>> from toolhub import ToolHub
         >>> hub = ToolHub()
         >>> _ = hub.register(len, name="length")
-        >>> heard = []
-        >>> unsubscribe = hub.on_event(lambda event: heard.append((event.type, event.tool)))
+        >>> seen = []
+        >>> unsubscribe = hub.on_event(lambda event: seen.append((event.type, event.tool)))
         >>> hub.call("length", {"obj": "abc"}).result
         3
-        >>> heard
+        >>> seen
         [('started', 'length'), ('finished', 'length')]
         >>> unsubscribe()
         """

@@ -80,15 +80,15 @@ class CallMethods:
     ) -> ToolResult:
         """Call a tool by its name and get a `ToolResult`; a failing tool is a result too, never an exception.
 
-        `args` is a mapping of arguments; a bare value goes to the one argument that is required. `timeout` is for one
-        candidate, `deadline` for the whole call, both in seconds. `hedge_after` starts the second candidate of a race
-        only when the first has not answered by then. `cache_ttl` keeps the answer for so many seconds and `single_flight`
-        lets identical concurrent calls share one execution, both never for tools with effects. When several answers are put
-        together, `llm` (or the hub's own) is asked to make one of them; `llm_client` is another name for it. `prefer` says who
-        comes first: `"priority"`, or `"mcps"` for the tools of MCP servers.
+        `args` is a mapping of arguments; a bare value is passed to the only required parameter. `timeout` applies to one
+        candidate, `deadline` to the whole call, both in seconds. `hedge_after` (seconds) delays the second candidate of a
+        race until the first has had that long to answer. `cache_ttl` (seconds) caches the answer, and `single_flight` lets
+        identical concurrent calls share one execution; both apply to harmless tools only. `llm` (default: the hub's)
+        combines several answers into one; `llm_client` is another name for it. `prefer` decides which candidates come
+        first: `"priority"`, or `"mcps"` for MCP servers.
 
-        A tool that nobody has is looked for on the servers that have not listed theirs yet, for at most `lookup_timeout` of
-        the hub.
+        A tool that is not registered is looked up on the servers that have not listed their tools yet, for at most the hub's
+        `lookup_timeout`.
 
         `progress` is called with each progress report of a tool on an MCP server: `{"progress": 3, "total": 10, "message": …}`;
         `meta` is passed on to the server as `_meta`.

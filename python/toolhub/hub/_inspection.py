@@ -22,7 +22,7 @@ class CapabilityRules(Mapping[str, list[str]]):
         self._core = core
 
     def add(self, tag: str, words: Iterable[str]) -> None:
-        """Add words, in any language, that stand for the tag. An unknown tag is created."""
+        """Add words, in any language, that indicate the tag. An unknown tag is created."""
         if isinstance(words, str):
             raise TypeError("words must be a list of words, got one string")
         self._core.add_capability_words(tag, list(words))

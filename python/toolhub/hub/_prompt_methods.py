@@ -29,7 +29,7 @@ class PromptMethods:
         tools: Iterable[str] | None = None,
         tokenizer: "_core.Tokenizer | str | PathLike[str] | None" = None,
     ) -> str:
-        """A prompt that tells a model which tools it has and how to call them, after a `base` of your own.
+        """A prompt that lists the tools and says how to call them, after your own `base`.
 
         Without a `query` all tools are shown. With a query, the core tools come first (`core`, by default those of the hub),
         then the `limit` most relevant others; the rest is only counted. `tools` are the names to choose from, by default

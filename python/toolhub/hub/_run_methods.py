@@ -1,4 +1,4 @@
-"""From a model's message to what it has to read next: parse, check permission, route, execute, shape, format."""
+"""From a model's message to the messages that answer it: parse, check permission, route, execute, shape, format."""
 
 import asyncio
 from collections.abc import Callable, Iterable, Iterator
@@ -20,9 +20,9 @@ _NATIVE = ("openai", "openai_responses", "anthropic", "gemini")
 
 @dataclass(slots=True)
 class RunOutcome:
-    """What became of a model's message.
+    """The outcome of a model's message.
 
-    `text` is what it said around its calls, `calls` what it asked for, `results` what came of each, in the same order;
+    `text` is the model's text around its calls, `calls` are the calls, `results` their results in the same order;
     `messages` is what to append to the conversation. Without calls `text` is the model's answer and `messages` is empty.
     """
 
@@ -32,7 +32,7 @@ class RunOutcome:
     messages: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
 
     def __bool__(self) -> bool:
-        """Whether the model asked for something, so that it has to be asked again."""
+        """Whether the model called tools, so that its next turn is due."""
         return bool(self.calls)
 
 
@@ -54,12 +54,12 @@ class RunMethods(DispatchMethods):
         limit: int | None = None,
         **options: Unpack[DispatchOptions],
     ) -> RunOutcome:
-        """Do what a model asks for in its message, and give what it has to read next.
+        """Execute the tool calls in a model's message and return the messages that answer them.
 
         `message` is the model's text, or a message, response or list of blocks of the OpenAI, Anthropic or Gemini API; `format`
-        is the dialect of a text. Calls without effects run together, `concurrency` at a time; one with effects runs alone, in
-        its place among the others. `allowed` and `approve` are those of `toolhub.permissions.Permissions`. Results are cut
-        as `hub.format` cuts them (`limit` characters), and written in the way of the API that the message came from, or in
+        is the format of a text. Harmless calls run concurrently, `concurrency` at a time; a call that may act runs alone, in
+        its position among the others. `allowed` and `approve` are those of `toolhub.permissions.Permissions`. Results are cut
+        as `hub.format` cuts them (`limit` characters), and written in the form of the API that the message came from, or in
         that of `results` (`tags`, `openai`, `openai_responses`, `anthropic`, `gemini`); one of these names as `format` means
         both. `options` are those of `dispatch`.
 
@@ -69,8 +69,8 @@ class RunMethods(DispatchMethods):
         >>> @hub.tool
         ... def add(a: int, b: int) -> int:
         ...     return a + b
-        >>> said = 'Let me see. <tool_call>{"name": "add", "arguments": {"a": 2, "b": 3}}</tool_call>'
-        >>> outcome = asyncio.run(hub.run(said))
+        >>> text = 'Let me see. <tool_call>{"name": "add", "arguments": {"a": 2, "b": 3}}</tool_call>'
+        >>> outcome = asyncio.run(hub.run(text))
         >>> outcome.text, outcome.results[0].result
         ('Let me see. ', 5)
         >>> print(outcome.messages[0]["content"])

@@ -1,4 +1,4 @@
-"""A server's wish for a completion, answered by the hub's own model. Only servers with `allow_sampling` get that far."""
+"""Answers a server's sampling request with the hub's model. Only servers with `allow_sampling` may send one."""
 
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any, cast
@@ -7,7 +7,7 @@ from ._synthesis import ask, text_of
 
 
 def sampler(llm: Any) -> Callable[[str, Any], Coroutine[Any, Any, dict[str, Any]]]:
-    """What `ToolHub` uses when it has a model and the user gave no `sampling` function."""
+    """The sampling function of a hub that has a model and no `sampling` function of the user."""
 
     async def sample(server: str, request: Mapping[str, Any]) -> dict[str, Any]:
         text = text_of(await ask(llm, prompt_of(request)))
@@ -32,6 +32,6 @@ def prompt_of(request: Mapping[str, Any]) -> str:
     for message in cast("list[dict[str, Any]]", request.get("messages") or []):
         content = message.get("content")
         blocks = cast("list[dict[str, Any]]", content if isinstance(content, list) else [content or {}])
-        said = "\n".join(block["text"] for block in blocks if block.get("type") == "text")
-        turns.append(f"{message.get('role', 'user')}: {said}")
+        text = "\n".join(block["text"] for block in blocks if block.get("type") == "text")
+        turns.append(f"{message.get('role', 'user')}: {text}")
     return "\n\n".join(turns)

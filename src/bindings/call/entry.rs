@@ -257,6 +257,6 @@ impl AllowList for PythonAllowList {
     }
 
     fn names_servers(&self) -> bool {
-        self.ask(|permissions| permissions.getattr("names_places")?.is_truthy())
+        self.ask(|permissions| permissions.getattr("names_servers")?.is_truthy())
     }
 }

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolhub._signature import describe
-from toolhub._signature.docstrings import Words, read
+from toolhub._signature.docstrings import ParsedDocstring, read
 
 GOOGLE = """Search the web.
 
@@ -110,7 +110,7 @@ def test_several_names_in_one_line() -> None:
 
 def test_one_odd_line_does_not_lose_the_others() -> None:
     doc = "Move.\n\nArgs:\n    x: Where to.\n    nonsense\n    y: Also."
-    assert read(doc) == Words("Move.", {"x": "Where to.", "y": "Also."})
+    assert read(doc) == ParsedDocstring("Move.", {"x": "Where to.", "y": "Also."})
 
 
 def test_lists_in_the_words_stay_lists() -> None:
@@ -120,7 +120,7 @@ def test_lists_in_the_words_stay_lists() -> None:
 
 @pytest.mark.parametrize("doc", [None, "", "   \n  "])
 def test_no_words(doc: str | None) -> None:
-    assert read(doc) == Words("", {})
+    assert read(doc) == ParsedDocstring("", {})
 
 
 @pytest.mark.parametrize(
@@ -133,7 +133,7 @@ def test_no_words(doc: str | None) -> None:
     ],
 )
 def test_prose_stays_as_it_is(doc: str) -> None:
-    assert read(doc) == Words(doc, {})
+    assert read(doc) == ParsedDocstring(doc, {})
 
 
 def test_sections_without_sense_leave_the_description() -> None:
@@ -204,4 +204,4 @@ def test_no_docstring_stops_a_description(doc: str) -> None:
     ],
 )
 def test_a_docstring_may_begin_with_its_section(doc: str) -> None:
-    assert read(doc) == Words("", {"a": "only"})
+    assert read(doc) == ParsedDocstring("", {"a": "only"})
