@@ -23,6 +23,21 @@ pub enum Matter {
 }
 
 impl Matter {
+    pub const ALL: [Matter; 4] = [Matter::Calculation, Matter::Search, Matter::Extraction, Matter::Other];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Matter::Calculation => "calculation",
+            Matter::Search => "search",
+            Matter::Extraction => "extraction",
+            Matter::Other => "other",
+        }
+    }
+
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|matter| matter.name() == name)
+    }
+
     pub fn of<'a>(capabilities: impl Iterator<Item = &'a str> + Clone) -> Self {
         let any = |wanted: &[&str]| capabilities.clone().any(|tag| wanted.contains(&tag));
         if any(&["calculate", "math"]) {

@@ -192,6 +192,18 @@ async fn a_model_makes_one_answer_of_several() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn all_tools_that_answered_decide_how_much_the_model_sees() {
+    let world = World::new(hub()).with_model("both", secs(1));
+    world.stage.add(Double::answering("sum", "1".repeat(200)).of(Source::Tools));
+    let counting = |spec: &mut toolhub::model::ToolSpec| spec.capabilities = vec!["calculate".into()];
+    world.stage.add(Double::answering("sum", "2".repeat(200)).of(Source::Skills).with(counting));
+    let options = CallOptions { strategy: Some(toolhub::model::Strategy::All), ..CallOptions::default() };
+    let result = world.call(CallRequest::new(CallTarget::Name("sum".into()), options)).await;
+    assert!(result.synthesized);
+    assert!(world.prompts()[0].matches('1').count() <= 101, "{:?}", world.prompts());
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_model_that_is_too_slow_or_says_nothing_leaves_the_merge() {
     for (answer, takes, spent) in [("both", 11, 10_000), (" ", 1, 1_000)] {
         let world = World::new(hub()).with_model(answer, secs(takes));

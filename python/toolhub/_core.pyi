@@ -276,7 +276,7 @@ class ParsedCall:
     """
     def __repr__(self, /) -> str: ...
     @property
-    def arguments(self, /) -> Any:
+    def arguments(self, /) -> dict[str, Any]:
         """
         A dict, the same one each time.
         """
@@ -403,8 +403,8 @@ class SkillFolder:
     def __new__(cls, /, root: str | PathLike[str]) -> SkillFolder: ...
     def load(self, /, hub: Hub) -> Any:
         """
-        Looks which skills there are now: new ones are added, changed ones replaced, missing ones taken away. One that is
-        broken now stays listed as it was.
+        Reads the folder: adds new skills, replaces changed ones and removes missing ones. A skill that cannot be read any
+        more stays listed as it was.
         """
 
 @final
@@ -603,8 +603,8 @@ def execute_by_capability(hub: Hub, capability: str, args: Any, options: CallOpt
 
 def explain(hub: Hub, name: str, args: Any | None, options: CallOptions, routed: bool, source: str | None = None) -> tuple[str, list[Candidate], str, str, list[str]]:
     """
-    Explains a call: a routed one, or one by name. Nobody is called and nothing is connected. Arguments that are not given
-    are not checked.
+    Explains a call: a routed one, or one by name. Nothing is called or connected. Arguments that are not given are not
+    checked.
     """
 
 def extract_capabilities(name: str, description: str) -> list[str]:
@@ -629,7 +629,7 @@ def merge_texts(given: Sequence[tuple[str, str]], limit: int, policy: str) -> tu
 
 def next_job() -> tuple[tuple, Any, JobEnd] | None:
     """
-    The next call for a worker, or `None` when it shall end.
+    The next call for a worker, or `None` when it should end.
     """
 
 def original_name(hub: Hub, vendor_name: str) -> str | None:
@@ -654,7 +654,7 @@ def plan_run(hub: Hub, message: Any, format: str) -> tuple[list[ParsedCall], str
 
 def pool_state() -> tuple[int, int, int]:
     """
-    (workers, idle, written off), for tests and diagnosis.
+    (workers, idle, abandoned), for tests and diagnosis.
     """
 
 def prompt_limit(name: str, capabilities: Sequence[str]) -> tuple[int, int | None]:
@@ -694,17 +694,12 @@ def shutdown_runtime(seconds: float) -> None:
 
 def skill_file(folder: str | PathLike[str], path: str) -> Path:
     """
-    Where a file of a skill really is; raises `PermissionError` when that is not inside of its folder.
+    The real path of a skill's file; raises `PermissionError` if that is outside the skill's folder.
     """
 
 def stop_workers() -> None:
     """
     Tells all workers to end after what they are doing. Work that comes later finds a new pool.
-    """
-
-def synthesis_prompt(question: str, given: Sequence[tuple[str, str]], capabilities: Sequence[str]) -> tuple[str | None, str | None]:
-    """
-    The prompt for a model that shall make one answer of (label, text) pairs; or why none is asked.
     """
 
 def tool_names(hub: Hub) -> "list[str]":

@@ -57,7 +57,7 @@ class Permissions:
             raise TypeError(f"approve must be callable, got {type(approve).__name__}")
         if not timeout > 0:
             raise ValueError(f"approve_timeout must be positive, got {timeout}")
-        self._patterns = PatternList(["*"] if allowed is None else list(allowed))
+        self.patterns = PatternList(["*"] if allowed is None else list(allowed))
         self._approve = approve
         self.timeout = timeout
         # One question at a time, in the order of the calls.
@@ -71,15 +71,15 @@ class Permissions:
     @property
     def names_servers(self) -> bool:
         """Whether a pattern names a server."""
-        return self._patterns.names_servers
+        return self.patterns.names_servers
 
     def may_allow(self, name: str) -> bool:
         """Whether a tool of this name may be called on some server."""
-        return self._patterns.may_allow(name)
+        return self.patterns.may_allow(name)
 
     def allows(self, name: str, server: str | None) -> bool:
         """Whether a tool of this name may be called on this server; None means a native tool or skill."""
-        return self._patterns.allows(name, server)
+        return self.patterns.allows(name, server)
 
     async def ask(self, approval: Approval) -> Any:
         """What `approve` answers; `TimeoutError` after `timeout` seconds."""

@@ -20,6 +20,8 @@ class ToolResult(dict[str, Any]):
     _exception: BaseException | None = None
     _full: Any = None
     _blocks: Any = None
+    # What merged answers are about, for the model that makes one of them.
+    _matter: str = "other"
 
     @property
     def success(self) -> bool:

@@ -9,17 +9,22 @@
 //! validators, and judges Python objects that have no JSON form.
 
 use super::builder_errors;
-use super::copying::{self, Refusal};
+use super::copying::{self, CopyError};
 use super::json;
+use super::once::intern;
 use super::plain_values::{self, PlainParameter};
+use super::user_code;
 use crate::error::{ErrorKind, HubError, clip};
 use crate::model::Arguments;
 use crate::schema::{ArgumentSchema, Opaque};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList, PyMapping, PyString, PyTuple};
+use pyo3::types::{PyDict, PyFloat, PyList, PyMapping, PyString, PyTuple};
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 use std::sync::Arc;
+
+/// From here on every float is a whole number.
+const LARGE_FLOAT: f64 = 9_007_199_254_740_992.0;
 
 /// How a callable takes its arguments.
 pub enum ArgumentStyle {
@@ -80,8 +85,8 @@ impl ArgumentChecks {
     /// Copies, checks and builds the arguments.
     pub fn prepare(&self, given: &Bound<'_, PyAny>, checks: Checks) -> Result<PreparedArguments, HubError> {
         let args = copying::copy(given).map_err(|refusal| match refusal {
-            Refusal::Endless => self.refusal("the arguments are nested too deeply, or cyclic"),
-            Refusal::Broken(error) => self.refusal(&error.to_string()),
+            CopyError::TooDeep => self.refusal("the arguments are nested too deeply, or cyclic"),
+            CopyError::Raised(error) => self.refusal(&error.to_string()),
         })?;
         match &self.style {
             ArgumentStyle::Value { key, property } => {
@@ -148,17 +153,17 @@ impl ArgumentChecks {
         };
         let Ok((json, opaque)) = json::image(&value) else {
             // Too large for a copy: the builder alone checks it.
-            return build.bind(py).call1((value,)).map_err(|error| self.unbuilt(py, &error));
+            return user_code::call(build.bind(py), [&value]).map_err(|error| self.unbuilt(py, &error));
         };
         let image = Image { value: json, opaque }.below(property);
         let fitted = self.fitted(schema, &value, &image, property, coerce)?;
         if self.needs_no_builder(&fitted.value) {
             return Ok(fitted.value);
         }
-        match build.bind(py).call1((&fitted.value,)) {
+        match user_code::call(build.bind(py), [&fitted.value]) {
             Ok(built) => Ok(built),
-            Err(error) => self
-                .built_from_json(schema, build, &value, &image, property, coerce)
+            Err(error) => built_from_whole_numbers(build.bind(py), &fitted.value)
+                .or_else(|| self.built_from_json(schema, build, &value, &image, property, coerce))
                 .ok_or_else(|| self.explained(py, schema, &image, fitted.json.as_ref(), property, &error)),
         }
     }
@@ -212,7 +217,7 @@ impl ArgumentChecks {
         let value = json::to_python(py, &json).ok()?;
         let image = Image { value: json, opaque: Vec::new() }.below(property);
         let fitted = self.fitted(schema, &value, &image, property, coerce).ok()?;
-        build.bind(py).call1((fitted.value,)).ok()
+        user_code::call(build.bind(py), [&fitted.value]).ok()
     }
 
     fn json(&self, value: &Bound<'_, PyAny>) -> Result<Value, HubError> {
@@ -332,6 +337,46 @@ fn patched<'py>(value: &Bound<'py, PyAny>, before: &Value, after: &Value) -> PyR
         }
         _ => json::to_python(py, after),
     }
+}
+
+/// A second attempt for whole numbers that were given as floats of a size that pydantic does not take for an integer. To
+/// the schema `1e300` is an integer, as it is in JSON.
+fn built_from_whole_numbers<'py>(
+    build: &Bound<'py, PyAny>,
+    value: &Bound<'py, PyAny>,
+) -> Option<Bound<'py, PyAny>> {
+    let whole = with_whole_numbers(value)?;
+    user_code::call(build, [&whole]).ok()
+}
+
+/// A copy in which such floats are integers; `None` when there are none.
+fn with_whole_numbers<'py>(value: &Bound<'py, PyAny>) -> Option<Bound<'py, PyAny>> {
+    let py = value.py();
+    if let Ok(number) = value.cast_exact::<PyFloat>() {
+        let is_large = number.value().abs() >= LARGE_FLOAT && number.value().is_finite();
+        return is_large.then(|| number.call_method0(intern!(py, "__int__")).ok()).flatten();
+    }
+    if let Ok(dict) = value.cast_exact::<PyDict>() {
+        let copy = dict.copy().ok()?;
+        let mut changed = false;
+        for (key, item) in dict {
+            if let Some(whole) = with_whole_numbers(&item) {
+                copy.set_item(key, whole).ok()?;
+                changed = true;
+            }
+        }
+        return changed.then(|| copy.into_any());
+    }
+    if !is_sequence(value) {
+        return None;
+    }
+    let items: Vec<_> = value.try_iter().ok()?.collect::<PyResult<_>>().ok()?;
+    let whole: Vec<_> = items.iter().map(with_whole_numbers).collect();
+    if whole.iter().all(Option::is_none) {
+        return None;
+    }
+    let items = items.into_iter().zip(whole).map(|(item, whole)| whole.unwrap_or(item));
+    PyList::new(py, items).ok().map(Bound::into_any)
 }
 
 fn is_sequence(value: &Bound<'_, PyAny>) -> bool {

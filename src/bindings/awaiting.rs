@@ -1,7 +1,7 @@
 //! Stepping Python awaitables from Rust, and being one.
 
 use super::imported::Imported;
-use super::once::{Once, intern};
+use super::once::{ForkSafeOnce, intern};
 use super::{internals, runtime, user_code};
 use pyo3::exceptions::{PyBaseException, PyRuntimeError, PyStopIteration, PyTypeError};
 use pyo3::prelude::*;
@@ -93,7 +93,7 @@ pub fn current_task(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
 /// The running task of the running loop. Up to Python 3.13 asyncio has a table of them; looking there is quicker than
 /// `current_task`, which is written in Python up to 3.11.
 pub fn current_task_of<'py>(event_loop: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-    static TABLE: Once<Option<Py<PyDict>>> = Once::new();
+    static TABLE: ForkSafeOnce<Option<Py<PyDict>>> = ForkSafeOnce::new();
     let py = event_loop.py();
     if internals::is_safe() {
         return current_task(py);

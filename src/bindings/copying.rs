@@ -1,44 +1,44 @@
-//! Arguments of their own for every attempt.
+//! A copy of the arguments for every attempt.
 //!
-//! A tool may change what it is given; neither the caller nor another candidate must see it. Containers are copied (dicts,
-//! lists, sets, tuples that hold some), other objects are passed as they are. Parts that are shared stay shared in the copy.
+//! A tool may change its arguments; neither the caller nor another candidate may see that. Containers are copied (dicts,
+//! lists, sets, tuples that contain some), other objects are passed as they are. A container that occurs twice is copied once.
 
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyByteArray, PyDict, PyFloat, PyInt, PyList, PyMapping, PySet, PyString, PyTuple};
 use std::collections::HashMap;
 
-/// Deeper arguments are refused; the stack is not endless.
+/// Deeper arguments are refused, because each level needs stack.
 const MAX_DEPTH: usize = 100;
 
 /// Why arguments cannot be copied.
-pub enum Refusal {
+pub enum CopyError {
     /// Cyclic, or nested too deeply.
-    Endless,
-    /// A container of the caller's broke.
-    Broken(PyErr),
+    TooDeep,
+    /// A container raised an exception while it was copied.
+    Raised(PyErr),
 }
 
-impl From<PyErr> for Refusal {
+impl From<PyErr> for CopyError {
     fn from(error: PyErr) -> Self {
-        Refusal::Broken(error)
+        CopyError::Raised(error)
     }
 }
 
-/// What has been copied: by address, `None` while it is being copied.
-type Seen<'py> = HashMap<usize, Option<Bound<'py, PyAny>>>;
+/// Copies by the address of the original; `None` while a copy is being made.
+type Copied<'py> = HashMap<usize, Option<Bound<'py, PyAny>>>;
 
 /// A copy in which no container is shared with the original.
-pub fn copy<'py>(object: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>, Refusal> {
+pub fn copy<'py>(object: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>, CopyError> {
     // The usual arguments are a flat dict: one shallow copy and a look at each value.
     if let Ok(dict) = object.cast_exact::<PyDict>()
         && !dict.iter().any(|(_, value)| must_be_copied(&value))
     {
         return Ok(dict.copy()?.into_any());
     }
-    copy_deep(object, 0, &mut Seen::new())
+    copy_deep(object, 0, &mut Copied::new())
 }
 
-/// Plain values never change; asking `Mapping` is dear, so they are told apart first.
+/// Plain values never change. They are recognised first, because a test for `Mapping` is slow.
 fn must_be_copied(object: &Bound<'_, PyAny>) -> bool {
     let plain = object.is_none()
         || object.is_exact_instance_of::<PyString>()
@@ -59,39 +59,39 @@ fn is_container(object: &Bound<'_, PyAny>) -> bool {
 fn copy_deep<'py>(
     object: &Bound<'py, PyAny>,
     depth: usize,
-    seen: &mut Seen<'py>,
-) -> Result<Bound<'py, PyAny>, Refusal> {
+    copied: &mut Copied<'py>,
+) -> Result<Bound<'py, PyAny>, CopyError> {
     if !must_be_copied(object) {
         return Ok(object.clone());
     }
     if depth > MAX_DEPTH {
-        return Err(Refusal::Endless);
+        return Err(CopyError::TooDeep);
     }
     let address = object.as_ptr() as usize;
-    match seen.get(&address) {
+    match copied.get(&address) {
         Some(Some(copy)) => return Ok(copy.clone()),
-        Some(None) => return Err(Refusal::Endless),
+        Some(None) => return Err(CopyError::TooDeep),
         None => {}
     }
-    seen.insert(address, None);
-    let copy = copy_container(object, depth, seen)?;
-    seen.insert(address, Some(copy.clone()));
+    copied.insert(address, None);
+    let copy = copy_container(object, depth, copied)?;
+    copied.insert(address, Some(copy.clone()));
     Ok(copy)
 }
 
 fn copy_container<'py>(
     object: &Bound<'py, PyAny>,
     depth: usize,
-    seen: &mut Seen<'py>,
-) -> Result<Bound<'py, PyAny>, Refusal> {
+    copied: &mut Copied<'py>,
+) -> Result<Bound<'py, PyAny>, CopyError> {
     let py = object.py();
     if let Ok(dict) = object.cast::<PyDict>() {
-        // A subclass keeps its class: its own copy knows how, our values go into it.
+        // A subclass copies itself and so keeps its class; the copied values are set after that.
         let copy =
             if dict.is_exact_instance_of::<PyDict>() { dict.copy()?.into_any() } else { shallow(object)? };
         for (key, value) in dict.iter() {
             if must_be_copied(&value) {
-                copy.set_item(key, copy_deep(&value, depth + 1, seen)?)?;
+                copy.set_item(key, copy_deep(&value, depth + 1, copied)?)?;
             }
         }
         return Ok(copy);
@@ -99,25 +99,25 @@ fn copy_container<'py>(
     if let Ok(list) = object.cast_exact::<PyList>() {
         let copy = PyList::empty(py);
         for item in list.iter() {
-            copy.append(copy_deep(&item, depth + 1, seen)?)?;
+            copy.append(copy_deep(&item, depth + 1, copied)?)?;
         }
         return Ok(copy.into_any());
     }
     if let Ok(tuple) = object.cast_exact::<PyTuple>() {
-        let items: Result<Vec<_>, Refusal> =
-            tuple.iter().map(|item| copy_deep(&item, depth + 1, seen)).collect();
+        let items: Result<Vec<_>, CopyError> =
+            tuple.iter().map(|item| copy_deep(&item, depth + 1, copied)).collect();
         return Ok(PyTuple::new(py, items?)?.into_any());
     }
     if !is_container(object) {
-        // Some other mapping, perhaps a read-only view of what somebody else can change: a dict of its own.
+        // Another mapping, perhaps a read-only view of a dict that can change: copy it to a dict.
         let dict = PyDict::new(py);
         dict.update(object.cast::<PyMapping>().map_err(PyErr::from)?)?;
-        return copy_container(dict.as_any(), depth, seen);
+        return copy_container(dict.as_any(), depth, copied);
     }
-    // Sets hold hashable things, which do not change; other subclasses know best how they are copied.
+    // Members of sets are hashable, so they do not change. Other subclasses copy themselves.
     shallow(object)
 }
 
-fn shallow<'py>(object: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>, Refusal> {
+fn shallow<'py>(object: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>, CopyError> {
     Ok(object.py().import("copy")?.call_method1("copy", (object,))?)
 }

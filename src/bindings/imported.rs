@@ -1,6 +1,6 @@
 //! Python objects that are imported at first use and kept.
 
-use super::once::Once;
+use super::once::ForkSafeOnce;
 use pyo3::prelude::*;
 
 /// An attribute of a module.
@@ -10,12 +10,12 @@ use pyo3::prelude::*;
 pub struct Imported {
     module: &'static str,
     name: &'static str,
-    object: Once<Py<PyAny>>,
+    object: ForkSafeOnce<Py<PyAny>>,
 }
 
 impl Imported {
     pub const fn new(module: &'static str, name: &'static str) -> Self {
-        Imported { module, name, object: Once::new() }
+        Imported { module, name, object: ForkSafeOnce::new() }
     }
 
     pub fn get<'py>(&self, py: Python<'py>) -> PyResult<&Bound<'py, PyAny>> {

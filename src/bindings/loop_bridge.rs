@@ -3,7 +3,7 @@
 use super::addressee::{Addressee, Message, Recipient, Recipients, Sleeper};
 use super::imported::Imported;
 use super::mailbox::Mailbox;
-use super::once::{Once, intern};
+use super::once::{ForkSafeOnce, intern};
 use super::{internals, runtime, value};
 use parking_lot::Mutex;
 use pyo3::exceptions::PyOSError;
@@ -315,7 +315,7 @@ pub fn current(py: Python<'_>) -> PyResult<Bound<'_, LoopBridge>> {
 }
 
 fn task_keywords(py: Python<'_>) -> PyResult<&Bound<'_, PyTuple>> {
-    static KEYWORDS: Once<Py<PyTuple>> = Once::new();
+    static KEYWORDS: ForkSafeOnce<Py<PyTuple>> = ForkSafeOnce::new();
     let make = || PyTuple::new(py, [intern!(py, "loop"), intern!(py, "name")]).map(Bound::unbind);
     KEYWORDS.get_or_try_init(py, make).map(|keywords| keywords.bind(py))
 }

@@ -116,9 +116,7 @@ mod _core {
     #[pymodule_export]
     use super::store::{PyStore, after_fork_in_parent, before_fork};
     #[pymodule_export]
-    use super::text::{
-        PyTokenizer, PyTruncated, merge_texts, prompt_limit, synthesis_prompt, truncate_text, visible_text,
-    };
+    use super::text::{PyTokenizer, PyTruncated, merge_texts, prompt_limit, truncate_text, visible_text};
     #[pymodule_export]
     use super::views::{Candidate, ToolInfo};
 

@@ -1,19 +1,19 @@
-//! Values that are made once for each process, and that a fork cannot leave half made.
+//! Values that are made once for each process, safe to fork at any moment.
 //!
-//! `PyOnceLock` (and with it `pyo3::intern!`) lets go of the GIL while it already holds its lock. If another thread
-//! forks at that moment, nobody in the child ever ends what was begun, and the first one there who asks waits for ever.
-//! Here the value is made first and stored after, in one step under the GIL; who forks holds the GIL, so the child finds
-//! either nothing or a whole value. Two threads may make the same value, and the first one stored is kept.
+//! `PyOnceLock` (and with it `pyo3::intern!`) releases the GIL while it holds its lock. If another thread forks at that
+//! moment, the child inherits a lock that no thread will release, and its first reader blocks forever. Here the value is
+//! made first and stored afterwards, in one step under the GIL. A fork needs the GIL, so the child finds either nothing
+//! or a complete value. Two threads may make the same value; the first one stored is kept.
 
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 use std::sync::OnceLock;
 
-pub struct Once<T>(OnceLock<T>);
+pub struct ForkSafeOnce<T>(OnceLock<T>);
 
-impl<T> Once<T> {
+impl<T> ForkSafeOnce<T> {
     pub const fn new() -> Self {
-        Once(OnceLock::new())
+        ForkSafeOnce(OnceLock::new())
     }
 
     pub fn get_or_try_init(&self, _py: Python<'_>, make: impl FnOnce() -> PyResult<T>) -> PyResult<&T> {
@@ -25,7 +25,7 @@ impl<T> Once<T> {
     }
 }
 
-/// What stands behind [`intern!`].
+/// The value behind [`intern!`].
 pub struct Interned {
     text: &'static str,
     string: OnceLock<Py<PyString>>,

@@ -3,6 +3,7 @@
 use super::imported::Imported;
 use super::json;
 use super::once::intern;
+use super::typed::TypedDict;
 use super::unicode::all_of;
 use crate::parse::{self, Event, ParseOptions, ParsedCall};
 use parking_lot::Mutex;
@@ -22,8 +23,6 @@ pub struct PyParsedCall {
     /// The tool; empty only when there is an error and no name could be read.
     #[pyo3(get)]
     name: Py<PyString>,
-    /// A dict, the same one each time.
-    #[pyo3(get)]
     arguments: Py<PyAny>,
     /// The model's id, or one made here (`call_1`, …) when it gave none or the same one twice.
     #[pyo3(get)]
@@ -54,6 +53,12 @@ impl PyParsedCall {
 
 #[pymethods]
 impl PyParsedCall {
+    /// A dict, the same one each time.
+    #[getter]
+    fn arguments<'py>(&self, py: Python<'py>) -> TypedDict<'py> {
+        TypedDict(self.arguments.bind(py).clone())
+    }
+
     /// The source of the tool that the model asked for.
     #[getter]
     fn source(&self) -> Option<&str> {

@@ -3,11 +3,19 @@
 use crate::pattern::PatternList;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
+use std::sync::Arc;
 
 /// Patterns that allow and, with `!`, forbid tools.
 #[pyclass(frozen, module = "toolhub", name = "PatternList")]
 pub struct PyPatternList {
-    inner: PatternList,
+    inner: Arc<PatternList>,
+}
+
+impl PyPatternList {
+    /// The patterns, for the permissions of a call.
+    pub fn shared(&self) -> Arc<PatternList> {
+        self.inner.clone()
+    }
 }
 
 #[pymethods]
@@ -16,7 +24,7 @@ impl PyPatternList {
     #[pyo3(signature = (patterns: "list[str]"))]
     fn new(patterns: Vec<Bound<'_, PyString>>) -> Self {
         let patterns: Vec<_> = patterns.iter().map(|pattern| pattern.to_string_lossy()).collect();
-        PyPatternList { inner: PatternList::new(patterns.iter().map(|pattern| &**pattern)) }
+        PyPatternList { inner: Arc::new(PatternList::new(patterns.iter().map(|pattern| &**pattern))) }
     }
 
     /// Whether a tool is allowed on this server; None is a tool that belongs to no server.

@@ -2,8 +2,8 @@
 //!
 //! A worker's loop is a *Python* function (`toolhub/_pool.py`): CPython up to 3.13 ends daemon threads at exit by a forced
 //! unwind, and through Rust frames that would abort the process. Rust keeps the queue (the GIL is released while idle) and
-//! posts the answers. A function whose caller has gone is abandoned: its thread is written off and may be replaced. A
-//! worker that itself waits in `hub.call` steps aside meanwhile, so that tools may call tools.
+//! posts the answers. When the caller of a running function gives up, the function is abandoned: its thread no longer counts
+//! as a worker and may be replaced. A worker that waits in `hub.call` does not count meanwhile, so tools may call tools.
 
 use super::addressee::Message;
 use super::imported::Imported;
@@ -20,8 +20,8 @@ use std::sync::{self, Arc, Condvar, MutexGuard, PoisonError};
 
 /// How many functions run at once.
 const WORKERS: usize = 32;
-/// How many threads there may be in all. Beyond `WORKERS` are those lost to functions that never return and those that
-/// wait for other tools; when so many are gone, new work has to wait.
+/// The limit of all threads. Those beyond `WORKERS` run abandoned functions or wait for other tools; at the limit new work
+/// is queued.
 const THREADS: usize = WORKERS + 256;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -29,11 +29,11 @@ enum CallStage {
     Queued,
     Running,
     Over,
-    /// Running, and nobody waits for it any more.
+    /// Running, but its caller has given up.
     Abandoned,
 }
 
-/// A function call on its way through the pool.
+/// A function call in the pool.
 struct PoolCall {
     /// `context.run`, the function, its arguments
     call: Py<PyTuple>,
@@ -41,7 +41,7 @@ struct PoolCall {
     reply: Reply,
 }
 
-/// The way back: shared by the worker and by the one who may give up on it.
+/// Where the result goes; shared by the worker and the caller, who may give up.
 #[derive(Clone)]
 pub struct Reply {
     pool: Arc<Pool>,
@@ -54,10 +54,10 @@ pub struct Reply {
 #[derive(Default)]
 struct PoolState {
     queue: VecDeque<PoolCall>,
-    /// Threads that are there, whatever they do.
+    /// All threads, whatever they do.
     threads: usize,
     idle: usize,
-    written_off: usize,
+    abandoned: usize,
     /// Threads that wait for another tool in a blocking call.
     aside: usize,
     stopped: bool,
@@ -66,11 +66,11 @@ struct PoolState {
 impl PoolState {
     /// Threads that take work.
     fn workers(&self) -> usize {
-        self.threads.saturating_sub(self.written_off + self.aside)
+        self.threads.saturating_sub(self.abandoned + self.aside)
     }
 
-    /// Counts one more thread when work waits that nobody is there for.
-    fn hire(&mut self) -> bool {
+    /// Whether queued work needs another thread; if so, counts it.
+    fn needs_worker(&mut self) -> bool {
         // A worker that was woken counts as idle, and its job as queued, until it really takes the job.
         let short = self.queue.len() > self.idle && self.workers() < WORKERS && self.threads < THREADS;
         self.threads += usize::from(short);
@@ -78,8 +78,8 @@ impl PoolState {
     }
 }
 
-/// Idle workers wait without the GIL, also while another thread forks. `parking_lot` keeps all who wait in one table of
-/// the process, whose locks they may hold at that moment; the standard library keeps nothing outside of the object.
+/// Idle workers wait without the GIL, also while another thread forks. `parking_lot` keeps all waiting threads in one table
+/// of the process, and one of them may hold its lock at that moment; the standard library has no such table.
 #[derive(Default)]
 pub struct Pool {
     state: sync::Mutex<PoolState>,
@@ -91,7 +91,7 @@ static POOL: Mutex<Option<Arc<Pool>>> = Mutex::new(None);
 
 thread_local! {
     /// The pool that this thread works for.
-    static EMPLOYER: RefCell<Option<Arc<Pool>>> = const { RefCell::new(None) };
+    static CURRENT_POOL: RefCell<Option<Arc<Pool>>> = const { RefCell::new(None) };
 }
 
 fn pool() -> Arc<Pool> {
@@ -119,8 +119,8 @@ pub fn submit(
     let reply = Reply { pool: pool.clone(), mailbox, key, stage };
     pool.state().queue.push_back(PoolCall { call: call.unbind(), kwargs, reply: reply.clone() });
     pool.work.notify_one();
-    match pool.hire_if_short(py) {
-        // Somebody will come to it.
+    match pool.start_worker_if_needed(py) {
+        // Another worker will take it.
         Err(_) if pool.state().workers() > 0 => Ok(reply),
         Err(error) => {
             reply.abandon(py);
@@ -132,12 +132,12 @@ pub fn submit(
 
 impl Pool {
     fn state(&self) -> MutexGuard<'_, PoolState> {
-        // Counts are changed in one go, so they are right even if somebody panicked in between.
+        // Each change of the counts is complete, so they are right even after a panic.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn hire_if_short(&self, py: Python<'_>) -> PyResult<()> {
-        if !self.state().hire() {
+    fn start_worker_if_needed(&self, py: Python<'_>) -> PyResult<()> {
+        if !self.state().needs_worker() {
             return Ok(());
         }
         static START: Imported = Imported::new("toolhub._pool", "start_worker");
@@ -145,16 +145,16 @@ impl Pool {
         started.map(drop).inspect_err(|_| self.state().threads -= 1)
     }
 
-    /// One worker less takes work. When no other can be started, what is queued waits for those that are there.
+    /// A worker is occupied. If no other can be started, queued work waits for the remaining ones.
     fn replace_worker(&self, py: Python<'_>) {
-        drop(self.hire_if_short(py));
+        drop(self.start_worker_if_needed(py));
     }
 
-    /// Waits for work, without the GIL; `None` when this thread shall end.
+    /// Waits for work, without the GIL; `None` when this thread should end.
     fn take(&self) -> Option<PoolCall> {
         let mut state = self.state();
         loop {
-            // One that came back from a function thought lost may be one too many.
+            // A worker that returned from an abandoned function may be one too many.
             if state.stopped || state.workers() > WORKERS {
                 state.threads -= 1;
                 return None;
@@ -170,7 +170,7 @@ impl Pool {
 }
 
 impl Reply {
-    /// The worker has the call in its hands; false when nobody wants it any more.
+    /// The worker takes the call; false if the caller has given up.
     fn begin(&self) -> bool {
         let _state = self.pool.state();
         let mut stage = self.stage.lock();
@@ -181,13 +181,13 @@ impl Reply {
         wanted
     }
 
-    /// False when nobody waits for it any more.
+    /// False if the caller has given up.
     fn post(&self, result: PyResult<Py<PyAny>>) -> bool {
         let before = {
             let mut state = self.pool.state();
             let before = std::mem::replace(&mut *self.stage.lock(), CallStage::Over);
-            // The worker is back from a function that was thought lost.
-            state.written_off -= usize::from(before == CallStage::Abandoned);
+            // The worker has returned from an abandoned function.
+            state.abandoned -= usize::from(before == CallStage::Abandoned);
             before
         };
         let wanted = before != CallStage::Abandoned;
@@ -197,7 +197,7 @@ impl Reply {
         wanted
     }
 
-    /// The caller has gone. Queued work is skipped; a running function loses its thread, and another one may take over.
+    /// The caller gives up. A queued call is skipped; the thread of a running function may be replaced.
     pub fn abandon(&self, py: Python<'_>) {
         {
             let mut state = self.pool.state();
@@ -206,7 +206,7 @@ impl Reply {
                 CallStage::Queued => *stage = CallStage::Over,
                 CallStage::Running => {
                     *stage = CallStage::Abandoned;
-                    state.written_off += 1;
+                    state.abandoned += 1;
                 }
                 CallStage::Over | CallStage::Abandoned => {}
             }
@@ -215,20 +215,20 @@ impl Reply {
     }
 }
 
-/// While this lives, the thread does not count among those that take work.
-pub struct Aside(Option<Arc<Pool>>);
+/// While this lives, the thread does not count as a worker.
+pub struct SteppedAside(Option<Arc<Pool>>);
 
-/// To be called before a thread waits for another tool: if it is a worker, somebody may take over for it.
-pub fn step_aside(py: Python<'_>) -> Aside {
-    let employer = EMPLOYER.with_borrow(Clone::clone);
-    if let Some(pool) = &employer {
+/// To be called before a thread waits for another tool. If it is a worker, it may be replaced meanwhile.
+pub fn step_aside(py: Python<'_>) -> SteppedAside {
+    let current = CURRENT_POOL.with_borrow(Clone::clone);
+    if let Some(pool) = &current {
         pool.state().aside += 1;
         pool.replace_worker(py);
     }
-    Aside(employer)
+    SteppedAside(current)
 }
 
-impl Drop for Aside {
+impl Drop for SteppedAside {
     fn drop(&mut self) {
         if let Some(pool) = &self.0 {
             pool.state().aside -= 1;
@@ -255,10 +255,10 @@ impl JobEnd {
     }
 }
 
-/// The next call for a worker, or `None` when it shall end.
+/// The next call for a worker, or `None` when it should end.
 #[pyfunction]
 pub fn next_job(py: Python<'_>) -> Option<(Py<PyTuple>, Py<PyAny>, JobEnd)> {
-    let pool = EMPLOYER.with_borrow_mut(|employer| employer.get_or_insert_with(pool).clone());
+    let pool = CURRENT_POOL.with_borrow_mut(|current| current.get_or_insert_with(pool).clone());
     loop {
         let job = runtime::detached(py, || pool.take())?;
         if job.reply.begin() {
@@ -282,17 +282,17 @@ pub fn stop_workers() {
     }
 }
 
-/// (workers, idle, written off), for tests and diagnosis.
+/// (workers, idle, abandoned), for tests and diagnosis.
 #[pyfunction]
 pub fn pool_state() -> (usize, usize, usize) {
     let pool = pool();
     let state = pool.state();
     // A worker that was woken and has not taken its job yet is not idle any more.
-    (state.workers(), state.idle.saturating_sub(state.queue.len()), state.written_off)
+    (state.workers(), state.idle.saturating_sub(state.queue.len()), state.abandoned)
 }
 
-/// The child of a fork has no workers, and one of them may have held the old pool's lock: leave it and start afresh.
+/// The child of a fork has no workers, and one of them may have held the pool's lock: leak the pool and make a new one.
 pub fn forget_workers() {
     std::mem::forget(POOL.lock().take());
-    EMPLOYER.with_borrow_mut(|employer| std::mem::forget(employer.take()));
+    CURRENT_POOL.with_borrow_mut(|current| std::mem::forget(current.take()));
 }

@@ -19,6 +19,7 @@ use std::sync::Arc;
 #[pyfunction]
 #[pyo3(signature = (hub) -> "list[str]")]
 pub fn tool_names<'py>(hub: &Bound<'py, Hub>) -> PyResult<Bound<'py, PyList>> {
+    hub.get().check_process()?;
     PyList::new(hub.py(), hub.get().core().registry.load().sorted_names().iter().map(|name| &**name))
 }
 
@@ -74,6 +75,7 @@ pub fn vendor_tools<'py>(
     vendor: &str,
 ) -> PyResult<VendorTools<'py>> {
     let py = hub.py();
+    hub.get().check_process()?;
     let vendor = vendor_called(vendor)?;
     let snapshot = hub.get().core().registry.snapshot();
     let shown = speakers(&snapshot, &names);
@@ -97,10 +99,15 @@ pub fn vendor_tools<'py>(
 
 /// The tool with this name in an API; None if there is none.
 #[pyfunction]
-pub fn original_name(hub: &Bound<'_, Hub>, vendor_name: &Bound<'_, PyString>) -> Option<String> {
+pub fn original_name(hub: &Bound<'_, Hub>, vendor_name: &Bound<'_, PyString>) -> PyResult<Option<String>> {
+    hub.get().check_process()?;
+    Ok(tool_with_vendor_name(hub.get(), vendor_name))
+}
+
+pub fn tool_with_vendor_name(hub: &Hub, vendor_name: &Bound<'_, PyString>) -> Option<String> {
     // No tool has a name with a lone surrogate.
     let vendor_name = vendor_name.to_str().ok()?;
-    let snapshot = hub.get().core().registry.load();
+    let snapshot = hub.core().registry.load();
     if snapshot.get(vendor_name).is_some() {
         return Some(vendor_name.to_owned());
     }
@@ -119,7 +126,7 @@ pub fn from_vendor_form<'py>(
     // A string with a lone surrogate is not the name of a tool.
     let Ok(given) = name.to_str() else { return Ok((name.clone(), arguments)) };
     let known = hub.get().core().registry.load().get(given).is_some();
-    let original = if known { None } else { original_name(hub, name) };
+    let original = if known { None } else { tool_with_vendor_name(hub.get(), name) };
     let tool = original.as_deref().unwrap_or(given);
     let restored = match (hub.get().vendor_forms().of(tool), arguments.cast_exact::<PyDict>()) {
         (Some(vendor), Ok(given)) => restored(hub, tool, given, vendor)?,

@@ -3,7 +3,7 @@
 use super::argument_checks::{ArgumentChecks, PreparedArguments};
 use super::imported::Imported;
 use super::json;
-use super::once::{Once, intern};
+use super::once::{ForkSafeOnce, intern};
 use super::templates::CandidateTemplates;
 use super::user_code;
 use crate::error::{ErrorKind, HubError, clip};
@@ -32,7 +32,7 @@ pub struct Callable {
     pub object: Py<PyAny>,
     pub meta: Option<Py<PyAny>>,
     /// What is the same in all results of this candidate.
-    pub templates: Once<CandidateTemplates>,
+    pub templates: ForkSafeOnce<CandidateTemplates>,
 }
 
 impl Callable {

@@ -14,6 +14,7 @@ use crate::error::{ErrorKind, HubError};
 use crate::execute::Fate;
 use crate::hub::{PlannedRun, part};
 use crate::merge::{self, MergedText};
+use crate::plan::matter;
 use crate::registry::Candidate;
 use crate::select::Rule;
 use pyo3::exceptions::{PyBaseException, PyValueError};
@@ -80,6 +81,7 @@ pub fn build(py: Python<'_>, mut finished: FinishedExecution, now: Instant) -> P
             meta.set_item(intern!(py, "source_count"), many.len())?;
             meta.set_item(intern!(py, "truncated"), truncated)?;
             meta.set_item(intern!(py, "sources"), PyList::new(py, sources.collect::<Vec<_>>())?)?;
+            result.setattr(intern!(py, "_matter"), matter(&plan).name())?;
             result.setattr(intern!(py, "_full"), whole_answers(py, &plan, &finished.attempts, &many)?)?;
             success(result, meta, PyString::new(py, &text).into_any().unbind())
         }

@@ -27,14 +27,15 @@ fn find_route(hub: &Hub, source: Option<&str>) -> Result<Route, HubError> {
 #[pyfunction]
 #[pyo3(signature = (hub, label, target))]
 pub fn add_alias(hub: &Bound<'_, Hub>, label: &str, target: Option<&str>) -> PyResult<()> {
+    hub.get().check_process()?;
     hub.get().core().add_alias(label, target).map_err(PyValueError::new_err)
 }
 
 /// Rule, candidates in order, strategy, all of it in words, and the servers that would be asked first.
 type Explained = (&'static str, Vec<Candidate>, &'static str, String, Vec<String>);
 
-/// Explains a call: a routed one, or one by name. Nobody is called and nothing is connected. Arguments that are not given
-/// are not checked.
+/// Explains a call: a routed one, or one by name. Nothing is called or connected. Arguments that are not given are not
+/// checked.
 #[pyfunction]
 #[pyo3(signature = (hub, name, args, options, routed, source=None))]
 pub fn explain(
@@ -44,7 +45,8 @@ pub fn explain(
     options: &Bound<'_, PyCallOptions>,
     routed: bool,
     source: Option<&Bound<'_, PyString>>,
-) -> Explained {
+) -> PyResult<Explained> {
+    hub.get().check_process()?;
     let (this, given, now) = (hub.get(), options.get(), Instant::now());
     let core = this.core();
     let name = name.to_string_lossy();
@@ -95,5 +97,5 @@ pub fn explain(
     let text = facts.tell();
     let asked = facts.to_ask.iter().map(|id| id.to_string()).collect();
     let seen = |inner| Candidate::new(hub.clone().unbind(), inner);
-    (rule, candidates.into_iter().map(seen).collect(), strategy, text, asked)
+    Ok((rule, candidates.into_iter().map(seen).collect(), strategy, text, asked))
 }

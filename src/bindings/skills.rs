@@ -1,4 +1,4 @@
-//! Skills in folders, as Python sees them: a folder that can be loaded again, and what has changed is changed.
+//! Folders of skills for Python. Loading a folder again applies what has changed in it.
 
 use super::hub::Hub;
 use super::json;
@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Told of a skill that is broken now. Its instructions are read when it is called, so no old ones are kept.
+/// Added to the error of a skill that could be read before. Instructions are read by each call, so no old ones are kept.
 const STAYS: &str = "; the skill stays listed as it was, but a call reads the file as it is";
 
 /// A folder of skills, and which of them are in the hub.
@@ -23,12 +23,12 @@ const STAYS: &str = "; the skill stays listed as it was, but a call reads the fi
 pub struct SkillFolder {
     root: PathBuf,
     schema: Arc<Value>,
-    known: Mutex<BTreeMap<PathBuf, Known>>,
+    known: Mutex<BTreeMap<PathBuf, LoadedSkill>>,
 }
 
 /// A skill as it was read last.
 #[derive(Clone)]
-struct Known {
+struct LoadedSkill {
     mark: Option<FileStamp>,
     skill: FolderSkill,
     notes: Vec<String>,
@@ -37,7 +37,7 @@ struct Known {
 }
 
 #[derive(Default)]
-struct Report {
+struct SkillReport {
     loaded: Vec<String>,
     changed: Vec<String>,
     removed: Vec<String>,
@@ -53,8 +53,8 @@ impl SkillFolder {
         SkillFolder { root, schema: call::parameters(), known: Mutex::default() }
     }
 
-    /// Looks which skills there are now: new ones are added, changed ones replaced, missing ones taken away. One that is
-    /// broken now stays listed as it was.
+    /// Reads the folder: adds new skills, replaces changed ones and removes missing ones. A skill that cannot be read any
+    /// more stays listed as it was.
     fn load(&self, hub: &Bound<'_, Hub>) -> PyResult<Py<PyAny>> {
         let core = hub.get().shared_core();
         let report = hub.py().detach(|| self.load_into(&core));
@@ -67,9 +67,10 @@ impl SkillFolder {
 }
 
 impl SkillFolder {
-    fn load_into(&self, core: &Core) -> Report {
+    fn load_into(&self, core: &Core) -> SkillReport {
         let found = find(&self.root);
-        let mut report = Report { skipped: found.notices, errors: found.broken, ..Report::default() };
+        let mut report =
+            SkillReport { skipped: found.notices, errors: found.broken, ..SkillReport::default() };
         let mut known = self.known.lock();
         let mut before = std::mem::take(&mut *known);
         for folder in found.folders {
@@ -81,7 +82,7 @@ impl SkillFolder {
                 old => match FolderSkill::load(&folder) {
                     Ok((skill, notes)) => {
                         let candidate = old.as_ref().and_then(|old| old.candidate.clone());
-                        Some(Known { mark, skill, notes, candidate })
+                        Some(LoadedSkill { mark, skill, notes, candidate })
                     }
                     Err(why) => {
                         let stays = if old.is_some() { STAYS } else { "" };
@@ -96,24 +97,24 @@ impl SkillFolder {
             }
         }
         for gone in before.into_values() {
-            report.removed.extend(take_away(core, gone.candidate.as_ref()));
+            report.removed.extend(unregister(core, gone.candidate.as_ref()));
         }
-        self.put_up(core, &mut known, &mut report);
+        self.register(core, &mut known, &mut report);
         report
     }
 
-    /// Of two skills with one name the one that had it keeps it; of two new ones, the first in order of their folders.
-    fn put_up(&self, core: &Core, known: &mut BTreeMap<PathBuf, Known>, report: &mut Report) {
+    /// Of two skills with one name, the one that is registered keeps it; of two new ones, the first in order of folders.
+    fn register(&self, core: &Core, known: &mut BTreeMap<PathBuf, LoadedSkill>, report: &mut SkillReport) {
         for one in known.values_mut() {
             let renamed = one.candidate.take_if(|old| *old.spec().name != *one.skill.fields.name);
-            report.removed.extend(take_away(core, renamed.as_ref()));
+            report.removed.extend(unregister(core, renamed.as_ref()));
         }
         let mut names: HashMap<String, PathBuf> = HashMap::new();
         for (folder, one) in &mut *known {
             let name = one.skill.fields.name.clone();
             let old = one.candidate.take();
             let taken = names.get(&name).map(|other| format!("the skill in {}", other.display()));
-            let taken = taken.or_else(|| foreign(core, &name, old.as_ref()));
+            let taken = taken.or_else(|| other_owner(core, &name, old.as_ref()));
             if let Some(other) = taken {
                 let note = format!("{}: its name '{name}' is taken by {other}", folder.display());
                 report.skipped.push(note);
@@ -124,7 +125,7 @@ impl SkillFolder {
                 report.warnings.push(note);
             }
             names.insert(name.clone(), folder.clone());
-            let same = old.as_ref().is_some_and(|old| is_there(core, old) && is_of(old, &one.skill));
+            let same = old.as_ref().is_some_and(|old| is_registered(core, old) && is_of(old, &one.skill));
             if !same {
                 report.changed.push(name.clone());
             }
@@ -146,20 +147,20 @@ impl SkillFolder {
     }
 }
 
-/// The local skill of a name, whoever registered it.
+/// The skill of this name that belongs to no server.
 fn local(core: &Core, name: &str) -> Option<Arc<Candidate>> {
     let snapshot = core.registry.load();
     let entry = snapshot.get(name)?;
     entry.candidates.iter().find(|one| one.source == Source::Skills && one.server.is_none()).cloned()
 }
 
-/// Whether a tool that is no skill has the name. Both are candidates of it then.
+/// Whether a tool of another source has the name. Both are then candidates of it.
 fn shares(core: &Core, name: &str) -> bool {
     let snapshot = core.registry.load();
     snapshot.get(name).is_some_and(|entry| entry.candidates.iter().any(|one| one.source != Source::Skills))
 }
 
-fn is_there(core: &Core, candidate: &Arc<Candidate>) -> bool {
+fn is_registered(core: &Core, candidate: &Arc<Candidate>) -> bool {
     local(core, &candidate.spec().name).is_some_and(|now| Arc::ptr_eq(&now.tool, &candidate.tool))
 }
 
@@ -168,8 +169,8 @@ fn is_of(candidate: &Candidate, skill: &FolderSkill) -> bool {
     tool.downcast_ref::<LocalSkill>().is_some_and(|tool| tool.skill() == skill)
 }
 
-/// Who else has the name: a skill of another folder, or one that was registered by hand.
-fn foreign(core: &Core, name: &str, ours: Option<&Arc<Candidate>>) -> Option<String> {
+/// The other owner of the name, if there is one: a skill of another folder, or one that was registered by hand.
+fn other_owner(core: &Core, name: &str, ours: Option<&Arc<Candidate>>) -> Option<String> {
     let other = local(core, name)?;
     if ours.is_some_and(|ours| Arc::ptr_eq(&ours.tool, &other.tool)) {
         return None;
@@ -180,16 +181,16 @@ fn foreign(core: &Core, name: &str, ours: Option<&Arc<Candidate>>) -> Option<Str
     })
 }
 
-/// Takes a candidate out of the hub, if it is still the one that is there; gives its name.
-fn take_away(core: &Core, candidate: Option<&Arc<Candidate>>) -> Option<String> {
-    let candidate = candidate.filter(|candidate| is_there(core, candidate))?;
+/// Removes a candidate if it is still registered, and returns its name.
+fn unregister(core: &Core, candidate: Option<&Arc<Candidate>>) -> Option<String> {
+    let candidate = candidate.filter(|candidate| is_registered(core, candidate))?;
     let name = candidate.spec().name.to_string();
-    // No skill of a server has such a name, so it is the only one.
+    // Skills of servers have names of another form, so this removes one candidate.
     let filter = Filter { source: Some(Source::Skills), server: None };
     (core.registry.remove(&name, filter) > 0).then_some(name)
 }
 
-/// Where a file of a skill really is; raises `PermissionError` when that is not inside of its folder.
+/// The real path of a skill's file; raises `PermissionError` if that is outside the skill's folder.
 #[pyfunction]
 pub fn skill_file(folder: PathBuf, path: &str) -> PyResult<PathBuf> {
     let refused = |why: String| PyPermissionError::new_err(format!("{path:?} {why}"));

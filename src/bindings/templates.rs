@@ -3,7 +3,7 @@
 //! Copying a dict that already has all its keys is much cheaper than growing one key by key, so each shape is built once:
 //! for all results, and again for each Python tool with its name and source filled in.
 
-use super::once::{Once, intern};
+use super::once::{ForkSafeOnce, intern};
 use crate::error::HubError;
 use crate::hub::cancelled;
 use crate::model::{Source, Strategy};
@@ -21,7 +21,7 @@ struct ResultTemplates {
 
 impl ResultTemplates {
     fn get(py: Python<'_>) -> PyResult<&ResultTemplates> {
-        static TEMPLATES: Once<ResultTemplates> = Once::new();
+        static TEMPLATES: ForkSafeOnce<ResultTemplates> = ForkSafeOnce::new();
         TEMPLATES.get_or_try_init(py, || {
             let meta = PyDict::new(py);
             for key in ["tool", "source", "server"] {

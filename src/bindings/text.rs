@@ -1,4 +1,4 @@
-//! Shaping text for Python: cutting, merging, synthesis. A huge string is never converted whole: only the window that decides
+//! Shaping text for Python: cutting and merging. A huge string is never converted whole: only the window that decides
 //! the result crosses.
 
 use super::unicode::{all_of, start_of};
@@ -6,7 +6,6 @@ use crate::hub::part;
 use crate::invisible::visible;
 use crate::merge;
 use crate::model::Part;
-use crate::synthesize::{self, Matter};
 use crate::truncate::tokens::{Estimate, load};
 use crate::truncate::{Kind, Limits, Options, TokenCounter, Unit, truncate_window, window_chars};
 use pyo3::exceptions::PyValueError;
@@ -145,25 +144,6 @@ pub fn merge_texts(
     })?;
     let merged = py.detach(|| merge(&parts(given, limit)));
     Ok((merged.text, merged.truncated))
-}
-
-/// The prompt for a model that shall make one answer of (label, text) pairs; or why none is asked.
-#[pyfunction]
-pub fn synthesis_prompt(
-    py: Python<'_>,
-    question: &str,
-    given: Vec<(String, String)>,
-    capabilities: Vec<String>,
-) -> (Option<String>, Option<&'static str>) {
-    py.detach(|| {
-        let matter = Matter::of(capabilities.iter().map(String::as_str));
-        let limit = matter.limit(given.len());
-        let parts = parts(given, limit);
-        match synthesize::too_much(&parts) {
-            Some(reason) => (None, Some(reason)),
-            None => (Some(synthesize::prompt(question, &parts)), None),
-        }
-    })
 }
 
 /// The limit in characters, and of hits in a list, for the results of a tool in a prompt.

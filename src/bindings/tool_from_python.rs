@@ -2,7 +2,7 @@
 
 use super::argument_checks::{ArgumentChecks, ArgumentStyle};
 use super::json;
-use super::once::Once;
+use super::once::ForkSafeOnce;
 use super::options::seconds;
 use super::plain_values;
 use super::python_tool::Callable;
@@ -32,7 +32,7 @@ pub fn callable(
         arguments: argument_checks(&spec, described, build)?,
         object: options.get_item("object")?.map_or_else(|| described.clone().unbind(), Bound::unbind),
         meta: options.get_item("meta")?.filter(|meta| !meta.is_none()).map(Bound::unbind),
-        templates: Once::new(),
+        templates: ForkSafeOnce::new(),
         spec,
     })
 }

@@ -2,11 +2,12 @@
 
 use super::{
     ApprovalRequest, CallPlan, CallRequest, Consulted, FlightLead, LookUpRequest, PlanStep, ServerSet,
-    Shareable, SharedResults, Unreachable, Verdict, question, synthesis_prompt,
+    Shareable, SharedResults, Unreachable, Verdict, matter, question, synthesis_prompt,
 };
 use crate::error::{ErrorKind, HubError, clip};
 use crate::hub::{Hub, PlannedRun, RunReport};
 use crate::model::{Arguments, ToolOutput};
+use crate::synthesize::Matter;
 use crate::tool::BoxFuture;
 use serde_json::Value;
 use std::sync::Arc;
@@ -35,8 +36,8 @@ pub struct CallResult {
     pub outcome: Result<ToolOutput, HubError>,
     /// Every answer with the label of its provider, when several were merged.
     pub answers: Vec<(String, Value)>,
-    /// Capabilities of the candidate that answered first.
-    capabilities: Vec<Arc<str>>,
+    /// What merged answers are about.
+    matter: Matter,
     pub cached: bool,
     /// A model made one answer of several.
     pub synthesized: bool,
@@ -47,24 +48,16 @@ pub struct CallResult {
 impl CallResult {
     fn of(report: RunReport) -> Self {
         let answers = report.merged_answers();
-        let first = report.plan.run.winners().next();
-        let capabilities = first.map(|slot| report.plan.candidates[slot].spec().capabilities.clone());
+        let matter = matter(&report.plan);
         let outcome = report.into_output();
-        CallResult {
-            answers,
-            capabilities: capabilities.unwrap_or_default(),
-            outcome,
-            cached: false,
-            synthesized: false,
-            route: None,
-        }
+        CallResult { answers, matter, outcome, cached: false, synthesized: false, route: None }
     }
 
     fn refused(error: HubError) -> Self {
         CallResult {
             outcome: Err(error),
             answers: Vec::new(),
-            capabilities: Vec::new(),
+            matter: Matter::Other,
             cached: false,
             synthesized: false,
             route: None,
@@ -168,8 +161,7 @@ async fn synthesize(plan: &CallPlan, services: &dyn CallServices, result: &mut C
     let Some(time) = plan.may_synthesize(now()) else { return };
     let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     let answers: Vec<_> = result.answers.iter().map(|(label, value)| (label.clone(), text(value))).collect();
-    let capabilities = result.capabilities.iter().map(|tag| &**tag);
-    let Ok(prompt) = synthesis_prompt(&question(args.as_value()), answers, capabilities) else { return };
+    let Ok(prompt) = synthesis_prompt(&question(args.as_value()), answers, result.matter) else { return };
     let Some(asked) = services.ask_model(&prompt) else { return };
     if let Ok(Ok(answer)) = tokio::time::timeout(time, asked).await
         && !answer.trim().is_empty()

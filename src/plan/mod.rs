@@ -37,12 +37,12 @@ mod synthesis;
 
 pub use drive::{CallResult, CallServices, call};
 pub use lookup::LookUpRequest;
-pub use permissions::{AllowList, ApprovalRequest, Permissions, Verdict};
+pub use permissions::{ApprovalRequest, Permissions, Verdict};
 pub use request::{CallRequest, CallTarget, SharingRequest};
 pub use servers::{KnownServers, ServerSet};
 pub use share::{Consulted, FlightLead, ShareKey, Shareable, SharedResults};
 pub use state::{CallPlan, UNKNOWN_SOURCE, UNREADABLE, Unreachable};
-pub use synthesis::{question, synthesis_prompt};
+pub use synthesis::{matter, question, synthesis_prompt};
 
 use crate::error::{ErrorKind, HubError, Outcome};
 use crate::hub::{Hub, PlannedRun};

@@ -1,6 +1,6 @@
 //! What a model is asked when several answers were merged.
 
-use crate::hub::part;
+use crate::hub::{PlannedRun, part};
 use crate::invisible::visible;
 use crate::model::Part;
 use crate::synthesize::{self, Matter};
@@ -20,15 +20,22 @@ pub fn question(args: &Value) -> String {
     }
 }
 
+/// What the answers of a run are about: the capabilities of all candidates that answered decide.
+pub fn matter(planned: &PlannedRun) -> Matter {
+    let answered = planned.run.winners().map(|slot| planned.candidates[slot].spec());
+    let tags: Vec<&str> = answered.flat_map(|spec| spec.capabilities.iter().map(|tag| &**tag)).collect();
+    Matter::of(tags.iter().copied())
+}
+
 /// The prompt for these answers (label and text of each), or the reason why no model is asked.
-pub fn synthesis_prompt<'a>(
+pub fn synthesis_prompt(
     question: &str,
     answers: impl IntoIterator<Item = (String, String)>,
-    capabilities: impl Iterator<Item = &'a str> + Clone,
+    matter: Matter,
 ) -> Result<String, &'static str> {
     let answers: Vec<(String, String)> =
         answers.into_iter().map(|(label, text)| (label, visible(&text).into_owned())).collect();
-    let limit = Matter::of(capabilities).limit(answers.len());
+    let limit = matter.limit(answers.len());
     let parts: Vec<Part> = answers.into_iter().map(|(label, text)| part(label, text, limit)).collect();
     match synthesize::too_much(&parts) {
         Some(reason) => Err(reason),

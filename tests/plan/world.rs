@@ -168,25 +168,10 @@ impl CallServices for World {
     }
 }
 
-/// Permissions by plain names (`server/tool` or `tool`), for tests.
-pub struct Names(pub Vec<&'static str>);
-
-impl toolhub::plan::AllowList for Names {
-    fn allows(&self, name: &str, server: Option<&str>) -> bool {
-        let full = format!("{}/{name}", server.unwrap_or("native"));
-        self.0.iter().any(|one| *one == name || *one == full)
-    }
-
-    fn may_allow(&self, name: &str) -> bool {
-        self.0.iter().any(|one| one.rsplit('/').next() == Some(name))
-    }
-
-    fn names_servers(&self) -> bool {
-        self.0.iter().any(|one| one.contains('/'))
-    }
-}
-
-/// Permissions that allow these names, and ask.
+/// Permissions that allow what these patterns match.
 pub fn ask(allowed: &[&'static str], asks: bool) -> super::Permissions {
-    super::Permissions { allowed: Arc::new(Names(allowed.to_vec())), asks }
+    super::Permissions {
+        allowed: Arc::new(toolhub::pattern::PatternList::new(allowed.iter().copied())),
+        asks,
+    }
 }

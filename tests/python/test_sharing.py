@@ -423,3 +423,19 @@ def test_a_shared_call_passes_progress_and_meta_on(run: Run, tmp_path: Path) -> 
             assert updates
 
     run(scene())
+
+
+@pytest.mark.parametrize("options", [{}, {"single_flight": True}, {"cache_ttl": 60}], ids=str)
+def test_meta_reaches_the_server(run: Run, options: dict[str, Any]) -> None:
+    """With sharing, without, and for a tool that may not be shared."""
+    mirror = str(Path(__file__).parents[1] / "mcp/servers/mirror.py")
+
+    async def scene() -> None:
+        async with ToolHub() as hub:
+            for id, effects in [("harmless", False), ("acts", True)]:
+                env = {"SCHEMA": '{"type": "object"}'}
+                hub.add_server(id, command=sys.executable, args=[mirror], env=env, effects=effects)
+                result = await hub.execute("mirror", server=id, meta={"tenant/id": 7}, **options)
+                assert result.meta["server_meta"]["mirror/request"]["tenant/id"] == 7, result
+
+    run(scene())

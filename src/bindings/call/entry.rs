@@ -4,13 +4,14 @@ use super::canonical::canonical;
 use super::{CallCallbacks, CallDriver, request};
 use crate::bindings::execution::{Execution, Extras, Watch};
 use crate::bindings::hub::Hub;
+use crate::bindings::once::intern;
 use crate::bindings::options::{PyCallOptions, seconds};
+use crate::bindings::patterns::PyPatternList;
 use crate::bindings::tool_from_python::as_json;
 use crate::error::HubError;
 use crate::hub::PlannedRun;
 use crate::plan::{
-    AllowList, CallPlan, CallRequest, CallTarget, Permissions, ServerSet, SharingRequest, closed,
-    select_by_name,
+    CallPlan, CallRequest, CallTarget, Permissions, ServerSet, SharingRequest, closed, select_by_name,
 };
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -232,31 +233,10 @@ fn planned_call<'py>(
     Ok(Bound::new(py, driver)?.into_any())
 }
 
+/// What the core needs of a `toolhub.permissions.Permissions`.
 fn python_permissions(permissions: &Bound<'_, PyAny>) -> PyResult<Permissions> {
-    let asks = permissions.getattr("asks")?.is_truthy()?;
-    Ok(Permissions { allowed: Arc::new(PythonAllowList(permissions.clone().unbind())), asks })
-}
-
-/// The patterns of a `toolhub.permissions.Permissions`.
-struct PythonAllowList(Py<PyAny>);
-
-impl PythonAllowList {
-    /// What cannot be answered is not allowed.
-    fn ask(&self, question: impl FnOnce(&Bound<'_, PyAny>) -> PyResult<bool>) -> bool {
-        Python::attach(|py| question(self.0.bind(py)).unwrap_or(false))
-    }
-}
-
-impl AllowList for PythonAllowList {
-    fn allows(&self, name: &str, server: Option<&str>) -> bool {
-        self.ask(|permissions| permissions.call_method1("allows", (name, server))?.is_truthy())
-    }
-
-    fn may_allow(&self, name: &str) -> bool {
-        self.ask(|permissions| permissions.call_method1("may_allow", (name,))?.is_truthy())
-    }
-
-    fn names_servers(&self) -> bool {
-        self.ask(|permissions| permissions.getattr("names_servers")?.is_truthy())
-    }
+    let py = permissions.py();
+    let patterns = permissions.getattr(intern!(py, "patterns"))?;
+    let asks = permissions.getattr(intern!(py, "asks"))?.is_truthy()?;
+    Ok(Permissions { allowed: patterns.cast::<PyPatternList>()?.get().shared(), asks })
 }

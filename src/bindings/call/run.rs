@@ -2,7 +2,7 @@
 
 use crate::bindings::hub::Hub;
 use crate::bindings::parse::{PyParsedCall, parse_text};
-use crate::bindings::prompt::original_name;
+use crate::bindings::prompt::tool_with_vendor_name;
 use crate::model::Safety;
 use crate::registry::NameEntry;
 use pyo3::prelude::*;
@@ -45,7 +45,7 @@ fn entries(hub: &Bound<'_, Hub>, calls: &[Py<PyParsedCall>]) -> PyResult<Vec<Opt
     let snapshot = hub.get().core().registry.load();
     let find = |name: &Bound<'_, PyString>| {
         let given = snapshot.get(&name.to_string_lossy()).cloned();
-        given.or_else(|| snapshot.get(&original_name(hub, name)?).cloned())
+        given.or_else(|| snapshot.get(&tool_with_vendor_name(hub.get(), name)?).cloned())
     };
     Ok(calls.iter().map(|call| find(call.get().name(py))).collect())
 }

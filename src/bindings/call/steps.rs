@@ -15,6 +15,7 @@ use crate::error::HubError;
 use crate::plan::{
     ApprovalRequest, Consulted, LookUpRequest, PlanStep, ServerSet, Shareable, question, synthesis_prompt,
 };
+use crate::synthesize::Matter;
 use parking_lot::Mutex;
 use pyo3::exceptions::{PyException, PyTimeoutError};
 use pyo3::prelude::*;
@@ -232,12 +233,9 @@ impl CallDriver {
             Ok(args) => question(&args),
             Err(_) => value::readable(self.args.bind(py))?,
         };
-        let tool = meta_of(result)?.get_item(intern!(py, "tool"))?;
-        let tool = tool.and_then(|tool| tool.extract::<String>().ok()).unwrap_or_default();
-        let snapshot = self.hub.get().core().registry.load();
-        let candidates = snapshot.get(&tool).map(|entry| entry.candidates.as_slice()).unwrap_or_default();
-        let capabilities = candidates.iter().flat_map(|one| one.spec().capabilities.iter().map(|tag| &**tag));
-        Ok(synthesis_prompt(&asked, answers, capabilities))
+        let matter = result.getattr(intern!(py, "_matter"))?.extract::<String>().ok();
+        let matter = matter.and_then(|name| Matter::named(&name)).unwrap_or(Matter::Other);
+        Ok(synthesis_prompt(&asked, answers, matter))
     }
 
     fn synthesized(

@@ -1,4 +1,6 @@
-"""A server with one tool, `mirror`, that gives back its arguments as JSON text; its schema is in SCHEMA.
+"""A server with one tool, `mirror`, that returns its arguments as JSON text and the `_meta` of the request as `_meta`.
+
+The schema of the tool is in SCHEMA:
 
     SCHEMA='{"type": "object"}' python mirror.py
 
@@ -25,7 +27,8 @@ def answer(method: str, params: dict[str, Any]) -> dict[str, Any] | None:
     if method == "tools/list":
         return {"tools": [TOOL]}
     if method == "tools/call":
-        return {"content": [{"type": "text", "text": json.dumps(params.get("arguments"))}]}
+        content = [{"type": "text", "text": json.dumps(params.get("arguments"))}]
+        return {"content": content, "_meta": {"mirror/request": params.get("_meta", {})}}
     return {} if method == "ping" else None
 
 

@@ -22,10 +22,17 @@ QUIET = [
     "in_an_invocation",
     "in_a_listener",
     "in_a_progress_callback",
+    "many_validators",
 ]
 
 # One run more for those in which other threads are busy at the moment of the exit.
-RUNS = {"background_busy": 4, "many_background_calls": 4, "many_loops": 6, "a_busy_loop": 4}
+RUNS = {
+    "background_busy": 4,
+    "many_background_calls": 4,
+    "many_loops": 6,
+    "a_busy_loop": 4,
+    "many_validators": 4,
+}
 
 
 def exits(mode: str, count: int) -> list[Ended]:

@@ -195,3 +195,22 @@ def test_a_model_endpoint_makes_one_answer(hub: ToolHub, endpoint: Callable[...,
     result = hub.call("search_notes", {"query": "what is rust"}, llm=endpoint())
     assert result.meta["synthesis_method"] == "llm", result.meta.get("synthesis_reason")
     assert "rust" in result.result.lower()
+
+
+def test_only_tools_that_answered_decide_how_much_the_model_sees() -> None:
+    """A candidate that failed has no say, as in the core's own driver: these answers are not search results."""
+    hub, prompts = ToolHub(), []
+
+    def fails(query: str) -> str:
+        raise OSError("no network")
+
+    hub.register(fails, name="look", server="a", source="mcps", capabilities=["search"], read_only=True)
+    for id in ("b", "c"):
+        answer = id * 290
+        hub.register(
+            lambda query, answer=answer: answer, name="look", server=id, source="mcps",
+            capabilities=["document"], read_only=True,
+        )  # fmt: skip
+    result = hub.call("look", "x", strategy="all", llm=lambda prompt: prompts.append(prompt) or "one")
+    assert result.result == "one"
+    assert 200 < prompts[0].count("b" * 10) * 10 <= 250

@@ -9,7 +9,9 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import AfterValidator
 
 
 def call_too_late() -> None:
@@ -190,6 +192,26 @@ def in_a_progress_callback() -> None:
         hub.add_server("s", command=sys.executable, args=[str(server), mark.name])
         aside(lambda: asyncio.run(hub.execute("step", server="s", progress=lambda _: busy_in_thread())))
         begun.wait()
+
+
+def many_validators() -> None:
+    """Validators that let other threads run; pydantic's own frames cannot be unwound, so the exit waits for them."""
+
+    def check(value: int) -> int:
+        time.sleep(0.0005)
+        begun.set()
+        return value
+
+    async def checked(value: Annotated[int, AfterValidator(check)]) -> int:
+        return value
+
+    async def work() -> None:
+        while True:
+            await hub.execute("checked", {"value": "1"})
+
+    hub.register(checked)
+    aside(lambda: asyncio.run(work()), 4)
+    begun.wait()
 
 
 def a_call_at_exit() -> None:
