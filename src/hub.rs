@@ -19,13 +19,13 @@ pub use showing::Showing;
 use crate::error::{ErrorKind, HubError, clip};
 use crate::execute::{self, Job, Rules, Run};
 use crate::limit::Gate;
-use crate::model::{Arguments, CallOptions, Prefer, Shadow, Source, Strategy};
+use crate::model::{Arguments, CallOptions, Prefer, Shadow, Source};
 use crate::prompt::PromptCache;
 use crate::registry::capability::CapabilityRules;
 use crate::registry::{Candidate, Filter, NameEntry, Registry, Snapshot};
 use crate::route::{Directory, Labels, Route};
 use crate::search::{Search, Uses, Vectors};
-use crate::select::{self, Candidates, Selection, Wanted};
+use crate::select::{self, Candidates, Selection, StrategyInput, StrategyPatterns, Wanted};
 use crate::stats::BreakerPolicy;
 use crate::store::Store;
 use parking_lot::{Mutex, RwLock};
@@ -53,6 +53,8 @@ pub struct HubOptions {
     /// Which candidates come first; `None`: by priority, and MCP servers for routed calls.
     pub prefer: Option<Prefer>,
     pub shadow: Shadow,
+    /// How the candidates of a name are used, by pattern.
+    pub strategies: StrategyPatterns,
     /// How long servers may take to list their tools before a tool is not found.
     pub lookup_timeout: Duration,
 }
@@ -70,6 +72,7 @@ impl Default for HubOptions {
             seed: None,
             prefer: None,
             shadow: Shadow::default(),
+            strategies: StrategyPatterns::default(),
             lookup_timeout: Duration::from_secs(10),
         }
     }
@@ -160,6 +163,7 @@ impl Hub {
             filter: Filter { source: options.source, server: options.server.as_deref() },
             prefer: options.prefer.or(self.options.prefer).unwrap_or_default(),
             shadow: self.options.shadow,
+            is_routed: options.is_routed,
         }
     }
 
@@ -230,9 +234,15 @@ impl Hub {
         options: &CallOptions,
         now: Instant,
     ) -> Box<PlannedRun> {
-        let wanted = options.strategy.unwrap_or(Strategy::Auto);
+        let input = StrategyInput {
+            wanted: options.strategy.unwrap_or_default(),
+            by_capability: entry.is_none(),
+            is_routed: options.is_routed,
+            prefer: self.wanted(options).prefer,
+            patterns: Some(&self.options.strategies),
+        };
         let Selection { candidates, healthy, strategy, rule, guarded } =
-            select::select(candidates, healthy, wanted, entry.is_none(), self.wanted(options).prefer);
+            select::select(candidates, healthy, &input);
         let rules = Rules {
             strategy,
             batch: options.max_parallel.unwrap_or(self.options.max_parallel).max(1),

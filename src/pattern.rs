@@ -1,4 +1,4 @@
-//! L0, the patterns of tool names: one language for `include`, `exclude` and `allowed`.
+//! L0, the patterns of tool names: one language for `include`, `exclude`, `allowed` and `strategies`.
 //!
 //! | pattern | matches |
 //! |---|---|
@@ -60,6 +60,11 @@ impl Glob {
         Glob { parts }
     }
 
+    /// How many characters stand for themselves: the more, the more specific.
+    pub fn literals(&self) -> usize {
+        self.parts.iter().filter(|part| matches!(part, GlobPart::Char(_))).count()
+    }
+
     /// Whether the whole name matches. Only the last `*` is tried again, so the work is at most the product of both
     /// lengths, whatever the pattern.
     pub fn matches(&self, name: &str) -> bool {
@@ -107,19 +112,25 @@ fn class(chars: &[char]) -> Option<(GlobPart, usize)> {
 
 /// A pattern of a list, with its scope when it has one.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct ScopedGlob {
+pub struct ScopedGlob {
     whole: Glob,
     /// The part behind the first `/`.
     in_scope: Option<Glob>,
 }
 
 impl ScopedGlob {
-    fn new(pattern: &str) -> Self {
+    pub fn new(pattern: &str) -> Self {
         let in_scope = pattern.split_once('/').map(|(_, rest)| Glob::new(rest));
         ScopedGlob { whole: Glob::new(pattern), in_scope }
     }
 
-    fn matches(&self, name: &str, server: Option<&str>) -> bool {
+    /// See [`Glob::literals`]; those of the scope count.
+    pub fn literals(&self) -> usize {
+        self.whole.literals()
+    }
+
+    /// Whether it matches a tool of this server; `None` is a tool that belongs to no server.
+    pub fn matches(&self, name: &str, server: Option<&str>) -> bool {
         let own = server.and_then(|server| name.strip_prefix(server)?.strip_prefix('/'));
         let named = |glob: &Glob| glob.matches(name) || own.is_some_and(|own| glob.matches(own));
         match &self.in_scope {

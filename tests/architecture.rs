@@ -44,7 +44,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("parse", &["model", "error"]),
     ("route", &["model", "error"]),
     ("search", &["model", "error", "registry", "text"]),
-    ("select", &["model", "error", "registry", "text"]),
+    ("select", &["model", "error", "pattern", "registry", "text"]),
     ("truncate", &["model", "error"]),
     ("merge", &["model", "error"]),
     ("synthesize", &["model", "error"]),

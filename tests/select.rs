@@ -10,7 +10,8 @@ use proptest::prelude::*;
 use toolhub::error::ErrorKind;
 use toolhub::model::{Effects, Evidence, Prefer, Shadow, Source, Strategy, ToolOutput, ToolSpec};
 use toolhub::registry::{Candidate, Filter, Registry};
-use toolhub::select::{Candidates, Rule, Wanted, by_capability, by_name, decide, is_shadow, select};
+use toolhub::select::{Candidates, Rule, StrategyInput, StrategyPatterns, Wanted};
+use toolhub::select::{by_capability, by_name, decide, is_shadow, select};
 use toolhub::sources::function::FunctionTool;
 use toolhub::stats::{BreakerPolicy, CandidateStats};
 
@@ -56,6 +57,10 @@ fn with_effects(levels: &[Effects], idempotent: bool) -> Candidates {
     each.collect()
 }
 
+fn asked(wanted: Strategy, by_capability: bool) -> StrategyInput<'static> {
+    StrategyInput { wanted, by_capability, ..StrategyInput::default() }
+}
+
 #[test]
 fn auto_takes_the_first_rule_that_fits() {
     use Strategy::{All, Auto, Fallback, First};
@@ -79,16 +84,20 @@ fn auto_takes_the_first_rule_that_fits() {
         ("weather", 3, true, First, Rule::ManyCandidates),
     ];
     for (tag, count, capability, strategy, rule) in table {
-        let decided = decide(&tagged(*count, tag), Auto, *capability);
-        assert_eq!(decided, (*strategy, *rule), "{count} × {tag}, by capability: {capability}");
+        let decided = decide(&tagged(*count, tag), &asked(Auto, *capability));
+        assert_eq!(decided, (*strategy, rule.clone()), "{count} × {tag}, by capability: {capability}");
     }
     for level in [GUESSED, DECLARED] {
         let one_of_three = with_effects(&[HARMLESS, level, Effects::UNKNOWN], false);
-        assert_eq!(decide(&one_of_three, Auto, false), (Fallback, Rule::Effects), "{level:?}");
-        assert_eq!(decide(&one_of_three[..2], Auto, true), (Fallback, Rule::Effects), "safety comes first");
+        assert_eq!(decide(&one_of_three, &asked(Auto, false)), (Fallback, Rule::Effects), "{level:?}");
+        assert_eq!(
+            decide(&one_of_three[..2], &asked(Auto, true)),
+            (Fallback, Rule::Effects),
+            "safety comes first"
+        );
     }
     let harmless = with_effects(&[HARMLESS, HARMLESS], false);
-    assert_eq!(decide(&harmless, Auto, false), (All, Rule::AnswersComplement));
+    assert_eq!(decide(&harmless, &asked(Auto, false)), (All, Rule::AnswersComplement));
 }
 
 #[test]
@@ -98,16 +107,16 @@ fn unknown_effects_keep_tools_of_servers_apart_but_not_native_ones() {
         (0..).zip(sources).map(|(id, source)| Arc::new(candidate(id, *source, |_| {}))).collect()
     };
     let native = of(&[Source::Tools, Source::Skills]);
-    assert_eq!(decide(&native, Auto, false), (All, Rule::TwoCandidates));
+    assert_eq!(decide(&native, &asked(Auto, false)), (All, Rule::TwoCandidates));
     for by_capability in [false, true] {
         for sources in [[Source::Mcps, Source::Mcps], [Source::Tools, Source::Mcps]] {
-            assert_eq!(decide(&of(&sources), Auto, by_capability), (Fallback, Rule::UnknownEffects));
+            assert_eq!(decide(&of(&sources), &asked(Auto, by_capability)), (Fallback, Rule::UnknownEffects));
         }
     }
     let servers = of(&[Source::Mcps, Source::Mcps]);
-    assert_eq!(decide(&servers, First, false), (First, Rule::Asked), "the caller knows better");
+    assert_eq!(decide(&servers, &asked(First, false)), (First, Rule::Asked), "the caller knows better");
     let guarded = |candidates: &Candidates| {
-        select(candidates.clone(), candidates.len(), Auto, false, Prefer::default()).guarded
+        select(candidates.clone(), candidates.len(), &StrategyInput::default()).guarded
     };
     assert!(guarded(&servers));
     assert!(!guarded(&native));
@@ -120,25 +129,24 @@ fn a_calculation_that_also_searches_is_a_race() {
         .enumerate()
         .map(|(id, tag)| Arc::new(candidate(id as u64, Source::Mcps, reading(tag))))
         .collect();
-    assert_eq!(decide(&mixed, Strategy::Auto, false), (Strategy::First, Rule::FastestIsBest));
+    assert_eq!(decide(&mixed, &asked(Strategy::Auto, false)), (Strategy::First, Rule::FastestIsBest));
 }
 
 #[test]
 fn the_callers_strategy_counts_except_for_tools_that_may_act() {
     for wanted in [Strategy::First, Strategy::All, Strategy::Fallback] {
-        assert_eq!(decide(&tagged(3, "search"), wanted, false), (wanted, Rule::Asked));
+        assert_eq!(decide(&tagged(3, "search"), &asked(wanted, false)), (wanted, Rule::Asked));
         let guessed = with_effects(&[GUESSED, GUESSED], false);
-        assert_eq!(decide(&guessed, wanted, false).0, Strategy::Fallback);
+        assert_eq!(decide(&guessed, &asked(wanted, false)).0, Strategy::Fallback);
         let declared = with_effects(&[Effects::UNKNOWN, DECLARED], false);
-        assert_eq!(decide(&declared, wanted, false).0, Strategy::Fallback);
+        assert_eq!(decide(&declared, &asked(wanted, false)).0, Strategy::Fallback);
     }
 }
 
 #[test]
 fn effects_are_guarded_unless_the_tool_is_idempotent() {
     let guarded = |levels: &[Effects], idempotent| {
-        select(with_effects(levels, idempotent), levels.len(), Strategy::Auto, false, Prefer::default())
-            .guarded
+        select(with_effects(levels, idempotent), levels.len(), &StrategyInput::default()).guarded
     };
     assert!(guarded(&[DECLARED], false));
     assert!(guarded(&[HARMLESS, GUESSED], false), "one with effects guards all");
@@ -153,7 +161,8 @@ fn who_prefers_servers_asks_them_before_the_others_not_beside_them() {
         (0..).zip(sources).map(|(id, source)| Arc::new(candidate(id, *source, reading("any")))).collect()
     };
     let chosen = |sources: &[Source], wanted, by_capability, prefer| {
-        let selection = select(of(sources), sources.len(), wanted, by_capability, prefer);
+        let selection =
+            select(of(sources), sources.len(), &StrategyInput { prefer, ..asked(wanted, by_capability) });
         (selection.strategy, selection.rule)
     };
     let mixed = [Source::Mcps, Source::Tools];
@@ -163,6 +172,99 @@ fn who_prefers_servers_asks_them_before_the_others_not_beside_them() {
     assert_eq!(chosen(&mixed, First, false, Prefer::Mcps), (First, Rule::Asked));
     for one_kind in [Source::Mcps, Source::Tools] {
         assert_eq!(chosen(&[one_kind, one_kind], Auto, false, Prefer::Mcps), (All, Rule::TwoCandidates));
+    }
+}
+
+#[test]
+fn the_first_match_answers_a_model_alone() {
+    use Strategy::{All, Auto, Fallback};
+    let routed = |wanted| StrategyInput { is_routed: true, ..asked(wanted, false) };
+    for tag in ["search", "calculate", "weather"] {
+        for count in 2..5 {
+            assert_eq!(
+                decide(&tagged(count, tag), &routed(Auto)),
+                (Fallback, Rule::Routed),
+                "{count} × {tag}"
+            );
+        }
+    }
+    assert_eq!(decide(&tagged(1, "search"), &routed(Auto)).1, Rule::OneCandidate);
+    assert_eq!(decide(&tagged(3, "search"), &routed(All)), (All, Rule::Asked));
+    assert_eq!(decide(&with_effects(&[DECLARED, HARMLESS], false), &routed(Auto)), (Fallback, Rule::Effects));
+}
+
+#[test]
+fn the_order_for_a_model_is_the_last_success_and_then_the_configuration() {
+    let registry = Registry::default();
+    let now = Instant::now();
+    let all: Vec<_> = (0..4).map(|id| registry.insert(candidate(id, Source::Mcps, |_| {}))).collect();
+    // The first server is slow and fails at times, which says nothing about whose answer is meant.
+    let record = |slot: usize, ended, millis| {
+        all[slot].stats.record(ended, Duration::from_millis(millis), now, &BreakerPolicy::default());
+    };
+    record(0, Err(ErrorKind::ToolError), 4_000);
+    record(0, Ok(()), 4_000);
+    record(1, Ok(()), 1);
+    let snapshot = registry.snapshot();
+    let entry = snapshot.get("t").unwrap();
+    let order = |is_routed| ids(&by_name(entry, Wanted { is_routed, ..Wanted::default() }, now).0);
+    assert_eq!(order(true), [0, 1, 2, 3]);
+    assert_eq!(order(false).last(), Some(&0), "health counts for a program's call");
+    entry.note_success(2);
+    assert_eq!(order(true), [2, 0, 1, 3]);
+    exhaust(&all[2], now);
+    assert_eq!(order(true), [0, 1, 3, 2], "a resting one comes last");
+}
+
+#[test]
+fn a_strategy_is_set_by_the_call_the_tool_or_the_most_specific_pattern() {
+    use Strategy::{All, Auto, Fallback, First};
+    let patterns =
+        StrategyPatterns::new([("*", Fallback), ("t*", First), ("s1/t", All), ("x", All), ("t?", All)])
+            .unwrap();
+    let of = |own: &[Option<Strategy>]| -> Candidates {
+        let one = |(id, own): (u64, &Option<Strategy>)| {
+            candidate(id, Source::Mcps, |spec| {
+                reading("weather")(spec);
+                spec.strategy = *own;
+            })
+        };
+        (0..).zip(own).map(one).map(Arc::new).collect()
+    };
+    let with = |wanted| StrategyInput { patterns: Some(&patterns), ..asked(wanted, false) };
+    let by_pattern = |strategy, pattern: &str| (strategy, Rule::Pattern(pattern.into()));
+    assert_eq!(
+        decide(&of(&[None, None]), &with(Auto)),
+        by_pattern(First, "t*"),
+        "that of the first candidate"
+    );
+    assert_eq!(
+        decide(&of(&[None, None, None])[1..], &with(Auto)),
+        by_pattern(All, "s1/t"),
+        "the server's own"
+    );
+    assert_eq!(decide(&of(&[None, Some(All)]), &with(Auto)), (All, Rule::Tool));
+    assert_eq!(decide(&of(&[Some(First), Some(All)]), &with(Auto)), (First, Rule::Tool));
+    assert_eq!(decide(&of(&[Some(First), None]), &with(Fallback)), (Fallback, Rule::Asked));
+    assert_eq!(
+        decide(&of(&[Some(Auto), None]), &with(Auto)),
+        (All, Rule::TwoCandidates),
+        "'auto' of the tool keeps the patterns away"
+    );
+    let routed = StrategyInput { is_routed: true, ..with(Auto) };
+    assert_eq!(decide(&of(&[None, None]), &routed), by_pattern(First, "t*"));
+    // A call by capability takes a strategy that all its candidates have.
+    let by_tag = StrategyInput { by_capability: true, ..with(Auto) };
+    assert_eq!(decide(&of(&[Some(First), Some(First)]), &by_tag), (First, Rule::Tool));
+    assert_eq!(decide(&of(&[Some(First), Some(Fallback)]), &by_tag), (All, Rule::TwoCandidates));
+    let acts = with_effects(&[DECLARED, HARMLESS], false);
+    assert_eq!(decide(&acts, &with(Auto)), (Fallback, Rule::Effects), "whatever is named");
+}
+
+#[test]
+fn a_pattern_that_forbids_or_is_empty_is_refused() {
+    for pattern in ["", " ", "!search_*"] {
+        assert!(StrategyPatterns::new([(pattern, Strategy::All)]).is_err(), "{pattern:?}");
     }
 }
 

@@ -4,6 +4,8 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any, TypedDict, TypeVar, overload
 
+from .options import StrategyName
+
 T = TypeVar("T")
 
 MARK = "__toolhub__"
@@ -24,6 +26,7 @@ class ToolOptions(TypedDict, total=False):
     category: str | None
     version: str | None
     timeout: float | None
+    strategy: StrategyName | None
     annotations: Mapping[str, Any] | None
     max_concurrency: int | None
 
@@ -52,6 +55,7 @@ def tool(
     category: str | None = None,
     version: str | None = None,
     timeout: float | None = None,
+    strategy: StrategyName | None = None,
     annotations: Mapping[str, Any] | None = None,
     max_concurrency: int | None = None,
     parameters: Mapping[str, Any] | None = None,

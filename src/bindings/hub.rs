@@ -1,7 +1,7 @@
 //! The hub, as Python sees it. Thin: it turns Python values into words of the core and back.
 
 use super::execution::python_tool;
-use super::options::{parse_prefer, parse_shadow, parse_source, seconds};
+use super::options::{parse_prefer, parse_shadow, parse_source, seconds, strategy_patterns};
 use super::python_tool::PythonTool;
 use super::runtime;
 use super::tool_from_python::callable;
@@ -123,7 +123,7 @@ impl Hub {
 #[pymethods]
 impl Hub {
     #[new]
-    #[pyo3(signature = (*, timeout, max_parallel, grace, seed=None, max_concurrency=None, source_concurrency=None, max_waiting=10_000, breaker_threshold=5, breaker_rest=5.0, prefer=None, shadow="report", lookup_timeout=10.0))]
+    #[pyo3(signature = (*, timeout, max_parallel, grace, seed=None, max_concurrency=None, source_concurrency=None, max_waiting=10_000, breaker_threshold=5, breaker_rest=5.0, prefer=None, shadow="report", lookup_timeout=10.0, strategies=None))]
     #[expect(clippy::too_many_arguments, reason = "one for each option of ToolHub")]
     fn new(
         timeout: f64,
@@ -138,6 +138,7 @@ impl Hub {
         prefer: Option<&str>,
         shadow: &str,
         lookup_timeout: f64,
+        strategies: Option<Vec<(String, String)>>,
     ) -> PyResult<Self> {
         if max_parallel == 0 {
             return Err(PyValueError::new_err("max_parallel must be at least 1, got 0"));
@@ -161,6 +162,7 @@ impl Hub {
             seed,
             prefer: prefer.map(parse_prefer).transpose()?,
             shadow: parse_shadow(shadow)?,
+            strategies: strategy_patterns(&strategies.unwrap_or_default())?,
             lookup_timeout: seconds("lookup_timeout", Some(lookup_timeout))?
                 .unwrap_or(defaults.lookup_timeout),
         };

@@ -2,6 +2,7 @@
 
 use super::argument_checks::Checks;
 use crate::model::{CallOptions, Prefer, Shadow, Source, Strategy};
+use crate::select::StrategyPatterns;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use std::sync::Arc;
@@ -43,6 +44,7 @@ impl PyCallOptions {
             source: source.map(parse_source).transpose()?,
             server: server.map(Arc::from),
             prefer: prefer.map(parse_prefer).transpose()?,
+            is_routed: false,
         };
         Ok(PyCallOptions { options, checks: Checks { validate, coerce } })
     }
@@ -65,10 +67,16 @@ pub fn parse_source(name: &str) -> PyResult<Source> {
     })
 }
 
-fn parse_strategy(name: &str) -> PyResult<Strategy> {
+pub fn parse_strategy(name: &str) -> PyResult<Strategy> {
     Strategy::parse(name).ok_or_else(|| {
         PyValueError::new_err(format!("strategy must be 'auto', 'first', 'all' or 'fallback', got {name:?}"))
     })
+}
+
+/// The strategies of a hub, by pattern.
+pub fn strategy_patterns(given: &[(String, String)]) -> PyResult<StrategyPatterns> {
+    let parsed = given.iter().map(|(pattern, name)| Ok((pattern.as_str(), parse_strategy(name)?)));
+    StrategyPatterns::new(parsed.collect::<PyResult<Vec<_>>>()?).map_err(PyValueError::new_err)
 }
 
 pub fn parse_prefer(name: &str) -> PyResult<Prefer> {

@@ -48,7 +48,7 @@ pub fn build(py: Python<'_>, mut finished: FinishedExecution, now: Instant) -> P
         meta.set_item(intern!(py, "tool"), &*plan.what)?;
     }
     if plan.rule != Rule::OneCandidate {
-        meta.set_item(intern!(py, "rule"), plan.rule.sentence())?;
+        meta.set_item(intern!(py, "rule"), &*plan.rule.sentence())?;
     }
     let errors = describe_attempts(py, &meta, &plan, &mut finished.attempts, best.is_some(), now)?;
     match winners.as_slice() {

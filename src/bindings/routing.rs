@@ -58,6 +58,7 @@ pub fn explain(
         Ok(None) => ("name", "it is called by its name".to_owned()),
         Ok(Some(route)) => {
             (wanted.source, wanted.server) = (route.source, route.server.clone());
+            wanted.is_routed = true;
             let prefer = wanted.prefer.or(core.options.prefer).unwrap_or(Prefer::Mcps);
             wanted.prefer = Some(prefer);
             (route.rule.name(), route.sentence(source.as_deref().unwrap_or_default(), prefer))

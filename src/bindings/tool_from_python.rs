@@ -3,7 +3,7 @@
 use super::argument_checks::{ArgumentChecks, ArgumentStyle};
 use super::json;
 use super::once::ForkSafeOnce;
-use super::options::seconds;
+use super::options::{parse_strategy, seconds};
 use super::plain_values;
 use super::python_tool::Callable;
 use crate::hub::Hub as Core;
@@ -121,6 +121,7 @@ fn spec(core: &Core, described: &Bound<'_, PyAny>, options: &Bound<'_, PyDict>) 
         version: text("version")?,
         timeout: seconds("timeout", option("timeout")?.map(|value| number(&value)).transpose()?)?,
         max_concurrency: option("max_concurrency")?.map(|value| places(&value)).transpose()?,
+        strategy: text("strategy")?.map(|name| parse_strategy(&name)).transpose()?,
         location: None,
         is_hidden: false,
     })

@@ -6,10 +6,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// How several candidates are used.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Strategy {
     /// The hub decides.
+    #[default]
     Auto,
     /// A race: the first success wins.
     First,
@@ -99,4 +100,6 @@ pub struct CallOptions {
     pub source: Option<Source>,
     pub server: Option<Arc<str>>,
     pub prefer: Option<Prefer>,
+    /// A model asked for the tool: the first match answers alone, the others are its fallback.
+    pub is_routed: bool,
 }

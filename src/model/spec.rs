@@ -1,6 +1,6 @@
 //! What a tool says about itself.
 
-use super::Effects;
+use super::{Effects, Strategy};
 use serde_json::{Map, Value};
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,6 +21,8 @@ pub struct ToolSpec {
     pub category: Option<Arc<str>>,
     pub version: Option<Arc<str>>,
     pub timeout: Option<Duration>,
+    /// How the candidates of this name are used, unless a call says otherwise.
+    pub strategy: Option<Strategy>,
     pub max_concurrency: Option<usize>,
     /// Where the `SKILL.md` of a skill is, a path or a URI. Such a tool gives instructions; others have none.
     pub location: Option<Arc<str>>,
@@ -44,6 +46,7 @@ impl ToolSpec {
             category: None,
             version: None,
             timeout: None,
+            strategy: None,
             max_concurrency: None,
             location: None,
             is_hidden: false,

@@ -117,6 +117,7 @@ impl CallPlan {
         match hub.route(source.as_deref(), &known) {
             Ok(route) => {
                 self.follow(route);
+                self.options.is_routed = true;
                 // Models mislabel sources, so MCP servers come first unless the user decided otherwise.
                 let prefer = self.options.prefer.or(hub.options.prefer);
                 self.options.prefer = prefer.or(Some(Prefer::Mcps));

@@ -1,77 +1,60 @@
 //! Chooses the strategy: the first rule that applies.
 
+use super::rule::Rule;
 use super::runs_alone;
-use crate::model::{Safety, Strategy};
+use super::strategies::{StrategyPatterns, configured};
+use crate::model::{Prefer, Safety, Source, Strategy};
 use crate::registry::Candidate;
 use std::sync::Arc;
 
-/// The reason for a strategy.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Rule {
-    OneCandidate,
-    /// Candidates that may act never run at once.
-    Effects,
-    /// Candidates of servers whose effects are unknown do not run at once either.
-    UnknownEffects,
-    /// Answers agree, so the fastest is the best.
-    FastestIsBest,
-    /// Answers complement each other.
-    AnswersComplement,
-    TwoCandidates,
-    ManyCandidates,
-    /// MCP servers are tried first, not together with the others.
-    Preferred,
-    /// The caller chose.
-    Asked,
+/// What decides about the strategy, beside the candidates.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct StrategyInput<'a> {
+    /// What the call says; `Auto` leaves it to the tool, the patterns and the rules.
+    pub wanted: Strategy,
+    pub by_capability: bool,
+    /// A model asked.
+    pub is_routed: bool,
+    pub prefer: Prefer,
+    pub patterns: Option<&'a StrategyPatterns>,
 }
 
-impl Rule {
-    /// True for rules that are heuristics (kind, count) and may be overridden by `prefer`.
-    pub fn is_choice(self) -> bool {
-        !matches!(self, Rule::OneCandidate | Rule::Effects | Rule::UnknownEffects | Rule::Asked)
-    }
-
-    pub fn sentence(self) -> &'static str {
-        match self {
-            Rule::OneCandidate => "there is one candidate",
-            Rule::Effects => "the tool has effects, so its candidates never run at once",
-            Rule::UnknownEffects => {
-                "the effects of a server's tool are unknown, so its candidates never run at once"
-            }
-            Rule::FastestIsBest => "calculation and time tools agree, so the fastest answer wins",
-            Rule::AnswersComplement => "search and extraction tools complement each other",
-            Rule::TwoCandidates => "there are two candidates",
-            Rule::ManyCandidates => "there are several candidates of one kind",
-            Rule::Preferred => "MCP servers are preferred to native tools and skills",
-            Rule::Asked => "the caller asked for it",
-        }
-    }
-}
-
-/// The strategy for these candidates. A strategy that the caller names is taken, except that candidates that may act never
-/// run twice at once, declared or guessed from the name: `read_only=True` is how a user allows it.
-pub fn decide(candidates: &[Arc<Candidate>], wanted: Strategy, by_capability: bool) -> (Strategy, Rule) {
+/// The strategy for these candidates: what the call says, the tool, the patterns of the hub, or else the first rule that fits.
+/// Whatever is named, candidates that may act never run twice at once, declared or guessed from the name: `read_only=True`
+/// is how a user allows it.
+pub fn decide(candidates: &[Arc<Candidate>], input: &StrategyInput<'_>) -> (Strategy, Rule) {
     if candidates.len() <= 1 {
-        let strategy = if wanted == Strategy::Auto { Strategy::First } else { wanted };
+        let strategy = if input.wanted == Strategy::Auto { Strategy::First } else { input.wanted };
         return (strategy, Rule::OneCandidate);
     }
-    let may_act = |candidate: &&Arc<Candidate>| candidate.spec().effects.safety == Safety::MayAct;
-    let mut acting = candidates.iter().filter(may_act).peekable();
-    if wanted != Strategy::Auto {
-        return match wanted {
-            Strategy::First | Strategy::All if acting.peek().is_some() => (Strategy::Fallback, Rule::Effects),
-            _ => (wanted, Rule::Asked),
-        };
+    let may_act = candidates.iter().any(|one| one.spec().effects.safety == Safety::MayAct);
+    let named = match (input.wanted, input.patterns) {
+        (Strategy::Auto, Some(patterns)) => configured(candidates, patterns, input.by_capability),
+        (Strategy::Auto, None) => None,
+        (wanted, _) => Some((wanted, Rule::Asked)),
+    };
+    match named {
+        Some((Strategy::First | Strategy::All, _)) if may_act => (Strategy::Fallback, Rule::Effects),
+        Some((strategy, rule)) if strategy != Strategy::Auto => (strategy, rule),
+        _ if may_act => (Strategy::Fallback, Rule::Effects),
+        _ => by_rules(candidates, input),
     }
-    if acting.peek().is_some() {
-        return (Strategy::Fallback, Rule::Effects);
+}
+
+/// For candidates of which none may act.
+fn by_rules(candidates: &[Arc<Candidate>], input: &StrategyInput<'_>) -> (Strategy, Rule) {
+    if input.is_routed {
+        return (Strategy::Fallback, Rule::Routed);
     }
     if candidates.iter().any(|candidate| runs_alone(candidate)) {
         return (Strategy::Fallback, Rule::UnknownEffects);
     }
     let two = candidates.len() == 2;
-    if by_capability && two {
+    if input.by_capability && two {
         return (Strategy::All, Rule::TwoCandidates);
+    }
+    if !input.by_capability && input.prefer == Prefer::Mcps && is_mixed(candidates) {
+        return (Strategy::Fallback, Rule::Preferred);
     }
     match Nature::of_all(candidates) {
         Nature::CalculationOrTime => (Strategy::First, Rule::FastestIsBest),
@@ -79,6 +62,12 @@ pub fn decide(candidates: &[Arc<Candidate>], wanted: Strategy, by_capability: bo
         Nature::Other if two => (Strategy::All, Rule::TwoCandidates),
         Nature::Other => (Strategy::First, Rule::ManyCandidates),
     }
+}
+
+/// Whether MCP servers and others have it.
+fn is_mixed(candidates: &[Arc<Candidate>]) -> bool {
+    let is_mcp = |candidate: &Arc<Candidate>| candidate.source == Source::Mcps;
+    candidates.iter().any(is_mcp) && !candidates.iter().all(is_mcp)
 }
 
 enum Nature {

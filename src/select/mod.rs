@@ -1,18 +1,22 @@
 //! L2, request × snapshot → ordered candidates and a strategy.
 //!
-//! One policy per file: the order ([`order`]), the strategy ([`auto`]), whether a tool may change something
-//! ([`effects`]), and which candidates shadow a native tool ([`shadow`]).
+//! One policy per file: the order ([`order`]), the strategy ([`auto`], and what users set in [`strategies`]), whether a tool
+//! may change something ([`effects`]), and which candidates shadow a native tool ([`shadow`]).
 
 mod auto;
 pub mod effects;
 mod order;
+mod rule;
 mod shadow;
+mod strategies;
 
-pub use auto::{Rule, decide};
+pub use auto::{StrategyInput, decide};
 pub use order::{Wanted, by_capability, by_name};
+pub use rule::Rule;
 pub use shadow::is_shadow;
+pub use strategies::StrategyPatterns;
 
-use crate::model::{Prefer, Safety, Source, Strategy};
+use crate::model::{Safety, Source, Strategy};
 use crate::registry::Candidate;
 use smallvec::SmallVec;
 use std::sync::Arc;
@@ -32,22 +36,9 @@ pub struct Selection {
     pub guarded: bool,
 }
 
-/// Applies the policies: the caller's strategy if given, the rules otherwise, the safety rules always.
-pub fn select(
-    candidates: Candidates,
-    healthy: usize,
-    wanted: Strategy,
-    by_capability: bool,
-    prefer: Prefer,
-) -> Selection {
-    let (strategy, rule) = match decide(&candidates, wanted, by_capability) {
-        (_, rule)
-            if rule.is_choice() && !by_capability && prefer == Prefer::Mcps && is_mixed(&candidates) =>
-        {
-            (Strategy::Fallback, Rule::Preferred)
-        }
-        decided => decided,
-    };
+/// Applies the policies.
+pub fn select(candidates: Candidates, healthy: usize, input: &StrategyInput<'_>) -> Selection {
+    let (strategy, rule) = decide(&candidates, input);
     let guarded = candidates.iter().any(|candidate| is_guarded(candidate));
     Selection { candidates, healthy, strategy, rule, guarded }
 }
@@ -65,10 +56,4 @@ fn runs_alone(candidate: &Candidate) -> bool {
         Safety::Unknown => candidate.source == Source::Mcps,
         Safety::MayAct => true,
     }
-}
-
-/// True when both MCP servers and other sources offer the tool.
-fn is_mixed(candidates: &[Arc<Candidate>]) -> bool {
-    let is_mcp = |candidate: &Arc<Candidate>| candidate.source == Source::Mcps;
-    candidates.iter().any(is_mcp) && !candidates.iter().all(is_mcp)
 }

@@ -13,6 +13,8 @@ pub struct Wanted<'a> {
     pub filter: Filter<'a>,
     pub prefer: Prefer,
     pub shadow: Shadow,
+    /// A model asked: after the last success the order of the configuration counts, not what is known about health.
+    pub is_routed: bool,
 }
 
 impl<'a> From<Filter<'a>> for Wanted<'a> {
@@ -33,8 +35,8 @@ impl Wanted<'_> {
     }
 }
 
-/// By name: the preferred source, the last successful candidate, then priority, health and registration; suspended
-/// candidates last. Returns the number of candidates that are not suspended.
+/// By name: the preferred source, the last successful candidate, then priority, health (unless a model asked) and
+/// registration; suspended candidates last. Returns the number of candidates that are not suspended.
 pub fn by_name<'a>(entry: &NameEntry, wanted: impl Into<Wanted<'a>>, now: Instant) -> (Candidates, usize) {
     let wanted = wanted.into();
     let mut candidates: Candidates =
@@ -46,7 +48,8 @@ pub fn by_name<'a>(entry: &NameEntry, wanted: impl Into<Wanted<'a>>, now: Instan
     let last = entry.last_success();
     candidates.sort_by_cached_key(|candidate| {
         let (health, later) = (candidate.stats.health(now), wanted.comes_later(candidate));
-        (health.resting, later, Some(candidate.id) != last, candidate.priority, health, candidate.id)
+        let seen = (!wanted.is_routed).then_some(health);
+        (health.resting, later, Some(candidate.id) != last, candidate.priority, seen, candidate.id)
     });
     let healthy = awake(&candidates, now);
     (candidates, healthy)

@@ -11,7 +11,7 @@ import asyncio
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import TracebackType
-from typing import Any, Self, Unpack
+from typing import Any, Self, Unpack, cast
 
 from .. import _background, _core
 from .._callbacks import Callbacks
@@ -27,6 +27,7 @@ from ..options import (
     Prefer,
     ResultFormat,
     Shadow,
+    StrategyName,
 )
 from ..permissions import PATIENCE, Approval
 from ..result import ToolResult
@@ -64,7 +65,9 @@ class ToolHub(ToolMethods, RunMethods, PromptMethods, SourceMethods, ServerMetho
     `{"hub": 100, "mcps": 20}`; calls beyond a limit queue, up to `max_waiting`. A candidate that fails `breaker_threshold`
     times in a row is suspended for `breaker_rest` seconds (threshold 0: never). `seed` makes the choice by capability
     repeatable. `prefer` decides which candidates of a name come first: those with the highest `"priority"`, or those of
-    MCP servers (`"mcps"`); by default calls go by priority and routed calls (`dispatch`) to MCP servers first.
+    MCP servers (`"mcps"`); by default calls go by priority and routed calls (`dispatch`) to MCP servers first. `strategies`
+    sets how the candidates of a name are used, by pattern: `{"search_*": "all", "weather": "first"}`; the most specific
+    pattern counts, and a strategy of the tool (`@hub.tool(strategy=…)`) or of the call comes before it.
 
     Models: `llm` combines several answers into one: a sync or async callable, an object with `generate`, `generate_async`
     or `ainvoke`, or `toolhub.llm.OpenAI(...)`. Without it no model is ever asked. `core` names the tools that a prompt shows
@@ -116,6 +119,7 @@ class ToolHub(ToolMethods, RunMethods, PromptMethods, SourceMethods, ServerMetho
         breaker_threshold: int = 5,
         breaker_rest: float = 5.0,
         prefer: Prefer | None = None,
+        strategies: Mapping[str, StrategyName] | None = None,
         shadow: Shadow = "report",
         source_aliases: Mapping[str, str | None] = SOURCE_ALIASES,
         core: Iterable[str] = CORE_TOOLS,
@@ -145,6 +149,7 @@ class ToolHub(ToolMethods, RunMethods, PromptMethods, SourceMethods, ServerMetho
             breaker_threshold=breaker_threshold,
             breaker_rest=breaker_rest,
             prefer=prefer,
+            strategies=_pairs(strategies),
             shadow=shadow,
             lookup_timeout=lookup_timeout,
         )
@@ -316,3 +321,11 @@ class ToolHub(ToolMethods, RunMethods, PromptMethods, SourceMethods, ServerMetho
 
     def __repr__(self) -> str:
         return f"<ToolHub with {len(self)} tools{', closed' if self._state.closed else ''}>"
+
+
+def _pairs(strategies: Any) -> list[tuple[str, str]]:
+    if strategies is None:
+        return []
+    if not isinstance(strategies, Mapping):
+        raise TypeError(f"strategies must map patterns to strategies, got {type(strategies).__name__}")
+    return list(cast("Mapping[str, str]", strategies).items())

@@ -6,6 +6,7 @@ from typing import Any
 from .. import _core
 from .._marks import MARK, ToolOptions, merge_options
 from ..events import Events
+from ..options import StrategyName
 from ._state import HubState
 
 
@@ -34,6 +35,7 @@ class Registration:
         category: str | None = None,
         version: str | None = None,
         timeout: float | None = None,
+        strategy: StrategyName | None = None,
         annotations: Mapping[str, Any] | None = None,
         max_concurrency: int | None = None,
         server: str | None = None,
@@ -52,6 +54,7 @@ class Registration:
             "category": category,
             "version": version,
             "timeout": timeout,
+            "strategy": strategy,
             "annotations": annotations,
             "max_concurrency": max_concurrency,
         }

@@ -5,7 +5,7 @@ from functools import partial
 from typing import Any, Literal, TypeVar, cast, overload
 
 from .._core import Candidate, Hit, Hub, ToolInfo
-from ..options import Source
+from ..options import Source, StrategyName
 from ._inspection import CapabilityRules, StatsRow, by_tool, flat
 from ._registration import Registration
 from ._search import ToolSearch
@@ -38,6 +38,7 @@ class ToolMethods:
         category: str | None = None,
         version: str | None = None,
         timeout: float | None = None,
+        strategy: StrategyName | None = None,
         annotations: Mapping[str, Any] | None = None,
         max_concurrency: int | None = None,
         parameters: Mapping[str, Any] | None = None,
@@ -79,6 +80,7 @@ class ToolMethods:
         category: str | None = None,
         version: str | None = None,
         timeout: float | None = None,
+        strategy: StrategyName | None = None,
         annotations: Mapping[str, Any] | None = None,
         max_concurrency: int | None = None,
         server: str | None = None,
@@ -110,6 +112,7 @@ class ToolMethods:
             category=category,
             version=version,
             timeout=timeout,
+            strategy=strategy,
             annotations=annotations,
             max_concurrency=max_concurrency,
             server=server,

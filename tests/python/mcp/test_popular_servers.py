@@ -125,3 +125,18 @@ async def test_git(hub: ToolHub, installed: Installed, connected: Connected, rep
     await value(hub, "git_add", **repo, files=["a.txt"])
     await value(hub, "git_commit", **repo, message="Say a")
     assert "Say a" in (await hub.execute("git_log", repo)).text
+
+
+async def test_one_of_two_time_servers_answers_a_model(
+    hub: ToolHub, installed: Installed, connected: Connected
+) -> None:
+    """Both tell the time of their own place: an answer that is made of both, or of the faster one, would be wrong."""
+    for place in ("Asia/Tokyo", "Europe/Berlin"):
+        await connected(hub, place, **installed("time", f"--local-timezone={place}"))
+    said = '<tool_call>{"name": "get_current_time", "arguments": {"timezone": "UTC"}}</tool_call>'
+    for _ in range(3):
+        (result,) = (await hub.run(said)).results
+        assert result.meta["server"] == "Asia/Tokyo"
+        assert [attempt["server"] for attempt in result.meta["attempts"]] == ["Asia/Tokyo"]
+    assert hub.explain({"tool_name": "get_current_time"}).strategy == "fallback"
+    assert hub.explain("get_current_time").strategy == "first", "a program's call is a race"

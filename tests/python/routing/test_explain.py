@@ -38,7 +38,7 @@ def test_rule_candidates_strategy_and_text() -> None:
         "  1. mcps:excel (priority 2, not called yet; harmless: declared at registration)",
         "  2. tools (priority 0, not called yet; harmless: declared at registration)",
         "Strategy: fallback (one after another, until one succeeds), "
-        "because MCP servers are preferred to native tools and skills.",
+        "because the first match answers a model's call, and the others are its fallback.",
         "The arguments fit.",
         "Shadowing: mcps:excel has the name of a native tool; it is a candidate all the same.",
     ]
