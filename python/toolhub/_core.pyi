@@ -717,6 +717,12 @@ def unembedded(hub: Hub, most: int) -> list[tuple[str, int, str]]:
     At most so many tools that have no vector yet: name, state, and the text to embed.
     """
 
+def unknown_options(owner: str, what: str, unknown: Sequence[str], known: Sequence[str], call: str | None = None) -> str:
+    """
+    Says what to write instead. `owner` has the options (`hub.execute()`), and `what` they are ("option"). `call` is the call
+    to write if the names are parameters of the tool; otherwise the nearest option is suggested.
+    """
+
 def use_safe_bridge(safe: bool) -> bool:
     """
     Chooses the way across the bridge: fast, or over documented interfaces only. Returns what was chosen before.

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any, TypedDict, TypeVar, overload
 
+from . import _core
 from .options import StrategyName
 
 T = TypeVar("T")
@@ -36,13 +37,16 @@ def merge_options(marked: ToolOptions, given: ToolOptions) -> ToolOptions:
     return {**marked, **{key: value for key, value in given.items() if value is not None}}  # type: ignore[return-value]
 
 
-@overload
-def tool(function: T, /) -> T: ...
+def with_name(name: str, options: dict[str, Any]) -> dict[str, Any]:
+    """The options of `@tool("name", …)`."""
+    if options.get("name") is not None:
+        raise TypeError(f"the name is given twice: {name!r} and name={options['name']!r}; give it once")
+    return {**options, "name": name}
 
 
 @overload
 def tool(
-    function: None = None,
+    function: str | None = None,
     /,
     *,
     name: str | None = None,
@@ -62,6 +66,10 @@ def tool(
 ) -> Callable[[T], T]: ...
 
 
+@overload
+def tool(function: T, /) -> T: ...
+
+
 def tool(function: Any = None, /, **options: Any) -> Any:
     """Mark a function as a tool; it stays as it is and is registered later, with these options.
 
@@ -73,10 +81,12 @@ def tool(function: Any = None, /, **options: Any) -> Any:
     >>> ToolHub().register(double).capabilities
     ['calculate']
     """
+    known = ToolOptions.__annotations__
+    if unknown := [key for key in options if key not in known]:
+        raise TypeError(_core.unknown_options("toolhub.tool()", "option", unknown, list(known)))
+    if isinstance(function, str):
+        function, options = None, with_name(function, options)
     if function is None:
         return partial(tool, **options)
-    unknown = options.keys() - ToolOptions.__annotations__.keys()
-    if unknown:
-        raise TypeError(f"toolhub.tool does not know {', '.join(sorted(unknown))}")
     setattr(function, MARK, options)
     return function

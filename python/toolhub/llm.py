@@ -7,12 +7,14 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
 
 from . import _background, _core
+from ._unknown_options import explain_unknown_options
 
 __all__ = ["OpenAI"]
 
 Messages = str | Sequence[Mapping[str, Any]]
 
 
+@explain_unknown_options
 class OpenAI:
     """One model at one endpoint. Base URL and key come from `OPENAI_BASE_URL` and `OPENAI_API_KEY` when not given.
 

@@ -50,6 +50,7 @@ mod text;
 mod tool_from_python;
 mod typed;
 mod unicode;
+mod unknown_options;
 mod user_code;
 mod value;
 mod vendor_forms;
@@ -117,6 +118,8 @@ mod _core {
     use super::store::{PyStore, after_fork_in_parent, before_fork};
     #[pymodule_export]
     use super::text::{PyTokenizer, PyTruncated, merge_texts, prompt_limit, truncate_text, visible_text};
+    #[pymodule_export]
+    use super::unknown_options::unknown_options;
     #[pymodule_export]
     use super::views::{Candidate, ToolInfo};
 

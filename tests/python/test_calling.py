@@ -222,7 +222,7 @@ def test_wrong_options_of_the_hub_are_refused() -> None:
     ):
         with pytest.raises(ValueError, match=r"timeout|max_parallel|grace|breaker_rest|limit"):
             ToolHub(**options)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="'tools', 'skills' or 'mcps'"):
+    with pytest.raises(ValueError, match="no key 'elsewhere'; its keys are hub, tools, skills, mcps"):
         ToolHub(limits={"elsewhere": 3})
 
 
@@ -230,7 +230,10 @@ def test_wrong_options_of_the_hub_are_refused() -> None:
     ("options", "sentence"),
     [
         ({"max_parallel": -1}, "max_parallel must be at least 1, got -1"),
-        ({"max_parallel": "3"}, "max_parallel must be a whole number, got str"),
+        (
+            {"max_parallel": "3"},
+            "max_parallel must be a whole number, got the text '3'; write max_parallel=3",
+        ),
         ({"max_waiting": -1}, "max_waiting must be at least 0, got -1"),
         ({"breaker_threshold": 2.5}, "breaker_threshold must be a whole number, got float"),
         ({"limits": {"hub": -1}}, "the limit for 'hub' must be at least 1, got -1"),
@@ -242,7 +245,10 @@ def test_a_count_that_is_none_is_refused_in_one_sentence(options: dict[str, Any]
         ToolHub(**options)
 
 
-@pytest.mark.parametrize(("size", "sentence"), [(-1, "at least 1, got -1"), ("3", "a whole number, got str")])
+@pytest.mark.parametrize(
+    ("size", "sentence"),
+    [(-1, "at least 1, got -1"), ("3", "a whole number, got the text '3'; write max_parallel=3")],
+)
 def test_the_size_of_a_batch_is_refused_in_one_sentence(
     hub: ToolHub, run: Run, size: Any, sentence: str
 ) -> None:

@@ -29,6 +29,7 @@ hub = ToolHub(timeout=5, prefer="mcps", shadow="deny", llm=lambda prompt: prompt
 ToolHub(prefer="fastest")  # pyright: ignore[reportArgumentType]
 ToolHub(shadow="hide")  # pyright: ignore[reportArgumentType]
 ToolHub(llm=5)  # pyright: ignore[reportArgumentType]
+ToolHub("mcp.json", timeout=5)
 
 
 @hub.tool
@@ -39,6 +40,19 @@ def add(a: int, b: int) -> int:
 @hub.tool(read_only=True)
 def double(number: int) -> int:
     return 2 * number
+
+
+@hub.tool("times_three", read_only=True)
+def triple(number: int) -> int:
+    return 3 * number
+
+
+@toolhub.tool("times_four")
+def quadruple(number: int) -> int:
+    return 4 * number
+
+
+assert_type(triple(quadruple(2)), int)
 
 
 @toolhub.tool
@@ -100,6 +114,7 @@ async def asynchronous() -> None:
     outcome = await hub.run("text", allowed=["add"], results="openai", deadline=5)
     assert_type(outcome, RunOutcome)
     assert_type(outcome.messages, list[dict[str, Any]])
+    await hub.execute("add", timout=2)  # pyright: ignore[reportCallIssue]
     await hub.run("text", results="xml")  # pyright: ignore[reportArgumentType]
     assert_type(await hub.aload_mcp({"mcpServers": {}}), LoadReport)
     async with ToolHub() as other:

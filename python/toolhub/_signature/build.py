@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import types
 from collections.abc import Mapping
 from typing import Any
 
@@ -35,6 +36,7 @@ def describe(
         return describe_tool(tool, name, description, schema)
     if not callable(obj):
         raise TypeError(_not_a_tool(obj))
+    _check_bound(obj)
     if name is None:
         name = callables.name_of(obj)
         if not name.strip():
@@ -46,6 +48,20 @@ def describe(
 def _check_text(value: Any, what: str) -> None:
     if value is not None and not isinstance(value, str):
         raise TypeError(f"The {what} of a tool must be text, not {type(value).__name__}.")
+
+
+def _check_bound(obj: Any) -> None:
+    """Refuse a method without its object, as in `@hub.tool` inside a class: its first parameter would be an argument."""
+    if type(obj) is not types.FunctionType:
+        return
+    owner, _, name = obj.__qualname__.rpartition(".")
+    first = obj.__code__.co_varnames[:1] if obj.__code__.co_argcount else ()
+    if owner and not owner.endswith("<locals>") and first in (("self",), ("cls",)):
+        cls = owner.rpartition(".")[2]
+        raise TypeError(
+            f"{name!r} is a method of the class {cls} and needs an object: create one and register its method, "
+            f"hub.register({cls}().{name})."
+        )
 
 
 def _not_a_tool(obj: Any) -> str:

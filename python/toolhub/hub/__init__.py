@@ -15,6 +15,7 @@ from typing import Any, Self, Unpack, cast
 
 from .. import _background, _core
 from .._callbacks import Callbacks
+from .._unknown_options import explain_unknown_options
 from ..compat import CORE_TOOLS, SOURCE_ALIASES, CompatMethods
 from ..events import Event, Events
 from ..options import (
@@ -31,11 +32,11 @@ from ..options import (
 )
 from ..permissions import PATIENCE, Approval
 from ..result import ToolResult
+from ._checks import check_seconds, check_text, check_whole
 from ._embedding import Embed
 from ._folders import FolderLoader, each
 from ._formatting import ResultFormatter
 from ._inspection import CapabilityRules
-from ._numbers import check_seconds, check_whole
 from ._prompt_methods import PromptMethods
 from ._prompts import Prompts
 from ._registration import Registration
@@ -56,7 +57,26 @@ __all__ = ["CapabilityRules", "RunOutcome", "ToolHub"]
 Folder = str | os.PathLike[str]
 McpConfig = str | os.PathLike[str] | Mapping[str, Any]
 
+_LIMITED = ("hub", "tools", "skills", "mcps")
 
+
+def _checked_limits(limits: Any) -> dict[str, int]:
+    """The concurrency limits by `hub` and source."""
+    if limits is None:
+        return {}
+    if not isinstance(limits, Mapping):
+        raise TypeError(
+            f"limits must be a mapping such as {{'hub': 100, 'mcps': 20}}, got {type(limits).__name__}"
+        )
+    given = dict(cast("Mapping[str, int]", limits))
+    if unknown := [what for what in given if what not in _LIMITED]:
+        raise ValueError(_core.unknown_options("limits", "key", list(map(str, unknown)), list(_LIMITED)))
+    for what, limit in given.items():
+        check_whole(f"the limit for {what!r}", limit, 1)
+    return given
+
+
+@explain_unknown_options
 class ToolHub(ToolMethods, RunMethods, PromptMethods, SourceMethods, ServerMethods, CompatMethods):
     """Registers tools, selects among their candidates and calls them.
 
@@ -101,8 +121,8 @@ class ToolHub(ToolMethods, RunMethods, PromptMethods, SourceMethods, ServerMetho
 
     def __init__(
         self,
-        *,
         mcp: "McpConfig | Sequence[McpConfig] | None" = None,
+        *,
         tools: "Folder | Sequence[Folder] | None" = None,
         skills: "Folder | Sequence[Folder] | None" = None,
         llm: Model | None = None,
@@ -128,13 +148,20 @@ class ToolHub(ToolMethods, RunMethods, PromptMethods, SourceMethods, ServerMetho
         store: "str | os.PathLike[str] | None" = None,
         store_results_max_bytes: int = 32_000_000,
     ) -> None:
-        limits = dict(limits or {})
-        for what, limit in limits.items():
-            check_whole(f"the limit for {what!r}", limit, 1)
-        check_whole("max_parallel", max_parallel, 1)
+        limits = _checked_limits(limits)
+        check_seconds("timeout", timeout, above_zero=True)
+        check_seconds("cancel_grace", cancel_grace)
+        check_seconds("breaker_rest", breaker_rest)
         check_seconds("lookup_timeout", lookup_timeout)
+        check_whole("max_parallel", max_parallel, 1)
         check_whole("max_waiting", max_waiting, 0)
         check_whole("breaker_threshold", breaker_threshold, 0)
+        check_whole("store_results_max_bytes", store_results_max_bytes, 0)
+        if seed is not None:
+            check_whole("seed", seed, 0)
+        for what, text in (("prefer", prefer), ("shadow", shadow)):
+            if text is not None:
+                check_text(what, text)
         if llm is not None:
             check_llm(llm)
         whole = limits.pop("hub", None)
@@ -301,6 +328,7 @@ class ToolHub(ToolMethods, RunMethods, PromptMethods, SourceMethods, ServerMetho
         self._formatter.clear()
 
     def __enter__(self) -> Self:
+        self._state.require_open()
         return self
 
     def __exit__(
@@ -309,6 +337,7 @@ class ToolHub(ToolMethods, RunMethods, PromptMethods, SourceMethods, ServerMetho
         self.close()
 
     async def __aenter__(self) -> Self:
+        self._state.require_open()
         return self
 
     async def __aexit__(

@@ -4,22 +4,22 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
-from typing import Any, Unpack, cast
+from typing import Any, Never, Unpack, cast
 
 from .. import _background, _core
 from .._core import CallOptions as PlannedOptions
 from .._core import Hub
+from .._unknown_options import NoOptions, refuse
 from ..events import EXECUTE, RESULTS, Events, Watched
 from ..options import CallOptions, CapabilityOptions, Model, Prefer, Progress, Source, StrategyName
 from ..result import ToolResult
-from ._numbers import check_seconds, check_whole
+from ._checks import check_seconds, check_text, check_whole
 from ._synthesis import check_llm
 
 _INFO = logging.INFO
 
 
-@lru_cache(maxsize=256)
-def call_options(
+def _checked_options(
     strategy: str,
     timeout: float | None = None,
     deadline: float | None = None,
@@ -31,9 +31,15 @@ def call_options(
     coerce: bool = True,
     prefer: str | None = None,
 ) -> "_core.CallOptions":
-    """The options of a call, checked. Most programs use a handful of combinations, so they are made once."""
+    """The options of a call, checked."""
+    for what, seconds in (("timeout", timeout), ("deadline", deadline), ("hedge_after", hedge_after)):
+        if seconds is not None:
+            check_seconds(what, seconds, above_zero=what == "timeout")
     if max_parallel is not None:
         check_whole("max_parallel", max_parallel, 1)
+    for what, text in (("strategy", strategy), ("source", source), ("server", server), ("prefer", prefer)):
+        if text is not None:
+            check_text(what, text)
     return _core.CallOptions(
         strategy,
         timeout,
@@ -48,6 +54,19 @@ def call_options(
     )
 
 
+_cached_options = lru_cache(maxsize=256)(_checked_options)
+
+
+def call_options(*options: Any) -> "_core.CallOptions":
+    """The options of a call, in the order of `_checked_options`. Most programs use a handful of combinations, so they are
+    made once."""
+    try:
+        return _cached_options(*options)
+    except TypeError:
+        # Unhashable values cannot be looked up. They are not options either; the checks say which one is wrong.
+        return _checked_options(*options)
+
+
 class CallMethods:
     """`execute`, `execute_by_capability`, `execute_many` and the blocking `call`, `call_by_capability`, `call_many`."""
 
@@ -60,7 +79,7 @@ class CallMethods:
         self,
         name: str,
         args: Any = None,
-        *,
+        *extra: Never,
         strategy: StrategyName = "auto",
         timeout: float | None = None,
         deadline: float | None = None,
@@ -77,6 +96,7 @@ class CallMethods:
         meta: Mapping[str, Any] | None = None,
         llm_client: Model | None = None,
         prefer: Prefer | None = None,
+        **unknown: Unpack[NoOptions],
     ) -> ToolResult:
         """Call a tool by its name and get a `ToolResult`; a failing tool is a result too, never an exception.
 
@@ -102,6 +122,8 @@ class CallMethods:
         >>> asyncio.run(hub.execute("greet", "world")).result
         'Hello world'
         """
+        if extra or unknown:
+            refuse(self, CallMethods.execute, name, args, extra, unknown)
         llm = llm or llm_client
         if llm is not None:
             check_llm(llm)
@@ -174,8 +196,11 @@ class CallMethods:
         meta: Mapping[str, Any] | None = None,
         llm_client: Model | None = None,
         prefer: Prefer | None = None,
+        **unknown: Unpack[NoOptions],
     ) -> ToolResult:
         """Call whatever tools have a capability; candidates whose schema refuses the arguments are skipped."""
+        if unknown:
+            refuse(self, CallMethods.execute_by_capability, capability, args, (), unknown)
         llm = llm or llm_client
         if llm is not None:
             check_llm(llm)

@@ -4,13 +4,14 @@ from collections.abc import Mapping
 from typing import Any, Unpack, cast
 
 from .. import _core
+from .._unknown_options import NoOptions, refuse
 from ..events import ROUTE
 from ..options import Model, Prefer, Progress, RequestOptions, StrategyName
 from ..permissions import Permissions
 from ..result import ToolResult
 from ..routing import Explanation
 from ._call_methods import CallMethods, call_options
-from ._numbers import check_seconds
+from ._checks import check_seconds
 from ._synthesis import check_llm
 
 
@@ -90,7 +91,10 @@ class DispatchMethods(CallMethods):
         meta: Mapping[str, Any] | None = None,
         llm_client: Model | None = None,
         prefer: Prefer | None = None,
+        **unknown: Unpack[NoOptions],
     ) -> ToolResult:
+        if unknown:
+            refuse(self, DispatchMethods.dispatch, None, None, (), unknown)
         llm = llm or llm_client
         if llm is not None:
             check_llm(llm)

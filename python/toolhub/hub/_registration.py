@@ -7,6 +7,7 @@ from .. import _core
 from .._marks import MARK, ToolOptions, merge_options
 from ..events import Events
 from ..options import StrategyName
+from ._checks import check_seconds, check_whole
 from ._state import HubState
 
 
@@ -43,6 +44,10 @@ class Registration:
     ) -> _core.Candidate:
         """See `ToolHub.register`."""
         self._state.require_open()
+        if priority is not None:
+            check_whole("priority", priority, None)
+        if timeout is not None:
+            check_seconds("timeout", timeout, above_zero=True)
         from .._signature import describe
 
         given: ToolOptions = {

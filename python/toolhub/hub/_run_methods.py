@@ -11,9 +11,9 @@ from ..options import DispatchOptions, ResultFormat
 from ..parsing import spelt_out
 from ..permissions import PATIENCE, Approval, Permissions
 from ..result import ToolResult
+from ._checks import check_whole
 from ._dispatch_methods import DispatchMethods
 from ._formatting import ResultFormatter
-from ._numbers import check_whole
 
 _NATIVE = ("openai", "openai_responses", "anthropic", "gemini")
 

@@ -1,8 +1,8 @@
 """Search: which tools match a query."""
 
 from .. import _core
+from ._checks import check_whole
 from ._embedding import Embed, Embedding
-from ._numbers import check_whole
 
 
 class ToolSearch:

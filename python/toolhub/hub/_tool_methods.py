@@ -5,6 +5,8 @@ from functools import partial
 from typing import Any, Literal, TypeVar, cast, overload
 
 from .._core import Candidate, Hit, Hub, ToolInfo
+from .._marks import with_name
+from .._unknown_options import known_options, unknown_options
 from ..options import Source, StrategyName
 from ._inspection import CapabilityRules, StatsRow, by_tool, flat
 from ._registration import Registration
@@ -21,11 +23,9 @@ class ToolMethods:
     _search: ToolSearch
 
     @overload
-    def tool(self, function: F, /) -> F: ...
-
-    @overload
     def tool(
         self,
+        function: str | None = None,
         /,
         *,
         name: str | None = None,
@@ -46,8 +46,13 @@ class ToolMethods:
         priority: int | None = None,
     ) -> Callable[[F], F]: ...
 
+    @overload
+    def tool(self, function: F, /) -> F: ...
+
     def tool(self, function: Any = None, /, **options: Any) -> Any:
         """Register the decorated function. The function itself is returned unchanged.
+
+        `@hub.tool`, `@hub.tool("name")` and `@hub.tool(name=…, …)` all work. The options are those of `register`.
 
         >>> from toolhub import ToolHub
         >>> hub = ToolHub()
@@ -58,6 +63,11 @@ class ToolMethods:
         >>> hub.call("add", {"a": 2, "b": 3}).result
         5
         """
+        known = known_options(ToolMethods.register) or {}
+        if unknown := [key for key in options if key not in known]:
+            raise unknown_options(self, "tool", unknown, [key for key in known if key != "obj"])
+        if isinstance(function, str):
+            function, options = None, with_name(function, options)
         if function is None:
             return partial(self.tool, **options)
         self._registration.register(function, **options)

@@ -1,0 +1,168 @@
+"""Keyword arguments that a method does not have: one sentence that says what to write instead.
+
+Python's own message names an internal class and suggests nothing. `explain_unknown_options` wraps the public methods of a
+class. The async methods that call tools check their keywords themselves, because a wrapper would cost every call a coroutine.
+"""
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from functools import wraps
+from types import FunctionType
+from typing import Any, TypedDict, TypeVar, cast
+
+from . import _core
+
+C = TypeVar("C", bound=type)
+
+CALLS = ("call", "execute", "execute_sync")
+"""Methods whose arguments are a name and the arguments of that tool."""
+
+_CHECKED_INSIDE = ("execute", "execute_by_capability", "dispatch")
+
+
+class NoOptions(TypedDict):
+    """`**unknown: Unpack[NoOptions]` catches unknown keywords while a type checker still reports them."""
+
+
+def explain_unknown_options(cls: C) -> C:
+    """Check the keyword arguments of the constructor and of all public methods of a class.
+
+    >>> @explain_unknown_options
+    ... class Shop:
+    ...     def order(self, *, size: int = 1) -> int:
+    ...         return size
+    >>> Shop().order(sise=2)
+    Traceback (most recent call last):
+    TypeError: shop.order() has no option 'sise'; did you mean 'size'?
+    """
+    for base in cls.__mro__[:-1]:
+        for name, method in list(vars(base).items()):
+            if not isinstance(method, FunctionType) or (name.startswith("_") and name != "__init__"):
+                continue
+            if name in _CHECKED_INSIDE:
+                cast(Any, method).__signature__ = _without_catchalls(method)
+            else:
+                setattr(base, name, _checked(method))
+    return cls
+
+
+def _without_catchalls(method: FunctionType) -> inspect.Signature:
+    """The signature without `*extra` and `**unknown`, which only serve the messages."""
+    signature = inspect.signature(method)
+    shown = [p for p in signature.parameters.values() if p.name not in ("extra", "unknown")]
+    return signature.replace(parameters=shown)
+
+
+def unknown_options(
+    hub: Any, method: str, unknown: Iterable[str], known: Iterable[str], positional: tuple[Any, ...] = ()
+) -> TypeError:
+    """The error for keywords that a method does not have."""
+    kind = type(hub).__name__
+    shown = kind if method == "__init__" else f"{'hub' if kind == 'ToolHub' else kind.lower()}.{method}"
+    call = _as_mapping(hub, shown, positional, list(unknown)) if method in CALLS else None
+    return TypeError(_core.unknown_options(f"{shown}()", "option", list(unknown), list(known), call))
+
+
+def refuse(
+    hub: Any,
+    method: Callable[..., Any],
+    name: Any,
+    args: Any,
+    extra: tuple[Any, ...],
+    unknown: Mapping[str, Any],
+) -> None:
+    """Raise for what a method that checks itself got in `*extra` and `**unknown`, if it got anything."""
+    if unknown:
+        known = known_options(method) or {}
+        options = [key for key, is_option in known.items() if is_option]
+        raise unknown_options(hub, method.__name__, list(unknown), options, (name, args))
+    if extra:
+        raise too_many_arguments(hub, method.__name__, name, args, extra)
+
+
+def too_many_arguments(hub: Any, method: str, name: Any, args: Any, extra: tuple[Any, ...]) -> TypeError:
+    """The error for `hub.call("add", 1, 2)`."""
+    values = (args, *extra)
+    parameters = _parameters(hub, name)
+    pairs = ", ".join(f"{key!r}: {_short(value)}" for key, value in zip(parameters, values, strict=False))
+    example = f"{{{pairs}}}" if len(parameters) >= len(values) else "{'argument': value, …}"
+    return TypeError(
+        f"hub.{method}() takes the arguments of the tool as one mapping, got {len(values)} values; "
+        f"write hub.{method}({name!r}, {example})"
+    )
+
+
+def _as_mapping(hub: Any, shown: str, positional: tuple[Any, ...], unknown: list[str]) -> str | None:
+    if not positional or not set(unknown) <= set(_parameters(hub, positional[0])):
+        return None
+    return f"{shown}({positional[0]!r}, {{{', '.join(f'{name!r}: …' for name in unknown)}}})"
+
+
+def _parameters(hub: Any, name: Any) -> list[str]:
+    tool = hub.get(name) if isinstance(name, str) else None
+    return list(cast("dict[str, Any]", tool.parameters.get("properties") or {})) if tool is not None else []
+
+
+def _short(value: Any) -> str:
+    shown = repr(value)
+    return shown if len(shown) <= 20 else "…"
+
+
+def _checked(method: Callable[..., Any]) -> Callable[..., Any]:
+    known = known_options(method)
+    if known is None or inspect.isasyncgenfunction(method):
+        return method
+    name = method.__name__
+    has_positionals = name in CALLS
+
+    def check(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+        if not kwargs.keys() <= known.keys():
+            unknown = [key for key in kwargs if key not in known]
+            options = [key for key, is_option in known.items() if is_option]
+            raise unknown_options(args[0], name, unknown, options, args[1:])
+        if has_positionals and len(args) > 3:
+            raise too_many_arguments(args[0], name, args[1], args[2], args[3:])
+
+    if inspect.iscoroutinefunction(method):
+
+        @wraps(method)
+        async def checked_async(*args: Any, **kwargs: Any) -> Any:
+            check(args, kwargs)
+            return await method(*args, **kwargs)
+
+        return checked_async
+
+    @wraps(method)
+    def checked(*args: Any, **kwargs: Any) -> Any:
+        check(args, kwargs)
+        return method(*args, **kwargs)
+
+    return checked
+
+
+def known_options(method: Callable[..., Any]) -> dict[str, bool] | None:
+    """The names of all parameters that may be given by keyword; true for those that a message suggests as options.
+
+    `**options: Unpack[CallOptions]` stands for the keys of that mapping; None for a method with any other `**options`.
+
+    >>> def search(self, query, k=10, *, source=None): ...
+    >>> known_options(search)
+    {'query': False, 'k': True, 'source': True}
+    """
+    method = inspect.unwrap(method)
+    code = cast("FunctionType", method).__code__
+    positional = code.co_varnames[code.co_posonlyargcount : code.co_argcount]
+    keyword = code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
+    required = code.co_argcount - len(cast("FunctionType", method).__defaults__ or ())
+    known = {name: at >= required for at, name in enumerate(positional, code.co_posonlyargcount) if at > 0}
+    known.update(dict.fromkeys(keyword, True))
+    if code.co_flags & inspect.CO_VARKEYWORDS:
+        hints: Mapping[str, Any] = method.__annotations__
+        options = code.co_varnames[
+            code.co_argcount + code.co_kwonlyargcount + bool(code.co_flags & inspect.CO_VARARGS)
+        ]
+        (keys,) = getattr(hints.get(options), "__args__", (None,))
+        if keys is None:
+            return None
+        known.update(dict.fromkeys(keys.__annotations__, True))
+    return known
