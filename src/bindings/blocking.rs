@@ -5,7 +5,7 @@
 
 use super::awaiting::{Awaited, Step, close, is_cancelled_error, iterate, send, throw, thrown};
 use super::loop_bridge::{LoopBridge, Mail};
-use super::mailbox::{Bell, wait_for};
+use super::mailbox::{Wakeup, wait_for};
 use super::once::intern;
 use super::pool;
 use super::runtime;
@@ -24,7 +24,7 @@ const SLICE: Duration = Duration::from_secs(1);
 pub struct BlockingCall {
     answer: Mutex<Option<PyResult<Py<PyAny>>>>,
     task: Mutex<Option<Py<PyAny>>>,
-    bell: Bell,
+    wakeup: Wakeup,
 }
 
 impl BlockingCall {
@@ -33,7 +33,7 @@ impl BlockingCall {
         // The task holds this object: a cycle that the garbage collector does not see.
         let task = self.task.lock().take();
         drop(task);
-        self.bell.ring();
+        self.wakeup.notify();
     }
 
     fn cancel(&self, py: Python<'_>) -> PyResult<()> {
@@ -144,8 +144,9 @@ pub fn run_blocking(
     bridge: &Bound<'_, LoopBridge>,
     coroutine: Py<PyAny>,
 ) -> PyResult<Py<PyAny>> {
-    let bell = Bell::new().map_err(|error| PyOSError::new_err(format!("toolhub could not wait: {error}")))?;
-    let call = Arc::new(BlockingCall { answer: Mutex::new(None), task: Mutex::new(None), bell });
+    let wakeup =
+        Wakeup::new().map_err(|error| PyOSError::new_err(format!("toolhub could not wait: {error}")))?;
+    let call = Arc::new(BlockingCall { answer: Mutex::new(None), task: Mutex::new(None), wakeup });
     let root = Py::new(py, BlockingRoot { coroutine, call: call.clone() })?;
     // SAFETY: the GIL is held; the call gives a new reference or an error.
     let context = unsafe { Bound::from_owned_ptr_or_err(py, ffi::PyContext_CopyCurrent())?.unbind() };
@@ -154,7 +155,7 @@ pub fn run_blocking(
     let _aside = pool::step_aside(py);
     let mut interrupted = None;
     loop {
-        if runtime::detached(py, || wait_for(&call.bell, SLICE)) {
+        if runtime::detached(py, || wait_for(&call.wakeup, SLICE)) {
             let answer = call.answer.lock().take();
             if let Some(answer) = answer {
                 return interrupted.map_or(answer, Err);

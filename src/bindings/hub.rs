@@ -1,18 +1,17 @@
 //! The hub, as Python sees it. Thin: it turns Python values into words of the core and back.
 
-use super::execution::python_tool;
 use super::options::{parse_prefer, parse_shadow, parse_source, seconds, strategy_patterns};
-use super::python_tool::PythonTool;
+use super::python_tool::{PythonTool, python_tool};
 use super::runtime;
 use super::tool_from_python::callable;
 use super::vendor_forms::VendorForms;
-use super::views::{Candidate, ToolInfo};
+use super::views::{PyCandidate, ToolInfo, stats_of};
 use crate::catalog::Servers;
-use crate::hub::{Hub as Core, HubOptions};
+use crate::hub::{Hub, HubOptions};
 use crate::limit::Gate;
 use crate::model::Source;
 use crate::plan::SharedResults;
-use crate::registry::{Candidate as Registered, Filter};
+use crate::registry::{Candidate, Filter};
 use crate::stats::{BreakerPolicy, CandidateStats};
 use crate::tool::Tool;
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -21,25 +20,25 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
-use std::time::{Instant, UNIX_EPOCH};
+use std::time::Instant;
 
 #[pyclass(frozen, module = "toolhub._core", name = "Hub")]
-pub struct Hub {
-    core: Arc<Core>,
+pub struct PyHub {
+    core: Arc<Hub>,
     generation: u64,
-    /// The MCP servers, once there are any. They hold the core; whoever made them holds them.
+    /// The MCP servers, once there are any. They hold the core; their maker holds them.
     servers: OnceLock<Weak<Servers>>,
     shared: SharedResults<Py<PyDict>>,
     vendor_forms: VendorForms,
     call_ids: AtomicU64,
 }
 
-impl Hub {
-    pub fn core(&self) -> &Core {
+impl PyHub {
+    pub fn core(&self) -> &Hub {
         &self.core
     }
 
-    pub fn shared_core(&self) -> Arc<Core> {
+    pub fn shared_core(&self) -> Arc<Hub> {
         self.core.clone()
     }
 
@@ -71,43 +70,16 @@ impl Hub {
         runtime::check_generation(self.generation)
     }
 
-    pub fn stats_of<'py>(
-        py: Python<'py>,
-        candidate: &Registered,
-        now: Instant,
-    ) -> PyResult<Bound<'py, PyDict>> {
-        let view = candidate.stats.view(now);
-        let row = PyDict::new(py);
-        row.set_item("tool", &*candidate.spec().name)?;
-        row.set_item("source", candidate.source.name())?;
-        row.set_item("server", candidate.server.as_deref())?;
-        row.set_item("calls", view.calls)?;
-        row.set_item("successes", view.successes)?;
-        let failures = PyDict::new(py);
-        for (kind, count) in &view.failures {
-            failures.set_item(kind.name(), count)?;
-        }
-        row.set_item("failures", failures)?;
-        row.set_item("success_rate", view.success_rate)?;
-        row.set_item("latency_ewma_ms", view.latency_ewma_ms)?;
-        row.set_item("latency_p50_ms", view.latency_p50_ms)?;
-        row.set_item("latency_p95_ms", view.latency_p95_ms)?;
-        let last = view.last_success.and_then(|at| at.duration_since(UNIX_EPOCH).ok());
-        row.set_item("last_success", last.map(|since| since.as_secs_f64()))?;
-        row.set_item("breaker", view.breaker.name())?;
-        Ok(row)
-    }
-
     pub fn enroll(
         slf: &Bound<'_, Self>,
         source: Source,
         server: Option<&str>,
         priority: Option<i32>,
         tool: Arc<dyn Tool>,
-    ) -> Candidate {
+    ) -> PyCandidate {
         let core = &slf.get().core;
         let gate = tool.spec().max_concurrency.map(|n| Gate::new(n, core.options.max_waiting));
-        let registered = core.registry.insert(Registered {
+        let registered = core.registry.insert(Candidate {
             id: core.registry.next_id(),
             source,
             server: server.map(Arc::from),
@@ -116,12 +88,12 @@ impl Hub {
             gate,
             stats: Arc::new(CandidateStats::default()),
         });
-        Candidate::new(slf.clone().unbind(), registered)
+        PyCandidate::new(slf.clone().into_any().unbind(), registered)
     }
 }
 
 #[pymethods]
-impl Hub {
+impl PyHub {
     #[new]
     #[pyo3(signature = (*, timeout, max_parallel, grace, seed=None, max_concurrency=None, source_concurrency=None, max_waiting=10_000, breaker_threshold=5, breaker_rest=5.0, prefer=None, shadow="report", lookup_timeout=10.0, strategies=None))]
     #[expect(clippy::too_many_arguments, reason = "one for each option of ToolHub")]
@@ -166,8 +138,8 @@ impl Hub {
             lookup_timeout: seconds("lookup_timeout", Some(lookup_timeout))?
                 .unwrap_or(defaults.lookup_timeout),
         };
-        Ok(Hub {
-            core: Arc::new(Core::new(options)),
+        Ok(PyHub {
+            core: Arc::new(Hub::new(options)),
             generation: runtime::generation(),
             servers: OnceLock::new(),
             shared: SharedResults::default(),
@@ -185,7 +157,7 @@ impl Hub {
         server: Option<&str>,
         priority: Option<i32>,
         options: &Bound<'_, PyDict>,
-    ) -> PyResult<Candidate> {
+    ) -> PyResult<PyCandidate> {
         slf.get().check_process()?;
         let callable = callable(&slf.get().core, described, options)?;
         Ok(Self::enroll(
@@ -219,14 +191,14 @@ impl Hub {
     ) -> PyResult<Vec<ToolInfo>> {
         let filter = Filter { source: source.map(parse_source).transpose()?, server };
         let capability = capability.map(str::to_lowercase);
-        let keep = |candidate: &Registered| {
+        let keep = |candidate: &Candidate| {
             let spec = candidate.spec();
             filter.matches(candidate)
                 && capability.as_deref().is_none_or(|tag| spec.has_capability(tag))
                 && category.is_none_or(|wanted| spec.category.as_deref() == Some(wanted))
         };
         let snapshot = slf.get().core.registry.snapshot();
-        Ok(snapshot.entries().filter_map(|(_, entry)| ToolInfo::new(slf, entry, keep)).collect())
+        Ok(snapshot.entries().filter_map(|(_, entry)| ToolInfo::new(slf.as_any(), entry, keep)).collect())
     }
 
     fn get(slf: &Bound<'_, Self>, name: &Bound<'_, PyString>) -> Option<ToolInfo> {
@@ -235,14 +207,14 @@ impl Hub {
             .registry
             .load()
             .get(&name.to_string_lossy())
-            .and_then(|entry| ToolInfo::new(slf, entry, |_| true))
+            .and_then(|entry| ToolInfo::new(slf.as_any(), entry, |_| true))
     }
 
-    fn find_by_capability(slf: &Bound<'_, Self>, capability: &Bound<'_, PyString>) -> Vec<Candidate> {
+    fn find_by_capability(slf: &Bound<'_, Self>, capability: &Bound<'_, PyString>) -> Vec<PyCandidate> {
         let snapshot = slf.get().core.registry.load();
         let tag = capability.to_string_lossy();
         let tagged = snapshot.with_tag(&tag).cloned();
-        tagged.map(|candidate| Candidate::new(slf.clone().unbind(), candidate)).collect()
+        tagged.map(|candidate| PyCandidate::new(slf.clone().into_any().unbind(), candidate)).collect()
     }
 
     fn capabilities<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
@@ -273,7 +245,7 @@ impl Hub {
         for (tool, entry) in self.core.registry.snapshot().entries() {
             if name.is_none_or(|name| &**tool == name) {
                 for candidate in &entry.candidates {
-                    rows.append(Self::stats_of(py, candidate, now)?)?;
+                    rows.append(stats_of(py, candidate, now)?)?;
                 }
             }
         }

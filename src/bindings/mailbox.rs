@@ -1,7 +1,7 @@
 //! How other threads talk to an event loop without taking the GIL: a queue and something that wakes the loop.
 //!
-//! The first message into an empty queue rings the bell; the loop drains the whole queue in one callback. The bell is
-//! silenced *before* the queue is taken, so a message that arrives after the swap finds an empty queue and rings again.
+//! The first message into an empty queue notifies the loop; the loop drains the whole queue in one callback. The wakeup is
+//! cleared *before* the queue is taken, so a message that arrives after the swap finds an empty queue and notifies again.
 
 use parking_lot::Mutex;
 use pyo3::prelude::*;
@@ -9,12 +9,12 @@ use std::sync::Arc;
 
 pub struct Mailbox<M> {
     queue: Mutex<Vec<M>>,
-    bell: Bell,
+    wakeup: Wakeup,
 }
 
 impl<M> Mailbox<M> {
     pub fn new() -> std::io::Result<Arc<Self>> {
-        Ok(Arc::new(Mailbox { queue: Mutex::new(Vec::new()), bell: Bell::new()? }))
+        Ok(Arc::new(Mailbox { queue: Mutex::new(Vec::new()), wakeup: Wakeup::new()? }))
     }
 
     pub fn push(&self, mail: M) {
@@ -24,38 +24,38 @@ impl<M> Mailbox<M> {
             queue.len() == 1
         };
         if was_empty {
-            self.bell.ring();
+            self.wakeup.notify();
         }
     }
 
     pub fn drain(&self) -> Vec<M> {
-        self.bell.silence();
+        self.wakeup.clear();
         std::mem::take(&mut *self.queue.lock())
     }
 
-    /// Makes the event loop call `drain` whenever the bell rings.
+    /// Makes the event loop call `drain` whenever the wakeup is notified.
     pub fn attach(&self, event_loop: &Bound<'_, PyAny>, drain: &Bound<'_, PyAny>) -> PyResult<()> {
-        self.bell.attach(event_loop, drain)
+        self.wakeup.attach(event_loop, drain)
     }
 }
 
-pub use bell::{Bell, wait_for};
+pub use wakeup::{Wakeup, wait_for};
 
 /// Linux has eventfd, other Unixes a pipe: one descriptor to watch, one to write.
 #[cfg(unix)]
-mod bell {
+mod wakeup {
     use pyo3::prelude::*;
     use std::io;
     use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
     use std::time::Duration;
 
-    pub struct Bell {
+    pub struct Wakeup {
         watched: OwnedFd,
         #[cfg(not(target_os = "linux"))]
         written: OwnedFd,
     }
 
-    impl Bell {
+    impl Wakeup {
         #[cfg(target_os = "linux")]
         pub fn new() -> io::Result<Self> {
             // SAFETY: a plain system call; the descriptor is checked and owned from here on.
@@ -64,7 +64,7 @@ mod bell {
                 return Err(io::Error::last_os_error());
             }
             // SAFETY: the descriptor is new and has no other owner.
-            Ok(Bell { watched: unsafe { OwnedFd::from_raw_fd(fd) } })
+            Ok(Wakeup { watched: unsafe { OwnedFd::from_raw_fd(fd) } })
         }
 
         #[cfg(not(target_os = "linux"))]
@@ -83,7 +83,7 @@ mod bell {
             }
             // SAFETY: the descriptors are new and have no other owner.
             Ok(unsafe {
-                Bell { watched: OwnedFd::from_raw_fd(fds[0]), written: OwnedFd::from_raw_fd(fds[1]) }
+                Wakeup { watched: OwnedFd::from_raw_fd(fds[0]), written: OwnedFd::from_raw_fd(fds[1]) }
             })
         }
 
@@ -94,13 +94,13 @@ mod bell {
             return self.written.as_raw_fd();
         }
 
-        pub fn ring(&self) {
+        pub fn notify(&self) {
             let one = 1u64.to_ne_bytes();
-            // SAFETY: 8 valid bytes; a full pipe or counter means that the bell is ringing already.
+            // SAFETY: 8 valid bytes; a full pipe or counter means that the wakeup is pending already.
             unsafe { libc::write(self.write_end(), one.as_ptr().cast(), one.len()) };
         }
 
-        pub fn silence(&self) {
+        pub fn clear(&self) {
             let mut buffer = [0u8; 64];
             // SAFETY: the buffer is ours and its length is given; the descriptor does not block.
             while unsafe { libc::read(self.watched.as_raw_fd(), buffer.as_mut_ptr().cast(), buffer.len()) }
@@ -113,19 +113,19 @@ mod bell {
         }
     }
 
-    /// Waits until the bell rings, a signal arrives or the time is up; true when it rang. A signal ends poll(2) at once.
-    pub fn wait_for(bell: &Bell, at_most: Duration) -> bool {
-        let mut watched = libc::pollfd { fd: bell.watched.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+    /// Waits until the wakeup is notified, a signal arrives or the time is up; true when it was notified. A signal ends poll(2) at once.
+    pub fn wait_for(wakeup: &Wakeup, at_most: Duration) -> bool {
+        let mut watched = libc::pollfd { fd: wakeup.watched.as_raw_fd(), events: libc::POLLIN, revents: 0 };
         let ms = at_most.as_millis().clamp(1, 60_000) as libc::c_int;
         // SAFETY: one valid entry.
         unsafe { libc::poll(&mut watched, 1, ms) > 0 }
     }
 }
 
-/// Windows' default loop watches no descriptors: a notifier thread rings through `call_soon_threadsafe`. This path is
+/// Windows' default loop watches no descriptors: a notifier thread goes through `call_soon_threadsafe`. This path is
 /// not exercised by our CI, which runs on Linux.
 #[cfg(not(unix))]
-mod bell {
+mod wakeup {
     use parking_lot::{Condvar, Mutex};
     use pyo3::prelude::*;
     use std::io;
@@ -134,35 +134,35 @@ mod bell {
 
     #[derive(Default)]
     struct Shared {
-        ringing: Mutex<(bool, bool)>,
-        rung: Condvar,
+        pending: Mutex<(bool, bool)>,
+        changed: Condvar,
     }
 
-    pub struct Bell(Arc<Shared>);
+    pub struct Wakeup(Arc<Shared>);
 
-    impl Bell {
+    impl Wakeup {
         pub fn new() -> io::Result<Self> {
-            Ok(Bell(Arc::default()))
+            Ok(Wakeup(Arc::default()))
         }
 
-        pub fn ring(&self) {
-            self.0.ringing.lock().0 = true;
-            self.0.rung.notify_all();
+        pub fn notify(&self) {
+            self.0.pending.lock().0 = true;
+            self.0.changed.notify_all();
         }
 
-        pub fn silence(&self) {
-            self.0.ringing.lock().0 = false;
+        pub fn clear(&self) {
+            self.0.pending.lock().0 = false;
         }
 
         pub fn attach(&self, event_loop: &Bound<'_, PyAny>, drain: &Bound<'_, PyAny>) -> PyResult<()> {
             let (shared, call) = (self.0.clone(), event_loop.getattr("call_soon_threadsafe")?.unbind());
             let drain = drain.clone().unbind();
-            crate::bindings::runtime::start_thread("toolhub-bell", move || {
+            crate::bindings::runtime::start_thread("toolhub-wakeup", move || {
                 loop {
                     {
-                        let mut state = shared.ringing.lock();
+                        let mut state = shared.pending.lock();
                         while !state.0 && !state.1 {
-                            shared.rung.wait(&mut state);
+                            shared.changed.wait(&mut state);
                         }
                         if state.1 {
                             return;
@@ -179,18 +179,18 @@ mod bell {
         }
     }
 
-    impl Drop for Bell {
+    impl Drop for Wakeup {
         fn drop(&mut self) {
-            self.0.ringing.lock().1 = true;
-            self.0.rung.notify_all();
+            self.0.pending.lock().1 = true;
+            self.0.changed.notify_all();
         }
     }
 
     /// Short slices, so that Ctrl-C is seen soon.
-    pub fn wait_for(bell: &Bell, at_most: Duration) -> bool {
-        let mut state = bell.0.ringing.lock();
+    pub fn wait_for(wakeup: &Wakeup, at_most: Duration) -> bool {
+        let mut state = wakeup.0.pending.lock();
         if !state.0 {
-            bell.0.rung.wait_for(&mut state, at_most.min(Duration::from_millis(50)));
+            wakeup.0.changed.wait_for(&mut state, at_most.min(Duration::from_millis(50)));
         }
         state.0
     }

@@ -87,7 +87,7 @@ mod _core {
     #[pymodule_export]
     use super::execution::Execution;
     #[pymodule_export]
-    use super::hub::{Hub, extract_capabilities};
+    use super::hub::{PyHub, extract_capabilities};
     #[pymodule_export]
     use super::llm::ChatClient;
     #[pymodule_export]
@@ -111,7 +111,7 @@ mod _core {
     #[pymodule_export]
     use super::search::{PyHit, embed, recommend, search, unembedded};
     #[pymodule_export]
-    use super::servers::{Servers, usual_token_file};
+    use super::servers::{PyServers, usual_token_file};
     #[pymodule_export]
     use super::skills::{SkillFolder, skill_file};
     #[pymodule_export]
@@ -121,7 +121,7 @@ mod _core {
     #[pymodule_export]
     use super::unknown_options::unknown_options;
     #[pymodule_export]
-    use super::views::{Candidate, ToolInfo};
+    use super::views::{PyCandidate, ToolInfo};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -1,12 +1,12 @@
 //! Prompts and schemas for vendors' APIs, for Python.
 
-use super::hub::Hub;
+use super::hub::PyHub;
 use super::json;
 use super::text::PyTokenizer;
 use crate::hub::Showing;
 use crate::prompt::vendor::{self, Vendor, VendorNames};
 use crate::prompt::{Count, Lang, PromptStyle};
-use crate::registry::{Candidate as Registered, Snapshot};
+use crate::registry::{Candidate, Snapshot};
 use crate::truncate::TokenCounter;
 use crate::truncate::tokens::Estimate;
 use pyo3::exceptions::PyValueError;
@@ -18,13 +18,13 @@ use std::sync::Arc;
 /// The names of all tools, sorted.
 #[pyfunction]
 #[pyo3(signature = (hub) -> "list[str]")]
-pub fn tool_names<'py>(hub: &Bound<'py, Hub>) -> PyResult<Bound<'py, PyList>> {
+pub fn tool_names<'py>(hub: &Bound<'py, PyHub>) -> PyResult<Bound<'py, PyList>> {
     hub.get().check_process()?;
     PyList::new(hub.py(), hub.get().core().registry.load().sorted_names().iter().map(|name| &**name))
 }
 
 /// The candidate that describes each name, as in `ToolInfo`. Names that were removed meanwhile are skipped.
-fn speakers(snapshot: &Snapshot, names: &[String]) -> Vec<Arc<Registered>> {
+fn speakers(snapshot: &Snapshot, names: &[String]) -> Vec<Arc<Candidate>> {
     names.iter().filter_map(|name| snapshot.get(name)?.primary().cloned()).collect()
 }
 
@@ -33,7 +33,7 @@ fn speakers(snapshot: &Snapshot, names: &[String]) -> Vec<Arc<Registered>> {
 #[pyo3(signature = (hub, base, core, others, more, style, lang, budget=None, tokenizer=None))]
 #[expect(clippy::too_many_arguments, reason = "one for each keyword of hub.system_prompt")]
 pub fn prompt_text(
-    hub: &Bound<'_, Hub>,
+    hub: &Bound<'_, PyHub>,
     base: &str,
     core: Vec<String>,
     others: Option<Vec<String>>,
@@ -70,7 +70,7 @@ fn vendor_called(name: &str) -> PyResult<Vendor> {
 /// These tools in the form of a vendor's API.
 #[pyfunction]
 pub fn vendor_tools<'py>(
-    hub: &Bound<'py, Hub>,
+    hub: &Bound<'py, PyHub>,
     names: Vec<String>,
     vendor: &str,
 ) -> PyResult<VendorTools<'py>> {
@@ -99,12 +99,12 @@ pub fn vendor_tools<'py>(
 
 /// The tool with this name in an API; None if there is none.
 #[pyfunction]
-pub fn original_name(hub: &Bound<'_, Hub>, vendor_name: &Bound<'_, PyString>) -> PyResult<Option<String>> {
+pub fn original_name(hub: &Bound<'_, PyHub>, vendor_name: &Bound<'_, PyString>) -> PyResult<Option<String>> {
     hub.get().check_process()?;
     Ok(tool_with_vendor_name(hub.get(), vendor_name))
 }
 
-pub fn tool_with_vendor_name(hub: &Hub, vendor_name: &Bound<'_, PyString>) -> Option<String> {
+pub fn tool_with_vendor_name(hub: &PyHub, vendor_name: &Bound<'_, PyString>) -> Option<String> {
     // No tool has a name with a lone surrogate.
     let vendor_name = vendor_name.to_str().ok()?;
     let snapshot = hub.core().registry.load();
@@ -117,7 +117,7 @@ pub fn tool_with_vendor_name(hub: &Hub, vendor_name: &Bound<'_, PyString>) -> Op
 /// A call as an API sent it, with the name and the arguments of the tool.
 #[pyfunction]
 pub fn from_vendor_form<'py>(
-    hub: &Bound<'py, Hub>,
+    hub: &Bound<'py, PyHub>,
     name: &Bound<'py, PyString>,
     arguments: Bound<'py, PyAny>,
 ) -> PyResult<(Bound<'py, PyString>, Bound<'py, PyAny>)> {
@@ -138,7 +138,7 @@ pub fn from_vendor_form<'py>(
 
 /// `None` when the arguments are fine as they are.
 fn restored<'py>(
-    hub: &Bound<'py, Hub>,
+    hub: &Bound<'py, PyHub>,
     name: &str,
     arguments: &Bound<'py, PyDict>,
     vendor: Vendor,

@@ -8,11 +8,13 @@ use super::templates::CandidateTemplates;
 use super::user_code;
 use crate::error::{ErrorKind, HubError, clip};
 use crate::model::{Arguments, ToolOutput, ToolSpec};
+use crate::registry::Candidate;
 use crate::tool::{BoxFuture, CallContext, Tool};
 use pyo3::exceptions::PyException;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::PyString;
+use std::any::Any;
 use std::sync::Arc;
 
 /// A tool of the core whose work is done in Python.
@@ -109,4 +111,10 @@ fn kind_of(value: &Bound<'_, pyo3::exceptions::PyBaseException>) -> Option<Error
     }
     let name: String = value.getattr(intern!(py, "kind")).ok()?.extract().ok()?;
     ErrorKind::ALL.iter().copied().find(|kind| kind.name() == name)
+}
+
+/// The candidate's tool, when it is a Python one.
+pub fn python_tool(candidate: &Candidate) -> Option<&Arc<Callable>> {
+    let tool: Option<&PythonTool> = (&*candidate.tool as &dyn Any).downcast_ref();
+    tool.map(|tool| &tool.0)
 }

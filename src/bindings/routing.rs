@@ -1,14 +1,14 @@
 //! Routed calls and explanations, as Python sees them.
 
 use super::execution::prepare;
-use super::hub::Hub;
+use super::hub::PyHub;
 use super::options::PyCallOptions;
-use super::views::Candidate;
+use super::views::PyCandidate;
 use crate::error::HubError;
 use crate::hub::explain::Facts;
 use crate::model::Prefer;
 use crate::plan::{KnownServers, ServerSet, UNKNOWN_SOURCE};
-use crate::registry::Candidate as Registered;
+use crate::registry::Candidate;
 use crate::route::Route;
 use crate::select::is_shadow;
 use pyo3::exceptions::PyValueError;
@@ -17,7 +17,7 @@ use pyo3::types::PyString;
 use std::sync::Arc;
 use std::time::Instant;
 
-fn find_route(hub: &Hub, source: Option<&str>) -> Result<Route, HubError> {
+fn find_route(hub: &PyHub, source: Option<&str>) -> Result<Route, HubError> {
     let servers = hub.servers();
     let servers = servers.as_deref().map(|servers| servers as &dyn ServerSet);
     hub.core().route(source, &KnownServers::new(hub.core().registry.snapshot(), servers))
@@ -26,20 +26,20 @@ fn find_route(hub: &Hub, source: Option<&str>) -> Result<Route, HubError> {
 /// Adds a word that routed calls may give as their source.
 #[pyfunction]
 #[pyo3(signature = (hub, label, target))]
-pub fn add_alias(hub: &Bound<'_, Hub>, label: &str, target: Option<&str>) -> PyResult<()> {
+pub fn add_alias(hub: &Bound<'_, PyHub>, label: &str, target: Option<&str>) -> PyResult<()> {
     hub.get().check_process()?;
     hub.get().core().add_alias(label, target).map_err(PyValueError::new_err)
 }
 
 /// Rule, candidates in order, strategy, all of it in words, and the servers that would be asked first.
-type Explained = (&'static str, Vec<Candidate>, &'static str, String, Vec<String>);
+type Explained = (&'static str, Vec<PyCandidate>, &'static str, String, Vec<String>);
 
 /// Explains a call: a routed one, or one by name. Nothing is called or connected. Arguments that are not given are not
 /// checked.
 #[pyfunction]
 #[pyo3(signature = (hub, name, args, options, routed, source=None))]
 pub fn explain(
-    hub: &Bound<'_, Hub>,
+    hub: &Bound<'_, PyHub>,
     name: &Bound<'_, PyString>,
     args: Option<&Bound<'_, PyAny>>,
     options: &Bound<'_, PyCallOptions>,
@@ -77,7 +77,7 @@ pub fn explain(
         _ => Vec::new(),
     };
     let candidates: Vec<_> = plan.iter().flat_map(|plan| plan.candidates.iter().cloned()).collect();
-    let check = |candidate: &Arc<Registered>| Some(prepare(candidate, args?, given.checks).err());
+    let check = |candidate: &Arc<Candidate>| Some(prepare(candidate, args?, given.checks).err());
     let snapshot = core.registry.load();
     let shadows = snapshot.get(&name).map(|entry| {
         entry.candidates.iter().filter(|candidate| is_shadow(candidate, entry)).cloned().collect()
@@ -97,6 +97,6 @@ pub fn explain(
     let strategy = plan.as_ref().map_or("none", |plan| plan.strategy.name());
     let text = facts.tell();
     let asked = facts.to_ask.iter().map(|id| id.to_string()).collect();
-    let seen = |inner| Candidate::new(hub.clone().unbind(), inner);
+    let seen = |inner| PyCandidate::new(hub.clone().into_any().unbind(), inner);
     Ok((rule, candidates.into_iter().map(seen).collect(), strategy, text, asked))
 }

@@ -1,9 +1,9 @@
 //! Search and recommendation, for Python.
 
-use super::hub::Hub;
+use super::hub::PyHub;
 use super::unicode::start_of;
 use super::views::ToolInfo;
-use crate::hub::{Hub as Core, SearchQuery};
+use crate::hub::{Hub, SearchQuery};
 use crate::search::Hit as Found;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
@@ -39,11 +39,11 @@ impl PyHit {
 }
 
 /// The hits whose tools are still registered.
-fn hits(hub: &Bound<'_, Hub>, found: Vec<Found>) -> PyResult<Vec<PyHit>> {
+fn hits(hub: &Bound<'_, PyHub>, found: Vec<Found>) -> PyResult<Vec<PyHit>> {
     let snapshot = hub.get().core().registry.snapshot();
     let mut hits = Vec::with_capacity(found.len());
     for Found { name, score } in found {
-        let tool = snapshot.get(&name).and_then(|entry| ToolInfo::new(hub, entry, |_| true));
+        let tool = snapshot.get(&name).and_then(|entry| ToolInfo::new(hub.as_any(), entry, |_| true));
         if let Some(tool) = tool {
             hits.push(PyHit { name: name.to_string(), score, tool: Py::new(hub.py(), tool)? });
         }
@@ -52,10 +52,10 @@ fn hits(hub: &Bound<'_, Hub>, found: Vec<Found>) -> PyResult<Vec<PyHit>> {
 }
 
 fn found(
-    hub: &Bound<'_, Hub>,
+    hub: &Bound<'_, PyHub>,
     query: &Bound<'_, PyString>,
     vector: Option<Vec<f32>>,
-    find: impl FnOnce(&Core, SearchQuery<'_>) -> Vec<Found> + Send,
+    find: impl FnOnce(&Hub, SearchQuery<'_>) -> Vec<Found> + Send,
 ) -> PyResult<Vec<PyHit>> {
     hub.get().check_process()?;
     let query = start_of(query, QUERY_CHARS)?;
@@ -68,7 +68,7 @@ fn found(
 #[pyfunction]
 #[pyo3(signature = (hub, query, k, vector=None))]
 pub fn search(
-    hub: &Bound<'_, Hub>,
+    hub: &Bound<'_, PyHub>,
     query: &Bound<'_, PyString>,
     k: usize,
     vector: Option<Vec<f32>>,
@@ -80,7 +80,7 @@ pub fn search(
 #[pyfunction]
 #[pyo3(signature = (hub, query, k, vector=None))]
 pub fn recommend(
-    hub: &Bound<'_, Hub>,
+    hub: &Bound<'_, PyHub>,
     query: &Bound<'_, PyString>,
     k: usize,
     vector: Option<Vec<f32>>,
@@ -90,7 +90,7 @@ pub fn recommend(
 
 /// At most so many tools that have no vector yet: name, state, and the text to embed.
 #[pyfunction]
-pub fn unembedded(hub: &Bound<'_, Hub>, most: usize) -> PyResult<Vec<(String, u64, String)>> {
+pub fn unembedded(hub: &Bound<'_, PyHub>, most: usize) -> PyResult<Vec<(String, u64, String)>> {
     hub.get().check_process()?;
     let core = hub.get().core();
     let unseen = hub.py().detach(|| core.unembedded(most));
@@ -100,7 +100,7 @@ pub fn unembedded(hub: &Bound<'_, Hub>, most: usize) -> PyResult<Vec<(String, u6
 /// Takes the vector of a tool; None when the embedding has no opinion of it.
 #[pyfunction]
 #[pyo3(signature = (hub, name, state, vector))]
-pub fn embed(hub: &Bound<'_, Hub>, name: &str, state: u64, vector: Option<Vec<f32>>) -> PyResult<()> {
+pub fn embed(hub: &Bound<'_, PyHub>, name: &str, state: u64, vector: Option<Vec<f32>>) -> PyResult<()> {
     hub.get().check_process()?;
     hub.get().core().embed(name.into(), state, vector);
     Ok(())

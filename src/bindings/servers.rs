@@ -4,9 +4,9 @@ use super::bridge::{self, BridgeFuture, BridgeStream};
 use super::callbacks::CallbackQueue;
 use super::credentials::{CredentialFactory, usual_file};
 use super::errors::tool_error;
-use super::hub::Hub;
+use super::hub::PyHub;
 use super::{json, runtime};
-use crate::catalog::{ServerOutcome, ServerReport, Servers as Core};
+use crate::catalog::{ServerOutcome, ServerReport, Servers};
 use crate::error::{ErrorKind, HubError, clip};
 use crate::sources::mcp::config::{Loaded, Notice, load_file, load_value, server_from};
 use crate::sources::mcp::host::{Ask, Host, Log, Tell};
@@ -23,9 +23,9 @@ use std::path::PathBuf;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
-#[pyclass(frozen, module = "toolhub._core")]
-pub struct Servers {
-    core: Arc<Core>,
+#[pyclass(frozen, module = "toolhub._core", name = "Servers")]
+pub struct PyServers {
+    core: Arc<Servers>,
     keys: Arc<CredentialFactory>,
     /// Which servers came from which file, so that loading it again can take some away.
     loaded: Mutex<HashMap<PathBuf, Vec<Arc<str>>>>,
@@ -33,7 +33,7 @@ pub struct Servers {
 }
 
 /// All sets of servers that there are, to be closed when the interpreter ends.
-static ALL: Mutex<Vec<Weak<Core>>> = Mutex::new(Vec::new());
+static ALL: Mutex<Vec<Weak<Servers>>> = Mutex::new(Vec::new());
 
 fn environment(name: &str) -> Option<String> {
     std::env::var(name).ok()
@@ -45,12 +45,12 @@ fn refused(notices: &[Notice]) -> PyErr {
 }
 
 #[pymethods]
-impl Servers {
+impl PyServers {
     /// The servers of `hub`. `asks` names the callbacks that the user has given.
     #[new]
     #[pyo3(signature = (hub, queue, asks, tokens))]
     fn new(
-        hub: &Bound<'_, Hub>,
+        hub: &Bound<'_, PyHub>,
         queue: &CallbackQueue,
         asks: Vec<String>,
         tokens: Option<PathBuf>,
@@ -68,13 +68,13 @@ impl Servers {
             Host { elicit: ask("elicitation"), sample: ask("sampling"), log: Some(log), tell: Some(tell) };
         let opens_pages = asks.iter().any(|known| known == "open_url");
         let keys = CredentialFactory::new(queue.callbacks.clone(), tokens, opens_pages);
-        let core = Core::new(hub.get().shared_core(), host, keys.maker());
+        let core = Servers::new(hub.get().shared_core(), host, keys.maker());
         hub.get().set_servers(&core);
         let mut all = ALL.lock();
         all.retain(|servers| servers.strong_count() > 0);
         all.push(Arc::downgrade(&core));
         drop(all);
-        Ok(Servers { core, keys, loaded: Mutex::default(), generation: runtime::generation() })
+        Ok(PyServers { core, keys, loaded: Mutex::default(), generation: runtime::generation() })
     }
 
     /// Loads a file: adds what is new, replaces what has changed, takes away what is gone. What is wrong is told.
@@ -223,7 +223,7 @@ impl Servers {
     }
 }
 
-impl Servers {
+impl PyServers {
     fn put(&self, config: crate::sources::mcp::config::ServerConfig) -> Result<(), HubError> {
         if let Some(replaced) = self.core.add(config)? {
             retire(replaced);
@@ -320,7 +320,7 @@ fn error_value(error: &HubError) -> Value {
     })
 }
 
-fn described(servers: &Core, server: &Server) -> Value {
+fn described(servers: &Servers, server: &Server) -> Value {
     let mut info = server.info();
     let shadow = |name: Arc<str>| format!("its tool '{}' has the name of a native one", clip(&name));
     info.notices.extend(servers.shadows(server).into_iter().map(shadow));
@@ -332,7 +332,7 @@ fn described(servers: &Core, server: &Server) -> Value {
     })
 }
 
-fn close_and_wait(all: Vec<Arc<Core>>, patience: Duration) {
+fn close_and_wait(all: Vec<Arc<Servers>>, patience: Duration) {
     let (done, over) = std::sync::mpsc::channel::<()>();
     for servers in all {
         let done = done.clone();

@@ -1,8 +1,8 @@
 //! Folders of skills for Python. Loading a folder again applies what has changed in it.
 
-use super::hub::Hub;
+use super::hub::PyHub;
 use super::json;
-use crate::hub::Hub as Core;
+use crate::hub::Hub;
 use crate::model::Source;
 use crate::registry::{Candidate, Filter};
 use crate::sources::skills::{FileStamp, FolderSkill, LocalSkill, call, files, find};
@@ -55,7 +55,7 @@ impl SkillFolder {
 
     /// Reads the folder: adds new skills, replaces changed ones and removes missing ones. A skill that cannot be read any
     /// more stays listed as it was.
-    fn load(&self, hub: &Bound<'_, Hub>) -> PyResult<Py<PyAny>> {
+    fn load(&self, hub: &Bound<'_, PyHub>) -> PyResult<Py<PyAny>> {
         let core = hub.get().shared_core();
         let report = hub.py().detach(|| self.load_into(&core));
         let value = json!({
@@ -67,7 +67,7 @@ impl SkillFolder {
 }
 
 impl SkillFolder {
-    fn load_into(&self, core: &Core) -> SkillReport {
+    fn load_into(&self, core: &Hub) -> SkillReport {
         let found = find(&self.root);
         let mut report =
             SkillReport { skipped: found.notices, errors: found.broken, ..SkillReport::default() };
@@ -104,7 +104,7 @@ impl SkillFolder {
     }
 
     /// Of two skills with one name, the one that is registered keeps it; of two new ones, the first in order of folders.
-    fn register(&self, core: &Core, known: &mut BTreeMap<PathBuf, LoadedSkill>, report: &mut SkillReport) {
+    fn register(&self, core: &Hub, known: &mut BTreeMap<PathBuf, LoadedSkill>, report: &mut SkillReport) {
         for one in known.values_mut() {
             let renamed = one.candidate.take_if(|old| *old.spec().name != *one.skill.fields.name);
             report.removed.extend(unregister(core, renamed.as_ref()));
@@ -134,7 +134,7 @@ impl SkillFolder {
         }
     }
 
-    fn insert(&self, core: &Core, skill: FolderSkill) -> Arc<Candidate> {
+    fn insert(&self, core: &Hub, skill: FolderSkill) -> Arc<Candidate> {
         core.registry.insert(Candidate {
             id: core.registry.next_id(),
             source: Source::Skills,
@@ -148,19 +148,19 @@ impl SkillFolder {
 }
 
 /// The skill of this name that belongs to no server.
-fn local(core: &Core, name: &str) -> Option<Arc<Candidate>> {
+fn local(core: &Hub, name: &str) -> Option<Arc<Candidate>> {
     let snapshot = core.registry.load();
     let entry = snapshot.get(name)?;
     entry.candidates.iter().find(|one| one.source == Source::Skills && one.server.is_none()).cloned()
 }
 
 /// Whether a tool of another source has the name. Both are then candidates of it.
-fn shares(core: &Core, name: &str) -> bool {
+fn shares(core: &Hub, name: &str) -> bool {
     let snapshot = core.registry.load();
     snapshot.get(name).is_some_and(|entry| entry.candidates.iter().any(|one| one.source != Source::Skills))
 }
 
-fn is_registered(core: &Core, candidate: &Arc<Candidate>) -> bool {
+fn is_registered(core: &Hub, candidate: &Arc<Candidate>) -> bool {
     local(core, &candidate.spec().name).is_some_and(|now| Arc::ptr_eq(&now.tool, &candidate.tool))
 }
 
@@ -170,7 +170,7 @@ fn is_of(candidate: &Candidate, skill: &FolderSkill) -> bool {
 }
 
 /// The other owner of the name, if there is one: a skill of another folder, or one that was registered by hand.
-fn other_owner(core: &Core, name: &str, ours: Option<&Arc<Candidate>>) -> Option<String> {
+fn other_owner(core: &Hub, name: &str, ours: Option<&Arc<Candidate>>) -> Option<String> {
     let other = local(core, name)?;
     if ours.is_some_and(|ours| Arc::ptr_eq(&ours.tool, &other.tool)) {
         return None;
@@ -182,7 +182,7 @@ fn other_owner(core: &Core, name: &str, ours: Option<&Arc<Candidate>>) -> Option
 }
 
 /// Removes a candidate if it is still registered, and returns its name.
-fn unregister(core: &Core, candidate: Option<&Arc<Candidate>>) -> Option<String> {
+fn unregister(core: &Hub, candidate: Option<&Arc<Candidate>>) -> Option<String> {
     let candidate = candidate.filter(|candidate| is_registered(core, candidate))?;
     let name = candidate.spec().name.to_string();
     // Skills of servers have names of another form, so this removes one candidate.

@@ -1,6 +1,6 @@
 //! The store of a hub, for Python. Everything that touches the file runs without the GIL.
 
-use super::hub::Hub;
+use super::hub::PyHub;
 use super::runtime;
 use crate::store::{Store as Core, close_all, fork};
 use parking_lot::Mutex;
@@ -24,7 +24,7 @@ pub struct PyStore {
 impl PyStore {
     /// Opens the file and gives its content to the hub; `room` bytes of it are for results.
     #[new]
-    fn new(py: Python<'_>, hub: &Bound<'_, Hub>, path: PathBuf, room: u64) -> Self {
+    fn new(py: Python<'_>, hub: &Bound<'_, PyHub>, path: PathBuf, room: u64) -> Self {
         let hub = hub.get().shared_core();
         let (core, notices) = py.detach(|| {
             let (store, notices) = Core::open(&path, room);

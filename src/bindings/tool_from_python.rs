@@ -6,7 +6,7 @@ use super::once::ForkSafeOnce;
 use super::options::{parse_strategy, seconds};
 use super::plain_values;
 use super::python_tool::Callable;
-use crate::hub::Hub as Core;
+use crate::hub::Hub;
 use crate::model::{ToolSpec, tags};
 use crate::schema::ArgumentSchema;
 use crate::select::effects::{self, Declaration, EffectsInput};
@@ -17,11 +17,7 @@ use serde_json::Value;
 use std::sync::Arc;
 
 /// The tool, ready to be called.
-pub fn callable(
-    core: &Core,
-    described: &Bound<'_, PyAny>,
-    options: &Bound<'_, PyDict>,
-) -> PyResult<Callable> {
+pub fn callable(core: &Hub, described: &Bound<'_, PyAny>, options: &Bound<'_, PyDict>) -> PyResult<Callable> {
     let spec = spec(core, described, options)?;
     let build = Some(described.getattr("build")?).filter(|build| !build.is_none()).map(Bound::unbind);
     Ok(Callable {
@@ -68,7 +64,7 @@ fn argument_checks(
 }
 
 /// The spec from the description and the options.
-fn spec(core: &Core, described: &Bound<'_, PyAny>, options: &Bound<'_, PyDict>) -> PyResult<ToolSpec> {
+fn spec(core: &Hub, described: &Bound<'_, PyAny>, options: &Bound<'_, PyDict>) -> PyResult<ToolSpec> {
     let name: String = described.getattr("name")?.extract()?;
     let description: String = described.getattr("description")?.extract()?;
     let parameters = as_json("parameters", &described.getattr("parameters")?)?;

@@ -1,34 +1,33 @@
 //! Read-only pictures of what is registered, for Python.
 
-use super::execution::python_tool;
-use super::hub::Hub;
 use super::once::intern;
+use super::python_tool::python_tool;
 use super::typed::{TypedDict, TypedList};
 use super::{copying, json};
 use crate::model::{Effects, Safety};
-use crate::registry::{Candidate as Registered, NameEntry};
+use crate::registry::{Candidate, NameEntry};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Instant, UNIX_EPOCH};
 
 /// One provider of a tool name.
 #[pyclass(frozen, module = "toolhub", name = "Candidate")]
-pub struct Candidate {
-    inner: Arc<Registered>,
-    /// Keeps the hub, and so the tool, alive.
-    hub: Py<Hub>,
+pub struct PyCandidate {
+    inner: Arc<Candidate>,
+    /// The hub, kept alive together with the tool.
+    owner: Py<PyAny>,
 }
 
-impl Candidate {
-    pub fn new(hub: Py<Hub>, inner: Arc<Registered>) -> Self {
-        Candidate { inner, hub }
+impl PyCandidate {
+    pub fn new(owner: Py<PyAny>, inner: Arc<Candidate>) -> Self {
+        PyCandidate { inner, owner }
     }
 }
 
 #[pymethods]
-impl Candidate {
+impl PyCandidate {
     #[getter]
     fn name(&self) -> &str {
         &self.inner.spec().name
@@ -152,7 +151,7 @@ impl Candidate {
     /// What its calls have shown so far.
     #[getter]
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<TypedDict<'py>> {
-        Ok(TypedDict(Hub::stats_of(py, &self.inner, Instant::now())?.into_any()))
+        Ok(TypedDict(stats_of(py, &self.inner, Instant::now())?.into_any()))
     }
 
     fn __repr__(&self) -> String {
@@ -160,15 +159,15 @@ impl Candidate {
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        visit.call(&self.hub)
+        visit.call(&self.owner)
     }
 }
 
 /// One tool name and everybody who offers it. What it shows of itself is what its first candidate says.
 #[pyclass(frozen, module = "toolhub", name = "ToolInfo")]
 pub struct ToolInfo {
-    candidates: Vec<Arc<Registered>>,
-    hub: Py<Hub>,
+    candidates: Vec<Arc<Candidate>>,
+    owner: Py<PyAny>,
 }
 
 impl ToolInfo {
@@ -179,15 +178,23 @@ impl ToolInfo {
     }
 
     /// `None` when nobody is left.
-    pub fn new(hub: &Bound<'_, Hub>, entry: &NameEntry, keep: impl Fn(&Registered) -> bool) -> Option<Self> {
+    pub fn new(
+        owner: &Bound<'_, PyAny>,
+        entry: &NameEntry,
+        keep: impl Fn(&Candidate) -> bool,
+    ) -> Option<Self> {
         let mut candidates: Vec<_> =
             entry.candidates.iter().filter(|candidate| keep(candidate)).cloned().collect();
         candidates.sort_by_key(|candidate| (candidate.priority, candidate.id));
-        if candidates.is_empty() { None } else { Some(ToolInfo { candidates, hub: hub.clone().unbind() }) }
+        if candidates.is_empty() {
+            None
+        } else {
+            Some(ToolInfo { candidates, owner: owner.clone().unbind() })
+        }
     }
 
-    fn first(&self, py: Python<'_>) -> Candidate {
-        Candidate::new(self.hub.clone_ref(py), self.candidates[0].clone())
+    fn first(&self, py: Python<'_>) -> PyCandidate {
+        PyCandidate::new(self.owner.clone_ref(py), self.candidates[0].clone())
     }
 }
 
@@ -221,8 +228,11 @@ impl ToolInfo {
     }
 
     #[getter]
-    fn candidates(&self, py: Python<'_>) -> Vec<Candidate> {
-        self.candidates.iter().map(|inner| Candidate::new(self.hub.clone_ref(py), inner.clone())).collect()
+    fn candidates(&self, py: Python<'_>) -> Vec<PyCandidate> {
+        self.candidates
+            .iter()
+            .map(|inner| PyCandidate::new(self.owner.clone_ref(py), inner.clone()))
+            .collect()
     }
 
     #[getter]
@@ -287,6 +297,30 @@ impl ToolInfo {
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        visit.call(&self.hub)
+        visit.call(&self.owner)
     }
+}
+
+/// What the calls of a candidate have shown so far, as a row.
+pub fn stats_of<'py>(py: Python<'py>, candidate: &Candidate, now: Instant) -> PyResult<Bound<'py, PyDict>> {
+    let view = candidate.stats.view(now);
+    let row = PyDict::new(py);
+    row.set_item("tool", &*candidate.spec().name)?;
+    row.set_item("source", candidate.source.name())?;
+    row.set_item("server", candidate.server.as_deref())?;
+    row.set_item("calls", view.calls)?;
+    row.set_item("successes", view.successes)?;
+    let failures = PyDict::new(py);
+    for (kind, count) in &view.failures {
+        failures.set_item(kind.name(), count)?;
+    }
+    row.set_item("failures", failures)?;
+    row.set_item("success_rate", view.success_rate)?;
+    row.set_item("latency_ewma_ms", view.latency_ewma_ms)?;
+    row.set_item("latency_p50_ms", view.latency_p50_ms)?;
+    row.set_item("latency_p95_ms", view.latency_p95_ms)?;
+    let last = view.last_success.and_then(|at| at.duration_since(UNIX_EPOCH).ok());
+    row.set_item("last_success", last.map(|since| since.as_secs_f64()))?;
+    row.set_item("breaker", view.breaker.name())?;
+    Ok(row)
 }

@@ -1,7 +1,8 @@
 //! Rules over all files together: no import circle between files, and no type name defined twice.
 //!
 //! An arrow goes from the file that names something to the file that defines it. A re-export (`pub use`) is
-//! followed to the definition and is no arrow itself, so a `mod.rs` may list what its folder offers.
+//! followed to the definition and is no arrow itself, so a `mod.rs` may list what its folder offers; a file that also
+//! uses a name that it re-exports has the arrow.
 
 use super::rules::{module, shipped};
 use super::source::{covered, inline_depth, paths, words};
@@ -134,10 +135,13 @@ impl Tree {
         let mut arrows = BTreeMap::new();
         for (module, file) in self.0.iter().filter(|(module, _)| !module.is_empty()) {
             let mut to = BTreeSet::new();
+            let uses = covered_by_use(&file.code);
+            let used =
+                |name: &str| words(&file.code, name).any(|at| !uses.iter().any(|range| range.contains(&at)));
             let private: BTreeSet<Vec<String>> = self
                 .uses(module)
                 .into_iter()
-                .filter(|(public, ..)| !public)
+                .filter(|(public, _, name)| !public || used(name))
                 .map(|(_, path, _)| path)
                 .collect();
             let mut named: Vec<Vec<String>> = private.into_iter().collect();

@@ -211,6 +211,11 @@ fn circles_fire() {
         ("src/a/b.rs", "use super::A; pub fn g() {}"),
     ]);
     assert!(with_parent.len() == 1 && with_parent[0].contains("2 files"), "{with_parent:?}");
+    let used_and_exported = circle(&[
+        ("src/a/mod.rs", "mod b; pub use b::B; pub struct A(B);"),
+        ("src/a/b.rs", "use super::A; pub struct B;"),
+    ]);
+    assert!(used_and_exported.len() == 1, "{used_and_exported:?}");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use super::canonical::canonical;
 use super::{CallCallbacks, CallDriver, request};
 use crate::bindings::execution::{Execution, Extras, Watch};
-use crate::bindings::hub::Hub;
+use crate::bindings::hub::PyHub;
 use crate::bindings::once::intern;
 use crate::bindings::options::{PyCallOptions, seconds};
 use crate::bindings::patterns::PyPatternList;
@@ -88,7 +88,7 @@ impl Surroundings<'_> {
 #[pyo3(signature = (hub, name, args, options, progress=None, meta=None, watch=None, llm=None, cache_ttl=None, single_flight=false))]
 #[expect(clippy::too_many_arguments, reason = "one for each keyword of hub.execute")]
 pub fn execute<'py>(
-    hub: &Bound<'py, Hub>,
+    hub: &Bound<'py, PyHub>,
     name: &Bound<'py, PyString>,
     args: Bound<'py, PyAny>,
     options: &Bound<'py, PyCallOptions>,
@@ -122,7 +122,7 @@ pub fn execute<'py>(
 #[pyo3(signature = (hub, capability, args, options, progress=None, meta=None, watch=None, llm=None, cache_ttl=None, single_flight=false))]
 #[expect(clippy::too_many_arguments, reason = "one for each keyword of hub.execute_by_capability")]
 pub fn execute_by_capability<'py>(
-    hub: &Bound<'py, Hub>,
+    hub: &Bound<'py, PyHub>,
     capability: &Bound<'py, PyString>,
     args: Bound<'py, PyAny>,
     options: &Bound<'py, PyCallOptions>,
@@ -144,7 +144,7 @@ pub fn execute_by_capability<'py>(
 #[pyo3(signature = (hub, request, options, progress=None, meta=None, watch=None, llm=None, cache_ttl=None, single_flight=false, permissions=None))]
 #[expect(clippy::too_many_arguments, reason = "one for each keyword of hub.dispatch")]
 pub fn dispatch<'py>(
-    hub: &Bound<'py, Hub>,
+    hub: &Bound<'py, PyHub>,
     request: &Bound<'py, PyAny>,
     options: &Bound<'py, PyCallOptions>,
     progress: Option<Py<PyAny>>,
@@ -174,7 +174,7 @@ pub fn dispatch<'py>(
 
 /// A call that needs nothing but its run; `None` when there is more to it.
 fn plain<'py>(
-    hub: &Bound<'py, Hub>,
+    hub: &Bound<'py, PyHub>,
     name: &str,
     planned: Result<Box<PlannedRun>, HubError>,
     args: &Bound<'py, PyAny>,
@@ -208,7 +208,7 @@ fn plain<'py>(
 
 /// A call with everything around its run. A routed call has an id, and perhaps permissions.
 fn planned_call<'py>(
-    hub: &Bound<'py, Hub>,
+    hub: &Bound<'py, PyHub>,
     request: CallRequest,
     args: Bound<'py, PyAny>,
     options: &Bound<'py, PyCallOptions>,

@@ -1,6 +1,6 @@
 //! Reading a request: a call as a model asked for it.
 
-use crate::bindings::hub::Hub;
+use crate::bindings::hub::PyHub;
 use crate::bindings::imported::Imported;
 use crate::bindings::once::intern;
 use crate::bindings::prompt;
@@ -95,7 +95,7 @@ fn fault(name: Option<&Bound<'_, PyAny>>, source: Option<&Bound<'_, PyAny>>) -> 
 impl<'py> ReadRequest<'py> {
     /// The arguments as the tool takes them: an object that was written as text is read, and the form of a vendor's API
     /// is undone. The name is that of the tool from now on.
-    pub fn restore(&mut self, hub: &Bound<'py, Hub>, coerce: bool) -> PyResult<Bound<'py, PyAny>> {
+    pub fn restore(&mut self, hub: &Bound<'py, PyHub>, coerce: bool) -> PyResult<Bound<'py, PyAny>> {
         let py = hub.py();
         let arguments = match self.arguments.take() {
             None => PyDict::new(py).into_any(),
@@ -124,7 +124,7 @@ type RequestParts<'py> = (Bound<'py, PyString>, Bound<'py, PyAny>, Option<String
 
 /// A request as `(name, arguments, source, error)`, with the name and the arguments of the tool.
 #[pyfunction]
-pub fn read_request<'py>(hub: &Bound<'py, Hub>, request: &Bound<'py, PyAny>) -> PyResult<RequestParts<'py>> {
+pub fn read_request<'py>(hub: &Bound<'py, PyHub>, request: &Bound<'py, PyAny>) -> PyResult<RequestParts<'py>> {
     hub.get().check_process()?;
     let mut read = read(request)?;
     let arguments =

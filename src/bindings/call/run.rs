@@ -1,6 +1,6 @@
 //! What a model's message asks for: its calls, and which of them may run together.
 
-use crate::bindings::hub::Hub;
+use crate::bindings::hub::PyHub;
 use crate::bindings::parse::{PyParsedCall, parse_text};
 use crate::bindings::prompt::tool_with_vendor_name;
 use crate::model::Safety;
@@ -18,7 +18,11 @@ type PlannedMessage = (Vec<Py<PyParsedCall>>, String, Option<String>, Vec<Vec<us
 
 /// Parses a model's message, with the schemas of the tools that it names, and groups its calls.
 #[pyfunction]
-pub fn plan_run(hub: &Bound<'_, Hub>, message: &Bound<'_, PyAny>, format: &str) -> PyResult<PlannedMessage> {
+pub fn plan_run(
+    hub: &Bound<'_, PyHub>,
+    message: &Bound<'_, PyAny>,
+    format: &str,
+) -> PyResult<PlannedMessage> {
     let py = hub.py();
     hub.get().check_process()?;
     let mut parsed = parse_text(message, format, None)?;
@@ -40,7 +44,7 @@ pub fn plan_run(hub: &Bound<'_, Hub>, message: &Bound<'_, PyAny>, format: &str) 
     Ok((parsed.0, parsed.1, parsed.2, groups))
 }
 
-fn entries(hub: &Bound<'_, Hub>, calls: &[Py<PyParsedCall>]) -> PyResult<Vec<Option<Arc<NameEntry>>>> {
+fn entries(hub: &Bound<'_, PyHub>, calls: &[Py<PyParsedCall>]) -> PyResult<Vec<Option<Arc<NameEntry>>>> {
     let py = hub.py();
     let snapshot = hub.get().core().registry.load();
     let find = |name: &Bound<'_, PyString>| {

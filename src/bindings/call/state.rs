@@ -3,7 +3,7 @@
 use super::flight::{FlightWait, SharedResult};
 use crate::bindings::argument_checks::Checks;
 use crate::bindings::execution::Extras;
-use crate::bindings::hub::Hub;
+use crate::bindings::hub::PyHub;
 use crate::plan::{CallPlan, FlightLead, Unreachable};
 use parking_lot::Mutex;
 use pyo3::prelude::*;
@@ -27,7 +27,7 @@ pub struct CallCallbacks {
 /// One call with everything around its run; await it.
 #[pyclass(frozen, module = "toolhub._core")]
 pub struct CallDriver {
-    pub(super) hub: Py<Hub>,
+    pub(super) hub: Py<PyHub>,
     pub(super) args: Py<PyAny>,
     pub(super) checks: Checks,
     pub(super) callbacks: CallCallbacks,
@@ -58,7 +58,7 @@ pub(super) enum Awaiting {
 
 impl CallDriver {
     pub fn new(
-        hub: Py<Hub>,
+        hub: Py<PyHub>,
         plan: CallPlan,
         args: Py<PyAny>,
         checks: Checks,

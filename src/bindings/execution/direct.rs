@@ -5,84 +5,18 @@
 //! it still goes on it is moved into a task of its own, so that no caller waits for ever.
 
 use super::Execution;
+use super::in_place::InPlaceCoroutine;
 use super::state::AttemptState;
-use crate::bindings::awaiting::{
-    Step, cancellations, close, current_task_of, is_cancelled_error, send, throw,
-};
+use crate::bindings::awaiting::{Step, cancellations, current_task_of, is_cancelled_error, send, throw};
 use crate::bindings::child::Child;
 use crate::bindings::internals;
 use crate::bindings::loop_bridge::LoopBridge;
 use crate::bindings::once::intern;
 use crate::execute::Fate;
 use pyo3::exceptions::{PyGeneratorExit, PyKeyboardInterrupt, PyRuntimeError};
-use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 use std::time::Instant;
-
-pub struct Direct {
-    slot: usize,
-    awaitable: Py<PyAny>,
-    /// The caller's task and how often it was being cancelled when we began; known from the first suspension on.
-    caller: Option<(Py<PyAny>, usize)>,
-    /// How often we have cancelled the caller's task, to be undone.
-    cancels: usize,
-    /// When to cancel again.
-    second_cancel_at: Option<Instant>,
-    cancelled_twice: bool,
-    /// The last cancellation that was thrown into the coroutine, ours or somebody else's.
-    cancelled_by: Option<Box<PyErr>>,
-}
-
-impl Direct {
-    pub fn new(slot: usize, awaitable: Py<PyAny>) -> Self {
-        Direct {
-            slot,
-            awaitable,
-            caller: None,
-            cancels: 0,
-            second_cancel_at: None,
-            cancelled_twice: false,
-            cancelled_by: None,
-        }
-    }
-
-    pub fn awaitable<'py>(&self, py: Python<'py>) -> Bound<'py, PyAny> {
-        self.awaitable.bind(py).clone()
-    }
-
-    /// When it wants to be pressed again; see [`Execution::cancel_direct`].
-    pub fn second_cancel_at(&self) -> Option<Instant> {
-        self.second_cancel_at
-    }
-
-    pub fn close(self, py: Python<'_>) -> PyResult<()> {
-        close(self.awaitable.bind(py))
-    }
-
-    pub fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
-        visit.call(&self.awaitable)?;
-        self.caller.as_ref().map_or(Ok(()), |(task, _)| visit.call(task))
-    }
-
-    /// Takes back our cancellations; false when somebody else asked for one too.
-    fn uncancel(&self, py: Python<'_>) -> PyResult<bool> {
-        let Some((task, before)) = &self.caller else { return Ok(true) };
-        let mut left = 0;
-        for _ in 0..self.cancels {
-            left = task.call_method0(py, intern!(py, "uncancel"))?.extract(py)?;
-        }
-        Ok(left <= *before)
-    }
-
-    /// Whether a cancellation that nobody asked for came out of the tool itself.
-    fn is_its_own(&self, py: Python<'_>) -> PyResult<bool> {
-        match &self.caller {
-            None => Ok(true),
-            Some((task, before)) => Ok(cancellations(task.bind(py))? <= *before),
-        }
-    }
-}
 
 impl Execution {
     pub(super) fn run_in_place(slf: &Bound<'_, Self>, awaitable: Bound<'_, PyAny>) -> PyResult<Option<Step>> {
@@ -176,7 +110,7 @@ impl Execution {
         }
     }
 
-    fn ended_by(slf: &Bound<'_, Self>, direct: Direct, error: PyErr) -> PyResult<()> {
+    fn ended_by(slf: &Bound<'_, Self>, direct: InPlaceCoroutine, error: PyErr) -> PyResult<()> {
         let py = slf.py();
         let only_ours = direct.uncancel(py)?;
         if is_cancelled_error(py, &error) {

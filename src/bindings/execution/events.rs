@@ -1,13 +1,13 @@
 //! What happens to attempts while the caller waits: answers, ends, deadlines, stops. Always on the loop's thread.
 
 use super::Execution;
-use super::direct::Direct;
+use super::in_place::InPlaceCoroutine;
 use super::state::{AttemptState, Phase};
 use crate::bindings::addressee::{Addressee, Message};
 use crate::bindings::awaiting::{cancellations, is_coroutine};
 use crate::bindings::blocks::Blocks;
 use crate::bindings::child::Child;
-use crate::bindings::loop_bridge::wake;
+use crate::bindings::loop_bridge::{LoopBridge, wake};
 use crate::bindings::once::intern;
 use crate::bindings::python_tool::raised;
 use crate::bindings::{json, user_code, value};
@@ -205,7 +205,7 @@ impl Execution {
         let (at, set) = {
             let state = this.state.lock();
             let wake_at = state.plan.as_ref().and_then(|plan| plan.run.wake_at());
-            let second_cancel_at = state.direct.as_ref().and_then(Direct::second_cancel_at);
+            let second_cancel_at = state.direct.as_ref().and_then(InPlaceCoroutine::second_cancel_at);
             (wake_at.into_iter().chain(second_cancel_at).min(), state.timer)
         };
         let Some(at) = at else { return Ok(()) };
@@ -216,7 +216,7 @@ impl Execution {
         if let Some(old) = set {
             port.get().remove_deadline(old);
         }
-        let key = super::LoopBridge::add_deadline(&port, at, slf.clone().unbind())?;
+        let key = LoopBridge::add_deadline(&port, at, slf.clone().unbind())?;
         this.state.lock().timer = Some(key);
         Ok(())
     }

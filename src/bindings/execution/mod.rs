@@ -9,81 +9,33 @@
 //!
 //! The state's lock is never held while Python code runs.
 
+mod arguments;
 mod direct;
 mod events;
+mod in_place;
+mod object;
 mod start;
 mod state;
+mod watch;
 mod watching;
 
-pub use start::{prepare, python_tool};
+pub use arguments::prepare;
+pub use object::{Execution, Extras};
 pub use state::{Attempt, FinishedExecution};
-pub use watching::Watch;
+pub use watch::Watch;
 
-use super::argument_checks::Checks;
 use super::awaiting::{Awaited, Step, is_cancelled_error, iterate, thrown};
-use super::hub::Hub;
-use super::loop_bridge::{self, LoopBridge};
 use super::{result, runtime};
 use crate::bindings::once::intern;
-use crate::error::HubError;
 use crate::execute::{Action, Executor, advance};
-use crate::hub::PlannedRun;
-use parking_lot::Mutex;
 use pyo3::exceptions::{PyGeneratorExit, PyRuntimeError};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use start::InPlace;
-use state::{AttemptStart, Phase, Resumed, State};
+use state::{AttemptStart, Phase, Resumed};
 use std::time::Instant;
 
-#[pyclass(frozen, module = "toolhub._core")]
-pub struct Execution {
-    hub: Py<Hub>,
-    checks: Checks,
-    extras: Option<Box<Extras>>,
-    state: Mutex<State>,
-}
-
-/// What few callers pass in addition to the arguments.
-pub struct Extras {
-    /// Called with each progress report of a tool on a server.
-    pub progress: Option<Py<PyAny>>,
-    /// Passed on to the server.
-    pub meta: serde_json::Map<String, serde_json::Value>,
-    /// Told what becomes of the attempts.
-    pub watch: Option<Watch>,
-}
-
-impl Extras {
-    pub fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
-        visit.call(&self.progress)?;
-        visit.call(self.watch.as_ref().map(|watch| &watch.watcher))
-    }
-}
-
 impl Execution {
-    pub fn new(
-        hub: Py<Hub>,
-        plan: Result<Box<PlannedRun>, HubError>,
-        what: &str,
-        args: Py<PyAny>,
-        checks: Checks,
-        extras: Option<Box<Extras>>,
-    ) -> Self {
-        Execution { hub, checks, extras, state: Mutex::new(State::new(plan, what, args)) }
-    }
-
-    /// The port of the loop this execution runs on, opened at first need.
-    fn port<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, LoopBridge>> {
-        let py = slf.py();
-        if let Some(port) = &slf.get().state.lock().port {
-            return Ok(port.clone_ref(py).into_bound(py));
-        }
-        let port = loop_bridge::current(py)?;
-        slf.get().state.lock().port = Some(port.clone().unbind());
-        Ok(port)
-    }
-
     /// Does what the policy wants until it has to wait or is finished.
     fn pump(slf: &Bound<'_, Self>) -> PyResult<Step> {
         advance(&mut AsyncioExecutor(slf))

@@ -1,51 +1,33 @@
 //! Beginning an attempt: check the arguments, pass the limits, run it where it belongs.
 
 use super::Execution;
-use super::direct::Direct;
+use super::arguments::{prepare, warnings};
+use super::in_place::InPlaceCoroutine;
 use super::state::{Address, AttemptStart, AttemptState};
 use crate::bindings::addressee::Message;
-use crate::bindings::argument_checks::{Checks, PreparedArguments};
+use crate::bindings::argument_checks::PreparedArguments;
 use crate::bindings::awaiting::iterator_of;
 use crate::bindings::child::Child;
 use crate::bindings::job::InlineTask;
 use crate::bindings::loop_bridge::{LoopMailbox, Mail};
-use crate::bindings::python_tool::{Callable, PythonTool};
-use crate::bindings::{json, pool};
+use crate::bindings::pool;
+use crate::bindings::python_tool::{Callable, python_tool};
 use crate::error::{ErrorKind, HubError};
 use crate::execute::{Answer, overloaded};
 use crate::limit::{self, Passage};
 use crate::model::Arguments;
 use crate::registry::Candidate;
-use crate::schema;
 use crate::tool::{CallContext, OnProgress};
 use parking_lot::Mutex;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use std::any::Any;
 use std::sync::Arc;
 use std::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 /// An awaitable that is to be stepped inside the caller's task.
 pub type InPlace<'py> = Option<Bound<'py, PyAny>>;
-
-/// What is odd about arguments that fit. A signature forbids what it does not know; a schema may not.
-fn warnings(py: Python<'_>, candidate: &Candidate, prepared: &PreparedArguments) -> Vec<String> {
-    let schema = &candidate.spec().parameters;
-    match prepared {
-        PreparedArguments::Native(args) => {
-            schema::unknown_arguments(schema, args.iter().map(|(name, _)| name.as_str()))
-        }
-        PreparedArguments::Keywords(args)
-            if python_tool(candidate).is_some_and(|tool| tool.warns_of_unknown) =>
-        {
-            let names: Vec<String> = args.bind(py).keys().extract().unwrap_or_default();
-            schema::unknown_arguments(schema, names.iter().map(String::as_str))
-        }
-        _ => Vec::new(),
-    }
-}
 
 impl Execution {
     /// A candidate that the arguments do not fit is never started.
@@ -177,7 +159,7 @@ impl Execution {
         if alone {
             let mut state = this.state.lock();
             state.attempts[slot].state = AttemptState::InPlace;
-            state.direct = Some(Direct::new(slot, awaitable.clone().unbind()));
+            state.direct = Some(InPlaceCoroutine::new(slot, awaitable.clone().unbind()));
             return Ok(Some(awaitable));
         }
         let child = Bound::new(py, Child::new(slf.clone().unbind(), slot, awaitable.unbind()))?;
@@ -288,55 +270,4 @@ fn reporter(mailbox: Arc<LoopMailbox>, key: u64) -> OnProgress {
 
 fn retry_teller(mailbox: Arc<LoopMailbox>, key: u64) -> OnProgress {
     Arc::new(move |news| mailbox.push(Mail::Deliver(key, Message::Retried(news.clone()))))
-}
-
-/// The arguments as this candidate takes them, or what it has against them.
-pub fn prepare(
-    candidate: &Candidate,
-    given: &Bound<'_, PyAny>,
-    checks: Checks,
-) -> Result<PreparedArguments, HubError> {
-    match python_tool(candidate) {
-        Some(tool) => tool.arguments.prepare(given, checks),
-        None => {
-            native_arguments(candidate, given, checks).map(|args| PreparedArguments::Native(Box::new(args)))
-        }
-    }
-}
-
-/// The arguments of a tool in Rust: JSON, by name, fitting its schema unless the caller knows better.
-fn native_arguments(
-    candidate: &Candidate,
-    given: &Bound<'_, PyAny>,
-    checks: Checks,
-) -> Result<Arguments, HubError> {
-    let spec = candidate.spec();
-    let py = given.py();
-    let args = if given.is_none() {
-        Arguments::default()
-    } else if given.cast::<pyo3::types::PyMapping>().is_ok() {
-        json::arguments(&spec.name, given)?
-    } else {
-        let single = spec.single_argument().ok_or_else(|| {
-            let text =
-                format!("Invalid arguments for '{}': expected named arguments, got a bare value.", spec.name);
-            HubError::new(ErrorKind::InvalidArguments, text)
-        })?;
-        let named = PyDict::new(py);
-        named.set_item(single, given).map_err(|error| {
-            HubError::new(
-                ErrorKind::InvalidArguments,
-                format!("Invalid arguments for '{}': {error}", spec.name),
-            )
-        })?;
-        json::arguments(&spec.name, named.as_any())?
-    };
-    let fitting = if checks.validate { candidate.tool.check(&args, checks.coerce)? } else { None };
-    Ok(fitting.unwrap_or(args))
-}
-
-/// The candidate's tool, when it is a Python one.
-pub fn python_tool(candidate: &Candidate) -> Option<&Arc<Callable>> {
-    let tool: Option<&PythonTool> = (&*candidate.tool as &dyn Any).downcast_ref();
-    tool.map(|tool| &tool.0)
 }

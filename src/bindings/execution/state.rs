@@ -1,6 +1,6 @@
 //! What an execution knows, behind one lock.
 
-use super::direct::Direct;
+use super::in_place::InPlaceCoroutine;
 use crate::bindings::argument_checks::PreparedArguments;
 use crate::bindings::blocks::Blocks;
 use crate::bindings::job::InlineTask;
@@ -141,7 +141,7 @@ pub struct State {
     no_candidate: Option<Box<NoCandidate>>,
     pub args: Py<PyAny>,
     pub attempts: SmallVec<[Attempt; 2]>,
-    pub direct: Option<Direct>,
+    pub direct: Option<InPlaceCoroutine>,
     pub timer: Option<DeadlineKey>,
     pub waiter: Option<Py<PyAny>>,
     pub port: Option<Py<LoopBridge>>,

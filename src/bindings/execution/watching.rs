@@ -4,47 +4,14 @@
 //! Nothing of this is there for a call that nobody watches.
 
 use super::Execution;
+use super::watch::{Change, Watch};
 use crate::bindings::{json, user_code};
 use crate::error::HubError;
 use crate::execute::Fate;
-use parking_lot::Mutex;
 use pyo3::prelude::*;
 use serde_json::Value;
 use smallvec::SmallVec;
-use std::sync::Arc;
-use std::time::{Duration, Instant};
-
-/// Called as `watcher(what, attempt, tool, source, server, seconds, kind, message)`.
-pub struct Watch {
-    pub watcher: Py<PyAny>,
-    seen: Mutex<SmallVec<[Fate; 4]>>,
-}
-
-struct Change {
-    what: &'static str,
-    slot: usize,
-    tool: Arc<str>,
-    source: &'static str,
-    server: Option<Arc<str>>,
-    took: Option<Duration>,
-    error: Option<HubError>,
-}
-
-impl Watch {
-    pub fn new(watcher: Py<PyAny>) -> Self {
-        Watch { watcher, seen: Mutex::default() }
-    }
-
-    fn tell(&self, py: Python<'_>, change: Change) {
-        let Change { what, slot, tool, source, server, took, error } = change;
-        let (kind, message) = error.map(|error| (error.kind.name(), error.message.to_string())).unzip();
-        let seconds = took.map(|took| took.as_secs_f64());
-        let told = (what, slot, &*tool, source, server.as_deref(), seconds, kind, message);
-        if let Err(error) = user_code::apply(self.watcher.bind(py), told) {
-            error.write_unraisable(py, Some(self.watcher.bind(py)));
-        }
-    }
-}
+use std::time::Instant;
 
 impl Execution {
     /// Tells what has changed since the last time.

@@ -1,0 +1,71 @@
+//! One coroutine that is stepped inside the caller's own task, and the cancellations of that task.
+
+use crate::bindings::awaiting::{cancellations, close};
+use crate::bindings::once::intern;
+use pyo3::gc::{PyTraverseError, PyVisit};
+use pyo3::prelude::*;
+use std::time::Instant;
+
+pub struct InPlaceCoroutine {
+    pub slot: usize,
+    pub awaitable: Py<PyAny>,
+    /// The caller's task and how often it was being cancelled when we began; known from the first suspension on.
+    pub caller: Option<(Py<PyAny>, usize)>,
+    /// How often we have cancelled the caller's task, to be undone.
+    pub cancels: usize,
+    /// When to cancel again.
+    pub second_cancel_at: Option<Instant>,
+    pub cancelled_twice: bool,
+    /// The last cancellation that was thrown into the coroutine, ours or somebody else's.
+    pub cancelled_by: Option<Box<PyErr>>,
+}
+
+impl InPlaceCoroutine {
+    pub fn new(slot: usize, awaitable: Py<PyAny>) -> Self {
+        InPlaceCoroutine {
+            slot,
+            awaitable,
+            caller: None,
+            cancels: 0,
+            second_cancel_at: None,
+            cancelled_twice: false,
+            cancelled_by: None,
+        }
+    }
+
+    pub fn awaitable<'py>(&self, py: Python<'py>) -> Bound<'py, PyAny> {
+        self.awaitable.bind(py).clone()
+    }
+
+    /// When it wants to be pressed again; see `Execution::cancel_direct`.
+    pub fn second_cancel_at(&self) -> Option<Instant> {
+        self.second_cancel_at
+    }
+
+    pub fn close(self, py: Python<'_>) -> PyResult<()> {
+        close(self.awaitable.bind(py))
+    }
+
+    pub fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.awaitable)?;
+        self.caller.as_ref().map_or(Ok(()), |(task, _)| visit.call(task))
+    }
+
+    /// Takes back our cancellations; false when somebody else asked for one too.
+    pub fn uncancel(&self, py: Python<'_>) -> PyResult<bool> {
+        let Some((task, before)) = &self.caller else { return Ok(true) };
+        let mut left = 0;
+        for _ in 0..self.cancels {
+            left = task.call_method0(py, intern!(py, "uncancel"))?.extract(py)?;
+        }
+        Ok(left <= *before)
+    }
+
+    /// Whether a cancellation that nobody asked for came out of the tool itself.
+    pub fn is_its_own(&self, py: Python<'_>) -> PyResult<bool> {
+        match &self.caller {
+            None => Ok(true),
+            Some((task, before)) => Ok(cancellations(task.bind(py))? <= *before),
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! The object that a caller awaits: what it was called with, and its state behind one lock.
+
+use super::state::State;
+use super::watch::Watch;
+use crate::bindings::argument_checks::Checks;
+use crate::bindings::hub::PyHub;
+use crate::bindings::loop_bridge::{self, LoopBridge};
+use crate::error::HubError;
+use crate::hub::PlannedRun;
+use parking_lot::Mutex;
+use pyo3::gc::{PyTraverseError, PyVisit};
+use pyo3::prelude::*;
+
+#[pyclass(frozen, module = "toolhub._core")]
+pub struct Execution {
+    pub(super) hub: Py<PyHub>,
+    pub(super) checks: Checks,
+    pub(super) extras: Option<Box<Extras>>,
+    pub(super) state: Mutex<State>,
+}
+
+/// What few callers pass in addition to the arguments.
+pub struct Extras {
+    /// Called with each progress report of a tool on a server.
+    pub progress: Option<Py<PyAny>>,
+    /// Passed on to the server.
+    pub meta: serde_json::Map<String, serde_json::Value>,
+    /// Told what becomes of the attempts.
+    pub watch: Option<Watch>,
+}
+
+impl Extras {
+    pub fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.progress)?;
+        visit.call(self.watch.as_ref().map(|watch| &watch.watcher))
+    }
+}
+
+impl Execution {
+    pub fn new(
+        hub: Py<PyHub>,
+        plan: Result<Box<PlannedRun>, HubError>,
+        what: &str,
+        args: Py<PyAny>,
+        checks: Checks,
+        extras: Option<Box<Extras>>,
+    ) -> Self {
+        Execution { hub, checks, extras, state: Mutex::new(State::new(plan, what, args)) }
+    }
+
+    /// The bridge of the loop that this execution runs on, opened at first need.
+    pub(super) fn port<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, LoopBridge>> {
+        let py = slf.py();
+        if let Some(port) = &slf.get().state.lock().port {
+            return Ok(port.clone_ref(py).into_bound(py));
+        }
+        let port = loop_bridge::current(py)?;
+        slf.get().state.lock().port = Some(port.clone().unbind());
+        Ok(port)
+    }
+}
