@@ -5,16 +5,16 @@
 //! permission, cache) is [`crate::plan`].
 
 pub mod explain;
-mod finding;
-mod keeping;
 mod missing;
+mod persistence;
+mod pin_refusals;
 mod planned;
-mod refusing;
-mod showing;
+mod prompt;
+mod search;
 
-pub use finding::SearchQuery;
 pub use planned::{PlannedRun, RunReport, cancelled, part};
-pub use showing::Showing;
+pub use prompt::PromptRequest;
+pub use search::SearchQuery;
 
 use crate::error::{ErrorKind, HubError, clip};
 use crate::execute::{self, Job, Rules, Run};
@@ -29,7 +29,7 @@ use crate::select::{self, Candidates, Selection, StrategyInput, StrategyPatterns
 use crate::stats::BreakerPolicy;
 use crate::store::Store;
 use parking_lot::{Mutex, RwLock};
-use refusing::Refusals;
+use pin_refusals::{PinRefusals, RefusalReasons};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -91,7 +91,7 @@ pub struct Hub {
     gate: Option<Arc<Gate>>,
     source_gates: Vec<(Source, Arc<Gate>)>,
     store: OnceLock<Arc<Store>>,
-    refusals: Refusals,
+    refusals: PinRefusals,
     closed: AtomicBool,
 }
 
@@ -111,7 +111,7 @@ impl Hub {
             labels: RwLock::default(),
             rng: Mutex::new(rng),
             store: OnceLock::new(),
-            refusals: Refusals::default(),
+            refusals: PinRefusals::default(),
             closed: AtomicBool::new(false),
             options,
         }
@@ -165,6 +165,16 @@ impl Hub {
             shadow: self.options.shadow,
             is_routed: options.is_routed,
         }
+    }
+
+    /// Why tools of a server are refused.
+    pub fn refused(&self, server: &str) -> Vec<String> {
+        self.refusals.reasons(server)
+    }
+
+    /// Refuses calls of these tools of a server with these sentences, and of no others.
+    pub fn refuse(&self, server: &Arc<str>, reasons: RefusalReasons) {
+        self.refusals.replace(server, reasons);
     }
 
     fn missing(&self, snapshot: &Snapshot, name: &str, filter: Filter<'_>) -> HubError {

@@ -3,7 +3,7 @@
 use super::hub::PyHub;
 use super::json;
 use super::text::PyTokenizer;
-use crate::hub::Showing;
+use crate::hub::PromptRequest;
 use crate::prompt::vendor::{self, Vendor, VendorNames};
 use crate::prompt::{Count, Lang, PromptStyle};
 use crate::registry::{Candidate, Snapshot};
@@ -50,7 +50,7 @@ pub fn prompt_text(
     let lang = Lang::parse(lang)
         .ok_or_else(|| PyValueError::new_err(format!("lang must be 'en' or 'zh', got {lang:?}")))?;
     let counter = tokenizer.map(|tokenizer| tokenizer.get().counter());
-    let showing = Showing { base, core: &core, others: others.as_deref(), more, style, lang };
+    let showing = PromptRequest { base, core: &core, others: others.as_deref(), more, style, lang };
     let hub_core = hub.get().core();
     let made = hub.py().detach(|| {
         let counter: &dyn TokenCounter = counter.as_deref().unwrap_or(&Estimate);

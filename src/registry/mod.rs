@@ -5,15 +5,16 @@
 
 mod candidate;
 pub mod capability;
+mod filter;
 mod journal;
 mod near;
 mod snapshot;
 
 pub use candidate::{Candidate, CandidateKey};
+pub use filter::Filter;
 pub use near::nearest;
 pub use snapshot::{NameEntry, Snapshot};
 
-use crate::model::Source;
 use crate::stats::StatsSink;
 use arc_swap::ArcSwap;
 use journal::Journal;
@@ -33,20 +34,6 @@ pub struct Registry {
     next_id: AtomicU64,
     /// Loads and saves the statistics of candidates, when the hub has a store.
     stats_sink: OnceLock<Arc<StatsSink>>,
-}
-
-/// Selects candidates of a name; `None` matches all.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Filter<'a> {
-    pub source: Option<Source>,
-    pub server: Option<&'a str>,
-}
-
-impl Filter<'_> {
-    pub fn matches(&self, candidate: &Candidate) -> bool {
-        self.source.is_none_or(|source| candidate.source == source)
-            && self.server.is_none_or(|server| candidate.server.as_deref() == Some(server))
-    }
 }
 
 impl Registry {

@@ -1,7 +1,7 @@
 //! Chooses the strategy: the first rule that applies.
 
+use super::candidates::runs_alone;
 use super::rule::Rule;
-use super::runs_alone;
 use super::strategies::{StrategyPatterns, configured};
 use crate::model::{Prefer, Safety, Source, Strategy};
 use crate::registry::Candidate;

@@ -1,9 +1,11 @@
 //! L2, request × snapshot → ordered candidates and a strategy.
 //!
 //! One policy per file: the order ([`order`]), the strategy ([`auto`], and what users set in [`strategies`]), whether a tool
-//! may change something ([`effects`]), and which candidates shadow a native tool ([`shadow`]).
+//! may change something ([`effects`]), which candidates must run alone ([`candidates`]), and which shadow a native tool
+//! ([`shadow`]).
 
 mod auto;
+mod candidates;
 pub mod effects;
 mod order;
 mod rule;
@@ -11,18 +13,15 @@ mod shadow;
 mod strategies;
 
 pub use auto::{StrategyInput, decide};
+pub use candidates::{Candidates, is_guarded};
 pub use order::{Wanted, by_capability, by_name};
 pub use rule::Rule;
 pub use shadow::is_shadow;
 pub use strategies::StrategyPatterns;
 
-use crate::model::{Safety, Source, Strategy};
+use crate::model::Strategy;
 use crate::registry::Candidate;
-use smallvec::SmallVec;
 use std::sync::Arc;
-
-/// Most names have one to four candidates: no allocation for them.
-pub type Candidates = SmallVec<[Arc<Candidate>; 4]>;
 
 /// The candidates to try, in order, and the strategy.
 pub struct Selection {
@@ -41,19 +40,4 @@ pub fn select(candidates: Candidates, healthy: usize, input: &StrategyInput<'_>)
     let (strategy, rule) = decide(&candidates, input);
     let guarded = candidates.iter().any(|candidate| is_guarded(candidate));
     Selection { candidates, healthy, strategy, rule, guarded }
-}
-
-/// True when the call must end after a failure of this candidate that may have had effects.
-pub fn is_guarded(candidate: &Candidate) -> bool {
-    runs_alone(candidate) && !candidate.spec().idempotent
-}
-
-/// True when the candidate must not run at the same time as another one. Users register native tools of one name side by
-/// side on purpose, so an unknown effect does not matter there; names on servers collide by accident.
-fn runs_alone(candidate: &Candidate) -> bool {
-    match candidate.spec().effects.safety {
-        Safety::Harmless => false,
-        Safety::Unknown => candidate.source == Source::Mcps,
-        Safety::MayAct => true,
-    }
 }

@@ -1,4 +1,4 @@
-//! Tools for the eyes of a model.
+//! The prompt that shows tools to a model.
 
 use super::Hub;
 use crate::model::ToolSpec;
@@ -8,8 +8,8 @@ use crate::prompt::{
 use crate::registry::{NameEntry, Snapshot};
 use std::collections::HashSet;
 
-/// What a prompt is to show.
-pub struct Showing<'a> {
+/// What a prompt shows.
+pub struct PromptRequest<'a> {
     /// The user's own prompt, which comes first.
     pub base: &'a str,
     /// These come first, where they are registered.
@@ -26,17 +26,21 @@ impl Hub {
     /// The prompt with these tools; names that are gone by now are left out.
     pub fn prompt(
         &self,
-        showing: &Showing<'_>,
+        request: &PromptRequest<'_>,
         budget: Option<(usize, Count<'_>)>,
     ) -> Result<String, TooSmall> {
         let snapshot = self.registry.snapshot();
-        if showing.others.is_some() || budget.is_some() {
-            return self.written(&snapshot, showing, budget);
+        if request.others.is_some() || budget.is_some() {
+            return self.written(&snapshot, request, budget);
         }
-        let Showing { base, core, style, lang, .. } = *showing;
+        let PromptRequest { base, core, style, lang, .. } = *request;
         let key = PromptKey { version: snapshot.version(), core, style, lang };
         let whole = self.prompts.whole(key, || {
-            self.written(&snapshot, &Showing { base: "", core, others: None, more: 0, style, lang }, None)
+            self.written(
+                &snapshot,
+                &PromptRequest { base: "", core, others: None, more: 0, style, lang },
+                None,
+            )
         })?;
         Ok(match (base.trim_end(), &*whole) {
             (_, "") => base.to_owned(),
@@ -48,21 +52,21 @@ impl Hub {
     fn written(
         &self,
         snapshot: &Snapshot,
-        showing: &Showing<'_>,
+        request: &PromptRequest<'_>,
         budget: Option<(usize, Count<'_>)>,
     ) -> Result<String, TooSmall> {
         let sorted = snapshot.sorted_names();
-        let core: HashSet<&str> = showing.core.iter().map(String::as_str).collect();
+        let core: HashSet<&str> = request.core.iter().map(String::as_str).collect();
         let all = sorted.iter().map(|name| &**name).filter(|name| !core.contains(name));
-        let others: Box<dyn Iterator<Item = &str>> = match showing.others {
+        let others: Box<dyn Iterator<Item = &str>> = match request.others {
             Some(names) => Box::new(names.iter().map(String::as_str)),
             None => Box::new(all),
         };
-        let names = showing.core.iter().map(String::as_str).chain(others);
+        let names = request.core.iter().map(String::as_str).chain(others);
         let listed = names.filter_map(|name| listed(snapshot.get(name)?));
         let (skills, tools): (Vec<PromptTool<'_>>, _) = listed.partition(|one| one.spec.location.is_some());
         let skills: Vec<&ToolSpec> = skills.iter().map(|one| one.spec).collect();
-        let Showing { base, more, style, lang, .. } = *showing;
+        let PromptRequest { base, more, style, lang, .. } = *request;
         let page =
             PromptPage { base, tools: &tools, skills: &skills, more, style, lang, cache: &self.prompts };
         let text = prompt::render(&page, budget);
