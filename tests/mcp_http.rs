@@ -13,7 +13,7 @@ use toolhub::error::{ErrorKind, HubError, Outcome};
 use toolhub::sources::mcp::inbox::{Inbox, Listener};
 use toolhub::sources::mcp::protocol::Era;
 use toolhub::sources::mcp::transport::http::{HttpOptions, StreamableHttp};
-use toolhub::sources::mcp::transport::{Request, Transport};
+use toolhub::sources::mcp::transport::{OutgoingRequest, Transport};
 use toolhub::tool::BoxFuture;
 
 #[path = "support/http_server.rs"]
@@ -75,13 +75,20 @@ fn open_with(options: HttpOptions) -> Arc<StreamableHttp> {
     StreamableHttp::open(options, Inbox::new(Arc::<Ear>::default())).unwrap()
 }
 
-fn call(id: u64) -> Request {
+fn call(id: u64) -> OutgoingRequest {
     request(id, "tools/call", Some("echo"))
 }
 
-fn request(id: u64, method: &'static str, name: Option<&str>) -> Request {
+fn request(id: u64, method: &'static str, name: Option<&str>) -> OutgoingRequest {
     let body = json!({"jsonrpc": "2.0", "id": id, "method": method}).to_string();
-    Request { id, method, name: name.map(Into::into), headers: Vec::new(), body, stage: Arc::default() }
+    OutgoingRequest {
+        id,
+        method,
+        name: name.map(Into::into),
+        headers: Vec::new(),
+        body,
+        stage: Arc::default(),
+    }
 }
 
 fn answer(id: u64) -> String {
@@ -97,7 +104,7 @@ fn note(method: &str) -> String {
 }
 
 /// The raw answer as a value.
-async fn ask(transport: &dyn Transport, request: impl Borrow<Request>) -> Result<Value, HubError> {
+async fn ask(transport: &dyn Transport, request: impl Borrow<OutgoingRequest>) -> Result<Value, HubError> {
     let raw = transport.request(request.borrow()).await?;
     Ok(serde_json::from_str(raw.get()).unwrap())
 }

@@ -67,7 +67,7 @@ impl ChatEndpoint {
     /// The request body for these messages.
     pub(crate) fn request(&self, messages: &[ChatMessage], stream: bool) -> Result<Vec<u8>, LlmError> {
         #[derive(serde::Serialize)]
-        struct Request<'a> {
+        struct ChatBody<'a> {
             #[serde(flatten)]
             fixed: &'a Map<String, Value>,
             messages: &'a [ChatMessage],
@@ -78,7 +78,7 @@ impl ChatEndpoint {
             return Err(LlmError::config("A chat needs at least one message; none was given."));
         }
         let fixed = &self.body;
-        serde_json::to_vec(&Request { fixed, messages, stream })
+        serde_json::to_vec(&ChatBody { fixed, messages, stream })
             .map_err(|error| LlmError::config(format!("The messages cannot be written as JSON: {error}.")))
     }
 }

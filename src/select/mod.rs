@@ -20,8 +20,6 @@ pub use shadow::is_shadow;
 pub use strategies::StrategyPatterns;
 
 use crate::model::Strategy;
-use crate::registry::Candidate;
-use std::sync::Arc;
 
 /// The candidates to try, in order, and the strategy.
 pub struct Selection {

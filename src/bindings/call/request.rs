@@ -124,7 +124,10 @@ type RequestParts<'py> = (Bound<'py, PyString>, Bound<'py, PyAny>, Option<String
 
 /// A request as `(name, arguments, source, error)`, with the name and the arguments of the tool.
 #[pyfunction]
-pub fn read_request<'py>(hub: &Bound<'py, PyHub>, request: &Bound<'py, PyAny>) -> PyResult<RequestParts<'py>> {
+pub fn read_request<'py>(
+    hub: &Bound<'py, PyHub>,
+    request: &Bound<'py, PyAny>,
+) -> PyResult<RequestParts<'py>> {
     hub.get().check_process()?;
     let mut read = read(request)?;
     let arguments =

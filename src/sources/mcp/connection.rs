@@ -4,7 +4,7 @@ use super::host::ServerCallbacks;
 use super::inbox::Inbox;
 use super::message::{Identity, Params, client_info, notification};
 use super::protocol::{Era, LEGACY, MODERN, NegotiatedProtocol};
-use super::transport::{Request, Transport};
+use super::transport::{OutgoingRequest, Transport};
 use crate::error::{ErrorKind, HubError};
 use crate::tool::OnProgress;
 use serde::Deserialize;
@@ -184,7 +184,7 @@ impl Connection {
         });
         let body = self.identity.request(self.server.era, id, method, params, &extras.meta);
         let stage = Arc::default();
-        let request = Request { id, method, name: extras.name, headers: extras.headers, body, stage };
+        let request = OutgoingRequest { id, method, name: extras.name, headers: extras.headers, body, stage };
         let guard = CancelGuard {
             transport: &self.transport,
             request: &request,
@@ -204,7 +204,7 @@ impl Connection {
 /// Tells the server when a request is given up.
 struct CancelGuard<'a> {
     transport: &'a Arc<dyn Transport>,
-    request: &'a Request,
+    request: &'a OutgoingRequest,
     armed: AtomicBool,
 }
 

@@ -32,11 +32,9 @@ pub use entry::server_from;
 pub use load::{Loaded, load_file, load_value};
 pub use notice::Notice;
 pub use options::ServerOptions;
+pub use variables::Environment;
 
 use std::sync::Arc;
-
-/// Where variables are looked up; the process's environment, or a test's.
-pub type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
 
 /// One server, checked and with all variables replaced. Its `Debug` shows no secret.
 #[derive(Clone, Debug, PartialEq)]

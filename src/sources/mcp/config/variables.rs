@@ -12,7 +12,6 @@
 
 use std::path::{Path, PathBuf};
 
-use super::Environment;
 use crate::error::clip;
 
 /// Defaults inside defaults, up to here.
@@ -21,6 +20,9 @@ const DEEPEST: usize = 8;
 /// Folders in which clients keep the configuration of the project around them.
 const CLIENT_FOLDERS: &[&str] =
     &[".vscode", ".cursor", ".roo", ".kilocode", ".gemini", ".claude", ".zed", ".windsurf", ".kiro"];
+
+/// Where variables are looked up; the process's environment, or a test's.
+pub type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
 
 /// What a text may refer to.
 pub(super) struct Variables<'a> {

@@ -1,11 +1,13 @@
 //! HTTP+SSE, the oldest of the HTTP transports: one stream brings everything, and each message is a POST to the address
 //! that the stream names first.
 
+use super::http::HttpOptions;
 use super::http::body::{self, BodyKind, Events, is_message};
 use super::http::endpoint::{HttpEndpoint, shown};
 use super::http::protocol_headers::ProtocolHeaders;
-use super::http::{HttpOptions, SEND_TIME, accepted, closed, failure, unaccepted};
-use super::{Request, Transport};
+use super::http::refusal::refusal;
+use super::http::sending::{SEND_TIME, accepted, closed, unaccepted};
+use super::{OutgoingRequest, Transport};
 use crate::error::{ErrorKind, HubError, Outcome};
 use crate::sources::mcp::inbox::{Answerer, Inbox};
 use crate::sources::mcp::protocol::Era;
@@ -43,7 +45,7 @@ impl LegacySse {
             .ask(Method::GET, &remote.url, || Ok(protocol_headers.listening(None)), Bytes::new())
             .await?;
         if response.status() != 200 {
-            return Err(failure::refusal(&remote, response, None).await);
+            return Err(refusal(&remote, response, None).await);
         }
         if !matches!(body::kind(&response), BodyKind::Events) {
             let text = format!("the server offers no event stream at {}; check the address", remote.shown);
@@ -106,7 +108,7 @@ async fn read(shared: Arc<SseShared>, remote: Arc<HttpEndpoint>, mut events: Eve
 }
 
 impl Transport for LegacySse {
-    fn request<'a>(&'a self, request: &'a Request) -> BoxFuture<'a, Result<Box<RawValue>, HubError>> {
+    fn request<'a>(&'a self, request: &'a OutgoingRequest) -> BoxFuture<'a, Result<Box<RawValue>, HubError>> {
         Box::pin(async move {
             let remote = self.shared.remote()?;
             let expected = self.shared.inbox.await_answer(request.id)?;

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 /// A request on its way.
-pub struct Request {
+pub struct OutgoingRequest {
     pub id: u64,
     pub method: &'static str,
     /// What `Mcp-Name` says in the modern era: the tool, the resource.
@@ -65,7 +65,7 @@ impl SendStage {
 pub trait Transport: Send + Sync {
     /// Sends a request and waits for its answer: the raw `result`, or the error that the server or the way there gave. The
     /// outcome of an error says whether the request may have left. Dropping the future gives up on the request.
-    fn request<'a>(&'a self, request: &'a Request) -> BoxFuture<'a, Result<Box<RawValue>, HubError>>;
+    fn request<'a>(&'a self, request: &'a OutgoingRequest) -> BoxFuture<'a, Result<Box<RawValue>, HubError>>;
 
     /// Sends what nobody answers: a notification, or our answer to a server's request.
     fn send<'a>(&'a self, message: String) -> BoxFuture<'a, Result<(), HubError>>;

@@ -3,34 +3,17 @@
 
 use super::super::quote::quote;
 use super::super::{Secret, denied};
+use super::clock::now;
 use super::config::OAuthConfig;
 use super::discovery::Discovered;
+use super::jwt;
 use super::random::form;
-use super::store::now;
+use super::stored::{Client, StoredToken};
 use super::web::Web;
-use super::{jwt, store::StoredToken};
 use crate::error::HubError;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
-use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-
-/// A client as one authorization server knows it. It is never shown to another one.
-#[derive(Clone, Debug, Serialize, Deserialize, PartialEq)]
-pub struct Client {
-    pub id: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub secret: Option<Secret>,
-    /// What the authorization server said on registration about how to use the secret.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub method: Option<String>,
-    /// Of a client that we registered ourselves: the redirect that it was registered with.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub redirect: Option<String>,
-    /// When the secret ends, in seconds since 1970.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ends_at: Option<u64>,
-}
 
 impl Client {
     /// The client that needs no registration now, in the order that MCP says.

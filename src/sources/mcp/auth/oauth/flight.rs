@@ -2,28 +2,16 @@
 
 use super::super::{denied, quote::quote};
 use super::challenge::Challenge;
-use super::client::Client;
 use super::config::Grant;
 use super::discovery::{Discovered, discover};
 use super::login::Login;
-use super::store::StoredToken;
+use super::state::{Ended, Flight, Held, LoginState, OAuthShared, Origin};
+use super::stored::{Client, StoredToken};
 use super::token::Failure;
-use super::{Held, LoginState, Origin, Shared};
 use crate::error::{ErrorKind, HubError, Outcome};
 use crate::tool::BoxFuture;
 use std::sync::Arc;
-use std::time::Duration;
 use tokio::sync::watch;
-use tokio::task::AbortHandle;
-
-/// A token that was refused within this time after a login will not be accepted after another one.
-const FRESH: Duration = Duration::from_secs(60);
-
-impl Held {
-    pub(super) fn is_fresh(&self) -> bool {
-        self.since.elapsed() < FRESH
-    }
-}
 
 /// A server that always wants more scopes does not get the user's attention for ever.
 const MAX_STEP_UPS: u32 = 5;
@@ -55,17 +43,6 @@ impl Need {
     }
 }
 
-pub(super) struct Flight {
-    ended: Ended,
-    task: AbortHandle,
-}
-
-impl Flight {
-    pub(super) fn abort(&self) {
-        self.task.abort();
-    }
-}
-
 /// A seat in a flight that has begun.
 pub(super) struct Seat {
     pub(super) ended: BoxFuture<'static, Result<(), HubError>>,
@@ -73,17 +50,7 @@ pub(super) struct Seat {
     pub(super) is_ours: bool,
 }
 
-type Ended = watch::Receiver<Option<Result<(), HubError>>>;
-
-impl LoginState {
-    /// A flight whose task is gone without a word has died with its runtime.
-    fn under_way(&self) -> Option<Ended> {
-        let flight = self.flight.as_ref().filter(|flight| flight.ended.has_changed().is_ok());
-        flight.map(|flight| flight.ended.clone())
-    }
-}
-
-impl Shared {
+impl OAuthShared {
     /// Joins the flight that is under way, or starts one.
     pub(super) fn fly(self: &Arc<Self>, need: Need) -> Seat {
         let mut state = self.state.lock();

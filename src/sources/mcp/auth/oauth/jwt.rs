@@ -1,8 +1,8 @@
 //! A signed statement instead of a secret: `private_key_jwt` (RFC 7523).
 
 use super::super::{Secret, denied};
+use super::clock::now;
 use super::random::{base64url, random};
-use super::store::now;
 use crate::error::HubError;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;

@@ -2,12 +2,11 @@
 
 use super::super::quote::quote;
 use super::super::{Secret, denied};
-use super::client::Client;
 use super::config::OAuthConfig;
 use super::discovery::Discovered;
 use super::random::{random, s256};
 use super::redirect::{Expected, Redirect};
-use super::store::StoredToken;
+use super::stored::{Client, StoredToken};
 use super::token::{Failure, TokenRequest};
 use super::web::Web;
 use crate::error::HubError;

@@ -8,6 +8,7 @@ mod address;
 mod browser;
 mod challenge;
 mod client;
+mod clock;
 mod config;
 mod discovery;
 mod flight;
@@ -15,78 +16,36 @@ mod jwt;
 mod login;
 mod random;
 mod redirect;
+mod state;
 mod store;
+mod stored;
 mod token;
 mod web;
 
 pub use browser::open_browser;
-pub use client::Client;
 pub use config::{Grant, OAuthConfig, Opener};
-pub use store::{FileStore, MemoryStore, StoredToken, TokenStore};
+pub use store::{FileStore, MemoryStore, TokenStore};
+pub use stored::{Client, StoredToken};
 
-use super::{Credentials, bearer_header, denied};
+use super::Credentials;
 use crate::error::{ErrorKind, HubError};
 use crate::tool::BoxFuture;
 use challenge::Challenge;
-use flight::{Flight, Need};
+use flight::Need;
 use parking_lot::Mutex;
-use reqwest::Url;
+use state::OAuthShared;
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
+use std::sync::atomic::Ordering;
 use web::Web;
 
-pub struct OAuth(Arc<Shared>);
-
-struct Shared {
-    config: OAuthConfig,
-    server: Url,
-    web: Web,
-    state: Mutex<LoginState>,
-}
-
-#[derive(Default)]
-struct LoginState {
-    /// The store was asked.
-    loaded: bool,
-    held: Option<Arc<Held>>,
-    flight: Option<Flight>,
-    /// How often the server wanted more scopes.
-    step_ups: u32,
-}
-
-/// The token in use.
-struct Held {
-    token: StoredToken,
-    origin: Origin,
-    since: Instant,
-    handed_out: AtomicBool,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Origin {
-    Store,
-    Refresh,
-    Login,
-}
-
-impl Held {
-    fn new(token: StoredToken, origin: Origin) -> Arc<Self> {
-        Arc::new(Held { token, origin, since: Instant::now(), handed_out: AtomicBool::new(false) })
-    }
-
-    fn hand_out(&self) -> Result<String, HubError> {
-        self.handed_out.store(true, Ordering::Relaxed);
-        bearer_header(self.token.access_token.expose())
-    }
-}
+pub struct OAuth(Arc<OAuthShared>);
 
 impl OAuth {
     pub fn new(config: OAuthConfig) -> Result<Self, HubError> {
         let server = config.check()?;
         let web = Web::new(server.clone(), config.named_urls()?);
-        Ok(OAuth(Arc::new(Shared { config, server, web, state: Mutex::default() })))
+        Ok(OAuth(Arc::new(OAuthShared { config, server, web, state: Mutex::default() })))
     }
 
     /// Like [`Credentials::refused`], for a caller that knows which header was refused (an empty one when it had none): when
@@ -154,7 +113,7 @@ impl Credentials for OAuth {
     }
 }
 
-impl Shared {
+impl OAuthShared {
     /// Without a token the server is asked first: its refusal says what to ask for, and it may not need any.
     async fn header(self: &Arc<Self>) -> Result<Option<String>, HubError> {
         self.load().await?;
@@ -194,38 +153,6 @@ impl Shared {
         another
             && !held.token.is_over()
             && need.scopes().iter().all(|scope| held.token.scopes.contains(scope))
-    }
-
-    async fn load(self: &Arc<Self>) -> Result<(), HubError> {
-        if self.state.lock().loaded {
-            return Ok(());
-        }
-        let stored = self.newest_stored().await?;
-        let mut state = self.state.lock();
-        if !state.loaded {
-            state.loaded = true;
-            state.held = stored.map(|token| Held::new(token, Origin::Store));
-        }
-        Ok(())
-    }
-
-    /// The last token that was stored for this server and this client.
-    async fn newest_stored(self: &Arc<Self>) -> Result<Option<StoredToken>, HubError> {
-        if self.config.grant == Grant::ClientCredentials {
-            return Ok(None);
-        }
-        let tokens = self.stored(|store, server| store.load(server)).await?;
-        Ok(tokens.into_iter().rfind(|token| token.client.suits(&self.config)))
-    }
-
-    /// Asks the store from a thread that may block.
-    async fn stored<T: Send + 'static>(
-        &self,
-        ask: impl FnOnce(&dyn TokenStore, &str) -> Result<T, HubError> + Send + 'static,
-    ) -> Result<T, HubError> {
-        let (store, server) = (Arc::clone(&self.config.store), self.config.server_url.clone());
-        let asked = tokio::task::spawn_blocking(move || ask(&*store, &server)).await;
-        asked.unwrap_or_else(|_| Err(denied("The token store failed unexpectedly.")))
     }
 }
 

@@ -2,11 +2,11 @@
 
 use super::super::quote::quote;
 use super::super::{Secret, bearer_header, denied};
-use super::client::Client;
+use super::clock::now;
 use super::config::OAuthConfig;
 use super::discovery::Discovered;
 use super::random::form;
-use super::store::{StoredToken, now};
+use super::stored::{Client, StoredToken};
 use super::web::Web;
 use crate::error::{ErrorKind, HubError};
 use serde_json::Value;

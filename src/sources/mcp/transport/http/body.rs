@@ -42,7 +42,7 @@ pub(crate) fn kind(response: &Response) -> BodyKind {
 
 /// The whole body. One that came in one piece is not copied.
 pub(crate) async fn whole(remote: &HttpEndpoint, response: &mut Response) -> Result<Bytes, HubError> {
-    let lost = |error| failure::lost(remote, &error);
+    let lost = |error| remote.lost(&error);
     let announced = response.content_length().unwrap_or(0);
     if announced > remote.limit as u64 {
         return Err(failure::too_large(remote.limit));
@@ -107,7 +107,7 @@ impl Events {
                 let text = format!("the server ended the stream without an answer ({})", remote.shown);
                 return Err(HubError::new(ErrorKind::Closed, text));
             }
-            match self.response.chunk().await.map_err(|error| failure::lost(remote, &error))? {
+            match self.response.chunk().await.map_err(|error| remote.lost(&error))? {
                 Some(bytes) => self.parser.feed(&bytes).map_err(too_large)?,
                 None => {
                     self.ended = true;

@@ -2,7 +2,8 @@
 //!
 //! Headers and bodies go to the configured origin and nowhere else: redirects are followed by hand, inside of it.
 
-use super::{HttpOptions, failure};
+use super::failure;
+use super::options::HttpOptions;
 use crate::error::{ErrorKind, HubError, Outcome};
 use crate::http;
 use crate::secret::{Redactor, Secret};
@@ -88,7 +89,7 @@ impl HttpEndpoint {
             if !body.is_empty() {
                 *request.body_mut() = Some(body.clone().into());
             }
-            let response = self.client.execute(request).await.map_err(|error| failure::lost(self, &error))?;
+            let response = self.client.execute(request).await.map_err(|error| self.lost(&error))?;
             match response.status().as_u16() {
                 307 | 308 if redirects == MOST_REDIRECTS => {
                     let text = format!("the server redirected {} times ({})", redirects + 1, self.shown);
@@ -122,6 +123,22 @@ impl HttpEndpoint {
         let parts = authorization.expose().split_whitespace().filter(|part| part.len() >= SHORTEST_HIDDEN);
         let text = Redactor::new(parts.map(Secret::new)).hide(text.to_owned());
         self.redactor.quote(&text)
+    }
+
+    /// The error of an exchange that broke. Nothing was sent before a connection stood; after that the outcome is unknown.
+    pub(crate) fn lost(&self, error: &reqwest::Error) -> HubError {
+        let reason = self.quote(&failure::reason(error));
+        if error.is_connect() {
+            return HubError::new(ErrorKind::Connect, format!("{reason} ({})", self.shown));
+        }
+        if failure::is_malformed(error) {
+            let text = format!("Failed to parse MCP response: the HTTP body is malformed ({reason})");
+            return failure::unknown(ErrorKind::Protocol, text);
+        }
+        HubError::new(
+            ErrorKind::Closed,
+            format!("the connection broke before the answer was complete: {reason} ({})", self.shown),
+        )
     }
 
     pub(crate) fn is_same_origin(&self, url: &Url) -> bool {

@@ -1,10 +1,10 @@
 //! The stream on which a server of the legacy era sends what belongs to no request. It is an offer: most servers have none,
 //! and nothing depends on it, so every refusal is taken without a word.
 
-use super::HttpShared;
 use super::body::{self, BodyKind, Events, is_message};
 use super::endpoint::HttpEndpoint;
 use super::reconnect_delay::ReconnectDelay;
+use super::shared::HttpShared;
 use crate::error::ErrorKind;
 use bytes::Bytes;
 use reqwest::Method;

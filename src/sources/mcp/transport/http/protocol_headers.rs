@@ -3,7 +3,7 @@
 use super::endpoint::HttpEndpoint;
 use crate::error::{ErrorKind, HubError, Outcome};
 use crate::sources::mcp::protocol::{Era, MODERN};
-use crate::sources::mcp::transport::Request;
+use crate::sources::mcp::transport::OutgoingRequest;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
@@ -81,7 +81,7 @@ impl ProtocolHeaders {
         headers
     }
 
-    pub(crate) fn of_request(&self, request: &Request) -> Result<HeaderMap, HubError> {
+    pub(crate) fn of_request(&self, request: &OutgoingRequest) -> Result<HeaderMap, HubError> {
         let mut headers = self.base.clone();
         if !self.is_modern(request.method) {
             return Ok(headers);

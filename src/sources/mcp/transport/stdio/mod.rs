@@ -12,7 +12,7 @@ mod stdin_writer;
 
 pub use child::Program;
 
-use super::{Request, SendStage, Transport};
+use super::{OutgoingRequest, SendStage, Transport};
 use crate::error::{ErrorKind, HubError, Outcome};
 use crate::sources::mcp::inbox::{Answerer, Inbox};
 use crate::sources::mcp::protocol::Era;
@@ -138,7 +138,7 @@ impl Stdio {
         Ok(Arc::new(Stdio { shared, queue, input, inbox, pid, closing, over }))
     }
 
-    async fn exchange(&self, request: &Request) -> Result<Box<RawValue>, HubError> {
+    async fn exchange(&self, request: &OutgoingRequest) -> Result<Box<RawValue>, HubError> {
         let expected = self.inbox.await_answer(request.id)?;
         request.stage.queue();
         let _on_its_way = OnItsWay(request.stage.clone());
@@ -160,7 +160,7 @@ impl Stdio {
     }
 
     /// In a crowd messages are queued, so that many leave together.
-    fn write_at_once(&self, request: &Request) -> bool {
+    fn write_at_once(&self, request: &OutgoingRequest) -> bool {
         let written = self.inbox.waiting() < CROWD && self.input.write_at_once(&request.body);
         if written {
             request.stage.leave();
@@ -176,7 +176,7 @@ impl Drop for Stdio {
 }
 
 impl Transport for Stdio {
-    fn request<'a>(&'a self, request: &'a Request) -> BoxFuture<'a, Result<Box<RawValue>, HubError>> {
+    fn request<'a>(&'a self, request: &'a OutgoingRequest) -> BoxFuture<'a, Result<Box<RawValue>, HubError>> {
         Box::pin(self.exchange(request))
     }
 

@@ -1,7 +1,9 @@
 //! Tokens in one JSON file that only its owner can read.
 
 use super::super::super::denied;
-use super::{StoredToken, TokenStore, put};
+use super::super::clock::now;
+use super::super::stored::StoredToken;
+use super::{TokenStore, put};
 use crate::error::HubError;
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File, OpenOptions};
@@ -49,7 +51,7 @@ impl FileStore {
     /// gives is not shown: it may quote the file.
     fn set_aside(&self, line: usize) -> HubError {
         let mut aside = self.path.clone().into_os_string();
-        aside.push(format!(".broken-{}", super::now()));
+        aside.push(format!(".broken-{}", now()));
         match fs::rename(&self.path, &aside) {
             Ok(()) => denied(format!(
                 "The token file '{}' is damaged (line {line}) and was moved to '{}'; sign in again.",

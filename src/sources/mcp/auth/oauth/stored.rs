@@ -1,0 +1,60 @@
+//! A token and its client, as they are stored.
+
+use super::super::Secret;
+use super::clock::now;
+use serde::{Deserialize, Serialize};
+
+/// A client as one authorization server knows it. It is never shown to another one.
+#[derive(Clone, Debug, Serialize, Deserialize, PartialEq)]
+pub struct Client {
+    pub id: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub secret: Option<Secret>,
+    /// What the authorization server said on registration about how to use the secret.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub method: Option<String>,
+    /// Of a client that we registered ourselves: the redirect that it was registered with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub redirect: Option<String>,
+    /// When the secret ends, in seconds since 1970.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ends_at: Option<u64>,
+}
+
+/// A token with all that it is bound to: it is only ever sent to `server`, and only ever renewed at `issuer`, by `client`,
+/// for `resource`.
+#[derive(Clone, Debug, Serialize, Deserialize, PartialEq)]
+pub struct StoredToken {
+    pub server: String,
+    pub issuer: String,
+    pub resource: String,
+    pub client: Client,
+    pub access_token: Secret,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refresh_token: Option<Secret>,
+    /// What was granted.
+    #[serde(default)]
+    pub scopes: Vec<String>,
+    /// What was asked for; asking for it again would bring nothing new.
+    #[serde(default)]
+    pub asked_scopes: Vec<String>,
+    /// When to get the next one, and when this one ends, in seconds since 1970.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub renew_at: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_at: Option<u64>,
+}
+
+impl StoredToken {
+    pub(super) fn is_due(&self) -> bool {
+        self.renew_at.is_some_and(|at| at <= now())
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.expires_at.is_some_and(|at| at <= now())
+    }
+
+    pub(super) fn has_place_of(&self, other: &StoredToken) -> bool {
+        self.server == other.server && self.issuer == other.issuer && self.client.id == other.client.id
+    }
+}

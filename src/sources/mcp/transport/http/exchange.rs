@@ -1,0 +1,159 @@
+//! One request to the server and back: post it, read the answer or follow the stream that brings it.
+
+use super::body::{self, BodyKind, Events, is_message};
+use super::endpoint::HttpEndpoint;
+use super::failure;
+use super::protocol_headers::ProtocolHeaders;
+use super::reconnect_delay::ReconnectDelay;
+use super::refusal::refusal;
+use super::shared::HttpShared;
+use crate::error::{ErrorKind, HubError, Outcome};
+use crate::sources::mcp::heavy::heavy;
+use crate::sources::mcp::inbox::RpcReply;
+use crate::sources::mcp::transport::OutgoingRequest;
+use crate::sources::mcp::wire::{self, Incoming};
+use bytes::Bytes;
+use reqwest::{Method, Response};
+use std::sync::Arc;
+
+/// How often a broken stream is asked for in vain before its request is given up.
+const RESUME_ATTEMPTS: usize = 3;
+
+/// What became of a request that was carried to the server and back.
+pub(super) enum Carried {
+    RpcReply(RpcReply),
+    /// The inbox has the reply.
+    Settled,
+}
+
+impl HttpShared {
+    /// Posts a request, and reads what comes back.
+    pub(super) async fn carry(
+        self: &Arc<Self>,
+        remote: &HttpEndpoint,
+        protocol_headers: &ProtocolHeaders,
+        request: &OutgoingRequest,
+    ) -> Result<Carried, HubError> {
+        let body = Bytes::from(request.body.clone());
+        let headers = || protocol_headers.of_request(request);
+        let mut response = remote.ask(Method::POST, &remote.url, headers, body).await?;
+        if !matches!(response.status().as_u16(), 200 | 201 | 203) {
+            return Err(self.refused(remote, protocol_headers, request, response).await);
+        }
+        if protocol_headers.opens_session(request.method) {
+            self.protocol_headers.rcu(|protocol_headers| {
+                ProtocolHeaders::clone(protocol_headers).in_session(response.headers())
+            });
+        }
+        match body::kind(&response) {
+            BodyKind::Events => self.follow(remote, request, response).await,
+            BodyKind::Page => {
+                let text =
+                    "Failed to parse MCP response: the server answered with an HTML page; check the address.";
+                Err(failure::unknown(ErrorKind::Protocol, text))
+            }
+            BodyKind::Message => {
+                let body = body::whole(remote, &mut response).await?;
+                self.read(&body, request.id)
+            }
+        }
+    }
+
+    /// A whole body that should be the answer.
+    fn read(self: &Arc<Self>, body: &[u8], id: u64) -> Result<Carried, HubError> {
+        let mut messages = heavy(body.len(), || wire::decode(body));
+        if messages.len() == 1 {
+            match messages.pop() {
+                Some(Ok(Incoming::Response { id: Some(given), outcome })) if given == id => {
+                    return Ok(Carried::RpcReply(outcome));
+                }
+                other => messages.extend(other),
+            }
+        }
+        if messages.is_empty() {
+            let text = "Failed to parse MCP response: unexpected end of input";
+            return Err(failure::unknown(ErrorKind::Protocol, text));
+        }
+        if self.inbox.receive(body, Some(id), &|| self.answerer()) {
+            return Ok(Carried::Settled);
+        }
+        let text = "Failed to parse MCP response: the body is no answer to the request";
+        Err(failure::unknown(ErrorKind::Protocol, text))
+    }
+
+    /// A stream that should bring the answer, and may bring other messages before it.
+    async fn follow(
+        self: &Arc<Self>,
+        remote: &HttpEndpoint,
+        request: &OutgoingRequest,
+        response: Response,
+    ) -> Result<Carried, HubError> {
+        let mut events = Events::new(response, remote.limit);
+        let mut delay = ReconnectDelay::of_resuming();
+        loop {
+            match events.next(remote).await {
+                Ok(event) if !is_message(&event) => {}
+                Ok(event) => {
+                    if self.inbox.receive(event.data.as_bytes(), Some(request.id), &|| self.answerer()) {
+                        events.end(&self.closed).await;
+                        return Ok(Carried::Settled);
+                    }
+                    delay.reset();
+                }
+                Err(lost) => self.resume(remote, request, &mut events, &mut delay, lost).await?,
+            }
+        }
+    }
+
+    /// Asks for the rest of a stream that broke, where the era and the server allow it; otherwise `lost` it stays.
+    async fn resume(
+        &self,
+        remote: &HttpEndpoint,
+        request: &OutgoingRequest,
+        events: &mut Events,
+        delay: &mut ReconnectDelay,
+        lost: HubError,
+    ) -> Result<(), HubError> {
+        // The session may be as new as the answer that is awaited.
+        let protocol_headers = self.protocol_headers.load_full();
+        let last_id = events.last_id().map(str::to_owned);
+        if lost.kind != ErrorKind::Closed || last_id.is_none() || protocol_headers.is_modern(request.method) {
+            return Err(lost);
+        }
+        for _ in 0..RESUME_ATTEMPTS {
+            tokio::time::sleep(delay.wait(events.retry())).await;
+            let headers = || Ok(protocol_headers.listening(last_id.as_deref()));
+            match remote.ask(Method::GET, &remote.url, headers, Bytes::new()).await {
+                Ok(response)
+                    if response.status() == 200 && matches!(body::kind(&response), BodyKind::Events) =>
+                {
+                    events.resume(response, remote.limit);
+                    return Ok(());
+                }
+                Ok(_) => return Err(lost),
+                Err(_) => {}
+            }
+        }
+        Err(lost)
+    }
+
+    /// The error for a response that is no answer, which may be that our session is gone.
+    async fn refused(
+        &self,
+        remote: &HttpEndpoint,
+        protocol_headers: &ProtocolHeaders,
+        request: &OutgoingRequest,
+        response: Response,
+    ) -> HubError {
+        let error = refusal(remote, response, Some(request.id)).await;
+        // A method that the server does not know is no lost session, whatever the status.
+        let is_forgotten = error.status == Some(404) && error.code != Some(-32601);
+        if !is_forgotten || !protocol_headers.has_session() || protocol_headers.is_modern(request.method) {
+            return error;
+        }
+        let text =
+            format!("the server has forgotten the session ({}); a new one has to be opened", remote.shown);
+        let error = HubError { status: Some(404), ..HubError::new(ErrorKind::Closed, text) };
+        self.forgotten.get_or_init(|| error.with_outcome(Outcome::NotSent)).clone()
+    }
+}
