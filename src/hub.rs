@@ -12,14 +12,14 @@ mod planned;
 mod prompt;
 mod search;
 
-pub use planned::{PlannedRun, RunReport, cancelled, part};
+pub use planned::{PlannedRun, RunReport, answer_text, cancelled, part};
 pub use prompt::PromptRequest;
 pub use search::SearchQuery;
 
 use crate::error::{ErrorKind, HubError, clip};
 use crate::execute::{self, Job, Rules, Run};
 use crate::limit::Gate;
-use crate::model::{Arguments, CallOptions, Prefer, Shadow, Source};
+use crate::model::{Arguments, CallOptions, Lang, Prefer, Shadow, Source};
 use crate::prompt::PromptCache;
 use crate::registry::capability::CapabilityRules;
 use crate::registry::{Candidate, Filter, NameEntry, Registry, Snapshot};
@@ -57,6 +57,8 @@ pub struct HubOptions {
     pub strategies: StrategyPatterns,
     /// How long servers may take to list their tools before a tool is not found.
     pub lookup_timeout: Duration,
+    /// The language of the hub's own words.
+    pub lang: Lang,
 }
 
 impl Default for HubOptions {
@@ -74,6 +76,7 @@ impl Default for HubOptions {
             shadow: Shadow::default(),
             strategies: StrategyPatterns::default(),
             lookup_timeout: Duration::from_secs(10),
+            lang: Lang::default(),
         }
     }
 }
@@ -271,7 +274,16 @@ impl Hub {
                 run.set_harmless(slot);
             }
         }
-        Box::new(PlannedRun { what, candidates, strategy, rule, run, entry, breaker: self.options.breaker })
+        Box::new(PlannedRun {
+            what,
+            candidates,
+            strategy,
+            rule,
+            run,
+            entry,
+            breaker: self.options.breaker,
+            lang: self.options.lang,
+        })
     }
 
     /// The limits that an attempt has to pass, narrowest first.

@@ -73,6 +73,7 @@ pub mod route;
 pub mod schema;
 pub mod search;
 pub mod select;
+pub mod shape;
 pub mod stats;
 pub mod store;
 pub mod synthesize;

@@ -49,8 +49,9 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("merge", &["model", "error"]),
     ("synthesize", &["model", "error"]),
     ("prompt", &["model", "error", "invisible"]),
+    ("shape", &["model", "error"]),
     // L3: orchestration. It runs candidates but does not look them up.
-    ("execute", &["tool", "model", "error", "stats", "limit", "registry::Candidate"]),
+    ("execute", &["tool", "model", "error", "invisible", "stats", "limit", "registry::Candidate"]),
     // L4: the stages in order. Never sources, gateway, bindings: they are below it in this list.
     ("hub", &["*"]),
     ("plan", &["*"]),

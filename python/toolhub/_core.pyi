@@ -219,7 +219,7 @@ class Hit:
 class Hub:
     def __contains__(self, name: str, /) -> bool: ...
     def __len__(self, /) -> int: ...
-    def __new__(cls, /, *, timeout: float, max_parallel: int, grace: float, seed: int | None = None, max_concurrency: int | None = None, source_concurrency: Sequence[tuple[str, int]] | None = None, max_waiting: int = 10000, breaker_threshold: int = 5, breaker_rest: float = 5.0, prefer: str | None = None, shadow: str = "report", lookup_timeout: float = 10.0, strategies: Sequence[tuple[str, str]] | None = None) -> Hub: ...
+    def __new__(cls, /, *, timeout: float, max_parallel: int, grace: float, seed: int | None = None, max_concurrency: int | None = None, source_concurrency: Sequence[tuple[str, int]] | None = None, max_waiting: int = 10000, breaker_threshold: int = 5, breaker_rest: float = 5.0, prefer: str | None = None, shadow: str = "report", lookup_timeout: float = 10.0, strategies: Sequence[tuple[str, str]] | None = None, lang: str = "en") -> Hub: ...
     def __reduce__(self, /) -> str: ...
     def add_capability_words(self, /, tag: str, words: Sequence[str]) -> None: ...
     def capabilities(self, /) -> dict: ...
@@ -563,6 +563,11 @@ def before_fork() -> None:
     Before a fork: closes all store files, and opens none until the fork is over.
     """
 
+def binary_note(bytes: int) -> str:
+    """
+    `[1.2 KB of binary data]`
+    """
+
 def copy_result(result: Any) -> Any:
     """
     A copy that its owner may change: keys, value, `_meta` and every attribute.
@@ -675,6 +680,11 @@ def read_request(hub: Hub, request: Any) -> tuple[str, Any, str | None, str | No
 def recommend(hub: Hub, query: str, k: int, vector: Sequence[float] | None = None) -> list[Hit]:
     """
     The same, weighed with what has worked.
+    """
+
+def result_text(result: dict) -> str:
+    """
+    The value of a successful result as text.
     """
 
 def run_blocking(bridge: LoopBridge, coroutine: Any) -> Any:

@@ -4,6 +4,8 @@ import json
 import re
 from typing import Any, cast
 
+from . import _core
+
 _NOT_JSON = "a {} is not JSON; pass text, numbers, lists or mappings"
 
 
@@ -55,13 +57,21 @@ def readable(value: Any) -> str:
     if isinstance(value, str):
         return value
     if isinstance(value, (bytes, bytearray)):
-        return bytes(value).decode("utf-8", "replace")
+        return _decoded(bytes(value))
     if isinstance(value, (dict, list, tuple)):
         try:
             return json.dumps(value, ensure_ascii=False, default=_shown)
         except (TypeError, ValueError, RecursionError):
             pass  # cyclic, odd keys, a number of too many digits
     return _shown(cast("object", value))
+
+
+def _decoded(data: bytes) -> str:
+    """Bytes that are text, or a note: an image or an archive makes no sense to a reader."""
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return _core.binary_note(len(data))
 
 
 _LONGEST = 500

@@ -17,6 +17,7 @@ __all__ = [
     "CapabilityOptions",
     "Default",
     "DispatchOptions",
+    "Lang",
     "Model",
     "Prefer",
     "Progress",
@@ -53,6 +54,9 @@ Shadow = Literal["report", "deny"]
 
 Transport = Literal["http", "sse"]
 """How a server with a URL is reached."""
+
+Lang = Literal["en", "zh"]
+"""The language of the hub's own words."""
 
 ResultFormat = Literal["auto", "tags", "openai", "openai_responses", "anthropic", "gemini"]
 """How results are written for a model."""

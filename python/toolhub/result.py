@@ -1,7 +1,9 @@
-"""The result of a call: a real dict, with attributes and a readable face on top."""
+"""The result of a call: a real dict, with attributes and a short `repr` on top."""
 
 from typing import Any
 
+from . import _core
+from ._plain import readable
 from .exceptions import ErrorKind, ToolError
 
 __all__ = ["ToolResult"]
@@ -10,11 +12,18 @@ __all__ = ["ToolResult"]
 class ToolResult(dict[str, Any]):
     """What a call gives: `success`, `result`, `error` and `_meta`, as keys and as attributes.
 
+    A tool that returns a mapping with `success` gives its own result: all its keys are keys of the result. `error` is then
+    absent or empty if the tool gave it so, and `result` is the rest of the mapping if it has no `result`.
+
     >>> result = ToolResult(success=True, result=42, error=None, _meta={"tool": "add"})
     >>> result["result"], result.result, result.unwrap()
     (42, 42, 42)
     >>> bool(result)
     True
+    >>> result
+    ToolResult(success=True, tool='add', text='42')
+    >>> print(result)
+    42
     """
 
     _exception: BaseException | None = None
@@ -22,6 +31,8 @@ class ToolResult(dict[str, Any]):
     _blocks: Any = None
     # What merged answers are about, for the model that makes one of them.
     _matter: str = "other"
+    # The language of the hub.
+    _lang: str = "en"
 
     @property
     def success(self) -> bool:
@@ -35,8 +46,11 @@ class ToolResult(dict[str, Any]):
 
     @property
     def error(self) -> str | None:
-        """One sentence that says what went wrong."""
-        return self.get("error")
+        """One sentence that says what went wrong; None after a success."""
+        if self.success:
+            return None
+        given = self.get("error") or self.get("_meta", {}).get("error", {}).get("message")
+        return given if given is None or isinstance(given, str) else readable(given)
 
     @property
     def meta(self) -> dict[str, Any]:
@@ -58,12 +72,15 @@ class ToolResult(dict[str, Any]):
     def text(self) -> str:
         """The value as text: a string as it is, data as JSON; the error's sentence after a failure.
 
+        Content blocks of a server are joined by an empty line; a short note such as `[image/png, 5.4 KB]` stands for media.
+        A success without a value says so.
+
         >>> ToolResult(success=True, result={"a": [1, 2]}).text
         '{"a": [1, 2]}'
+        >>> ToolResult(success=True, result=None).text
+        'Done; the tool returned no value.'
         """
-        from ._plain import readable
-
-        return readable(self.result) if self.success else str(self.error)
+        return _core.result_text(self) if self.success else str(self.error)
 
     @property
     def content(self) -> list[dict[str, Any]]:
@@ -93,5 +110,24 @@ class ToolResult(dict[str, Any]):
     def __bool__(self) -> bool:
         return self.success
 
+    def __missing__(self, key: str) -> Any:
+        # A tool's own result may lack these two keys; `get` tells that they are missing.
+        if key == "error":
+            return self.error
+        if key == "result":
+            return None
+        raise KeyError(key)
+
+    def __str__(self) -> str:
+        return self.text
+
     def __repr__(self) -> str:
-        return f"ToolResult({super().__repr__()})"
+        tool = self.get("_meta", {}).get("tool")
+        named = "" if tool is None else f", tool={tool!r}"
+        line = " ".join(self.text.split())
+        shown = line if len(line) <= _SHOWN else f"{line[: _SHOWN - 1]}…"
+        return f"ToolResult(success={self.success}{named}, {'text' if self.success else 'error'}={shown!r})"
+
+
+_SHOWN = 60
+"""The number of characters of a text that `repr` shows."""

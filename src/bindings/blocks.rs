@@ -1,4 +1,4 @@
-//! The content of an MCP server's answer, turned into Python only when somebody looks at it.
+//! The content of an MCP server's answer, converted to Python when it is read.
 
 use super::json;
 use crate::model::ToolOutput;
@@ -17,7 +17,17 @@ impl Blocks {
         output.content.map(|content| Blocks { content, structured: output.structured, meta: output.meta })
     }
 
-    /// What the server said about its answer besides.
+    /// The blocks as they came.
+    pub fn blocks(&self) -> &[Value] {
+        self.content.as_array().map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// The value of the result is structured data, not the blocks.
+    pub fn is_structured(&self) -> bool {
+        self.structured.is_some()
+    }
+
+    /// The `_meta` of the answer.
     pub fn meta(&self) -> Option<&Value> {
         self.meta.as_ref()
     }

@@ -1,6 +1,6 @@
 //! The hub, as Python sees it. Thin: it turns Python values into words of the core and back.
 
-use super::options::{parse_prefer, parse_shadow, parse_source, seconds, strategy_patterns};
+use super::options::{parse_lang, parse_prefer, parse_shadow, parse_source, seconds, strategy_patterns};
 use super::python_tool::{PythonTool, python_tool};
 use super::runtime;
 use super::tool_from_python::callable;
@@ -95,7 +95,7 @@ impl PyHub {
 #[pymethods]
 impl PyHub {
     #[new]
-    #[pyo3(signature = (*, timeout, max_parallel, grace, seed=None, max_concurrency=None, source_concurrency=None, max_waiting=10_000, breaker_threshold=5, breaker_rest=5.0, prefer=None, shadow="report", lookup_timeout=10.0, strategies=None))]
+    #[pyo3(signature = (*, timeout, max_parallel, grace, seed=None, max_concurrency=None, source_concurrency=None, max_waiting=10_000, breaker_threshold=5, breaker_rest=5.0, prefer=None, shadow="report", lookup_timeout=10.0, strategies=None, lang="en"))]
     #[expect(clippy::too_many_arguments, reason = "one for each option of ToolHub")]
     fn new(
         timeout: f64,
@@ -111,6 +111,7 @@ impl PyHub {
         shadow: &str,
         lookup_timeout: f64,
         strategies: Option<Vec<(String, String)>>,
+        lang: &str,
     ) -> PyResult<Self> {
         if max_parallel == 0 {
             return Err(PyValueError::new_err("max_parallel must be at least 1, got 0"));
@@ -137,6 +138,7 @@ impl PyHub {
             strategies: strategy_patterns(&strategies.unwrap_or_default())?,
             lookup_timeout: seconds("lookup_timeout", Some(lookup_timeout))?
                 .unwrap_or(defaults.lookup_timeout),
+            lang: parse_lang(lang)?,
         };
         Ok(PyHub {
             core: Arc::new(Hub::new(options)),

@@ -47,6 +47,7 @@ mod skills;
 mod store;
 mod templates;
 mod text;
+mod text_of;
 mod tool_from_python;
 mod typed;
 mod unicode;
@@ -118,6 +119,8 @@ mod _core {
     use super::store::{PyStore, after_fork_in_parent, before_fork};
     #[pymodule_export]
     use super::text::{PyTokenizer, PyTruncated, merge_texts, prompt_limit, truncate_text, visible_text};
+    #[pymodule_export]
+    use super::text_of::{binary_note, result_text};
     #[pymodule_export]
     use super::unknown_options::unknown_options;
     #[pymodule_export]

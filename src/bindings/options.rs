@@ -1,7 +1,7 @@
 //! The options of a call, from Python's values to the core's words.
 
 use super::argument_checks::Checks;
-use crate::model::{CallOptions, Prefer, Shadow, Source, Strategy};
+use crate::model::{CallOptions, Lang, Prefer, Shadow, Source, Strategy};
 use crate::select::StrategyPatterns;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -87,4 +87,8 @@ pub fn parse_prefer(name: &str) -> PyResult<Prefer> {
 pub fn parse_shadow(name: &str) -> PyResult<Shadow> {
     Shadow::parse(name)
         .ok_or_else(|| PyValueError::new_err(format!("shadow must be 'report' or 'deny', got {name:?}")))
+}
+
+pub fn parse_lang(name: &str) -> PyResult<Lang> {
+    Lang::parse(name).ok_or_else(|| PyValueError::new_err(format!("lang must be 'en' or 'zh', got {name:?}")))
 }

@@ -2,10 +2,11 @@
 
 use super::hub::PyHub;
 use super::json;
+use super::options::parse_lang;
 use super::text::PyTokenizer;
 use crate::hub::PromptRequest;
 use crate::prompt::vendor::{self, Vendor, VendorNames};
-use crate::prompt::{Count, Lang, PromptStyle};
+use crate::prompt::{Count, PromptStyle};
 use crate::registry::{Candidate, Snapshot};
 use crate::truncate::TokenCounter;
 use crate::truncate::tokens::Estimate;
@@ -47,8 +48,7 @@ pub fn prompt_text(
     let style = PromptStyle::parse(style).ok_or_else(|| {
         PyValueError::new_err(format!("style must be 'detailed', 'compact' or 'names', got {style:?}"))
     })?;
-    let lang = Lang::parse(lang)
-        .ok_or_else(|| PyValueError::new_err(format!("lang must be 'en' or 'zh', got {lang:?}")))?;
+    let lang = parse_lang(lang)?;
     let counter = tokenizer.map(|tokenizer| tokenizer.get().counter());
     let showing = PromptRequest { base, core: &core, others: others.as_deref(), more, style, lang };
     let hub_core = hub.get().core();

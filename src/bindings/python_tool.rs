@@ -7,7 +7,8 @@ use super::once::{ForkSafeOnce, intern};
 use super::templates::CandidateTemplates;
 use super::user_code;
 use crate::error::{ErrorKind, HubError, clip};
-use crate::model::{Arguments, ToolOutput, ToolSpec};
+use crate::invisible::one_line;
+use crate::model::{Arguments, NothingMeans, ToolOutput, ToolSpec};
 use crate::registry::Candidate;
 use crate::tool::{BoxFuture, CallContext, Tool};
 use pyo3::exceptions::PyException;
@@ -26,6 +27,7 @@ pub struct Callable {
     /// The name, made once for all results.
     pub name: Py<PyString>,
     pub is_async: bool,
+    pub nothing_means: NothingMeans,
     pub call: Py<PyAny>,
     pub arguments: ArgumentChecks,
     /// Whether arguments that the schema does not list are passed on with a warning.
@@ -85,32 +87,43 @@ impl Tool for PythonTool {
     }
 }
 
-/// The sentence for an exception that a tool raised.
+/// In characters: the text of an exception is cut to this length.
+const MAX_TEXT: usize = 1_000;
+
+/// The error for an exception that a tool raised, as one line. The text of a `ToolError` is for the reader of the result, so
+/// it is the error as it is, with its kind and details.
 pub fn raised(py: Python<'_>, tool: &str, error: &PyErr) -> HubError {
     let value = error.value(py);
-    let kind = if error.is_instance_of::<PyException>(py) { kind_of(value) } else { None };
-    let class = error.get_type(py).name().map_or_else(|_| "an exception".into(), |name| name.to_string());
     let text = value
         .str()
         .map_or_else(|_| "(its text cannot be read)".into(), |text| text.to_string_lossy().into_owned());
-    let text: String = text.chars().take(1000).collect();
-    let sentence = match text.trim() {
+    let text: String = one_line(&text).chars().take(MAX_TEXT).collect();
+    let own = if error.is_instance_of::<PyException>(py) { tool_error(value) } else { None };
+    if let (Some(own), false) = (&own, text.is_empty()) {
+        return HubError { message: text.into(), ..own.clone() };
+    }
+    let class = error.get_type(py).name().map_or_else(|_| "an exception".into(), |name| name.to_string());
+    let sentence = match text.as_str() {
         "" => format!("Tool '{}' raised {class}.", clip(tool)),
         text => format!("Tool '{}' raised {class}: {text}", clip(tool)),
     };
-    HubError::new(kind.unwrap_or(ErrorKind::ToolError), sentence)
+    HubError { message: sentence.into(), ..own.unwrap_or_else(|| HubError::new(ErrorKind::ToolError, "")) }
 }
 
-/// A `ToolError` of ours carries its kind.
-fn kind_of(value: &Bound<'_, pyo3::exceptions::PyBaseException>) -> Option<ErrorKind> {
+/// Kind and details of a `ToolError`; `None` for other exceptions.
+fn tool_error(value: &Bound<'_, pyo3::exceptions::PyBaseException>) -> Option<HubError> {
     static TOOL_ERROR: Imported = Imported::new("toolhub.exceptions", "ToolError");
     let py = value.py();
-    let class = TOOL_ERROR.get(py).ok()?;
-    if !value.is_instance(class).ok()? {
+    if !value.is_instance(TOOL_ERROR.get(py).ok()?).ok()? {
         return None;
     }
     let name: String = value.getattr(intern!(py, "kind")).ok()?.extract().ok()?;
-    ErrorKind::ALL.iter().copied().find(|kind| kind.name() == name)
+    let kind = ErrorKind::ALL.iter().copied().find(|kind| kind.name() == name)?;
+    let mut error = HubError::new(kind, "");
+    error.code = value.getattr(intern!(py, "code")).ok().and_then(|code| code.extract().ok());
+    error.status = value.getattr(intern!(py, "status")).ok().and_then(|status| status.extract().ok());
+    error.retry_after = value.getattr(intern!(py, "retry_after")).ok().and_then(|after| after.extract().ok());
+    Some(error)
 }
 
 /// The candidate's tool, when it is a Python one.

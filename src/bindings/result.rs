@@ -10,14 +10,17 @@ use super::templates::{
     CandidateTemplates, blank_meta, describe_call, describe_error, empty_meta, fill_meta, fill_success,
     new_attempt, source_name,
 };
+use super::text_of::text_of;
 use super::value;
 use crate::error::{ErrorKind, HubError};
 use crate::execute::Fate;
 use crate::hub::{PlannedRun, part};
 use crate::merge::{self, MergedText};
+use crate::model::Lang;
 use crate::plan::matter;
 use crate::registry::Candidate;
 use crate::select::Rule;
+use crate::shape::content::ImageNotes;
 use pyo3::exceptions::{PyBaseException, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
@@ -38,7 +41,15 @@ pub fn build(py: Python<'_>, mut finished: FinishedExecution, now: Instant) -> P
         };
     };
     let result = new_result(py)?;
-    let winners: SmallVec<[usize; 4]> = plan.run.winners().collect();
+    let mut winners: SmallVec<[usize; 4]> = plan.run.winners().collect();
+    if winners.len() > 1 {
+        // Successes without a value have nothing to add.
+        let has_value =
+            |slot: &usize| !finished.attempts[*slot].value.as_ref().is_none_or(|value| value.is_none(py));
+        if winners.iter().any(has_value) {
+            winners.retain(|slot| has_value(slot));
+        }
+    }
     let best = winners.first().map(|slot| &*plan.candidates[*slot]);
     let meta = match best {
         Some(candidate) => meta_of(py, candidate)?,
@@ -55,12 +66,13 @@ pub fn build(py: Python<'_>, mut finished: FinishedExecution, now: Instant) -> P
     match winners.as_slice() {
         [] => {
             let final_error = plan.final_error(errors.iter().map(|(slot, error)| (*slot, error)));
-            let exception = errors
-                .iter()
-                .filter(|(_, error)| error.message == final_error.message)
-                .chain(&errors)
-                .find_map(|(slot, _)| finished.attempts[*slot].exception.as_deref());
-            failure(result, meta, &final_error, exception)
+            let same = || errors.iter().filter(|(_, error)| error.message == final_error.message);
+            let exception =
+                same().chain(&errors).find_map(|(slot, _)| finished.attempts[*slot].exception.as_deref());
+            match same().find_map(|(slot, _)| finished.attempts[*slot].value.as_ref()) {
+                Some(own) => own_failure(result, meta, &final_error, own.bind(py)),
+                None => failure(result, meta, &final_error, exception),
+            }
         }
         [only] => {
             let value = finished.attempts[*only].value.take().unwrap_or_else(|| py.None());
@@ -69,6 +81,12 @@ pub fn build(py: Python<'_>, mut finished: FinishedExecution, now: Instant) -> P
                     meta.set_item(intern!(py, "server_meta"), json::to_python(py, server_meta)?)?;
                 }
                 result.setattr(intern!(py, "_blocks"), *blocks)?;
+            }
+            if plan.lang != Lang::default() {
+                result.setattr(intern!(py, "_lang"), plan.lang.name())?;
+            }
+            if finished.attempts[*only].is_own_result {
+                return own_success(result, meta, value.bind(py));
             }
             success(result, meta, value)
         }
@@ -154,6 +172,59 @@ fn success<'py>(
     result.set_item(intern!(py, "result"), value)?;
     result.set_item(intern!(py, "_meta"), meta)?;
     Ok(result)
+}
+
+/// The result of a tool that returned a mapping with `success`: its keys are those of the result.
+fn own_success<'py>(
+    result: Bound<'py, PyDict>,
+    meta: Bound<'py, PyDict>,
+    own: &Bound<'py, PyAny>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let py = result.py();
+    take_over(&result, own)?;
+    result.set_item(intern!(py, "success"), true)?;
+    result.set_item(intern!(py, "result"), value::own_result(own)?)?;
+    result.set_item(intern!(py, "_meta"), meta)?;
+    Ok(result)
+}
+
+/// The failure that a tool reported with such a mapping. `error` is absent or empty as the tool gave it; the sentence is in
+/// `_meta`.
+fn own_failure<'py>(
+    result: Bound<'py, PyDict>,
+    meta: Bound<'py, PyDict>,
+    error: &HubError,
+    own: &Bound<'py, PyAny>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let py = result.py();
+    take_over(&result, own)?;
+    let details = error_details(py, error)?;
+    details.set_item(intern!(py, "message"), &*error.message)?;
+    meta.set_item(intern!(py, "error"), details)?;
+    result.set_item(intern!(py, "success"), false)?;
+    result.set_item(intern!(py, "_meta"), meta)?;
+    Ok(result)
+}
+
+/// Copies the keys of a tool's own result; of a `ToolResult`, which another call gave, also the attributes.
+fn take_over(result: &Bound<'_, PyDict>, own: &Bound<'_, PyAny>) -> PyResult<()> {
+    let py = result.py();
+    result.update(value::as_dict(own)?.as_mapping())?;
+    if own.is_instance(&result.get_type())? {
+        for (name, value) in own.getattr(intern!(py, "__dict__"))?.cast_into::<PyDict>()? {
+            result.setattr(name.cast_into::<PyString>()?, value)?;
+        }
+    }
+    Ok(())
+}
+
+/// What a reader of one of several answers wants to see.
+fn inner_value<'py>(py: Python<'py>, attempt: &Attempt) -> PyResult<Bound<'py, PyAny>> {
+    match &attempt.value {
+        Some(value) if attempt.is_own_result => value::own_result(value.bind(py)),
+        Some(value) => Ok(value.bind(py).clone()),
+        None => Ok(py.None().into_bound(py)),
+    }
 }
 
 fn failure<'py>(
@@ -297,7 +368,7 @@ fn whole_answers<'py>(
     for slot in winners {
         let row = PyDict::new(py);
         row.set_item(intern!(py, "source"), plan.candidates[*slot].label())?;
-        row.set_item(intern!(py, "result"), &attempts[*slot].value)?;
+        row.set_item(intern!(py, "result"), inner_value(py, &attempts[*slot])?)?;
         answers.append(row)?;
     }
     Ok(answers)
@@ -311,9 +382,9 @@ fn merged(
 ) -> PyResult<MergedText> {
     let mut parts = Vec::with_capacity(winners.len());
     for slot in winners {
-        if let Some(answer) = &attempts[*slot].value {
-            parts.push((plan.candidates[*slot].label(), value::readable(answer.bind(py))?));
-        }
+        let value = inner_value(py, &attempts[*slot])?;
+        let text = text_of(&value, attempts[*slot].blocks.as_deref(), ImageNotes::Shown)?;
+        parts.push((plan.candidates[*slot].label(), text.unwrap_or_default()));
     }
     Ok(py.detach(|| {
         let parts: Vec<_> =

@@ -7,7 +7,7 @@ use super::options::{parse_strategy, seconds};
 use super::plain_values;
 use super::python_tool::Callable;
 use crate::hub::Hub;
-use crate::model::{ToolSpec, tags};
+use crate::model::{NothingMeans, ToolSpec, tags};
 use crate::schema::ArgumentSchema;
 use crate::select::effects::{self, Declaration, EffectsInput};
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -23,6 +23,10 @@ pub fn callable(core: &Hub, described: &Bound<'_, PyAny>, options: &Bound<'_, Py
     Ok(Callable {
         name: PyString::intern(described.py(), &spec.name).unbind(),
         is_async: described.getattr("is_async")?.extract()?,
+        nothing_means: match described.getattr("nothing_fails")?.is_truthy()? {
+            true => NothingMeans::Failure,
+            false => NothingMeans::Success,
+        },
         call: described.getattr("call")?.unbind(),
         warns_of_unknown: build.is_none(),
         arguments: argument_checks(&spec, described, build)?,

@@ -3,18 +3,21 @@
 use super::awaiting::is_coroutine;
 use super::imported::Imported;
 use super::once::intern;
-use crate::model::{ReturnedValue, reported_failure};
+use crate::model::{Meaning, NothingMeans, ReportedFailure, ReturnedValue, meaning};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyMapping, PyString, PyTuple};
-use std::borrow::Cow;
 
-/// Why a returned value is a failure, if it is: the rule of the core, or a forgotten `await`.
-pub fn failure(value: &Bound<'_, PyAny>) -> Option<Cow<'static, str>> {
+/// What a returned value means: the rule of the core, or a forgotten `await`. `nothing` says what None means for the tool.
+pub fn meaning_of(value: &Bound<'_, PyAny>, nothing: impl FnOnce() -> NothingMeans) -> Meaning {
+    if is_plain(value) {
+        return Meaning::Value;
+    }
     if is_coroutine(value) {
         discard(value);
-        return Some("it returned a coroutine instead of a value; await it inside".into());
+        return Meaning::Failure(ReportedFailure::NotAwaited);
     }
-    if is_plain(value) { None } else { reported_failure(value).map(Cow::Owned) }
+    let nothing = if value.is_none() { nothing() } else { NothingMeans::Success };
+    meaning(value, nothing)
 }
 
 impl ReturnedValue for Bound<'_, PyAny> {
@@ -22,8 +25,9 @@ impl ReturnedValue for Bound<'_, PyAny> {
         self.is_none()
     }
 
-    fn is_false(&self) -> bool {
-        self.cast::<PyBool>().is_ok_and(|truth| !truth.is_true())
+    fn is_falsy(&self) -> bool {
+        // An object that has no truth is there, so it is not falsy.
+        !self.is_truthy().unwrap_or(true)
     }
 
     fn entry(&self, key: &'static str) -> Option<Self> {
@@ -60,8 +64,30 @@ fn is_plain(value: &Bound<'_, PyAny>) -> bool {
         || value.is_exact_instance_of::<PyTuple>()
 }
 
-/// A value as text, for merging: what a reader would want to see.
+/// A value as text: what a reader would want to see.
 pub fn readable(value: &Bound<'_, PyAny>) -> PyResult<String> {
     static READABLE: Imported = Imported::new("toolhub._plain", "readable");
     Ok(READABLE.get(value.py())?.call1((value,))?.str()?.to_string_lossy().into_owned())
+}
+
+/// The result inside a tool's own result: its `result`, or the mapping without `success` and `error`.
+pub fn own_result<'py>(value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    let py = value.py();
+    let rest = as_dict(value)?;
+    if let Some(result) = rest.get_item(intern!(py, "result"))? {
+        return Ok(result);
+    }
+    for key in [intern!(py, "success"), intern!(py, "error"), intern!(py, "_meta")] {
+        if rest.contains(key)? {
+            rest.del_item(key)?;
+        }
+    }
+    Ok(rest.into_any())
+}
+
+/// A new dict with the entries of a mapping.
+pub fn as_dict<'py>(value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(value.py());
+    dict.update(value.cast::<PyMapping>()?)?;
+    Ok(dict)
 }

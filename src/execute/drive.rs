@@ -3,8 +3,9 @@
 use super::executor::{Executor, advance};
 use super::run::{Action, Run};
 use crate::error::{ErrorKind, HubError, Outcome, clip};
+use crate::invisible::visible;
 use crate::limit::{self, Gate, Passage, Permits};
-use crate::model::{Arguments, ToolOutput};
+use crate::model::{Arguments, Meaning, ReportedFailure, ToolOutput};
 use crate::registry::Candidate;
 use crate::stats::CandidateStats;
 use crate::tool::CallContext;
@@ -196,12 +197,9 @@ async fn attempt(
     entered();
     let _permits = permits;
     let output = candidate.tool.call(&args, &context).await?;
-    match output.failure() {
-        Some(reason) => Err(HubError::new(
-            ErrorKind::ToolError,
-            format!("Tool '{}' failed: {reason}", clip(&candidate.spec().name)),
-        )),
-        None => Ok(output),
+    match output.meaning() {
+        Meaning::Failure(failure) => Err(reported(&candidate.spec().name, &failure)),
+        Meaning::Value | Meaning::OwnResult => Ok(output),
     }
 }
 
@@ -232,6 +230,11 @@ fn gave_up() -> HubError {
 
 fn panicked() -> HubError {
     HubError::new(ErrorKind::ToolError, "Internal error: the tool panicked.").with_outcome(Outcome::Unknown)
+}
+
+/// The error of a tool that reported a failure by what it returned.
+pub fn reported(tool: &str, failure: &ReportedFailure) -> HubError {
+    HubError::new(ErrorKind::ToolError, visible(&failure.message(&clip(tool))).into_owned())
 }
 
 /// Too many calls wait for the same tool, source or hub.

@@ -3,9 +3,10 @@
 use crate::error::{ErrorKind, HubError, Outcome, clip};
 use crate::execute::{Answer, Decision, Fate, Run};
 use crate::merge;
-use crate::model::{Part, Strategy, ToolOutput};
+use crate::model::{Lang, Part, Strategy, ToolOutput};
 use crate::registry::NameEntry;
 use crate::select::{Candidates, Rule};
+use crate::shape::content::{self, ImageNotes};
 use crate::stats::BreakerPolicy;
 use crate::truncate::{Options, truncate};
 use serde_json::Value;
@@ -22,6 +23,8 @@ pub struct PlannedRun {
     pub run: Run,
     pub(super) entry: Option<Arc<NameEntry>>,
     pub(super) breaker: BreakerPolicy,
+    /// The language of the result.
+    pub lang: Lang,
 }
 
 /// What a run on tokio came to.
@@ -38,7 +41,7 @@ impl RunReport {
         if winners.len() < 2 {
             return Vec::new();
         }
-        let labelled = |(slot, value): (usize, &Value)| (self.plan.candidates[slot].label(), value.clone());
+        let labelled = |(slot, value): (usize, Value)| (self.plan.candidates[slot].label(), value);
         winners.into_iter().map(labelled).collect()
     }
 
@@ -144,10 +147,14 @@ impl PlannedRun {
     }
 
     /// The values of the candidates that answered, in the order of the merge.
-    fn merged_winners<'a>(&self, answers: &'a [Option<Answer>]) -> Vec<(usize, &'a Value)> {
-        let value = |slot: usize| answers[slot].as_ref()?.as_ref().ok().map(|output| (slot, &output.value));
+    fn merged_winners(&self, answers: &[Option<Answer>]) -> Vec<(usize, Value)> {
+        let value = |slot: usize| answers[slot].as_ref()?.as_ref().ok().map(|output| (slot, output.inner()));
         let mut winners: Vec<_> = self.run.winners().filter_map(value).collect();
         winners.sort_by_key(|(slot, _)| self.merge_order(*slot));
+        // Successes without a value have nothing to add.
+        if winners.iter().any(|(_, value)| !value.is_null()) {
+            winners.retain(|(_, value)| !value.is_null());
+        }
         winners
     }
 
@@ -162,15 +169,23 @@ impl PlannedRun {
                     .collect();
                 Err(self.final_error(errors.iter().map(|(slot, error)| (*slot, error))))
             }
-            [(_, only)] => Ok((*only).clone()),
+            [(_, only)] => Ok(only.clone()),
             many => {
-                let part = |(slot, value): &(usize, &Value)| {
-                    let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-                    part(self.candidates[*slot].label(), text, merge::PART_LIMIT)
+                let part = |(slot, value): &(usize, Value)| {
+                    part(self.candidates[*slot].label(), answer_text(value), merge::PART_LIMIT)
                 };
                 Ok(Value::String(merge::simple(&many.iter().map(part).collect::<Vec<_>>()).text))
             }
         }
+    }
+}
+
+/// An answer as text: content blocks as they read, other data as JSON.
+pub fn answer_text(value: &Value) -> String {
+    match (value, content::blocks(value)) {
+        (Value::String(text), _) => text.clone(),
+        (_, Some(blocks)) => content::text(blocks, ImageNotes::Shown),
+        (data, None) => data.to_string(),
     }
 }
 

@@ -1,10 +1,8 @@
 //! The prompt that shows tools to a model.
 
 use super::Hub;
-use crate::model::ToolSpec;
-use crate::prompt::{
-    self, Count, EntryVersion, Lang, PromptKey, PromptPage, PromptStyle, PromptTool, TooSmall,
-};
+use crate::model::{Lang, ToolSpec};
+use crate::prompt::{self, Count, EntryVersion, PromptKey, PromptPage, PromptStyle, PromptTool, TooSmall};
 use crate::registry::{NameEntry, Snapshot};
 use std::collections::HashSet;
 

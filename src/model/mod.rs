@@ -1,13 +1,17 @@
 //! L0, the words: plain data, no I/O.
 
 mod effects;
+mod lang;
 mod options;
 mod output;
 mod source;
 mod spec;
 
 pub use effects::{Effects, Evidence, Safety};
+pub use lang::Lang;
 pub use options::{CallOptions, Prefer, Shadow, Strategy};
-pub use output::{Arguments, Part, ReturnedValue, ToolOutput, reported_failure};
+pub use output::{
+    Arguments, Meaning, NothingMeans, Part, ReportedFailure, ReturnedValue, ToolOutput, meaning, own_result,
+};
 pub use source::Source;
 pub use spec::{ToolSpec, tags};

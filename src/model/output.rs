@@ -79,40 +79,103 @@ impl ToolOutput {
         ToolOutput { value: value.into(), content: None, structured: None, meta: None }
     }
 
-    /// Why this answer counts as a failure, if it does.
-    pub fn failure(&self) -> Option<String> {
-        reported_failure(&&self.value)
+    /// What this answer means. A tool in Rust that returns nothing has done its work.
+    pub fn meaning(&self) -> Meaning {
+        meaning(&&self.value, NothingMeans::Success)
+    }
+
+    /// What a reader of the answer wants to see: the result inside a tool's own result, otherwise the value.
+    pub fn inner(&self) -> Value {
+        own_result(&self.value).unwrap_or_else(|| self.value.clone())
     }
 }
 
-/// What the failure rule needs to know about a returned value, in whichever language the value lives.
+/// What the rules about returned values need to know, in whichever language the value lives.
 pub trait ReturnedValue: Sized {
     fn is_nothing(&self) -> bool;
-    /// True for the boolean `false` only.
-    fn is_false(&self) -> bool;
+    /// True for nothing, `false`, zero, an empty text and an empty container.
+    fn is_falsy(&self) -> bool;
     /// The entry of a mapping; `None` for everything else.
     fn entry(&self, key: &'static str) -> Option<Self>;
     /// How the value reads in a sentence.
     fn shown(&self) -> Option<String>;
 }
 
+/// What a returned value means.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Meaning {
+    /// It is the result.
+    Value,
+    /// A mapping with `success`: the tool's own result, of which the keys are kept.
+    OwnResult,
+    Failure(ReportedFailure),
+}
+
+/// A failure that a tool reports by what it returns.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ReportedFailure {
+    /// It returned nothing, though it should return something.
+    Nothing,
+    /// A mapping with a falsy `success`, and the tool's own text if it has one. The other keys are kept.
+    Own(Option<String>),
+    /// A coroutine that should have been awaited.
+    NotAwaited,
+}
+
+impl ReportedFailure {
+    /// The tool's own text, or a sentence.
+    pub fn message(&self, tool: &str) -> String {
+        let reason = match self {
+            ReportedFailure::Own(Some(text)) => return text.clone(),
+            ReportedFailure::Own(None) => "it reported success: False without an error",
+            ReportedFailure::Nothing => "it returned nothing (None)",
+            ReportedFailure::NotAwaited => "it returned a coroutine instead of a value; await it inside",
+        };
+        format!("Tool '{tool}' failed: {reason}")
+    }
+}
+
+/// What it means when a tool returns nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NothingMeans {
+    Success,
+    /// For objects with `execute(input)`: orchestrators that have such tools rely on it.
+    Failure,
+}
+
 /// In characters: an error text that a tool reports is cut to this length.
 const MAX_REASON: usize = 1_000;
+const SUCCESS: &str = "success";
+const ERROR: &str = "error";
+const RESULT: &str = "result";
 
-/// The one rule for values that report a failure: nothing at all, or a mapping with `success: false`.
-pub fn reported_failure<V: ReturnedValue>(value: &V) -> Option<String> {
+/// The one rule for what a returned value means.
+pub fn meaning<V: ReturnedValue>(value: &V, nothing: NothingMeans) -> Meaning {
     if value.is_nothing() {
-        return Some("it returned nothing (None)".into());
+        return match nothing {
+            NothingMeans::Success => Meaning::Value,
+            NothingMeans::Failure => Meaning::Failure(ReportedFailure::Nothing),
+        };
     }
-    if !value.entry("success").is_some_and(|success| success.is_false()) {
-        return None;
+    match value.entry(SUCCESS) {
+        None => Meaning::Value,
+        Some(success) if !success.is_falsy() => Meaning::OwnResult,
+        Some(_) => {
+            let reason = |key| value.entry(key).filter(|reason| !reason.is_falsy());
+            let text = reason(ERROR).or_else(|| reason("message")).and_then(|reason| reason.shown());
+            Meaning::Failure(ReportedFailure::Own(text.map(|text| text.chars().take(MAX_REASON).collect())))
+        }
     }
-    let reason = |key| value.entry(key).filter(|reason| !reason.is_nothing());
-    let text = reason("error").or_else(|| reason("message")).and_then(|reason| reason.shown());
-    Some(match text {
-        Some(text) => text.chars().take(MAX_REASON).collect(),
-        None => "it reported success: False without an error".into(),
-    })
+}
+
+/// The result inside a tool's own result: its `result`, or the mapping without `success` and `error`. `None` for any other
+/// value.
+pub fn own_result(value: &Value) -> Option<Value> {
+    let map = value.as_object().filter(|map| map.contains_key(SUCCESS))?;
+    Some(map.get(RESULT).cloned().unwrap_or_else(|| {
+        let rest = map.iter().filter(|(key, _)| ![SUCCESS, ERROR].contains(&key.as_str()));
+        Value::Object(rest.map(|(key, value)| (key.clone(), value.clone())).collect())
+    }))
 }
 
 impl ReturnedValue for &Value {
@@ -120,8 +183,15 @@ impl ReturnedValue for &Value {
         self.is_null()
     }
 
-    fn is_false(&self) -> bool {
-        **self == Value::Bool(false)
+    fn is_falsy(&self) -> bool {
+        match self {
+            Value::Null => true,
+            Value::Bool(truth) => !truth,
+            Value::Number(number) => number.as_f64() == Some(0.0),
+            Value::String(text) => text.is_empty(),
+            Value::Array(items) => items.is_empty(),
+            Value::Object(map) => map.is_empty(),
+        }
     }
 
     fn entry(&self, key: &'static str) -> Option<Self> {
@@ -138,21 +208,41 @@ mod tests {
     use super::*;
     use serde_json::json;
 
+    fn reason(value: Value) -> Option<String> {
+        match ToolOutput::new(value).meaning() {
+            Meaning::Failure(failure) => Some(failure.message("t")),
+            _ => None,
+        }
+    }
+
     #[test]
-    fn nothing_and_success_false_are_failures() {
-        assert!(ToolOutput::new(Value::Null).failure().is_some());
+    fn a_falsy_success_is_a_failure_with_the_reason_of_the_tool() {
+        for falsy in [json!(false), json!(0), json!(null), json!(""), json!([]), json!({})] {
+            assert_eq!(reason(json!({"success": falsy, "error": "no disk"})).as_deref(), Some("no disk"));
+        }
         assert_eq!(
-            ToolOutput::new(json!({"success": false, "error": "no disk"})).failure().as_deref(),
-            Some("no disk")
-        );
-        assert_eq!(
-            ToolOutput::new(json!({"success": false, "error": null, "message": "no paper"}))
-                .failure()
-                .as_deref(),
+            reason(json!({"success": false, "error": "", "message": "no paper"})).as_deref(),
             Some("no paper")
         );
-        assert_eq!(ToolOutput::new(json!({"success": true})).failure(), None);
-        assert_eq!(ToolOutput::new(json!({"rows": []})).failure(), None);
-        assert_eq!(ToolOutput::new(json!(false)).failure(), None);
+        assert!(reason(json!({"success": false})).is_some_and(|reason| reason.contains("without an error")));
+        assert_eq!(ToolOutput::new(json!({"rows": []})).meaning(), Meaning::Value);
+        assert_eq!(ToolOutput::new(json!(false)).meaning(), Meaning::Value);
+    }
+
+    #[test]
+    fn nothing_is_a_success_except_for_objects_that_say_otherwise() {
+        assert_eq!(meaning(&&Value::Null, NothingMeans::Success), Meaning::Value);
+        assert!(matches!(meaning(&&Value::Null, NothingMeans::Failure), Meaning::Failure(_)));
+    }
+
+    #[test]
+    fn the_result_inside_a_tool_s_own_result() {
+        assert_eq!(ToolOutput::new(json!({"success": true})).meaning(), Meaning::OwnResult);
+        assert_eq!(own_result(&json!({"success": true, "result": 5, "took": 1})), Some(json!(5)));
+        assert_eq!(
+            own_result(&json!({"success": 1, "error": null, "rows": [1]})),
+            Some(json!({"rows": [1]}))
+        );
+        assert_eq!(own_result(&json!({"rows": [1]})), None);
     }
 }

@@ -5,7 +5,7 @@ use super::{
     Shareable, SharedResults, Unreachable, Verdict, matter, question, synthesis_prompt,
 };
 use crate::error::{ErrorKind, HubError, clip};
-use crate::hub::{Hub, PlannedRun, RunReport};
+use crate::hub::{Hub, PlannedRun, RunReport, answer_text};
 use crate::model::{Arguments, ToolOutput};
 use crate::synthesize::Matter;
 use crate::tool::BoxFuture;
@@ -159,8 +159,8 @@ async fn synthesize(plan: &CallPlan, services: &dyn CallServices, result: &mut C
         return;
     }
     let Some(time) = plan.may_synthesize(now()) else { return };
-    let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-    let answers: Vec<_> = result.answers.iter().map(|(label, value)| (label.clone(), text(value))).collect();
+    let answers: Vec<_> =
+        result.answers.iter().map(|(label, value)| (label.clone(), answer_text(value))).collect();
     let Ok(prompt) = synthesis_prompt(&question(args.as_value()), answers, result.matter) else { return };
     let Some(asked) = services.ask_model(&prompt) else { return };
     if let Ok(Ok(answer)) = tokio::time::timeout(time, asked).await

@@ -1,6 +1,7 @@
 //! A cache of prompt entries: a chat loop asks for the same prompt at every turn.
 
-use super::style::{Lang, PromptStyle};
+use super::style::PromptStyle;
+use crate::model::Lang;
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::Arc;

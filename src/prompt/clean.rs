@@ -1,7 +1,7 @@
 //! Makes untrusted text safe for a line of the prompt.
 
-use super::style::Lang;
 use crate::invisible::{is_invisible, visible};
+use crate::model::Lang;
 use std::borrow::Cow;
 use std::fmt::Write;
 

@@ -3,8 +3,8 @@
 use super::clean::push_line;
 use super::docstring::Docstring;
 use super::schema::SchemaShape;
-use super::style::Lang;
 use super::types::{Types, default};
+use crate::model::Lang;
 use crate::model::{Safety, ToolSpec};
 use serde_json::Value;
 use std::fmt::Write;

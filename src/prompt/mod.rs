@@ -28,4 +28,4 @@ pub use budget::{Count, TooSmall};
 pub use cache::{EntryVersion, PromptCache, PromptKey};
 pub use page::{PromptPage, PromptTool};
 pub use render::render;
-pub use style::{Lang, PromptStyle};
+pub use style::PromptStyle;

@@ -3,7 +3,8 @@
 use super::cache::{EntryVersion, PromptCache};
 use super::entry::PromptEntry;
 use super::skills::SkillSection;
-use super::style::{Lang, PromptStyle};
+use super::style::PromptStyle;
+use crate::model::Lang;
 use crate::model::ToolSpec;
 use std::borrow::Cow;
 use std::fmt::Write;

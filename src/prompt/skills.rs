@@ -3,7 +3,8 @@
 
 use super::clean::push_line;
 use super::names::shown_name;
-use super::style::{Lang, PromptStyle};
+use super::style::PromptStyle;
+use crate::model::Lang;
 use crate::model::ToolSpec;
 use std::fmt::Write;
 

@@ -2,7 +2,7 @@
 
 use super::clean::{is_plain, push_line};
 use super::schema::SchemaShape;
-use super::style::Lang;
+use crate::model::Lang;
 use serde_json::Value;
 use std::cell::Cell;
 use std::fmt::Write;

@@ -301,7 +301,7 @@ def test_an_answer_whose_time_is_over_is_not_used() -> None:
 
 
 def test_failures_are_not_kept() -> None:
-    hub, tool = ToolHub(), Scripted(OSError("x"), None, {"success": False}, "fine")
+    hub, tool = ToolHub(), Scripted(OSError("x"), {"success": None}, {"success": False}, "fine")
     hub.register(tool, name="t", read_only=True)
     assert [hub.call("t", cache_ttl=1000).success for _ in range(5)] == [False, False, False, True, True]
     assert tool.runs == 4

@@ -157,12 +157,12 @@ def test_a_guess_from_the_name_gives_way_to_the_users_word_about_the_tool(
     "failure",
     [
         OSError("perhaps sent"),
-        None,
+        {"success": None},
         {"success": False, "error": "perhaps sent"},
         ToolError("lost", kind="closed"),
         SystemExit(1),
     ],
-    ids=["raises", "nothing", "success false", "closed", "exit"],
+    ids=["raises", "success none", "success false", "closed", "exit"],
 )
 def test_after_a_failure_that_may_have_had_effects_nobody_else_is_tried(
     hub: ToolHub, strategy: str, failure: Any
@@ -193,7 +193,7 @@ def test_a_failure_that_proves_that_nothing_happened_lets_the_next_one_try(hub: 
 
 
 def test_an_idempotent_tool_goes_on_after_a_failure(hub: ToolHub) -> None:
-    for server, answer in [("a", BROKEN), ("b", None), ("c", "sent")]:
+    for server, answer in [("a", BROKEN), ("b", {"success": False}), ("c", "sent")]:
         hub.register(
             Scripted(answer), name="send", source="mcps", server=server, effects=True, idempotent=True
         )
@@ -343,7 +343,7 @@ def test_the_size_of_the_batch_is_an_option_of_the_hub_too(run: Run) -> None:
 
 
 def test_fallback_ends_with_the_first_success(hub: ToolHub) -> None:
-    tools = [Scripted(BROKEN), Scripted(None), Scripted("third"), Scripted("fourth")]
+    tools = [Scripted(BROKEN), Scripted({"success": False}), Scripted("third"), Scripted("fourth")]
     offer(hub, "t", **{f"s{n}": tool for n, tool in enumerate(tools)})
     result = hub.call("t", strategy="fallback")
     assert (result.result, tried(result)) == ("third", ["s0", "s1", "s2"])
@@ -364,7 +364,7 @@ def test_a_hedge_starts_only_when_the_first_has_not_answered_by_then(hub: ToolHu
 def test_all_keeps_the_successes_and_labels_them(hub: ToolHub) -> None:
     hub.register(lambda: "one", name="t")
     hub.register(lambda: {"two": 2}, name="t", source="mcps", server="brave")
-    hub.register(lambda: None, name="t", source="skills")
+    hub.register(lambda: {"success": False}, name="t", source="skills")
     result = hub.call("t", strategy="all")
     assert result.result == '[tools] one\n\n[mcps:brave] {"two": 2}'
     meta = result.meta
@@ -423,7 +423,11 @@ def test_all_asks_three_of_many(hub: ToolHub) -> None:
 
 def test_no_success_gives_the_first_error_and_all_of_them_in_meta(hub: ToolHub) -> None:
     offer(
-        hub, "t", a=Scripted(OSError("first")), b=Scripted(ToolError("second", kind="auth")), c=Scripted(None)
+        hub,
+        "t",
+        a=Scripted(OSError("first")),
+        b=Scripted(ToolError("second", kind="auth")),
+        c=Scripted({"success": False}),
     )
     result = hub.call("t", strategy="all")
     assert "first" in str(result.error)

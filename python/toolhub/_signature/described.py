@@ -28,6 +28,8 @@ class Described:
     (unwrapped) to one. Raises `pydantic_core.ValidationError`. None: the callable takes the arguments as they are."""
     single: str | None
     """The argument that a bare value is for."""
+    nothing_fails: bool = False
+    """Whether None is a failure. For objects with `execute(input)`, whose callers rely on it."""
     is_checked: bool = True
     """Whether arguments must fit `parameters`. False: the tool takes any value."""
     plain: tuple[str, ...] | None = None

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import types
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any, cast
 
@@ -65,8 +66,10 @@ def describe_tool(
         schema = _declared_by(tool)
     single = Parameter("input", Any, required=True) if facts.signature is None else facts.single_parameter
     if single is None:
-        return by_keyword(tool.execute, name, description, schema, facts)
-    return by_value(tool.execute, name, description, schema, facts, single)
+        described = by_keyword(tool.execute, name, description, schema, facts)
+    else:
+        described = by_value(tool.execute, name, description, schema, facts, single)
+    return replace(described, nothing_fails=True)
 
 
 def _text(tool: Any, attribute: str) -> str | None:

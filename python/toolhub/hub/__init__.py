@@ -24,6 +24,7 @@ from ..options import (
     CapabilityOptions,
     Default,
     DispatchOptions,
+    Lang,
     Model,
     Prefer,
     ResultFormat,
@@ -147,6 +148,7 @@ class ToolHub(ToolMethods, RunMethods, PromptMethods, SourceMethods, ServerMetho
         embed: Embed | None = None,
         store: "str | os.PathLike[str] | None" = None,
         store_results_max_bytes: int = 32_000_000,
+        lang: Lang = "en",
     ) -> None:
         limits = _checked_limits(limits)
         check_seconds("timeout", timeout, above_zero=True)
@@ -179,6 +181,7 @@ class ToolHub(ToolMethods, RunMethods, PromptMethods, SourceMethods, ServerMetho
             strategies=_pairs(strategies),
             shadow=shadow,
             lookup_timeout=lookup_timeout,
+            lang=lang,
         )
         self._state = HubState()
         self._events = Events()

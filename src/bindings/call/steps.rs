@@ -10,11 +10,13 @@ use crate::bindings::imported::Imported;
 use crate::bindings::json;
 use crate::bindings::once::intern;
 use crate::bindings::result::{copy_result, refused};
+use crate::bindings::text_of::text_of;
 use crate::bindings::value;
 use crate::error::HubError;
 use crate::plan::{
     ApprovalRequest, Consulted, LookUpRequest, PlanStep, ServerSet, Shareable, question, synthesis_prompt,
 };
+use crate::shape::content::ImageNotes;
 use crate::synthesize::Matter;
 use parking_lot::Mutex;
 use pyo3::exceptions::{PyException, PyTimeoutError};
@@ -227,7 +229,8 @@ impl CallDriver {
         let mut answers = Vec::new();
         for row in result.getattr(intern!(py, "_full"))?.cast_into::<PyList>()? {
             let label: String = row.get_item(intern!(py, "source"))?.extract()?;
-            answers.push((label, value::readable(&row.get_item(intern!(py, "result"))?)?));
+            let text = text_of(&row.get_item(intern!(py, "result"))?, None, ImageNotes::Shown)?;
+            answers.push((label, text.unwrap_or_default()));
         }
         let asked = match json::from_python(self.args.bind(py)) {
             Ok(args) => question(&args),

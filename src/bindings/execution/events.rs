@@ -9,10 +9,11 @@ use crate::bindings::blocks::Blocks;
 use crate::bindings::child::Child;
 use crate::bindings::loop_bridge::{LoopBridge, wake};
 use crate::bindings::once::intern;
-use crate::bindings::python_tool::raised;
+use crate::bindings::python_tool::{python_tool, raised};
 use crate::bindings::{json, user_code, value};
 use crate::error::{ErrorKind, HubError, clip};
-use crate::execute::{Answer, overloaded};
+use crate::execute::{Answer, overloaded, reported};
+use crate::model::{Meaning, NothingMeans, ReportedFailure};
 use pyo3::prelude::*;
 use std::sync::Arc;
 use std::time::Instant;
@@ -223,12 +224,16 @@ impl Execution {
 
     /// The tool gave a value: a success, or one of the ways in which a value says that it failed.
     pub(super) fn returned(&self, py: Python<'_>, slot: usize, value: Py<PyAny>) {
-        match value::failure(value.bind(py)) {
-            Some(reason) => {
-                let text = format!("Tool '{}' failed: {reason}", clip(&self.tool_name(slot)));
-                self.fail(slot, HubError::new(ErrorKind::ToolError, text));
+        match value::meaning_of(value.bind(py), || self.nothing_means(slot)) {
+            Meaning::Failure(failure) => {
+                if matches!(failure, ReportedFailure::Own(_))
+                    && let Some(attempt) = self.state.lock().attempts.get_mut(slot)
+                {
+                    attempt.value = Some(value);
+                }
+                self.fail(slot, reported(&self.tool_name(slot), &failure));
             }
-            None => {
+            meaning => {
                 let mut state = self.state.lock();
                 // One that outlived the execution: nobody is interested any more.
                 let Some(attempt) = state.attempts.get_mut(slot) else { return };
@@ -238,6 +243,7 @@ impl Execution {
                 let counts = state.plan.as_mut().is_some_and(|plan| plan.run.succeeded(slot, now));
                 if counts {
                     state.attempts[slot].value = Some(value);
+                    state.attempts[slot].is_own_result = meaning == Meaning::OwnResult;
                 }
                 if counts && state.plan.as_ref().is_some_and(|plan| plan.run.is_finished()) {
                     state.ended_at = Some(now);
@@ -330,6 +336,14 @@ impl Execution {
             _ => return false,
         };
         cancellations(task.bind(py)).is_ok_and(|count| count > 0)
+    }
+
+    /// What it means when this attempt returns None.
+    fn nothing_means(&self, slot: usize) -> NothingMeans {
+        let state = self.state.lock();
+        let candidate = state.plan.as_ref().and_then(|plan| plan.candidates.get(slot));
+        let tool = candidate.and_then(|candidate| python_tool(candidate));
+        tool.map_or(NothingMeans::Success, |tool| tool.nothing_means)
     }
 
     pub(super) fn tool_name(&self, slot: usize) -> Arc<str> {

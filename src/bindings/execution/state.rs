@@ -83,7 +83,10 @@ pub struct Attempt {
     pub state: AttemptState,
     pub prepared: Option<PreparedArguments>,
     pub permits: Option<Permits>,
+    /// What it returned: a success, or a failure that it reported itself.
     pub value: Option<Py<PyAny>>,
+    /// The value is a mapping with `success`, whose keys are kept.
+    pub is_own_result: bool,
     pub error: Option<Box<HubError>>,
     /// Sentences about what was not wrong enough to be refused.
     pub warnings: Vec<String>,

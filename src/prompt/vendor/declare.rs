@@ -3,9 +3,9 @@
 use super::api::Vendor;
 use super::names::{is_vendor_name, vendor_name};
 use super::{gemini, inline, strict};
+use crate::model::Lang;
 use crate::model::ToolSpec;
 use crate::prompt::clean::{line, paragraphs};
-use crate::prompt::style::Lang;
 use serde_json::{Map, Value, json};
 use std::collections::HashMap;
 

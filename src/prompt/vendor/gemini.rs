@@ -3,7 +3,7 @@
 
 use super::inline::gather_in_object;
 use super::words::{add_words, common_type, put_into_words};
-use crate::prompt::style::Lang;
+use crate::model::Lang;
 use crate::prompt::types;
 use serde_json::{Map, Value, json};
 

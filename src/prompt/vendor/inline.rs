@@ -2,9 +2,9 @@
 
 use super::api::Vendor;
 use super::words::add_words;
+use crate::model::Lang;
 use crate::prompt::clean::{line, paragraphs};
 use crate::prompt::schema::SchemaShape;
-use crate::prompt::style::Lang;
 use crate::prompt::types::Types;
 use serde_json::{Map, Value, json};
 use std::collections::HashSet;

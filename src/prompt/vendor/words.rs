@@ -1,7 +1,7 @@
 //! Keywords that a vendor does not support, put into the description.
 
+use crate::model::Lang;
 use crate::prompt::schema::SchemaShape;
-use crate::prompt::style::Lang;
 use crate::prompt::types;
 use serde_json::{Map, Value};
 

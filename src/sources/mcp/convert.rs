@@ -22,7 +22,7 @@ pub fn answer(tool: &str, raw: &RawValue) -> Result<CallAnswer, HubError> {
     let value: Value = serde_json::from_str(raw.get())
         .map_err(|error| protocol(format!("the answer of '{}': {error}", clip(tool))))?;
     let Value::Object(mut map) = value else {
-        return Err(protocol(format!("the answer of '{}' is no object", clip(tool))));
+        return Err(protocol(format!("the answer of '{}' is not an object", clip(tool))));
     };
     match map.get("resultType").and_then(Value::as_str) {
         Some("input_required") => {
@@ -50,7 +50,7 @@ pub fn finished(tool: &str, mut map: Map<String, Value>) -> Result<ToolOutput, H
     let content = match map.remove("content") {
         None | Some(Value::Null) => Vec::new(),
         Some(Value::Array(blocks)) => blocks,
-        Some(_) => return Err(protocol(format!("the content of '{}' is no list", clip(tool)))),
+        Some(_) => return Err(protocol(format!("the content of '{}' is not a list", clip(tool)))),
     };
     let structured = map.remove("structuredContent").filter(|value| !value.is_null());
     if map.get("isError").and_then(Value::as_bool) == Some(true) {
@@ -64,6 +64,38 @@ pub fn finished(tool: &str, mut map: Map<String, Value>) -> Result<ToolOutput, H
         (None, _) => Value::Array(content.clone()),
     };
     Ok(ToolOutput { value, content: Some(Value::Array(content)), structured, meta: map.remove("_meta") })
+}
+
+/// Takes off the `{"result": …}` that Python servers put around values that are not objects. `structured` keeps it.
+///
+/// `is_marked`: the output schema of the tool says so. Without a mark the text must say the same as the value.
+pub fn unwrapped(mut output: ToolOutput, is_marked: bool) -> ToolOutput {
+    let Some(Value::Object(map)) = &output.structured else { return output };
+    let (Some(inner), 1) = (map.get("result"), map.len()) else { return output };
+    let content = output.content.as_ref().and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    if is_marked || says_the_same(content, inner) {
+        output.value = inner.clone();
+    }
+    output
+}
+
+/// Whether the content is this value: one block, or one for each item of a list.
+fn says_the_same(content: &[Value], value: &Value) -> bool {
+    let is = |block: &Value, value: &Value| {
+        let text = block.get("text").and_then(Value::as_str);
+        text.is_some_and(|text| match value {
+            Value::String(value) => value == text,
+            value => serde_json::from_str::<Value>(text).is_ok_and(|read| read == *value),
+        })
+    };
+    match (content, value) {
+        ([], Value::Null) => true,
+        ([block], value) if is(block, value) => true,
+        (blocks, Value::Array(items)) => {
+            blocks.len() == items.len() && blocks.iter().zip(items).all(|(block, item)| is(block, item))
+        }
+        _ => false,
+    }
 }
 
 /// The tool ran and says that it failed; what it says is its text.

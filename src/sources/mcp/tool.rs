@@ -20,6 +20,9 @@ use std::time::{Duration, Instant};
 /// How often one call may be asked for more input.
 const ROUNDS: usize = 10;
 
+/// The mark of FastMCP in an output schema: the value is under `result`.
+const WRAPPED: &str = "x-fastmcp-wrap-result";
+
 pub struct McpTool {
     spec: ToolSpec,
     schema: ArgumentSchema,
@@ -142,7 +145,8 @@ impl McpTool {
         if let (Some(schema), Some(structured)) = (&self.result, &output.structured) {
             schema.check(&self.spec.name, structured)?;
         }
-        Ok(output)
+        let mark = self.listed.output_schema.as_ref().and_then(|schema| schema.get(WRAPPED));
+        Ok(convert::unwrapped(output, mark.and_then(Value::as_bool) == Some(true)))
     }
 
     /// How long to wait before another try, or `None` when there must not be one.

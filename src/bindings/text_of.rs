@@ -1,0 +1,104 @@
+//! Results as text.
+
+use super::blocks::Blocks;
+use super::json;
+use super::once::intern;
+use super::value;
+use crate::model::Lang;
+use crate::shape::content::{self, ImageNotes};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList, PyString};
+use serde_json::Value;
+
+/// A value as text; `None` if there is no value.
+///
+/// A text is itself, content blocks are joined, other data is JSON. Media that came with structured data are added as
+/// notes.
+pub fn text_of(
+    value: &Bound<'_, PyAny>,
+    blocks: Option<&Blocks>,
+    images: ImageNotes,
+) -> PyResult<Option<String>> {
+    if let Some(blocks) = blocks.filter(|blocks| !blocks.is_structured() && value.is_instance_of::<PyList>())
+    {
+        return Ok(Some(content::text(blocks.blocks(), images)).filter(|text| !text.is_empty()));
+    }
+    let text = if value.is_none() {
+        None
+    } else if let Some(content) = content_of(value) {
+        Some(content::text(&content, images))
+    } else {
+        Some(value::readable(value)?)
+    };
+    let notes =
+        blocks.filter(|blocks| blocks.is_structured()).map(|one| content::notes(one.blocks(), images));
+    Ok(match (text, notes.filter(|notes| !notes.is_empty())) {
+        (Some(text), Some(notes)) => Some(format!("{text}\n\n{notes}")),
+        (text, notes) => text.or(notes),
+    })
+}
+
+/// The blocks of a list of content blocks; `None` for any other value.
+fn content_of(value: &Bound<'_, PyAny>) -> Option<Vec<Value>> {
+    let list = value.cast::<PyList>().ok()?;
+    // Long lists of data are not converted to see that they are not content.
+    let first = list.get_item(0).ok()?.cast_into::<PyDict>().ok()?;
+    first.get_item(intern!(value.py(), "type")).ok().flatten()?.cast_into::<PyString>().ok()?;
+    let converted = json::from_python(value).ok()?;
+    content::blocks(&converted).map(<[Value]>::to_vec)
+}
+
+/// The images of a result that an API can take.
+pub fn images_of(result: &Bound<'_, PyDict>) -> PyResult<Vec<content::ImageData>> {
+    let blocks = blocks_of(result)?;
+    Ok(match (&blocks, result.get_item(intern!(result.py(), "result"))?) {
+        (Some(blocks), _) => content::images(blocks.get().blocks()),
+        (None, Some(value)) => {
+            content_of(&value).map(|content| content::images(&content)).unwrap_or_default()
+        }
+        (None, None) => Vec::new(),
+    })
+}
+
+fn blocks_of<'py>(result: &Bound<'py, PyDict>) -> PyResult<Option<Bound<'py, Blocks>>> {
+    let blocks = result.getattr_opt(intern!(result.py(), "_blocks"))?;
+    Ok(blocks.and_then(|blocks| blocks.cast_into::<Blocks>().ok()))
+}
+
+/// The text of a successful result; what to say in the language of its hub if it has no value.
+pub fn success_text(result: &Bound<'_, PyDict>, images: ImageNotes) -> PyResult<String> {
+    let py = result.py();
+    let value = result.get_item(intern!(py, "result"))?.unwrap_or_else(|| py.None().into_bound(py));
+    let blocks = blocks_of(result)?;
+    match text_of(&value, blocks.as_ref().map(Bound::get), images)? {
+        Some(text) => Ok(text),
+        None => {
+            // Nothing but images, which the API gets beside the text, needs no words.
+            let has_images = images == ImageNotes::Omitted && !images_of(result)?.is_empty();
+            Ok(if has_images { String::new() } else { nothing_text(lang_of(result)).to_owned() })
+        }
+    }
+}
+
+/// The language of the hub that made a result.
+pub fn lang_of(result: &Bound<'_, PyDict>) -> Lang {
+    let lang = result.getattr_opt(intern!(result.py(), "_lang")).ok().flatten();
+    let lang = lang.and_then(|lang| lang.extract::<String>().ok());
+    lang.and_then(|lang| Lang::parse(&lang)).unwrap_or_default()
+}
+
+fn nothing_text(lang: Lang) -> &'static str {
+    lang.pick("Done; the tool returned no value.", "已完成，工具没有返回值。")
+}
+
+/// The value of a successful result as text.
+#[pyfunction]
+pub fn result_text(result: &Bound<'_, PyDict>) -> PyResult<String> {
+    success_text(result, ImageNotes::Shown)
+}
+
+/// `[1.2 KB of binary data]`
+#[pyfunction]
+pub fn binary_note(bytes: usize) -> String {
+    format!("[binary data, {}]", content::size(bytes))
+}
