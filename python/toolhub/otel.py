@@ -1,4 +1,4 @@
-"""Events as OpenTelemetry spans, named by the GenAI and MCP conventions. Needs the extra: `pip install toolhub[otel]`.
+"""Events as OpenTelemetry spans, named by the GenAI and MCP conventions. Needs the extra: `pip install agent-toolhub[otel]`.
 
 A call is one span `execute_tool NAME`, with `gen_ai.operation.name`, `gen_ai.tool.name`, `gen_ai.tool.call.id` (the model's id)
 and `toolhub.execution.id` (unique). Each try on an MCP server is a client span `tools/call NAME` inside it, with
@@ -43,7 +43,7 @@ class _Spans:
         try:
             from opentelemetry import trace as api
         except ImportError as error:
-            raise ImportError("tracing needs OpenTelemetry: pip install 'toolhub[otel]'") from error
+            raise ImportError("tracing needs OpenTelemetry: pip install 'agent-toolhub[otel]'") from error
         self._api = api
         self._tracer = api.get_tracer("toolhub", tracer_provider=provider)
         self._calls: dict[str, _Call] = {}

@@ -91,7 +91,7 @@ def _drop_repeated(made: dict[str, Any], text: str) -> None:
 def _default(value: Any) -> dict[str, Any]:
     """`{"default": ...}` if it is short JSON."""
     try:
-        shown = value if type(value) in _SCALARS else _jsonable(value)
+        shown = _jsonable(value)
         text = json.dumps(shown, allow_nan=False)
         if len(text) <= _LONGEST_DEFAULT:
             json.loads(text, parse_int=_check_integer)
@@ -102,6 +102,13 @@ def _default(value: Any) -> dict[str, Any]:
 
 
 def _jsonable(value: Any) -> Any:
+    """A copy as JSON data. Lists and dicts of scalars are copied here, so that pydantic stays unloaded."""
+    if type(value) in _SCALARS:
+        return value
+    if type(value) is list:
+        return [_jsonable(item) for item in cast("list[Any]", value)]
+    if type(value) is dict and all(type(key) is str for key in cast("dict[Any, Any]", value)):
+        return {key: _jsonable(item) for key, item in cast("dict[str, Any]", value).items()}
     from pydantic_core import to_jsonable_python
 
     return to_jsonable_python(value)

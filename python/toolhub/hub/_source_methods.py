@@ -25,7 +25,7 @@ class SourceMethods:
 
         Modules are imported under private names and may import each other relatively. A broken module is reported and
         logged; the others still load. Loading a folder again applies the difference, see `reload`; with `watch` that
-        happens whenever a file changes (needs `toolhub[watch]`).
+        happens whenever a file changes (needs `agent-toolhub[watch]`).
         """
         return self._folders.load("tools", folder, watch)
 

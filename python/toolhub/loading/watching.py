@@ -26,7 +26,7 @@ def library() -> Any:
         import watchfiles
     except ImportError:
         raise ImportError(
-            "Watching a folder needs the package watchfiles: pip install 'toolhub[watch]', or call hub.reload() yourself."
+            "Watching a folder needs the package watchfiles: pip install 'agent-toolhub[watch]', or call hub.reload() yourself."
         ) from None
     return watchfiles
 

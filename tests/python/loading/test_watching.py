@@ -63,7 +63,7 @@ def test_without_the_library_it_says_what_to_do(
     hub: ToolHub, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "watchfiles", None)
-    with pytest.raises(ImportError, match=r"pip install 'toolhub\[watch\]'"):
+    with pytest.raises(ImportError, match=r"pip install 'agent-toolhub\[watch\]'"):
         hub.load_tools(folder, watch=True)
 
 
