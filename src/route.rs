@@ -14,6 +14,7 @@
 
 use crate::error::{ErrorKind, HubError, clip};
 use crate::model::{Prefer, Source};
+use crate::text::{NearName, near_names};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -21,8 +22,6 @@ use std::sync::Arc;
 const SERVER_LABEL: &str = "mcps:";
 /// More ids than these only lengthen an error.
 const SHOWN: usize = 30;
-/// Labels above this likeness are worth suggesting.
-const ALIKE: f64 = 0.8;
 
 /// Why a call goes where it goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -181,19 +180,15 @@ impl Labels {
 
     /// Up to three servers, sources or labels that were probably meant, the most alike first.
     fn near(&self, folded: &str, ids: Vec<Arc<str>>) -> Vec<Arc<str>> {
-        let wanted: String = folded.strip_prefix(SERVER_LABEL).unwrap_or(folded).chars().take(80).collect();
+        let wanted = folded.strip_prefix(SERVER_LABEL).unwrap_or(folded);
         let words = Source::ALL.map(Source::name).into_iter();
         let words = words.chain(self.added.keys().map(String::as_str)).map(Arc::from);
-        let mut near: Vec<(f64, Arc<str>)> = ids
-            .into_iter()
-            .chain(words)
-            .map(|known| (strsim::jaro_winkler(&wanted, &fold(&known)), known))
-            .filter(|(likeness, _)| *likeness >= ALIKE)
-            .collect();
-        // Equals by name, so that a map's order is never seen.
-        near.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
-        near.dedup_by(|a, b| a.1 == b.1);
-        near.into_iter().take(3).map(|(_, known)| known).collect()
+        let mut known: Vec<Arc<str>> = ids.into_iter().chain(words).collect();
+        // Sorted, so that a map's order is never seen in equally near names.
+        known.sort_unstable();
+        known.dedup();
+        let known: Vec<_> = known.into_iter().map(|name| (NearName::new(&name), name)).collect();
+        near_names(wanted, known.iter().map(|(near, name)| (near, name)), 3).into_iter().cloned().collect()
     }
 }
 

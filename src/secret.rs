@@ -1,5 +1,9 @@
 //! Values that must not be shown, and the one way for foreign text to get into an error message.
 
+mod names;
+
+pub use names::is_secret_name;
+
 use crate::invisible::one_line;
 use serde::{Deserialize, Serialize};
 use std::fmt;

@@ -3,6 +3,7 @@
 //! Policy only: thresholds, how much of each answer goes in, and the words of the prompt. [`crate::plan`] decides when the
 //! model is asked, and what happens when it fails.
 
+use crate::kind::ToolKind;
 use crate::model::Part;
 use std::time::Duration;
 
@@ -13,53 +14,22 @@ const MAX_CHARS: usize = 2_000;
 /// More results than this are merged without a model.
 const MAX_RESULTS: usize = 3;
 
-/// What the answers are about; decides how much of each the model sees.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Matter {
-    Calculation,
-    Search,
-    Extraction,
-    Other,
+/// What the answers are like: the capabilities of all tools that answered decide, calculation first.
+pub fn answer_kind(capabilities: &[&str]) -> ToolKind {
+    [ToolKind::Calculation, ToolKind::Search, ToolKind::Extraction]
+        .into_iter()
+        .find(|kind| kind.is_in(capabilities.iter().copied()))
+        .unwrap_or(ToolKind::Other)
 }
 
-impl Matter {
-    pub const ALL: [Matter; 4] = [Matter::Calculation, Matter::Search, Matter::Extraction, Matter::Other];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Matter::Calculation => "calculation",
-            Matter::Search => "search",
-            Matter::Extraction => "extraction",
-            Matter::Other => "other",
-        }
-    }
-
-    pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|matter| matter.name() == name)
-    }
-
-    pub fn of<'a>(capabilities: impl Iterator<Item = &'a str> + Clone) -> Self {
-        let any = |wanted: &[&str]| capabilities.clone().any(|tag| wanted.contains(&tag));
-        if any(&["calculate", "math"]) {
-            Matter::Calculation
-        } else if any(&["search"]) {
-            Matter::Search
-        } else if any(&["extract"]) {
-            Matter::Extraction
-        } else {
-            Matter::Other
-        }
-    }
-
-    /// How many characters of each of `count` answers go into the prompt.
-    pub fn limit(self, count: usize) -> usize {
-        match self {
-            Matter::Calculation => 100,
-            Matter::Search if count <= 2 => 300,
-            Matter::Search => 200,
-            Matter::Extraction => 300,
-            Matter::Other => 250,
-        }
+/// How many characters of each of `count` answers go into the prompt.
+pub fn limit(kind: ToolKind, count: usize) -> usize {
+    match kind {
+        ToolKind::Calculation => 100,
+        ToolKind::Search if count <= 2 => 300,
+        ToolKind::Search => 200,
+        ToolKind::Extraction => 300,
+        ToolKind::Time | ToolKind::History | ToolKind::Other => 250,
     }
 }
 
@@ -129,11 +99,11 @@ mod tests {
     }
 
     #[test]
-    fn the_matter_decides_how_much_is_shown() {
-        assert_eq!(Matter::of(["web", "search"].into_iter()).limit(2), 300);
-        assert_eq!(Matter::of(["search"].into_iter()).limit(3), 200);
-        assert_eq!(Matter::of(["math"].into_iter()).limit(2), 100);
-        assert_eq!(Matter::of(["extract"].into_iter()).limit(3), 300);
-        assert_eq!(Matter::of(["file"].into_iter()).limit(2), 250);
+    fn the_kind_of_the_tools_decides_how_much_is_shown() {
+        assert_eq!(limit(answer_kind(&["web", "search"]), 2), 300);
+        assert_eq!(limit(answer_kind(&["search"]), 3), 200);
+        assert_eq!(limit(answer_kind(&["math"]), 2), 100);
+        assert_eq!(limit(answer_kind(&["extract"]), 3), 300);
+        assert_eq!(limit(answer_kind(&["file"]), 2), 250);
     }
 }

@@ -25,29 +25,29 @@ mod source;
 const ROOMS: &[(&str, &[&str])] = &[
     // L0: words. Plain data, nothing of ours below them.
     ("error", &[]),
-    ("http", &[]),
     ("invisible", &[]),
     ("model", &[]),
-    ("near", &[]),
+    ("net", &[]),
     ("pattern", &[]),
-    ("secret", &["invisible"]),
     ("sse", &[]),
     ("text", &[]),
+    ("kind", &["text"]),
+    ("secret", &["invisible", "text"]),
     // L1: the contract of a tool; permits, which know nothing of what they limit.
     ("tool", &["model", "error"]),
     ("limit", &[]),
     // L2: stages and what they stand on.
-    ("schema", &["model", "error", "invisible", "near"]),
+    ("schema", &["model", "error", "invisible", "secret", "text"]),
     ("stats", &["model", "error"]),
     ("store", &["model", "error", "stats"]),
-    ("registry", &["tool", "limit", "model", "error", "near", "stats", "schema"]),
+    ("registry", &["tool", "limit", "model", "error", "stats", "schema", "text"]),
     ("parse", &["model", "error"]),
-    ("route", &["model", "error"]),
+    ("route", &["model", "error", "text"]),
     ("search", &["model", "error", "registry", "text"]),
-    ("select", &["model", "error", "pattern", "registry", "text"]),
-    ("truncate", &["model", "error"]),
+    ("select", &["model", "error", "kind", "pattern", "registry", "text"]),
+    ("truncate", &["model", "error", "kind"]),
     ("merge", &["model", "error"]),
-    ("synthesize", &["model", "error"]),
+    ("synthesize", &["model", "error", "kind"]),
     ("prompt", &["model", "error", "invisible"]),
     ("shape", &["model", "error"]),
     // L3: orchestration. It runs candidates but does not look them up.
@@ -56,8 +56,11 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("hub", &["*"]),
     ("plan", &["*"]),
     // L5: the outside world.
-    ("sources", &["tool", "model", "error", "http", "invisible", "pattern", "schema", "secret", "sse"]),
-    ("llm", &["tool", "model", "error", "http", "secret", "sse"]),
+    (
+        "sources",
+        &["tool", "model", "error", "invisible", "net", "pattern", "schema", "secret", "sse", "text"],
+    ),
+    ("llm", &["tool", "model", "error", "net", "secret", "sse"]),
     ("gateway", &["hub", "tool", "model", "error"]),
     ("catalog", &["*"]),
     // The only place that knows Python.
@@ -69,7 +72,7 @@ const DOORS: &[(What, &[&str])] = &[
     (What::Crate("pyo3"), &["bindings"]),
     (What::Crate("pythonize"), &["bindings"]),
     (What::Crate("rmcp"), &["sources/mcp", "gateway"]),
-    (What::Crate("reqwest"), &["http", "sources", "llm"]),
+    (What::Crate("reqwest"), &["net", "sources", "llm"]),
     (What::Crate("rusqlite"), &["store"]),
     // Starting a task, thread or process. Threads for sync Python functions are started by Python.
     (

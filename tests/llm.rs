@@ -10,7 +10,6 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
-use toolhub::llm::retry::Backoff;
 use toolhub::llm::{ChatAnswer, ChatMessage, LlmError, LlmErrorKind, OpenAi, OpenAiConfig, Secret};
 
 #[path = "support/http_server.rs"]

@@ -596,6 +596,11 @@ def empty_meta(tool: str | None = None) -> "dict[str, object]":
     The `_meta` of a result about which nothing is known but, perhaps, its tool.
     """
 
+def error_kinds() -> list[tuple[str, bool, str]]:
+    """
+    The kinds of errors in order: name, whether a retry can help, and what is known about effects if nothing else is said.
+    """
+
 def execute(hub: Hub, name: str, args: Any, options: CallOptions, progress: Any | None = None, meta: Any | None = None, watch: Any | None = None, llm: Any | None = None, cache_ttl: float | None = None, single_flight: bool = False) -> Any:
     """
     Calls a tool by name; await what comes back.
@@ -625,6 +630,11 @@ def failed_result(tool: str, kind: str, message: str) -> Any:
 def from_vendor_form(hub: Hub, name: str, arguments: Any) -> tuple[str, Any]:
     """
     A call as an API sent it, with the name and the arguments of the tool.
+    """
+
+def is_secret_name(name: str) -> bool:
+    """
+    Whether a name says that what it stands for must not be shown.
     """
 
 def merge_texts(given: Sequence[tuple[str, str]], limit: int, policy: str) -> tuple[str, bool]:
@@ -695,6 +705,11 @@ def run_blocking(bridge: LoopBridge, coroutine: Any) -> Any:
 def search(hub: Hub, query: str, k: int, vector: Sequence[float] | None = None) -> list[Hit]:
     """
     The tools that fit the words of a query, and its vector where there is an embedding.
+    """
+
+def server_options() -> list[str]:
+    """
+    The keys of `toolhub` in the entry of a server.
     """
 
 def shutdown_runtime(seconds: float) -> None:

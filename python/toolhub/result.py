@@ -30,7 +30,7 @@ class ToolResult(dict[str, Any]):
     _full: Any = None
     _blocks: Any = None
     # What merged answers are about, for the model that makes one of them.
-    _matter: str = "other"
+    _answer_kind: str = "other"
     # The language of the hub.
     _lang: str = "en"
 

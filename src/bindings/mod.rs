@@ -45,6 +45,7 @@ mod search;
 mod servers;
 mod skills;
 mod store;
+mod tables;
 mod templates;
 mod text;
 mod text_of;
@@ -117,6 +118,8 @@ mod _core {
     use super::skills::{SkillFolder, skill_file};
     #[pymodule_export]
     use super::store::{PyStore, after_fork_in_parent, before_fork};
+    #[pymodule_export]
+    use super::tables::{error_kinds, is_secret_name, server_options};
     #[pymodule_export]
     use super::text::{PyTokenizer, PyTruncated, merge_texts, prompt_limit, truncate_text, visible_text};
     #[pymodule_export]

@@ -17,7 +17,7 @@ use crate::execute::Fate;
 use crate::hub::{PlannedRun, part};
 use crate::merge::{self, MergedText};
 use crate::model::Lang;
-use crate::plan::matter;
+use crate::plan::answer_kind;
 use crate::registry::Candidate;
 use crate::select::Rule;
 use crate::shape::content::ImageNotes;
@@ -100,7 +100,7 @@ pub fn build(py: Python<'_>, mut finished: FinishedExecution, now: Instant) -> P
             meta.set_item(intern!(py, "source_count"), many.len())?;
             meta.set_item(intern!(py, "truncated"), truncated)?;
             meta.set_item(intern!(py, "sources"), PyList::new(py, sources.collect::<Vec<_>>())?)?;
-            result.setattr(intern!(py, "_matter"), matter(&plan).name())?;
+            result.setattr(intern!(py, "_answer_kind"), answer_kind(&plan).name())?;
             result.setattr(intern!(py, "_full"), whole_answers(py, &plan, &finished.attempts, &many)?)?;
             success(result, meta, PyString::new(py, &text).into_any().unbind())
         }

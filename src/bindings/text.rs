@@ -4,10 +4,11 @@
 use super::unicode::{all_of, start_of};
 use crate::hub::part;
 use crate::invisible::visible;
+use crate::kind::ToolKind;
 use crate::merge;
 use crate::model::Part;
 use crate::truncate::tokens::{Estimate, load};
-use crate::truncate::{Kind, Limits, Options, TokenCounter, Unit, truncate_window, window_chars};
+use crate::truncate::{Limits, Options, TokenCounter, Unit, truncate_window, window_chars};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
@@ -149,6 +150,6 @@ pub fn merge_texts(
 /// The limit in characters, and of hits in a list, for the results of a tool in a prompt.
 #[pyfunction]
 pub fn prompt_limit(name: &str, capabilities: Vec<String>) -> (usize, Option<usize>) {
-    let (limits, kind) = (Limits::default(), Kind::of(&capabilities, name));
+    let (limits, kind) = (Limits::default(), ToolKind::of(&capabilities, name));
     (limits.of(kind), limits.hits_of(kind))
 }

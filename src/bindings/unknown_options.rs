@@ -1,6 +1,6 @@
 //! The sentence for an option or a key that does not exist.
 
-use crate::near::nearest;
+use crate::text::nearest;
 use pyo3::prelude::*;
 
 /// Says what to write instead. `owner` has the options (`hub.execute()`), and `what` they are ("option"). `call` is the call

@@ -5,10 +5,12 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
-use super::retry::Backoff;
 use super::shown::shown_url;
+use crate::net::Backoff;
 use crate::secret::Secret;
 
+/// Models are busy for seconds rather than milliseconds.
+pub(crate) const BACKOFF: Backoff = Backoff::new(Duration::from_millis(500), Duration::from_secs(8));
 const OPENAI_BASE_URL: &str = "https://api.openai.com/v1";
 
 /// Where the model is and how to ask it.
@@ -41,7 +43,7 @@ impl OpenAiConfig {
             model: model.into(),
             timeout: Duration::from_secs(10),
             max_retries: 2,
-            backoff: Backoff::default(),
+            backoff: BACKOFF,
             temperature: None,
             max_tokens: None,
             extra: Map::new(),

@@ -10,7 +10,6 @@ use serde_json::{Map, Value};
 use super::config::OpenAiConfig;
 use super::error::LlmError;
 use super::message::ChatMessage;
-use crate::http;
 use crate::secret::{Redactor, Secret};
 
 /// Shorter keys are fillers ("x", "-") for local servers, and hiding them would only garble the errors.
@@ -57,11 +56,6 @@ impl ChatEndpoint {
 
     pub(crate) fn is_plain_http(&self) -> bool {
         self.url.scheme() == "http"
-    }
-
-    /// On this machine, where no proxy can reach it for us.
-    pub(crate) fn is_loopback(&self) -> bool {
-        http::is_loopback(&self.url)
     }
 
     /// The request body for these messages.
@@ -283,20 +277,6 @@ mod tests {
         expected["stream"] = true.into();
         assert_eq!(body(true), expected);
         assert!(endpoint.request(&[], false).is_err());
-    }
-
-    #[test]
-    fn this_machine_is_recognised() {
-        for (base_url, expected) in [
-            ("http://127.0.0.1:8000/v1", true),
-            ("http://[::1]:8000/v1", true),
-            ("http://LOCALHOST/v1", true),
-            ("http://10.0.0.1/v1", false),
-            ("http://localhost.example.com/v1", false),
-        ] {
-            let endpoint = ChatEndpoint::new(&config(base_url)).unwrap();
-            assert_eq!(endpoint.is_loopback(), expected, "{base_url}");
-        }
     }
 
     #[test]

@@ -8,7 +8,7 @@ use reqwest::Client;
 
 use super::endpoint::ChatEndpoint;
 use super::error::LlmError;
-use crate::http;
+use crate::net;
 
 /// How long a connection waits for the next request: the calls of one task, not those of a day.
 const IDLE: Duration = Duration::from_secs(30);
@@ -20,15 +20,15 @@ pub(crate) fn http_client(endpoint: &ChatEndpoint) -> Result<Client, LlmError> {
             "The HTTP client cannot be set up: {error}; for https the system needs its CA certificates (or SSL_CERT_FILE)."
         ))
     };
-    let mut builder = http::builder().no_gzip().pool_idle_timeout(IDLE);
+    let mut builder = net::builder().no_gzip().pool_idle_timeout(IDLE);
     if endpoint.is_plain_http() {
-        builder = http::without_certificates(builder).map_err(|error| failed(&error))?;
+        builder = net::without_certificates(builder).map_err(|error| failed(&error))?;
     }
-    if endpoint.is_loopback() {
+    if net::needs_no_proxy(&endpoint.url()) {
         builder = builder.no_proxy();
     }
     builder.build().map_err(|error| {
-        let reason = http::sources(&error).last().map(ToString::to_string);
+        let reason = net::sources(&error).last().map(ToString::to_string);
         failed(&reason.unwrap_or_else(|| error.to_string()))
     })
 }

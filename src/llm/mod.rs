@@ -23,7 +23,7 @@ mod error;
 mod http;
 mod message;
 mod refusal;
-pub mod retry;
+mod retry;
 mod shown;
 mod stream;
 mod transport;

@@ -1,14 +1,15 @@
 //! A status that is not a success, as one sentence that says what to do.
 
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
-use reqwest::header::{DATE, HeaderMap, LOCATION, RETRY_AFTER};
+use reqwest::header::{HeaderMap, LOCATION};
 use serde_json::Value;
 
 use super::endpoint::ChatEndpoint;
 use super::error::{LlmError, LlmErrorKind};
-use super::retry::{AttemptFailure, retry_after};
+use super::retry::AttemptFailure;
 use super::shown::shown_url;
+use crate::net::retry_after;
 
 /// The failure for an HTTP status and what came with it.
 pub(crate) fn refusal(
@@ -17,7 +18,7 @@ pub(crate) fn refusal(
     headers: &HeaderMap,
     body: &[u8],
 ) -> AttemptFailure {
-    let wait = asked_wait(headers);
+    let wait = retry_after(headers);
     let said = endpoint.redactor.quote(&spoken(body));
     let location = headers.get(LOCATION).and_then(|value| value.to_str().ok());
     let message = sentence(endpoint, status, &said, wait, location);
@@ -111,14 +112,6 @@ fn shown_target(location: &str) -> String {
 fn after_colon(said: &str) -> String {
     let said = said.trim_end_matches(['.', ' ']);
     if said.is_empty() { String::new() } else { format!(": {said}") }
-}
-
-fn asked_wait(headers: &HeaderMap) -> Option<Duration> {
-    let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
-    // A date is meant on the server's clock, so its own clock is asked first.
-    let now =
-        text(DATE).and_then(|date| httpdate::parse_http_date(date).ok()).unwrap_or_else(SystemTime::now);
-    retry_after(text(RETRY_AFTER)?, now)
 }
 
 /// What an error body says to a human: the message of an error object, the title of an HTML page, or the text.

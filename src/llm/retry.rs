@@ -6,51 +6,10 @@
 use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
 
 use super::budget::{Budget, Stop};
 use super::error::LlmError;
-
-/// Waits that double from `first` up to `ceiling`; the upper half of each is left to chance, so that many
-/// clients that failed together do not come back together.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Backoff {
-    pub first: Duration,
-    pub ceiling: Duration,
-}
-
-impl Default for Backoff {
-    fn default() -> Self {
-        Self { first: Duration::from_millis(500), ceiling: Duration::from_secs(8) }
-    }
-}
-
-impl Backoff {
-    /// The wait before retry number `retry` (from 0), for a `chance` between 0 and 1. A server may ask
-    /// for a longer wait, never for a shorter one: `Retry-After: 0` must not become a storm.
-    pub fn wait(&self, retry: u32, chance: f64, retry_after: Option<Duration>) -> Duration {
-        let doubled = self.first.saturating_mul(2u32.saturating_pow(retry));
-        let full = doubled.min(self.ceiling);
-        let half = full / 2;
-        // A chance outside its range (NaN too, on which the multiplication panics) counts as the longest wait.
-        let chance = if (0.0..=1.0).contains(&chance) { chance } else { 1.0 };
-        let jittered = half + half.mul_f64(chance);
-        jittered.max(retry_after.unwrap_or_default())
-    }
-}
-
-/// Reads a `Retry-After`: seconds, or an HTTP date, which is compared with `now`.
-pub fn retry_after(value: &str, now: SystemTime) -> Option<Duration> {
-    let value = value.trim();
-    match value.parse::<f64>() {
-        // Not a number of seconds that a clock can hold: as if it were not there.
-        Ok(seconds) => Duration::try_from_secs_f64(seconds).ok(),
-        Err(_) => {
-            let date = httpdate::parse_http_date(value).ok()?;
-            Some(date.duration_since(now).unwrap_or_default())
-        }
-    }
-}
+use crate::net::Backoff;
 
 /// A source of numbers between 0 and 1.
 #[derive(Clone)]
@@ -107,7 +66,7 @@ where
             Ok(value) => return Ok(value),
             Err(failure) => failure,
         };
-        let wait = rules.backoff.wait(retry, (rules.chance.0)(), error.retry_after);
+        let wait = rules.backoff.spread(retry, (rules.chance.0)(), error.retry_after);
         if !again || retry >= rules.max_retries || wait >= budget.remaining() {
             return Err(told_how_often(error, retry + 1));
         }
@@ -131,15 +90,19 @@ fn told_how_often(mut error: LlmError, attempts: u32) -> LlmError {
 mod tests {
     use super::super::error::LlmErrorKind;
     use super::*;
-    use proptest::prelude::*;
     use std::cell::Cell;
+    use std::time::Duration;
     use tokio::time::Instant;
     use tokio_util::sync::CancellationToken;
 
     const SECOND: Duration = Duration::from_secs(1);
 
     fn rules(max_retries: u32, chance: f64) -> RetryRules {
-        RetryRules { max_retries, backoff: Backoff::default(), chance: Chance(Arc::new(move || chance)) }
+        RetryRules {
+            max_retries,
+            backoff: super::super::config::BACKOFF,
+            chance: Chance(Arc::new(move || chance)),
+        }
     }
 
     fn busy(retry_after: Option<Duration>) -> AttemptFailure {
@@ -233,43 +196,10 @@ mod tests {
     }
 
     #[test]
-    fn retry_after_is_seconds_or_a_date() {
-        let now = SystemTime::UNIX_EPOCH + Duration::from_secs(784_111_777);
-        for (value, expected) in [
-            ("2", Some(2 * SECOND)),
-            (" 0.5 ", Some(SECOND / 2)),
-            ("Sun, 06 Nov 1994 08:49:47 GMT", Some(10 * SECOND)),
-            ("Sunday, 06-Nov-94 08:49:47 GMT", Some(10 * SECOND)),
-            ("Sun Nov  6 08:49:47 1994", Some(10 * SECOND)),
-            ("Sun, 06 Nov 1994 08:49:00 GMT", Some(Duration::ZERO)),
-            ("-1", None),
-            ("1e300", None),
-            ("NaN", None),
-            ("soon", None),
-            ("", None),
-        ] {
-            assert_eq!(retry_after(value, now), expected, "{value:?}");
-        }
-    }
-
-    #[test]
     fn chance_stays_in_its_range_and_changes() {
         let chance = Chance::random();
         let drawn: Vec<f64> = (0..100).map(|_| (chance.0)()).collect();
         assert!(drawn.iter().all(|c| (0.0..1.0).contains(c)));
         assert!(drawn.iter().any(|c| *c != drawn[0]));
-    }
-
-    proptest! {
-        #[test]
-        fn a_wait_is_bounded_from_both_sides(
-            retry in any::<u32>(), chance in prop::num::f64::ANY, asked in prop::option::of(0u64..100)
-        ) {
-            let (backoff, asked) = (Backoff::default(), asked.map(Duration::from_secs));
-            let wait = backoff.wait(retry, chance, asked);
-            prop_assert!(wait >= backoff.first / 2);
-            prop_assert!(wait >= asked.unwrap_or_default());
-            prop_assert!(wait <= backoff.ceiling.max(asked.unwrap_or_default()));
-        }
     }
 }

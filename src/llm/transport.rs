@@ -17,7 +17,7 @@ use super::http::{http_client, is_passing};
 use super::message::ChatMessage;
 use super::refusal::{error_object, refusal, spoken};
 use super::retry::{AttemptFailure, Chance, RetryRules, with_retries};
-use crate::http::sources;
+use crate::net::sources;
 
 /// How much of an error page is read, and for how long: it is for one sentence, and a server that fails
 /// slowly must leave time for another attempt.

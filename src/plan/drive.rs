@@ -2,12 +2,12 @@
 
 use super::{
     ApprovalRequest, CallPlan, CallRequest, Consulted, FlightLead, LookUpRequest, PlanStep, ServerSet,
-    Shareable, SharedResults, Unreachable, Verdict, matter, question, synthesis_prompt,
+    Shareable, SharedResults, Unreachable, Verdict, answer_kind, question, synthesis_prompt,
 };
 use crate::error::{ErrorKind, HubError, clip};
 use crate::hub::{Hub, PlannedRun, RunReport, answer_text};
+use crate::kind::ToolKind;
 use crate::model::{Arguments, ToolOutput};
-use crate::synthesize::Matter;
 use crate::tool::BoxFuture;
 use serde_json::Value;
 use std::sync::Arc;
@@ -37,7 +37,7 @@ pub struct CallResult {
     /// Every answer with the label of its provider, when several were merged.
     pub answers: Vec<(String, Value)>,
     /// What merged answers are about.
-    matter: Matter,
+    answer_kind: ToolKind,
     pub cached: bool,
     /// A model made one answer of several.
     pub synthesized: bool,
@@ -48,16 +48,16 @@ pub struct CallResult {
 impl CallResult {
     fn of(report: RunReport) -> Self {
         let answers = report.merged_answers();
-        let matter = matter(&report.plan);
+        let answer_kind = answer_kind(&report.plan);
         let outcome = report.into_output();
-        CallResult { answers, matter, outcome, cached: false, synthesized: false, route: None }
+        CallResult { answers, answer_kind, outcome, cached: false, synthesized: false, route: None }
     }
 
     fn refused(error: HubError) -> Self {
         CallResult {
             outcome: Err(error),
             answers: Vec::new(),
-            matter: Matter::Other,
+            answer_kind: ToolKind::Other,
             cached: false,
             synthesized: false,
             route: None,
@@ -161,7 +161,9 @@ async fn synthesize(plan: &CallPlan, services: &dyn CallServices, result: &mut C
     let Some(time) = plan.may_synthesize(now()) else { return };
     let answers: Vec<_> =
         result.answers.iter().map(|(label, value)| (label.clone(), answer_text(value))).collect();
-    let Ok(prompt) = synthesis_prompt(&question(args.as_value()), answers, result.matter) else { return };
+    let Ok(prompt) = synthesis_prompt(&question(args.as_value()), answers, result.answer_kind) else {
+        return;
+    };
     let Some(asked) = services.ask_model(&prompt) else { return };
     if let Ok(Ok(answer)) = tokio::time::timeout(time, asked).await
         && !answer.trim().is_empty()

@@ -42,7 +42,7 @@ pub use request::{CallRequest, CallTarget, SharingRequest};
 pub use servers::{KnownServers, ServerSet};
 pub use share::{Consulted, FlightLead, ShareKey, Shareable, SharedResults};
 pub use state::{CallPlan, UNKNOWN_SOURCE, UNREADABLE, Unreachable};
-pub use synthesis::{matter, question, synthesis_prompt};
+pub use synthesis::{answer_kind, question, synthesis_prompt};
 
 use crate::error::{ErrorKind, HubError, Outcome};
 use crate::hub::{Hub, PlannedRun};

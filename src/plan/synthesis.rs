@@ -2,8 +2,9 @@
 
 use crate::hub::{PlannedRun, part};
 use crate::invisible::visible;
+use crate::kind::ToolKind;
 use crate::model::Part;
-use crate::synthesize::{self, Matter};
+use crate::synthesize;
 use serde_json::Value;
 
 /// Arguments that usually carry the question, the likeliest first.
@@ -21,21 +22,21 @@ pub fn question(args: &Value) -> String {
 }
 
 /// What the answers of a run are about: the capabilities of all candidates that answered decide.
-pub fn matter(planned: &PlannedRun) -> Matter {
+pub fn answer_kind(planned: &PlannedRun) -> ToolKind {
     let answered = planned.run.winners().map(|slot| planned.candidates[slot].spec());
     let tags: Vec<&str> = answered.flat_map(|spec| spec.capabilities.iter().map(|tag| &**tag)).collect();
-    Matter::of(tags.iter().copied())
+    synthesize::answer_kind(&tags)
 }
 
 /// The prompt for these answers (label and text of each), or the reason why no model is asked.
 pub fn synthesis_prompt(
     question: &str,
     answers: impl IntoIterator<Item = (String, String)>,
-    matter: Matter,
+    kind: ToolKind,
 ) -> Result<String, &'static str> {
     let answers: Vec<(String, String)> =
         answers.into_iter().map(|(label, text)| (label, visible(&text).into_owned())).collect();
-    let limit = matter.limit(answers.len());
+    let limit = synthesize::limit(kind, answers.len());
     let parts: Vec<Part> = answers.into_iter().map(|(label, text)| part(label, text, limit)).collect();
     match synthesize::too_much(&parts) {
         Some(reason) => Err(reason),

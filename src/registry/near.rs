@@ -1,23 +1,11 @@
-//! Near names: what was probably meant by a name that nobody has.
+//! Near names: suggestions for a name that no candidate has.
 
 use super::Snapshot;
-use crate::near::{ALIKE, folded, likeness};
+use crate::text::near_names;
 use std::sync::Arc;
 
 /// Up to `limit` names like `wanted`, the most alike first.
 pub fn nearest(snapshot: &Snapshot, wanted: &str, limit: usize) -> Vec<Arc<str>> {
-    let wanted = folded(wanted);
-    if wanted.is_empty() {
-        return Vec::new();
-    }
-    let mut hits: Vec<(f64, Arc<str>)> = snapshot
-        .folded_names()
-        .iter()
-        .filter_map(|(folded, name)| {
-            let likeness = likeness(&wanted, folded);
-            (likeness >= ALIKE).then(|| (likeness, name.clone()))
-        })
-        .collect();
-    hits.sort_by(|a, b| b.0.total_cmp(&a.0));
-    hits.into_iter().take(limit).map(|(_, name)| name).collect()
+    let names = snapshot.near_names();
+    near_names(wanted, names.iter().map(|(near, name)| (near, name)), limit).into_iter().cloned().collect()
 }

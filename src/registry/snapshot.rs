@@ -1,6 +1,7 @@
 //! The registry at one version, immutable.
 
 use super::{Candidate, Filter};
+use crate::text::NearName;
 use imbl::shared_ptr::DefaultSharedPtr;
 use imbl::{GenericHashMap, OrdMap};
 use std::collections::BTreeMap;
@@ -59,16 +60,15 @@ pub struct Snapshot {
     tags: Map<OrdMap<(i32, u64), Arc<Candidate>>>,
     candidates: usize,
     version: u64,
-    /// Lower-cased names for suggestions, computed at the first miss.
-    folded: Lazy<FoldedNames>,
+    /// Names in the form in which near names are compared, computed at the first miss.
+    near: Lazy<KnownNames>,
     sorted: Lazy<Vec<Arc<str>>>,
 }
 
 /// Computed at the first use. A clone starts empty, because a clone is about to change.
 struct Lazy<T>(OnceLock<Arc<T>>);
 
-/// (lower-case name, name)
-type FoldedNames = Vec<(String, Arc<str>)>;
+type KnownNames = Vec<(NearName, Arc<str>)>;
 
 impl<T> Default for Lazy<T> {
     fn default() -> Self {
@@ -118,10 +118,10 @@ impl Snapshot {
         self.tags.iter().map(|(tag, candidates)| (&**tag, candidates.len())).collect()
     }
 
-    /// (lower-case name, name) of all tools, for suggestions.
-    pub(super) fn folded_names(&self) -> Arc<FoldedNames> {
-        let make = || Arc::new(self.order.values().map(|n| (n.to_lowercase(), n.clone())).collect());
-        self.folded.0.get_or_init(make).clone()
+    /// The names of all tools, for near-name look-ups.
+    pub(super) fn near_names(&self) -> Arc<KnownNames> {
+        let make = || Arc::new(self.order.values().map(|n| (NearName::new(n), n.clone())).collect());
+        self.near.0.get_or_init(make).clone()
     }
 
     /// The names that models may call, sorted.

@@ -200,24 +200,6 @@ pub fn counted(count: usize, of: &str) -> String {
     format!("{count} {of}{}", if count == 1 { "" } else { "s" })
 }
 
-pub fn is_named_like_a_secret(name: &str) -> bool {
-    const SECRETS: [&str; 11] = [
-        "password",
-        "passwd",
-        "passphrase",
-        "passcode",
-        "secret",
-        "token",
-        "apikey",
-        "privatekey",
-        "credential",
-        "credentials",
-        "authorization",
-    ];
-    let plain: String = name.to_lowercase().chars().filter(|c| !matches!(c, '_' | '-' | ' ')).collect();
-    SECRETS.iter().any(|secret| plain.ends_with(secret))
-}
-
 /// In quotes, on one line.
 pub fn quoted(text: &str) -> String {
     let quote = if text.contains('\'') && !text.contains('"') { '"' } else { '\'' };

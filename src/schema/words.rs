@@ -3,7 +3,8 @@
 use super::cost::{self, DetailLevel};
 use super::opaque::{self, Opaque};
 use super::phrases::{self, counted, cut, quoted};
-use crate::near;
+use crate::secret::is_secret_name;
+use crate::text::nearest;
 use jsonschema::error::{TypeKind, ValidationErrorKind as Violation};
 use jsonschema::paths::{Location, LocationSegment};
 use jsonschema::{ValidationError, Validator};
@@ -131,7 +132,7 @@ impl Explainer<'_> {
             return None;
         }
         let unknown = given.as_object()?.keys().map(String::as_str).filter(|key| !known.contains(key));
-        near::nearest(name, unknown).map(|near| format!(" (was {} meant for it?)", cut(&quoted(near), 60)))
+        nearest(name, unknown).map(|near| format!(" (was {} meant for it?)", cut(&quoted(near), 60)))
     }
 
     fn unknown(&self, error: &ValidationError<'_>, name: &str) -> String {
@@ -252,7 +253,7 @@ impl Explainer<'_> {
             return opaque.shown.clone().into_owned();
         }
         let is_secret = place.iter().any(|segment| match segment {
-            LocationSegment::Property(name) => phrases::is_named_like_a_secret(&name),
+            LocationSegment::Property(name) => is_secret_name(&name),
             LocationSegment::Index(_) => false,
         });
         let value = self.given.pointer(place.as_str()).unwrap_or(current);
@@ -296,8 +297,8 @@ pub fn joined<V>(violations: impl Iterator<Item = V>, describe: impl Fn(V) -> Ve
 }
 
 fn meant(name: &str, known: &[&str]) -> String {
-    let nearest = near::nearest(name, known.iter().copied());
-    nearest.map(|name| format!("did you mean {}? ", cut(&quoted(name), 60))).unwrap_or_default()
+    let near = nearest(name, known.iter().copied());
+    near.map(|name| format!("did you mean {}? ", cut(&quoted(name), 60))).unwrap_or_default()
 }
 
 fn place(error: &ValidationError<'_>) -> String {

@@ -3,6 +3,7 @@
 use super::candidates::runs_alone;
 use super::rule::Rule;
 use super::strategies::{StrategyPatterns, configured};
+use crate::kind::ToolKind;
 use crate::model::{Prefer, Safety, Source, Strategy};
 use crate::registry::Candidate;
 use std::sync::Arc;
@@ -56,11 +57,17 @@ fn by_rules(candidates: &[Arc<Candidate>], input: &StrategyInput<'_>) -> (Strate
     if !input.by_capability && input.prefer == Prefer::Mcps && is_mixed(candidates) {
         return (Strategy::Fallback, Rule::Preferred);
     }
-    match Nature::of_all(candidates) {
-        Nature::CalculationOrTime => (Strategy::First, Rule::FastestIsBest),
-        Nature::SearchOrExtraction => (Strategy::All, Rule::AnswersComplement),
-        Nature::Other if two => (Strategy::All, Rule::TwoCandidates),
-        Nature::Other => (Strategy::First, Rule::ManyCandidates),
+    let any = |kind: ToolKind| {
+        candidates.iter().any(|c| kind.is_in(c.spec().capabilities.iter().map(|tag| &**tag)))
+    };
+    if any(ToolKind::Calculation) || any(ToolKind::Time) {
+        (Strategy::First, Rule::FastestIsBest)
+    } else if any(ToolKind::Search) || any(ToolKind::Extraction) {
+        (Strategy::All, Rule::AnswersComplement)
+    } else if two {
+        (Strategy::All, Rule::TwoCandidates)
+    } else {
+        (Strategy::First, Rule::ManyCandidates)
     }
 }
 
@@ -68,25 +75,4 @@ fn by_rules(candidates: &[Arc<Candidate>], input: &StrategyInput<'_>) -> (Strate
 fn is_mixed(candidates: &[Arc<Candidate>]) -> bool {
     let is_mcp = |candidate: &Arc<Candidate>| candidate.source == Source::Mcps;
     candidates.iter().any(is_mcp) && !candidates.iter().all(is_mcp)
-}
-
-enum Nature {
-    CalculationOrTime,
-    SearchOrExtraction,
-    Other,
-}
-
-impl Nature {
-    /// The nature of candidates that answer one call: what any of them says, calculation and time first.
-    fn of_all(candidates: &[Arc<Candidate>]) -> Nature {
-        let any =
-            |tags: &[&str]| candidates.iter().any(|c| tags.iter().any(|tag| c.spec().has_capability(tag)));
-        if any(&["calculate", "math", "time"]) {
-            Nature::CalculationOrTime
-        } else if any(&["search", "extract"]) {
-            Nature::SearchOrExtraction
-        } else {
-            Nature::Other
-        }
-    }
 }

@@ -20,7 +20,7 @@ mod boundary;
 mod chars;
 mod job;
 mod json;
-mod kind;
+mod limits;
 mod markdown;
 mod notice;
 mod prose;
@@ -28,7 +28,7 @@ mod sentence;
 pub mod tokens;
 
 pub use job::{Options, Truncated, Unit};
-pub use kind::{Kind, Limits};
+pub use limits::Limits;
 pub use tokens::TokenCounter;
 
 use chars::{count, index_of};

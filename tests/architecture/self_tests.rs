@@ -84,7 +84,7 @@ fn doors_fire() {
     fires(rule, "src/hub.rs", "use pythonize::pythonize_custom;", "`pythonize` only in bindings");
     fires(rule, "src/sources/function.rs", "use rmcp::model;", "`rmcp` only in sources/mcp, gateway");
     fires(rule, "src/sources/mcp_old.rs", "use rmcp::model;", "`rmcp`");
-    fires(rule, "src/gateway/mod.rs", "use reqwest::Client;", "`reqwest` only in http, sources, llm");
+    fires(rule, "src/gateway/mod.rs", "use reqwest::Client;", "`reqwest` only in net, sources, llm");
     fires(rule, "src/hub.rs", "fn f() { tokio::spawn(async {}); }", "`spawn` only in");
     fires(rule, "src/hub.rs", "fn f() { handle.spawn(async {}); }", "`spawn` only in");
     fires(rule, "src/hub.rs", "use tokio::{spawn, time};", "`spawn` only in");

@@ -18,7 +18,7 @@ async fn any_model(reply: Reply) -> (OpenAi, Option<HttpServer>) {
     config.temperature = Some(0.0);
     config.max_tokens = Some(48);
     config.timeout = Duration::from_secs(120);
-    config.backoff = Backoff::default();
+    config.backoff = OpenAiConfig::new("", "").backoff;
     (OpenAi::new(config).unwrap(), server)
 }
 

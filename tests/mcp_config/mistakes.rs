@@ -295,7 +295,7 @@ fn unknown_keys_are_warnings() {
         ),
         (
             json!({"command": "y", "toolhub": {"retry": 1}}),
-            "`toolhub.retry` is not a known key and has no effect.",
+            "`toolhub.retry` is not a known key; did you mean `retries`?",
         ),
         (
             json!({"command": "y", "toolhub": {"time_out": 1}}),
@@ -303,7 +303,7 @@ fn unknown_keys_are_warnings() {
         ),
         (
             json!({"url": "http://h", "auth": {"client": "c"}}),
-            "`auth.client` is not a known key; did you mean `clientId`?",
+            "`auth.client` is not a known key; did you mean `client_id`?",
         ),
         (
             json!({"command": {"path": "y", "arg": []}}),

@@ -38,3 +38,7 @@ def test_every_public_name_has_a_docstring() -> None:
         if callable(getattr(toolhub, name)) and not (getattr(toolhub, name).__doc__ or "").strip()
     ]
     assert not undocumented
+
+
+def test_the_options_of_a_server_are_those_that_the_core_reads() -> None:
+    assert list(toolhub.options.ServerOptions.__annotations__) == toolhub._core.server_options()

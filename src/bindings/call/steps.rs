@@ -13,11 +13,11 @@ use crate::bindings::result::{copy_result, refused};
 use crate::bindings::text_of::text_of;
 use crate::bindings::value;
 use crate::error::HubError;
+use crate::kind::ToolKind;
 use crate::plan::{
     ApprovalRequest, Consulted, LookUpRequest, PlanStep, ServerSet, Shareable, question, synthesis_prompt,
 };
 use crate::shape::content::ImageNotes;
-use crate::synthesize::Matter;
 use parking_lot::Mutex;
 use pyo3::exceptions::{PyException, PyTimeoutError};
 use pyo3::prelude::*;
@@ -236,9 +236,9 @@ impl CallDriver {
             Ok(args) => question(&args),
             Err(_) => value::readable(self.args.bind(py))?,
         };
-        let matter = result.getattr(intern!(py, "_matter"))?.extract::<String>().ok();
-        let matter = matter.and_then(|name| Matter::named(&name)).unwrap_or(Matter::Other);
-        Ok(synthesis_prompt(&asked, answers, matter))
+        let kind = result.getattr(intern!(py, "_answer_kind"))?.extract::<String>().ok();
+        let kind = kind.and_then(|name| ToolKind::named(&name)).unwrap_or(ToolKind::Other);
+        Ok(synthesis_prompt(&asked, answers, kind))
     }
 
     fn synthesized(

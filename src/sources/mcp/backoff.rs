@@ -1,15 +1,14 @@
 //! When to try again: pauses that grow, differ from each other, and are limited in sum.
 
+use crate::net::Backoff;
 use std::time::{Duration, Instant};
 
 const FIRST: Duration = Duration::from_millis(200);
 const LONGEST: Duration = Duration::from_secs(30);
 
-/// The pause before try number `count` (from 1): doubling, and anywhere between half and all of it, so that many clients
-/// of one server do not come back together.
+/// The pause before try number `count` (from 1).
 pub fn pause(count: u32) -> Duration {
-    let whole = FIRST.saturating_mul(1 << count.saturating_sub(1).min(10)).min(LONGEST);
-    whole.mul_f64(0.5 + fastrand::f64() / 2.0)
+    Backoff::new(FIRST, LONGEST).spread(count.saturating_sub(1), fastrand::f64(), None)
 }
 
 /// How long to wait before the next attempt to connect, from the failures so far.

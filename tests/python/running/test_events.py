@@ -273,3 +273,31 @@ def test_an_event_is_a_dict_with_attributes() -> None:
     assert str(event) == "started add on math: attempt=0"
     with pytest.raises(AttributeError, match="an event of type 'started' has no 'nonsense'"):
         _ = event.nonsense
+
+
+SECRET = [
+    "password",
+    "dbPwd",
+    "X-Api-Key",
+    "session_id",
+    "Set-Cookie",
+    "jwt",
+    "basic_auth",
+    "connection_string",
+    "密码",
+]
+SHOWN = ["monkey", "author", "token_count", "max_tokens", "keyword", "compass_code", "public_key"]
+
+
+@pytest.mark.parametrize("name", SECRET + SHOWN)
+async def test_a_log_and_a_refusal_hide_what_is_named_like_a_secret(
+    name: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    hub = ToolHub()
+    hub.register(lambda **_: 1, name="t", parameters={"properties": {name: {"type": "string"}}})
+    hub.register(lambda **_: 1, name="strict", parameters={"properties": {name: {"enum": ["a"]}}})
+    with caplog.at_level(logging.DEBUG, "toolhub"):
+        assert (await hub.execute("t", {"deep": [{name: "hush-123"}], name: "hush-123"})).success
+        refused = await hub.execute("strict", {name: "hush-123"})
+    assert refused.kind == "invalid_arguments"
+    assert ("hush-123" in caplog.text, "hush-123" in str(refused.error)) == ((name in SHOWN,) * 2)

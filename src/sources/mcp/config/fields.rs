@@ -8,11 +8,10 @@ use serde_json::{Map, Value};
 
 use super::notice::Notes;
 use super::variables::Variables;
+use crate::text::nearest;
 
 /// Longer waits are a mistake in the unit, and adding them to a clock could overflow.
 const LONGEST: Duration = Duration::from_secs(366 * 24 * 3600);
-/// Keys above this likeness are worth suggesting.
-const ALIKE: f64 = 0.66;
 
 pub(super) struct Fields<'a, 'n> {
     object: &'a Map<String, Value>,
@@ -205,23 +204,13 @@ impl<'a, 'n> Fields<'a, 'n> {
         for key in unknown.collect::<Vec<_>>() {
             let message = if its_keys.contains(&key.as_str()) {
                 format!("has no effect here; move it into `{other}`.")
-            } else if let Some(near) = self.nearest(key) {
+            } else if let Some(near) = nearest(key, self.asked.iter().copied()) {
                 format!("is not a known key; did you mean `{near}`?")
             } else {
                 "is not a known key and has no effect.".to_owned()
             };
             self.warn(key, message);
         }
-    }
-
-    fn nearest(&self, key: &str) -> Option<&'static str> {
-        if key.len() > 40 {
-            return None;
-        }
-        let likeness =
-            |known: &str| strsim::normalized_damerau_levenshtein(&key.to_lowercase(), &known.to_lowercase());
-        let best = self.asked.iter().copied().max_by(|a, b| likeness(a).total_cmp(&likeness(b)))?;
-        (likeness(best) >= ALIKE).then_some(best)
     }
 }
 

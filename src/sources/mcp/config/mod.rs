@@ -31,7 +31,7 @@ pub use endpoint::{Command, Dialect, Endpoint, Remote};
 pub use entry::server_from;
 pub use load::{Loaded, load_file, load_value};
 pub use notice::Notice;
-pub use options::ServerOptions;
+pub use options::{KEYS as SERVER_OPTIONS, ServerOptions};
 pub use variables::Environment;
 
 use std::sync::Arc;

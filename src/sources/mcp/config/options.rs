@@ -66,8 +66,8 @@ impl Default for ServerOptions {
     }
 }
 
-/// All keys of `toolhub`, for the hint that one of them stands at the wrong place.
-pub(super) const KEYS: &[&str] = &[
+/// All keys of `toolhub`.
+pub const KEYS: &[&str] = &[
     "timeout",
     "startup_timeout",
     "retries",

@@ -3,20 +3,11 @@
 //! The servers that take part in a login are named by documents that a stranger wrote. So that nobody makes us knock at
 //! doors inside our own network, only what the user named may be there.
 
+use crate::net::unmapped;
 use reqwest::Url;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
-
-/// The address that the URL names directly, when it is one.
-pub(super) fn literal(url: &Url) -> Option<IpAddr> {
-    url.host_str()?.trim_start_matches('[').trim_end_matches(']').parse().ok()
-}
-
-/// This machine, by its address or by the one name that always means it.
-pub(super) fn is_loopback(url: &Url) -> bool {
-    url.host_str() == Some("localhost") || literal(url).is_some_and(|ip| unmapped(ip).is_loopback())
-}
 
 /// Whether the address is one of the open internet: not ours, not private, not reserved.
 pub(super) fn is_public(ip: IpAddr) -> bool {
@@ -46,17 +37,6 @@ fn is_public_v4(ip: Ipv4Addr) -> bool {
 fn is_public_v6(ip: Ipv6Addr) -> bool {
     let [a, b, ..] = ip.segments();
     a & 0xe000 == 0x2000 && a != 0x2002 && !(a == 0x2001 && (b < 0x200 || b == 0xdb8))
-}
-
-/// The IPv4 address that an IPv6 one stands for: mapped (`::ffff:a.b.c.d`), or translated (`64:ff9b::a.b.c.d`).
-fn unmapped(ip: IpAddr) -> IpAddr {
-    let IpAddr::V6(v6) = ip else { return ip };
-    let [a, b, c, d, e, f, high, low] = v6.segments();
-    if [a, b, c, d, e, f] == [0x64, 0xff9b, 0, 0, 0, 0] {
-        let [h, l] = [high.to_be_bytes(), low.to_be_bytes()];
-        return IpAddr::V4(Ipv4Addr::new(h[0], h[1], l[0], l[1]));
-    }
-    v6.to_ipv4_mapped().map_or(ip, IpAddr::V4)
 }
 
 /// Looks names up and keeps only public addresses, except for the hosts that the user named: a public name may well
@@ -126,23 +106,6 @@ mod tests {
             "64:ff9b:1::1",
         ] {
             assert!(!is_public(ip.parse().unwrap()), "{ip}");
-        }
-    }
-
-    #[test]
-    fn this_machine_has_one_name() {
-        for url in [
-            "http://localhost:1/",
-            "http://127.0.0.1/",
-            "http://[::1]:8/",
-            "http://0x7f.1/",
-            "http://[::ffff:127.0.0.1]/",
-        ] {
-            assert!(is_loopback(&Url::parse(url).unwrap()), "{url}");
-        }
-        for url in ["http://localhost.example.com/", "http://a.localhost/", "https://127.0.0.1.example.com/"]
-        {
-            assert!(!is_loopback(&Url::parse(url).unwrap()), "{url}");
         }
     }
 

@@ -1,10 +1,10 @@
 //! What the user says about the login at one server.
 
 use super::super::{Secret, denied};
-use super::address::is_loopback;
 use super::browser::open_browser;
 use super::store::{MemoryStore, TokenStore};
 use crate::error::{HubError, clip};
+use crate::net::is_loopback;
 use crate::tool::BoxFuture;
 use reqwest::Url;
 use std::fmt;

@@ -1,9 +1,9 @@
 //! The one way out to an authorization server: checked addresses, no redirects, small answers, bounded time.
 
 use super::super::{denied, quote::quote};
-use super::address::{PublicNames, is_loopback, is_public, literal, proxy_hosts};
+use super::address::{PublicNames, is_public, proxy_hosts};
 use crate::error::{ErrorKind, HubError, clip};
-use crate::http;
+use crate::net::{self, is_loopback, literal};
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
 use reqwest::{Client, RequestBuilder, Url};
 use serde::de::DeserializeOwned;
@@ -113,9 +113,9 @@ impl Web {
         if let Some(client) = place.get() {
             return Ok(client);
         }
-        let builder = http::builder().timeout(TIMEOUT);
+        let builder = net::builder().timeout(TIMEOUT);
         let builder = match near {
-            true => http::without_certificates(builder.no_proxy()).map_err(|error| cannot_set_up(&error))?,
+            true => net::without_certificates(builder.no_proxy()).map_err(|error| cannot_set_up(&error))?,
             false => builder.dns_resolver(self.names()),
         };
         let client = builder.build().map_err(|error| cannot_set_up(&error))?;
@@ -136,7 +136,7 @@ fn cannot_set_up(error: &dyn std::error::Error) -> HubError {
 
 /// The innermost reason is the one that helps. URLs are left out: they may carry a code.
 fn unreachable(host: &str, error: &reqwest::Error) -> HubError {
-    let reason = match http::sources(error).last() {
+    let reason = match net::sources(error).last() {
         _ if error.is_timeout() => format!("no answer within {} s", TIMEOUT.as_secs()),
         Some(inner) => quote(&inner.to_string(), &[]),
         None => "the request failed".to_owned(),

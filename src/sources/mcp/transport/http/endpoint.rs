@@ -5,7 +5,7 @@
 use super::failure;
 use super::options::HttpOptions;
 use crate::error::{ErrorKind, HubError, Outcome};
-use crate::http;
+use crate::net;
 use crate::secret::{Redactor, Secret};
 use crate::sources::mcp::auth::Credentials;
 use bytes::Bytes;
@@ -266,11 +266,11 @@ fn client(url: &Url) -> Result<Client, HubError> {
         ))
     };
     let mut builder =
-        http::builder().retry(reqwest::retry::never()).tcp_nodelay(true).gzip(true).pool_idle_timeout(IDLE);
+        net::builder().retry(reqwest::retry::never()).tcp_nodelay(true).gzip(true).pool_idle_timeout(IDLE);
     if url.scheme() == "http" {
-        builder = http::without_certificates(builder).map_err(|error| failed(&error))?;
+        builder = net::without_certificates(builder).map_err(|error| failed(&error))?;
     }
-    if http::is_loopback(url) {
+    if net::needs_no_proxy(url) {
         builder = builder.no_proxy();
     }
     builder.build().map_err(|error| failed(&failure::reason(&error)))

@@ -1,7 +1,7 @@
 //! Why an exchange broke, and errors that say whether the call may have run.
 
 use crate::error::{ErrorKind, HubError, Outcome};
-use crate::http::sources;
+use crate::net::sources;
 use std::io;
 
 /// The innermost reason, which says what happened; the outer ones name the URL with its query.

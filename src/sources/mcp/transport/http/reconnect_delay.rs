@@ -1,41 +1,37 @@
 //! How soon a stream is opened again: later each time, whatever the server asks for.
 
+use crate::net::Backoff;
 use std::time::Duration;
 
-/// A server may ask for more patience than ours, up to this.
+/// A server may ask for a longer wait than ours, up to this.
 const LONGEST_ASKED: Duration = Duration::from_secs(30);
 
 pub(crate) struct ReconnectDelay {
-    first: Duration,
-    ceiling: Duration,
-    next: Duration,
+    backoff: Backoff,
+    retry: u32,
 }
 
 impl ReconnectDelay {
-    /// Somebody waits for the answer that the stream holds.
+    /// For a stream that holds the answer to a request.
     pub(crate) fn of_resuming() -> Self {
-        Self::new(Duration::from_millis(200), Duration::from_secs(5))
+        Self { backoff: Backoff::new(Duration::from_millis(200), Duration::from_secs(5)), retry: 0 }
     }
 
-    /// Nobody waits.
+    /// For a stream that only brings notifications.
     pub(crate) fn of_listening() -> Self {
-        Self::new(Duration::from_secs(1), Duration::from_secs(30))
+        Self { backoff: Backoff::new(Duration::from_secs(1), Duration::from_secs(30)), retry: 0 }
     }
 
-    fn new(first: Duration, ceiling: Duration) -> Self {
-        ReconnectDelay { first, ceiling, next: first }
-    }
-
-    /// The wait before the next attempt, which may be longer than ours when the server asked for that, never shorter.
+    /// The wait before the next attempt.
     pub(crate) fn wait(&mut self, asked: Option<Duration>) -> Duration {
-        let wait = self.next.max(asked.unwrap_or_default().min(LONGEST_ASKED));
-        self.next = (self.next * 2).min(self.ceiling);
+        let wait = self.backoff.wait(self.retry, asked.map(|asked| asked.min(LONGEST_ASKED)));
+        self.retry = self.retry.saturating_add(1);
         wait
     }
 
     /// The stream was worth opening.
     pub(crate) fn reset(&mut self) {
-        self.next = self.first;
+        self.retry = 0;
     }
 }
 

@@ -1,8 +1,7 @@
 //! The HTTP library, set up as every client in here needs it, and the reading of its errors.
 
-use reqwest::{Client, ClientBuilder, Url, redirect};
+use reqwest::{Client, ClientBuilder, redirect};
 use std::error::Error;
-use std::net::IpAddr;
 use std::sync::Arc;
 
 /// Redirects are refused, so that headers go to their origin only. Certificates are those that the system trusts.
@@ -22,15 +21,6 @@ pub fn without_certificates(builder: ClientBuilder) -> Result<ClientBuilder, rus
         .with_root_certificates(rustls::RootCertStore::empty())
         .with_no_client_auth();
     Ok(builder.tls_backend_preconfigured(unused))
-}
-
-/// On this machine, where no proxy can reach it for us.
-pub fn is_loopback(url: &Url) -> bool {
-    let host = url.host_str().unwrap_or_default();
-    let address = host.trim_start_matches('[').trim_end_matches(']');
-    host == "localhost"
-        || host.ends_with(".localhost")
-        || address.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
 }
 
 /// The errors below this one, from the outside in. The innermost says what happened; the outer ones may name the URL with

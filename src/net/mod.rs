@@ -1,0 +1,11 @@
+//! L0, the network: rules that every client of ours shares.
+
+mod backoff;
+mod client;
+mod loopback;
+mod retry_after;
+
+pub use backoff::Backoff;
+pub use client::{builder, sources, without_certificates};
+pub use loopback::{is_loopback, literal, needs_no_proxy, unmapped};
+pub use retry_after::retry_after;

@@ -1,0 +1,189 @@
+//! Near names: how much one name is like another, so that an error can suggest what was probably meant.
+//!
+//! Tools, servers, labels, arguments and configuration keys all use this one measure. It compares every known name, so
+//! cheap upper bounds come first: with 100,000 names, a few hundred reach the exact comparison.
+
+use super::words::name_words;
+
+/// Names at or above this likeness are worth suggesting.
+const ALIKE: f64 = 0.72;
+/// Longer names are compared by their start: the cost stays bounded for a name of 10 kB.
+const COMPARED: usize = 80;
+/// What a shared start counts for, relative to a typo.
+const SAME_START: f64 = 0.9;
+
+/// A name in the form that is compared. Make it once for a list of known names.
+#[derive(Clone, Debug)]
+pub struct NearName {
+    /// Without case, and not longer than [`COMPARED`] characters.
+    folded: String,
+    chars: usize,
+    /// The words that are long enough to mean something.
+    words: Vec<String>,
+    /// How often each kind of character is in it.
+    letters: [u8; 32],
+}
+
+impl NearName {
+    pub fn new(name: &str) -> Self {
+        let start = name.char_indices().nth(COMPARED).map_or(name, |(at, _)| &name[..at]);
+        let folded: String = start.to_lowercase().chars().take(COMPARED).collect();
+        let mut words = name_words(start);
+        words.retain(|word| word.len() > 2);
+        let mut letters = [0; 32];
+        folded.chars().for_each(|c| letters[c as usize % 32] += 1);
+        NearName { chars: folded.chars().count(), folded, words, letters }
+    }
+
+    /// From 0 to 1; `None` when it is too low to be worth suggesting.
+    pub fn likeness(&self, other: &NearName) -> Option<f64> {
+        let overlap = self.overlap(other);
+        let bound = self.bound(other);
+        if overlap < ALIKE && bound < ALIKE {
+            return None;
+        }
+        let mut likeness = overlap;
+        if bound > likeness {
+            let slips = strsim::damerau_levenshtein(&self.folded, &other.folded);
+            let typo = typo(slips as f64, self.chars.max(other.chars) as f64);
+            let same_start = strsim::jaro_winkler(&self.folded, &other.folded) * SAME_START;
+            likeness = likeness.max(typo).max(same_start);
+        }
+        (likeness >= ALIKE).then_some(likeness)
+    }
+
+    /// `search` for `search_web`, `web_search` for `search_web`: models drop and swap words.
+    fn overlap(&self, other: &NearName) -> f64 {
+        let shared = self.words.iter().filter(|word| other.words.contains(word)).count();
+        match shared {
+            0 => 0.0,
+            _ => 0.6 + 0.4 * (shared as f64 / self.words.len().max(other.words.len()) as f64),
+        }
+    }
+
+    /// At least as high as both exact measures: a character that the other name does not have costs at least one edit, and
+    /// matches nothing.
+    fn bound(&self, other: &NearName) -> f64 {
+        let (a, b) = (self.chars as f64, other.chars as f64);
+        if a == 0.0 || b == 0.0 {
+            return 0.0;
+        }
+        let shared: u32 = self.letters.iter().zip(&other.letters).map(|(a, b)| u32::from(*a.min(b))).sum();
+        let shared = f64::from(shared);
+        let typo = typo(a.max(b) - shared, a.max(b));
+        let jaro = if shared == 0.0 { 0.0 } else { (shared / a + shared / b + 1.0) / 3.0 };
+        let start = self.folded.chars().zip(other.folded.chars()).take(4).take_while(|(a, b)| a == b).count();
+        let same_start = (jaro + 0.1 * start as f64 * (1.0 - jaro)) * SAME_START;
+        typo.max(same_start)
+    }
+}
+
+/// The likeness of names of up to `longest` characters with this many slips between them. One slip is always near, except in
+/// names of one or two characters.
+fn typo(slips: f64, longest: f64) -> f64 {
+    let share = 1.0 - slips / longest;
+    if slips <= 1.0 && longest >= 3.0 { share.max(ALIKE) } else { share }
+}
+
+/// Up to `limit` of the names that were probably meant, the most alike first; equal ones in the order given.
+pub fn near_names<'a, N>(
+    wanted: &str,
+    names: impl Iterator<Item = (&'a NearName, N)>,
+    limit: usize,
+) -> Vec<N> {
+    let wanted = NearName::new(wanted);
+    let mut near: Vec<(f64, N)> =
+        names.filter_map(|(near, name)| Some((wanted.likeness(near)?, name))).collect();
+    near.sort_by(|a, b| b.0.total_cmp(&a.0));
+    near.into_iter().take(limit).map(|(_, name)| name).collect()
+}
+
+/// The one of these names that was probably meant; the first of equally good ones.
+pub fn nearest<'a>(wanted: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let known: Vec<(NearName, &str)> = names.map(|name| (NearName::new(name), name)).collect();
+    near_names(wanted, known.iter().map(|(near, name)| (near, *name)), 1).pop()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn likeness(a: &str, b: &str) -> Option<f64> {
+        NearName::new(a).likeness(&NearName::new(b))
+    }
+
+    #[test]
+    fn typos_swapped_and_dropped_words_are_near() {
+        for (wanted, name) in [
+            ("serach_web", "search_web"),
+            ("evn", "env"),
+            ("urls", "url"),
+            ("web_search", "search_web"),
+            ("webSearch", "search_web"),
+            ("get_time", "get_current_time"),
+            ("getTime", "get_current_time"),
+        ] {
+            assert!(likeness(wanted, name).is_some(), "{wanted} ~ {name}");
+        }
+        assert_eq!(likeness("calculate", "send_email"), None);
+        assert_eq!(likeness("ls", "cd"), None);
+        assert_eq!(likeness("a", "b"), None);
+    }
+
+    #[test]
+    fn the_nearest_name_is_found_in_any_style() {
+        let names = ["query", "max_results", "filepath"];
+        for (wanted, meant) in [
+            ("maxResults", Some("max_results")),
+            ("results", Some("max_results")),
+            ("file_path", Some("filepath")),
+            ("Query", Some("query")),
+            ("colour", None),
+            ("", None),
+        ] {
+            assert_eq!(nearest(wanted, names.into_iter()), meant, "{wanted}");
+        }
+    }
+
+    #[test]
+    fn the_best_come_first_and_equals_keep_their_order() {
+        let names = ["search_a", "search_b", "serach", "other"].map(|name| (NearName::new(name), name));
+        let near = |limit| near_names("search", names.iter().map(|(near, name)| (near, *name)), limit);
+        assert_eq!(near(9), ["search_a", "search_b", "serach"]);
+        assert_eq!(near(1), ["search_a"]);
+    }
+
+    #[test]
+    fn few_of_many_names_reach_the_exact_comparison() {
+        let verbs = ["get", "list", "create", "delete", "update", "search", "send", "export"];
+        let nouns = ["invoice", "ticket", "repository", "calendar", "customer", "message", "image", "report"];
+        let names = (0..10_000).map(|i| {
+            let (verb, noun) = (verbs[i % 8], nouns[i / 8 % 8]);
+            NearName::new(&format!("{verb}_{noun}_{}", i / 64))
+        });
+        let wanted = NearName::new("forecast_weather");
+        let compared = names.filter(|name| wanted.bound(name) >= ALIKE).count();
+        assert!(compared < 500, "{compared}");
+    }
+
+    proptest! {
+        #[test]
+        fn the_bound_never_hides_a_near_name(a in "[a-f_A-F0-3搜索]{0,12}", b in "[a-f_A-F0-3搜索]{0,12}") {
+            let (a, b) = (NearName::new(&a), NearName::new(&b));
+            let slips = strsim::damerau_levenshtein(&a.folded, &b.folded) as f64;
+            let exact = typo(slips, a.chars.max(b.chars) as f64)
+                .max(strsim::jaro_winkler(&a.folded, &b.folded) * SAME_START);
+            if a.chars > 0 && b.chars > 0 {
+                prop_assert!(a.bound(&b) >= exact - 1e-9, "{} < {exact}", a.bound(&b));
+            }
+        }
+
+        #[test]
+        fn a_name_is_like_itself_and_likeness_goes_both_ways(a in "\\PC{1,100}", b in "\\PC{0,100}") {
+            prop_assert_eq!(likeness(&a, &a), Some(1.0));
+            let (ab, ba) = (likeness(&a, &b), likeness(&b, &a));
+            prop_assert_eq!(ab.is_some(), ba.is_some());
+        }
+    }
+}
