@@ -75,6 +75,7 @@ fn hub_with(count: usize) -> Hub {
             tool: tool(),
             gate: None,
             stats: Arc::new(CandidateStats::default()),
+            variant: 1,
         });
     }
     hub

@@ -67,6 +67,7 @@ fn candidate(n: usize) -> Candidate {
         tool: Arc::new(FunctionTool::new(spec, |_, _| async { Ok(ToolOutput::new(1)) })),
         gate: None,
         stats: Arc::new(CandidateStats::default()),
+        variant: 1,
     }
 }
 

@@ -43,6 +43,7 @@ fn key(tool: usize) -> StatsKey {
         tool: Arc::from(format!("tool_0_{tool}")),
         source: Source::Mcps,
         server: Some(Arc::from("s0")),
+        variant: 1,
     }
 }
 

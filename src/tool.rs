@@ -1,7 +1,7 @@
 //! L1, the contract of a tool. It knows no registry, no runtime, no transport.
 
 use crate::error::HubError;
-use crate::model::{Arguments, ToolOutput, ToolSpec};
+use crate::model::{Arguments, ToolIdentity, ToolOutput, ToolSpec};
 use serde_json::{Map, Value};
 use std::any::Any;
 use std::future::Future;
@@ -52,6 +52,11 @@ pub trait Tool: Any + Send + Sync {
     /// Refuses arguments that do not fit, before anything starts. Gives others to be used instead, when they could be made
     /// to fit without harm and `coerce` allows it.
     fn check(&self, args: &Arguments, coerce: bool) -> Result<Option<Arguments>, HubError>;
+
+    /// What tells this tool apart from others of the same name, source and server. `None`: there is only one of them.
+    fn identity(&self) -> Option<&ToolIdentity> {
+        None
+    }
 
     /// Ends soon after `ctx.cancel` fires. Dropping the future alone must not be relied on.
     fn call<'a>(

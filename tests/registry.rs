@@ -29,6 +29,7 @@ fn many_at_once_are_as_many_one_by_one() {
             tool: Arc::new(FunctionTool::new(spec, |_, _| async { Ok(ToolOutput::new(1)) })),
             gate: None,
             stats: Arc::new(CandidateStats::default()),
+            variant: 1,
         }
     };
     let (one_by_one, at_once) = (Registry::default(), Registry::default());
@@ -57,6 +58,7 @@ fn reserved_numbers_keep_the_place_of_who_comes_late() {
             tool: Arc::new(FunctionTool::new(spec, |_, _| async { Ok(ToolOutput::new(1)) })),
             gate: None,
             stats: Arc::new(CandidateStats::default()),
+            variant: 1,
         });
     };
     insert(registry.next_id(), "own", "late");
@@ -116,6 +118,7 @@ fn register(registry: &Registry, entry: Entry) -> Arc<Candidate> {
         tool: Arc::new(tool),
         gate: None,
         stats: Arc::new(CandidateStats::default()),
+        variant: 1,
     })
 }
 

@@ -30,6 +30,7 @@ fn candidate(id: u64, source: Source, change: impl FnOnce(&mut ToolSpec)) -> Can
         tool: Arc::new(FunctionTool::new(spec, |_, _| async { Ok(ToolOutput::new(1)) })),
         gate: None,
         stats: Arc::new(CandidateStats::default()),
+        variant: 1,
     }
 }
 

@@ -11,7 +11,7 @@ use crate::hub::{Hub, HubOptions};
 use crate::limit::Gate;
 use crate::model::Source;
 use crate::plan::SharedResults;
-use crate::registry::{Candidate, Filter};
+use crate::registry::{Candidate, Filter, Replacement};
 use crate::stats::{BreakerPolicy, CandidateStats};
 use crate::tool::Tool;
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -76,10 +76,11 @@ impl PyHub {
         server: Option<&str>,
         priority: Option<i32>,
         tool: Arc<dyn Tool>,
-    ) -> PyCandidate {
+        replacement: Replacement,
+    ) -> (PyCandidate, Option<PyCandidate>) {
         let core = &slf.get().core;
         let gate = tool.spec().max_concurrency.map(|n| Gate::new(n, core.options.max_waiting));
-        let registered = core.registry.insert(Candidate {
+        let candidate = Candidate {
             id: core.registry.next_id(),
             source,
             server: server.map(Arc::from),
@@ -87,8 +88,11 @@ impl PyHub {
             tool,
             gate,
             stats: Arc::new(CandidateStats::default()),
-        });
-        PyCandidate::new(slf.clone().into_any().unbind(), registered)
+            variant: 1,
+        };
+        let (registered, replaced) = core.registry.register(candidate, replacement);
+        let seen = |inner| PyCandidate::new(slf.clone().into_any().unbind(), inner);
+        (seen(registered), replaced.into_iter().next().map(seen))
     }
 }
 
@@ -150,8 +154,11 @@ impl PyHub {
         })
     }
 
-    /// Registers what `toolhub._signature.describe` has described.
-    #[pyo3(signature = (described, source, server, priority, options))]
+    /// Registers what `toolhub._signature.describe` has described; returns the candidate and the one it replaces.
+    ///
+    /// `replace` removes every candidate of the same name, source and server, `instead_of` the one made from that object.
+    #[pyo3(signature = (described, source, server, priority, options, replace=false, instead_of=None))]
+    #[expect(clippy::too_many_arguments, reason = "one for each option of a registration")]
     fn register(
         slf: &Bound<'_, Self>,
         described: &Bound<'_, PyAny>,
@@ -159,28 +166,43 @@ impl PyHub {
         server: Option<&str>,
         priority: Option<i32>,
         options: &Bound<'_, PyDict>,
-    ) -> PyResult<PyCandidate> {
+        replace: bool,
+        instead_of: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<(PyCandidate, Option<PyCandidate>)> {
         slf.get().check_process()?;
         let callable = callable(&slf.get().core, described, options)?;
+        let replacement = match instead_of {
+            _ if replace => Replacement::All,
+            Some(object) => Replacement::Object(object.as_ptr() as usize),
+            None => Replacement::Same,
+        };
         Ok(Self::enroll(
             slf,
             parse_source(source)?,
             server,
             priority,
             Arc::new(PythonTool(Arc::new(callable))),
+            replacement,
         ))
     }
 
-    #[pyo3(signature = (name, source=None, server=None))]
+    /// Removes candidates of a name; with `object` only those that were made from it.
+    #[pyo3(signature = (name, source=None, server=None, object=None))]
     fn unregister(
         &self,
         name: &Bound<'_, PyString>,
         source: Option<&str>,
         server: Option<&str>,
+        object: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<usize> {
         self.check_process()?;
-        let source = source.map(parse_source).transpose()?;
-        Ok(self.core.registry.remove(&name.to_string_lossy(), Filter { source, server }))
+        let filter = Filter { source: source.map(parse_source).transpose()?, server };
+        let object = object.map(|object| object.as_ptr() as usize);
+        let is_meant = |candidate: &Candidate| {
+            let own = candidate.tool.identity().map(|identity| identity.object);
+            filter.matches(candidate) && (object.is_none() || object == own)
+        };
+        Ok(self.core.registry.remove_where(&name.to_string_lossy(), is_meant))
     }
 
     #[pyo3(signature = (source=None, server=None, capability=None, category=None))]

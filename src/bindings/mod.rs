@@ -48,6 +48,7 @@ mod store;
 mod tables;
 mod templates;
 mod text;
+mod text_arguments;
 mod text_of;
 mod tool_from_python;
 mod typed;

@@ -8,7 +8,7 @@ use super::templates::CandidateTemplates;
 use super::user_code;
 use crate::error::{ErrorKind, HubError, clip};
 use crate::invisible::one_line;
-use crate::model::{Arguments, NothingMeans, ToolOutput, ToolSpec};
+use crate::model::{Arguments, NothingMeans, ToolIdentity, ToolOutput, ToolSpec};
 use crate::registry::Candidate;
 use crate::tool::{BoxFuture, CallContext, Tool};
 use pyo3::exceptions::PyException;
@@ -24,6 +24,7 @@ pub struct PythonTool(pub Arc<Callable>);
 /// What `toolhub._signature` found out about a callable.
 pub struct Callable {
     pub spec: ToolSpec,
+    pub identity: ToolIdentity,
     /// The name, made once for all results.
     pub name: Py<PyString>,
     pub is_async: bool,
@@ -64,6 +65,10 @@ impl Callable {
 impl Tool for PythonTool {
     fn spec(&self) -> &ToolSpec {
         &self.0.spec
+    }
+
+    fn identity(&self) -> Option<&ToolIdentity> {
+        Some(&self.0.identity)
     }
 
     fn check(&self, args: &Arguments, coerce: bool) -> Result<Option<Arguments>, HubError> {

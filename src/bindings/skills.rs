@@ -4,7 +4,7 @@ use super::hub::PyHub;
 use super::json;
 use crate::hub::Hub;
 use crate::model::Source;
-use crate::registry::{Candidate, Filter};
+use crate::registry::Candidate;
 use crate::sources::skills::{FileStamp, FolderSkill, LocalSkill, call, files, find};
 use crate::stats::CandidateStats;
 use parking_lot::Mutex;
@@ -143,6 +143,7 @@ impl SkillFolder {
             gate: None,
             tool: Arc::new(LocalSkill::new(skill, &self.schema)),
             stats: Arc::new(CandidateStats::default()),
+            variant: 1,
         })
     }
 }
@@ -161,7 +162,9 @@ fn shares(core: &Hub, name: &str) -> bool {
 }
 
 fn is_registered(core: &Hub, candidate: &Arc<Candidate>) -> bool {
-    local(core, &candidate.spec().name).is_some_and(|now| Arc::ptr_eq(&now.tool, &candidate.tool))
+    let snapshot = core.registry.load();
+    let entry = snapshot.get(&candidate.spec().name);
+    entry.is_some_and(|entry| entry.candidates.iter().any(|now| Arc::ptr_eq(&now.tool, &candidate.tool)))
 }
 
 fn is_of(candidate: &Candidate, skill: &FolderSkill) -> bool {
@@ -185,9 +188,8 @@ fn other_owner(core: &Hub, name: &str, ours: Option<&Arc<Candidate>>) -> Option<
 fn unregister(core: &Hub, candidate: Option<&Arc<Candidate>>) -> Option<String> {
     let candidate = candidate.filter(|candidate| is_registered(core, candidate))?;
     let name = candidate.spec().name.to_string();
-    // Skills of servers have names of another form, so this removes one candidate.
-    let filter = Filter { source: Some(Source::Skills), server: None };
-    (core.registry.remove(&name, filter) > 0).then_some(name)
+    let is_meant = |one: &Candidate| Arc::ptr_eq(&one.tool, &candidate.tool);
+    (core.registry.remove_where(&name, is_meant) > 0).then_some(name)
 }
 
 /// The real path of a skill's file; raises `PermissionError` if that is outside the skill's folder.

@@ -1,13 +1,14 @@
 //! A Python tool from the description that `toolhub._signature.describe` made and the options given at registration.
 
 use super::argument_checks::{ArgumentChecks, ArgumentStyle};
+use super::imported::Imported;
 use super::json;
 use super::once::ForkSafeOnce;
 use super::options::{parse_strategy, seconds};
 use super::plain_values;
 use super::python_tool::Callable;
 use crate::hub::Hub;
-use crate::model::{NothingMeans, ToolSpec, tags};
+use crate::model::{NothingMeans, ToolIdentity, ToolSpec, tags};
 use crate::schema::ArgumentSchema;
 use crate::select::effects::{self, Declaration, EffectsInput};
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -19,6 +20,7 @@ use std::sync::Arc;
 /// The tool, ready to be called.
 pub fn callable(core: &Hub, described: &Bound<'_, PyAny>, options: &Bound<'_, PyDict>) -> PyResult<Callable> {
     let spec = spec(core, described, options)?;
+    let object = options.get_item("object")?.unwrap_or_else(|| described.clone());
     let build = Some(described.getattr("build")?).filter(|build| !build.is_none()).map(Bound::unbind);
     Ok(Callable {
         name: PyString::intern(described.py(), &spec.name).unbind(),
@@ -30,11 +32,20 @@ pub fn callable(core: &Hub, described: &Bound<'_, PyAny>, options: &Bound<'_, Py
         call: described.getattr("call")?.unbind(),
         warns_of_unknown: build.is_none(),
         arguments: argument_checks(&spec, described, build)?,
-        object: options.get_item("object")?.map_or_else(|| described.clone().unbind(), Bound::unbind),
+        identity: identity(&object)?,
+        object: object.unbind(),
         meta: options.get_item("meta")?.filter(|meta| !meta.is_none()).map(Bound::unbind),
         templates: ForkSafeOnce::new(),
         spec,
     })
+}
+
+/// What tells the object apart from others; `toolhub._signature.identity` reads it.
+fn identity(object: &Bound<'_, PyAny>) -> PyResult<ToolIdentity> {
+    static IDENTITY: Imported = Imported::new("toolhub._signature.identity", "identity_of");
+    let (name, definition, parts): (Option<String>, usize, Vec<usize>) =
+        IDENTITY.get(object.py())?.call1((object,))?.extract()?;
+    Ok(ToolIdentity { object: object.as_ptr() as usize, name: name.map(Arc::from), definition, parts })
 }
 
 fn argument_checks(
@@ -122,6 +133,7 @@ fn spec(core: &Hub, described: &Bound<'_, PyAny>, options: &Bound<'_, PyDict>) -
         timeout: seconds("timeout", option("timeout")?.map(|value| number(&value)).transpose()?)?,
         max_concurrency: option("max_concurrency")?.map(|value| places(&value)).transpose()?,
         strategy: text("strategy")?.map(|name| parse_strategy(&name)).transpose()?,
+        bare_argument: None,
         location: None,
         is_hidden: false,
     })

@@ -308,6 +308,7 @@ pub fn stats_of<'py>(py: Python<'py>, candidate: &Candidate, now: Instant) -> Py
     row.set_item("tool", &*candidate.spec().name)?;
     row.set_item("source", candidate.source.name())?;
     row.set_item("server", candidate.server.as_deref())?;
+    row.set_item("variant", candidate.variant)?;
     row.set_item("calls", view.calls)?;
     row.set_item("successes", view.successes)?;
     let failures = PyDict::new(py);

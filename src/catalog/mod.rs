@@ -224,6 +224,7 @@ impl Servers {
             tool: Arc::new(McpTool::new(server, listed, spec)),
             gate: None,
             stats: Arc::new(CandidateStats::default()),
+            variant: 1,
         }))
     }
 }

@@ -62,6 +62,7 @@ impl Publication {
             gate: slots.map(|slots| Gate::new(slots, hub.options.max_waiting)),
             tool,
             stats: Arc::new(CandidateStats::default()),
+            variant: 1,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! L0, the words: plain data, no I/O.
 
 mod effects;
+mod identity;
 mod lang;
 mod options;
 mod output;
@@ -8,6 +9,7 @@ mod source;
 mod spec;
 
 pub use effects::{Effects, Evidence, Safety};
+pub use identity::ToolIdentity;
 pub use lang::Lang;
 pub use options::{CallOptions, Prefer, Shadow, Strategy};
 pub use output::{

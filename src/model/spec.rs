@@ -24,6 +24,8 @@ pub struct ToolSpec {
     /// How the candidates of this name are used, unless a call says otherwise.
     pub strategy: Option<Strategy>,
     pub max_concurrency: Option<usize>,
+    /// The argument that a bare value is for, when the schema does not show it.
+    pub bare_argument: Option<Arc<str>>,
     /// Where the `SKILL.md` of a skill is, a path or a URI. Such a tool gives instructions; others have none.
     pub location: Option<Arc<str>>,
     /// Not for models: in no prompt, and a model's call is refused. Programs call it by name.
@@ -48,6 +50,7 @@ impl ToolSpec {
             timeout: None,
             strategy: None,
             max_concurrency: None,
+            bare_argument: None,
             location: None,
             is_hidden: false,
         }
@@ -57,8 +60,11 @@ impl ToolSpec {
         self.capabilities.iter().any(|c| &**c == tag)
     }
 
-    /// The argument that a bare value is for: the only required one, or the only one at all.
+    /// The argument that a bare value is for: the one that the tool names, the only required one, or the only one at all.
     pub fn single_argument(&self) -> Option<&str> {
+        if let Some(named) = &self.bare_argument {
+            return Some(named);
+        }
         let properties = self.parameters.get("properties")?.as_object()?;
         let required = self.parameters.get("required").and_then(Value::as_array);
         match required.map(Vec::as_slice) {
@@ -67,6 +73,36 @@ impl ToolSpec {
             _ => None,
         }
     }
+}
+
+impl ToolSpec {
+    /// Whether a JSON object that came as text holds the arguments of this tool, as APIs and models write them. Otherwise the
+    /// text is the value of one argument. `takes_text` says whether there is an argument for it; if there is none, the
+    /// object is read in any case, and the schema judges it.
+    ///
+    /// An object is read if all its keys are parameters. An argument that is declared as JSON text
+    /// (`contentMediaType: application/json`, or the format `json`) keeps its text.
+    pub fn reads_as_arguments<'a>(&self, keys: impl IntoIterator<Item = &'a str>, takes_text: bool) -> bool {
+        if !takes_text {
+            return true;
+        }
+        let properties = self.parameters.get("properties").and_then(Value::as_object);
+        let property = |key: &str| properties.and_then(|properties| properties.get(key));
+        if self.single_argument().and_then(property).is_some_and(is_json_text) {
+            return false;
+        }
+        let mut keys = keys.into_iter().peekable();
+        if keys.peek().is_none() {
+            let required = self.parameters.get("required").and_then(Value::as_array);
+            return required.is_none_or(Vec::is_empty);
+        }
+        keys.all(|key| property(key).is_some())
+    }
+}
+
+fn is_json_text(schema: &Value) -> bool {
+    let says = |key: &str, word: &str| schema.get(key).and_then(Value::as_str) == Some(word);
+    says("contentMediaType", "application/json") || says("format", "json") || says("format", "json-string")
 }
 
 /// Tags as they are looked for: in lower case, each once.
@@ -101,5 +137,34 @@ mod tests {
         );
         assert_eq!(with(json!({"type": "object"})).single_argument(), None);
         assert_eq!(with(json!({"properties": {"a": {}}, "required": ["ghost"]})).single_argument(), None);
+        let named =
+            ToolSpec { bare_argument: Some("b".into()), ..with(json!({"properties": {"a": {}, "b": {}}})) };
+        assert_eq!(named.single_argument(), Some("b"));
+    }
+
+    #[test]
+    fn an_object_in_a_text_holds_arguments_if_its_keys_are_parameters() {
+        let one = with(json!({"properties": {"text": {"type": "string"}}, "required": ["text"]}));
+        let two = with(json!({"properties": {"a": {}, "b": {}}, "required": ["a"]}));
+        let none = with(json!({"type": "object"}));
+        let json = json!({"type": "string", "contentMediaType": "application/json"});
+        let json = with(json!({"properties": {"text": json}}));
+        // spec, keys, whether a text can be an argument → whether it is read
+        let table: [(&ToolSpec, &[&str], bool, bool); 10] = [
+            (&one, &["text"], true, true),
+            (&one, &["city"], true, false),
+            (&one, &["text", "city"], true, false),
+            (&one, &[], true, false),
+            (&two, &["b", "a"], true, true),
+            (&two, &["a", "c"], true, false),
+            (&none, &[], true, true),
+            (&none, &["a"], true, false),
+            (&none, &["a"], false, true),
+            (&json, &["text"], true, false),
+        ];
+        for (spec, keys, takes_text, read) in table {
+            let is_read = spec.reads_as_arguments(keys.iter().copied(), takes_text);
+            assert_eq!(is_read, read, "{keys:?} for {}", spec.parameters);
+        }
     }
 }

@@ -6,12 +6,16 @@ use crate::stats::{CandidateStats, StatsKey};
 use crate::tool::Tool;
 use std::sync::Arc;
 
-/// The identity of a candidate: registering the same key again replaces it.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct CandidateKey {
-    pub name: Arc<str>,
-    pub source: Source,
-    pub server: Option<Arc<str>>,
+/// Which candidates of the same name, source and server a new one replaces.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Replacement {
+    /// Those that are the same tool; see [`Candidate::is_same`].
+    #[default]
+    Same,
+    /// All of them.
+    All,
+    /// The one that was made from this object, and those that are the same tool.
+    Object(usize),
 }
 
 pub struct Candidate {
@@ -27,6 +31,8 @@ pub struct Candidate {
     /// The concurrency limit of this tool, if it has one.
     pub gate: Option<Arc<Gate>>,
     pub stats: Arc<CandidateStats>,
+    /// Counts the candidates of one name, source and server. The registry assigns it; the first one has 1.
+    pub variant: u32,
 }
 
 impl Candidate {
@@ -34,20 +40,50 @@ impl Candidate {
         self.tool.spec()
     }
 
-    pub fn key(&self) -> CandidateKey {
-        CandidateKey { name: self.spec().name.clone(), source: self.source, server: self.server.clone() }
+    /// Whether both belong to the same source and server.
+    pub(super) fn is_beside(&self, other: &Candidate) -> bool {
+        self.source == other.source && self.server == other.server
+    }
+
+    /// Whether both are the same tool, so that registering one of them replaces the other. Servers and folders list a name
+    /// once; tools of the program have an identity.
+    fn is_same(&self, other: &Candidate) -> bool {
+        match (self.tool.identity(), other.tool.identity()) {
+            (None, None) => true,
+            (Some(one), Some(other)) => one.is_same(other),
+            _ => false,
+        }
+    }
+
+    /// Whether registering this candidate removes `old`, which has the same name.
+    pub(super) fn replaces(&self, old: &Candidate, replacement: Replacement) -> bool {
+        let is_meant = match replacement {
+            Replacement::Same => false,
+            Replacement::All => true,
+            Replacement::Object(object) => old.tool.identity().is_some_and(|old| old.object == object),
+        };
+        self.is_beside(old) && (is_meant || self.is_same(old))
     }
 
     /// The key of its statistics in the store.
     pub fn stats_key(&self) -> StatsKey {
-        StatsKey { tool: self.spec().name.clone(), source: self.source, server: self.server.clone() }
+        StatsKey {
+            tool: self.spec().name.clone(),
+            source: self.source,
+            server: self.server.clone(),
+            variant: self.variant,
+        }
     }
 
-    /// Names the provider in texts: `tools`, or `mcps:excel` for a server's tool.
+    /// Names the provider in texts: `tools`, `mcps:excel` for a server's tool, `tools#2` for the second one of a source.
     pub fn label(&self) -> String {
-        match &self.server {
+        let mut label = match &self.server {
             Some(server) => format!("{}:{server}", self.source),
             None => self.source.name().to_owned(),
+        };
+        if self.variant > 1 {
+            label.push_str(&format!("#{}", self.variant));
         }
+        label
     }
 }

@@ -10,7 +10,7 @@ mod journal;
 mod near;
 mod snapshot;
 
-pub use candidate::{Candidate, CandidateKey};
+pub use candidate::{Candidate, Replacement};
 pub use filter::Filter;
 pub use near::nearest;
 pub use snapshot::{NameEntry, Snapshot};
@@ -68,9 +68,18 @@ impl Registry {
         first..first + RESERVED
     }
 
-    /// Adds a candidate. It replaces one with the same key and takes over its statistics.
+    /// Adds a candidate. If it is the same tool as one that is there, it replaces that one and takes over its statistics.
     pub fn insert(&self, candidate: Candidate) -> Arc<Candidate> {
-        self.change(|next, journal| self.add(next, journal, candidate))
+        self.register(candidate, Replacement::Same).0
+    }
+
+    /// Adds a candidate; returns it and those that it replaces. It takes over the statistics of the first of them.
+    pub fn register(
+        &self,
+        candidate: Candidate,
+        replacement: Replacement,
+    ) -> (Arc<Candidate>, Vec<Arc<Candidate>>) {
+        self.change(|next, journal| self.add(next, journal, candidate, replacement))
     }
 
     /// Adds many candidates in one snapshot.
@@ -80,7 +89,7 @@ impl Registry {
         }
         self.change(|next, journal| {
             for candidate in candidates {
-                self.add(next, journal, candidate);
+                self.add(next, journal, candidate, Replacement::Same);
             }
         });
     }
@@ -99,24 +108,35 @@ impl Registry {
         made
     }
 
-    fn add(&self, next: &mut Snapshot, journal: &mut Journal, candidate: Candidate) -> Arc<Candidate> {
-        let candidate = next.insert(candidate);
+    fn add(
+        &self,
+        next: &mut Snapshot,
+        journal: &mut Journal,
+        candidate: Candidate,
+        replacement: Replacement,
+    ) -> (Arc<Candidate>, Vec<Arc<Candidate>>) {
+        let (candidate, replaced) = next.insert(candidate, replacement);
         if let Some(sink) = self.stats_sink.get() {
             sink.track(candidate.stats_key(), &candidate.stats);
             next.recall(&candidate);
         }
         journal.note(next.version(), candidate.spec().name.clone());
-        candidate
+        (candidate, replaced)
     }
 
     /// Removes the matching candidates of a name and returns their number.
     pub fn remove(&self, name: &str, filter: Filter<'_>) -> usize {
-        let has_match = |entry: &Arc<NameEntry>| entry.candidates.iter().any(|one| filter.matches(one));
+        self.remove_where(name, |candidate| filter.matches(candidate))
+    }
+
+    /// Removes the candidates of a name that match and returns their number.
+    pub fn remove_where(&self, name: &str, matches: impl Fn(&Candidate) -> bool) -> usize {
+        let has_match = |entry: &Arc<NameEntry>| entry.candidates.iter().any(|one| matches(one));
         if !self.load().get(name).is_some_and(has_match) {
             return 0;
         }
         self.change(|next, journal| {
-            let removed = next.remove(name, filter);
+            let removed = next.remove(name, &matches);
             if removed > 0 {
                 journal.note(next.version(), Arc::from(name));
             }

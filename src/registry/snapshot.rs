@@ -1,6 +1,6 @@
 //! The registry at one version, immutable.
 
-use super::{Candidate, Filter};
+use super::candidate::{Candidate, Replacement};
 use crate::text::NearName;
 use imbl::shared_ptr::DefaultSharedPtr;
 use imbl::{GenericHashMap, OrdMap};
@@ -135,7 +135,12 @@ impl Snapshot {
         self.sorted.0.get_or_init(make).clone()
     }
 
-    pub(super) fn insert(&mut self, mut candidate: Candidate) -> Arc<Candidate> {
+    /// Adds a candidate; returns it and those that it replaces.
+    pub(super) fn insert(
+        &mut self,
+        mut candidate: Candidate,
+        replacement: Replacement,
+    ) -> (Arc<Candidate>, Vec<Arc<Candidate>>) {
         let name = candidate.spec().name.clone();
         let mut entry = match self.names.get(&name) {
             Some(entry) => NameEntry::clone(entry),
@@ -149,14 +154,21 @@ impl Snapshot {
                 }
             }
         };
-        let key = candidate.key();
-        let replaced = entry.candidates.iter().position(|old| old.key() == key);
-        if let Some(old) = replaced.map(|at| entry.candidates[at].clone()) {
-            self.untag(&old);
+        let all = std::mem::take(&mut entry.candidates);
+        let (replaced, kept): (Vec<_>, Vec<_>) =
+            all.into_iter().partition(|old| candidate.replaces(old, replacement));
+        entry.candidates = kept;
+        for old in &replaced {
+            self.untag(old);
             self.candidates -= 1;
+        }
+        match replaced.first() {
             // A replacement keeps the position, the statistics and the last success.
-            candidate.id = old.id;
-            candidate.stats = old.stats.clone();
+            Some(old) => {
+                (candidate.id, candidate.variant) = (old.id, old.variant);
+                candidate.stats = old.stats.clone();
+            }
+            None => candidate.variant = free_variant(&entry.candidates, &candidate),
         }
         if candidate.id < entry.position {
             self.order.remove(&entry.position);
@@ -170,18 +182,13 @@ impl Snapshot {
                 .or_default()
                 .insert((candidate.priority, candidate.id), candidate.clone());
         }
-        match replaced {
-            Some(at) => entry.candidates[at] = candidate.clone(),
-            None => {
-                let at = entry.candidates.partition_point(|other| other.id < candidate.id);
-                entry.candidates.insert(at, candidate.clone());
-            }
-        }
+        let at = entry.candidates.partition_point(|other| other.id < candidate.id);
+        entry.candidates.insert(at, candidate.clone());
         self.version += 1;
         entry.changed_at = self.version;
         self.names.insert(name, Arc::new(entry));
         self.candidates += 1;
-        candidate
+        (candidate, replaced)
     }
 
     /// Restores the preference of an earlier process: the candidate that was preferred last comes first again.
@@ -198,10 +205,10 @@ impl Snapshot {
         }
     }
 
-    pub(super) fn remove(&mut self, name: &str, filter: Filter<'_>) -> usize {
+    pub(super) fn remove(&mut self, name: &str, matches: &impl Fn(&Candidate) -> bool) -> usize {
         let Some(entry) = self.names.get(name).cloned() else { return 0 };
         let (gone, kept): (Vec<_>, Vec<_>) =
-            entry.candidates.iter().cloned().partition(|candidate| filter.matches(candidate));
+            entry.candidates.iter().cloned().partition(|candidate| matches(candidate));
         if gone.is_empty() {
             return 0;
         }
@@ -236,4 +243,10 @@ impl Snapshot {
             }
         }
     }
+}
+
+/// The lowest number that no candidate of this source and server has.
+fn free_variant(others: &[Arc<Candidate>], candidate: &Candidate) -> u32 {
+    let is_taken = |number: u32| others.iter().any(|one| one.is_beside(candidate) && one.variant == number);
+    (1..).find(|number| !is_taken(*number)).unwrap_or(1)
 }

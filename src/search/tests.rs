@@ -39,6 +39,7 @@ fn register(registry: &Registry, name: &str, description: &str) {
         tool: Arc::new(Described(spec)),
         gate: None,
         stats: Arc::new(CandidateStats::default()),
+        variant: 1,
     });
 }
 

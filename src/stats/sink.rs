@@ -21,6 +21,8 @@ pub struct StatsKey {
     pub tool: Arc<str>,
     pub source: Source,
     pub server: Option<Arc<str>>,
+    /// Counts the candidates of one name, source and server; the first one has 1.
+    pub variant: u32,
 }
 
 #[derive(Default)]
@@ -136,7 +138,12 @@ mod tests {
     use super::*;
 
     fn key(number: usize) -> StatsKey {
-        StatsKey { tool: Arc::from(format!("tool {number}")), source: Source::Tools, server: None }
+        StatsKey {
+            tool: Arc::from(format!("tool {number}")),
+            source: Source::Tools,
+            server: None,
+            variant: 1,
+        }
     }
 
     #[test]

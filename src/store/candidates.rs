@@ -14,14 +14,16 @@ use std::time::SystemTime;
 const MAX_CANDIDATES: i64 = 100_000;
 
 const COLUMNS: &str = "tool, source, server, calls, successes, failures, success_rate, latency_ms, sketch, \
-                       last_success, led_at, failures_in_a_row, rests, rests_until";
+                       last_success, led_at, failures_in_a_row, rests, rests_until, variant";
 
 pub fn load(connection: &Connection) -> rusqlite::Result<Vec<(StatsKey, Record)>> {
     let mut query = connection.prepare(&format!("SELECT {COLUMNS} FROM candidates"))?;
     let rows = query.query_map([], |row| {
         let (tool, source, server): (String, String, String) = (row.get(0)?, row.get(1)?, row.get(2)?);
         let server = Some(server).filter(|server| !server.is_empty()).map(Arc::from);
-        let key = Source::parse(&source).map(|source| StatsKey { tool: Arc::from(tool), source, server });
+        let variant: u32 = row.get(14)?;
+        let key = Source::parse(&source);
+        let key = key.map(|source| StatsKey { tool: Arc::from(tool), source, server, variant });
         Ok((key, record(row)?))
     })?;
     // An unknown source comes from a later version: skipped here, kept in the file.
@@ -79,16 +81,16 @@ pub fn save(
         return Ok(saved);
     }
     let mut old = connection.prepare(&format!(
-        "SELECT {COLUMNS} FROM candidates WHERE tool = ?1 AND source = ?2 AND server = ?3"
+        "SELECT {COLUMNS} FROM candidates WHERE tool = ?1 AND source = ?2 AND server = ?3 AND variant = ?4"
     ))?;
     let mut put = connection.prepare(&format!(
         "INSERT OR REPLACE INTO candidates ({COLUMNS}, saved_at)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)"
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)"
     ))?;
     let time = |at: Option<SystemTime>| at.map(micros);
     for (key, delta) in learnt {
         let (source, server) = (key.source.name(), key.server.as_deref().unwrap_or_default());
-        let known = old.query_row(params![&*key.tool, source, server], record).optional()?;
+        let known = old.query_row(params![&*key.tool, source, server, key.variant], record).optional()?;
         new |= known.is_none();
         let mut record = known.unwrap_or_default();
         record.apply(delta);
@@ -107,6 +109,7 @@ pub fn save(
             i64::from(record.cooldown.failures_in_a_row),
             i64::from(record.cooldown.rests),
             time(record.cooldown.until),
+            key.variant,
             now(),
         ])?;
         saved.push((key.clone(), record));
@@ -122,8 +125,8 @@ fn tidy(connection: &Connection, most: i64) -> rusqlite::Result<()> {
     let all: i64 = connection.query_row("SELECT count(*) FROM candidates", [], |row| row.get(0))?;
     if all > most {
         connection.execute(
-            "DELETE FROM candidates WHERE (tool, source, server) IN (
-                SELECT tool, source, server FROM candidates ORDER BY saved_at LIMIT ?1)",
+            "DELETE FROM candidates WHERE (tool, source, server, variant) IN (
+                SELECT tool, source, server, variant FROM candidates ORDER BY saved_at LIMIT ?1)",
             [all - most],
         )?;
     }
@@ -141,7 +144,7 @@ mod tests {
         let mut file = Connection::open_in_memory().unwrap();
         schema::migrate(&mut file, schema::STEPS).unwrap();
         for tool in ["old", "new", "newest"] {
-            let key = StatsKey { tool: Arc::from(tool), source: Source::Tools, server: None };
+            let key = StatsKey { tool: Arc::from(tool), source: Source::Tools, server: None, variant: 1 };
             save(&file, &HashMap::from([(key, StatsDelta::default())])).unwrap();
             file.execute("UPDATE candidates SET saved_at = saved_at - 1000000", []).unwrap();
         }

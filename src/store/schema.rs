@@ -28,10 +28,22 @@ pub const STEPS: &[&str] = &[
         server TEXT NOT NULL, tool TEXT NOT NULL, accepted TEXT NOT NULL, accepted_hash TEXT NOT NULL,
         seen TEXT, seen_hash TEXT, changed_at INTEGER NOT NULL, PRIMARY KEY (server, tool)
      ) WITHOUT ROWID;",
+    // 2: several candidates of one tool, source and server.
+    "ALTER TABLE candidates RENAME TO candidates_1;
+     CREATE TABLE candidates (
+        tool TEXT NOT NULL, source TEXT NOT NULL, server TEXT NOT NULL, variant INTEGER NOT NULL, calls INTEGER NOT NULL,
+        successes INTEGER NOT NULL, failures TEXT NOT NULL, success_rate REAL NOT NULL, latency_ms REAL,
+        sketch BLOB NOT NULL, last_success INTEGER, led_at INTEGER, failures_in_a_row INTEGER NOT NULL,
+        rests INTEGER NOT NULL, rests_until INTEGER, saved_at INTEGER NOT NULL,
+        PRIMARY KEY (tool, source, server, variant)
+     ) WITHOUT ROWID;
+     INSERT INTO candidates SELECT tool, source, server, 1, calls, successes, failures, success_rate, latency_ms, sketch,
+        last_success, led_at, failures_in_a_row, rests, rests_until, saved_at FROM candidates_1;
+     DROP TABLE candidates_1;",
 ];
 
 #[cfg(test)]
-const TABLES: [&str; 5] = ["lists", "candidates", "uses", "results", "pins"];
+const TABLES: [&str; 5] = ["lists", "uses", "results", "pins", "candidates"];
 
 #[derive(Debug, PartialEq, Eq)]
 pub enum SchemaState {
@@ -131,6 +143,21 @@ mod tests {
         assert!(migrate(&mut file, &[FIRST, "CREATE TABLE more (a); CREATE TABLE things (b);"]).is_err());
         assert_eq!(version(&file).unwrap(), 1);
         assert!(file.prepare("SELECT * FROM more").is_err());
+    }
+
+    #[test]
+    fn statistics_of_the_first_version_are_those_of_the_only_candidate() {
+        let mut file = Connection::open_in_memory().unwrap();
+        migrate(&mut file, &STEPS[..1]).unwrap();
+        file.execute_batch(
+            "INSERT INTO candidates VALUES ('add', 'tools', '', 3, 2, '{}', 0.5, 1.0, x'', NULL, NULL, 0, 0, NULL, 9)",
+        )
+        .unwrap();
+        assert_eq!(migrate(&mut file, STEPS).unwrap(), SchemaState::Ready);
+        let row = file.query_row("SELECT tool, variant, calls, saved_at FROM candidates", [], |row| {
+            Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?))
+        });
+        assert_eq!(row.unwrap(), ("add".to_owned(), 1, 3, 9));
     }
 
     #[test]

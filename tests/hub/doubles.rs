@@ -152,6 +152,7 @@ impl Stage {
             tool,
             gate,
             stats: Arc::new(CandidateStats::default()),
+            variant: 1,
         })
     }
 

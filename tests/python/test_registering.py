@@ -187,9 +187,9 @@ def test_a_mark_that_does_not_exist_is_refused() -> None:
         toolhub.tool(colour="red")(add)  # type: ignore[call-overload]
 
 
-def test_the_same_name_source_and_server_replaces_and_another_source_adds(hub: ToolHub) -> None:
+def test_what_is_said_to_replace_does_and_another_source_adds(hub: ToolHub) -> None:
     hub.register(lambda: "old", name="tool")
-    hub.register(lambda: "new", name="tool")
+    hub.register(lambda: "new", name="tool", replace=True)
     assert hub.call("tool").result == "new"
     assert len(hub.get("tool").candidates) == 1
     hub.register(lambda: "skill", name="tool", source="skills")
@@ -206,7 +206,7 @@ def test_the_same_name_source_and_server_replaces_and_another_source_adds(hub: T
 def test_a_replaced_candidate_hands_its_statistics_on(hub: ToolHub) -> None:
     hub.register(lambda: 1, name="tool")
     hub.call("tool")
-    assert hub.register(lambda: 2, name="tool").stats["calls"] == 1
+    assert hub.register(lambda: 2, name="tool", replace=True).stats["calls"] == 1
 
 
 def test_unregister_says_how_many_candidates_it_removed(hub: ToolHub) -> None:

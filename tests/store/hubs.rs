@@ -32,6 +32,7 @@ fn register(hub: &Hub, name: &str, server: &str) {
         tool: Arc::new(FunctionTool::new(spec, body)),
         gate: None::<Arc<Gate>>,
         stats: Arc::new(CandidateStats::default()),
+        variant: 1,
     });
 }
 

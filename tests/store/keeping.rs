@@ -9,7 +9,7 @@ use toolhub::stats::{BreakerPolicy, BreakerState, CandidateStats, StatsKey, Stat
 use toolhub::store::{Definition, ListKey, PinChange, StoredList, Use};
 
 pub fn key(tool: &str) -> StatsKey {
-    StatsKey { tool: Arc::from(tool), source: Source::Mcps, server: Some(Arc::from("s")) }
+    StatsKey { tool: Arc::from(tool), source: Source::Mcps, server: Some(Arc::from("s")), variant: 1 }
 }
 
 pub fn tracked(store: &Store, key: StatsKey) -> Arc<CandidateStats> {

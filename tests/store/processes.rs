@@ -10,7 +10,7 @@ use toolhub::stats::{BreakerPolicy, CandidateStats, StatsKey};
 const CALLS: u64 = 500;
 
 fn key() -> StatsKey {
-    StatsKey { tool: Arc::from("shared"), source: Source::Tools, server: None }
+    StatsKey { tool: Arc::from("shared"), source: Source::Tools, server: None, variant: 1 }
 }
 
 fn calls(path: &Path) -> u64 {

@@ -135,8 +135,10 @@ def _skill_text(value: Any, room: int | None = None) -> str | None:
     more = "\n  (there are more)" if given.get("resources_cut") else ""
     resources = f"\n<skill_resources>\n{files}{more}\n</skill_resources>" if files else ""
     begin = f'<skill_content name="{given.get("name")}">\n'
+    task = str(given.get("task") or "").replace("</skill_content", "&lt;/skill_content")
+    task = f"\n\nTask: {task}" if task else ""
     end = (
-        f"\n\nSkill directory: {given.get('folder')}\n"
+        f"{task}\n\nSkill directory: {given.get('folder')}\n"
         "Relative paths in this skill are relative to the skill directory; to read a file, call the skill with `file`."
         f"{resources}\n</skill_content>"
     )

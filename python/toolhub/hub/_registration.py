@@ -41,8 +41,10 @@ class Registration:
         max_concurrency: int | None = None,
         server: str | None = None,
         meta: Mapping[str, Any] | None = None,
+        replace: bool = False,
+        instead_of: Any = None,
     ) -> _core.Candidate:
-        """See `ToolHub.register`."""
+        """See `ToolHub.register`; `instead_of` is the registered object that this one replaces, whatever it is."""
         self._state.require_open()
         if priority is not None:
             check_whole("priority", priority, None)
@@ -71,10 +73,9 @@ class Registration:
             parameters=parameters if parameters is not None else marked.get("parameters"),
         )
         merged = dict(merge_options(marked, given))
-        replaced = self._candidate(described.name, source, server)
         merged["object"] = obj
         merged["meta"] = None if meta is None else dict(meta)
-        made = self._core.register(described, source, server, priority, merged)
+        made, replaced = self._core.register(described, source, server, priority, merged, replace, instead_of)
         if replaced is not None and replaced.version != made.version:
             self._events.emit(
                 "version_changed",
@@ -90,22 +91,19 @@ class Registration:
         """See `ToolHub.unregister`."""
         return self._core.unregister(name, source, server)
 
-    def put(self, tool: Any, name: str, source: str) -> None:
-        """Register a tool that a folder provides."""
-        self.register(tool, name=name, source=source)
+    def put(self, tool: Any, name: str, source: str, before: Any = None) -> None:
+        """Register a tool that a folder provides, in place of the one that it provided before."""
+        self.register(tool, name=name, source=source, instead_of=before)
 
-    def take(self, name: str, source: str) -> None:
+    def take(self, name: str, source: str, tool: Any) -> None:
         """Unregister a tool that a folder no longer provides."""
-        self.unregister(name, source)
+        self._core.unregister(name, source, None, tool)
 
-    def has(self, name: str, source: str) -> Any | None:
-        """The registered object of that name and source, outside MCP servers; a tool of the core stands for itself."""
-        candidate = self._candidate(name, source, None)
-        return candidate if candidate is None or candidate.tool is None else candidate.tool
-
-    def _candidate(self, name: str, source: str, server: str | None) -> _core.Candidate | None:
+    def registered(self, name: str, source: str) -> list[Any]:
+        """The registered objects of that name and source, outside MCP servers; a tool of the core stands for itself."""
         tool = self._core.get(name)
-        for candidate in tool.candidates if tool is not None else ():
-            if (candidate.source, candidate.server) == (source, server):
-                return candidate
-        return None
+        return [
+            candidate if candidate.tool is None else candidate.tool
+            for candidate in (tool.candidates if tool is not None else ())
+            if (candidate.source, candidate.server) == (source, None)
+        ]

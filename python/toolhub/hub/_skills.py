@@ -112,8 +112,8 @@ class Skills:
 
     def _withdraw_scripts(self) -> None:
         # The user may have registered another tool of that name.
-        if self._script_tool is not None and self._registration.has(RUN_SCRIPT, "tools") is self._script_tool:
-            self._registration.take(RUN_SCRIPT, "tools")
+        if self._script_tool is not None:
+            self._registration.take(RUN_SCRIPT, "tools", self._script_tool)
 
 
 def file_content(answer: dict[str, Any]) -> str | bytes:

@@ -95,12 +95,15 @@ class ToolMethods:
         max_concurrency: int | None = None,
         server: str | None = None,
         meta: Mapping[str, Any] | None = None,
+        replace: bool = False,
     ) -> Candidate:
         """Register a callable, or an object with `name`, `description` and `execute(input)`.
 
-        A candidate of the same name, source and server is replaced; if its `version` differs, the event `version_changed` is
-        sent. `parameters` is a JSON Schema that replaces the one from the signature. Raises `TypeError` or `ValueError` for
-        an object that cannot be a tool, and `RuntimeError` if the hub is closed.
+        Several candidates of one name and source stand side by side. The same object, or a new definition with the same
+        qualified name (a notebook cell that was run again, a reloaded module), replaces the one before; `replace=True`
+        replaces all candidates of this name, source and server. If the `version` of a replaced one differs, the event
+        `version_changed` is sent. `parameters` is a JSON Schema that replaces the one from the signature. Raises `TypeError`
+        or `ValueError` for an object that cannot be a tool, and `RuntimeError` if the hub is closed.
 
         >>> from toolhub import ToolHub
         >>> hub = ToolHub()
@@ -127,6 +130,7 @@ class ToolMethods:
             max_concurrency=max_concurrency,
             server=server,
             meta=meta,
+            replace=replace,
         )
 
     def unregister(self, name: str, source: Source | None = None, server: str | None = None) -> int:

@@ -20,16 +20,16 @@ from .outline import Outline, outline
 class Registry(Protocol):
     """What a folder needs of a hub."""
 
-    def put(self, tool: Any, name: str, source: str) -> None:
-        """Register a tool."""
+    def put(self, tool: Any, name: str, source: str, before: Any = None) -> None:
+        """Register a tool, in place of the one `before` if there is one."""
         ...
 
-    def take(self, name: str, source: str) -> None:
-        """Take a tool away."""
+    def take(self, name: str, source: str, tool: Any) -> None:
+        """Unregister a tool."""
         ...
 
-    def has(self, name: str, source: str) -> Any | None:
-        """The object that is registered under a name; None when there is none."""
+    def registered(self, name: str, source: str) -> list[Any]:
+        """The objects that are registered under a name."""
         ...
 
 
@@ -188,7 +188,8 @@ class ModuleFolder:
             if not self._is_free(hub, known, name):
                 continue
             try:
-                hub.put(member.tool, name, self.source)
+                before = known.before.get(name)
+                hub.put(member.tool, name, self.source, None if before is None else before.tool)
             except Exception as error:
                 known.faults.append(f"{known.path}: {member.name} is no tool: {error}")
             else:
@@ -199,9 +200,9 @@ class ModuleFolder:
 
     def _is_free(self, hub: Registry, known: _Known, name: str) -> bool:
         """Whether nobody has the name, or only what the tool replaces."""
-        there, before = hub.has(name, self.source), known.before.get(name)
-        is_ours = before is not None and there is before.tool
-        return name not in known.tools and (there is None or is_ours)
+        there, before = hub.registered(name, self.source), known.before.get(name)
+        is_ours = before is not None and any(one is before.tool for one in there)
+        return name not in known.tools and (not there or is_ours)
 
     def _settle(self, hub: Registry) -> None:
         """Note what an interrupt has kept from being noted: tools that are registered, and yet wait for it."""
@@ -220,7 +221,7 @@ class ModuleFolder:
         ]
 
     def _is_there(self, hub: Registry, name: str, member: Member) -> bool:
-        return hub.has(name, self.source) is member.tool
+        return any(one is member.tool for one in hub.registered(name, self.source))
 
     def _by(self, name: str) -> str:
         owner = self._owner(name)
@@ -234,7 +235,7 @@ class ModuleFolder:
         """Take tools away, unless somebody else has put another one in their place."""
         ours = [name for name, member in tools.items() if self._is_there(hub, name, member)]
         for name in ours:
-            hub.take(name, self.source)
+            hub.take(name, self.source, tools[name].tool)
         return ours
 
     def _note_helpers(self, stale: set[str]) -> None:

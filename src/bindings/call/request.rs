@@ -1,9 +1,9 @@
 //! Reading a request: a call as a model asked for it.
 
 use crate::bindings::hub::PyHub;
-use crate::bindings::imported::Imported;
 use crate::bindings::once::intern;
 use crate::bindings::prompt;
+use crate::bindings::text_arguments::{holds_arguments, object_in};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyMapping, PyString};
@@ -97,26 +97,22 @@ impl<'py> ReadRequest<'py> {
     /// is undone. The name is that of the tool from now on.
     pub fn restore(&mut self, hub: &Bound<'py, PyHub>, coerce: bool) -> PyResult<Bound<'py, PyAny>> {
         let py = hub.py();
-        let arguments = match self.arguments.take() {
-            None => PyDict::new(py).into_any(),
-            Some(arguments) if coerce => as_object(arguments)?,
-            Some(arguments) => arguments,
-        };
+        let given = self.arguments.take().unwrap_or_else(|| PyDict::new(py).into_any());
+        let read = object_in(&given).filter(|_| coerce);
+        let arguments = read.clone().map_or_else(|| given.clone(), Bound::into_any);
         let (name, arguments) = prompt::from_vendor_form(hub, &self.name, arguments)?;
         self.name = name;
-        Ok(arguments)
+        let is_text = read.is_some_and(|read| !self.are_arguments(hub, arguments.cast().unwrap_or(&read)));
+        Ok(if is_text { given } else { arguments })
     }
-}
 
-/// The object that a text holds, as models write arguments twice; any other value as it is.
-pub fn as_object(arguments: Bound<'_, PyAny>) -> PyResult<Bound<'_, PyAny>> {
-    static LOADS: Imported = Imported::new("json", "loads");
-    let Ok(text) = arguments.cast_exact::<PyString>() else { return Ok(arguments) };
-    if !text.to_string_lossy().trim_start().starts_with('{') {
-        return Ok(arguments);
+    /// Whether a candidate takes the object in a text as its arguments. A tool that is not registered has none that could
+    /// take the text.
+    fn are_arguments(&self, hub: &Bound<'py, PyHub>, object: &Bound<'py, PyDict>) -> bool {
+        let snapshot = hub.get().core().registry.load();
+        let entry = snapshot.get(&self.name.to_string_lossy());
+        entry.is_none_or(|entry| entry.candidates.iter().any(|one| holds_arguments(one, object)))
     }
-    // What is not JSON after all stays the text it is.
-    Ok(LOADS.get(arguments.py())?.call1((&arguments,)).unwrap_or(arguments))
 }
 
 /// Name, arguments, source and error.

@@ -3,6 +3,7 @@
 use crate::bindings::argument_checks::{Checks, PreparedArguments};
 use crate::bindings::json;
 use crate::bindings::python_tool::python_tool;
+use crate::bindings::text_arguments::{holds_arguments, object_in};
 use crate::error::{ErrorKind, HubError};
 use crate::model::Arguments;
 use crate::registry::Candidate;
@@ -16,6 +17,8 @@ pub fn prepare(
     given: &Bound<'_, PyAny>,
     checks: Checks,
 ) -> Result<PreparedArguments, HubError> {
+    let read = object_in(given).filter(|object| checks.coerce && holds_arguments(candidate, object));
+    let given = read.as_ref().map_or(given, |object| object.as_any());
     match python_tool(candidate) {
         Some(tool) => tool.arguments.prepare(given, checks),
         None => {

@@ -30,6 +30,7 @@ impl LocalSkill {
             is_hidden: fields.is_hidden,
             version: fields.metadata.get("version").and_then(Value::as_str).map(Arc::from),
             location: Some(Arc::from(&*location.to_string_lossy())),
+            bare_argument: Some(Arc::from(call::TASK)),
             ..ToolSpec::named(fields.name.as_str())
         };
         LocalSkill { spec, schema: ArgumentSchema::new(schema.clone()), skill: Arc::new(skill) }
@@ -40,7 +41,7 @@ impl LocalSkill {
     }
 
     async fn run(&self, args: &Arguments) -> Result<ToolOutput, HubError> {
-        let (skill, path) = (self.skill.clone(), args.get("file").and_then(Value::as_str).map(str::to_owned));
+        let (skill, path) = (self.skill.clone(), call::asked_file(args).map(str::to_owned));
         let asked = path.clone();
         // Disks can be slow, and network disks very slow.
         let read = tokio::task::spawn_blocking(move || match asked {
@@ -48,7 +49,12 @@ impl LocalSkill {
             Some(path) => files::read(&skill.folder, &path, MAX_FILE).map(|bytes| file(&skill, &path, bytes)),
         });
         match read.await {
-            Ok(Ok(value)) => Ok(ToolOutput::new(value)),
+            Ok(Ok(mut value)) => {
+                if path.is_none() {
+                    call::put_task(&mut value, args);
+                }
+                Ok(ToolOutput::new(value))
+            }
             Ok(Err(why)) => Err(self.refused(path.as_deref(), &why)),
             Err(_) => Err(HubError::new(ErrorKind::Cancelled, "Reading the skill was cancelled.")),
         }

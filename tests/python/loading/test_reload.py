@@ -139,7 +139,7 @@ def test_a_tool_that_somebody_replaced_by_hand_is_left_alone(
 ) -> None:
     path = write("a.py", says("loaded"))
     hub.load_tools(folder)
-    hub.register(lambda: "by hand", name="say")
+    hub.register(lambda: "by hand", name="say", replace=True)
     path.unlink()
     assert hub.reload().removed == []
     assert hub.call("say").result == "by hand"
@@ -299,14 +299,14 @@ def test_a_tool_that_was_replaced_by_hand_comes_back_when_that_one_is_gone(
 ) -> None:
     write("a.py", says("a"))
     hub.load_tools(folder)
-    hub.register(lambda: "by hand", name="say")
+    hub.register(lambda: "by hand", name="say", replace=True)
     report = hub.load_tools(folder)
     assert (report.loaded, report.errors) == ([], [])
     assert report.skipped == [f"{folder / 'a.py'}: the name 'say' of say is taken"]
     assert hub.call("say").result == "by hand"
     hub.unregister("say")
     assert hub.load_tools(folder).loaded == ["say"]
-    hub.register(lambda: "by hand", name="say")
+    hub.register(lambda: "by hand", name="say", replace=True)
     hub.unregister("say")
     assert hub.load_tools(folder).loaded == ["say"]
     assert hub.call("say").result == "a"

@@ -128,3 +128,22 @@ def test_what_is_no_skill_has_no_files(hub: ToolHub, greet: Path) -> None:
             hub.read_skill_file(name, "x.md")
         assert caught.value.kind == "not_found"
     assert not called, "a skill that is code is not run for it"
+
+
+def test_free_text_is_the_task_and_a_path_is_asked_for_by_file(hub: ToolHub, greet: Path) -> None:
+    task = "references/words.md: greet the guests in Chinese"
+    for result in (
+        hub.call("greet", task),
+        hub.call("greet", {"task": task}),
+        hub.call("greet", f'{{"task": "{task}"}}'),
+        hub.dispatch_sync({"tool_name": "greet", "arguments": task}),
+    ):
+        assert result.result["task"] == task
+        assert result.result["instructions"] == hub.call("greet").result["instructions"]
+        assert f"\n\nTask: {task}\n" in hub.format(result)
+    assert "task" not in hub.call("greet").result
+    assert hub.call("greet", "references/words.md").result["task"] == "references/words.md"
+    assert hub.call("greet", '{"file": "references/words.md"}').result["text"] == "你好\n"
+    read = hub.call("greet", {"file": "references/words.md", "task": task}).result
+    assert read["text"] == "你好\n"
+    assert "task" not in read

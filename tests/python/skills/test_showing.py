@@ -135,7 +135,7 @@ def test_lists_for_apis_have_them_as_functions(hub: ToolHub, folder: Path, skill
     hub.load_skills(folder)
     (made,) = hub.as_openai()
     assert made["function"]["name"] == "greet"
-    assert list(made["function"]["parameters"]["properties"]) == ["file"]
+    assert list(made["function"]["parameters"]["properties"]) == ["task", "file"]
 
 
 def test_instructions_are_shown_whole(hub: ToolHub, folder: Path, skill: Skill) -> None:

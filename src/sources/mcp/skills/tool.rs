@@ -29,6 +29,7 @@ impl SkillTool {
             effects: Effects::harmless(Evidence::Instructions),
             idempotent: true,
             location: Some(skill.uri.clone()),
+            bare_argument: Some(Arc::from(call::TASK)),
             timeout: server.config().options.timeout,
             ..ToolSpec::named(name)
         };
@@ -40,7 +41,7 @@ impl SkillTool {
             Some(slots) => slots.acquire().await.ok(),
             None => None,
         };
-        let path = args.get("file").and_then(Value::as_str);
+        let path = call::asked_file(args);
         let uri = match path {
             None => self.skill.uri.clone(),
             Some(path) => self.skill.uri_of(path).ok_or_else(|| self.no_file(path))?,
@@ -51,7 +52,11 @@ impl SkillTool {
             self.server.callbacks().tools_changed.notify_one();
         }
         let value = match path {
-            None => self.instructions(&skill, &content)?,
+            None => {
+                let mut value = self.instructions(&skill, &content)?;
+                call::put_task(&mut value, args);
+                value
+            }
             Some(path) => self.file(path, content),
         };
         Ok(ToolOutput::new(value))

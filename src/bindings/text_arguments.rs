@@ -1,0 +1,37 @@
+//! Arguments that come as JSON text, as APIs and models write them.
+
+use super::argument_checks::ArgumentStyle;
+use super::imported::Imported;
+use super::python_tool::python_tool;
+use crate::registry::Candidate;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PySlice, PyString};
+
+/// An object starts within this number of characters.
+const WINDOW: isize = 64;
+
+/// The object that a text holds. `None` for any other value, and for text that is not an object in JSON.
+pub fn object_in<'py>(given: &Bound<'py, PyAny>) -> Option<Bound<'py, PyDict>> {
+    static LOADS: Imported = Imported::new("json", "loads");
+    let text = given.cast_exact::<PyString>().ok()?;
+    // A window: converting a long text to look at its start costs more than the call.
+    let window = text.get_item(PySlice::new(given.py(), 0, WINDOW, 1)).ok()?;
+    if !window.cast::<PyString>().ok()?.to_string_lossy().trim_start().starts_with('{') {
+        return None;
+    }
+    LOADS.get(given.py()).ok()?.call1((text,)).ok()?.cast_into().ok()
+}
+
+/// Whether the object in a text holds the arguments of this candidate; the rule is that of the core.
+pub fn holds_arguments(candidate: &Candidate, object: &Bound<'_, PyDict>) -> bool {
+    let spec = candidate.spec();
+    let takes_any = python_tool(candidate)
+        .is_some_and(|tool| matches!(tool.arguments.style, ArgumentStyle::Value { .. }));
+    let keys: Vec<String> = object.keys().iter().filter_map(|key| key.extract().ok()).collect();
+    // A key with a lone surrogate is not the name of a parameter.
+    keys.len() == object.len()
+        && spec.reads_as_arguments(
+            keys.iter().map(String::as_str),
+            takes_any || spec.single_argument().is_some(),
+        )
+}

@@ -1,0 +1,47 @@
+//! What makes two registrations the same tool.
+
+use std::sync::Arc;
+
+/// Where a tool of the program comes from. The numbers are addresses of objects that the tool keeps alive.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ToolIdentity {
+    /// The registered object.
+    pub object: usize,
+    /// The qualified name of what defines it; `None` for what has no name, such as a lambda.
+    pub name: Option<Arc<str>>,
+    /// The definition itself: the code of a function, the class of an object.
+    pub definition: usize,
+    /// What tells apart things that one definition has made: values in a closure, defaults, the object of a method.
+    pub parts: Vec<usize>,
+}
+
+impl ToolIdentity {
+    /// The same object, or a new definition under the same qualified name: the cell of a notebook that was run again, a module
+    /// that was reloaded. Two things that one definition has made, such as two instances of a class, are not the same.
+    pub fn is_same(&self, other: &ToolIdentity) -> bool {
+        let is_redefined = self.definition != other.definition || self.parts == other.parts;
+        self.object == other.object || (self.name.is_some() && self.name == other.name && is_redefined)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_new_definition_of_a_name_is_the_same_tool_and_another_product_of_one_definition_is_not() {
+        let tool = |object, name: Option<&str>, definition, parts: &[usize]| ToolIdentity {
+            object,
+            name: name.map(Arc::from),
+            definition,
+            parts: parts.to_vec(),
+        };
+        let first = tool(1, Some("app.search"), 10, &[5]);
+        assert!(first.is_same(&tool(1, None, 0, &[])), "the same object");
+        assert!(first.is_same(&tool(2, Some("app.search"), 11, &[6])), "defined again");
+        assert!(first.is_same(&tool(2, Some("app.search"), 10, &[5])), "made again from the same values");
+        assert!(!first.is_same(&tool(2, Some("app.search"), 10, &[6])), "made from other values");
+        assert!(!first.is_same(&tool(2, Some("app.find"), 11, &[5])));
+        assert!(!tool(1, None, 10, &[]).is_same(&tool(2, None, 11, &[])), "lambdas have no name");
+    }
+}
