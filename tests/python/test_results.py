@@ -173,7 +173,7 @@ def test_text_is_the_value_as_a_reader_wants_it(hub: ToolHub) -> None:
         (b"bytes", "bytes"),
         (True, "True"),
     ]:
-        hub.register(lambda value=value: value, name="t")
+        hub.register(lambda value=value: value, name="t", replace=True)
         assert hub.call("t").text == text
     assert hub.call("nobody").text == hub.call("nobody").error
 
