@@ -11,7 +11,7 @@ use crate::hub::{Hub, HubOptions};
 use crate::limit::Gate;
 use crate::model::Source;
 use crate::plan::SharedResults;
-use crate::registry::{Candidate, Filter, Replacement};
+use crate::registry::{Candidate, Filter, ReplaceRule};
 use crate::stats::{BreakerPolicy, CandidateStats};
 use crate::tool::Tool;
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -76,7 +76,7 @@ impl PyHub {
         server: Option<&str>,
         priority: Option<i32>,
         tool: Arc<dyn Tool>,
-        replacement: Replacement,
+        replacement: ReplaceRule,
     ) -> (PyCandidate, Option<PyCandidate>) {
         let core = &slf.get().core;
         let gate = tool.spec().max_concurrency.map(|n| Gate::new(n, core.options.max_waiting));
@@ -172,9 +172,9 @@ impl PyHub {
         slf.get().check_process()?;
         let callable = callable(&slf.get().core, described, options)?;
         let replacement = match instead_of {
-            _ if replace => Replacement::All,
-            Some(object) => Replacement::Object(object.as_ptr() as usize),
-            None => Replacement::Same,
+            _ if replace => ReplaceRule::All,
+            Some(object) => ReplaceRule::Object(object.as_ptr() as usize),
+            None => ReplaceRule::Same,
         };
         Ok(Self::enroll(
             slf,

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 /// Which candidates of the same name, source and server a new one replaces.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Replacement {
+pub enum ReplaceRule {
     /// Those that are the same tool; see [`Candidate::is_same`].
     #[default]
     Same,
@@ -56,11 +56,11 @@ impl Candidate {
     }
 
     /// Whether registering this candidate removes `old`, which has the same name.
-    pub(super) fn replaces(&self, old: &Candidate, replacement: Replacement) -> bool {
+    pub(super) fn replaces(&self, old: &Candidate, replacement: ReplaceRule) -> bool {
         let is_meant = match replacement {
-            Replacement::Same => false,
-            Replacement::All => true,
-            Replacement::Object(object) => old.tool.identity().is_some_and(|old| old.object == object),
+            ReplaceRule::Same => false,
+            ReplaceRule::All => true,
+            ReplaceRule::Object(object) => old.tool.identity().is_some_and(|old| old.object == object),
         };
         self.is_beside(old) && (is_meant || self.is_same(old))
     }

@@ -10,7 +10,7 @@ mod journal;
 mod near;
 mod snapshot;
 
-pub use candidate::{Candidate, Replacement};
+pub use candidate::{Candidate, ReplaceRule};
 pub use filter::Filter;
 pub use near::nearest;
 pub use snapshot::{NameEntry, Snapshot};
@@ -70,14 +70,14 @@ impl Registry {
 
     /// Adds a candidate. If it is the same tool as one that is there, it replaces that one and takes over its statistics.
     pub fn insert(&self, candidate: Candidate) -> Arc<Candidate> {
-        self.register(candidate, Replacement::Same).0
+        self.register(candidate, ReplaceRule::Same).0
     }
 
     /// Adds a candidate; returns it and those that it replaces. It takes over the statistics of the first of them.
     pub fn register(
         &self,
         candidate: Candidate,
-        replacement: Replacement,
+        replacement: ReplaceRule,
     ) -> (Arc<Candidate>, Vec<Arc<Candidate>>) {
         self.change(|next, journal| self.add(next, journal, candidate, replacement))
     }
@@ -89,7 +89,7 @@ impl Registry {
         }
         self.change(|next, journal| {
             for candidate in candidates {
-                self.add(next, journal, candidate, Replacement::Same);
+                self.add(next, journal, candidate, ReplaceRule::Same);
             }
         });
     }
@@ -113,7 +113,7 @@ impl Registry {
         next: &mut Snapshot,
         journal: &mut Journal,
         candidate: Candidate,
-        replacement: Replacement,
+        replacement: ReplaceRule,
     ) -> (Arc<Candidate>, Vec<Arc<Candidate>>) {
         let (candidate, replaced) = next.insert(candidate, replacement);
         if let Some(sink) = self.stats_sink.get() {

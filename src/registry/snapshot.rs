@@ -1,6 +1,6 @@
 //! The registry at one version, immutable.
 
-use super::candidate::{Candidate, Replacement};
+use super::candidate::{Candidate, ReplaceRule};
 use crate::text::NearName;
 use imbl::shared_ptr::DefaultSharedPtr;
 use imbl::{GenericHashMap, OrdMap};
@@ -139,7 +139,7 @@ impl Snapshot {
     pub(super) fn insert(
         &mut self,
         mut candidate: Candidate,
-        replacement: Replacement,
+        replacement: ReplaceRule,
     ) -> (Arc<Candidate>, Vec<Arc<Candidate>>) {
         let name = candidate.spec().name.clone();
         let mut entry = match self.names.get(&name) {

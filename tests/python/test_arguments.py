@@ -244,7 +244,7 @@ def test_deep_arguments_are_carried_and_too_deep_ones_refused(hub: ToolHub) -> N
         return value
 
     for parameters, coerce in itertools.product((None, {}), (True, False)):
-        hub.register(lambda v: v, name="t", parameters=parameters)
+        hub.register(lambda v: v, name="t", parameters=parameters, replace=True)
         assert hub.call("t", {"v": nested(50)}, coerce=coerce).result == nested(50)
         assert hub.call("t", {"v": nested(400)}, coerce=coerce).kind is ErrorKind.INVALID_ARGUMENTS
         assert hub.call("t", {"v": nested(100_000)}, coerce=coerce).kind is ErrorKind.INVALID_ARGUMENTS

@@ -91,9 +91,9 @@ def test_the_sentence_about_a_tool_with_a_very_long_name_stays_short(hub: ToolHu
         assert len(str(result.error)) < 1000
 
 
-def test_a_name_registered_twice_is_one_tool(hub: ToolHub) -> None:
+def test_a_replaced_name_is_one_tool(hub: ToolHub) -> None:
     for answer in ("first", "second"):
-        hub.register(lambda answer=answer: answer, name="twin")
+        hub.register(lambda answer=answer: answer, name="twin", replace=True)
     assert len(hub) == 2
     assert hub.call("twin").result == "second"
 

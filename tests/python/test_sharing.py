@@ -369,7 +369,7 @@ def test_a_replaced_tool_answers_for_itself() -> None:
     hub = ToolHub()
     hub.register(lambda: "old", name="t", read_only=True)
     assert hub.call("t", cache_ttl=1000).result == "old"
-    hub.register(lambda: "new", name="t", read_only=True)
+    hub.register(lambda: "new", name="t", read_only=True, replace=True)
     assert hub.call("t", cache_ttl=1000).result == "new"
 
 
