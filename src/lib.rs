@@ -49,6 +49,7 @@
 //! | [`search`], [`prompt`], [`llm`] | tools that fit a query; tools as a model reads them; a chat client |
 //! | [`model`], [`error`], [`pattern`] | plain data; kinds of errors; patterns of tool names |
 //! | [`kind`], [`net`], [`sse`], [`invisible`], [`secret`], [`text`] | what several modules need |
+//! | [`wording`] | the hub's own sentences in Chinese |
 //!
 //! `docs/concepts/architecture.md` says more, and in which file each rule is.
 
@@ -61,6 +62,7 @@ pub mod pattern;
 pub mod secret;
 pub mod sse;
 pub mod text;
+pub mod wording;
 
 pub mod limit;
 pub mod tool;

@@ -33,6 +33,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("text", &[]),
     ("kind", &["text"]),
     ("secret", &["invisible", "text"]),
+    ("wording", &[]),
     // L1: the contract of a tool; permits, which know nothing of what they limit.
     ("tool", &["model", "error"]),
     ("limit", &[]),
