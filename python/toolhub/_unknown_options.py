@@ -20,6 +20,33 @@ CALLS = ("call", "execute", "execute_sync")
 _CHECKED_INSIDE = ("execute", "execute_by_capability", "dispatch")
 
 
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def names_unknown_options(function: F) -> F:
+    """Check the keyword arguments of a function of the package.
+
+    >>> @names_unknown_options
+    ... def cut(text: str, *, limit: int = 10) -> str:
+    ...     return text[:limit]
+    >>> cut("text", lmit=5)
+    Traceback (most recent call last):
+    TypeError: toolhub.cut() has no option 'lmit'; did you mean 'limit'?
+    """
+    known = list(
+        function.__code__.co_varnames[: function.__code__.co_argcount + function.__code__.co_kwonlyargcount]
+    )
+
+    @wraps(function)
+    def checked(*args: Any, **kwargs: Any) -> Any:
+        if unknown := [name for name in kwargs if name not in known]:
+            owner = f"toolhub.{function.__name__}()"
+            raise TypeError(_core.unknown_options(owner, "option", unknown, known))
+        return function(*args, **kwargs)
+
+    return cast(F, checked)
+
+
 class NoOptions(TypedDict):
     """`**unknown: Unpack[NoOptions]` catches unknown keywords while a type checker still reports them."""
 
@@ -41,7 +68,10 @@ def explain_unknown_options(cls: C) -> C:
                 continue
             if name in _CHECKED_INSIDE:
                 cast(Any, method).__signature__ = _without_catchalls(method)
+                method.__qualname__ = f"{cls.__name__}.{name}"
             else:
+                # Python's own messages name the class that users know.
+                method.__qualname__ = f"{cls.__name__}.{name}"
                 setattr(base, name, _checked(method))
     return cls
 

@@ -16,6 +16,7 @@
 """
 
 import asyncio
+import inspect
 import logging
 import secrets
 import time
@@ -94,6 +95,8 @@ class Events:
         """Add a listener; the returned function removes it."""
         if not callable(listener):
             raise TypeError(f"a listener must be callable, got {type(listener).__name__}")
+        if inspect.iscoroutinefunction(listener):
+            raise TypeError("a listener for events must be a plain function, not an async one")
 
         key = object()  # the same listener may be added twice
         self.listeners[key] = listener

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
 
 from . import _background, _core
+from ._checks import check_seconds, check_text, check_whole
 from ._unknown_options import explain_unknown_options
 
 __all__ = ["OpenAI"]
@@ -38,6 +39,9 @@ class OpenAI:
         headers: Mapping[str, str] | None = None,
         extra: Mapping[str, Any] | None = None,
     ) -> None:
+        check_text("model", model)
+        check_seconds("timeout", timeout, above_zero=True)
+        check_whole("max_retries", max_retries, 0)
         self.model = model
         self._shown_url = None if base_url is None else _without_credentials(base_url)
         self._client = _core.ChatClient(

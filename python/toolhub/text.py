@@ -7,13 +7,16 @@ from pathlib import Path
 from typing import Any, Literal, cast
 
 from . import _core
+from ._checks import check_whole
 from ._plain import readable
+from ._unknown_options import names_unknown_options
 from .exceptions import ErrorKind
 from .result import ToolResult
 
 __all__ = ["merge", "tokenizer", "truncate"]
 
 
+@names_unknown_options
 def truncate(
     text_or_value: Any,
     limit: int,
@@ -34,8 +37,7 @@ def truncate(
     >>> json.loads(truncate({"numbers": list(range(1000))}, 60).text)["numbers"][:3]
     [0, 1, 2]
     """
-    if limit < 0:
-        raise ValueError(f"limit must be 0 or more, got {limit}")
+    check_whole("limit", limit, 0)
     loaded = _loaded(tokenizer)
     text = text_or_value if isinstance(text_or_value, str) else readable(text_or_value)
     return _core.truncate_text(text, limit, unit, loaded, None)
@@ -57,6 +59,7 @@ def _loaded(given: "_core.Tokenizer | str | PathLike[str] | None") -> _core.Toke
     return tokenizer(given)
 
 
+@names_unknown_options
 def merge(results: Iterable[Any], *, limit: int = 300, policy: str = "simple") -> ToolResult:
     """Merge several results, each truncated to `limit` characters and labelled with its source.
 
@@ -67,8 +70,9 @@ def merge(results: Iterable[Any], *, limit: int = 300, policy: str = "simple") -
     >>> merge(["It is 5 pm.", "it is 5 PM", "It is late."]).result
     '[result 1, result 2] (same answer from 2) It is 5 pm.\\n\\n[result 3] It is late.'
     """
-    if limit < 0:
-        raise ValueError(f"limit must be 0 or more, got {limit}")
+    check_whole("limit", limit, 0)
+    if isinstance(results, (str, Mapping)):
+        raise TypeError(f"results must be a list of results, got one {type(cast(object, results)).__name__}")
     given = [_as_result(result, number) for number, result in enumerate(results, 1)]
     if not given:
         return _core.failed_result("merge", ErrorKind.INVALID_ARGUMENTS, "There is no result to merge.")

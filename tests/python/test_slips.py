@@ -157,6 +157,33 @@ def test_numbers_and_choices_say_what_is_expected(hub: ToolHub) -> None:
     assert several == "source must be text, got list; leave it out for all"
 
 
+@pytest.mark.parametrize(
+    ("slip", "sentence"),
+    [
+        (lambda hub: ToolHub(elicitation=5), "elicitation must be a function, got int"),
+        (lambda hub: ToolHub(token_file=5), "token_file must be a path, got int"),
+        (lambda hub: ToolHub(timeout=True), "timeout must be a number of seconds, got bool"),
+        (lambda hub: ToolHub(5), "mcp must be a path, got int"),
+        (lambda hub: ToolHub(tools=[len]), "register functions with hub.register"),
+        (lambda hub: ToolHub(len), "register functions with hub.register"),
+        (lambda hub: hub.load_tools(None), "the folder of tools must be a path, got NoneType"),
+        (lambda hub: hub.load_mcp(None), "mcp must be a path, got NoneType"),
+        (lambda hub: hub.register([len, max]), "A list is not a tool: register each of its items."),
+        (lambda hub: hub.register(), "ToolHub.register() missing 1 required positional argument: 'obj'"),
+        (lambda hub: hub.call_many("add"), "calls must be a list of names or pairs"),
+        (lambda hub: hub.call_many({"add": {"a": 1}}), "got a mapping"),
+        (lambda hub: hub.call_many(["add"], concurrency="4"), "concurrency must be a whole number"),
+        (lambda hub: hub.on_event(asyncio.sleep), "must be a plain function, not an async one"),
+        (lambda hub: toolhub.truncate("text", "5"), "limit must be a whole number, got the text '5'"),
+        (lambda hub: toolhub.truncate("text", lmit=5), "toolhub.truncate() has no option 'lmit'"),
+        (lambda hub: toolhub.merge("abc"), "results must be a list of results, got one str"),
+        (lambda hub: OpenAI(timeout="5"), "timeout must be a number of seconds, got the text '5'"),
+    ],
+)
+def test_other_slips_get_one_sentence(hub: ToolHub, slip: Callable[[Any], Any], sentence: str) -> None:
+    assert sentence in message(lambda: slip(hub))
+
+
 def test_a_path_is_the_mcp_config(tmp_path: Path) -> None:
     config = tmp_path / "mcp.json"
     config.write_text(json.dumps({"mcpServers": {"files": {"command": "files-server"}}}))

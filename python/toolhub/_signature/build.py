@@ -72,6 +72,8 @@ def _not_a_tool(obj: Any) -> str:
         )
     if getattr(obj, "name", None) is not None or getattr(obj, "description", None) is not None:
         return f"The {kind} object has no execute(input): add that method, or register a function."
+    if isinstance(obj, (list, tuple, set, dict)):
+        return f"A {kind} is not a tool: register each of its items."
     return (
         f"A tool is a function, another callable, or an object with name, description and execute(input); "
         f"{callables.short(obj)} ({kind}) is none of these."

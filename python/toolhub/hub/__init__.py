@@ -15,6 +15,7 @@ from typing import Any, Self, Unpack, cast
 
 from .. import _background, _core
 from .._callbacks import Callbacks
+from .._checks import check_callable, check_path, check_seconds, check_text, check_whole
 from .._unknown_options import explain_unknown_options
 from ..compat import CORE_TOOLS, SOURCE_ALIASES, CompatMethods
 from ..events import Event, Events
@@ -33,7 +34,6 @@ from ..options import (
 )
 from ..permissions import PATIENCE, Approval
 from ..result import ToolResult
-from ._checks import check_seconds, check_text, check_whole
 from ._embedding import Embed
 from ._folders import FolderLoader, each
 from ._formatting import ResultFormatter
@@ -199,6 +199,10 @@ class ToolHub(ToolMethods, RunMethods, PromptMethods, SourceMethods, ServerMetho
             sampling = sampler(llm)
         functions = {"elicitation": elicitation, "sampling": sampling, "open_url": open_url}
         answers = {what: ask for what, ask in functions.items() if ask is not None}
+        for what, ask in answers.items():
+            check_callable(what, ask)
+        if token_file is not None and not isinstance(token_file, Default):
+            check_path("token_file", token_file)
         callbacks = Callbacks(answers, self._events.emit_for_server)
         self._servers = ServerManager(self._core, self._state, callbacks, token_file)
         for folder in each(tools):

@@ -7,13 +7,13 @@ from functools import lru_cache
 from typing import Any, Never, Unpack, cast
 
 from .. import _background, _core
+from .._checks import check_seconds, check_text, check_whole
 from .._core import CallOptions as PlannedOptions
 from .._core import Hub
 from .._unknown_options import NoOptions, refuse
 from ..events import EXECUTE, RESULTS, Events, Watched
 from ..options import CallOptions, CapabilityOptions, Model, Prefer, Progress, Source, StrategyName
 from ..result import ToolResult
-from ._checks import check_seconds, check_text, check_whole
 from ._synthesis import check_llm
 
 _INFO = logging.INFO
@@ -250,8 +250,10 @@ class CallMethods:
         >>> [result.result for result in results]
         [2, 3]
         """
-        if concurrency < 1:
-            raise ValueError(f"concurrency must be at least 1, got {concurrency}")
+        check_whole("concurrency", concurrency, 1)
+        if isinstance(calls, (str, Mapping)):
+            given = f"the text {calls!r}" if isinstance(calls, str) else "a mapping"
+            raise TypeError(f"calls must be a list of names or pairs (name, arguments), got {given}")
         todo = [_as_call(call) for call in calls]
         results: list[ToolResult | None] = [None] * len(todo)
         queue = enumerate(todo)

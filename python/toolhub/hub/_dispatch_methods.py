@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any, Unpack, cast
 
 from .. import _core
+from .._checks import check_seconds
 from .._unknown_options import NoOptions, refuse
 from ..events import ROUTE
 from ..options import Model, Prefer, Progress, RequestOptions, StrategyName
@@ -11,7 +12,6 @@ from ..permissions import Permissions
 from ..result import ToolResult
 from ..routing import Explanation
 from ._call_methods import CallMethods, call_options
-from ._checks import check_seconds
 from ._synthesis import check_llm
 
 

@@ -4,6 +4,7 @@ import os
 from typing import TYPE_CHECKING, Any, cast
 
 from .. import _core
+from .._checks import check_path
 from ..servers import LoadReport
 from ._registration import Registration
 from ._state import HubState
@@ -26,6 +27,7 @@ class FolderLoader:
     def load(self, source: str, path: str | os.PathLike[str], watch: bool, python: bool = True) -> LoadReport:
         """Load one folder; see `ToolHub.load_tools` and `ToolHub.load_skills`."""
         self._state.require_open()
+        check_path(f"the folder of {source}", path, "; register functions with hub.register")
         from pathlib import Path
 
         from ..loading.folders import Folders, reloading

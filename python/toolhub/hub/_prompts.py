@@ -6,7 +6,7 @@ from os import PathLike
 from typing import Any, NamedTuple, cast
 
 from .. import _core
-from ._checks import check_whole
+from .._checks import check_whole
 from ._search import ToolSearch
 
 _log = logging.getLogger("toolhub.prompt")

@@ -4,10 +4,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from .. import _core
+from .._checks import check_seconds, check_whole
 from .._marks import MARK, ToolOptions, merge_options
 from ..events import Events
 from ..options import StrategyName
-from ._checks import check_seconds, check_whole
 from ._state import HubState
 
 

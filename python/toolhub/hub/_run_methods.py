@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from typing import Any, Unpack, cast
 
 from .. import _core
+from .._checks import check_whole
 from ..formatting import Answer, write_answers
 from ..options import DispatchOptions, ResultFormat
 from ..parsing import spelt_out
 from ..permissions import PATIENCE, Approval, Permissions
 from ..result import ToolResult
-from ._checks import check_whole
 from ._dispatch_methods import DispatchMethods
 from ._formatting import ResultFormatter
 

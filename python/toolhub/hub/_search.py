@@ -1,7 +1,7 @@
 """Search: which tools match a query."""
 
 from .. import _core
-from ._checks import check_whole
+from .._checks import check_whole
 from ._embedding import Embed, Embedding
 
 

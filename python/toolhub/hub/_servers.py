@@ -7,6 +7,7 @@ from typing import Any, cast
 
 from .. import _core
 from .._callbacks import Callbacks
+from .._checks import check_path
 from ..exceptions import ToolError
 from ..options import Default
 from ..servers import ConnectReport, LoadReport, LogOnce, ServerInfo, as_info
@@ -38,6 +39,7 @@ class ServerManager:
         if isinstance(config, Mapping):
             report: Any = self._open().load_value(config)
         else:
+            check_path("mcp", config, "; register functions with hub.register")
             report = self._open().load_file(os.path.expanduser(config))
         return self._log_once.log(LoadReport(**report))
 

@@ -5,7 +5,7 @@ import os
 from typing import Any, cast
 
 from .. import _core
-from ._checks import check_whole
+from .._checks import check_whole
 
 _log = logging.getLogger("toolhub")
 

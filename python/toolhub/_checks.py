@@ -1,6 +1,7 @@
 """Checks of options that callers pass: one clear sentence if the type or the range is wrong."""
 
 import operator
+import os
 from typing import Any, cast
 
 
@@ -12,7 +13,7 @@ def check_whole(what: str, value: Any, least: int | None) -> None:
     ValueError: max_parallel must be at least 1, got -1
     """
     try:
-        number = operator.index(value)
+        number = operator.index(cast(Any, None) if isinstance(value, bool) else value)
     except TypeError:
         raise TypeError(f"{what} must be a whole number, {_got(what, value)}") from None
     if least is not None and number < least:
@@ -29,7 +30,7 @@ def check_seconds(what: str, value: Any, *, above_zero: bool = False) -> None:
     Traceback (most recent call last):
     TypeError: timeout must be a number of seconds, got the text '5'; write timeout=5
     """
-    if not hasattr(value, "__float__"):
+    if not hasattr(value, "__float__") or isinstance(value, bool):
         raise TypeError(f"{what} must be a number of seconds, {_got(what, value)}")
     if above_zero and value == 0:
         raise ValueError(f"{what} must be more than 0 seconds, got {value}; leave it out for the default")
@@ -48,6 +49,28 @@ def check_text(what: str, value: Any) -> None:
         kind = type(cast("object", value)).__name__
         several = "; leave it out for all" if kind in ("list", "tuple", "set") else ""
         raise TypeError(f"{what} must be text, got {kind}{several}")
+
+
+def check_path(what: str, value: Any, hint: str = "") -> None:
+    """Raise unless `value` is a path.
+
+    >>> check_path("folder", None)
+    Traceback (most recent call last):
+    TypeError: folder must be a path, got NoneType
+    """
+    if not isinstance(value, (str, os.PathLike)):
+        raise TypeError(f"{what} must be a path, got {type(value).__name__}{hint if callable(value) else ''}")
+
+
+def check_callable(what: str, value: Any) -> None:
+    """Raise unless `value` is a function.
+
+    >>> check_callable("elicitation", 5)
+    Traceback (most recent call last):
+    TypeError: elicitation must be a function, got int
+    """
+    if not callable(value):
+        raise TypeError(f"{what} must be a function, got {type(value).__name__}")
 
 
 def _got(what: str, value: Any) -> str:
