@@ -637,6 +637,11 @@ def from_vendor_form(hub: Hub, name: str, arguments: Any) -> tuple[str, Any]:
     A call as an API sent it, with the name and the arguments of the tool.
     """
 
+def in_language(sentence: str, lang: str) -> str:
+    """
+    A sentence of the hub in a language.
+    """
+
 def is_secret_name(name: str) -> bool:
     """
     Whether a name says that what it stands for must not be shown.

@@ -27,6 +27,7 @@ mod internals;
 mod job;
 mod json;
 mod llm;
+mod localized;
 mod loop_bridge;
 mod mailbox;
 mod notices;
@@ -93,6 +94,8 @@ mod _core {
     use super::hub::{PyHub, extract_capabilities};
     #[pymodule_export]
     use super::llm::ChatClient;
+    #[pymodule_export]
+    use super::localized::in_language;
     #[pymodule_export]
     use super::loop_bridge::{LoopBridge, current_bridge};
     #[pymodule_export]

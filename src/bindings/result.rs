@@ -4,6 +4,7 @@ use super::blocks::Blocks;
 use super::execution::{Attempt, FinishedExecution};
 use super::imported::Imported;
 use super::json;
+use super::localized::localize;
 use super::once::intern;
 use super::python_tool::python_tool;
 use super::templates::{
@@ -33,19 +34,30 @@ fn new_result(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     Ok(CLASS.get(py)?.call0()?.cast_into()?)
 }
 
+/// The result of an execution, in the language of its hub.
 pub fn build(py: Python<'_>, mut finished: FinishedExecution, now: Instant) -> PyResult<Bound<'_, PyDict>> {
-    let Some(plan) = finished.plan.take() else {
-        return match finished.no_candidate.take() {
-            Some(no_candidate) => refused(py, Some(&no_candidate.what), &no_candidate.error),
-            None => refused(py, None, &HubError::new(ErrorKind::Cancelled, "Cancelled.")),
-        };
+    let (result, lang) = match (finished.plan.take(), finished.no_candidate.take()) {
+        (Some(plan), _) => (of_run(py, &plan, &mut finished.attempts, now)?, plan.lang),
+        (None, Some(missed)) => (refused(py, Some(&missed.what), &missed.error)?, missed.lang),
+        (None, None) => {
+            (refused(py, None, &HubError::new(ErrorKind::Cancelled, "Cancelled."))?, Lang::default())
+        }
     };
+    localize(&result, lang)?;
+    Ok(result)
+}
+
+fn of_run<'py>(
+    py: Python<'py>,
+    plan: &PlannedRun,
+    attempts: &mut [Attempt],
+    now: Instant,
+) -> PyResult<Bound<'py, PyDict>> {
     let result = new_result(py)?;
     let mut winners: SmallVec<[usize; 4]> = plan.run.winners().collect();
     if winners.len() > 1 {
         // Successes without a value have nothing to add.
-        let has_value =
-            |slot: &usize| !finished.attempts[*slot].value.as_ref().is_none_or(|value| value.is_none(py));
+        let has_value = |slot: &usize| !attempts[*slot].value.as_ref().is_none_or(|value| value.is_none(py));
         if winners.iter().any(has_value) {
             winners.retain(|slot| has_value(slot));
         }
@@ -62,30 +74,26 @@ pub fn build(py: Python<'_>, mut finished: FinishedExecution, now: Instant) -> P
     if plan.rule != Rule::OneCandidate {
         meta.set_item(intern!(py, "rule"), &*plan.rule.sentence())?;
     }
-    let errors = describe_attempts(py, &meta, &plan, &mut finished.attempts, best.is_some(), now)?;
+    let errors = describe_attempts(py, &meta, plan, attempts, best.is_some(), now)?;
     match winners.as_slice() {
         [] => {
             let final_error = plan.final_error(errors.iter().map(|(slot, error)| (*slot, error)));
             let same = || errors.iter().filter(|(_, error)| error.message == final_error.message);
-            let exception =
-                same().chain(&errors).find_map(|(slot, _)| finished.attempts[*slot].exception.as_deref());
-            match same().find_map(|(slot, _)| finished.attempts[*slot].value.as_ref()) {
+            let exception = same().chain(&errors).find_map(|(slot, _)| attempts[*slot].exception.as_deref());
+            match same().find_map(|(slot, _)| attempts[*slot].value.as_ref()) {
                 Some(own) => own_failure(result, meta, &final_error, own.bind(py)),
                 None => failure(result, meta, &final_error, exception),
             }
         }
         [only] => {
-            let value = finished.attempts[*only].value.take().unwrap_or_else(|| py.None());
-            if let Some(blocks) = finished.attempts[*only].blocks.take() {
+            let value = attempts[*only].value.take().unwrap_or_else(|| py.None());
+            if let Some(blocks) = attempts[*only].blocks.take() {
                 if let Some(server_meta) = blocks.meta() {
                     meta.set_item(intern!(py, "server_meta"), json::to_python(py, server_meta)?)?;
                 }
                 result.setattr(intern!(py, "_blocks"), *blocks)?;
             }
-            if plan.lang != Lang::default() {
-                result.setattr(intern!(py, "_lang"), plan.lang.name())?;
-            }
-            if finished.attempts[*only].is_own_result {
+            if attempts[*only].is_own_result {
                 return own_success(result, meta, value.bind(py));
             }
             success(result, meta, value)
@@ -93,15 +101,15 @@ pub fn build(py: Python<'_>, mut finished: FinishedExecution, now: Instant) -> P
         many => {
             let mut many = many.to_vec();
             many.sort_by_key(|slot| plan.merge_order(*slot));
-            let MergedText { text, truncated } = merged(py, &plan, &finished.attempts, &many)?;
+            let MergedText { text, truncated } = merged(py, plan, attempts, &many)?;
             let sources = many.iter().map(|slot| source_name(py, plan.candidates[*slot].source));
             meta.set_item(intern!(py, "synthesized"), true)?;
             meta.set_item(intern!(py, "synthesis_method"), intern!(py, "simple_merge"))?;
             meta.set_item(intern!(py, "source_count"), many.len())?;
             meta.set_item(intern!(py, "truncated"), truncated)?;
             meta.set_item(intern!(py, "sources"), PyList::new(py, sources.collect::<Vec<_>>())?)?;
-            result.setattr(intern!(py, "_answer_kind"), answer_kind(&plan).name())?;
-            result.setattr(intern!(py, "_full"), whole_answers(py, &plan, &finished.attempts, &many)?)?;
+            result.setattr(intern!(py, "_answer_kind"), answer_kind(plan).name())?;
+            result.setattr(intern!(py, "_full"), whole_answers(py, plan, attempts, &many)?)?;
             success(result, meta, PyString::new(py, &text).into_any().unbind())
         }
     }

@@ -112,17 +112,25 @@ mod tests {
                 let path = entry.unwrap().path();
                 if path.is_dir() && !path.ends_with("wording") {
                     read(&path, all);
-                } else if path.extension().is_some_and(|kind| kind == "rs") {
+                } else if path.extension().is_some_and(|kind| kind == "rs" || kind == "py") {
                     all.push_str(&std::fs::read_to_string(path).unwrap());
                 }
             }
         }
         let mut code = String::new();
-        read(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), &mut code);
+        for folder in ["src", "python/toolhub"] {
+            read(&Path::new(env!("CARGO_MANIFEST_DIR")).join(folder), &mut code);
+        }
         // Some sentences are put together from parts, and some name what they are about by a variable.
         let occurs = |part: &str| {
             let part = part.replace('"', "\\\"");
-            let named = [("argument", "{}"), ("key", "{}"), ("connect", "{what}")];
+            let named = [
+                ("argument", "{}"),
+                ("key", "{}"),
+                ("connect", "{what}"),
+                ("only", "{all}"),
+                ("no arguments", "{all}"),
+            ];
             let mut forms = named.iter().map(|(word, variable)| part.replace(word, variable));
             part.len() < 7 || code.contains(&part) || forms.any(|form| code.contains(&form))
         };

@@ -240,6 +240,13 @@ pub(super) const TABLE: &[(&str, &str)] = &[
         "技能 '{0}' 没有文件 '{1}'；不带参数调用它可查看有哪些文件。",
     ),
     ("Reading the skill '{}' was cancelled.", "读取技能 '{0}' 已取消。"),
+    // Frames of results, written in Python
+    ("Error: {~}", "错误：{0}"),
+    ("[more: read_more('{}'), {} characters in all]", "[更多内容：read_more('{0}')，共 {1} 个字符]"),
+    (
+        "There is no kept result '{}'; newer results may have replaced it. Call the tool again.",
+        "没有保留结果 '{0}'；它可能已被较新的结果取代。请重新调用工具。",
+    ),
     // Synthesis
     ("the deadline left no time to ask the model", "期限内没有时间询问模型"),
     ("the model gave an empty answer", "模型给出了空的回答"),

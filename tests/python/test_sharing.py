@@ -189,7 +189,7 @@ def test_whoever_takes_over_within_a_deadline_answers(run: Run) -> None:
     [
         (float("nan"), "cache_ttl must be a number of seconds, 0 or more, got nan"),
         (-1, "cache_ttl must be a number of seconds, 0 or more, got -1"),
-        ("60", "cache_ttl must be a number of seconds, got str"),
+        ("60", "cache_ttl must be a number of seconds, got the text '60'; write cache_ttl=60"),
     ],
 )
 def test_a_time_to_live_that_is_none_is_refused(run: Run, ttl: Any, sentence: str) -> None:

@@ -59,7 +59,10 @@ class FullTexts:
 class ResultFormatter:
     """Cuts results to the limit of their kind of tool and keeps what was cut."""
 
-    def __init__(self, core: _core.Hub, events: Events, store: "_core.Store | None") -> None:
+    def __init__(
+        self, core: _core.Hub, events: Events, store: "_core.Store | None", lang: str = "en"
+    ) -> None:
+        self._lang = lang
         self._core = core
         self._events = events
         self._texts = FullTexts(store)
@@ -69,7 +72,7 @@ class ResultFormatter:
         if limit is not None and limit < 0:
             raise ValueError(f"limit must be 0 or more, got {limit}")
         if not result.success:
-            return _core.visible_text(f"Error: {result.error}")
+            return _core.visible_text(_core.in_language(f"Error: {result.error}", self._lang))
         name = str(result.meta.get("tool") or "")
         tool = self._core.get(name)
         default_limit, hits = _core.prompt_limit(name, tool.capabilities if tool else [])
@@ -87,7 +90,10 @@ class ResultFormatter:
             return shown.text
         handle = self._texts.keep(full)
         result.meta["truncated"], result.meta["handle"] = True, handle
-        hint = f"\n[more: read_more('{handle}'), {len(full):,} characters in all]"
+        hint = _core.in_language(
+            f"[more: read_more('{handle}'), {len(full):,} characters in all]", self._lang
+        )
+        hint = f"\n{hint}"
         room = limit - len(hint)
         made = shown.text
         if room >= limit // 2:  # otherwise the hint would crowd out the text; `_meta` has the handle
@@ -106,10 +112,8 @@ class ResultFormatter:
             raise ValueError(f"offset and limit must be 0 or more, got {offset} and {limit}")
         text = self._texts.get(handle)
         if text is None:
-            raise ToolError(
-                f"There is no kept result {handle!r}; newer results may have replaced it. Call the tool again.",
-                ErrorKind.NOT_FOUND,
-            )
+            sentence = f"There is no kept result {handle!r}; newer results may have replaced it. Call the tool again."
+            raise ToolError(_core.in_language(sentence, self._lang), ErrorKind.NOT_FOUND)
         return text[offset : offset + limit]
 
     def clear(self) -> None:

@@ -5,6 +5,7 @@ from os import PathLike
 from typing import Literal
 
 from .. import _core
+from ..options import Lang
 from ..result import ToolResult
 from ._formatting import ResultFormatter
 from ._prompts import Prompts, VendorTools
@@ -24,7 +25,7 @@ class PromptMethods:
         limit: int = 10,
         core: Iterable[str] | None = None,
         style: Literal["detailed", "compact", "names"] = "detailed",
-        lang: Literal["en", "zh"] = "en",
+        lang: Lang | None = None,
         budget_tokens: int | None = None,
         tools: Iterable[str] | None = None,
         tokenizer: "_core.Tokenizer | str | PathLike[str] | None" = None,
@@ -35,6 +36,8 @@ class PromptMethods:
         then the `limit` most relevant others; the rest is only counted. `tools` are the names to choose from, by default
         all. `budget_tokens` limits the length of the prompt (estimated, or counted with a `tokenizer` as in
         `toolhub.truncate`): the first tools keep their details, the next get one line, the last only their name.
+
+        `lang` is the language of the prompt's own words, by default that of the hub; descriptions of tools stay as they are.
 
         The same tools give the same text, in whatever order they were registered. Without any tool the prompt is `base`.
 

@@ -36,8 +36,9 @@ class VendorTools(list[dict[str, Any]]):
 class Prompts:
     """Selects tools for a model, and maps the names and arguments of an API back to those of the tools."""
 
-    def __init__(self, core: _core.Hub, search: ToolSearch, always_shown: Iterable[str]) -> None:
+    def __init__(self, core: _core.Hub, search: ToolSearch, always_shown: Iterable[str], lang: str) -> None:
         self._core = core
+        self._lang = lang
         self._search = search
         if isinstance(always_shown, str):
             raise TypeError(f"core must be a list of names, got the text {always_shown!r}")
@@ -51,7 +52,7 @@ class Prompts:
         limit: int,
         core: Iterable[str] | None,
         style: str,
-        lang: str,
+        lang: str | None,
         budget_tokens: int | None,
         tools: Iterable[str] | None,
         tokenizer: "_core.Tokenizer | str | PathLike[str] | None",
@@ -72,7 +73,9 @@ class Prompts:
             from .. import text
 
             tokenizer = text.tokenizer(tokenizer)
-        return _core.prompt_text(self._core, base, first, others, more, style, lang, budget_tokens, tokenizer)
+        return _core.prompt_text(
+            self._core, base, first, others, more, style, lang or self._lang, budget_tokens, tokenizer
+        )
 
     def original_name(self, vendor_name: str) -> str:
         """See `ToolHub.original_name`."""

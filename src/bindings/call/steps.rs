@@ -8,6 +8,7 @@ use crate::bindings::bridge;
 use crate::bindings::execution::Execution;
 use crate::bindings::imported::Imported;
 use crate::bindings::json;
+use crate::bindings::localized::localize;
 use crate::bindings::once::intern;
 use crate::bindings::result::{copy_result, refused};
 use crate::bindings::text_of::text_of;
@@ -315,6 +316,7 @@ impl CallDriver {
             (plan.route_name(), plan.is_forbidden())
         };
         self.state.lock().awaiting = Awaiting::Done;
+        localize(&result, self.hub.get().core().options.lang)?;
         if let Some(route) = route {
             let meta = meta_of(&result)?;
             meta.set_item(intern!(py, "call_id"), self.callbacks.call_id.as_deref())?;

@@ -45,7 +45,8 @@ impl Execution {
         checks: Checks,
         extras: Option<Box<Extras>>,
     ) -> Self {
-        Execution { hub, checks, extras, state: Mutex::new(State::new(plan, what, args)) }
+        let lang = hub.get().core().options.lang;
+        Execution { hub, checks, extras, state: Mutex::new(State::new(plan, what, args, lang)) }
     }
 
     /// The bridge of the loop that this execution runs on, opened at first need.

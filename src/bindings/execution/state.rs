@@ -11,6 +11,7 @@ use crate::error::HubError;
 use crate::execute::Fate;
 use crate::hub::PlannedRun;
 use crate::limit::{PassageWait, Permits};
+use crate::model::Lang;
 use crate::registry::Candidate;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
@@ -135,6 +136,7 @@ pub struct FinishedExecution {
 pub struct NoCandidate {
     pub what: String,
     pub error: HubError,
+    pub lang: Lang,
 }
 
 /// Kept small, because it is moved: what is big or rare is in a box.
@@ -154,10 +156,10 @@ pub struct State {
 }
 
 impl State {
-    pub fn new(plan: Result<Box<PlannedRun>, HubError>, what: &str, args: Py<PyAny>) -> Self {
+    pub fn new(plan: Result<Box<PlannedRun>, HubError>, what: &str, args: Py<PyAny>, lang: Lang) -> Self {
         let (plan, no_candidate) = match plan {
             Ok(plan) => (Some(plan), None),
-            Err(error) => (None, Some(Box::new(NoCandidate { what: what.to_owned(), error }))),
+            Err(error) => (None, Some(Box::new(NoCandidate { what: what.to_owned(), error, lang }))),
         };
         let count = plan.as_ref().map_or(0, |plan| plan.candidates.len());
         State {

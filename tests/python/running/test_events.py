@@ -194,7 +194,9 @@ async def test_a_listener_that_fails_breaks_nothing(
 
     hub.register(quick)
     hub.on_event(bad)
-    hub.on_event(not_plain)
+    hub.on_event(lambda event: not_plain(event))
+    with pytest.raises(TypeError, match="must be a plain function"):
+        hub.on_event(not_plain)
     assert (await hub.execute("quick", {"x": 1})).success
     assert heard.types() == ["started", "finished"]
     assert "listener trouble" in caplog.text
