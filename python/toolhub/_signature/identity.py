@@ -28,7 +28,7 @@ def identity_of(obj: Any) -> Identity:
     >>> identity_of(lambda: None).name is None
     True
     """
-    inner = _unwrapped(obj)
+    inner: Any = _unwrapped(obj)
     if isinstance(inner, types.MethodType):
         function: Any = inner.__func__
         code: Any = getattr(function, "__code__", function)
@@ -37,7 +37,7 @@ def identity_of(obj: Any) -> Identity:
         return Identity(_qualified(inner), id(inner.__code__), _values(inner))
     if isinstance(inner, type):
         return Identity(_qualified(cast(Any, inner)), id(inner), [])
-    kind: Any = type(inner)
+    kind = cast(Any, type(inner))
     return Identity(_qualified(kind), id(kind), _state(inner, kind))
 
 
@@ -69,15 +69,17 @@ def _values(function: types.FunctionType) -> list[int]:
 
 def _state(obj: Any, kind: Any) -> list[int]:
     """The attributes of an object. One that may hold more than attributes differs from every other object."""
-    has_slots = any(vars(base).get("__slots__") for base in kind.__mro__)
+    bases: tuple[type[Any], ...] = kind.__mro__
+    has_slots = any(vars(base).get("__slots__") for base in bases)
     # A dictionary and weak references are all that a plain class adds to an object.
     if has_slots or kind.__basicsize__ > object.__basicsize__ + 16 or not hasattr(obj, "__dict__"):
         return [id(obj)]
-    return [_number(value) for item in vars(obj).items() for value in item]
+    attributes = cast("dict[str, Any]", vars(obj))
+    return [_number(value) for item in attributes.items() for value in item]
 
 
 def _number(value: Any) -> int:
     """Equal plain values have equal numbers; any other object has its own."""
     if type(value) in (str, int, float, bool, bytes, types.NoneType):
-        return hash((type(value), value)) & 0xFFFF_FFFF_FFFF
+        return hash((cast(Any, type(value)), value)) & 0xFFFF_FFFF_FFFF
     return id(value)
