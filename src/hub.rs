@@ -5,16 +5,20 @@
 //! permission, cache) is [`crate::plan`].
 
 pub mod explain;
+mod kept_texts;
 mod missing;
 mod persistence;
 mod pin_refusals;
 mod planned;
 mod prompt;
+mod read_more;
 mod search;
+mod shaping;
 
 pub use planned::{PlannedRun, RunReport, answer_text, cancelled, part};
 pub use prompt::PromptRequest;
 pub use search::SearchQuery;
+pub use shaping::{CutText, ResultBudget, ResultLimit, ShapeRequest, ShapedText};
 
 use crate::error::{ErrorKind, HubError, clip};
 use crate::execute::{self, Job, Rules, Run};
@@ -28,6 +32,8 @@ use crate::search::{Search, Uses, Vectors};
 use crate::select::{self, Candidates, Selection, StrategyInput, StrategyPatterns, Wanted};
 use crate::stats::BreakerPolicy;
 use crate::store::Store;
+use crate::truncate::Limits;
+use kept_texts::KeptTexts;
 use parking_lot::{Mutex, RwLock};
 use pin_refusals::{PinRefusals, RefusalReasons};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -59,6 +65,10 @@ pub struct HubOptions {
     pub lookup_timeout: Duration,
     /// The language of the hub's own words.
     pub lang: Lang,
+    /// How many characters of a result a run gives to a model.
+    pub result_limit: usize,
+    /// The limits by kind of tool, for results in prompts.
+    pub result_limits: Limits,
 }
 
 impl Default for HubOptions {
@@ -77,6 +87,8 @@ impl Default for HubOptions {
             strategies: StrategyPatterns::default(),
             lookup_timeout: Duration::from_secs(10),
             lang: Lang::default(),
+            result_limit: 4_000,
+            result_limits: Limits::default(),
         }
     }
 }
@@ -94,6 +106,9 @@ pub struct Hub {
     gate: Option<Arc<Gate>>,
     source_gates: Vec<(Source, Arc<Gate>)>,
     store: OnceLock<Arc<Store>>,
+    kept: Arc<KeptTexts>,
+    /// Held while the tool that reads cut results is registered.
+    offering: Mutex<()>,
     refusals: PinRefusals,
     closed: AtomicBool,
 }
@@ -114,6 +129,8 @@ impl Hub {
             labels: RwLock::default(),
             rng: Mutex::new(rng),
             store: OnceLock::new(),
+            kept: Arc::default(),
+            offering: Mutex::default(),
             refusals: PinRefusals::default(),
             closed: AtomicBool::new(false),
             options,
@@ -124,6 +141,7 @@ impl Hub {
     pub fn close(&self) {
         self.closed.store(true, Ordering::Release);
         self.clear();
+        self.kept.clear();
     }
 
     pub fn is_closed(&self) -> bool {

@@ -219,7 +219,7 @@ class Hit:
 class Hub:
     def __contains__(self, name: str, /) -> bool: ...
     def __len__(self, /) -> int: ...
-    def __new__(cls, /, *, timeout: float, max_parallel: int, grace: float, seed: int | None = None, max_concurrency: int | None = None, source_concurrency: Sequence[tuple[str, int]] | None = None, max_waiting: int = 10000, breaker_threshold: int = 5, breaker_rest: float = 5.0, prefer: str | None = None, shadow: str = "report", lookup_timeout: float = 10.0, strategies: Sequence[tuple[str, str]] | None = None, lang: str = "en") -> Hub: ...
+    def __new__(cls, /, *, timeout: float, max_parallel: int, grace: float, seed: int | None = None, max_concurrency: int | None = None, source_concurrency: Sequence[tuple[str, int]] | None = None, max_waiting: int = 10000, breaker_threshold: int = 5, breaker_rest: float = 5.0, prefer: str | None = None, shadow: str = "report", lookup_timeout: float = 10.0, strategies: Sequence[tuple[str, str]] | None = None, lang: str = "en", result_limit: int = 4000, result_limits: Sequence[tuple[str, int]] | None = None) -> Hub: ...
     def __reduce__(self, /) -> str: ...
     def add_capability_words(self, /, tag: str, words: Sequence[str]) -> None: ...
     def capabilities(self, /) -> dict: ...
@@ -426,11 +426,6 @@ class Store:
         """
         Writes everything now. False if that failed or took longer than `seconds`, or if there is no file.
         """
-    def keep(self, /, handle: str, text: str) -> None:
-        """
-        Keeps a whole result under its handle.
-        """
-    def kept(self, /, handle: str) -> str | None: ...
     def notices(self, /) -> list[str]:
         """
         The problems since the last call.
@@ -632,6 +627,11 @@ def failed_result(tool: str, kind: str, message: str) -> Any:
     The result of a call that ended before any candidate was tried; the kind decides `retryable` and `outcome`.
     """
 
+def format_result(hub: Hub, result: dict, limit: int | None = None) -> tuple[str, tuple[str, int, int] | None]:
+    """
+    A result as text, cut to `limit` or to that of its kind of tool; and what was cut.
+    """
+
 def from_vendor_form(hub: Hub, name: str, arguments: Any) -> tuple[str, Any]:
     """
     A call as an API sent it, with the name and the arguments of the tool.
@@ -674,7 +674,7 @@ def parse_text(text: Any, format: str = "auto", tools: Any | None = None) -> tup
 
 def plan_run(hub: Hub, message: Any, format: str) -> tuple[list[ParsedCall], str, str | None, list[list[int]]]:
     """
-    Parses a model's message, with the schemas of the tools that it names, and groups its calls.
+    Parses a model's message with the schemas of the tools that it names, and groups its calls.
     """
 
 def pool_state() -> tuple[int, int, int]:
@@ -682,14 +682,19 @@ def pool_state() -> tuple[int, int, int]:
     (workers, idle, abandoned), for tests and diagnosis.
     """
 
-def prompt_limit(name: str, capabilities: Sequence[str]) -> tuple[int, int | None]:
-    """
-    The limit in characters, and of hits in a list, for the results of a tool in a prompt.
-    """
-
 def prompt_text(hub: Hub, base: str, core: Sequence[str], others: Sequence[str] | None, more: int, style: str, lang: str, budget: int | None = None, tokenizer: Tokenizer | None = None) -> str:
     """
     The prompt with the core tools and these others, most relevant first, or all; `more` further tools can be called.
+    """
+
+def read_more(hub: Hub, handle: str, offset: int, limit: int) -> tuple[str | None, str | None]:
+    """
+    One page of a result that was cut.
+    """
+
+def read_more_tool(hub: Hub) -> str | None:
+    """
+    The tool that reads cut results, once something was cut.
     """
 
 def read_request(hub: Hub, request: Any) -> tuple[str, Any, str | None, str | None]:
@@ -776,6 +781,16 @@ def vendor_tools(hub: Hub, names: Sequence[str], vendor: str) -> tuple[list, lis
 def visible_text(text: str) -> str:
     """
     A text as it is seen: without commands to terminals and invisible characters. The same object when it has none.
+    """
+
+def write_answers(hub: Hub, answers: Sequence[tuple[str, bool, str, dict]], format: str, found: str | None, limit: int | None = None) -> "tuple[list[dict[str, Any]], list[tuple[str, int, int] | None]]":
+    """
+    The results of a run as messages in a format, and what was cut of each. `found` is the format of the model's message.
+    """
+
+def write_results(answers: Sequence[tuple[str, bool, str, dict]], format: str) -> Any:
+    """
+    Whole results in a format: a text for tags, otherwise a list.
     """
 
 def __getattr__(name: str) -> Incomplete: ...

@@ -1,6 +1,8 @@
 //! The hub, as Python sees it. Thin: it turns Python values into words of the core and back.
 
-use super::options::{parse_lang, parse_prefer, parse_shadow, parse_source, seconds, strategy_patterns};
+use super::options::{
+    kind_limits, parse_lang, parse_prefer, parse_shadow, parse_source, seconds, strategy_patterns,
+};
 use super::python_tool::{PythonTool, python_tool};
 use super::runtime;
 use super::tool_from_python::callable;
@@ -99,7 +101,7 @@ impl PyHub {
 #[pymethods]
 impl PyHub {
     #[new]
-    #[pyo3(signature = (*, timeout, max_parallel, grace, seed=None, max_concurrency=None, source_concurrency=None, max_waiting=10_000, breaker_threshold=5, breaker_rest=5.0, prefer=None, shadow="report", lookup_timeout=10.0, strategies=None, lang="en"))]
+    #[pyo3(signature = (*, timeout, max_parallel, grace, seed=None, max_concurrency=None, source_concurrency=None, max_waiting=10_000, breaker_threshold=5, breaker_rest=5.0, prefer=None, shadow="report", lookup_timeout=10.0, strategies=None, lang="en", result_limit=4_000, result_limits=None))]
     #[expect(clippy::too_many_arguments, reason = "one for each option of ToolHub")]
     fn new(
         timeout: f64,
@@ -116,6 +118,8 @@ impl PyHub {
         lookup_timeout: f64,
         strategies: Option<Vec<(String, String)>>,
         lang: &str,
+        result_limit: usize,
+        result_limits: Option<Vec<(String, usize)>>,
     ) -> PyResult<Self> {
         if max_parallel == 0 {
             return Err(PyValueError::new_err("max_parallel must be at least 1, got 0"));
@@ -143,6 +147,8 @@ impl PyHub {
             lookup_timeout: seconds("lookup_timeout", Some(lookup_timeout))?
                 .unwrap_or(defaults.lookup_timeout),
             lang: parse_lang(lang)?,
+            result_limit,
+            result_limits: kind_limits(&result_limits.unwrap_or_default())?,
         };
         Ok(PyHub {
             core: Arc::new(Hub::new(options)),

@@ -8,6 +8,7 @@
 //! ```
 
 mod addressee;
+mod answers;
 mod argument_checks;
 mod awaiting;
 mod blocking;
@@ -73,6 +74,8 @@ mod _core {
     use super::*;
 
     #[pymodule_export]
+    use super::answers::{format_result, read_more, read_more_tool, write_answers, write_results};
+    #[pymodule_export]
     use super::blocking::run_blocking;
     #[pymodule_export]
     use super::blocks::Blocks;
@@ -125,7 +128,7 @@ mod _core {
     #[pymodule_export]
     use super::tables::{error_kinds, is_secret_name, server_options};
     #[pymodule_export]
-    use super::text::{PyTokenizer, PyTruncated, merge_texts, prompt_limit, truncate_text, visible_text};
+    use super::text::{PyTokenizer, PyTruncated, merge_texts, truncate_text, visible_text};
     #[pymodule_export]
     use super::text_of::{binary_note, result_text};
     #[pymodule_export]

@@ -3,6 +3,8 @@
 use super::argument_checks::Checks;
 use crate::model::{CallOptions, Lang, Prefer, Shadow, Source, Strategy};
 use crate::select::StrategyPatterns;
+use crate::text::nearest;
+use crate::truncate::Limits;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use std::sync::Arc;
@@ -91,4 +93,20 @@ pub fn parse_shadow(name: &str) -> PyResult<Shadow> {
 
 pub fn parse_lang(name: &str) -> PyResult<Lang> {
     Lang::parse(name).ok_or_else(|| PyValueError::new_err(format!("lang must be 'en' or 'zh', got {name:?}")))
+}
+
+/// The limits of results by kind of tool, with these changes.
+pub fn kind_limits(given: &[(String, usize)]) -> PyResult<Limits> {
+    let mut limits = Limits::default();
+    for (kind, limit) in given {
+        if !limits.set(kind, *limit) {
+            let near = nearest(kind, Limits::NAMES.into_iter());
+            let hint = near.map_or_else(
+                || format!("the kinds are {}", Limits::NAMES.join(", ")),
+                |near| format!("did you mean '{near}'?"),
+            );
+            return Err(PyValueError::new_err(format!("result_limits has no kind '{kind}'; {hint}")));
+        }
+    }
+    Ok(limits)
 }

@@ -127,29 +127,46 @@ pub fn parse_text(
     text: &Bound<'_, PyAny>,
     format: &str,
     tools: Option<&Bound<'_, PyAny>>,
-) -> PyResult<(Vec<Py<PyParsedCall>>, String, Option<String>)> {
+) -> PyResult<ParsedMessage> {
+    parse_message("parse()", text, &options(format, tools)?)
+}
+
+/// The calls, the text around them, and the format of the first call.
+pub type ParsedMessage = (Vec<Py<PyParsedCall>>, String, Option<String>);
+
+/// Parses a text or a message of a chat API; `caller` is the function that takes it.
+pub fn parse_message(
+    caller: &str,
+    text: &Bound<'_, PyAny>,
+    options: &ParseOptions,
+) -> PyResult<ParsedMessage> {
     let py = text.py();
-    let options = options(format, tools)?;
     let found = if let Ok(text) = text.cast::<PyString>() {
         let text = all_of(text)?;
-        lightly(py, text.len(), || parse::parse(&text, &options))
+        lightly(py, text.len(), || parse::parse(&text, options))
     } else if let Ok(bytes) = text.cast::<PyBytes>() {
         let bytes = bytes.as_bytes();
-        lightly(py, bytes.len(), || parse::parse(&String::from_utf8_lossy(bytes), &options))
+        lightly(py, bytes.len(), || parse::parse(&String::from_utf8_lossy(bytes), options))
     } else {
         let value = json::from_python(text).map_err(|why| {
-            PyTypeError::new_err(format!("parse() takes a text or a message of a chat API: {why}"))
+            PyTypeError::new_err(format!("{caller} takes a text or a message of a chat API: {why}"))
         })?;
         if !(value.is_object() || value.is_array()) {
-            let given = text.get_type().name()?;
-            return Err(PyTypeError::new_err(format!(
-                "parse() takes a text or a message of a chat API, got {given}"
-            )));
+            return Err(refused(caller, text));
         }
-        py.detach(|| parse::parse_value(&value, &options))
+        py.detach(|| parse::parse_value(&value, options))
     };
     let calls: PyResult<_> = found.calls.into_iter().map(|call| PyParsedCall::new(py, call)).collect();
     Ok((calls?, found.text, found.format))
+}
+
+fn refused(caller: &str, given: &Bound<'_, PyAny>) -> PyErr {
+    let class = given.get_type().name().map_or_else(|_| "an object".to_owned(), |name| name.to_string());
+    let (given, hint) = match given.is_none() {
+        true => ("None", "; a message without text may have its calls elsewhere: pass the whole message"),
+        false => (class.as_str(), ""),
+    };
+    PyTypeError::new_err(format!("{caller} takes a text or a message of a chat API, got {given}{hint}"))
 }
 
 /// The names of all formats, without `auto`.
@@ -234,7 +251,7 @@ fn lightly<T: Send>(py: Python<'_>, size: usize, work: impl FnOnce() -> T + Send
     if size <= SHORT { work() } else { py.detach(work) }
 }
 
-fn options(format: &str, tools: Option<&Bound<'_, PyAny>>) -> PyResult<ParseOptions> {
+pub fn options(format: &str, tools: Option<&Bound<'_, PyAny>>) -> PyResult<ParseOptions> {
     let options = ParseOptions::format(format).map_err(|error| PyValueError::new_err(error.to_string()))?;
     let Some(tools) = tools else { return Ok(options) };
     let described: PyResult<Vec<Value>> = tools.try_iter()?.map(|tool| described(&tool?)).collect();

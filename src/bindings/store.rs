@@ -6,7 +6,6 @@ use crate::store::{Store as Core, close_all, fork};
 use parking_lot::Mutex;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
-use pyo3::types::PyString;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -39,20 +38,6 @@ impl PyStore {
         let mut notices = std::mem::take(&mut *self.notices.lock());
         notices.extend(self.of_this_process().into_iter().flat_map(|core| core.notices()));
         notices
-    }
-
-    /// Keeps a whole result under its handle.
-    fn keep(&self, py: Python<'_>, handle: &str, text: &Bound<'_, PyString>) {
-        if let Some(core) = self.of_this_process().filter(|core| core.keeps_results()) {
-            // Some tools return lone surrogates, which UTF-8 cannot store.
-            let text = text.to_string_lossy().into_owned();
-            py.detach(|| core.keep(handle, text));
-        }
-    }
-
-    fn kept(&self, py: Python<'_>, handle: &str) -> Option<String> {
-        let core = self.of_this_process()?;
-        py.detach(|| core.kept(handle))
     }
 
     /// Writes everything now. False if that failed or took longer than `seconds`, or if there is no file.

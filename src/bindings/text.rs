@@ -4,11 +4,10 @@
 use super::unicode::{all_of, start_of};
 use crate::hub::part;
 use crate::invisible::visible;
-use crate::kind::ToolKind;
 use crate::merge;
 use crate::model::Part;
 use crate::truncate::tokens::{Estimate, load};
-use crate::truncate::{Limits, Options, TokenCounter, Unit, truncate_window, window_chars};
+use crate::truncate::{Options, TokenCounter, Unit, truncate_window, window_chars};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
@@ -145,11 +144,4 @@ pub fn merge_texts(
     })?;
     let merged = py.detach(|| merge(&parts(given, limit)));
     Ok((merged.text, merged.truncated))
-}
-
-/// The limit in characters, and of hits in a list, for the results of a tool in a prompt.
-#[pyfunction]
-pub fn prompt_limit(name: &str, capabilities: Vec<String>) -> (usize, Option<usize>) {
-    let (limits, kind) = (Limits::default(), ToolKind::of(&capabilities, name));
-    (limits.of(kind), limits.hits_of(kind))
 }

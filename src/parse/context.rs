@@ -15,7 +15,7 @@ const MAX_RESCANS: usize = 24;
 
 pub(super) struct ReadContext {
     pub input: InputBuffer,
-    pub tools: Arc<ToolSchemas>,
+    pub tools: Arc<dyn ToolSchemas>,
     /// A call with a strong marker was found.
     strong: AtomicBool,
     rescans_left: AtomicUsize,
@@ -24,7 +24,7 @@ pub(super) struct ReadContext {
 }
 
 impl ReadContext {
-    pub fn new(input: InputBuffer, tools: Arc<ToolSchemas>) -> Self {
+    pub fn new(input: InputBuffer, tools: Arc<dyn ToolSchemas>) -> Self {
         let rescans_left = AtomicUsize::new(MAX_RESCANS);
         Self { input, tools, strong: AtomicBool::new(false), rescans_left, stopped: AtomicBool::new(false) }
     }

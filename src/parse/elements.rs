@@ -13,7 +13,7 @@ pub(super) fn call(
     text: &str,
     mark: &str,
     named: &str,
-    tools: &ToolSchemas,
+    tools: &dyn ToolSchemas,
 ) -> Result<(String, Value), String> {
     let mut name = named.to_owned();
     let mut rest = text;
@@ -30,7 +30,7 @@ pub(super) fn call(
     {
         rest = element.content;
     }
-    let schema = tools.get(&name);
+    let schema = tools.parameters(&name);
     match value(rest, mark, schema, 0) {
         Value::Object(map) => Ok((name, Value::Object(map))),
         _ if rest.trim().is_empty() => Ok((name, Value::Null)),

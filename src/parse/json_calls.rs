@@ -35,7 +35,7 @@ pub(super) fn calls(
     value: Value,
     repairs: Repairs,
     shape: CallShape,
-    tools: &ToolSchemas,
+    tools: &dyn ToolSchemas,
 ) -> Option<Vec<Draft>> {
     match value {
         Value::Array(items) if shape == CallShape::Bare && items.is_empty() => None,
@@ -59,7 +59,7 @@ fn object(
     mut map: Map<String, Value>,
     mut repairs: Repairs,
     shape: CallShape,
-    tools: &ToolSchemas,
+    tools: &dyn ToolSchemas,
 ) -> Option<Vec<Draft>> {
     let named = NAME_KEYS.iter().any(|key| map.get(*key).is_some_and(Value::is_string));
     if !named {
@@ -101,7 +101,7 @@ fn object(
             repairs.add(SyntaxRepair::BesideTheName);
         }
     }
-    let is_call = !name.is_empty() && (arguments.is_some() || tools.contains_key(&name));
+    let is_call = !name.is_empty() && (arguments.is_some() || tools.parameters(&name).is_some());
     if shape == CallShape::Bare && !is_call {
         return None;
     }

@@ -62,5 +62,6 @@ pub use dialects::names as formats;
 pub use native::parse_value;
 pub use options::{ParseOptions, UnknownFormat};
 pub use parsed::{Event, ParsedCall, ParsedText};
+pub use schemas::ToolSchemas;
 pub use stream::StreamParser;
 pub use whole::parse;

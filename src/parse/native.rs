@@ -21,7 +21,7 @@ pub fn parse_value(value: &Value, options: &ParseOptions) -> ParsedText {
         raw: Vec::new(),
         text: String::new(),
         format: None,
-        tools: &options.tools,
+        tools: &*options.tools,
     };
     found.message(value);
     if found.drafts.is_empty() {
@@ -42,7 +42,7 @@ struct ApiMessage<'a> {
     raw: Vec<Option<String>>,
     text: String,
     format: Option<&'static str>,
-    tools: &'a ToolSchemas,
+    tools: &'a dyn ToolSchemas,
 }
 
 impl ApiMessage<'_> {

@@ -1,5 +1,6 @@
 //! What the caller knows: the dialect of the model, and the tools.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -16,19 +17,19 @@ const API_FORMATS: &[&str] = &["openai", "openai_responses", "anthropic", "gemin
 #[derive(Clone)]
 pub struct ParseOptions {
     pub(super) openings: &'static Openings,
-    pub(super) tools: Arc<ToolSchemas>,
+    pub(super) tools: Arc<dyn ToolSchemas>,
 }
 
 impl Default for ParseOptions {
     fn default() -> Self {
-        Self { openings: Openings::of(None), tools: Arc::default() }
+        Self { openings: Openings::of(None), tools: no_tools() }
     }
 }
 
 impl fmt::Debug for ParseOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let format = self.openings.asked.unwrap_or("auto");
-        f.debug_struct("ParseOptions").field("format", &format).field("tools", &self.tools.len()).finish()
+        f.debug_struct("ParseOptions").field("format", &format).finish_non_exhaustive()
     }
 }
 
@@ -41,12 +42,18 @@ impl ParseOptions {
             name if API_FORMATS.contains(&name) => None,
             name => Some(dialects::named(name).ok_or_else(|| UnknownFormat(name.to_owned()))?),
         };
-        Ok(Self { openings: Openings::of(dialect), tools: Arc::default() })
+        Ok(Self { openings: Openings::of(dialect), tools: no_tools() })
     }
 
     /// The tools with the JSON Schemas of their arguments, which give types to values written as plain text.
     pub fn with_tools(mut self, tools: impl IntoIterator<Item = (String, Value)>) -> Self {
-        self.tools = Arc::new(tools.into_iter().collect());
+        self.tools = Arc::new(tools.into_iter().collect::<HashMap<String, Value>>());
+        self
+    }
+
+    /// As [`with_tools`](Self::with_tools), for schemas that are looked up when a call names their tool.
+    pub fn with_schemas(mut self, schemas: Arc<dyn ToolSchemas>) -> Self {
+        self.tools = schemas;
         self
     }
 
@@ -59,6 +66,10 @@ impl ParseOptions {
         let tools: Result<Vec<_>, String> = tools.into_iter().map(described).collect();
         Ok(self.with_tools(tools?))
     }
+}
+
+fn no_tools() -> Arc<dyn ToolSchemas> {
+    Arc::new(HashMap::<String, Value>::new())
 }
 
 fn described(mut tool: Value) -> Result<(String, Value), String> {

@@ -14,7 +14,7 @@ pub(super) fn names(byte: u8) -> bool {
 }
 
 /// The calls of a list, or one call without brackets. The closing bracket may be missing.
-pub(super) fn calls(text: &str, tools: &ToolSchemas) -> Result<Vec<Draft>, String> {
+pub(super) fn calls(text: &str, tools: &dyn ToolSchemas) -> Result<Vec<Draft>, String> {
     let mut reader = LenientReader::new(text, Notation::Python, MissingClosers::NONE);
     reader.skip_space();
     let listed = reader.peek() == Some(b'[');
@@ -41,7 +41,7 @@ pub(super) fn calls(text: &str, tools: &ToolSchemas) -> Result<Vec<Draft>, Strin
     Ok(found)
 }
 
-fn call(reader: &mut LenientReader<'_>, tools: &ToolSchemas) -> Result<Draft, String> {
+fn call(reader: &mut LenientReader<'_>, tools: &dyn ToolSchemas) -> Result<Draft, String> {
     let name = word(reader);
     if name.is_empty() || reader.peek() != Some(b'(') {
         return Err("a call must be a name with its arguments in parentheses".into());
@@ -75,7 +75,7 @@ fn call(reader: &mut LenientReader<'_>, tools: &ToolSchemas) -> Result<Draft, St
             positional.push(reader.value()?);
         }
     }
-    place(positional, &mut arguments, tools.get(name))?;
+    place(positional, &mut arguments, tools.parameters(name))?;
     Ok(Draft::new(name, Ok(Value::Object(arguments)), Default::default()))
 }
 

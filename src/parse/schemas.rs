@@ -5,11 +5,20 @@ use std::collections::HashMap;
 use serde_json::Value;
 
 /// The JSON Schemas of the tools' arguments, by tool name.
-pub(super) type ToolSchemas = HashMap<String, Value>;
+pub trait ToolSchemas: Send + Sync {
+    /// The schema of this tool's arguments; `None` for a tool that is not known.
+    fn parameters(&self, tool: &str) -> Option<&Value>;
+}
+
+impl ToolSchemas for HashMap<String, Value> {
+    fn parameters(&self, tool: &str) -> Option<&Value> {
+        self.get(tool)
+    }
+}
 
 /// The schema of a tool's parameter.
-pub(super) fn parameter<'a>(tools: &'a ToolSchemas, tool: &str, name: &str) -> Option<&'a Value> {
-    property(tools.get(tool)?, name)
+pub(super) fn parameter<'a>(tools: &'a dyn ToolSchemas, tool: &str, name: &str) -> Option<&'a Value> {
+    property(tools.parameters(tool)?, name)
 }
 
 /// The schema of an object's property.

@@ -27,6 +27,9 @@ impl CallPlan {
     pub(super) fn narrow(&mut self, hub: &Hub) -> Result<(), HubError> {
         let Some(permissions) = self.request.permissions.clone() else { return Ok(()) };
         let name = self.request.target.name().clone();
+        if hub.is_read_more(&name) {
+            return Ok(());
+        }
         let mut known = providers(hub, &name, &self.options);
         if self.must_know_providers(hub)
             && let Err(miss) = hub.offers(&name, &self.options)

@@ -30,9 +30,13 @@ impl SkillBlock {
             false => format!("\n<skill_resources>\n{}{more}\n</skill_resources>", files.join("\n")),
         };
         let begin = format!("<skill_content name=\"{}\">\n", text("name").unwrap_or_default());
+        let task = text("task").filter(|task| !task.is_empty() && task != "null");
+        let task =
+            task.map(|task| format!("\n\nTask: {}", task.replace("</skill_content", "&lt;/skill_content")));
         let end = format!(
-            "\n\nSkill directory: {}\nRelative paths in this skill are relative to the skill directory; to read a file, \
+            "{}\n\nSkill directory: {}\nRelative paths in this skill are relative to the skill directory; to read a file, \
              call the skill with `file`.{resources}\n</skill_content>",
+            task.unwrap_or_default(),
             text("folder").unwrap_or_default()
         );
         Some(SkillBlock { begin, instructions, end })

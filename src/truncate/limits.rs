@@ -21,6 +21,23 @@ impl Default for Limits {
 }
 
 impl Limits {
+    /// The names of the kinds that have a limit of their own.
+    pub const NAMES: [&'static str; 5] = ["calculation", "time", "search", "history", "other"];
+
+    /// Sets the limit of the kind with this name; false if there is none.
+    pub fn set(&mut self, kind: &str, limit: usize) -> bool {
+        let own = match kind {
+            "calculation" => &mut self.calculation,
+            "time" => &mut self.time,
+            "search" => &mut self.search,
+            "history" => &mut self.history,
+            "other" => &mut self.other,
+            _ => return false,
+        };
+        *own = limit;
+        true
+    }
+
     /// The limit in characters for results of a kind.
     pub fn of(&self, kind: ToolKind) -> usize {
         match kind {

@@ -29,6 +29,7 @@ pub mod tokens;
 
 pub use job::{Options, Truncated, Unit};
 pub use limits::Limits;
+pub use notice::grouped;
 pub use tokens::TokenCounter;
 
 use chars::{count, index_of};

@@ -74,7 +74,7 @@ pub(super) fn is_mark(text: &str) -> bool {
 }
 
 /// A number with thousands separators: `1,234,567`.
-fn grouped(number: usize) -> String {
+pub fn grouped(number: usize) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);
     for (index, digit) in digits.chars().enumerate() {

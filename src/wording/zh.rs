@@ -242,7 +242,8 @@ pub(super) const TABLE: &[(&str, &str)] = &[
     ("Reading the skill '{}' was cancelled.", "读取技能 '{0}' 已取消。"),
     // Frames of results, written in Python
     ("Error: {~}", "错误：{0}"),
-    ("[more: read_more('{}'), {} characters in all]", "[更多内容：read_more('{0}')，共 {1} 个字符]"),
+    ("[more: {}('{}'), {} characters in all]", "[更多内容：{0}('{1}')，共 {2} 个字符]"),
+    ("[more: {}('{}', {}), {} characters left]", "[更多内容：{0}('{1}', {2})，还剩 {3} 个字符]"),
     (
         "There is no kept result '{}'; newer results may have replaced it. Call the tool again.",
         "没有保留结果 '{0}'；它可能已被较新的结果取代。请重新调用工具。",

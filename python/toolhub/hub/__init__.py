@@ -2,7 +2,7 @@
 
 Each part owns its state and depends on the core and on other parts, never on the hub:
 
-    Registration ← FolderLoader, Skills    ToolSearch ← Prompts    HubStore ← ResultFormatter    Callbacks ← ServerManager
+    Registration ← FolderLoader, Skills    ToolSearch ← Prompts    Callbacks ← ServerManager
 
 `ToolHub` creates them and has the public methods, which hand over to a part. The methods are grouped by topic, one file each.
 """
@@ -95,6 +95,10 @@ class ToolHub(ToolMethods, RunMethods, PromptMethods, SourceMethods, ServerMetho
     first. `embed` returns vectors for texts, from any model: a plain function from a list of texts to a list of vectors;
     `search` and `recommend` then use words and meaning.
 
+    Results: `run` gives a model up to `result_limit` characters of each (at least 1,000). `result_limits` are the limits of
+    `format` by kind of tool, as in `{"search": 800}`; the kinds are calculation, time, search, history and other. `lang`
+    (`"en"`, `"zh"`) is the language of what the hub itself says.
+
     Sources: `tools` and `skills` are folders, one or several; see `load_tools` and `load_skills`. `mcp` is an `mcpServers`
     file, several of them, or such a mapping; see `load_mcp`. `shadow="deny"` forbids tools of servers that have the name of
     a native tool. `source_aliases` are the labels that routed calls may give as their source, see `add_alias`;
@@ -149,6 +153,8 @@ class ToolHub(ToolMethods, RunMethods, PromptMethods, SourceMethods, ServerMetho
         store: "str | os.PathLike[str] | None" = None,
         store_results_max_bytes: int = 32_000_000,
         lang: Lang = "en",
+        result_limit: int = 4000,
+        result_limits: Mapping[str, int] | None = None,
     ) -> None:
         limits = _checked_limits(limits)
         check_seconds("timeout", timeout, above_zero=True)
@@ -164,6 +170,10 @@ class ToolHub(ToolMethods, RunMethods, PromptMethods, SourceMethods, ServerMetho
         for what, text in (("prefer", prefer), ("shadow", shadow)):
             if text is not None:
                 check_text(what, text)
+        check_whole("result_limit", result_limit, 1000)
+        kind_limits = dict(result_limits or {})
+        for kind, limit in kind_limits.items():
+            check_whole(f"result_limits[{kind!r}]", limit, 0)
         if llm is not None:
             check_llm(llm)
         whole = limits.pop("hub", None)
@@ -182,6 +192,8 @@ class ToolHub(ToolMethods, RunMethods, PromptMethods, SourceMethods, ServerMetho
             shadow=shadow,
             lookup_timeout=lookup_timeout,
             lang=lang,
+            result_limit=result_limit,
+            result_limits=list(kind_limits.items()),
         )
         self._state = HubState()
         self._events = Events()
@@ -189,7 +201,7 @@ class ToolHub(ToolMethods, RunMethods, PromptMethods, SourceMethods, ServerMetho
         self._registration = Registration(self._core, self._events, self._state)
         self._search = ToolSearch(self._core, embed)
         self._prompts = Prompts(self._core, self._search, core, lang)
-        self._formatter = ResultFormatter(self._core, self._events, self._store.file, lang)
+        self._formatter = ResultFormatter(self._core, self._events)
         self._folders = FolderLoader(self._core, self._registration, self._state)
         self._skills = Skills(self._core, self._registration)
         self._add_aliases(source_aliases)
@@ -332,7 +344,6 @@ class ToolHub(ToolMethods, RunMethods, PromptMethods, SourceMethods, ServerMetho
         self._state.closed = True
         self._folders.close()
         self._core.close()
-        self._formatter.clear()
 
     def __enter__(self) -> Self:
         self._state.require_open()

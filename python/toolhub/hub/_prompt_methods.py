@@ -154,9 +154,10 @@ class PromptMethods:
     def format(self, result: ToolResult, limit: int | None = None) -> str:
         """A result for a prompt: cut to the limit of its kind of tool; of search hits, the first three.
 
-        Limits in characters: calculation 100, time 200, search 500, history 1,000, skills 32,000 (a model that knows only
-        half of its instructions does the wrong thing), others 500. The full text stays available: the shown one ends with a
-        handle for `read_more`. Terminal commands and invisible characters, which can hide instructions, are removed.
+        Limits in characters: calculation 100, time 200, search 500, history 1,000, other tools 500 (`result_limits` of the hub
+        changes them), skills 32,000 (a model that knows only half of its instructions does the wrong thing). `run` has a
+        limit of its own. The full text stays available: the shown one ends with a handle for `read_more`, and from then on the
+        model has a tool of that name. Terminal commands and invisible characters, which can hide instructions, are removed.
 
         >>> from toolhub import ToolHub
         >>> hub = ToolHub()

@@ -69,6 +69,7 @@ class Prompts:
             if query is not None:
                 others = self._relevant(query, limit, others)
             more = len(names) - len(first) - len(others)
+            others = self._with_read_more(first, others)
         if tokenizer is not None and not isinstance(tokenizer, _core.Tokenizer):
             from .. import text
 
@@ -96,7 +97,7 @@ class Prompts:
         first, others = _divided(self._present(core), self._known(tools))
         if query is not None:
             others = self._relevant(query, _DEFAULT_LIMIT if limit is None else limit, others)
-        shown = [*first, *others][:limit]
+        shown = self._with_read_more([], [*first, *others][:limit])
         made, skipped = cast(
             "tuple[list[Any], list[tuple[str, str]]]", _core.vendor_tools(self._core, shown, vendor)
         )
@@ -105,6 +106,11 @@ class Prompts:
         if len(made) > _MAX_TOOLS.get(vendor, len(made)):
             _log.warning("%s accepts at most %d tools, got %d", vendor, _MAX_TOOLS[vendor], len(made))
         return VendorTools(made, [Skipped(name, reason) for name, reason in skipped])
+
+    def _with_read_more(self, first: list[str], others: list[str]) -> list[str]:
+        """The tool that reads cut results is shown in any case: the model has a handle for it."""
+        name = _core.read_more_tool(self._core)
+        return others if name is None or name in first or name in others else [*others, name]
 
     def _known(self, tools: Iterable[str] | None) -> list[str]:
         """The tools to choose from, in an order that does not depend on registration."""

@@ -7,7 +7,6 @@ from typing import Any, Unpack, cast
 
 from .. import _core
 from .._checks import check_whole
-from ..formatting import Answer, write_answers
 from ..options import DispatchOptions, ResultFormat
 from ..parsing import spelt_out
 from ..permissions import PATIENCE, Approval, Permissions
@@ -58,9 +57,10 @@ class RunMethods(DispatchMethods):
 
         `message` is the model's text, or a message, response or list of blocks of the OpenAI, Anthropic or Gemini API; `format`
         is the format of a text. Harmless calls run concurrently, `concurrency` at a time; a call that may act runs alone, in
-        its position among the others. `allowed` and `approve` are those of `toolhub.permissions.Permissions`. Results are cut
-        as `hub.format` cuts them (`limit` characters), and written in the form of the API that the message came from, or in
-        that of `results` (`tags`, `openai`, `openai_responses`, `anthropic`, `gemini`); one of these names as `format` means
+        its position among the others. `allowed` and `approve` are those of `toolhub.permissions.Permissions`. Each result is
+        cut to `limit` characters (by default `result_limit` of the hub); once one was cut, the model has the tool `read_more`.
+        Results are written in the form of the API that the message came from, with images where it takes them, or in that of
+        `results` (`tags`, `openai`, `openai_responses`, `anthropic`, `gemini`); one of these names as `format` means
         both. `options` are those of `dispatch`.
 
         >>> import asyncio
@@ -88,12 +88,7 @@ class RunMethods(DispatchMethods):
         answered = await self._carry_out(calls, groups, permissions, concurrency, options)
         outcome = RunOutcome(text, calls, answered)
         if calls:
-            if results == "auto":
-                results = found if found in _NATIVE else "tags"
-            pairs = zip(calls, answered, strict=True)
-            answers = [Answer(call, result, self._formatter.format(result, limit)) for call, result in pairs]
-            written = write_answers(answers, results)
-            outcome.messages = [{"role": "user", "content": written}] if results == "tags" else written
+            outcome.messages = self._formatter.answers(calls, answered, results, found, limit)
         return outcome
 
     def _planned(
@@ -103,7 +98,7 @@ class RunMethods(DispatchMethods):
         try:
             planned = _core.plan_run(self._core, message, format)
         except TypeError:
-            plain = spelt_out(message)
+            plain = None if message is None else spelt_out(message)
             if not isinstance(plain, (dict, list)):
                 raise
             planned = _core.plan_run(self._core, plain, format)

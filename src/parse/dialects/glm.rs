@@ -87,7 +87,7 @@ async fn pair(cx: &ReadContext, at: usize, tool: &str) -> Option<(String, Value,
     cx.input.literal(at, &[VALUE]).await?;
     let from = at + VALUE.len();
     let (to, after) = value_end(cx, from).await?;
-    let schema = schemas::parameter(&cx.tools, tool, &key);
+    let schema = schemas::parameter(&*cx.tools, tool, &key);
     let value = cx.input.with(from, to, |text| {
         // The line end is in place of the end tag.
         let text = if to == after { text.strip_suffix('\n').unwrap_or(text) } else { text };

@@ -80,7 +80,7 @@ async fn words(cx: &ReadContext, from: usize, name: &str) -> usize {
         _ => {
             let mut arguments = Map::new();
             if !text.is_empty() {
-                arguments.insert(only_parameter(&cx.tools, name), text.into());
+                arguments.insert(only_parameter(&*cx.tools, name), text.into());
             }
             Draft::new(name, Ok(Value::Object(arguments)), Repairs::default())
         }
@@ -96,8 +96,8 @@ fn unquoted(text: &str) -> String {
     serde_json::from_str(text).unwrap_or_else(|_| text.trim_matches('"').to_owned())
 }
 
-fn only_parameter(tools: &ToolSchemas, name: &str) -> String {
-    let schema = tools.get(name);
+fn only_parameter(tools: &dyn ToolSchemas, name: &str) -> String {
+    let schema = tools.parameters(name);
     let required = schema.and_then(|schema| schema.get("required")?.get(0)?.as_str());
     let first = || schema?.get("properties")?.as_object()?.keys().next().map(String::as_str);
     required.or_else(first).unwrap_or("input").to_owned()

@@ -42,7 +42,7 @@ pub async fn value(cx: &ReadContext, at: usize, stops: &[&str], format: &'static
         if missing == MissingClosers::OUTERMOST && json_calls::ends_early(&reading.value, CallShape::Bare) {
             return None;
         }
-        json_calls::calls(reading.value, reading.repairs, CallShape::Bare, &cx.tools)
+        json_calls::calls(reading.value, reading.repairs, CallShape::Bare, &*cx.tools)
     });
     match drafts {
         Some(drafts) => {

@@ -26,7 +26,7 @@ pub async fn bare(cx: &ReadContext, opening: Opening, format: &'static str) -> R
     if closed && cx.input.byte(end).await == Some(b'(') {
         return ReadOutcome::Text(end);
     }
-    match cx.input.with(at, end, |text| python::calls(text, &cx.tools)) {
+    match cx.input.with(at, end, |text| python::calls(text, &*cx.tools)) {
         Ok(drafts) if !drafts.is_empty() => {
             cx.emit(drafts, end, format);
             ReadOutcome::Block(end)
@@ -66,7 +66,7 @@ pub async fn marked(
             ValueExtent::Cut { in_string } => (cx.input.end_so_far(), listed && !in_string),
         };
         let read = match whole {
-            true => cx.input.with(at, end, |text| python::calls(text, &cx.tools)),
+            true => cx.input.with(at, end, |text| python::calls(text, &*cx.tools)),
             false => Err("the text ends inside the arguments".to_owned()),
         };
         let failed = |why: String| vec![Draft::failed("", format!("The call cannot be read: {why}."))];

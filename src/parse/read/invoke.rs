@@ -130,7 +130,7 @@ async fn by_elements(cx: &ReadContext, at: usize, mark: &str, name: &str, style:
         Some((end, _)) => (end, end + style.call_end.len()),
         None => (cx.input.end_so_far(), cx.input.end_so_far()),
     };
-    let draft = match cx.input.with(at, end, |text| elements::call(text, mark, name, &cx.tools)) {
+    let draft = match cx.input.with(at, end, |text| elements::call(text, mark, name, &*cx.tools)) {
         Ok(_) if after == end => Draft::failed(name, "The text ends before the call does."),
         Ok((name, arguments)) => Draft::new(&name, Ok(arguments), Repairs::default()),
         Err(why) => Draft::failed(name, format!("The call cannot be read: {why}.")),
@@ -224,7 +224,7 @@ async fn parameter(
         match header.is_text {
             Some(true) => Value::from(text),
             Some(false) => typed::json(text),
-            None => typed::typed(text, schemas::parameter(&cx.tools, tool, &name)),
+            None => typed::typed(text, schemas::parameter(&*cx.tools, tool, &name)),
         }
     });
     Ok(Parameter { name, value, repaired, after })

@@ -131,7 +131,7 @@ fn drafts(
         return vec![Draft::failed("", "The call cannot be read: the text ends before its arguments.")];
     }
     repairs.join(reading.repairs);
-    let mut found = json_calls::calls(reading.value, repairs, body.shape, &cx.tools).unwrap_or_default();
+    let mut found = json_calls::calls(reading.value, repairs, body.shape, &*cx.tools).unwrap_or_default();
     if let Some(why) = reading.cut {
         found.push(Draft::failed("", format!("The call cannot be read: {why}.")));
     }

@@ -1,0 +1,237 @@
+//! Results for a model: cut to their limit, and written in the form of an API.
+
+use super::hub::PyHub;
+use super::json;
+use super::once::intern;
+use super::text_of::{images_of, success_text};
+use crate::hub::{CutText, Hub, ResultBudget, ResultLimit, ShapeRequest, ShapedText};
+use crate::invisible::visible;
+use crate::model::Lang;
+use crate::shape::content::ImageNotes;
+use crate::shape::hits;
+use crate::shape::messages::{ModelAnswer, ResultFormat, conversation, write};
+use crate::shape::skill::SkillBlock;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList, PyString};
+use serde_json::Value;
+
+/// The handle, and how many characters are shown of how many.
+type Cut = (String, usize, usize);
+
+/// Id, whether the model gave it, tool, result.
+type GivenAnswer<'py> = (String, bool, String, Bound<'py, PyDict>);
+
+/// A result as text, cut to `limit` or to that of its kind of tool; and what was cut.
+#[pyfunction]
+#[pyo3(signature = (hub, result, limit=None))]
+pub fn format_result(
+    hub: &Bound<'_, PyHub>,
+    result: &Bound<'_, PyDict>,
+    limit: Option<usize>,
+) -> PyResult<(String, Option<Cut>)> {
+    hub.get().check_process()?;
+    formatted(hub.get().core(), result, limit, ResultBudget::Kind, ImageNotes::Shown)
+}
+
+/// The results of a run as messages in a format, and what was cut of each. `found` is the format of the model's message.
+#[pyfunction]
+#[pyo3(signature = (hub, answers, format, found, limit=None) -> "tuple[list[dict[str, Any]], list[tuple[str, int, int] | None]]")]
+pub fn write_answers<'py>(
+    hub: &Bound<'py, PyHub>,
+    answers: Vec<GivenAnswer<'py>>,
+    format: &str,
+    found: Option<&str>,
+    limit: Option<usize>,
+) -> PyResult<(Bound<'py, PyAny>, Vec<Option<Cut>>)> {
+    hub.get().check_process()?;
+    let format = match format {
+        "auto" => ResultFormat::answering(found),
+        name => result_format(name)?,
+    };
+    let mut cuts = Vec::with_capacity(answers.len());
+    let mut written = Vec::with_capacity(answers.len());
+    for given in answers {
+        let shape = |images| formatted(hub.get().core(), &given.3, limit, ResultBudget::Run, images);
+        let (text, cut) = shape(image_notes(format))?;
+        cuts.push(cut);
+        written.push(answer(given, text, format)?);
+    }
+    Ok((json::to_python(hub.py(), &conversation(&written, format))?, cuts))
+}
+
+/// Whole results in a format: a text for tags, otherwise a list.
+#[pyfunction]
+pub fn write_results<'py>(
+    py: Python<'py>,
+    answers: Vec<GivenAnswer<'py>>,
+    format: &str,
+) -> PyResult<Bound<'py, PyAny>> {
+    let format = result_format(format)?;
+    let mut written = Vec::with_capacity(answers.len());
+    for given in answers {
+        let text = match failure_text(&given.3, Lang::default())? {
+            Some(text) => text,
+            None => visible(&success_text(&given.3, image_notes(format))?).into_owned(),
+        };
+        written.push(answer(given, text, format)?);
+    }
+    json::to_python(py, &write(&written, format))
+}
+
+/// One page of a result that was cut.
+#[pyfunction]
+pub fn read_more(
+    hub: &Bound<'_, PyHub>,
+    handle: &Bound<'_, PyString>,
+    offset: usize,
+    limit: usize,
+) -> PyResult<(Option<String>, Option<String>)> {
+    hub.get().check_process()?;
+    let handle = handle.to_string_lossy();
+    let core = hub.get().core();
+    let page = hub.py().detach(|| core.read_more(&handle, offset, limit));
+    Ok(match page {
+        Ok(page) => (Some(page.text), None),
+        Err(error) => (None, Some(error.message.into_owned())),
+    })
+}
+
+/// The tool that reads cut results, once something was cut.
+#[pyfunction]
+pub fn read_more_tool(hub: &Bound<'_, PyHub>) -> PyResult<Option<&'static str>> {
+    hub.get().check_process()?;
+    Ok(hub.get().core().read_more_tool())
+}
+
+fn result_format(name: &str) -> PyResult<ResultFormat> {
+    ResultFormat::parse(name).ok_or_else(|| {
+        let known: Vec<&str> = ResultFormat::ALL.iter().map(|format| format.name()).collect();
+        PyValueError::new_err(format!("format must be one of {}, got '{name}'", known.join(", ")))
+    })
+}
+
+fn image_notes(format: ResultFormat) -> ImageNotes {
+    if format.takes_images() { ImageNotes::Omitted } else { ImageNotes::Shown }
+}
+
+fn answer(given: GivenAnswer<'_>, text: String, format: ResultFormat) -> PyResult<ModelAnswer> {
+    let (id, id_from_model, tool, result) = given;
+    let success = is_success(&result)?;
+    let warnings = meta(&result, intern!(result.py(), "warnings"))?;
+    let images = if success && format.takes_images() { images_of(&result)? } else { Vec::new() };
+    Ok(ModelAnswer {
+        id,
+        id_from_model,
+        tool,
+        success,
+        text,
+        warnings: warnings.and_then(|warnings| warnings.extract().ok()).unwrap_or_default(),
+        images,
+    })
+}
+
+fn formatted(
+    hub: &Hub,
+    result: &Bound<'_, PyDict>,
+    limit: Option<usize>,
+    budget: ResultBudget,
+    images: ImageNotes,
+) -> PyResult<(String, Option<Cut>)> {
+    let py = result.py();
+    let tool = text_in(meta(result, intern!(py, "tool"))?);
+    let request = match failure_text(result, hub.options.lang)? {
+        // Sentences are short; what a server reports may not be.
+        Some(full) => {
+            let chars = hub.options.result_limit.max(limit.unwrap_or_default());
+            ShapeRequest { full, hits: None, skill: None, limit: ResultLimit { chars, hits: None } }
+        }
+        None => success_request(hub, result, &tool, limit, budget, images)?,
+    };
+    let ShapedText { text, cut } = py.detach(|| hub.shape(&request));
+    let cut = cut.map(|CutText { handle, shown, total }| (handle, shown, total));
+    if let Some((handle, _, _)) = &cut {
+        let meta = result.getattr(intern!(py, "meta"))?;
+        meta.set_item(intern!(py, "truncated"), true)?;
+        meta.set_item(intern!(py, "handle"), handle)?;
+    }
+    Ok((text, cut))
+}
+
+fn success_request(
+    hub: &Hub,
+    result: &Bound<'_, PyDict>,
+    tool: &str,
+    limit: Option<usize>,
+    budget: ResultBudget,
+    images: ImageNotes,
+) -> PyResult<ShapeRequest> {
+    let py = result.py();
+    let value = result.get_item(intern!(py, "result"))?;
+    if is_skill(hub, result, tool)?
+        && let Some(answer) = value.as_ref().and_then(|value| json::from_python(value).ok())
+    {
+        let chars = limit.unwrap_or(Hub::skill_limit().chars);
+        let limit = ResultLimit { chars, hits: None };
+        if let Some(skill) = SkillBlock::of(&answer) {
+            let full = visible(&skill.with(&skill.instructions)).into_owned();
+            return Ok(ShapeRequest { full, hits: None, skill: Some(skill), limit });
+        }
+        if let Some(text) = answer.get("text").and_then(Value::as_str) {
+            return Ok(ShapeRequest { full: visible(text).into_owned(), hits: None, skill: None, limit });
+        }
+    }
+    let mut own = hub.result_limit(tool, budget);
+    own.chars = limit.unwrap_or(own.chars);
+    let hits = match (own.hits, value.and_then(|value| value.cast_into::<PyList>().ok())) {
+        (Some(count), Some(list)) => hit_lines(&list, count),
+        _ => None,
+    };
+    let full = visible(&success_text(result, images)?).into_owned();
+    Ok(ShapeRequest { full, hits, skill: None, limit: own })
+}
+
+/// The first hits of a list as lines, and whether there are more; `None` if it is not a list of hits.
+fn hit_lines(list: &Bound<'_, PyList>, count: usize) -> Option<(String, bool)> {
+    let first = list.get_slice(0, count).into_any();
+    let first = json::from_python(&first).ok()?;
+    let lines = hits::lines(first.as_array()?)?;
+    Some((visible(&lines).into_owned(), list.len() > count))
+}
+
+/// Whether a skill with instructions gave the result.
+fn is_skill(hub: &Hub, result: &Bound<'_, PyDict>, tool: &str) -> PyResult<bool> {
+    let source = text_in(meta(result, intern!(result.py(), "source"))?);
+    let snapshot = hub.registry.load();
+    let entry = snapshot.get(tool).filter(|_| source == "skills");
+    Ok(entry.is_some_and(|entry| entry.candidates.iter().any(|one| one.spec().location.is_some())))
+}
+
+/// The sentence of a failure; `None` for a success.
+fn failure_text(result: &Bound<'_, PyDict>, lang: Lang) -> PyResult<Option<String>> {
+    if is_success(result)? {
+        return Ok(None);
+    }
+    let error = text_in(Some(result.getattr(intern!(result.py(), "error"))?));
+    Ok(Some(visible(&format!("{}{error}", lang.pick("Error: ", "错误："))).into_owned()))
+}
+
+fn is_success(result: &Bound<'_, PyDict>) -> PyResult<bool> {
+    result.getattr(intern!(result.py(), "success"))?.is_truthy()
+}
+
+/// An entry of `_meta`.
+fn meta<'py>(result: &Bound<'py, PyDict>, key: &Bound<'py, PyString>) -> PyResult<Option<Bound<'py, PyAny>>> {
+    match result.get_item(intern!(result.py(), "_meta"))?.and_then(|meta| meta.cast_into::<PyDict>().ok()) {
+        Some(meta) => meta.get_item(key),
+        None => Ok(None),
+    }
+}
+
+fn text_in(value: Option<Bound<'_, PyAny>>) -> String {
+    let value = value.filter(|value| !value.is_none());
+    value
+        .and_then(|value| value.str().ok())
+        .map(|text| text.to_string_lossy().into_owned())
+        .unwrap_or_default()
+}

@@ -1,0 +1,160 @@
+//! Whole texts of results that were cut for a model, by handle.
+
+use crate::error::{ErrorKind, HubError, clip};
+use crate::model::Lang;
+use crate::store::Store;
+use crate::wording::in_chinese;
+use parking_lot::Mutex;
+use ring::rand::{SecureRandom, SystemRandom};
+use std::collections::{BTreeMap, HashMap};
+use std::fmt::Write;
+use std::sync::{Arc, OnceLock};
+
+/// How many texts, and how many bytes of text, are kept in memory.
+const MAX_TEXTS: usize = 256;
+const MAX_BYTES: usize = 32_000_000;
+/// Processes that share a store draw their handles independently, so a handle must be long enough not to collide or be
+/// guessed.
+const HANDLE_BYTES: usize = 8;
+
+/// Texts by handle. The least recently used is dropped when there are too many or they are too long; a store keeps them too.
+#[derive(Default)]
+pub struct KeptTexts {
+    memory: Mutex<TextMemory>,
+    store: OnceLock<Arc<Store>>,
+}
+
+#[derive(Default)]
+struct TextMemory {
+    texts: HashMap<String, (u64, Arc<str>)>,
+    /// Handles by their last use.
+    order: BTreeMap<u64, String>,
+    uses: u64,
+    bytes: usize,
+}
+
+/// A part of a text. Numbers count characters.
+pub struct TextPage {
+    pub text: String,
+    /// Where the next page begins.
+    pub end: usize,
+    pub total: usize,
+}
+
+impl KeptTexts {
+    /// Keeps texts in this store too; the first store stays.
+    pub fn keep_in(&self, store: Arc<Store>) {
+        let _ = self.store.set(store);
+    }
+
+    /// Keeps a text and returns its handle. A text that exceeds the limit on its own replaces all others.
+    pub fn keep(&self, text: &str) -> String {
+        let handle = new_handle();
+        if let Some(store) = self.store.get().filter(|store| store.keeps_results()) {
+            store.keep(&handle, text.to_owned());
+        }
+        self.memory.lock().insert(handle.clone(), text.into());
+        handle
+    }
+
+    /// One page of a text, or an error that says that it is gone.
+    pub fn page(&self, handle: &str, offset: usize, limit: usize, lang: Lang) -> Result<TextPage, HubError> {
+        let text = self.memory.lock().get(handle);
+        let text = text.or_else(|| self.store.get()?.kept(handle).map(Arc::from));
+        let Some(text) = text else { return Err(expired(handle, lang)) };
+        let total = text.chars().count();
+        let page: String = text.chars().skip(offset).take(limit).collect();
+        let end = offset.saturating_add(page.chars().count()).min(total);
+        Ok(TextPage { text: page, end, total })
+    }
+
+    /// Drops all texts from memory.
+    pub fn clear(&self) {
+        *self.memory.lock() = TextMemory::default();
+    }
+}
+
+impl TextMemory {
+    fn insert(&mut self, handle: String, text: Arc<str>) {
+        self.bytes += text.len();
+        self.uses += 1;
+        self.order.insert(self.uses, handle.clone());
+        self.texts.insert(handle, (self.uses, text));
+        while self.texts.len() > 1 && (self.texts.len() > MAX_TEXTS || self.bytes > MAX_BYTES) {
+            let Some((_, oldest)) = self.order.pop_first() else { return };
+            if let Some((_, dropped)) = self.texts.remove(&oldest) {
+                self.bytes -= dropped.len();
+            }
+        }
+    }
+
+    /// Reading marks a text as recently used.
+    fn get(&mut self, handle: &str) -> Option<Arc<str>> {
+        let (used, text) = self.texts.get_mut(handle)?;
+        self.uses += 1;
+        self.order.remove(used);
+        *used = self.uses;
+        self.order.insert(self.uses, handle.to_owned());
+        Some(text.clone())
+    }
+}
+
+fn new_handle() -> String {
+    let mut bytes = [0; HANDLE_BYTES];
+    if SystemRandom::new().fill(&mut bytes).is_err() {
+        fastrand::fill(&mut bytes);
+    }
+    bytes.iter().fold("r_".to_owned(), |mut handle, byte| {
+        let _ = write!(handle, "{byte:02x}");
+        handle
+    })
+}
+
+fn expired(handle: &str, lang: Lang) -> HubError {
+    let sentence = format!(
+        "There is no kept result '{}'; newer results may have replaced it. Call the tool again.",
+        clip(handle)
+    );
+    HubError::new(ErrorKind::NotFound, in_language(sentence, lang))
+}
+
+/// A sentence of the hub in its language.
+pub fn in_language(sentence: String, lang: Lang) -> String {
+    match lang {
+        Lang::En => sentence,
+        Lang::Zh => in_chinese(&sentence).into_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_count_characters_and_end_at_the_end() {
+        let kept = KeptTexts::default();
+        let handle = kept.keep("天气很好 today");
+        let page =
+            |offset, limit| kept.page(&handle, offset, limit, Lang::En).map(|page| (page.text, page.end));
+        assert_eq!(page(0, 4), Ok(("天气很好".to_owned(), 4)));
+        assert_eq!(page(4, 100), Ok((" today".to_owned(), 10)));
+        assert_eq!(page(50, 5), Ok((String::new(), 10)));
+        assert!(handle.len() >= 2 + 16);
+    }
+
+    #[test]
+    fn the_least_recently_used_text_is_dropped() {
+        let kept = KeptTexts::default();
+        let first = kept.keep("first");
+        let second = kept.keep("second");
+        for _ in 0..MAX_TEXTS - 1 {
+            assert!(kept.page(&first, 0, 1, Lang::En).is_ok());
+            kept.keep("x");
+        }
+        assert!(kept.page(&first, 0, 1, Lang::En).is_ok());
+        let error = kept.page(&second, 0, 1, Lang::En).err();
+        assert!(
+            error.is_some_and(|error| error.kind == ErrorKind::NotFound && error.message.contains(&second))
+        );
+    }
+}

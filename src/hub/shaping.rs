@@ -1,0 +1,162 @@
+//! Results cut for a model. What was cut is kept, and the model gets a tool to read it.
+
+use super::Hub;
+use super::kept_texts::{TextPage, in_language};
+use super::read_more::{NAMES, ReadMore};
+use crate::error::HubError;
+use crate::kind::ToolKind;
+use crate::model::Source;
+use crate::registry::{Candidate, NameEntry};
+use crate::shape::skill::SkillBlock;
+use crate::stats::CandidateStats;
+use crate::truncate::{Options, Truncated, grouped, truncate};
+use std::any::Any;
+use std::sync::Arc;
+
+/// The limit of a skill's answer in characters: a model that knows only half of its instructions does the wrong thing.
+const SKILL_LIMIT: usize = 32_000;
+
+/// Which limit applies to a result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ResultBudget {
+    /// The limit of the kind of tool.
+    Kind,
+    /// The limit of a run.
+    Run,
+}
+
+/// A limit in characters, and of hits in a list of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ResultLimit {
+    pub chars: usize,
+    pub hits: Option<usize>,
+}
+
+/// A result that is to be shown to a model.
+pub struct ShapeRequest {
+    /// Its whole text.
+    pub full: String,
+    /// The first hits as lines, and whether there are more of them.
+    pub hits: Option<(String, bool)>,
+    pub skill: Option<SkillBlock>,
+    pub limit: ResultLimit,
+}
+
+/// A result as a model gets it.
+pub struct ShapedText {
+    pub text: String,
+    pub cut: Option<CutText>,
+}
+
+/// What was cut. Numbers count characters.
+pub struct CutText {
+    pub handle: String,
+    pub shown: usize,
+    pub total: usize,
+}
+
+impl Hub {
+    /// The limit for results of a tool.
+    pub fn result_limit(&self, tool: &str, budget: ResultBudget) -> ResultLimit {
+        let snapshot = self.registry.load();
+        let entry = snapshot.get(tool);
+        if entry.is_some_and(|entry| is_read_more(entry)) {
+            // A page was cut to what the model asked for.
+            return ResultLimit { chars: usize::MAX, hits: None };
+        }
+        match budget {
+            ResultBudget::Run => ResultLimit { chars: self.options.result_limit, hits: None },
+            ResultBudget::Kind => {
+                let tags = entry.and_then(|entry| entry.primary()).map(|one| &one.spec().capabilities);
+                let tags: Vec<String> = tags.into_iter().flatten().map(|tag| tag.to_string()).collect();
+                let (limits, kind) = (&self.options.result_limits, ToolKind::of(&tags, tool));
+                ResultLimit { chars: limits.of(kind), hits: limits.hits_of(kind) }
+            }
+        }
+    }
+
+    /// The limit for the answer of a skill.
+    pub fn skill_limit() -> ResultLimit {
+        ResultLimit { chars: SKILL_LIMIT, hits: None }
+    }
+
+    /// Cuts a result to its limit. A text that was cut ends with the way to read the rest, if there is room for it.
+    pub fn shape(&self, request: &ShapeRequest) -> ShapedText {
+        let ShapeRequest { full, hits, skill, limit } = request;
+        let text = hits.as_ref().map_or(full, |(lines, _)| lines);
+        let shown = cut(text, limit.chars, limit.hits);
+        if !shown.truncated && !hits.as_ref().is_some_and(|(_, has_more)| *has_more) {
+            return ShapedText { text: shown.text, cut: None };
+        }
+        let handle = self.kept.keep(full);
+        let total = full.chars().count();
+        let hint = self.hint(&handle, total);
+        let room = limit.chars.saturating_sub(hint.chars().count());
+        let mut made = shown.text;
+        // Otherwise the hint would crowd out the text; `_meta` has the handle.
+        if room >= limit.chars / 2 {
+            let short = skill.as_ref().and_then(|skill| {
+                let left = skill.room(room)?;
+                Some(skill.with(&cut(&skill.instructions, left, None).text))
+            });
+            made = short.unwrap_or_else(|| cut(text, room, limit.hits).text) + &hint;
+        }
+        let shown = made.chars().count();
+        ShapedText { text: made, cut: Some(CutText { handle, shown, total }) }
+    }
+
+    fn hint(&self, handle: &str, total: usize) -> String {
+        let (name, total) = (self.offer_read_more(), grouped(total));
+        let hint = format!("[more: {name}('{handle}'), {total} characters in all]");
+        format!("\n{}", in_language(hint, self.options.lang))
+    }
+
+    /// One page of a text that was cut.
+    pub fn read_more(&self, handle: &str, offset: usize, limit: usize) -> Result<TextPage, HubError> {
+        self.kept.page(handle, offset, limit, self.options.lang)
+    }
+
+    /// The name of the tool that reads cut results, once it is offered.
+    pub fn read_more_tool(&self) -> Option<&'static str> {
+        let snapshot = self.registry.load();
+        NAMES.into_iter().find(|name| snapshot.get(name).is_some_and(|entry| is_read_more(entry)))
+    }
+
+    /// Whether a name is that tool. It needs no permission: it shows what its reader was given.
+    pub fn is_read_more(&self, name: &str) -> bool {
+        self.registry.load().get(name).is_some_and(|entry| is_read_more(entry))
+    }
+
+    /// Registers the tool if it is not there, and returns its name.
+    fn offer_read_more(&self) -> &'static str {
+        let _one_at_a_time = self.offering.lock();
+        if let Some(name) = self.read_more_tool() {
+            return name;
+        }
+        let snapshot = self.registry.load();
+        let free = NAMES.into_iter().find(|name| snapshot.get(name).is_none());
+        let name = free.unwrap_or(NAMES[0]);
+        if free.is_some() && !self.is_closed() {
+            let page = self.options.result_limit;
+            self.registry.insert(Candidate {
+                id: self.registry.next_id(),
+                source: Source::Tools,
+                server: None,
+                variant: 1,
+                priority: Source::Tools.default_priority(),
+                gate: None,
+                tool: Arc::new(ReadMore::new(name, self.kept.clone(), page, self.options.lang)),
+                stats: Arc::new(CandidateStats::default()),
+            });
+        }
+        name
+    }
+}
+
+fn is_read_more(entry: &NameEntry) -> bool {
+    entry.candidates.iter().all(|one| (&*one.tool as &dyn Any).is::<ReadMore>())
+}
+
+fn cut(text: &str, limit: usize, hits: Option<usize>) -> Truncated {
+    truncate(text, limit, &Options { hits, ..Options::default() })
+}
