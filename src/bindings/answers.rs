@@ -17,7 +17,7 @@ use pyo3::types::{PyDict, PyList, PyString};
 use serde_json::Value;
 
 /// The handle, and how many characters are shown of how many.
-type Cut = (String, usize, usize);
+type ReportedCut = (String, usize, usize);
 
 /// Id, whether the model gave it, tool, result.
 type GivenAnswer<'py> = (String, bool, String, Bound<'py, PyDict>);
@@ -29,7 +29,7 @@ pub fn format_result(
     hub: &Bound<'_, PyHub>,
     result: &Bound<'_, PyDict>,
     limit: Option<usize>,
-) -> PyResult<(String, Option<Cut>)> {
+) -> PyResult<(String, Option<ReportedCut>)> {
     hub.get().check_process()?;
     formatted(hub.get().core(), result, limit, ResultBudget::Kind, ImageNotes::Shown)
 }
@@ -43,7 +43,7 @@ pub fn write_answers<'py>(
     format: &str,
     found: Option<&str>,
     limit: Option<usize>,
-) -> PyResult<(Bound<'py, PyAny>, Vec<Option<Cut>>)> {
+) -> PyResult<(Bound<'py, PyAny>, Vec<Option<ReportedCut>>)> {
     hub.get().check_process()?;
     let format = match format {
         "auto" => ResultFormat::answering(found),
@@ -137,7 +137,7 @@ fn formatted(
     limit: Option<usize>,
     budget: ResultBudget,
     images: ImageNotes,
-) -> PyResult<(String, Option<Cut>)> {
+) -> PyResult<(String, Option<ReportedCut>)> {
     let py = result.py();
     let tool = text_in(meta(result, intern!(py, "tool"))?);
     let request = match failure_text(result, hub.options.lang)? {
