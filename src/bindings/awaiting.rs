@@ -127,7 +127,7 @@ pub fn thrown_value<'py>(
         return exception.clone();
     }
     let made = value.map_or_else(|| typ.call0(), |value| typ.call1((value,)));
-    // What is no exception at all is told as Python tells it.
+    // Python reports values that are not exceptions.
     let made =
         made.and_then(|made| made.cast_into().map_err(|error| PyTypeError::new_err(error.to_string())));
     made.unwrap_or_else(|error| error.into_value(py).into_bound(py))
@@ -174,7 +174,7 @@ unsafe extern "C" fn am_send<T: Awaited>(
         })
     });
     let stepped =
-        stepped.unwrap_or_else(|_| Err(PyRuntimeError::new_err("toolhub broke down (a panic in its core)")));
+        stepped.unwrap_or_else(|_| Err(PyRuntimeError::new_err("Internal error: toolhub panicked.")));
     // SAFETY: `result` is where the interpreter wants the value.
     match stepped {
         Ok(Step::Yield(value)) => unsafe {

@@ -67,7 +67,7 @@ impl PyHub {
         format!("call_{}", self.call_ids.fetch_add(1, Ordering::Relaxed) + 1)
     }
 
-    /// What belongs to the process before a fork has locks that nobody may give back.
+    /// After a fork, locks of the parent may never be released.
     pub fn check_process(&self) -> PyResult<()> {
         runtime::check_generation(self.generation)
     }

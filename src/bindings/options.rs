@@ -54,7 +54,7 @@ impl PyCallOptions {
 
 pub fn seconds(what: &str, value: Option<f64>) -> PyResult<Option<Duration>> {
     let convert = |seconds: f64| {
-        // 30 years is as good as for ever, and safe to add to any clock. NaN is no number of seconds.
+        // 30 years is effectively unlimited and safe to add to any clock. NaN is refused.
         let bounded = if seconds > 1e9 { 1e9 } else { seconds };
         Duration::try_from_secs_f64(bounded).map_err(|_| {
             PyValueError::new_err(format!("{what} must be a number of seconds, 0 or more, got {seconds}"))

@@ -88,7 +88,7 @@ pub fn recommend(
     found(hub, query, vector, |core, asked| core.recommend(asked, k))
 }
 
-/// At most so many tools that have no vector yet: name, state, and the text to embed.
+/// Up to `most` tools that have no vector yet: name, state, and the text to embed.
 #[pyfunction]
 pub fn unembedded(hub: &Bound<'_, PyHub>, most: usize) -> PyResult<Vec<(String, u64, String)>> {
     hub.get().check_process()?;

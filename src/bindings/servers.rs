@@ -77,7 +77,7 @@ impl PyServers {
         Ok(PyServers { core, keys, loaded: Mutex::default(), generation: runtime::generation() })
     }
 
-    /// Loads a file: adds what is new, replaces what has changed, takes away what is gone. What is wrong is told.
+    /// Loads a file: adds what is new, replaces what has changed, removes what is gone, and reports what is wrong.
     fn load_file(&self, py: Python<'_>, path: PathBuf) -> PyResult<Py<PyAny>> {
         runtime::check_generation(self.generation)?;
         let loaded = py.detach(|| load_file(&path, &environment));

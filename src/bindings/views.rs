@@ -177,7 +177,7 @@ impl ToolInfo {
         effects.max_by_key(|effects| effects.safety).unwrap_or(Effects::UNKNOWN)
     }
 
-    /// `None` when nobody is left.
+    /// `None` when no candidate is left.
     pub fn new(
         owner: &Bound<'_, PyAny>,
         entry: &NameEntry,

@@ -24,7 +24,7 @@ pub fn keep(store: &Store, server: &Server, identity: &ServerIdentity, listing: 
     store.save_list(key(server.config()), list);
 }
 
-/// What the server listed in an earlier process. Nothing is started for it; the first call connects, and lists anew.
+/// What the server listed in an earlier process. Nothing is started for it; the first call connects and lists again.
 pub fn recall(store: &Store, server: &Arc<Server>) {
     let Some(list) = store.list(&key(server.config())) else { return };
     let Some(era) = Era::parse(&list.era) else { return };

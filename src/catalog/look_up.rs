@@ -1,4 +1,4 @@
-//! Looking for a tool that nobody has listed: the servers whose list is missing or old are asked, once, side by side.
+//! Looks up a tool that no server has listed: lists the servers whose list is missing or stale, once, concurrently.
 
 use super::{CONNECT_AT_ONCE, ServerReport, Servers};
 use crate::error::{ErrorKind, HubError, Outcome};
@@ -97,6 +97,6 @@ fn too_slow(id: &str, patience: Duration) -> HubError {
 }
 
 fn left_alone(id: &str) -> HubError {
-    let text = format!("Server '{id}' has failed lately and is left alone for a while.");
+    let text = format!("Server '{id}' failed recently; it is tried again after a pause.");
     HubError::new(ErrorKind::Connect, text)
 }

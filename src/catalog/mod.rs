@@ -203,7 +203,7 @@ impl Servers {
         stream::iter(servers).map(one).buffered(CONNECT_AT_ONCE).collect().await
     }
 
-    /// Ends all servers, for ever.
+    /// Ends all servers permanently.
     pub async fn close(&self) {
         let all = std::mem::take(&mut *self.all.lock());
         stream::iter(all).for_each_concurrent(None, |server| async move { server.close().await }).await;

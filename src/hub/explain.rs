@@ -15,7 +15,7 @@ pub struct Facts<'a> {
     /// The rule that fired, as a sentence without its end.
     pub rule: String,
     pub plan: Result<&'a PlannedRun, &'a HubError>,
-    /// What each candidate has against the arguments; empty when nobody gave any.
+    /// Why each candidate refuses the arguments; empty when there are none.
     pub refusals: Vec<Option<HubError>>,
     /// Candidates of servers that have the name of a native one.
     pub shadows: Vec<Arc<Candidate>>,
@@ -65,7 +65,7 @@ impl Facts<'_> {
             lines.push(format!("{label} refuses the arguments and is skipped: {}", error.message));
         }
         if !refused.is_empty() && refused.len() == plan.candidates.len() {
-            lines.push("Nobody is called.".into());
+            lines.push("Nothing is called.".into());
         }
     }
 
@@ -101,8 +101,8 @@ impl Facts<'_> {
         }
         let who: Vec<String> = self.shadows.iter().map(|candidate| candidate.label()).collect();
         let (has, what) = match (self.shadow, who.len()) {
-            (Shadow::Report, 1) => ("has", "it is a candidate all the same"),
-            (Shadow::Report, _) => ("have", "they are candidates all the same"),
+            (Shadow::Report, 1) => ("has", "it is still a candidate"),
+            (Shadow::Report, _) => ("have", "they are still candidates"),
             (Shadow::Deny, 1) => ("has", "it is never called (shadow=\"deny\")"),
             (Shadow::Deny, _) => ("have", "they are never called (shadow=\"deny\")"),
         };

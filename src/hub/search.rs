@@ -6,7 +6,7 @@ use crate::search::{Hit, Topic, Unseen, proposed};
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Recommending looks at so many times the hits that are asked for: what works may come from behind.
+/// `recommend` looks at this many times the requested hits, so that tools that work well can move up.
 const WIDER: usize = 4;
 /// A tool that always fails keeps this share of its relevance; one as slow as this many milliseconds loses half of the part
 /// that speed decides.
@@ -47,7 +47,7 @@ impl Hub {
         hits
     }
 
-    /// At most so many tools that [`Hub::embed`] has not seen as they are now.
+    /// Up to `most` tools whose current text [`Hub::embed`] has not seen.
     pub fn unembedded(&self, most: usize) -> Vec<Unseen> {
         let snapshot = self.registry.snapshot();
         let mut vectors = self.vectors.write();

@@ -144,7 +144,7 @@ async fn a_modern_server_that_needs_input_is_asked_again_with_it() {
     let world = World::new("modern");
     let error = call(&world, "needs_input", json!({})).await.unwrap_err();
     assert_eq!(error.kind, ErrorKind::NotAllowed);
-    assert!(error.message.contains("needs input that nobody here gives"), "{}", error.message);
+    assert!(error.message.contains("needs input that this hub cannot give"), "{}", error.message);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -51,7 +51,7 @@ def why_no_file(path: str | Path) -> str | None:
     try:
         mode = os.stat(path).st_mode
     except FileNotFoundError:
-        return "is a link that leads nowhere"
+        return "is a broken link"
     except OSError as error:
         return f"cannot be read: {error.strerror}"
     if stat.S_ISREG(mode):

@@ -191,7 +191,7 @@ class ModuleFolder:
                 before = known.before.get(name)
                 hub.put(member.tool, name, self.source, None if before is None else before.tool)
             except Exception as error:
-                known.faults.append(f"{known.path}: {member.name} is no tool: {error}")
+                known.faults.append(f"{known.path}: {member.name} is not a tool: {error}")
             else:
                 known.tools[name] = member
                 outcome.changed.append(name)

@@ -59,7 +59,7 @@ class Folders:
         """Load a folder, or load it again; of a folder of skills, without `python` only those that are text."""
         place = folder.resolve()
         if not os.path.isdir(place):
-            what = "is no folder" if os.path.exists(place) else "does not exist"
+            what = "is not a folder" if os.path.exists(place) else "does not exist"
             return self._log_once.log(LoadReport([], [], [f"{folder}: it {what}; give a folder of {source}"]))
         with self._one_at_a_time():
             known = self._folders.get((source, place))

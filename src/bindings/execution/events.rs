@@ -143,7 +143,7 @@ impl Execution {
         }
     }
 
-    /// Tells whoever the policy wants to stop; true when there was somebody.
+    /// Stops the candidates that the policy wants to stop; true if there were any.
     pub(super) fn stop_losers(slf: &Bound<'_, Self>) -> bool {
         let next = || {
             let mut state = slf.get().state.lock();
@@ -235,7 +235,7 @@ impl Execution {
             }
             meaning => {
                 let mut state = self.state.lock();
-                // One that outlived the execution: nobody is interested any more.
+                // It outlived the execution, so its outcome is ignored.
                 let Some(attempt) = state.attempts.get_mut(slot) else { return };
                 attempt.state = AttemptState::Nothing;
                 let permits = attempt.permits.take();
@@ -295,7 +295,7 @@ impl Execution {
         drop(permits);
     }
 
-    /// An attempt that was told to stop is gone.
+    /// A stopped attempt has ended.
     pub fn mark_stopped(&self, slot: usize) {
         let mut state = self.state.lock();
         let Some(attempt) = state.attempts.get_mut(slot) else { return };
@@ -319,7 +319,7 @@ impl Execution {
         let this = slf.get();
         let running = this.is_running(slot);
         if running && !this.task_is_cancelled(slf.py(), slot) {
-            // Nobody asked for it: the tool made it up.
+            // The tool raised it itself.
             this.raised(slf.py(), slot, error.clone_ref(slf.py()));
         } else if running {
             let text = format!("Tool '{}' was cancelled from outside.", clip(&this.tool_name(slot)));

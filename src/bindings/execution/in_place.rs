@@ -16,7 +16,7 @@ pub struct InPlaceCoroutine {
     /// When to cancel again.
     pub second_cancel_at: Option<Instant>,
     pub cancelled_twice: bool,
-    /// The last cancellation that was thrown into the coroutine, ours or somebody else's.
+    /// The last cancellation that was thrown into the coroutine, ours or another one.
     pub cancelled_by: Option<Box<PyErr>>,
 }
 
@@ -51,7 +51,7 @@ impl InPlaceCoroutine {
         self.caller.as_ref().map_or(Ok(()), |(task, _)| visit.call(task))
     }
 
-    /// Takes back our cancellations; false when somebody else asked for one too.
+    /// Takes back our cancellations; false if another cancellation was requested too.
     pub fn uncancel(&self, py: Python<'_>) -> PyResult<bool> {
         let Some((task, before)) = &self.caller else { return Ok(true) };
         let mut left = 0;
@@ -61,7 +61,7 @@ impl InPlaceCoroutine {
         Ok(left <= *before)
     }
 
-    /// Whether a cancellation that nobody asked for came out of the tool itself.
+    /// True when the tool itself raised a cancellation.
     pub fn is_its_own(&self, py: Python<'_>) -> PyResult<bool> {
         match &self.caller {
             None => Ok(true),

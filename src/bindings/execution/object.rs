@@ -25,7 +25,7 @@ pub struct Extras {
     pub progress: Option<Py<PyAny>>,
     /// Passed on to the server.
     pub meta: serde_json::Map<String, serde_json::Value>,
-    /// Told what becomes of the attempts.
+    /// Called with the events of attempts.
     pub watch: Option<Watch>,
 }
 

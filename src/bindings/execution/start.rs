@@ -222,7 +222,7 @@ impl Execution {
             let answer = candidate.tool.call(&args, &context).await;
             envelope.send(answer);
         };
-        // Heavy arguments are written down where nobody waits for the GIL.
+        // Large arguments are serialised off the event loop, without the GIL.
         let job = if is_light { InlineTask::start(call) } else { InlineTask::start_elsewhere(call) }?;
         this.state.lock().attempts[slot].state = AttemptState::Native { cancel, job, key, held };
         Ok(())
@@ -252,7 +252,7 @@ impl Drop for Envelope {
         if !self.sent && std::thread::panicking() {
             self.put(Err(HubError::new(
                 ErrorKind::ToolError,
-                "The tool broke down; this is a bug in toolhub.",
+                "Internal error: the call failed inside toolhub; please report it.",
             )));
         }
     }

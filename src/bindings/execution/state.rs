@@ -132,7 +132,7 @@ pub struct FinishedExecution {
     pub at: Option<Instant>,
 }
 
-/// Nobody could be found to be run: what was asked for, and why there is nobody.
+/// No candidate can run: what was asked for, and why.
 pub struct NoCandidate {
     pub what: String,
     pub error: HubError,

@@ -1,7 +1,7 @@
 //! Tells a watcher what becomes of the attempts while they run.
 //!
-//! The state machine is not asked to report: whenever the driver comes by, what has changed since the last time is told.
-//! Nothing of this is there for a call that nobody watches.
+//! The state machine is not asked to report: on each turn the driver reports what has changed since the last one.
+//! A call without listeners pays nothing for it.
 
 use super::Execution;
 use super::watch::{Change, Watch};

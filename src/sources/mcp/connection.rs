@@ -48,7 +48,7 @@ pub struct Connection {
     server: ServerIdentity,
 }
 
-/// What a request carries besides its parameters.
+/// What a request carries in addition to its parameters.
 #[derive(Default)]
 pub struct RequestExtras {
     pub name: Option<Arc<str>>,
@@ -170,7 +170,7 @@ impl Connection {
         self.server = server;
     }
 
-    /// Sends a request and waits for its raw result. Given up while it is on its way, the server is told.
+    /// Sends a request and waits for its raw result. When the caller gives up after it was sent, the server is notified.
     pub async fn request(
         &self,
         method: &'static str,
@@ -188,7 +188,7 @@ impl Connection {
         let guard = CancelGuard {
             transport: &self.transport,
             request: &request,
-            // Only what the server may be working on; nobody may cancel a handshake.
+            // Only requests that the server may be working on; a handshake must not be cancelled.
             armed: AtomicBool::new(method != "initialize" && method != "server/discover"),
         };
         let reply = self.transport.request(&request).await;

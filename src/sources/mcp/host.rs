@@ -16,10 +16,10 @@ pub type CallbackAnswer = Result<Value, (i64, String)>;
 /// Asked with the server's id and the parameters of its request.
 pub type Ask = Arc<dyn Fn(Arc<str>, Value) -> BoxFuture<'static, CallbackAnswer> + Send + Sync>;
 
-/// Told about a log message: server, level, text.
+/// Called with a log message: server, level, text.
 pub type Log = Arc<dyn Fn(&str, &str, &str) + Send + Sync>;
 
-/// Told what happens to a connection: server, what, details.
+/// Called with an event of a connection: server, what, details.
 pub type Tell = Arc<dyn Fn(&str, &str, Value) + Send + Sync>;
 
 /// What the owner of the hub allows servers to ask for. What is not there is refused properly.

@@ -1,7 +1,7 @@
 //! What arrives from one server: answers find their request, everything else is handled on the spot.
 //!
 //! There is no queue: a notification is a callback or a flag, so a storm of them costs time but no memory. A request of the
-//! server is answered by a task of its own, and only so many at once.
+//! server is answered by a task of its own, up to a limit.
 
 use super::heavy::heavy;
 use super::wire::{self, Incoming};
@@ -21,7 +21,7 @@ const ANSWERS_AT_ONCE: usize = 64;
 /// A raw result, or why there is none.
 pub type RpcReply = Result<Box<RawValue>, HubError>;
 
-/// What a connection wants to know besides answers.
+/// Receives everything that is not an answer.
 pub trait Listener: Send + Sync {
     /// Called on whatever thread reads from the server; must not block.
     fn notified(&self, method: &str, params: Option<&RawValue>);
@@ -41,7 +41,7 @@ pub type Answerer = Box<dyn FnOnce(String) -> crate::tool::BoxFuture<'static, ()
 struct Pending {
     waiting: HashMap<u64, oneshot::Sender<RpcReply>, RandomState>,
     progress: HashMap<u64, OnProgress, RandomState>,
-    /// Nobody will be answered any more.
+    /// Closed: all requests fail.
     over: Option<HubError>,
 }
 
@@ -98,7 +98,7 @@ impl Inbox {
                     settled |= self.settle(id, outcome) && Some(id) == wanted;
                 }
                 Ok(Incoming::Response { id: None, outcome }) => {
-                    // An error without an id can only be meant for the one request of this exchange.
+                    // An error without an id can only belong to the one request of this exchange.
                     if let (Some(id), Err(error)) = (wanted, outcome) {
                         settled |= self.settle(id, Err(error));
                     }
@@ -115,13 +115,13 @@ impl Inbox {
         settled
     }
 
-    /// Gives a request its answer; false when nobody waits for it (any more).
+    /// Delivers an answer; false when the request is not pending.
     pub fn settle(&self, id: u64, reply: RpcReply) -> bool {
         let waiting = self.pending.lock().waiting.remove(&id);
         waiting.is_some_and(|sender| sender.send(reply).is_ok())
     }
 
-    /// The way is closed: everybody who waits, and whoever comes, gets this error.
+    /// Closes the inbox: pending and future requests get this error.
     pub fn end(&self, error: &HubError) {
         let waiting = {
             let mut pending = self.pending.lock();
@@ -175,7 +175,7 @@ fn answer_message(id: &RawValue, answer: Result<Value, (i64, String)>) -> String
     .to_string()
 }
 
-/// A request whose answer is awaited; dropping it means that nobody waits any more.
+/// A pending request; dropping it abandons the answer.
 pub struct PendingReply {
     inbox: Arc<Inbox>,
     id: u64,

@@ -16,7 +16,7 @@ pub async fn gather(
         let params = request.get("params").cloned().unwrap_or_else(|| json!({}));
         let answer = server.callbacks().answer(&method, params).await.map_err(|(_, why)| {
             let text = format!(
-                "Tool '{}' on server '{}' needs input that nobody here gives ({}: {why}).",
+                "Tool '{}' on server '{}' needs input that this hub cannot give ({}: {why}).",
                 clip(tool),
                 server.id(),
                 super::wire::clean(&method, 60),

@@ -35,7 +35,7 @@ pub struct Listed {
     pub annotations: Map<String, Value>,
     /// An older server takes calls of it as tasks only.
     pub needs_task: bool,
-    /// Arguments that go into headers besides, in the modern era over HTTP.
+    /// Arguments that are also sent as headers, in the modern era over HTTP.
     pub headers: Vec<headers::Mirrored>,
 }
 
@@ -196,7 +196,7 @@ fn malformed(what: &str) -> HubError {
 
 fn read(raw: &RawValue, era: Era) -> Result<Listed, String> {
     let entry: ToolEntry =
-        serde_json::from_str(raw.get()).map_err(|error| format!("an entry that is no tool: {error}"))?;
+        serde_json::from_str(raw.get()).map_err(|error| format!("an entry that is not a tool: {error}"))?;
     let shown = clean(&entry.name, 60);
     if entry.name.trim().is_empty() || entry.name.chars().any(char::is_control) {
         return Err(format!("a tool whose name '{shown}' is empty or has control characters"));

@@ -39,7 +39,7 @@ pub fn wanted(connection: &Connection, needs_task: bool) -> bool {
         && server.capabilities.pointer("/tasks/requests/tools/call").is_some_and(|told| !told.is_null())
 }
 
-/// Follows a task to its end. The caller's deadline bounds it; given up, the server is told.
+/// Follows a task to its end. The caller's deadline bounds it; when the caller gives up, the task is cancelled on the server.
 pub async fn finish(
     server: &Arc<Server>,
     connection: Arc<Connection>,
@@ -67,7 +67,7 @@ struct Followed<'a> {
 
 impl Followed<'_> {
     async fn follow(&mut self, seed: &Value) -> Result<ToolOutput, HubError> {
-        // What the task came to, or what it asks, is told only when it is asked for.
+        // The result or the question of a task must be requested.
         let mut pause = match status(seed) {
             "working" => interval(seed),
             _ => Duration::ZERO,
@@ -216,7 +216,7 @@ fn failed(tool: &str, end: &str, task: &Value) -> HubError {
     HubError { code, ..HubError::new(kind, text) }
 }
 
-/// Cancels a task that nobody waits for any more.
+/// Cancels an abandoned task.
 impl Drop for Followed<'_> {
     fn drop(&mut self) {
         if self.over || self.connection.transport().retired().is_some() {

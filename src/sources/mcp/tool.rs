@@ -161,7 +161,7 @@ impl McpTool {
         let hopeless = error.kind == ErrorKind::Connect
             && error.retry_after.is_none()
             && matches!(self.server.config().endpoint, Endpoint::Stdio(_));
-        // A server that answers with a refusal is asked so often in all; one that could not be reached, once more.
+        // `retries` counts total attempts for an HTTP refusal, but extra attempts for a connection failure.
         let refused = u32::from(error.kind == ErrorKind::Http);
         if !transient || !safe || hopeless || tries + refused >= self.server.config().options.retries {
             return None;

@@ -14,7 +14,7 @@ use std::fmt;
 /// What a server may have sent.
 #[derive(Debug)]
 pub enum Incoming {
-    /// `None`: an answer to nobody knows what.
+    /// `None` when the id of the answer cannot be read.
     Response {
         id: Option<u64>,
         outcome: Result<Box<RawValue>, HubError>,
@@ -31,7 +31,7 @@ pub enum Incoming {
     },
 }
 
-/// All messages of one line, event or body. What is no message is reported as one sentence.
+/// All messages of one line, event or body. Bytes that are not a message are reported in one sentence.
 pub fn decode(bytes: &[u8]) -> Vec<Result<Incoming, Malformed>> {
     let text = String::from_utf8_lossy(bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes));
     // Nearly always it is one message and nothing else: then it is read once.
@@ -61,7 +61,7 @@ fn behind_noise(text: &str) -> Option<&str> {
     (start > 0).then(|| &text[start..])
 }
 
-/// Some servers answer with a batch although nobody sent one.
+/// Some servers answer with a batch although the client sent none.
 fn split(value: &RawValue, found: &mut Vec<Result<Incoming, Malformed>>) {
     let text = value.get();
     if text.starts_with('[') {
@@ -74,7 +74,7 @@ fn split(value: &RawValue, found: &mut Vec<Result<Incoming, Malformed>>) {
     }
 }
 
-/// Bytes that are no message, and the request they were probably meant for.
+/// Bytes that are not a message, and the request that they probably answer.
 #[derive(Debug)]
 pub struct Malformed {
     pub id: Option<u64>,

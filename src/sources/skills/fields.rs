@@ -61,7 +61,7 @@ fn name(given: Option<&Value>, folder: &str, notes: &mut Vec<String>) -> Result<
     // With a slash it could pass for a skill of a server, which is named `server/skill`.
     if name.is_empty() || name.chars().any(|c| c == '/' || c.is_control()) || clean(&name, usize::MAX) != name
     {
-        return Err(format!("its name {:?} has characters that no name has", clip(&name)));
+        return Err(format!("its name {:?} has characters that a name may not contain", clip(&name)));
     }
     if length > LONGEST_NAME {
         return Err(format!("its name has {length} characters, {MAX_NAME} are allowed"));
@@ -94,7 +94,7 @@ fn description(given: Option<&Value>, notes: &mut Vec<String>) -> Result<String,
         Some(other) => return Err(format!("its description must be text, got {}", kind(other))),
     };
     if text.is_empty() {
-        return Err("it has no description, so nobody could tell when to use it".into());
+        return Err("it has no description; say when to use it".into());
     }
     let length = text.chars().count();
     if length > MAX_DESCRIPTION {

@@ -59,7 +59,7 @@ pub fn text_of(front: &[u8]) -> Result<&str, String> {
 fn mapping(value: Value) -> Result<Map<String, Value>, String> {
     match value {
         Value::Object(fields) => Ok(fields),
-        _ => Err("its front matter is no mapping".into()),
+        _ => Err("its front matter is not a mapping".into()),
     }
 }
 
@@ -204,7 +204,7 @@ impl<'a> YamlReader<'a> {
                     let key = match self.next()? {
                         Event::MappingEnd => return Ok(Value::Object(fields)),
                         Event::Scalar(key, ..) => key.into_owned(),
-                        _ => return Err("a key of its front matter is no text".into()),
+                        _ => return Err("a key of its front matter is not text".into()),
                     };
                     let event = self.next()?;
                     let value = self.value(event, depth + 1)?;
@@ -327,9 +327,9 @@ mod tests {
             ("a: 1\na: 2", "twice"),
             ("a: !python/object x", "tag"),
             ("a: !!python/object:os.system x", "tag"),
-            ("[1]: 2", "no text"),
-            ("just text", "no mapping"),
-            ("", "no mapping"),
+            ("[1]: 2", "not text"),
+            ("just text", "not a mapping"),
+            ("", "not a mapping"),
             ("a: [", "not YAML"),
             (deep.as_str(), "deeper"),
         ] {

@@ -41,9 +41,7 @@ pub fn file_of(folder: &Path) -> Option<PathBuf> {
 fn why_no_file(path: &Path) -> Option<String> {
     fs::symlink_metadata(path).ok()?;
     Some(match fs::metadata(path) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            "is a link that leads nowhere".to_owned()
-        }
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => "is a broken link".to_owned(),
         Err(error) => format!("cannot be read: {error}"),
         Ok(found) if found.is_dir() => "is a folder".to_owned(),
         Ok(_) => "is not a file".to_owned(),

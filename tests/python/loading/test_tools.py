@@ -200,7 +200,7 @@ def test_classes_that_are_no_tools_say_why(hub: ToolHub, folder: Path, write: Wr
     assert "the class Nameless has execute() but no name" in skipped
     assert "no object of the class Bad could be made: SystemExit: 1" in errors
     assert "Shy does not tell its name: LookupError: who?" in errors
-    assert "Unnamed is no tool" in errors
+    assert "Unnamed is not a tool" in errors
     assert not any(word in skipped + errors for word in ("Base", "Shape", "_Private"))
 
 
@@ -276,7 +276,7 @@ def test_links_that_lead_back_end(hub: ToolHub, folder: Path, write: Write) -> N
     assert hub.load_tools(folder).loaded == ["add"]
 
 
-@pytest.mark.parametrize(("name", "why"), [("nowhere", "does not exist"), ("tools/a.py", "is no folder")])
+@pytest.mark.parametrize(("name", "why"), [("nowhere", "does not exist"), ("tools/a.py", "is not a folder")])
 def test_what_is_no_folder_is_told(hub: ToolHub, tmp_path: Path, write: Write, name: str, why: str) -> None:
     write("a.py", "")
     report = hub.load_tools(tmp_path / name)
@@ -401,7 +401,7 @@ def test_a_name_that_python_cannot_import_is_told(
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes with a name")
 @pytest.mark.parametrize("name", ["x.py", "__init__.py", "more/x.py"])
-@pytest.mark.parametrize("what", ["is a link that leads nowhere", "is not a file"])
+@pytest.mark.parametrize("what", ["is a broken link", "is not a file"])
 def test_what_is_not_a_file_is_reported(
     hub: ToolHub, folder: Path, write: Write, tmp_path: Path, name: str, what: str
 ) -> None:

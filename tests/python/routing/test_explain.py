@@ -40,7 +40,7 @@ def test_rule_candidates_strategy_and_text() -> None:
         "Strategy: fallback (one after another, until one succeeds), "
         "because the first match answers a model's call, and the others are its fallback.",
         "The arguments fit.",
-        "Shadowing: mcps:excel has the name of a native tool; it is a candidate all the same.",
+        "Shadowing: mcps:excel has the name of a native tool; it is still a candidate.",
     ]
     assert called == []
 
@@ -48,7 +48,7 @@ def test_rule_candidates_strategy_and_text() -> None:
 def test_several_shadows_are_told_in_the_plural() -> None:
     hub, _ = hub_with("tools", "excel", "word")
     text = hub.explain("t").text
-    assert "mcps:excel, mcps:word have the name of a native tool; they are candidates all the same." in text
+    assert "mcps:excel, mcps:word have the name of a native tool; they are still candidates." in text
 
 
 def test_a_name_is_explained_as_execute_would_do_it() -> None:
@@ -67,7 +67,7 @@ def test_arguments_that_would_be_refused_are_told_with_the_reason(request_: dict
     hub, called = hub_with("tools")
     text = hub.explain(request_).text
     assert "tools refuses the arguments and is skipped: Invalid arguments for 't': n" in text
-    assert text.endswith("Nobody is called.")
+    assert text.endswith("Nothing is called.")
     assert called == []
 
 

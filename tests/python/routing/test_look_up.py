@@ -103,7 +103,7 @@ async def test_a_silent_server_holds_a_look_up_only_once(tmp_path: Path) -> None
         assert hub.explain(call("far")).refreshes == []
         again = await hub.dispatch(call("far"))
         assert again.meta["duration_ms"] < 500, "nobody waited"
-        assert "Server 'silent' has failed lately and is left alone for a while." in str(again.error)
+        assert "Server 'silent' failed recently; it is tried again after a pause." in str(again.error)
         named = await hub.dispatch(call("far", "silent"))
         assert named.kind is ErrorKind.TIMEOUT
         assert named.meta["error"]["outcome"] == "not_sent"

@@ -65,8 +65,8 @@ def test_only_the_front_matter_is_read_at_load(hub: ToolHub, folder: Path, skill
         ("", "does not begin with front matter"),
         ("# Title\n", "does not begin with front matter"),
         ("---\nname: bad\ndescription: d\n", "does not begin with front matter"),
-        ("---\n---\n", "no mapping"),
-        ("---\n- a\n---\n", "no mapping"),
+        ("---\n---\n", "not a mapping"),
+        ("---\n- a\n---\n", "not a mapping"),
         ("---\nname: [\n---\n", "not YAML"),
         ("---\nname: bad\n---\n", "no description"),
         ("---\nname: bad\ndescription: ' '\n---\n", "no description"),
@@ -74,7 +74,7 @@ def test_only_the_front_matter_is_read_at_load(hub: ToolHub, folder: Path, skill
         ("---\nname: {a: b}\ndescription: d\n---\n", "name must be text, got a mapping"),
         ("---\nname: true\ndescription: d\n---\n", "name must be text, got a truth value"),
         ("---\nname: bad\ndescription: 5\n---\n", "description must be text, got a number"),
-        ("---\nname: server/bad\ndescription: d\n---\n", "characters that no name has"),
+        ("---\nname: server/bad\ndescription: d\n---\n", "characters that a name may not contain"),
         ("---\nname: bad\nname: worse\ndescription: d\n---\n", "'name' twice"),
         ("---\nname: bad\ndescription: !!python/object:os.system x\n---\n", "tag"),
         ("---\na: &a [x, x]\nb: &b [*a, *a]\nc: &c [*b, *b]\nname: bad\ndescription: *c\n---\n", "alias"),
@@ -232,7 +232,7 @@ def test_a_link_out_is_no_skill_md(hub: ToolHub, folder: Path, skill: Skill, tmp
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes with a name")
-@pytest.mark.parametrize("what", ["is a link that leads nowhere", "is a folder", "is not a file"])
+@pytest.mark.parametrize("what", ["is a broken link", "is a folder", "is not a file"])
 def test_a_skill_md_that_is_not_a_file_is_reported(
     hub: ToolHub, folder: Path, skill: Skill, what: str
 ) -> None:

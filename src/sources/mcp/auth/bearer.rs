@@ -14,7 +14,7 @@ pub struct Bearer(TokenSource);
 enum TokenSource {
     /// The whole header, checked once.
     Fixed(Secret),
-    /// Asked for each request and never remembered: whoever wrote the function knows how long a token lives.
+    /// Called for each request and never cached: the function knows how long its token is valid.
     Asked(TokenFunction),
 }
 

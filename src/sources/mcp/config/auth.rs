@@ -19,11 +19,11 @@ use crate::secret::Secret;
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Auth {
-    /// Nothing besides the headers of the server.
+    /// Only the headers of the server.
     #[default]
     None,
     Bearer(Secret),
-    /// OAuth for programs: the client itself is who asks.
+    /// OAuth without a user (client credentials).
     ClientCredentials {
         client_id: String,
         client_secret: Secret,

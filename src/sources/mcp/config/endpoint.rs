@@ -134,7 +134,7 @@ pub(super) fn read(fields: &mut Fields<'_, '_>) -> Option<Endpoint> {
     }
 }
 
-/// Keys of the other kind of server are left over when a file is edited; empty ones are no news.
+/// Keys of the other kind of server are left over when a file is edited; empty ones are ignored.
 fn useless(fields: &mut Fields<'_, '_>, keys: &[&'static str], server: &str) {
     for key in keys {
         let empty = match fields.value(key) {
@@ -144,7 +144,7 @@ fn useless(fields: &mut Fields<'_, '_>, keys: &[&'static str], server: &str) {
             Some(Value::Object(object)) => object.is_empty(),
             Some(_) => false,
         };
-        // Configurations are often written for both; variables beside a URL hurt nobody.
+        // Configurations are often written for both; variables next to a URL do no harm.
         if !empty && *key != "env" {
             fields.warn(key, format!("has no effect on {server}."));
         }
@@ -259,7 +259,7 @@ pub(super) fn problem_of_url(url: &str) -> Option<String> {
         }
         Ok(url) if url.host_str().is_none_or(str::is_empty) => "has no host".to_owned(),
         Ok(url) if url.fragment().is_some() => "has a fragment (`#…`)".to_owned(),
-        // The parser repairs `http:host` and `http:///host`, but nobody means those.
+        // The parser repairs `http:host` and `http:///host`, but these are mistakes.
         Ok(_) if !url.contains("://") => "has no `//` after the scheme".to_owned(),
         Ok(_) => return None,
     };

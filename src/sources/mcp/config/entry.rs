@@ -20,7 +20,7 @@ const LONGEST_ID: usize = 200;
 /// What came of an entry. An entry without a config has errors.
 pub(super) struct Entry {
     pub config: Option<ServerConfig>,
-    /// It is turned off, so nobody waits for it and its errors are not urgent.
+    /// It is disabled, so its errors are not urgent.
     pub off: bool,
     pub notes: Notes,
 }

@@ -11,7 +11,7 @@ pub(super) fn read(path: &Path) -> Result<Vec<(String, String)>, String> {
         .map_err(|line| format!("names the file {}, whose line {line} is not `NAME=value`.", path.display()))
 }
 
-/// The error is the number of a line. What the line says may be a secret, so it is not told.
+/// The error is the number of a line. The line itself may be a secret, so it is not shown.
 fn parse(text: &str) -> Result<Vec<(String, String)>, usize> {
     let mut variables = Vec::new();
     for (index, line) in text.lines().enumerate() {

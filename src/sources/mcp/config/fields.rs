@@ -1,5 +1,5 @@
 //! Reading one JSON object: typed values go out, what is wrong becomes notices, and in the end the keys
-//! that nobody asked for are known.
+//! that were not read are known.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -189,12 +189,12 @@ impl<'a, 'n> Fields<'a, 'n> {
         self.duration(key, "seconds", 1.0)
     }
 
-    /// Warns about keys that nobody asked for.
+    /// Warns about keys that were not read.
     pub fn finish(self) {
         self.finish_beside("", &[]);
     }
 
-    /// The same, when some of these keys may have been meant for the object beside them.
+    /// The same, when some of these keys may belong to the object next to them.
     pub fn finish_beside(mut self, other: &str, its_keys: &[&str]) {
         // A leading `_` or `/` is how people write comments without comments.
         let unknown = self

@@ -94,7 +94,7 @@ pub(super) fn read(fields: &mut Fields<'_, '_>, options: &mut ServerOptions) {
 const NO_EFFECT: &str = "is of another client and has no effect here.";
 
 /// `timeout` is in milliseconds for FastMCP, Gemini and Claude Code, and in seconds for Cline and Roo, which
-/// allow up to an hour. Nobody means less than a second, so a small number is seconds anywhere.
+/// allow up to an hour. A timeout below a second is implausible, so a small number always means seconds.
 fn timeout(fields: &mut Fields<'_, '_>, options: &mut ServerOptions) {
     let number = fields.value("timeout").and_then(Value::as_f64).unwrap_or_default();
     let theirs = OF_THOSE_WITH_SECONDS.iter().any(|key| fields.has(key));

@@ -193,7 +193,7 @@ fn entries<'a>(
     found
 }
 
-/// Keys of a root that are no servers, whatever they hold.
+/// Keys of a root that are never servers.
 fn is_remark(key: &str) -> bool {
     key.starts_with(['$', '_', '/']) || matches!(key, "inputs" | "description" | "version")
 }

@@ -61,7 +61,7 @@ pub(super) fn add_file<'a>(
     for (id, entry) in entries {
         match servers[..before].iter_mut().rfind(|known| known.id == id) {
             Some(known) => last.remove(id).into_iter().for_each(|last| known.override_with(last, file)),
-            // Both are read, so that the mistakes of both are told.
+            // Both are read, so that the mistakes of both are reported.
             None => servers.push(Merged::new(id, entry, file)),
         }
     }

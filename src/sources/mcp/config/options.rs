@@ -1,4 +1,4 @@
-//! What a user may say about one server besides where it is: the object under `toolhub`.
+//! The options of one server: the object under `toolhub`.
 
 use std::time::Duration;
 
@@ -35,11 +35,11 @@ pub struct ServerOptions {
     pub max_message_bytes: usize,
     /// Disconnect after this time without a call.
     pub idle_timeout: Option<Duration>,
-    /// Folders or URIs that the server is told about.
+    /// Folders or URIs that are announced to the server as roots.
     pub roots: Vec<String>,
     /// Let the server ask the configured model.
     pub allow_sampling: bool,
-    /// Variables that a child process gets from ours besides the minimal ones.
+    /// Environment variables that a child process inherits in addition to the minimal ones.
     pub inherit_env: Vec<String>,
 }
 

@@ -96,7 +96,7 @@ impl<'a> Variables<'a> {
         Ok(expanded)
     }
 
-    /// What stands between the braces; `None` when it is no reference, as in a shell's `${x%.*}`.
+    /// The text between the braces; `None` when it is not a reference, as in a shell's `${x%.*}`.
     fn reference(&self, inside: &str, depth: usize) -> Result<Option<String>, String> {
         let (name, default) = match inside.split_once(":-") {
             Some((name, default)) => (name, Some(default)),

@@ -48,7 +48,7 @@ pub async fn fetch(connection: &Connection) -> Result<Skills, HubError> {
         let entries: Vec<&RawValue> = match &page.skills {
             None => Vec::new(),
             Some(skills) => serde_json::from_str(skills.get())
-                .map_err(|_| protocol("skills/list: 'skills' is no list".into()))?,
+                .map_err(|_| protocol("skills/list: 'skills' is not a list".into()))?,
         };
         for entry in entries.iter().take(MAX_SKILLS - found.skills.len()) {
             match Skill::read(entry) {

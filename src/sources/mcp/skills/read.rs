@@ -75,7 +75,7 @@ async fn fetch(connection: &Connection, uri: &str) -> Result<Content, HubError> 
     let text = |key: &str| found.get(key).and_then(Value::as_str);
     let bytes = match (text("text"), text("blob")) {
         (Some(text), _) => text.as_bytes().to_vec(),
-        (None, Some(blob)) => STANDARD.decode(blob).map_err(|_| wrong("its blob is no base64"))?,
+        (None, Some(blob)) => STANDARD.decode(blob).map_err(|_| wrong("its blob is not base64"))?,
         (None, None) => return Err(wrong("it has neither text nor blob")),
     };
     Ok(Content { bytes, mime_type: text("mimeType").map(|kind| clean(kind, 100)) })

@@ -25,7 +25,7 @@ pub struct Skill {
     /// Without escapes and invisible characters.
     pub description: String,
     pub front_matter: Map<String, Value>,
-    /// All its files; `None` when they are made anew each time, so that nothing can be said about them.
+    /// All its files; `None` when the server generates them on each read, so that nothing is known about them.
     pub files: Option<Vec<SkillFile>>,
 }
 
@@ -54,8 +54,8 @@ enum Resources {
 impl Skill {
     /// Reads an entry of a list, or says why it is none.
     pub fn read(raw: &RawValue) -> Result<Skill, String> {
-        let entry: SkillEntry =
-            serde_json::from_str(raw.get()).map_err(|error| format!("an entry that is no skill: {error}"))?;
+        let entry: SkillEntry = serde_json::from_str(raw.get())
+            .map_err(|error| format!("an entry that is not a skill: {error}"))?;
         let shown = clean(&entry.uri, 100);
         let wrong = |why: &str| Err(format!("the skill '{shown}': {why}"));
         let text = |key: &str| entry.frontmatter.get(key).and_then(Value::as_str).unwrap_or_default();
@@ -64,7 +64,7 @@ impl Skill {
             return wrong("its URI does not end with '/SKILL.md'");
         };
         if name.is_empty() || name.chars().any(|c| c.is_control() || c.is_whitespace() || c == '/') {
-            return wrong("it has no name, or one that is none");
+            return wrong("it has no valid name");
         }
         if name.chars().count() > MAX_NAME {
             return wrong("its name is too long");
@@ -92,7 +92,7 @@ impl Skill {
         self.uri.strip_suffix("/SKILL.md").unwrap_or(&self.uri)
     }
 
-    /// Its files besides `SKILL.md`, as paths inside its folder.
+    /// Its files except `SKILL.md`, as paths inside its folder.
     pub fn resources(&self) -> Option<Vec<&str>> {
         let path = |file| -> Option<&str> { inside(file, self.folder()) };
         let files = self.files.as_ref()?.iter().filter(|file| file.uri != self.uri);
@@ -252,16 +252,16 @@ mod tests {
         for (pointer, value, why) in [
             ("/uri", json!("skill://acme/pdf"), "'/SKILL.md'"),
             ("/uri", json!("skill://acme/word/SKILL.md"), "does not name"),
-            ("/uri", json!(7), "no skill"),
-            ("/frontmatter/name", json!("a/b"), "no name"),
-            ("/frontmatter/name", json!(null), "no name"),
+            ("/uri", json!(7), "not a skill"),
+            ("/frontmatter/name", json!("a/b"), "no valid name"),
+            ("/frontmatter/name", json!(null), "no valid name"),
             ("/frontmatter/description", json!(" "), "no description"),
-            ("/frontmatter", json!([]), "no skill"),
+            ("/frontmatter", json!([]), "not a skill"),
             ("/resources", json!("static"), "neither"),
-            ("/resources", json!(null), "no skill"),
+            ("/resources", json!(null), "not a skill"),
             ("/resources", json!([]), "not among"),
             ("/resources/0/digest", json!("md5:00"), "digest"),
-            ("/resources/0/size", json!(-1), "no skill"),
+            ("/resources/0/size", json!(-1), "not a skill"),
             ("/resources/0/size", json!(17_000_000), "16 MiB"),
             ("/resources/1/uri", json!("skill://acme/pdf/../x"), "not inside"),
             ("/resources/1/uri", json!("skill://acme/pdf/%2E%2e/x"), "not inside"),

@@ -67,7 +67,7 @@ pub trait Transport: Send + Sync {
     /// outcome of an error says whether the request may have left. Dropping the future gives up on the request.
     fn request<'a>(&'a self, request: &'a OutgoingRequest) -> BoxFuture<'a, Result<Box<RawValue>, HubError>>;
 
-    /// Sends what nobody answers: a notification, or our answer to a server's request.
+    /// Sends a message that expects no answer: a notification, or an answer to a server's request.
     fn send<'a>(&'a self, message: String) -> BoxFuture<'a, Result<(), HubError>>;
 
     /// The handshake is over; from now on speak in this version.

@@ -95,7 +95,7 @@ impl Client {
         }
     }
 
-    /// Adds our identity to the form of a token request; some ways need a header besides.
+    /// Adds our identity to the form of a token request; some methods also need a header.
     pub(super) fn identify(
         &self,
         config: &OAuthConfig,
@@ -129,7 +129,7 @@ impl Client {
     }
 }
 
-/// How a client that has a secret shows it, when nobody said.
+/// The default way for a client to send its secret.
 fn fitting(offered: Option<&[String]>) -> &'static str {
     let ways = ["client_secret_basic", "client_secret_post", "none"];
     pick(offered, ways).unwrap_or("client_secret_basic")

@@ -85,7 +85,7 @@ fn list(fields: &Value, name: &str) -> Option<Vec<String>> {
 }
 
 impl Issuer {
-    /// The one whose endpoints the user wrote. Whoever does so knows that it can do PKCE.
+    /// The one whose endpoints the user wrote. Users who configure endpoints vouch for PKCE support.
     fn named(config: &OAuthConfig, token_url: &str) -> Result<Self, HubError> {
         let token_endpoint = parse(token_url, "token_url")?;
         let authorization = config.authorization_url.as_deref().map(|text| parse(text, "authorization_url"));
@@ -104,7 +104,7 @@ impl Issuer {
     }
 }
 
-/// Looks everything up anew: a server may have moved to another authorization server since.
+/// Looks everything up again: a server may have moved to another authorization server since.
 pub(super) async fn discover(
     web: &Web,
     config: &OAuthConfig,

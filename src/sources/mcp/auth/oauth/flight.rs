@@ -13,7 +13,7 @@ use crate::tool::BoxFuture;
 use std::sync::Arc;
 use tokio::sync::watch;
 
-/// A server that always wants more scopes does not get the user's attention for ever.
+/// Limits how often a server can ask the user for more scopes.
 const MAX_STEP_UPS: u32 = 5;
 
 /// Why the token that we have does not do.
@@ -46,7 +46,7 @@ impl Need {
 /// A seat in a flight that has begun.
 pub(super) struct Seat {
     pub(super) ended: BoxFuture<'static, Result<(), HubError>>,
-    /// It flies for this need, not for that of somebody else.
+    /// True when the flight is for this need.
     pub(super) is_ours: bool,
 }
 
@@ -239,7 +239,7 @@ impl OAuthShared {
         Ok(stored.filter(alike).unwrap_or_else(|| old.clone()))
     }
 
-    /// Takes a token that somebody else got, when it holds.
+    /// Takes a valid token that another process stored.
     fn adopt(&self, old: &StoredToken, newest: &StoredToken) -> bool {
         let better = newest.access_token != old.access_token && !newest.is_due();
         if better {
@@ -248,7 +248,7 @@ impl OAuthShared {
         better
     }
 
-    /// The token is used even when it cannot be stored; the error is told once.
+    /// The token is used even when it cannot be stored; the error is reported once.
     async fn keep(self: &Arc<Self>, token: StoredToken, origin: Origin) -> Result<(), HubError> {
         self.state.lock().held = Some(Held::new(token.clone(), origin));
         self.stored(move |store, _| store.save(&token)).await

@@ -153,7 +153,7 @@ impl Login<'_> {
         let limit = self.config.login_timeout;
         tokio::time::timeout(limit, both).await.unwrap_or_else(|_| {
             Err(denied(format!(
-                "Nobody signed in within {} s; call again to get another page.",
+                "No one signed in within {} s; call again to get another page.",
                 limit.as_secs()
             )))
         })

@@ -127,7 +127,7 @@ impl OAuthShared {
                 ended => ended?,
             },
             Some(held) if !held.token.is_over() => return held.hand_out().map(Some),
-            // Somebody may be signing in already.
+            // A login may already be in progress.
             _ => self.join().await?,
         }
         let held = self.state.lock().held.clone().filter(|held| !held.token.is_over());

@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 const DEFAULT: &str = "http://127.0.0.1/callback";
-/// Codes are short, but some servers send much besides.
+/// Codes are short, but some servers send long extra parameters.
 const MAX_HEAD: usize = 32 << 10;
 /// For one connection: browsers open some in advance and say nothing.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -56,7 +56,7 @@ impl Redirect {
     }
 
     /// The code. Only an answer with the right state counts, so that no other page can end the login; the first one does,
-    /// and then nobody listens any more. Dropping the future closes the port.
+    /// and then the listener is closed. Dropping the future closes the port.
     pub(super) async fn code(self, expected: Expected) -> Result<String, HubError> {
         let (expected, uri) = (Arc::new(expected), Arc::new(self.uri));
         let (found, mut answers) = mpsc::channel(1);

@@ -96,7 +96,7 @@ impl Events {
         Events { response, parser: SseParser::new(limit), ended: false, last_id: None, retry: None }
     }
 
-    /// The next event. An error of the kind `Closed` is the end of the stream, whoever ended it.
+    /// The next event. An error of the kind `Closed` is the end of the stream.
     pub(crate) async fn next(&mut self, remote: &HttpEndpoint) -> Result<SseEvent, HubError> {
         let too_large = |_| failure::too_large(remote.limit);
         loop {

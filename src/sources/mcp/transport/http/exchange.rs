@@ -77,7 +77,7 @@ impl HttpShared {
         if self.inbox.receive(body, Some(id), &|| self.answerer()) {
             return Ok(Carried::Settled);
         }
-        let text = "Failed to parse MCP response: the body is no answer to the request";
+        let text = "Failed to parse MCP response: the body does not answer the request";
         Err(failure::unknown(ErrorKind::Protocol, text))
     }
 
@@ -137,7 +137,7 @@ impl HttpShared {
         Err(lost)
     }
 
-    /// The error for a response that is no answer, which may be that our session is gone.
+    /// The error for a response that is not an answer, which may be that our session is gone.
     async fn refused(
         &self,
         remote: &HttpEndpoint,
@@ -146,7 +146,7 @@ impl HttpShared {
         response: Response,
     ) -> HubError {
         let error = refusal(remote, response, Some(request.id)).await;
-        // A method that the server does not know is no lost session, whatever the status.
+        // A method that the server does not know does not mean a lost session, whatever the status.
         let is_forgotten = error.status == Some(404) && error.code != Some(-32601);
         if !is_forgotten || !protocol_headers.has_session() || protocol_headers.is_modern(request.method) {
             return error;

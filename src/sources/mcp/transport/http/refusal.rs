@@ -7,7 +7,7 @@ use crate::net::retry_after;
 use crate::sources::mcp::wire::{self, Incoming};
 use reqwest::Response;
 
-/// The error for a response that is no answer to the request `id`.
+/// The error for a response that does not answer the request `id`.
 pub(crate) async fn refusal(remote: &HttpEndpoint, response: Response, id: Option<u64>) -> HubError {
     let status = response.status().as_u16();
     let retry_after = retry_after(response.headers()).map(|wait| wait.as_secs_f64());
@@ -47,7 +47,7 @@ fn sentence(remote: &HttpEndpoint, status: u16, body: &[u8]) -> String {
     if said.is_empty() { what } else { format!("{what}: {said}") }
 }
 
-/// The error that a body holds, when it is meant for this request.
+/// The error in a body, if it belongs to this request.
 fn rpc_error(body: &[u8], wanted: Option<u64>) -> Option<HubError> {
     wire::decode(body).into_iter().find_map(|message| match message {
         Ok(Incoming::Response { id, outcome: Err(error) }) if id.is_none() || id == wanted => Some(error),

@@ -61,7 +61,7 @@ impl Lines {
 
     fn forget(&mut self) {
         self.rest.clear();
-        // One huge message must not cost its memory for ever.
+        // Release the memory of a huge message.
         self.rest.shrink_to(64 * 1024);
     }
 }

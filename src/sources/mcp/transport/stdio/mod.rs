@@ -1,6 +1,6 @@
 //! A server as a child process: one message a line on its input and output.
 //!
-//! One task writes (callers only queue, so a server that does not read holds up nobody's deadline), one reads, one drains
+//! One task writes (callers only queue, so a server that does not read delays no deadline), one reads, one drains
 //! the error stream, one watches over the process and ends it. A request that is given up before it was written is never
 //! sent. One that is alone is written by its caller, if the pipe takes it at once: see [`stdin_writer`].
 
@@ -34,7 +34,7 @@ use tokio_util::sync::CancellationToken;
 
 /// How many messages may wait to be written.
 const QUEUE: usize = 64;
-/// So many requests at once are a crowd.
+/// From this many concurrent requests on, writes are batched.
 const CROWD: usize = 4;
 /// How much is put into one write when more messages wait.
 const WRITE_AT_ONCE: usize = 64 * 1024;
@@ -77,7 +77,7 @@ impl Outgoing {
     }
 }
 
-/// Withdraws a message that nobody waits for any more.
+/// Withdraws an abandoned message.
 struct OnItsWay(Arc<SendStage>);
 
 impl Drop for OnItsWay {
@@ -131,7 +131,7 @@ impl Stdio {
             let _ = writer.await;
             closing_input.close().await;
             supervisor.process.end(descendants).await;
-            // A grandchild may hold the error stream open for ever.
+            // A grandchild may hold the error stream open.
             listener.abort();
             let _ = ended.send(true);
         });

@@ -1,6 +1,6 @@
 //! What writes on the input of a server's process.
 //!
-//! A short message that nobody is ahead of is written by whoever has it: no other thread has to wake up for it. On Unix a
+//! A short message with an empty queue is written by the calling thread: no other thread has to wake up for it. On Unix a
 //! pipe takes such a message whole or not at all; elsewhere everything goes through the queue.
 
 use std::io;
@@ -23,7 +23,7 @@ pub struct StdinWriter {
     queued: Arc<AtomicUsize>,
 }
 
-/// A message that is queued; as long as it is there, nobody writes past it.
+/// A queued message; it blocks direct writes.
 pub struct Queued(Arc<AtomicUsize>);
 
 impl Drop for Queued {
