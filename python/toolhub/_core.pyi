@@ -369,6 +369,14 @@ class Servers:
         """
         Adds one server; gives back what is odd about it. With `asks_for_token` its token is what a function says.
         """
+    def are_behind(self, /, ids: Sequence[str]) -> bool:
+        """
+        Whether one of these servers has announced a change that is not in its list yet.
+        """
+    def catch_up(self, /, ids: Sequence[str]) -> BridgeFuture:
+        """
+        Waits until announced changes of these servers are in their lists, for at most the hub's `lookup_timeout`.
+        """
     def close(self, /, seconds: float) -> None:
         """
         Ends all servers and waits for it without the GIL, for at most `seconds`.
@@ -377,7 +385,7 @@ class Servers:
         """
         Awaits `(connected, failed)`: the ids of the servers that are connected now, and why the others are not.
         """
-    def connect_each(self, /, ids: Sequence[str] | None, timeout: float | None) -> BridgeStream:
+    def connect_each(self, /, ids: Sequence[str] | None, timeout: float | None, at_once: int | None = None) -> BridgeStream:
         """
         Iterates over `(id, error or None)`, each as soon as it is known.
         """
@@ -398,6 +406,10 @@ class Servers:
     def remove(self, /, id: str) -> bool:
         """
         False when there is no such server. It ends in the background.
+        """
+    def take_never_listed(self, /) -> list[str]:
+        """
+        The servers that have never listed their tools; each is returned once.
         """
 
 @final

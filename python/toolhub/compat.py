@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ._core import Candidate, Hub
 
 if TYPE_CHECKING:
+    from .hub._listing import ListFetcher
     from .hub._registration import Registration
 
 __all__ = ["CORE_TOOLS", "SOURCE_ALIASES", "ToolCandidate"]
@@ -45,6 +46,7 @@ class CompatMethods:
 
     _core: Hub
     _registration: "Registration"
+    _lists: "ListFetcher"
 
     def register_candidate(self, candidate: ToolCandidate) -> Candidate:
         """Register a `ToolCandidate`. Its `meta` may hold `capabilities`, `description`, `parameters` and `server`.
@@ -86,6 +88,7 @@ class CompatMethods:
         >>> hub.list_tools()
         [{'name': 'length', 'candidates': [{'source': 'tools', 'priority': 0, 'meta': {'capabilities': ['count']}}]}]
         """
+        self._lists.fetch_missing()
         return [
             {
                 "name": tool.name,

@@ -4,7 +4,7 @@ use super::execution::prepare;
 use super::hub::PyHub;
 use super::options::PyCallOptions;
 use super::views::PyCandidate;
-use crate::error::HubError;
+use crate::error::{ErrorKind, HubError};
 use crate::hub::explain::Facts;
 use crate::model::Prefer;
 use crate::plan::{KnownServers, ServerSet, UNKNOWN_SOURCE};
@@ -70,9 +70,15 @@ pub fn explain(
     });
     let servers = this.servers();
     let to_ask = match (&plan, &servers) {
-        (Err(_), Some(servers)) if routed && rule != UNKNOWN_SOURCE => {
+        (Err(_), Some(servers)) if rule != UNKNOWN_SOURCE => {
             let asked = servers.for_a_miss(wanted.source, wanted.server.as_deref());
             asked.iter().map(|server| server.id().clone()).collect()
+        }
+        _ => Vec::new(),
+    };
+    let never_listed = match (&plan, &servers) {
+        (Err(error), Some(servers)) if error.kind == ErrorKind::NotFound && rule != UNKNOWN_SOURCE => {
+            servers.never_listed(wanted.source, wanted.server.as_deref())
         }
         _ => Vec::new(),
     };
@@ -91,6 +97,7 @@ pub fn explain(
         shadows: shadows.unwrap_or_default(),
         shadow: core.options.shadow,
         state: &state,
+        never_listed,
         to_ask,
         now,
     };

@@ -173,19 +173,41 @@ impl PyServers {
     }
 
     /// Iterates over `(id, error or None)`, each as soon as it is known.
-    #[pyo3(signature = (ids, timeout))]
+    #[pyo3(signature = (ids, timeout, at_once=None))]
     fn connect_each(
         &self,
         py: Python<'_>,
         ids: Option<Vec<String>>,
         timeout: Option<f64>,
+        at_once: Option<usize>,
     ) -> PyResult<BridgeStream> {
         let (core, timeout) = (self.core.clone(), duration(py, timeout)?);
         let outcomes = async move {
             let servers = core.pick(ids.as_deref())?;
-            Ok::<_, HubError>(core.connect_each(servers, timeout).map(|one| Ok(ConnectedServer(one))))
+            Ok::<_, HubError>(
+                core.connect_each(servers, timeout, at_once).map(|one| Ok(ConnectedServer(one))),
+            )
         };
         Ok(bridge::stream(once(outcomes).try_flatten()))
+    }
+
+    /// The servers that have never listed their tools; each is returned once.
+    fn take_never_listed(&self) -> Vec<String> {
+        self.core.take_never_listed().iter().map(|id| id.to_string()).collect()
+    }
+
+    /// Whether one of these servers has announced a change that is not in its list yet.
+    fn are_behind(&self, ids: Vec<String>) -> bool {
+        !self.core.behind(&ids).is_empty()
+    }
+
+    /// Waits until announced changes of these servers are in their lists, for at most the hub's `lookup_timeout`.
+    fn catch_up(&self, ids: Vec<String>) -> BridgeFuture {
+        let core = self.core.clone();
+        bridge::run(async move {
+            core.catch_up(&ids, core.lookup_timeout()).await;
+            Ok(())
+        })
     }
 
     /// Lists the tools of servers again; awaits the same as `connect`.

@@ -38,6 +38,37 @@ impl Servers {
         silent || server.is_backing_off()
     }
 
+    /// The servers that have never listed their tools, each once: what is shown of a hub has them listed first, and a server that
+    /// failed then waits for a call, `connect` or `refresh`.
+    pub fn take_never_listed(&self) -> Vec<Arc<str>> {
+        let mut taken = self.list_requested.lock();
+        let is_new = |one: &Arc<Server>| !one.config().disabled && one.listing().is_none();
+        let new = self.all().into_iter().filter(is_new).map(|one| one.id().clone());
+        new.filter(|id| taken.insert(id.clone())).collect()
+    }
+
+    /// The servers in this scope that have not listed their tools.
+    pub fn never_listed(&self, source: Option<Source>, server: Option<&str>) -> Vec<Arc<str>> {
+        let missing = self.missing_lists(source, server).into_iter();
+        missing.filter(|one| one.listing().is_none()).map(|one| one.id().clone()).collect()
+    }
+
+    /// Those of these servers that have announced a change that is not in their list yet.
+    pub fn behind(&self, ids: &[String]) -> Vec<Arc<Server>> {
+        ids.iter().filter_map(|id| self.get(id)).filter(|server| server.is_behind()).collect()
+    }
+
+    /// How long servers may take to list their tools.
+    pub fn lookup_timeout(&self) -> Duration {
+        self.hub.options.lookup_timeout
+    }
+
+    /// Waits until announced changes of these servers are in their lists, for at most `patience`.
+    pub async fn catch_up(&self, ids: &[String], patience: Duration) {
+        let each = self.behind(ids).into_iter().map(|server| async move { server.look().await });
+        let _ = tokio::time::timeout(patience, futures_util::future::join_all(each)).await;
+    }
+
     /// Asks them, until one has the tool or the time is over; without a name, all of them. Gives back who could not be asked,
     /// and why.
     pub async fn look_up(

@@ -26,7 +26,7 @@ use futures_util::stream::{self, Stream, StreamExt};
 use parking_lot::Mutex;
 use pins::Pins;
 use publisher::ToolPublisher;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -48,6 +48,8 @@ pub struct Servers {
     changing: Mutex<()>,
     /// Who did not list its tools for a look-up, and when that was.
     silent: Mutex<HashMap<Arc<str>, Instant>>,
+    /// The servers whose lists were requested because a program looked at the tools of the hub.
+    list_requested: Mutex<HashSet<Arc<str>>>,
 }
 
 /// The id of a server, and why it failed if it did.
@@ -66,6 +68,7 @@ impl Servers {
             all: Mutex::default(),
             changing: Mutex::default(),
             silent: Mutex::default(),
+            list_requested: Mutex::default(),
         })
     }
 
@@ -109,6 +112,7 @@ impl Servers {
             }
         };
         self.silent.lock().remove(server.id());
+        self.list_requested.lock().remove(server.id());
         self.publisher.admit(&server);
         replaced
     }
@@ -182,13 +186,14 @@ impl Servers {
     }
 
     /// Connects servers side by side and reports each one as soon as it is connected or has failed. Dropping the stream
-    /// starts no further attempt.
+    /// starts no further attempt. `at_once` is how many are connected at the same time; `None` is the usual number.
     pub fn connect_each(
         &self,
         servers: Vec<Arc<Server>>,
         timeout: Option<Duration>,
+        at_once: Option<usize>,
     ) -> impl Stream<Item = ServerOutcome> + Send + use<> {
-        connect_all(servers, timeout).buffer_unordered(CONNECT_AT_ONCE)
+        connect_all(servers, timeout).buffer_unordered(at_once.unwrap_or(CONNECT_AT_ONCE).max(1))
     }
 
     /// Lists the tools of servers again.

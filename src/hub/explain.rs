@@ -24,6 +24,8 @@ pub struct Facts<'a> {
     pub state: &'a dyn Fn(&str) -> Option<&'static str>,
     /// Servers that would be asked for their tools before the call is given up.
     pub to_ask: Vec<Arc<str>>,
+    /// Servers that have not listed their tools, if no candidate was found.
+    pub never_listed: Vec<Arc<str>>,
     pub now: Instant,
 }
 
@@ -32,6 +34,18 @@ impl Facts<'_> {
         let mut lines = vec![format!("'{}': {}.", clip(self.name), self.rule)];
         match self.plan {
             Ok(plan) => self.tell_plan(plan, &mut lines),
+            Err(error) if !self.never_listed.is_empty() => {
+                // Without them, "no such tool" would be all there is to say, and it would be wrong.
+                if !error.suggestions.is_empty() {
+                    lines.push(error.message.to_string());
+                }
+                let (who, whose) = match self.never_listed.len() {
+                    1 => ("one server has", "its"),
+                    _ => ("these servers have", "their"),
+                };
+                let ids = self.never_listed.join(", ");
+                lines.push(format!("It is not listed yet: {who} not listed {whose} tools ({ids})."));
+            }
             Err(error) => lines.push(error.message.to_string()),
         }
         self.tell_shadows(&mut lines);

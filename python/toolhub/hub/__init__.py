@@ -38,6 +38,7 @@ from ._embedding import Embed
 from ._folders import FolderLoader, each
 from ._formatting import ResultFormatter
 from ._inspection import CapabilityRules
+from ._listing import ListFetcher
 from ._prompt_methods import PromptMethods
 from ._prompts import Prompts
 from ._registration import Registration
@@ -217,6 +218,7 @@ class ToolHub(ToolMethods, RunMethods, PromptMethods, SourceMethods, ServerMetho
             check_path("token_file", token_file)
         callbacks = Callbacks(answers, self._events.emit_for_server)
         self._servers = ServerManager(self._core, self._state, callbacks, token_file)
+        self._lists = ListFetcher(self._servers, lookup_timeout)
         for folder in each(tools):
             self.load_tools(folder)
         for folder in each(skills):

@@ -8,6 +8,7 @@ from .. import _core
 from ..options import Lang
 from ..result import ToolResult
 from ._formatting import ResultFormatter
+from ._listing import ListFetcher
 from ._prompts import Prompts, VendorTools
 
 
@@ -15,6 +16,7 @@ class PromptMethods:
     """`system_prompt`, `as_openai`, `as_anthropic`, `as_gemini`, `original_name`, `format` and `read_more`."""
 
     _prompts: Prompts
+    _lists: ListFetcher
     _formatter: ResultFormatter
 
     def system_prompt(
@@ -61,6 +63,7 @@ class PromptMethods:
         <BLANKLINE>
         **You have 1 tool available.**
         """
+        self._lists.fetch_missing()
         return self._prompts.system_prompt(
             base,
             query=query,
@@ -98,6 +101,7 @@ class PromptMethods:
         ('text_length_35f3d31e', 'text.length')
         """
         vendor = "openai_strict" if strict else "openai"
+        self._lists.fetch_missing()
         return self._prompts.declared(vendor, query, limit, core, tools)
 
     def as_anthropic(
@@ -116,6 +120,7 @@ class PromptMethods:
         >>> hub.as_anthropic()[0]["input_schema"]["required"]
         ['obj']
         """
+        self._lists.fetch_missing()
         return self._prompts.declared("anthropic", query, limit, core, tools)
 
     def as_gemini(
@@ -138,6 +143,7 @@ class PromptMethods:
         >>> hub.as_gemini()[0]["parameters"]["properties"]["a"]
         {'type': 'INTEGER'}
         """
+        self._lists.fetch_missing()
         return self._prompts.declared("gemini", query, limit, core, tools)
 
     def original_name(self, vendor_name: str) -> str:

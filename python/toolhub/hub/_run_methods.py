@@ -13,6 +13,7 @@ from ..permissions import PATIENCE, Approval, Permissions
 from ..result import ToolResult
 from ._dispatch_methods import DispatchMethods
 from ._formatting import ResultFormatter
+from ._servers import ServerManager
 
 _NATIVE = ("openai", "openai_responses", "anthropic", "gemini")
 
@@ -39,6 +40,7 @@ class RunMethods(DispatchMethods):
     """`run`."""
 
     _formatter: ResultFormatter
+    _servers: ServerManager
 
     async def run(
         self,
@@ -86,6 +88,7 @@ class RunMethods(DispatchMethods):
         permissions = Permissions(allowed, approve, approve_timeout)
         calls, text, found, groups = self._planned(message, "auto" if format == "tags" else format)
         answered = await self._carry_out(calls, groups, permissions, concurrency, options)
+        await self._servers.catch_up(answered)
         outcome = RunOutcome(text, calls, answered)
         if calls:
             outcome.messages = self._formatter.answers(calls, answered, results, found, limit)

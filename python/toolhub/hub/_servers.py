@@ -10,6 +10,7 @@ from .._callbacks import Callbacks
 from .._checks import check_path
 from ..exceptions import ToolError
 from ..options import Default
+from ..result import ToolResult
 from ..servers import ConnectReport, LoadReport, LogOnce, ServerInfo, as_info
 from ._state import HubState
 
@@ -72,6 +73,7 @@ class ServerManager:
         ids: Iterable[str] | None,
         timeout: float | None,
         progress: Callable[[str, ToolError | None], Any] | None,
+        at_once: int | None = None,
     ) -> ConnectReport:
         """See `ToolHub.connect`."""
         servers = self._named(ids)
@@ -81,7 +83,7 @@ class ServerManager:
             connected: Any = await servers.connect(_as_ids(ids), timeout)
             return ConnectReport(*connected)
         report = ConnectReport()
-        outcomes: Any = servers.connect_each(_as_ids(ids), timeout)
+        outcomes: Any = servers.connect_each(_as_ids(ids), timeout, at_once)
         try:
             async for id, error in outcomes:
                 if error is None:
@@ -102,6 +104,19 @@ class ServerManager:
             return ConnectReport()
         listed: Any = await servers.refresh(_as_ids(ids), timeout)
         return ConnectReport(*listed)
+
+    def take_never_listed(self) -> list[str]:
+        """The servers that have never listed their tools; each is returned once."""
+        return [] if self._servers is None else self._servers.take_never_listed()
+
+    async def catch_up(self, results: Iterable[ToolResult]) -> None:
+        """Wait until changes that were announced during these calls are in the lists of their servers."""
+        if self._servers is None:
+            return
+        attempts = (attempt for result in results for attempt in result.meta.get("attempts") or ())
+        ids = [id for id in dict.fromkeys(attempt.get("server") for attempt in attempts) if id is not None]
+        if ids and self._servers.are_behind(ids):
+            await cast("Any", self._servers.catch_up(ids))
 
     def pins(self) -> list[dict[str, Any]]:
         """See `ToolHub.pins`."""

@@ -9,6 +9,7 @@ from .._marks import with_name
 from .._unknown_options import known_options, unknown_options
 from ..options import Source, StrategyName
 from ._inspection import CapabilityRules, StatsRow, by_tool, flat
+from ._listing import ListFetcher
 from ._registration import Registration
 from ._search import ToolSearch
 
@@ -21,6 +22,7 @@ class ToolMethods:
     _core: Hub
     _registration: Registration
     _search: ToolSearch
+    _lists: ListFetcher
 
     @overload
     def tool(
@@ -161,6 +163,7 @@ class ToolMethods:
         >>> [tool.name for tool in hub.tools(category="text")]
         ['length']
         """
+        self._lists.fetch_missing()
         return self._core.tools(source, server, capability, category)
 
     def get(self, name: str) -> ToolInfo | None:
@@ -169,10 +172,12 @@ class ToolMethods:
 
     def find_by_capability(self, capability: str) -> list[Candidate]:
         """All candidates with a capability, in order of priority."""
+        self._lists.fetch_missing()
         return self._core.find_by_capability(capability.lower())
 
     def capabilities(self) -> dict[str, int]:
         """All capabilities of the registered tools, with the number of candidates of each."""
+        self._lists.fetch_missing()
         return cast("dict[str, int]", self._core.capabilities())
 
     @property
@@ -226,6 +231,7 @@ class ToolMethods:
         >>> hub.search("how many letters are counted?")[0].name
         'countLetters'
         """
+        self._lists.fetch_missing()
         return self._search.search(query, k)
 
     def recommend(self, query: str, k: int = 10) -> list[Hit]:
@@ -241,6 +247,7 @@ class ToolMethods:
         >>> [hit.name for hit in hub.recommend("length of this text")]
         ['length']
         """
+        self._lists.fetch_missing()
         return self._search.recommend(query, k)
 
     def __contains__(self, name: object) -> bool:

@@ -8,6 +8,7 @@ use parking_lot::Mutex;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::sync::Notify;
 
 /// An answer to a server: a result, or a JSON-RPC code and a sentence.
@@ -40,6 +41,8 @@ pub struct ServerCallbacks {
     redactor: Redactor,
     /// Notified when the server announces that its tools have changed.
     pub tools_changed: Arc<Notify>,
+    /// How many changes the server has announced.
+    changes: AtomicU64,
     instructions: Mutex<Option<String>>,
 }
 
@@ -55,8 +58,20 @@ impl ServerCallbacks {
             roots: config.options.roots.clone(),
             redactor: Redactor::new(entrusted(config)),
             tools_changed: Arc::default(),
+            changes: AtomicU64::new(0),
             instructions: Mutex::default(),
         })
+    }
+
+    /// Takes note that the tools of the server have changed, so that they are listed again.
+    pub fn announce_change(&self) {
+        self.changes.fetch_add(1, Ordering::AcqRel);
+        self.tools_changed.notify_one();
+    }
+
+    /// How many changes were announced so far.
+    pub fn changes(&self) -> u64 {
+        self.changes.load(Ordering::Acquire)
     }
 
     /// Logs a line of the server in a form that is safe to show, and returns that form.
@@ -159,7 +174,7 @@ fn with_defaults(mut answer: Value, schema: Option<&Value>) -> Value {
 impl Listener for ServerCallbacks {
     fn notified(&self, method: &str, params: Option<&RawValue>) {
         match method {
-            "notifications/tools/list_changed" => self.tools_changed.notify_one(),
+            "notifications/tools/list_changed" => self.announce_change(),
             "notifications/message" => {
                 if self.host.log.is_none() {
                     return;

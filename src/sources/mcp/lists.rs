@@ -8,6 +8,7 @@ use super::skills::Skills;
 use arc_swap::ArcSwapOption;
 use parking_lot::{Mutex, MutexGuard};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
 
@@ -26,6 +27,8 @@ pub struct ServerLists {
     begun: Mutex<u64>,
     ended: watch::Sender<usize>,
     publishing: Mutex<()>,
+    /// How many of the announced changes are in the list.
+    covered: AtomicU64,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -74,6 +77,16 @@ impl ServerLists {
         let Some(age) = self.age() else { return true };
         let ttl = self.tools.load().as_ref().and_then(|listing| listing.ttl_ms).map(Duration::from_millis);
         age > ttl.map_or(DEFAULT_TTL, |ttl| ttl.max(SHORTEST_TTL))
+    }
+
+    /// Takes note that the list has all changes up to this number.
+    pub fn cover(&self, changes: u64) {
+        self.covered.fetch_max(changes, Ordering::AcqRel);
+    }
+
+    /// Whether fewer changes are in the list than were announced.
+    pub fn is_behind(&self, changes: u64) -> bool {
+        self.covered.load(Ordering::Acquire) < changes
     }
 
     /// Begins a request for the lists.

@@ -117,7 +117,12 @@ impl Server {
 
     /// Whether the server may have tools that are not in its list.
     pub fn may_have_more(&self) -> bool {
-        self.lists.may_have_more()
+        self.is_behind() || self.lists.may_have_more()
+    }
+
+    /// Whether the server has announced a change that is not in its list yet.
+    pub fn is_behind(&self) -> bool {
+        self.lists.is_behind(self.callbacks().changes())
     }
 
     /// Whether calls are refused for a while after failures.

@@ -133,6 +133,7 @@ def test_an_unknown_tool_is_told_with_near_names_and_whom_would_be_asked() -> No
     assert (told.rule, told.strategy, told.candidates, told.refreshes) == ("auto", "none", [], ["files"])
     assert told.text.splitlines()[1:] == [
         "There is no tool named 'lenght'. Did you mean 'length'?",
+        "It is not listed yet: one server has not listed its tools (files).",
         "Before that is the answer, the servers whose list of tools is missing or old are asked: files.",
     ]
     assert hub.explain({"name": "lenght", "source": "tools"}).refreshes == []

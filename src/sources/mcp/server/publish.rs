@@ -23,7 +23,11 @@ impl Server {
         link: Link,
         limit: Duration,
     ) -> Result<Arc<Listing>, HubError> {
-        let round = server.upgrade().ok_or_else(closed_meanwhile)?.lists.begin(link.generation);
+        let (round, changes) = {
+            let server = server.upgrade().ok_or_else(closed_meanwhile)?;
+            // Read before the request is sent: a change that is announced meanwhile needs another list.
+            (server.lists.begin(link.generation), server.callbacks().changes())
+        };
         // Side by side: a slow one does not delay the other.
         let tools = async {
             let listing = listing::fetch(&link.connection, limit).await?;
@@ -38,6 +42,9 @@ impl Server {
         let (listed, ()) = tokio::join!(tools, Self::list_skills(&server, &link, round));
         if let Some(server) = server.upgrade() {
             server.life.lock().machine.listed(link.generation, listed.as_ref().err().cloned());
+            if listed.is_ok() {
+                server.lists.cover(changes);
+            }
             server.lists.end_round();
         }
         listed

@@ -49,7 +49,7 @@ impl SkillTool {
         let (skill, content) = self.read(&uri).await?;
         if skill != self.skill {
             // The list is out of date.
-            self.server.callbacks().tools_changed.notify_one();
+            self.server.callbacks().announce_change();
         }
         let value = match path {
             None => {
