@@ -51,7 +51,8 @@ def small(tmp_path: Path) -> Small:
 
 async def test_tools_are_there_without_a_server(small: Small) -> None:
     async with small.hub() as hub:
-        assert hub.tools() == []
+        with pytest.warns(RuntimeWarning, match="await hub.connect"):
+            assert hub.tools() == []
         (info,) = hub.servers()
         assert (info.era, info.version, info.age) == (None, None, None)
         await hub.connect()
