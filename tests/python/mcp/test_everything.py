@@ -166,3 +166,14 @@ async def test_a_child_gets_a_minimal_environment(
         environment = (await hub.execute("get-env")).text
     assert "hello" in environment
     assert "hunter2" not in environment
+
+
+async def test_a_model_gets_the_image_where_its_api_takes_one(hub: ToolHub) -> None:
+    call = '<tool_call>{"name": "get-tiny-image", "arguments": {}}</tool_call>'
+    (block,) = (await hub.run(call, results="anthropic")).messages[0]["content"]
+    text, image = block["content"]
+    assert image["source"]["media_type"] == "image/png"
+    assert text["text"].count("\n\n") == 1
+    told = (await hub.run(call, results="openai")).messages[0]["content"]
+    assert "\n\n[image/png, 3.9 KB]\n\n" in told
+    assert image["source"]["data"] not in told

@@ -179,3 +179,11 @@ async def test_one_dead_server_does_not_take_the_others_along(
     assert report.failed["dead"].kind == "connect"
     assert "/nonexistent/server" in str(report.failed["dead"])
     assert (await hub.execute("add", {"a": 1, "b": 1})).success
+
+
+async def test_a_plain_value_of_a_python_server_is_plain(ours: ToolHub) -> None:
+    """All three SDKs wrap it as `{"result": …}` when they send structured content."""
+    result = await ours.execute("add", {"a": 2, "b": 3})
+    assert str(result) == "5"
+    if result.structured is not None:
+        assert (result.result, result.structured) == (5, {"result": 5})
