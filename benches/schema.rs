@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use serde_json::{Value, json};
-use toolhub::model::Arguments;
+use toolhub::model::{Arguments, CheckOptions};
 use toolhub::schema::ArgumentSchema;
 
 fn schema() -> Value {
@@ -50,7 +50,9 @@ fn check(c: &mut Criterion) {
         ("refused", json!({"query": "tea", "limit": "many", "unti": "celsius"})),
     ] {
         let args = arguments(args);
-        group.bench_function(name, |b| b.iter(|| checker.check("search", black_box(&args), true)));
+        group.bench_function(name, |b| {
+            b.iter(|| checker.check("search", black_box(&args), &CheckOptions::here(true)))
+        });
     }
     group.finish();
 }

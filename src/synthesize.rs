@@ -34,16 +34,16 @@ pub fn limit(kind: ToolKind, count: usize) -> usize {
 }
 
 /// Why no model is asked; `None` when one may be.
-pub fn too_much(parts: &[Part]) -> Option<&'static str> {
+pub fn too_much(parts: &[Part<'_>]) -> Option<&'static str> {
     if parts.len() > MAX_RESULTS {
         return Some("more than 3 results");
     }
-    let chars: usize = parts.iter().map(|part| part.text.chars().take(MAX_CHARS + 1).count()).sum();
+    let chars: usize = parts.iter().map(|part| part.start.chars().take(MAX_CHARS + 1).count()).sum();
     (chars > MAX_CHARS).then_some("more than 2,000 characters in all")
 }
 
 /// The prompt, in the language of the question; `shown` of each part is what the model sees.
-pub fn prompt(question: &str, parts: &[Part]) -> String {
+pub fn prompt(question: &str, parts: &[Part<'_>]) -> String {
     let chinese = question.chars().any(is_han);
     let (task, asked, answers, rules) = if chinese {
         (
@@ -77,8 +77,8 @@ fn is_han(c: char) -> bool {
 mod tests {
     use super::*;
 
-    fn part(text: &str) -> Part {
-        Part { label: "tools".into(), text: text.into(), shown: text.into(), cut: false }
+    fn part(text: &str) -> Part<'_> {
+        Part { label: "tools".into(), start: text.into(), long: None, shown: text.into(), cut: false }
     }
 
     #[test]

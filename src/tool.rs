@@ -1,7 +1,7 @@
 //! L1, the contract of a tool. It knows no registry, no runtime, no transport.
 
 use crate::error::HubError;
-use crate::model::{Arguments, ToolIdentity, ToolOutput, ToolSpec};
+use crate::model::{Arguments, CheckOptions, Fitting, ToolIdentity, ToolOutput, ToolSpec, Unchecked};
 use serde_json::{Map, Value};
 use std::any::Any;
 use std::future::Future;
@@ -50,8 +50,13 @@ pub trait Tool: Any + Send + Sync {
     fn spec(&self) -> &ToolSpec;
 
     /// Refuses arguments that do not fit, before anything starts. Gives others to be used instead, when they could be made
-    /// to fit without harm and `coerce` allows it.
-    fn check(&self, args: &Arguments, coerce: bool) -> Result<Option<Arguments>, HubError>;
+    /// to fit without harm and the options allow it.
+    fn check(&self, args: &Arguments, options: &CheckOptions<'_>) -> Result<Fitting<Arguments>, HubError>;
+
+    /// Rules of the schema that are not checked for any arguments.
+    fn unchecked(&self) -> &[Unchecked] {
+        &[]
+    }
 
     /// What tells this tool apart from others of the same name, source and server. `None`: there is only one of them.
     fn identity(&self) -> Option<&ToolIdentity> {

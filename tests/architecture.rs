@@ -30,6 +30,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("net", &[]),
     ("pattern", &[]),
     ("sse", &[]),
+    ("stack", &[]),
     ("text", &[]),
     ("kind", &["text"]),
     ("secret", &["invisible", "text"]),
@@ -38,7 +39,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("tool", &["model", "error"]),
     ("limit", &[]),
     // L2: stages and what they stand on.
-    ("schema", &["model", "error", "invisible", "secret", "text"]),
+    ("schema", &["model", "error", "invisible", "secret", "stack", "text"]),
     ("stats", &["model", "error"]),
     ("store", &["model", "error", "stats"]),
     ("registry", &["tool", "limit", "model", "error", "stats", "schema", "text"]),
@@ -86,6 +87,7 @@ const DOORS: &[(What, &[&str])] = &[
             "store/writer",
             "bindings/runtime",
             "bindings/job",
+            "stack",
         ],
     ),
 ];

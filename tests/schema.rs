@@ -14,12 +14,14 @@ mod nasty;
 mod opaque;
 #[path = "schema/properties.rs"]
 mod properties;
+#[path = "schema/skipped.rs"]
+mod skipped;
 #[path = "schema/violations.rs"]
 mod violations;
 
 use serde_json::{Value, json};
 use std::sync::Arc;
-use toolhub::model::Arguments;
+use toolhub::model::{Arguments, CheckOptions};
 use toolhub::schema::ArgumentSchema;
 
 fn arguments(value: Value) -> Arguments {
@@ -32,8 +34,8 @@ fn arguments(value: Value) -> Arguments {
 /// What the tool is called with, or what is said instead, without the sentence's beginning and end.
 fn checked(schema: &Value, args: Value, coerce: bool) -> Result<Value, String> {
     let args = arguments(args);
-    match ArgumentSchema::new(Arc::new(schema.clone())).check("t", &args, coerce) {
-        Ok(fitting) => Ok(fitting.unwrap_or(args).as_value().clone()),
+    match ArgumentSchema::new(Arc::new(schema.clone())).check("t", &args, &CheckOptions::here(coerce)) {
+        Ok(fitting) => Ok(fitting.replacement.unwrap_or(args).as_value().clone()),
         Err(error) => {
             let message = error.message.into_owned();
             let inner =

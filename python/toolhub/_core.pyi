@@ -176,6 +176,11 @@ class Candidate:
         What was registered: the function or object; None for a tool that lives elsewhere.
         """
     @property
+    def unchecked(self, /) -> list[str]:
+        """
+        Rules of the schema that are not checked before a call, and why: broken ones, and references without an end.
+        """
+    @property
     def version(self, /) -> str | None: ...
 
 @final
@@ -538,6 +543,11 @@ class ToolInfo:
         Where it comes from: the sources of its candidates, in their order.
         """
     @property
+    def unchecked(self, /) -> list[str]:
+        """
+        Rules of the schema that are not checked before a call, and why: broken ones, and references without an end.
+        """
+    @property
     def version(self, /) -> str | None: ...
 
 @final
@@ -649,6 +659,11 @@ def from_vendor_form(hub: Hub, name: str, arguments: Any) -> tuple[str, Any]:
     A call as an API sent it, with the name and the arguments of the tool.
     """
 
+def gil_pauses() -> int:
+    """
+    The number of times that the GIL was released between two slices, in this process.
+    """
+
 def in_language(sentence: str, lang: str) -> str:
     """
     A sentence of the hub in a language.
@@ -661,7 +676,7 @@ def is_secret_name(name: str) -> bool:
 
 def merge_texts(given: Sequence[tuple[str, str]], limit: int, policy: str) -> tuple[str, bool]:
     """
-    Merges (label, text) pairs with a policy; says besides whether what is shown was cut.
+    Merges (label, text) pairs with a policy; the second value tells whether what is shown was cut.
     """
 
 def next_job() -> tuple[tuple, Any, JobEnd] | None:

@@ -53,15 +53,21 @@ def readable(value: Any) -> str:
     >>> readable("plain"), readable([1, {"é": None}]), readable(3)
     ('plain', '[1, {"é": null}]', '3')
     """
-    if isinstance(value, str):
-        return value
-    if isinstance(value, (bytes, bytearray)):
-        return _decoded(bytes(value))
-    if isinstance(value, (dict, list, tuple)):
+    # isinstance() asks the value for its class, which may raise anything.
+    kind: type = type(cast("object", value))
+    if kind is str:
+        return cast("str", value)
+    if issubclass(kind, str):
+        return str.__str__(cast("str", value))
+    if issubclass(kind, (bytes, bytearray)):
+        return _decoded(bytes(cast("bytes", value)))
+    if issubclass(kind, (dict, list, tuple)):
         try:
             return json.dumps(value, ensure_ascii=False, default=_shown)
-        except (TypeError, ValueError, RecursionError):
-            pass  # cyclic, odd keys, a number of too many digits
+        except KeyboardInterrupt:
+            raise
+        except BaseException:
+            pass  # cyclic, odd keys, a number of too many digits, a container that raises
     return _shown(cast("object", value))
 
 
@@ -107,8 +113,22 @@ def _is_secret(key: object) -> bool:
 
 
 def _shown(value: object) -> str:
-    """As it prints itself; foreign code runs in here and may fail in any way."""
+    """The value as `str()` shows it; foreign code runs in here and may fail in any way."""
     try:
-        return str(value)
-    except Exception:
-        return f"<{type(value).__name__} that cannot be shown>"
+        return str.__str__(str(value))
+    except KeyboardInterrupt:
+        raise
+    except BaseException:
+        return f"<{_class_name(value)} that cannot be shown>"
+
+
+def _class_name(value: object) -> str:
+    """The name of the class; a metaclass cannot hide it."""
+    return cast("str", type.__dict__["__name__"].__get__(type(value)))
+
+
+def log_unchecked(line: str) -> None:
+    """Log a rule of a tool's schema that is not checked; the core calls this once for each."""
+    import logging
+
+    logging.getLogger("toolhub.arguments").warning("%s", line)

@@ -10,18 +10,21 @@
 
 use super::builder_errors;
 use super::copying::{self, CopyError};
+use super::errors::exception_text;
 use super::json;
+use super::mappings::as_mapping;
 use super::once::intern;
 use super::plain_values::{self, PlainParameter};
 use super::user_code;
 use crate::error::{ErrorKind, HubError, clip};
-use crate::model::Arguments;
+use crate::model::{Arguments, CheckOptions, Fitting, Unchecked};
 use crate::schema::{ArgumentSchema, Opaque};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyFloat, PyList, PyMapping, PyString, PyTuple};
+use pyo3::types::{PyDict, PyFloat, PyList, PyString, PyTuple};
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 use std::sync::Arc;
+use std::time::Instant;
 
 /// From here on every float is a whole number.
 const LARGE_FLOAT: f64 = 9_007_199_254_740_992.0;
@@ -44,6 +47,37 @@ pub enum ArgumentStyle {
 pub struct Checks {
     pub validate: bool,
     pub coerce: bool,
+}
+
+/// One check of arguments for one candidate.
+pub struct CheckPass {
+    pub checks: Checks,
+    /// When the caller stops waiting.
+    pub deadline: Option<Instant>,
+    /// Rules of the schema that were not checked.
+    pub unchecked: Vec<Unchecked>,
+}
+
+impl CheckPass {
+    pub fn new(checks: Checks, deadline: Option<Instant>) -> Self {
+        CheckPass { checks, deadline, unchecked: Vec::new() }
+    }
+
+    /// Runs a check of the core. One that takes long runs without the GIL.
+    pub fn run<T>(
+        &mut self,
+        py: Python<'_>,
+        check: impl FnOnce(&CheckOptions<'_>) -> Result<Fitting<T>, HubError>,
+    ) -> Result<Option<T>, HubError> {
+        let options = CheckOptions {
+            coerce: self.checks.coerce,
+            deadline: self.deadline,
+            aside: &|work| py.detach(work),
+        };
+        let Fitting { replacement, unchecked } = check(&options)?;
+        self.unchecked.extend(unchecked);
+        Ok(replacement)
+    }
 }
 
 /// Arguments that fit, in a copy that belongs to one attempt.
@@ -83,29 +117,34 @@ struct Image {
 
 impl ArgumentChecks {
     /// Copies, checks and builds the arguments.
-    pub fn prepare(&self, given: &Bound<'_, PyAny>, checks: Checks) -> Result<PreparedArguments, HubError> {
+    pub fn prepare(
+        &self,
+        given: &Bound<'_, PyAny>,
+        pass: &mut CheckPass,
+    ) -> Result<PreparedArguments, HubError> {
         let args = copying::copy(given).map_err(|refusal| match refusal {
             CopyError::TooDeep => self.refusal("the arguments are nested too deeply, or cyclic"),
-            CopyError::Raised(error) => self.refusal(&error.to_string()),
+            CopyError::Raised(error) => self.refusal(&exception_text(given.py(), &error)),
         })?;
         match &self.style {
             ArgumentStyle::Value { key, property } => {
-                self.prepare_value(args, key.as_ref(), property.as_deref(), checks)
+                self.prepare_value(args, key.as_ref(), property.as_deref(), pass)
             }
-            ArgumentStyle::Keywords => self.prepare_keywords(args, checks),
+            ArgumentStyle::Keywords => self.prepare_keywords(args, pass),
         }
     }
 
     fn prepare_keywords(
         &self,
         args: Bound<'_, PyAny>,
-        checks: Checks,
+        pass: &mut CheckPass,
     ) -> Result<PreparedArguments, HubError> {
         let named = self.named(args)?;
-        if !checks.validate || self.plain.as_ref().is_some_and(|plain| plain_values::fit(plain, &named)) {
+        if !pass.checks.validate || self.plain.as_ref().is_some_and(|plain| plain_values::fit(plain, &named))
+        {
             return Ok(PreparedArguments::Keywords(named.unbind()));
         }
-        let fitting = self.checked(named.into_any(), None, checks.coerce)?;
+        let fitting = self.checked(named.into_any(), None, pass)?;
         fitting
             .cast_into()
             .map(|fitting| PreparedArguments::Keywords(fitting.unbind()))
@@ -118,7 +157,7 @@ impl ArgumentChecks {
         args: Bound<'_, PyAny>,
         key: Option<&Py<PyString>>,
         property: Option<&str>,
-        checks: Checks,
+        pass: &mut CheckPass,
     ) -> Result<PreparedArguments, HubError> {
         let py = args.py();
         if args.is_none() && self.takes_nothing {
@@ -127,15 +166,14 @@ impl ArgumentChecks {
         let args = if args.is_none() { PyDict::new(py).into_any() } else { args };
         // A declared schema describes mappings; a bare value is up to the tool.
         let is_declared = self.build.is_none() && args.is_instance_of::<PyDict>();
-        let args =
-            if checks.validate && is_declared { self.checked(args, None, checks.coerce)? } else { args };
+        let args = if pass.checks.validate && is_declared { self.checked(args, None, pass)? } else { args };
         let wrapped = args.cast::<PyDict>().ok().filter(|dict| dict.len() == 1);
         let inner = wrapped.zip(key).and_then(|(dict, key)| dict.get_item(key).ok().flatten());
         let value = inner.unwrap_or(args);
-        if !checks.validate || self.build.is_none() {
+        if !pass.checks.validate || self.build.is_none() {
             return Ok(PreparedArguments::Value(value.unbind()));
         }
-        self.checked(value, property, checks.coerce).map(|value| PreparedArguments::Value(value.unbind()))
+        self.checked(value, property, pass).map(|value| PreparedArguments::Value(value.unbind()))
     }
 
     /// The value after the schema and the builder; `property` is the name under which the schema describes it.
@@ -143,27 +181,35 @@ impl ArgumentChecks {
         &self,
         value: Bound<'py, PyAny>,
         property: Option<&str>,
-        coerce: bool,
+        pass: &mut CheckPass,
     ) -> Result<Bound<'py, PyAny>, HubError> {
         let py = value.py();
         let Some(schema) = &self.schema else { return Ok(value) };
         let Some(build) = &self.build else {
             let image = Image { value: self.json(&value)?, opaque: Vec::new() };
-            return self.fitted(schema, &value, &image, property, coerce).map(|fitted| fitted.value);
+            let fitted = self.fitted(schema, &value, &image, property, pass).map(|fitted| fitted.value);
+            json::dispose(py, image.value);
+            return fitted;
         };
         let Ok((json, opaque)) = json::image(&value) else {
             // Too large for a copy: the builder alone checks it.
+            let reason = "the arguments are too large or nested too deeply";
+            pass.unchecked.push(Unchecked { place: "".into(), reason });
             return user_code::call(build.bind(py), [&value]).map_err(|error| self.unbuilt(py, &error));
         };
         let image = Image { value: json, opaque }.below(property);
-        let fitted = self.fitted(schema, &value, &image, property, coerce)?;
+        let fitted = self.fitted(schema, &value, &image, property, pass)?;
         if self.needs_no_builder(&fitted.value) {
+            json::dispose(py, image.value);
             return Ok(fitted.value);
         }
         match user_code::call(build.bind(py), [&fitted.value]) {
-            Ok(built) => Ok(built),
+            Ok(built) => {
+                json::dispose(py, image.value);
+                Ok(built)
+            }
             Err(error) => built_from_whole_numbers(build.bind(py), &fitted.value)
-                .or_else(|| self.built_from_json(schema, build, &value, &image, property, coerce))
+                .or_else(|| self.built_from_json(schema, build, &value, &image, property, pass))
                 .ok_or_else(|| self.explained(py, schema, &image, fitted.json.as_ref(), property, &error)),
         }
     }
@@ -184,10 +230,11 @@ impl ArgumentChecks {
         value: &Bound<'py, PyAny>,
         image: &Image,
         property: Option<&str>,
-        coerce: bool,
+        pass: &mut CheckPass,
     ) -> Result<Fitted<'py>, HubError> {
         let shown = image.without(&self.hidden);
-        let json = schema.check_value(&self.tool, &shown, &image.opaque, coerce)?;
+        let py = value.py();
+        let json = pass.run(py, |options| schema.check_value(&self.tool, &shown, &image.opaque, options))?;
         let value = match &json {
             None => Ok(value.clone()),
             Some(json) => match property {
@@ -195,7 +242,7 @@ impl ArgumentChecks {
                 Some(name) => patched(value, &shown[name], &json[name]),
             },
         };
-        value.map(|value| Fitted { value, json }).map_err(|error| self.refusal(&error.to_string()))
+        value.map(|value| Fitted { value, json }).map_err(|error| self.refusal(&exception_text(py, &error)))
     }
 
     /// A second attempt for objects that the parameters do not take as instances but in their JSON form, such as a date for
@@ -207,7 +254,7 @@ impl ArgumentChecks {
         value: &Bound<'py, PyAny>,
         image: &Image,
         property: Option<&str>,
-        coerce: bool,
+        pass: &mut CheckPass,
     ) -> Option<Bound<'py, PyAny>> {
         if image.opaque.is_empty() {
             return None;
@@ -216,7 +263,7 @@ impl ArgumentChecks {
         let json = json::from_python(value).ok()?;
         let value = json::to_python(py, &json).ok()?;
         let image = Image { value: json, opaque: Vec::new() }.below(property);
-        let fitted = self.fitted(schema, &value, &image, property, coerce).ok()?;
+        let fitted = self.fitted(schema, &value, &image, property, pass).ok()?;
         user_code::call(build.bind(py), [&fitted.value]).ok()
     }
 
@@ -244,7 +291,7 @@ impl ArgumentChecks {
     }
 
     fn unbuilt(&self, py: Python<'_>, error: &PyErr) -> HubError {
-        self.refusal(&error.value(py).to_string())
+        self.refusal(&exception_text(py, error))
     }
 
     /// The arguments by name: nothing, a mapping, or a bare value for the one argument it can be for.
@@ -258,8 +305,8 @@ impl ArgumentChecks {
             return Ok(PyDict::new(py));
         }
         let named = PyDict::new(py);
-        let filled = match (&self.single, args.cast::<PyMapping>()) {
-            (_, Ok(mapping)) => named.update(mapping),
+        let filled = match (&self.single, as_mapping(&args)) {
+            (_, Some(mapping)) => named.update(mapping),
             (Some(single), _) => named.set_item(single, &args),
             (None, _) => {
                 let given =
@@ -268,7 +315,7 @@ impl ArgumentChecks {
                     .refusal(&format!("expected named arguments ({}), got {given}", self.names.join(", "))));
             }
         };
-        filled.map_err(|error| self.refusal(&error.to_string()))?;
+        filled.map_err(|error| self.refusal(&exception_text(py, &error)))?;
         Ok(named)
     }
 

@@ -3,8 +3,11 @@
 //! A tool may change its arguments; neither the caller nor another candidate may see that. Containers are copied (dicts,
 //! lists, sets, tuples that contain some), other objects are passed as they are. A container that occurs twice is copied once.
 
+use super::mappings::as_mapping;
+use super::slices::{Entries, Slices};
+use crate::stack;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyByteArray, PyDict, PyFloat, PyInt, PyList, PyMapping, PySet, PyString, PyTuple};
+use pyo3::types::{PyBool, PyByteArray, PyDict, PyFloat, PyInt, PyList, PySet, PyString, PyTuple};
 use std::collections::HashMap;
 
 /// Deeper arguments are refused, because each level needs stack.
@@ -24,18 +27,28 @@ impl From<PyErr> for CopyError {
     }
 }
 
-/// Copies by the address of the original; `None` while a copy is being made.
-type Copied<'py> = HashMap<usize, Option<Bound<'py, PyAny>>>;
+/// A flat dict with more entries is copied in slices.
+const FLAT: usize = 1_000;
+/// Stack that a level may take, with what is called inside.
+const LEVEL: usize = 64 * 1024;
+
+/// A copy that is being made.
+struct Copying<'py> {
+    /// What has been copied: by address, `None` while it is being copied.
+    seen: HashMap<usize, Option<Bound<'py, PyAny>>>,
+    slices: Slices,
+}
 
 /// A copy in which no container is shared with the original.
 pub fn copy<'py>(object: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>, CopyError> {
     // The usual arguments are a flat dict: one shallow copy and a look at each value.
     if let Ok(dict) = object.cast_exact::<PyDict>()
-        && !dict.iter().any(|(_, value)| must_be_copied(&value))
+        && dict.len() <= FLAT
+        && Entries::of(dict).all(|entry| entry.is_ok_and(|(_, value)| !must_be_copied(&value)))
     {
         return Ok(dict.copy()?.into_any());
     }
-    copy_deep(object, 0, &mut Copied::new())
+    copy_deep(object, 0, &mut Copying { seen: HashMap::new(), slices: Slices::new() })
 }
 
 /// Plain values never change. They are recognised first, because a test for `Mapping` is slow.
@@ -45,7 +58,7 @@ fn must_be_copied(object: &Bound<'_, PyAny>) -> bool {
         || object.is_exact_instance_of::<PyInt>()
         || object.is_exact_instance_of::<PyFloat>()
         || object.is_exact_instance_of::<PyBool>();
-    !plain && (is_container(object) || object.cast::<PyMapping>().is_ok())
+    !plain && (is_container(object) || as_mapping(object).is_some())
 }
 
 fn is_container(object: &Bound<'_, PyAny>) -> bool {
@@ -59,39 +72,42 @@ fn is_container(object: &Bound<'_, PyAny>) -> bool {
 fn copy_deep<'py>(
     object: &Bound<'py, PyAny>,
     depth: usize,
-    copied: &mut Copied<'py>,
+    copying: &mut Copying<'py>,
 ) -> Result<Bound<'py, PyAny>, CopyError> {
+    copying.slices.step(object.py());
     if !must_be_copied(object) {
         return Ok(object.clone());
     }
-    if depth > MAX_DEPTH {
+    if depth > MAX_DEPTH || stack::remaining() < LEVEL {
         return Err(CopyError::TooDeep);
     }
     let address = object.as_ptr() as usize;
-    match copied.get(&address) {
+    match copying.seen.get(&address) {
         Some(Some(copy)) => return Ok(copy.clone()),
         Some(None) => return Err(CopyError::TooDeep),
         None => {}
     }
-    copied.insert(address, None);
-    let copy = copy_container(object, depth, copied)?;
-    copied.insert(address, Some(copy.clone()));
+    copying.seen.insert(address, None);
+    let copy = copy_container(object, depth, copying)?;
+    copying.seen.insert(address, Some(copy.clone()));
     Ok(copy)
 }
 
 fn copy_container<'py>(
     object: &Bound<'py, PyAny>,
     depth: usize,
-    copied: &mut Copied<'py>,
+    copying: &mut Copying<'py>,
 ) -> Result<Bound<'py, PyAny>, CopyError> {
     let py = object.py();
     if let Ok(dict) = object.cast::<PyDict>() {
-        // A subclass copies itself and so keeps its class; the copied values are set after that.
-        let copy =
-            if dict.is_exact_instance_of::<PyDict>() { dict.copy()?.into_any() } else { shallow(object)? };
-        for (key, value) in dict.iter() {
-            if must_be_copied(&value) {
-                copy.set_item(key, copy_deep(&value, depth + 1, copied)?)?;
+        // A subclass keeps its class: its own copy knows how, our values go into it.
+        let is_exact = dict.is_exact_instance_of::<PyDict>();
+        let copy = if is_exact { PyDict::new(py).into_any() } else { shallow(object)? };
+        for entry in Entries::of(dict) {
+            let (key, value) = entry?;
+            let new = copy_deep(&value, depth + 1, copying)?;
+            if is_exact || !new.is(&value) {
+                copy.set_item(key, new)?;
             }
         }
         return Ok(copy);
@@ -99,20 +115,22 @@ fn copy_container<'py>(
     if let Ok(list) = object.cast_exact::<PyList>() {
         let copy = PyList::empty(py);
         for item in list.iter() {
-            copy.append(copy_deep(&item, depth + 1, copied)?)?;
+            copy.append(copy_deep(&item, depth + 1, copying)?)?;
         }
         return Ok(copy.into_any());
     }
     if let Ok(tuple) = object.cast_exact::<PyTuple>() {
         let items: Result<Vec<_>, CopyError> =
-            tuple.iter().map(|item| copy_deep(&item, depth + 1, copied)).collect();
+            tuple.iter().map(|item| copy_deep(&item, depth + 1, copying)).collect();
         return Ok(PyTuple::new(py, items?)?.into_any());
     }
     if !is_container(object) {
         // Another mapping, perhaps a read-only view of a dict that can change: copy it to a dict.
         let dict = PyDict::new(py);
-        dict.update(object.cast::<PyMapping>().map_err(PyErr::from)?)?;
-        return copy_container(dict.as_any(), depth, copied);
+        if let Some(mapping) = as_mapping(object) {
+            dict.update(mapping)?;
+        }
+        return copy_container(dict.as_any(), depth, copying);
     }
     // Members of sets are hashable, so they do not change. Other subclasses copy themselves.
     shallow(object)

@@ -18,3 +18,9 @@ pub fn tool_error(py: Python<'_>, error: &HubError) -> PyErr {
     };
     make().map_or_else(|error| error, PyErr::from_value)
 }
+
+/// The text of an exception. Code of the user runs in here; an exception that cannot be shown has a text, too.
+pub fn exception_text(py: Python<'_>, error: &PyErr) -> String {
+    let text = error.value(py).str();
+    text.map_or_else(|_| "(its text cannot be read)".into(), |text| text.to_string_lossy().into_owned())
+}

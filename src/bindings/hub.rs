@@ -14,9 +14,10 @@ use crate::limit::Gate;
 use crate::model::Source;
 use crate::plan::SharedResults;
 use crate::registry::{Candidate, Filter, ReplaceRule};
+use crate::stack;
 use crate::stats::{BreakerPolicy, CandidateStats};
 use crate::tool::Tool;
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::{PyRecursionError, PyTypeError, PyValueError};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
@@ -67,8 +68,14 @@ impl PyHub {
         format!("call_{}", self.call_ids.fetch_add(1, Ordering::Relaxed) + 1)
     }
 
-    /// After a fork, locks of the parent may never be released.
+    /// Refuses a call in the child of a fork, whose locks no thread will ever release, and on a stack that is nearly full:
+    /// a tool that calls the hub again and again must end in an exception, not in a crash.
     pub fn check_process(&self) -> PyResult<()> {
+        if stack::remaining() < stack::RESERVE {
+            return Err(PyRecursionError::new_err(
+                "calls of the hub are nested too deeply for this thread's stack",
+            ));
+        }
         runtime::check_generation(self.generation)
     }
 

@@ -1,10 +1,14 @@
-//! JSON across the boundary. Python → Rust is written by hand, because an error must say where in the arguments it is;
-//! Rust → Python goes through pythonize.
+//! JSON across the boundary, by hand in both directions: an error must say where in the arguments it is, and other threads
+//! must get the GIL while a large value is converted.
 
+use super::errors::exception_text;
 use super::imported::Imported;
+use super::slices::{Entries, Slices};
+use super::unicode;
 use crate::error::{ErrorKind, HubError, clip};
 use crate::model::Arguments;
 use crate::schema::Opaque;
+use crate::stack;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 use serde_json::{Map, Number, Value};
@@ -12,9 +16,61 @@ use std::borrow::Cow;
 
 /// Deeper arguments are refused: they are cyclic, or an attack.
 const MAX_DEPTH: usize = 100;
+/// Stack that a level of a value may take, with what is called inside.
+const LEVEL: usize = 64 * 1024;
 
 pub fn to_python<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyAny>> {
-    Ok(pythonize::pythonize(py, value)?)
+    converted(py, value, &mut Slices::new())
+}
+
+fn converted<'py>(py: Python<'py>, value: &Value, slices: &mut Slices) -> PyResult<Bound<'py, PyAny>> {
+    slices.step(py);
+    Ok(match value {
+        Value::Null => py.None().into_bound(py),
+        Value::Bool(flag) => PyBool::new(py, *flag).to_owned().into_any(),
+        Value::Number(number) => match (number.as_i64(), number.as_u64()) {
+            (Some(number), _) => number.into_pyobject(py)?.into_any(),
+            (None, Some(number)) => number.into_pyobject(py)?.into_any(),
+            _ => PyFloat::new(py, number.as_f64().unwrap_or(f64::NAN)).into_any(),
+        },
+        Value::String(text) => unicode::string(py, text)?.into_any(),
+        Value::Array(items) => {
+            let list = PyList::empty(py);
+            for item in items {
+                list.append(nested(py, item, slices)?)?;
+            }
+            list.into_any()
+        }
+        Value::Object(map) => {
+            let dict = PyDict::new(py);
+            for (name, item) in map {
+                dict.set_item(name, nested(py, item, slices)?)?;
+            }
+            dict.into_any()
+        }
+    })
+}
+
+/// A member of a container. Values of ours nest less deeply than the parser allows, but a small stack may be full already.
+fn nested<'py>(py: Python<'py>, value: &Value, slices: &mut Slices) -> PyResult<Bound<'py, PyAny>> {
+    if (value.is_array() || value.is_object()) && stack::remaining() < LEVEL {
+        return Err(pyo3::exceptions::PyRecursionError::new_err("the value is nested too deeply"));
+    }
+    converted(py, value, slices)
+}
+
+/// Drops a value, a large one without the GIL.
+pub fn dispose(py: Python<'_>, value: Value) {
+    let is_large = match &value {
+        Value::Array(items) => !items.is_empty(),
+        Value::Object(map) => {
+            map.values().any(|inner| inner.is_array() || inner.is_object()) || map.len() > 100
+        }
+        _ => false,
+    };
+    if is_large {
+        py.detach(|| drop(value));
+    }
 }
 
 /// JSON that becomes Python objects where a return value is wanted.
@@ -35,13 +91,13 @@ const MAX_VALUES: usize = 2_000_000;
 
 /// A Python object as JSON; the error is a sentence that names the place.
 pub fn from_python(object: &Bound<'_, PyAny>) -> Result<Value, String> {
-    Conversion::default().convert(object, 0).map_err(|trouble| trouble.sentence())
+    Conversion::new(false).convert(object, 0).map_err(|trouble| trouble.sentence())
 }
 
 /// A Python object as JSON, with `null` for each object that is not JSON by itself: its place is in the list. The error is
 /// for a value that is too large or too deep.
 pub fn image(object: &Bound<'_, PyAny>) -> Result<(Value, Vec<Opaque>), String> {
-    let mut conversion = Conversion { sets_aside: true, ..Conversion::default() };
+    let mut conversion = Conversion::new(true);
     let value = conversion.convert(object, 0).map_err(|trouble| trouble.sentence())?;
     Ok((value, conversion.opaque))
 }
@@ -94,9 +150,9 @@ impl Trouble {
     }
 }
 
-#[derive(Default)]
 struct Conversion {
     values: usize,
+    slices: Slices,
     /// Whether objects that are not JSON are set aside as opaque. Otherwise well-known types take their JSON form, and others
     /// are an error.
     sets_aside: bool,
@@ -106,12 +162,17 @@ struct Conversion {
 }
 
 impl Conversion {
+    fn new(sets_aside: bool) -> Self {
+        Conversion { values: 0, slices: Slices::new(), sets_aside, opaque: Vec::new(), place: String::new() }
+    }
+
     fn convert(&mut self, object: &Bound<'_, PyAny>, depth: usize) -> Result<Value, Trouble> {
         self.values += 1;
+        self.slices.step(object.py());
         if self.values > MAX_VALUES {
             return Err(Trouble::limit(format!("more than {MAX_VALUES} values")));
         }
-        if depth > MAX_DEPTH {
+        if depth > MAX_DEPTH || (depth > 8 && stack::remaining() < LEVEL) {
             return Err(Trouble::limit(format!("nested more than {MAX_DEPTH} levels deep, or cyclic")));
         }
         let inside = self.opaque.len();
@@ -127,10 +188,9 @@ impl Conversion {
 
     fn convert_json(&mut self, object: &Bound<'_, PyAny>, depth: usize) -> Result<Value, Trouble> {
         if let Ok(text) = object.cast::<PyString>() {
-            return text
-                .to_str()
-                .map(|text| Value::String(text.to_owned()))
-                .map_err(|_| Trouble::new("text with lone surrogates is not valid Unicode"));
+            return unicode::owned(text)
+                .map(Value::String)
+                .ok_or_else(|| Trouble::new("text with lone surrogates is not valid Unicode"));
         }
         if object.is_none() {
             return Ok(Value::Null);
@@ -182,8 +242,9 @@ impl Conversion {
 
     fn mapping(&mut self, dict: &Bound<'_, PyDict>, depth: usize) -> Result<Value, Trouble> {
         let mut map = Map::with_capacity(dict.len());
-        for (key, value) in dict.iter() {
-            let Ok(name) = key.extract::<String>() else {
+        for entry in Entries::of(dict) {
+            let (key, value) = entry.map_err(|error| Trouble::new(exception_text(dict.py(), &error)))?;
+            let Some(name) = key.cast::<PyString>().ok().and_then(unicode::owned) else {
                 return Err(Trouble::new("names must be text"));
             };
             let value = self
@@ -239,5 +300,5 @@ fn plain<'py>(object: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>, Trouble> 
     PLAIN
         .get(py)
         .and_then(|to_plain| to_plain.call1((object,)))
-        .map_err(|error| Trouble::new(error.value(py).to_string()))
+        .map_err(|error| Trouble::new(exception_text(py, &error)))
 }

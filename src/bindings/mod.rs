@@ -31,6 +31,7 @@ mod llm;
 mod localized;
 mod loop_bridge;
 mod mailbox;
+mod mappings;
 mod notices;
 mod once;
 mod options;
@@ -46,6 +47,7 @@ mod runtime;
 mod search;
 mod servers;
 mod skills;
+mod slices;
 mod store;
 mod tables;
 mod templates;
@@ -54,6 +56,7 @@ mod text_arguments;
 mod text_of;
 mod tool_from_python;
 mod typed;
+mod unchecked;
 mod unicode;
 mod unknown_options;
 mod user_code;
@@ -123,6 +126,8 @@ mod _core {
     use super::servers::{PyServers, usual_token_file};
     #[pymodule_export]
     use super::skills::{SkillFolder, skill_file};
+    #[pymodule_export]
+    use super::slices::gil_pauses;
     #[pymodule_export]
     use super::store::{PyStore, after_fork_in_parent, before_fork};
     #[pymodule_export]

@@ -1,6 +1,7 @@
 //! A Python callable as a tool.
 
 use super::argument_checks::{ArgumentChecks, PreparedArguments};
+use super::errors::exception_text;
 use super::imported::Imported;
 use super::json;
 use super::once::{ForkSafeOnce, intern};
@@ -8,7 +9,9 @@ use super::templates::CandidateTemplates;
 use super::user_code;
 use crate::error::{ErrorKind, HubError, clip};
 use crate::invisible::one_line;
-use crate::model::{Arguments, NothingMeans, ToolIdentity, ToolOutput, ToolSpec};
+use crate::model::{
+    Arguments, CheckOptions, Fitting, NothingMeans, ToolIdentity, ToolOutput, ToolSpec, Unchecked,
+};
 use crate::registry::Candidate;
 use crate::tool::{BoxFuture, CallContext, Tool};
 use pyo3::exceptions::PyException;
@@ -71,12 +74,16 @@ impl Tool for PythonTool {
         Some(&self.0.identity)
     }
 
-    fn check(&self, args: &Arguments, coerce: bool) -> Result<Option<Arguments>, HubError> {
+    fn check(&self, args: &Arguments, options: &CheckOptions<'_>) -> Result<Fitting<Arguments>, HubError> {
         match &self.0.arguments.schema {
             // Rich types are built when the call starts, where the interpreter is.
-            Some(schema) => schema.check(&self.0.spec.name, args, coerce),
-            None => Ok(None),
+            Some(schema) => schema.check(&self.0.spec.name, args, options),
+            None => Ok(Fitting::unchanged()),
         }
+    }
+
+    fn unchecked(&self) -> &[Unchecked] {
+        self.0.arguments.schema.as_ref().map_or(&[], |schema| schema.unchecked())
     }
 
     /// A Python tool runs where its interpreter and event loop are: [`super::execution`] drives it there. The driver of the
@@ -99,10 +106,7 @@ const MAX_TEXT: usize = 1_000;
 /// it is the error as it is, with its kind and details.
 pub fn raised(py: Python<'_>, tool: &str, error: &PyErr) -> HubError {
     let value = error.value(py);
-    let text = value
-        .str()
-        .map_or_else(|_| "(its text cannot be read)".into(), |text| text.to_string_lossy().into_owned());
-    let text: String = one_line(&text).chars().take(MAX_TEXT).collect();
+    let text: String = one_line(&exception_text(py, error)).chars().take(MAX_TEXT).collect();
     let own = if error.is_instance_of::<PyException>(py) { tool_error(value) } else { None };
     if let (Some(own), false) = (&own, text.is_empty()) {
         return HubError { message: text.into(), ..own.clone() };

@@ -320,6 +320,7 @@ fn describe_attempts(
 ) -> PyResult<Vec<(usize, HubError)>> {
     let mut tried: SmallVec<[Bound<'_, PyDict>; 4]> = SmallVec::new();
     let mut warnings: Vec<String> = Vec::new();
+    let mut unchecked: Vec<String> = Vec::new();
     let mut skipped = Vec::new();
     let mut failed = Vec::new();
     let mut errors = Vec::new();
@@ -330,6 +331,7 @@ fn describe_attempts(
             continue;
         }
         warnings.append(&mut attempt.warnings);
+        unchecked.extend(attempt.unchecked.drain(..).map(|rule| rule.to_string()));
         let usual = usual_attempt(py, candidate, fate, answered)?;
         let ran = plan.run.duration(slot, now).unwrap_or_default().as_secs_f64() * 1e3;
         if let Some(row) = usual {
@@ -355,6 +357,10 @@ fn describe_attempts(
     if !warnings.is_empty() {
         warnings.dedup();
         meta.set_item(intern!(py, "warnings"), warnings)?;
+    }
+    if !unchecked.is_empty() {
+        unchecked.dedup();
+        meta.set_item(intern!(py, "unchecked"), unchecked)?;
     }
     if !skipped.is_empty() {
         meta.set_item(intern!(py, "skipped"), skipped)?;
@@ -395,8 +401,7 @@ fn merged(
         parts.push((plan.candidates[*slot].label(), text.unwrap_or_default()));
     }
     Ok(py.detach(|| {
-        let parts: Vec<_> =
-            parts.into_iter().map(|(label, text)| part(label, text, merge::PART_LIMIT)).collect();
-        merge::simple(&parts)
+        let parts = parts.iter().map(|(label, text)| part(label.clone(), text, merge::PART_LIMIT));
+        merge::simple(&parts.collect::<Vec<_>>())
     }))
 }

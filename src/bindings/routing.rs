@@ -1,5 +1,6 @@
 //! Routed calls and explanations, as Python sees them.
 
+use super::argument_checks::CheckPass;
 use super::execution::prepare;
 use super::hub::PyHub;
 use super::options::PyCallOptions;
@@ -83,7 +84,9 @@ pub fn explain(
         _ => Vec::new(),
     };
     let candidates: Vec<_> = plan.iter().flat_map(|plan| plan.candidates.iter().cloned()).collect();
-    let check = |candidate: &Arc<Candidate>| Some(prepare(candidate, args?, given.checks).err());
+    let check = |candidate: &Arc<Candidate>| {
+        Some(prepare(candidate, args?, &mut CheckPass::new(given.checks, None)).err())
+    };
     let snapshot = core.registry.load();
     let shadows = snapshot.get(&name).map(|entry| {
         entry.candidates.iter().filter(|candidate| is_shadow(candidate, entry)).cloned().collect()

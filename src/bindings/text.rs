@@ -1,10 +1,9 @@
 //! Shaping text for Python: cutting and merging. A huge string is never converted whole: only the window that decides
 //! the result crosses.
 
-use super::unicode::{all_of, start_of};
-use crate::hub::part;
+use super::unicode::{all_of, raw, start_of};
 use crate::invisible::visible;
-use crate::merge;
+use crate::merge::{self, MergedText};
 use crate::model::Part;
 use crate::truncate::tokens::{Estimate, load};
 use crate::truncate::{Options, TokenCounter, Unit, truncate_window, window_chars};
@@ -98,15 +97,9 @@ pub fn truncate_text(
     };
     let options = Options { unit, hits };
     let total = text.len()?;
-    // Enough for prose; JSON wants more, and is not known before its start is seen.
-    let usual = window_chars(limit, "", &options).max(HEAD);
-    let mut window = start_of(text, usual)?;
-    let needed = window_chars(limit, &window, &options).min(total);
-    if needed > usual {
-        window = start_of(text, needed)?;
-    }
+    let window = window(text, 0, limit, &options)?;
     let cut = || truncate_window(&window, total, limit, &options);
-    let made = if needed <= SHORT { cut() } else { py.detach(cut) };
+    let made = if window.len() <= SHORT { cut() } else { py.detach(cut) };
     Ok(PyTruncated {
         text: made.text,
         cut: made.cut,
@@ -126,15 +119,48 @@ pub fn visible_text<'py>(text: &Bound<'py, PyString>) -> PyResult<Bound<'py, PyS
     })
 }
 
-fn parts(given: Vec<(String, String)>, limit: usize) -> Vec<Part> {
-    given.into_iter().map(|(label, text)| part(label, text, limit)).collect()
+/// The start of a text that decides how it is cut to `limit`, at least `chars` characters of it.
+fn window(text: &Bound<'_, PyString>, chars: usize, limit: usize, options: &Options<'_>) -> PyResult<String> {
+    // Enough for prose; JSON wants more, and is not known before its start is seen.
+    let usual = window_chars(limit, "", options).max(HEAD).max(chars);
+    let window = start_of(text, usual)?;
+    let needed = window_chars(limit, &window, options);
+    if needed > usual && text.len()? > usual { start_of(text, needed) } else { Ok(window) }
 }
 
-/// Merges (label, text) pairs with a policy; says besides whether what is shown was cut.
+/// Merges labelled Python strings. Of a long one, only the start is converted.
+pub fn merge_labelled(
+    py: Python<'_>,
+    given: &[(String, Bound<'_, PyString>)],
+    limit: usize,
+    policy: merge::Policy,
+) -> PyResult<MergedText> {
+    let options = Options::default();
+    let mut answers = Vec::with_capacity(given.len());
+    for (label, text) in given {
+        answers.push((label, window(text, Part::LONG, limit, &options)?, text.len()?, raw(text)?));
+    }
+    let merged = py.detach(|| {
+        let parts = answers.into_iter().map(|(label, window, total, raw)| {
+            let shown = truncate_window(&window, total, limit, &options);
+            Part {
+                label: label.clone(),
+                start: Cow::Owned(window),
+                long: (total > Part::LONG).then_some(raw),
+                shown: shown.text,
+                cut: shown.truncated,
+            }
+        });
+        policy(&parts.collect::<Vec<_>>())
+    });
+    Ok(merged)
+}
+
+/// Merges (label, text) pairs with a policy; the second value tells whether what is shown was cut.
 #[pyfunction]
 pub fn merge_texts(
     py: Python<'_>,
-    given: Vec<(String, String)>,
+    given: Vec<(String, Bound<'_, PyString>)>,
     limit: usize,
     policy: &str,
 ) -> PyResult<(String, bool)> {
@@ -142,6 +168,6 @@ pub fn merge_texts(
         let known: Vec<&str> = merge::POLICIES.iter().map(|(name, _)| *name).collect();
         PyValueError::new_err(format!("policy must be one of {}, got {policy:?}", known.join(", ")))
     })?;
-    let merged = py.detach(|| merge(&parts(given, limit)));
+    let merged = merge_labelled(py, &given, limit, merge)?;
     Ok((merged.text, merged.truncated))
 }

@@ -3,6 +3,7 @@
 //! Python has an encoder for the same, but it works on whole strings and keeps what it made; for Chinese it is also several
 //! times slower than what is here.
 
+use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyString, PyStringData};
 use std::borrow::Cow;
@@ -31,6 +32,80 @@ pub fn all_of<'a>(text: &'a Bound<'_, PyString>) -> PyResult<Cow<'a, str>> {
         }
         _ => start_of(text, usize::MAX).map(Cow::Owned),
     }
+}
+
+/// A longer text is converted without the GIL.
+const LONG: usize = 64 * 1024;
+
+/// A copy of its own; `None` if it has lone surrogates.
+pub fn owned(text: &Bound<'_, PyString>) -> Option<String> {
+    if text.len().ok()? <= LONG {
+        return text.to_str().ok().map(str::to_owned);
+    }
+    // SAFETY: as above. Strings do not change, and the reference keeps this one alive.
+    let data = unsafe { text.data().ok()? };
+    text.py().detach(|| match data {
+        PyStringData::Ucs1(bytes) => Some(narrow(bytes)),
+        PyStringData::Ucs2(units) => {
+            let is_valid = !units.iter().any(|unit| (0xd800..=0xdfff).contains(unit));
+            is_valid.then(|| wide(units))
+        }
+        PyStringData::Ucs4(units) => units.iter().map(|unit| char::from_u32(*unit)).collect(),
+    })
+}
+
+/// A text as a Python string. The characters of a long one are written without the GIL.
+pub fn string<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyString>> {
+    if text.len() <= LONG {
+        return Ok(PyString::new(py, text));
+    }
+    let (count, largest) = py.detach(|| {
+        if text.is_ascii() {
+            return (text.len(), '\u{7f}');
+        }
+        text.chars().fold((0, '\u{80}'), |(count, largest), letter| (count + 1, largest.max(letter)))
+    });
+    // SAFETY: the new string has room for `count` characters as wide as the largest one. No other code can see it before
+    // it is returned, so its characters may be written without the GIL.
+    unsafe {
+        let object = ffi::PyUnicode_New(count as ffi::Py_ssize_t, u32::from(largest));
+        let string = Bound::from_owned_ptr_or_err(py, object)?.cast_into_unchecked::<PyString>();
+        let place = ffi::PyUnicode_DATA(object) as usize;
+        py.detach(|| match u32::from(largest) {
+            0..0x80 => std::ptr::copy_nonoverlapping(text.as_ptr(), place as *mut u8, count),
+            0x80..0x100 => write(text, place as *mut u8, |letter| letter as u8),
+            0x100..0x1_0000 => write(text, place as *mut u16, |letter| letter as u16),
+            _ => write(text, place as *mut u32, u32::from),
+        });
+        Ok(string)
+    }
+}
+
+/// Writes the characters one after another.
+///
+/// # Safety
+/// There must be room for all of them.
+unsafe fn write<T>(text: &str, place: *mut T, unit: impl Fn(char) -> T) {
+    for (at, letter) in text.chars().enumerate() {
+        // SAFETY: the caller has made room.
+        unsafe { place.add(at).write(unit(letter)) };
+    }
+}
+
+/// The characters as Python keeps them. Two strings are equal if these are: Python uses the narrowest form for each.
+pub fn raw<'a>(text: &'a Bound<'_, PyString>) -> PyResult<&'a [u8]> {
+    // SAFETY: as above.
+    Ok(match unsafe { text.data()? } {
+        PyStringData::Ucs1(bytes) => bytes,
+        // SAFETY: any bytes are valid, and their number is that of the units.
+        PyStringData::Ucs2(units) => unsafe {
+            std::slice::from_raw_parts(units.as_ptr().cast(), size_of_val(units))
+        },
+        // SAFETY: as above.
+        PyStringData::Ucs4(units) => unsafe {
+            std::slice::from_raw_parts(units.as_ptr().cast(), size_of_val(units))
+        },
+    })
 }
 
 fn valid(unit: u32) -> char {

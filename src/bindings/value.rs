@@ -2,10 +2,11 @@
 
 use super::awaiting::is_coroutine;
 use super::imported::Imported;
+use super::mappings::as_mapping;
 use super::once::intern;
 use crate::model::{Meaning, NothingMeans, ReportedFailure, ReturnedValue, meaning};
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyMapping, PyString, PyTuple};
+use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 
 /// What a returned value means: the rule of the core, or a forgotten `await`. `nothing` says what None means for the tool.
 pub fn meaning_of(value: &Bound<'_, PyAny>, nothing: impl FnOnce() -> NothingMeans) -> Meaning {
@@ -38,7 +39,7 @@ impl ReturnedValue for Bound<'_, PyAny> {
         };
         match self.cast::<PyDict>() {
             Ok(dict) => dict.get_item(key).ok().flatten(),
-            Err(_) => self.cast::<PyMapping>().ok()?.get_item(key).ok(),
+            Err(_) => as_mapping(self)?.get_item(key).ok(),
         }
     }
 
@@ -67,6 +68,9 @@ fn is_plain(value: &Bound<'_, PyAny>) -> bool {
 /// A value as text: what a reader would want to see.
 pub fn readable(value: &Bound<'_, PyAny>) -> PyResult<String> {
     static READABLE: Imported = Imported::new("toolhub._plain", "readable");
+    if let Ok(text) = value.cast_exact::<PyString>() {
+        return Ok(text.to_string_lossy().into_owned());
+    }
     Ok(READABLE.get(value.py())?.call1((value,))?.str()?.to_string_lossy().into_owned())
 }
 
@@ -88,6 +92,8 @@ pub fn own_result<'py>(value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>>
 /// A new dict with the entries of a mapping.
 pub fn as_dict<'py>(value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(value.py());
-    dict.update(value.cast::<PyMapping>()?)?;
+    if let Some(mapping) = as_mapping(value) {
+        dict.update(mapping)?;
+    }
     Ok(dict)
 }

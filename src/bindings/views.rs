@@ -64,6 +64,12 @@ impl PyCandidate {
         json::to_python(py, &self.inner.spec().parameters).map(TypedDict)
     }
 
+    /// Rules of the schema that are not checked before a call, and why: broken ones, and references without an end.
+    #[getter]
+    fn unchecked(&self, py: Python<'_>) -> Vec<String> {
+        py.detach(|| self.inner.tool.unchecked().iter().map(ToString::to_string).collect())
+    }
+
     #[getter]
     fn annotations<'py>(&self, py: Python<'py>) -> PyResult<TypedDict<'py>> {
         Ok(TypedDict(pythonize::pythonize(py, &self.inner.spec().annotations)?))
@@ -233,6 +239,12 @@ impl ToolInfo {
             .iter()
             .map(|inner| PyCandidate::new(self.owner.clone_ref(py), inner.clone()))
             .collect()
+    }
+
+    /// Rules of the schema that are not checked before a call, and why: broken ones, and references without an end.
+    #[getter]
+    fn unchecked(&self, py: Python<'_>) -> Vec<String> {
+        self.first(py).unchecked(py)
     }
 
     #[getter]

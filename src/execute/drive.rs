@@ -5,7 +5,7 @@ use super::run::{Action, Run};
 use crate::error::{ErrorKind, HubError, Outcome, clip};
 use crate::invisible::visible;
 use crate::limit::{self, Gate, Passage, Permits};
-use crate::model::{Arguments, Meaning, ReportedFailure, ToolOutput};
+use crate::model::{Arguments, CheckOptions, Meaning, ReportedFailure, ToolOutput};
 use crate::registry::Candidate;
 use crate::stats::CandidateStats;
 use crate::tool::CallContext;
@@ -113,7 +113,8 @@ impl Executor for TokioExecutor<'_> {
 
     fn start(&mut self, slot: usize) -> Result<Option<Turn>, Infallible> {
         let Job { candidate, gates } = &self.jobs[slot];
-        let fitting = match candidate.tool.check(&self.args, true) {
+        let options = CheckOptions { deadline: self.run.expires(slot), ..CheckOptions::here(true) };
+        let fitting = match candidate.tool.check(&self.args, &options) {
             Ok(fitting) => fitting,
             Err(refusal) => {
                 self.answers[slot] = Some(Err(refusal));
@@ -121,7 +122,7 @@ impl Executor for TokioExecutor<'_> {
                 return Ok(None);
             }
         };
-        let args = fitting.map_or_else(|| self.args.clone(), Arc::new);
+        let args = fitting.replacement.map_or_else(|| self.args.clone(), Arc::new);
         self.begun.begin(&candidate.stats, now());
         let deadline = self.run.expires(slot).unwrap_or_else(now);
         let token = CancellationToken::new();

@@ -9,6 +9,9 @@ use std::fmt::Write;
 use std::sync::Arc;
 use std::time::Instant;
 
+/// Rules that are not checked, listed for each candidate.
+const UNCHECKED: usize = 5;
+
 /// What an explanation is made of.
 pub struct Facts<'a> {
     pub name: &'a str,
@@ -62,6 +65,11 @@ impl Facts<'_> {
         lines.push("Candidates, in order:".into());
         for (slot, candidate) in plan.candidates.iter().enumerate() {
             lines.push(format!("  {}. {} ({})", slot + 1, candidate.label(), self.described(candidate)));
+            let unchecked = candidate.tool.unchecked();
+            lines.extend(unchecked.iter().take(UNCHECKED).map(|rule| format!("     {rule}")));
+            if unchecked.len() > UNCHECKED {
+                lines.push(format!("     and {} more rules are not checked", unchecked.len() - UNCHECKED));
+            }
         }
         let how = match plan.strategy {
             Strategy::Auto => "the hub decides",

@@ -10,6 +10,7 @@ use crate::shape::content::{self, ImageNotes};
 use crate::stats::BreakerPolicy;
 use crate::truncate::{Options, truncate};
 use serde_json::Value;
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -171,10 +172,11 @@ impl PlannedRun {
             }
             [(_, only)] => Ok(only.clone()),
             many => {
-                let part = |(slot, value): &(usize, Value)| {
-                    part(self.candidates[*slot].label(), answer_text(value), merge::PART_LIMIT)
-                };
-                Ok(Value::String(merge::simple(&many.iter().map(part).collect::<Vec<_>>()).text))
+                let text =
+                    |(slot, value): &(usize, Value)| (self.candidates[*slot].label(), answer_text(value));
+                let answers: Vec<_> = many.iter().map(text).collect();
+                let parts = answers.iter().map(|(label, text)| part(label.clone(), text, merge::PART_LIMIT));
+                Ok(Value::String(merge::simple(&parts.collect::<Vec<_>>()).text))
             }
         }
     }
@@ -195,7 +197,14 @@ pub fn cancelled(tool: &str) -> HubError {
 }
 
 /// One answer for merging, shown as far as its limit allows.
-pub fn part(label: String, text: String, limit: usize) -> Part {
-    let shown = truncate(&text, limit, &Options::default());
-    Part { label, text, shown: shown.text, cut: shown.truncated }
+pub fn part(label: String, text: &str, limit: usize) -> Part<'_> {
+    let shown = truncate(text, limit, &Options::default());
+    let end = text.char_indices().nth(Part::LONG).map(|(end, _)| end);
+    Part {
+        label,
+        start: Cow::Borrowed(&text[..end.unwrap_or(text.len())]),
+        long: end.map(|_| text.as_bytes()),
+        shown: shown.text,
+        cut: shown.truncated,
+    }
 }

@@ -2,7 +2,7 @@
 
 use super::kept_texts::{KeptTexts, in_language};
 use crate::error::HubError;
-use crate::model::{Arguments, Effects, Evidence, Lang, ToolOutput, ToolSpec};
+use crate::model::{Arguments, CheckOptions, Effects, Evidence, Fitting, Lang, ToolOutput, ToolSpec};
 use crate::schema::ArgumentSchema;
 use crate::tool::{BoxFuture, CallContext, Tool};
 use serde_json::{Value, json};
@@ -78,8 +78,8 @@ impl Tool for ReadMore {
         &self.spec
     }
 
-    fn check(&self, args: &Arguments, coerce: bool) -> Result<Option<Arguments>, HubError> {
-        self.schema.check(&self.spec.name, args, coerce)
+    fn check(&self, args: &Arguments, options: &CheckOptions<'_>) -> Result<Fitting<Arguments>, HubError> {
+        self.schema.check(&self.spec.name, args, options)
     }
 
     fn call<'a>(

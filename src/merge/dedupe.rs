@@ -4,7 +4,7 @@ use super::labelled::{MergedText, joined, labelled};
 use super::same;
 use crate::model::Part;
 
-pub fn merge(parts: &[Part]) -> MergedText {
+pub fn merge(parts: &[Part<'_>]) -> MergedText {
     let firsts = same::groups(parts).into_iter().filter_map(|group| group.first().copied());
     joined(firsts.map(labelled))
 }

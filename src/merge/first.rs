@@ -3,7 +3,7 @@
 use super::labelled::{MergedText, joined, labelled};
 use crate::model::Part;
 
-pub fn merge(parts: &[Part]) -> MergedText {
+pub fn merge(parts: &[Part<'_>]) -> MergedText {
     joined(parts.first().map(labelled))
 }
 

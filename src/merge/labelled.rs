@@ -11,7 +11,7 @@ pub struct MergedText {
 }
 
 /// Each answer with its heading, one paragraph each.
-pub fn joined<'a>(shown: impl IntoIterator<Item = (String, &'a Part)>) -> MergedText {
+pub fn joined<'a>(shown: impl IntoIterator<Item = (String, &'a Part<'a>)>) -> MergedText {
     let mut merged = MergedText { text: String::new(), truncated: false };
     for (heading, part) in shown {
         let gap = if merged.text.is_empty() { "" } else { "\n\n" };
@@ -21,11 +21,11 @@ pub fn joined<'a>(shown: impl IntoIterator<Item = (String, &'a Part)>) -> Merged
     merged
 }
 
-pub fn labelled(part: &Part) -> (String, &Part) {
+pub fn labelled<'a>(part: &'a Part<'a>) -> (String, &'a Part<'a>) {
     (format!("[{}]", part.label), part)
 }
 
 #[cfg(test)]
-pub fn part(label: &str, text: &str) -> Part {
-    Part { label: label.into(), text: text.into(), shown: text.into(), cut: false }
+pub fn part<'a>(label: &str, text: &'a str) -> Part<'a> {
+    Part { label: label.into(), start: text.into(), long: None, shown: text.into(), cut: false }
 }

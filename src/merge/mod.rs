@@ -1,7 +1,7 @@
 //! L2, several answers → one text. One file per policy; the list is here. All policies are public: `toolhub.merge`.
 //!
-//! A policy gets each answer in full and as shown (truncated to its limit by the caller). Equal answers are recognised by the
-//! full text; the reader gets what is shown. Every policy keeps the labels: answers of different trust are never joined
+//! A policy gets each answer as shown (truncated to its limit by the caller), with the start and the bytes of the whole text
+//! to recognise equal answers. Every policy keeps the labels: answers of different trust are never joined
 //! without their sources.
 
 mod concat;
@@ -19,7 +19,7 @@ use crate::model::Part;
 /// The default number of characters shown of each answer.
 pub const PART_LIMIT: usize = 300;
 
-pub type Policy = fn(&[Part]) -> MergedText;
+pub type Policy = fn(&[Part<'_>]) -> MergedText;
 
 /// The policies by name.
 pub const POLICIES: &[(&str, Policy)] = &[

@@ -9,23 +9,46 @@ const SENTENCE_MARKS: &[char] = &[
     '、', '「', '」',
 ];
 
-/// The number of words compared first; enough for most answers, without folding a long one completely.
+/// The number of words that tell most answers apart, without folding the rest.
 const OPENING: usize = 24;
 
-/// Groups equal answers, in order of first appearance.
-pub fn groups(parts: &[Part]) -> Vec<Vec<&Part>> {
-    let mut groups: Vec<(String, Vec<&Part>)> = Vec::with_capacity(parts.len());
-    for part in parts {
-        let opening = fold(&part.text, OPENING);
-        let same = |(known, group): &&mut (String, Vec<&Part>)| {
-            *known == opening && fold(&group[0].text, usize::MAX) == fold(&part.text, usize::MAX)
-        };
-        match groups.iter_mut().find(same) {
-            Some((_, group)) => group.push(part),
-            None => groups.push((opening, vec![part])),
+/// Answers with the same opening.
+struct Group<'a> {
+    opening: String,
+    /// The first answer, folded when another one had the same opening.
+    folded: Option<String>,
+    parts: Vec<&'a Part<'a>>,
+}
+
+impl Group<'_> {
+    /// Long answers are the same only if they are identical: folding them would cost more than all other work.
+    fn has(&mut self, part: &Part<'_>) -> bool {
+        match (self.parts[0].long, part.long) {
+            (None, None) => {
+                let first = &self.parts[0].start;
+                let folded = self.folded.get_or_insert_with(|| fold(first, usize::MAX));
+                *folded == fold(&part.start, usize::MAX)
+            }
+            (Some(first), Some(other)) => first == other,
+            _ => false,
         }
     }
-    groups.into_iter().map(|(_, group)| group).collect()
+}
+
+/// Answers that are the same, together, in the order of their first.
+pub fn groups<'a>(parts: &'a [Part<'a>]) -> Vec<Vec<&'a Part<'a>>> {
+    let mut groups: Vec<Group<'a>> = Vec::with_capacity(parts.len());
+    for part in parts {
+        let opening = fold(&part.start, OPENING);
+        match groups
+            .iter_mut()
+            .find_map(|group| (group.opening == opening && group.has(part)).then_some(group))
+        {
+            Some(group) => group.parts.push(part),
+            None => groups.push(Group { opening, folded: None, parts: vec![part] }),
+        }
+    }
+    groups.into_iter().map(|group| group.parts).collect()
 }
 
 /// The first `words` words of an answer, without case, extra spaces and punctuation around words.
@@ -59,12 +82,21 @@ mod tests {
     #[test]
     fn long_answers_are_compared_to_their_end() {
         let long = "word ".repeat(500);
-        let parts = [
-            part("a", &format!("{long}yes")),
-            part("b", &format!("{long}no")),
-            part("c", &format!("{long}YES.")),
-        ];
+        let texts = ["yes", "no", "YES."].map(|end| format!("{long}{end}"));
+        let parts = texts.each_ref().map(|text| part("a", text));
         assert_eq!(groups(&parts).iter().map(Vec::len).collect::<Vec<_>>(), [2, 1]);
+    }
+
+    #[test]
+    fn long_answers_are_the_same_only_if_they_are_identical() {
+        let text = |end: &str| format!("{}{end}", "word ".repeat(3_000));
+        let texts = [text("yes"), text("no"), text("yes"), text("YES")];
+        let long = texts.each_ref().map(|text| Part {
+            start: text[..Part::LONG].into(),
+            long: Some(text.as_bytes()),
+            ..part("a", "")
+        });
+        assert_eq!(groups(&long).iter().map(Vec::len).collect::<Vec<_>>(), [2, 1, 1]);
     }
 
     #[test]

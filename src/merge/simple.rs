@@ -4,7 +4,7 @@ use super::labelled::{MergedText, joined, labelled};
 use super::same;
 use crate::model::Part;
 
-pub fn merge(parts: &[Part]) -> MergedText {
+pub fn merge(parts: &[Part<'_>]) -> MergedText {
     joined(same::groups(parts).into_iter().map(|group| match group.as_slice() {
         [one] => labelled(one),
         many => {

@@ -1,5 +1,6 @@
 //! L0, the words: plain data, no I/O.
 
+mod checking;
 mod effects;
 mod identity;
 mod lang;
@@ -8,6 +9,7 @@ mod output;
 mod source;
 mod spec;
 
+pub use checking::{CheckOptions, Fitting, RunAside, Unchecked};
 pub use effects::{Effects, Evidence, Safety};
 pub use identity::ToolIdentity;
 pub use lang::Lang;

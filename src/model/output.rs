@@ -1,6 +1,7 @@
 //! What goes into a tool and what comes out of it, on the Rust side.
 
 use serde_json::{Map, Value};
+use std::borrow::Cow;
 
 /// The arguments of a call: always a mapping. A bare value is bound to a parameter before it gets here.
 #[derive(Clone, Debug, PartialEq)]
@@ -50,16 +51,25 @@ impl Default for Arguments {
     }
 }
 
-/// One of several answers, on its way to be put together with the others.
+/// One of several answers that are about to be merged.
 #[derive(Clone, Debug)]
-pub struct Part {
-    /// Whose answer it is.
+pub struct Part<'a> {
+    /// The source of the answer.
     pub label: String,
-    pub text: String,
-    /// As much of it as its limit allows.
+    /// The text, or its start if it is longer than [`Part::LONG`] characters.
+    pub start: Cow<'a, str>,
+    /// The whole of a long text, in the encoding of its owner; `None` if `start` is all of it. Two long texts are compared
+    /// byte by byte, so they must have the same owner.
+    pub long: Option<&'a [u8]>,
+    /// As much of the text as its limit allows.
     pub shown: String,
     /// Whether that is less than all of it.
     pub cut: bool,
+}
+
+impl Part<'_> {
+    /// From this number of characters on, only the start of a text is decoded.
+    pub const LONG: usize = 10_000;
 }
 
 /// What a tool that lives in Rust answers. Python values never pass through here; they stay where they are.

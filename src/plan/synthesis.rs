@@ -37,7 +37,7 @@ pub fn synthesis_prompt(
     let answers: Vec<(String, String)> =
         answers.into_iter().map(|(label, text)| (label, visible(&text).into_owned())).collect();
     let limit = synthesize::limit(kind, answers.len());
-    let parts: Vec<Part> = answers.into_iter().map(|(label, text)| part(label, text, limit)).collect();
+    let parts: Vec<Part<'_>> = answers.iter().map(|(label, text)| part(label.clone(), text, limit)).collect();
     match synthesize::too_much(&parts) {
         Some(reason) => Err(reason),
         None => Ok(synthesize::prompt(question, &parts)),

@@ -6,10 +6,10 @@
 //! tried and kept only if everything at that place then fits.
 
 use super::convert;
-use super::cost::{self, DetailLevel};
+use super::meter::{Meter, MeteredValidator};
 use super::opaque::{self, Opaque};
 use jsonschema::error::{TypeKind, ValidationErrorKind as Violation};
-use jsonschema::{JsonType, ValidationError, Validator};
+use jsonschema::{JsonType, ValidationError};
 use serde_json::Value;
 
 /// Maximum number of validations for one call.
@@ -18,9 +18,14 @@ const MAX_VALIDATIONS: usize = 64;
 const MAX_BRANCHES: usize = 32;
 
 /// A copy of the value with every replacement that could be made, and whether it fits now.
-pub fn coerced(schema: &Value, validator: &Validator, given: &Value, opaque: &[Opaque]) -> (Value, bool) {
+pub fn coerced(
+    validator: &MeteredValidator,
+    meter: &Meter,
+    given: &Value,
+    opaque: &[Opaque],
+) -> (Value, bool) {
     let mut value = given.clone();
-    let fits = Coercion { schema, validator, opaque, left: MAX_VALIDATIONS }.settle(&mut value, "");
+    let fits = Coercion { validator, meter, opaque, left: MAX_VALIDATIONS }.settle(&mut value, "");
     (value, fits)
 }
 
@@ -43,8 +48,8 @@ struct Choice {
 }
 
 struct Coercion<'v> {
-    schema: &'v Value,
-    validator: &'v Validator,
+    validator: &'v MeteredValidator,
+    meter: &'v Meter,
     opaque: &'v [Opaque],
     left: usize,
 }
@@ -52,11 +57,11 @@ struct Coercion<'v> {
 impl Coercion<'_> {
     /// Repairs what is wrong at a place and below it; returns whether nothing is wrong there any more.
     fn settle(&mut self, value: &mut Value, place: &str) -> bool {
-        // Measured on each turn: text that was parsed may be nested deeply.
-        while self.left > 0 && cost::affordable(self.schema, value) == DetailLevel::Full {
+        while self.left > 0 {
             self.left -= 1;
-            let wrong: Vec<ValidationError<'_>> =
-                self.validator.iter_errors(value).filter(|error| self.is_about(error, place)).collect();
+            // Text that was parsed may be too large.
+            let Some(mut wrong) = self.meter.violations(self.validator, value) else { return false };
+            wrong.retain(|error| self.is_about(error, place));
             if wrong.is_empty() {
                 return true;
             }
@@ -97,18 +102,22 @@ impl Coercion<'_> {
     fn leave_out(&mut self, value: &mut Value, null: &str) -> bool {
         let Some((holder, _)) = null.rsplit_once('/') else { return false };
         let Some(before) = value.pointer(holder).cloned() else { return false };
-        let wrong = self.validator.iter_errors(value).count();
+        let wrong = self.count(value);
         if !remove(value, null) {
             return false;
         }
         self.left = self.left.saturating_sub(1);
-        if self.validator.iter_errors(value).count() < wrong {
+        if self.count(value).zip(wrong).is_some_and(|(now, before)| now < before) {
             return true;
         }
         if let Some(slot) = value.pointer_mut(holder) {
             *slot = before;
         }
         false
+    }
+
+    fn count(&self, value: &Value) -> Option<usize> {
+        self.meter.violations(self.validator, value).map(|violations| violations.len())
     }
 
     fn choose(&mut self, value: &mut Value, choice: Choice) -> bool {

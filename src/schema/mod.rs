@@ -1,7 +1,9 @@
 //! Checking and coercing arguments against a JSON Schema, for every tool: MCP tools, skills and Python functions.
 //!
 //! ```text
-//! compile.rs     schema → one validator per tool, compiled at its first call;  cost.rs: what a check may cost
+//! compile.rs     schema → one validator per tool, compiled at its first call
+//!   structure.rs   how schemas refer to each other;  relax.rs: a schema without the rules that cannot be checked
+//! meter.rs       what a check may cost: each look at a value is a step
 //! coerce.rs      violations → safe replacements, until the value fits;  convert.rs: one value → another
 //! opaque.rs      places that hold Python objects without a JSON form: their builder judges them
 //! words.rs       violations that remain → sentences for a model;  phrases.rs: the words in them
@@ -10,45 +12,68 @@
 //!
 //! Arguments that fit cost one pass of the validator and no copy. Only those that do not fit are copied, repaired where
 //! that is safe, and checked again. Schemas of servers are untrusted data: nothing is fetched (the crate is built without
-//! resolvers), patterns run on the linear engine, and a schema that does not compile checks nothing rather than
-//! making the tool unusable.
+//! resolvers), a rule that cannot be checked is skipped and reported, and a check ends after a limited number of steps.
 
 mod coerce;
 mod compile;
 mod convert;
-mod cost;
+mod meter;
 mod objections;
 mod opaque;
 mod phrases;
+mod relax;
+mod structure;
 mod words;
 
 pub use objections::{Objection, PathStep, Reason};
 pub use opaque::Opaque;
 
 use crate::error::{ErrorKind, HubError, clip};
-use crate::model::Arguments;
-use jsonschema::Validator;
+use crate::model::{Arguments, CheckOptions, Fitting, Unchecked};
+use crate::stack;
+use compile::Compiled;
+use meter::{Meter, MeteredValidator};
 use serde_json::Value;
 use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 use words::Explainer;
 
+/// The reason for rules that would take too long.
+const TOO_COSTLY: &str = "unions, conditions and references take too many steps for these arguments";
+const TOO_LARGE: &str = "the arguments take too many steps";
+
 /// The schema of a tool's arguments.
 pub struct ArgumentSchema(Schema);
+
+/// What is checked, and how.
+struct Task<'a> {
+    given: &'a Value,
+    opaque: &'a [Opaque],
+    coerce: bool,
+    /// How a member of an object is called.
+    part: &'static str,
+}
 
 impl ArgumentSchema {
     pub fn new(schema: Arc<Value>) -> Self {
         ArgumentSchema(Schema::new(schema))
     }
 
-    /// `None` when the arguments fit as they are; a coerced copy when they can be made to fit safely and `coerce` allows
-    /// it. The error names each path, what was expected and what was given.
-    pub fn check(&self, tool: &str, args: &Arguments, coerce: bool) -> Result<Option<Arguments>, HubError> {
-        match self.check_value(tool, args.as_value(), &[], coerce)? {
-            None => Ok(None),
-            Some(Value::Object(fitting)) => Ok(Some(Arguments::new(fitting))),
-            Some(_) => Err(invalid(tool, "the schema does not describe named arguments")),
-        }
+    /// Arguments that fit as they are, or a coerced copy when they can be made to fit safely and the options allow it. The
+    /// error names each path, what was expected and what was given.
+    pub fn check(
+        &self,
+        tool: &str,
+        args: &Arguments,
+        options: &CheckOptions<'_>,
+    ) -> Result<Fitting<Arguments>, HubError> {
+        let Fitting { replacement, unchecked } = self.check_value(tool, args.as_value(), &[], options)?;
+        let replacement = match replacement {
+            None => None,
+            Some(Value::Object(fitting)) => Some(Arguments::new(fitting)),
+            Some(_) => return Err(invalid(tool, "the schema does not describe named arguments")),
+        };
+        Ok(Fitting { replacement, unchecked })
     }
 
     /// The same for a value that need not be an object and may hold Python objects, which stand in it as `null`. What the
@@ -58,21 +83,15 @@ impl ArgumentSchema {
         tool: &str,
         given: &Value,
         opaque: &[Opaque],
-        coerce: bool,
-    ) -> Result<Option<Value>, HubError> {
-        let schema = &*self.0.schema;
-        let Some(validator) = self.0.refusing(given) else { return Ok(None) };
-        if !opaque.is_empty() && !opaque::has_violation(schema, validator, given, opaque) {
-            return Ok(None);
-        }
-        let coerced = match coerce.then(|| coerce::coerced(schema, validator, given, opaque)) {
-            Some((fitting, true)) => return Ok(Some(fitting)),
-            // What could be coerced needs no explanation.
-            Some((value, _)) => Cow::Owned(value),
-            None => Cow::Borrowed(given),
-        };
-        let explainer = Explainer { root: schema, given, value: &coerced, opaque, part: "argument" };
-        Err(invalid(tool, &explainer.explain(validator)))
+        options: &CheckOptions<'_>,
+    ) -> Result<Fitting<Value>, HubError> {
+        let task = Task { given, opaque, coerce: options.coerce, part: "argument" };
+        self.0.check(&task, options).map_err(|violations| invalid(tool, &violations))
+    }
+
+    /// The rules that are not checked for any arguments.
+    pub fn unchecked(&self) -> &[Unchecked] {
+        &self.0.compiled().unchecked
     }
 
     /// The error for a value that fits the schema but that the builder of its Python values refuses. `given` is the value
@@ -131,17 +150,20 @@ impl ResultSchema {
     }
 
     pub fn check(&self, tool: &str, value: &Value) -> Result<(), HubError> {
-        let Some(validator) = self.0.refusing(value) else { return Ok(()) };
-        let explainer = Explainer { root: &self.0.schema, given: value, value, opaque: &[], part: "key" };
-        let violations = explainer.explain(validator);
-        let text = format!("The result of '{}' breaks the tool's own schema: {violations}.", clip(tool));
-        Err(HubError::new(ErrorKind::Protocol, text))
+        let task = Task { given: value, opaque: &[], coerce: false, part: "key" };
+        self.0.check(&task, &CheckOptions::here(false)).map(|_| ()).map_err(|violations| {
+            let text = format!("The result of '{}' breaks the tool's own schema: {violations}.", clip(tool));
+            HubError::new(ErrorKind::Protocol, text)
+        })
     }
 }
 
+/// What fits, or what is wrong.
+type Judgement = Result<Fitting<Value>, String>;
+
 struct Schema {
     schema: Arc<Value>,
-    compiled: OnceLock<Option<Validator>>,
+    compiled: OnceLock<Compiled>,
 }
 
 impl Schema {
@@ -149,9 +171,96 @@ impl Schema {
         Schema { schema, compiled: OnceLock::new() }
     }
 
-    /// The validator, if the value does not fit as it is.
-    fn refusing(&self, value: &Value) -> Option<&Validator> {
-        let validator = self.compiled.get_or_init(|| compile::compile(&self.schema)).as_ref()?;
-        (!validator.is_valid(value)).then_some(validator)
+    fn compiled(&self) -> &Compiled {
+        self.compiled.get_or_init(|| compile::compile(&self.schema))
+    }
+
+    /// Nearly every check is over in a few steps. One that is not starts again aside, with all steps that it may take.
+    fn check(&self, task: &Task<'_>, options: &CheckOptions<'_>) -> Judgement {
+        if let Some(compiled) = self.compiled.get() {
+            let Some(validator) = &compiled.validator else { return Ok(compiled.unchanged(None)) };
+            let needed = compiled.stack_for(task.given);
+            if needed == 0 || stack::remaining() >= needed {
+                let meter = Meter::quick();
+                if meter.is_valid(validator, task.given) == Some(true) {
+                    return Ok(compiled.unchanged(None));
+                }
+                if !meter.is_incomplete() && stack::remaining() >= compiled.stack_for_all() {
+                    let judgement = compiled.judge(validator, &compiled.schema, &meter, task);
+                    if !meter.is_incomplete() {
+                        return judgement;
+                    }
+                }
+            }
+        }
+        let (mut judgement, deadline) = (None, options.deadline);
+        (options.aside)(&mut || {
+            let compiled = self.compiled();
+            judgement = stack::with_room(compiled.stack_for_all(), || compiled.check_fully(task, deadline));
+        });
+        judgement.unwrap_or_else(|| Ok(self.compiled().unchanged(Some(TOO_LARGE))))
+    }
+}
+
+impl Compiled {
+    fn unchanged(&self, skipped: Option<&'static str>) -> Fitting<Value> {
+        let mut unchecked = self.unchecked.clone();
+        unchecked.extend(skipped.map(|reason| Unchecked { place: "".into(), reason }));
+        Fitting { replacement: None, unchecked }
+    }
+
+    /// Where all rules take too long, those whose cost does not multiply are checked.
+    fn check_fully(&self, task: &Task<'_>, deadline: Option<std::time::Instant>) -> Judgement {
+        let Some(validator) = &self.validator else { return Ok(self.unchanged(None)) };
+        let meter = Meter::full(task.given, deadline);
+        match meter.is_valid(validator, task.given) {
+            Some(true) => return Ok(self.unchanged(None)),
+            Some(false) => return self.judge(validator, &self.schema, &meter, task),
+            None => {}
+        }
+        let Some((schema, validator)) = self.cheap() else { return Ok(self.unchanged(Some(TOO_COSTLY))) };
+        match meter.is_valid(validator, task.given) {
+            Some(true) => Ok(self.unchanged(Some(TOO_COSTLY))),
+            Some(false) => self.judge(validator, schema, &meter, task).map(|mut fitting| {
+                fitting.unchecked.push(Unchecked { place: "".into(), reason: TOO_COSTLY });
+                fitting
+            }),
+            None => Ok(self.unchanged(Some(TOO_LARGE))),
+        }
+    }
+
+    /// What can be made of a value that does not fit as it is.
+    fn judge(
+        &self,
+        validator: &MeteredValidator,
+        schema: &Value,
+        meter: &Meter,
+        task: &Task<'_>,
+    ) -> Judgement {
+        let Task { given, opaque, coerce, part } = *task;
+        if self.may_give_up || !opaque.is_empty() {
+            let violations = meter.violations(validator, given);
+            // For objects that take too long the builder's word is enough: it checks them in full.
+            let is_wrong = violations.map_or(opaque.is_empty(), |violations| {
+                violations.iter().any(|violation| !opaque::depends_on(violation, opaque))
+            });
+            if !is_wrong {
+                return Ok(self.fitting(None, meter));
+            }
+        }
+        let coerced = match coerce.then(|| coerce::coerced(validator, meter, given, opaque)) {
+            Some((fitting, true)) => return Ok(self.fitting(Some(fitting), meter)),
+            // What could be coerced needs no explanation.
+            Some((value, _)) => Cow::Owned(value),
+            None => Cow::Borrowed(given),
+        };
+        Err(Explainer { root: schema, given, value: &coerced, opaque, part }.explain(validator, meter))
+    }
+
+    fn fitting(&self, replacement: Option<Value>, meter: &Meter) -> Fitting<Value> {
+        let mut unchecked = self.unchecked.clone();
+        let reason = "the pattern takes too many steps for this text";
+        unchecked.extend(meter.given_up().map(|place| Unchecked { place, reason }));
+        Fitting { replacement, unchecked }
     }
 }

@@ -1,8 +1,8 @@
 //! What the builder of Python values has against arguments that fit the schema: text that is not a date, a validator of the
 //! user's own, an object of another class. The sentences are those of [`super::words`].
 
-use super::cost;
 use super::phrases::{self, cut};
+use super::structure;
 use super::words::{Explainer, NAMES, joined};
 use jsonschema::paths::Location;
 use serde_json::Value;
@@ -124,7 +124,7 @@ fn part<'a>(root: &'a Value, schema: &'a Value, step: &PathStep) -> Option<&'a V
         if own.is_some() {
             return own;
         }
-        todo.extend(cost::beside(root, map).into_iter().rev());
+        todo.extend(structure::beside(root, map).into_iter().rev());
     }
     None
 }

@@ -3,10 +3,8 @@
 //! The value has `null` in their place. A violation that depends on such a place says nothing about the object, so it is
 //! left to the code that knows the object's type.
 
-use super::cost::{self, DetailLevel};
+use jsonschema::ValidationError;
 use jsonschema::error::ValidationErrorKind as Violation;
-use jsonschema::{ValidationError, Validator};
-use serde_json::Value;
 use std::borrow::Cow;
 
 /// A place that holds an object without a JSON form.
@@ -16,13 +14,6 @@ pub struct Opaque {
     pub place: String,
     /// How the object is named in an error.
     pub shown: Cow<'static, str>,
-}
-
-/// Whether anything is wrong that does not depend on an opaque place. A check that would cost too much finds nothing: the
-/// builder checks these arguments in full.
-pub fn has_violation(schema: &Value, validator: &Validator, value: &Value, opaque: &[Opaque]) -> bool {
-    cost::affordable(schema, value) == DetailLevel::Full
-        && validator.iter_errors(value).any(|error| !depends_on(&error, opaque))
 }
 
 /// Whether a violation depends on what stands in for an opaque object.

@@ -3,7 +3,7 @@
 //! Models read them, so they use JSON's names for types. They also end up in logs, so a value is shown only in part, with
 //! control characters escaped, and not at all when its name says that it is a secret.
 
-use super::cost;
+use super::structure;
 use crate::invisible::is_invisible;
 use jsonschema::paths::{Location, LocationSegment};
 use serde_json::{Map, Value};
@@ -92,7 +92,7 @@ fn gathered(root: &Value, schema: &Value, words: fn(&Map<String, Value>) -> Opti
         }
         let branches = ["anyOf", "oneOf", "allOf"].into_iter().filter_map(|key| map.get(key)?.as_array());
         let next: Vec<&Value> =
-            cost::target(root, map).into_iter().chain(branches.flatten().take(DEEPEST)).collect();
+            structure::target(root, map).into_iter().chain(branches.flatten().take(DEEPEST)).collect();
         todo.extend(next.into_iter().rev().map(|schema| (schema, depth + 1)));
     }
     cut(&found.join(" or "), LONGEST_EXPECTED)

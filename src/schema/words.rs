@@ -1,13 +1,14 @@
 //! Violations as sentences that a model can act on: where, what was expected, what was given, which name was meant.
 
-use super::cost::{self, DetailLevel};
+use super::meter::{Meter, MeteredValidator};
 use super::opaque::{self, Opaque};
 use super::phrases::{self, counted, cut, quoted};
+use super::structure;
 use crate::secret::is_secret_name;
 use crate::text::nearest;
+use jsonschema::ValidationError;
 use jsonschema::error::{TypeKind, ValidationErrorKind as Violation};
 use jsonschema::paths::{Location, LocationSegment};
-use jsonschema::{ValidationError, Validator};
 use serde_json::{Map, Value, json};
 
 /// Maximum number of violations that one message lists.
@@ -28,12 +29,14 @@ pub struct Explainer<'a> {
 }
 
 impl Explainer<'_> {
-    /// All violations, in one line.
-    pub fn explain(&self, validator: &Validator) -> String {
-        match cost::affordable(self.root, self.value) {
-            DetailLevel::Full => self.list(validator.iter_errors(self.value)),
-            DetailLevel::First => self.list(validator.validate(self.value).err().into_iter()),
-            DetailLevel::Nothing => "something does not fit, and it would take too long to say where".into(),
+    /// All violations, in one line; the first one if it takes too long to find all.
+    pub fn explain(&self, validator: &MeteredValidator, meter: &Meter) -> String {
+        if let Some(violations) = meter.violations(validator, self.value) {
+            return self.list(violations.into_iter());
+        }
+        match meter.first_violation(validator, self.value) {
+            Some(first) => self.list(std::iter::once(first)),
+            None => "something does not fit, and it would take too long to say where".into(),
         }
     }
 
@@ -329,7 +332,9 @@ fn known_names<'a>(root: &'a Value, holder: &'a Map<String, Value>) -> Vec<&'a s
         let own = schema.get("properties").and_then(Value::as_object);
         names.extend(own.into_iter().flat_map(|own| own.keys().map(String::as_str)));
         if seen < SCHEMAS {
-            todo.extend(cost::beside(root, schema).into_iter().filter_map(Value::as_object).take(SCHEMAS));
+            todo.extend(
+                structure::beside(root, schema).into_iter().filter_map(Value::as_object).take(SCHEMAS),
+            );
         }
     }
     let mut unique = std::collections::HashSet::new();

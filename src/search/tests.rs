@@ -1,5 +1,5 @@
 use super::*;
-use crate::model::{Source, ToolOutput, ToolSpec};
+use crate::model::{CheckOptions, Fitting, Source, ToolOutput, ToolSpec};
 use crate::registry::{Candidate, Filter};
 use crate::stats::CandidateStats;
 use crate::tool::{BoxFuture, CallContext, Tool};
@@ -13,8 +13,8 @@ impl Tool for Described {
     fn spec(&self) -> &ToolSpec {
         &self.0
     }
-    fn check(&self, _: &Arguments, _: bool) -> Result<Option<Arguments>, HubError> {
-        Ok(None)
+    fn check(&self, _: &Arguments, _: &CheckOptions<'_>) -> Result<Fitting<Arguments>, HubError> {
+        Ok(Fitting::unchanged())
     }
     fn call<'a>(
         &'a self,

@@ -1,7 +1,7 @@
 //! A Rust closure as a tool.
 
 use crate::error::HubError;
-use crate::model::{Arguments, ToolOutput, ToolSpec};
+use crate::model::{Arguments, CheckOptions, Fitting, ToolOutput, ToolSpec, Unchecked};
 use crate::schema::ArgumentSchema;
 use crate::tool::{BoxFuture, CallContext, Tool};
 use std::future::Future;
@@ -31,8 +31,12 @@ impl Tool for FunctionTool {
         &self.spec
     }
 
-    fn check(&self, args: &Arguments, coerce: bool) -> Result<Option<Arguments>, HubError> {
-        self.schema.check(&self.spec.name, args, coerce)
+    fn check(&self, args: &Arguments, options: &CheckOptions<'_>) -> Result<Fitting<Arguments>, HubError> {
+        self.schema.check(&self.spec.name, args, options)
+    }
+
+    fn unchecked(&self) -> &[Unchecked] {
+        self.schema.unchecked()
     }
 
     fn call<'a>(

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 use std::sync::Arc;
+use toolhub::model::CheckOptions;
 use toolhub::schema::{ArgumentSchema, Objection, Opaque, PathStep, Reason};
 
 fn schema() -> ArgumentSchema {
@@ -24,7 +25,8 @@ fn opaque(place: &str) -> Opaque {
 
 fn checked(value: &Value, places: &[&str]) -> Result<Option<Value>, String> {
     let opaque: Vec<Opaque> = places.iter().map(|place| opaque(place)).collect();
-    schema().check_value("t", value, &opaque, true).map_err(|error| error.message.into_owned())
+    let fitting = schema().check_value("t", value, &opaque, &CheckOptions::here(true));
+    fitting.map(|fitting| fitting.replacement).map_err(|error| error.message.into_owned())
 }
 
 #[test]

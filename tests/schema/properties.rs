@@ -4,6 +4,7 @@ use super::{arguments, checked};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
+use toolhub::model::CheckOptions;
 use toolhub::schema::ArgumentSchema;
 
 fn values() -> impl Strategy<Value = Value> {
@@ -112,9 +113,9 @@ proptest! {
     fn without_coercion_only_the_validator_decides(schema in schemas(), value in values()) {
         let expected = jsonschema::validator_for(&json!({"properties": {"a": schema}})).unwrap();
         let args = arguments(json!({"a": value}));
-        let result = ArgumentSchema::new(Arc::new(json!({"properties": {"a": schema}}))).check("t", &args, false);
+        let result = ArgumentSchema::new(Arc::new(json!({"properties": {"a": schema}}))).check("t", &args, &CheckOptions::here(false));
         if let Ok(changed) = &result {
-            prop_assert!(changed.is_none());
+            prop_assert!(changed.replacement.is_none());
         }
         // `{"$ref": "#"}` steps into the arguments, so it always ends.
         prop_assert_eq!(result.is_ok(), expected.is_valid(args.as_value()));

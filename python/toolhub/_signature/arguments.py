@@ -16,14 +16,14 @@ from pydantic import ConfigDict, TypeAdapter
 from pydantic_core import SchemaValidator
 from typing_extensions import TypedDict
 
-from . import schema, typeddict
+from . import patterns, schema, typeddict
 from .declared import single_of
 from .parameters import NOTHING, CallSignature
 from .plain import Arguments, Build, plain_names
 from .readable import Readable
 from .schema import EXTRAS
 
-# Rust's regular expressions are safe but have no look-around; Python's have.
+# pydantic accepts look-around only with Python's engine; `patterns` then takes it out of the validator.
 _CONFIGS = (
     ConfigDict(extra="forbid", arbitrary_types_allowed=True),
     ConfigDict(extra="forbid", arbitrary_types_allowed=True, regex_engine="python-re"),
@@ -74,9 +74,11 @@ def _attempt(hints: dict[str, Any], optional: set[str]) -> tuple[SchemaValidator
             adapter: TypeAdapter[Any] = TypeAdapter(typed)
             validator = cast(SchemaValidator, adapter.validator)
             _ = validator.validate_python  # a type that is not fully defined fails only when it is used
+            core, described = cast(Any, adapter.core_schema), adapter.json_schema(schema_generator=Readable)
             if EXTRAS in hints:
-                validator = SchemaValidator(_open(cast(Any, adapter.core_schema)))
-            return validator, adapter.json_schema(schema_generator=Readable)
+                core = _open(core)
+                validator = SchemaValidator(core)
+            return patterns.safe_validator(core, described) or validator, described
         except Exception:  # hooks of foreign types run in here, and may fail in any way
             continue
     return None

@@ -1,5 +1,6 @@
 //! Arguments in a form that is equal for equal arguments.
 
+use crate::bindings::slices::{Entries, Slices};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString};
 use std::fmt::Write;
@@ -11,11 +12,12 @@ const MAX_DEPTH: usize = 100;
 /// key `1` the key `"1"`.
 pub fn canonical(value: &Bound<'_, PyAny>) -> Option<String> {
     let mut text = String::new();
-    write_value(value, &mut text, 0)?;
+    write_value(value, &mut text, 0, &mut Slices::new())?;
     Some(text)
 }
 
-fn write_value(value: &Bound<'_, PyAny>, text: &mut String, depth: usize) -> Option<()> {
+fn write_value(value: &Bound<'_, PyAny>, text: &mut String, depth: usize, slices: &mut Slices) -> Option<()> {
+    slices.step(value.py());
     if depth > MAX_DEPTH {
         return None;
     }
@@ -30,20 +32,21 @@ fn write_value(value: &Bound<'_, PyAny>, text: &mut String, depth: usize) -> Opt
     } else if let Ok(items) = value.cast_exact::<PyList>() {
         text.push('[');
         for item in items {
-            write_value(&item, text, depth + 1)?;
+            write_value(&item, text, depth + 1, slices)?;
             text.push(',');
         }
         text.push(']');
     } else {
         let mut entries = Vec::new();
-        for (key, value) in value.cast_exact::<PyDict>().ok()? {
+        for entry in Entries::of(value.cast_exact::<PyDict>().ok()?) {
+            let (key, value) = entry.ok()?;
             entries.push((key.cast_exact::<PyString>().ok()?.to_str().ok()?.to_owned(), value));
         }
         entries.sort_by(|a, b| a.0.cmp(&b.0));
         text.push('{');
         for (key, value) in entries {
             write!(text, "{key:?}:").ok()?;
-            write_value(&value, text, depth + 1)?;
+            write_value(&value, text, depth + 1, slices)?;
             text.push(',');
         }
         text.push('}');

@@ -1,12 +1,13 @@
 //! Reading a request: a call as a model asked for it.
 
 use crate::bindings::hub::PyHub;
+use crate::bindings::mappings::as_mapping;
 use crate::bindings::once::intern;
 use crate::bindings::prompt;
 use crate::bindings::text_arguments::{holds_arguments, object_in};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyMapping, PyString};
+use pyo3::types::{PyDict, PyString};
 
 /// A request with the name and the arguments of the tool, or why it cannot be read.
 pub struct ReadRequest<'py> {
@@ -38,7 +39,7 @@ impl<'py> RequestFields<'py> {
 /// Takes a mapping, or an object with the attributes of a parsed call.
 pub fn read<'py>(given: &Bound<'py, PyAny>) -> PyResult<ReadRequest<'py>> {
     let py = given.py();
-    let fields = if let Ok(mapping) = given.cast::<PyMapping>() {
+    let fields = if let Some(mapping) = as_mapping(given) {
         RequestFields::Get(mapping.getattr(intern!(py, "get"))?)
     } else if given.hasattr(intern!(py, "name"))? && given.hasattr(intern!(py, "arguments"))? {
         RequestFields::Attributes(given.clone())

@@ -1,7 +1,8 @@
 //! The arguments of a call, as a candidate takes them.
 
-use crate::bindings::argument_checks::{Checks, PreparedArguments};
+use crate::bindings::argument_checks::{CheckPass, PreparedArguments};
 use crate::bindings::json;
+use crate::bindings::mappings::as_mapping;
 use crate::bindings::python_tool::python_tool;
 use crate::bindings::text_arguments::{holds_arguments, object_in};
 use crate::error::{ErrorKind, HubError};
@@ -15,14 +16,14 @@ use pyo3::types::PyDict;
 pub fn prepare(
     candidate: &Candidate,
     given: &Bound<'_, PyAny>,
-    checks: Checks,
+    pass: &mut CheckPass,
 ) -> Result<PreparedArguments, HubError> {
-    let read = object_in(given).filter(|object| checks.coerce && holds_arguments(candidate, object));
+    let read = object_in(given).filter(|object| pass.checks.coerce && holds_arguments(candidate, object));
     let given = read.as_ref().map_or(given, |object| object.as_any());
     match python_tool(candidate) {
-        Some(tool) => tool.arguments.prepare(given, checks),
+        Some(tool) => tool.arguments.prepare(given, pass),
         None => {
-            native_arguments(candidate, given, checks).map(|args| PreparedArguments::Native(Box::new(args)))
+            native_arguments(candidate, given, pass).map(|args| PreparedArguments::Native(Box::new(args)))
         }
     }
 }
@@ -31,13 +32,13 @@ pub fn prepare(
 fn native_arguments(
     candidate: &Candidate,
     given: &Bound<'_, PyAny>,
-    checks: Checks,
+    pass: &mut CheckPass,
 ) -> Result<Arguments, HubError> {
     let spec = candidate.spec();
     let py = given.py();
     let args = if given.is_none() {
         Arguments::default()
-    } else if given.cast::<pyo3::types::PyMapping>().is_ok() {
+    } else if as_mapping(given).is_some() {
         json::arguments(&spec.name, given)?
     } else {
         let single = spec.single_argument().ok_or_else(|| {
@@ -54,7 +55,10 @@ fn native_arguments(
         })?;
         json::arguments(&spec.name, named.as_any())?
     };
-    let fitting = if checks.validate { candidate.tool.check(&args, checks.coerce)? } else { None };
+    if !pass.checks.validate {
+        return Ok(args);
+    }
+    let fitting = pass.run(py, |options| candidate.tool.check(&args, options))?;
     Ok(fitting.unwrap_or(args))
 }
 

@@ -5,13 +5,13 @@ use super::arguments::{prepare, warnings};
 use super::in_place::InPlaceCoroutine;
 use super::state::{Address, AttemptStart, AttemptState};
 use crate::bindings::addressee::Message;
-use crate::bindings::argument_checks::PreparedArguments;
+use crate::bindings::argument_checks::{CheckPass, PreparedArguments};
 use crate::bindings::awaiting::iterator_of;
 use crate::bindings::child::Child;
 use crate::bindings::job::InlineTask;
 use crate::bindings::loop_bridge::{LoopMailbox, Mail};
-use crate::bindings::pool;
 use crate::bindings::python_tool::{Callable, python_tool};
+use crate::bindings::{pool, unchecked};
 use crate::error::{ErrorKind, HubError};
 use crate::execute::{Answer, overloaded};
 use crate::limit::{self, Passage};
@@ -40,7 +40,9 @@ impl Execution {
         let this = slf.get();
         let AttemptStart { slot, candidate, .. } = &start;
         let slot = *slot;
-        let prepared = match prepare(candidate, args.bind(py), this.checks) {
+        let deadline = this.state.lock().plan.as_ref().and_then(|plan| plan.run.expires(slot));
+        let mut pass = CheckPass::new(this.checks, deadline);
+        let prepared = match prepare(candidate, args.bind(py), &mut pass) {
             Ok(prepared) => prepared,
             Err(refusal) => {
                 this.reject(slot, refusal);
@@ -50,6 +52,10 @@ impl Execution {
         let warnings = warnings(py, candidate, &prepared);
         if !warnings.is_empty() {
             this.state.lock().attempts[slot].warnings = warnings;
+        }
+        if !pass.unchecked.is_empty() {
+            unchecked::report(py, &candidate.spec().name, &pass.unchecked);
+            this.state.lock().attempts[slot].unchecked = pass.unchecked;
         }
         candidate.stats.begin(start.at);
         this.tell_started(py, slot);

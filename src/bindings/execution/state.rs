@@ -11,7 +11,7 @@ use crate::error::HubError;
 use crate::execute::Fate;
 use crate::hub::PlannedRun;
 use crate::limit::{PassageWait, Permits};
-use crate::model::Lang;
+use crate::model::{Lang, Unchecked};
 use crate::registry::Candidate;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
@@ -91,6 +91,8 @@ pub struct Attempt {
     pub error: Option<Box<HubError>>,
     /// Sentences about what was not wrong enough to be refused.
     pub warnings: Vec<String>,
+    /// Rules of the schema that were not checked.
+    pub unchecked: Vec<Unchecked>,
     pub exception: Option<Box<PyErr>>,
     /// The content of an MCP server's answer.
     pub blocks: Option<Box<Blocks>>,

@@ -9,7 +9,7 @@ use super::message::Params;
 use super::server::Server;
 use super::{backoff, headers, input, tasks};
 use crate::error::{ErrorKind, HubError, Outcome, clip};
-use crate::model::{Arguments, ToolOutput, ToolSpec};
+use crate::model::{Arguments, CheckOptions, Fitting, ToolOutput, ToolSpec, Unchecked};
 use crate::schema::{ArgumentSchema, ResultSchema};
 use crate::tool::{BoxFuture, CallContext, Tool};
 use serde_json::{Map, Value, json};
@@ -197,8 +197,12 @@ impl Tool for McpTool {
         &self.spec
     }
 
-    fn check(&self, args: &Arguments, coerce: bool) -> Result<Option<Arguments>, HubError> {
-        self.schema.check(&self.spec.name, args, coerce)
+    fn check(&self, args: &Arguments, options: &CheckOptions<'_>) -> Result<Fitting<Arguments>, HubError> {
+        self.schema.check(&self.spec.name, args, options)
+    }
+
+    fn unchecked(&self) -> &[Unchecked] {
+        self.schema.unchecked()
     }
 
     fn call<'a>(

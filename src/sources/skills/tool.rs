@@ -4,7 +4,7 @@ use super::call;
 use super::files::{self, MAX_FILE, Refused};
 use super::skill::FolderSkill;
 use crate::error::{ErrorKind, HubError, clip};
-use crate::model::{Arguments, Effects, Evidence, ToolOutput, ToolSpec};
+use crate::model::{Arguments, CheckOptions, Effects, Evidence, Fitting, ToolOutput, ToolSpec, Unchecked};
 use crate::schema::ArgumentSchema;
 use crate::tool::{BoxFuture, CallContext, Tool};
 use serde_json::{Value, json};
@@ -101,8 +101,12 @@ impl Tool for LocalSkill {
         &self.spec
     }
 
-    fn check(&self, args: &Arguments, coerce: bool) -> Result<Option<Arguments>, HubError> {
-        self.schema.check(&self.spec.name, args, coerce)
+    fn check(&self, args: &Arguments, options: &CheckOptions<'_>) -> Result<Fitting<Arguments>, HubError> {
+        self.schema.check(&self.spec.name, args, options)
+    }
+
+    fn unchecked(&self) -> &[Unchecked] {
+        self.schema.unchecked()
     }
 
     fn call<'a>(

@@ -307,7 +307,7 @@ def test_the_schema_is_checked_although_a_pattern_needs_look_around() -> None:
         "rest: expected an integer, got 'yes' (string)"
     ]
     assert violations(tool, {"it": "bad"}) == [
-        "it: string should match pattern '^(?!bad)', got 'bad' (string)"
+        "it: expected a string that matches '^(?!bad)', got 'bad' (string)"
     ]
 
 

@@ -116,7 +116,7 @@ def test_a_validator_of_the_user_speaks_for_itself() -> None:
     ]
     lookahead = Annotated[str, Field(pattern=r"^(?!bad)")]
     assert failing(lookahead, "bad thing") == [
-        "it: string should match pattern '^(?!bad)', got 'bad thing' (string)"
+        "it: expected a string that matches '^(?!bad)', got 'bad thing' (string)"
     ]
 
 

@@ -3,7 +3,7 @@
 use super::read::{Content, verified};
 use super::skill::Skill;
 use crate::error::{ErrorKind, HubError, clip};
-use crate::model::{Arguments, Effects, Evidence, ToolOutput, ToolSpec};
+use crate::model::{Arguments, CheckOptions, Effects, Evidence, Fitting, ToolOutput, ToolSpec, Unchecked};
 use crate::schema::ArgumentSchema;
 use crate::sources::mcp::server::Server;
 use crate::sources::skills::call;
@@ -110,8 +110,12 @@ impl Tool for SkillTool {
         &self.spec
     }
 
-    fn check(&self, args: &Arguments, coerce: bool) -> Result<Option<Arguments>, HubError> {
-        self.schema.check(&self.spec.name, args, coerce)
+    fn check(&self, args: &Arguments, options: &CheckOptions<'_>) -> Result<Fitting<Arguments>, HubError> {
+        self.schema.check(&self.spec.name, args, options)
+    }
+
+    fn unchecked(&self) -> &[Unchecked] {
+        self.schema.unchecked()
     }
 
     fn call<'a>(

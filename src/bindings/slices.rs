@@ -1,0 +1,89 @@
+//! Work on large Python values in slices, so that other threads get the GIL in between.
+//!
+//! Between two slices other threads may change a container that is being read. Lists are read by index and end where they
+//! end. Dicts are read with [`Entries`], which notices when one has changed.
+
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+/// The number of values in a slice: well below a millisecond of work.
+const SLICE: u32 = 4_000;
+/// A thread that waits for the GIL must wake up before this one takes it again.
+const PAUSE: Duration = Duration::from_micros(20);
+
+static PAUSES: AtomicU64 = AtomicU64::new(0);
+
+/// The number of times that the GIL was released between two slices, in this process.
+#[pyfunction]
+pub fn gil_pauses() -> u64 {
+    PAUSES.load(Ordering::Relaxed)
+}
+
+/// Counts the values of one piece of work.
+pub struct Slices {
+    left: u32,
+}
+
+impl Slices {
+    pub fn new() -> Self {
+        Slices { left: SLICE }
+    }
+
+    /// Counts a value. Lets other threads run when the slice is full.
+    #[inline]
+    pub fn step(&mut self, py: Python<'_>) {
+        self.left -= 1;
+        if self.left == 0 {
+            self.pause(py);
+        }
+    }
+
+    #[cold]
+    fn pause(&mut self, py: Python<'_>) {
+        self.left = SLICE;
+        PAUSES.fetch_add(1, Ordering::Relaxed);
+        py.detach(|| std::thread::sleep(PAUSE));
+    }
+}
+
+/// The entries of a dict that other code may change between two of them. `dict.iter()` panics when that happens.
+pub struct Entries<'a, 'py> {
+    dict: &'a Bound<'py, PyDict>,
+    position: ffi::Py_ssize_t,
+    len: usize,
+}
+
+impl<'a, 'py> Entries<'a, 'py> {
+    pub fn of(dict: &'a Bound<'py, PyDict>) -> Self {
+        Entries { dict, position: 0, len: dict.len() }
+    }
+}
+
+impl<'py> Iterator for Entries<'_, 'py> {
+    type Item = PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let py = self.dict.py();
+        if self.dict.len() != self.len {
+            // Reported once.
+            self.len = self.dict.len();
+            self.position = ffi::Py_ssize_t::MAX;
+            return Some(Err(PyRuntimeError::new_err("a mapping changed while it was read")));
+        }
+        if self.position == ffi::Py_ssize_t::MAX {
+            return None;
+        }
+        let (mut key, mut value) = (std::ptr::null_mut(), std::ptr::null_mut());
+        // SAFETY: the dict is alive and the GIL is held. Any position is allowed, and both references become owned before
+        // other code can run.
+        unsafe {
+            let found =
+                ffi::PyDict_Next(self.dict.as_ptr(), &raw mut self.position, &raw mut key, &raw mut value);
+            (found != 0).then(|| Ok((Bound::from_borrowed_ptr(py, key), Bound::from_borrowed_ptr(py, value))))
+        }
+    }
+}

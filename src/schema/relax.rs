@@ -1,0 +1,323 @@
+//! A schema without the keywords that cannot be checked. All other checks stay, and none becomes stricter: where a missing
+//! part would turn into a refusal (`not`, `if`, `oneOf`, `unevaluatedProperties`), the keyword around it goes, too.
+
+use super::structure::{REFERENCES, References};
+use crate::model::Unchecked;
+use serde_json::{Map, Value};
+use std::collections::HashSet;
+
+/// Which keywords are removed.
+#[derive(Clone, Copy, PartialEq)]
+pub enum Removal {
+    /// Those that are broken or lead nowhere.
+    Broken,
+    /// Those whose work multiplies: unions, conditions, references.
+    Costly,
+}
+
+const ONE: [&str; 12] = [
+    "not",
+    "if",
+    "then",
+    "else",
+    "items",
+    "additionalItems",
+    "unevaluatedItems",
+    "contains",
+    "additionalProperties",
+    "unevaluatedProperties",
+    "propertyNames",
+    "contentSchema",
+];
+const LIST: [&str; 5] = ["allOf", "anyOf", "oneOf", "prefixItems", "items"];
+const BY_NAME: [&str; 6] =
+    ["properties", "patternProperties", "dependentSchemas", "dependencies", "$defs", "definitions"];
+/// Keywords without a schema inside that can be broken.
+const LEAVES: [&str; 28] = [
+    "$schema",
+    "$id",
+    "$anchor",
+    "$dynamicAnchor",
+    "$vocabulary",
+    "$comment",
+    "type",
+    "enum",
+    "const",
+    "pattern",
+    "format",
+    "minimum",
+    "maximum",
+    "exclusiveMinimum",
+    "exclusiveMaximum",
+    "multipleOf",
+    "minLength",
+    "maxLength",
+    "minItems",
+    "maxItems",
+    "uniqueItems",
+    "minContains",
+    "maxContains",
+    "minProperties",
+    "maxProperties",
+    "required",
+    "dependentRequired",
+    "title",
+];
+const COSTLY: [&str; 13] = [
+    "anyOf",
+    "oneOf",
+    "not",
+    "if",
+    "then",
+    "else",
+    "dependentSchemas",
+    "dependencies",
+    "contains",
+    "uniqueItems",
+    "patternProperties",
+    "unevaluatedProperties",
+    "unevaluatedItems",
+];
+
+/// The schema without these keywords. `compiles` tells whether a small schema can be compiled.
+pub fn relaxed(
+    schema: &Value,
+    references: &References,
+    removal: Removal,
+    compiles: &dyn Fn(&Value) -> bool,
+) -> (Value, Vec<Unchecked>) {
+    let mut names = HashSet::new();
+    collect_names(schema, &mut names);
+    let dialect = schema.get("$schema").filter(|dialect| compiles(&serde_json::json!({"$schema": dialect})));
+    let mut relaxation = Relaxation {
+        root: schema,
+        references,
+        removal,
+        compiles: &|keyword, value| {
+            let mut small = Map::from_iter([(keyword.to_owned(), value.clone())]);
+            if let Some(dialect) = dialect {
+                small.insert("$schema".into(), dialect.clone());
+            }
+            compiles(&Value::Object(small))
+        },
+        names,
+        targets_are_relaxed: removal == Removal::Costly,
+        lost_pattern: false,
+        unchecked: Vec::new(),
+    };
+    let (first, _) = relaxation.schema(schema, "");
+    if relaxation.unchecked.is_empty() || removal == Removal::Costly {
+        return (first, relaxation.unchecked);
+    }
+    // What a reference leads to may have lost a keyword; where that matters, the reference is not relied on.
+    let references = References { endless: HashSet::new(), ..*references };
+    let Relaxation { names, unchecked, .. } = relaxation;
+    let mut again = Relaxation {
+        root: &first,
+        references: &references,
+        removal,
+        compiles: &|_, _| true,
+        names,
+        targets_are_relaxed: true,
+        lost_pattern: false,
+        unchecked,
+    };
+    let (second, _) = again.schema(&first, "");
+    (second, again.unchecked)
+}
+
+struct Relaxation<'a> {
+    root: &'a Value,
+    references: &'a References,
+    removal: Removal,
+    /// Whether a keyword with this value can be compiled by itself.
+    compiles: &'a dyn Fn(&str, &Value) -> bool,
+    /// The ids and anchors of the document.
+    names: HashSet<String>,
+    /// Whether what a reference leads to may accept more than it should.
+    targets_are_relaxed: bool,
+    /// Whether the current `patternProperties` has lost one.
+    lost_pattern: bool,
+    unchecked: Vec<Unchecked>,
+}
+
+/// A part of a schema, and whether it accepts more than it should.
+type Relaxed = (Value, bool);
+
+impl Relaxation<'_> {
+    fn skip(&mut self, place: &str, keyword: &str, reason: &'static str) {
+        // In a costly schema nearly everything is: one sentence for all says more.
+        if self.removal == Removal::Broken {
+            self.unchecked.push(Unchecked { place: format!("{place}/{}", step(keyword)).into(), reason });
+        }
+    }
+
+    fn schema(&mut self, schema: &Value, place: &str) -> Relaxed {
+        let map = match schema {
+            Value::Bool(_) => return (schema.clone(), false),
+            Value::Object(map) => map,
+            _ => {
+                self.unchecked.push(Unchecked { place: place.into(), reason: "it is not a schema" });
+                return (Value::Bool(true), true);
+            }
+        };
+        let (mut kept, mut is_relaxed) = (Map::new(), HashSet::new());
+        for (keyword, value) in map {
+            match self.keyword(schema, keyword, value, place) {
+                Some((value, relaxed)) => {
+                    kept.insert(keyword.clone(), value);
+                    if relaxed {
+                        is_relaxed.insert(keyword.as_str());
+                    }
+                }
+                None => {
+                    is_relaxed.insert(keyword.as_str());
+                }
+            }
+        }
+        // Definitions look at no value by themselves.
+        is_relaxed.retain(|keyword| !matches!(*keyword, "$defs" | "definitions" | "$schema" | "$comment"));
+        if !is_relaxed.is_empty() {
+            self.keep_lenient(&mut kept, &is_relaxed, place);
+        }
+        (Value::Object(kept), !is_relaxed.is_empty())
+    }
+
+    /// Removes keywords that would refuse more than before, now that others accept more.
+    fn keep_lenient(&mut self, kept: &mut Map<String, Value>, is_relaxed: &HashSet<&str>, place: &str) {
+        const REASON: &str = "it depends on a rule that cannot be checked";
+        let mut gone = vec!["unevaluatedProperties", "unevaluatedItems"];
+        let has = |keyword: &str| is_relaxed.contains(keyword);
+        if has("not") {
+            gone.push("not");
+        }
+        if has("if") {
+            gone.extend(["if", "then", "else"]);
+        }
+        if has("contains") {
+            gone.push("maxContains");
+        }
+        if has("patternProperties") && std::mem::take(&mut self.lost_pattern) {
+            // What the pattern allowed would count as an additional property.
+            gone.push("additionalProperties");
+        }
+        for keyword in gone {
+            if kept.shift_remove(keyword).is_some() {
+                self.skip(place, keyword, REASON);
+            }
+        }
+        if has("oneOf")
+            && let Some(branches) = kept.shift_remove("oneOf")
+        {
+            // Several branches may fit now.
+            let union = Value::Object(Map::from_iter([("anyOf".to_owned(), branches)]));
+            match kept.entry("allOf").or_insert_with(|| Value::Array(Vec::new())) {
+                Value::Array(all) => all.push(union),
+                _ => self.skip(place, "oneOf", REASON),
+            }
+        }
+    }
+
+    /// The keyword with what can be checked of it; `None` without it.
+    fn keyword(&mut self, holder: &Value, keyword: &str, value: &Value, place: &str) -> Option<Relaxed> {
+        if self.removal == Removal::Costly {
+            let needs_patterns =
+                keyword == "additionalProperties" && holder.get("patternProperties").is_some();
+            if needs_patterns || COSTLY.contains(&keyword) || REFERENCES.contains(&keyword) {
+                return None;
+            }
+        }
+        if REFERENCES.contains(&keyword) {
+            return self.reference(holder, keyword, value, place);
+        }
+        let inner = format!("{place}/{}", step(keyword));
+        match value {
+            Value::Object(_) | Value::Bool(_) if ONE.contains(&keyword) => Some(self.schema(value, &inner)),
+            Value::Array(items) if LIST.contains(&keyword) && !items.is_empty() => {
+                let mut relaxed = false;
+                let items = items.iter().enumerate().map(|(at, item)| {
+                    let (item, lenient) = self.schema(item, &format!("{inner}/{at}"));
+                    relaxed |= lenient;
+                    item
+                });
+                let items = Value::Array(items.collect());
+                Some((items, relaxed))
+            }
+            Value::Object(map) if BY_NAME.contains(&keyword) => Some(self.by_name(keyword, map, &inner)),
+            _ if ONE.contains(&keyword) || LIST.contains(&keyword) || BY_NAME.contains(&keyword) => {
+                self.skip(place, keyword, "it holds no schema");
+                None
+            }
+            _ if LEAVES.contains(&keyword) && !(self.compiles)(keyword, value) => {
+                let reason = match keyword {
+                    "pattern" => "the pattern cannot be compiled",
+                    _ => "its value is not valid",
+                };
+                self.skip(place, keyword, reason);
+                None
+            }
+            _ => Some((value.clone(), false)),
+        }
+    }
+
+    fn by_name(&mut self, keyword: &str, map: &Map<String, Value>, place: &str) -> Relaxed {
+        let (mut kept, mut relaxed) = (Map::new(), false);
+        for (name, value) in map {
+            if keyword == "patternProperties" && !(self.compiles)("pattern", &Value::String(name.clone())) {
+                self.skip(place, name, "the pattern cannot be compiled");
+                (relaxed, self.lost_pattern) = (true, true);
+                continue;
+            }
+            // `dependencies` may list names instead.
+            let (value, lenient) = match value {
+                Value::Array(_) if keyword == "dependencies" => (value.clone(), false),
+                _ => self.schema(value, &format!("{place}/{}", step(name))),
+            };
+            relaxed |= lenient;
+            kept.insert(name.clone(), value);
+        }
+        (Value::Object(kept), relaxed)
+    }
+
+    fn reference(&mut self, holder: &Value, keyword: &str, value: &Value, place: &str) -> Option<Relaxed> {
+        let reason = if self.references.endless.contains(&std::ptr::from_ref(holder)) {
+            "it leads back to itself without a step into the value, or through too many others"
+        } else if !value.as_str().is_some_and(|reference| self.resolves(reference)) {
+            "it leads to no schema in this document"
+        } else {
+            return Some((value.clone(), self.targets_are_relaxed));
+        };
+        self.skip(place, keyword, reason);
+        None
+    }
+
+    fn resolves(&self, reference: &str) -> bool {
+        match reference.split_once('#') {
+            Some(("", pointer)) if pointer.is_empty() || pointer.starts_with('/') => {
+                let target = self.root.pointer(pointer);
+                target.map_or(pointer.contains('%'), |target| target.is_object() || target.is_boolean())
+            }
+            Some(("", anchor)) => self.names.contains(anchor),
+            Some((document, _)) => self.names.contains(document),
+            None => self.names.contains(reference),
+        }
+    }
+}
+
+fn collect_names(value: &Value, names: &mut HashSet<String>) {
+    match value {
+        Value::Object(map) => {
+            for keyword in ["$id", "id", "$anchor", "$dynamicAnchor"] {
+                names.extend(map.get(keyword).and_then(Value::as_str).map(str::to_owned));
+            }
+            map.values().for_each(|inner| collect_names(inner, names));
+        }
+        Value::Array(items) => items.iter().for_each(|item| collect_names(item, names)),
+        _ => {}
+    }
+}
+
+/// A name as a step of a JSON pointer.
+fn step(name: &str) -> String {
+    name.replace('~', "~0").replace('/', "~1")
+}

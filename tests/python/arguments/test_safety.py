@@ -1,0 +1,274 @@
+"""Arguments that are built to hurt: endless schemas and patterns, deep and large values, hostile objects."""
+
+import asyncio
+import logging
+import re
+import subprocess
+import sys
+import textwrap
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+import pytest
+from pydantic import BaseModel, ConfigDict, Field
+
+import toolhub
+from toolhub import ToolHub, _core
+
+
+@pytest.fixture
+def hub() -> Iterator[ToolHub]:
+    with ToolHub() as hub:
+        yield hub
+
+
+def costly_schema() -> dict[str, Any]:
+    """A union of 60 levels, each of which leads to the next one twice."""
+    defs: dict[str, Any] = {f"d{n}": {"anyOf": [{"$ref": f"#/$defs/d{n + 1}"}] * 2} for n in range(60)}
+    defs["d60"] = {"type": "integer"}
+    properties = {"a": {"$ref": "#/$defs/d0"}, "b": {"type": "integer"}}
+    return {"type": "object", "properties": properties, "required": ["b"], "$defs": defs}
+
+
+def test_a_schema_over_the_budget_is_checked_as_far_as_it_goes(hub: ToolHub) -> None:
+    hub.register(lambda **given: given, name="costly", parameters=costly_schema())
+    result = hub.call("costly", {"a": "x", "b": 1})
+    assert result.success
+    (sentence,) = result.meta["unchecked"]
+    assert "too many steps" in sentence
+    assert hub.call("costly", {"a": "x", "b": "many"}).kind == "invalid_arguments"
+    assert "unchecked" not in hub.call("costly", {"a": 5, "b": 1}).meta
+
+
+def test_one_broken_keyword_disables_only_itself(hub: ToolHub, caplog: pytest.LogCaptureFixture) -> None:
+    properties = {"a": {"type": "string", "pattern": "("}, "b": {"$ref": "#/nowhere", "maximum": 3}}
+    hub.register(
+        lambda **given: given, name="half_broken", parameters={"type": "object", "properties": properties}
+    )
+    with caplog.at_level(logging.WARNING, "toolhub.arguments"):
+        result = hub.call("half_broken", {"a": "x", "b": 1})
+    sentences = [
+        "#/properties/a/pattern is not checked: the pattern cannot be compiled",
+        "#/properties/b/$ref is not checked: it leads to no schema in this document",
+    ]
+    assert result.meta["unchecked"] == sentences
+    assert [record.getMessage() for record in caplog.records] == [f"half_broken: {one}" for one in sentences]
+    (tool,) = hub.tools()
+    assert tool.unchecked == sentences
+    assert all(one in str(hub.explain({"tool_name": "half_broken", "arguments": {}})) for one in sentences)
+    assert hub.call("half_broken", {"a": 5, "b": 1}, coerce=False).kind == "invalid_arguments"
+    assert hub.call("half_broken", {"a": "x", "b": 4}).kind == "invalid_arguments"
+
+
+def test_look_ahead_is_checked(hub: ToolHub) -> None:
+    schema = {"type": "object", "properties": {"a": {"type": "string", "pattern": "^(?!bad)"}}}
+    hub.register(lambda **given: given, name="ahead", parameters=schema)
+    assert hub.call("ahead", {"a": "good"}).success
+    assert hub.call("ahead", {"a": "bad"}).kind == "invalid_arguments"
+
+
+class Greedy(BaseModel):
+    model_config = ConfigDict(regex_engine="python-re")
+    text: Annotated[str, Field(pattern=r"^((x+x+)+y|x+)$")]
+
+
+@pytest.mark.timeout(30)
+def test_patterns_of_fields_cannot_run_for_ever(hub: ToolHub) -> None:
+    """Python's engine needs exponential time for these, also where the text fits."""
+
+    async def take(
+        greedy: Greedy | None = None,
+        compiled: Annotated[str, Field(pattern=re.compile(r"^((x+x+)+y|x+)$"))] = "x",
+        ahead: Annotated[str, Field(pattern=r"^(?!y)")] = "x",
+        beside: Annotated[str, Field(pattern=r"^((x+x+)+y|x+)$")] = "x",
+    ) -> str:
+        return "ok"
+
+    hub.register(take)
+    long = "x" * 60
+    for fitting in ({"greedy": {"text": long}}, {"compiled": long}, {"beside": long, "ahead": long}):
+        assert hub.call("take", fitting).success
+    for other in (
+        {"greedy": {"text": long + "!"}},
+        {"compiled": long + "!"},
+        {"ahead": "y"},
+        {"beside": long + "!"},
+    ):
+        assert hub.call("take", other).kind == "invalid_arguments"
+
+
+@pytest.mark.parametrize("text", ["NaN", "nan", "inf", "-inf", "Infinity", "1e999", "-1e999"])
+def test_text_that_means_no_finite_number_is_no_number(hub: ToolHub, text: str) -> None:
+    async def numbers(
+        one: float = 0,
+        many: list[float] | None = None,
+        either: int | float | None = None,
+        text: str | float = "",
+    ) -> list[Any]:
+        return [one, many, either, text]
+
+    hub.register(numbers)
+    for odd in ({"one": text}, {"many": [text]}, {"many": f"[{text}]"}, {"either": text}):
+        assert hub.call("numbers", odd).kind == "invalid_arguments", odd
+    assert hub.call("numbers", {"text": text}).result == [0, None, None, text]
+
+
+SMALL_STACK = """
+    import asyncio, threading
+    from toolhub import ToolHub
+
+    def nested(levels, kind):
+        value = 1
+        for _ in range(levels):
+            value = [value] if kind is list else {"a": value}
+        return value
+
+    TREE = {"anyOf": [{"type": "integer"}, {"type": "array", "items": {"$ref": "#/$defs/tree"}},
+                      {"type": "object", "additionalProperties": {"$ref": "#/$defs/tree"}}]}
+
+    async def main():
+        hub = ToolHub()
+
+        async def again(n: int = 0) -> str:
+            result = await hub.execute("again", {"n": n + 1})
+            return result.result if result.success else result.error
+
+        async def echo(x):
+            return x
+
+        hub.register(again)
+        hub.register(echo)
+        parameters = {"type": "object", "properties": {"x": {"$ref": "#/$defs/tree"}}, "$defs": {"tree": TREE}}
+        hub.register(echo, name="tree", parameters=parameters)
+        hub.register(echo, name="tree", parameters=parameters, priority=1)
+        result = await hub.execute("again", {})
+        print("RecursionError" in result.result)
+        for levels in (50, 99, 120, 5_000, 100_000):
+            for kind in (list, dict):
+                for tool in ("echo", "tree"):
+                    deep = nested(levels, kind)
+                    result = await hub.execute(tool, {"x": deep}, strategy="all" if tool == "tree" else "auto")
+                    assert result.success == (levels < 100), (levels, kind, tool, result.error)
+                    result = await hub.execute(tool, {"x": "[" * levels + "1" + "]" * levels})
+        print("done")
+
+    threading.stack_size(512 * 1024)
+    thread = threading.Thread(target=lambda: asyncio.run(main()))
+    thread.start()
+    thread.join()
+"""
+
+
+def test_deep_recursion_on_a_small_stack_ends_in_an_exception() -> None:
+    script = textwrap.dedent(SMALL_STACK)
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    assert ended.stdout.split() == ["True", "done"], ended.stderr
+    assert ended.returncode == 0
+
+
+def test_large_values_are_worked_on_in_slices(hub: ToolHub) -> None:
+    async def take(rows: list[int], table: dict[str, list[int]]) -> int:
+        return len(rows) + len(table)
+
+    hub.register(take)
+    hub.register(lambda **given: len(given), name="declared", parameters={"type": "object"})
+    rows, table = list(range(40_000)), {str(n): [n] for n in range(20_000)}
+    small = _core.gil_pauses()
+    assert hub.call("take", {"rows": [1], "table": {}}).success
+    assert _core.gil_pauses() == small, "small calls never pause"
+    for tool, passes in (("take", 2), ("declared", 2)):
+        before = _core.gil_pauses()
+        assert hub.call(tool, {"rows": rows, "table": table}).success
+        # One pass copies, one checks; each counts every value.
+        assert _core.gil_pauses() - before >= passes * 80_000 // 4_000
+
+
+def test_a_mapping_that_changes_while_it_is_read_is_refused(hub: ToolHub) -> None:
+    class Growing:
+        def isoformat(self) -> str:
+            data[str(len(data))] = 1
+            return "now"
+
+    data: dict[str, Any] = {"a": Growing(), "b": 2}
+    with pytest.raises(ValueError, match="changed while it was read"):
+        hub.register(lambda: 1, name="odd", annotations=data)
+
+
+class HostileError(Exception):
+    def __str__(self) -> str:
+        raise SystemExit("no text")
+
+    __repr__ = __str__
+
+
+class HostileMeta(type):
+    def __getattribute__(cls, name: str) -> Any:
+        raise HostileError(name)
+
+
+def hostile_objects() -> dict[str, Any]:
+    def raising(self: object, *_: object) -> Any:
+        raise HostileError
+
+    def exiting(self: object, *_: object) -> Any:
+        raise SystemExit(3)
+
+    return {
+        "class": type("Odd", (), {"__class__": property(raising)})(),
+        "class that exits": type("Odd", (), {"__class__": property(exiting)})(),
+        "str": type("Odd", (), {"__str__": raising, "__repr__": raising})(),
+        "str that exits": type("Odd", (), {"__str__": exiting, "__repr__": exiting})(),
+        "str that is a number": type("Odd", (), {"__str__": lambda _: 5, "__repr__": lambda _: 5})(),
+        "attributes": type("Odd", (), {"__getattribute__": raising})(),
+        "metaclass": HostileMeta("Odd", (), {})(),
+        "dict": type("Odd", (dict,), dict.fromkeys(("__iter__", "items", "keys", "__getitem__"), raising))(
+            a=1
+        ),
+        "list": type("Odd", (list,), {"__iter__": raising, "__len__": raising})([1]),
+        "text": type("Odd", (str,), {"__str__": raising, "__repr__": raising})("x"),
+    }
+
+
+@pytest.mark.filterwarnings("error::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize("name", hostile_objects())
+def test_hostile_objects_never_escape(hub: ToolHub, name: str) -> None:
+    odd = hostile_objects()[name]
+
+    async def give() -> Any:
+        return odd
+
+    async def fail() -> Any:
+        raise HostileError
+
+    async def typed(x: int = 0) -> str:
+        return "ok"
+
+    async def loose(x: Any = None) -> str:
+        return "ok"
+
+    for priority in (0, 1):
+        hub.register(give, priority=priority, read_only=True)
+    hub.register(fail)
+    hub.register(typed)
+    hub.register(loose)
+    hub.register(lambda **given: "ok", name="declared", parameters={"type": "object"})
+
+    async def main() -> None:
+        for strategy in ("first", "all"):
+            result = await hub.execute("give", {}, strategy=strategy)
+            assert result.success
+        assert (await hub.execute("fail", {})).kind == "tool_error"
+        for tool in ("typed", "loose", "declared"):
+            for given in ({"x": odd}, {"x": [odd]}, {"x": {"k": odd}}, odd):
+                await hub.execute(tool, given)
+
+    asyncio.run(main())
+
+
+def test_long_answers_are_merged_by_their_start_and_their_bytes() -> None:
+    long = "word " * 50_000
+    merged = toolhub.merge([long + "yes", long + "no", long + "yes", "é" * 20_000, "é" * 20_000], limit=20)
+    first, second, third = merged.result.split("\n\n")
+    assert first.startswith("[result 1, result 3] (same answer from 2) word")
+    assert second.startswith("[result 2] word")
+    assert third.startswith("[result 4, result 5] (same answer from 2) é")

@@ -1,0 +1,163 @@
+//! Rules that cannot be checked are skipped and reported; all others are checked.
+
+use super::arguments;
+use serde_json::{Map, Value, json};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
+use toolhub::model::CheckOptions;
+use toolhub::schema::ArgumentSchema;
+
+/// The sentences about rules that were not checked, or the refusal.
+fn skipped(schema: &Value, args: Value) -> Result<Vec<String>, String> {
+    let schema = ArgumentSchema::new(Arc::new(schema.clone()));
+    let fitting = schema.check("t", &arguments(args), &CheckOptions::here(true));
+    fitting
+        .map(|fitting| fitting.unchecked.iter().map(ToString::to_string).collect())
+        .map_err(|error| error.message.into_owned())
+}
+
+#[test]
+fn one_broken_keyword_disables_only_itself() {
+    let broken = [
+        (json!({"type": "no such type"}), "#/properties/a/type"),
+        (json!({"pattern": "("}), "#/properties/a/pattern"),
+        (json!({"minLength": "three"}), "#/properties/a/minLength"),
+        (json!({"$ref": "#/$defs/nobody"}), "#/properties/a/$ref"),
+        (json!({"$ref": "https://example.com/x.json"}), "#/properties/a/$ref"),
+        (json!({"$ref": "file:///etc/passwd"}), "#/properties/a/$ref"),
+        (json!({"$ref": "#/properties/a"}), "#/properties/a/$ref"),
+        (json!({"anyOf": []}), "#/properties/a/anyOf"),
+        (json!({"properties": 5}), "#/properties/a/properties"),
+        (json!({"items": "text"}), "#/properties/a/items"),
+        (json!({"allOf": [{"$ref": "#/properties/a"}]}), "#/properties/a/allOf/0/$ref"),
+        (json!({"patternProperties": {"(": {}}}), "#/properties/a/patternProperties/("),
+        (json!(5), "#/properties/a"),
+    ];
+    for (odd, place) in broken {
+        let schema =
+            json!({"properties": {"a": odd, "b": {"type": "integer", "maximum": 5}}, "required": ["b"]});
+        let sentences = skipped(&schema, json!({"a": "x", "b": 5})).unwrap();
+        assert!(
+            sentences.iter().any(|one| one.starts_with(&format!("{place} is not checked: "))),
+            "{sentences:?}"
+        );
+        assert!(skipped(&schema, json!({"a": "x", "b": 6})).is_err(), "{schema}");
+        assert!(skipped(&schema, json!({"a": "x"})).is_err(), "{schema}");
+    }
+}
+
+#[test]
+fn what_depends_on_a_skipped_rule_never_refuses_more() {
+    for depending in [
+        json!({"not": {"pattern": "("}}),
+        json!({"oneOf": [{"pattern": "("}, {"type": "string"}]}),
+        json!({"if": {"pattern": "("}, "then": {"type": "integer"}}),
+        json!({"not": {"$ref": "#/$defs/odd"}}),
+        json!({"if": {"$ref": "#/$defs/odd"}, "then": false}),
+    ] {
+        let schema = json!({"properties": {"a": depending}, "$defs": {"odd": {"pattern": "("}}});
+        assert!(!skipped(&schema, json!({"a": "x"})).unwrap().is_empty(), "{schema}");
+    }
+    let names =
+        json!({"patternProperties": {"(": {}, "^x": {"type": "integer"}}, "additionalProperties": false});
+    assert!(skipped(&names, json!({"(": 1})).is_ok());
+    assert!(skipped(&names, json!({"x": "many"})).is_err());
+    let left = json!({"allOf": [{"$ref": "#/$defs/nobody"}], "unevaluatedProperties": false});
+    assert!(skipped(&left, json!({"a": 1})).is_ok());
+}
+
+#[test]
+fn look_around_and_back_references_are_checked() {
+    let schema = json!({"properties": {
+        "password": {"type": "string", "pattern": "^(?=.*[0-9])(?=.*[a-z]).{8,}$"},
+        "tag": {"type": "string", "pattern": "^<(\\w+)>.*</\\1>$"},
+    }});
+    assert_eq!(skipped(&schema, json!({"password": "abcdefg1", "tag": "<b>x</b>"})), Ok(Vec::new()));
+    assert!(skipped(&schema, json!({"password": "abcdefgh"})).is_err());
+    assert!(skipped(&schema, json!({"tag": "<b>x</i>"})).is_err());
+}
+
+#[test]
+fn a_pattern_that_takes_too_many_steps_is_given_up_and_reported() {
+    let schema = json!({"properties": {
+        "a": {"type": "string", "pattern": "^(?:(a+)\\1?)+b$"},
+        "b": {"type": "integer"},
+    }});
+    let endless = "a".repeat(60);
+    let sentences = skipped(&schema, json!({"a": endless})).unwrap();
+    assert_eq!(
+        sentences,
+        ["#/properties/a/pattern is not checked: the pattern takes too many steps for this text"]
+    );
+    assert!(
+        skipped(&schema, json!({"a": endless, "b": "many"})).unwrap_err().contains("b: expected an integer")
+    );
+    assert!(skipped(&schema, json!({"a": "no"})).is_err());
+}
+
+/// A union of 60 levels, each of which leads to the next one twice.
+fn costly() -> Value {
+    let mut defs = Map::new();
+    for n in 0..60 {
+        let next = json!({"$ref": format!("#/$defs/d{}", n + 1)});
+        defs.insert(format!("d{n}"), json!({"anyOf": [next, next]}));
+    }
+    defs.insert("d60".into(), json!({"type": "integer"}));
+    json!({"properties": {"a": {"$ref": "#/$defs/d0"}, "b": {"type": "integer"}}, "required": ["b"], "$defs": defs})
+}
+
+#[test]
+fn a_schema_over_the_budget_is_checked_as_far_as_it_goes() {
+    let sentences = skipped(&costly(), json!({"a": "x", "b": 1})).unwrap();
+    assert!(matches!(sentences.as_slice(), [one] if one.contains("too many steps")), "{sentences:?}");
+    assert!(
+        skipped(&costly(), json!({"a": "x", "b": "many"})).unwrap_err().contains("b: expected an integer")
+    );
+    assert!(skipped(&costly(), json!({"a": "x"})).unwrap_err().contains("b: required argument is missing"));
+    assert_eq!(skipped(&costly(), json!({"a": 5, "b": 1})), Ok(Vec::new()), "the first branch fits");
+}
+
+#[test]
+fn a_long_check_runs_aside_and_ends_with_the_deadline() {
+    let runs = AtomicUsize::new(0);
+    let aside = |work: &mut (dyn FnMut() + Send)| {
+        runs.fetch_add(1, Ordering::Relaxed);
+        work();
+    };
+    let schema = ArgumentSchema::new(Arc::new(costly()));
+    let options = CheckOptions { coerce: true, deadline: Some(Instant::now()), aside: &aside };
+    let fitting = schema.check("t", &arguments(json!({"a": "x", "b": 1})), &options).unwrap();
+    assert_eq!(fitting.unchecked.len(), 1);
+    assert_eq!(runs.load(Ordering::Relaxed), 1);
+    let small = ArgumentSchema::new(Arc::new(json!({"properties": {"b": {"type": "integer"}}})));
+    small.check("t", &arguments(json!({"b": 1})), &CheckOptions::here(true)).unwrap();
+    small.check("t", &arguments(json!({"b": "1"})), &options).unwrap();
+    assert_eq!(runs.load(Ordering::Relaxed), 1, "a short check runs where it is");
+}
+
+#[test]
+fn unions_of_ten_thousand_branches_over_many_items_end() {
+    let branches: Vec<Value> =
+        (0..10_000).map(|n| json!({"type": "object", "required": [format!("k{n}")]})).collect();
+    let schema = json!({"properties": {"rows": {"type": "array", "items": {"anyOf": branches}}, "b": {"type": "integer"}}});
+    let rows = vec![json!({"k9999": 1}); 5_000];
+    assert_eq!(skipped(&schema, json!({"rows": rows})).unwrap().len(), 1);
+    assert!(skipped(&schema, json!({"rows": rows, "b": "many"})).is_err());
+}
+
+#[test]
+fn deep_values_are_checked_on_a_small_stack() {
+    let tree = json!({"properties": {"t": {"$ref": "#/$defs/tree"}}, "$defs": {"tree": {"anyOf": [
+        {"type": "integer"},
+        {"allOf": [{"allOf": [{"type": "array", "items": {"$ref": "#/$defs/tree"}}]}]},
+    ]}}});
+    let deep = |innermost: Value| (0..120).fold(innermost, |inner, _| json!([inner]));
+    let check = move || {
+        (skipped(&tree, json!({"t": deep(json!(1))})), skipped(&tree, json!({"t": deep(json!("x"))})))
+    };
+    let small = std::thread::Builder::new().stack_size(256 * 1024).spawn(check).unwrap();
+    let (fits, refused) = small.join().unwrap();
+    assert_eq!(fits, Ok(Vec::new()));
+    assert!(refused.is_err());
+}
