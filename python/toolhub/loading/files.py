@@ -1,4 +1,4 @@
-"""Which files of a folder are modules of tools, and which look like it but cannot be."""
+"""Finds the modules of a folder, and files that look like modules but cannot be imported."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ def modules_of(folder: Path, packages_only: bool = False) -> Found:
     """The modules of a folder.
 
     Left out: tests (`test_*.py`, `*_test.py`, `conftest.py`), `setup.py`, files and folders whose name begins with `_` or a
-    dot (they can still be imported by the others), and folders with a `SKILL.md`, whose scripts are no modules. With
-    `packages_only` also folders without an `__init__.py`. Left out with a word about it: what has a name that Python cannot
-    import.
+    dot (they can still be imported by the others), and folders with a `SKILL.md`, whose scripts are not modules. With
+    `packages_only` also folders without an `__init__.py`. Names that Python cannot import are skipped with a
+    note.
     """
     walk = _Walk(packages_only)
     return Found(sorted(walk.files(folder, "", 0)), walk.skipped, walk.errors)
 
 
 def is_skill(folder: Path) -> bool:
-    """Whether a folder is a skill of the Agent Skills format, or wants to be one: its scripts are no modules."""
-    # Not with `Path`, here and below: it raises where one may not look.
+    """Whether a folder is a skill of the Agent Skills format, or looks like one: its scripts are not modules."""
+    # Not with `Path`, here and below: it raises without read permission.
     return any(os.path.lexists(folder / name) for name in SKILL)
 
 
@@ -126,7 +126,7 @@ def _looks_like_module(path: Path) -> bool:
 
 
 def mark_of(path: str | Path) -> tuple[int, int, int] | None:
-    """What changes when a file does; None when it is gone."""
+    """A stamp that changes with the file; None if it is gone."""
     try:
         data = os.stat(path)
     except OSError:
@@ -135,7 +135,7 @@ def mark_of(path: str | Path) -> tuple[int, int, int] | None:
 
 
 def place_of(folder: str | Path) -> tuple[int, int] | None:
-    """Which folder it is, by whatever name; None when it is gone."""
+    """The identity of a folder, independent of its path; None if it is gone."""
     try:
         data = os.stat(folder)
     except OSError:

@@ -18,7 +18,7 @@ from .outline import Outline, outline
 
 
 class Registry(Protocol):
-    """What a folder needs of a hub."""
+    """The part of a hub that a folder uses."""
 
     def put(self, tool: Any, name: str, source: str, before: Any = None) -> None:
         """Register a tool, in place of the one `before` if there is one."""
@@ -35,7 +35,7 @@ class Registry(Protocol):
 
 @dataclass
 class Outcome:
-    """What came of loading a folder, or of loading it again."""
+    """The outcome of loading or reloading a folder."""
 
     loaded: list[str] = field(default_factory=list[str])
     changed: list[str] = field(default_factory=list[str])
@@ -49,7 +49,7 @@ class Outcome:
 class _Known:
     """A module as it was when it was imported, and how far its tools have come into the hub.
 
-    Whatever is done is noted step by step, because the user may interrupt it anywhere: the next time does the rest.
+    Each step is recorded, because the user may interrupt anywhere: the next load does the rest.
     """
 
     path: Path
@@ -57,13 +57,13 @@ class _Known:
     outline: Outline
     tools: dict[str, Member] = field(default_factory=dict[str, Member])
     waiting: list[tuple[str, Member]] = field(default_factory=list[tuple[str, Member]])
-    """Tools that are to be registered, now or when somebody else who has their name is gone."""
+    """Tools to register, now or when their name becomes free."""
     before: dict[str, Member] = field(default_factory=dict[str, Member])
-    """Tools that it had before it was imported anew, until the new ones have taken their places."""
+    """Tools of the previous import, until the new ones have replaced them."""
     notes: list[str] = field(default_factory=list[str])
     faults: list[str] = field(default_factory=list[str])
     retry: bool = False
-    """It has to be imported anew; this is how it was before."""
+    """The previous module, if it has to be imported again."""
 
 
 class ModuleFolder:
@@ -82,7 +82,7 @@ class ModuleFolder:
         What was removed by hand comes back only if the folder was `asked` for, and not because anything has changed.
         """
         outcome = Outcome()
-        # What lies about in a folder of skills is mostly scripts, and those are not ours to run.
+        # Loose files in a folder of skills are mostly scripts, which must not be run here.
         found = modules_of(self.folder, packages_only=self.source == "skills")
         files, hidden = _without_hidden(found.modules)
         outcome.skipped, outcome.errors = found.skipped + hidden, found.errors
@@ -199,7 +199,7 @@ class ModuleFolder:
         known.before = {}
 
     def _is_free(self, hub: Registry, known: _Known, name: str) -> bool:
-        """Whether nobody has the name, or only what the tool replaces."""
+        """Whether the name is free, or taken only by what the tool replaces."""
         there, before = hub.registered(name, self.source), known.before.get(name)
         is_ours = before is not None and any(one is before.tool for one in there)
         return name not in known.tools and (not there or is_ours)
@@ -232,7 +232,7 @@ class ModuleFolder:
         return next((known.path for known in self._known.values() if name in known.tools), None)
 
     def _withdraw(self, hub: Registry, tools: dict[str, Member]) -> list[str]:
-        """Take tools away, unless somebody else has put another one in their place."""
+        """Remove tools, unless they were replaced by something else."""
         ours = [name for name, member in tools.items() if self._is_there(hub, name, member)]
         for name in ours:
             hub.take(name, self.source, tools[name].tool)
@@ -268,7 +268,7 @@ def _outline_of(path: Path, name: str) -> Outline:
 
 
 def _name(tool: Any) -> str:
-    """What the hub will call it."""
+    """The name that the hub will use."""
     marked: Any = getattr(tool, MARK, None) or {}
     if marked.get("name"):
         return str(marked["name"])

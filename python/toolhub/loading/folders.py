@@ -70,7 +70,7 @@ class Folders:
             return self._report(known.load(hub, asked=True), anew=True)
 
     def reload(self, hub: Registry) -> LoadReport:
-        """Load all folders again; tells what has changed."""
+        """Load all folders again and report what has changed."""
         report = LoadReport([], [], [])
         with self._one_at_a_time():
             for folder in list(self._folders.values()):
@@ -90,7 +90,7 @@ class Folders:
         for watcher in self._watchers.values():
             watcher.close()
         self._watchers.clear()
-        # Not its turn: a module that hangs while it is imported must not hold up the end.
+        # Without the lock: a module that hangs during import must not block closing.
         folders, self._folders = self._folders, {}
         for folder in folders.values():
             folder.close()

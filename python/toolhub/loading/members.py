@@ -1,4 +1,4 @@
-"""What in a module is a tool.
+"""Finds the tools in a module.
 
 Marked things are tools whatever they are called. Of the others only objects and classes with `name`, `description` and
 `execute(input)`, if their name is public: no `_` in front, and in `__all__` where there is one. What a module imports is a
@@ -19,7 +19,7 @@ from .outline import Outline
 
 
 class Member(NamedTuple):
-    """Something in a module: a tool to be registered, or else the reason why it is none."""
+    """Something in a module: a tool to register, or the reason why it is not one."""
 
     name: str
     tool: Any = None
@@ -31,7 +31,7 @@ _NO_TOOLS = (types.FunctionType, types.BuiltinFunctionType, types.MethodType, ty
 
 
 def members(module: types.ModuleType, found: Outline) -> Iterator[Member]:
-    """The tools of a module in the order of their definition, and what looks like one but is none."""
+    """The tools of a module in the order of their definition, and objects that look like one but are not."""
     listed: Any = getattr(module, "__all__", None)
     names = cast("list[Any]", listed) if isinstance(listed, list | tuple) else None
     public = None if names is None else {name for name in names if isinstance(name, str)}
@@ -123,7 +123,7 @@ def _member(name: str, value: Any) -> Iterator[Member]:
 
 
 def _has_name(cls: type[Any]) -> bool:
-    """Whether its objects will have a name. Making one to find out could do things that nobody asked for."""
+    """Whether its objects will have a name. Creating one to find out could have side effects."""
     if _is_marked(cls) or inspect.getattr_static(cls, "name", None) is not None:
         return True
     if any("name" in vars(base).get("__annotations__", ()) for base in cls.__mro__):

@@ -1,4 +1,4 @@
-"""Modules of a folder, imported under private names so that they meet no module of anybody else.
+"""Modules of a folder, imported under private names so that they do not clash with other modules.
 
 The folder is a package of its own: its modules may import each other relatively, whether or not it has an
 `__init__.py`. Bytecode is neither read nor written: its stamp is too coarse to notice a file that changed just now.
@@ -73,7 +73,7 @@ class Modules:
         self.root = f"{_PREFIX}{next(_numbers)}"
         if _finder not in sys.meta_path:
             sys.meta_path.insert(0, _finder)
-        # Whoever forgets to close a hub leaves no modules behind either.
+        # A hub that is never closed leaves no modules behind either.
         self._end = weakref.finalize(self, _forget, self.root)
         self._end.atexit = False
         self._make_root()
@@ -109,7 +109,7 @@ class Modules:
         return found
 
     def drop(self, names: Iterable[str]) -> dict[str, ModuleType]:
-        """Forget modules, so that they are imported anew. Functions of theirs that are running keep what they use."""
+        """Drop modules, so that they are imported again. Running functions keep what they use."""
         dropped: dict[str, ModuleType] = {}
         for name in names:
             if name == "":
@@ -167,7 +167,7 @@ def why(error: BaseException, path: Path, siblings: Iterable[str] = ()) -> str:
 
 
 def _line(error: BaseException, path: Path) -> int | None:
-    """The last line of that file that had to do with it."""
+    """The last line of that file in the traceback."""
     if isinstance(error, SyntaxError) and error.filename == str(path):
         return error.lineno
     frames = traceback.extract_tb(error.__traceback__)

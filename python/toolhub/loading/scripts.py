@@ -61,7 +61,7 @@ async def run(skill: str, folder: Path, script: str, args: Iterable[str], timeou
 
 
 class _Process:
-    """A script. It is reaped last of all: until then its number cannot become that of another process group."""
+    """A script. It is reaped last: until then its process id cannot be reused for another process group."""
 
     def __init__(self, popen: subprocess.Popen[bytes]) -> None:
         self.popen = popen

@@ -21,7 +21,7 @@ _all: weakref.WeakSet[Watcher] = weakref.WeakSet()
 
 
 def library() -> Any:
-    """The package, or a clear word about what is missing."""
+    """The package, or an error that says how to install it."""
     try:
         import watchfiles
     except ImportError:
@@ -47,7 +47,7 @@ class Watcher:
         self._thread.start()
 
     def close(self) -> None:
-        """Stop watching; a load that is going on is waited for, but not for ever."""
+        """Stop watching; a running load is awaited for a bounded time."""
         self._stop.set()
         if self._thread is not threading.current_thread():
             self._thread.join(_STOPPING)
