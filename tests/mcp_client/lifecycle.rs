@@ -57,6 +57,23 @@ async fn a_server_that_cannot_start_says_why_in_its_own_words() {
     assert_eq!(world.server().info().state, "failed");
 }
 
+/// All at once, so that the machine is busy and a reader comes late.
+#[tokio::test(flavor = "multi_thread")]
+async fn sixty_servers_that_cannot_start_all_say_why() {
+    let world = World::new("refuses");
+    for number in 0..59 {
+        world.add(&format!("s{number}"), "refuses", json!({}));
+    }
+    let connects = world
+        .servers
+        .all()
+        .into_iter()
+        .map(|server| async move { (server.id().clone(), server.connect().await.unwrap_err().message) });
+    for (id, message) in futures_util::future::join_all(connects).await {
+        assert_eq!(message, format!("Server '{id}' exited with code 5: fatal: no API key"));
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn first_calls_that_come_together_share_one_start() {
     let world = World::new("legacy");

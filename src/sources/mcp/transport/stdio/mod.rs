@@ -40,6 +40,9 @@ const CROWD: usize = 4;
 const WRITE_AT_ONCE: usize = 64 * 1024;
 /// What a process wrote before it ended is still read.
 const LAST_OUTPUT: Duration = Duration::from_millis(200);
+/// How long the error stream of a process that has ended is read on. It ends with the process, unless a grandchild holds it
+/// open; on a busy machine the reader may come late.
+const LAST_WORDS: Duration = Duration::from_secs(2);
 /// How much of the error stream is remembered.
 const WORDS: usize = 20;
 const WORD: usize = 500;
@@ -115,7 +118,7 @@ impl Stdio {
         let writer = tokio::spawn(write(input.clone(), queued));
         let answers = (queue.downgrade(), input.clone());
         let reader = tokio::spawn(read(stdout, limit, inbox.clone(), answers));
-        let listener = tokio::spawn(listen(stderr, shared.clone(), said));
+        let mut listener = tokio::spawn(listen(stderr, shared.clone(), said));
         let mut supervisor = ProcessSupervisor {
             process,
             shared: shared.clone(),
@@ -124,7 +127,7 @@ impl Stdio {
         };
         let closing_input = input.clone();
         tokio::spawn(async move {
-            supervisor.watch(reader).await;
+            supervisor.watch(reader, &mut listener).await;
             let descendants = supervisor.process.descendants().await;
             // Closing the input is the sign for the server to end, so the writer goes first.
             writer.abort();
@@ -236,16 +239,25 @@ struct ProcessSupervisor {
 }
 
 impl ProcessSupervisor {
-    async fn watch(&mut self, mut reader: tokio::task::JoinHandle<()>) {
+    async fn watch(
+        &mut self,
+        mut reader: tokio::task::JoinHandle<()>,
+        listener: &mut tokio::task::JoinHandle<()>,
+    ) {
         let closing = self.closing.clone();
         let story = tokio::select! {
             _ = closing.cancelled() => "was closed".to_owned(),
             status = self.process.exited() => {
                 let _ = timeout(LAST_OUTPUT, &mut reader).await;
+                // The reason is often the last thing that the process wrote.
+                let _ = timeout(LAST_WORDS, &mut *listener).await;
                 status.map_or_else(|_| "exited".to_owned(), how_it_ended)
             }
             _ = &mut reader => match timeout(LAST_OUTPUT, self.process.exited()).await {
-                Ok(Ok(status)) => how_it_ended(status),
+                Ok(Ok(status)) => {
+                    let _ = timeout(LAST_WORDS, &mut *listener).await;
+                    how_it_ended(status)
+                }
                 _ => "closed its output".to_owned(),
             },
         };
