@@ -13,9 +13,9 @@
 from typing import TYPE_CHECKING, Any
 
 from . import _lifecycle
+from ._compat import ToolCandidate
 from ._core import Candidate, Hit, Tokenizer, ToolInfo, Truncated, extract_capabilities
 from ._marks import tool
-from .compat import ToolCandidate
 from .exceptions import (
     AuthenticationFailed,
     ConnectionFailed,

@@ -1,101 +1,120 @@
 """Names and words that existing orchestrators use, so that they switch to toolhub by changing an import.
 
-`ToolCandidate` is here and at the top of the package; the methods are part of every `ToolHub`; the words are the defaults of
-two of its options. New code does not need any of them: `docs/how-to/drop-in.md` has a table of the old and the new names.
+`from toolhub.compat import ToolCandidate, ToolHub` is all that changes. `ToolHub` here is the usual one, except that it takes
+keyword arguments of the orchestrator's own and hands them to the tools that take them. New code does not need any of these
+names: `docs/how-to/drop-in.md` has a table of the old and the new ones.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any, cast
 
-from ._core import Candidate, Hub
+from . import _background
+from ._compat import CORE_TOOLS, SOURCE_ALIASES, ToolCandidate
+from ._signature.context import PASSED_ON
+from ._unknown_options import known_options
+from .hub import ToolHub as _ToolHub
+from .result import ToolResult
 
-if TYPE_CHECKING:
-    from .hub._listing import ListFetcher
-    from .hub._registration import Registration
+__all__ = ["CORE_TOOLS", "SOURCE_ALIASES", "ToolCandidate", "ToolHub"]
 
-__all__ = ["CORE_TOOLS", "SOURCE_ALIASES", "ToolCandidate"]
-
-SOURCE_ALIASES: Mapping[str, str | None] = {"native": None, "appflowy": None}
-"""Labels that models give as the source of a call and that mean any source. The default of `ToolHub(source_aliases=…)`."""
-
-CORE_TOOLS = ("none", "search_web", "calculate", "get_time", "get_conversation_history")
-"""Tools that a prompt shows first if they are registered. The default of `ToolHub(core=…)`."""
+_OPTIONS = frozenset(known_options(_ToolHub.execute) or ())
 
 
-@dataclass
-class ToolCandidate:
-    """A candidate in the shape that existing orchestrators have; `hub.register_candidate` takes it.
+class ToolHub(_ToolHub):
+    """`toolhub.ToolHub` for orchestrators that were written for another hub.
 
-    >>> class Echo:
-    ...     name, description = "echo", "Say it again"
-    ...     def execute(self, input): return input
-    >>> ToolCandidate("echo", "tools", Echo(), 0, {"capabilities": ["echo"]}).source
-    'tools'
+    Keyword arguments that are not options (`task_ctx=…`) reach every tool that has a parameter of that name or `**kwargs`. The
+    error of a failed call begins with the tool's own words.
+
+    >>> class Search:
+    ...     name, description = "search", "Search the notes"
+    ...     def execute(self, input, task_ctx=None): return f"{input} for {task_ctx['user']}"
+    >>> hub = ToolHub()
+    >>> _ = hub.register_candidate(ToolCandidate("search", "tools", Search()))
+    >>> hub.call("search", "rust", task_ctx={"user": "ada"})["result"]
+    'rust for ada'
     """
 
-    name: str
-    source: str
-    tool: Any
-    priority: int | None = None
-    meta: dict[str, Any] = field(default_factory=dict[str, Any])
+    # The parameters have the names and places of the older hubs.
+    async def execute(  # pyright: ignore[reportIncompatibleMethodOverride]
+        self, name: str, input: Any = None, llm_client: Any = None, **options: Any
+    ) -> ToolResult:
+        """Call a tool by its name; see `toolhub.ToolHub.execute` for the options."""
+        own, passed = _split(options, llm_client)
+        args = own.pop("args", input)
+        return await self._passing_on(passed, super().execute(name, self._with(name, args, passed), **own))
 
-
-class CompatMethods:
-    """`register_candidate`, `has_tool` and `list_tools` of `ToolHub`."""
-
-    _core: Hub
-    _registration: "Registration"
-    _lists: "ListFetcher"
-
-    def register_candidate(self, candidate: ToolCandidate) -> Candidate:
-        """Register a `ToolCandidate`. Its `meta` may hold `capabilities`, `description`, `parameters` and `server`.
-
-        New code: `hub.register(tool, name=…, source=…)`.
-
-        >>> from toolhub import ToolCandidate, ToolHub
-        >>> ToolHub().register_candidate(ToolCandidate("length", "tools", len)).name
-        'length'
-        """
-        meta = candidate.meta
-        return self._registration.register(
-            candidate.tool,
-            name=candidate.name,
-            source=candidate.source,
-            priority=candidate.priority,
-            capabilities=meta.get("capabilities"),
-            parameters=meta.get("parameters"),
-            description=meta.get("description"),
-            server=meta.get("server"),
-            meta=meta,
+    async def execute_by_capability(  # pyright: ignore[reportIncompatibleMethodOverride]
+        self,
+        capability: str,
+        input: Any = None,
+        max_parallel: int = 3,
+        llm_client: Any = None,
+        **options: Any,
+    ) -> ToolResult:
+        """Call whatever tools have a capability; see `toolhub.ToolHub.execute_by_capability` for the options."""
+        own, passed = _split(options, llm_client)
+        args = own.pop("args", input)
+        return await self._passing_on(
+            passed, super().execute_by_capability(capability, args, max_parallel, **own)
         )
 
-    def has_tool(self, name: str) -> bool:
-        """Whether a tool of that name is registered. New code: `name in hub`.
+    def call(  # pyright: ignore[reportIncompatibleMethodOverride]
+        self, name: str, input: Any = None, llm_client: Any = None, **options: Any
+    ) -> ToolResult:
+        """`execute`, blocking."""
+        return _background.run(self.execute(name, input, llm_client, **options))
 
-        >>> from toolhub import ToolHub
-        >>> ToolHub().has_tool("length")
-        False
-        """
-        return name in self._core
+    def call_by_capability(  # pyright: ignore[reportIncompatibleMethodOverride]
+        self,
+        capability: str,
+        input: Any = None,
+        max_parallel: int = 3,
+        llm_client: Any = None,
+        **options: Any,
+    ) -> ToolResult:
+        """`execute_by_capability`, blocking."""
+        return _background.run(
+            self.execute_by_capability(capability, input, max_parallel, llm_client, **options)
+        )
 
-    def list_tools(self) -> list[dict[str, Any]]:
-        """All tools as dicts: name, and candidates with source, priority and meta. New code: `hub.tools()`.
+    execute_sync = call  # pyright: ignore[reportAssignmentType, reportIncompatibleMethodOverride]
+    execute_by_capability_sync = call_by_capability  # pyright: ignore[reportAssignmentType, reportIncompatibleMethodOverride]
 
-        >>> from toolhub import ToolHub
-        >>> hub = ToolHub()
-        >>> _ = hub.register(len, name="length", capabilities=["count"])
-        >>> hub.list_tools()
-        [{'name': 'length', 'candidates': [{'source': 'tools', 'priority': 0, 'meta': {'capabilities': ['count']}}]}]
-        """
-        self._lists.fetch_missing()
-        return [
-            {
-                "name": tool.name,
-                "candidates": [
-                    {"source": candidate.source, "priority": candidate.priority, "meta": candidate.meta}
-                    for candidate in tool.candidates
-                ],
-            }
-            for tool in self._core.tools()
-        ]
+    def _with(self, name: Any, args: Any, passed: Mapping[str, Any]) -> Any:
+        """The arguments, with what a function has as parameters."""
+        tool = self.get(name) if passed and isinstance(name, str) else None
+        schema: Mapping[str, Any] = {} if tool is None else tool.parameters
+        known: Mapping[str, Any] = schema.get("properties") or {}
+        taken = {key: value for key, value in passed.items() if key in known}
+        required: list[str] = schema.get("required") or []
+        if not taken:
+            return args
+        if isinstance(args, Mapping):
+            return {**taken, **cast("Mapping[str, Any]", args)}
+        return {**taken, required[0]: args} if len(required) == 1 else args
+
+    async def _passing_on(self, passed: Mapping[str, Any], call: Any) -> ToolResult:
+        token = PASSED_ON.set(passed)
+        try:
+            result = await call
+        finally:
+            PASSED_ON.reset(token)
+        return _own_words_first(result)
+
+
+def _split(options: Mapping[str, Any], llm_client: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What is for the hub, and what is for the tools."""
+    own = {key: value for key, value in options.items() if key in _OPTIONS}
+    passed = {key: value for key, value in options.items() if key not in _OPTIONS}
+    if llm_client is not None:
+        own["llm_client"] = passed["llm_client"] = llm_client
+    return own, passed
+
+
+def _own_words_first(result: ToolResult) -> ToolResult:
+    words = "" if result.exception is None else str(result.exception).strip()
+    error = str(result.get("error") or "")
+    if words and not result.success and not error.startswith(words):
+        result["error"] = f"{words} ({error.rstrip('.')})"
+    return result

@@ -13,6 +13,7 @@ use crate::hub::{Hub, HubOptions};
 use crate::limit::Gate;
 use crate::model::Source;
 use crate::plan::SharedResults;
+use crate::registry::capability::answering;
 use crate::registry::{Candidate, Filter, ReplaceRule};
 use crate::stack;
 use crate::stats::{BreakerPolicy, CandidateStats};
@@ -228,10 +229,12 @@ impl PyHub {
     ) -> PyResult<Vec<ToolInfo>> {
         let filter = Filter { source: source.map(parse_source).transpose()?, server };
         let capability = capability.map(str::to_lowercase);
+        let tags = capability.as_deref().map(|asked| answering(asked).concat());
+        let tags = tags.as_ref();
         let keep = |candidate: &Candidate| {
             let spec = candidate.spec();
             filter.matches(candidate)
-                && capability.as_deref().is_none_or(|tag| spec.has_capability(tag))
+                && tags.is_none_or(|tags| tags.iter().any(|tag| spec.has_capability(tag)))
                 && category.is_none_or(|wanted| spec.category.as_deref() == Some(wanted))
         };
         let snapshot = slf.get().core.registry.snapshot();
@@ -250,8 +253,8 @@ impl PyHub {
     fn find_by_capability(slf: &Bound<'_, Self>, capability: &Bound<'_, PyString>) -> Vec<PyCandidate> {
         let snapshot = slf.get().core.registry.load();
         let tag = capability.to_string_lossy();
-        let tagged = snapshot.with_tag(&tag).cloned();
-        tagged.map(|candidate| PyCandidate::new(slf.clone().into_any().unbind(), candidate)).collect()
+        let found = snapshot.answering(&tag).into_iter().flatten();
+        found.map(|candidate| PyCandidate::new(slf.clone().into_any().unbind(), candidate)).collect()
     }
 
     fn capabilities<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
@@ -310,7 +313,7 @@ impl PyHub {
 
     fn extract_capabilities(&self, name: &str, description: &str) -> PyResult<Vec<String>> {
         self.check_process()?;
-        Ok(self.core.capability_rules().extract(name, description))
+        Ok(self.core.capability_rules().of_tool(name, description))
     }
 
     /// Forgets all tools and cached results; every later call is refused.

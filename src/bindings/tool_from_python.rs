@@ -101,7 +101,7 @@ fn spec(core: &Hub, described: &Bound<'_, PyAny>, options: &Bound<'_, PyDict>) -
     };
     let capabilities = match option("capabilities")? {
         Some(given) => declared_capabilities(&given)?,
-        None => core.capability_rules().extract(&name, &description),
+        None => core.capability_rules().of_tool(&name, &description),
     };
     let examples = match option("examples")? {
         Some(given) => {

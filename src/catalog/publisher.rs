@@ -200,7 +200,7 @@ fn remove_missing<T>(
 
 fn spec(hub: &Hub, server: &Server, listed: &Listed, name: Arc<str>) -> ToolSpec {
     let options = &server.config().options;
-    let mut capabilities = hub.capability_rules().extract(&listed.name, &listed.description);
+    let mut capabilities = hub.capability_rules().of_tool(&listed.name, &listed.description);
     let effects = effects::assess(&EffectsInput {
         name: &listed.name,
         description: &listed.description,

@@ -1,10 +1,11 @@
 //! The registry at one version, immutable.
 
 use super::candidate::{Candidate, ReplaceRule};
+use super::capability::answering;
 use crate::text::NearName;
 use imbl::shared_ptr::DefaultSharedPtr;
 use imbl::{GenericHashMap, OrdMap};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -111,6 +112,19 @@ impl Snapshot {
 
     pub fn with_tag(&self, tag: &str) -> impl Iterator<Item = &Arc<Candidate>> {
         self.tags.get(tag).into_iter().flat_map(|candidates| candidates.values())
+    }
+
+    /// The candidates that answer for a capability, in groups, the most precise first; each candidate once.
+    pub fn answering(&self, asked: &str) -> Vec<Vec<Arc<Candidate>>> {
+        let mut seen = HashSet::new();
+        let mut group = |tags: Vec<&str>| {
+            let mut group: Vec<Arc<Candidate>> =
+                tags.iter().flat_map(|tag| self.with_tag(tag)).cloned().collect();
+            group.retain(|candidate| seen.insert(candidate.id));
+            group.sort_by_key(|candidate| (candidate.priority, candidate.id));
+            group
+        };
+        answering(asked).into_iter().map(&mut group).filter(|group| !group.is_empty()).collect()
     }
 
     /// Tag → number of candidates, by name.

@@ -70,7 +70,10 @@ pub fn by_capability<'a>(
             snapshot.get(&candidate.spec().name).is_none_or(|entry| wanted.takes(candidate, entry))
         }
     };
-    let mut candidates: Candidates = snapshot.with_tag(tag).filter(takes).cloned().collect();
+    // Only the most precise group: what answers for a close tag is not run beside what has the tag.
+    let groups = snapshot.answering(tag).into_iter();
+    let groups = groups.map(|group| group.into_iter().filter(|c| takes(&c)).collect::<Candidates>());
+    let mut candidates = groups.into_iter().find(|group| !group.is_empty()).unwrap_or_default();
     rng.shuffle(&mut candidates);
     candidates.sort_by_key(|candidate| {
         (candidate.stats.health(now).resting, wanted.comes_later(candidate), candidate.priority)

@@ -134,3 +134,84 @@ def test_extraction_takes_any_text_and_gives_known_tags_without_repeats(name: st
     assert len(tags) == len(set(tags))
     assert set(tags) <= set(hub.capability_rules)
     assert tags == hub.capability_rules.extract(name, description)
+
+
+FITTING = {
+    "search": ("find_recipes", "Search recipes by ingredient"),
+    "web": ("fetch_page", "Fetch a web page"),
+    "research": ("papers", "Search academic papers"),
+    "calculate": ("adder", "Add two numbers"),
+    "time": ("zone_clock", "The current time in a time zone"),
+    "weather": ("forecast_days", "Weather forecast for a city"),
+    "document": ("outline_docx", "Read the outline of a Word document"),
+    "pdf": ("split_pdf", "Split a PDF into pages"),
+    "extract": ("scrape_table", "Extract tables from a page"),
+    "analyze": ("churn_analysis", "Analyze why customers leave"),
+    "test": ("run_suite", "Run the test suite of a project"),
+    "webapp": ("serve_webapp", "Show a web application"),
+    "map": ("geocode", "The coordinates of an address on the map"),
+    "history": ("recent_chats", "The conversation history of a user"),
+}
+ASKED = [
+    *((tag, tag) for tag in FITTING),
+    *((word, "calculate") for word in ("计算", "算", "calc", "Calculator")),
+    *((word, "time") for word in ("时间", "日期", "now", "date")),
+    *((word, "search") for word in ("搜索", "检索", "查找", "query")),
+    *((word, "analyze") for word in ("分析", "总结", "summary")),
+    *((word, "history") for word in ("历史", "对话", "conversation")),
+    *((word, "map") for word in ("地图", "位置", "location")),
+    ("测试", "test"),
+    ("天气", "weather"),
+    ("文档", "document"),
+    ("提取", "extract"),
+    ("研究", "research"),
+    ("网页", "web"),
+    ("网页应用", "webapp"),
+]
+
+
+@pytest.mark.parametrize(("asked", "tag"), ASKED)
+def test_the_words_of_orchestrators_are_given_and_answered(hub: ToolHub, asked: str, tag: str) -> None:
+    for name, description in FITTING.values():
+        hub.register(nothing, name=name, description=description, read_only=True)
+    name, _ = FITTING[tag]
+    info = hub.get(name)
+    assert info is not None
+    assert tag in info.capabilities
+    assert name in [candidate.name for candidate in hub.find_by_capability(asked)]
+    assert name in [info.name for info in hub.tools(capability=asked)]
+    assert hub.call_by_capability(asked).success
+
+
+@pytest.mark.parametrize(
+    ("asked", "has"),
+    [
+        ("history", "memory"),
+        ("calculate", "math"),
+        ("document", "pdf"),
+        ("document", "spreadsheet"),
+        ("pdf", "document"),
+        ("analyze", "summarize"),
+        ("数学", "calculate"),
+        ("calculate", "计算"),
+        ("搜索", "web"),
+    ],
+)
+def test_a_close_tag_answers_when_no_tool_has_the_precise_one(hub: ToolHub, asked: str, has: str) -> None:
+    hub.register(lambda: "close", name="close_tool", capabilities=[has])
+    assert hub.call_by_capability(asked).result == "close"
+    hub.register(lambda: "precise", name="precise_tool", capabilities=[asked], priority=9)
+    assert [candidate.name for candidate in hub.find_by_capability(asked)] == ["precise_tool", "close_tool"]
+    result = hub.call_by_capability(asked)
+    assert (result.result, result.meta["tool"]) == ("precise", "precise_tool")
+
+
+def test_a_word_that_is_close_to_nothing_still_fails(hub: ToolHub) -> None:
+    hub.register(nothing, name="t", capabilities=["calculate"])
+    assert hub.find_by_capability("weather") == []
+    assert hub.call_by_capability("weather").kind == "no_capability"
+
+
+def test_finding_a_user_is_no_web_research(hub: ToolHub) -> None:
+    for description in ("", "Find a user by id", "查找用户"):
+        assert extract_capabilities("find_user", description) == ["search"]

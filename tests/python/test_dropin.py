@@ -5,11 +5,12 @@ import dataclasses
 from collections.abc import Callable, Coroutine
 from contextvars import ContextVar
 from typing import Any
+from unittest import mock
 
 import pytest
 
 from support.tools import Run
-from toolhub import ToolCandidate, ToolHub
+from toolhub import ToolCandidate, ToolHub, compat
 
 
 class Orchestrator:
@@ -334,3 +335,134 @@ def test_a_call_that_is_cancelled_cancels_the_coroutine_of_a_plain_execute(run: 
         assert ended.is_set()
 
     run(main())
+
+
+class Contextual:
+    """A tool of an orchestrator that hands its own context to every tool."""
+
+    name, description = "contextual", "Tells who asked."
+
+    async def execute(self, input: Any, task_ctx: Any = None, llm_client: Any = None) -> Any:
+        return {"input": input, "user": task_ctx and task_ctx["user"], "llm": llm_client}
+
+
+class Open:
+    name, description = "open", "Takes everything."
+
+    def execute(self, input: Any, **more: Any) -> Any:
+        return {"input": input, "more": more}
+
+
+class Needing:
+    name, description = "needing", "Cannot do without a context."
+
+    def execute(self, input: Any, *, task_ctx: Any) -> Any:
+        return [input, task_ctx]
+
+
+def compat_hub(*tools: Any) -> compat.ToolHub:
+    hub = compat.ToolHub()
+    for tool in tools:
+        hub.register_candidate(
+            compat.ToolCandidate(tool.name, "tools", tool, 0, {"capabilities": ["context"]})
+        )
+    return hub
+
+
+CONTEXT = {"user": "ada", "handle": object()}
+
+
+@pytest.mark.parametrize("input", ["text", {"query": "x"}, {"input": 1, "b": 2}, [1], 5])
+def test_keywords_of_the_orchestrator_reach_the_tools_that_take_them(run: Run, input: Any) -> None:
+    class Model:
+        def generate(self, prompt: str) -> str:
+            return "one answer"
+
+    model = Model()
+    hub = compat_hub(Contextual(), Open(), Needing(), Calculator())
+    result = run(hub.execute("contextual", input, llm_client=model, task_ctx=CONTEXT))
+    assert result["result"] == {"input": input, "user": "ada", "llm": model}
+    result = run(hub.execute("open", input, task_ctx=CONTEXT, request_id=7))
+    assert result["result"] == {"input": input, "more": {"task_ctx": CONTEXT, "request_id": 7}}
+    assert result["result"]["more"]["task_ctx"] is CONTEXT
+    assert run(hub.execute("needing", input, task_ctx=CONTEXT))["result"] == [input, CONTEXT]
+    assert run(hub.execute("calculator", "2+3", task_ctx=CONTEXT))["result"] == 5
+    assert run(hub.execute("contextual", input))["result"]["user"] is None
+
+
+def test_they_reach_every_candidate_of_a_call_and_functions_too(run: Run) -> None:
+    hub = compat_hub(Contextual())
+
+    @hub.tool(capabilities=["context"], read_only=True)
+    def who(query: str, task_ctx: Any = None) -> str:
+        return f"{query} by {task_ctx['user']}"
+
+    assert hub.call("who", "x", task_ctx=CONTEXT)["result"] == "x by ada"
+    assert hub.call("who", {"query": "x"}, task_ctx=CONTEXT)["result"] == "x by ada"
+    by_capability = run(
+        hub.execute_by_capability("context", "x", max_parallel=1, task_ctx=CONTEXT, source="tools")
+    )
+    assert by_capability["success"]
+    assert hub.call_by_capability("context", "x", 3, None, task_ctx=CONTEXT)["success"]
+    assert run(hub.execute("contextual", "x", timeout=5, strategy="first"))["success"], "options are options"
+
+
+def test_two_calls_at_once_keep_their_contexts_apart(run: Run) -> None:
+    hub = compat_hub(Contextual())
+
+    async def main() -> list[Any]:
+        calls = [hub.execute("contextual", n, task_ctx={"user": n}) for n in range(20)]
+        return [result["result"]["user"] for result in await asyncio.gather(*calls)]
+
+    assert run(main()) == list(range(20))
+
+
+def test_a_model_sees_the_input_only() -> None:
+    (tool,) = compat_hub(Contextual()).as_openai()
+    assert list(tool["function"]["parameters"]["properties"]) == ["input"]
+
+
+@pytest.mark.parametrize("make", [ToolHub, compat.ToolHub])
+@pytest.mark.parametrize("tool", [Clock(), Contextual(), Calculator()])
+@pytest.mark.parametrize("on_class", [False, True])
+@pytest.mark.parametrize("is_async", [False, True])
+def test_a_patched_execute_is_what_runs(
+    run: Run, make: Callable[[], Any], tool: Any, on_class: bool, is_async: bool
+) -> None:
+    hub = make()
+    hub.register_candidate(ToolCandidate(tool.name, "tools", tool, 0, {}))
+    patch = mock.AsyncMock if is_async else mock.Mock
+    target = type(tool) if on_class else tool
+    with mock.patch.object(target, "execute", patch(return_value={"success": True, "result": "patched"})):
+        assert run(hub.execute(tool.name, {"city": "Rome", "expression": "1+1"}))["result"] == "patched"
+    answer = run(hub.execute(tool.name, {"city": "Rome", "expression": "1+1"}))
+    assert answer["result"] != "patched"
+
+
+def test_a_failure_begins_with_the_words_of_the_tool(run: Run) -> None:
+    hub = compat_hub(Sundial(), Broken())
+    assert run(hub.execute("sundial", {}))["error"].startswith("no sun")
+    assert run(hub.execute("clock", {}))["error"].startswith("the battery is empty")
+    assert "abacus" in run(hub.execute("abacus", {}))["error"]
+
+
+def test_a_candidate_of_another_class_or_a_mapping_is_taken() -> None:
+    @dataclasses.dataclass
+    class Theirs:
+        name: str
+        source: str
+        tool: Any
+        priority: int
+        meta: Any = None
+
+    hub = compat.ToolHub()
+    assert hub.register_candidate(Theirs("a", "skills", Clock(), 1)).source == "skills"  # type: ignore[arg-type]
+    assert hub.register_candidate({"name": "b", "tool": Clock()}).source == "tools"  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("given", [{}, None, Clock(), "clock", len, {"name": "x"}])
+def test_what_is_no_candidate_is_refused_in_one_sentence(given: Any) -> None:
+    with pytest.raises(
+        TypeError, match=r"^register_candidate\(\) takes ToolCandidate\(name, source, tool\), got \w+; "
+    ):
+        ToolHub().register_candidate(given)

@@ -14,9 +14,10 @@ from functools import partial
 from typing import Any, cast
 
 from . import callables, docstrings
+from .context import Context, context_of, late
 from .declared import declared, is_model
 from .described import Described
-from .facts import facts_of
+from .facts import Facts, facts_of
 from .parameters import Parameter
 from .styles import by_keyword, by_value
 
@@ -64,12 +65,29 @@ def describe_tool(
         description = _text(tool, "description") or own or facts.description
     if schema is None:
         schema = _declared_by(tool)
+    context = context_of(tool.execute)
+    execute = late(tool, context, is_async=facts.behaviour.is_async)
+    if context is not None:
+        described = _with_context(execute, name, description, schema, facts, context)
+        return replace(described, nothing_fails=True)
     single = Parameter("input", Any, required=True) if facts.signature is None else facts.single_parameter
     if single is None:
-        described = by_keyword(tool.execute, name, description, schema, facts)
+        described = by_keyword(execute, name, description, schema, facts)
     else:
-        described = by_value(tool.execute, name, description, schema, facts, single)
+        described = by_value(execute, name, description, schema, facts, single)
     return replace(described, nothing_fails=True)
+
+
+def _with_context(
+    execute: Any, name: str, description: str, schema: dict[str, Any] | None, facts: Facts, context: Context
+) -> Described:
+    """A model sees the input only."""
+    single = Parameter(context.input, Any, required=True)
+    if schema is not None:
+        return by_value(execute, name, description, schema, facts, single)
+    schema = {"type": "object", "properties": {context.input: {}}, "required": [context.input]}
+    described = by_value(execute, name, description, schema, facts, single)
+    return replace(described, is_checked=False, value_property=context.input)
 
 
 def _text(tool: Any, attribute: str) -> str | None:

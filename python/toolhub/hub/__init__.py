@@ -16,8 +16,8 @@ from typing import Any, Self, Unpack, cast
 from .. import _background, _core
 from .._callbacks import Callbacks
 from .._checks import check_callable, check_path, check_seconds, check_text, check_whole
+from .._compat import CORE_TOOLS, SOURCE_ALIASES, CompatMethods
 from .._unknown_options import explain_unknown_options
-from ..compat import CORE_TOOLS, SOURCE_ALIASES, CompatMethods
 from ..events import Event, Events
 from ..options import (
     DEFAULT,

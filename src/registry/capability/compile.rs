@@ -13,10 +13,16 @@ impl Matcher {
             vocabulary: Vocabulary::default(),
             phrases: Trie::default(),
             user: Trie::default(),
+            fine: Trie::default(),
+            is_fine: table.tags.iter().map(|rules| rules.fine).collect(),
             companions: Vec::new(),
             action: table.tags.iter().map(|rules| rules.action).collect(),
         };
         let long = matcher.add_words(table);
+        for stop in table.tags.iter().filter(|rules| rules.fine).flat_map(|rules| &rules.stops) {
+            let phrase = text::phrase(stop, &mut matcher.vocabulary);
+            matcher.fine.entry(&phrase).get_or_insert_default();
+        }
         let stops = stops(table, &mut matcher.vocabulary);
         matcher.show_inner(&long, &stops);
         matcher.add_stops(stops);
@@ -35,9 +41,13 @@ impl Matcher {
             for (word, grade) in &rules.words {
                 let of_user = *grade == Grade::Sure;
                 for phrase in spellings(word, &mut self.vocabulary) {
-                    let trie = if of_user { &mut self.user } else { &mut self.phrases };
+                    let trie = match of_user {
+                        true => &mut self.user,
+                        false if rules.fine => &mut self.fine,
+                        false => &mut self.phrases,
+                    };
                     say(trie.entry(&phrase).get_or_insert_default(), tag, *grade);
-                    if phrase.len() > 1 && !of_user {
+                    if phrase.len() > 1 && !of_user && !rules.fine {
                         long.push(phrase);
                     }
                 }
@@ -104,7 +114,7 @@ type Stops = HashMap<Vec<u32>, Vec<usize>>;
 
 fn stops(table: &Table, vocabulary: &mut Vocabulary) -> Stops {
     let mut stops = Stops::new();
-    for (tag, rules) in table.tags.iter().enumerate() {
+    for (tag, rules) in table.tags.iter().enumerate().filter(|(_, rules)| !rules.fine) {
         for stop in &rules.stops {
             stops.entry(text::phrase(stop, &mut *vocabulary)).or_default().push(tag);
         }

@@ -69,6 +69,9 @@ pub(super) struct Matcher {
     pub(super) phrases: Trie<Says>,
     /// The user's words stand apart, so that no longer builtin phrase hides them.
     pub(super) user: Trie<Says>,
+    /// So do the words of the finer tags, which are given beside the others.
+    pub(super) fine: Trie<Says>,
+    pub(super) is_fine: Vec<bool>,
     pub(super) companions: Vec<Companions>,
     pub(super) action: Vec<bool>,
 }
@@ -87,7 +90,7 @@ impl Matcher {
         let name = text::name(name, &self.vocabulary);
         let description = text::description(description, &self.vocabulary);
         let mut scores = vec![Score::default(); self.action.len()];
-        for phrases in [&self.phrases, &self.user] {
+        for phrases in [&self.phrases, &self.user, &self.fine] {
             if !phrases.is_empty() {
                 let mut seen = Vec::with_capacity(16);
                 read(phrases, &name, &mut scores, &mut seen);
@@ -96,7 +99,7 @@ impl Matcher {
         }
         let mut given = self.decide(&scores);
         for companions in &self.companions {
-            companions.complete(&mut given, &name, &description);
+            companions.complete(&mut given, &self.is_fine, &name, &description);
         }
         given
     }
@@ -154,10 +157,10 @@ fn read<'a>(trie: &'a Trie<Says>, tokens: &[Token], scores: &mut [Score], seen: 
 }
 
 impl Companions {
-    fn complete(&self, given: &mut [bool], name: &[Token], description: &[Token]) {
+    fn complete(&self, given: &mut [bool], is_fine: &[bool], name: &[Token], description: &[Token]) {
         // The first companion is where one looks by default; any other subject is an object that
         // was named.
-        let other = |tag: usize| tag != self.action && self.tags.first() != Some(&tag);
+        let other = |tag: usize| tag != self.action && self.tags.first() != Some(&tag) && !is_fine[tag];
         if !given[self.action] || (0..given.len()).any(|tag| given[tag] && other(tag)) {
             return;
         }

@@ -9,6 +9,7 @@
 
 mod compile;
 mod matcher;
+mod related;
 mod stem;
 mod table;
 mod text;
@@ -20,6 +21,8 @@ mod tests;
 
 use std::fmt;
 use std::sync::{Arc, LazyLock, OnceLock};
+
+pub use related::answering;
 
 use matcher::Matcher;
 use table::{BUILTIN, Grade, Table, TagRules};
@@ -58,15 +61,24 @@ impl CapabilityRules {
         Self { inner: Inner::new(Table::default()) }
     }
 
-    /// The tags of a tool, in the order of the table.
+    /// The tags of a tool, in the order of the table, without the finer ones.
     ///
-    /// The name says more than the description, and the first clause of the description more than
-    /// the rest; of a long description only the beginning is read.
+    /// The name says more than the description, and the first clause of the description more than the rest; of a long
+    /// description only the beginning is read.
     pub fn extract(&self, name: &str, description: &str) -> Vec<String> {
+        self.given(name, description, |rules| !rules.fine)
+    }
+
+    /// The tags that a tool is registered with: the same, and the finer ones that orchestrators ask for (`pdf`, `history`).
+    pub fn of_tool(&self, name: &str, description: &str) -> Vec<String> {
+        self.given(name, description, |_| true)
+    }
+
+    fn given(&self, name: &str, description: &str, wanted: impl Fn(&TagRules) -> bool) -> Vec<String> {
         let matcher = self.inner.matcher.get_or_init(|| Matcher::new(&self.inner.table));
         let given = matcher.tags(name, description);
         let tags = self.inner.table.tags.iter().zip(given);
-        tags.filter(|(_, given)| *given).map(|(rules, _)| rules.tag.clone()).collect()
+        tags.filter(|(rules, given)| *given && wanted(rules)).map(|(rules, _)| rules.tag.clone()).collect()
     }
 
     /// Adds words or phrases, of either language, to a new or an existing tag.
@@ -84,6 +96,8 @@ impl CapabilityRules {
                 table.tags.push(TagRules::new(&tag));
                 table.tags.len() - 1
             });
+            // A tag that a user extends is one of the user's own.
+            table.tags[position].fine = false;
             let known = &mut table.tags[position].words;
             for word in words.iter().map(|w| w.trim()).filter(|w| w.contains(char::is_alphanumeric)) {
                 known.retain(|(w, _)| w != word);

@@ -21,6 +21,8 @@ pub(super) struct TagRules {
     /// An action (search, convert, …) is done to something: it does not tell the subject of the
     /// tool.
     pub action: bool,
+    /// It stands beside the other tags and does not decide about them.
+    pub fine: bool,
     /// Tags that come along when nothing says what the action is done to.
     pub alone: Vec<String>,
     pub words: Vec<(String, Grade)>,
@@ -30,7 +32,14 @@ pub(super) struct TagRules {
 
 impl TagRules {
     pub fn new(tag: &str) -> Self {
-        Self { tag: tag.to_owned(), action: false, alone: Vec::new(), words: Vec::new(), stops: Vec::new() }
+        Self {
+            tag: tag.to_owned(),
+            action: false,
+            fine: false,
+            alone: Vec::new(),
+            words: Vec::new(),
+            stops: Vec::new(),
+        }
     }
 }
 
@@ -53,6 +62,7 @@ pub(super) const BUILTIN: &[&str] = &[
     include_str!("table/technology.txt"),
     include_str!("table/media.txt"),
     include_str!("table/life.txt"),
+    include_str!("table/fine.txt"),
 ];
 
 impl Table {
@@ -87,7 +97,10 @@ impl Table {
         for flag in flags.split_whitespace() {
             match flag.strip_prefix("alone:") {
                 Some(tags) => rules.alone.extend(tags.split(',').map(str::to_owned)),
-                None => rules.action |= flag == "action",
+                None => {
+                    rules.fine |= flag == "fine";
+                    rules.action |= rules.fine || flag == "action";
+                }
             }
         }
         self.tags.push(rules);

@@ -51,6 +51,55 @@ fn a_search_for_something_is_about_that() {
 }
 
 #[test]
+fn a_thing_that_is_found_is_no_web_research() {
+    for (name, description) in [
+        ("find_user", ""),
+        ("find_user", "Find a user by id"),
+        ("find_user", "查找用户"),
+        ("search_users", "Search users"),
+        ("find_item", "Find an item"),
+    ] {
+        assert_eq!(tags(name, description), ["search"], "{name}: {description}");
+    }
+    for description in ["Search for the user", "根据用户输入搜索"] {
+        assert_eq!(tags("search", description), ["search", "web", "research"], "{description}");
+    }
+}
+
+#[test]
+fn registered_tools_get_finer_tags_beside_the_others() {
+    let rules = CapabilityRules::default();
+    for (name, description, fine) in [
+        ("merge_pdfs", "Merges several PDF files", &["pdf"][..]),
+        ("发票", "读取pdf文件", &["pdf"]),
+        ("analyze_sales", "", &["analyze"]),
+        ("总结", "总结一篇文章", &["analyze"]),
+        ("run_unit_tests", "Runs the unit tests", &["test"]),
+        ("接口测试", "", &["test"]),
+        ("check_webapp", "Tests a web application", &["test", "webapp"]),
+        ("getChatHistory", "", &["history"]),
+        ("历史", "读取对话记录", &["history"]),
+        ("stock", "获取历史行情数据", &[]),
+        ("get_time", "The latest time", &[]),
+    ] {
+        let all = rules.of_tool(name, description);
+        let broad = tags(name, description);
+        let beside: Vec<&String> = all.iter().filter(|tag| !broad.contains(tag)).collect();
+        assert_eq!(beside, fine, "{name}: {description}");
+        assert!(broad.iter().all(|tag| all.contains(tag)), "{name}");
+    }
+}
+
+#[test]
+fn a_finer_tag_can_be_extended_and_removed() {
+    let mut rules = CapabilityRules::default();
+    rules.add("pdf", &["portable document"]);
+    assert!(rules.extract("reader", "Reads a portable document").contains(&"pdf".to_owned()));
+    assert!(rules.remove("pdf"));
+    assert!(!rules.of_tool("read_pdf", "").contains(&"pdf".to_owned()));
+}
+
+#[test]
 fn the_other_examples_of_the_contract() {
     assert_eq!(tags("计算", "计算"), ["calculate"]);
     assert_eq!(tags("calculate", "Calculates the given expression"), ["calculate"]);
@@ -211,7 +260,7 @@ fn the_builtin_table_follows_its_notation() {
     }
     let table = Table::parse(BUILTIN);
     let names: HashSet<&str> = table.tags.iter().map(|rules| rules.tag.as_str()).collect();
-    assert_eq!((names.len(), table.tags.len()), (40, 40));
+    assert_eq!((names.len(), table.tags.len()), (45, 45));
     for rules in &table.tags {
         assert!(rules.alone.iter().all(|tag| names.contains(tag.as_str())));
         let words: HashSet<&str> = rules.words.iter().map(|(word, _)| word.as_str()).collect();
@@ -256,7 +305,7 @@ proptest! {
         let other = OTHER.with(|matcher| matcher.tags(&name, &description));
         let known = rules.tags();
         let again: Vec<&String> = known.iter().zip(other).filter(|(_, given)| *given).map(|((tag, _), _)| tag).collect();
-        let first = rules.extract(&name, &description);
+        let first = rules.of_tool(&name, &description);
         prop_assert_eq!(first.iter().collect::<Vec<_>>(), again);
     }
 

@@ -48,8 +48,9 @@ def test_the_plain_shape() -> None:
     tool = describe(obj)
     assert (tool.name, tool.description, tool.style) == ("search", "Search the web.", "value")
     assert (tool.single, tool.value_key, tool.is_async) == ("input", "input", False)
-    assert tool.call == obj.execute
     assert tool.call("x") == ("found", "x")
+    obj.execute = lambda input: ("patched", input)  # type: ignore[method-assign]
+    assert tool.call("x") == ("patched", "x")
     assert tool.parameters == {"type": "object", "properties": {"input": {}}, "required": ["input"]}
 
 
