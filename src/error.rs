@@ -131,6 +131,22 @@ impl HubError {
         self
     }
 
+    /// The same failure, raised by a tool's own code. Whatever its kind says about a call inside the tool, the tool ran.
+    pub fn raised_by_tool(mut self) -> Self {
+        self.outcome = match (self.kind, self.outcome) {
+            (ErrorKind::Rpc, _) => Outcome::Unknown,
+            (_, Outcome::NotSent) => Outcome::Failed,
+            (_, outcome) => outcome,
+        };
+        self
+    }
+
+    /// Whether the same call may succeed later. What may have run is repeated only if it is harmless, which the caller knows.
+    pub fn is_retryable(&self) -> bool {
+        const BUSY: [u16; 4] = [429, 502, 503, 504];
+        self.kind.retryable() || self.status.is_some_and(|status| BUSY.contains(&status))
+    }
+
     /// Whether the failure proves that nothing happened, so that another candidate may be tried even for
     /// a tool with effects: it was not sent, or the server does not know the tool or does not take the arguments.
     pub fn proves_nothing_happened(&self) -> bool {
@@ -138,7 +154,7 @@ impl HubError {
         const INVALID_PARAMS: i64 = -32602;
         let refused =
             self.kind == ErrorKind::Rpc && matches!(self.code, Some(NO_SUCH_METHOD | INVALID_PARAMS));
-        refused || self.outcome == Outcome::NotSent
+        (refused && self.outcome != Outcome::Unknown) || self.outcome == Outcome::NotSent
     }
 }
 
@@ -183,9 +199,13 @@ mod tests {
         assert!(HubError::new(ErrorKind::InvalidArguments, "x").proves_nothing_happened());
         assert!(!HubError::new(ErrorKind::Timeout, "x").proves_nothing_happened());
         assert!(!HubError::new(ErrorKind::ToolError, "x").proves_nothing_happened());
+        for kind in ErrorKind::ALL {
+            assert!(!HubError::new(*kind, "x").raised_by_tool().proves_nothing_happened(), "{kind}");
+        }
         for (code, proves) in [(-32601, true), (-32602, true), (-32603, false), (-32000, false)] {
             let error = HubError { code: Some(code), ..HubError::new(ErrorKind::Rpc, "x") };
             assert_eq!(error.proves_nothing_happened(), proves, "{code}");
+            assert!(!error.raised_by_tool().proves_nothing_happened(), "{code}");
         }
     }
 }

@@ -184,6 +184,7 @@ impl Hub {
             filter: Filter { source: options.source, server: options.server.as_deref() },
             prefer: options.prefer.or(self.options.prefer).unwrap_or_default(),
             shadow: self.options.shadow,
+            allowed: options.allowed.as_deref(),
             is_routed: options.is_routed,
         }
     }

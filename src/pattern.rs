@@ -9,18 +9,20 @@
 //!
 //! In a list, `!` at the start of a pattern forbids what it matches, whatever else allows it. A pattern with a `/` has a
 //! scope: `files/read_*` are tools of the server `files`, `native/*` tools that belong to no server. Skills of servers are
-//! named `server/skill` already, so `docs/pdf` is the skill `pdf` of the server `docs`.
+//! named `server/skill` already, so `docs/pdf` is the skill `pdf` of the server `docs`. A name may contain a `/` itself: a
+//! pattern that is such a name allows a tool that belongs to no server, and forbids it wherever it comes from. Spaces around
+//! a pattern do not count.
 
 /// The scope of tools that belong to no server.
 const NATIVE: &str = "native";
 
 /// One compiled pattern.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Glob {
     parts: Vec<GlobPart>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum GlobPart {
     Any,
     One,
@@ -111,7 +113,7 @@ fn class(chars: &[char]) -> Option<(GlobPart, usize)> {
 }
 
 /// A pattern of a list, with its scope when it has one.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ScopedGlob {
     whole: Glob,
     /// The part behind the first `/`.
@@ -135,22 +137,29 @@ impl ScopedGlob {
         let named = |glob: &Glob| glob.matches(name) || own.is_some_and(|own| glob.matches(own));
         match &self.in_scope {
             None => named(&self.whole),
-            // The name of a server's skill has its scope already.
-            Some(_) if own.is_some() && self.whole.matches(name) => true,
+            // The name has its scope already. Other servers could choose such a name to pass.
+            Some(_) if (own.is_some() || server.is_none()) && self.whole.matches(name) => true,
             Some(_) => self.whole.matches(&format!("{}/{name}", server.unwrap_or(NATIVE))),
         }
+    }
+
+    /// Like [`ScopedGlob::matches`], but a scope that is part of the name counts for any server: what forbids fails closed.
+    fn forbids(&self, name: &str, server: Option<&str>) -> bool {
+        self.matches(name, server) || self.whole.matches(name)
     }
 
     /// Whether it matches a tool of this name on some server.
     fn may_match(&self, name: &str) -> bool {
         // A name may have a scope of its own, and the scope of the pattern may span several of its parts.
         let glob = self.in_scope.as_ref().unwrap_or(&self.whole);
-        glob.matches(name) || name.match_indices('/').any(|(at, _)| glob.matches(&name[at + 1..]))
+        self.whole.matches(name)
+            || glob.matches(name)
+            || name.match_indices('/').any(|(at, _)| glob.matches(&name[at + 1..]))
     }
 }
 
 /// A list of patterns that allow and, with `!`, forbid.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct PatternList {
     allowed: Vec<ScopedGlob>,
     forbidden: Vec<ScopedGlob>,
@@ -160,8 +169,9 @@ impl PatternList {
     pub fn new<'a>(patterns: impl IntoIterator<Item = &'a str>) -> Self {
         let mut list = PatternList::default();
         for pattern in patterns {
+            let pattern = pattern.trim();
             match pattern.strip_prefix('!') {
-                Some(pattern) => list.forbidden.push(ScopedGlob::new(pattern)),
+                Some(pattern) => list.forbidden.push(ScopedGlob::new(pattern.trim_start())),
                 None => list.allowed.push(ScopedGlob::new(pattern)),
             }
         }
@@ -170,8 +180,8 @@ impl PatternList {
 
     /// Whether a tool is allowed on this server; `None` is a tool that belongs to no server.
     pub fn allows(&self, name: &str, server: Option<&str>) -> bool {
-        let any = |globs: &[ScopedGlob]| globs.iter().any(|glob| glob.matches(name, server));
-        any(&self.allowed) && !any(&self.forbidden)
+        self.allowed.iter().any(|glob| glob.matches(name, server))
+            && !self.forbidden.iter().any(|glob| glob.forbids(name, server))
     }
 
     /// Whether a name is allowed inside one server, where patterns have no scope.

@@ -26,9 +26,9 @@ const ROOMS: &[(&str, &[&str])] = &[
     // L0: words. Plain data, nothing of ours below them.
     ("error", &[]),
     ("invisible", &[]),
-    ("model", &[]),
-    ("net", &[]),
     ("pattern", &[]),
+    ("model", &["pattern"]),
+    ("net", &[]),
     ("sse", &[]),
     ("stack", &[]),
     ("text", &[]),

@@ -2,7 +2,9 @@
 
 use super::json;
 use crate::model::ToolOutput;
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use pyo3::types::PyType;
 use serde_json::Value;
 
 #[pyclass(frozen, module = "toolhub._core")]
@@ -11,6 +13,9 @@ pub struct Blocks {
     structured: Option<Value>,
     meta: Option<Value>,
 }
+
+/// Content, structured content and `_meta`.
+type BlockParts<'py> = (Bound<'py, PyAny>, Option<Bound<'py, PyAny>>, Option<Bound<'py, PyAny>>);
 
 impl Blocks {
     pub fn of(output: ToolOutput) -> Option<Self> {
@@ -35,6 +40,27 @@ impl Blocks {
 
 #[pymethods]
 impl Blocks {
+    /// For copies and pickles of results.
+    #[new]
+    fn new(
+        content: &Bound<'_, PyAny>,
+        structured: Option<&Bound<'_, PyAny>>,
+        meta: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Self> {
+        let value = |object: &Bound<'_, PyAny>| json::from_python(object).map_err(PyValueError::new_err);
+        Ok(Blocks {
+            content: value(content)?,
+            structured: structured.map(value).transpose()?,
+            meta: meta.map(value).transpose()?,
+        })
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyType>, BlockParts<'py>)> {
+        let (py, blocks) = (slf.py(), slf.get());
+        let meta = blocks.meta.as_ref().map(|value| json::to_python(py, value)).transpose()?;
+        Ok((slf.get_type(), (blocks.content(py)?, blocks.structured(py)?, meta)))
+    }
+
     #[getter]
     fn content<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         json::to_python(py, &self.content)

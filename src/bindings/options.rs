@@ -46,6 +46,7 @@ impl PyCallOptions {
             source: source.map(parse_source).transpose()?,
             server: server.map(Arc::from),
             prefer: prefer.map(parse_prefer).transpose()?,
+            allowed: None,
             is_routed: false,
         };
         Ok(PyCallOptions { options, checks: Checks { validate, coerce } })

@@ -132,7 +132,7 @@ fn tool_error(value: &Bound<'_, pyo3::exceptions::PyBaseException>) -> Option<Hu
     error.code = value.getattr(intern!(py, "code")).ok().and_then(|code| code.extract().ok());
     error.status = value.getattr(intern!(py, "status")).ok().and_then(|status| status.extract().ok());
     error.retry_after = value.getattr(intern!(py, "retry_after")).ok().and_then(|after| after.extract().ok());
-    Some(error)
+    Some(error.raised_by_tool())
 }
 
 /// The candidate's tool, when it is a Python one.

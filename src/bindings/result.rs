@@ -260,7 +260,7 @@ fn error_details<'py>(py: Python<'py>, error: &HubError) -> PyResult<Bound<'py, 
     details.set_item(intern!(py, "code"), error.code)?;
     details.set_item(intern!(py, "status"), error.status)?;
     details.set_item(intern!(py, "retry_after"), error.retry_after)?;
-    details.set_item(intern!(py, "retryable"), error.kind.retryable())?;
+    details.set_item(intern!(py, "retryable"), error.is_retryable())?;
     details.set_item(intern!(py, "outcome"), error.outcome.name())?;
     if !error.suggestions.is_empty() {
         details.set_item(

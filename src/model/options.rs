@@ -1,6 +1,7 @@
 //! What a caller may ask for in one call.
 
 use super::Source;
+use crate::pattern::PatternList;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::time::Duration;
@@ -100,6 +101,8 @@ pub struct CallOptions {
     pub source: Option<Source>,
     pub server: Option<Arc<str>>,
     pub prefer: Option<Prefer>,
+    /// The patterns that a provider has to match, where the permissions of the call allow some providers of a tool only.
+    pub allowed: Option<Arc<PatternList>>,
     /// A model asked for the tool: the first match answers alone, the others are its fallback.
     pub is_routed: bool,
 }

@@ -49,10 +49,11 @@ impl CallPlan {
         }
         if known.len() < total {
             let first = known[0].clone();
-            if known.iter().any(|one| place(one) != place(&first)) {
-                return refused("only some of its providers are allowed here; name one of them as 'source'");
+            if known.iter().all(|one| place(one) == place(&first)) {
+                self.restrict(first);
+            } else {
+                self.options.allowed = Some(permissions.allowed.clone());
             }
-            self.restrict(first);
         }
         self.is_forbidden = false;
         Ok(())
@@ -101,6 +102,7 @@ fn providers(hub: &Hub, name: &str, options: &CallOptions) -> Vec<Provider> {
         .iter()
         .filter(|one| options.source.is_none_or(|source| source == one.source))
         .filter(|one| options.server.is_none() || options.server == one.server)
+        .filter(|one| options.allowed.as_ref().is_none_or(|list| list.allows(name, one.server.as_deref())))
         .map(|one| (one.source, one.server.clone()))
         .collect()
 }

@@ -86,6 +86,7 @@ pub enum Consulted<V> {
 type Waiter<V> = Box<dyn FnOnce(Option<Arc<V>>) + Send>;
 
 struct CachedResult<V> {
+    stored: Instant,
     expires: Instant,
     used: u64,
     value: Arc<V>,
@@ -122,8 +123,8 @@ impl<V> SharedResults<V> {
     ) -> Consulted<V> {
         let mut expired = None;
         let mut tables = self.0.lock();
-        if cache_ttl.is_some() {
-            match tables.fresh(key, now) {
+        if let Some(max_age) = *cache_ttl {
+            match tables.fresh(key, max_age, now) {
                 Ok(value) => return Consulted::Hit(value),
                 Err(old) => expired = old,
             }
@@ -167,12 +168,12 @@ impl<V> SharedResults<V> {
 }
 
 impl<V> Tables<V> {
-    /// The cached value, or what has expired.
-    fn fresh(&mut self, key: &ShareKey, now: Instant) -> Result<Arc<V>, Option<Arc<V>>> {
+    /// The cached value, unless it has expired or is older than this call accepts; then what was removed.
+    fn fresh(&mut self, key: &ShareKey, max_age: Duration, now: Instant) -> Result<Arc<V>, Option<Arc<V>>> {
         self.uses += 1;
         let used = self.uses;
         match self.cache.get_mut(key) {
-            Some(entry) if entry.expires >= now => {
+            Some(entry) if entry.expires >= now && now.saturating_duration_since(entry.stored) < max_age => {
                 self.by_use.remove(&entry.used);
                 self.by_use.insert(used, key.clone());
                 entry.used = used;
@@ -189,11 +190,11 @@ impl<V> Tables<V> {
     }
 
     /// Returns what had to go.
-    fn put(&mut self, key: &ShareKey, expires: Instant, value: Arc<V>) -> [Option<Arc<V>>; 2] {
+    fn put(&mut self, key: &ShareKey, [stored, expires]: [Instant; 2], value: Arc<V>) -> [Option<Arc<V>>; 2] {
         let replaced = self.remove(key);
         self.uses += 1;
         self.by_use.insert(self.uses, key.clone());
-        self.cache.insert(key.clone(), CachedResult { expires, used: self.uses, value });
+        self.cache.insert(key.clone(), CachedResult { stored, expires, used: self.uses, value });
         let oldest = self.by_use.first_key_value().filter(|_| self.cache.len() > MAX_CACHED);
         let evicted = oldest.map(|(_, key)| key.clone()).and_then(|key| self.remove(&key));
         [replaced, evicted]
@@ -223,7 +224,7 @@ impl<V> FlightLead<V> {
         let value = Arc::new(value);
         let mut tables = self.tables.lock();
         let gone = match self.cache_ttl.filter(|_| success) {
-            Some(ttl) => tables.put(&self.key, now + ttl, value.clone()),
+            Some(ttl) => tables.put(&self.key, [now, now + ttl], value.clone()),
             None => [None, None],
         };
         let waiters = if self.leads { tables.flights.remove(&self.key) } else { None };

@@ -3,6 +3,7 @@
 use super::Candidates;
 use super::shadow::is_shadow;
 use crate::model::{Prefer, Shadow, Source};
+use crate::pattern::PatternList;
 use crate::registry::{Candidate, Filter, NameEntry, Snapshot};
 use std::sync::Arc;
 use std::time::Instant;
@@ -13,6 +14,8 @@ pub struct Wanted<'a> {
     pub filter: Filter<'a>,
     pub prefer: Prefer,
     pub shadow: Shadow,
+    /// The patterns that a provider has to match.
+    pub allowed: Option<&'a PatternList>,
     /// A model asked: after the last success the order of the configuration counts, not what is known about health.
     pub is_routed: bool,
 }
@@ -26,7 +29,11 @@ impl<'a> From<Filter<'a>> for Wanted<'a> {
 impl Wanted<'_> {
     /// True when the call may use this candidate.
     pub fn takes(&self, candidate: &Candidate, entry: &NameEntry) -> bool {
-        self.filter.matches(candidate) && !(self.shadow == Shadow::Deny && is_shadow(candidate, entry))
+        self.filter.matches(candidate)
+            && self
+                .allowed
+                .is_none_or(|list| list.allows(&candidate.spec().name, candidate.server.as_deref()))
+            && !(self.shadow == Shadow::Deny && is_shadow(candidate, entry))
     }
 
     /// False sorts first.

@@ -40,10 +40,6 @@ pub(super) const TABLE: &[(&str, &str)] = &[
     // Permission
     ("Tool '{}' was not called: {~}.", "未调用工具 '{0}'：{1}。"),
     ("it is not among the tools that are allowed here", "它不在此处允许的工具之列"),
-    (
-        "only some of its providers are allowed here; name one of them as 'source'",
-        "此处只允许它的部分提供者；请用 'source' 指定其中一个",
-    ),
     ("it was not approved within {} s", "在 {0} 秒内未获批准"),
     ("it was not approved: {}", "未获批准：{0}"),
     ("it was not approved", "未获批准"),

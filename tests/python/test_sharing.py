@@ -439,3 +439,15 @@ def test_meta_reaches_the_server(run: Run, options: dict[str, Any]) -> None:
                 assert result.meta["server_meta"]["mirror/request"]["tenant/id"] == 7, result
 
     run(scene())
+
+
+def test_a_call_says_how_old_an_answer_may_be(run: Run) -> None:
+    async def scene() -> None:
+        hub, answers = ToolHub(), iter(range(3))
+        hub.register(lambda: next(answers), name="get_next", read_only=True)
+        first = await hub.execute("get_next", {}, cache_ttl=60)
+        again = await hub.execute("get_next", {}, cache_ttl=60)
+        fresh = await hub.execute("get_next", {}, cache_ttl=0)
+        assert [first.result, again.result, fresh.result] == [0, 0, 1]
+
+    run(scene())

@@ -7,6 +7,7 @@
 //! | an acting verb anywhere in the name, unless the tool adds numbers | may act |
 //! | `readOnlyHint: true` | harmless |
 //! | `assume_read_only` for the server | harmless |
+//! | a name that may hold another verb (`time_set`, `find_and_frobnicate`) | unknown |
 //! | a reading verb at the start of the name | harmless |
 //! | a reading capability, and a description without an acting verb | harmless |
 //! | none of these | unknown |
@@ -91,6 +92,9 @@ pub fn assess(tool: &EffectsInput<'_>) -> Effects {
     }
     if assume_read_only {
         return Effects::harmless(Evidence::ServerOption("assume_read_only"));
+    }
+    if name.is_doubtful() {
+        return Effects::UNKNOWN;
     }
     if let Some(verb) = name.reading_verb() {
         return Effects::harmless(Evidence::ReadingVerb(verb));

@@ -2,7 +2,7 @@
 
 use super::verbs::{
     ACTING, ACTING_OR_NOUN, ACTING_OR_NOUN_WIDE, ACTING_PAIRS, ACTING_WHEN_LEADING, ACTING_WIDE, ENDINGS,
-    GLUED, INTERPRETERS, JOINING, JOINING_WIDE, OBJECTS, READING, READING_WIDE,
+    GLUED, INTERPRETERS, JOINING, JOINING_WIDE, OBJECTS, READING, READING_OR_NOUN, READING_WIDE, TRAILING,
 };
 use crate::text::{is_wide, name_words, words};
 
@@ -36,6 +36,17 @@ impl NameWords {
             return Some("look up");
         }
         READING_WIDE.iter().copied().find(|verb| first.starts_with(verb))
+    }
+
+    /// Whether the name may hold a verb that is not known as one: it ends like a verb, or a word joins it to the first one
+    /// (`find_and_frobnicate`).
+    pub fn is_doubtful(&self) -> bool {
+        let [first, .., last] = &*self.words else { return false };
+        let may_be_noun = !READING.contains(&&**first) || READING_OR_NOUN.contains(&&**first);
+        let trailing = may_be_noun && TRAILING.contains(&&**last);
+        let joined = self.words.get(1).is_some_and(|word| JOINING.contains(&&**word))
+            && self.words.get(2).is_some_and(|word| !READING.contains(&&**word));
+        trailing || joined
     }
 
     /// The first verb anywhere in the name that changes something.
@@ -133,10 +144,21 @@ pub fn description_acts(description: &str) -> bool {
     let sentences = description.split(['.', '!', '?', ';', '\n', '。', '！', '？', '；']);
     sentences.into_iter().any(|sentence| {
         let words = words(sentence);
-        let mut words = words.iter();
-        let opens = words.next().is_some_and(|word| acting(word, Expects::Verb).is_some());
-        opens || words.any(|word| acting(word, Expects::Object).or_else(|| third_person(word)).is_some())
+        let opens = words.first().is_some_and(|word| opens_acting(word));
+        let joins = words
+            .windows(2)
+            .any(|pair| JOINING.contains(&&*pair[0]) && acting(&pair[1], Expects::Verb).is_some());
+        let mut rest = words.iter().skip(1);
+        opens
+            || joins
+            || rest.any(|word| acting(word, Expects::Object).or_else(|| third_person(word)).is_some())
     })
+}
+
+/// Whether a sentence that begins with this word speaks of a change: `Start`, `Starts`, `Starting`.
+fn opens_acting(word: &str) -> bool {
+    let stems = [Some(word), word.strip_suffix('s'), word.strip_suffix("es"), word.strip_suffix("ing")];
+    stems.into_iter().flatten().any(|stem| acting(stem, Expects::Verb).is_some())
 }
 
 fn find(list: &'static [Verb], word: &str) -> Option<Verb> {

@@ -7,6 +7,7 @@ use serde_json::json;
 
 /// Never harmless, whatever a server says about them.
 const ACTING: &str = "
+    get_x_and_chmod get_x_and_unmount disarm_alarm adjust_volume list_and_override invoke_lambda get_and_debit
     sell_shares tweet format_disk check_out_cart forward_mail find_and_delete trade deposit grant_access ban_user
     test_and_deploy send_email write_data_to_excel deleteUser gmail-send-message delete_user delete-user DeleteUser
     DELETE_USER deleteuser findanddelete sendmail sendEmail dropdatabase killprocess removeitems update_list updateList
@@ -34,6 +35,7 @@ const ACTING: &str = "
 
 /// Harmless by their names alone.
 const READING: &str = "
+    get_lock list_locks get_data_set get_name_and_address find_and_count search_and_extract get_update
     get_user getUser get-user GET_USER list_orders list_order get_order get_order_status get_updates get_update
     search_web searchWeb find_cells fetch_url query_database read_file readFile describe_sheet show_table count_rows
     calculate compute_sum convert_units translate_text look_up_word lookup lookup_dns summarize_text explain_code
@@ -52,6 +54,8 @@ const UNKNOWN: &str = "
     frobnicate process handle do_it manager settings payload address runtime timeout weather weather_report
     stock_report data_set github manage_users user documents listen showdown getaway findings
     counter searcher reader listing check_status test_connection validate_input export_csv download_file
+    time_set clock_time_set time_stop time_tracker_start search_toggle search_push search_lock count_reset
+    find_and_frobnicate search_then_zap query_run
     天气 处理 echo ping generate_image screenshot navigate
 ";
 
@@ -167,6 +171,8 @@ fn a_reading_capability_counts_when_nothing_speaks_of_a_change() {
         "Search. Then delete what was found.",
         "Order a pizza at a time.",
         "Sets an alarm; sends a mail.",
+        "Starts a timer.",
+        "Find the best time and book a table.",
         "搜索并删除文件。",
     ] {
         assert_eq!(of("cleaner", description, &["search", "time"]).safety, Safety::Unknown, "{description}");

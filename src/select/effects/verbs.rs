@@ -14,23 +14,24 @@ pub const READING: &[&str] = &[
 /// Verbs that change something and are hardly ever anything else in a name.
 #[rustfmt::skip]
 pub const ACTING: &[&str] = &[
-    "abort", "accept", "activate", "add", "allocate", "alter", "amend", "append", "apply", "approve", "assign",
-    "attach", "authorize", "ban", "buy", "cancel", "cleanup", "clear", "click", "configure", "confirm",
-    "create", "deactivate", "decline", "decommission", "decrement", "delegate", "delete", "deliver", "demote",
-    "deploy", "deregister", "destroy", "detach", "dial", "disable", "disconnect", "dismiss", "dispatch",
-    "donate", "downgrade", "downvote", "drag", "edit", "eject", "enable", "enqueue", "enroll", "erase",
-    "escalate", "evict", "exec", "execute", "expire", "fill", "finalize", "flush", "follow", "forget", "freeze",
-    "hire", "impersonate", "increment", "initialize", "initiate", "inject", "insert", "install", "invest",
-    "invite", "kick", "kill", "liquidate", "login", "logout", "make", "migrate", "mkdir", "modify", "mount",
-    "mutate", "mute", "notify", "offboard", "onboard", "overwrite", "pause", "pay", "persist", "promote",
-    "publish", "purge", "put", "quarantine", "reactivate", "reassign", "rebook", "reboot", "recreate", "redeem",
-    "redeploy", "reject", "relocate", "remind", "remit", "remove", "rename", "renew", "reopen", "reorder",
-    "repay", "replace", "repost", "reschedule", "resend", "resolve", "restart", "restock", "restore", "retweet",
+    "abort", "accept", "activate", "add", "adjust", "allocate", "alter", "amend", "append", "apply", "approve",
+    "assign", "attach", "authorize", "ban", "buy", "cancel", "chmod", "chown", "cleanup", "clear", "click",
+    "configure", "confirm", "create", "deactivate", "decline", "decommission", "decrease", "decrement",
+    "delegate", "delete", "deliver", "demote", "deploy", "deregister", "destroy", "detach", "dial", "disable",
+    "disarm", "disconnect", "dismiss", "dispatch", "donate", "downgrade", "downvote", "drag", "edit", "eject",
+    "enable", "enqueue", "enroll", "erase", "escalate", "evict", "exec", "execute", "expire", "fill",
+    "finalize", "flush", "follow", "forget", "freeze", "hide", "hire", "impersonate", "increase", "increment",
+    "initialize", "initiate", "inject", "insert", "install", "invest", "invite", "invoke", "kick", "kill",
+    "liquidate", "login", "logout", "make", "migrate", "mkdir", "modify", "mount", "mutate", "mute", "notify",
+    "offboard", "onboard", "override", "overwrite", "pause", "pay", "persist", "promote", "publish", "purge",
+    "put", "quarantine", "reactivate", "reassign", "rebook", "reboot", "recreate", "redeem", "redeploy",
+    "reject", "relocate", "remind", "remit", "remove", "rename", "renew", "reopen", "reorder", "repay",
+    "replace", "repost", "reschedule", "resend", "resolve", "restart", "restock", "restore", "retweet",
     "revert", "revoke", "rewrite", "rid", "rm", "rmdir", "rotate", "save", "sell", "send", "shred", "shut",
     "shutdown", "signup", "snooze", "spawn", "spend", "submit", "subscribe", "sudo", "suspend", "terminate",
-    "transmit", "truncate", "unarchive", "unassign", "unban", "unblock", "undelete", "undeploy", "undo",
-    "unfollow", "uninstall", "unlink", "unlock", "unmerge", "unpublish", "unregister", "unstake", "unsubscribe",
-    "untag", "upsert", "upvote", "wipe", "withdraw", "write",
+    "transmit", "truncate", "umount", "unarchive", "unassign", "unban", "unblock", "undelete", "undeploy",
+    "undo", "unfollow", "unhide", "uninstall", "unlink", "unlock", "unmerge", "unmount", "unpublish",
+    "unregister", "unstake", "unsubscribe", "untag", "upsert", "upvote", "wipe", "withdraw", "write",
 ];
 
 /// Verbs that are also nouns (`get_order`), and shells and interpreters, which run anything. After a reading verb they are
@@ -38,11 +39,12 @@ pub const ACTING: &[&str] = &[
 #[rustfmt::skip]
 pub const ACTING_OR_NOUN: &[&str] = &[
     "airdrop", "archive", "bash", "bid", "broadcast", "burn", "charge", "checkout", "cmd", "commit", "copy",
-    "deposit", "drop", "duplicate", "email", "eval", "forward", "import", "interpreter", "kubectl", "launch",
-    "lock", "mail", "merge", "message", "mint", "move", "order", "patch", "post", "powershell", "print",
-    "provision", "purchase", "push", "pwsh", "refund", "repl", "reply", "reset", "rollback", "rsvp", "run",
-    "schedule", "sh", "share", "shell", "sms", "ssh", "stake", "subprocess", "swap", "sync", "toggle", "trade",
-    "transfer", "trash", "trigger", "tweet", "update", "upgrade", "upload", "vote", "wire", "zsh",
+    "credit", "debit", "deposit", "drop", "duplicate", "email", "eval", "forward", "import", "interpreter",
+    "invoice", "kubectl", "launch", "lock", "mail", "merge", "message", "mint", "move", "order", "patch",
+    "post", "powershell", "print", "provision", "purchase", "push", "pwsh", "refund", "repl", "reply", "reset",
+    "rollback", "rsvp", "run", "schedule", "sh", "share", "shell", "sms", "ssh", "stake", "subprocess", "swap",
+    "sync", "toggle", "trade", "transfer", "trash", "trigger", "tweet", "update", "upgrade", "upload", "vote",
+    "wire", "zsh",
 ];
 
 /// Nouns and adjectives that are verbs only where a verb is expected: at the start, or after a joining word. `book_table`
@@ -53,6 +55,22 @@ pub const ACTING_WHEN_LEADING: &[&str] = &[
     "fire", "fork", "format", "fund", "grant", "issue", "label", "log", "mark", "open", "pin", "place", "press",
     "pull", "record", "register", "release", "rent", "report", "reserve", "resume", "set", "ship", "sign",
     "start", "stop", "store", "switch", "tag", "terminal", "turn",
+];
+
+/// Words that are a verb at the end of a name too (`time_set`, `search_toggle`), unless a verb that is nothing else leads
+/// (`get_lock`). They do not accuse a tool, but a name that ends in one is not evidence of a harmless tool.
+#[rustfmt::skip]
+pub const TRAILING: &[&str] = &[
+    "archive", "block", "burn", "close", "commit", "copy", "credit", "debit", "drop", "empty", "fire", "import",
+    "launch", "lock", "mark", "merge", "move", "open", "patch", "press", "provision", "push", "register",
+    "release", "reset", "resume", "rollback", "run", "set", "start", "stop", "swap", "switch", "sync", "toggle",
+    "trigger", "turn", "update", "upgrade", "upload",
+];
+
+/// Reading verbs that are also nouns: `search_push` may push a search.
+#[rustfmt::skip]
+pub const READING_OR_NOUN: &[&str] = &[
+    "average", "calc", "count", "diff", "estimate", "preview", "query", "search", "show", "sum", "view",
 ];
 
 /// Interpreters that are also subjects: only a tool of exactly this name runs code.

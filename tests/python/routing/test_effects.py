@@ -1,11 +1,13 @@
 """Closed by default: on two real servers, only what is known to be harmless runs twice, is kept or goes unasked."""
 
 import asyncio
+import copy
+import pickle
 from typing import Any
 
 import pytest
 
-from toolhub import ErrorKind, ToolHub
+from toolhub import ErrorKind, ToolError, ToolHub
 from toolhub.permissions import Approval
 
 from .conftest import Lab
@@ -13,7 +15,7 @@ from .conftest import Lab
 pytestmark = pytest.mark.anyio
 
 ACTING = ["sell_shares", "tweet", "format_disk", "check_out_cart", "forward_mail", "find_and_delete"]
-UNKNOWN = ["frobnicate", "process"]
+UNKNOWN = ["frobnicate", "process", "time_set", "search_toggle", "find_and_zap"]
 READING = ["get_user", "search_web", "look_up_word"]
 
 
@@ -114,3 +116,43 @@ async def test_native_tools_of_one_name_still_run_at_once() -> None:
     result = await hub.execute("weather", {"city": "Bern"}, timeout=30)
     assert result.success
     assert sorted(started) == ["one", "two"]
+
+
+@pytest.mark.parametrize("kind", list(ErrorKind))
+async def test_an_error_that_a_tool_raises_is_no_proof_that_nothing_happened(kind: ErrorKind) -> None:
+    ran: list[str] = []
+
+    def acts() -> None:
+        ran.append("first")
+        raise ToolError("from a call inside the tool", kind=kind, code=-32602)
+
+    hub = ToolHub()
+    hub.register(acts, name="send_mail")
+    hub.register(lambda: ran.append("second"), name="send_mail", source="skills")
+    result = await hub.execute("send_mail", {})
+    assert (ran, result.success) == (["first"], False)
+    assert result.meta["error"]["outcome"] != "not_sent"
+
+
+async def test_a_call_goes_to_the_providers_that_are_allowed(lab: Lab) -> None:
+    for label in ("a", "b", "c"):
+        lab.add(label, "get_user")
+    await lab.hub.connect()
+    request = '<tool_call>{"name": "get_user", "arguments": {"text": "x"}}</tool_call>'
+    for allowed in (["*", "!a/*"], ["b/*", "c/*"]):
+        outcome = await lab.hub.run(request, allowed=allowed)
+        assert outcome.results[0].meta["server"] == "b", allowed
+    assert lab.asked("a", "tools/call") == 0
+
+
+async def test_results_of_servers_can_be_copied_and_pickled(lab: Lab) -> None:
+    lab.add("a", "get_user")
+    await lab.hub.connect()
+    result = await lab.hub.execute("get_user", {"text": "x"})
+    for twin in (copy.deepcopy(result), pickle.loads(pickle.dumps(result))):
+        assert (twin, twin.content, twin.structured, twin.text) == (
+            result,
+            result.content,
+            result.structured,
+            result.text,
+        )

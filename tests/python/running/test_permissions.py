@@ -35,6 +35,13 @@ def test_patterns_mean_what_file_patterns_mean(pattern: str, name: str) -> None:
         (["docs/pdf"], "docs/pdf", "evil", False),
         (["[fg]iles/read_*"], "read_file", "files", True),
         (["read_*"], "read_\ud800", None, True),
+        # A name with a slash of its own: forbidden everywhere, allowed where no server could have chosen it.
+        (["*", "!fs/delete"], "fs/delete", None, False),
+        (["*", "!fs/delete"], "fs/delete", "evil", False),
+        (["*", "!fs/*"], "fs/delete", None, False),
+        (["fs/delete"], "fs/delete", None, True),
+        (["fs/delete"], "fs/delete", "evil", False),
+        (["*", " ! plain "], "plain", None, False),
     ],
 )
 def test_scopes_and_skills_of_servers(
