@@ -6,6 +6,11 @@ from typing import Any, final
 
 @final
 class Blocks:
+    def __new__(cls, /, content: Any, structured: Any | None, meta: Any | None) -> Blocks:
+        """
+        For copies and pickles of results.
+        """
+    def __reduce__(self, /) -> tuple[type, tuple[Any, Any | None, Any | None]]: ...
     @property
     def content(self, /) -> Any: ...
     @property
@@ -397,7 +402,7 @@ class Servers:
     def list(self, /) -> list: ...
     def load_file(self, /, path: str | PathLike[str]) -> Any:
         """
-        Loads a file: adds what is new, replaces what has changed, takes away what is gone. What is wrong is told.
+        Loads a file: adds what is new, replaces what has changed, removes what is gone, and reports what is wrong.
         """
     def load_value(self, /, value: Any) -> Any: ...
     def pins(self, /) -> Any:
@@ -781,7 +786,7 @@ def truncate_text(text: str, limit: int, unit: str = "chars", tokenizer: Tokeniz
 
 def unembedded(hub: Hub, most: int) -> list[tuple[str, int, str]]:
     """
-    At most so many tools that have no vector yet: name, state, and the text to embed.
+    Up to `most` tools that have no vector yet: name, state, and the text to embed.
     """
 
 def unknown_options(owner: str, what: str, unknown: Sequence[str], known: Sequence[str], call: str | None = None) -> str:
