@@ -10,8 +10,8 @@
 //! In a list, `!` at the start of a pattern forbids what it matches, whatever else allows it. A pattern with a `/` has a
 //! scope: `files/read_*` are tools of the server `files`, `native/*` tools that belong to no server. Skills of servers are
 //! named `server/skill` already, so `docs/pdf` is the skill `pdf` of the server `docs`. A name may contain a `/` itself: a
-//! pattern that is such a name allows a tool that belongs to no server, and forbids it wherever it comes from. Spaces around
-//! a pattern do not count.
+//! pattern that matches the whole name forbids it wherever it comes from, but allows it only with its scope in front
+//! (`native/fs/delete`). Spaces around a pattern do not count.
 
 /// The scope of tools that belong to no server.
 const NATIVE: &str = "native";
@@ -137,8 +137,8 @@ impl ScopedGlob {
         let named = |glob: &Glob| glob.matches(name) || own.is_some_and(|own| glob.matches(own));
         match &self.in_scope {
             None => named(&self.whole),
-            // The name has its scope already. Other servers could choose such a name to pass.
-            Some(_) if (own.is_some() || server.is_none()) && self.whole.matches(name) => true,
+            // The name of a server's skill has its scope already.
+            Some(_) if own.is_some() && self.whole.matches(name) => true,
             Some(_) => self.whole.matches(&format!("{}/{name}", server.unwrap_or(NATIVE))),
         }
     }

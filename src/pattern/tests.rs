@@ -73,6 +73,11 @@ fn lists_allow_and_forbid_by_scope() {
         // A name alone does not put a tool into a server's scope.
         (&["docs/pdf"], "docs/pdf", Some("evil"), false),
         (&["docs/pdf"], "docs/pdf", None, false),
+        (&["native/docs/pdf"], "docs/pdf", None, true),
+        // But what is forbidden by its whole name stays forbidden.
+        (&["*", "!docs/pdf"], "docs/pdf", None, false),
+        (&["*", "!docs/*"], "docs/pdf", Some("evil"), false),
+        (&["*", " ! x "], "x", None, false),
         (&["[fg]iles/[a-m]*"], "list", Some("files"), true),
         (&["[fg]iles/[a-m]*"], "write", Some("files"), false),
     ];
@@ -125,7 +130,8 @@ proptest! {
         let forbids = format!("!{pattern}");
         let alone = PatternList::new([&*pattern]).allows(&name, server.as_deref());
         let list = PatternList::new(["*", &forbids]);
-        prop_assert_eq!(list.allows(&name, server.as_deref()), !alone);
+        let forbidden = alone || Glob::new(&pattern).matches(&name);
+        prop_assert_eq!(list.allows(&name, server.as_deref()), !forbidden);
         prop_assert!(!alone || PatternList::new([&*pattern]).may_allow(&name));
     }
 }

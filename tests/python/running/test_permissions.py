@@ -35,11 +35,12 @@ def test_patterns_mean_what_file_patterns_mean(pattern: str, name: str) -> None:
         (["docs/pdf"], "docs/pdf", "evil", False),
         (["[fg]iles/read_*"], "read_file", "files", True),
         (["read_*"], "read_\ud800", None, True),
-        # A name with a slash of its own: forbidden everywhere, allowed where no server could have chosen it.
+        # A name with a slash of its own: forbidden everywhere, allowed only with its scope in front.
         (["*", "!fs/delete"], "fs/delete", None, False),
         (["*", "!fs/delete"], "fs/delete", "evil", False),
         (["*", "!fs/*"], "fs/delete", None, False),
-        (["fs/delete"], "fs/delete", None, True),
+        (["fs/delete"], "fs/delete", None, False),
+        (["native/fs/delete"], "fs/delete", None, True),
         (["fs/delete"], "fs/delete", "evil", False),
         (["*", " ! plain "], "plain", None, False),
     ],
