@@ -399,7 +399,6 @@ class Servers:
         """
         Iterates over `(id, error or None)`, each as soon as it is known.
         """
-    def list(self, /) -> list: ...
     def load_file(self, /, path: str | PathLike[str]) -> Any:
         """
         Loads a file: adds what is new, replaces what has changed, removes what is gone, and reports what is wrong.
@@ -417,6 +416,7 @@ class Servers:
         """
         False when there is no such server. It ends in the background.
         """
+    def rows(self, /) -> list: ...
     def take_never_listed(self, /) -> list[str]:
         """
         The servers that have never listed their tools; each is returned once.

@@ -120,7 +120,7 @@ impl PyServers {
         Ok(removed.map(retire).is_some())
     }
 
-    fn list<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+    fn rows<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         runtime::check_generation(self.generation)?;
         let rows = PyList::empty(py);
         for server in self.core.all() {
