@@ -161,9 +161,16 @@ impl McpTool {
         let hopeless = error.kind == ErrorKind::Connect
             && error.retry_after.is_none()
             && matches!(self.server.config().endpoint, Endpoint::Stdio(_));
+        // A server that refuses a new session too will refuse the next one.
+        let refuses_sessions = error.kind == ErrorKind::Closed && error.status.is_some() && tries > 0;
         // `retries` counts total attempts for an HTTP refusal, but extra attempts for a connection failure.
         let refused = u32::from(error.kind == ErrorKind::Http);
-        if !transient || !safe || hopeless || tries + refused >= self.server.config().options.retries {
+        if !transient
+            || !safe
+            || hopeless
+            || refuses_sessions
+            || tries + refused >= self.server.config().options.retries
+        {
             return None;
         }
         let pause = match error.retry_after {

@@ -5,7 +5,7 @@ use super::endpoint::HttpEndpoint;
 use super::failure;
 use super::protocol_headers::ProtocolHeaders;
 use super::reconnect_delay::ReconnectDelay;
-use super::refusal::refusal;
+use super::refusal::{Refusal, read_refusal};
 use super::shared::HttpShared;
 use crate::error::{ErrorKind, HubError, Outcome};
 use crate::sources::mcp::heavy::heavy;
@@ -145,15 +145,13 @@ impl HttpShared {
         request: &OutgoingRequest,
         response: Response,
     ) -> HubError {
-        let error = refusal(remote, response, Some(request.id)).await;
-        // A method that the server does not know does not mean a lost session, whatever the status.
-        let is_forgotten = error.status == Some(404) && error.code != Some(-32601);
-        if !is_forgotten || !protocol_headers.has_session() || protocol_headers.is_modern(request.method) {
+        let Refusal { error, refuses_session } = read_refusal(remote, response, Some(request.id)).await;
+        if !refuses_session || !protocol_headers.has_session() || protocol_headers.is_modern(request.method) {
             return error;
         }
         let text =
             format!("the server has forgotten the session ({}); a new one has to be opened", remote.shown);
-        let error = HubError { status: Some(404), ..HubError::new(ErrorKind::Closed, text) };
+        let error = HubError { status: error.status, ..HubError::new(ErrorKind::Closed, text) };
         self.forgotten.get_or_init(|| error.with_outcome(Outcome::NotSent)).clone()
     }
 }

@@ -7,21 +7,58 @@ use crate::net::retry_after;
 use crate::sources::mcp::wire::{self, Incoming};
 use reqwest::Response;
 
-/// The error for a response that does not answer the request `id`.
+const PARSE_ERROR: i64 = -32700;
+const METHOD_NOT_FOUND: i64 = -32601;
+const INVALID_PARAMS: i64 = -32602;
+
+/// A response that is not an answer.
+pub(crate) struct Refusal {
+    pub(crate) error: HubError,
+    /// It is the session that the server refuses, if the request was sent in one.
+    pub(crate) refuses_session: bool,
+}
+
+/// The error for a response that is not an answer to the request `id`.
 pub(crate) async fn refusal(remote: &HttpEndpoint, response: Response, id: Option<u64>) -> HubError {
+    read_refusal(remote, response, id).await.error
+}
+
+pub(crate) async fn read_refusal(remote: &HttpEndpoint, response: Response, id: Option<u64>) -> Refusal {
     let status = response.status().as_u16();
     let retry_after = retry_after(response.headers()).map(|wait| wait.as_secs_f64());
     let body = body::beginning(response).await;
-    let mut error = match (status, rpc_error(&body, id)) {
+    let answered = rpc_error(&body, id);
+    let refuses_session = refuses_session(status, answered.as_ref(), &body);
+    let mut error = match (status, answered) {
         (401 | 403, _) => HubError::new(ErrorKind::Auth, sentence(remote, status, &body)),
         // Proxies speak like this for a server that is not there or busy: no word of the tool.
-        (400.., Some(error)) if !matches!(status, 429 | 502..=504) => error,
+        (400.., Some((error, _))) if !matches!(status, 429 | 502..=504) => error,
         _ => HubError::new(ErrorKind::Http, sentence(remote, status, &body)),
     };
     if error.kind != ErrorKind::Rpc {
         error.outcome = outcome(status);
     }
-    HubError { status: Some(status), retry_after, ..error }
+    Refusal { error: HubError { status: Some(status), retry_after, ..error }, refuses_session }
+}
+
+/// Whether a server refuses the session id of a request, which proves that it did not run it.
+///
+/// The specification wants a 404. The reference servers send a 400 with a JSON-RPC error (or, in old versions, a sentence).
+/// Such an error belongs to the transport: it does not have the id of the request, unlike an error of the method.
+fn refuses_session(status: u16, answered: Option<&(HubError, bool)>, body: &[u8]) -> bool {
+    let names_session = |text: &str| text.to_ascii_lowercase().contains("session");
+    match (status, answered) {
+        // A method that the server does not know.
+        (404, Some((error, _))) => error.code != Some(METHOD_NOT_FOUND),
+        (404, None) => true,
+        (400, Some((error, is_for_request))) => {
+            names_session(&error.message)
+                || !is_for_request
+                    && !matches!(error.code, Some(PARSE_ERROR | METHOD_NOT_FOUND | INVALID_PARAMS))
+        }
+        (400, None) => names_session(&String::from_utf8_lossy(body)),
+        _ => false,
+    }
 }
 
 /// What a status says about the call. The first group refuses a request before it runs: credentials, address, size, media
@@ -47,10 +84,57 @@ fn sentence(remote: &HttpEndpoint, status: u16, body: &[u8]) -> String {
     if said.is_empty() { what } else { format!("{what}: {said}") }
 }
 
-/// The error in a body, if it belongs to this request.
-fn rpc_error(body: &[u8], wanted: Option<u64>) -> Option<HubError> {
+/// The error that a body holds, when it is meant for this request, and whether it has the id of the request.
+fn rpc_error(body: &[u8], wanted: Option<u64>) -> Option<(HubError, bool)> {
     wire::decode(body).into_iter().find_map(|message| match message {
-        Ok(Incoming::Response { id, outcome: Err(error) }) if id.is_none() || id == wanted => Some(error),
+        Ok(Incoming::Response { id, outcome: Err(error) }) if id.is_none() || id == wanted => {
+            Some((error, id.is_some()))
+        }
         _ => None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refuses(status: u16, body: &str) -> bool {
+        refuses_session(status, rpc_error(body.as_bytes(), Some(7)).as_ref(), body.as_bytes())
+    }
+
+    fn error(id: &str, code: i64, message: &str) -> String {
+        format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":{code},"message":"{message}"}}}}"#)
+    }
+
+    /// As servers of the TypeScript SDK, of the Python SDK (old and new) and of others answer.
+    #[test]
+    fn a_refused_session_is_recognised() {
+        for (status, body) in [
+            (400, error("null", -32000, "Bad Request: No valid session ID provided")),
+            (400, error("null", -32000, "Bad Request: Server not initialized")),
+            (404, error("null", -32001, "Session not found")),
+            (404, error("\"server-error\"", -32600, "Session not found")),
+            (400, error("\"server-error\"", -32600, "Bad Request: Missing session ID")),
+            (400, error("7", -32000, "Unknown session")),
+            (400, "Bad Request: No valid session ID provided".to_owned()),
+            (404, String::new()),
+        ] {
+            assert!(refuses(status, &body), "{status} {body}");
+        }
+    }
+
+    #[test]
+    fn a_refused_request_is_not_a_refused_session() {
+        for (status, body) in [
+            (400, error("7", -32602, "Unknown tool")),
+            (400, error("7", -32000, "No money left")),
+            (400, error("null", -32700, "Parse error")),
+            (404, error("7", -32601, "Method not found")),
+            (400, "Bad Request".to_owned()),
+            (500, error("null", -32000, "Session not found")),
+            (403, "no session".to_owned()),
+        ] {
+            assert!(!refuses(status, &body), "{status} {body}");
+        }
+    }
 }
