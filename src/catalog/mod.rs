@@ -9,9 +9,10 @@ mod pins;
 mod publisher;
 mod set;
 
-use crate::error::{ErrorKind, HubError, Outcome, clip};
+use crate::error::{ErrorKind, HubError, Outcome};
 use crate::hub::Hub;
 use crate::model::{Source, ToolSpec};
+use crate::plan::unknown_server;
 use crate::registry::Candidate;
 use crate::select::is_shadow;
 use crate::sources::mcp::auth::Credentials;
@@ -172,12 +173,7 @@ impl Servers {
     }
 
     pub fn unknown(&self, id: &str) -> HubError {
-        let known: Vec<String> = self.all().iter().map(|server| format!("'{}'", server.id())).collect();
-        let known = if known.is_empty() { "none".into() } else { known.join(", ") };
-        HubError::new(
-            ErrorKind::NotFound,
-            format!("There is no server '{}'. Known servers: {known}.", clip(id)),
-        )
+        unknown_server(id, self.all().iter().map(|server| server.id().clone()).collect())
     }
 
     /// Connects servers side by side and reports each one, in the given order.

@@ -39,7 +39,7 @@ pub use drive::{CallResult, CallServices, call};
 pub use lookup::LookUpRequest;
 pub use permissions::{ApprovalRequest, Permissions, Verdict};
 pub use request::{CallRequest, CallTarget, SharingRequest};
-pub use servers::{KnownServers, ServerSet};
+pub use servers::{KnownServers, ServerSet, unknown_server};
 pub use share::{Consulted, FlightLead, ShareKey, Shareable, SharedResults};
 pub use state::{CallPlan, UNKNOWN_SOURCE, UNREADABLE, Unreachable};
 pub use synthesis::{answer_kind, question, synthesis_prompt};
@@ -47,7 +47,7 @@ pub use synthesis::{answer_kind, question, synthesis_prompt};
 use crate::error::{ErrorKind, HubError, Outcome};
 use crate::hub::{Hub, PlannedRun};
 use crate::model::{CallOptions, Prefer};
-use crate::route::Route;
+use crate::route::{Directory, Route};
 use state::{ApprovalState, RouteState};
 use std::time::Instant;
 
@@ -176,13 +176,16 @@ pub fn select_by_name(
     now: Instant,
 ) -> Result<Box<PlannedRun>, HubError> {
     let planned = hub.plan_by_name(name, options, now);
-    let (Err(error), Some(server), Some(servers)) = (&planned, &options.server, servers) else {
-        return planned;
-    };
+    let (Err(error), Some(server)) = (&planned, &options.server) else { return planned };
     if error.kind != ErrorKind::NotFound || name.is_empty() {
         return planned;
     }
-    match servers.unlisted(server, name) {
+    let known = KnownServers::new(hub.registry.snapshot(), servers);
+    // For a tool that others offer, the error says who they are.
+    if !known.has(server) && hub.registry.load().get(name).is_none() {
+        return Err(unknown_server(server, known.ids()));
+    }
+    match servers.and_then(|servers| servers.unlisted(server, name)) {
         Some(candidate) => Ok(hub.plan_for(candidate, options, now)),
         None => planned,
     }

@@ -1,7 +1,10 @@
 //! The MCP servers, as far as a plan has to know them.
 
+use crate::error::{ErrorKind, HubError, clip};
+
 use crate::registry::{Candidate, Snapshot};
 use crate::route::Directory;
+use crate::text::{NearName, near_names};
 use std::sync::Arc;
 
 /// The configured servers of a hub.
@@ -50,4 +53,18 @@ impl Directory for KnownServers<'_> {
         }
         ids
     }
+}
+
+/// The error of a call that names a server that is not there.
+pub fn unknown_server(id: &str, known: Vec<Arc<str>>) -> HubError {
+    let quoted: Vec<String> = known.iter().map(|id| format!("'{}'", clip(id))).collect();
+    let listed = if quoted.is_empty() { "none".to_owned() } else { quoted.join(", ") };
+    let mut message = format!("There is no server '{}'. Known servers: {listed}.", clip(id));
+    let names: Vec<_> = known.into_iter().map(|id| (NearName::new(&id), id)).collect();
+    let near = near_names(id, names.iter().map(|(near, id)| (near, id)), 3);
+    let suggestions: Vec<Arc<str>> = near.into_iter().cloned().collect();
+    if let Some(near) = suggestions.first() {
+        message.push_str(&format!(" Did you mean '{}'?", clip(near)));
+    }
+    HubError { suggestions, ..HubError::new(ErrorKind::NotFound, message) }
 }

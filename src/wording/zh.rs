@@ -33,6 +33,10 @@ pub(super) const TABLE: &[(&str, &str)] = &[
         "Known servers: {}. Known sources: tools, skills, mcps.",
         "已知服务器：{0}。已知来源：tools、skills、mcps。",
     ),
+    (
+        "There is no server '{}'. Known servers: {}. Did you mean '{}'?",
+        "没有服务器 '{0}'。已知服务器：{1}。是否想用 '{2}'？",
+    ),
     ("There is no server '{}'. Known servers: {}.", "没有服务器 '{0}'。已知服务器：{1}。"),
     ("server '{}'", "服务器 '{0}'"),
     ("source '{}'", "来源 '{0}'"),

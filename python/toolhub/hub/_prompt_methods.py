@@ -24,7 +24,7 @@ class PromptMethods:
         base: str = "",
         *,
         query: str | None = None,
-        limit: int = 10,
+        limit: int | None = None,
         core: Iterable[str] | None = None,
         style: Literal["detailed", "compact", "names"] = "detailed",
         lang: Lang | None = None,
@@ -34,10 +34,10 @@ class PromptMethods:
     ) -> str:
         """A prompt that lists the tools and says how to call them, after your own `base`.
 
-        Without a `query` all tools are shown. With a query, the core tools come first (`core`, by default those of the hub),
-        then the `limit` most relevant others; the rest is only counted. `tools` are the names to choose from, by default
-        all. `budget_tokens` limits the length of the prompt (estimated, or counted with a `tokenizer` as in
-        `toolhub.truncate`): the first tools keep their details, the next get one line, the last only their name.
+        The core tools come first (`core`, by default those of the hub). With a `query` the `limit` most relevant others follow
+        (default 10), without one the first `limit` others (default all); the rest is only counted. `tools` are the names to
+        choose from, by default all. `budget_tokens` limits the length of the prompt (estimated, or counted with a `tokenizer`
+        as in `toolhub.truncate`): the first tools keep their details, the next get one line, the last only their name.
 
         `lang` is the language of the prompt's own words, by default that of the hub; descriptions of tools stay as they are.
 
@@ -87,9 +87,9 @@ class PromptMethods:
     ) -> VendorTools:
         """The tools for `tools=` of OpenAI's chat API and of APIs compatible with it.
 
-        All tools; or with a `query` the most relevant ones, at most `limit` (default 10), after those of `core`. Tools that
-        the API would refuse are left out and listed in `.skipped`, with the reason. `strict` is OpenAI's strict mode:
-        optional parameters are sent as null, and open objects as JSON in a string; the hub reads both.
+        All tools, or the first `limit`; with a `query` the most relevant ones, at most `limit` (default 10), after those of
+        `core`. Tools that the API would refuse are left out and listed in `.skipped`, with the reason. `strict` is OpenAI's
+        strict mode: optional parameters are sent as null, and open objects as JSON in a string; the hub reads both.
 
         `run` and `dispatch` take calls with the names and arguments of such a list as they are.
 

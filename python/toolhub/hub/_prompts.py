@@ -49,7 +49,7 @@ class Prompts:
         base: str,
         *,
         query: str | None,
-        limit: int,
+        limit: int | None,
         core: Iterable[str] | None,
         style: str,
         lang: str | None,
@@ -60,14 +60,17 @@ class Prompts:
         """See `ToolHub.system_prompt`."""
         if budget_tokens is not None:
             check_whole("budget_tokens", budget_tokens, 0)
-        check_whole("limit", limit, 0)
+        if limit is not None:
+            check_whole("limit", limit, 0)
         first = self._present(self._always_shown if core is None else core)
         others, more = None, 0
-        if query is not None or tools is not None:
+        if query is not None or tools is not None or limit is not None:
             names = self._known(tools)
             first, others = _divided(first, names)
             if query is not None:
-                others = self._relevant(query, limit, others)
+                others = self._relevant(query, _DEFAULT_LIMIT if limit is None else limit, others)
+            else:
+                others = others[:limit]
             more = len(names) - len(first) - len(others)
             others = self._with_read_more(first, others)
         if tokenizer is not None and not isinstance(tokenizer, _core.Tokenizer):

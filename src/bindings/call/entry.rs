@@ -8,7 +8,7 @@ use crate::bindings::once::intern;
 use crate::bindings::options::{PyCallOptions, seconds};
 use crate::bindings::patterns::PyPatternList;
 use crate::bindings::tool_from_python::as_json;
-use crate::error::HubError;
+use crate::error::{ErrorKind, HubError};
 use crate::hub::PlannedRun;
 use crate::plan::{
     CallPlan, CallRequest, CallTarget, Permissions, ServerSet, SharingRequest, closed, select_by_name,
@@ -187,6 +187,9 @@ fn plain<'py>(
         Ok(planned) => Ok(planned),
         // The servers may have it.
         Err(error) => match this.servers() {
+            None if error.kind == ErrorKind::NotFound => {
+                select_by_name(this.core(), None, name, &options.get().options, Instant::now())
+            }
             None => Err(error),
             Some(servers) if options.get().options.server.is_some() => {
                 let servers: &dyn ServerSet = &*servers;

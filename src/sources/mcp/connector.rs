@@ -9,7 +9,7 @@ use super::protocol::{Era, ProtocolHint};
 use super::transport::Transport;
 use super::transport::http::{HttpOptions, StreamableHttp};
 use super::transport::legacy_sse::LegacySse;
-use super::transport::stdio::{Program, Stdio};
+use super::transport::stdio::{FirstOutput, Program, Stdio};
 use crate::error::{ErrorKind, HubError};
 use serde_json::json;
 use std::sync::Arc;
@@ -43,17 +43,22 @@ impl Connector {
         hint: Option<ProtocolHint>,
     ) -> Result<(Connection, ProtocolHint), HubError> {
         let limit = self.config.options.startup_timeout;
+        let first_output = Arc::new(FirstOutput::default());
         let connect = async {
-            match self.connect(hint).await {
+            match self.connect(hint, &first_output).await {
                 // The server may have been an older version of itself when the hint was learnt.
                 Err(error) if hint == Some(ProtocolHint::Legacy) && error.kind == ErrorKind::Rpc => {
-                    self.connect(None).await
+                    self.connect(None, &first_output).await
                 }
                 connected => connected,
             }
         };
         timeout(limit, connect).await.unwrap_or_else(|_| {
-            Err(HubError::new(ErrorKind::Timeout, format!("no answer within {} s", limit.as_secs_f64())))
+            let is_program = matches!(self.config.endpoint, Endpoint::Stdio(_));
+            let doubt = first_output.doubt().filter(|_| is_program);
+            let doubt = doubt.map(|doubt| format!(": {doubt}")).unwrap_or_default();
+            let text = format!("no answer within {} s{doubt}", limit.as_secs_f64());
+            Err(HubError::new(ErrorKind::Timeout, text))
         })
     }
 
@@ -74,7 +79,11 @@ impl Connector {
         }
     }
 
-    async fn connect(&self, hint: Option<ProtocolHint>) -> Result<(Connection, ProtocolHint), HubError> {
+    async fn connect(
+        &self,
+        hint: Option<ProtocolHint>,
+        first_output: &Arc<FirstOutput>,
+    ) -> Result<(Connection, ProtocolHint), HubError> {
         match &self.config.endpoint {
             Endpoint::Stdio(command) => {
                 let program = Program {
@@ -84,7 +93,7 @@ impl Connector {
                     cwd: command.cwd.clone(),
                     inherit: self.config.options.inherit_env.clone(),
                 };
-                self.stdio(&program, hint).await
+                self.stdio(&program, hint, first_output).await
             }
             Endpoint::Http(remote) => self.http(remote, hint).await,
         }
@@ -96,9 +105,10 @@ impl Connector {
         &self,
         program: &Program,
         hint: Option<ProtocolHint>,
+        first_output: &Arc<FirstOutput>,
     ) -> Result<(Connection, ProtocolHint), HubError> {
         if hint != Some(ProtocolHint::Legacy) {
-            let mut connection = self.start(program)?;
+            let mut connection = self.start(program, first_output)?;
             match timeout(self.config.options.startup_timeout / 2, connection.probe()).await {
                 Ok(Ok(Probe::Modern(server))) => {
                     return Ok((self.settled(connection, server), ProtocolHint::Modern));
@@ -113,17 +123,18 @@ impl Connector {
                 Ok(Err(error)) => return Err(error),
             }
         }
-        let mut connection = self.start(program)?;
+        let mut connection = self.start(program, first_output)?;
         self.initialize(&mut connection).await?;
         Ok(self.greeted(connection, ProtocolHint::Legacy))
     }
 
-    fn start(&self, program: &Program) -> Result<Connection, HubError> {
+    fn start(&self, program: &Program, first_output: &Arc<FirstOutput>) -> Result<Connection, HubError> {
         let inbox = Inbox::new(self.callbacks.clone());
         let limit = self.config.options.max_message_bytes;
         let callbacks = self.callbacks.clone();
         let said = Box::new(move |line: &str| callbacks.log("debug", line));
-        let transport = Stdio::open(self.config.id.clone(), program, limit, inbox.clone(), said)?;
+        let transport =
+            Stdio::open(self.config.id.clone(), program, limit, inbox.clone(), said, first_output.clone())?;
         Ok(Connection::new(transport, inbox, &self.callbacks))
     }
 

@@ -18,6 +18,9 @@ use tokio::sync::{Semaphore, oneshot};
 /// How many requests of one server are being answered at once.
 const ANSWERS_AT_ONCE: usize = 64;
 
+/// Only clients send these.
+const HANDSHAKE: [&str; 2] = ["initialize", "server/discover"];
+
 /// A raw result, or why there is none.
 pub type RpcReply = Result<Box<RawValue>, HubError>;
 
@@ -104,6 +107,11 @@ impl Inbox {
                     }
                 }
                 Ok(Incoming::Notification { method, params }) => self.notified(&method, params.as_deref()),
+                Ok(Incoming::Request { id, method, .. }) if HANDSHAKE.contains(&method.as_str()) => {
+                    if let Ok(id) = id.get().parse() {
+                        settled |= self.settle(id, Err(echoed())) && Some(id) == wanted;
+                    }
+                }
                 Ok(Incoming::Request { id, method, params }) => self.asked(id, method, params, answer()),
                 Err(malformed) => {
                     if let Some(id) = malformed.id.or(wanted) {
@@ -162,6 +170,12 @@ impl Inbox {
             drop(permit);
         });
     }
+}
+
+/// A program such as `cat`.
+fn echoed() -> HubError {
+    let text = "the program sends back what it is given; check that `command` and `args` start an MCP server";
+    HubError::new(ErrorKind::Protocol, text)
 }
 
 fn answer_message(id: &RawValue, answer: Result<Value, (i64, String)>) -> String {

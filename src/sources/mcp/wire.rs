@@ -83,7 +83,11 @@ pub struct Malformed {
 
 impl Malformed {
     fn new(text: &str, error: &serde_json::Error) -> Self {
-        Malformed { id: guess_id(text), reason: error.to_string() }
+        let reason = match error.is_eof() {
+            true => "the answer ends in the middle of the JSON; the server may have cut it off".to_owned(),
+            false => error.to_string(),
+        };
+        Malformed { id: guess_id(text), reason }
     }
 
     pub fn error(&self) -> HubError {

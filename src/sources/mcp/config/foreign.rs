@@ -53,7 +53,7 @@ const OF_THOSE_WITH_SECONDS: &[&str] = &["alwaysAllow", "autoApprove", "disabled
 /// Whether the entry turns its server off, in anybody's words.
 pub(super) fn is_off(fields: &mut Fields<'_, '_>) -> bool {
     let off = fields.flag("disabled") == Some(true);
-    let on = [fields.flag("enabled"), fields.flag("isActive")];
+    let on = ["enabled", "active", "isActive", "is_active"].map(|key| fields.flag(key));
     off || on.contains(&Some(false))
 }
 

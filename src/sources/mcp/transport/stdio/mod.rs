@@ -24,6 +24,7 @@ use parking_lot::Mutex;
 use serde_json::value::RawValue;
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use stdin_writer::{Queued, StdinWriter};
 use tokio::io::AsyncReadExt;
@@ -46,9 +47,47 @@ const LAST_WORDS: Duration = Duration::from_secs(2);
 /// How much of the error stream is remembered.
 const WORDS: usize = 20;
 const WORD: usize = 500;
+/// How much of a line that is not MCP is shown.
+const SHOWN_LINE: usize = 100;
 
 /// Hears each line of the error stream, and says how it may be shown.
 pub type OnStderrLine = Box<dyn Fn(&str) -> String + Send>;
+
+/// What a program has written that is not MCP, until its first message. It tells a user who named the wrong program.
+#[derive(Default)]
+pub struct FirstOutput {
+    has_sent_message: AtomicBool,
+    /// The first line, made safe to show.
+    line: Mutex<Option<String>>,
+}
+
+impl FirstOutput {
+    fn read(&self, line: &[u8]) {
+        if self.has_sent_message.load(Ordering::Relaxed) {
+            return;
+        }
+        if line.trim_ascii_start().starts_with(b"{") || line.trim_ascii_start().starts_with(b"[") {
+            self.has_sent_message.store(true, Ordering::Relaxed);
+            return;
+        }
+        let text = clean(&String::from_utf8_lossy(line), SHOWN_LINE);
+        if !text.is_empty() {
+            self.line.lock().get_or_insert(text);
+        }
+    }
+
+    /// Why the program is probably not an MCP server, as the rest of a sentence; `None` when it has sent a message.
+    pub fn doubt(&self) -> Option<String> {
+        if self.has_sent_message.load(Ordering::Relaxed) {
+            return None;
+        }
+        let advice = "check that `command` and `args` start an MCP server";
+        Some(match &*self.line.lock() {
+            Some(line) => format!("it printed '{line}', which is not MCP; {advice}"),
+            None => format!("it sent no MCP message; {advice}"),
+        })
+    }
+}
 
 pub struct Stdio {
     shared: Arc<StdioShared>,
@@ -97,6 +136,7 @@ impl Stdio {
         limit: usize,
         inbox: Arc<Inbox>,
         said: OnStderrLine,
+        first_output: Arc<FirstOutput>,
     ) -> Result<Arc<Self>, HubError> {
         let mut process = program.start()?;
         let pipes = (process.child.stdin.take(), process.child.stdout.take(), process.child.stderr.take());
@@ -117,13 +157,14 @@ impl Stdio {
         })?);
         let writer = tokio::spawn(write(input.clone(), queued));
         let answers = (queue.downgrade(), input.clone());
-        let reader = tokio::spawn(read(stdout, limit, inbox.clone(), answers));
+        let reader = tokio::spawn(read(stdout, limit, inbox.clone(), answers, first_output.clone()));
         let mut listener = tokio::spawn(listen(stderr, shared.clone(), said));
         let mut supervisor = ProcessSupervisor {
             process,
             shared: shared.clone(),
             inbox: inbox.clone(),
             closing: closing.clone(),
+            first_output,
         };
         let closing_input = input.clone();
         tokio::spawn(async move {
@@ -236,6 +277,7 @@ struct ProcessSupervisor {
     shared: Arc<StdioShared>,
     inbox: Arc<Inbox>,
     closing: CancellationToken,
+    first_output: Arc<FirstOutput>,
 }
 
 impl ProcessSupervisor {
@@ -264,7 +306,7 @@ impl ProcessSupervisor {
         reader.abort();
         let words = match self.closing.is_cancelled() {
             true => None,
-            false => self.shared.stderr_tail(),
+            false => self.shared.stderr_tail().or_else(|| self.first_output.doubt()),
         };
         let words = words.map(|words| format!(": {words}")).unwrap_or_default();
         let error =
@@ -297,13 +339,20 @@ async fn write(input: Arc<StdinWriter>, mut queued: mpsc::Receiver<Outgoing>) {
     }
 }
 
-async fn read(mut stdout: ChildStdout, limit: usize, inbox: Arc<Inbox>, answers: WayBack) {
+async fn read(
+    mut stdout: ChildStdout,
+    limit: usize,
+    inbox: Arc<Inbox>,
+    answers: WayBack,
+    first_output: Arc<FirstOutput>,
+) {
     let mut lines = Lines::new(limit);
     let mut buffer = vec![0; 64 * 1024];
     while let Ok(read @ 1..) = stdout.read(&mut buffer).await {
         lines.feed(&buffer[..read], |line| match line {
             Line::Whole([]) => {}
             Line::Whole(line) => {
+                first_output.read(line);
                 inbox.receive(line, None, &|| answerer(&answers));
             }
             Line::TooLong(head) => {
