@@ -131,8 +131,8 @@ impl HubError {
         self
     }
 
-    /// The same failure, raised by a tool's own code. Whatever its kind says about a call inside the tool, the tool ran.
-    pub fn raised_by_tool(mut self) -> Self {
+    /// The failure of a call inside a tool as the failure of that tool. Whatever it says about the inner call, the tool ran.
+    pub fn of_inner_call(mut self) -> Self {
         self.outcome = match (self.kind, self.outcome) {
             (ErrorKind::Rpc, _) => Outcome::Unknown,
             (_, Outcome::NotSent) => Outcome::Failed,
@@ -200,12 +200,12 @@ mod tests {
         assert!(!HubError::new(ErrorKind::Timeout, "x").proves_nothing_happened());
         assert!(!HubError::new(ErrorKind::ToolError, "x").proves_nothing_happened());
         for kind in ErrorKind::ALL {
-            assert!(!HubError::new(*kind, "x").raised_by_tool().proves_nothing_happened(), "{kind}");
+            assert!(!HubError::new(*kind, "x").of_inner_call().proves_nothing_happened(), "{kind}");
         }
         for (code, proves) in [(-32601, true), (-32602, true), (-32603, false), (-32000, false)] {
             let error = HubError { code: Some(code), ..HubError::new(ErrorKind::Rpc, "x") };
             assert_eq!(error.proves_nothing_happened(), proves, "{code}");
-            assert!(!error.raised_by_tool().proves_nothing_happened(), "{code}");
+            assert!(!error.of_inner_call().proves_nothing_happened(), "{code}");
         }
     }
 }

@@ -290,9 +290,10 @@ def test_what_a_tool_does_to_its_arguments_does_not_reach_the_other_candidates(
 ) -> None:
     seen: list[Any] = []
 
-    async def careless(v: Any) -> None:
+    async def careless(v: Any) -> dict[str, Any]:
         seen.append(str(v))
         deface(v)
+        return {"success": False}
 
     for server in "abc":
         hub.register(careless, name="t", source="mcps", server=server, read_only=True)

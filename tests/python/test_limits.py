@@ -183,14 +183,14 @@ def test_one_who_is_cancelled_while_waiting_frees_his_place(run: Run) -> None:
     run(scene())
 
 
-@pytest.mark.parametrize("end", ["raises", "times out", "is cancelled", "returns nothing"])
+@pytest.mark.parametrize("end", ["raises", "times out", "is cancelled", "reports failure"])
 def test_a_call_that_ends_badly_frees_its_place(run: Run, end: str) -> None:
     async def scene() -> None:
         hub = ToolHub(limits={"hub": 1, "tools": 1})
         hub.register(Scripted(OSError("x")), name="raises", max_concurrency=1)
         hub.register(Endless(), name="times out", max_concurrency=1, timeout=0.01)
         hub.register(Endless(), name="is cancelled", max_concurrency=1)
-        hub.register(Scripted(None), name="returns nothing", max_concurrency=1)
+        hub.register(Scripted({"success": False}), name="reports failure", max_concurrency=1)
         hub.register(lambda: "fine", name="other")
         for _ in range(3):
             call = asyncio.create_task(hub.execute(end))

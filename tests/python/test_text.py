@@ -347,7 +347,7 @@ def test_a_handle_that_is_gone_is_not_found(hub: ToolHub) -> None:
     with pytest.raises(toolhub.ToolError, match="no kept result") as caught:
         hub.read_more("r_gone")
     assert caught.value.kind == "not_found"
-    with pytest.raises(ValueError, match="offset and limit"):
+    with pytest.raises(ValueError, match="offset must be at least 0, got -1"):
         hub.read_more("r_gone", offset=-1)
 
 

@@ -61,8 +61,8 @@ def test_a_call_inside_a_cancelled_scope(hub: ToolHub, run: Any) -> None:
     async def main() -> None:
         racers, blocked = [Hanging(), Hanging()], Blocked()
         offer(hub, "race", *racers)
-        hub.register(Hanging(), name="alone")
-        hub.register(blocked, name="blocked")
+        hub.register(Hanging(), name="alone", replace=True)
+        hub.register(blocked, name="blocked", replace=True)
         for name in ("alone", "blocked", "race"):
             with anyio.CancelScope() as scope:
                 scope.cancel()

@@ -119,14 +119,18 @@ async def test_native_tools_of_one_name_still_run_at_once() -> None:
 
 
 @pytest.mark.parametrize("kind", list(ErrorKind))
-async def test_an_error_that_a_tool_raises_is_no_proof_that_nothing_happened(kind: ErrorKind) -> None:
+async def test_a_failed_call_inside_a_tool_is_no_proof_that_nothing_happened(kind: ErrorKind) -> None:
     ran: list[str] = []
-
-    def acts() -> None:
-        ran.append("first")
-        raise ToolError("from a call inside the tool", kind=kind, code=-32602)
-
     hub = ToolHub()
+
+    def inner() -> None:
+        raise ToolError("refused", kind=kind, code=-32602)
+
+    async def acts() -> Any:
+        ran.append("first")
+        return (await hub.execute("inner", {})).unwrap()
+
+    hub.register(inner)
     hub.register(acts, name="send_mail")
     hub.register(lambda: ran.append("second"), name="send_mail", source="skills")
     result = await hub.execute("send_mail", {})

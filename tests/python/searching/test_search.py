@@ -101,7 +101,7 @@ def test_stop_words_alone_are_looked_for(hub: ToolHub) -> None:
 def test_wrong_arguments_are_refused(hub: ToolHub) -> None:
     with pytest.raises(ValueError, match="k must be at least 0, got -1"):
         hub.search("weather", k=-1)
-    with pytest.raises(TypeError, match="k must be a whole number, got str"):
+    with pytest.raises(TypeError, match="k must be a whole number, got the text '3'; write k=3"):
         hub.search("weather", k="3")  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="query must be text, got NoneType"):
         hub.search(None)  # type: ignore[arg-type]

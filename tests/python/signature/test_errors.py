@@ -24,7 +24,7 @@ class Class:
         (42, r"42 \(int\) is none of these"),
         (None, r"None \(NoneType\) is none of these"),
         ("x" * 1000, r"x… \(str\) is none of these"),
-        ({"name": "x"}, r"<dict object> \(dict\) is none of these"),
+        ({"name": "x"}, r"A dict is not a tool: register each of its items"),
         (SimpleNamespace(name="x", description="y"), r"SimpleNamespace object has no execute\(input\)"),
         (SimpleNamespace(name="x", execute=3), r"SimpleNamespace.execute must be a method, not int"),
         (SimpleNamespace(name=3, execute=print), r"SimpleNamespace.name must be text, not int"),
