@@ -48,7 +48,7 @@ async fn three_race_and_the_rest_follow_one_by_one() {
 async fn an_answer_that_counts_as_a_failure_does_not_win() {
     let hub = hub();
     let stage = Stage::new(&hub);
-    stage.add(Double::answering("t", Value::Null));
+    stage.add(Double::answering("t", json!({"success": 0})));
     stage.add(Double::answering("t", json!({"success": false, "error": "no disk"})).of(Source::Skills));
     stage.add(Double::answering("t", "good").after(10).of(Source::Mcps));
     let execution = call(&hub, "t", &asking(Strategy::First)).await;

@@ -201,7 +201,7 @@ async fn nobody_waits_for_ever() {
     let mut config = world.config();
     config.login_timeout = Duration::from_millis(20);
     config.opener = opener(|_| std::future::pending());
-    world.fails(&OAuth::new(config).unwrap(), &["Nobody signed in"]).await;
+    world.fails(&OAuth::new(config).unwrap(), &["No one signed in"]).await;
 }
 
 #[tokio::test]

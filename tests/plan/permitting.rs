@@ -28,7 +28,7 @@ async fn a_tool_that_is_not_allowed_is_not_called() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_is_restricted_to_the_provider_that_is_allowed() {
+async fn a_call_is_restricted_to_the_providers_that_are_allowed() {
     let world = World::new(hub());
     world.stage.add(harmless("t", "native"));
     for server in ["a", "b"] {
@@ -39,7 +39,9 @@ async fn a_call_is_restricted_to_the_provider_that_is_allowed() {
     let result = world.call(permitted(routed("t", None), &["native/t"], false)).await;
     assert_eq!((value(&result), result.route), (json!("native"), Some("source")));
     let result = world.call(permitted(routed("t", None), &["a/t", "b/t"], false)).await;
-    assert_eq!(error(&result).kind, ErrorKind::NotAllowed, "a route is one server or one source");
+    assert_eq!(value(&result), json!("a"), "the first of the providers that are allowed");
+    let result = world.call(permitted(routed("t", None), &["*", "!a/*"], false)).await;
+    assert_eq!(value(&result), json!("b"));
 }
 
 #[tokio::test(start_paused = true)]

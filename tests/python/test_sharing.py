@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from support.tools import Run, Scripted, turns
-from toolhub import ErrorKind, ToolHub
+from toolhub import ErrorKind, ToolHub, _core
 
 SERVER = Path(__file__).parents[1] / "mcp" / "faults" / "stdio_server.py"
 
@@ -449,5 +449,16 @@ def test_a_call_says_how_old_an_answer_may_be(run: Run) -> None:
         again = await hub.execute("get_next", {}, cache_ttl=60)
         fresh = await hub.execute("get_next", {}, cache_ttl=0)
         assert [first.result, again.result, fresh.result] == [0, 0, 1]
+
+    run(scene())
+
+
+def test_a_shared_call_leaves_nothing_behind(run: Run) -> None:
+    async def scene() -> None:
+        hub = ToolHub()
+        hub.register(lambda: 1, name="get_one", read_only=True)
+        for options in ({"cache_ttl": 60}, {"cache_ttl": 60}, {"single_flight": True}):
+            assert (await hub.execute("get_one", {}, **options)).success
+        assert _core.current_bridge().pending_mail == 0
 
     run(scene())

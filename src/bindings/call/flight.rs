@@ -85,7 +85,7 @@ impl FlightWait {
     }
 
     /// No message and no timer is expected any more.
-    fn leave(&self, py: Python<'_>) {
+    pub fn leave(&self, py: Python<'_>) {
         let WaitState { key, timer, waiter } = std::mem::take(&mut *self.state.lock());
         let bridge = self.bridge.bind(py).get();
         drop(key.and_then(|key| bridge.forget_mail(key)));

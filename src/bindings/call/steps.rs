@@ -112,11 +112,13 @@ impl CallDriver {
         let wait = FlightWait::new(py, left.map(|left| now + left))?;
         match this.hub.get().shared_results().consult(shareable, now, FlightWait::notifier(&wait)) {
             Consulted::Hit(cached) => {
+                wait.get().leave(py);
                 let result = copy_of(py, &cached)?;
                 meta_of(&result)?.set_item(intern!(py, "cached"), true)?;
                 Self::synthesize(slf, result)
             }
             Consulted::Lead(lead) => {
+                wait.get().leave(py);
                 this.state.lock().lead = Some(lead);
                 this.plan.lock().not_shared();
                 Ok(Next::Plan)
