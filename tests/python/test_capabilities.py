@@ -215,3 +215,5 @@ def test_a_word_that_is_close_to_nothing_still_fails(hub: ToolHub) -> None:
 def test_finding_a_user_is_no_web_research(hub: ToolHub) -> None:
     for description in ("", "Find a user by id", "查找用户"):
         assert extract_capabilities("find_user", description) == ["search"]
+        hub.register(lambda: 1, name="find_user", description=description or "Finds.", replace=True)
+        assert [hub.find_by_capability(tag) for tag in ("web", "research")] == [[], []]

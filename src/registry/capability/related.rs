@@ -40,8 +40,9 @@ const WORDS: &[(&str, &[&str])] = &[
 /// by capability runs what it finds.
 const CLOSE: &[(&str, &[&str])] = &[
     ("search", &["web", "research"]),
-    ("web", &["search", "browser", "research"]),
-    ("research", &["search", "web"]),
+    // Not `search`: what searches users or files is not asked for the web.
+    ("web", &["browser", "research"]),
+    ("research", &["web"]),
     ("calculate", &["math"]),
     ("math", &["calculate"]),
     ("time", &["calendar"]),
