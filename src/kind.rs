@@ -73,12 +73,12 @@ impl ToolKind {
     }
 
     /// The kind of one tool: the first of its capabilities that tells one, otherwise its name. What is searched or looked
-    /// up is extracted too, so extraction counts only when nothing else is told.
+    /// up is extracted too, so extraction counts only when no other kind is named.
     pub fn of(capabilities: &[String], name: &str) -> Self {
-        let told = capabilities.iter().filter_map(|capability| Self::of_capability(capability));
-        let mut told = told.peekable();
-        let extracts = told.peek().is_some();
-        if let Some(kind) = told.find(|kind| *kind != ToolKind::Extraction) {
+        let named = capabilities.iter().filter_map(|capability| Self::of_capability(capability));
+        let mut named = named.peekable();
+        let extracts = named.peek().is_some();
+        if let Some(kind) = named.find(|kind| *kind != ToolKind::Extraction) {
             return kind;
         }
         if extracts {

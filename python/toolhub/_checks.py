@@ -32,7 +32,7 @@ def check_seconds(what: str, value: Any, *, above_zero: bool = False) -> None:
     """
     if not hasattr(value, "__float__") or isinstance(value, bool):
         raise TypeError(f"{what} must be a number of seconds, {_got(what, value)}")
-    if above_zero and value == 0:
+    if above_zero and value <= 0:
         raise ValueError(f"{what} must be more than 0 seconds, got {value}; leave it out for the default")
     if not value >= 0:  # also refuses NaN
         raise ValueError(f"{what} must be a number of seconds, 0 or more, got {value}")

@@ -1,4 +1,4 @@
-"""What `execute` of an object takes beside its input, and how it is called: looked up anew, with what is passed on.
+"""What `execute` of an object takes beside its input, and how it is called: looked up at each call, with what is passed on.
 
 `execute(self, input, task_ctx=None)` has one argument for a model, `input`. The others come from the orchestrator.
 """

@@ -67,14 +67,14 @@ class Folders:
                 skills = source == "skills"
                 known = SkillFolder(place, core, python) if skills else ModuleFolder(place, source)
                 self._folders[source, place] = known
-            return self._report(known.load(hub, asked=True), anew=True)
+            return self._report(known.load(hub, asked=True), complete=True)
 
     def reload(self, hub: Registry) -> LoadReport:
         """Load all folders again and report what has changed."""
         report = LoadReport([], [], [])
         with self._one_at_a_time():
             for folder in list(self._folders.values()):
-                part = self._report(folder.load(hub, asked=False), anew=False)
+                part = self._report(folder.load(hub, asked=False), complete=False)
                 for word, more in vars(part).items():
                     getattr(report, word).extend(more)
         return report
@@ -106,8 +106,8 @@ class Folders:
         finally:
             self._turn.release()
 
-    def _report(self, outcome: Outcome, anew: bool) -> LoadReport:
-        loaded = outcome.loaded if anew else outcome.changed
+    def _report(self, outcome: Outcome, complete: bool) -> LoadReport:
+        loaded = outcome.loaded if complete else outcome.changed
         return self._log_once.log(
             LoadReport(loaded, outcome.skipped, outcome.errors, outcome.warnings, outcome.removed)
         )

@@ -34,8 +34,8 @@ impl Watch {
         let Change { what, slot, tool, source, server, took, error } = change;
         let (kind, message) = error.map(|error| (error.kind.name(), error.message.to_string())).unzip();
         let seconds = took.map(|took| took.as_secs_f64());
-        let told = (what, slot, &*tool, source, server.as_deref(), seconds, kind, message);
-        if let Err(error) = user_code::apply(self.watcher.bind(py), told) {
+        let report = (what, slot, &*tool, source, server.as_deref(), seconds, kind, message);
+        if let Err(error) = user_code::apply(self.watcher.bind(py), report) {
             error.write_unraisable(py, Some(self.watcher.bind(py)));
         }
     }
