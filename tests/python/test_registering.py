@@ -347,7 +347,7 @@ def test_what_cannot_be_a_tool_is_refused_with_a_sentence(hub: ToolHub) -> None:
         hub.register(add, source="elsewhere")
     with pytest.raises(TypeError, match="capabilities must be a list of tags, got one string"):
         hub.register(add, capabilities="search")
-    with pytest.raises(ValueError, match="timeout must be a number of seconds"):
+    with pytest.raises(ValueError, match="timeout must be more than 0 seconds, got -1"):
         hub.register(add, timeout=-1)
     with pytest.raises(ValueError, match="examples must be JSON"):
         hub.register(add, examples=[object()])
