@@ -111,16 +111,8 @@ pub fn cancellations(task: &Bound<'_, PyAny>) -> PyResult<usize> {
     task.call_method0(intern!(task.py(), "cancelling"))?.extract()
 }
 
-/// The arguments of a `throw` method in both of its forms.
-pub fn thrown(typ: &Bound<'_, PyAny>, value: Option<&Bound<'_, PyAny>>) -> PyErr {
-    PyErr::from_value(thrown_value(typ, value).into_any())
-}
-
-/// [`thrown`] as the object it is.
-pub fn thrown_value<'py>(
-    typ: &Bound<'py, PyAny>,
-    value: Option<&Bound<'py, PyAny>>,
-) -> Bound<'py, PyBaseException> {
+/// The exception that the arguments of a `throw` method mean, in both of its forms.
+fn thrown<'py>(typ: &Bound<'py, PyAny>, value: Option<&Bound<'py, PyAny>>) -> Bound<'py, PyBaseException> {
     let py = typ.py();
     let value = value.filter(|value| !value.is_none());
     if let Ok(exception) = value.unwrap_or(typ).cast::<PyBaseException>() {
@@ -133,25 +125,89 @@ pub fn thrown_value<'py>(
     made.unwrap_or_else(|error| error.into_value(py).into_bound(py))
 }
 
-/// Takes a step, as the iterator protocol wants it.
-pub fn iterate(py: Python<'_>, step: impl FnOnce() -> PyResult<Step>) -> PyResult<Py<PyAny>> {
-    let _inside = runtime::enter(py);
-    match step()? {
+/// An object of ours that `await` or an asyncio.Task drives. Made with [`new_awaitable`].
+pub trait Awaited: PyClass<BaseType = Awaitable> {
+    fn step(slf: &Bound<'_, Self>) -> PyResult<Step>;
+    fn throw(slf: &Bound<'_, Self>, error: Bound<'_, PyBaseException>) -> PyResult<Step>;
+    fn close(slf: &Bound<'_, Self>) -> PyResult<()>;
+}
+
+/// The base class of everything that is [`Awaited`]: the coroutine protocol, written once.
+#[pyclass(frozen, subclass, module = "toolhub._core")]
+pub struct Awaitable {
+    methods: &'static Methods,
+}
+
+/// The methods of one class, by the object that is an instance of it.
+struct Methods {
+    step: fn(&Bound<'_, PyAny>) -> PyResult<Step>,
+    throw: fn(&Bound<'_, PyAny>, Bound<'_, PyBaseException>) -> PyResult<Step>,
+    close: fn(&Bound<'_, PyAny>) -> PyResult<()>,
+}
+
+pub fn new_awaitable<T: Awaited>(py: Python<'_>, value: T) -> PyResult<Bound<'_, T>> {
+    let base = Awaitable {
+        methods: &const {
+            Methods {
+                step: |slf| T::step(slf.cast()?),
+                throw: |slf, error| T::throw(slf.cast()?, error),
+                close: |slf| T::close(slf.cast()?),
+            }
+        },
+    };
+    Bound::new(py, PyClassInitializer::from(base).add_subclass(value))
+}
+
+#[pymethods]
+impl Awaitable {
+    fn __await__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
+        slf
+    }
+
+    fn __iter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
+        slf
+    }
+
+    fn __next__(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
+        let _inside = runtime::enter(slf.py());
+        iterated((slf.get().methods.step)(slf))
+    }
+
+    fn send(slf: &Bound<'_, Self>, _value: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        Self::__next__(slf)
+    }
+
+    #[pyo3(signature = (typ, val=None, tb=None))]
+    fn throw(
+        slf: &Bound<'_, Self>,
+        typ: &Bound<'_, PyAny>,
+        val: Option<&Bound<'_, PyAny>>,
+        tb: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Py<PyAny>> {
+        let _ = tb;
+        let _inside = runtime::enter(slf.py());
+        iterated((slf.get().methods.throw)(slf, thrown(typ, val)))
+    }
+
+    fn close(slf: &Bound<'_, Self>) -> PyResult<()> {
+        let _inside = runtime::enter(slf.py());
+        (slf.get().methods.close)(slf)
+    }
+}
+
+/// A step as the iterator protocol wants it.
+fn iterated(step: PyResult<Step>) -> PyResult<Py<PyAny>> {
+    match step? {
         Step::Yield(value) => Ok(value),
         Step::Return(value) => Err(PyStopIteration::new_err((value,))),
     }
 }
 
-/// Something of ours that `await` or an asyncio.Task drives.
-pub trait Awaited: PyClass {
-    fn step(slf: &Bound<'_, Self>) -> PyResult<Step>;
-}
-
 /// Fills the `am_send` slot, the one that `await` really uses: no StopIteration is made for a result. The `__next__`
-/// that PyO3 makes stays in place for tracing, for `send`, and for the safe way, which empties the slot again.
+/// of [`Awaitable`] stays in place for tracing, for `send`, and for the safe way, which empties the slot again.
 pub fn install_am_send<T: Awaited>(py: Python<'_>) {
     let class = py.get_type::<T>().as_type_ptr();
-    // SAFETY: the class was made by PyO3 with an `__await__` slot, so `tp_as_async` is there; the GIL is held.
+    // SAFETY: the class was made by PyO3 on the heap, so `tp_as_async` is there; the GIL is held.
     unsafe {
         if let Some(slots) = (*class).tp_as_async.as_mut() {
             slots.am_send = if internals::is_safe() { None } else { Some(am_send::<T>) };

@@ -3,14 +3,16 @@
 //! It waits in poll(2) with the GIL released, so Ctrl-C is seen at once, also inside a running event loop (Jupyter). The
 //! first Ctrl-C cancels the call and waits until it has cleaned up; the second one returns at once.
 
-use super::awaiting::{Awaited, Step, close, is_cancelled_error, iterate, send, throw, thrown};
+use super::awaiting::{
+    Awaitable, Awaited, Step, close, is_cancelled_error, new_awaitable, send, throw_value,
+};
 use super::loop_bridge::{LoopBridge, Mail};
 use super::mailbox::{Wakeup, wait_for};
 use super::once::intern;
 use super::pool;
 use super::runtime;
 use parking_lot::Mutex;
-use pyo3::exceptions::PyOSError;
+use pyo3::exceptions::{PyBaseException, PyOSError};
 use pyo3::ffi;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
@@ -59,7 +61,7 @@ fn start(bridge: &Bound<'_, LoopBridge>, root: Py<BlockingRoot>, context: Py<PyA
 }
 
 /// The outermost awaitable of a blocking call: drives the coroutine, then rings the waiting thread.
-#[pyclass(frozen, module = "toolhub._core")]
+#[pyclass(frozen, extends = Awaitable, module = "toolhub._core")]
 pub struct BlockingRoot {
     coroutine: Py<PyAny>,
     call: Arc<BlockingCall>,
@@ -89,44 +91,19 @@ impl Awaited for BlockingRoot {
         let stepped = send(slf.get().coroutine.bind(py));
         slf.get().pass_on(py, stepped)
     }
+
+    fn throw(slf: &Bound<'_, Self>, error: Bound<'_, PyBaseException>) -> PyResult<Step> {
+        let (py, this) = (slf.py(), slf.get());
+        this.pass_on(py, throw_value(this.coroutine.bind(py), error))
+    }
+
+    fn close(slf: &Bound<'_, Self>) -> PyResult<()> {
+        close(slf.get().coroutine.bind(slf.py()))
+    }
 }
 
 #[pymethods]
 impl BlockingRoot {
-    fn __await__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
-        slf
-    }
-
-    fn __iter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
-        slf
-    }
-
-    fn __next__(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
-        iterate(slf.py(), || Self::step(slf))
-    }
-
-    fn send(slf: &Bound<'_, Self>, _value: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-        iterate(slf.py(), || Self::step(slf))
-    }
-
-    #[pyo3(signature = (typ, val=None, tb=None))]
-    fn throw(
-        slf: &Bound<'_, Self>,
-        typ: &Bound<'_, PyAny>,
-        val: Option<&Bound<'_, PyAny>>,
-        tb: Option<&Bound<'_, PyAny>>,
-    ) -> PyResult<Py<PyAny>> {
-        let _ = tb;
-        let py = slf.py();
-        let this = slf.get();
-        iterate(py, || this.pass_on(py, throw(this.coroutine.bind(py), thrown(typ, val))))
-    }
-
-    fn close(&self, py: Python<'_>) -> PyResult<()> {
-        let _inside = runtime::enter(py);
-        close(self.coroutine.bind(py))
-    }
-
     /// asyncio shows these in a task's repr and stack.
     fn __getattr__(&self, py: Python<'_>, name: &str) -> PyResult<Py<PyAny>> {
         self.coroutine.getattr(py, name)
@@ -147,7 +124,7 @@ pub fn run_blocking(
     let wakeup =
         Wakeup::new().map_err(|error| PyOSError::new_err(format!("toolhub could not wait: {error}")))?;
     let call = Arc::new(BlockingCall { answer: Mutex::new(None), task: Mutex::new(None), wakeup });
-    let root = Py::new(py, BlockingRoot { coroutine, call: call.clone() })?;
+    let root = new_awaitable(py, BlockingRoot { coroutine, call: call.clone() })?.unbind();
     // SAFETY: the GIL is held; the call gives a new reference or an error.
     let context = unsafe { Bound::from_owned_ptr_or_err(py, ffi::PyContext_CopyCurrent())?.unbind() };
     let mailbox = bridge.get().mailbox().clone();

@@ -11,7 +11,7 @@
 //! An awaitable that is closed or collected drops its future too.
 
 use super::addressee::{Addressee, Message};
-use super::awaiting::{Awaited, Step, iterate, thrown};
+use super::awaiting::{Awaitable, Awaited, Step, new_awaitable};
 use super::errors::tool_error;
 use super::job::InlineTask;
 use super::loop_bridge::{self, LoopBridge, LoopMailbox, Mail};
@@ -22,7 +22,7 @@ use futures_util::Stream;
 use futures_util::stream::{BoxStream, StreamExt};
 use parking_lot::Mutex;
 use pyo3::IntoPyObjectExt;
-use pyo3::exceptions::{PyGeneratorExit, PyRuntimeError, PyStopAsyncIteration};
+use pyo3::exceptions::{PyBaseException, PyGeneratorExit, PyRuntimeError, PyStopAsyncIteration};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use std::future::Future;
@@ -38,9 +38,10 @@ type FutureOutcome = Box<dyn FnOnce(Python<'_>) -> PyResult<Py<PyAny>> + Send>;
 
 /// A Rust future as a Python awaitable. A failure raises `ToolError`.
 pub fn run<T: BridgeValue>(
+    py: Python<'_>,
     future: impl Future<Output = Result<T, HubError>> + Send + 'static,
-) -> BridgeFuture {
-    BridgeFuture::new(async move { outcome_of(future.await) })
+) -> PyResult<Bound<'_, BridgeFuture>> {
+    new_awaitable(py, BridgeFuture::new(async move { outcome_of(future.await) }))
 }
 
 /// A Rust stream as a Python async iterator. It is polled only while an item is awaited, so a slow reader slows the source.
@@ -96,7 +97,7 @@ impl Drop for Settler {
 }
 
 /// A Rust future that Python awaits. Made by [`run`].
-#[pyclass(frozen, module = "toolhub._core")]
+#[pyclass(frozen, extends = Awaitable, module = "toolhub._core")]
 pub struct BridgeFuture {
     slot: Arc<Mutex<OutcomeSlot>>,
     stage: Mutex<FutureStage>,
@@ -253,43 +254,19 @@ impl Awaited for BridgeFuture {
             FutureStage::Running(_) | FutureStage::Done => Err(reused()),
         }
     }
+
+    fn throw(slf: &Bound<'_, Self>, error: Bound<'_, PyBaseException>) -> PyResult<Step> {
+        slf.get().throw_in(slf.py(), PyErr::from_value(error.into_any()))
+    }
+
+    fn close(slf: &Bound<'_, Self>) -> PyResult<()> {
+        drop(slf.get().leave(slf.py()));
+        Ok(())
+    }
 }
 
 #[pymethods]
 impl BridgeFuture {
-    fn __await__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
-        slf
-    }
-
-    fn __iter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
-        slf
-    }
-
-    fn __next__(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
-        iterate(slf.py(), || Self::step(slf))
-    }
-
-    fn send(slf: &Bound<'_, Self>, _value: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-        iterate(slf.py(), || Self::step(slf))
-    }
-
-    #[pyo3(signature = (typ, val=None, tb=None))]
-    fn throw(
-        &self,
-        py: Python<'_>,
-        typ: &Bound<'_, PyAny>,
-        val: Option<&Bound<'_, PyAny>>,
-        tb: Option<&Bound<'_, PyAny>>,
-    ) -> PyResult<Py<PyAny>> {
-        let _ = tb;
-        iterate(py, || self.throw_in(py, thrown(typ, val)))
-    }
-
-    fn close(&self, py: Python<'_>) {
-        let _inside = runtime::enter(py);
-        drop(self.leave(py));
-    }
-
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         // A locked stage is in use right now, so it is not garbage.
         match self.stage.try_lock().as_deref() {
@@ -360,14 +337,15 @@ impl BridgeStream {
         slf
     }
 
-    fn __anext__(&self) -> BridgeFuture {
+    fn __anext__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, BridgeFuture>> {
         let source = self.source.lock().clone();
-        BridgeFuture::new(async move {
+        let item = BridgeFuture::new(async move {
             match source {
                 Some(source) => source.next().await,
                 None => end_of_stream(),
             }
-        })
+        });
+        new_awaitable(py, item)
     }
 
     /// Drops the source. An item that is being awaited still arrives.

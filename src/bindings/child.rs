@@ -3,18 +3,17 @@
 //! It reports inside the coroutine's last step, which saves a turn of the loop, and keeps the tool's exception out of the
 //! task, so that asyncio never complains that nobody retrieved it.
 
-use super::awaiting::{Awaited, Step, close, is_cancelled_error, iterate, send, throw_value, thrown_value};
+use super::awaiting::{Awaitable, Awaited, Step, close, is_cancelled_error, send, throw_value};
 use super::awaiting::{cancellations, current_task};
 use super::execution::Execution;
 use super::once::intern;
-use super::runtime;
 use parking_lot::Mutex;
-use pyo3::exceptions::PyKeyboardInterrupt;
+use pyo3::exceptions::{PyBaseException, PyKeyboardInterrupt};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-#[pyclass(frozen, module = "toolhub._core")]
+#[pyclass(frozen, extends = Awaitable, module = "toolhub._core")]
 pub struct Child {
     execution: Py<Execution>,
     slot: usize,
@@ -107,46 +106,21 @@ impl Awaited for Child {
             None => this.report(py, send(this.awaitable.bind(py))),
         }
     }
+
+    fn throw(slf: &Bound<'_, Self>, error: Bound<'_, PyBaseException>) -> PyResult<Step> {
+        let (py, this) = (slf.py(), slf.get());
+        drop(this.take_pending());
+        this.report(py, throw_value(this.awaitable.bind(py), error))
+    }
+
+    fn close(slf: &Bound<'_, Self>) -> PyResult<()> {
+        drop(slf.get().take_pending());
+        close(slf.get().awaitable.bind(slf.py()))
+    }
 }
 
 #[pymethods]
 impl Child {
-    fn __await__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
-        slf
-    }
-
-    fn __iter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
-        slf
-    }
-
-    fn __next__(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
-        iterate(slf.py(), || Self::step(slf))
-    }
-
-    fn send(slf: &Bound<'_, Self>, _value: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-        iterate(slf.py(), || Self::step(slf))
-    }
-
-    #[pyo3(signature = (typ, val=None, tb=None))]
-    fn throw(
-        slf: &Bound<'_, Self>,
-        typ: &Bound<'_, PyAny>,
-        val: Option<&Bound<'_, PyAny>>,
-        tb: Option<&Bound<'_, PyAny>>,
-    ) -> PyResult<Py<PyAny>> {
-        let _ = tb;
-        let py = slf.py();
-        let this = slf.get();
-        drop(this.take_pending());
-        iterate(py, || this.report(py, throw_value(this.awaitable.bind(py), thrown_value(typ, val))))
-    }
-
-    fn close(&self, py: Python<'_>) -> PyResult<()> {
-        let _inside = runtime::enter(py);
-        drop(self.take_pending());
-        close(self.awaitable.bind(py))
-    }
-
     /// asyncio shows these in a task's repr and stack.
     fn __getattr__(&self, py: Python<'_>, name: &str) -> PyResult<Py<PyAny>> {
         self.awaitable.getattr(py, name)

@@ -52,12 +52,12 @@ impl ChatClient {
     }
 
     /// Awaits the whole answer: `text`, `finish_reason`, `usage`, `model`, `raw`.
-    fn chat(&self, messages: &Bound<'_, PyAny>) -> PyResult<BridgeFuture> {
-        let (client, messages) = (self.0.clone(), read_messages(messages)?);
-        Ok(bridge::run(async move {
+    fn chat<'py>(&self, messages: &Bound<'py, PyAny>) -> PyResult<Bound<'py, BridgeFuture>> {
+        let (py, client, messages) = (messages.py(), self.0.clone(), read_messages(messages)?);
+        bridge::run(py, async move {
             let answer = client.chat(&messages, &CancellationToken::new()).await?;
             Ok(JsonValue(answer_value(&answer)))
-        }))
+        })
     }
 
     /// Iterates over the pieces of text of the answer. The request is sent when the first one is awaited.

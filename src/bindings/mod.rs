@@ -79,6 +79,8 @@ mod _core {
     #[pymodule_export]
     use super::answers::{format_result, read_more, read_more_tool, write_answers, write_results};
     #[pymodule_export]
+    use super::awaiting::Awaitable;
+    #[pymodule_export]
     use super::blocking::run_blocking;
     #[pymodule_export]
     use super::blocks::Blocks;

@@ -159,17 +159,17 @@ impl PyServers {
 
     /// Awaits `(connected, failed)`: the ids of the servers that are connected now, and why the others are not.
     #[pyo3(signature = (ids, timeout))]
-    fn connect(
+    fn connect<'py>(
         &self,
-        py: Python<'_>,
+        py: Python<'py>,
         ids: Option<Vec<String>>,
         timeout: Option<f64>,
-    ) -> PyResult<BridgeFuture> {
+    ) -> PyResult<Bound<'py, BridgeFuture>> {
         let (core, timeout) = (self.core.clone(), duration(py, timeout)?);
-        Ok(bridge::run(async move {
+        bridge::run(py, async move {
             let servers = core.pick(ids.as_deref())?;
             Ok(ConnectOutcome(core.connect(servers, timeout).await))
-        }))
+        })
     }
 
     /// Iterates over `(id, error or None)`, each as soon as it is known.
@@ -202,9 +202,9 @@ impl PyServers {
     }
 
     /// Waits until announced changes of these servers are in their lists, for at most the hub's `lookup_timeout`.
-    fn catch_up(&self, ids: Vec<String>) -> BridgeFuture {
+    fn catch_up<'py>(&self, py: Python<'py>, ids: Vec<String>) -> PyResult<Bound<'py, BridgeFuture>> {
         let core = self.core.clone();
-        bridge::run(async move {
+        bridge::run(py, async move {
             core.catch_up(&ids, core.lookup_timeout()).await;
             Ok(())
         })
@@ -212,26 +212,26 @@ impl PyServers {
 
     /// Lists the tools of servers again; awaits the same as `connect`.
     #[pyo3(signature = (ids, timeout))]
-    fn refresh(
+    fn refresh<'py>(
         &self,
-        py: Python<'_>,
+        py: Python<'py>,
         ids: Option<Vec<String>>,
         timeout: Option<f64>,
-    ) -> PyResult<BridgeFuture> {
+    ) -> PyResult<Bound<'py, BridgeFuture>> {
         let (core, timeout) = (self.core.clone(), duration(py, timeout)?);
-        Ok(bridge::run(async move {
+        bridge::run(py, async move {
             let servers = core.pick(ids.as_deref())?;
             Ok(ConnectOutcome(core.refresh(servers, timeout).await))
-        }))
+        })
     }
 
     /// Awaits the end of all servers, within `seconds`.
-    fn aclose(&self, py: Python<'_>, seconds: f64) -> PyResult<BridgeFuture> {
+    fn aclose<'py>(&self, py: Python<'py>, seconds: f64) -> PyResult<Bound<'py, BridgeFuture>> {
         let (core, limit) = (self.core.clone(), duration(py, Some(seconds))?.unwrap_or_default());
-        Ok(bridge::run(async move {
+        bridge::run(py, async move {
             let _ = tokio::time::timeout(limit, core.close()).await;
             Ok(())
-        }))
+        })
     }
 
     /// Ends all servers and waits for it without the GIL, for at most `seconds`.

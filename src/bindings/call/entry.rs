@@ -2,6 +2,7 @@
 
 use super::canonical::canonical;
 use super::{CallCallbacks, CallDriver, request};
+use crate::bindings::awaiting::new_awaitable;
 use crate::bindings::execution::{Execution, Extras, Watch};
 use crate::bindings::hub::PyHub;
 use crate::bindings::once::intern;
@@ -206,7 +207,7 @@ fn plain<'py>(
     let (checks, extras) = (options.get().checks, around.extras(py, None)?);
     let execution =
         Execution::new(hub.clone().unbind(), planned, name, args.clone().unbind(), checks, extras);
-    Ok(Some(Bound::new(py, execution)?.into_any()))
+    Ok(Some(new_awaitable(py, execution)?.into_any()))
 }
 
 /// A call with everything around its run. A routed call has an id, and perhaps permissions.
@@ -233,7 +234,7 @@ fn planned_call<'py>(
     let plan = CallPlan::new(request, Instant::now());
     let driver =
         CallDriver::new(hub.clone().unbind(), plan, args.unbind(), options.get().checks, extras, callbacks);
-    Ok(Bound::new(py, driver)?.into_any())
+    Ok(new_awaitable(py, driver)?.into_any())
 }
 
 /// What the core needs of a `toolhub.permissions.Permissions`.

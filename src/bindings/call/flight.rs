@@ -1,9 +1,10 @@
 //! Waiting for an identical call in flight, which may run on another event loop.
 
 use crate::bindings::addressee::{Addressee, Message};
-use crate::bindings::awaiting::{Awaited, Step, iterate, thrown};
+use crate::bindings::awaiting::{Awaitable, Awaited, Step, new_awaitable};
 use crate::bindings::loop_bridge::{self, DeadlineKey, LoopBridge, Mail};
 use parking_lot::Mutex;
+use pyo3::exceptions::PyBaseException;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -26,7 +27,7 @@ pub enum Landed {
 
 /// An awaitable that ends when the flight does. The flight belongs to all its followers: cancelling the wait ends only the
 /// wait.
-#[pyclass(frozen, module = "toolhub._core")]
+#[pyclass(frozen, extends = Awaitable, module = "toolhub._core")]
 pub struct FlightWait {
     bridge: Py<LoopBridge>,
     deadline: Option<Instant>,
@@ -44,7 +45,7 @@ struct WaitState {
 impl FlightWait {
     pub fn new(py: Python<'_>, deadline: Option<Instant>) -> PyResult<Bound<'_, Self>> {
         let bridge = loop_bridge::current(py)?.unbind();
-        Bound::new(py, FlightWait { bridge, deadline, landed: Arc::default(), state: Mutex::default() })
+        new_awaitable(py, FlightWait { bridge, deadline, landed: Arc::default(), state: Mutex::default() })
     }
 
     /// Ends the wait from any thread.
@@ -118,38 +119,20 @@ impl Awaited for FlightWait {
     fn step(slf: &Bound<'_, Self>) -> PyResult<Step> {
         Self::wait(slf)
     }
+
+    fn throw(slf: &Bound<'_, Self>, error: Bound<'_, PyBaseException>) -> PyResult<Step> {
+        slf.get().leave(slf.py());
+        Err(PyErr::from_value(error.into_any()))
+    }
+
+    fn close(slf: &Bound<'_, Self>) -> PyResult<()> {
+        slf.get().leave(slf.py());
+        Ok(())
+    }
 }
 
 #[pymethods]
 impl FlightWait {
-    fn __await__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
-        slf
-    }
-
-    fn __iter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
-        slf
-    }
-
-    fn __next__(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
-        iterate(slf.py(), || Self::wait(slf))
-    }
-
-    #[pyo3(signature = (typ, val=None, tb=None))]
-    fn throw(
-        slf: &Bound<'_, Self>,
-        typ: &Bound<'_, PyAny>,
-        val: Option<&Bound<'_, PyAny>>,
-        tb: Option<&Bound<'_, PyAny>>,
-    ) -> PyResult<Py<PyAny>> {
-        let _ = tb;
-        slf.get().leave(slf.py());
-        Err(thrown(typ, val))
-    }
-
-    fn close(&self, py: Python<'_>) {
-        self.leave(py);
-    }
-
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         visit.call(&self.bridge)?;
         match self.state.try_lock() {

@@ -17,10 +17,9 @@ mod verdict;
 
 pub use state::{CallCallbacks, CallDriver};
 
-use super::awaiting::{Awaited, Step, close, iterate, send, throw, thrown};
+use super::awaiting::{Awaited, Step, close, send, throw};
 use super::once::intern;
-use super::runtime;
-use pyo3::exceptions::PyRuntimeError;
+use pyo3::exceptions::{PyBaseException, PyRuntimeError};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use state::Awaiting;
@@ -80,48 +79,24 @@ impl Awaited for CallDriver {
     fn step(slf: &Bound<'_, Self>) -> PyResult<Step> {
         Self::advance(slf, None)
     }
-}
 
-#[pymethods]
-impl CallDriver {
-    fn __await__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
-        slf
+    fn throw(slf: &Bound<'_, Self>, error: Bound<'_, PyBaseException>) -> PyResult<Step> {
+        Self::advance(slf, Some(PyErr::from_value(error.into_any())))
     }
 
-    fn __iter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
-        slf
-    }
-
-    fn __next__(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
-        iterate(slf.py(), || Self::advance(slf, None))
-    }
-
-    fn send(slf: &Bound<'_, Self>, _value: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-        iterate(slf.py(), || Self::advance(slf, None))
-    }
-
-    #[pyo3(signature = (typ, val=None, tb=None))]
-    fn throw(
-        slf: &Bound<'_, Self>,
-        typ: &Bound<'_, PyAny>,
-        val: Option<&Bound<'_, PyAny>>,
-        tb: Option<&Bound<'_, PyAny>>,
-    ) -> PyResult<Py<PyAny>> {
-        let _ = tb;
-        iterate(slf.py(), || Self::advance(slf, Some(thrown(typ, val))))
-    }
-
-    fn close(&self, py: Python<'_>) -> PyResult<()> {
-        let _inside = runtime::enter(py);
+    fn close(slf: &Bound<'_, Self>) -> PyResult<()> {
         let (inner, lead) = {
-            let mut state = self.state.lock();
+            let mut state = slf.get().state.lock();
             state.awaiting = Awaiting::Done;
             (state.inner.take(), state.lead.take())
         };
         drop(lead);
-        inner.map_or(Ok(()), |inner| close(inner.bind(py)))
+        inner.map_or(Ok(()), |inner| close(inner.bind(slf.py())))
     }
+}
 
+#[pymethods]
+impl CallDriver {
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         visit.call(&self.hub)?;
         visit.call(&self.args)?;

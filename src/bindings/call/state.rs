@@ -2,6 +2,7 @@
 
 use super::flight::{FlightWait, SharedResult};
 use crate::bindings::argument_checks::Checks;
+use crate::bindings::awaiting::Awaitable;
 use crate::bindings::execution::Extras;
 use crate::bindings::hub::PyHub;
 use crate::plan::{CallPlan, FlightLead, Unreachable};
@@ -25,7 +26,7 @@ pub struct CallCallbacks {
 }
 
 /// One call with everything around its run; await it.
-#[pyclass(frozen, module = "toolhub._core")]
+#[pyclass(frozen, extends = Awaitable, module = "toolhub._core")]
 pub struct CallDriver {
     pub(super) hub: Py<PyHub>,
     pub(super) args: Py<PyAny>,

@@ -3,7 +3,7 @@
 use super::flight::{FlightWait, Landed};
 use super::state::{Awaiting, CallDriver};
 use super::verdict::{failed_question, verdict};
-use crate::bindings::awaiting::{Step, iterator_of};
+use crate::bindings::awaiting::{Step, iterator_of, new_awaitable};
 use crate::bindings::bridge;
 use crate::bindings::execution::Execution;
 use crate::bindings::imported::Imported;
@@ -58,7 +58,7 @@ impl CallDriver {
                 let args = this.args.clone_ref(py);
                 let execution = Execution::new(hub, Ok(planned), &name, args, this.checks, extras);
                 this.state.lock().awaiting = Awaiting::Run;
-                Ok(Next::Await(Bound::new(py, execution)?.into_any()))
+                Ok(Next::Await(new_awaitable(py, execution)?.into_any()))
             }
             PlanStep::Refuse(error) => this.refuse(py, &error).map(Next::Finish),
         }
@@ -79,7 +79,7 @@ impl CallDriver {
             Ok::<(), HubError>(())
         };
         this.state.lock().awaiting = Awaiting::LookUp(found);
-        Ok(Next::Await(Bound::new(py, bridge::run(ask))?.into_any()))
+        Ok(Next::Await(bridge::run(py, ask)?.into_any()))
     }
 
     fn ask_approval<'py>(&self, py: Python<'py>, request: ApprovalRequest) -> PyResult<Next<'py>> {

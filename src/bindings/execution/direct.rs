@@ -7,7 +7,8 @@
 use super::Execution;
 use super::in_place::InPlaceCoroutine;
 use super::state::AttemptState;
-use crate::bindings::awaiting::{Step, cancellations, current_task_of, is_cancelled_error, send, throw};
+use crate::bindings::awaiting::{Awaited, send, throw};
+use crate::bindings::awaiting::{Step, cancellations, current_task_of, is_cancelled_error, new_awaitable};
 use crate::bindings::child::Child;
 use crate::bindings::internals;
 use crate::bindings::loop_bridge::LoopBridge;
@@ -173,7 +174,7 @@ impl Execution {
         let port: Bound<'_, LoopBridge> = Self::port(slf)?;
         let name = slf.get().tool_name(direct.slot);
         let name = PyString::new(py, &name).unbind();
-        let (task, _) = port.get().create_task(py, Bound::new(py, child)?.into_any(), &name)?;
+        let (task, _) = port.get().create_task(py, new_awaitable(py, child)?.into_any(), &name)?;
         port.get().keep_until_done(&task)?;
         slf.get().state.lock().attempts[direct.slot].state = AttemptState::Nothing;
         slf.get().mark_stopped(direct.slot);

@@ -24,11 +24,11 @@ pub use object::{Execution, Extras};
 pub use state::{Attempt, FinishedExecution};
 pub use watch::Watch;
 
-use super::awaiting::{Awaited, Step, is_cancelled_error, iterate, thrown};
-use super::{result, runtime};
+use super::awaiting::{Awaited, Step, is_cancelled_error};
+use super::result;
 use crate::bindings::once::intern;
 use crate::execute::{Action, Executor, advance};
-use pyo3::exceptions::{PyGeneratorExit, PyRuntimeError};
+use pyo3::exceptions::{PyBaseException, PyGeneratorExit, PyRuntimeError};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use start::InPlace;
@@ -213,40 +213,12 @@ impl Awaited for Execution {
             (Phase::Done, _) => Err(PyRuntimeError::new_err("cannot reuse already awaited execution")),
         }
     }
-}
 
-#[pymethods]
-impl Execution {
-    fn __await__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
-        slf
-    }
-
-    fn __iter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
-        slf
-    }
-
-    fn __next__(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
-        iterate(slf.py(), || Self::step(slf))
-    }
-
-    fn send(slf: &Bound<'_, Self>, _value: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-        iterate(slf.py(), || Self::step(slf))
-    }
-
-    #[pyo3(signature = (typ, val=None, tb=None))]
-    fn throw(
-        slf: &Bound<'_, Self>,
-        typ: &Bound<'_, PyAny>,
-        val: Option<&Bound<'_, PyAny>>,
-        tb: Option<&Bound<'_, PyAny>>,
-    ) -> PyResult<Py<PyAny>> {
-        let _ = tb;
-        iterate(slf.py(), || Self::throw_in(slf, thrown(typ, val)))
+    fn throw(slf: &Bound<'_, Self>, error: Bound<'_, PyBaseException>) -> PyResult<Step> {
+        Self::throw_in(slf, PyErr::from_value(error.into_any()))
     }
 
     fn close(slf: &Bound<'_, Self>) -> PyResult<()> {
-        let py = slf.py();
-        let _inside = runtime::enter(py);
         let (direct, over) = {
             let mut state = slf.get().state.lock();
             (state.direct.take(), state.phase == Phase::Done)
@@ -255,11 +227,14 @@ impl Execution {
             Self::abandon(slf);
         }
         match direct {
-            Some(direct) => direct.close(py),
+            Some(direct) => direct.close(slf.py()),
             None => Ok(()),
         }
     }
+}
 
+#[pymethods]
+impl Execution {
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         visit.call(&self.hub)?;
         if let Some(extras) = &self.extras {

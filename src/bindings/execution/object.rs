@@ -3,6 +3,7 @@
 use super::state::State;
 use super::watch::Watch;
 use crate::bindings::argument_checks::Checks;
+use crate::bindings::awaiting::Awaitable;
 use crate::bindings::hub::PyHub;
 use crate::bindings::loop_bridge::{self, LoopBridge};
 use crate::error::HubError;
@@ -11,7 +12,7 @@ use parking_lot::Mutex;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 
-#[pyclass(frozen, module = "toolhub._core")]
+#[pyclass(frozen, extends = Awaitable, module = "toolhub._core")]
 pub struct Execution {
     pub(super) hub: Py<PyHub>,
     pub(super) checks: Checks,

@@ -6,7 +6,7 @@ use super::in_place::InPlaceCoroutine;
 use super::state::{Address, AttemptStart, AttemptState};
 use crate::bindings::addressee::Message;
 use crate::bindings::argument_checks::{CheckPass, PreparedArguments};
-use crate::bindings::awaiting::iterator_of;
+use crate::bindings::awaiting::{iterator_of, new_awaitable};
 use crate::bindings::child::Child;
 use crate::bindings::job::InlineTask;
 use crate::bindings::loop_bridge::{LoopMailbox, Mail};
@@ -168,7 +168,7 @@ impl Execution {
             state.direct = Some(InPlaceCoroutine::new(slot, awaitable.clone().unbind()));
             return Ok(Some(awaitable));
         }
-        let child = Bound::new(py, Child::new(slf.clone().unbind(), slot, awaitable.unbind()))?;
+        let child = new_awaitable(py, Child::new(slf.clone().unbind(), slot, awaitable.unbind()))?;
         let (task, over) = Self::port(slf)?.get().create_task(py, child.into_any(), &tool.name)?;
         if !over {
             this.state.lock().attempts[slot].state = AttemptState::Task(task.unbind());
