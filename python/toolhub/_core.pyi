@@ -56,7 +56,7 @@ class CallOptions:
     """
     The options of one call, made once and reused.
     """
-    def __new__(cls, /, strategy: str | None = None, timeout: float | None = None, deadline: float | None = None, max_parallel: int | None = None, hedge_after: float | None = None, source: str | None = None, server: str | None = None, validate: bool = True, coerce: bool = True, prefer: str | None = None) -> CallOptions: ...
+    def __new__(cls, /, strategy: str | None = None, timeout: float | None = None, deadline: float | None = None, max_parallel: int | None = None, hedge_after: float | None = None, source: str | None = None, server: str | None = None, validate: bool = True, coerce: bool = True, prefer: str | None = None, cache_ttl: float | None = None, single_flight: bool = False) -> CallOptions: ...
 
 @final
 class CallbackQueue:
@@ -601,7 +601,7 @@ def current_bridge() -> LoopBridge:
     The bridge of the running loop, for the background loop and for tests.
     """
 
-def dispatch(hub: Hub, request: Any, options: CallOptions, progress: Any | None = None, meta: Any | None = None, watch: Any | None = None, llm: Any | None = None, cache_ttl: float | None = None, single_flight: bool = False, permissions: Any | None = None) -> Any:
+def dispatch(hub: Hub, request: Any, options: CallOptions, around: tuple[Any | None, Any | None, Any | None, Any | None] | None = None, permissions: Any | None = None) -> Any:
     """
     Calls the tool that a model asked for; await what comes back.
     """
@@ -621,12 +621,12 @@ def error_kinds() -> list[tuple[str, bool, str]]:
     The kinds of errors in order: name, whether a retry can help, and what is known about effects if nothing else is said.
     """
 
-def execute(hub: Hub, name: str, args: Any, options: CallOptions, progress: Any | None = None, meta: Any | None = None, watch: Any | None = None, llm: Any | None = None, cache_ttl: float | None = None, single_flight: bool = False) -> Any:
+def execute(hub: Hub, name: str, args: Any, options: CallOptions, around: tuple[Any | None, Any | None, Any | None, Any | None] | None = None) -> Any:
     """
     Calls a tool by name; await what comes back.
     """
 
-def execute_by_capability(hub: Hub, capability: str, args: Any, options: CallOptions, progress: Any | None = None, meta: Any | None = None, watch: Any | None = None, llm: Any | None = None, cache_ttl: float | None = None, single_flight: bool = False) -> Any:
+def execute_by_capability(hub: Hub, capability: str, args: Any, options: CallOptions, around: tuple[Any | None, Any | None, Any | None, Any | None] | None = None) -> Any:
     """
     Calls the tools with a capability; await what comes back.
     """

@@ -6,7 +6,7 @@ class. The async methods that call tools check their keywords themselves, becaus
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping
-from functools import wraps
+from functools import lru_cache, wraps
 from types import FunctionType
 from typing import Any, TypedDict, TypeVar, cast
 
@@ -110,6 +110,43 @@ def refuse(
         raise too_many_arguments(hub, method.__name__, name, args, extra)
 
 
+def known_options(method: Callable[..., Any]) -> dict[str, bool] | None:
+    """The names of all parameters that may be given by keyword; true for those that a message suggests as options.
+
+    `**options: Unpack[CallOptions]` stands for the keys of that mapping; None for a method with any other `**options`.
+
+    >>> def search(self, query, k=10, *, source=None): ...
+    >>> known_options(search)
+    {'query': False, 'k': True, 'source': True}
+    """
+    method = inspect.unwrap(method)
+    code = cast("FunctionType", method).__code__
+    positional = code.co_varnames[code.co_posonlyargcount : code.co_argcount]
+    keyword = code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
+    required = code.co_argcount - len(cast("FunctionType", method).__defaults__ or ())
+    known = {name: at >= required for at, name in enumerate(positional, code.co_posonlyargcount) if at > 0}
+    known.update(dict.fromkeys(keyword, True))
+    if code.co_flags & inspect.CO_VARKEYWORDS:
+        hints: Mapping[str, Any] = method.__annotations__
+        options = code.co_varnames[
+            code.co_argcount + code.co_kwonlyargcount + bool(code.co_flags & inspect.CO_VARARGS)
+        ]
+        (keys,) = getattr(hints.get(options), "__args__", (None,))
+        if keys is None:
+            return None
+        known.update(dict.fromkeys(keys.__annotations__, True))
+    return known
+
+
+_known_options = lru_cache(known_options)
+
+
+def refuse_unknown(hub: Any, method: Callable[..., Any], options: Mapping[str, Any]) -> None:
+    """Raise for keywords in `**options` that are not keys of its `TypedDict`."""
+    if options and not options.keys() <= (known := _known_options(method) or {}).keys():
+        refuse(hub, method, None, None, (), {key: None for key in options if key not in known})
+
+
 def too_many_arguments(hub: Any, method: str, name: Any, args: Any, extra: tuple[Any, ...]) -> TypeError:
     """The error for `hub.call("add", 1, 2)`."""
     values = (args, *extra)
@@ -168,31 +205,3 @@ def _checked(method: Callable[..., Any]) -> Callable[..., Any]:
         return method(*args, **kwargs)
 
     return checked
-
-
-def known_options(method: Callable[..., Any]) -> dict[str, bool] | None:
-    """The names of all parameters that may be given by keyword; true for those that a message suggests as options.
-
-    `**options: Unpack[CallOptions]` stands for the keys of that mapping; None for a method with any other `**options`.
-
-    >>> def search(self, query, k=10, *, source=None): ...
-    >>> known_options(search)
-    {'query': False, 'k': True, 'source': True}
-    """
-    method = inspect.unwrap(method)
-    code = cast("FunctionType", method).__code__
-    positional = code.co_varnames[code.co_posonlyargcount : code.co_argcount]
-    keyword = code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
-    required = code.co_argcount - len(cast("FunctionType", method).__defaults__ or ())
-    known = {name: at >= required for at, name in enumerate(positional, code.co_posonlyargcount) if at > 0}
-    known.update(dict.fromkeys(keyword, True))
-    if code.co_flags & inspect.CO_VARKEYWORDS:
-        hints: Mapping[str, Any] = method.__annotations__
-        options = code.co_varnames[
-            code.co_argcount + code.co_kwonlyargcount + bool(code.co_flags & inspect.CO_VARARGS)
-        ]
-        (keys,) = getattr(hints.get(options), "__args__", (None,))
-        if keys is None:
-            return None
-        known.update(dict.fromkeys(keys.__annotations__, True))
-    return known

@@ -15,12 +15,14 @@ use std::time::Duration;
 pub struct PyCallOptions {
     pub options: CallOptions,
     pub checks: Checks,
+    pub cache_ttl: Option<Duration>,
+    pub single_flight: bool,
 }
 
 #[pymethods]
 impl PyCallOptions {
     #[new]
-    #[pyo3(signature = (strategy=None, timeout=None, deadline=None, max_parallel=None, hedge_after=None, source=None, server=None, validate=true, coerce=true, prefer=None))]
+    #[pyo3(signature = (strategy=None, timeout=None, deadline=None, max_parallel=None, hedge_after=None, source=None, server=None, validate=true, coerce=true, prefer=None, cache_ttl=None, single_flight=false))]
     #[expect(clippy::too_many_arguments, reason = "one for each keyword of hub.execute")]
     fn new(
         strategy: Option<&str>,
@@ -33,6 +35,8 @@ impl PyCallOptions {
         validate: bool,
         coerce: bool,
         prefer: Option<&str>,
+        cache_ttl: Option<f64>,
+        single_flight: bool,
     ) -> PyResult<Self> {
         if max_parallel == Some(0) {
             return Err(PyValueError::new_err("max_parallel must be at least 1, got 0"));
@@ -49,7 +53,15 @@ impl PyCallOptions {
             allowed: None,
             is_routed: false,
         };
-        Ok(PyCallOptions { options, checks: Checks { validate, coerce } })
+        let cache_ttl = seconds("cache_ttl", cache_ttl)?;
+        Ok(PyCallOptions { options, checks: Checks { validate, coerce }, cache_ttl, single_flight })
+    }
+}
+
+impl PyCallOptions {
+    /// The result may be shared with identical calls.
+    pub fn may_share(&self) -> bool {
+        self.cache_ttl.is_some() || self.single_flight
     }
 }
 

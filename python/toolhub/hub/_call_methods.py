@@ -10,7 +10,7 @@ from .. import _background, _core
 from .._checks import check_seconds, check_text, check_whole
 from .._core import CallOptions as PlannedOptions
 from .._core import Hub
-from .._unknown_options import NoOptions, refuse
+from .._unknown_options import NoOptions, refuse, refuse_unknown
 from ..events import EXECUTE, RESULTS, Events, Watched
 from ..options import CallOptions, CapabilityOptions, Model, Prefer, Progress, Source, StrategyName
 from ..result import ToolResult
@@ -20,7 +20,7 @@ _INFO = logging.INFO
 
 
 def _checked_options(
-    strategy: str,
+    strategy: str = "auto",
     timeout: float | None = None,
     deadline: float | None = None,
     max_parallel: int | None = None,
@@ -30,9 +30,12 @@ def _checked_options(
     validate: bool = True,
     coerce: bool = True,
     prefer: str | None = None,
+    cache_ttl: float | None = None,
+    single_flight: bool = False,
 ) -> "_core.CallOptions":
     """The options of a call, checked."""
-    for what, seconds in (("timeout", timeout), ("deadline", deadline), ("hedge_after", hedge_after)):
+    times = {"timeout": timeout, "deadline": deadline, "hedge_after": hedge_after, "cache_ttl": cache_ttl}
+    for what, seconds in times.items():
         if seconds is not None:
             check_seconds(what, seconds, above_zero=what == "timeout")
     if max_parallel is not None:
@@ -51,20 +54,24 @@ def _checked_options(
         validate,
         coerce,
         prefer,
+        cache_ttl,
+        single_flight,
     )
 
 
 _cached_options = lru_cache(maxsize=256)(_checked_options)
 
+Around = tuple[Progress | None, Mapping[str, Any] | None, Any, Any]
+"""What the core needs to know of a call beside its options: `progress`, `meta`, what reports about it, and the model."""
 
-def call_options(*options: Any) -> "_core.CallOptions":
-    """The options of a call, in the order of `_checked_options`. Most programs use a handful of combinations, so they are
-    made once."""
+
+def call_options(*options: Any, **named: Any) -> "_core.CallOptions":
+    """The options of a call. Most programs use a handful of combinations, so they are made once."""
     try:
-        return _cached_options(*options)
+        return _cached_options(*options, **named)
     except TypeError:
         # Unhashable values cannot be looked up. They are not options either; the checks say which one is wrong.
-        return _checked_options(*options)
+        return _checked_options(*options, **named)
 
 
 class CallMethods:
@@ -144,9 +151,9 @@ class CallMethods:
             options = self._plain_options.get(strategy)
             if options is None:
                 options = self._plain_options[strategy] = call_options(strategy)
-            return await _core.execute(
-                self._core, name, args, options, progress, meta, None, llm or self._llm
-            )
+            llm = llm or self._llm
+            around = None if progress is meta is llm is None else (progress, meta, None, llm)
+            return await _core.execute(self._core, name, args, options, around)
         options = call_options(
             strategy,
             timeout,
@@ -158,79 +165,26 @@ class CallMethods:
             validate,
             coerce,
             prefer,
-        )
-        if cache_ttl is not None:
-            check_seconds("cache_ttl", cache_ttl)
-        watch = self._watch(EXECUTE, llm)
-        return await _core.execute(
-            self._core,
-            name,
-            args,
-            options,
-            progress,
-            meta,
-            watch,
-            llm or self._llm,
             cache_ttl,
             single_flight,
         )
+        around = self._around(EXECUTE, progress, meta, llm)
+        return await _core.execute(self._core, name, args, options, around)
 
     async def execute_by_capability(
         self,
         capability: str,
         args: Any = None,
         max_parallel: int | None = None,
-        *,
-        strategy: StrategyName = "auto",
-        timeout: float | None = None,
-        deadline: float | None = None,
-        hedge_after: float | None = None,
-        source: Source | None = None,
-        server: str | None = None,
-        llm: Model | None = None,
-        cache_ttl: float | None = None,
-        single_flight: bool = False,
-        validate: bool = True,
-        coerce: bool = True,
-        progress: Progress | None = None,
-        meta: Mapping[str, Any] | None = None,
-        llm_client: Model | None = None,
-        prefer: Prefer | None = None,
-        **unknown: Unpack[NoOptions],
+        **options: Unpack[CapabilityOptions],
     ) -> ToolResult:
-        """Call whatever tools have a capability; candidates whose schema refuses the arguments are skipped."""
-        if unknown:
-            refuse(self, CallMethods.execute_by_capability, capability, args, (), unknown)
-        llm = llm or llm_client
-        if llm is not None:
-            check_llm(llm)
-        if cache_ttl is not None:
-            check_seconds("cache_ttl", cache_ttl)
-        options = call_options(
-            strategy,
-            timeout,
-            deadline,
-            max_parallel,
-            hedge_after,
-            source,
-            server,
-            validate,
-            coerce,
-            prefer,
-        )
-        watch = self._watch(EXECUTE, llm)
-        return await _core.execute_by_capability(
-            self._core,
-            capability,
-            args,
-            options,
-            progress,
-            meta,
-            watch,
-            llm or self._llm,
-            cache_ttl,
-            single_flight,
-        )
+        """Call whatever tools have a capability; candidates whose schema refuses the arguments are skipped.
+
+        `options` are those of `execute`.
+        """
+        refuse_unknown(self, CallMethods.execute_by_capability, options)
+        planned, around = self._planned_options(EXECUTE, max_parallel=max_parallel, **options)
+        return await _core.execute_by_capability(self._core, capability, args, planned, around)
 
     async def execute_many(
         self,
@@ -305,10 +259,30 @@ class CallMethods:
         """`execute_many`, blocking."""
         return _background.run(self.execute_many(calls, concurrency, **options))
 
+    def _planned_options(
+        self,
+        logger: logging.Logger,
+        *,
+        llm: Model | None = None,
+        llm_client: Model | None = None,
+        progress: Progress | None = None,
+        meta: Mapping[str, Any] | None = None,
+        **options: Any,
+    ) -> "tuple[PlannedOptions, Around]":
+        """The options of a call and what surrounds it, as the core takes them."""
+        llm = llm or llm_client
+        if llm is not None:
+            check_llm(llm)
+        return call_options(**options), self._around(logger, progress, meta, llm)
+
+    def _around(self, logger: logging.Logger, progress: Any, meta: Any, llm: Any) -> "Around":
+        llm = llm or self._llm
+        return progress, meta, self._watch(logger, llm), llm
+
     def _watch(self, logger: logging.Logger, llm: Any) -> "Callable[[str, Any, str | None], Watched] | None":
         """What makes the reporter of a call; None if nothing listens."""
         listens = self._events.listeners or logger.isEnabledFor(_INFO) or EXECUTE.isEnabledFor(_INFO)
-        synthesises = (llm or self._llm) is not None and RESULTS.isEnabledFor(_INFO)
+        synthesises = llm is not None and RESULTS.isEnabledFor(_INFO)
         return self._events.watch if listens or synthesises else None
 
 

@@ -4,15 +4,13 @@ from collections.abc import Mapping
 from typing import Any, Unpack, cast
 
 from .. import _core
-from .._checks import check_seconds
-from .._unknown_options import NoOptions, refuse
+from .._unknown_options import refuse_unknown
 from ..events import ROUTE
-from ..options import Model, Prefer, Progress, RequestOptions, StrategyName
+from ..options import DispatchOptions, Prefer, RequestOptions, StrategyName
 from ..permissions import Permissions
 from ..result import ToolResult
 from ..routing import Explanation
-from ._call_methods import CallMethods, call_options
-from ._synthesis import check_llm
+from ._call_methods import CallMethods
 
 
 class DispatchMethods(CallMethods):
@@ -68,63 +66,16 @@ class DispatchMethods(CallMethods):
         >>> result.result, result.meta["call_id"], result.meta["route"]
         (3, 'call_7', 'alias')
         """
+        refuse_unknown(self, DispatchMethods.dispatch, options)
         return await self._dispatch(
             request, None, prefer=prefer, timeout=timeout, deadline=deadline, **options
         )
 
     async def _dispatch(
-        self,
-        request: Any,
-        permissions: Permissions | None,
-        *,
-        strategy: StrategyName = "auto",
-        timeout: float | None = None,
-        deadline: float | None = None,
-        max_parallel: int | None = None,
-        hedge_after: float | None = None,
-        llm: Model | None = None,
-        cache_ttl: float | None = None,
-        single_flight: bool = False,
-        validate: bool = True,
-        coerce: bool = True,
-        progress: Progress | None = None,
-        meta: Mapping[str, Any] | None = None,
-        llm_client: Model | None = None,
-        prefer: Prefer | None = None,
-        **unknown: Unpack[NoOptions],
+        self, request: Any, permissions: Permissions | None, **options: Unpack[DispatchOptions]
     ) -> ToolResult:
-        if unknown:
-            refuse(self, DispatchMethods.dispatch, None, None, (), unknown)
-        llm = llm or llm_client
-        if llm is not None:
-            check_llm(llm)
-        if cache_ttl is not None:
-            check_seconds("cache_ttl", cache_ttl)
-        options = call_options(
-            strategy,
-            timeout,
-            deadline,
-            max_parallel,
-            hedge_after,
-            None,
-            None,
-            validate,
-            coerce,
-            prefer,
-        )
-        watch = self._watch(ROUTE, llm)
-        return await _core.dispatch(
-            self._core,
-            request,
-            options,
-            progress,
-            meta,
-            watch,
-            llm or self._llm,
-            cache_ttl,
-            single_flight,
-            permissions,
-        )
+        planned, around = self._planned_options(ROUTE, **options)
+        return await _core.dispatch(self._core, request, planned, around, permissions)
 
     def explain(
         self,

@@ -6,7 +6,7 @@ use crate::bindings::awaiting::new_awaitable;
 use crate::bindings::execution::{Execution, Extras, Watch};
 use crate::bindings::hub::PyHub;
 use crate::bindings::once::intern;
-use crate::bindings::options::{PyCallOptions, seconds};
+use crate::bindings::options::PyCallOptions;
 use crate::bindings::patterns::PyPatternList;
 use crate::bindings::tool_from_python::as_json;
 use crate::error::{ErrorKind, HubError};
@@ -15,35 +15,46 @@ use crate::plan::{
     CallPlan, CallRequest, CallTarget, Permissions, ServerSet, SharingRequest, closed, select_by_name,
 };
 use pyo3::exceptions::PyTypeError;
+use pyo3::inspect::PyStaticExpr;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 use serde_json::Value;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// What a call may have beside its arguments and options.
+/// What Python hands over with a call in addition to its arguments and options, as one tuple.
 #[derive(Default)]
-struct Surroundings<'py> {
+pub struct Surroundings {
+    /// Called with each progress report of a tool on a server.
     progress: Option<Py<PyAny>>,
-    meta: Option<Bound<'py, PyAny>>,
+    /// Passed on to the server.
+    meta: Option<Py<PyAny>>,
     /// Called with name, arguments and id of the call; returns what reports about it.
-    watch: Option<Bound<'py, PyAny>>,
+    watch: Option<Py<PyAny>>,
+    /// Makes one answer of several.
     llm: Option<Py<PyAny>>,
-    cache_ttl: Option<f64>,
-    single_flight: bool,
 }
 
-impl Surroundings<'_> {
-    /// Nothing but the run is needed, as far as the caller is concerned.
-    fn are_plain(&self) -> bool {
-        self.watch.is_none() && self.cache_ttl.is_none() && !self.single_flight
-    }
+/// `(progress, meta, watch, llm)`
+type SurroundingsTuple = (Option<Py<PyAny>>, Option<Py<PyAny>>, Option<Py<PyAny>>, Option<Py<PyAny>>);
 
+impl<'py> FromPyObject<'_, 'py> for Surroundings {
+    type Error = PyErr;
+    const INPUT_TYPE: PyStaticExpr = <SurroundingsTuple as FromPyObject<'_, '_>>::INPUT_TYPE;
+
+    fn extract(given: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        let (progress, meta, watch, llm) = given.extract::<SurroundingsTuple>()?;
+        Ok(Surroundings { progress, meta, watch, llm })
+    }
+}
+
+impl Surroundings {
     fn extras(&self, py: Python<'_>, watch: Option<&Py<PyAny>>) -> PyResult<Option<Box<Extras>>> {
         if self.progress.is_none() && self.meta.is_none() && watch.is_none() {
             return Ok(None);
         }
-        let meta = match self.meta.as_ref().map(|meta| as_json("meta", meta)).transpose()? {
+        let meta = self.meta.as_ref().map(|meta| as_json("meta", meta.bind(py)));
+        let meta = match meta.transpose()? {
             None => serde_json::Map::new(),
             Some(Value::Object(map)) => map,
             Some(_) => return Err(PyTypeError::new_err("meta must be a mapping")),
@@ -53,24 +64,23 @@ impl Surroundings<'_> {
     }
 
     /// `None` when sharing was not requested, or the arguments cannot be compared.
-    fn sharing(&self, args: &Bound<'_, PyAny>, options: &PyCallOptions) -> PyResult<Option<SharingRequest>> {
-        let cache_ttl = seconds("cache_ttl", self.cache_ttl)?;
-        if cache_ttl.is_none() && !self.single_flight {
-            return Ok(None);
+    fn sharing(&self, args: &Bound<'_, PyAny>, options: &PyCallOptions) -> Option<SharingRequest> {
+        if !options.may_share() {
+            return None;
         }
-        let meta = self.meta.as_ref().map(canonical);
+        let meta = self.meta.as_ref().map(|meta| canonical(meta.bind(args.py())));
         let (Some(arguments), Some(meta)) = (canonical(args), meta.map_or(Some(None), |meta| meta.map(Some)))
         else {
-            return Ok(None);
+            return None;
         };
-        Ok(Some(SharingRequest {
-            cache_ttl,
-            single_flight: self.single_flight,
+        Some(SharingRequest {
+            cache_ttl: options.cache_ttl,
+            single_flight: options.single_flight,
             arguments: arguments.into(),
             meta: meta.map(Arc::from),
             validate: options.checks.validate,
             coerce: options.checks.coerce,
-        }))
+        })
     }
 
     fn make_watch(
@@ -79,32 +89,25 @@ impl Surroundings<'_> {
         args: &Bound<'_, PyAny>,
         call_id: Option<&str>,
     ) -> PyResult<Option<Py<PyAny>>> {
-        let watch = self.watch.as_ref().map(|make| make.call1((tool, args, call_id))).transpose()?;
-        Ok(watch.map(Bound::unbind))
+        self.watch.as_ref().map(|make| make.call1(args.py(), (tool, args, call_id))).transpose()
     }
 }
 
 /// Calls a tool by name; await what comes back.
 #[pyfunction]
-#[pyo3(signature = (hub, name, args, options, progress=None, meta=None, watch=None, llm=None, cache_ttl=None, single_flight=false))]
-#[expect(clippy::too_many_arguments, reason = "one for each keyword of hub.execute")]
+#[pyo3(signature = (hub, name, args, options, around=None))]
 pub fn execute<'py>(
     hub: &Bound<'py, PyHub>,
     name: &Bound<'py, PyString>,
     args: Bound<'py, PyAny>,
     options: &Bound<'py, PyCallOptions>,
-    progress: Option<Py<PyAny>>,
-    meta: Option<Bound<'py, PyAny>>,
-    watch: Option<Bound<'py, PyAny>>,
-    llm: Option<Py<PyAny>>,
-    cache_ttl: Option<f64>,
-    single_flight: bool,
+    around: Option<Surroundings>,
 ) -> PyResult<Bound<'py, PyAny>> {
     hub.get().check_process()?;
-    let around = Surroundings { progress, meta, watch, llm, cache_ttl, single_flight };
+    let around = around.unwrap_or_default();
     // A string with a lone surrogate, as a model may produce one, is just not found.
     let name = name.to_string_lossy();
-    if around.are_plain() {
+    if around.watch.is_none() && !options.get().may_share() {
         let now = Instant::now();
         let planned = match hub.get().core().is_closed() {
             true => Err(closed()),
@@ -120,44 +123,32 @@ pub fn execute<'py>(
 
 /// Calls the tools with a capability; await what comes back.
 #[pyfunction]
-#[pyo3(signature = (hub, capability, args, options, progress=None, meta=None, watch=None, llm=None, cache_ttl=None, single_flight=false))]
-#[expect(clippy::too_many_arguments, reason = "one for each keyword of hub.execute_by_capability")]
+#[pyo3(signature = (hub, capability, args, options, around=None))]
 pub fn execute_by_capability<'py>(
     hub: &Bound<'py, PyHub>,
     capability: &Bound<'py, PyString>,
     args: Bound<'py, PyAny>,
     options: &Bound<'py, PyCallOptions>,
-    progress: Option<Py<PyAny>>,
-    meta: Option<Bound<'py, PyAny>>,
-    watch: Option<Bound<'py, PyAny>>,
-    llm: Option<Py<PyAny>>,
-    cache_ttl: Option<f64>,
-    single_flight: bool,
+    around: Option<Surroundings>,
 ) -> PyResult<Bound<'py, PyAny>> {
     hub.get().check_process()?;
-    let around = Surroundings { progress, meta, watch, llm, cache_ttl, single_flight };
+    let around = around.unwrap_or_default();
     let target = CallTarget::Capability(Arc::from(&*capability.to_string_lossy()));
     planned_call(hub, CallRequest::new(target, options.get().options.clone()), args, options, around, None)
 }
 
 /// Calls the tool that a model asked for; await what comes back.
 #[pyfunction]
-#[pyo3(signature = (hub, request, options, progress=None, meta=None, watch=None, llm=None, cache_ttl=None, single_flight=false, permissions=None))]
-#[expect(clippy::too_many_arguments, reason = "one for each keyword of hub.dispatch")]
+#[pyo3(signature = (hub, request, options, around=None, permissions=None))]
 pub fn dispatch<'py>(
     hub: &Bound<'py, PyHub>,
     request: &Bound<'py, PyAny>,
     options: &Bound<'py, PyCallOptions>,
-    progress: Option<Py<PyAny>>,
-    meta: Option<Bound<'py, PyAny>>,
-    watch: Option<Bound<'py, PyAny>>,
-    llm: Option<Py<PyAny>>,
-    cache_ttl: Option<f64>,
-    single_flight: bool,
+    around: Option<Surroundings>,
     permissions: Option<Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     hub.get().check_process()?;
-    let around = Surroundings { progress, meta, watch, llm, cache_ttl, single_flight };
+    let around = around.unwrap_or_default();
     let mut read = request::read(request)?;
     let args = match &read.error {
         None => read.restore(hub, options.get().checks.coerce)?,
@@ -180,7 +171,7 @@ fn plain<'py>(
     planned: Result<Box<PlannedRun>, HubError>,
     args: &Bound<'py, PyAny>,
     options: &Bound<'py, PyCallOptions>,
-    around: &Surroundings<'py>,
+    around: &Surroundings,
 ) -> PyResult<Option<Bound<'py, PyAny>>> {
     let (py, this) = (hub.py(), hub.get());
     let planned = match planned {
@@ -216,7 +207,7 @@ fn planned_call<'py>(
     request: CallRequest,
     args: Bound<'py, PyAny>,
     options: &Bound<'py, PyCallOptions>,
-    around: Surroundings<'py>,
+    around: Surroundings,
     routed: Option<(String, Option<Bound<'py, PyAny>>)>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = hub.py();
@@ -224,7 +215,7 @@ fn planned_call<'py>(
     let permissions = permissions.flatten();
     let watch = around.make_watch(request.target.name(), &args, call_id.as_deref())?;
     let request = CallRequest {
-        sharing: around.sharing(&args, options.get())?,
+        sharing: around.sharing(&args, options.get()),
         permissions: permissions.as_ref().map(python_permissions).transpose()?,
         ..request
     };
