@@ -601,7 +601,7 @@ def current_bridge() -> LoopBridge:
     The bridge of the running loop, for the background loop and for tests.
     """
 
-def dispatch(hub: Hub, request: Any, options: CallOptions, around: tuple[Any | None, Any | None, Any | None, Any | None] | None = None, permissions: Any | None = None) -> Any:
+def dispatch(hub: Hub, request: Any, options: CallOptions, around: tuple[Any | None, Any | None, Any | None, Any | None, dict | None] | None = None, permissions: Any | None = None) -> Any:
     """
     Calls the tool that a model asked for; await what comes back.
     """
@@ -621,12 +621,12 @@ def error_kinds() -> list[tuple[str, bool, str]]:
     The kinds of errors in order: name, whether a retry can help, and what is known about effects if nothing else is said.
     """
 
-def execute(hub: Hub, name: str, args: Any, options: CallOptions, around: tuple[Any | None, Any | None, Any | None, Any | None] | None = None) -> Any:
+def execute(hub: Hub, name: str, args: Any, options: CallOptions, around: tuple[Any | None, Any | None, Any | None, Any | None, dict | None] | None = None) -> Any:
     """
     Calls a tool by name; await what comes back.
     """
 
-def execute_by_capability(hub: Hub, capability: str, args: Any, options: CallOptions, around: tuple[Any | None, Any | None, Any | None, Any | None] | None = None) -> Any:
+def execute_by_capability(hub: Hub, capability: str, args: Any, options: CallOptions, around: tuple[Any | None, Any | None, Any | None, Any | None, dict | None] | None = None) -> Any:
     """
     Calls the tools with a capability; await what comes back.
     """

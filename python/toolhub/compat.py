@@ -6,12 +6,13 @@ names: `docs/how-to/drop-in.md` has a table of the old and the new ones.
 """
 
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any
 
-from . import _background
+from . import _background, _core
 from ._compat import CORE_TOOLS, SOURCE_ALIASES, ToolCandidate
 from ._signature.context import PASSED_ON
 from ._unknown_options import known_options
+from .events import EXECUTE
 from .hub import ToolHub as _ToolHub
 from .result import ToolResult
 
@@ -42,7 +43,8 @@ class ToolHub(_ToolHub):
         """Call a tool by its name; see `toolhub.ToolHub.execute` for the options."""
         own, passed = _split(options, llm_client)
         args = own.pop("args", input)
-        return await self._passing_on(passed, super().execute(name, self._with(name, args, passed), **own))
+        planned, around = self._planned_options(EXECUTE, passed_on=passed or None, **own)
+        return await self._passing_on(passed, _core.execute(self._core, name, args, planned, around))
 
     async def execute_by_capability(  # pyright: ignore[reportIncompatibleMethodOverride]
         self,
@@ -55,9 +57,11 @@ class ToolHub(_ToolHub):
         """Call whatever tools have a capability; see `toolhub.ToolHub.execute_by_capability` for the options."""
         own, passed = _split(options, llm_client)
         args = own.pop("args", input)
-        return await self._passing_on(
-            passed, super().execute_by_capability(capability, args, max_parallel, **own)
+        planned, around = self._planned_options(
+            EXECUTE, passed_on=passed or None, max_parallel=max_parallel, **own
         )
+        call = _core.execute_by_capability(self._core, capability, args, planned, around)
+        return await self._passing_on(passed, call)
 
     def call(  # pyright: ignore[reportIncompatibleMethodOverride]
         self, name: str, input: Any = None, llm_client: Any = None, **options: Any
@@ -80,19 +84,6 @@ class ToolHub(_ToolHub):
 
     execute_sync = call  # pyright: ignore[reportAssignmentType, reportIncompatibleMethodOverride]
     execute_by_capability_sync = call_by_capability  # pyright: ignore[reportAssignmentType, reportIncompatibleMethodOverride]
-
-    def _with(self, name: Any, args: Any, passed: Mapping[str, Any]) -> Any:
-        """The arguments, with what a function has as parameters."""
-        tool = self.get(name) if passed and isinstance(name, str) else None
-        schema: Mapping[str, Any] = {} if tool is None else tool.parameters
-        known: Mapping[str, Any] = schema.get("properties") or {}
-        taken = {key: value for key, value in passed.items() if key in known}
-        required: list[str] = schema.get("required") or []
-        if not taken:
-            return args
-        if isinstance(args, Mapping):
-            return {**taken, **cast("Mapping[str, Any]", args)}
-        return {**taken, required[0]: args} if len(required) == 1 else args
 
     async def _passing_on(self, passed: Mapping[str, Any], call: Any) -> ToolResult:
         token = PASSED_ON.set(passed)

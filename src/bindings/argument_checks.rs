@@ -54,13 +54,15 @@ pub struct CheckPass {
     pub checks: Checks,
     /// When the caller stops waiting.
     pub deadline: Option<Instant>,
+    /// Values of the caller for the tools that have parameters of these names.
+    pub passed_on: Option<Py<PyDict>>,
     /// Rules of the schema that were not checked.
     pub unchecked: Vec<Unchecked>,
 }
 
 impl CheckPass {
     pub fn new(checks: Checks, deadline: Option<Instant>) -> Self {
-        CheckPass { checks, deadline, unchecked: Vec::new() }
+        CheckPass { checks, deadline, passed_on: None, unchecked: Vec::new() }
     }
 
     /// Runs a check of the core. One that takes long runs without the GIL.

@@ -407,6 +407,44 @@ def test_they_reach_every_candidate_of_a_call_and_functions_too(run: Run) -> Non
     assert run(hub.execute("contextual", "x", timeout=5, strategy="first"))["success"], "options are options"
 
 
+def test_each_candidate_gets_what_it_has_parameters_for(run: Run) -> None:
+    hub = compat.ToolHub()
+
+    def search(query: str, task_ctx: Any = None) -> str:
+        return f"{query} for {task_ctx['user']}"
+
+    def find(query: str, request_id: int = 0) -> str:
+        return f"{query} in request {request_id}"
+
+    for source, function in (("tools", search), ("skills", find)):
+        hub.register(function, name="look", source=source, capabilities=["look"], read_only=True)
+    context = {"task_ctx": CONTEXT, "request_id": 7}
+    for input in ("x", {"query": "x"}, '{"query": "x"}'):
+        assert hub.call("look", input, source="tools", **context)["result"] == "x for ada"
+        assert hub.call("look", input, source="skills", **context)["result"] == "x in request 7"
+        by_capability = run(hub.execute_by_capability("look", input, 1, source="skills", **context))
+        assert by_capability["result"] == "x in request 7"
+    assert hub.call("look", {"query": "x", "request_id": 1}, source="skills", **context)["result"] == (
+        "x in request 1"
+    ), "the arguments of the call come first"
+
+
+def test_calls_with_other_contexts_do_not_share_a_result() -> None:
+    hub = compat_hub(Contextual())
+
+    @hub.tool(read_only=True)
+    def get_user(query: str, task_ctx: Any = None) -> str:
+        return f"{query} by {task_ctx['user']}"
+
+    hub.register(Contextual(), name="get_context", read_only=True)
+    for user in ("ada", "bob", "ada"):
+        call = {"task_ctx": {"user": user}, "cache_ttl": 60}
+        assert hub.call("get_user", "x", **call)["result"] == f"x by {user}"
+        assert hub.call("get_context", "x", **call)["result"]["user"] == user
+    assert hub.call("get_context", "x", task_ctx={"user": "bob"}, cache_ttl=60).meta["cached"]
+    assert not hub.call("get_user", "x", task_ctx=CONTEXT, cache_ttl=60).meta["cached"]
+
+
 def test_two_calls_at_once_keep_their_contexts_apart(run: Run) -> None:
     hub = compat_hub(Contextual())
 

@@ -61,8 +61,9 @@ def _checked_options(
 
 _cached_options = lru_cache(maxsize=256)(_checked_options)
 
-Around = tuple[Progress | None, Mapping[str, Any] | None, Any, Any]
-"""What the core needs to know of a call beside its options: `progress`, `meta`, what reports about it, and the model."""
+Around = tuple[Progress | None, Mapping[str, Any] | None, Any, Any, dict[str, Any] | None]
+"""What the core needs for a call in addition to its options: `progress`, `meta`, what reports about it, the model, and values
+for the tools that have parameters of these names."""
 
 
 def call_options(*options: Any, **named: Any) -> "_core.CallOptions":
@@ -152,7 +153,7 @@ class CallMethods:
             if options is None:
                 options = self._plain_options[strategy] = call_options(strategy)
             llm = llm or self._llm
-            around = None if progress is meta is llm is None else (progress, meta, None, llm)
+            around = None if progress is meta is llm is None else (progress, meta, None, llm, None)
             return await _core.execute(self._core, name, args, options, around)
         options = call_options(
             strategy,
@@ -267,17 +268,25 @@ class CallMethods:
         llm_client: Model | None = None,
         progress: Progress | None = None,
         meta: Mapping[str, Any] | None = None,
+        passed_on: dict[str, Any] | None = None,
         **options: Any,
     ) -> "tuple[PlannedOptions, Around]":
         """The options of a call and what surrounds it, as the core takes them."""
         llm = llm or llm_client
         if llm is not None:
             check_llm(llm)
-        return call_options(**options), self._around(logger, progress, meta, llm)
+        return call_options(**options), self._around(logger, progress, meta, llm, passed_on)
 
-    def _around(self, logger: logging.Logger, progress: Any, meta: Any, llm: Any) -> "Around":
+    def _around(
+        self,
+        logger: logging.Logger,
+        progress: Any,
+        meta: Any,
+        llm: Any,
+        passed_on: dict[str, Any] | None = None,
+    ) -> "Around":
         llm = llm or self._llm
-        return progress, meta, self._watch(logger, llm), llm
+        return progress, meta, self._watch(logger, llm), llm, passed_on
 
     def _watch(self, logger: logging.Logger, llm: Any) -> "Callable[[str, Any, str | None], Watched] | None":
         """What makes the reporter of a call; None if nothing listens."""

@@ -33,24 +33,27 @@ pub struct Surroundings {
     watch: Option<Py<PyAny>>,
     /// Makes one answer of several.
     llm: Option<Py<PyAny>>,
+    /// Values of the caller for the tools that have parameters of these names.
+    passed_on: Option<Py<PyDict>>,
 }
 
-/// `(progress, meta, watch, llm)`
-type SurroundingsTuple = (Option<Py<PyAny>>, Option<Py<PyAny>>, Option<Py<PyAny>>, Option<Py<PyAny>>);
+/// `(progress, meta, watch, llm, passed_on)`
+type SurroundingsTuple =
+    (Option<Py<PyAny>>, Option<Py<PyAny>>, Option<Py<PyAny>>, Option<Py<PyAny>>, Option<Py<PyDict>>);
 
 impl<'py> FromPyObject<'_, 'py> for Surroundings {
     type Error = PyErr;
     const INPUT_TYPE: PyStaticExpr = <SurroundingsTuple as FromPyObject<'_, '_>>::INPUT_TYPE;
 
     fn extract(given: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
-        let (progress, meta, watch, llm) = given.extract::<SurroundingsTuple>()?;
-        Ok(Surroundings { progress, meta, watch, llm })
+        let (progress, meta, watch, llm, passed_on) = given.extract::<SurroundingsTuple>()?;
+        Ok(Surroundings { progress, meta, watch, llm, passed_on })
     }
 }
 
 impl Surroundings {
     fn extras(&self, py: Python<'_>, watch: Option<&Py<PyAny>>) -> PyResult<Option<Box<Extras>>> {
-        if self.progress.is_none() && self.meta.is_none() && watch.is_none() {
+        if self.progress.is_none() && self.meta.is_none() && watch.is_none() && self.passed_on.is_none() {
             return Ok(None);
         }
         let meta = self.meta.as_ref().map(|meta| as_json("meta", meta.bind(py)));
@@ -60,7 +63,9 @@ impl Surroundings {
             Some(_) => return Err(PyTypeError::new_err("meta must be a mapping")),
         };
         let progress = self.progress.as_ref().map(|progress| progress.clone_ref(py));
-        Ok(Some(Box::new(Extras { progress, meta, watch: watch.map(|one| Watch::new(one.clone_ref(py))) })))
+        let passed_on = self.passed_on.as_ref().map(|passed_on| passed_on.clone_ref(py));
+        let watch = watch.map(|one| Watch::new(one.clone_ref(py)));
+        Ok(Some(Box::new(Extras { progress, meta, watch, passed_on })))
     }
 
     /// `None` when sharing was not requested, or the arguments cannot be compared.
@@ -68,10 +73,14 @@ impl Surroundings {
         if !options.may_share() {
             return None;
         }
-        let meta = self.meta.as_ref().map(|meta| canonical(meta.bind(args.py())));
-        let (Some(arguments), Some(meta)) = (canonical(args), meta.map_or(Some(None), |meta| meta.map(Some)))
-        else {
-            return None;
+        let py = args.py();
+        let mut arguments = canonical(args)?;
+        if let Some(passed_on) = &self.passed_on {
+            arguments.push_str(&canonical(passed_on.bind(py))?);
+        }
+        let meta = match &self.meta {
+            Some(meta) => Some(canonical(meta.bind(py))?),
+            None => None,
         };
         Some(SharingRequest {
             cache_ttl: options.cache_ttl,

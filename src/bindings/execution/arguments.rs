@@ -1,6 +1,7 @@
 //! The arguments of a call, as a candidate takes them.
 
 use crate::bindings::argument_checks::{CheckPass, PreparedArguments};
+use crate::bindings::errors::exception_text;
 use crate::bindings::json;
 use crate::bindings::mappings::as_mapping;
 use crate::bindings::python_tool::python_tool;
@@ -11,6 +12,7 @@ use crate::registry::Candidate;
 use crate::schema;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use serde_json::Value;
 
 /// The arguments as this candidate takes them, or what it has against them.
 pub fn prepare(
@@ -20,12 +22,49 @@ pub fn prepare(
 ) -> Result<PreparedArguments, HubError> {
     let read = object_in(given).filter(|object| pass.checks.coerce && holds_arguments(candidate, object));
     let given = read.as_ref().map_or(given, |object| object.as_any());
+    let completed = pass.passed_on.as_ref().map(|passed_on| completed(candidate, given, passed_on));
+    let completed = completed.transpose().map_err(|error| {
+        let text = format!(
+            "Invalid arguments for '{}': {}",
+            candidate.spec().name,
+            exception_text(given.py(), &error)
+        );
+        HubError::new(ErrorKind::InvalidArguments, text)
+    })?;
+    let given = completed.as_ref().unwrap_or(given);
     match python_tool(candidate) {
         Some(tool) => tool.arguments.prepare(given, pass),
         None => {
             native_arguments(candidate, given, pass).map(|args| PreparedArguments::Native(Box::new(args)))
         }
     }
+}
+
+/// The arguments, completed with the values that the caller passes on to every candidate that has parameters of these names.
+/// The arguments of the call come first.
+fn completed<'py>(
+    candidate: &Candidate,
+    given: &Bound<'py, PyAny>,
+    passed_on: &Py<PyDict>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let spec = candidate.spec();
+    let properties = spec.parameters.get("properties").and_then(Value::as_object);
+    let all = PyDict::new(given.py());
+    for (name, value) in passed_on.bind(given.py()) {
+        if properties.is_some_and(|known| name.extract().is_ok_and(|name: &str| known.contains_key(name))) {
+            all.set_item(name, value)?;
+        }
+    }
+    if all.is_empty() {
+        return Ok(given.clone());
+    }
+    match (as_mapping(given), spec.single_argument()) {
+        (Some(mapping), _) => all.update(mapping)?,
+        (None, _) if given.is_none() => {}
+        (None, Some(single)) => all.set_item(single, given)?,
+        (None, None) => return Ok(given.clone()),
+    }
+    Ok(all.into_any())
 }
 
 /// The arguments of a tool in Rust: JSON, by name, fitting its schema unless the caller knows better.

@@ -11,6 +11,7 @@ use crate::hub::PlannedRun;
 use parking_lot::Mutex;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 
 #[pyclass(frozen, extends = Awaitable, module = "toolhub._core")]
 pub struct Execution {
@@ -28,11 +29,14 @@ pub struct Extras {
     pub meta: serde_json::Map<String, serde_json::Value>,
     /// Called with the events of attempts.
     pub watch: Option<Watch>,
+    /// Values of the caller for the tools that have parameters of these names.
+    pub passed_on: Option<Py<PyDict>>,
 }
 
 impl Extras {
     pub fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
         visit.call(&self.progress)?;
+        visit.call(&self.passed_on)?;
         visit.call(self.watch.as_ref().map(|watch| &watch.watcher))
     }
 }

@@ -42,6 +42,8 @@ impl Execution {
         let slot = *slot;
         let deadline = this.state.lock().plan.as_ref().and_then(|plan| plan.run.expires(slot));
         let mut pass = CheckPass::new(this.checks, deadline);
+        let passed_on = this.extras.as_ref().and_then(|extras| extras.passed_on.as_ref());
+        pass.passed_on = passed_on.map(|passed_on| passed_on.clone_ref(py));
         let prepared = match prepare(candidate, args.bind(py), &mut pass) {
             Ok(prepared) => prepared,
             Err(refusal) => {
