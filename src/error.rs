@@ -71,7 +71,7 @@ impl fmt::Display for ErrorKind {
 pub enum Outcome {
     /// Nothing left this process: the call certainly had no effect.
     NotSent,
-    /// The tool answered that it failed.
+    /// The tool or its server answered: it failed, or was refused.
     Failed,
     /// It may have run.
     Unknown,
@@ -141,10 +141,12 @@ impl HubError {
         self
     }
 
-    /// Whether the same call may succeed later. What may have run is repeated only if it is harmless, which the caller knows.
-    pub fn is_retryable(&self) -> bool {
+    /// Whether the same call may be repeated and may then succeed. What may have run is repeated only if that does no harm:
+    /// `repeatable` says so of the tool.
+    pub fn is_retryable(&self, repeatable: bool) -> bool {
         const BUSY: [u16; 4] = [429, 502, 503, 504];
-        self.kind.retryable() || self.status.is_some_and(|status| BUSY.contains(&status))
+        let transient = self.kind.retryable() || self.status.is_some_and(|status| BUSY.contains(&status));
+        transient && (repeatable || self.outcome != Outcome::Unknown)
     }
 
     /// Whether the failure proves that nothing happened, so that another candidate may be tried even for
@@ -192,6 +194,20 @@ mod tests {
         for kind in ErrorKind::ALL {
             assert_eq!(serde_json::to_value(kind).ok(), Some(serde_json::json!(kind.name())));
         }
+    }
+
+    #[test]
+    fn what_may_have_run_is_retryable_only_if_it_may_be_repeated() {
+        for kind in ErrorKind::ALL {
+            for outcome in [Outcome::NotSent, Outcome::Failed, Outcome::Unknown] {
+                let error = HubError::new(*kind, "x").with_outcome(outcome);
+                assert_eq!(error.is_retryable(true), kind.retryable());
+                assert_eq!(error.is_retryable(false), kind.retryable() && outcome != Outcome::Unknown);
+            }
+        }
+        let busy = HubError { status: Some(503), ..HubError::new(ErrorKind::Http, "x") };
+        let busy = busy.with_outcome(Outcome::Unknown);
+        assert!(busy.is_retryable(true) && !busy.is_retryable(false));
     }
 
     #[test]

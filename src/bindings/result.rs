@@ -78,11 +78,12 @@ fn of_run<'py>(
     match winners.as_slice() {
         [] => {
             let final_error = plan.final_error(errors.iter().map(|(slot, error)| (*slot, error)));
+            let retryable = final_error.is_retryable(plan.is_repeatable());
             let same = || errors.iter().filter(|(_, error)| error.message == final_error.message);
             let exception = same().chain(&errors).find_map(|(slot, _)| attempts[*slot].exception.as_deref());
             match same().find_map(|(slot, _)| attempts[*slot].value.as_ref()) {
-                Some(own) => own_failure(result, meta, &final_error, own.bind(py)),
-                None => failure(result, meta, &final_error, exception),
+                Some(own) => own_failure(result, meta, &final_error, retryable, own.bind(py)),
+                None => failure(result, meta, &final_error, retryable, exception),
             }
         }
         [only] => {
@@ -118,7 +119,7 @@ fn of_run<'py>(
 /// The result of a call that ended before any candidate was tried.
 pub fn refused<'py>(py: Python<'py>, tool: Option<&str>, error: &HubError) -> PyResult<Bound<'py, PyDict>> {
     let tool = tool.map(|tool| PyString::new(py, tool));
-    failure(new_result(py)?, empty_meta(py, tool.as_ref())?, error, None)
+    failure(new_result(py)?, empty_meta(py, tool.as_ref())?, error, error.is_retryable(false), None)
 }
 
 /// The result of a call that ended before any candidate was tried; the kind decides `retryable` and `outcome`.
@@ -131,7 +132,7 @@ pub fn failed_result<'py>(
     let kind = ErrorKind::ALL.iter().copied().find(|known| known.name() == kind);
     let kind = kind.ok_or_else(|| PyValueError::new_err("kind must be one of toolhub.ErrorKind"))?;
     let error = HubError::new(kind, message.to_string_lossy().into_owned());
-    failure(new_result(tool.py())?, empty_meta(tool.py(), Some(tool))?, &error, None).map(Bound::into_any)
+    refused(tool.py(), Some(&tool.to_string_lossy()), &error).map(Bound::into_any)
 }
 
 /// The `_meta` of a result about which nothing is known but, perhaps, its tool.
@@ -202,11 +203,12 @@ fn own_failure<'py>(
     result: Bound<'py, PyDict>,
     meta: Bound<'py, PyDict>,
     error: &HubError,
+    retryable: bool,
     own: &Bound<'py, PyAny>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let py = result.py();
     take_over(&result, own)?;
-    let details = error_details(py, error)?;
+    let details = error_details(py, error, retryable)?;
     details.set_item(intern!(py, "message"), &*error.message)?;
     meta.set_item(intern!(py, "error"), details)?;
     result.set_item(intern!(py, "success"), false)?;
@@ -239,10 +241,11 @@ fn failure<'py>(
     result: Bound<'py, PyDict>,
     meta: Bound<'py, PyDict>,
     error: &HubError,
+    retryable: bool,
     exception: Option<&PyErr>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let py = result.py();
-    meta.set_item(intern!(py, "error"), error_details(py, error)?)?;
+    meta.set_item(intern!(py, "error"), error_details(py, error, retryable)?)?;
     result.set_item(intern!(py, "success"), false)?;
     result.set_item(intern!(py, "result"), py.None())?;
     result.set_item(intern!(py, "error"), &*error.message)?;
@@ -254,13 +257,13 @@ fn failure<'py>(
     Ok(result)
 }
 
-fn error_details<'py>(py: Python<'py>, error: &HubError) -> PyResult<Bound<'py, PyDict>> {
+fn error_details<'py>(py: Python<'py>, error: &HubError, retryable: bool) -> PyResult<Bound<'py, PyDict>> {
     let details = PyDict::new(py);
     details.set_item(intern!(py, "kind"), error.kind.name())?;
     details.set_item(intern!(py, "code"), error.code)?;
     details.set_item(intern!(py, "status"), error.status)?;
     details.set_item(intern!(py, "retry_after"), error.retry_after)?;
-    details.set_item(intern!(py, "retryable"), error.is_retryable())?;
+    details.set_item(intern!(py, "retryable"), retryable)?;
     details.set_item(intern!(py, "outcome"), error.outcome.name())?;
     if !error.suggestions.is_empty() {
         details.set_item(

@@ -142,6 +142,12 @@ impl PlannedRun {
         }
     }
 
+    /// Whether every candidate that may have run can run again without harm.
+    pub fn is_repeatable(&self) -> bool {
+        let mut candidates = self.candidates.iter().enumerate();
+        candidates.all(|(slot, candidate)| self.run.never_sent(slot) || candidate.spec().is_repeatable())
+    }
+
     /// Merged answers are in the order of priority and registration, not of their start.
     pub fn merge_order(&self, slot: usize) -> (i32, u64) {
         (self.candidates[slot].priority, self.candidates[slot].id)

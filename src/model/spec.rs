@@ -76,6 +76,11 @@ impl ToolSpec {
 }
 
 impl ToolSpec {
+    /// Whether a second run does no harm.
+    pub fn is_repeatable(&self) -> bool {
+        self.idempotent || self.effects.are_harmless()
+    }
+
     /// Whether a JSON object that came as text holds the arguments of this tool, as APIs and models write them. Otherwise the
     /// text is the value of one argument. `takes_text` says whether there is an argument for it; if there is none, the
     /// object is read in any case, and the schema judges it.

@@ -65,7 +65,7 @@ async fn a_refused_request_is_sent_again_with_new_credentials() {
 async fn a_request_is_sent_again_at_most_three_times() {
     let server = HttpServer::routed(|_| Reply::new(401, &[], "bad secret-token-4")).await;
     let error = ask(&*open_as(&server, &Tokens::up_to(9)), call(1)).await.unwrap_err();
-    assert_eq!((error.kind, error.status, error.outcome), (ErrorKind::Auth, Some(401), Outcome::NotSent));
+    assert_eq!((error.kind, error.status, error.outcome), (ErrorKind::Auth, Some(401), Outcome::Failed));
     assert!(!error.message.contains("secret-token"), "{error}");
     assert_eq!(server.requests().len(), 4);
 }

@@ -8,14 +8,15 @@ async fn every_status_says_whether_the_call_may_have_run() {
     use Outcome::{Failed, NotSent, Unknown};
     for (status, kind, outcome) in [
         (400, Http, Failed),
-        (401, Auth, NotSent),
-        (403, Auth, NotSent),
-        (404, Http, NotSent),
-        (405, Http, NotSent),
-        (406, Http, NotSent),
+        (401, Auth, Failed),
+        (403, Auth, Failed),
+        (404, Http, Failed),
+        (405, Http, Failed),
+        (406, Http, Failed),
+        (408, Http, Unknown),
         (409, Http, Failed),
-        (413, Http, NotSent),
-        (415, Http, NotSent),
+        (413, Http, Failed),
+        (415, Http, Failed),
         (418, Http, Failed),
         (429, Http, NotSent),
         (500, Http, Unknown),
@@ -28,6 +29,51 @@ async fn every_status_says_whether_the_call_may_have_run() {
             error_of(Reply::new(status, &["content-type: text/plain"], "\u{1b}[31minjected\u{7}")).await;
         assert_eq!((error.kind, error.status, error.outcome), (kind, Some(status), outcome), "{error}");
         assert_eq!(error.message, format!("HTTP request failed with status {status}: injected"));
+    }
+}
+
+/// Errors as proxies and web frameworks write them are no word of the MCP server.
+#[tokio::test]
+async fn a_json_body_of_another_form_is_an_http_error() {
+    for body in [
+        r#"{"error": "Internal Server Error"}"#,
+        r#"{"error": {"code": 500, "message": "boom", "status": "INTERNAL"}}"#,
+        r#"{"detail": "Not Found"}"#,
+        r#"{"id": "req-1", "error": {"type": "server_error", "message": "boom"}}"#,
+        r#"[{"error": "boom"}]"#,
+        "null",
+    ] {
+        for (status, outcome) in
+            [(400, Outcome::Failed), (404, Outcome::Failed), (500, Outcome::Unknown), (502, Outcome::Unknown)]
+        {
+            let error = error_of(Reply::json(status, body)).await;
+            assert_eq!(
+                (error.kind, error.code, error.status, error.outcome),
+                (ErrorKind::Http, None, Some(status), outcome),
+                "{body}"
+            );
+        }
+        let accepted = error_of(Reply::json(200, body)).await;
+        assert_eq!((accepted.kind, accepted.outcome), (ErrorKind::Protocol, Outcome::Unknown), "{body}");
+    }
+}
+
+#[tokio::test]
+async fn a_json_rpc_error_keeps_its_code_under_any_status() {
+    for (id, status, outcome) in [
+        ("1", 400, Outcome::Failed),
+        ("1", 500, Outcome::Failed),
+        ("null", 400, Outcome::Failed),
+        // The layer that answered did not read the request; the one below it may have.
+        ("null", 500, Outcome::Unknown),
+    ] {
+        let body = format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":-32603,"message":"boom"}}}}"#);
+        let error = error_of(Reply::json(status, &body)).await;
+        assert_eq!(
+            (error.kind, error.code, error.status, error.outcome),
+            (ErrorKind::Rpc, Some(-32603), Some(status), outcome),
+            "{body}"
+        );
     }
 }
 

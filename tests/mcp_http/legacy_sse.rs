@@ -123,8 +123,8 @@ async fn giving_up_on_the_address_closes_the_stream() {
 async fn a_message_that_is_not_taken_fails_its_call_at_once() {
     for (reply, kind, status, outcome) in [
         (Reply::new(500, &[], "oops"), ErrorKind::Http, Some(500), Outcome::Unknown),
-        (Reply::new(404, &[], "oops"), ErrorKind::Http, Some(404), Outcome::NotSent),
-        (Reply::new(401, &[], "oops"), ErrorKind::Auth, Some(401), Outcome::NotSent),
+        (Reply::new(404, &[], "oops"), ErrorKind::Http, Some(404), Outcome::Failed),
+        (Reply::new(401, &[], "oops"), ErrorKind::Auth, Some(401), Outcome::Failed),
         (Reply::default().close(), ErrorKind::Closed, None, Outcome::Unknown),
     ] {
         let server = server(Reply::default().hang(), move |_| reply.clone()).await;

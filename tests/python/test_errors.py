@@ -13,7 +13,7 @@ from toolhub import ErrorKind, Strategy, ToolError, ToolHub, ToolResult, _core
 
 def raised(kind: str) -> ToolResult:
     hub = ToolHub()
-    hub.register(Scripted(ToolError("it went wrong", kind=kind)), name="t")
+    hub.register(Scripted(ToolError("it went wrong", kind=kind)), name="t", read_only=True)
     return hub.call("t")
 
 
@@ -319,3 +319,18 @@ def test_a_cancellation_that_the_tool_made_up_itself_is_the_tools_failure(run: R
     kinds = {run(hub.execute(name, strategy="first")).kind for name in ("alone", "race")}
     assert len(kinds) == 1
     assert None not in kinds
+
+
+@pytest.mark.parametrize(
+    ("options", "retryable"),
+    [({"read_only": True}, True), ({"idempotent": True}, True), ({"effects": True}, False), ({}, False)],
+)
+@pytest.mark.anyio
+@pytest.mark.parametrize("limit", ["timeout", "deadline"])
+async def test_what_may_have_run_is_retryable_only_if_a_second_run_does_no_harm(
+    options: dict[str, bool], retryable: bool, limit: str
+) -> None:
+    hub = ToolHub()
+    hub.register(Endless(), name="t", **options)
+    error = (await hub.execute("t", **{limit: 0.01})).meta["error"]
+    assert (error["kind"], error["outcome"], error["retryable"]) == ("timeout", "unknown", retryable)

@@ -51,11 +51,6 @@ impl McpTool {
         &self.listed
     }
 
-    /// Nothing is lost when it runs twice.
-    fn is_repeatable(&self) -> bool {
-        self.spec.idempotent || self.spec.effects.are_harmless()
-    }
-
     async fn run(&self, args: &Arguments, ctx: &CallContext) -> Result<ToolOutput, HubError> {
         ctx.held.store(true, Ordering::Relaxed);
         let _slot = match &self.server.concurrency {
@@ -156,7 +151,7 @@ impl McpTool {
             ErrorKind::Http => matches!(error.status, Some(429 | 502 | 503)),
             _ => false,
         };
-        let safe = error.outcome == Outcome::NotSent || self.is_repeatable();
+        let safe = error.outcome == Outcome::NotSent || self.spec.is_repeatable();
         // A program that cannot be started will not start a moment later either.
         let hopeless = error.kind == ErrorKind::Connect
             && error.retry_after.is_none()

@@ -121,6 +121,10 @@ fn sorted(envelope: RawEnvelope<'_>) -> Result<Incoming, Malformed> {
         (Some(method), None) => Ok(Incoming::Notification { method, params }),
         (None, id) => {
             let id = id.and_then(number);
+            // Proxies and web frameworks have errors of their own form, `{"error": …}`; those are not the server's answer.
+            if id.is_none() && envelope.jsonrpc.is_none() {
+                return Err(Malformed { id: None, reason: "it is no JSON-RPC message".into() });
+            }
             let outcome = match (envelope.error, envelope.result) {
                 (Some(error), _) if error.get() != "null" => Err(rpc_error(error)),
                 (_, Some(result)) => Ok(result.to_owned()),
@@ -194,6 +198,7 @@ pub fn clean(text: &str, limit: usize) -> String {
 /// The members of a message, each as raw text; the last of several with one name counts.
 #[derive(Default)]
 struct RawEnvelope<'a> {
+    jsonrpc: Option<&'a RawValue>,
     id: Option<&'a RawValue>,
     method: Option<&'a RawValue>,
     params: Option<&'a RawValue>,
@@ -215,6 +220,7 @@ impl<'de> Deserialize<'de> for RawEnvelope<'de> {
                 let mut envelope = RawEnvelope::default();
                 while let Some(EnvelopeKey(key)) = map.next_key()? {
                     let place = match &*key {
+                        "jsonrpc" => &mut envelope.jsonrpc,
                         "id" => &mut envelope.id,
                         "method" => &mut envelope.method,
                         "params" => &mut envelope.params,

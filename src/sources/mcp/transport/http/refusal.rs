@@ -29,15 +29,17 @@ pub(crate) async fn read_refusal(remote: &HttpEndpoint, response: Response, id: 
     let body = body::beginning(response).await;
     let answered = rpc_error(&body, id);
     let refuses_session = refuses_session(status, answered.as_ref(), &body);
-    let mut error = match (status, answered) {
-        (401 | 403, _) => HubError::new(ErrorKind::Auth, sentence(remote, status, &body)),
-        // Proxies speak like this for a server that is not there or busy: no word of the tool.
-        (400.., Some((error, _))) if !matches!(status, 429 | 502..=504) => error,
-        _ => HubError::new(ErrorKind::Http, sentence(remote, status, &body)),
+    let error = match (status, answered) {
+        (401 | 403, _) => {
+            HubError::new(ErrorKind::Auth, sentence(remote, status, &body)).with_outcome(outcome(status))
+        }
+        // Proxies send these for a server that is missing or busy; they are no answer of the tool.
+        (400.., Some((error, is_for_request))) if !matches!(status, 429 | 502..=504) => {
+            // Without the id of the request, the error may come from any layer of the server.
+            if is_for_request || status < 500 { error } else { error.with_outcome(Outcome::Unknown) }
+        }
+        _ => HubError::new(ErrorKind::Http, sentence(remote, status, &body)).with_outcome(outcome(status)),
     };
-    if error.kind != ErrorKind::Rpc {
-        error.outcome = outcome(status);
-    }
     Refusal { error: HubError { status: Some(status), retry_after, ..error }, refuses_session }
 }
 
@@ -61,13 +63,16 @@ fn refuses_session(status: u16, answered: Option<&(HubError, bool)>, body: &[u8]
     }
 }
 
-/// What a status says about the call. The first group refuses a request before it runs: credentials, address, size, media
-/// type, rate. After a failure inside the server or behind a proxy the tool may have run, and so it may when a request was
-/// accepted and never answered. That includes 503: load balancers send it after the server got the request. Any other
-/// refusal counts as an answer.
+/// What a status proves about a request that was sent. This is the one place of the rule.
+///
+/// 429 alone proves that nothing ran: the server did not take the request. Every other refusal (4xx) is an answer, but no
+/// proof: a server may pass on the 403 or 404 of a service that its tool had called. After 5xx, after 408, and after a
+/// request that was accepted and never answered, the tool may have run. That includes 503: load balancers send it after the
+/// server got the request. A refused session proves that nothing ran too; see [`refuses_session`].
 fn outcome(status: u16) -> Outcome {
     match status {
-        401 | 403 | 404 | 405 | 406 | 413 | 415 | 429 => Outcome::NotSent,
+        429 => Outcome::NotSent,
+        408 => Outcome::Unknown,
         400..=499 => Outcome::Failed,
         _ => Outcome::Unknown,
     }

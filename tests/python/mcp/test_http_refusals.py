@@ -1,0 +1,135 @@
+"""Statuses and bodies that are no answer: the kind, what they prove about the call, and whether to try again."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+
+from toolhub import ToolHub
+
+pytestmark = pytest.mark.anyio
+
+
+class Refusing(ThreadingHTTPServer):
+    """An MCP server that answers each call of a tool with one response of our choice, and counts the calls."""
+
+    daemon_threads = True
+    status = 500
+    body = ""
+    calls = 0
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_address[1]}/mcp"
+
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: Refusing
+
+    def do_POST(self) -> None:
+        message = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        tools = [{"name": name, "inputSchema": {"type": "object"}} for name in ("get_text", "send_mail")]
+        results = {
+            "initialize": {
+                "protocolVersion": "2025-06-18",
+                "capabilities": {"tools": {}},
+                "serverInfo": {"name": "t", "version": "1"},
+            },
+            "tools/list": {"tools": tools},
+        }
+        if message["method"] == "tools/call":
+            self.server.calls += 1
+            self.answer(self.server.status, self.server.body)
+        elif "id" not in message:
+            self.answer(202, "")
+        elif message["method"] in results:
+            self.answer(
+                200,
+                json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": results[message["method"]]}),
+            )
+        else:
+            error = {"code": -32601, "message": "Method not found"}
+            self.answer(200, json.dumps({"jsonrpc": "2.0", "id": message["id"], "error": error}))
+
+    def do_GET(self) -> None:
+        self.answer(405, "")
+
+    def answer(self, status: int, body: str) -> None:
+        self.send_response(status)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(body.encode())))
+        self.end_headers()
+        self.wfile.write(body.encode())
+
+    def log_message(self, format: str, *args: Any) -> None:
+        pass
+
+
+@pytest.fixture
+def server() -> Iterator[Refusing]:
+    with Refusing(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield server
+        server.shutdown()
+
+
+FOREIGN = ['{"error": "boom"}', '{"error": {"code": 500, "message": "boom"}}', '{"detail": "boom"}']
+
+
+@pytest.mark.parametrize("body", FOREIGN)
+@pytest.mark.parametrize(
+    ("status", "kind", "outcome"),
+    [
+        (400, "http", "failed"),
+        (401, "auth", "failed"),
+        (403, "auth", "failed"),
+        (404, "http", "failed"),
+        (500, "http", "unknown"),
+        (503, "http", "unknown"),
+    ],
+)
+async def test_a_refusal_with_json_of_another_form(
+    hub: ToolHub, server: Refusing, body: str, status: int, kind: str, outcome: str
+) -> None:
+    server.status, server.body = status, body
+    hub.add_server("s", url=server.url)
+    result = await hub.execute("send_mail", {})
+    error = result.meta["error"]
+    assert (result.kind, error["status"], error["outcome"]) == (kind, status, outcome), result.error
+    assert not error["retryable"]
+    assert "boom" in result.error
+    # What was sent and may act is not sent again.
+    assert server.calls == 1
+
+
+async def test_a_refusal_of_one_server_does_not_start_a_tool_that_may_act_on_another(
+    hub: ToolHub, server: Refusing
+) -> None:
+    ran: list[str] = []
+    server.status, server.body = 403, '{"error": "forbidden"}'
+    hub.add_server("s", url=server.url)
+    hub.register(lambda: ran.append("native"), name="send_mail", priority=9)
+    await hub.connect()
+    result = await hub.execute("send_mail", {})
+    assert (result.kind, server.calls, ran) == ("auth", 1, [])
+
+
+async def test_only_what_may_run_twice_is_retryable(hub: ToolHub, server: Refusing) -> None:
+    server.status, server.body = 503, "busy"
+    hub.add_server("s", url=server.url, retries=0)
+    for tool, retryable in (("get_text", True), ("send_mail", False)):
+        error = (await hub.execute(tool, {})).meta["error"]
+        assert (error["outcome"], error["retryable"]) == ("unknown", retryable), tool
+
+
+async def test_a_server_that_is_too_busy_has_done_nothing(hub: ToolHub, server: Refusing) -> None:
+    server.status, server.body = 429, '{"error": "slow down"}'
+    hub.add_server("s", url=server.url, retries=0)
+    error = (await hub.execute("send_mail", {})).meta["error"]
+    assert (error["kind"], error["outcome"], error["retryable"]) == ("http", "not_sent", True)
