@@ -15,7 +15,7 @@ mod read_more;
 mod search;
 mod shaping;
 
-pub use planned::{PlannedRun, RunReport, answer_text, cancelled, part};
+pub use planned::{PlannedRun, RunReport, answer_text, cancelled, late, part};
 pub use prompt::PromptRequest;
 pub use search::SearchQuery;
 pub use shaping::{CutText, ResultBudget, ResultLimit, ShapeRequest, ShapedText};

@@ -20,8 +20,8 @@ def check_whole(what: str, value: Any, least: int | None) -> None:
         raise ValueError(f"{what} must be at least {least}, got {number}")
 
 
-def check_seconds(what: str, value: Any, *, above_zero: bool = False) -> None:
-    """Raise unless `value` is a number of seconds: 0 or more, or only more.
+def check_seconds(what: str, value: Any, *, above_zero: bool = False, least: float = 0) -> None:
+    """Raise unless `value` is a number of seconds: `least` or more, or more than 0.
 
     >>> check_seconds("cache_ttl", float("nan"))
     Traceback (most recent call last):
@@ -34,7 +34,7 @@ def check_seconds(what: str, value: Any, *, above_zero: bool = False) -> None:
         raise TypeError(f"{what} must be a number of seconds, {_got(what, value)}")
     if above_zero and value <= 0:
         raise ValueError(f"{what} must be more than 0 seconds, got {value}; leave it out for the default")
-    if not value >= 0:  # also refuses NaN
+    if not value >= least:  # also refuses NaN
         raise ValueError(f"{what} must be a number of seconds, 0 or more, got {value}")
 
 

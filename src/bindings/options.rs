@@ -44,7 +44,8 @@ impl PyCallOptions {
         let options = CallOptions {
             strategy: strategy.map(parse_strategy).transpose()?,
             timeout: seconds("timeout", timeout)?,
-            deadline: seconds("deadline", deadline)?,
+            // What is left of a budget may be below zero: nothing is left.
+            deadline: seconds("deadline", deadline.map(|left| if left < 0.0 { 0.0 } else { left }))?,
             max_parallel,
             hedge_after: seconds("hedge_after", hedge_after)?,
             source: source.map(parse_source).transpose()?,

@@ -122,6 +122,9 @@ impl Executor for TokioExecutor<'_> {
                 return Ok(None);
             }
         };
+        if self.run.refuse_late_start(slot, now()) {
+            return Ok(None);
+        }
         let args = fitting.replacement.map_or_else(|| self.args.clone(), Arc::new);
         self.begun.begin(&candidate.stats, now());
         let deadline = self.run.expires(slot).unwrap_or_else(now);

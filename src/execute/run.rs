@@ -194,8 +194,37 @@ impl Run {
     }
 
     /// Counts the deadline and the duration from an earlier moment: the call began before its candidates were known.
-    pub fn count_from(&mut self, begun: Instant) {
+    pub fn count_from(&mut self, begun: Instant, now: Instant) {
         self.begun = begun;
+        if self.decision.is_none() && self.is_late(now) {
+            self.decide(Decision::DeadlinePassed, now);
+        }
+    }
+
+    /// Whether the deadline of the whole execution has passed.
+    fn is_late(&self, now: Instant) -> bool {
+        self.deadline_at().is_some_and(|at| at <= now)
+    }
+
+    /// Called after a candidate was prepared and before its first step. True when the deadline has passed by then: the
+    /// candidate must not run, and the execution is over.
+    pub fn refuse_late_start(&mut self, slot: usize, now: Instant) -> bool {
+        let late = self.decision.is_none() && self.is_late(now);
+        if late {
+            self.starts.push(slot);
+            self.decide(Decision::DeadlinePassed, now);
+        }
+        late
+    }
+
+    /// The same for a candidate that has waited for a free slot: it is stopped, and counts as not sent.
+    pub fn refuse_late_entry(&mut self, slot: usize, now: Instant) -> bool {
+        let late = self.decision.is_none() && self.is_late(now);
+        if late {
+            self.set_waiting(slot, true);
+            self.tick(now);
+        }
+        late
     }
 
     pub fn is_finished(&self) -> bool {
@@ -333,7 +362,7 @@ impl Run {
             self.finished |= self.settle_until.is_some_and(|until| until <= now);
             return;
         }
-        if self.deadline_at().is_some_and(|at| at <= now) {
+        if self.is_late(now) {
             return self.decide(Decision::DeadlinePassed, now);
         }
         for slot in 0..self.slots.len() {
@@ -380,6 +409,9 @@ impl Run {
             self.one_by_one = true;
         }
         while self.may_start(now) {
+            if self.is_late(now) {
+                return self.decide(Decision::DeadlinePassed, now);
+            }
             self.start(now);
         }
         // A hedge that is due but could not start must not wake the driver again and again.

@@ -12,7 +12,7 @@ use crate::truncate::{Options, truncate};
 use serde_json::Value;
 use std::borrow::Cow;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// An execution about to run. Boxed by its makers, because it is moved often.
 pub struct PlannedRun {
@@ -112,17 +112,9 @@ impl PlannedRun {
         match self.run.decision() {
             Some(Decision::DeadlinePassed) => {
                 let limit = self.run.deadline_at().map(|at| at.duration_since(self.run.begun()));
-                let seconds = limit.unwrap_or_default().as_secs_f64();
                 let sent = (0..self.candidates.len()).any(|slot| !self.run.never_sent(slot));
-                let (what, outcome) = match sent {
-                    true => ("it may still have run", Outcome::Unknown),
-                    false => ("it was not started", Outcome::NotSent),
-                };
-                let text = format!(
-                    "'{}' did not end within its deadline of {seconds} s ({what}).",
-                    clip(&self.what)
-                );
-                HubError::new(ErrorKind::Timeout, text).with_outcome(outcome)
+                let outcome = if sent { Outcome::Unknown } else { Outcome::NotSent };
+                late(&self.what, limit.unwrap_or_default(), outcome)
             }
             Some(Decision::Cancelled) => HubError::new(
                 ErrorKind::Cancelled,
@@ -195,6 +187,14 @@ pub fn answer_text(value: &Value) -> String {
         (_, Some(blocks)) => content::text(blocks, ImageNotes::Shown),
         (data, None) => data.to_string(),
     }
+}
+
+/// The error of a call whose deadline has passed.
+pub fn late(what: &str, deadline: Duration, outcome: Outcome) -> HubError {
+    let (what, seconds) = (clip(what), deadline.as_secs_f64());
+    let known = if outcome == Outcome::NotSent { "it was not started" } else { "it may still have run" };
+    let text = format!("'{what}' did not end within its deadline of {seconds} s ({known}).");
+    HubError::new(ErrorKind::Timeout, text).with_outcome(outcome)
 }
 
 /// The error of a candidate that was stopped before it answered.

@@ -84,6 +84,9 @@ impl CallPlan {
             return Err(HubError::new(ErrorKind::InvalidArguments, error.clone()));
         }
         self.find_route(hub, servers)?;
+        if self.unreachable.is_none() {
+            self.check_deadline(now)?;
+        }
         if self.must_know_providers(hub)
             && let Some(look_up) = self.look_up(hub, servers, now)
         {
@@ -98,13 +101,14 @@ impl CallPlan {
             },
         };
         if let Some(approval) = self.needed_approval(hub)? {
+            self.check_deadline(now)?;
             return Ok(PlanStep::Approve(approval));
         }
         if let Some(shareable) = self.shareable(hub) {
             return Ok(PlanStep::Share(shareable));
         }
         // The deadline and the duration count from the beginning of the call.
-        planned.run.count_from(self.begun);
+        planned.run.count_from(self.begun, now);
         Ok(PlanStep::Run(planned))
     }
 

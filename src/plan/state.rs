@@ -2,7 +2,8 @@
 
 use super::permissions::Verdict;
 use super::request::{CallRequest, CallTarget};
-use crate::error::{ErrorKind, HubError, clip};
+use crate::error::{HubError, Outcome};
+use crate::hub::late;
 use crate::model::CallOptions;
 use crate::route::RouteRule;
 use std::sync::Arc;
@@ -96,13 +97,22 @@ impl CallPlan {
         self.request.options.deadline.map(|deadline| deadline.saturating_sub(spent))
     }
 
+    /// A call without time left starts nothing: no server is asked, nor the caller.
+    pub(super) fn check_deadline(&self, now: Instant) -> Result<(), HubError> {
+        match self.time_left(now) {
+            Some(Duration::ZERO) => Err(late(
+                self.request.target.name(),
+                self.request.options.deadline.unwrap_or_default(),
+                Outcome::NotSent,
+            )),
+            _ => Ok(()),
+        }
+    }
+
     /// The error of a call whose deadline passed while it waited for an identical one.
     pub fn deadline_passed(&self) -> HubError {
-        let seconds = self.request.options.deadline.unwrap_or_default().as_secs_f64();
-        let name = clip(self.request.target.name());
-        let text =
-            format!("'{name}' did not end within its deadline of {seconds} s (it may still have run).");
-        HubError::new(ErrorKind::Timeout, text)
+        let deadline = self.request.options.deadline.unwrap_or_default();
+        late(self.request.target.name(), deadline, Outcome::Unknown)
     }
 
     pub fn elapsed(&self, now: Instant) -> Duration {

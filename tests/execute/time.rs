@@ -209,3 +209,48 @@ fn the_longest_durations_mean_never() {
     assert!(run.succeeded(1, now));
     assert!(run.is_finished());
 }
+
+#[test]
+fn without_time_nothing_starts() {
+    for strategy in [Strategy::First, Strategy::All, Strategy::Fallback] {
+        let mut hand = Hand::new(Rules { deadline: Some(ms(0)), ..rules(strategy) }, 3);
+        assert_eq!(hand.run.next_start(), None);
+        hand.assert_finished(Decision::DeadlinePassed);
+        assert!((0..3).all(|slot| hand.run.never_sent(slot)));
+    }
+}
+
+#[test]
+fn a_call_that_began_too_long_ago_starts_nothing() {
+    let mut hand = Hand::new(Rules { deadline: Some(ms(500)), ..rules(Strategy::First) }, 3);
+    let begun = hand.begun - ms(500);
+    hand.run.count_from(begun, hand.begun);
+    assert_eq!(hand.run.next_start(), None);
+    hand.assert_finished(Decision::DeadlinePassed);
+}
+
+#[test]
+fn a_deadline_that_passes_while_arguments_are_checked_starts_nothing() {
+    let mut hand = Hand::new(Rules { deadline: Some(ms(500)), ..rules(Strategy::Fallback) }, 2);
+    assert_eq!(hand.run.next_start(), Some(0));
+    let (early, late) = (hand.at(499), hand.at(500));
+    assert!(!hand.run.refuse_late_start(0, early));
+    assert!(hand.run.refuse_late_start(0, late));
+    assert_eq!(hand.run.fate(0), Fate::NotTried);
+    assert!(hand.run.never_sent(0));
+    hand.assert_finished(Decision::DeadlinePassed);
+}
+
+#[test]
+fn a_deadline_that_passes_in_the_queue_starts_nothing() {
+    let mut hand = Hand::new(Rules { deadline: Some(ms(500)), ..rules(Strategy::Fallback) }, 2);
+    assert_eq!(hand.run.next_start(), Some(0));
+    hand.run.set_waiting(0, true);
+    hand.run.set_waiting(0, false);
+    let late = hand.at(500);
+    assert!(hand.run.refuse_late_entry(0, late));
+    assert_eq!(hand.run.next_stop(), Some(0));
+    hand.run.stopped(0);
+    assert!(hand.run.never_sent(0));
+    hand.assert_finished(Decision::DeadlinePassed);
+}

@@ -188,7 +188,6 @@ def test_wrong_options_are_programming_errors_that_raise(hub: ToolHub, run: Run)
     for options in (
         {"strategy": "fastest"},
         {"timeout": -1},
-        {"deadline": -0.5},
         {"hedge_after": -1},
         {"max_parallel": 0},
         {"source": "elsewhere"},

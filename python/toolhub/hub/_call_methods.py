@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any, Never, Unpack, cast
@@ -34,10 +35,12 @@ def _checked_options(
     single_flight: bool = False,
 ) -> "_core.CallOptions":
     """The options of a call, checked."""
-    times = {"timeout": timeout, "deadline": deadline, "hedge_after": hedge_after, "cache_ttl": cache_ttl}
+    times = {"timeout": timeout, "hedge_after": hedge_after, "cache_ttl": cache_ttl}
     for what, seconds in times.items():
         if seconds is not None:
             check_seconds(what, seconds, above_zero=what == "timeout")
+    if deadline is not None:
+        check_seconds("deadline", deadline, least=-math.inf)  # what is left of a budget may be below zero
     if max_parallel is not None:
         check_whole("max_parallel", max_parallel, 1)
     for what, text in (("strategy", strategy), ("source", source), ("server", server), ("prefer", prefer)):

@@ -27,7 +27,7 @@ pub use watch::Watch;
 use super::awaiting::{Awaited, Step, is_cancelled_error};
 use super::result;
 use crate::bindings::once::intern;
-use crate::execute::{Action, Executor, advance};
+use crate::execute::{Action, Executor, Run, advance};
 use pyo3::exceptions::{PyBaseException, PyGeneratorExit, PyRuntimeError};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
@@ -172,6 +172,7 @@ impl Executor for AsyncioExecutor<'_, '_> {
         let Some(start) = self.start_of(slot) else { return Ok(None) };
         let resumed = self.0.get().state.lock().take_resumed(slot);
         let awaitable = match resumed {
+            Resumed::Admitted(_) if self.0.get().is_late(slot, Run::refuse_late_entry) => None,
             Resumed::Admitted(prepared) => Execution::launch(self.0, start, prepared)?,
             Resumed::Coroutine(coroutine) => {
                 Execution::resume_coroutine(self.0, start, coroutine.bind(self.0.py()))?

@@ -13,7 +13,7 @@ use crate::bindings::loop_bridge::{LoopMailbox, Mail};
 use crate::bindings::python_tool::{Callable, python_tool};
 use crate::bindings::{pool, unchecked};
 use crate::error::{ErrorKind, HubError};
-use crate::execute::{Answer, overloaded};
+use crate::execute::{Answer, Run, overloaded};
 use crate::limit::{self, Passage};
 use crate::model::Arguments;
 use crate::registry::Candidate;
@@ -59,6 +59,9 @@ impl Execution {
             unchecked::report(py, &candidate.spec().name, &pass.unchecked);
             this.state.lock().attempts[slot].unchecked = pass.unchecked;
         }
+        if this.is_late(slot, Run::refuse_late_start) {
+            return Ok(None);
+        }
         candidate.stats.begin(start.at);
         this.tell_started(py, slot);
         let hub = this.hub.get().core();
@@ -88,6 +91,14 @@ impl Execution {
                 Ok(None)
             }
         }
+    }
+
+    /// Whether the deadline of the call leaves no time for this attempt; the policy then ends the call.
+    pub(super) fn is_late(&self, slot: usize, refuse: fn(&mut Run, usize, Instant) -> bool) -> bool {
+        let mut state = self.state.lock();
+        state.plan.as_mut().is_some_and(|plan| {
+            plan.run.deadline_at().is_some() && refuse(&mut plan.run, slot, Instant::now())
+        })
     }
 
     fn reject(&self, slot: usize, refusal: HubError) {
