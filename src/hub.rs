@@ -18,7 +18,7 @@ mod shaping;
 pub use planned::{PlannedRun, RunReport, answer_text, cancelled, late, part};
 pub use prompt::PromptRequest;
 pub use search::SearchQuery;
-pub use shaping::{CutText, ResultBudget, ResultLimit, ShapeRequest, ShapedText};
+pub use shaping::{CutText, MIN_RESULT_LIMIT, ResultBudget, ResultLimit, ShapeRequest, ShapedText};
 
 use crate::error::{ErrorKind, HubError, clip};
 use crate::execute::{self, Job, Rules, Run};

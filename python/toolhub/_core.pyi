@@ -220,7 +220,7 @@ class Hit:
 
 @final
 class Hub:
-    def __contains__(self, name: str, /) -> bool: ...
+    def __contains__(self, name: Any, /) -> bool: ...
     def __len__(self, /) -> int: ...
     def __new__(cls, /, *, timeout: float, max_parallel: int, grace: float, seed: int | None = None, max_concurrency: int | None = None, source_concurrency: Sequence[tuple[str, int]] | None = None, max_waiting: int = 10000, breaker_threshold: int = 5, breaker_rest: float = 5.0, prefer: str | None = None, shadow: str = "report", lookup_timeout: float = 10.0, strategies: Sequence[tuple[str, str]] | None = None, lang: str = "en", result_limit: int = 4000, result_limits: Sequence[tuple[str, int]] | None = None) -> Hub: ...
     def __reduce__(self, /) -> str: ...
@@ -232,8 +232,8 @@ class Hub:
         Forgets all tools and cached results; every later call is refused.
         """
     def extract_capabilities(self, /, name: str, description: str) -> list[str]: ...
-    def find_by_capability(self, /, capability: str) -> list[Candidate]: ...
-    def get(self, /, name: str) -> ToolInfo | None: ...
+    def find_by_capability(self, /, capability: Any) -> list[Candidate]: ...
+    def get(self, /, name: Any) -> ToolInfo | None: ...
     def register(self, /, described: Any, source: str, server: str | None, priority: int | None, options: dict, replace: bool = False, instead_of: Any | None = None) -> tuple[Candidate, Candidate | None]:
         """
         Registers what `toolhub._signature.describe` has described; returns the candidate and the one it replaces.
@@ -241,9 +241,17 @@ class Hub:
         `replace` removes every candidate of the same name, source and server, `instead_of` the one made from that object.
         """
     def remove_capability(self, /, tag: str) -> bool: ...
-    def stats(self, /, name: str | None = None) -> list: ...
+    def require_server(self, /, id: str) -> None:
+        """
+        Raises unless a server of this id is configured, or a registered tool has it.
+        """
+    def stats(self, /, name: Any | None = None) -> list: ...
     def tools(self, /, source: str | None = None, server: str | None = None, capability: str | None = None, category: str | None = None) -> list[ToolInfo]: ...
-    def unregister(self, /, name: str, source: str | None = None, server: str | None = None, object: Any | None = None) -> int:
+    def unknown_server(self, /, id: str) -> str:
+        """
+        The sentence that no server of this id is configured, with the ids that are.
+        """
+    def unregister(self, /, name: Any, source: str | None = None, server: str | None = None, object: Any | None = None) -> int:
         """
         Removes candidates of a name; with `object` only those that were made from it.
         """
@@ -621,12 +629,12 @@ def error_kinds() -> list[tuple[str, bool, str]]:
     The kinds of errors in order: name, whether a retry can help, and what is known about effects if nothing else is said.
     """
 
-def execute(hub: Hub, name: str, args: Any, options: CallOptions, around: tuple[Any | None, Any | None, Any | None, Any | None, dict | None] | None = None) -> Any:
+def execute(hub: Hub, name: Any, args: Any, options: CallOptions, around: tuple[Any | None, Any | None, Any | None, Any | None, dict | None] | None = None) -> Any:
     """
     Calls a tool by name; await what comes back.
     """
 
-def execute_by_capability(hub: Hub, capability: str, args: Any, options: CallOptions, around: tuple[Any | None, Any | None, Any | None, Any | None, dict | None] | None = None) -> Any:
+def execute_by_capability(hub: Hub, capability: Any, args: Any, options: CallOptions, around: tuple[Any | None, Any | None, Any | None, Any | None, dict | None] | None = None) -> Any:
     """
     Calls the tools with a capability; await what comes back.
     """
@@ -677,6 +685,11 @@ def merge_texts(given: Sequence[tuple[str, str]], limit: int, policy: str) -> tu
     Merges (label, text) pairs with a policy; the second value tells whether what is shown was cut.
     """
 
+def min_result_limit() -> int:
+    """
+    The least number of characters that a run gives a model of a result.
+    """
+
 def next_job() -> tuple[tuple, Any, JobEnd] | None:
     """
     The next call for a worker, or `None` when it should end.
@@ -712,7 +725,7 @@ def prompt_text(hub: Hub, base: str, core: Sequence[str], others: Sequence[str] 
     The prompt with the core tools and these others, most relevant first, or all; `more` further tools can be called.
     """
 
-def read_more(hub: Hub, handle: str, offset: int, limit: int) -> tuple[str | None, str | None]:
+def read_more(hub: Hub, handle: Any, offset: int, limit: int) -> tuple[str | None, str | None]:
     """
     One page of a result that was cut.
     """

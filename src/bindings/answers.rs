@@ -4,6 +4,7 @@ use super::hub::PyHub;
 use super::json;
 use super::once::intern;
 use super::text_of::{images_of, success_text};
+use super::unicode::as_text;
 use crate::hub::{CutText, Hub, ResultBudget, ResultLimit, ShapeRequest, ShapedText};
 use crate::invisible::visible;
 use crate::model::Lang;
@@ -83,12 +84,12 @@ pub fn write_results<'py>(
 #[pyfunction]
 pub fn read_more(
     hub: &Bound<'_, PyHub>,
-    handle: &Bound<'_, PyString>,
+    handle: &Bound<'_, PyAny>,
     offset: usize,
     limit: usize,
 ) -> PyResult<(Option<String>, Option<String>)> {
     hub.get().check_process()?;
-    let handle = handle.to_string_lossy();
+    let handle = as_text("handle", handle)?.to_string_lossy();
     let core = hub.get().core();
     let page = hub.py().detach(|| core.read_more(&handle, offset, limit));
     Ok(match page {

@@ -1,18 +1,21 @@
 //! The hub, as Python sees it. Thin: it turns Python values into words of the core and back.
 
+use super::errors::tool_error;
+use super::localized::localized;
 use super::options::{
     kind_limits, parse_lang, parse_prefer, parse_shadow, parse_source, seconds, strategy_patterns,
 };
 use super::python_tool::{PythonTool, python_tool};
 use super::runtime;
 use super::tool_from_python::callable;
+use super::unicode::as_text;
 use super::vendor_forms::VendorForms;
 use super::views::{PyCandidate, ToolInfo, stats_of};
 use crate::catalog::Servers;
 use crate::hub::{Hub, HubOptions};
 use crate::limit::Gate;
 use crate::model::Source;
-use crate::plan::SharedResults;
+use crate::plan::{ServerSet, SharedResults, unknown_server, unknown_to};
 use crate::registry::capability::answering;
 use crate::registry::{Candidate, Filter, ReplaceRule};
 use crate::stack;
@@ -21,7 +24,7 @@ use crate::tool::Tool;
 use pyo3::exceptions::{PyRecursionError, PyTypeError, PyValueError};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList, PyString};
+use pyo3::types::{PyDict, PyList};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Instant;
@@ -204,7 +207,7 @@ impl PyHub {
     #[pyo3(signature = (name, source=None, server=None, object=None))]
     fn unregister(
         &self,
-        name: &Bound<'_, PyString>,
+        name: &Bound<'_, PyAny>,
         source: Option<&str>,
         server: Option<&str>,
         object: Option<&Bound<'_, PyAny>>,
@@ -216,7 +219,7 @@ impl PyHub {
             let own = candidate.tool.identity().map(|identity| identity.object);
             filter.matches(candidate) && (object.is_none() || object == own)
         };
-        Ok(self.core.registry.remove_where(&name.to_string_lossy(), is_meant))
+        Ok(self.core.registry.remove_where(&as_text("name", name)?.to_string_lossy(), is_meant))
     }
 
     #[pyo3(signature = (source=None, server=None, capability=None, category=None))]
@@ -241,20 +244,36 @@ impl PyHub {
         Ok(snapshot.entries().filter_map(|(_, entry)| ToolInfo::new(slf.as_any(), entry, keep)).collect())
     }
 
-    fn get(slf: &Bound<'_, Self>, name: &Bound<'_, PyString>) -> Option<ToolInfo> {
-        slf.get()
-            .core
-            .registry
-            .load()
-            .get(&name.to_string_lossy())
-            .and_then(|entry| ToolInfo::new(slf.as_any(), entry, |_| true))
+    /// Raises unless a server of this id is configured, or a registered tool has it.
+    fn require_server(&self, py: Python<'_>, id: &str) -> PyResult<()> {
+        let servers = self.servers();
+        let servers = servers.as_deref().map(|servers| servers as &dyn ServerSet);
+        match unknown_to(&self.core, servers, id) {
+            Some(error) => Err(tool_error(py, &localized(error, self.core.options.lang))),
+            None => Ok(()),
+        }
     }
 
-    fn find_by_capability(slf: &Bound<'_, Self>, capability: &Bound<'_, PyString>) -> Vec<PyCandidate> {
+    /// The sentence that no server of this id is configured, with the ids that are.
+    fn unknown_server(&self, id: &str) -> String {
+        let known = self.servers().map(|servers| servers.ids()).unwrap_or_default();
+        localized(unknown_server(id, known), self.core.options.lang).message.into_owned()
+    }
+
+    fn get(slf: &Bound<'_, Self>, name: &Bound<'_, PyAny>) -> PyResult<Option<ToolInfo>> {
+        let name = as_text("name", name)?.to_string_lossy();
         let snapshot = slf.get().core.registry.load();
-        let tag = capability.to_string_lossy();
+        Ok(snapshot.get(&name).and_then(|entry| ToolInfo::new(slf.as_any(), entry, |_| true)))
+    }
+
+    fn find_by_capability(
+        slf: &Bound<'_, Self>,
+        capability: &Bound<'_, PyAny>,
+    ) -> PyResult<Vec<PyCandidate>> {
+        let snapshot = slf.get().core.registry.load();
+        let tag = as_text("capability", capability)?.to_string_lossy().to_lowercase();
         let found = snapshot.answering(&tag).into_iter().flatten();
-        found.map(|candidate| PyCandidate::new(slf.clone().into_any().unbind(), candidate)).collect()
+        Ok(found.map(|candidate| PyCandidate::new(slf.clone().into_any().unbind(), candidate)).collect())
     }
 
     fn capabilities<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
@@ -274,16 +293,17 @@ impl PyHub {
         self.core.registry.load().len()
     }
 
-    fn __contains__(&self, name: &Bound<'_, PyString>) -> bool {
-        self.core.registry.load().get(&name.to_string_lossy()).is_some()
+    fn __contains__(&self, name: &Bound<'_, PyAny>) -> PyResult<bool> {
+        Ok(self.core.registry.load().get(&as_text("name", name)?.to_string_lossy()).is_some())
     }
 
     #[pyo3(signature = (name=None))]
-    fn stats<'py>(&self, py: Python<'py>, name: Option<&str>) -> PyResult<Bound<'py, PyList>> {
+    fn stats<'py>(&self, py: Python<'py>, name: Option<&Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyList>> {
         self.check_process()?;
+        let name = name.map(|name| as_text("name", name)).transpose()?.map(|name| name.to_string_lossy());
         let (rows, now) = (PyList::empty(py), Instant::now());
         for (tool, entry) in self.core.registry.snapshot().entries() {
-            if name.is_none_or(|name| &**tool == name) {
+            if name.as_ref().is_none_or(|name| **tool == **name) {
                 for candidate in &entry.candidates {
                     rows.append(stats_of(py, candidate, now)?)?;
                 }

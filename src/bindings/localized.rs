@@ -1,6 +1,7 @@
 //! The hub's own sentences in a result, in the language of the hub.
 
 use super::once::intern;
+use crate::error::HubError;
 use crate::model::Lang;
 use crate::wording::in_chinese;
 use pyo3::prelude::*;
@@ -31,6 +32,14 @@ pub fn localize(result: &Bound<'_, PyDict>, lang: Lang) -> PyResult<()> {
         meta.set_item(intern!(py, "warnings"), translated)?;
     }
     Ok(())
+}
+
+/// An error of the hub in a language.
+pub fn localized(error: HubError, lang: Lang) -> HubError {
+    match lang {
+        Lang::En => error,
+        Lang::Zh => HubError { message: in_chinese(&error.message).into_owned().into(), ..error },
+    }
 }
 
 /// A sentence of the hub in a language.

@@ -133,7 +133,7 @@ mod _core {
     #[pymodule_export]
     use super::store::{PyStore, after_fork_in_parent, before_fork};
     #[pymodule_export]
-    use super::tables::{error_kinds, is_secret_name, server_options};
+    use super::tables::{error_kinds, is_secret_name, min_result_limit, server_options};
     #[pymodule_export]
     use super::text::{PyTokenizer, PyTruncated, merge_texts, truncate_text, visible_text};
     #[pymodule_export]

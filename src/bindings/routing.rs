@@ -11,7 +11,7 @@ use crate::model::Prefer;
 use crate::plan::{KnownServers, ServerSet, UNKNOWN_SOURCE};
 use crate::registry::Candidate;
 use crate::route::Route;
-use crate::select::is_shadow;
+use crate::select::{configured, is_shadow};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
@@ -96,6 +96,7 @@ pub fn explain(
         name: &name,
         rule: sentence,
         plan: plan.as_deref(),
+        configured: configured(&candidates, &core.options.strategies, false),
         refusals: candidates.iter().filter_map(check).collect(),
         shadows: shadows.unwrap_or_default(),
         shadow: core.options.shadow,
@@ -105,7 +106,7 @@ pub fn explain(
         now,
     };
     let strategy = plan.as_ref().map_or("none", |plan| plan.strategy.name());
-    let text = facts.tell();
+    let text = facts.tell(core.options.lang);
     let asked = facts.to_ask.iter().map(|id| id.to_string()).collect();
     let seen = |inner| PyCandidate::new(hub.clone().into_any().unbind(), inner);
     Ok((rule, candidates.into_iter().map(seen).collect(), strategy, text, asked))

@@ -1,6 +1,7 @@
 //! Lists that the core owns and Python only reads.
 
 use crate::error::{ErrorKind, HubError};
+use crate::hub::MIN_RESULT_LIMIT;
 use crate::secret;
 use crate::sources::mcp::config::SERVER_OPTIONS;
 use pyo3::prelude::*;
@@ -10,6 +11,12 @@ use pyo3::prelude::*;
 pub fn error_kinds() -> Vec<(&'static str, bool, &'static str)> {
     let row = |kind: &ErrorKind| (kind.name(), kind.retryable(), HubError::new(*kind, "").outcome.name());
     ErrorKind::ALL.iter().map(row).collect()
+}
+
+/// The least number of characters that a run gives a model of a result.
+#[pyfunction]
+pub fn min_result_limit() -> usize {
+    MIN_RESULT_LIMIT
 }
 
 /// The keys of `toolhub` in the entry of a server.

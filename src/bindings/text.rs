@@ -95,7 +95,7 @@ pub fn truncate_text(
             return Err(PyValueError::new_err(format!("unit must be 'chars' or 'tokens', got {other:?}")));
         }
     };
-    let options = Options { unit, hits };
+    let options = Options { unit, hits, ..Options::default() };
     let total = text.len()?;
     let window = window(text, 0, limit, &options)?;
     let cut = || truncate_window(&window, total, limit, &options);

@@ -3,6 +3,7 @@
 //! Python has an encoder for the same, but it works on whole strings and keeps what it made; for Chinese it is also several
 //! times slower than what is here.
 
+use pyo3::exceptions::PyTypeError;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyString, PyStringData};
@@ -10,6 +11,14 @@ use std::borrow::Cow;
 
 /// So many characters are looked at together.
 const BLOCK: usize = 16;
+
+/// An argument that has to be text, or an error that names it.
+pub fn as_text<'a, 'py>(what: &str, value: &'a Bound<'py, PyAny>) -> PyResult<&'a Bound<'py, PyString>> {
+    value.cast::<PyString>().map_err(|_| {
+        let kind = value.get_type().name().map(|name| name.to_string_lossy().into_owned());
+        PyTypeError::new_err(format!("{what} must be text, got {}", kind.unwrap_or_default()))
+    })
+}
 
 /// The first `chars` characters, or all. Lone surrogates, which no valid text has, become replacement characters.
 pub fn start_of(text: &Bound<'_, PyString>, chars: usize) -> PyResult<String> {

@@ -1,9 +1,11 @@
 //! What would happen and why, in plain words.
 
 use super::PlannedRun;
+use super::kept_texts::in_language;
 use crate::error::{HubError, clip};
-use crate::model::{Shadow, Strategy};
+use crate::model::{Lang, Shadow, Strategy};
 use crate::registry::Candidate;
+use crate::select::Rule;
 use crate::stats::BreakerState;
 use std::fmt::Write;
 use std::sync::Arc;
@@ -18,6 +20,8 @@ pub struct Facts<'a> {
     /// The rule that fired, as a sentence without its end.
     pub rule: String,
     pub plan: Result<&'a PlannedRun, &'a HubError>,
+    /// The strategy that is set for these candidates, if there is one.
+    pub configured: Option<(Strategy, Rule)>,
     /// Why each candidate refuses the arguments; empty when there are none.
     pub refusals: Vec<Option<HubError>>,
     /// Candidates of servers that have the name of a native one.
@@ -33,7 +37,13 @@ pub struct Facts<'a> {
 }
 
 impl Facts<'_> {
-    pub fn tell(&self) -> String {
+    /// The explanation in a language.
+    pub fn tell(&self, lang: Lang) -> String {
+        let lines: Vec<String> = self.lines().into_iter().map(|line| in_language(line, lang)).collect();
+        lines.join("\n")
+    }
+
+    fn lines(&self) -> Vec<String> {
         let mut lines = vec![format!("'{}': {}.", clip(self.name), self.rule)];
         match self.plan {
             Ok(plan) => self.tell_plan(plan, &mut lines),
@@ -58,7 +68,7 @@ impl Facts<'_> {
                 self.to_ask.join(", ")
             ));
         }
-        lines.join("\n")
+        lines
     }
 
     fn tell_plan(&self, plan: &PlannedRun, lines: &mut Vec<String>) {
@@ -79,6 +89,10 @@ impl Facts<'_> {
         };
         let how = if plan.candidates.len() == 1 { String::new() } else { format!(" ({how})") };
         lines.push(format!("Strategy: {}{how}, because {}.", plan.strategy.name(), plan.rule.sentence()));
+        if let ([_], Some((strategy, rule))) = (&*plan.candidates, &self.configured) {
+            let (name, why) = (strategy.name(), rule.sentence());
+            lines.push(format!("With more candidates: {name}, because {why}."));
+        }
         let refused: Vec<_> = plan.candidates.iter().zip(&self.refusals).filter_map(refusal).collect();
         if refused.is_empty() && !self.refusals.is_empty() {
             lines.push("The arguments fit.".into());

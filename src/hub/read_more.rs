@@ -5,6 +5,7 @@ use crate::error::HubError;
 use crate::model::{Arguments, CheckOptions, Effects, Evidence, Fitting, Lang, ToolOutput, ToolSpec};
 use crate::schema::ArgumentSchema;
 use crate::tool::{BoxFuture, CallContext, Tool};
+use crate::truncate::grouped;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -65,10 +66,17 @@ impl ReadMore {
         let limit = number("limit").unwrap_or(self.page).min(MAX_PAGE);
         let page = self.kept.page(handle, number("offset").unwrap_or_default(), limit, self.lang)?;
         let (name, end, left) = (&self.spec.name, page.end, page.total - page.end);
+        if page.text.is_empty() && limit > 0 {
+            let note = format!(
+                "[end: the text has {} characters, and there is nothing after them]",
+                grouped(page.total)
+            );
+            return Ok(ToolOutput::new(in_language(note, self.lang)));
+        }
         if left == 0 {
             return Ok(ToolOutput::new(page.text));
         }
-        let note = format!("[more: {name}('{handle}', {end}), {left} characters left]");
+        let note = format!("[more: {name}('{handle}', {end}), {} characters left]", grouped(left));
         Ok(ToolOutput::new(format!("{}\n{}", page.text, in_language(note, self.lang))))
     }
 }

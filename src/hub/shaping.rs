@@ -13,6 +13,9 @@ use crate::truncate::{Options, Truncated, grouped, truncate};
 use std::any::Any;
 use std::sync::Arc;
 
+/// A run never gives a model less of a result than this: with less, the note on how to read on would replace the text.
+pub const MIN_RESULT_LIMIT: usize = 1_000;
+
 /// The limit of a skill's answer in characters: a model that knows only half of its instructions does the wrong thing.
 const SKILL_LIMIT: usize = 32_000;
 
@@ -84,31 +87,38 @@ impl Hub {
     pub fn shape(&self, request: &ShapeRequest) -> ShapedText {
         let ShapeRequest { full, hits, skill, limit } = request;
         let text = hits.as_ref().map_or(full, |(lines, _)| lines);
-        let shown = cut(text, limit.chars, limit.hits);
+        let shown = self.cut(text, limit.chars, limit.hits);
         if !shown.truncated && !hits.as_ref().is_some_and(|(_, has_more)| *has_more) {
             return ShapedText { text: shown.text, cut: None };
         }
         let handle = self.kept.keep(full);
         let total = full.chars().count();
-        let hint = self.hint(&handle, total);
-        let room = limit.chars.saturating_sub(hint.chars().count());
+        // The longest possible hint.
+        let room = limit.chars.saturating_sub(self.hint(&handle, total, total).chars().count());
         let mut made = shown.text;
         // Otherwise the hint would crowd out the text; `_meta` has the handle.
         if room >= limit.chars / 2 {
             let short = skill.as_ref().and_then(|skill| {
                 let left = skill.room(room)?;
-                Some(skill.with(&cut(&skill.instructions, left, None).text))
+                Some(skill.with(&self.cut(&skill.instructions, left, None).text))
             });
-            made = short.unwrap_or_else(|| cut(text, room, limit.hits).text) + &hint;
+            made = short.unwrap_or_else(|| self.cut(text, room, limit.hits).text);
+            let next = same_start(&made, full);
+            made += &self.hint(&handle, next, total);
         }
         let shown = made.chars().count();
         ShapedText { text: made, cut: Some(CutText { handle, shown, total }) }
     }
 
-    fn hint(&self, handle: &str, total: usize) -> String {
+    /// How to read on, from the first character that was not shown.
+    fn hint(&self, handle: &str, next: usize, total: usize) -> String {
         let (name, total) = (self.offer_read_more(), grouped(total));
-        let hint = format!("[more: {name}('{handle}'), {total} characters in all]");
+        let hint = format!("[more: {name}('{handle}', {next}), {total} characters in all]");
         format!("\n{}", in_language(hint, self.options.lang))
+    }
+
+    fn cut(&self, text: &str, limit: usize, hits: Option<usize>) -> Truncated {
+        truncate(text, limit, &Options { hits, lang: self.options.lang, ..Options::default() })
     }
 
     /// One page of a text that was cut.
@@ -157,6 +167,7 @@ fn is_read_more(entry: &NameEntry) -> bool {
     entry.candidates.iter().all(|one| (&*one.tool as &dyn Any).is::<ReadMore>())
 }
 
-fn cut(text: &str, limit: usize, hits: Option<usize>) -> Truncated {
-    truncate(text, limit, &Options { hits, ..Options::default() })
+/// How many characters of `full` are shown as they are. JSON that was shortened inside and lines of hits have hardly any.
+fn same_start(shown: &str, full: &str) -> usize {
+    shown.chars().zip(full.chars()).take_while(|(shown, full)| shown == full).count()
 }

@@ -39,7 +39,7 @@ pub use drive::{CallResult, CallServices, call};
 pub use lookup::LookUpRequest;
 pub use permissions::{ApprovalRequest, Permissions, Verdict};
 pub use request::{CallRequest, CallTarget, SharingRequest};
-pub use servers::{KnownServers, ServerSet, unknown_server};
+pub use servers::{KnownServers, ServerSet, unknown_server, unknown_to};
 pub use share::{Consulted, FlightLead, ShareKey, Shareable, SharedResults};
 pub use state::{CallPlan, UNKNOWN_SOURCE, UNREADABLE, Unreachable};
 pub use synthesis::{answer_kind, question, synthesis_prompt};
@@ -47,7 +47,8 @@ pub use synthesis::{answer_kind, question, synthesis_prompt};
 use crate::error::{ErrorKind, HubError, Outcome};
 use crate::hub::{Hub, PlannedRun};
 use crate::model::{CallOptions, Prefer};
-use crate::route::{Directory, Route};
+use crate::route::Route;
+use servers::offered_elsewhere;
 use state::{ApprovalState, RouteState};
 use std::time::Instant;
 
@@ -148,7 +149,13 @@ impl CallPlan {
     ) -> Result<Box<PlannedRun>, HubError> {
         match &self.request.target {
             CallTarget::Name(name) => select_by_name(hub, servers, name, &self.options, now),
-            CallTarget::Capability(tag) => hub.plan_by_capability(&tag.to_lowercase(), &self.options, now),
+            CallTarget::Capability(tag) => {
+                let planned = hub.plan_by_capability(&tag.to_lowercase(), &self.options, now);
+                planned.map_err(|error| {
+                    let server = self.options.server.as_deref();
+                    server.and_then(|server| unknown_to(hub, servers, server)).unwrap_or(error)
+                })
+            }
             CallTarget::Routed { name, .. } => {
                 hub.offers(name, &self.options)?;
                 hub.plan_by_name(name, &self.options, now)
@@ -184,10 +191,12 @@ pub fn select_by_name(
     if error.kind != ErrorKind::NotFound || name.is_empty() {
         return planned;
     }
-    let known = KnownServers::new(hub.registry.snapshot(), servers);
-    // For a tool that others offer, the error says who they are.
-    if !known.has(server) && hub.registry.load().get(name).is_none() {
-        return Err(unknown_server(server, known.ids()));
+    if let Some(unknown) = unknown_to(hub, servers, server) {
+        let snapshot = hub.registry.load();
+        return Err(match snapshot.get(name) {
+            Some(entry) => offered_elsewhere(unknown, name, entry),
+            None => unknown,
+        });
     }
     match servers.and_then(|servers| servers.unlisted(server, name)) {
         Some(candidate) => Ok(hub.plan_for(candidate, options, now)),

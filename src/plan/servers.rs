@@ -1,8 +1,8 @@
 //! The MCP servers, as far as a plan has to know them.
 
 use crate::error::{ErrorKind, HubError, clip};
-
-use crate::registry::{Candidate, Snapshot};
+use crate::hub::Hub;
+use crate::registry::{Candidate, NameEntry, Snapshot};
 use crate::route::Directory;
 use crate::text::{NearName, near_names};
 use std::sync::Arc;
@@ -53,6 +53,19 @@ impl Directory for KnownServers<'_> {
         }
         ids
     }
+}
+
+/// The error of a call that names this server; `None` when there is such a server.
+pub fn unknown_to(hub: &Hub, servers: Option<&dyn ServerSet>, id: &str) -> Option<HubError> {
+    let known = KnownServers::new(hub.registry.snapshot(), servers);
+    (!known.has(id)).then(|| unknown_server(id, known.ids()))
+}
+
+/// The same error, with the providers that do offer the tool.
+pub fn offered_elsewhere(error: HubError, tool: &str, entry: &NameEntry) -> HubError {
+    let labels: Vec<String> = entry.candidates.iter().map(|candidate| candidate.label()).collect();
+    let message = format!("{} Tool '{}' is offered by: {}.", error.message, clip(tool), labels.join(", "));
+    HubError { message: message.into(), ..error }
 }
 
 /// The error of a call that names a server that is not there.

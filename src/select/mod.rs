@@ -17,7 +17,7 @@ pub use candidates::{Candidates, is_guarded};
 pub use order::{Wanted, by_capability, by_name};
 pub use rule::Rule;
 pub use shadow::is_shadow;
-pub use strategies::StrategyPatterns;
+pub use strategies::{StrategyPatterns, configured};
 
 use crate::model::Strategy;
 

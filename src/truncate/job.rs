@@ -3,6 +3,7 @@
 use super::chars::{Chars, count};
 use super::notice::{self, Language, Noun};
 use super::tokens::TokenCounter;
+use crate::model::Lang;
 
 /// The unit of a limit.
 #[derive(Clone, Copy, Default)]
@@ -19,6 +20,8 @@ pub struct Options<'a> {
     pub unit: Unit<'a>,
     /// Keep only this many items of a JSON list of hits, even if all would fit.
     pub hits: Option<usize>,
+    /// `Zh` writes notices in Chinese; otherwise they are in the language of the text.
+    pub lang: Lang,
 }
 
 /// A text within its limit.
@@ -55,7 +58,10 @@ impl<'a> CutJob<'a> {
         let window_chars = count(window);
         let total_chars = total_chars.max(window_chars);
         let whole = window_chars == total_chars;
-        let language = Language::of(window);
+        let language = match options.lang {
+            Lang::Zh => Language::Chinese,
+            Lang::En => Language::of(window),
+        };
         match options.unit {
             Unit::Chars => CutJob {
                 window,

@@ -10,7 +10,7 @@ pub(super) const TABLE: &[(&str, &str)] = &[
     ("There is no tool named '{}'. Did you mean {|}?", "没有名为 '{0}' 的工具。是否想用 {1}？"),
     ("There is no tool named '{}'. No tool is registered yet.", "没有名为 '{0}' 的工具。尚未注册任何工具。"),
     ("There is no tool named '{}'.", "没有名为 '{0}' 的工具。"),
-    ("No tool has the capability '{}'. Known capabilities: {}.", "没有工具具备能力 '{0}'。已知能力：{1}。"),
+    ("No tool has the capability '{}'. Known capabilities: {~}.", "没有工具具备能力 '{0}'。已知能力：{1}。"),
     ("Tool '{}' is not offered by {~}; it is offered by: {}.", "{1} 不提供工具 '{0}'；提供它的是：{2}。"),
     (
         "Tool '{}' of {} has the name of a native tool, and this hub forbids that (shadow=\"deny\").",
@@ -26,18 +26,28 @@ pub(super) const TABLE: &[(&str, &str)] = &[
         "标签 '{0}' 代表服务器 '{1}'，但没有这个 id 的服务器。{2}",
     ),
     (
-        "Known servers: {}. Known sources: tools, skills, mcps. Did you mean '{}'?",
+        "Known servers: {~}. Known sources: tools, skills, mcps. Did you mean '{}'?",
         "已知服务器：{0}。已知来源：tools、skills、mcps。是否想用 '{1}'？",
     ),
     (
-        "Known servers: {}. Known sources: tools, skills, mcps.",
+        "Known servers: {~}. Known sources: tools, skills, mcps.",
         "已知服务器：{0}。已知来源：tools、skills、mcps。",
     ),
     (
-        "There is no server '{}'. Known servers: {}. Did you mean '{}'?",
+        "There is no server '{}'. Known servers: {~}. Did you mean '{}'? Tool '{}' is offered by: {}.",
+        "没有服务器 '{0}'。已知服务器：{1}。是否想用 '{2}'？提供工具 '{3}' 的是：{4}。",
+    ),
+    (
+        "There is no server '{}'. Known servers: {~}. Did you mean '{}'?",
         "没有服务器 '{0}'。已知服务器：{1}。是否想用 '{2}'？",
     ),
-    ("There is no server '{}'. Known servers: {}.", "没有服务器 '{0}'。已知服务器：{1}。"),
+    (
+        "There is no server '{}'. Known servers: {~}. Tool '{}' is offered by: {}.",
+        "没有服务器 '{0}'。已知服务器：{1}。提供工具 '{2}' 的是：{3}。",
+    ),
+    ("There is no server '{}'. Known servers: {~}.", "没有服务器 '{0}'。已知服务器：{1}。"),
+    ("none", "无"),
+    ("{}, and {} more", "{0}，另有 {1} 个"),
     ("server '{}'", "服务器 '{0}'"),
     ("source '{}'", "来源 '{0}'"),
     ("any source", "任何来源"),
@@ -189,12 +199,22 @@ pub(super) const TABLE: &[(&str, &str)] = &[
     ("a Python object of type {}", "类型为 {0} 的 Python 对象"),
     // MCP servers
     (
-        "Auto-connect failed for server '{}': {~} ({} times in a row; the next try is in {} s)",
-        "自动连接服务器 '{0}' 失败：{1}（连续 {2} 次；{3} 秒后重试）",
+        "Auto-connect failed for server '{}': {~} (attempt {} in a row, {} s ago; not tried again yet, the next try is in {} s)",
+        "自动连接服务器 '{0}' 失败：{1}（连续第 {2} 次，{3} 秒前；尚未重试，{4} 秒后再试）",
+    ),
+    (
+        "Server '{}' was lost {} s after it was connected: {~} (failure {} in a row, {} s ago; not connected again yet, the next try is in {} s)",
+        "服务器 '{0}' 在连接 {1} 秒后断开：{2}（连续第 {3} 次，{4} 秒前；尚未重新连接，{5} 秒后再试）",
     ),
     ("Auto-connect failed for server '{}': {~}", "自动连接服务器 '{0}' 失败：{1}"),
+    ("Server '{}' cannot be reached: {~}", "无法连接服务器 '{0}'：{1}"),
     ("Server '{}' is closed; add it again to use it.", "服务器 '{0}' 已关闭；请重新添加后使用。"),
     ("Server '{}' is disabled in its configuration.", "服务器 '{0}' 已在配置中停用。"),
+    ("Server '{}' closed its output: {~}", "服务器 '{0}' 关闭了输出：{1}"),
+    ("Server '{}' was closed", "服务器 '{0}' 已关闭"),
+    ("it printed '{}', which is not MCP; {~}", "它输出了 '{0}'，这不是 MCP；{1}"),
+    ("it sent no MCP message; {~}", "它没有发送 MCP 消息；{0}"),
+    ("check that `command` and `args` start an MCP server", "请检查 `command` 和 `args` 是否启动 MCP 服务器"),
     ("Server '{}' is not running any more.", "服务器 '{0}' 已不再运行。"),
     ("Server '{}' did not connect within {} s.", "服务器 '{0}' 未在 {1} 秒内连接。"),
     ("Server '{}' did not list its tools within {} s.", "服务器 '{0}' 未在 {1} 秒内列出工具。"),
@@ -203,7 +223,10 @@ pub(super) const TABLE: &[(&str, &str)] = &[
         "Server '{}' has changed its tool '{}' since its definition was accepted; look at it with hub.pins().",
         "服务器 '{0}' 在定义被接受后更改了工具 '{1}'；请用 hub.pins() 查看。",
     ),
+    ("Server '{}' was stopped after {} MB of output: {~}", "服务器 '{0}' 输出 {1} MB 后被停止：{2}"),
+    ("Server '{}' was killed by signal {}: {~}", "服务器 '{0}' 被信号 {1} 终止：{2}"),
     ("Server '{}' was killed by signal {}", "服务器 '{0}' 被信号 {1} 终止"),
+    ("Server '{}' exited with code {}: {~}", "服务器 '{0}' 以代码 {1} 退出：{2}"),
     ("Server '{}' exited with code {}", "服务器 '{0}' 以代码 {1} 退出"),
     (
         "cannot start '{}': there is no such command; install it or give its full path",
@@ -242,8 +265,12 @@ pub(super) const TABLE: &[(&str, &str)] = &[
     ("Reading the skill '{}' was cancelled.", "读取技能 '{0}' 已取消。"),
     // Frames of results, written in Python
     ("Error: {~}", "错误：{0}"),
-    ("[more: {}('{}'), {} characters in all]", "[更多内容：{0}('{1}')，共 {2} 个字符]"),
+    ("[more: {}('{}', {}), {} characters in all]", "[更多内容：{0}('{1}', {2})，共 {3} 个字符]"),
     ("[more: {}('{}', {}), {} characters left]", "[更多内容：{0}('{1}', {2})，还剩 {3} 个字符]"),
+    (
+        "[end: the text has {} characters, and there is nothing after them]",
+        "[结束：全文共 {0} 个字符，其后没有更多内容]",
+    ),
     (
         "There is no kept result '{}'; newer results may have replaced it. Call the tool again.",
         "没有保留结果 '{0}'；它可能已被较新的结果取代。请重新调用工具。",

@@ -55,8 +55,12 @@ def run_text(hub: ToolHub, name: str, **options: Any) -> ToolResult:
         (lambda hub: hub.call("fail"), "磁盘已满"),
         (lambda hub: hub.call("slow", timeout=0.01), "工具 'slow' 在 0.01 秒后超时（可能已经执行）。"),
         (lambda hub: hub.call("slow", deadline=0.01), "未在 0.01 秒的期限内结束"),
-        (lambda hub: hub.call("add", {"a": 1}, server="files"), "服务器 'files' 不提供工具 'add'"),
-        (lambda hub: hub.call_by_capability("astronomy"), "没有工具具备能力 'astronomy'"),
+        (
+            lambda hub: hub.call("add", {"a": 1}, server="files"),
+            "没有服务器 'files'。已知服务器：无。提供工具 'add' 的是：tools。",
+        ),
+        (lambda hub: hub.call("add", {"a": 1}, source="skills"), "来源 'skills' 不提供工具 'add'；"),
+        (lambda hub: hub.call_by_capability("astronomy"), "没有工具具备能力 'astronomy'。已知能力：无。"),
         (lambda hub: hub.dispatch_sync({"tool_name": "add", "source": "x"}), "没有来源 'x'。已知服务器"),
         (lambda hub: hub.dispatch_sync({}), "调用没有指明工具"),
         (lambda hub: run_text(hub, "add", allowed=["x"]), "未调用工具 'add'：它不在此处允许的工具之列。"),
@@ -101,7 +105,7 @@ def test_the_own_words_of_tools_stay_as_they_are(hub: ToolHub) -> None:
 def test_texts_and_frames(hub: ToolHub) -> None:
     assert hub.call("nothing").text == "已完成，工具没有返回值。"
     text = hub.format(hub.call("long_text"), 400)
-    handle = re.search(r"\[更多内容：read_more\('(\w+)'\)，共 10,000 个字符\]", text)
+    handle = re.search(r"\[更多内容：read_more\('(\w+)', \d+\)，共 10,000 个字符\]", text)
     assert handle is not None, text
     assert hub.read_more(handle[1]).startswith("一个句子。")
     with pytest.raises(ToolError, match="没有保留结果 'x'"):

@@ -41,6 +41,17 @@ def message(slip: Callable[[], Any]) -> str:
     return text
 
 
+@pytest.mark.parametrize("given", [None, 5, b"add", ["add"]])
+def test_a_name_that_is_not_text(hub: ToolHub, given: Any) -> None:
+    kind = type(given).__name__
+    calls = (hub.call, hub.execute, hub.get, hub.unregister, hub.has_tool)
+    assert {message(lambda call=call: call(given)) for call in calls} == {f"name must be text, got {kind}"}
+    by_capability = (hub.call_by_capability, hub.execute_by_capability, hub.find_by_capability)
+    sentences = {message(lambda call=call: call(given)) for call in by_capability}
+    assert sentences == {f"capability must be text, got {kind}"}
+    assert message(lambda: hub.read_more(given)) == f"handle must be text, got {kind}"
+
+
 def test_arguments_are_passed_as_a_mapping(hub: ToolHub) -> None:
     say = "has no option 'a'; pass the arguments of the tool as a mapping"
     assert message(lambda: hub.call("add", a=1)) == f"hub.call() {say}: hub.call('add', {{'a': …}})"  # type: ignore[call-arg]

@@ -276,7 +276,8 @@ def test_of_a_search_the_first_three_hits_are_shown_as_lines(hub: ToolHub) -> No
     result = hub.call("search_web")
     lines = hub.format(result).splitlines()
     assert lines[:3] == [f"{n + 1}. T{n} – about {n} – http://h/{n}" for n in range(3)]
-    assert lines[3].startswith(f"[more: read_more('{result.meta['handle']}')")
+    # The lines are not a part of the full text, which is read from its start.
+    assert lines[3].startswith(f"[more: read_more('{result.meta['handle']}', 0), ")
     assert result.meta["truncated"] is True
 
 

@@ -171,7 +171,7 @@ class ToolHub(ToolMethods, RunMethods, PromptMethods, SourceMethods, ServerMetho
         for what, text in (("prefer", prefer), ("shadow", shadow)):
             if text is not None:
                 check_text(what, text)
-        check_whole("result_limit", result_limit, 1000)
+        check_whole("result_limit", result_limit, _core.min_result_limit())
         kind_limits = dict(result_limits or {})
         for kind, limit in kind_limits.items():
             check_whole(f"result_limits[{kind!r}]", limit, 0)

@@ -37,8 +37,6 @@ class ResultFormatter:
         limit: int | None,
     ) -> list[dict[str, Any]]:
         """The results of a run as messages in a format; `found` is the format of the model's message."""
-        if limit is not None:
-            check_whole("limit", limit, 0)
         pairs = zip(calls, results, strict=True)
         answers = [(call.id, call.id_from_model, call.name, result) for call, result in pairs]
         messages, cuts = _core.write_answers(self._core, answers, format, found, limit)

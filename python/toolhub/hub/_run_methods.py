@@ -60,8 +60,9 @@ class RunMethods(DispatchMethods):
         `message` is the model's text, or a message, response or list of blocks of the OpenAI, Anthropic or Gemini API; `format`
         is the format of a text. Harmless calls run concurrently, `concurrency` at a time; a call that may act runs alone, in
         its position among the others. `allowed` and `approve` are those of `toolhub.permissions.Permissions`. Each result is
-        cut to `limit` characters (by default `result_limit` of the hub); once one was cut, the model has the tool `read_more`.
-        Results are written in the form of the API that the message came from, with images where it takes them, or in that of
+        cut to `limit` characters (at least 1,000; by default `result_limit` of the hub); once one was cut, the model has the
+        tool `read_more`. Results are written in the form of the API that the message came from, with images where it takes
+        them, or in that of
         `results` (`tags`, `openai`, `openai_responses`, `anthropic`, `gemini`); one of these names as `format` means
         both. `options` are those of `dispatch`.
 
@@ -81,6 +82,8 @@ class RunMethods(DispatchMethods):
         </tool_result>
         """
         check_whole("concurrency", concurrency, 1)
+        if limit is not None:
+            check_whole("limit", limit, _core.min_result_limit())
         if results not in ("auto", "tags", *_NATIVE):
             raise ValueError(f"results must be auto, tags, {', '.join(_NATIVE)}, got {results!r}")
         if results == "auto" and format in ("tags", *_NATIVE):

@@ -76,7 +76,7 @@ class ServerMethods:
         return self._servers.add(id, entry, auth, options)
 
     def remove_server(self, id: str) -> bool:
-        """Remove a server and its tools; False if there is none with that id."""
+        """Remove a server and its tools; False, and a warning in the log, if there is none with that id."""
         return self._servers.remove(id)
 
     def servers(self) -> list[ServerInfo]:

@@ -1,6 +1,7 @@
 """The MCP servers of a hub: configuration, connections, pins."""
 
 import inspect
+import logging
 import os
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, cast
@@ -13,6 +14,8 @@ from ..options import Default
 from ..result import ToolResult
 from ..servers import ConnectReport, LoadReport, LogOnce, ServerInfo, as_info
 from ._state import HubState
+
+_log = logging.getLogger("toolhub.servers")
 
 _CLOSE_TIMEOUT = 10.0
 """Seconds; longer than any server may take to end."""
@@ -61,7 +64,10 @@ class ServerManager:
 
     def remove(self, id: str) -> bool:
         """See `ToolHub.remove_server`."""
-        return self._servers is not None and self._servers.remove(id)
+        if self._servers is not None and self._servers.remove(id):
+            return True
+        _log.warning("%s", self._core.unknown_server(id))
+        return False
 
     def infos(self) -> list[ServerInfo]:
         """See `ToolHub.servers`."""

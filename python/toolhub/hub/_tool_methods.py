@@ -155,7 +155,7 @@ class ToolMethods:
         capability: str | None = None,
         category: str | None = None,
     ) -> list[ToolInfo]:
-        """The registered tools in order of registration; each filter narrows the list.
+        """The registered tools in order of registration; each filter narrows the list. An unknown server raises `ToolError`.
 
         >>> from toolhub import ToolHub
         >>> hub = ToolHub()
@@ -163,6 +163,8 @@ class ToolMethods:
         >>> [tool.name for tool in hub.tools(category="text")]
         ['length']
         """
+        if server is not None:
+            self._core.require_server(server)
         self._lists.fetch_missing()
         return self._core.tools(source, server, capability, category)
 
@@ -173,7 +175,7 @@ class ToolMethods:
     def find_by_capability(self, capability: str) -> list[Candidate]:
         """All candidates with a capability, in order of priority."""
         self._lists.fetch_missing()
-        return self._core.find_by_capability(capability.lower())
+        return self._core.find_by_capability(capability)
 
     def capabilities(self) -> dict[str, int]:
         """All capabilities of the registered tools, with the number of candidates of each."""

@@ -9,6 +9,7 @@ use crate::bindings::once::intern;
 use crate::bindings::options::PyCallOptions;
 use crate::bindings::patterns::PyPatternList;
 use crate::bindings::tool_from_python::as_json;
+use crate::bindings::unicode::as_text;
 use crate::error::{ErrorKind, HubError};
 use crate::hub::PlannedRun;
 use crate::plan::{
@@ -17,7 +18,7 @@ use crate::plan::{
 use pyo3::exceptions::PyTypeError;
 use pyo3::inspect::PyStaticExpr;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyString};
+use pyo3::types::PyDict;
 use serde_json::Value;
 use std::sync::Arc;
 use std::time::Instant;
@@ -107,7 +108,7 @@ impl Surroundings {
 #[pyo3(signature = (hub, name, args, options, around=None))]
 pub fn execute<'py>(
     hub: &Bound<'py, PyHub>,
-    name: &Bound<'py, PyString>,
+    name: &Bound<'py, PyAny>,
     args: Bound<'py, PyAny>,
     options: &Bound<'py, PyCallOptions>,
     around: Option<Surroundings>,
@@ -115,7 +116,7 @@ pub fn execute<'py>(
     hub.get().check_process()?;
     let around = around.unwrap_or_default();
     // A string with a lone surrogate, as a model may produce one, is just not found.
-    let name = name.to_string_lossy();
+    let name = as_text("name", name)?.to_string_lossy();
     if around.watch.is_none() && !options.get().may_share() {
         let now = Instant::now();
         let planned = match hub.get().core().is_closed() {
@@ -135,13 +136,14 @@ pub fn execute<'py>(
 #[pyo3(signature = (hub, capability, args, options, around=None))]
 pub fn execute_by_capability<'py>(
     hub: &Bound<'py, PyHub>,
-    capability: &Bound<'py, PyString>,
+    capability: &Bound<'py, PyAny>,
     args: Bound<'py, PyAny>,
     options: &Bound<'py, PyCallOptions>,
     around: Option<Surroundings>,
 ) -> PyResult<Bound<'py, PyAny>> {
     hub.get().check_process()?;
     let around = around.unwrap_or_default();
+    let capability = as_text("capability", capability)?;
     let target = CallTarget::Capability(Arc::from(&*capability.to_string_lossy()));
     planned_call(hub, CallRequest::new(target, options.get().options.clone()), args, options, around, None)
 }

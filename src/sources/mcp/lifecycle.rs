@@ -26,6 +26,7 @@ pub struct Lifecycle<A, S> {
     backoff: ReconnectBackoff,
     hint: Option<ProtocolHint>,
     error: Option<HubError>,
+    last_failure: Option<ConnectFailure>,
 }
 
 enum LifeStage<A, S> {
@@ -47,7 +48,16 @@ pub enum Availability<'a, A, S> {
 pub enum Unavailable {
     Closed,
     Disabled,
-    BackingOff { wait: Duration, failures: u32, last_error: Option<HubError> },
+    BackingOff { wait: Duration, failures: u32, last: Box<ConnectFailure> },
+}
+
+/// The failure that counted last for the back-off.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ConnectFailure {
+    pub error: HubError,
+    pub at: Instant,
+    /// How long the connection lived, if there was one.
+    pub lived: Option<Duration>,
 }
 
 /// What an attempt needs to know.
@@ -74,6 +84,7 @@ impl<A, S> Lifecycle<A, S> {
             backoff: ReconnectBackoff::default(),
             hint: None,
             error: None,
+            last_failure: None,
         }
     }
 
@@ -89,9 +100,10 @@ impl<A, S> Lifecycle<A, S> {
             if self.disabled {
                 return Err(Unavailable::Disabled);
             }
-            if let Some(wait) = self.backoff.wait(now).filter(|_| !insist) {
-                let (failures, last_error) = (self.backoff.failures(), self.error.clone());
-                return Err(Unavailable::BackingOff { wait, failures, last_error });
+            let wait = self.backoff.wait(now).filter(|_| !insist);
+            if let Some((wait, last)) = wait.zip(self.last_failure.clone()) {
+                let (failures, last) = (self.backoff.failures(), Box::new(last));
+                return Err(Unavailable::BackingOff { wait, failures, last });
             }
             self.generation += 1;
             let attempt = start(ConnectStart { generation: self.generation, hint: self.hint });
@@ -134,6 +146,7 @@ impl<A, S> Lifecycle<A, S> {
                 self.backoff.failed(now);
                 // The hint may be what is wrong: the next attempt negotiates from the start.
                 self.hint = None;
+                self.last_failure = Some(ConnectFailure { error: error.clone(), at: now, lived: None });
                 self.error = Some(error);
                 Some(attempt)
             }
@@ -145,12 +158,15 @@ impl<A, S> Lifecycle<A, S> {
     }
 
     /// Gives back the session if it is lost, with the time it lived. A short life counts as a failure.
-    pub fn take_lost(&mut self, now: Instant, is_lost: impl FnOnce(&S) -> bool) -> Option<(S, Duration)> {
-        let since = match &self.stage {
-            LifeStage::Ready { session, since } if is_lost(session) => *since,
-            _ => return None,
-        };
-        let lived = now.saturating_duration_since(since);
+    pub fn take_lost(
+        &mut self,
+        now: Instant,
+        why_lost: impl FnOnce(&S) -> Option<HubError>,
+    ) -> Option<(S, Duration)> {
+        let LifeStage::Ready { session, since } = &self.stage else { return None };
+        let error = why_lost(session)?;
+        let lived = now.saturating_duration_since(*since);
+        self.last_failure = Some(ConnectFailure { error, at: now, lived: Some(lived) });
         self.backoff.lost(lived, now);
         self.take_session().map(|session| (session, lived))
     }

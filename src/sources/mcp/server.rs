@@ -14,7 +14,7 @@ use super::connection::{Connection, ServerIdentity};
 use super::connector::Connector;
 use super::host::{Host, ServerCallbacks};
 use super::info::{self, ServerInfo};
-use super::lifecycle::{Availability, ConnectStart, Lifecycle, Released, Unavailable};
+use super::lifecycle::{Availability, ConnectFailure, ConnectStart, Lifecycle, Released, Unavailable};
 use super::listing::Listing;
 use super::lists::ServerLists;
 use super::protocol::{Era, ProtocolHint};
@@ -252,7 +252,7 @@ impl Server {
         let (lost, started, begun) = {
             let mut life = self.life.lock();
             life.last_used = now;
-            let lost = life.machine.take_lost(now, Session::is_lost);
+            let lost = life.machine.take_lost(now, Session::why_lost);
             let mut started = false;
             let wanted = life.machine.want(insist, now, |start| {
                 started = true;
@@ -372,6 +372,28 @@ impl Server {
         HubError { message: message.into(), ..error }
     }
 
+    /// Nothing was tried for this call: the sentence reports the last failure, and when the next try is.
+    fn backing_off(&self, wait: f64, failures: u32, last: ConnectFailure) -> HubError {
+        let id = self.id();
+        let ConnectFailure { error, at, lived } = last;
+        let (ago, why) = (at.elapsed().as_secs_f64(), &error.message);
+        match lived {
+            None => {
+                let text = format!(
+                    "Auto-connect failed for server '{id}': {why} (attempt {failures} in a row, {ago:.1} s ago; not tried again yet, the next try is in {wait:.1} s)"
+                );
+                HubError { message: text.into(), ..error }
+            }
+            Some(lived) => {
+                let text = format!(
+                    "Server '{id}' was lost {:.1} s after it was connected: {why} (failure {failures} in a row, {ago:.1} s ago; not connected again yet, the next try is in {wait:.1} s)",
+                    lived.as_secs_f64()
+                );
+                HubError::new(ErrorKind::Connect, text)
+            }
+        }
+    }
+
     fn unavailable(&self, why: Unavailable) -> HubError {
         match why {
             Unavailable::Closed => {
@@ -382,18 +404,10 @@ impl Server {
                 let text = format!("Server '{}' is disabled in its configuration.", self.id());
                 HubError::new(ErrorKind::NotAllowed, text)
             }
-            Unavailable::BackingOff { wait, failures, last_error } => {
-                let why = last_error.unwrap_or_else(|| {
-                    HubError::new(ErrorKind::Connect, "it was lost soon after every start")
-                        .with_outcome(Outcome::NotSent)
-                });
-                let text = format!(
-                    "Auto-connect failed for server '{}': {} ({failures} times in a row; the next try is in {:.1} s)",
-                    self.id(),
-                    why.message,
-                    wait.as_secs_f64()
-                );
-                HubError { message: text.into(), retry_after: Some(wait.as_secs_f64()), ..why }
+            Unavailable::BackingOff { wait, failures, last } => {
+                let wait = wait.as_secs_f64();
+                let error = self.backing_off(wait, failures, *last);
+                HubError { retry_after: Some(wait), ..error }.with_outcome(Outcome::NotSent)
             }
         }
     }

@@ -1,6 +1,7 @@
 //! One connection and the background tasks that belong to it. Both begin and end together.
 
 use super::connection::Connection;
+use crate::error::HubError;
 use crate::tool::BoxFuture;
 use std::sync::Arc;
 use tokio::task::JoinSet;
@@ -32,7 +33,11 @@ impl Session {
     }
 
     pub fn is_lost(&self) -> bool {
-        self.connection.transport().retired().is_some()
+        self.why_lost().is_some()
+    }
+
+    pub fn why_lost(&self) -> Option<HubError> {
+        self.connection.transport().retired()
     }
 
     /// Ends the tasks and the connection, in bounded time.

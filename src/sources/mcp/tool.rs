@@ -132,7 +132,7 @@ impl McpTool {
             meta: ctx.meta.clone(),
             on_progress: ctx.progress.clone(),
         };
-        connection.request("tools/call", params, extras).await
+        connection.request("tools/call", params, extras).await.map_err(|error| self.unreachable(error))
     }
 
     /// What breaks the tool's own promise does not pass as a good answer.
@@ -176,6 +176,15 @@ impl McpTool {
         };
         let in_time = Instant::now() + pause < deadline;
         (in_time && self.server.retry_budget.lock().spend()).then_some(pause)
+    }
+
+    /// An error of a connection that was made earlier names the address only.
+    fn unreachable(&self, error: HubError) -> HubError {
+        if error.kind != ErrorKind::Connect {
+            return error;
+        }
+        let message = format!("Server '{}' cannot be reached: {}", self.server.id(), error.message);
+        HubError { message: message.into(), ..error }
     }
 
     /// The caller learns on which server it was and whether it may have run.

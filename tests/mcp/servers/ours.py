@@ -24,6 +24,7 @@ PACE = float(os.environ.get("PACE", "1"))
 MARKS = Path(os.environ.get("MARKS", "."))
 TRANSPORTS = {"stdio": "stdio", "http": "streamable-http", "sse": "sse"}
 counted = 0
+notes: list[str] = []
 
 
 class Person(BaseModel):
@@ -112,6 +113,13 @@ def count() -> int:
     global counted
     counted += 1
     return counted
+
+
+@server.tool()
+def append(text: str) -> int:
+    """Append a text to the notes, which is an effect, and say how many there are."""
+    notes.append(text)
+    return len(notes)
 
 
 @server.tool()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -43,3 +44,55 @@ async def test_a_restarted_server_gets_a_new_session(
         assert len(retried) <= 1
         assert (await hub.execute(tool, args, server="s")).success
         assert len(retried) <= 1
+
+
+# A call that may act, and so is never repeated when it may have run.
+ACTS = {
+    "everything": ("echo", {"message": "hi"}),
+    "mcp1": ("append", {"text": "a"}),
+    "fastmcp": ("append", {"text": "a"}),
+}
+
+
+@pytest.mark.parametrize("server", SERVERS)
+async def test_a_tool_that_acts_survives_several_restarts(
+    server: str, hub: ToolHub, installed: Callable[..., Any]
+) -> None:
+    """Each server is killed right after its answer: the list is still being read, and the connection was short."""
+    installed(server)
+    port = catalogue.free_port()
+    words = [word.format(port=port) for word in SERVERS[server][0]]
+    tool, args = ACTS[server]
+    hub.add_server("s", url=f"http://127.0.0.1:{port}/mcp")
+    results: list[Any] = []
+    for _ in range(4):
+        with catalogue.listening(server, *words, port=port):
+            result = await hub.execute(tool, args, server="s")
+            assert result.success, result.error
+            results.append(result.result)
+    # `append` counts: it has run once on each server, not twice.
+    assert results == results[:1] * 4
+
+
+async def test_a_server_that_was_killed_is_named(hub: ToolHub, installed: Callable[..., Any]) -> None:
+    installed("mcp1")
+    port = catalogue.free_port()
+    hub.add_server("s", url=f"http://127.0.0.1:{port}/mcp", retries=0)
+    with catalogue.listening("mcp1", "http", str(port), port=port):
+        assert (await hub.execute("append", {"text": "a"}, server="s")).success
+    result = await hub.execute("append", {"text": "a"}, server="s")
+    assert str(result.error).startswith("Server 's' cannot be reached: connection refused (http://127.0.0.1:")
+    assert result.meta["error"]["outcome"] == "not_sent"
+
+
+async def test_between_two_tries_the_error_reports_the_last_one_and_the_next(hub: ToolHub) -> None:
+    """Nothing listens. An attempt fails with what happened; in the back-off the error says that nothing was tried."""
+    hub.add_server("s", url=f"http://127.0.0.1:{catalogue.free_port()}/mcp", retries=0)
+    results = [await hub.execute("append", {"text": "a"}, server="s") for _ in range(3)]
+    errors = [str(result.error) for result in results]
+    assert all(result.meta["error"]["outcome"] == "not_sent" for result in results)
+    assert all(text.startswith("Auto-connect failed for server 's': connection refused") for text in errors)
+    assert "next try" not in errors[0] + errors[1]
+    pattern = r"\(attempt 2 in a row, [\d.]+ s ago; not tried again yet, the next try is in [\d.]+ s\)$"
+    assert re.search(pattern, errors[2]), errors[2]
+    assert results[2].meta["error"]["retry_after"] > 0

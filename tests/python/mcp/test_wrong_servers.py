@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+import re
 import sys
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from toolhub import ToolHub
+from toolhub import ToolError, ToolHub
 
 pytestmark = pytest.mark.anyio
 
@@ -108,6 +110,14 @@ async def test_a_file_with_spaces_in_its_name_is_one_program(
     assert f"cannot start '{tmp_path}/missing server --x'" in error
 
 
+@pytest.mark.parametrize("program", ["yes", "cat /dev/zero"])
+async def test_a_program_that_floods_its_output_ends_early(hub: ToolHub, program: str) -> None:
+    # Without an end of its own the attempt would take as long as it may.
+    error = await asyncio.wait_for(why(hub, command=program, startup_timeout=600), 60)
+    assert error.startswith("Server 's' was stopped after 4 MB of output: it ")
+    assert error.endswith(CHECK)
+
+
 async def test_an_unknown_server_is_named(hub: ToolHub) -> None:
     hub.add_server("github", command="cat")
     for result in (
@@ -120,6 +130,24 @@ async def test_an_unknown_server_is_named(hub: ToolHub) -> None:
     async with ToolHub() as empty:
         result = await empty.execute("search", {}, server="githup")
         assert result.error == "There is no server 'githup'. Known servers: none."
+
+
+async def test_an_unknown_server_is_named_when_others_have_the_tool(
+    hub: ToolHub, caplog: pytest.LogCaptureFixture
+) -> None:
+    hub.add_server("github", command="cat")
+    hub.register(lambda: 1, name="search", capabilities=["search"])
+    sentence = "There is no server 'githup'. Known servers: 'github'. Did you mean 'github'?"
+    result = await hub.execute("search", {}, server="githup")
+    assert (result.kind, result.error) == ("not_found", f"{sentence} Tool 'search' is offered by: tools.")
+    by_capability = await hub.execute_by_capability("search", {}, server="githup")
+    assert (by_capability.kind, by_capability.error) == ("not_found", sentence)
+    with pytest.raises(ToolError, match=re.escape(sentence)) as caught:
+        hub.tools(server="githup")
+    assert caught.value.kind == "not_found"
+    assert hub.remove_server("githup") is False
+    assert sentence in caplog.messages
+    assert hub.remove_server("github") is True
 
 
 async def test_an_unknown_option_is_an_error(hub: ToolHub) -> None:

@@ -10,6 +10,22 @@ from toolhub import ToolHub
 pytestmark = pytest.mark.anyio
 
 
+@pytest.mark.parametrize(
+    ("make", "why"),
+    [
+        (lambda hub: hub, "the tool was registered with this strategy"),
+        (lambda hub: ToolHub(strategies={"search_*": "all"}), "the hub has this strategy for 'search_*'"),
+    ],
+)
+def test_the_strategy_of_a_tool_is_shown_for_one_candidate_too(make: Any, why: str) -> None:
+    hub = make(ToolHub())
+    registered = {} if "hub" in why else {"strategy": "all"}
+    hub.register(lambda q: q, name="search_x", **registered)
+    lines = hub.explain("search_x").text.splitlines()
+    at = lines.index("Strategy: first, because there is one candidate.")
+    assert lines[at + 1] == f"With more candidates: all, because {why}."
+
+
 def hub_with(*places: str, **more: Any) -> tuple[ToolHub, list[str]]:
     """A hub whose `t` writes down when it is called."""
     hub, called = ToolHub(), list[str]()

@@ -66,6 +66,9 @@ async def test_limits_by_kind_are_for_format_and_can_be_set() -> None:
 def test_wrong_limits_are_told() -> None:
     with pytest.raises(ValueError, match="result_limit must be at least 1000, got 999"):
         ToolHub(result_limit=999)
+    for limit in (999, 10, 0, -1):
+        with pytest.raises(ValueError, match=f"limit must be at least 1000, got {limit}"):
+            ToolHub().run_sync("", limit=limit)
     with pytest.raises(ValueError, match=r"result_limits has no kind 'serach'; did you mean 'search'\?"):
         ToolHub(result_limits={"serach": 5})
     with pytest.raises(ValueError, match=r"result_limits\['search'\] must be at least 0, got -1"):
@@ -80,7 +83,7 @@ async def test_read_more_is_a_tool_as_soon_as_something_was_cut() -> None:
     hub = with_essay()
     assert "read_more" not in hub
     shown = told(await hub.run(asks("get_essay")))
-    handle = re.search(r"read_more\('(r_[0-9a-f]{16,})'\)", shown)
+    handle = re.search(r"read_more\('(r_[0-9a-f]{16,})', \d+\)", shown)
     assert handle is not None
     for vendor in (hub.as_openai, hub.as_anthropic, hub.as_gemini):
         assert "read_more" in names(vendor())
@@ -111,6 +114,44 @@ async def test_a_model_reads_on_without_approval_whatever_is_allowed() -> None:
         offset = int(re.search(r", (\d+)\)", note)[1])  # type: ignore[index]
     assert read == ESSAY
     assert asked == []
+
+
+async def test_a_limit_that_is_too_small_is_told_before_anything_runs() -> None:
+    hub = ToolHub()
+    ran: list[str] = []
+    hub.register(lambda: ran.append("x"), name="get_x")
+    with pytest.raises(ValueError, match="limit must be at least 1000, got 10"):
+        await hub.run(asks("get_x"), limit=10)
+    assert ran == []
+
+
+async def test_the_first_note_says_where_to_read_on() -> None:
+    hub = with_essay()
+    shown = told(await hub.run(asks("get_essay")))
+    body, _, note = shown.rpartition("\n[more: read_more(")
+    handle, offset = re.match(r"'(r_[0-9a-f]+)', (\d+)\), ", note).groups()  # type: ignore[union-attr]
+    at = int(offset)
+    assert at > 3_000
+    # What was shown, and the page from there on, are the whole without a gap.
+    assert body.startswith(ESSAY[:at])
+    page = hub.call("read_more", {"handle": handle, "offset": at, "limit": 100}).result
+    assert page.startswith(ESSAY[at : at + 100])
+
+
+@pytest.mark.parametrize(
+    ("lang", "words"), [("en", "[end: the text has 26,000"), ("zh", "[结束：全文共 26,000")]
+)
+async def test_an_offset_at_or_past_the_end_says_where_the_text_ends(lang: str, words: str) -> None:
+    hub = ToolHub(lang=lang)
+    hub.register(lambda: "A sentence about nothing. " * 1_000, name="get_essay", read_only=True)
+    await hub.run(asks("get_essay"))
+    result = hub.call("get_essay")
+    hub.format(result)
+    for offset in (26_000, 99_999):
+        page = hub.call("read_more", {"handle": result.meta["handle"], "offset": offset})
+        assert page.result.startswith(words), page.result
+    # A program reads on until there is nothing left.
+    assert hub.read_more(result.meta["handle"], 26_000) == ""
 
 
 async def test_a_page_is_not_cut_again_in_any_way_of_calling() -> None:
@@ -149,7 +190,7 @@ async def test_a_tool_of_the_user_keeps_its_name() -> None:
 async def test_in_chinese() -> None:
     hub = with_essay(lang="zh")
     shown = told(await hub.run(asks("get_essay")))
-    assert re.search(r"\[更多内容：read_more\('r_[0-9a-f]+'\)，共 20,800 个字符\]$", shown)
+    assert re.search(r"\[更多内容：read_more\('r_[0-9a-f]+', \d+\)，共 20,800 个字符\]$", shown)
     assert "继续读取" in hub.get("read_more").description
     assert told(await hub.run(asks("read_more", handle="r_0"))).startswith("错误：没有保留结果")
     hub.register(lambda: None, name="get_nothing")

@@ -10,6 +10,10 @@ fn refused() -> HubError {
     HubError::new(ErrorKind::Connect, "connection refused")
 }
 
+fn gone() -> HubError {
+    HubError::new(ErrorKind::Closed, "the server has forgotten the session")
+}
+
 /// Asks for a connection, and gives the generation of the attempt that was started for it.
 fn start(machine: &mut Machine, insist: bool, now: Instant) -> Option<u64> {
     let mut started = None;
@@ -54,10 +58,11 @@ fn failures_back_off_unless_a_user_insists() {
         assert_eq!(machine.failed(generation, refused(), now), Some(generation));
     }
     let unavailable = machine.want(false, now, |_| 9).unwrap_err();
-    let Unavailable::BackingOff { wait, failures: 2, last_error: Some(error) } = unavailable else {
+    let Unavailable::BackingOff { wait, failures: 2, last } = unavailable else {
         panic!("{unavailable:?}");
     };
-    assert_eq!((error, machine.backoff_left(now)), (refused(), Some(wait)));
+    assert_eq!((last.error, last.at, last.lived), (refused(), now, None));
+    assert_eq!(machine.backoff_left(now), Some(wait));
     assert_eq!(start(&mut machine, false, now + wait), Some(3), "the pause is over");
     assert_eq!(machine.failed(3, refused(), now), Some(3));
     assert_eq!(start(&mut machine, true, now), Some(4));
@@ -67,7 +72,7 @@ fn failures_back_off_unless_a_user_insists() {
 fn a_hint_is_used_until_an_attempt_with_it_fails() {
     let now = Instant::now();
     let mut machine = ready(now);
-    assert_eq!(machine.take_lost(now + 20 * SECOND, |_| true), Some((1, 20 * SECOND)));
+    assert_eq!(machine.take_lost(now + 20 * SECOND, |_| Some(gone())), Some((1, 20 * SECOND)));
     let mut hints = Vec::new();
     for generation in 2..=3 {
         let _ = machine.want(true, now, |start| {
@@ -83,14 +88,14 @@ fn a_hint_is_used_until_an_attempt_with_it_fails() {
 fn a_session_that_is_lost_soon_counts_as_a_failure() {
     let now = Instant::now();
     let mut machine = ready(now);
-    assert_eq!(machine.take_lost(now, |_| false), None);
+    assert_eq!(machine.take_lost(now, |_| None), None);
     for generation in 2..=3 {
-        assert!(machine.take_lost(now + SECOND, |_| true).is_some());
+        assert!(machine.take_lost(now + SECOND, |_| Some(gone())).is_some());
         let _ = start(&mut machine, true, now);
         assert!(machine.connected(generation, generation, ProtocolHint::Legacy, now).is_ok());
     }
     assert!(machine.backoff_left(now + SECOND).is_some());
-    assert_eq!(machine.take_lost(now + 60 * SECOND, |_| true), Some((3, 60 * SECOND)));
+    assert_eq!(machine.take_lost(now + 60 * SECOND, |_| Some(gone())), Some((3, 60 * SECOND)));
     assert_eq!(machine.backoff_left(now + 60 * SECOND), None, "a long life makes up for the failures");
 }
 
@@ -194,7 +199,7 @@ proptest! {
                     }
                 }
                 Input::Lost => {
-                    if let Some((session, _)) = machine.take_lost(now, |_| true) {
+                    if let Some((session, _)) = machine.take_lost(now, |_| Some(gone())) {
                         prop_assert_eq!(held.take(), Some(session));
                     }
                 }

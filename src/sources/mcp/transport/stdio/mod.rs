@@ -24,7 +24,7 @@ use parking_lot::Mutex;
 use serde_json::value::RawValue;
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 use stdin_writer::{Queued, StdinWriter};
 use tokio::io::AsyncReadExt;
@@ -50,6 +50,10 @@ const WORD: usize = 500;
 /// How much of a line that is not MCP is shown.
 const SHOWN_LINE: usize = 100;
 
+/// A program that writes this much before its first message is not an MCP server. Servers that print a banner, or the output
+/// of an installer, stay far below it.
+const MAX_NOISE: usize = 4_000_000;
+
 /// Hears each line of the error stream, and says how it may be shown.
 pub type OnStderrLine = Box<dyn Fn(&str) -> String + Send>;
 
@@ -59,9 +63,20 @@ pub struct FirstOutput {
     has_sent_message: AtomicBool,
     /// The first line, made safe to show.
     line: Mutex<Option<String>>,
+    bytes: AtomicUsize,
 }
 
 impl FirstOutput {
+    /// Counts output; false once there is too much of it without a message.
+    fn count(&self, bytes: usize) -> bool {
+        self.has_sent_message.load(Ordering::Relaxed)
+            || self.bytes.fetch_add(bytes, Ordering::Relaxed) + bytes <= MAX_NOISE
+    }
+
+    fn is_flood(&self) -> bool {
+        !self.has_sent_message.load(Ordering::Relaxed) && self.bytes.load(Ordering::Relaxed) > MAX_NOISE
+    }
+
     fn read(&self, line: &[u8]) {
         if self.has_sent_message.load(Ordering::Relaxed) {
             return;
@@ -304,8 +319,14 @@ impl ProcessSupervisor {
             },
         };
         reader.abort();
+        // The end of the reader may have ended the process.
+        let story = match self.first_output.is_flood() {
+            true => format!("was stopped after {} MB of output", MAX_NOISE / 1_000_000),
+            false => story,
+        };
         let words = match self.closing.is_cancelled() {
             true => None,
+            false if self.first_output.is_flood() => self.first_output.doubt(),
             false => self.shared.stderr_tail().or_else(|| self.first_output.doubt()),
         };
         let words = words.map(|words| format!(": {words}")).unwrap_or_default();
@@ -361,6 +382,9 @@ async fn read(
                 }
             }
         });
+        if !first_output.count(read) {
+            return;
+        }
     }
 }
 
