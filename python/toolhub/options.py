@@ -28,6 +28,7 @@ __all__ = [
     "Source",
     "StrategyName",
     "Transport",
+    "Trust",
 ]
 
 
@@ -51,6 +52,9 @@ Prefer = Literal["priority", "mcps"]
 
 Shadow = Literal["report", "deny"]
 """What happens to a server's tool that has the name of a native one."""
+
+Trust = Literal["full", "hints", "none"]
+"""How far a server's own hints about its tools count."""
 
 Transport = Literal["http", "sse"]
 """How a server with a URL is reached."""
@@ -137,6 +141,7 @@ class ServerOptions(TypedDict, total=False):
     capabilities: Sequence[str] | None
     effects: bool | None
     assume_read_only: bool | None
+    trust: Trust | None
     pin: bool | None
     max_message_bytes: int | None
     idle_timeout: float | None

@@ -8,7 +8,7 @@ use super::options::{parse_strategy, seconds};
 use super::plain_values;
 use super::python_tool::Callable;
 use crate::hub::Hub;
-use crate::model::{NothingMeans, ToolIdentity, ToolSpec, tags};
+use crate::model::{NothingMeans, ToolIdentity, ToolSpec, Trust, tags};
 use crate::schema::ArgumentSchema;
 use crate::select::effects::{self, Declaration, EffectsInput};
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -121,6 +121,7 @@ fn spec(core: &Hub, described: &Bound<'_, PyAny>, options: &Bound<'_, PyDict>) -
     let idempotent_hint = annotations.get("idempotentHint").and_then(Value::as_bool);
     Ok(ToolSpec {
         effects,
+        trust: Trust::Full,
         idempotent: flag("idempotent")?.or(idempotent_hint).unwrap_or(false),
         name: Arc::from(name),
         description: Arc::from(description),

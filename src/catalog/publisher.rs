@@ -7,7 +7,7 @@ use super::cache;
 use super::pins::Pins;
 use crate::hub::Hub;
 use crate::limit::Gate;
-use crate::model::{Source, ToolSpec};
+use crate::model::{Source, ToolSpec, Trust};
 use crate::registry::{Candidate, Filter};
 use crate::select::effects::{self, Declaration, EffectsInput};
 use crate::sources::mcp::connection::ServerIdentity;
@@ -210,6 +210,7 @@ fn spec(hub: &Hub, server: &Server, listed: &Listed, name: Arc<str>) -> ToolSpec
         declaration: Declaration::Server {
             effects: options.effects,
             assume_read_only: options.assume_read_only,
+            trust: options.trust,
         },
     });
     for tag in &options.capabilities {
@@ -224,7 +225,8 @@ fn spec(hub: &Hub, server: &Server, listed: &Listed, name: Arc<str>) -> ToolSpec
     }
     ToolSpec {
         effects,
-        idempotent: hint("idempotentHint").unwrap_or(false),
+        trust: options.trust,
+        idempotent: options.trust != Trust::None && hint("idempotentHint").unwrap_or(false),
         description: Arc::from(listed.description.as_str()),
         parameters: listed.input_schema.clone(),
         capabilities: capabilities.into_iter().map(Arc::from).collect(),

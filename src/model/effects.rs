@@ -23,6 +23,30 @@ impl Safety {
     }
 }
 
+/// How far the user trusts what a server says about its own tools. Hints that warn always count.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Trust {
+    /// `readOnlyHint: true` is believed, whatever the name says.
+    Full,
+    /// It is believed unless the name contradicts it.
+    #[default]
+    Hints,
+    /// No hint makes a tool less restricted, and its candidates never run at once with others on a rule of the hub.
+    None,
+}
+
+impl Trust {
+    pub const ALL: [Trust; 3] = [Trust::Full, Trust::Hints, Trust::None];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Trust::Full => "full",
+            Trust::Hints => "hints",
+            Trust::None => "none",
+        }
+    }
+}
+
 /// What a [`Safety`] rests on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Evidence {

@@ -10,7 +10,7 @@ mod source;
 mod spec;
 
 pub use checking::{CheckOptions, Fitting, RunAside, Unchecked};
-pub use effects::{Effects, Evidence, Safety};
+pub use effects::{Effects, Evidence, Safety, Trust};
 pub use identity::ToolIdentity;
 pub use lang::Lang;
 pub use options::{CallOptions, Prefer, Shadow, Strategy};

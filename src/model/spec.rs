@@ -1,6 +1,6 @@
 //! What a tool says about itself.
 
-use super::{Effects, Strategy};
+use super::{Effects, Strategy, Trust};
 use serde_json::{Map, Value};
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,6 +14,8 @@ pub struct ToolSpec {
     pub parameters: Arc<Value>,
     pub capabilities: Vec<Arc<str>>,
     pub effects: Effects,
+    /// How far the source of the tool is trusted.
+    pub trust: Trust,
     pub idempotent: bool,
     /// MCP-style hints as they were given; unknown ones are kept.
     pub annotations: Map<String, Value>,
@@ -42,6 +44,7 @@ impl ToolSpec {
             parameters: Arc::new(serde_json::json!({"type": "object"})),
             capabilities: Vec::new(),
             effects: Effects::UNKNOWN,
+            trust: Trust::Full,
             idempotent: false,
             annotations: Map::new(),
             examples: Vec::new(),

@@ -1,6 +1,6 @@
 //! Chooses the strategy: the first rule that applies.
 
-use super::candidates::runs_alone;
+use super::candidates::{is_untrusted, runs_alone};
 use super::rule::Rule;
 use super::strategies::{StrategyPatterns, configured};
 use crate::kind::ToolKind;
@@ -49,6 +49,9 @@ fn by_rules(candidates: &[Arc<Candidate>], input: &StrategyInput<'_>) -> (Strate
     }
     if candidates.iter().any(|candidate| runs_alone(candidate)) {
         return (Strategy::Fallback, Rule::UnknownEffects);
+    }
+    if candidates.iter().any(|candidate| is_untrusted(candidate)) {
+        return (Strategy::Fallback, Rule::Untrusted);
     }
     let two = candidates.len() == 2;
     if input.by_capability && two {

@@ -12,6 +12,8 @@ pub enum Rule {
     Effects,
     /// Candidates of servers whose effects are unknown do not run at once either.
     UnknownEffects,
+    /// The user does not trust the server of a candidate.
+    Untrusted,
     /// Answers agree, so the fastest is the best.
     FastestIsBest,
     /// Answers complement each other.
@@ -38,6 +40,7 @@ impl Rule {
             Rule::UnknownEffects => {
                 "the effects of a server's tool are unknown, so its candidates never run at once"
             }
+            Rule::Untrusted => "a candidate's server is not trusted, so it never races",
             Rule::FastestIsBest => "calculation and time tools agree, so the fastest answer wins",
             Rule::AnswersComplement => "search and extraction tools complement each other",
             Rule::TwoCandidates => "there are two candidates",

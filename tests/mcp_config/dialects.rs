@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::*;
 use serde_json::json;
+use toolhub::model::Trust;
 use toolhub::secret::Secret;
 use toolhub::sources::mcp::config::{Auth, Dialect, ServerOptions};
 
@@ -210,6 +211,7 @@ fn our_own_options() {
         capabilities: vec!["demo".into()],
         effects: Some(false),
         assume_read_only: true,
+        trust: Trust::None,
         pin: true,
         max_message_bytes: 1024 * 1024,
         idle_timeout: Some(Duration::from_secs(300)),

@@ -191,6 +191,8 @@ fn wrong_options() {
             json!({"assume_read_only": true, "effects": true}),
             "`toolhub.assume_read_only` contradicts `effects`: both are true.",
         ),
+        (json!({"trust": true}), "`toolhub.trust` must be a string, not a boolean."),
+        (json!({"trust": "some"}), "`toolhub.trust` must be 'full', 'hints' or 'none', not 'some'."),
         (json!({"pin": 1}), "`toolhub.pin` must be true or false, not a number."),
         (
             json!({"max_message_bytes": 10}),

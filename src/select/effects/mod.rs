@@ -4,8 +4,9 @@
 //! |---|---|
 //! | the user's declaration for this tool, or `effects` for its server | as declared |
 //! | `destructiveHint: true`, `readOnlyHint: false` | may act |
+//! | `readOnlyHint: true` of a server with `trust: full` | harmless |
 //! | an acting verb anywhere in the name, unless the tool adds numbers | may act |
-//! | `readOnlyHint: true` | harmless |
+//! | `readOnlyHint: true`, unless the server has `trust: none` | harmless |
 //! | `assume_read_only` for the server | harmless |
 //! | a name that may hold another verb (`time_set`, `find_and_frobnicate`) | unknown |
 //! | a reading verb at the start of the name | harmless |
@@ -13,12 +14,14 @@
 //! | none of these | unknown |
 //!
 //! A name overrides a *server's* annotation but never the user: a server that calls `delete_user` read-only is not
-//! believed, a user is.
+//! believed, a user is, and so is a server that the user trusts in full.
 
+mod glued;
 mod name;
 mod verbs;
+mod wide;
 
-use crate::model::{Effects, Evidence};
+use crate::model::{Effects, Evidence, Trust};
 use crate::text::name_words;
 use name::NameWords;
 use serde_json::{Map, Value};
@@ -43,7 +46,7 @@ pub enum Declaration {
     /// `effects` or `read_only` of this tool: true when it may act.
     Tool(bool),
     /// A server's tool, whose annotations are claims; holds the user's options for that server.
-    Server { effects: Option<bool>, assume_read_only: bool },
+    Server { effects: Option<bool>, assume_read_only: bool, trust: Trust },
 }
 
 /// Reads `effects` and `read_only`, which must not contradict each other.
@@ -63,13 +66,13 @@ pub fn assess(tool: &EffectsInput<'_>) -> Effects {
         false => Effects::harmless(evidence),
     };
     let hint = |key: &str| tool.annotations.get(key).and_then(Value::as_bool);
-    let assume_read_only = match tool.declaration {
+    let (assume_read_only, trust) = match tool.declaration {
         Declaration::Tool(acts) => return as_declared(acts, Evidence::Registration),
         Declaration::Server { effects: Some(acts), .. } => {
             return as_declared(acts, Evidence::ServerOption("effects"));
         }
-        Declaration::Server { assume_read_only, .. } => assume_read_only,
-        Declaration::None => false,
+        Declaration::Server { assume_read_only, trust, .. } => (assume_read_only, trust),
+        Declaration::None => (false, Trust::Full),
     };
     let read_only = Effects::harmless(Evidence::Annotation("readOnlyHint: true"));
     if hint("destructiveHint") == Some(true) {
@@ -77,7 +80,7 @@ pub fn assess(tool: &EffectsInput<'_>) -> Effects {
     }
     match hint("readOnlyHint") {
         Some(false) => return Effects::may_act(Evidence::Annotation("readOnlyHint: false")),
-        Some(true) if tool.declaration == Declaration::None => return read_only,
+        Some(true) if trust == Trust::Full => return read_only,
         _ => {}
     }
     let name = NameWords::new(tool.name);
@@ -87,7 +90,7 @@ pub fn assess(tool: &EffectsInput<'_>) -> Effects {
             false => Effects::may_act(Evidence::ActingVerb(verb)),
         };
     }
-    if hint("readOnlyHint") == Some(true) {
+    if hint("readOnlyHint") == Some(true) && trust != Trust::None {
         return read_only;
     }
     if assume_read_only {

@@ -1,15 +1,15 @@
 //! Evidence about effects in a tool's name and description.
 
+use super::glued::glued;
 use super::verbs::{
-    ACTING, ACTING_OR_NOUN, ACTING_OR_NOUN_WIDE, ACTING_PAIRS, ACTING_WHEN_LEADING, ACTING_WIDE, ENDINGS,
-    GLUED, INTERPRETERS, JOINING, JOINING_WIDE, OBJECTS, READING, READING_OR_NOUN, READING_WIDE, TRAILING,
+    ACTING, ACTING_OR_NOUN, ACTING_PAIRS, ACTING_WHEN_LEADING, BESIDE_INTERPRETERS, INTERPRETERS, JOINING,
+    READING, READING_OR_NOUN, TRAILING, Verb,
 };
+use super::wide::{READING_WIDE, acting_wide};
 use crate::text::{is_wide, name_words, words};
 
 /// A longer description is not read and counts as no evidence.
 const DESCRIPTION_BYTES: usize = 20_000;
-
-type Verb = &'static str;
 
 /// A name, broken into words.
 pub struct NameWords {
@@ -51,9 +51,7 @@ impl NameWords {
 
     /// The first verb anywhere in the name that changes something.
     pub fn acting_verb(&self) -> Option<Verb> {
-        if let [only] = &*self.words
-            && let Some(interpreter) = find(INTERPRETERS, only)
-        {
+        if let Some(interpreter) = self.interpreter() {
             return Some(interpreter);
         }
         let reads = self.reading_verb().is_some();
@@ -71,6 +69,16 @@ impl NameWords {
             joined |= JOINING.contains(&&**word);
         }
         None
+    }
+
+    /// The interpreter that the name is: `python`, `sql_query`, but not `search_python_docs`.
+    fn interpreter(&self) -> Option<Verb> {
+        let known =
+            |word: &String| find(INTERPRETERS, word).or_else(|| find(BESIDE_INTERPRETERS, word)).is_some();
+        if !self.words.iter().all(known) {
+            return None;
+        }
+        self.words.iter().find_map(|word| find(INTERPRETERS, word))
     }
 
     fn acting_pair(&self, at: usize) -> Option<Verb> {
@@ -92,47 +100,20 @@ enum Expects {
 /// The acting verb that a word is or contains.
 fn acting(word: &str, expects: Expects) -> Option<Verb> {
     if word.starts_with(is_wide) {
-        return acting_wide(word, expects);
+        return acting_wide(word, expects == Expects::Object);
     }
     let or_noun = || match expects {
         Expects::Object => None,
         _ => find(ACTING_OR_NOUN, word).or_else(|| third_person(word)),
     };
     let leading = || if expects == Expects::Verb { find(ACTING_WHEN_LEADING, word) } else { None };
-    find(ACTING, word).or_else(or_noun).or_else(leading).or_else(|| glued(word))
+    find(ACTING, word).or_else(or_noun).or_else(leading).or_else(|| glued(word, expects == Expects::Verb))
 }
 
 /// `sends`, `creates`: a verb, where a noun is not expected.
 fn third_person(word: &str) -> Option<Verb> {
     let stem = word.strip_suffix('s')?;
     find(ACTING, stem).or_else(|| find(ACTING, stem.strip_suffix('e')?))
-}
-
-/// The verb in a word that is written without separators, such as `deleteuser`.
-fn glued(word: &str) -> Option<Verb> {
-    let inside = GLUED
-        .iter()
-        .filter(|verb| word != **verb)
-        .find(|verb| word.match_indices(**verb).any(|(at, _)| !ENDINGS.contains(&&word[at + verb.len()..])));
-    let before = || {
-        OBJECTS.iter().find_map(|object| {
-            let verb = word.strip_suffix(object)?;
-            find(ACTING, verb).or_else(|| find(ACTING_OR_NOUN, verb))
-        })
-    };
-    inside.copied().or_else(before)
-}
-
-fn acting_wide(word: &str, expects: Expects) -> Option<Verb> {
-    let verb = ACTING_WIDE.iter().copied().find(|verb| word.contains(verb));
-    let reading = READING_WIDE.iter().find(|verb| word.starts_with(**verb));
-    let object = reading.map_or(word, |verb| &word[verb.len()..]);
-    let joins = JOINING_WIDE.iter().any(|joining| object.contains(joining));
-    let is_object = expects == Expects::Object || reading.is_some() && !joins;
-    verb.or_else(|| match is_object {
-        true => None,
-        false => ACTING_OR_NOUN_WIDE.iter().copied().find(|verb| object.contains(verb)),
-    })
 }
 
 /// True when a description mentions a change: any acting verb at the start of a sentence, or anywhere an acting verb that

@@ -74,8 +74,12 @@ fn input<'a>(
     }
 }
 
-const SERVER: Declaration = Declaration::Server { effects: None, assume_read_only: false };
-const TRUSTED: Declaration = Declaration::Server { effects: None, assume_read_only: true };
+const SERVER: Declaration = server(None, false, Trust::Hints);
+const TRUSTED: Declaration = server(None, true, Trust::Hints);
+
+const fn server(effects: Option<bool>, assume_read_only: bool, trust: Trust) -> Declaration {
+    Declaration::Server { effects, assume_read_only, trust }
+}
 
 fn map(value: Value) -> Map<String, Value> {
     value.as_object().cloned().unwrap_or_default()
@@ -118,13 +122,34 @@ fn a_server_cannot_talk_an_acting_verb_away() {
 }
 
 #[test]
+fn the_users_trust_decides_what_a_servers_hint_is_worth() {
+    let hint = || json!({"readOnlyHint": true});
+    for (name, full, hints, none) in [
+        ("delete_user", Safety::Harmless, Safety::MayAct, Safety::MayAct),
+        ("frobnicate", Safety::Harmless, Safety::Harmless, Safety::Unknown),
+        ("get_user", Safety::Harmless, Safety::Harmless, Safety::Harmless),
+    ] {
+        for (trust, expected) in [(Trust::Full, full), (Trust::Hints, hints), (Trust::None, none)] {
+            assert_eq!(safety(name, hint(), server(None, false, trust)), expected, "{name}, {trust:?}");
+        }
+    }
+    // Hints that warn are heard whatever the trust.
+    for trust in [Trust::Full, Trust::Hints, Trust::None] {
+        assert_eq!(
+            safety("get_x", json!({"destructiveHint": true}), server(None, true, trust)),
+            Safety::MayAct
+        );
+    }
+}
+
+#[test]
 fn the_users_word_decides_then_annotations_then_the_name() {
     for name in ["delete_x", "get_x", "x"] {
         for (declaration, expected) in [
             (Declaration::Tool(true), Safety::MayAct),
             (Declaration::Tool(false), Safety::Harmless),
-            (Declaration::Server { effects: Some(true), assume_read_only: false }, Safety::MayAct),
-            (Declaration::Server { effects: Some(false), assume_read_only: false }, Safety::Harmless),
+            (server(Some(true), false, Trust::Full), Safety::MayAct),
+            (server(Some(false), false, Trust::None), Safety::Harmless),
         ] {
             for hint in [json!({}), json!({"readOnlyHint": true}), json!({"destructiveHint": true})] {
                 assert_eq!(safety(name, hint, declaration), expected, "{name}, {declaration:?}");

@@ -4,7 +4,8 @@
 
 Its tools are the names in `FOLDER/LABEL.tools`, read at each `tools/list`; each answers with the label. What it was asked is
 written to `FOLDER/LABEL.log`, a line each. MODE: `silent` never answers, `dies` ends at once, `short` says that its list holds
-for a millisecond, `forgets` lists tools that it does not know when they are called, `silent_calls` never answers a call.
+for a millisecond, `forgets` lists tools that it does not know when they are called, `silent_calls` never answers a call,
+`read_only` says of each tool that it only reads.
 """
 
 import json
@@ -20,7 +21,8 @@ def listed() -> dict[str, Any]:
     names = Path(folder, f"{label}.tools").read_text().split()
     text = {"type": "string"}
     schema = {"type": "object", "properties": {"text": text}, "required": ["text"]}
-    tools = [{"name": name, "description": "", "inputSchema": schema} for name in names]
+    hints = {"annotations": {"readOnlyHint": True, "idempotentHint": True}} if mode == "read_only" else {}
+    tools = [{"name": name, "description": "", "inputSchema": schema, **hints} for name in names]
     return {"tools": tools, **({"ttlMs": 1} if mode == "short" else {})}
 
 

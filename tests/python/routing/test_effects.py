@@ -59,6 +59,43 @@ async def test_the_user_can_vouch_for_a_server(lab: Lab, word: dict[str, bool]) 
     assert both == (1 if "assume_read_only" in word else 2)
 
 
+@pytest.mark.parametrize(
+    ("trust", "delete_user", "frobnicate"),
+    [("full", 2, 2), ("hints", 1, 2), (None, 1, 2), ("none", 1, 1)],
+)
+async def test_the_users_trust_decides_what_a_hint_of_the_server_is_worth(
+    lab: Lab, trust: str | None, delete_user: int, frobnicate: int
+) -> None:
+    options = {} if trust is None else {"trust": trust}
+    for label in ("a", "b"):
+        lab.add(label, "delete_user", "frobnicate", "get_user", mode="read_only", **options)
+    await lab.hub.connect()
+    expected = {"delete_user": delete_user, "frobnicate": frobnicate, "get_user": 1 if trust == "none" else 2}
+    for name, servers in expected.items():
+        before = calls(lab)
+        result = await lab.hub.execute(name, {"text": "x"})
+        assert calls(lab) - before == servers, (name, result.meta)
+    # A caller who names a strategy gets it, except for tools that may act.
+    for name, servers in {**expected, "get_user": 2}.items():
+        before = calls(lab)
+        await lab.hub.execute(name, {"text": "x"}, strategy="all")
+        at_least = 2 if name == "frobnicate" else servers
+        assert calls(lab) - before == at_least, name
+
+
+async def test_a_server_that_is_not_trusted_cannot_make_its_tools_repeatable(lab: Lab) -> None:
+    lab.add("a", "delete_user", mode="read_only", trust="none")
+    lab.add("b", "delete_user", mode="read_only")
+    await lab.hub.connect()
+    candidates = {one.server: one for one in lab.hub.get("delete_user").candidates}  # type: ignore[union-attr]
+    assert (candidates["a"].idempotent, candidates["b"].idempotent) == (False, True)
+
+
+async def test_a_wrong_trust_is_refused(lab: Lab) -> None:
+    with pytest.raises(ValueError, match="'full', 'hints' or 'none', not 'some'"):
+        lab.add("a", trust="some")
+
+
 async def test_only_what_is_harmless_is_kept_or_shared(lab: Lab) -> None:
     lab.add("a", *ACTING, *UNKNOWN, *READING)
     await lab.hub.connect()

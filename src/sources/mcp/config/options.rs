@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use super::fields::Fields;
-use crate::model::tags;
+use crate::error::clip;
+use crate::model::{Trust, tags};
 use crate::pattern::PatternList;
 
 /// The options of one server. Times are written as seconds.
@@ -29,6 +30,8 @@ pub struct ServerOptions {
     pub effects: Option<bool>,
     /// Take tools for harmless that neither their annotations nor their names say to act.
     pub assume_read_only: bool,
+    /// How far the server's own hints about its tools count.
+    pub trust: Trust,
     /// Refuse a tool whose definition has changed until it is accepted.
     pub pin: bool,
     /// The longest message that is taken from the server.
@@ -56,6 +59,7 @@ impl Default for ServerOptions {
             capabilities: Vec::new(),
             effects: None,
             assume_read_only: false,
+            trust: Trust::default(),
             pin: false,
             max_message_bytes: 32 * 1024 * 1024,
             idle_timeout: None,
@@ -78,6 +82,7 @@ pub const KEYS: &[&str] = &[
     "capabilities",
     "effects",
     "assume_read_only",
+    "trust",
     "pin",
     "max_message_bytes",
     "idle_timeout",
@@ -120,6 +125,7 @@ impl ServerOptions {
         if self.assume_read_only && self.effects == Some(true) {
             fields.error("assume_read_only", "contradicts `effects`: both are true.");
         }
+        self.read_trust(&mut fields);
         self.pin = fields.flag("pin").unwrap_or(self.pin);
         self.max_message_bytes = fields
             .whole("max_message_bytes", 1024, 4 * 1024 * 1024 * 1024)
@@ -130,6 +136,18 @@ impl ServerOptions {
         self.allow_sampling = fields.flag("allow_sampling").unwrap_or(self.allow_sampling);
         self.inherit_env = fields.texts("inherit_env").unwrap_or_default();
         fields.finish();
+    }
+}
+
+impl ServerOptions {
+    fn read_trust(&mut self, fields: &mut Fields<'_, '_>) {
+        let Some(word) = fields.text("trust") else { return };
+        match Trust::ALL.into_iter().find(|trust| trust.name() == word) {
+            Some(trust) => self.trust = trust,
+            None => {
+                fields.error("trust", format!("must be 'full', 'hints' or 'none', not '{}'.", clip(word)))
+            }
+        }
     }
 }
 
