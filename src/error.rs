@@ -3,6 +3,7 @@
 //! A kind says whether a retry makes sense and gives a sentence that a model may see. The operator's
 //! detail is in [`HubError::message`]; both are plain text, never a debug dump.
 
+use crate::invisible::line;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::fmt;
@@ -160,11 +161,17 @@ impl HubError {
     }
 }
 
-/// Names come from models and may be of any length; sentences stay short.
+/// A name for a sentence. Names come from models and servers: they may be of any length and hold commands to terminals
+/// or line ends that forge a line of a log.
 pub fn clip(name: &str) -> Cow<'_, str> {
-    match name.char_indices().nth(100) {
-        Some((end, _)) => Cow::Owned(format!("{}…", &name[..end])),
-        None => Cow::Borrowed(name),
+    const CHARS: usize = 100;
+    // Cleaning only removes, so what is left of this much is enough, and a name of megabytes costs nothing.
+    let start = name.char_indices().nth(20 * CHARS).map_or(name, |(end, _)| &name[..end]);
+    let clean = line(start);
+    match clean.char_indices().nth(CHARS) {
+        Some((end, _)) => Cow::Owned(format!("{}…", &clean[..end])),
+        None if start.len() < name.len() => Cow::Owned(format!("{clean}…")),
+        None => clean,
     }
 }
 
@@ -187,6 +194,15 @@ mod tests {
         names.dedup();
         assert_eq!(names.len(), ErrorKind::ALL.len());
         assert!(ErrorKind::ALL.iter().all(|k| k.sentence().ends_with('.')));
+    }
+
+    #[test]
+    fn a_name_in_a_sentence_is_short_and_one_clean_line() {
+        assert!(matches!(clip("get user"), Cow::Borrowed("get user")));
+        assert_eq!(clip("\u{1b}[31mred\u{1b}[0m\nERROR forged\u{202e}"), "red ERROR forged");
+        assert_eq!(clip(&"é".repeat(101)), format!("{}…", "é".repeat(100)));
+        let long = format!("a{}b", "\u{200b}".repeat(1_000_000));
+        assert_eq!(clip(&long), "a…");
     }
 
     #[test]

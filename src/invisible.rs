@@ -47,6 +47,15 @@ pub fn one_line(text: &str) -> String {
     visible(text).split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
+/// The visible text with a space for each line end and tab, and otherwise as it is.
+pub fn line(text: &str) -> Cow<'_, str> {
+    let breaks = |c: char| matches!(c, '\n' | '\r' | '\t' | '\u{85}' | '\u{2028}' | '\u{2029}');
+    match visible(text) {
+        clean if clean.contains(breaks) => Cow::Owned(clean.replace(breaks, " ")),
+        clean => clean,
+    }
+}
+
 fn stays(c: char) -> bool {
     matches!(c, '\n' | '\t') || !is_invisible(c)
 }

@@ -1,7 +1,9 @@
 //! Values that must not be shown, and the one way for foreign text to get into an error message.
 
+mod arguments;
 mod names;
 
+pub use arguments::{ArgumentValues, Hidden};
 pub use names::is_secret_name;
 
 use crate::invisible::one_line;

@@ -629,6 +629,17 @@ def error_kinds() -> list[tuple[str, bool, str]]:
     The kinds of errors in order: name, whether a retry can help, and what is known about effects if nothing else is said.
     """
 
+def event_error(text: str, arguments: Any | None = None, kind: str | None = None, debug: bool = False) -> str:
+    """
+    The text of an error for a log or an event. The values of the arguments are hidden, with `debug` only those whose names
+    say that they are secret.
+    """
+
+def event_name(name: str) -> str:
+    """
+    A name or an id for a log or an event: short, one line, without commands to a terminal.
+    """
+
 def execute(hub: Hub, name: Any, args: Any, options: CallOptions, around: tuple[Any | None, Any | None, Any | None, Any | None, dict | None] | None = None) -> Any:
     """
     Calls a tool by name; await what comes back.

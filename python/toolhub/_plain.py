@@ -88,8 +88,11 @@ def shown(value: Any) -> str:
     >>> shown({"user": "ada", "api_key": "sk-123", "nested": [{"Password": "x"}]})
     '{"user": "ada", "api_key": "…", "nested": [{"Password": "…"}]}'
     """
+    # A string may hold JSON, and what is in it may hold a secret.
     text = readable(_masked(value, 0))
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}… ({len(text):,} characters)"
+    # The cut comes last: half a secret would not be recognised.
+    clean = _core.event_error(text[: 3 * _LONGEST], value, debug=True)
+    return clean if len(text) <= _LONGEST else f"{clean[:_LONGEST]}… ({len(text):,} characters)"
 
 
 def _masked(value: Any, depth: int) -> Any:

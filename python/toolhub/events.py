@@ -24,7 +24,7 @@ from collections.abc import Callable
 from itertools import count
 from typing import Any
 
-from .exceptions import ErrorKind
+from . import _core
 
 __all__ = ["Event"]
 
@@ -45,6 +45,8 @@ _LOGGERS = {
     "truncated": RESULTS,
 }
 _TROUBLE = logging.getLogger("toolhub")
+# Longer texts are shortened, whatever they hold.
+_SHORT = 100
 _ABOUT = ("type", "time", "execution_id", "call_id", "tool", "source", "server")
 
 # Unique in this process, and not equal to those of another process whose events end in the same place.
@@ -121,9 +123,9 @@ class Events:
             source=None,
             server=None,
         )
-        event.update(details)
+        event.update({key: _clean(key, value) for key, value in details.items()})
         if wanted:
-            logger.info("%s", _for_log(event, logger))
+            logger.info("%s", event)
         for listener in self.listeners.copy().values():
             try:
                 answer = listener(event)
@@ -133,35 +135,37 @@ class Events:
             except Exception:
                 _TROUBLE.exception("a listener failed at the event %r", type)
 
-    def watch(self, tool: str, args: Any, call_id: str | None) -> "Watched":
-        """The reporter of one call."""
-        return Watched(self, tool, args, call_id)
+    def watch(self, tool: str, args: Any, call_id: str | None, is_readable: bool) -> "Watched":
+        """The reporter of one call. One that is not readable is a model's text in which no call could be read."""
+        return Watched(self, tool, args, call_id, is_readable)
 
     def emit_for_server(self, server: str, event: dict[str, Any]) -> None:
         """Emit an event of a connection, as the core reports it."""
         self.emit(event["type"], server=server, **event["details"])
 
 
-def _for_log(event: Event, logger: logging.Logger) -> Event:
-    """The event, without the sentence that quotes arguments: those are for DEBUG only."""
-    if event.get("kind") != ErrorKind.INVALID_ARGUMENTS or logger.isEnabledFor(logging.DEBUG):
-        return event
-    return Event({key: value for key, value in event.items() if key != "error"})
+def _clean(key: str, value: Any) -> Any:
+    """Texts of models, tools and servers as one line without commands to a terminal."""
+    if not isinstance(value, str) or (value.isprintable() and len(value) <= _SHORT):
+        return value
+    return _core.event_error(value) if key == "error" else _core.event_name(value)
 
 
 class Watched:
     """Reports what happens to one call. The core calls its methods, and itself for each candidate."""
 
-    __slots__ = ("_begun", "_events", "_ids", "_tool")
+    __slots__ = ("_args", "_begun", "_events", "_ids", "_tool")
 
-    def __init__(self, events: Events, tool: str, args: Any, call_id: str | None) -> None:
+    def __init__(self, events: Events, tool: str, args: Any, call_id: str | None, is_readable: bool) -> None:
         self._events, self._tool, self._begun = events, tool, time.perf_counter()
+        # None: the arguments are not known, so an error about them may quote anything.
+        self._args: Any = None if not is_readable else {} if args is None else args
         execution_id = f"{_PROCESS}-{next(_numbers)}"
         self._ids = {"execution_id": execution_id, "call_id": call_id or execution_id}
         if EXECUTE.isEnabledFor(logging.DEBUG):
             from ._plain import shown
 
-            EXECUTE.debug("arguments of %s [%s]: %s", tool, self._ids["call_id"], shown(args))
+            EXECUTE.debug("arguments of %s: %s", self._named(), shown(args))
 
     def __call__(
         self,
@@ -178,11 +182,12 @@ class Watched:
         details: dict[str, Any] = {"attempt": attempt}
         if what == "retried":
             details.update(more)
+            details["error"] = self._error(details.get("error"), None)
         elif what != "started":
             details.update(
                 duration_ms=None if seconds is None else seconds * 1e3,
                 kind=kind,
-                error=more,
+                error=self._error(more, kind),
             )
         self._events.emit(what, **self._ids, tool=tool, source=source, server=server, **details)
 
@@ -192,7 +197,7 @@ class Watched:
 
     def refused(self, result: Any) -> None:
         """Permissions forbid the call."""
-        self._events.emit("refused", **self._ids, tool=self._tool, error=result["error"])
+        self._events.emit("refused", **self._ids, tool=self._tool, error=self._error(result["error"], None))
 
     def synthesised(self, result: Any, duration_ms: float) -> None:
         """A model has combined several answers."""
@@ -208,7 +213,10 @@ class Watched:
     def finished(self, result: Any) -> None:
         """The call has a result."""
         meta = result["_meta"]
-        failed = {} if result["success"] else {"kind": meta["error"]["kind"], "error": result["error"]}
+        failed: dict[str, Any] = {}
+        if not result["success"]:
+            kind = meta["error"]["kind"]
+            failed = {"kind": kind, "error": self._error(result["error"], kind)}
         self._events.emit(
             "finished",
             **self._ids,
@@ -222,7 +230,7 @@ class Watched:
         if EXECUTE.isEnabledFor(logging.DEBUG):
             from ._plain import shown
 
-            EXECUTE.debug("result of %s [%s]: %s", self._tool, self._ids["call_id"], shown(result["result"]))
+            EXECUTE.debug("result of %s: %s", self._named(), shown(result["result"]))
 
     def broken_off(self, error: BaseException) -> None:
         """The call ended without a result: cancelled, interrupted, or a programming error."""
@@ -234,8 +242,17 @@ class Watched:
             duration_ms=self._milliseconds(),
             success=False,
             kind=kind,
-            error=f"{type(error).__name__}: {error}",
+            error=self._error(f"{type(error).__name__}: {error}", kind),
         )
+
+    def _named(self) -> str:
+        return f"{_core.event_name(self._tool)} [{_core.event_name(self._ids['call_id'])}]"
+
+    def _error(self, text: Any, kind: str | None) -> str | None:
+        """The text of an error without the values of the arguments, which it may quote."""
+        if not isinstance(text, str):
+            return None
+        return _core.event_error(text, self._args, kind, debug=EXECUTE.isEnabledFor(logging.DEBUG))
 
     def _milliseconds(self) -> float:
         return (time.perf_counter() - self._begun) * 1e3

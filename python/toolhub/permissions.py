@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ._core import PatternList
+from ._core import PatternList, event_error
 
 __all__ = ["Approval", "Permissions"]
 
@@ -91,7 +91,14 @@ class Permissions:
         except Exception as error:
             if not isinstance(error, TimeoutError):
                 # The author of the callback has to know why; a model must not.
-                _log.warning("asking for approval of %r failed", approval.name, exc_info=error)
+                why = event_error(f"{type(error).__name__}: {error}", approval.arguments)
+                debug = _log.isEnabledFor(logging.DEBUG)
+                _log.warning(
+                    "asking for approval of %r failed: %s",
+                    approval.name,
+                    why,
+                    exc_info=error if debug else None,
+                )
             raise
 
 

@@ -21,6 +21,7 @@ mod child;
 mod copying;
 mod credentials;
 mod errors;
+mod event_text;
 mod execution;
 mod hub;
 mod imported;
@@ -96,6 +97,8 @@ mod _core {
     use super::call::run::plan_run;
     #[pymodule_export]
     use super::callbacks::{CallbackQueue, CallbackRequest};
+    #[pymodule_export]
+    use super::event_text::{event_error, event_name};
     #[pymodule_export]
     use super::execution::Execution;
     #[pymodule_export]

@@ -3,6 +3,7 @@
 use super::PlannedRun;
 use super::kept_texts::in_language;
 use crate::error::{HubError, clip};
+use crate::invisible::line;
 use crate::model::{Lang, Shadow, Strategy};
 use crate::registry::Candidate;
 use crate::select::Rule;
@@ -39,7 +40,9 @@ pub struct Facts<'a> {
 impl Facts<'_> {
     /// The explanation in a language.
     pub fn tell(&self, lang: Lang) -> String {
-        let lines: Vec<String> = self.lines().into_iter().map(|line| in_language(line, lang)).collect();
+        // What models and servers have written must not add lines of its own, nor steer a terminal.
+        let clean = self.lines().into_iter().map(|text| line(&text).into_owned());
+        let lines: Vec<String> = clean.map(|line| in_language(line, lang)).collect();
         lines.join("\n")
     }
 

@@ -291,7 +291,9 @@ class CallMethods:
         llm = llm or self._llm
         return progress, meta, self._watch(logger, llm), llm, passed_on
 
-    def _watch(self, logger: logging.Logger, llm: Any) -> "Callable[[str, Any, str | None], Watched] | None":
+    def _watch(
+        self, logger: logging.Logger, llm: Any
+    ) -> "Callable[[str, Any, str | None, bool], Watched] | None":
         """What makes the reporter of a call; None if nothing listens."""
         listens = self._events.listeners or logger.isEnabledFor(_INFO) or EXECUTE.isEnabledFor(_INFO)
         synthesises = llm is not None and RESULTS.isEnabledFor(_INFO)

@@ -98,8 +98,9 @@ impl Surroundings {
         tool: &str,
         args: &Bound<'_, PyAny>,
         call_id: Option<&str>,
+        is_readable: bool,
     ) -> PyResult<Option<Py<PyAny>>> {
-        self.watch.as_ref().map(|make| make.call1(args.py(), (tool, args, call_id))).transpose()
+        self.watch.as_ref().map(|make| make.call1(args.py(), (tool, args, call_id, is_readable))).transpose()
     }
 }
 
@@ -224,7 +225,8 @@ fn planned_call<'py>(
     let py = hub.py();
     let (call_id, permissions) = routed.unzip();
     let permissions = permissions.flatten();
-    let watch = around.make_watch(request.target.name(), &args, call_id.as_deref())?;
+    let is_readable = request.unreadable.is_none();
+    let watch = around.make_watch(request.target.name(), &args, call_id.as_deref(), is_readable)?;
     let request = CallRequest {
         sharing: around.sharing(&args, options.get()),
         permissions: permissions.as_ref().map(python_permissions).transpose()?,

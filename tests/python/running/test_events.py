@@ -1,6 +1,7 @@
 """Events: everything that is decided is told, in order, and nothing that listens can break a call."""
 
 import asyncio
+import json
 import logging
 import sys
 from pathlib import Path
@@ -254,11 +255,14 @@ async def test_a_refusal_that_quotes_arguments_is_for_debugging_too(
         await hub.run(broken)
     assert "kind=invalid_arguments" in caplog.text
     assert "from_the" not in caplog.text
-    assert "got 'from_the_user'" in heard.of("finished")[0].error, "who listens is told"
+    assert not any("from_the" in str(event) for event in heard)
+    assert heard.of("finished")[0].error.endswith("got '***' (string).")
+    heard.clear()
     with caplog.at_level(logging.DEBUG, "toolhub"):
         await hub.execute("quick", {"x": "from_the_user"})
         await hub.run(broken)
     assert "got 'from_the_user'" in caplog.text
+    assert "got 'from_the_user'" in heard.of("finished")[0].error
     assert "from_the_model" in caplog.text
 
 
@@ -303,3 +307,76 @@ async def test_a_log_and_a_refusal_hide_what_is_named_like_a_secret(
         refused = await hub.execute("strict", {name: "hush-123"})
     assert refused.kind == "invalid_arguments"
     assert ("hush-123" in caplog.text, "hush-123" in str(refused.error)) == ((name in SHOWN,) * 2)
+
+
+def _quotes(text: str, login: dict[str, Any], pin: int, extra: str) -> str:
+    raise ValueError(f"cannot use {text!r}, {login}, {pin} or {extra}")
+
+
+QUOTED = {
+    "text": "a note of the user",
+    "login": {"password": "hunter2"},
+    "pin": 4711,
+    "extra": "line one\nline two is it",
+}
+
+
+@pytest.mark.parametrize("level", [logging.WARNING, logging.INFO, logging.DEBUG])
+async def test_an_error_that_quotes_arguments_shows_no_value_of_them(
+    hub: ToolHub, heard: Heard, level: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    hub.register(_quotes, name="quotes")
+    with caplog.at_level(level, "toolhub"):
+        result = await hub.execute("quotes", QUOTED)
+        await hub.execute("quotes", json.dumps(QUOTED))
+        call = json.dumps({"name": "quotes", "arguments": QUOTED})
+        await hub.run(f"<tool_call>{call}</tool_call>")
+    assert "hunter2" in str(result.error), "the caller gets the error as it is"
+    told = [caplog.text, *map(str, heard)]
+    assert not any("hunter2" in text for text in told)
+    for value in ("a note of the user", "4711", "line one", "line two"):
+        assert any(value in text for text in told) == (level == logging.DEBUG), value
+    assert all("cannot use" in event.error for event in heard.of("failed"))
+
+
+EVIL = "\x1b]0;title\x07\x1b[31mevil\x1b[0m\r\nERROR:root:forged\u202e\u200b"
+
+
+async def test_names_and_errors_are_cleaned_before_logs_events_and_explanations(
+    hub: ToolHub, heard: Heard, caplog: pytest.LogCaptureFixture
+) -> None:
+    def breaks() -> None:
+        raise RuntimeError(EVIL)
+
+    hub.register(breaks, name=f"b {EVIL}")
+    hub.register(breaks, name="breaks")
+    with caplog.at_level(logging.DEBUG, "toolhub"):
+        await hub.execute("breaks")
+        await hub.execute(f"b {EVIL}")
+        await hub.execute(f"missing {EVIL}")
+        await hub.dispatch({"id": EVIL, "name": "breaks", "arguments": {}, "source": EVIL})
+        await hub.dispatch({"id": EVIL, "name": EVIL, "arguments": {EVIL: EVIL}})
+        call = json.dumps({"id": EVIL, "name": EVIL, "arguments": {}})
+        await hub.run(f"<tool_call>{call}</tool_call>")
+        await hub.run(f"<tool_call>{call}</tool_call>", allowed=["nothing"])
+    told = [record.getMessage() for record in caplog.records] + [
+        str(value) for event in heard for value in event.values()
+    ]
+    for name in ("breaks", f"b {EVIL}", f"missing {EVIL}"):
+        explained = hub.explain(name).text
+        assert not any(line.startswith("ERROR") for line in explained.splitlines())
+        told += explained.splitlines()
+    told.append(hub.explain({"name": "breaks", "source": EVIL}).text)
+    assert any("forged" in text for text in told)
+    for text in told:
+        assert not any(c in text for c in "\x1b\x07\r\u202e\u200b"), text
+        assert not any(line.startswith("ERROR") for line in text.splitlines()), text
+
+
+async def test_a_long_name_is_short_in_a_log(
+    hub: ToolHub, heard: Heard, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.INFO, "toolhub"):
+        await hub.execute("x" * 1_000_000)
+    assert len(caplog.text) < 1_000
+    assert all(len(str(event)) < 1_000 for event in heard)

@@ -1,0 +1,92 @@
+//! Texts for logs, events and spans: one clean line, without the values of arguments.
+
+use super::slices::Entries;
+use crate::error::{ErrorKind, clip};
+use crate::invisible::line;
+use crate::secret::{ArgumentValues, Hidden};
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
+
+/// Longer texts are cut.
+const MAX_CHARS: usize = 2_000;
+/// Deeper arguments are not read.
+const MAX_DEPTH: usize = 64;
+/// Members of one container that are read.
+const MAX_MEMBERS: usize = 2_000;
+
+/// A name or an id for a log or an event: short, one line, without commands to a terminal.
+#[pyfunction]
+pub fn event_name(name: &Bound<'_, PyString>) -> String {
+    clip(&name.to_string_lossy()).into_owned()
+}
+
+/// The text of an error for a log or an event. The values of the arguments are hidden, with `debug` only those whose names
+/// say that they are secret.
+#[pyfunction]
+#[pyo3(signature = (text, arguments=None, kind=None, debug=false))]
+pub fn event_error(
+    text: &Bound<'_, PyString>,
+    arguments: Option<&Bound<'_, PyAny>>,
+    kind: Option<&str>,
+    debug: bool,
+) -> String {
+    let refused = kind == Some(ErrorKind::InvalidArguments.name());
+    let Some(arguments) = arguments else {
+        return match refused && !debug {
+            // It quotes text that could not be read as a call.
+            true => ErrorKind::InvalidArguments.sentence().to_owned(),
+            false => shortened(&text.to_string_lossy()),
+        };
+    };
+    let mut values = ArgumentValues::new(if debug { Hidden::Secrets } else { Hidden::All });
+    let all = values.hides_all();
+    collect(arguments, all, 0, &mut values);
+    values.hide(&shortened(&text.to_string_lossy()))
+}
+
+fn shortened(text: &str) -> String {
+    let start = text.char_indices().nth(4 * MAX_CHARS).map_or(text, |(end, _)| &text[..end]);
+    let clean = line(start);
+    match clean.char_indices().nth(MAX_CHARS) {
+        Some((end, _)) => format!("{}…", &clean[..end]),
+        None if start.len() < text.len() => format!("{clean}…"),
+        None => clean.into_owned(),
+    }
+}
+
+/// Reads exact types only, so that no code of the user runs.
+fn collect(value: &Bound<'_, PyAny>, is_hidden: bool, depth: usize, values: &mut ArgumentValues) {
+    if depth > MAX_DEPTH || values.is_full() {
+        return;
+    }
+    if let Ok(text) = value.cast::<PyString>() {
+        values.add(&text.to_string_lossy(), is_hidden);
+    } else if let Ok(dict) = value.cast::<PyDict>() {
+        for entry in Entries::of(dict).take(MAX_MEMBERS) {
+            let Ok((name, item)) = entry else { return };
+            let name = name.cast::<PyString>().map(|name| name.to_string_lossy().into_owned());
+            let hides = is_hidden || name.is_ok_and(|name| values.hides(&name));
+            collect(&item, hides, depth + 1, values);
+        }
+    } else if let Ok(list) = value.cast::<PyList>() {
+        for at in 0..MAX_MEMBERS {
+            let Ok(item) = list.get_item(at) else { return };
+            collect(&item, is_hidden, depth + 1, values);
+        }
+    } else if let Ok(tuple) = value.cast::<PyTuple>() {
+        for item in tuple.iter_borrowed().take(MAX_MEMBERS) {
+            collect(&item, is_hidden, depth + 1, values);
+        }
+    } else if let Ok(bytes) = value.cast::<PyBytes>() {
+        values.add(&String::from_utf8_lossy(bytes.as_bytes()), is_hidden);
+    } else if is_number(value)
+        && let Ok(text) = value.str()
+    {
+        values.add(&text.to_string_lossy(), is_hidden);
+    }
+}
+
+fn is_number(value: &Bound<'_, PyAny>) -> bool {
+    value.is_exact_instance_of::<PyFloat>()
+        || value.is_exact_instance_of::<PyInt>() && !value.is_exact_instance_of::<PyBool>()
+}
