@@ -1,8 +1,14 @@
-"""The background event loop on which blocking calls run, one for the process, started at first need."""
+"""The background event loops on which blocking calls run, started at first need.
+
+Each calling thread has a loop of its own, so an async tool that blocks its loop delays no other caller. A thread gets the
+same loop each time: what its tools keep from one call to the next (connections, locks) is bound to that loop. The loops
+of threads that have ended are used again.
+"""
 
 import asyncio
 import contextlib
 import threading
+import time
 from collections.abc import Coroutine
 from typing import Any
 
@@ -10,57 +16,123 @@ from . import _core
 
 # How long tools may clean up at interpreter exit; less than `stop` is given, so that it can see the end.
 _GRACE = 0.8
+# A loop costs a thread and four file descriptors. With more callers at a time than this, several share one.
+_MOST_LOOPS = 64
+# A call inside an async tool blocks the loop of that tool, so it cannot share one: that might wait for it in turn.
+_MOST_NESTED = 256
+# Loops without a caller that are kept for the next thread.
+_SPARE_LOOPS = 4
 
-_lock = threading.Lock()
-_thread: threading.Thread | None = None
-_loop: asyncio.AbstractEventLoop | None = None
-_bridge: _core.LoopBridge | None = None
+
+class _Loop:
+    """An event loop in a thread of ours."""
+
+    def __init__(self) -> None:
+        self.owner = threading.current_thread()
+        self.callers = 0
+        self.stopped = False
+        self.loop = asyncio.new_event_loop()
+        ready = threading.Event()
+
+        async def open_bridge() -> None:
+            self.bridge = _core.current_bridge()
+            ready.set()
+
+        opening = self.loop.create_task(open_bridge())
+        self.thread = threading.Thread(target=self._serve, name="toolhub-loop", daemon=True)
+        try:
+            self.thread.start()
+        except RuntimeError:  # the system has no thread for us
+            opening.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                self.loop.run_until_complete(opening)
+            self.loop.close()
+            raise
+        ready.wait()
+        del opening
+
+    def stop(self) -> None:
+        self.stopped = True
+        self.loop.call_soon_threadsafe(self.loop.stop)
+
+    def is_spare(self) -> bool:
+        return self.callers == 0 and not self.owner.is_alive()
+
+    def _serve(self) -> None:
+        _here.loop = self
+        asyncio.set_event_loop(self.loop)
+        try:
+            while not self.stopped:
+                # A task that a tool has left behind may raise SystemExit, which asyncio lets through. The others go on.
+                with contextlib.suppress(SystemExit, KeyboardInterrupt):
+                    self.loop.run_forever()
+        finally:
+            with contextlib.suppress(SystemExit, KeyboardInterrupt):
+                _cancel_all(self.loop)
+            self.loop.close()
+
+
+class _Here(threading.local):
+    """The loop that runs in this thread, if it is one of ours."""
+
+    loop: _Loop | None = None
+
+
+_here = _Here()
+_lock = threading.RLock()  # a signal handler may make a call while this thread holds it
+_loops: list[_Loop] = []
 _stopped = False
 
 
 def run(coroutine: Coroutine[Any, Any, Any]) -> Any:
-    """Run a coroutine on the background loop and wait for it; Ctrl-C cancels it."""
-    if _thread is threading.current_thread():
-        coroutine.close()
-        raise RuntimeError(
-            "a blocking call inside an async tool that itself runs in a blocking call would wait for itself; "
-            "use 'await hub.execute(...)' there"
-        )
+    """Run a coroutine on the loop of this thread and wait for it; Ctrl-C cancels it."""
     try:
-        bridge = _bridge or _start()
+        loop = _acquire()
     except BaseException:
         coroutine.close()
         raise
     try:
-        return _core.run_blocking(bridge, coroutine)
+        return _core.run_blocking(loop.bridge, coroutine)
     except asyncio.CancelledError:
         if _stopped:
             _refuse()
         raise
+    finally:
+        _release(loop)
 
 
-def _start() -> _core.LoopBridge:
-    global _thread, _loop
+def _acquire() -> _Loop:
+    """The loop of this thread, one of a thread that has ended, a new one, or, if there are too many, a shared one."""
+    me, nested = threading.current_thread(), _here.loop is not None
     with _lock:
         if _stopped:
             _refuse()
-        if _bridge is None:
-            loop = asyncio.new_event_loop()
-            ready = threading.Event()
+        loop = next((one for one in _loops if one.owner is me and one.callers == 0), None)
+        loop = loop or next((one for one in _loops if one.is_spare()), None)
+        if loop is None and len(_loops) < (_MOST_NESTED if nested else _MOST_LOOPS):
+            loop = _Loop()
+            _loops.append(loop)
+        if loop is None and nested:
+            raise RecursionError(
+                f"{_MOST_NESTED} event loops wait for blocking calls inside async tools; "
+                "use 'await hub.execute(...)' there"
+            )
+        loop = loop or min(_loops, key=lambda one: one.callers)
+        if loop.callers == 0:
+            loop.owner = me
+        loop.callers += 1
+        return loop
 
-            async def open_bridge() -> None:
-                global _bridge
-                _bridge = _core.current_bridge()
-                ready.set()
 
-            opening = loop.create_task(open_bridge())
-            _thread = threading.Thread(target=_serve, args=(loop,), name="toolhub-loop", daemon=True)
-            _loop = loop
-            _thread.start()
-            ready.wait()
-            del opening
-        assert _bridge is not None
-        return _bridge
+def _release(loop: _Loop) -> None:
+    with _lock:
+        loop.callers -= 1
+        spare = [one for one in _loops if one.is_spare()] if len(_loops) > _SPARE_LOOPS else []
+        # What a tool has left running on its loop goes on.
+        retired = [one for one in spare[_SPARE_LOOPS:] if not asyncio.all_tasks(one.loop)]
+        for one in retired:
+            _loops.remove(one)
+            one.stop()
 
 
 def _refuse() -> None:
@@ -69,19 +141,6 @@ def _refuse() -> None:
         raise RuntimeError("toolhub has stopped because the interpreter is exiting; call tools before that")
     # Ends the daemon thread silently, as the interpreter is about to do.
     raise SystemExit
-
-
-def _serve(loop: asyncio.AbstractEventLoop) -> None:
-    asyncio.set_event_loop(loop)
-    try:
-        while not _stopped:
-            # A task that a tool has left behind may raise SystemExit, which asyncio lets through. The others go on.
-            with contextlib.suppress(SystemExit, KeyboardInterrupt):
-                loop.run_forever()
-    finally:
-        with contextlib.suppress(SystemExit, KeyboardInterrupt):
-            _cancel_all(loop)
-        loop.close()
 
 
 def _cancel_all(loop: asyncio.AbstractEventLoop) -> None:
@@ -94,20 +153,22 @@ def _cancel_all(loop: asyncio.AbstractEventLoop) -> None:
 
 
 def stop(seconds: float) -> None:
-    """At interpreter exit: end the loop and its thread; a loop that a tool blocks is left behind after `seconds`."""
-    global _thread, _loop, _bridge, _stopped
+    """At interpreter exit: end the loops and their threads; a loop that a tool blocks is left behind after `seconds`."""
+    global _stopped
     with _lock:
-        thread, loop = _thread, _loop
-        _thread = _loop = _bridge = None
+        loops, _loops[:] = _loops[:], []
         _stopped = True
-    if loop is not None and thread is not None:
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join(seconds)
+    for loop in loops:
+        loop.stop()
+    end = time.monotonic() + seconds
+    for loop in loops:
+        loop.thread.join(max(0.0, end - time.monotonic()))
 
 
 def forget() -> None:
-    """In the child of a fork neither thread nor loop exist."""
-    global _thread, _loop, _bridge, _lock, _stopped
-    _lock = threading.Lock()
-    _thread = _loop = _bridge = None
+    """In the child of a fork neither threads nor loops exist."""
+    global _lock, _stopped
+    _lock = threading.RLock()
+    _loops.clear()
+    _here.loop = None
     _stopped = False
