@@ -2,7 +2,7 @@
 
 use super::lexicon::Lexicon;
 use super::words::{Word, WordKind};
-use rust_stemmers::{Algorithm, Stemmer};
+use crate::text::StrongStemmer;
 use std::borrow::Cow;
 use std::collections::HashMap;
 
@@ -16,6 +16,7 @@ const TWO_EDITS: usize = 9;
 /// Keeps capability tags apart from words.
 const CAPABILITY_PREFIX: char = '#';
 
+#[derive(Default)]
 pub struct Dictionary {
     /// Stemming costs more than a look-up, so each form is stemmed once.
     forms: Lexicon,
@@ -24,25 +25,13 @@ pub struct Dictionary {
     stems: Lexicon,
     /// Stems by first letter and length, for typo correction.
     buckets: Words<(u8, u8), Vec<StemEntry>>,
-    stemmer: Stemmer,
+    stemmer: StrongStemmer,
 }
 
 struct StemEntry {
     /// Bit set of the letters in the stem; rules out most stems before the edit distance is computed.
     letters: u32,
     term: Term,
-}
-
-impl Default for Dictionary {
-    fn default() -> Self {
-        Dictionary {
-            forms: Lexicon::default(),
-            stemmed: Vec::new(),
-            stems: Lexicon::default(),
-            buckets: Words::default(),
-            stemmer: Stemmer::create(Algorithm::English),
-        }
-    }
 }
 
 impl Dictionary {

@@ -1,6 +1,6 @@
 //! The tokenizer: splits snake_case, kebab-case, camelCase and digits; Chinese becomes characters and pairs.
 
-use crate::text::{fold_width, humps, is_wide};
+use crate::text::{RunKind, first_run, fold_width, humps, is_wide};
 
 /// The kind of a word; it decides the weight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,21 +44,16 @@ pub fn each_word(text: &str, take: impl FnMut(Word<'_>)) {
     let mut reader = Reader { take, buffer: String::new(), position: 0, sentence: 0, closing: None };
     let mut rest = text;
     let mut before = ' ';
-    while let Some(c) = rest.chars().next() {
-        let len = if is_wide(c) {
-            let len = rest.find(|c| !is_wide(c)).unwrap_or(rest.len());
-            reader.wide(&rest[..len]);
-            len
-        } else if c.is_alphanumeric() {
-            let len = rest.find(|c: char| !c.is_alphanumeric() || is_wide(c)).unwrap_or(rest.len());
-            reader.narrow(&rest[..len]);
-            len
-        } else {
-            reader.mark(c, before, &rest[c.len_utf8()..]);
-            c.len_utf8()
-        };
-        before = rest[..len].chars().next_back().unwrap_or(' ');
+    while let Some((kind, len)) = first_run(rest) {
+        let run = &rest[..len];
         rest = &rest[len..];
+        let last = run.chars().next_back().unwrap_or(' ');
+        match kind {
+            RunKind::Wide => reader.wide(run),
+            RunKind::Narrow => reader.narrow(run),
+            RunKind::Mark => reader.mark(last, before, rest),
+        }
+        before = last;
     }
 }
 

@@ -1,7 +1,9 @@
 //! L0, reading text: the rules about words and scripts that several rooms share.
 
 mod near;
+mod stem;
 mod words;
 
 pub use near::{NearName, near_names, nearest};
-pub use words::{fold_width, humps, is_wide, name_words, words};
+pub use stem::{StrongStemmer, push_stem};
+pub use words::{RunKind, first_run, fold_width, humps, is_hump, is_wide, name_words, words};

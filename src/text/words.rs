@@ -7,9 +7,33 @@ const NAME_BYTES: usize = 1_000;
 pub fn is_wide(c: char) -> bool {
     let script = matches!(
         c,
-        '\u{2e80}'..='\u{9fff}' | '\u{ac00}'..='\u{d7af}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}'
+        '\u{2e80}'..='\u{9fff}' | '\u{ac00}'..='\u{d7af}' | '\u{f900}'..='\u{faff}'
+            | '\u{ff66}'..='\u{ff9f}' | '\u{20000}'..='\u{3ffff}'
     );
     script && c.is_alphanumeric()
+}
+
+/// What a stretch of text consists of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RunKind {
+    /// Letters and digits of a script with spaces between words.
+    Narrow,
+    /// Characters of a script without spaces.
+    Wide,
+    /// One other character.
+    Mark,
+}
+
+/// The run at the beginning of a text and its length in bytes; `None` for an empty text.
+pub fn first_run(text: &str) -> Option<(RunKind, usize)> {
+    let c = text.chars().next()?;
+    Some(if is_wide(c) {
+        (RunKind::Wide, text.find(|c| !is_wide(c)).unwrap_or(text.len()))
+    } else if c.is_alphanumeric() {
+        (RunKind::Narrow, text.find(|c: char| !c.is_alphanumeric() || is_wide(c)).unwrap_or(text.len()))
+    } else {
+        (RunKind::Mark, c.len_utf8())
+    })
 }
 
 /// Maps full-width digits and Latin letters, as Chinese input methods produce them, to ASCII.
@@ -22,27 +46,30 @@ pub fn fold_width(c: char) -> char {
     }
 }
 
-/// Where the parts of a camelCase word begin: at aB, at the last capital of an acronym (`PDFReader`, but not at the plural
-/// s of `PDFs`), and between letters and digits.
+/// Where the parts of a camelCase word begin, and where letters and digits meet.
 pub fn humps(run: &str) -> impl Iterator<Item = usize> {
     let bytes = run.as_bytes();
     (1..bytes.len()).filter(|&at| {
         let (before, here) = (bytes[at - 1], bytes[at]);
-        if !here.is_ascii() || !before.is_ascii() {
-            return false;
-        }
-        if before.is_ascii_digit() != here.is_ascii_digit() {
-            return true;
-        }
-        if !here.is_ascii_uppercase() || !before.is_ascii_uppercase() {
-            return here.is_ascii_uppercase();
-        }
-        match bytes.get(at + 1) {
-            Some(b's') => bytes.get(at + 2).is_some_and(u8::is_ascii_lowercase),
-            Some(next) => next.is_ascii_lowercase(),
-            None => false,
-        }
+        let meet = before.is_ascii_digit() != here.is_ascii_digit();
+        before.is_ascii() && here.is_ascii() && (meet || is_hump(bytes, at))
     })
+}
+
+/// Whether a part of a camelCase word begins at `at`: at aB, or at the last capital of an acronym (`PDFReader`), but not at
+/// the plural s of one (`PDFs`).
+pub fn is_hump(bytes: &[u8], at: usize) -> bool {
+    if !bytes[at].is_ascii_uppercase() {
+        return false;
+    }
+    if !bytes[at - 1].is_ascii_uppercase() {
+        return true;
+    }
+    match bytes.get(at + 1) {
+        Some(b's') => bytes.get(at + 2).is_some_and(u8::is_ascii_lowercase),
+        Some(next) => next.is_ascii_lowercase(),
+        None => false,
+    }
 }
 
 /// The words of a name, read up to a limit.
@@ -56,20 +83,19 @@ pub fn words(text: &str) -> Vec<String> {
     let folded: String = text.chars().map(fold_width).collect();
     let mut words = Vec::new();
     let mut rest = folded.as_str();
-    while let Some(c) = rest.chars().next() {
-        let wide = is_wide(c);
-        let ends = |next: char| !next.is_alphanumeric() || is_wide(next) != wide;
-        let len = if c.is_alphanumeric() { rest.find(ends).unwrap_or(rest.len()) } else { c.len_utf8() };
+    while let Some((kind, len)) = first_run(rest) {
         let run = &rest[..len];
         rest = &rest[len..];
-        if wide {
-            words.push(run.to_owned());
-        } else if c.is_alphanumeric() {
-            let mut begin = 0;
-            for end in humps(run).chain([run.len()]) {
-                words.push(run[begin..end].to_lowercase());
-                begin = end;
+        match kind {
+            RunKind::Wide => words.push(run.to_owned()),
+            RunKind::Narrow => {
+                let mut begin = 0;
+                for end in humps(run).chain([run.len()]) {
+                    words.push(run[begin..end].to_lowercase());
+                    begin = end;
+                }
             }
+            RunKind::Mark => {}
         }
     }
     words

@@ -4,13 +4,12 @@
 //! the words and phrases that speak for it. A user extends that table with
 //! [`CapabilityRules::add`].
 //!
-//! The flow: `text` cuts both texts into tokens (with `stem` and `zone`), `matcher` finds the
+//! The flow: `text` cuts both texts into tokens (with `crate::text` and `zone`), `matcher` finds the
 //! phrases (with `vocabulary`) and weighs them, and the tags come out in the order of the table.
 
 mod compile;
 mod matcher;
 mod related;
-mod stem;
 mod table;
 mod text;
 mod vocabulary;

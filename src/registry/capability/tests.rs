@@ -5,9 +5,9 @@ use std::collections::HashSet;
 use proptest::prelude::*;
 
 use super::matcher::Matcher;
-use super::stem::push_stem;
 use super::table::{BUILTIN, Table};
 use super::*;
+use crate::text::push_stem;
 
 fn tags(name: &str, description: &str) -> Vec<String> {
     CapabilityRules::default().extract(name, description)

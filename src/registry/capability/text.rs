@@ -5,9 +5,9 @@
 //! boundaries, gives a token for each character, so that phrases match anywhere. The table's
 //! phrases and the tools' texts go through the same door, hence they agree.
 
-use super::stem::push_stem;
 use super::vocabulary::{BREAK, Ids};
 use super::zone::{Zone, ZoneTracker};
+use crate::text::{RunKind, first_run, fold_width, is_hump, is_wide, push_stem};
 
 /// How much of a name and of a description is looked at. What a tool does is said in the first
 /// sentences; the rest is about parameters and examples, which mislead.
@@ -48,33 +48,8 @@ fn prefix(text: &str, bytes: usize) -> &str {
     &text[..text.floor_char_boundary(bytes)]
 }
 
-/// Ideographs, kana and hangul: scripts that are matched by phrase, without word boundaries. They have
-/// no upper case.
-fn is_wide(c: char) -> bool {
-    let script = matches!(
-        c,
-        '\u{2e80}'..='\u{9fff}' | '\u{ac00}'..='\u{d7af}' | '\u{f900}'..='\u{faff}'
-            | '\u{ff66}'..='\u{ff9f}' | '\u{20000}'..='\u{3ffff}'
-    );
-    script && c.is_alphanumeric()
-}
-
-/// Full-width digits and Latin letters, as input methods for Chinese produce them.
-fn is_fullwidth(c: char) -> bool {
-    matches!(c, '\u{ff10}'..='\u{ff19}' | '\u{ff21}'..='\u{ff3a}' | '\u{ff41}'..='\u{ff5a}')
-}
-
-fn fold_width(c: char) -> char {
-    if is_fullwidth(c) { char::from_u32(c as u32 - 0xfee0).unwrap_or(c) } else { c }
-}
-
-fn is_word(c: char) -> bool {
-    c.is_ascii_alphanumeric() || (!c.is_ascii() && c.is_alphanumeric() && !is_wide(c))
-}
-
-/// The bytes of the word at the beginning; `C++` and `C#` are words too.
-fn word_len(text: &str) -> usize {
-    let len = text.find(|c| !is_word(c)).unwrap_or(text.len());
+/// `C++` and `C#` are words too.
+fn word_len(text: &str, len: usize) -> usize {
     let after = &text[len..];
     match len {
         1 if after.starts_with("++") => 3,
@@ -83,21 +58,8 @@ fn word_len(text: &str) -> usize {
     }
 }
 
-/// Whether a camelCase part begins at `i`: aB, or the last capital of an acronym (`PDFReader`), but
-/// not the plural s of one (`PDFs`).
-fn is_hump(bytes: &[u8], i: usize) -> bool {
-    let (before, here) = (bytes[i - 1], bytes[i]);
-    if !here.is_ascii_uppercase() {
-        return false;
-    }
-    if !before.is_ascii_uppercase() {
-        return true;
-    }
-    match bytes.get(i + 1) {
-        Some(b's') => bytes.get(i + 2).is_some_and(u8::is_ascii_lowercase),
-        Some(next) => next.is_ascii_lowercase(),
-        None => false,
-    }
+fn is_word(c: char) -> bool {
+    c.is_alphanumeric() && !is_wide(c)
 }
 
 struct Tokenizer<'t, I> {
@@ -114,7 +76,7 @@ impl<'t, I: Ids> Tokenizer<'t, I> {
     }
 
     fn run(mut self, text: &'t str) -> Vec<Token> {
-        if !text.is_ascii() && text.chars().any(is_fullwidth) {
+        if !text.is_ascii() && text.chars().any(|c| fold_width(c) != c) {
             let folded: String = text.chars().map(fold_width).collect();
             let other = Tokenizer {
                 ids: self.ids,
@@ -127,17 +89,18 @@ impl<'t, I: Ids> Tokenizer<'t, I> {
         }
         self.tokens.reserve(text.len() / 5 + 2);
         let mut rest = text;
-        while let Some(c) = rest.chars().next() {
-            let len = if is_word(c) {
-                let len = word_len(rest);
-                self.word(&rest[..len]);
-                len
-            } else if is_wide(c) {
-                let len = rest.find(|c| !is_wide(c)).unwrap_or(rest.len());
-                self.wide(&rest[..len]);
-                len
-            } else {
-                self.punctuation(c, rest)
+        while let Some((kind, len)) = first_run(rest) {
+            let len = match kind {
+                RunKind::Narrow => {
+                    let len = word_len(rest, len);
+                    self.word(&rest[..len]);
+                    len
+                }
+                RunKind::Wide => {
+                    self.wide(&rest[..len]);
+                    len
+                }
+                RunKind::Mark => self.punctuation(rest),
             };
             rest = &rest[len..];
             if self.tracker.as_ref().is_some_and(ZoneTracker::is_over) {
@@ -208,10 +171,11 @@ impl<'t, I: Ids> Tokenizer<'t, I> {
         self.zone = after;
     }
 
-    /// Takes what begins with a character that is no part of a word; gives the bytes it takes.
-    fn punctuation(&mut self, c: char, rest: &str) -> usize {
-        let len = c.len_utf8();
-        let after = rest[len..].chars().next();
+    /// Reads what begins with a character that is not part of a word; returns its length in bytes.
+    fn punctuation(&mut self, rest: &str) -> usize {
+        let mut chars = rest.chars();
+        let Some(c) = chars.next() else { return 0 };
+        let (len, after) = (c.len_utf8(), chars.next());
         if let Some(tracker) = &mut self.tracker {
             tracker.punctuation(c, after);
             self.zone = tracker.zone();

@@ -1,8 +1,27 @@
-//! A light stemmer: plural, -ing and -ed only, so that unlike words stay apart.
+//! Two stemmers. The result need not be a word ("query" and "queries" both become "queri"); it only has to be the same for
+//! the forms of one word.
 //!
-//! The result need not be a word ("query" and "queries" both become "queri"); it only has to be the
-//! same for the forms of one word. Stronger stemmers make "news" of "new" or "marketing" of
-//! "market".
+//! The light one takes off plurals, -ing and -ed only, so that different words stay apart: capabilities must not confuse
+//! "news" with "new", or "marketing" with "market". Search ranks and can afford the confusion; there the strong one finds
+//! more (`docs/decisions/2026-11-16-one-tokenizer.md` has the figures).
+
+use rust_stemmers::{Algorithm, Stemmer};
+use std::borrow::Cow;
+
+/// Snowball's English stemmer, for words in lower case.
+pub struct StrongStemmer(Stemmer);
+
+impl Default for StrongStemmer {
+    fn default() -> Self {
+        StrongStemmer(Stemmer::create(Algorithm::English))
+    }
+}
+
+impl StrongStemmer {
+    pub fn stem<'t>(&self, word: &'t str) -> Cow<'t, str> {
+        self.0.stem(word)
+    }
+}
 
 /// Words that are not a form of another word, although they look like it.
 fn is_whole(word: &str) -> bool {
@@ -72,8 +91,8 @@ fn is_whole(word: &str) -> bool {
     )
 }
 
-/// Appends the stem of `word` (ASCII, any case) in lower case.
-pub(super) fn push_stem(out: &mut String, word: &str) {
+/// The light stemmer. Appends the stem of `word` (ASCII, any case) in lower case.
+pub fn push_stem(out: &mut String, word: &str) {
     let from = out.len();
     out.push_str(word);
     out[from..].make_ascii_lowercase();
