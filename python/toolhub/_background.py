@@ -27,6 +27,8 @@ _SPARE_LOOPS = 4
 class _Loop:
     """An event loop in a thread of ours."""
 
+    bridge: _core.LoopBridge
+
     def __init__(self) -> None:
         self.owner = threading.current_thread()
         self.callers = 0
