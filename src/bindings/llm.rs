@@ -10,7 +10,6 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use serde_json::{Value, json};
 use std::time::Duration;
-use tokio_util::sync::CancellationToken;
 
 /// A client of one model at one endpoint. What is None comes from the environment or the defaults.
 #[pyclass(frozen, module = "toolhub._core")]
@@ -47,7 +46,8 @@ impl ChatClient {
             Ok(_) => return Err(PyValueError::new_err("extra must be a mapping of fields of the request")),
             Err(reason) => return Err(PyValueError::new_err(format!("extra must be JSON: {reason}"))),
         };
-        let client = OpenAi::new(config).map_err(|error| PyValueError::new_err(error.message))?;
+        let client =
+            OpenAi::new(config).map_err(|error| PyValueError::new_err(error.message.into_owned()))?;
         Ok(ChatClient(client))
     }
 
@@ -55,7 +55,7 @@ impl ChatClient {
     fn chat<'py>(&self, messages: &Bound<'py, PyAny>) -> PyResult<Bound<'py, BridgeFuture>> {
         let (py, client, messages) = (messages.py(), self.0.clone(), read_messages(messages)?);
         bridge::run(py, async move {
-            let answer = client.chat(&messages, &CancellationToken::new()).await?;
+            let answer = client.chat(&messages).await?;
             Ok(JsonValue(answer_value(&answer)))
         })
     }
@@ -68,18 +68,15 @@ impl ChatClient {
 }
 
 fn texts(client: OpenAi, messages: Vec<ChatMessage>) -> impl Stream<Item = Result<String, HubError>> {
-    let open = async move { Ok::<_, HubError>(client.stream(&messages, &CancellationToken::new()).await?) };
+    let open = async move { client.stream(&messages).await };
     once(open)
         .map_ok(|stream| {
             try_unfold(stream, |mut stream| async move {
-                while let Some(delta) = stream.next().await {
-                    let delta = delta?;
-                    if !delta.text.is_empty() {
-                        return Ok(Some((delta.text, stream)));
+                while let Some(text) = stream.next().await.transpose()? {
+                    if !text.is_empty() {
+                        return Ok(Some((text, stream)));
                     }
                 }
-                // The answer as a whole may still be wrong.
-                stream.finish().await?;
                 Ok(None)
             })
         })
@@ -105,8 +102,7 @@ fn read_messages(given: &Bound<'_, PyAny>) -> PyResult<Vec<ChatMessage>> {
     if list.is_empty() {
         return Err(wrong());
     }
-    let read = |message: Value| {
-        ChatMessage::try_from(message).map_err(|error| tool_error(given.py(), &HubError::from(error)))
-    };
+    let read =
+        |message: Value| ChatMessage::try_from(message).map_err(|error| tool_error(given.py(), &error));
     list.into_iter().map(read).collect()
 }

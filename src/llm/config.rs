@@ -1,17 +1,24 @@
 //! What a user may set. Plain data: it is checked when a client is made of it.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::time::Duration;
 
 use serde_json::{Map, Value};
 
 use super::shown::shown_url;
+use crate::error::{ErrorKind, HubError};
 use crate::net::Backoff;
 use crate::secret::Secret;
 
 /// Models are busy for seconds rather than milliseconds.
 pub(crate) const BACKOFF: Backoff = Backoff::new(Duration::from_millis(500), Duration::from_secs(8));
 const OPENAI_BASE_URL: &str = "https://api.openai.com/v1";
+
+/// The configuration, or a message, cannot work; nothing was sent.
+pub(crate) fn config_error(message: impl Into<Cow<'static, str>>) -> HubError {
+    HubError::new(ErrorKind::InvalidArguments, message)
+}
 
 /// Where the model is and how to ask it.
 #[derive(Clone, PartialEq)]

@@ -8,8 +8,9 @@ use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName
 use serde_json::{Map, Value};
 
 use super::config::OpenAiConfig;
-use super::error::LlmError;
+use super::config::config_error;
 use super::message::ChatMessage;
+use crate::error::HubError;
 use crate::secret::{Redactor, Secret};
 
 /// Shorter keys are fillers ("x", "-") for local servers, and hiding them would only garble the errors.
@@ -29,7 +30,7 @@ pub(crate) struct ChatEndpoint {
 }
 
 impl ChatEndpoint {
-    pub(crate) fn new(config: &OpenAiConfig) -> Result<Self, LlmError> {
+    pub(crate) fn new(config: &OpenAiConfig) -> Result<Self, HubError> {
         check_numbers(config)?;
         let url = chat_url(&config.base_url)?;
         Ok(Self {
@@ -59,7 +60,7 @@ impl ChatEndpoint {
     }
 
     /// The request body for these messages.
-    pub(crate) fn request(&self, messages: &[ChatMessage], stream: bool) -> Result<Vec<u8>, LlmError> {
+    pub(crate) fn request(&self, messages: &[ChatMessage], stream: bool) -> Result<Vec<u8>, HubError> {
         #[derive(serde::Serialize)]
         struct ChatBody<'a> {
             #[serde(flatten)]
@@ -69,11 +70,11 @@ impl ChatEndpoint {
             stream: bool,
         }
         if messages.is_empty() {
-            return Err(LlmError::config("A chat needs at least one message; none was given."));
+            return Err(config_error("A chat needs at least one message; none was given."));
         }
         let fixed = &self.body;
         serde_json::to_vec(&ChatBody { fixed, messages, stream })
-            .map_err(|error| LlmError::config(format!("The messages cannot be written as JSON: {error}.")))
+            .map_err(|error| config_error(format!("The messages cannot be written as JSON: {error}.")))
     }
 }
 
@@ -87,24 +88,24 @@ impl fmt::Debug for ChatEndpoint {
     }
 }
 
-fn check_numbers(config: &OpenAiConfig) -> Result<(), LlmError> {
+fn check_numbers(config: &OpenAiConfig) -> Result<(), HubError> {
     if config.timeout.is_zero() {
-        return Err(LlmError::config("The timeout of a model endpoint must be more than 0 seconds."));
+        return Err(config_error("The timeout of a model endpoint must be more than 0 seconds."));
     }
     if config.temperature.is_some_and(|t| !t.is_finite()) {
-        return Err(LlmError::config("The temperature must be a finite number."));
+        return Err(config_error("The temperature must be a finite number."));
     }
     Ok(())
 }
 
 /// The base URL with `/chat/completions`; a query (`?api-version=…`) stays behind it.
-fn chat_url(base_url: &str) -> Result<Url, LlmError> {
+fn chat_url(base_url: &str) -> Result<Url, HubError> {
     const EXPECTED: &str = "expected something like http://127.0.0.1:8000/v1";
     // The value itself is not shown: it may hold a password in a form that does not parse.
     let mut url = Url::parse(base_url.trim())
-        .map_err(|error| LlmError::config(format!("base_url is not a URL ({error}); {EXPECTED}.")))?;
+        .map_err(|error| config_error(format!("base_url is not a URL ({error}); {EXPECTED}.")))?;
     if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
-        return Err(LlmError::config(format!(
+        return Err(config_error(format!(
             "base_url must begin with http:// or https://, and not with {}:; {EXPECTED}.",
             url.scheme()
         )));
@@ -118,14 +119,14 @@ fn chat_url(base_url: &str) -> Result<Url, LlmError> {
     Ok(url)
 }
 
-fn headers(config: &OpenAiConfig) -> Result<HeaderMap, LlmError> {
+fn headers(config: &OpenAiConfig) -> Result<HeaderMap, HubError> {
     let mut headers = HeaderMap::new();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
     let key = config.api_key.expose();
     if !key.is_empty() {
         if !key.bytes().all(|b| b.is_ascii_graphic()) {
-            return Err(LlmError::config(
+            return Err(config_error(
                 "The API key must be printable ASCII without spaces; check OPENAI_API_KEY or api_key for stray characters.",
             ));
         }
@@ -133,24 +134,24 @@ fn headers(config: &OpenAiConfig) -> Result<HeaderMap, LlmError> {
     }
     for (name, value) in &config.headers {
         let header = HeaderName::try_from(name.as_str())
-            .map_err(|_| LlmError::config(format!("{name:?} is not a header name.")))?;
+            .map_err(|_| config_error(format!("{name:?} is not a header name.")))?;
         headers.insert(header, hidden(value.expose(), &format!("the header {name:?}"))?);
     }
     Ok(headers)
 }
 
 /// A header value that is shown nowhere, not even in the debug output of the HTTP library.
-fn hidden(value: &str, what: &str) -> Result<HeaderValue, LlmError> {
+fn hidden(value: &str, what: &str) -> Result<HeaderValue, HubError> {
     let mut value = HeaderValue::try_from(value).map_err(|_| {
-        LlmError::config(format!("The value of {what} has characters that a header cannot carry."))
+        config_error(format!("The value of {what} has characters that a header cannot carry."))
     })?;
     value.set_sensitive(true);
     Ok(value)
 }
 
-fn body(config: &OpenAiConfig) -> Result<Map<String, Value>, LlmError> {
+fn body(config: &OpenAiConfig) -> Result<Map<String, Value>, HubError> {
     if config.model.trim().is_empty() {
-        return Err(LlmError::config("A model endpoint needs the name of a model; pass model=…."));
+        return Err(config_error("A model endpoint needs the name of a model; pass model=…."));
     }
     let mut body = Map::new();
     body.insert("model".into(), config.model.clone().into());
@@ -162,7 +163,7 @@ fn body(config: &OpenAiConfig) -> Result<Map<String, Value>, LlmError> {
     }
     for (name, value) in &config.extra {
         if matches!(name.as_str(), "messages" | "stream" | "model") {
-            return Err(LlmError::config(format!(
+            return Err(config_error(format!(
                 "`{name}` cannot be an extra body field: it is set by the client itself."
             )));
         }
@@ -203,8 +204,8 @@ fn percent_decoded(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::error::LlmErrorKind;
     use super::*;
+    use crate::error::ErrorKind;
     use serde_json::json;
     use std::time::Duration;
 
@@ -218,8 +219,8 @@ mod tests {
 
     fn refused(config: &OpenAiConfig) -> String {
         let error = ChatEndpoint::new(config).unwrap_err();
-        assert_eq!(error.kind, LlmErrorKind::Config);
-        error.message
+        assert_eq!(error.kind, ErrorKind::InvalidArguments);
+        error.message.into_owned()
     }
 
     #[test]

@@ -6,17 +6,18 @@ use std::time::Duration;
 
 use reqwest::Client;
 
+use super::config::config_error;
 use super::endpoint::ChatEndpoint;
-use super::error::LlmError;
+use crate::error::HubError;
 use crate::net;
 
 /// How long a connection waits for the next request: the calls of one task, not those of a day.
 const IDLE: Duration = Duration::from_secs(30);
 
 /// Proxies are taken from the environment, but not for this machine.
-pub(crate) fn http_client(endpoint: &ChatEndpoint) -> Result<Client, LlmError> {
+pub(crate) fn http_client(endpoint: &ChatEndpoint) -> Result<Client, HubError> {
     let failed = |error: &dyn fmt::Display| {
-        LlmError::config(format!(
+        config_error(format!(
             "The HTTP client cannot be set up: {error}; for https the system needs its CA certificates (or SSL_CERT_FILE)."
         ))
     };

@@ -3,7 +3,8 @@
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::error::LlmError;
+use super::config::config_error;
+use crate::error::HubError;
 
 /// A chat message. The usual ones have constructors; any other (tool calls, tool results, images)
 /// comes from its JSON object and is sent as it is.
@@ -33,12 +34,12 @@ impl ChatMessage {
 }
 
 impl TryFrom<Value> for ChatMessage {
-    type Error = LlmError;
+    type Error = HubError;
 
-    fn try_from(value: Value) -> Result<Self, LlmError> {
+    fn try_from(value: Value) -> Result<Self, HubError> {
         match value {
             Value::Object(fields) if fields.get("role").is_some_and(Value::is_string) => Ok(Self(fields)),
-            _ => Err(LlmError::config(
+            _ => Err(config_error(
                 "A chat message must be an object with a text `role`, such as {\"role\": \"user\", \"content\": \"…\"}.",
             )),
         }

@@ -3,7 +3,7 @@
 //! The flow of one request, top to bottom:
 //!
 //! ```text
-//! config ─► endpoint (checked URL, headers, what to hide) ─► client ─► retry (back-off inside one budget)
+//! config ─► endpoint (checked URL, headers, what to hide) ─► client ─► retry (back-off before one deadline)
 //!                                                              │
 //!                          whole answer ─► answer ◄─ stream ◄─ sse (bytes → events)
 //! ```
@@ -14,12 +14,10 @@
 //! unbounded*: bodies, events and error texts have limits.
 
 mod answer;
-mod assembly;
-mod budget;
 mod client;
 mod config;
+mod deadline;
 mod endpoint;
-mod error;
 mod http;
 mod message;
 mod refusal;
@@ -32,6 +30,5 @@ pub use crate::secret::Secret;
 pub use answer::{ChatAnswer, Usage};
 pub use client::OpenAi;
 pub use config::OpenAiConfig;
-pub use error::{LlmError, LlmErrorKind};
 pub use message::ChatMessage;
-pub use stream::{ChatDelta, ChatStream};
+pub use stream::ChatStream;

@@ -6,9 +6,9 @@ use reqwest::header::{HeaderMap, LOCATION};
 use serde_json::Value;
 
 use super::endpoint::ChatEndpoint;
-use super::error::{LlmError, LlmErrorKind};
 use super::retry::AttemptFailure;
 use super::shown::shown_url;
+use crate::error::{ErrorKind, HubError};
 use crate::net::retry_after;
 
 /// The failure for an HTTP status and what came with it.
@@ -22,21 +22,24 @@ pub(crate) fn refusal(
     let said = endpoint.redactor.quote(&spoken(body));
     let location = headers.get(LOCATION).and_then(|value| value.to_str().ok());
     let message = sentence(endpoint, status, &said, wait, location);
-    let mut error = LlmError::new(kind_of(status), message).with_status(status);
-    error.retry_after = wait;
+    let error = HubError {
+        status: Some(status),
+        retry_after: wait.map(|wait| wait.as_secs_f64()),
+        ..HubError::new(kind_of(status), message)
+    };
     AttemptFailure { error, again: matches!(status, 429 | 500..=599) }
 }
 
 /// The error for an `error` object inside an answer that began with 200, whole or streamed. Some servers
 /// put the status that they would have sent into its `code`.
-pub(crate) fn error_object(endpoint: &ChatEndpoint, status: u16, error: &Value) -> LlmError {
+pub(crate) fn error_object(endpoint: &ChatEndpoint, status: u16, error: &Value) -> HubError {
     let code = error.get("code").and_then(|code| match code {
         Value::String(digits) => digits.parse().ok(),
         number => number.as_u64().and_then(|n| u16::try_from(n).ok()),
     });
     let kind = match code {
         Some(code @ 400..=599) => kind_of(code),
-        _ => LlmErrorKind::Server(status),
+        _ => ErrorKind::Http,
     };
     let said = endpoint.redactor.quote(&message_of(error).unwrap_or_else(|| error.to_string()));
     let message = format!(
@@ -44,16 +47,14 @@ pub(crate) fn error_object(endpoint: &ChatEndpoint, status: u16, error: &Value) 
         endpoint.origin,
         after_colon(&said)
     );
-    LlmError::new(kind, message).with_status(status)
+    HubError { status: Some(status), ..HubError::new(kind, message) }
 }
 
-fn kind_of(status: u16) -> LlmErrorKind {
+fn kind_of(status: u16) -> ErrorKind {
     match status {
-        401 | 403 => LlmErrorKind::Auth,
-        404 => LlmErrorKind::NotFound,
-        429 => LlmErrorKind::RateLimited,
-        500..=599 => LlmErrorKind::Server(status),
-        _ => LlmErrorKind::Http(status),
+        401 | 403 => ErrorKind::Auth,
+        429 => ErrorKind::Overloaded,
+        _ => ErrorKind::Http,
     }
 }
 

@@ -1,7 +1,7 @@
-//! An answer while it is being written: deltas as they come, the whole answer at the end.
+//! The text of an answer while the model writes it.
 //!
-//! The caller pulls, so a slow reader slows the server down instead of filling a queue, and dropping the
-//! stream closes the connection, which is how a server learns that nobody listens any more.
+//! The caller pulls, so a slow reader slows the server down instead of filling a queue. Dropping the stream closes the
+//! connection, which tells the server to stop.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,91 +9,48 @@ use std::sync::Arc;
 use reqwest::Response;
 use serde_json::Value;
 
-use super::answer::ChatAnswer;
-use super::assembly::Assembly;
-use super::budget::{Budget, Stop};
-use super::error::{LlmError, LlmErrorKind};
+use super::answer::{content_text, text_field};
+use super::deadline::ChatDeadline;
 use super::refusal::error_object;
 use super::transport::ChatTransport;
+use crate::error::{ErrorKind, HubError};
 use crate::sse::{SseEvent, SseParser};
 
 /// The largest single event. Chunks have some hundred bytes; log probabilities may make them larger.
 const MAX_EVENT: usize = 1024 * 1024;
 
-/// A piece of an answer.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ChatDelta {
-    /// The new text; empty for chunks with a role, reasoning, tool calls or usage only.
-    pub text: String,
-    /// The chunk as it came.
-    pub raw: Value,
-}
-
 /// The stream of one answer. Made by [`OpenAi::stream`](super::OpenAi::stream).
 pub struct ChatStream {
     transport: Arc<ChatTransport>,
-    budget: Budget,
-    /// Gone once nothing more is to be read; the connection goes with it.
+    deadline: ChatDeadline,
+    /// `None` once there is nothing more to read; the connection is closed then.
     reader: Option<AnswerReader>,
-    pending: Option<ChatDelta>,
-    end: Option<Result<ChatAnswer, LlmError>>,
+    pending: Option<String>,
 }
 
 impl ChatStream {
-    pub(crate) fn new(transport: Arc<ChatTransport>, budget: Budget, response: Response) -> Self {
-        let reader = AnswerReader {
-            response,
-            parser: SseParser::new(MAX_EVENT),
-            assembly: Assembly::default(),
-            ended: None,
-        };
-        Self { transport, budget, reader: Some(reader), pending: None, end: None }
+    pub(crate) fn new(transport: Arc<ChatTransport>, deadline: ChatDeadline, response: Response) -> Self {
+        let parser = SseParser::new(MAX_EVENT);
+        let reader = AnswerReader { response, parser, size: 0, is_finished: false, ended: None };
+        Self { transport, deadline, reader: Some(reader), pending: None }
     }
 
-    /// The stream of a server that cannot stream: its whole answer as one delta.
-    pub(crate) fn of_answer(transport: Arc<ChatTransport>, budget: Budget, answer: ChatAnswer) -> Self {
-        let delta = ChatDelta { text: answer.text.clone(), raw: answer.raw.clone() };
-        Self { transport, budget, reader: None, pending: Some(delta), end: Some(Ok(answer)) }
+    /// The stream of a server that cannot stream: its whole answer as one text.
+    pub(crate) fn of_answer(transport: Arc<ChatTransport>, deadline: ChatDeadline, text: String) -> Self {
+        Self { transport, deadline, reader: None, pending: Some(text) }
     }
 
-    /// The next delta; `None` after the last one, or after an error. The future may be dropped and
-    /// `next` called again without losing anything.
-    pub async fn next(&mut self) -> Option<Result<ChatDelta, LlmError>> {
-        if let Some(delta) = self.pending.take() {
-            return Some(Ok(delta));
+    /// The next text, empty for a chunk without one (a role, reasoning, tool calls, usage). `None` after the last one, or
+    /// after an error. The future may be dropped and `next` called again without losing anything.
+    pub async fn next(&mut self) -> Option<Result<String, HubError>> {
+        if let Some(text) = self.pending.take() {
+            return Some(Ok(text));
         }
-        let reader = self.reader.as_mut()?;
-        let error = match reader.step(&self.transport, &self.budget).await {
-            Ok(Some(delta)) => return Some(Ok(delta)),
-            Ok(None) => None,
-            Err(mut error) => {
-                let partial = reader.assembly.text().to_owned();
-                error.partial = Some(self.transport.endpoint.redactor.hide(partial));
-                Some(error)
-            }
-        };
-        let reader = self.reader.take()?;
-        match error {
-            Some(error) => {
-                self.end = Some(Err(error.clone()));
-                Some(Err(error))
-            }
-            None => {
-                let answer = reader.assembly.into_answer();
-                self.end = Some(answer.map_err(|wrong| self.transport.wrong_shape(&wrong)));
-                None
-            }
+        let stepped = self.reader.as_mut()?.step(&self.transport, self.deadline).await;
+        if !matches!(stepped, Ok(Some(_))) {
+            self.reader = None;
         }
-    }
-
-    /// Reads the rest and returns the whole answer, or the error that ended the stream.
-    pub async fn finish(mut self) -> Result<ChatAnswer, LlmError> {
-        loop {
-            if let Some(end) = self.end.take() {
-                return end;
-            }
-            self.next().await;
-        }
+        stepped.transpose()
     }
 }
 
@@ -102,43 +59,39 @@ impl fmt::Debug for ChatStream {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ChatStream")
             .field("origin", &self.transport.endpoint.origin)
-            .field("ended", &self.end.is_some())
+            .field("ended", &self.reader.is_none())
             .finish_non_exhaustive()
     }
 }
 
-/// The open connection and what has come through it.
+/// The open connection and its state.
 struct AnswerReader {
     response: Response,
     parser: SseParser,
-    assembly: Assembly,
+    /// The bytes of text so far.
+    size: usize,
+    /// The model gave a reason for stopping, so nothing is missing.
+    is_finished: bool,
     /// How the bytes ended: as HTTP says, or for this reason.
     ended: Option<Result<(), String>>,
 }
 
 impl AnswerReader {
-    /// Reads up to the next delta; `None` when the answer is complete.
+    /// Reads up to the next chunk; `None` when the answer is complete.
     async fn step(
         &mut self,
         transport: &ChatTransport,
-        budget: &Budget,
-    ) -> Result<Option<ChatDelta>, LlmError> {
-        // What has already come is not handed out to somebody who does not want it any more.
-        if budget.is_cancelled() {
-            return Err(transport.stopped(Stop::Cancelled));
-        }
+        deadline: ChatDeadline,
+    ) -> Result<Option<String>, HubError> {
         loop {
             if let Some(event) = self.parser.next_event() {
-                match self.take(transport, &event)? {
-                    StreamEvent::Delta(delta) => return Ok(Some(delta)),
-                    StreamEvent::Done => return Ok(None),
-                }
+                return self.take(transport, &event);
             }
             if let Some(end) = self.ended.take() {
                 return self.close(transport, end);
             }
-            match budget.run(self.response.chunk()).await {
-                Err(stop) => return Err(transport.stopped(stop)),
+            match deadline.run(self.response.chunk()).await {
+                Err(_) => return Err(transport.expired()),
                 Ok(Ok(Some(bytes))) => {
                     self.parser.feed(&bytes).map_err(|large| transport.too_large(&large.to_string()))?
                 }
@@ -148,38 +101,39 @@ impl AnswerReader {
         }
     }
 
-    fn take(&mut self, transport: &ChatTransport, event: &SseEvent) -> Result<StreamEvent, LlmError> {
+    /// The text of one event; `None` for the event that ends the stream.
+    fn take(&mut self, transport: &ChatTransport, event: &SseEvent) -> Result<Option<String>, HubError> {
         if event.data.trim() == "[DONE]" {
-            return Ok(StreamEvent::Done);
+            return Ok(None);
         }
         let status = self.response.status().as_u16();
         let raw: Value = serde_json::from_str(&event.data).map_err(|_| {
-            let said = transport.endpoint.redactor.quote(&event.data);
-            transport.invalid(&format!("streamed an event that is not JSON: {said}"))
+            let quoted = transport.endpoint.redactor.quote(&event.data);
+            transport.invalid(&format!("streamed an event that is not JSON: {quoted}"))
         })?;
         match raw.get("error") {
             Some(error) if !error.is_null() => {
                 return Err(error_object(&transport.endpoint, status, error));
             }
-            _ if event.name == "error" => {
-                return Err(error_object(&transport.endpoint, status, &raw));
-            }
+            _ if event.name == "error" => return Err(error_object(&transport.endpoint, status, &raw)),
             _ => {}
         }
-        let text = self.assembly.add(&raw).map_err(|wrong| transport.wrong_shape(wrong))?;
-        if self.assembly.size() > transport.config.max_body {
+        let (text, is_finished) = chunk_text(&raw).map_err(|wrong| transport.wrong_shape(wrong))?;
+        self.is_finished |= is_finished;
+        self.size = self.size.saturating_add(text.len());
+        if self.size > transport.config.max_body {
             let limit = transport.config.max_body;
             return Err(transport.too_large(&format!("the answer has more than {limit} bytes")));
         }
-        Ok(StreamEvent::Delta(ChatDelta { text, raw }))
+        Ok(Some(text))
     }
 
-    /// The bytes are over. That is fine after the model said why it stopped; otherwise something is missing.
+    /// The bytes are over. That is fine after the model gave a reason for stopping; otherwise something is missing.
     fn close(
         &mut self,
         transport: &ChatTransport,
         end: Result<(), String>,
-    ) -> Result<Option<ChatDelta>, LlmError> {
+    ) -> Result<Option<String>, HubError> {
         let why = match end {
             Ok(()) => "the server closed it".to_owned(),
             Err(why) => why,
@@ -187,30 +141,75 @@ impl AnswerReader {
         let last = self.parser.finish().map_err(|large| transport.too_large(&large.to_string()))?;
         if let Some(event) = last {
             match self.take(transport, &event) {
-                Ok(StreamEvent::Done) => return Ok(None),
-                Ok(StreamEvent::Delta(delta)) => {
+                Ok(Some(text)) => {
                     self.ended = Some(Err(why));
-                    return Ok(Some(delta));
+                    return Ok(Some(text));
                 }
-                // Half an event is what a torn stream looks like.
-                Err(error) if error.kind == LlmErrorKind::InvalidResponse => {}
+                Ok(None) => return Ok(None),
+                // A stream that broke off ends with half an event.
+                Err(error) if error.kind == ErrorKind::Protocol => {}
                 Err(error) => return Err(error),
             }
         }
-        if self.assembly.is_finished() {
+        if self.is_finished {
             return Ok(None);
         }
         let message = format!(
-            "The stream of the model endpoint {} broke off before the answer was complete: {why}; `partial` has what came.",
+            "The stream of the model endpoint {} broke off before the answer was complete: {why}.",
             transport.endpoint.origin
         );
-        let status = self.response.status().as_u16();
-        Err(LlmError::new(LlmErrorKind::TruncatedStream, message).with_status(status))
+        let status = Some(self.response.status().as_u16());
+        Err(HubError { status, ..HubError::new(ErrorKind::Closed, message) })
     }
 }
 
-/// What an event was.
-enum StreamEvent {
-    Delta(ChatDelta),
-    Done,
+/// The text of a chunk's first choice, and whether the model gave a reason for stopping. The error says what is wrong.
+fn chunk_text(chunk: &Value) -> Result<(String, bool), &'static str> {
+    let choices = match chunk.as_object().ok_or("it is not an object")?.get("choices") {
+        // A chunk with the usage only.
+        None | Some(Value::Null) => return Ok((String::new(), false)),
+        Some(choices) => choices.as_array().ok_or("its `choices` are not a list")?,
+    };
+    let is_first = |choice: &&Value| choice.get("index").and_then(Value::as_u64).unwrap_or(0) == 0;
+    let Some(choice) = choices.iter().find(is_first) else { return Ok((String::new(), false)) };
+    let text = match choice.get("delta") {
+        Some(Value::Object(delta)) => content_text(delta.get("content"))
+            .ok_or("the `content` of its delta is neither text, null nor a list of parts")?,
+        None | Some(Value::Null) => String::new(),
+        Some(_) => return Err("its `delta` is not an object"),
+    };
+    Ok((text, text_field(choice, "finish_reason").is_some()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn the_text_is_that_of_the_first_choice() {
+        for (chunk, text, is_finished) in [
+            (json!({"choices": [{"delta": {"content": "4", "reasoning_content": "hm"}}]}), "4", false),
+            (json!({"choices": [{"delta": {"content": [{"type": "text", "text": "2"}]}}]}), "2", false),
+            (json!({"choices": [{"delta": {"tool_calls": [{"index": 0}]}}]}), "", false),
+            (json!({"choices": [{"index": 1, "delta": {"content": "other"}}]}), "", false),
+            (json!({"choices": [{"delta": null, "finish_reason": "stop"}]}), "", true),
+            (json!({"choices": [], "usage": {"total_tokens": 5}}), "", false),
+            (json!({"usage": {"total_tokens": 5}}), "", false),
+        ] {
+            assert_eq!(chunk_text(&chunk), Ok((text.to_owned(), is_finished)), "{chunk}");
+        }
+    }
+
+    #[test]
+    fn a_wrong_shape_is_an_error() {
+        for chunk in [
+            json!(1),
+            json!({"choices": 1}),
+            json!({"choices": [{"delta": "x"}]}),
+            json!({"choices": [{"delta": {"content": 1}}]}),
+        ] {
+            assert!(chunk_text(&chunk).is_err(), "{chunk}");
+        }
+    }
 }

@@ -9,14 +9,14 @@ use reqwest::{Client, Response};
 use serde_json::Value;
 
 use super::answer::ChatAnswer;
-use super::budget::{Budget, Stop};
 use super::config::OpenAiConfig;
+use super::deadline::{ChatDeadline, Expired};
 use super::endpoint::ChatEndpoint;
-use super::error::{LlmError, LlmErrorKind};
 use super::http::{http_client, is_passing};
 use super::message::ChatMessage;
 use super::refusal::{error_object, refusal, spoken};
-use super::retry::{AttemptFailure, Chance, RetryRules, with_retries};
+use super::retry::{AttemptFailure, RetryRules, with_retries};
+use crate::error::{ErrorKind, HubError};
 use crate::net::sources;
 
 /// How much of an error page is read, and for how long: it is for one sentence, and a server that fails
@@ -33,10 +33,9 @@ pub(crate) struct ChatTransport {
 }
 
 impl ChatTransport {
-    pub(crate) fn new(config: OpenAiConfig) -> Result<Self, LlmError> {
+    pub(crate) fn new(config: OpenAiConfig) -> Result<Self, HubError> {
         let endpoint = ChatEndpoint::new(&config)?;
-        let rules =
-            RetryRules { max_retries: config.max_retries, backoff: config.backoff, chance: Chance::random() };
+        let rules = RetryRules { max_retries: config.max_retries, backoff: config.backoff };
         Ok(Self { http: http_client(&endpoint)?, rules, endpoint, config })
     }
 
@@ -45,18 +44,16 @@ impl ChatTransport {
         &self,
         messages: &[ChatMessage],
         stream: bool,
-        budget: &Budget,
-    ) -> Result<Response, LlmError> {
+        deadline: ChatDeadline,
+    ) -> Result<Response, HubError> {
         let body = Bytes::from(self.endpoint.request(messages, stream)?);
-        let cancelled = || self.stopped(Stop::Cancelled);
-        let attempt = || self.send(body.clone(), budget);
-        with_retries(&self.rules, budget, cancelled, attempt).await
+        with_retries(&self.rules, deadline, || self.send(body.clone(), deadline)).await
     }
 
-    async fn send(&self, body: Bytes, budget: &Budget) -> Result<Response, AttemptFailure> {
+    async fn send(&self, body: Bytes, deadline: ChatDeadline) -> Result<Response, AttemptFailure> {
         let request = self.http.post(self.endpoint.url()).headers(self.endpoint.headers()).body(body);
-        let response = match budget.run(request.send()).await {
-            Err(stop) => return Err(AttemptFailure::last(self.stopped(stop))),
+        let response = match deadline.run(request.send()).await {
+            Err(Expired) => return Err(AttemptFailure::last(self.expired())),
             Ok(Err(error)) => return Err(self.unreachable(&error)),
             Ok(Ok(response)) => response,
         };
@@ -64,33 +61,29 @@ impl ChatTransport {
             return Ok(response);
         }
         let (status, headers) = (response.status().as_u16(), response.headers().clone());
-        let budget = budget.at_most(ERROR_BODY_TIME);
-        let body = match self.read_body(response, ERROR_BODY, &budget).await {
-            Ok(body) | Err(Unread::Large(body) | Unread::Lost(body, _)) => body,
-            Err(Unread::Stopped(Stop::Expired, body)) => body,
-            Err(Unread::Stopped(stop, _)) => return Err(AttemptFailure::last(self.stopped(stop))),
-        };
+        let deadline = deadline.at_most(ERROR_BODY_TIME);
+        let (Ok(body) | Err(Unread::Large(body) | Unread::Lost(body, _) | Unread::Late(body))) =
+            self.read_body(response, ERROR_BODY, deadline).await;
         Err(refusal(&self.endpoint, status, &headers, &body))
     }
 
     pub(crate) async fn read_answer(
         &self,
         response: Response,
-        budget: &Budget,
-    ) -> Result<ChatAnswer, LlmError> {
+        deadline: ChatDeadline,
+    ) -> Result<ChatAnswer, HubError> {
         self.check_encoding(&response)?;
         let (status, limit) = (response.status().as_u16(), self.config.max_body);
-        let body = self.read_body(response, limit, budget).await.map_err(|unread| match unread {
+        let body = self.read_body(response, limit, deadline).await.map_err(|unread| match unread {
             Unread::Large(_) => self.too_large(&format!("the answer has more than {limit} bytes")),
-            Unread::Stopped(stop, _) => self.stopped(stop),
-            Unread::Lost(_, cause) => LlmError::new(
-                LlmErrorKind::Closed,
-                format!(
+            Unread::Late(_) => self.expired(),
+            Unread::Lost(_, cause) => {
+                let message = format!(
                     "The model endpoint {} broke off in the middle of its answer: {cause}.",
                     self.endpoint.origin
-                ),
-            )
-            .with_status(status),
+                );
+                HubError { status: Some(status), ..HubError::new(ErrorKind::Closed, message) }
+            }
         })?;
         let json = body.strip_prefix("\u{feff}".as_bytes()).unwrap_or(&body);
         let raw: Value = serde_json::from_slice(json).map_err(|error| {
@@ -110,12 +103,12 @@ impl ChatTransport {
         &self,
         mut response: Response,
         limit: usize,
-        budget: &Budget,
+        deadline: ChatDeadline,
     ) -> Result<Vec<u8>, Unread> {
         let mut body = Vec::new();
         loop {
-            match budget.run(response.chunk()).await {
-                Err(stop) => return Err(Unread::Stopped(stop, body)),
+            match deadline.run(response.chunk()).await {
+                Err(Expired) => return Err(Unread::Late(body)),
                 Ok(Err(error)) => return Err(Unread::Lost(body, self.cause(&error))),
                 Ok(Ok(None)) => return Ok(body),
                 Ok(Ok(Some(bytes))) => {
@@ -130,7 +123,7 @@ impl ChatTransport {
     }
 
     /// No compression was asked for, so that no small body can become a large one.
-    pub(crate) fn check_encoding(&self, response: &Response) -> Result<(), LlmError> {
+    pub(crate) fn check_encoding(&self, response: &Response) -> Result<(), HubError> {
         match header_text(response.headers(), CONTENT_ENCODING.as_str()) {
             encoding if encoding.is_empty() || encoding == "identity" => Ok(()),
             encoding => {
@@ -147,40 +140,32 @@ impl ChatTransport {
         let (origin, cause) = (&self.endpoint.origin, self.cause(error));
         if !error.is_connect() {
             let message = format!("The model endpoint {origin} broke off without an answer: {cause}.");
-            return AttemptFailure::last(LlmError::new(LlmErrorKind::Closed, message));
+            return AttemptFailure::last(HubError::new(ErrorKind::Closed, message));
         }
         let message = format!(
             "Could not connect to the model endpoint {origin}: {cause}; check base_url and whether the server is running."
         );
         AttemptFailure {
-            error: LlmError::new(LlmErrorKind::Connect, message),
+            error: HubError::new(ErrorKind::Connect, message),
             again: sources(error)
                 .filter_map(|source| source.downcast_ref::<io::Error>())
                 .any(|error| is_passing(error.kind())),
         }
     }
 
-    pub(crate) fn stopped(&self, stop: Stop) -> LlmError {
-        let origin = &self.endpoint.origin;
-        match stop {
-            Stop::Cancelled => LlmError::new(
-                LlmErrorKind::Cancelled,
-                format!("The request to the model endpoint {origin} was cancelled."),
-            ),
-            Stop::Expired => LlmError::new(
-                LlmErrorKind::Timeout,
-                format!(
-                    "The model endpoint {origin} had not finished its answer after {} s; raise timeout or ask for less.",
-                    self.config.timeout.as_secs_f64()
-                ),
-            ),
-        }
+    pub(crate) fn expired(&self) -> HubError {
+        let message = format!(
+            "The model endpoint {} had not finished its answer after {} s; raise timeout or ask for less.",
+            self.endpoint.origin,
+            self.config.timeout.as_secs_f64()
+        );
+        HubError::new(ErrorKind::Timeout, message)
     }
 
     /// An answer that is not a chat completion; `what` continues "The model endpoint …".
-    pub(crate) fn invalid(&self, what: &str) -> LlmError {
-        LlmError::new(
-            LlmErrorKind::InvalidResponse,
+    pub(crate) fn invalid(&self, what: &str) -> HubError {
+        HubError::new(
+            ErrorKind::Protocol,
             format!(
                 "The model endpoint {} {what}; check that base_url is that of an OpenAI-compatible chat API.",
                 self.endpoint.origin
@@ -188,13 +173,13 @@ impl ChatTransport {
         )
     }
 
-    pub(crate) fn wrong_shape(&self, wrong: &str) -> LlmError {
+    pub(crate) fn wrong_shape(&self, wrong: &str) -> HubError {
         self.invalid(&format!("answered with JSON that is not a chat completion: {wrong}"))
     }
 
-    pub(crate) fn too_large(&self, what: &str) -> LlmError {
-        LlmError::new(
-            LlmErrorKind::Limit,
+    pub(crate) fn too_large(&self, what: &str) -> HubError {
+        HubError::new(
+            ErrorKind::Limit,
             format!(
                 "The model endpoint {} sent too much: {what}; lower max_tokens or raise max_body.",
                 self.endpoint.origin
@@ -214,7 +199,7 @@ impl ChatTransport {
 /// Why a body was not read to its end, with what came of it.
 enum Unread {
     Large(Vec<u8>),
-    Stopped(Stop, Vec<u8>),
+    Late(Vec<u8>),
     Lost(Vec<u8>, String),
 }
 

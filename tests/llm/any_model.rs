@@ -32,8 +32,7 @@ fn question() -> [ChatMessage; 2] {
 #[tokio::test]
 async fn it_answers() {
     let (client, _server) = any_model(Reply::json(200, GOOD)).await;
-    let cancel = CancellationToken::new();
-    let answer = client.chat(&question(), &cancel).await.unwrap();
+    let answer = client.chat(&question()).await.unwrap();
     println!("answer: {:?}", answer.text);
     assert!(!answer.text.trim().is_empty());
     assert!(matches!(answer.finish_reason.as_deref(), Some("stop" | "length")));
@@ -44,27 +43,22 @@ async fn it_answers() {
 async fn it_streams() {
     let good = Reply::events([&*said("hel"), &*said("lo"), STOP, DONE]);
     let (client, _server) = any_model(good).await;
-    let (texts, answer) = stream(&client).await;
-    let answer = answer.unwrap();
+    let (texts, end) = stream(&client).await;
+    end.unwrap();
     println!("streamed: {texts:?}");
     assert!(texts.iter().filter(|text| !text.is_empty()).count() >= 2);
-    assert_eq!(texts.concat(), answer.text);
-    assert!(matches!(answer.finish_reason.as_deref(), Some("stop" | "length")));
 }
 
 #[tokio::test]
 async fn it_can_be_left_in_the_middle() {
     let endless = Reply::event_stream().flood_chunks(said("more "));
     let (client, server) = any_model(endless).await;
-    let cancel = CancellationToken::new();
-    let mut stream = client.stream(&question(), &cancel).await.unwrap();
+    let mut stream = client.stream(&question()).await.unwrap();
     stream.next().await.unwrap().unwrap();
-    cancel.cancel();
-    let error = stream.next().await.unwrap().unwrap_err();
-    assert_eq!(error.kind, LlmErrorKind::Cancelled);
+    drop(stream);
     match server {
         Some(server) => server.hung_up().await,
         // A real server must still be well: it serves the next request.
-        None => assert!(client.chat(&question(), &CancellationToken::new()).await.is_ok()),
+        None => assert!(client.chat(&question()).await.is_ok()),
     }
 }
