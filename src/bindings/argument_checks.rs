@@ -124,16 +124,78 @@ impl ArgumentChecks {
         given: &Bound<'_, PyAny>,
         pass: &mut CheckPass,
     ) -> Result<PreparedArguments, HubError> {
-        let args = copying::copy(given).map_err(|refusal| match refusal {
-            CopyError::TooDeep => self.refusal("the arguments are nested too deeply, or cyclic"),
-            CopyError::Raised(error) => self.refusal(&exception_text(given.py(), &error)),
-        })?;
+        let args = self.copied(given)?;
         match &self.style {
             ArgumentStyle::Value { key, property } => {
                 self.prepare_value(args, key.as_ref(), property.as_deref(), pass)
             }
             ArgumentStyle::Keywords => self.prepare_keywords(args, pass),
         }
+    }
+
+    fn copied<'py>(&self, given: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>, HubError> {
+        copying::copy(given).map_err(|refusal| match refusal {
+            CopyError::TooDeep => self.refusal("the arguments are nested too deeply, or cyclic"),
+            CopyError::Raised(error) => self.refusal(&exception_text(given.py(), &error)),
+        })
+    }
+
+    /// A copy of the arguments, checked and coerced, before rich types are built from them: what a caller approves. The
+    /// attempt that follows gets them as they are.
+    pub fn fit<'py>(
+        &self,
+        given: &Bound<'py, PyAny>,
+        pass: &mut CheckPass,
+    ) -> Result<Bound<'py, PyAny>, HubError> {
+        let args = self.copied(given)?;
+        if !pass.checks.validate {
+            return Ok(args);
+        }
+        let ArgumentStyle::Value { key, property } = &self.style else {
+            let named = self.named(args)?;
+            if self.plain.as_ref().is_some_and(|plain| plain_values::fit(plain, &named)) {
+                return Ok(named.into_any());
+            }
+            return self.fit_schema(named.into_any(), None, pass);
+        };
+        if self.build.is_none() {
+            return if args.is_instance_of::<PyDict>() {
+                self.fit_schema(args, None, pass)
+            } else {
+                Ok(args)
+            };
+        }
+        // The schema describes the value; a mapping may hold it under the name of the parameter.
+        let wrapped = args.cast::<PyDict>().ok().filter(|dict| dict.len() == 1).zip(key.as_ref());
+        let inner = wrapped.and_then(|(dict, key)| Some((dict, key, dict.get_item(key).ok().flatten()?)));
+        match inner {
+            Some((dict, key, value)) => {
+                let fitting = self.fit_schema(value, property.as_deref(), pass)?;
+                dict.set_item(key, fitting)
+                    .map_err(|error| self.refusal(&exception_text(args.py(), &error)))?;
+                Ok(args)
+            }
+            None if args.is_none() => Ok(args),
+            None => self.fit_schema(args, property.as_deref(), pass),
+        }
+    }
+
+    fn fit_schema<'py>(
+        &self,
+        value: Bound<'py, PyAny>,
+        property: Option<&str>,
+        pass: &mut CheckPass,
+    ) -> Result<Bound<'py, PyAny>, HubError> {
+        let Some(schema) = &self.schema else { return Ok(value) };
+        let image = match &self.build {
+            None => Image { value: self.json(&value)?, opaque: Vec::new() },
+            Some(_) => match json::image(&value) {
+                Ok((json, opaque)) => Image { value: json, opaque }.below(property),
+                // Too large for a copy: the builder alone checks it.
+                Err(_) => return Ok(value),
+            },
+        };
+        self.fitted(schema, &value, &image, property, pass).map(|fitted| fitted.value)
     }
 
     fn prepare_keywords(

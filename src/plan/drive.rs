@@ -7,7 +7,7 @@ use super::{
 use crate::error::{ErrorKind, HubError, clip};
 use crate::hub::{Hub, PlannedRun, RunReport, answer_text};
 use crate::kind::ToolKind;
-use crate::model::{Arguments, ToolOutput};
+use crate::model::{Arguments, CheckOptions, ToolOutput};
 use crate::tool::BoxFuture;
 use serde_json::Value;
 use std::sync::Arc;
@@ -76,9 +76,10 @@ pub async fn call(
 ) -> CallResult {
     let mut plan = CallPlan::new(request, now());
     let mut lead = None;
+    let mut args = args;
     let ended = tokio::select! {
         biased;
-        ended = prepare(&mut plan, &mut lead, hub, services, shared, &args) => ended,
+        ended = prepare(&mut plan, &mut lead, hub, services, shared, &mut args) => ended,
         () = cancel.cancelled() => Readied::Over(Box::new(CallResult::refused(cancelled(&plan)))),
     };
     let mut result = match ended {
@@ -107,12 +108,18 @@ async fn prepare(
     hub: &Hub,
     services: &dyn CallServices,
     shared: &SharedResults<CallResult>,
-    args: &Arguments,
+    args: &mut Arc<Arguments>,
 ) -> Readied {
     loop {
         match plan.next(hub, services.servers(), now()) {
             PlanStep::LookUp(request) => plan.looked_up(services.look_up(&request).await),
-            PlanStep::Approve(request) => plan.approval_answered(services.approve(&request, args).await),
+            PlanStep::Approve(request) => match fitted(&request, args) {
+                Ok(fitted) => {
+                    *args = fitted;
+                    plan.approval_answered(services.approve(&request, args).await);
+                }
+                Err(error) => return Readied::Over(Box::new(CallResult::refused(error))),
+            },
             PlanStep::Share(shareable) => match share(plan, shared, &shareable).await {
                 Ok(result) => return Readied::Over(Box::new(result)),
                 Err(leads) => {
@@ -124,6 +131,18 @@ async fn prepare(
             PlanStep::Refuse(error) => return Readied::Over(Box::new(CallResult::refused(error))),
         }
     }
+}
+
+/// The arguments as the first candidate that accepts them takes them.
+fn fitted(request: &ApprovalRequest, args: &Arc<Arguments>) -> Result<Arc<Arguments>, HubError> {
+    let mut refusal = None;
+    for candidate in &request.candidates {
+        match candidate.tool.check(args, &CheckOptions::here(true)) {
+            Ok(fitting) => return Ok(fitting.replacement.map_or_else(|| args.clone(), Arc::new)),
+            Err(error) => refusal = refusal.or(Some(error)),
+        }
+    }
+    refusal.map_or_else(|| Ok(args.clone()), Err)
 }
 
 /// The result of another call, or the lead.

@@ -48,6 +48,7 @@ use crate::error::{ErrorKind, HubError, Outcome};
 use crate::hub::{Hub, PlannedRun};
 use crate::model::{CallOptions, Prefer};
 use crate::route::Route;
+use crate::select::Candidates;
 use servers::offered_elsewhere;
 use state::{ApprovalState, RouteState};
 use std::time::Instant;
@@ -56,7 +57,7 @@ use std::time::Instant;
 pub enum PlanStep {
     /// Ask servers for their tools, then report [`CallPlan::looked_up`].
     LookUp(LookUpRequest),
-    /// Ask the caller, then report [`CallPlan::approval_answered`].
+    /// Ask the caller, then report [`CallPlan::approval_answered`]. The call runs with the arguments that were shown.
     Approve(ApprovalRequest),
     /// Answer from the cache or from a call in flight; otherwise report [`CallPlan::not_shared`].
     Share(Shareable),
@@ -101,7 +102,7 @@ impl CallPlan {
                 _ => return Err(self.missed(hub, miss)),
             },
         };
-        if let Some(approval) = self.needed_approval(hub)? {
+        if let Some(approval) = self.needed_approval(hub, &planned.candidates)? {
             self.check_deadline(now)?;
             return Ok(PlanStep::Approve(approval));
         }
@@ -163,7 +164,11 @@ impl CallPlan {
         }
     }
 
-    fn needed_approval(&mut self, hub: &Hub) -> Result<Option<ApprovalRequest>, HubError> {
+    fn needed_approval(
+        &mut self,
+        hub: &Hub,
+        candidates: &Candidates,
+    ) -> Result<Option<ApprovalRequest>, HubError> {
         if !self.request.permissions.as_ref().is_some_and(|permissions| permissions.asks) {
             return Ok(None);
         }
@@ -173,7 +178,9 @@ impl CallPlan {
                 self.is_forbidden = true;
                 Err(permit::not_allowed(self.request.target.name(), reason))
             }
-            ApprovalState::Open => Ok(permit::approval(hub, self.request.target.name(), &self.options)),
+            ApprovalState::Open => {
+                Ok(permit::approval(hub, self.request.target.name(), &self.options, candidates))
+            }
         }
     }
 }

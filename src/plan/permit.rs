@@ -7,6 +7,7 @@ use crate::error::{ErrorKind, HubError, clip};
 use crate::hub::Hub;
 use crate::model::{CallOptions, Source};
 use crate::route::RouteRule;
+use crate::select::Candidates;
 use std::sync::Arc;
 
 /// One provider of a name: its source, and its server if it has one.
@@ -76,7 +77,12 @@ fn place((source, server): &Provider) -> (Option<Source>, Option<&Arc<str>>) {
 }
 
 /// The question about a call that is not known to be harmless; `None` when no question is needed.
-pub(super) fn approval(hub: &Hub, name: &Arc<str>, options: &CallOptions) -> Option<ApprovalRequest> {
+pub(super) fn approval(
+    hub: &Hub,
+    name: &Arc<str>,
+    options: &CallOptions,
+    candidates: &Candidates,
+) -> Option<ApprovalRequest> {
     let snapshot = hub.registry.load();
     let entry = snapshot.get(name);
     let providers = providers(hub, name, options);
@@ -91,7 +97,7 @@ pub(super) fn approval(hub: &Hub, name: &Arc<str>, options: &CallOptions) -> Opt
     let description =
         entry.and_then(|entry| entry.candidates.iter().min_by_key(|one| (one.priority, one.id)));
     let description = description.map_or_else(|| Arc::from(""), |one| one.spec().description.clone());
-    Some(ApprovalRequest { name: name.clone(), servers, description })
+    Some(ApprovalRequest { name: name.clone(), servers, description, candidates: candidates.clone() })
 }
 
 /// The known providers of a name that a call may reach.

@@ -106,6 +106,7 @@ impl CallDriver {
         // A locked state is in use right now, so it is not garbage.
         let Some(state) = self.state.try_lock() else { return Ok(()) };
         visit.call(&state.inner)?;
+        visit.call(&state.approved)?;
         if let Some(extras) = &state.extras {
             extras.traverse(&visit)?;
         }

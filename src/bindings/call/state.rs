@@ -43,6 +43,8 @@ pub(super) struct CallState {
     /// The iterator of the awaitable that is being stepped.
     pub(super) inner: Option<Py<PyAny>>,
     pub(super) lead: Option<FlightLead<SharedResult>>,
+    /// The arguments that were shown for approval, checked and coerced; the call runs with these. Python code has only a copy.
+    pub(super) approved: Option<Py<PyAny>>,
     pub(super) route_reported: bool,
 }
 
@@ -66,8 +68,14 @@ impl CallDriver {
         extras: Option<Box<Extras>>,
         callbacks: CallCallbacks,
     ) -> Self {
-        let state =
-            CallState { extras, awaiting: Awaiting::Nothing, inner: None, lead: None, route_reported: false };
+        let state = CallState {
+            extras,
+            awaiting: Awaiting::Nothing,
+            inner: None,
+            lead: None,
+            approved: None,
+            route_reported: false,
+        };
         CallDriver { hub, args, checks, callbacks, plan: Mutex::new(plan), state: Mutex::new(state) }
     }
 

@@ -3,9 +3,11 @@
 use super::flight::{FlightWait, Landed};
 use super::state::{Awaiting, CallDriver};
 use super::verdict::{failed_question, verdict};
+use crate::bindings::argument_checks::Checks;
 use crate::bindings::awaiting::{Step, iterator_of, new_awaitable};
 use crate::bindings::bridge;
-use crate::bindings::execution::Execution;
+use crate::bindings::copying;
+use crate::bindings::execution::{Execution, arguments};
 use crate::bindings::imported::Imported;
 use crate::bindings::json;
 use crate::bindings::localized::localize;
@@ -20,7 +22,7 @@ use crate::plan::{
 };
 use crate::shape::content::ImageNotes;
 use parking_lot::Mutex;
-use pyo3::exceptions::{PyException, PyTimeoutError};
+use pyo3::exceptions::{PyException, PyRuntimeError, PyTimeoutError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 use std::sync::Arc;
@@ -55,8 +57,12 @@ impl CallDriver {
                 let extras = this.state.lock().extras.take();
                 let name = planned.what.clone();
                 let hub = this.hub.clone_ref(py);
-                let args = this.args.clone_ref(py);
-                let execution = Execution::new(hub, Ok(planned), &name, args, this.checks, extras);
+                let approved = this.state.lock().approved.take();
+                // What was approved runs as it is: a candidate that would have to change it is skipped.
+                let coerce = this.checks.coerce && approved.is_none();
+                let checks = Checks { coerce, ..this.checks };
+                let args = approved.unwrap_or_else(|| this.args.clone_ref(py));
+                let execution = Execution::new(hub, Ok(planned), &name, args, checks, extras);
                 this.state.lock().awaiting = Awaiting::Run;
                 Ok(Next::Await(new_awaitable(py, execution)?.into_any()))
             }
@@ -88,10 +94,16 @@ impl CallDriver {
             self.plan.lock().approval_answered(verdict(py.None().bind(py)));
             return Ok(Next::Plan);
         };
-        let arguments = match self.args.bind(py).cast::<PyDict>() {
-            Ok(arguments) => arguments.copy()?.into_any(),
-            Err(_) => self.args.bind(py).clone(),
+        let now = Instant::now();
+        let deadline = self.plan.lock().time_left(now).map(|left| now + left);
+        let fitting = match arguments::fit(&request.candidates, self.args.bind(py), self.checks, deadline) {
+            Ok(fitting) => fitting,
+            Err(error) => return self.refuse(py, &error).map(Next::Finish),
         };
+        let Ok(arguments) = copying::copy(&fitting) else {
+            return Err(PyRuntimeError::new_err("arguments that were copied cannot be copied again"));
+        };
+        self.state.lock().approved = Some(fitting.unbind());
         let servers = PyTuple::new(py, request.servers.iter().map(|id| &**id))?;
         let approval = APPROVAL.get(py)?.call1((
             &*request.name,

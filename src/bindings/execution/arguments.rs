@@ -1,6 +1,6 @@
 //! The arguments of a call, as a candidate takes them.
 
-use crate::bindings::argument_checks::{CheckPass, PreparedArguments};
+use crate::bindings::argument_checks::{CheckPass, Checks, PreparedArguments};
 use crate::bindings::errors::exception_text;
 use crate::bindings::json;
 use crate::bindings::mappings::as_mapping;
@@ -13,6 +13,8 @@ use crate::schema;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde_json::Value;
+use std::sync::Arc;
+use std::time::Instant;
 
 /// The arguments as this candidate takes them, or what it has against them.
 pub fn prepare(
@@ -20,6 +22,55 @@ pub fn prepare(
     given: &Bound<'_, PyAny>,
     pass: &mut CheckPass,
 ) -> Result<PreparedArguments, HubError> {
+    let given = &whole(candidate, given, pass)?;
+    match python_tool(candidate) {
+        Some(tool) => tool.arguments.prepare(given, pass),
+        None => {
+            native_arguments(candidate, given, pass).map(|args| PreparedArguments::Native(Box::new(args)))
+        }
+    }
+}
+
+/// The arguments as the first of these candidates that accepts them takes them, in a copy that nothing else refers to.
+pub fn fit<'py>(
+    candidates: &[Arc<Candidate>],
+    given: &Bound<'py, PyAny>,
+    checks: Checks,
+    deadline: Option<Instant>,
+) -> Result<Bound<'py, PyAny>, HubError> {
+    let mut refusal = None;
+    for candidate in candidates {
+        match fit_one(candidate, given, &mut CheckPass::new(checks, deadline)) {
+            Ok(fitting) => return Ok(fitting),
+            Err(error) => refusal = refusal.or(Some(error)),
+        }
+    }
+    refusal.map_or_else(|| Ok(given.clone()), Err)
+}
+
+fn fit_one<'py>(
+    candidate: &Candidate,
+    given: &Bound<'py, PyAny>,
+    pass: &mut CheckPass,
+) -> Result<Bound<'py, PyAny>, HubError> {
+    let given = &whole(candidate, given, pass)?;
+    if let Some(tool) = python_tool(candidate) {
+        return tool.arguments.fit(given, pass);
+    }
+    let args = native_arguments(candidate, given, pass)?;
+    json::to_python(given.py(), args.as_value()).map_err(|error| {
+        let reason = exception_text(given.py(), &error);
+        let text = format!("Invalid arguments for '{}': {reason}", candidate.spec().name);
+        HubError::new(ErrorKind::InvalidArguments, text)
+    })
+}
+
+/// The arguments by name where they came as text, with what the caller passes on to every candidate.
+fn whole<'py>(
+    candidate: &Candidate,
+    given: &Bound<'py, PyAny>,
+    pass: &CheckPass,
+) -> Result<Bound<'py, PyAny>, HubError> {
     let read = object_in(given).filter(|object| pass.checks.coerce && holds_arguments(candidate, object));
     let given = read.as_ref().map_or(given, |object| object.as_any());
     let completed = pass.passed_on.as_ref().map(|passed_on| completed(candidate, given, passed_on));
@@ -31,13 +82,7 @@ pub fn prepare(
         );
         HubError::new(ErrorKind::InvalidArguments, text)
     })?;
-    let given = completed.as_ref().unwrap_or(given);
-    match python_tool(candidate) {
-        Some(tool) => tool.arguments.prepare(given, pass),
-        None => {
-            native_arguments(candidate, given, pass).map(|args| PreparedArguments::Native(Box::new(args)))
-        }
-    }
+    Ok(completed.unwrap_or_else(|| given.clone()))
 }
 
 /// The arguments, completed with the values that the caller passes on to every candidate that has parameters of these names.

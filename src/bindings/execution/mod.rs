@@ -9,7 +9,7 @@
 //!
 //! The state's lock is never held while Python code runs.
 
-mod arguments;
+pub mod arguments;
 mod direct;
 mod events;
 mod in_place;
