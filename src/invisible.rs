@@ -56,6 +56,16 @@ pub fn line(text: &str) -> Cow<'_, str> {
     }
 }
 
+/// The text of an error as every error is shown: one visible line of at most `most` characters.
+pub fn error_line(text: &str, most: usize) -> String {
+    let mut line = one_line(text);
+    if let Some((end, _)) = line.char_indices().nth(most) {
+        line.truncate(end);
+        line.push('…');
+    }
+    line
+}
+
 fn stays(c: char) -> bool {
     matches!(c, '\n' | '\t') || !is_invisible(c)
 }

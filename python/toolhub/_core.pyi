@@ -656,9 +656,10 @@ def explain(hub: Hub, name: str, args: Any | None, options: CallOptions, routed:
     checked.
     """
 
-def extract_capabilities(name: str, description: str) -> list[str]:
+def extract_capabilities(name: str, description: str = "", *, finer: bool = False) -> list[str]:
     """
-    The built-in rules, without a hub.
+    The tags that the built-in rules find for a tool; with `finer` also those that only registered tools get by default
+    (`pdf`, `analyze`, `test`, `webapp`, `history`).
     """
 
 def failed_result(tool: str, kind: str, message: str) -> Any:

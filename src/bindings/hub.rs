@@ -367,10 +367,12 @@ impl PyHub {
     }
 }
 
-/// The built-in rules, without a hub.
+/// The tags that the built-in rules find for a tool; with `finer` also those that only registered tools get by default
+/// (`pdf`, `analyze`, `test`, `webapp`, `history`).
 #[pyfunction]
-pub fn extract_capabilities(name: &str, description: &str) -> Vec<String> {
+#[pyo3(signature = (name, description="", *, finer=false))]
+pub fn extract_capabilities(name: &str, description: &str, finer: bool) -> Vec<String> {
     static RULES: std::sync::LazyLock<crate::registry::capability::CapabilityRules> =
         std::sync::LazyLock::new(Default::default);
-    RULES.extract(name, description)
+    if finer { RULES.of_tool(name, description) } else { RULES.extract(name, description) }
 }

@@ -8,7 +8,7 @@ use super::once::{ForkSafeOnce, intern};
 use super::templates::CandidateTemplates;
 use super::user_code;
 use crate::error::{ErrorKind, HubError, clip};
-use crate::invisible::one_line;
+use crate::invisible::error_line;
 use crate::model::{
     Arguments, CheckOptions, Fitting, NothingMeans, ToolIdentity, ToolOutput, ToolSpec, Unchecked,
 };
@@ -106,7 +106,7 @@ const MAX_TEXT: usize = 1_000;
 /// it is the error as it is, with its kind and details.
 pub fn raised(py: Python<'_>, tool: &str, error: &PyErr) -> HubError {
     let value = error.value(py);
-    let text: String = one_line(&exception_text(py, error)).chars().take(MAX_TEXT).collect();
+    let text = error_line(&exception_text(py, error), MAX_TEXT);
     let own = if error.is_instance_of::<PyException>(py) { tool_error(value) } else { None };
     if let (Some(own), false) = (&own, text.is_empty()) {
         return HubError { message: text.into(), ..own.clone() };

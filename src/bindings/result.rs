@@ -16,6 +16,7 @@ use super::value;
 use crate::error::{ErrorKind, HubError};
 use crate::execute::Fate;
 use crate::hub::{PlannedRun, part};
+use crate::invisible::error_line;
 use crate::merge::{self, MergedText};
 use crate::model::Lang;
 use crate::plan::answer_kind;
@@ -198,7 +199,7 @@ fn own_success<'py>(
 }
 
 /// The failure that a tool reported with such a mapping. `error` is absent or empty as the tool gave it; the sentence is in
-/// `_meta`.
+/// `_meta`. A text is shown as every error is: one line without commands to terminals.
 fn own_failure<'py>(
     result: Bound<'py, PyDict>,
     meta: Bound<'py, PyDict>,
@@ -213,6 +214,11 @@ fn own_failure<'py>(
     meta.set_item(intern!(py, "error"), details)?;
     result.set_item(intern!(py, "success"), false)?;
     result.set_item(intern!(py, "_meta"), meta)?;
+    if let Some(text) =
+        result.get_item(intern!(py, "error"))?.and_then(|error| error.cast_into::<PyString>().ok())
+    {
+        result.set_item(intern!(py, "error"), error_line(&text.to_string_lossy(), usize::MAX))?;
+    }
     Ok(result)
 }
 

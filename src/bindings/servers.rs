@@ -5,9 +5,11 @@ use super::callbacks::CallbackQueue;
 use super::credentials::{CredentialFactory, usual_file};
 use super::errors::tool_error;
 use super::hub::PyHub;
+use super::localized::localized;
 use super::{json, runtime};
 use crate::catalog::{ServerOutcome, ServerReport, Servers};
 use crate::error::{ErrorKind, HubError, clip};
+use crate::model::Lang;
 use crate::sources::mcp::config::{Loaded, Notice, load_file, load_value, server_from};
 use crate::sources::mcp::host::{Ask, Host, Log, Tell};
 use crate::sources::mcp::server::Server;
@@ -168,7 +170,7 @@ impl PyServers {
         let (core, timeout) = (self.core.clone(), duration(py, timeout)?);
         bridge::run(py, async move {
             let servers = core.pick(ids.as_deref())?;
-            Ok(ConnectOutcome(core.connect(servers, timeout).await))
+            Ok(ConnectOutcome { lang: core.lang(), report: core.connect(servers, timeout).await })
         })
     }
 
@@ -183,9 +185,10 @@ impl PyServers {
     ) -> PyResult<BridgeStream> {
         let (core, timeout) = (self.core.clone(), duration(py, timeout)?);
         let outcomes = async move {
-            let servers = core.pick(ids.as_deref())?;
+            let (servers, lang) = (core.pick(ids.as_deref())?, core.lang());
             Ok::<_, HubError>(
-                core.connect_each(servers, timeout, at_once).map(|one| Ok(ConnectedServer(one))),
+                core.connect_each(servers, timeout, at_once)
+                    .map(move |outcome| Ok(ConnectedServer { lang, outcome })),
             )
         };
         Ok(bridge::stream(once(outcomes).try_flatten()))
@@ -221,7 +224,7 @@ impl PyServers {
         let (core, timeout) = (self.core.clone(), duration(py, timeout)?);
         bridge::run(py, async move {
             let servers = core.pick(ids.as_deref())?;
-            Ok(ConnectOutcome(core.refresh(servers, timeout).await))
+            Ok(ConnectOutcome { lang: core.lang(), report: core.refresh(servers, timeout).await })
         })
     }
 
@@ -301,7 +304,10 @@ fn duration(py: Python<'_>, seconds: Option<f64>) -> PyResult<Option<Duration>> 
 }
 
 /// `(connected, failed)`, with the failures as exceptions.
-struct ConnectOutcome(ServerReport);
+struct ConnectOutcome {
+    lang: Lang,
+    report: ServerReport,
+}
 
 impl<'py> IntoPyObject<'py> for ConnectOutcome {
     type Target = PyTuple;
@@ -310,10 +316,12 @@ impl<'py> IntoPyObject<'py> for ConnectOutcome {
 
     fn into_pyobject(self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         let (connected, failed) = (PyList::empty(py), PyDict::new(py));
-        for (id, outcome) in &self.0 {
+        for (id, outcome) in self.report {
             match outcome {
-                Ok(()) => connected.append(&**id)?,
-                Err(error) => failed.set_item(&**id, tool_error(py, error).into_value(py))?,
+                Ok(()) => connected.append(&*id)?,
+                Err(error) => {
+                    failed.set_item(&*id, tool_error(py, &localized(error, self.lang)).into_value(py))?;
+                }
             }
         }
         (connected, failed).into_pyobject(py)
@@ -321,7 +329,10 @@ impl<'py> IntoPyObject<'py> for ConnectOutcome {
 }
 
 /// `(id, error or None)`.
-struct ConnectedServer(ServerOutcome);
+struct ConnectedServer {
+    lang: Lang,
+    outcome: ServerOutcome,
+}
 
 impl<'py> IntoPyObject<'py> for ConnectedServer {
     type Target = PyTuple;
@@ -329,8 +340,9 @@ impl<'py> IntoPyObject<'py> for ConnectedServer {
     type Error = PyErr;
 
     fn into_pyobject(self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        let (id, outcome) = self.0;
-        (&*id, outcome.err().map(|error| tool_error(py, &error).into_value(py))).into_pyobject(py)
+        let (id, outcome) = self.outcome;
+        let error = outcome.err().map(|error| tool_error(py, &localized(error, self.lang)).into_value(py));
+        (&*id, error).into_pyobject(py)
     }
 }
 
@@ -349,7 +361,7 @@ fn described(servers: &Servers, server: &Server) -> Value {
     info.notices.extend(servers.refused(server));
     json!({
         "id": &**server.id(), "state": info.state, "era": info.era, "version": info.version, "transport": info.transport,
-        "tools": info.tools, "age": info.age.map(|age| age.as_secs_f64()), "error": info.error.as_ref().map(error_value), "pid": info.pid,
+        "tools": info.tools, "age": info.age.map(|age| age.as_secs_f64()), "error": info.error.map(|error| error_value(&localized(error, servers.lang()))), "pid": info.pid,
         "notices": info.notices, "instructions": info.instructions,
     })
 }

@@ -11,7 +11,7 @@ mod set;
 
 use crate::error::{ErrorKind, HubError, Outcome};
 use crate::hub::Hub;
-use crate::model::{Source, ToolSpec};
+use crate::model::{Lang, Source, ToolSpec};
 use crate::plan::unknown_server;
 use crate::registry::Candidate;
 use crate::select::is_shadow;
@@ -170,6 +170,11 @@ impl Servers {
             return Ok(self.all().into_iter().filter(|server| !server.config().disabled).collect());
         };
         ids.iter().map(|id| self.get(id).ok_or_else(|| self.unknown(id))).collect()
+    }
+
+    /// The language of what the hub says about its servers.
+    pub fn lang(&self) -> Lang {
+        self.hub.options.lang
     }
 
     pub fn unknown(&self, id: &str) -> HubError {

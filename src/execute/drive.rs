@@ -3,7 +3,7 @@
 use super::executor::{Executor, advance};
 use super::run::{Action, Run};
 use crate::error::{ErrorKind, HubError, Outcome, clip};
-use crate::invisible::visible;
+use crate::invisible::error_line;
 use crate::limit::{self, Gate, Passage, Permits};
 use crate::model::{Arguments, CheckOptions, Meaning, ReportedFailure, ToolOutput};
 use crate::registry::Candidate;
@@ -236,9 +236,12 @@ fn panicked() -> HubError {
     HubError::new(ErrorKind::ToolError, "Internal error: the tool panicked.").with_outcome(Outcome::Unknown)
 }
 
+/// In characters: an error text that a tool reports is cut to this length.
+const MAX_REPORTED: usize = 1_000;
+
 /// The error of a tool that reported a failure by what it returned.
 pub fn reported(tool: &str, failure: &ReportedFailure) -> HubError {
-    HubError::new(ErrorKind::ToolError, visible(&failure.message(&clip(tool))).into_owned())
+    HubError::new(ErrorKind::ToolError, error_line(&failure.message(&clip(tool)), MAX_REPORTED))
 }
 
 /// Too many calls wait for the same tool, source or hub.

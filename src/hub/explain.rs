@@ -55,12 +55,11 @@ impl Facts<'_> {
                 if !error.suggestions.is_empty() {
                     lines.push(error.message.to_string());
                 }
-                let (who, whose) = match self.never_listed.len() {
-                    1 => ("one server has", "its"),
-                    _ => ("these servers have", "their"),
-                };
                 let ids = self.never_listed.join(", ");
-                lines.push(format!("It is not listed yet: {who} not listed {whose} tools ({ids})."));
+                lines.push(match self.never_listed.len() {
+                    1 => format!("It is not listed yet: one server has not listed its tools ({ids})."),
+                    _ => format!("It is not listed yet: these servers have not listed their tools ({ids})."),
+                });
             }
             Err(error) => lines.push(error.message.to_string()),
         }
@@ -112,13 +111,12 @@ impl Facts<'_> {
         let mut text = format!("priority {}", candidate.priority);
         let view = candidate.stats.view(self.now);
         // Writing to a String cannot fail.
-        let _ = match view.calls {
-            0 => write!(text, ", not called yet"),
-            calls => write!(text, ", {} of {calls} calls succeeded", view.successes),
+        let (calls, successes) = (view.calls, view.successes);
+        let _ = match view.latency_ewma_ms {
+            _ if calls == 0 => write!(text, ", not called yet"),
+            Some(ms) => write!(text, ", {successes} of {calls} calls succeeded in about {ms:.1} ms"),
+            None => write!(text, ", {successes} of {calls} calls succeeded"),
         };
-        if let Some(ms) = view.latency_ewma_ms {
-            let _ = write!(text, " in about {ms:.1} ms");
-        }
         match view.breaker {
             BreakerState::Closed => {}
             BreakerState::Resting => text.push_str(", rests after failures"),
@@ -126,7 +124,8 @@ impl Facts<'_> {
         }
         if let Some(state) = candidate.server.as_deref().and_then(self.state) {
             let _ = match state {
-                "connected" | "connecting" => write!(text, ", server {state}"),
+                "connected" => write!(text, ", server connected"),
+                "connecting" => write!(text, ", server connecting"),
                 state => write!(text, ", server {state}: the call connects it"),
             };
         }

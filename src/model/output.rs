@@ -153,8 +153,6 @@ pub enum NothingMeans {
     Failure,
 }
 
-/// In characters: an error text that a tool reports is cut to this length.
-const MAX_REASON: usize = 1_000;
 const SUCCESS: &str = "success";
 const ERROR: &str = "error";
 const RESULT: &str = "result";
@@ -173,7 +171,7 @@ pub fn meaning<V: ReturnedValue>(value: &V, nothing: NothingMeans) -> Meaning {
         Some(_) => {
             let reason = |key| value.entry(key).filter(|reason| !reason.is_falsy());
             let text = reason(ERROR).or_else(|| reason("message")).and_then(|reason| reason.shown());
-            Meaning::Failure(ReportedFailure::Own(text.map(|text| text.chars().take(MAX_REASON).collect())))
+            Meaning::Failure(ReportedFailure::Own(text))
         }
     }
 }

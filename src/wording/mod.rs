@@ -20,7 +20,7 @@ fn translated(sentence: &str, depth: usize) -> Cow<'_, str> {
     if depth == 0 {
         return sentence.into();
     }
-    let found = zh::TABLE.iter().find_map(|(english, chinese)| Some((captures(english, sentence)?, chinese)));
+    let found = zh::templates().find_map(|(english, chinese)| Some((captures(english, sentence)?, chinese)));
     let Some((captures, chinese)) = found else { return sentence.into() };
     let mut text = String::with_capacity(sentence.len());
     let mut rest = *chinese;
@@ -36,8 +36,8 @@ fn translated(sentence: &str, depth: usize) -> Cow<'_, str> {
     text.into()
 }
 
-/// What a placeholder holds: `{}` text that stays as it is, `{~}` a sentence, `{;}` and `{|}` sentences joined by semicolons
-/// or by "or".
+/// What a placeholder holds: `{}` text that stays as it is, `{~}` a sentence, `{;}`, `{,}` and `{|}` sentences joined by
+/// semicolons, by commas or by "or".
 fn within<'a>(kind: &str, capture: &'a str, depth: usize) -> Cow<'a, str> {
     let several = |separator: &str, joined: &str| {
         capture.split(separator).map(|one| translated(one, depth)).collect::<Vec<_>>().join(joined).into()
@@ -45,6 +45,7 @@ fn within<'a>(kind: &str, capture: &'a str, depth: usize) -> Cow<'a, str> {
     match kind {
         "~" => translated(capture, depth),
         ";" => several("; ", "；"),
+        "," => several(", ", "，"),
         "|" => several(" or ", " 或 "),
         _ => capture.into(),
     }
@@ -134,8 +135,7 @@ mod tests {
             let mut forms = named.iter().map(|(word, variable)| part.replace(word, variable));
             part.len() < 7 || code.contains(&part) || forms.any(|form| code.contains(&form))
         };
-        let missing: Vec<&str> = zh::TABLE
-            .iter()
+        let missing: Vec<&str> = zh::templates()
             .flat_map(|(english, _)| english.split(['{', '}']).step_by(2))
             .flat_map(|literal| literal.split(['.', '(', ')', '?', ',']))
             .map(|part| part.trim_matches([' ', '\'', ':', ';']))
@@ -146,7 +146,7 @@ mod tests {
 
     #[test]
     fn both_sides_have_the_same_placeholders() {
-        for (english, chinese) in zh::TABLE {
+        for (english, chinese) in zh::templates() {
             let count = english.matches('{').count();
             assert!((0..count).all(|at| chinese.contains(&format!("{{{at}}}"))), "{english}");
             assert_eq!(chinese.matches('{').count(), count, "{english}");
@@ -155,9 +155,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_is_survived(text in "\\PC{0,80}", at in 0..zh::TABLE.len()) {
+        fn any_text_is_survived(text in "\\PC{0,80}", at in 0..zh::templates().count()) {
             let _ = in_chinese(&text);
-            let filled = zh::TABLE[at].0.split(['{', '}']).step_by(2).collect::<Vec<_>>().join(&text);
+            let filled = zh::templates().nth(at).unwrap().0.split(['{', '}']).step_by(2).collect::<Vec<_>>().join(&text);
             let _ = in_chinese(&filled);
         }
     }

@@ -1,7 +1,19 @@
 //! The table: an English template and the Chinese one. The first template that fits counts, so the longer form of a sentence
 //! comes before the shorter one. In the Chinese template the placeholders are numbered.
 
-pub(super) const TABLE: &[(&str, &str)] = &[
+mod explanations;
+mod login;
+mod servers;
+
+/// All templates in the order in which they are tried.
+pub(super) fn templates() -> impl Iterator<Item = &'static (&'static str, &'static str)> {
+    [explanations::EXPLANATIONS, HUB, servers::SERVERS, login::LOGIN, LAST].into_iter().flatten()
+}
+
+/// The first line of an explanation, a form that many sentences have.
+const LAST: &[(&str, &str)] = &[("'{}': {~}.", "'{0}'：{1}。")];
+
+const HUB: &[(&str, &str)] = &[
     // The hub
     ("The hub is closed; make a new ToolHub.", "hub 已关闭；请新建一个 ToolHub。"),
     ("Cancelled.", "已取消。"),
@@ -97,6 +109,8 @@ pub(super) const TABLE: &[(&str, &str)] = &[
     ("Tool '{}' raised {}: {}", "工具 '{0}' 抛出 {1}：{2}"),
     ("Tool '{}' raised {}.", "工具 '{0}' 抛出 {1}。"),
     ("Tool '{}' failed: {~}", "工具 '{0}' 失败：{1}"),
+    ("it reported success: False without an error", "它报告 success: False，但没有给出错误"),
+    ("it returned nothing (None)", "它没有返回任何内容（None）"),
     (
         "it returned a coroutine instead of a value; await it inside",
         "它返回了协程而不是值；请在函数内部 await",
@@ -197,72 +211,6 @@ pub(super) const TABLE: &[(&str, &str)] = &[
     ("an object with {} keys", "有 {0} 个键的对象"),
     ("an object with {} key", "有 {0} 个键的对象"),
     ("a Python object of type {}", "类型为 {0} 的 Python 对象"),
-    // MCP servers
-    (
-        "Auto-connect failed for server '{}': {~} (attempt {} in a row, {} s ago; not tried again yet, the next try is in {} s)",
-        "自动连接服务器 '{0}' 失败：{1}（连续第 {2} 次，{3} 秒前；尚未重试，{4} 秒后再试）",
-    ),
-    (
-        "Server '{}' was lost {} s after it was connected: {~} (failure {} in a row, {} s ago; not connected again yet, the next try is in {} s)",
-        "服务器 '{0}' 在连接 {1} 秒后断开：{2}（连续第 {3} 次，{4} 秒前；尚未重新连接，{5} 秒后再试）",
-    ),
-    ("Auto-connect failed for server '{}': {~}", "自动连接服务器 '{0}' 失败：{1}"),
-    ("Server '{}' cannot be reached: {~}", "无法连接服务器 '{0}'：{1}"),
-    ("Server '{}' is closed; add it again to use it.", "服务器 '{0}' 已关闭；请重新添加后使用。"),
-    ("Server '{}' is disabled in its configuration.", "服务器 '{0}' 已在配置中停用。"),
-    ("Server '{}' closed its output: {~}", "服务器 '{0}' 关闭了输出：{1}"),
-    ("Server '{}' was closed", "服务器 '{0}' 已关闭"),
-    ("it printed '{}', which is not MCP; {~}", "它输出了 '{0}'，这不是 MCP；{1}"),
-    ("it sent no MCP message; {~}", "它没有发送 MCP 消息；{0}"),
-    ("check that `command` and `args` start an MCP server", "请检查 `command` 和 `args` 是否启动 MCP 服务器"),
-    ("Server '{}' is not running any more.", "服务器 '{0}' 已不再运行。"),
-    ("Server '{}' did not connect within {} s.", "服务器 '{0}' 未在 {1} 秒内连接。"),
-    ("Server '{}' did not list its tools within {} s.", "服务器 '{0}' 未在 {1} 秒内列出工具。"),
-    ("Server '{}' could not list its tools: {~}", "服务器 '{0}' 无法列出工具：{1}"),
-    (
-        "Server '{}' has changed its tool '{}' since its definition was accepted; look at it with hub.pins().",
-        "服务器 '{0}' 在定义被接受后更改了工具 '{1}'；请用 hub.pins() 查看。",
-    ),
-    ("Server '{}' was stopped after {} MB of output: {~}", "服务器 '{0}' 输出 {1} MB 后被停止：{2}"),
-    ("Server '{}' was killed by signal {}: {~}", "服务器 '{0}' 被信号 {1} 终止：{2}"),
-    ("Server '{}' was killed by signal {}", "服务器 '{0}' 被信号 {1} 终止"),
-    ("Server '{}' exited with code {}: {~}", "服务器 '{0}' 以代码 {1} 退出：{2}"),
-    ("Server '{}' exited with code {}", "服务器 '{0}' 以代码 {1} 退出"),
-    (
-        "cannot start '{}': there is no such command; install it or give its full path",
-        "无法启动 '{0}'：没有这个命令；请安装它或给出完整路径",
-    ),
-    ("cannot start '{}': the folder '{}' does not exist", "无法启动 '{0}'：文件夹 '{1}' 不存在"),
-    ("cannot start '{}': it may not be executed", "无法启动 '{0}'：没有执行权限"),
-    ("cannot start '{}': {}", "无法启动 '{0}'：{1}"),
-    ("no answer within {} s", "{0} 秒内没有回答"),
-    ("connection refused", "连接被拒绝"),
-    ("the connection was lost", "连接已断开"),
-    ("the connection was closed ({})", "连接已关闭（{0}）"),
-    ("The connection to the server was closed.", "与服务器的连接已关闭。"),
-    ("the connection broke before the answer was complete: {} ({})", "在回答完整之前连接中断：{0}（{1}）"),
-    ("the server ended the stream without an answer ({})", "服务器在没有回答的情况下结束了流（{0}）"),
-    ("HTTP request failed with status {}", "HTTP 请求失败，状态码 {0}"),
-    ("MCP error: {} (code {})", "MCP 错误：{0}（代码 {1}）"),
-    ("Failed to parse MCP response: {~}", "无法解析 MCP 响应：{0}"),
-    ("unexpected end of input", "输入意外结束"),
-    ("it has neither a result nor an error", "其中既没有结果也没有错误"),
-    ("it is no JSON-RPC message", "它不是 JSON-RPC 消息"),
-    (
-        "{~} (tool '{}' on server '{}' may have run: the outcome is unknown)",
-        "{0}（服务器 '{2}' 上的工具 '{1}' 可能已经执行：结果未知）",
-    ),
-    ("Tool '{}' asked for more input {} times and was given up.", "工具 '{0}' 请求更多输入 {1} 次，已放弃。"),
-    // Skills
-    (
-        "The skill '{}' may not read '{}': give the path of a file inside its folder.",
-        "技能 '{0}' 不能读取 '{1}'：请给出其文件夹内文件的路径。",
-    ),
-    (
-        "The skill '{}' has no file '{}'; call it without arguments to see which it has.",
-        "技能 '{0}' 没有文件 '{1}'；不带参数调用它可查看有哪些文件。",
-    ),
-    ("Reading the skill '{}' was cancelled.", "读取技能 '{0}' 已取消。"),
     // Frames of results, written in Python
     ("Error: {~}", "错误：{0}"),
     ("[more: {}('{}', {}), {} characters in all]", "[更多内容：{0}('{1}', {2})，共 {3} 个字符]"),

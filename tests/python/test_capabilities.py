@@ -133,7 +133,9 @@ def test_extraction_takes_any_text_and_gives_known_tags_without_repeats(name: st
     tags = extract_capabilities(name, description)
     assert len(tags) == len(set(tags))
     assert set(tags) <= set(hub.capability_rules)
-    assert tags == hub.capability_rules.extract(name, description)
+    finer = extract_capabilities(name, description, finer=True)
+    assert set(tags) <= set(finer)
+    assert finer == hub.capability_rules.extract(name, description)
 
 
 FITTING = {
@@ -210,6 +212,25 @@ def test_a_word_that_is_close_to_nothing_still_fails(hub: ToolHub) -> None:
     hub.register(nothing, name="t", capabilities=["calculate"])
     assert hub.find_by_capability("weather") == []
     assert hub.call_by_capability("weather").kind == "no_capability"
+
+
+@pytest.mark.parametrize(
+    ("name", "tag"),
+    [("now", "time"), ("query", "search"), ("summary", "summarize"), ("calc", "calculate"), ("日期", "time")],
+)
+def test_a_name_of_one_word_has_its_tag(hub: ToolHub, name: str, tag: str) -> None:
+    assert tag in extract_capabilities(name)
+    assert tag in hub.register(nothing, name=name, description="").capabilities
+
+
+@pytest.mark.parametrize("tag", FITTING)
+def test_every_tag_of_orchestrators_is_extracted(hub: ToolHub, tag: str) -> None:
+    name, description = FITTING[tag]
+    tags = extract_capabilities(name, description, finer=True)
+    assert tag in tags
+    assert tags == hub.capability_rules.extract(name, description)
+    broad = extract_capabilities(name, description)
+    assert set(broad) == set(tags) - {"pdf", "analyze", "test", "webapp", "history"}
 
 
 def test_finding_a_user_is_no_web_research(hub: ToolHub) -> None:

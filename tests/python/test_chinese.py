@@ -4,6 +4,7 @@ import asyncio
 import re
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -91,6 +92,70 @@ def test_a_server_that_cannot_start(hub: ToolHub) -> None:
     hub.add_server("python", command=sys.executable, args=["-c", "raise SystemExit(3)"])
     assert "'python'" in str(hub.call("read", server="python").error)
     hub.close()
+
+
+SERVERS = {
+    "not MCP": {"command": "echo", "args": ["hi"]},
+    "silent": {"command": "true"},
+    "echoes": {"command": "cat"},
+    "floods": {"command": "yes"},
+    "refused": {"url": "http://127.0.0.1:9/mcp"},
+    "no folder": {"command": "echo", "cwd": "/no/such/folder"},
+}
+
+
+@pytest.mark.parametrize("server", SERVERS)
+def test_servers_that_fail(hub: ToolHub, server: str) -> None:
+    hub.add_server("s", retries=0, **SERVERS[server])
+    report = hub.connect_sync(["s"])
+    state = hub.servers()[0].error
+    texts = [str(hub.call("read", server="s").error) for _ in range(3)]
+    for text in [*texts, str(report.failed["s"]), str(state)]:
+        bare = re.sub(r"'[^']*'|`[^`]*`|\([^()]*http[^()]*\)|（http[^）]*）", "", text)
+        assert not WORDS.search(bare), text
+    assert re.search("服务器 's' (失败|在连接)", texts[-1]), texts[-1]
+    hub.close()
+
+
+def test_explanations(hub: ToolHub) -> None:
+    hub.register(lambda q: q, name="search_x", strategy="all")
+    hub.register(lambda q: q, name="search_x", source="skills")
+    hub.register(lambda q: q, name="search_x", source="mcps", server="far")
+    hub.call("search_x", {"q": "1"})
+    hub.add_server("unlisted", command="no-such-program-anywhere")
+    explained = [
+        hub.explain("add", {"a": "x"}),
+        hub.explain("add", {"a": 1}),
+        hub.explain("search_x"),
+        hub.explain({"tool_name": "search_x", "arguments": {"q": "1"}}),
+        hub.explain({"tool_name": "search_x", "arguments": {}, "source": "far"}),
+        hub.explain({"tool_name": "search_x", "arguments": {}, "source": "nowhere"}),
+        hub.explain("gone"),
+        hub.explain("slow"),
+    ]
+    for explanation in explained:
+        bare = re.sub(r"'[^']*'|\([^()]*unlisted\)", "", explanation.text)
+        assert not WORDS.search(bare), explanation.text
+    assert "策略：first，因为只有一个候选者。" in explained[0].text
+    hub.close()
+
+
+def test_a_cut_text_says_so_in_the_language_of_the_hub(hub: ToolHub) -> None:
+    hub.register(lambda: "An English sentence. " * 500, name="get_english", read_only=True)
+    assert "…［已截去 " in hub.format(hub.call("get_english"), 400)
+    hub.register(lambda: {"text": "word " * 900}, name="get_json", read_only=True)
+    assert "［已截去 " in hub.format(hub.call("get_json"), 400)
+
+
+def test_files_of_a_skill(hub: ToolHub, tmp_path: Path) -> None:
+    (tmp_path / "pdf").mkdir()
+    (tmp_path / "pdf" / "SKILL.md").write_text("---\nname: pdf\ndescription: Reads.\n---\nDo it.", "utf-8")
+    hub.load_skills(tmp_path)
+    assert "技能 'pdf' 没有文件 'x'" in str(hub.call("pdf", {"file": "x"}).error)
+    assert "技能 'pdf' 不能读取 '../x'" in str(hub.call("pdf", {"file": "../x"}).error)
+    (tmp_path / "pdf" / "SKILL.md").unlink()
+    error = str(hub.call("pdf").error)
+    assert not WORDS.search(re.sub(r"'[^']*'|SKILL.md|（[^）]*）", "", error)), error
 
 
 def test_the_own_words_of_tools_stay_as_they_are(hub: ToolHub) -> None:

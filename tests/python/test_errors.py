@@ -334,3 +334,22 @@ async def test_what_may_have_run_is_retryable_only_if_a_second_run_does_no_harm(
     hub.register(Endless(), name="t", **options)
     error = (await hub.execute("t", **{limit: 0.01})).meta["error"]
     assert (error["kind"], error["outcome"], error["retryable"]) == ("timeout", "unknown", retryable)
+
+
+@pytest.mark.parametrize("given", ["\x1b[31mred\x1b[0m\r\nsecond\tline", "red\n\n second\u202e line"])
+def test_the_error_of_a_tool_s_own_result_is_one_clean_line(given: str) -> None:
+    hub = ToolHub()
+
+    class Own:
+        name, description = "own", "Fails."
+
+        def execute(self, input: object) -> dict[str, object]:
+            return {"success": False, "error": given, "code": 5}
+
+    hub.register(Own())
+    hub.register(lambda: {"success": False, "error": given}, name="function")
+    for result in (hub.call("own", "x"), hub.call("function")):
+        assert (result.error, result["error"], result.text) == ("red second line",) * 3
+        assert result.meta["error"]["message"] == "red second line"
+        assert [attempt["error"] for attempt in result.meta["errors"]] == ["red second line"]
+    assert hub.call("own", "x")["code"] == 5

@@ -63,6 +63,13 @@ def test_a_failure_without_words_has_a_sentence_but_no_key() -> None:
 def test_no_key_of_an_own_result_is_lost(own: dict[str, Any], success: Any) -> None:
     result = returning({**own, "success": success}).call("tool")
     assert result.success is bool(success)
+    assert own.keys() <= result.keys()
+    error = own.get("error")
+    if not success and isinstance(error, str):
+        # An error is shown as one clean line.
+        shown = result["error"]
+        assert shown == " ".join(error.split()) if error.isprintable() else shown == " ".join(shown.split())
+        own = {key: own[key] for key in own if key != "error"}
     assert {key: result[key] for key in own} == own
     assert result.meta["attempts"][0]["ok"] is bool(success)
 

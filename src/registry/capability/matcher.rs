@@ -98,10 +98,23 @@ impl Matcher {
             }
         }
         let mut given = self.decide(&scores);
+        if !given.iter().zip(&self.is_fine).any(|(given, is_fine)| *given && !is_fine)
+            && let Some(tag) = self.whole_name(&name)
+        {
+            given[tag] = true;
+        }
         for companions in &self.companions {
             companions.complete(&mut given, &self.is_fine, &name, &description);
         }
         given
+    }
+
+    /// The tag of a name that is nothing but one phrase of the table ("now", "query"). However weak the phrase, there is
+    /// nothing else to go by; of several tags the first in the table is given.
+    fn whole_name(&self, name: &[Token]) -> Option<usize> {
+        let (len, says) = self.phrases.longest(name.iter().map(|token| token.id))?;
+        let rest_is_empty = name[len..].iter().all(|token| token.id == BREAK);
+        says.iter().map(|(tag, _)| *tag).min().filter(|_| rest_is_empty)
     }
 
     fn decide(&self, scores: &[Score]) -> Vec<bool> {

@@ -1,10 +1,13 @@
 //! A server's answer to `tools/call` as a result of the hub.
 
-use super::wire::clean;
 use crate::error::{ErrorKind, HubError, clip};
+use crate::invisible::error_line;
 use crate::model::ToolOutput;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
+
+/// In characters: what a tool says about its failure is cut to this length.
+const MAX_REPORTED: usize = 20_000;
 
 /// What a call came to in one round.
 pub enum CallAnswer {
@@ -102,13 +105,13 @@ fn says_the_same(content: &[Value], value: &Value) -> bool {
 fn reported(tool: &str, content: &[Value], structured: Option<&Value>) -> HubError {
     let texts: Vec<&str> = content.iter().filter_map(|block| block.get("text")?.as_str()).collect();
     let said = match (texts.is_empty(), structured) {
-        (false, _) => clean(&texts.join("\n"), 20_000),
-        (true, Some(value)) => clean(&value.to_string(), 20_000),
+        (false, _) => error_line(&texts.join("\n"), MAX_REPORTED),
+        (true, Some(value)) => error_line(&value.to_string(), MAX_REPORTED),
         (true, None) => String::new(),
     };
-    let text = match said.trim() {
+    let text = match said.as_str() {
         "" => format!("Tool '{}' reported an error without saying which.", clip(tool)),
-        said => said.to_owned(),
+        _ => said,
     };
     HubError::new(ErrorKind::ToolError, text)
 }

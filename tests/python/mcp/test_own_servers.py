@@ -187,3 +187,13 @@ async def test_a_plain_value_of_a_python_server_is_plain(ours: ToolHub) -> None:
     assert str(result) == "5"
     if result.structured is not None:
         assert (result.result, result.structured) == (5, {"result": 5})
+
+
+async def test_what_a_tool_says_about_its_failure_is_one_line(
+    hub: ToolHub, installed: Callable[..., Any], connected: Callable[..., Any]
+) -> None:
+    await connected(hub, "s", **installed("mcp2", "stdio"))
+    result = await hub.execute("fail", {"text": "\x1b[31mred\x1b[0m\nsecond"}, server="s")
+    assert result.kind == "tool_error"
+    assert str(result.error).endswith("red second")
+    assert not set("\n\x1b") & set(str(result.error))

@@ -52,7 +52,8 @@ const SHOWN_LINE: usize = 100;
 
 /// A program that writes this much before its first message is not an MCP server. Servers that print a banner, or the output
 /// of an installer, stay far below it.
-const MAX_NOISE: usize = 4_000_000;
+const MAX_NOISE_BYTES: usize = 4_000_000;
+const MAX_NOISE_LINES: usize = 10_000;
 
 /// Hears each line of the error stream, and says how it may be shown.
 pub type OnStderrLine = Box<dyn Fn(&str) -> String + Send>;
@@ -64,17 +65,15 @@ pub struct FirstOutput {
     /// The first line, made safe to show.
     line: Mutex<Option<String>>,
     bytes: AtomicUsize,
+    lines: AtomicUsize,
 }
 
 impl FirstOutput {
-    /// Counts output; false once there is too much of it without a message.
-    fn count(&self, bytes: usize) -> bool {
-        self.has_sent_message.load(Ordering::Relaxed)
-            || self.bytes.fetch_add(bytes, Ordering::Relaxed) + bytes <= MAX_NOISE
-    }
-
+    /// Whether there was too much output without a message.
     fn is_flood(&self) -> bool {
-        !self.has_sent_message.load(Ordering::Relaxed) && self.bytes.load(Ordering::Relaxed) > MAX_NOISE
+        !self.has_sent_message.load(Ordering::Relaxed)
+            && (self.bytes.load(Ordering::Relaxed) > MAX_NOISE_BYTES
+                || self.lines.load(Ordering::Relaxed) > MAX_NOISE_LINES)
     }
 
     fn read(&self, line: &[u8]) {
@@ -85,9 +84,10 @@ impl FirstOutput {
             self.has_sent_message.store(true, Ordering::Relaxed);
             return;
         }
-        let text = clean(&String::from_utf8_lossy(line), SHOWN_LINE);
-        if !text.is_empty() {
-            self.line.lock().get_or_insert(text);
+        self.lines.fetch_add(1, Ordering::Relaxed);
+        let mut first = self.line.lock();
+        if first.is_none() {
+            *first = Some(clean(&String::from_utf8_lossy(line), SHOWN_LINE)).filter(|text| !text.is_empty());
         }
     }
 
@@ -321,7 +321,7 @@ impl ProcessSupervisor {
         reader.abort();
         // The end of the reader may have ended the process.
         let story = match self.first_output.is_flood() {
-            true => format!("was stopped after {} MB of output", MAX_NOISE / 1_000_000),
+            true => "was stopped because of its output".to_owned(),
             false => story,
         };
         let words = match self.closing.is_cancelled() {
@@ -382,7 +382,8 @@ async fn read(
                 }
             }
         });
-        if !first_output.count(read) {
+        first_output.bytes.fetch_add(read, Ordering::Relaxed);
+        if first_output.is_flood() {
             return;
         }
     }
