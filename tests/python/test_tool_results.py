@@ -1,6 +1,7 @@
 """What a tool returns is what its caller gets: own results, nothing, content of servers, texts and errors."""
 
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -274,3 +275,36 @@ def test_media_are_notes_beside_text_and_data(served: Callable[..., Any]) -> Non
     with_data = served({"content": CONTENT, "structuredContent": {"n": 1}})
     assert with_data.text == '{"n": 1}\n\n[image/png, 825 B]'
     assert served({"content": []}).text == "Done; the tool returned no value."
+
+
+SERVER = """
+import json, sys
+RESULTS = {
+    "get_text": {"content": [{"type": "text", "text": '{"success": false, "error": "no disk"}'}]},
+    "get_mapping": {"content": [], "structuredContent": {"success": False, "error": "no disk"}},
+    "get_error": {"content": [{"type": "text", "text": "no disk"}], "isError": True},
+}
+for line in sys.stdin:
+    message = json.loads(line)
+    if message.get("method") == "initialize":
+        result = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": {"name": "s", "version": "1"}}
+    elif message.get("method") == "tools/list":
+        result = {"tools": [{"name": name, "inputSchema": {"type": "object"}} for name in RESULTS]}
+    elif message.get("method") == "tools/call":
+        result = RESULTS[message["params"]["name"]]
+    else:
+        result = None
+    if "id" in message:
+        answer = {"result": result} if result else {"error": {"code": -32601, "message": "Method not found"}}
+        print(json.dumps({"jsonrpc": "2.0", "id": message["id"], **answer}), flush=True)
+"""
+
+
+def test_the_text_of_a_server_is_text_and_its_mapping_is_its_own_result() -> None:
+    with ToolHub() as hub:
+        hub.add_server("s", command=sys.executable, args=["-c", SERVER])
+        text = hub.call("get_text", server="s")
+        assert (text.success, text.result) == (True, '{"success": false, "error": "no disk"}')
+        for name in ("get_mapping", "get_error"):
+            result = hub.call(name, server="s")
+            assert (result.success, result.error, result.kind) == (False, "no disk", "tool_error")

@@ -192,7 +192,7 @@ async def test_a_plain_value_of_a_python_server_is_plain(ours: ToolHub) -> None:
 async def test_what_a_tool_says_about_its_failure_is_one_line(
     hub: ToolHub, installed: Callable[..., Any], connected: Callable[..., Any]
 ) -> None:
-    await connected(hub, "s", **installed("mcp2", "stdio"))
+    await connected(hub, "s", **installed("mcp1", "stdio"))  # SDK 2 does not pass the text on
     result = await hub.execute("fail", {"text": "\x1b[31mred\x1b[0m\nsecond"}, server="s")
     assert result.kind == "tool_error"
     assert str(result.error).endswith("red second")
