@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::fmt;
 
-/// One row a kind: the variant, its wire name, whether a retry can help, what a model is told.
+/// One row for each kind: the variant, its wire name, whether a retry can help, the sentence for a model.
 macro_rules! kinds {
     ($($variant:ident, $name:literal, $retryable:literal, $sentence:literal;)*) => {
         /// The kinds of errors that code can switch on.
@@ -100,7 +100,7 @@ pub struct HubError {
     pub status: Option<u16>,
     /// Seconds after which the server wants to be asked again.
     pub retry_after: Option<f64>,
-    /// Near names, for a name that nobody has.
+    /// Near names, when there is no such name.
     pub suggestions: Vec<std::sync::Arc<str>>,
 }
 

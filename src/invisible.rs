@@ -1,4 +1,4 @@
-//! Characters that nobody sees, in which a foreign text can hide orders or steer a terminal. One list for all who show such
+//! Invisible characters, in which a foreign text can hide orders or steer a terminal. One list for all that show such
 //! texts, to people or to models.
 
 use std::borrow::Cow;

@@ -228,7 +228,7 @@ mod tests {
         assert!(waiting.iter().all(|w| matches!(w, Passage::Waiting(_))));
         drop(first);
         assert_eq!(*order.lock(), vec![0, 1, 2]);
-        assert!(through(pass([gate], |_| {})).is_some(), "all places are free again");
+        assert!(through(pass([gate], |_| {})).is_some(), "all permits are free again");
     }
 
     #[test]

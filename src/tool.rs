@@ -16,7 +16,7 @@ pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 /// Called with each progress report of a tool (`progress`, and perhaps `total` and `message`), on whatever thread.
 pub type OnProgress = Arc<dyn Fn(&Value) + Send + Sync>;
 
-/// What a call carries besides its arguments.
+/// What a call carries in addition to its arguments.
 #[derive(Clone)]
 pub struct CallContext {
     /// When the caller stops waiting.
@@ -24,7 +24,7 @@ pub struct CallContext {
     /// Fires when the caller has gone or another candidate has won.
     pub cancel: CancellationToken,
     pub progress: Option<OnProgress>,
-    /// Told before each further try: `tries`, `seconds` until then, and the `error` of the last one.
+    /// Called before each retry with `tries`, `seconds` until then, and the `error` of the last one.
     pub retried: Option<OnProgress>,
     /// Passed on to the tool's server as it is.
     pub meta: Map<String, Value>,

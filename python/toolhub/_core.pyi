@@ -626,7 +626,7 @@ def empty_meta(tool: str | None = None) -> "dict[str, object]":
 
 def error_kinds() -> list[tuple[str, bool, str]]:
     """
-    The kinds of errors in order: name, whether a retry can help, and what is known about effects if nothing else is said.
+    The kinds of errors in order: name, whether a retry can help, and the outcome that it implies by default.
     """
 
 def event_error(text: str, arguments: Any | None = None, kind: str | None = None, debug: bool = False) -> str:
@@ -820,7 +820,7 @@ def use_safe_bridge(safe: bool) -> bool:
 
 def usual_token_file() -> Path | None:
     """
-    Where the tokens of logins are kept when nothing else is said.
+    The default file for the tokens of logins.
     """
 
 def vendor_tools(hub: Hub, names: Sequence[str], vendor: str) -> tuple[list, list[tuple[str, str]]]:

@@ -36,7 +36,7 @@ class ToolHub(_ToolHub):
     'rust for ada'
     """
 
-    # The parameters have the names and places of the older hubs.
+    # The parameters have the names and positions of those in the older hubs.
     async def execute(  # pyright: ignore[reportIncompatibleMethodOverride]
         self, name: str, input: Any = None, llm_client: Any = None, **options: Any
     ) -> ToolResult:

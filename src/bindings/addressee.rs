@@ -96,30 +96,30 @@ fn expire<T: Addressee>(object: &Bound<'_, PyAny>) {
 /// Recipients by key. Places are reused; the generation in a key's upper half makes a stale key miss.
 #[derive(Default)]
 pub struct Recipients {
-    places: Vec<(u32, Option<Recipient>)>,
+    entries: Vec<(u32, Option<Recipient>)>,
     free: Vec<u32>,
 }
 
 impl Recipients {
     pub fn insert(&mut self, recipient: Recipient) -> u64 {
         let place = self.free.pop().unwrap_or_else(|| {
-            self.places.push((0, None));
-            (self.places.len() - 1) as u32
+            self.entries.push((0, None));
+            (self.entries.len() - 1) as u32
         });
-        let entry = &mut self.places[place as usize];
+        let entry = &mut self.entries[place as usize];
         entry.1 = Some(recipient);
         (u64::from(entry.0) << 32) | u64::from(place)
     }
 
     pub fn get(&self, key: u64) -> Option<&Recipient> {
         let (generation, place) = ((key >> 32) as u32, key as u32);
-        let entry = self.places.get(place as usize).filter(|entry| entry.0 == generation)?;
+        let entry = self.entries.get(place as usize).filter(|entry| entry.0 == generation)?;
         entry.1.as_ref()
     }
 
     pub fn remove(&mut self, key: u64) -> Option<Recipient> {
         let (generation, place) = ((key >> 32) as u32, key as u32);
-        let entry = self.places.get_mut(place as usize).filter(|entry| entry.0 == generation)?;
+        let entry = self.entries.get_mut(place as usize).filter(|entry| entry.0 == generation)?;
         let recipient = entry.1.take()?;
         entry.0 = entry.0.wrapping_add(1);
         self.free.push(place);
@@ -127,11 +127,11 @@ impl Recipients {
     }
 
     pub fn len(&self) -> usize {
-        self.places.len() - self.free.len()
+        self.entries.len() - self.free.len()
     }
 
     pub fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
-        for recipient in self.places.iter().filter_map(|(_, recipient)| recipient.as_ref()) {
+        for recipient in self.entries.iter().filter_map(|(_, recipient)| recipient.as_ref()) {
             visit.call(&recipient.object)?;
         }
         Ok(())

@@ -64,7 +64,7 @@ fn outcome_of<T: BridgeValue>(result: Result<T, HubError>) -> FutureOutcome {
 enum OutcomeSlot {
     /// Still in its first poll, on the thread of its caller.
     Starting,
-    /// The loop is told when it is over.
+    /// The loop gets a message when it is over.
     Awaited { mailbox: Arc<LoopMailbox>, key: u64 },
     /// Over; without an outcome when the future was dropped.
     Settled(Option<FutureOutcome>),

@@ -1,7 +1,7 @@
 //! One Python candidate among several: what its asyncio task runs.
 //!
 //! It reports inside the coroutine's last step, which saves a turn of the loop, and keeps the tool's exception out of the
-//! task, so that asyncio never complains that nobody retrieved it.
+//! task, so that asyncio never reports it as never retrieved.
 
 use super::awaiting::{Awaitable, Awaited, Step, close, is_cancelled_error, send, throw_value};
 use super::awaiting::{cancellations, current_task};
@@ -20,7 +20,7 @@ pub struct Child {
     awaitable: Py<PyAny>,
     /// What a coroutine that was moved here is waiting for already; yielded first.
     pending: Option<Mutex<Option<Py<PyAny>>>>,
-    /// It shall stop as soon as it is through with a cancellation that came from elsewhere.
+    /// A stop that is due as soon as the tool has handled a cancellation from elsewhere.
     stop_owed: AtomicBool,
 }
 
@@ -56,7 +56,7 @@ impl Child {
         task.call_method0(intern!(py, "cancel")).map(drop)
     }
 
-    /// The tool has suspended: if it made its peace with the other cancellation, ours comes now.
+    /// The tool has suspended. If it absorbed the other cancellation (`uncancel`), deliver the one that is owed.
     fn suspended(&self, py: Python<'_>) -> PyResult<()> {
         if !self.stop_owed.load(Ordering::Relaxed) {
             return Ok(());

@@ -178,7 +178,7 @@ pub fn after_fork_in_child() {
     }
 }
 
-/// A thread of ours that is no worker of the runtime; only Windows needs one, for the bell of a mailbox.
+/// A thread of ours that is not a worker of the runtime; only Windows needs one, for the bell of a mailbox.
 #[cfg(not(unix))]
 pub fn start_thread(name: &str, body: impl FnOnce() + Send + 'static) -> std::io::Result<()> {
     std::thread::Builder::new().name(name.into()).spawn(body).map(drop)

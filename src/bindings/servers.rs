@@ -390,7 +390,7 @@ pub fn close_all(patience: Duration) {
     }
 }
 
-/// Where the tokens of logins are kept when nothing else is said.
+/// The default file for the tokens of logins.
 #[pyfunction]
 pub fn usual_token_file() -> Option<PathBuf> {
     usual_file()

@@ -6,7 +6,7 @@ use crate::secret;
 use crate::sources::mcp::config::SERVER_OPTIONS;
 use pyo3::prelude::*;
 
-/// The kinds of errors in order: name, whether a retry can help, and what is known about effects if nothing else is said.
+/// The kinds of errors in order: name, whether a retry can help, and the outcome that it implies by default.
 #[pyfunction]
 pub fn error_kinds() -> Vec<(&'static str, bool, &'static str)> {
     let row = |kind: &ErrorKind| (kind.name(), kind.retryable(), HubError::new(*kind, "").outcome.name());

@@ -132,7 +132,7 @@ fn spec(core: &Hub, described: &Bound<'_, PyAny>, options: &Bound<'_, PyDict>) -
         category: text("category")?,
         version: text("version")?,
         timeout: seconds("timeout", option("timeout")?.map(|value| number(&value)).transpose()?)?,
-        max_concurrency: option("max_concurrency")?.map(|value| places(&value)).transpose()?,
+        max_concurrency: option("max_concurrency")?.map(|value| max_concurrency(&value)).transpose()?,
         strategy: text("strategy")?.map(|name| parse_strategy(&name)).transpose()?,
         bare_argument: None,
         location: None,
@@ -149,12 +149,12 @@ fn number(given: &Bound<'_, PyAny>) -> PyResult<f64> {
     given.extract().map_err(|_| wrong("timeout", "a number of seconds", given))
 }
 
-fn places(given: &Bound<'_, PyAny>) -> PyResult<usize> {
-    let places: i64 = given.extract().map_err(|_| wrong("max_concurrency", "a whole number", given))?;
-    usize::try_from(places)
-        .ok()
-        .filter(|places| *places > 0)
-        .ok_or_else(|| PyValueError::new_err(format!("max_concurrency must be at least 1, got {places}")))
+fn max_concurrency(given: &Bound<'_, PyAny>) -> PyResult<usize> {
+    let max_concurrency: i64 =
+        given.extract().map_err(|_| wrong("max_concurrency", "a whole number", given))?;
+    usize::try_from(max_concurrency).ok().filter(|max_concurrency| *max_concurrency > 0).ok_or_else(|| {
+        PyValueError::new_err(format!("max_concurrency must be at least 1, got {max_concurrency}"))
+    })
 }
 
 pub fn as_json(what: &str, object: &Bound<'_, PyAny>) -> PyResult<Value> {

@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyString, PyStringData};
 use std::borrow::Cow;
 
-/// So many characters are looked at together.
+/// The number of characters that are read together.
 const BLOCK: usize = 16;
 
 /// An argument that has to be text, or an error that names it.
@@ -136,8 +136,8 @@ fn wide(units: &[u16]) -> String {
     let (blocks, rest) = units.as_chunks::<BLOCK>();
     for block in blocks {
         if block.iter().fold(true, |all, unit| all & takes_three(*unit)) {
-            let (places, _) = bytes[at..at + BLOCK * 3].as_chunks_mut::<3>();
-            places.iter_mut().zip(block).for_each(|(place, unit)| *place = three(*unit));
+            let (slots, _) = bytes[at..at + BLOCK * 3].as_chunks_mut::<3>();
+            slots.iter_mut().zip(block).for_each(|(place, unit)| *place = three(*unit));
             at += BLOCK * 3;
         } else {
             at = one_by_one(block, &mut bytes, at);

@@ -10,11 +10,11 @@ use std::time::{Duration, Instant};
 use tokio::time::{Instant as Clock, timeout_at};
 
 /// A server that has let a look-up wait in vain is not waited for again so soon. Its attempt to connect goes on, and once
-/// it has listed its tools nobody needs to look.
+/// it has listed its tools no look-up is needed.
 const LEFT_ALONE: Duration = Duration::from_secs(30);
 
 impl Servers {
-    /// The servers to ask when nobody has what a call wants: those that may have more than they have listed, that are
+    /// The servers to ask when no candidate has what a call wants: those that may have more than they have listed, that are
     /// allowed to be started, and that have not failed lately. Who names a server wants that one, whatever it has done
     /// before; who wants a native tool wants none.
     pub fn for_a_miss(&self, source: Option<Source>, server: Option<&str>) -> Vec<Arc<Server>> {

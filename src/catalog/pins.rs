@@ -1,4 +1,4 @@
-//! Definitions that were accepted: with `pin`, a tool whose definition has changed since is refused until somebody has
+//! Definitions that were accepted: with `pin`, a tool whose definition has changed since is refused until a user has
 //! looked at it. The first definition that is seen is accepted; with a store, the first ever.
 
 use crate::error::clip;

@@ -6,7 +6,7 @@ use crate::store::{Store, Use};
 use std::sync::Arc;
 
 impl Hub {
-    /// Begins with what the store knows, and keeps there what is learnt. To be said before anything is registered; the
+    /// Starts from the content of the store, and writes new statistics to it. Call it before anything is registered; the
     /// first store stays.
     pub fn keep_in(&self, store: Arc<Store>) {
         if self.store.set(store.clone()).is_ok() {

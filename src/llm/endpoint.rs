@@ -1,5 +1,5 @@
 //! A checked configuration: the URL to post to, the headers, the fixed part of the body, and what must
-//! never be shown. Whatever is wrong with the configuration is said here, before anything is sent.
+//! never be shown. Every problem of the configuration is reported here, before anything is sent.
 
 use std::fmt;
 

@@ -19,9 +19,9 @@ pub(crate) fn refusal(
     body: &[u8],
 ) -> AttemptFailure {
     let wait = retry_after(headers);
-    let said = endpoint.redactor.quote(&spoken(body));
+    let detail = endpoint.redactor.quote(&readable_text(body));
     let location = headers.get(LOCATION).and_then(|value| value.to_str().ok());
-    let message = sentence(endpoint, status, &said, wait, location);
+    let message = sentence(endpoint, status, &detail, wait, location);
     let error = HubError {
         status: Some(status),
         retry_after: wait.map(|wait| wait.as_secs_f64()),
@@ -41,11 +41,11 @@ pub(crate) fn error_object(endpoint: &ChatEndpoint, status: u16, error: &Value) 
         Some(code @ 400..=599) => kind_of(code),
         _ => ErrorKind::Http,
     };
-    let said = endpoint.redactor.quote(&message_of(error).unwrap_or_else(|| error.to_string()));
+    let detail = endpoint.redactor.quote(&message_of(error).unwrap_or_else(|| error.to_string()));
     let message = format!(
         "The model endpoint {} reported an error instead of an answer{}.",
         endpoint.origin,
-        after_colon(&said)
+        after_colon(&detail)
     );
     HubError { status: Some(status), ..HubError::new(kind, message) }
 }
@@ -61,29 +61,35 @@ fn kind_of(status: u16) -> ErrorKind {
 fn sentence(
     endpoint: &ChatEndpoint,
     status: u16,
-    said: &str,
+    detail: &str,
     wait: Option<Duration>,
     location: Option<&str>,
 ) -> String {
-    let who = format!("The model endpoint {}", endpoint.origin);
-    let why = format!("(HTTP {status}){}", after_colon(said));
+    let endpoint_name = format!("The model endpoint {}", endpoint.origin);
+    let why = format!("(HTTP {status}){}", after_colon(detail));
     match status {
         401 | 403 if endpoint.has_key() => {
-            format!("{who} refused the API key {why}; set OPENAI_API_KEY or pass api_key.")
+            format!("{endpoint_name} refused the API key {why}; set OPENAI_API_KEY or pass api_key.")
         }
-        401 | 403 => format!("{who} wants an API key {why}; set OPENAI_API_KEY or pass api_key."),
-        404 if said.to_lowercase().contains("model") => {
-            format!("{who} does not know the model {:?} {why}; pass a model that it serves.", endpoint.model)
+        401 | 403 => format!("{endpoint_name} wants an API key {why}; set OPENAI_API_KEY or pass api_key."),
+        404 if detail.to_lowercase().contains("model") => {
+            format!(
+                "{endpoint_name} does not know the model {:?} {why}; pass a model that it serves.",
+                endpoint.model
+            )
         }
         404 => format!(
-            "{who} has no chat API at {} {why}; check base_url, which usually ends in /v1.",
+            "{endpoint_name} has no chat API at {} {why}; check base_url, which usually ends in /v1.",
             endpoint.url().path()
         ),
         429 => match wait.filter(|wait| !wait.is_zero()) {
             Some(wait) => {
-                format!("{who} is limiting requests and asks to wait {} s {why}.", wait.as_secs_f64())
+                format!(
+                    "{endpoint_name} is limiting requests and asks to wait {} s {why}.",
+                    wait.as_secs_f64()
+                )
             }
-            None => format!("{who} is limiting requests {why}."),
+            None => format!("{endpoint_name} is limiting requests {why}."),
         },
         300..=399 => {
             let target = location.map_or_else(
@@ -91,11 +97,11 @@ fn sentence(
                 |to| format!("to {}", endpoint.redactor.quote(&shown_target(to))),
             );
             format!(
-                "{who} redirects {target} (HTTP {status}), which is not followed so that the API key stays with its server; set base_url to the final address."
+                "{endpoint_name} redirects {target} (HTTP {status}), which is not followed so that the API key stays with its server; set base_url to the final address."
             )
         }
-        500..=599 => format!("{who} failed {why}."),
-        _ => format!("{who} did not take the request {why}."),
+        500..=599 => format!("{endpoint_name} failed {why}."),
+        _ => format!("{endpoint_name} did not take the request {why}."),
     }
 }
 
@@ -109,14 +115,14 @@ fn shown_target(location: &str) -> String {
     }
 }
 
-/// `: said`, without the full stop that would end our sentence early; nothing when nothing was said.
-fn after_colon(said: &str) -> String {
-    let said = said.trim_end_matches(['.', ' ']);
-    if said.is_empty() { String::new() } else { format!(": {said}") }
+/// `: detail`, without the full stop that would end our sentence early; nothing when there is none.
+fn after_colon(detail: &str) -> String {
+    let detail = detail.trim_end_matches(['.', ' ']);
+    if detail.is_empty() { String::new() } else { format!(": {detail}") }
 }
 
-/// What an error body says to a human: the message of an error object, the title of an HTML page, or the text.
-pub(crate) fn spoken(body: &[u8]) -> String {
+/// An error body as text: the message of an error object, the title of an HTML page, or the text.
+pub(crate) fn readable_text(body: &[u8]) -> String {
     let text = String::from_utf8_lossy(body);
     if let Ok(value) = serde_json::from_str::<Value>(&text)
         && let Some(message) = message_of(&value)
@@ -175,7 +181,7 @@ mod tests {
             ("<html><body>x</body></html>", "an HTML page"),
             ("\n<!DOCTYPE html><head><TITLE> Bad gateway </TITLE>", "an HTML page \"Bad gateway\""),
         ] {
-            assert_eq!(spoken(body.as_bytes()), expected);
+            assert_eq!(readable_text(body.as_bytes()), expected);
         }
     }
 

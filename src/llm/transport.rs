@@ -14,7 +14,7 @@ use super::deadline::{ChatDeadline, Expired};
 use super::endpoint::ChatEndpoint;
 use super::http::{http_client, is_passing};
 use super::message::ChatMessage;
-use super::refusal::{error_object, refusal, spoken};
+use super::refusal::{error_object, readable_text, refusal};
 use super::retry::{AttemptFailure, RetryRules, with_retries};
 use crate::error::{ErrorKind, HubError};
 use crate::net::sources;
@@ -87,11 +87,12 @@ impl ChatTransport {
         })?;
         let json = body.strip_prefix("\u{feff}".as_bytes()).unwrap_or(&body);
         let raw: Value = serde_json::from_slice(json).map_err(|error| {
-            let said = match self.endpoint.redactor.quote(&spoken(&json[..json.len().min(ERROR_BODY)])) {
-                said if said.is_empty() => "nothing".to_owned(),
-                said => said,
-            };
-            self.invalid(&format!("did not answer with JSON ({error}): {said}"))
+            let quoted =
+                match self.endpoint.redactor.quote(&readable_text(&json[..json.len().min(ERROR_BODY)])) {
+                    quoted if quoted.is_empty() => "nothing".to_owned(),
+                    quoted => quoted,
+                };
+            self.invalid(&format!("did not answer with JSON ({error}): {quoted}"))
         })?;
         if let Some(error) = raw.get("error").filter(|error| !error.is_null()) {
             return Err(error_object(&self.endpoint, status, error));

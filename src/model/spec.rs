@@ -35,7 +35,7 @@ pub struct ToolSpec {
 }
 
 impl ToolSpec {
-    /// A spec with nothing but a name; the other fields are filled in by whoever knows them.
+    /// A spec with nothing but a name; the caller fills in the other fields.
     pub fn named(name: impl Into<Arc<str>>) -> Self {
         let name = name.into();
         ToolSpec {

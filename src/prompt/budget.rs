@@ -46,10 +46,10 @@ impl BudgetedPage<'_> {
                 return Ok(self.assemble(&detail, &catalogue));
             }
         }
-        let brief = |told| SkillSection::brief(skills, told, lang);
+        let brief = |listed| SkillSection::brief(skills, listed, lang);
         let tools = self.names.len();
-        let told = largest(skills.len(), |told| self.fits(&DetailLevels::named(tools), &brief(told)));
-        let catalogue = brief(told.unwrap_or(0));
+        let listed = largest(skills.len(), |listed| self.fits(&DetailLevels::named(tools), &brief(listed)));
+        let catalogue = brief(listed.unwrap_or(0));
         let some_named = || {
             largest(tools, |named| self.fits(&DetailLevels::named(named), &catalogue))
                 .map(DetailLevels::named)
@@ -64,8 +64,8 @@ impl BudgetedPage<'_> {
     fn too_small(&self) -> TooSmall {
         let PromptPage { skills, lang, .. } = *self.page;
         let tools = self.names.len();
-        let least = [(0, 0), (tools, 0), (tools, skills.len())].map(|(named, told)| {
-            self.needed(&DetailLevels::named(named), &SkillSection::brief(skills, told, lang))
+        let least = [(0, 0), (tools, 0), (tools, skills.len())].map(|(named, listed)| {
+            self.needed(&DetailLevels::named(named), &SkillSection::brief(skills, listed, lang))
         });
         TooSmall { needed: least.into_iter().fold(usize::MAX, usize::min), budget: self.budget }
     }

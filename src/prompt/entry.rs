@@ -135,8 +135,8 @@ impl<'a> PromptEntry<'a> {
             push_line(out, name, SUMMARY, self.lang);
             out.push_str(" (");
             self.types.phrase(out, &inner, 0);
-            let told = doc.and_then(|doc| doc.parameter(name));
-            let words = inner.text("description").filter(|text| !text.trim().is_empty()).or(told);
+            let documented = doc.and_then(|doc| doc.parameter(name));
+            let words = inner.text("description").filter(|text| !text.trim().is_empty()).or(documented);
             self.described(out, words, inner.get("default"));
             let is_required = shape.requires(name);
             out.push_str(match (is_required, self.lang) {
@@ -188,7 +188,7 @@ impl<'a> PromptEntry<'a> {
         for part in shape.item().into_iter().chain(shape.values()) {
             self.below(out, &shape.below(self.root, part), indent, depth + 1);
         }
-        for (at, place) in shape.places().iter().enumerate() {
+        for (at, place) in shape.tuple_items().iter().enumerate() {
             let inner = shape.below(self.root, place);
             if self.has_fields(&inner) && self.lines < MAX_LINES {
                 self.label(out, indent, self.lang.pick("place", "位置"), at + 1, inner.name());
@@ -201,7 +201,7 @@ impl<'a> PromptEntry<'a> {
     fn branches(&self, shape: &SchemaShape<'a>) -> Vec<SchemaShape<'a>> {
         let inner = shape.branches().iter().map(|branch| shape.below(self.root, branch));
         let has_more = |one: &SchemaShape<'a>| {
-            let is_array = one.item().is_some() || !one.places().is_empty();
+            let is_array = one.item().is_some() || !one.tuple_items().is_empty();
             !one.repeats && (one.has_properties() || is_array || !one.branches().is_empty())
         };
         inner.filter(has_more).take(MAX_LINES).collect()

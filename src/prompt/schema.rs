@@ -126,9 +126,9 @@ impl<'a> SchemaShape<'a> {
     }
 
     /// The schemas of the items by position (`prefixItems`).
-    pub fn places(&self) -> &'a [Value] {
-        let places = self.get("prefixItems").or_else(|| self.get("items"));
-        places.and_then(Value::as_array).map_or(&[], Vec::as_slice)
+    pub fn tuple_items(&self) -> &'a [Value] {
+        let tuple_items = self.get("prefixItems").or_else(|| self.get("items"));
+        tuple_items.and_then(Value::as_array).map_or(&[], Vec::as_slice)
     }
 
     /// The schema of the values of an open object.

@@ -162,14 +162,14 @@ impl<'a> Types<'a> {
             out.push_str("array");
             return;
         }
-        let places = shape.places();
-        if !places.is_empty() {
+        let tuple_items = shape.tuple_items();
+        if !tuple_items.is_empty() {
             out.push_str("array [");
-            for (at, place) in places.iter().take(BRANCHES).enumerate() {
+            for (at, place) in tuple_items.iter().take(BRANCHES).enumerate() {
                 out.push_str(if at == 0 { "" } else { ", " });
                 self.phrase(out, &shape.below(self.root, place), depth + 1);
             }
-            out.push_str(if places.len() > BRANCHES { ", …]" } else { "]" });
+            out.push_str(if tuple_items.len() > BRANCHES { ", …]" } else { "]" });
             return;
         }
         let mut inner = String::new();
@@ -319,7 +319,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn said(schema: Value) -> String {
+    fn type_words(schema: Value) -> String {
         let types = Types::new(&schema, Lang::En);
         let mut out = String::new();
         types.phrase(&mut out, &SchemaShape::of(&schema, &schema), 0);
@@ -356,7 +356,7 @@ mod tests {
             ),
             (json!({"oneOf": [{"const": 1}, {"type": "string"}]}), "always 1 or string"),
         ] {
-            assert_eq!(said(schema), words);
+            assert_eq!(type_words(schema), words);
         }
     }
 

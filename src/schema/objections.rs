@@ -9,7 +9,7 @@ use serde_json::Value;
 
 /// One refusal of the builder.
 pub struct Objection {
-    /// The builder's path: besides keys and indices, it may name branches of unions.
+    /// The builder's path: in addition to keys and indices, it may name branches of unions.
     pub path: Vec<PathStep>,
     pub reason: Reason,
 }

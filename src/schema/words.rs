@@ -145,7 +145,7 @@ impl Explainer<'_> {
             true => format!("no {}s", self.part),
             false => format!("only {}", cut(&known.join(", "), NAMES)),
         };
-        format!("{path}: unknown {} ({}expected {all})", self.part, meant(name, &known))
+        format!("{path}: unknown {} ({}expected {all})", self.part, did_you_mean(name, &known))
     }
 
     /// What one keyword expects.
@@ -274,7 +274,7 @@ impl Explainer<'_> {
 pub fn passed_on(name: &str, known: &[&str]) -> String {
     let path = phrases::path_of(&Location::new(), name);
     let all = cut(&known.join(", "), NAMES);
-    format!("{path}: unknown argument, passed on as it is ({}known are {all})", meant(name, known))
+    format!("{path}: unknown argument, passed on as it is ({}known are {all})", did_you_mean(name, known))
 }
 
 /// Up to [`LISTED`] lines, each once, and a count of the other violations.
@@ -299,7 +299,7 @@ pub fn joined<V>(violations: impl Iterator<Item = V>, describe: impl Fn(V) -> Ve
     lines.join("; ")
 }
 
-fn meant(name: &str, known: &[&str]) -> String {
+fn did_you_mean(name: &str, known: &[&str]) -> String {
     let near = nearest(name, known.iter().copied());
     near.map(|name| format!("did you mean {}? ", cut(&quoted(name), 60))).unwrap_or_default()
 }

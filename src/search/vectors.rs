@@ -88,8 +88,8 @@ impl Vectors {
             let like = likeness(name).map_or(score / top, stretched);
             Hit { name: name.clone(), score: (score / top + like) / 2.0 }
         };
-        let said: HashSet<&Arc<str>> = hits.iter().map(|hit| &hit.name).collect();
-        let others = near.iter().filter(|(name, _)| !said.contains(name)).map(|(name, _)| mixed(name, 0.0));
+        let found: HashSet<&Arc<str>> = hits.iter().map(|hit| &hit.name).collect();
+        let others = near.iter().filter(|(name, _)| !found.contains(name)).map(|(name, _)| mixed(name, 0.0));
         let mut all: Vec<Hit> = hits.iter().map(|hit| mixed(&hit.name, hit.score)).chain(others).collect();
         all.sort_by(|a, b| b.score.total_cmp(&a.score));
         all

@@ -43,12 +43,12 @@ def _by_position(call: Callable[..., Any], layout: Layout) -> Callable[..., Any]
     def by_position(**arguments: Any) -> Any:
         rest = arguments.pop(variadic, ()) if variadic is not None else ()
         # Once *args has something, everything before it must go by position too.
-        places = positional if rest else positional[:fixed]
-        last = max((i for i, (name, _) in enumerate(places) if name in arguments), default=-1)
+        by_position = positional if rest else positional[:fixed]
+        last = max((i for i, (name, _) in enumerate(by_position) if name in arguments), default=-1)
         if rest:
-            last = len(places) - 1
+            last = len(by_position) - 1
         values: list[Any] = []
-        for name, default in places[: last + 1]:
+        for name, default in by_position[: last + 1]:
             value = arguments.pop(name, default)
             if value is Parameter.empty:
                 raise TypeError(f"missing required argument {name!r}")

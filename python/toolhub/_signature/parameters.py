@@ -84,10 +84,10 @@ def _inspected(obj: Any) -> inspect.Signature | None:
 
 
 def _layout(declared: list[inspect.Parameter]) -> Layout:
-    places = [p for p in declared if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    positional = [p for p in declared if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     return Layout(
-        positional=tuple((p.name, p.default) for p in places),
-        fixed=sum(p.kind is p.POSITIONAL_ONLY for p in places),
+        positional=tuple((p.name, p.default) for p in positional),
+        fixed=sum(p.kind is p.POSITIONAL_ONLY for p in positional),
         variadic=next((p.name for p in declared if p.kind is p.VAR_POSITIONAL), None),
     )
 

@@ -163,13 +163,13 @@ class ModuleFolder:
         except KeyboardInterrupt:
             raise
         except BaseException as error:
-            told = f"{file.path}: {why(error, file.path, siblings)}"
+            reason = f"{file.path}: {why(error, file.path, siblings)}"
             if old is not None:
                 if before is not None:
                     self._modules.restore(file.name, before)
                 if old.tools:
-                    told += "; its tools stay as they were"
-            outcome.errors.append(told)
+                    reason += "; its tools stay as they were"
+            outcome.errors.append(reason)
             return
         known = _Known(file.path, mark, contents, before={} if old is None else {**old.before, **old.tools})
         for name, member in found:

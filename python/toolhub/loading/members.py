@@ -116,8 +116,8 @@ def _member(name: str, value: Any) -> Iterator[Member]:
     except KeyboardInterrupt:
         raise
     except BaseException as error:
-        told = f"{type(error).__name__}: {error}".rstrip(": ")
-        yield Member(name, reason=f"no object of the class {name} could be made: {told}", broken=True)
+        error_text = f"{type(error).__name__}: {error}".rstrip(": ")
+        yield Member(name, reason=f"no object of the class {name} could be made: {error_text}", broken=True)
         return
     yield Member(name, made)
 

@@ -40,7 +40,7 @@ class _FreshSource(SourceFileLoader):
 
 
 def _adopt(package: ModuleType) -> None:
-    """Whoever imports a module sets it as an attribute of its package; a package that comes later than its modules, because
+    """An import sets a module as an attribute of its package; a package that comes later than its modules, because
     it alone has changed, must have them too."""
     begin = package.__name__ + "."
     for name, child in list(sys.modules.items()):
@@ -154,16 +154,16 @@ def _forget(root: str) -> None:
 def why(error: BaseException, path: Path, siblings: Iterable[str] = ()) -> str:
     """What went wrong when a module was imported, in one sentence."""
     if isinstance(error, SystemExit):
-        told = f"it called sys.exit({'' if error.code is None else repr(error.code)}) when it was imported"
+        reason = f"it called sys.exit({'' if error.code is None else repr(error.code)}) when it was imported"
     elif isinstance(error, SyntaxError):
-        told = f"{type(error).__name__}: {error.msg}"
+        reason = f"{type(error).__name__}: {error.msg}"
     else:
-        told = f"{type(error).__name__}: {error}".rstrip(": ")
+        reason = f"{type(error).__name__}: {error}".rstrip(": ")
     if isinstance(error, ModuleNotFoundError) and error.name and error.name.partition(".")[0] in siblings:
-        told += "; modules of one folder import each other relatively, as in 'from .module import name'"
-    told = _PRIVATE.sub(".", told)  # as it is written in the modules
+        reason += "; modules of one folder import each other relatively, as in 'from .module import name'"
+    reason = _PRIVATE.sub(".", reason)  # as it is written in the modules
     line = _line(error, path)
-    return told if line is None else f"{told} (line {line})"
+    return reason if line is None else f"{reason} (line {line})"
 
 
 def _line(error: BaseException, path: Path) -> int | None:

@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use serde_json::Value;
 use std::sync::Arc;
 
-/// The calls, the text around them, the format, and the groups of calls that run together, by their places in the list.
+/// The calls, the text around them, the format, and the groups of calls that run together, by their positions in the list.
 type PlannedMessage = (Vec<Py<PyParsedCall>>, String, Option<String>, Vec<Vec<usize>>);
 
 /// Parses a model's message with the schemas of the tools that it names, and groups its calls.

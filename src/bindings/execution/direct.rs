@@ -2,7 +2,7 @@
 //!
 //! Its time limit works like `asyncio.timeout`: the caller's task is cancelled and, when the cancellation comes back,
 //! uncancelled. A coroutine that goes on after that has the grace for its clean-up; then it is cancelled once more, and if
-//! it still goes on it is moved into a task of its own, so that no caller waits for ever.
+//! it still goes on it is moved into a task of its own, so that no caller waits forever.
 
 use super::Execution;
 use super::in_place::InPlaceCoroutine;
@@ -127,7 +127,7 @@ impl Execution {
             && !direct.is_its_own(py)?
             && let Some(cancelled) = direct.cancelled_by
         {
-            // The caller was cancelled, and the tool made another error of it. Nobody else may be tried after that.
+            // The caller was cancelled, and the tool made another error of it. No other candidate may be tried after that.
             Self::abandon(slf);
             return Err(*cancelled);
         }

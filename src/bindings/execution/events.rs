@@ -120,8 +120,8 @@ impl Execution {
         Ok(())
     }
 
-    /// Losers are told at once; everything else is done in the caller's task and context, which is woken if it waits and
-    /// there is something to do. There is when somebody was told to stop: the loop lets those go first, so that they are
+    /// Losers are stopped at once; everything else is done in the caller's task and context, which is woken if it waits and
+    /// there is something to do. There is when an attempt was stopped: the loop runs those first, so that they are
     /// usually gone when the caller's turn comes.
     fn after_event(slf: &Bound<'_, Self>) {
         let py = slf.py();

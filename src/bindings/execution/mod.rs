@@ -77,7 +77,7 @@ impl Execution {
                 drop(waiter);
                 Self::pump(slf)
             }
-            // A scope of anyio repeats its cancellation at every turn of the loop; that is no second one.
+            // A scope of anyio repeats its cancellation at every turn of the loop; it does not count as a second one.
             Phase::Settling if this.is_repeated(slf.py(), &error) => {
                 let waiter = this.state.lock().waiter.take();
                 drop(waiter);
@@ -91,18 +91,19 @@ impl Execution {
         }
     }
 
-    /// Whether this is the cancellation that is being obeyed already: the same words, and not none at all.
+    /// Whether this CancelledError repeats the one that is being handled: the same args, and not empty. anyio delivers its
+    /// cancellation again at every turn of the loop.
     fn is_repeated(&self, py: Python<'_>, error: &PyErr) -> bool {
-        let words = |error: &PyErr| error.value(py).getattr(intern!(py, "args"));
-        let obeyed = self.state.lock().reraise.as_ref().map(|obeyed| obeyed.clone_ref(py));
-        let same = |obeyed: PyErr| -> PyResult<bool> {
-            let said = words(error)?;
-            Ok(is_cancelled_error(py, error) && said.len()? > 0 && said.eq(words(&obeyed)?)?)
+        let args_of = |error: &PyErr| error.value(py).getattr(intern!(py, "args"));
+        let handled = self.state.lock().reraise.as_ref().map(|handled| handled.clone_ref(py));
+        let same = |handled: PyErr| -> PyResult<bool> {
+            let args = args_of(error)?;
+            Ok(is_cancelled_error(py, error) && args.len()? > 0 && args.eq(args_of(&handled)?)?)
         };
-        obeyed.is_some_and(|obeyed| same(obeyed).unwrap_or(false))
+        handled.is_some_and(|handled| same(handled).unwrap_or(false))
     }
 
-    /// Leaves at once: tells everybody to stop and waits for nobody.
+    /// Leaves at once: stops all attempts without waiting for them.
     fn abandon(slf: &Bound<'_, Self>) {
         let waiter = {
             let mut state = slf.get().state.lock();

@@ -40,11 +40,11 @@ impl Execution {
             self.change(plan, slot, "retried", None)
         };
         let Change { tool, source, server, .. } = change;
-        let told = json::to_python(py, news).and_then(|news| {
-            let told = ("retried", slot, &*tool, source, server.as_deref(), None::<f64>, None::<&str>, news);
-            user_code::apply(watch.watcher.bind(py), told)
+        let reported = json::to_python(py, news).and_then(|news| {
+            let event = ("retried", slot, &*tool, source, server.as_deref(), None::<f64>, None::<&str>, news);
+            user_code::apply(watch.watcher.bind(py), event)
         });
-        if let Err(error) = told {
+        if let Err(error) = reported {
             error.write_unraisable(py, Some(watch.watcher.bind(py)));
         }
     }

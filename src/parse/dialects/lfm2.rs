@@ -10,7 +10,7 @@ pub(super) const LFM2: CallDialect =
     CallDialect { name: "lfm2", markers: &[Marker::new("<|tool_call_start|>", read)] };
 
 const CLOSES: &[&str] = &["<|tool_call_end|>"];
-/// The model writes JSON instead if it is told to.
+/// The model writes JSON instead on request.
 const BLOCK: JsonBlock =
     JsonBlock { format: "lfm2", opens: &[], closes: CLOSES, stops: CLOSES, shape: CallShape::Marked };
 

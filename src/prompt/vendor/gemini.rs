@@ -138,7 +138,7 @@ fn typed(mut map: Map<String, Value>, name: &str) -> Value {
         "object" => return object(map),
         "array" => {
             let item = match (map.remove("prefixItems"), map.remove("items")) {
-                (Some(Value::Array(places)), _) => json!({"anyOf": places}),
+                (Some(Value::Array(tuple_items)), _) => json!({"anyOf": tuple_items}),
                 (_, Some(item)) => item,
                 _ => json!({"type": "string"}),
             };

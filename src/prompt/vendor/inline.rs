@@ -44,7 +44,7 @@ const PLAIN: [(&str, Fits); 19] = [
 /// The tree, or what is wrong with the schema. Parameters keep their names, except in text for the vendor's model.
 pub fn tree(schema: &Value, vendor: Vendor) -> Result<Value, String> {
     if !schema.is_object() {
-        return Err("its schema is no JSON object".into());
+        return Err("its schema is not a JSON object".into());
     }
     let mut inlining = Inlining { root: schema, left: MOST };
     let shape = SchemaShape::of(schema, schema);

@@ -52,7 +52,7 @@ impl Omitting {
         }
         match value {
             Value::Object(given) => {
-                let objects = self.meant(schemas, given);
+                let objects = self.matching(schemas, given);
                 given.retain(|name, value| !value.is_null() || !self.is_not_given(&objects, name));
                 for (name, value) in given {
                     let inner: Vec<&Value> =
@@ -62,9 +62,10 @@ impl Omitting {
             }
             Value::Array(list) => {
                 let lists = branches(schemas);
-                let places = lists.iter().filter_map(|list| list.get("prefixItems")?.as_array()).flatten();
+                let tuple_items =
+                    lists.iter().filter_map(|list| list.get("prefixItems")?.as_array()).flatten();
                 let items: Vec<&Value> =
-                    lists.iter().filter_map(|list| list.get("items")).chain(places).collect();
+                    lists.iter().filter_map(|list| list.get("items")).chain(tuple_items).collect();
                 list.iter_mut().for_each(|value| self.below(&items, value));
             }
             _ => {}
@@ -72,7 +73,7 @@ impl Omitting {
     }
 
     /// The object schemas that the value may match, by its keys and by discriminating values; all if none matches.
-    fn meant<'a>(&self, schemas: &[&'a Value], given: &Map<String, Value>) -> Vec<&'a Value> {
+    fn matching<'a>(&self, schemas: &[&'a Value], given: &Map<String, Value>) -> Vec<&'a Value> {
         let mut objects = branches(schemas);
         objects.retain(|schema| properties(schema).is_some());
         let fitting: Vec<&Value> =

@@ -29,7 +29,7 @@ const KEPT: [&str; 13] = [
 /// A tree in strict form.
 pub fn closed(tree: Value) -> Result<Value, String> {
     let mut closing = Closing { properties: 0 };
-    let Value::Object(map) = tree else { return Err("its schema is no JSON object".into()) };
+    let Value::Object(map) = tree else { return Err("its schema is not a JSON object".into()) };
     Ok(Value::Object(closing.object(map, 1)?))
 }
 
@@ -99,11 +99,11 @@ impl Closing {
             "object" => Ok(as_text(map, "a JSON object, as text")),
             "array" if depth >= DEEPEST => Ok(as_text(map, "a JSON array, as text")),
             "array" => {
-                let places = map.remove("prefixItems");
-                let item = match (map.remove("items"), places) {
-                    (_, Some(Value::Array(places))) => {
-                        map.insert("minItems".into(), json!(places.len()));
-                        json!({"anyOf": places})
+                let tuple_items = map.remove("prefixItems");
+                let item = match (map.remove("items"), tuple_items) {
+                    (_, Some(Value::Array(tuple_items))) => {
+                        map.insert("minItems".into(), json!(tuple_items.len()));
+                        json!({"anyOf": tuple_items})
                     }
                     (Some(item), _) => item,
                     (None, _) => json!({}),

@@ -58,7 +58,7 @@ impl Matcher {
 
     /// A phrase of a subject hides other subjects in it, but not what is done ("image search" is a
     /// search), and a phrase of an action hides other actions only ("to pdf" is about documents).
-    /// Unless a tag has the phrase as a stop: 热搜 is no search.
+    /// Unless a tag has the phrase as a stop: 热搜 is not a search.
     fn show_inner(&mut self, long: &[Vec<u32>], stops: &Stops) {
         let mut shown = Vec::new();
         for phrase in long {
@@ -76,7 +76,7 @@ impl Matcher {
     }
 
     /// Enters the stop phrases. One that is listed under a tag says nothing about that tag; what
-    /// else its words say stays: "drug database" is no hint at databases, but one at health. A tag
+    /// else its words say stays: "drug database" is not a hint at databases, but at health. A tag
     /// that lists the phrase as its own has it.
     fn add_stops(&mut self, stops: Stops) {
         let mut entries = Vec::with_capacity(stops.len());

@@ -54,7 +54,7 @@ struct Score {
     /// Name and first sentence.
     head: u16,
     tail: u16,
-    /// Whether a clear word stands where the subject is said.
+    /// Whether a clear word is where the subject is named.
     clear: bool,
 }
 
@@ -80,7 +80,7 @@ pub(super) struct Matcher {
 pub(super) struct Companions {
     pub action: usize,
     pub tags: Vec<usize>,
-    /// What may be said without naming an object.
+    /// Words that name no object.
     pub hollow: Trie<()>,
 }
 
@@ -183,7 +183,7 @@ impl Companions {
         }
     }
 
-    /// Whether the tokens say nothing besides.
+    /// Whether the tokens say nothing else.
     fn covers(&self, tokens: &[Token]) -> bool {
         let mut at = 0;
         while at < tokens.len() {

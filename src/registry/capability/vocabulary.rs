@@ -13,7 +13,7 @@ pub(super) const UNKNOWN: u32 = 0;
 pub(super) const BREAK: u32 = u32::MAX;
 
 /// FNV-1a: faster than the default for short keys. Only the table's own words are ever stored, so
-/// nobody can fill a bucket with crafted keys.
+/// crafted keys cannot fill one bucket.
 #[derive(Default)]
 struct Fnv(u64);
 

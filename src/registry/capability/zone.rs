@@ -206,7 +206,7 @@ impl<'a> ZoneTracker<'a> {
     }
 
     fn sentence(&mut self) {
-        // A title of one word ("Search.") is no sentence yet.
+        // A title of one word ("Search.") is not a sentence yet.
         if self.words >= 2 {
             self.zone = Zone::Tail;
         }

@@ -2,7 +2,7 @@
 
 use super::verbs::{ACTING, ACTING_OR_NOUN, ACTING_WHEN_LEADING, JOINING, READING, Verb};
 
-/// A longer word is not taken apart: nobody writes a name like that.
+/// A longer word is not split: names are not written like that.
 const WORD_BYTES: usize = 40;
 
 /// Steps for one word, so that a word of many small pieces costs no more than others.

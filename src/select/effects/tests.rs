@@ -167,7 +167,7 @@ fn the_users_word_decides_then_annotations_then_the_name() {
     }
     // The user's own annotations are the user's word.
     assert_eq!(safety("delete_x", json!({"readOnlyHint": true}), Declaration::None), Safety::Harmless);
-    // What is not a boolean, or promises only that nothing is destroyed, is no evidence.
+    // What is not a boolean, or promises only that nothing is destroyed, is not evidence.
     for hint in
         [json!({"readOnlyHint": "yes"}), json!({"destructiveHint": false}), json!({"idempotentHint": true})]
     {

@@ -94,7 +94,7 @@ impl Connection {
     /// that is not modern means that it is an older one.
     pub async fn probe(&self) -> Result<Probe, HubError> {
         let mut answer = self.discover().await;
-        // Some refuse the first request of a version that they know, to see it said again.
+        // Some refuse the first request of a version that they know and accept the same request again.
         if answer.as_ref().is_err_and(|error| error.code == Some(UNSUPPORTED_VERSION)) {
             answer = self.discover().await;
         }

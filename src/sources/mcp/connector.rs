@@ -132,9 +132,15 @@ impl Connector {
         let inbox = Inbox::new(self.callbacks.clone());
         let limit = self.config.options.max_message_bytes;
         let callbacks = self.callbacks.clone();
-        let said = Box::new(move |line: &str| callbacks.log("debug", line));
-        let transport =
-            Stdio::open(self.config.id.clone(), program, limit, inbox.clone(), said, first_output.clone())?;
+        let on_stderr_line = Box::new(move |line: &str| callbacks.log("debug", line));
+        let transport = Stdio::open(
+            self.config.id.clone(),
+            program,
+            limit,
+            inbox.clone(),
+            on_stderr_line,
+            first_output.clone(),
+        )?;
         Ok(Connection::new(transport, inbox, &self.callbacks))
     }
 

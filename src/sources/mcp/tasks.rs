@@ -36,7 +36,10 @@ pub fn wanted(connection: &Connection, needs_task: bool) -> bool {
     let server = connection.server();
     needs_task
         && server.era == Era::Legacy
-        && server.capabilities.pointer("/tasks/requests/tools/call").is_some_and(|told| !told.is_null())
+        && server
+            .capabilities
+            .pointer("/tasks/requests/tools/call")
+            .is_some_and(|declared| !declared.is_null())
 }
 
 /// Follows a task to its end. The caller's deadline bounds it; when the caller gives up, the task is cancelled on the server.
@@ -148,8 +151,8 @@ impl Followed<'_> {
             if !transient || lost > LOST {
                 return Err(error.with_outcome(Outcome::Unknown));
             }
-            let told = error.retry_after.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-            tokio::time::sleep(told.unwrap_or_else(|| backoff::pause(lost))).await;
+            let asked = error.retry_after.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+            tokio::time::sleep(asked.unwrap_or_else(|| backoff::pause(lost))).await;
         }
     }
 
@@ -203,11 +206,11 @@ fn lifetime(task: &Value) -> Duration {
 
 fn failed(tool: &str, end: &str, task: &Value) -> HubError {
     let error = task.get("error");
-    let said = error.and_then(|error| error.get("message")).or_else(|| task.get("statusMessage"));
-    let said =
-        said.and_then(Value::as_str).map(|text| format!(": {}", clean(text, 2000))).unwrap_or_default();
+    let detail = error.and_then(|error| error.get("message")).or_else(|| task.get("statusMessage"));
+    let detail =
+        detail.and_then(Value::as_str).map(|text| format!(": {}", clean(text, 2000))).unwrap_or_default();
     let text = format!(
-        "The task of tool '{}' {}{said}",
+        "The task of tool '{}' {}{detail}",
         clip(tool),
         if end == "failed" { "failed" } else { "was cancelled by the server" }
     );
@@ -225,8 +228,9 @@ impl Drop for Followed<'_> {
         let (connection, id) = (self.connection.clone(), self.id.to_owned());
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             runtime.spawn(async move {
-                let told = connection.request("tasks/cancel", Params::new().with("taskId", &id), named(&id));
-                let _ = tokio::time::timeout(Duration::from_secs(3), told).await;
+                let cancelled =
+                    connection.request("tasks/cancel", Params::new().with("taskId", &id), named(&id));
+                let _ = tokio::time::timeout(Duration::from_secs(3), cancelled).await;
             });
         }
     }

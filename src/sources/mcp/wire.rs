@@ -1,6 +1,6 @@
 //! JSON-RPC as it is on the wire: strict in what is written, lenient in what is read.
 //!
-//! A message is taken apart only as far as it has to be: results stay raw text until somebody knows what they are, so one
+//! A message is taken apart only as far as it has to be: results stay raw text until their type is known, so one
 //! odd field never loses the rest, and nothing is parsed twice.
 
 use crate::error::{ErrorKind, HubError, Outcome};
@@ -123,13 +123,13 @@ fn sorted(envelope: RawEnvelope<'_>) -> Result<Incoming, Malformed> {
             let id = id.and_then(number);
             // Proxies and web frameworks have errors of their own form, `{"error": …}`; those are not the server's answer.
             if id.is_none() && envelope.jsonrpc.is_none() {
-                return Err(Malformed { id: None, reason: "it is no JSON-RPC message".into() });
+                return Err(Malformed { id: None, reason: "it is not a JSON-RPC message".into() });
             }
             let outcome = match (envelope.error, envelope.result) {
                 (Some(error), _) if error.get() != "null" => Err(rpc_error(error)),
                 (_, Some(result)) => Ok(result.to_owned()),
                 _ if id.is_none() => {
-                    return Err(Malformed { id: None, reason: "it is no JSON-RPC message".into() });
+                    return Err(Malformed { id: None, reason: "it is not a JSON-RPC message".into() });
                 }
                 _ => Err(HubError::new(
                     ErrorKind::Protocol,

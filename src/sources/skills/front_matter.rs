@@ -53,7 +53,7 @@ pub fn text_of(front: &[u8]) -> Result<&str, String> {
         FrontMatterExtent::Closed(_, _, end) => end,
         _ => front.utf8_chunks().next().map_or(0, |chunk| chunk.valid().len()),
     };
-    std::str::from_utf8(&front[..end]).map_err(|_| "it is no UTF-8 text".into())
+    std::str::from_utf8(&front[..end]).map_err(|_| "it is not UTF-8 text".into())
 }
 
 fn mapping(value: Value) -> Result<Map<String, Value>, String> {

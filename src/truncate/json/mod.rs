@@ -158,7 +158,7 @@ mod tests {
     fn a_text_that_is_one_string_keeps_its_quotes() {
         let text = format!("\"{}\"", "word ".repeat(100));
         assert_eq!(cut(&text, 45).text, r#""word word word word word word… (+471 more)""#);
-        // Its end is beyond what is looked at; how much there is, is known all the same.
+        // Its end is beyond what is looked at; its length is known even so.
         let text = format!("\"{}\"", "word ".repeat(10_000));
         assert_eq!(cut(&text, 60).text, r#""word word word word word word word word… (+49,961 more)""#);
         assert_eq!([1, 2, 3, 8].map(|limit| cut(&text, limit).text), ["", r#""""#, r#""…""#, r#""word…""#]);

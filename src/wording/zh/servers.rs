@@ -152,7 +152,7 @@ pub(super) const SERVERS: &[(&str, &str)] = &[
     ("Failed to parse MCP response: {~}", "无法解析 MCP 响应：{0}"),
     ("unexpected end of input", "输入意外结束"),
     ("it has neither a result nor an error", "其中既没有结果也没有错误"),
-    ("it is no JSON-RPC message", "它不是 JSON-RPC 消息"),
+    ("it is not a JSON-RPC message", "它不是 JSON-RPC 消息"),
     (
         "{~} (tool '{}' on server '{}' may have run: the outcome is unknown)",
         "{0}（服务器 '{2}' 上的工具 '{1}' 可能已经执行：结果未知）",

@@ -163,10 +163,10 @@ fn from_object(mut fields: Fields<'_, '_>) -> Auth {
 
 fn kind_of(fields: &mut Fields<'_, '_>) -> AuthKind {
     let key = fields.first(&["type", "grant_type", "grantType"]);
-    let Some((key, said)) = key.and_then(|key| Some((key, fields.text(key)?))) else {
+    let Some((key, given)) = key.and_then(|key| Some((key, fields.text(key)?))) else {
         return if fields.has("token") { AuthKind::Bearer } else { AuthKind::OAuth };
     };
-    let plain: String = said.chars().filter(|c| !matches!(c, '-' | '_' | ' ')).collect();
+    let plain: String = given.chars().filter(|c| !matches!(c, '-' | '_' | ' ')).collect();
     match plain.to_ascii_lowercase().as_str() {
         "none" => AuthKind::None,
         "bearer" | "token" => AuthKind::Bearer,
@@ -175,7 +175,7 @@ fn kind_of(fields: &mut Fields<'_, '_>) -> AuthKind {
         _ => {
             let message = format!(
                 "must be \"bearer\", \"oauth\", \"client_credentials\" or \"none\", not {:?}.",
-                clip(said)
+                clip(given)
             );
             fields.error(key, message);
             AuthKind::OAuth

@@ -36,13 +36,13 @@ pub fn changed(old: &[ServerConfig], new: &[ServerConfig]) -> Difference {
 /// One server for each id: a later file overrides an earlier one. A server keeps the place of its first
 /// mention, so the order of a list is stable when one entry changes.
 pub fn later_wins(servers: impl IntoIterator<Item = ServerConfig>) -> Vec<ServerConfig> {
-    let mut places: HashMap<Arc<str>, usize> = HashMap::new();
+    let mut positions: HashMap<Arc<str>, usize> = HashMap::new();
     let mut kept: Vec<ServerConfig> = Vec::new();
     for server in servers {
-        match places.get(&server.id) {
+        match positions.get(&server.id) {
             Some(place) => kept[*place] = server,
             None => {
-                places.insert(server.id.clone(), kept.len());
+                positions.insert(server.id.clone(), kept.len());
                 kept.push(server);
             }
         }

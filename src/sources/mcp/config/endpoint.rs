@@ -101,12 +101,12 @@ pub(super) fn read(fields: &mut Fields<'_, '_>) -> Option<Endpoint> {
     fields.ignore(URL_KEYS);
     fields.ignore(STDIO_KEYS);
     let errors = fields.notes.errors.len();
-    let said = transport(fields);
+    let named = transport(fields);
     if fields.notes.errors.len() > errors {
         return None;
     }
     let (has_command, has_url) = (fields.has("command"), fields.first(URL_KEYS).is_some());
-    match (said, has_command, has_url) {
+    match (named, has_command, has_url) {
         (None, true, false) | (Some((_, TransportName::Stdio)), true, _) => {
             useless(fields, &[URL_KEYS, &["headers"]].concat(), "a server that is started");
             command(fields).map(Endpoint::Stdio)
@@ -153,7 +153,7 @@ fn useless(fields: &mut Fields<'_, '_>, keys: &[&'static str], server: &str) {
 }
 
 fn transport(fields: &mut Fields<'_, '_>) -> Option<(&'static str, TransportName)> {
-    let mut said: Option<(&'static str, TransportName)> = None;
+    let mut named: Option<(&'static str, TransportName)> = None;
     for &key in TRANSPORT_KEYS {
         let Some(text) = fields.text(key) else { continue };
         let plain: String = text.chars().filter(|c| !matches!(c, '-' | '_')).collect();
@@ -171,14 +171,14 @@ fn transport(fields: &mut Fields<'_, '_>) -> Option<(&'static str, TransportName
                 continue;
             }
         };
-        match said {
+        match named {
             Some((first, other)) if other != transport => {
                 fields.error(key, format!("says something else than `{first}`; keep one of them."));
             }
-            _ => said = Some((key, transport)),
+            _ => named = Some((key, transport)),
         }
     }
-    said
+    named
 }
 
 fn command(fields: &mut Fields<'_, '_>) -> Option<Command> {

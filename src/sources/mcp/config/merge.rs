@@ -8,19 +8,19 @@ use serde_json::{Map, Value};
 use super::endpoint::{TRANSPORT_KEYS, URL_KEYS};
 use super::notice::Notes;
 
-/// Words of the clients for the same thing. Who says one of them has said it all, whichever the file before has.
+/// Keys of different clients for the same thing. One of them replaces all of them in the file before.
 const SAME: &[&[&str]] = &[&["disabled", "enabled", "isActive"], URL_KEYS, TRANSPORT_KEYS];
 
 /// A server, and what each file says of it.
 pub(super) struct Merged<'a> {
     pub id: &'a str,
     pub entry: Value,
-    said: Vec<(Option<&'a Path>, &'a Value)>,
+    layers: Vec<(Option<&'a Path>, &'a Value)>,
 }
 
 impl<'a> Merged<'a> {
     fn new(id: &'a str, entry: &'a Value, file: Option<&'a Path>) -> Self {
-        Self { id, entry: entry.clone(), said: vec![(file, entry)] }
+        Self { id, entry: entry.clone(), layers: vec![(file, entry)] }
     }
 
     fn override_with(&mut self, entry: &'a Value, file: Option<&'a Path>) {
@@ -28,12 +28,12 @@ impl<'a> Merged<'a> {
             forget_other_words(old, new);
         }
         override_keys(&mut self.entry, entry);
-        self.said.push((file, entry));
+        self.layers.push((file, entry));
     }
 
     /// The file that names the server first.
     pub fn file(&self) -> Option<&'a Path> {
-        self.said.first().and_then(|(file, _)| *file)
+        self.layers.first().and_then(|(file, _)| *file)
     }
 
     /// Makes each notice name the file in which its key stands.
@@ -43,14 +43,14 @@ impl<'a> Merged<'a> {
                 Some(key) => holds(entry, key),
                 None => !entry.is_object(),
             };
-            if let Some((file, _)) = self.said.iter().rev().find(of_this) {
+            if let Some((file, _)) = self.layers.iter().rev().find(of_this) {
                 notice.file = file.map(Path::to_owned);
             }
         }
     }
 }
 
-/// Adds what one file says to what the files before it have said. Of two entries for one server the last one counts.
+/// Adds one file to those before it. Of two entries for one server the last one counts.
 pub(super) fn add_file<'a>(
     servers: &mut Vec<Merged<'a>>,
     entries: Vec<(&'a str, &'a Value)>,

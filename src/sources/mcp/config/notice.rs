@@ -13,7 +13,7 @@ pub struct Notice {
     pub server: Option<Arc<str>>,
     /// The path of the key inside the server, as in `env.PORT`, `args[2]`, `toolhub.timeout`.
     pub key: Option<String>,
-    /// What is said of the key (or of the server, or of the file), ending with a full stop.
+    /// A sentence about the key (or the server, or the file), without its subject.
     pub message: String,
 }
 

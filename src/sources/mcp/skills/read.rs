@@ -47,7 +47,7 @@ pub async fn verified(
 fn fits(skill: &Skill, uri: &str, content: &Content) -> Result<(), String> {
     skill.verify(uri, &content.bytes)?;
     if uri == &*skill.uri {
-        let text = std::str::from_utf8(&content.bytes).map_err(|_| "it is no UTF-8 text")?;
+        let text = std::str::from_utf8(&content.bytes).map_err(|_| "it is not UTF-8 text")?;
         skill.instructions(text)?;
     }
     Ok(())

@@ -28,7 +28,7 @@ pub struct OutgoingRequest {
     pub stage: Arc<SendStage>,
 }
 
-/// How far a message is. Whoever comes first, the writer or the one who gives up, decides. A transport that cannot tell
+/// How far a message is. The writer and the caller that gives up race; the first one decides. A transport that cannot tell
 /// leaves it as it is: it may have left.
 pub struct SendStage(AtomicU8);
 
@@ -84,7 +84,7 @@ pub trait Transport: Send + Sync {
         None
     }
 
-    /// What the server said last on its error stream, made safe to show.
+    /// The last lines of the server's error stream, safe to show.
     fn stderr_tail(&self) -> Option<String> {
         None
     }

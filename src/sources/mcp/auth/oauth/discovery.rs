@@ -156,17 +156,17 @@ struct MetadataSearch<'a> {
 impl MetadataSearch<'_> {
     async fn resource(&mut self, server: &Url, challenge: &Challenge) -> Result<Option<Resource>, HubError> {
         let advertised = challenge.resource_metadata.as_deref().and_then(|text| server.join(text).ok());
-        let mut places = Vec::new();
+        let mut urls = Vec::new();
         match advertised {
-            Some(url) if url.origin() == server.origin() => places.push(url),
+            Some(url) if url.origin() == server.origin() => urls.push(url),
             Some(url) => self.tried.push(format!("{} (refused: not the server's own origin)", shown(&url))),
             None => {}
         }
         let path = server.path().trim_end_matches('/');
-        places.push(at(server, &format!("/.well-known/oauth-protected-resource{path}")));
-        places.push(at(server, "/.well-known/oauth-protected-resource"));
-        places.dedup();
-        for url in places {
+        urls.push(at(server, &format!("/.well-known/oauth-protected-resource{path}")));
+        urls.push(at(server, "/.well-known/oauth-protected-resource"));
+        urls.dedup();
+        for url in urls {
             if let Some(found) = self.document::<Resource>(&url, "resource metadata").await? {
                 return if covers(&found.id, server) {
                     Ok(Some(found))
@@ -185,7 +185,7 @@ impl MetadataSearch<'_> {
     async fn issuer(&mut self, id: &str) -> Result<Issuer, HubError> {
         let Ok(url) = Url::parse(id) else {
             return Err(denied(format!(
-                "The server names '{}' as its authorization server, which is no URL.",
+                "The server names '{}' as its authorization server, which is not a URL.",
                 quote(id, &[])
             )));
         };
@@ -225,7 +225,7 @@ impl MetadataSearch<'_> {
         let answer = self.web.get(url, what).await?;
         let why = match answer.status {
             200 => {
-                match answer.json::<Value>().map_err(|_| "it is no JSON").and_then(|fields| T::read(&fields))
+                match answer.json::<Value>().map_err(|_| "it is not JSON").and_then(|fields| T::read(&fields))
                 {
                     Ok(found) => return Ok(Some(found)),
                     Err(why) => why.to_owned(),
@@ -258,17 +258,17 @@ impl MetadataSearch<'_> {
     }
 }
 
-/// The places of RFC 8414 and OpenID Connect for this issuer, in the order that MCP says.
+/// The URLs of RFC 8414 and OpenID Connect for this issuer, in the order that MCP says.
 fn issuer_places(issuer: &Url) -> Vec<Url> {
     let path = issuer.path().trim_end_matches('/');
-    let mut places = vec![
+    let mut urls = vec![
         at(issuer, &format!("/.well-known/oauth-authorization-server{path}")),
         at(issuer, &format!("/.well-known/openid-configuration{path}")),
     ];
     if !path.is_empty() {
-        places.push(at(issuer, &format!("{path}/.well-known/openid-configuration")));
+        urls.push(at(issuer, &format!("{path}/.well-known/openid-configuration")));
     }
-    places
+    urls
 }
 
 fn at(base: &Url, path: &str) -> Url {

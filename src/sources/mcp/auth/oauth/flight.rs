@@ -121,7 +121,7 @@ impl OAuthShared {
         }
     }
 
-    /// What to ask for: what the user said, or what the server's refusal said, or its metadata; and what was asked for
+    /// What to ask for: the scopes of the user, or those of the server's refusal, or of its metadata; and what was asked for
     /// before, so that a new token can do what the old one could.
     fn scopes(&self, need: &Need, old: Option<&Held>, found: &Discovered) -> Result<Vec<String>, HubError> {
         let wanted = need.scopes();

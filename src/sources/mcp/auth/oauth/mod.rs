@@ -143,7 +143,7 @@ impl OAuthShared {
         let Some(held) = self.state.lock().held.clone() else { return false };
         let another = match sent {
             Some(sent) => sent.strip_prefix("Bearer ") != Some(held.token.access_token.expose()),
-            // Nobody was given this one yet, so it cannot have been refused; and one that has just got the scopes that are
+            // This one was never sent, so it cannot have been refused; and one that has just got the scopes that are
             // missing is hardly the one that lacked them.
             None => {
                 !held.handed_out.load(Ordering::Relaxed)

@@ -10,7 +10,7 @@ pub struct Client {
     pub id: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secret: Option<Secret>,
-    /// What the authorization server said on registration about how to use the secret.
+    /// How the authorization server wants the secret to be sent, from its registration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub method: Option<String>,
     /// Of a client that we registered ourselves: the redirect that it was registered with.

@@ -33,7 +33,7 @@ pub(crate) async fn read_refusal(remote: &HttpEndpoint, response: Response, id: 
         (401 | 403, _) => {
             HubError::new(ErrorKind::Auth, sentence(remote, status, &body)).with_outcome(outcome(status))
         }
-        // Proxies send these for a server that is missing or busy; they are no answer of the tool.
+        // Proxies send these for a server that is missing or busy; they are not answers of the tool.
         (400.., Some((error, is_for_request))) if !matches!(status, 429 | 502..=504) => {
             // Without the id of the request, the error may come from any layer of the server.
             if is_for_request || status < 500 { error } else { error.with_outcome(Outcome::Unknown) }

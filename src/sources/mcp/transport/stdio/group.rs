@@ -60,8 +60,8 @@ pub fn descendants(_root: u32) -> Vec<SeenProcess> {
     Vec::new()
 }
 
-pub fn kill(family: &[SeenProcess]) {
-    for (pid, started) in family {
+pub fn kill(descendants: &[SeenProcess]) {
+    for (pid, started) in descendants {
         #[cfg(target_os = "linux")]
         if stat(*pid).is_none_or(|(_, now)| now != *started) {
             continue;

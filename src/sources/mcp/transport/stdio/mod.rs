@@ -150,7 +150,7 @@ impl Stdio {
         program: &Program,
         limit: usize,
         inbox: Arc<Inbox>,
-        said: OnStderrLine,
+        on_stderr_line: OnStderrLine,
         first_output: Arc<FirstOutput>,
     ) -> Result<Arc<Self>, HubError> {
         let mut process = program.start()?;
@@ -173,7 +173,7 @@ impl Stdio {
         let writer = tokio::spawn(write(input.clone(), queued));
         let answers = (queue.downgrade(), input.clone());
         let reader = tokio::spawn(read(stdout, limit, inbox.clone(), answers, first_output.clone()));
-        let mut listener = tokio::spawn(listen(stderr, shared.clone(), said));
+        let mut listener = tokio::spawn(listen(stderr, shared.clone(), on_stderr_line));
         let mut supervisor = ProcessSupervisor {
             process,
             shared: shared.clone(),
@@ -411,13 +411,13 @@ pub fn too_long(limit: usize) -> HubError {
 }
 
 /// Drains the error stream and remembers its last lines.
-async fn listen(mut stderr: ChildStderr, shared: Arc<StdioShared>, said: OnStderrLine) {
+async fn listen(mut stderr: ChildStderr, shared: Arc<StdioShared>, on_stderr_line: OnStderrLine) {
     let mut lines = Lines::new(64 * 1024);
     let mut buffer = vec![0; 16 * 1024];
     while let Ok(read @ 1..) = stderr.read(&mut buffer).await {
         lines.feed(&buffer[..read], |line| {
             let (Line::Whole(text) | Line::TooLong(text)) = line;
-            let text = clean(&said(&String::from_utf8_lossy(text)), WORD);
+            let text = clean(&on_stderr_line(&String::from_utf8_lossy(text)), WORD);
             if !text.is_empty() {
                 let mut words = shared.stderr_tail.lock();
                 words.push_back(text);
