@@ -31,7 +31,7 @@ pub(super) const LOGIN: &[(&str, &str)] = &[
         "'{0}' 处的元数据属于 '{1}'，不属于服务器 '{2}'；不会向那里发送任何内容。",
     ),
     (
-        "The server names '{}' as its authorization server, which is no URL.",
+        "The server names '{}' as its authorization server, which is not a URL.",
         "服务器指定 '{0}' 为授权服务器，但它不是 URL。",
     ),
     (

@@ -181,7 +181,7 @@ pub(super) const SERVERS: &[(&str, &str)] = &[
         "技能 '{0}'（{1}）与其服务器所列的不符：{2}。",
     ),
     ("resources/read of '{}': {~}", "resources/read '{0}'：{1}"),
-    ("it is no UTF-8 text", "它不是 UTF-8 文本"),
+    ("it is not UTF-8 text", "它不是 UTF-8 文本"),
     ("it has no such content", "它没有这样的内容"),
     ("its blob is not base64", "它的 blob 不是 base64"),
     ("it has neither text nor blob", "它既没有 text 也没有 blob"),
