@@ -3,13 +3,13 @@
 
 use std::borrow::Cow;
 
-/// What belongs to a command without an end is text: so much of it is looked at.
+/// A terminal command that does not end within this many bytes is treated as text.
 const LONGEST_COMMAND: usize = 4096;
 
 /// Controls, marks that turn the direction of writing, letters of no width, tags.
 ///
 /// The two joiners (U+200C, U+200D) are not among them: Persian and families of emoji are written with them. Line ends and
-/// tabs are controls too; who keeps them says so.
+/// tabs are controls too; callers that keep them say so.
 pub fn is_invisible(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{feff}'

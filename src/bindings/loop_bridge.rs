@@ -39,7 +39,7 @@ struct Deadlines {
     armed: Option<Instant>,
 }
 
-/// The event loop owns its bridge, as the callback of the mailbox's bell. When a closed loop is collected, the bridge goes
+/// The event loop owns its bridge (as the callback of the eventfd reader). When a closed loop is collected, the bridge goes
 /// with it and releases everything that waits on it, including permits granted after the loop stopped.
 #[pyclass(frozen, weakref, module = "toolhub._core")]
 pub struct LoopBridge {

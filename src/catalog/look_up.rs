@@ -9,14 +9,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::time::{Instant as Clock, timeout_at};
 
-/// A server that has let a look-up wait in vain is not waited for again so soon. Its attempt to connect goes on, and once
-/// it has listed its tools no look-up is needed.
+/// After a look-up has waited for a server in vain, others skip it for this long. The attempt to connect continues; once the
+/// server has listed its tools, no look-up is needed.
 const LEFT_ALONE: Duration = Duration::from_secs(30);
 
 impl Servers {
     /// The servers to ask when no candidate has what a call wants: those that may have more than they have listed, that are
-    /// allowed to be started, and that have not failed lately. Who names a server wants that one, whatever it has done
-    /// before; who wants a native tool wants none.
+    /// allowed to be started, and that have not failed lately. A call that names a server asks that one even after failures;
+    /// a call of a native tool asks none.
     pub fn for_a_miss(&self, source: Option<Source>, server: Option<&str>) -> Vec<Arc<Server>> {
         let mut asked = self.missing_lists(source, server);
         asked.retain(|one| server.is_some() || !self.is_left_alone(one));

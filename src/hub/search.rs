@@ -8,15 +8,16 @@ use std::time::Instant;
 
 /// `recommend` looks at this many times the requested hits, so that tools that work well can move up.
 const WIDER: usize = 4;
-/// A tool that always fails keeps this share of its relevance; one as slow as this many milliseconds loses half of the part
-/// that speed decides.
+/// The share of its relevance that a tool keeps when it always fails.
 const FAILING: f32 = 0.3;
+/// The share of the score that depends on speed.
 const SPEED_PART: f32 = 0.2;
+/// The latency at which the speed term is halved.
 const SLOW_MS: f32 = 2_000.0;
-/// What was used for the very same query doubles its score.
+/// A tool that was used for the same query doubles its score.
 const USED: f32 = 1.0;
 
-/// What is looked for: words, and what an embedding makes of them.
+/// A query: its words, and their embedding.
 #[derive(Clone, Copy)]
 pub struct SearchQuery<'a> {
     pub words: &'a str,

@@ -1,4 +1,4 @@
-//! Makes a matcher of a table.
+//! Compiles a table into a matcher.
 
 use std::collections::HashMap;
 
@@ -34,7 +34,7 @@ impl Matcher {
         matcher
     }
 
-    /// Enters the words of all tags; gives the builtin phrases of several words.
+    /// Adds the words of all tags; returns the builtin phrases of several words.
     fn add_words(&mut self, table: &Table) -> Vec<Vec<u32>> {
         let mut long = Vec::new();
         for (tag, rules) in table.tags.iter().enumerate() {

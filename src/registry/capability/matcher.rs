@@ -13,16 +13,16 @@ use super::zone::Zone;
 /// A tag with a clear word is given from this score on; so is one with hints only when no subject
 /// is clear.
 const THRESHOLD: u16 = 6;
-/// Beside a clear subject, hints alone give another tag from this score on: the name and the
-/// description say so.
+/// In addition to a clear subject, hints alone give another tag from this score on: name and description
+/// agree about it.
 const INSISTING: u16 = 11;
 /// The best subject is given from this score on when none reaches the threshold.
 const GUESS: u16 = 4;
 /// Later sentences together never add more than this.
 const TAIL_MOST: u16 = 3;
-/// A subject with less than 1/RELATIVE of the best score is an aside.
+/// A subject with less than 1/RELATIVE of the best score is ignored.
 const RELATIVE: u16 = 4;
-/// Phrases looked at in one tool; more add nothing.
+/// The number of phrases read in one tool.
 const EVIDENCE_MOST: usize = 96;
 
 fn weight(grade: Grade, zone: Zone) -> u16 {
@@ -67,16 +67,16 @@ impl Score {
 pub(super) struct Matcher {
     pub(super) vocabulary: Vocabulary,
     pub(super) phrases: Trie<Says>,
-    /// The user's words stand apart, so that no longer builtin phrase hides them.
+    /// The user's words are in a trie of their own, so that no longer builtin phrase hides them.
     pub(super) user: Trie<Says>,
-    /// So do the words of the finer tags, which are given beside the others.
+    /// So are the words of the finer tags, which are given in addition to the others.
     pub(super) fine: Trie<Says>,
     pub(super) is_fine: Vec<bool>,
     pub(super) companions: Vec<Companions>,
     pub(super) action: Vec<bool>,
 }
 
-/// Tags that come along with an action when nothing says what it is done to.
+/// Tags that are added to an action whose object is not named.
 pub(super) struct Companions {
     pub action: usize,
     pub tags: Vec<usize>,
@@ -126,7 +126,7 @@ impl Matcher {
         };
         let least = if subjects().any(clear) { INSISTING } else { THRESHOLD };
         let hinted = |tag: usize| {
-            // Hints point to several subjects; only those near the best supported one are meant.
+            // Hints point to several subjects; only those near the best supported one count.
             let also_ran = !self.action[tag] && scores[tag].total() < best * 3 / 4;
             scores[tag].total() >= least && !also_ran
         };

@@ -1,7 +1,7 @@
 //! Capability tags out of a tool's name and description, in English and Chinese.
 //!
 //! A tool that declares no capabilities gets them from one table (`table/*.txt`): tags, each with
-//! the words and phrases that speak for it. A user extends that table with
+//! its words and phrases. A user extends that table with
 //! [`CapabilityRules::add`].
 //!
 //! The flow: `text` cuts both texts into tokens (with `crate::text` and `zone`), `matcher` finds the
@@ -82,7 +82,7 @@ impl CapabilityRules {
 
     /// Adds words or phrases, of either language, to a new or an existing tag.
     ///
-    /// An added word counts wherever it stands, also inside of a longer phrase of the builtin
+    /// An added word counts everywhere, also inside a longer phrase of the builtin
     /// table. Tags are made lower-case. An empty tag, and a word without a letter or digit, add
     /// nothing.
     pub fn add(&mut self, tag: &str, words: &[&str]) {

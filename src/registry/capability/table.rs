@@ -4,7 +4,7 @@
 /// How much a phrase says about its tag.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Grade {
-    /// Added by the user: counts wherever it stands.
+    /// Added by the user: counts in every zone.
     Sure,
     /// Hardly ever means anything else: decides alone.
     Strong,
@@ -21,9 +21,9 @@ pub(super) struct TagRules {
     /// An action (search, convert, …) is done to something: it does not tell the subject of the
     /// tool.
     pub action: bool,
-    /// It stands beside the other tags and does not decide about them.
+    /// It is given in addition to the other tags and does not influence them.
     pub fine: bool,
-    /// Tags that come along when nothing says what the action is done to.
+    /// Tags that are added when the object of the action is not named.
     pub alone: Vec<String>,
     pub words: Vec<(String, Grade)>,
     /// Phrases that are not about this tag, although they contain a word of it ("docker image").

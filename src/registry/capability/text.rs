@@ -3,7 +3,7 @@
 //! Latin text gives a token for each word: split (snake_case, kebab-case, camelCase), lower-cased
 //! and stemmed lightly, so that "date" is not found in "update". Chinese, which has no word
 //! boundaries, gives a token for each character, so that phrases match anywhere. The table's
-//! phrases and the tools' texts go through the same door, hence they agree.
+//! phrases and the tools' texts are read by the same code, so they agree.
 
 use super::vocabulary::{BREAK, Ids};
 use super::zone::{Zone, ZoneTracker};
@@ -14,7 +14,7 @@ use crate::text::{RunKind, first_run, fold_width, is_hump, is_wide, push_stem};
 const NAME_BYTES: usize = 256;
 const DESCRIPTION_BYTES: usize = 1_200;
 
-/// A word or a Chinese character, by its number in the vocabulary, and where it stands.
+/// A word or a Chinese character, by its number in the vocabulary, and its zone.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Token {
     pub id: u32,

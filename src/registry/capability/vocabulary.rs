@@ -1,6 +1,6 @@
 //! Numbers for the words of the table, and a trie of phrases over them.
 //!
-//! Most words of a tool's text are not in the table, and one hash look-up says so. A byte-wise
+//! Most words of a tool's text are not in the table, which takes one hash look-up to find out. A byte-wise
 //! automaton (Aho-Corasick) over the same phrases gave the same tags, but took 6 times as long to
 //! build and 1.7 times as long to run.
 
@@ -9,7 +9,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 
 /// The number of a word that is not in the table.
 pub(super) const UNKNOWN: u32 = 0;
-/// Stands for punctuation: no phrase reaches across it.
+/// Punctuation: no phrase crosses it.
 pub(super) const BREAK: u32 = u32::MAX;
 
 /// FNV-1a: faster than the default for short keys. Only the table's own words are ever stored, so

@@ -1,17 +1,17 @@
-//! Where in a description a word stands, because that decides how much it says.
+//! The zone of a word in a description, which decides its weight.
 //!
 //! "Get BBC news, covering business, health and games" is a news tool: what follows the first
 //! comma, or a word such as "including", only elaborates. The tracker is fed word by word and keeps
 //! the zone.
 
-/// Places in a tool's texts, in order of weight.
+/// Parts of a tool's texts, in order of weight.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Zone {
     /// The tool's name.
     Name,
     /// The first clause of the description.
     Lead,
-    /// The rest of its first sentence, and what stands in brackets.
+    /// The rest of its first sentence, and text in brackets.
     Rest,
     /// Later sentences.
     Tail,
@@ -48,12 +48,12 @@ const ELABORATING: &[&str] = &[
 ];
 const ELABORATING_WIDE: &[&str] =
     &["包括", "包含", "支持", "例如", "比如", "涵盖", "以及其", "帮助", "以便", "以确保", "适用于", "用于在"];
-/// A sentence that begins so says the circumstances first, and what the tool does after the comma.
+/// A sentence that begins like this gives the circumstances first, and the purpose of the tool after the comma.
 const CIRCUMSTANCE: &[&str] =
     &["given", "using", "based", "when", "if", "for", "after", "before", "with", "in"];
 const CIRCUMSTANCE_WIDE: &[&str] =
     &["根据", "基于", "通过", "使用", "利用", "当", "为了", "在", "对于", "如果", "针对", "按照"];
-/// Words that say nothing of the subject: "Use this tool when you need to …" has not begun yet.
+/// Words without a subject: "Use this tool when you need to …" has not begun yet.
 const HOLLOW: &[&str] = &[
     "a", "an", "and", "call", "can", "function", "is", "it", "must", "need", "should", "the", "this", "to",
     "tool", "use", "used", "useful", "user", "wants", "you",
@@ -148,7 +148,7 @@ impl<'a> ZoneTracker<'a> {
         self.words += 1;
     }
 
-    /// Takes a run of Chinese; gives the offset from which the present zone holds.
+    /// Reads a run of Chinese; returns the offset where the current zone begins.
     pub fn wide(&mut self, run: &'a str) -> usize {
         let first = self.words == 0;
         self.sigil = false;

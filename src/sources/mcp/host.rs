@@ -1,4 +1,4 @@
-//! What servers may ask of us, and how the rest of the house answers.
+//! Requests of servers (roots, sampling, elicitation), and how the hub answers them.
 
 use super::config::{Endpoint, ServerConfig};
 use super::inbox::Listener;
@@ -23,7 +23,7 @@ pub type Log = Arc<dyn Fn(&str, &str, &str) + Send + Sync>;
 /// Called with an event of a connection: server, what, details.
 pub type Tell = Arc<dyn Fn(&str, &str, Value) + Send + Sync>;
 
-/// What the owner of the hub allows servers to ask for. What is not there is refused properly.
+/// The requests of servers that the owner of the hub allows. All others are refused with the proper error.
 #[derive(Clone, Default)]
 pub struct Host {
     pub elicit: Option<Ask>,
@@ -37,7 +37,7 @@ pub struct ServerCallbacks {
     server: Arc<str>,
     host: Host,
     roots: Vec<String>,
-    /// Takes what the server was trusted with out of what it says.
+    /// Removes the server's own secrets from its texts.
     redactor: Redactor,
     /// Notified when the server announces that its tools have changed.
     pub tools_changed: Arc<Notify>,
@@ -63,7 +63,7 @@ impl ServerCallbacks {
         })
     }
 
-    /// Takes note that the tools of the server have changed, so that they are listed again.
+    /// Records that the tools of the server have changed, so that they are listed again.
     pub fn announce_change(&self) {
         self.changes.fetch_add(1, Ordering::AcqRel);
         self.tools_changed.notify_one();
@@ -90,7 +90,7 @@ impl ServerCallbacks {
         }
     }
 
-    /// What we tell a server that we can do.
+    /// The capabilities that we announce to a server.
     pub fn capabilities(&self) -> Value {
         let mut capabilities = json!({});
         if self.host.elicit.is_some() {
@@ -140,7 +140,7 @@ impl ServerCallbacks {
     }
 }
 
-/// What only the server may know: values of its environment and its headers. Short ones are words.
+/// The secrets of a server: values of its environment and its headers. Short values are ordinary words, not secrets.
 fn entrusted(config: &ServerConfig) -> Vec<Secret> {
     let long = |value: &str| (value.len() >= SHORTEST_SECRET).then(|| Secret::new(value));
     match &config.endpoint {
@@ -154,7 +154,7 @@ fn entrusted(config: &ServerConfig) -> Vec<Secret> {
     }
 }
 
-/// What the user accepted without filling in gets the default that the form shows.
+/// Fields that the user accepted without filling them in get the defaults of the form.
 fn with_defaults(mut answer: Value, schema: Option<&Value>) -> Value {
     let fields = schema.and_then(|schema| schema.get("properties")).and_then(Value::as_object);
     if let (Some("accept"), Some(fields)) = (answer.get("action").and_then(Value::as_str), fields)

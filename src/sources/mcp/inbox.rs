@@ -160,7 +160,7 @@ impl Inbox {
 
     fn asked(&self, id: Box<RawValue>, method: String, params: Option<Box<RawValue>>, way: Option<Answerer>) {
         let Some(way) = way else { return };
-        // Too many at once: the server hears nothing rather than that we grow with it.
+        // At the concurrency cap, drop the request instead of queueing it.
         let Ok(permit) = self.answers.clone().try_acquire_owned() else { return };
         let listener = self.listener.clone();
         tokio::spawn(async move {

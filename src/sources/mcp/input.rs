@@ -1,4 +1,4 @@
-//! What a server wants to know before it goes on with a call.
+//! Input that a server requests in the middle of a call.
 
 use super::server::Server;
 use crate::error::{ErrorKind, HubError, clip};

@@ -1,4 +1,4 @@
-//! What we write: requests and notifications, built as text once.
+//! Outgoing requests and notifications, serialised once.
 
 use super::protocol::{Era, MODERN, TASKS_EXTENSION};
 use serde::Serialize;
@@ -51,7 +51,7 @@ impl Text {
     }
 }
 
-/// Who we are, in every request of the modern era and in the handshake of the older one.
+/// Our `clientInfo`, in every request of the modern era and in the handshake of the older one.
 #[derive(Clone)]
 pub struct Identity {
     pub capabilities: Value,

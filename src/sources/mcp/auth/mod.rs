@@ -1,4 +1,4 @@
-//! Who we are towards a remote server: a token that is there, or one that is got by OAuth 2.1.
+//! Credentials for a remote server: a given token, or one obtained by OAuth 2.1.
 //!
 //! ```text
 //! transport ─► Credentials ─┬─ Bearer: a fixed token, or a function that is asked for each request
@@ -25,7 +25,7 @@ use crate::error::{ErrorKind, HubError, Outcome};
 use crate::tool::BoxFuture;
 use std::borrow::Cow;
 
-/// What a transport asks for before it sends, and tells when it was refused.
+/// Supplies the credentials of requests, and learns when the server refused them.
 pub trait Credentials: Send + Sync {
     /// The value of the Authorization header, if there is one (may refresh a token).
     fn authorization<'a>(&'a self) -> BoxFuture<'a, Result<Option<String>, HubError>>;

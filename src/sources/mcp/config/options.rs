@@ -14,9 +14,9 @@ pub struct ServerOptions {
     pub timeout: Option<Duration>,
     /// For starting or reaching the server, up to its first answer.
     pub startup_timeout: Duration,
-    /// Repeats of an attempt that has certainly done nothing.
+    /// Retries when the request certainly did not run.
     pub retries: u32,
-    /// Calls at the same time; `None` for as many as come.
+    /// Calls at the same time; `None` for no limit.
     pub max_concurrency: Option<usize>,
     /// Patterns of the tools to offer; empty for all.
     pub include: Vec<String>,

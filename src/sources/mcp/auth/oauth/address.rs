@@ -1,7 +1,7 @@
 //! Which addresses a server may send us to.
 //!
-//! The servers that take part in a login are named by documents that a stranger wrote. So that nobody makes us knock at
-//! doors inside our own network, only what the user named may be there.
+//! Documents written by third parties name the servers of a login. To prevent requests into the own network (SSRF), only
+//! hosts that the user named may be there.
 
 use crate::net::unmapped;
 use reqwest::Url;
@@ -9,7 +9,7 @@ use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 
-/// Whether the address is one of the open internet: not ours, not private, not reserved.
+/// Whether the address is public: not this machine, not private, not reserved.
 pub(super) fn is_public(ip: IpAddr) -> bool {
     match unmapped(ip) {
         IpAddr::V4(ip) => is_public_v4(ip),

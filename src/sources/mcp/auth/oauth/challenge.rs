@@ -1,4 +1,4 @@
-//! What a `WWW-Authenticate` header says about tokens.
+//! The parameters of a `WWW-Authenticate` header.
 
 /// The parameters of a `Bearer` challenge (RFC 6750, RFC 9728). What is not understood is skipped.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]

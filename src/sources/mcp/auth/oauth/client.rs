@@ -1,5 +1,4 @@
-//! Who we are towards an authorization server: registered beforehand, described by a document, or registered now; and how
-//! we prove it.
+//! The OAuth client: registered beforehand, described by a document, or registered now; and how it authenticates.
 
 use super::super::quote::quote;
 use super::super::{Secret, denied};
@@ -16,7 +15,7 @@ use base64::prelude::BASE64_STANDARD;
 use serde_json::{Value, json};
 
 impl Client {
-    /// The client that needs no registration now, in the order that MCP says.
+    /// The client that needs no registration now, in the order of the MCP specification.
     pub(super) fn known(config: &OAuthConfig, found: &Discovered) -> Option<Self> {
         let document = config.client_id_metadata_url.clone().filter(|_| found.issuer.takes_client_documents);
         let (id, secret) = match &config.client_id {
@@ -26,7 +25,7 @@ impl Client {
         Some(Client { id, secret, method: None, redirect: None, ends_at: None })
     }
 
-    /// Whether the configuration still stands for the client of a stored token.
+    /// Whether the configuration still means the client of a stored token.
     pub(super) fn suits(&self, config: &OAuthConfig) -> bool {
         match &config.client_id {
             Some(id) => *id == self.id,
@@ -135,7 +134,7 @@ fn fitting(offered: Option<&[String]>) -> &'static str {
     pick(offered, ways).unwrap_or("client_secret_basic")
 }
 
-/// What to register as: a program on a user's machine keeps no secret, so without one if possible.
+/// The authentication method to register: a program on a user's machine cannot keep a secret, so none if possible.
 fn preferred(offered: Option<&[String]>) -> &'static str {
     pick(offered, ["none", "client_secret_basic", "client_secret_post"]).unwrap_or("none")
 }

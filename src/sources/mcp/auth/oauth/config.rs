@@ -1,4 +1,4 @@
-//! What the user says about the login at one server.
+//! The configuration of the login at one server.
 
 use super::super::{Secret, denied};
 use super::browser::open_browser;
@@ -31,7 +31,7 @@ pub struct OAuthConfig {
     pub client_secret: Option<Secret>,
     /// PKCS #8 as PEM, EC P-256 or RSA: the client signs its requests instead of sending a secret.
     pub private_key: Option<Secret>,
-    /// What to ask for at first. Empty: what the server says.
+    /// The scopes to request first. Empty: those that the server names.
     pub scopes: Vec<String>,
     /// The name that the user sees on the page of the login.
     pub client_name: String,

@@ -1,7 +1,7 @@
-//! Who issues tokens for a server: its protected resource metadata (RFC 9728), then the metadata of its authorization
+//! The issuer of tokens for a server: its protected resource metadata (RFC 9728), then the metadata of its authorization
 //! server (RFC 8414, OpenID Connect Discovery).
 //!
-//! Each document is taken only from the origin that it speaks for, and only when it says that it does.
+//! A document is accepted only from the origin that it describes, and only if it names that origin.
 
 use super::super::{denied, quote::quote};
 use super::challenge::Challenge;
@@ -14,7 +14,7 @@ use serde_json::Value;
 /// The two documents, as far as they matter.
 #[derive(Debug)]
 pub(super) struct Discovered {
-    /// How the server is called towards its authorization server, letter for letter as it says itself.
+    /// The identifier of the server at its authorization server, exactly as the server gives it.
     pub(super) resource: String,
     pub(super) resource_scopes: Vec<String>,
     pub(super) issuer: Issuer,
@@ -42,7 +42,7 @@ struct Resource {
     scopes: Vec<String>,
 }
 
-/// A document is read field by field: an odd one that we do not need loses nothing.
+/// Read field by field, so that a wrong field that we do not need does no harm.
 trait MetadataDocument: Sized {
     fn read(fields: &Value) -> Result<Self, &'static str>;
 }
@@ -149,7 +149,7 @@ fn choose(resource: &Resource, wanted: Option<&str>, server: &Url) -> Result<Str
 
 struct MetadataSearch<'a> {
     web: &'a Web,
-    /// What was looked at in vain, for the error.
+    /// The URLs that had no document, for the error.
     tried: Vec<String>,
 }
 
@@ -231,7 +231,7 @@ impl MetadataSearch<'_> {
                     Err(why) => why.to_owned(),
                 }
             }
-            // It will pass; what is found elsewhere meanwhile may be wrong.
+            // A temporary failure; a document found elsewhere in the meantime may be wrong.
             status @ (429 | 502..=504) => {
                 let mut error = HubError::new(
                     ErrorKind::Connect,
@@ -258,7 +258,7 @@ impl MetadataSearch<'_> {
     }
 }
 
-/// The URLs of RFC 8414 and OpenID Connect for this issuer, in the order that MCP says.
+/// The URLs of RFC 8414 and OpenID Connect for this issuer, in the order of the MCP specification.
 fn issuer_places(issuer: &Url) -> Vec<Url> {
     let path = issuer.path().trim_end_matches('/');
     let mut urls = vec![

@@ -1,4 +1,4 @@
-//! One flight: why a token is needed, and how the next one is got.
+//! One flight: why a token is needed, and how it is obtained.
 
 use super::super::{denied, quote::quote};
 use super::challenge::Challenge;
@@ -16,10 +16,10 @@ use tokio::sync::watch;
 /// Limits how often a server can ask the user for more scopes.
 const MAX_STEP_UPS: u32 = 5;
 
-/// Why the token that we have does not do.
+/// Why the current token is not enough.
 #[derive(Clone, Debug)]
 pub(super) enum Need {
-    /// It is over, or nearly.
+    /// It has expired, or is about to.
     Renewal,
     /// The server refused it, or there was none. It is certain only when the caller knows what it had sent.
     Other { challenge: Challenge, certain: bool },
@@ -43,7 +43,7 @@ impl Need {
     }
 }
 
-/// A seat in a flight that has begun.
+/// One waiter of a flight.
 pub(super) struct Seat {
     pub(super) ended: BoxFuture<'static, Result<(), HubError>>,
     /// True when the flight is for this need.
@@ -90,7 +90,7 @@ impl OAuthShared {
         }
         let found = discover(&self.web, &self.config, &self.server, &need.challenge()).await?;
         self.check_client_stays(old.as_deref(), &found)?;
-        // A token of another issuer, or for another resource, is as good as none.
+        // A token of another issuer, or for another resource, cannot be used.
         let bound =
             |held: &Arc<Held>| held.token.issuer == found.issuer.id && held.token.resource == found.resource;
         let old = old.filter(bound);
@@ -157,13 +157,13 @@ impl OAuthShared {
         Ok(scopes)
     }
 
-    /// Without the user. When that does not work there is no token: the server will say what it wants.
+    /// Without the user. If that fails there is no token, and the server's refusal decides what to do next.
     async fn renew(self: &Arc<Self>, login: &Login<'_>, old: Option<Arc<Held>>) -> Result<(), HubError> {
         if let Some(old) = old {
             match self.refresh(login, &old.token).await {
                 Ok(()) => return Ok(()),
                 Err(Failure::GrantEnded(_)) => {
-                    // The client is still registered, which the next login makes use of.
+                    // The client is still registered; the next login uses it.
                     let over = StoredToken { refresh_token: None, expires_at: Some(0), ..old.token.clone() };
                     return self.keep(over, old.origin).await;
                 }
@@ -187,7 +187,7 @@ impl OAuthShared {
             let lacks = challenge.scopes.iter().any(|scope| !old.token.asked_scopes.contains(scope));
             let fresh = old.is_fresh() && !old.token.is_over();
             match old.origin {
-                // What was refused was probably its predecessor.
+                // The refused token was probably the one before it.
                 Origin::Login | Origin::Refresh if fresh && !lacks && !certain => return Ok(()),
                 Origin::Login if fresh && !lacks => {
                     return Err(denied(format!(
@@ -195,7 +195,7 @@ impl OAuthShared {
                         quote(&login.found.issuer.id, &[])
                     )));
                 }
-                // A refresh has not helped just now.
+                // A refresh has just failed to help.
                 Origin::Refresh if fresh => {}
                 _ if lacks => {}
                 _ => match self.refresh(login, &old.token).await {

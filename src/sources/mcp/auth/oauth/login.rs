@@ -1,4 +1,4 @@
-//! Ways to a token: a login in the browser, client credentials, a refresh.
+//! The grants: a login in the browser, client credentials, a refresh.
 
 use super::super::quote::quote;
 use super::super::{Secret, denied};
@@ -12,12 +12,12 @@ use super::web::Web;
 use crate::error::HubError;
 use reqwest::Url;
 
-/// Everything that the ways have in common.
+/// What all grants have in common.
 pub(super) struct Login<'a> {
     pub(super) config: &'a OAuthConfig,
     pub(super) web: &'a Web,
     pub(super) found: &'a Discovered,
-    /// What to ask for.
+    /// The scopes to request.
     pub(super) scopes: Vec<String>,
 }
 
@@ -84,7 +84,7 @@ impl Login<'_> {
                 quote(&issuer.id, &[])
             )));
         };
-        // Without PKCE a stolen code is as good as a token.
+        // Without PKCE a stolen code is worth a token.
         if !issuer.challenge_methods.iter().any(|method| method == "S256") {
             return Err(denied(format!(
                 "The authorization server '{}' does not offer PKCE with S256, which a safe login needs; use a bearer token.",

@@ -1,8 +1,8 @@
 //! OAuth 2.1 towards one server, as the MCP specification wants it.
 //!
-//! A token that is there is handed out. When it is due, or the server refuses it or wants more scopes, one *flight* gets the
-//! next one: a task of its own, which everybody who needs a token waits for. It goes on when a caller gives up, because a
-//! refresh token that was sent may be good only once, and a user who is signing in should not do so in vain.
+//! A valid token is used. When it is about to expire, or the server refuses it or wants more scopes, one *flight* gets the
+//! next one: a separate task that all callers wait for. It continues when a caller gives up, because a refresh token may be
+//! valid only once, and a login that a user has begun should not be lost.
 
 mod address;
 mod browser;
@@ -75,7 +75,7 @@ impl OAuth {
         }
     }
 
-    /// Signs in now, when there is no token that holds: the user need not wait for the first call.
+    /// Signs in now if there is no valid token, so that the first call does not have to wait for the user.
     pub async fn login(&self) -> Result<(), HubError> {
         match self.0.header().await? {
             Some(_) => Ok(()),
@@ -114,7 +114,7 @@ impl Credentials for OAuth {
 }
 
 impl OAuthShared {
-    /// Without a token the server is asked first: its refusal says what to ask for, and it may not need any.
+    /// Without a token the request is sent as it is: the refusal says which scopes to request, and the server may need none.
     async fn header(self: &Arc<Self>) -> Result<Option<String>, HubError> {
         self.load().await?;
         let held = self.state.lock().held.clone();
@@ -138,7 +138,7 @@ impl OAuthShared {
         token.refresh_token.is_some() || self.config.grant == Grant::ClientCredentials
     }
 
-    /// Whether the token that the server refused is not the one that we have now, and ours may do.
+    /// Whether the refused token is not the current one, and the current one may be accepted.
     fn has_another(&self, sent: Option<&str>, need: &Need) -> bool {
         let Some(held) = self.state.lock().held.clone() else { return false };
         let another = match sent {

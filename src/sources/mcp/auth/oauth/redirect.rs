@@ -14,7 +14,7 @@ use tokio::task::JoinSet;
 const DEFAULT: &str = "http://127.0.0.1/callback";
 /// Codes are short, but some servers send long extra parameters.
 const MAX_HEAD: usize = 32 << 10;
-/// For one connection: browsers open some in advance and say nothing.
+/// For one connection: browsers open some in advance and send nothing on them.
 const PATIENCE: Duration = Duration::from_secs(20);
 const MAX_CONNECTIONS: usize = 32;
 
@@ -23,7 +23,7 @@ pub(super) struct Redirect {
     uri: Url,
 }
 
-/// What the answer has to say to be the one that we wait for.
+/// What identifies the answer of this login.
 pub(super) struct Expected {
     pub(super) state: String,
     pub(super) issuer: String,
@@ -136,7 +136,7 @@ async fn read_head(stream: &mut TcpStream) -> Option<String> {
     String::from_utf8(head).ok()
 }
 
-/// The query, when this is a GET of our path by our name: another name means that a foreign page had its name point here.
+/// The query, when this is a GET of our path with our Host. Another Host means DNS rebinding by a foreign page.
 fn parameters(head: &str, uri: &Url) -> Option<HashMap<String, String>> {
     let mut lines = head.split("\r\n");
     let target = lines.next()?.strip_prefix("GET ")?.strip_suffix(" HTTP/1.1")?;

@@ -1,4 +1,4 @@
-//! What is known of the tokens for one server: the one in use, and the flight that gets the next.
+//! The tokens for one server: the one in use, and the flight that gets the next one.
 
 use super::super::{bearer_header, denied};
 use super::config::{Grant, OAuthConfig};
@@ -26,11 +26,11 @@ pub(super) struct OAuthShared {
 
 #[derive(Default)]
 pub(super) struct LoginState {
-    /// The store was asked.
+    /// The store has been read.
     pub(super) loaded: bool,
     pub(super) held: Option<Arc<Held>>,
     pub(super) flight: Option<Flight>,
-    /// How often the server wanted more scopes.
+    /// The number of times that the server wanted more scopes.
     pub(super) step_ups: u32,
 }
 
@@ -79,7 +79,7 @@ impl Flight {
 pub(super) type Ended = watch::Receiver<Option<Result<(), HubError>>>;
 
 impl LoginState {
-    /// A flight whose task is gone without a word has died with its runtime.
+    /// A flight whose task ended without a result died with its runtime.
     pub(super) fn under_way(&self) -> Option<Ended> {
         let flight = self.flight.as_ref().filter(|flight| flight.ended.has_changed().is_ok());
         flight.map(|flight| flight.ended.clone())

@@ -32,10 +32,10 @@ pub struct StoredToken {
     pub access_token: Secret,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refresh_token: Option<Secret>,
-    /// What was granted.
+    /// The granted scopes.
     #[serde(default)]
     pub scopes: Vec<String>,
-    /// What was asked for; asking for it again would bring nothing new.
+    /// The requested scopes; requesting them again would change nothing.
     #[serde(default)]
     pub asked_scopes: Vec<String>,
     /// When to get the next one, and when this one ends, in seconds since 1970.

@@ -16,7 +16,7 @@ const AHEAD: u64 = 30;
 
 /// Why there is no token.
 pub(super) enum Failure {
-    /// The grant does not hold any more; a new login may help.
+    /// The grant is no longer valid; a new login may help.
     GrantEnded(HubError),
     /// The authorization server does not know the client (any more).
     UnknownClient(HubError),
@@ -31,7 +31,7 @@ impl Failure {
     }
 }
 
-/// What is asked of the token endpoint.
+/// A request to the token endpoint.
 pub(super) struct TokenRequest<'a> {
     pub(super) config: &'a OAuthConfig,
     pub(super) found: &'a Discovered,
@@ -80,7 +80,7 @@ impl TokenRequest<'_> {
             client: self.client.clone(),
             access_token: Secret::new(token),
             refresh_token: text("refresh_token").map(Secret::new).or_else(|| kept.cloned()),
-            // Without a word about it, what was asked for was granted.
+            // Without a `scope`, the requested scopes were granted.
             scopes: match text("scope") {
                 Some(granted) => granted.split_whitespace().map(str::to_owned).collect(),
                 None => self.scopes.to_vec(),
@@ -94,7 +94,7 @@ impl TokenRequest<'_> {
     fn failure(&self, status: u16, body: &Value, fields: &[(&'static str, String)]) -> Failure {
         let text = |name: &str| body.get(name).and_then(Value::as_str);
         let code = text("error").unwrap_or_default();
-        // Some servers repeat what they got; nothing of it but names may be shown.
+        // Some servers repeat the request; only the names of its fields may be shown.
         let public =
             ["grant_type", "resource", "redirect_uri", "client_id", "scope", "client_assertion_type"];
         let mut secrets: Vec<&str> = fields
@@ -125,7 +125,7 @@ impl TokenRequest<'_> {
         });
         error.status = Some(status);
         if status >= 500 || status == 429 {
-            // It may pass: the call may be tried again.
+            // Temporary: the call may be retried.
             error.kind = ErrorKind::Connect;
         }
         match code {
