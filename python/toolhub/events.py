@@ -15,6 +15,7 @@
 | `truncated` | a result was cut for a prompt | `shown`, `total`, `handle` |
 """
 
+import _thread
 import asyncio
 import inspect
 import logging
@@ -132,6 +133,9 @@ class Events:
                 if hasattr(answer, "__await__"):
                     answer.close()
                     raise TypeError("a listener for events must be a plain function, not an async one")
+            except KeyboardInterrupt:
+                # The core emits events where nothing can be raised; the interpreter raises it in the main thread next.
+                _thread.interrupt_main()
             except Exception:
                 _TROUBLE.exception("a listener failed at the event %r", type)
 

@@ -171,6 +171,14 @@ fn patience_with(error: &rusqlite::Error) -> Option<Duration> {
     }
 }
 
+/// A connection that only reads, and never waits.
+pub fn reader(path: &Path) -> rusqlite::Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags)?;
+    connection.busy_timeout(Duration::ZERO)?;
+    Ok(connection)
+}
+
 fn connect(path: &Path) -> rusqlite::Result<(Connection, SchemaState)> {
     create_private(path);
     let mut connection = Connection::open_with_flags(

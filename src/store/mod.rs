@@ -139,7 +139,7 @@ impl Store {
             let pending = self.shared.pending.lock();
             pending.results.iter().find(|one| one.handle == handle).map(|one| one.text.clone())
         };
-        pending.or_else(|| self.shared.with_file(|file| results::load(&file.connection, handle)).flatten())
+        pending.or_else(|| self.shared.read(|connection| results::load(connection, handle)).flatten())
     }
 
     /// Writes everything now. False if that failed or took too long.

@@ -1,10 +1,11 @@
 //! What a store and its writer thread share: the open file, the pending changes, and the threads waiting for a write.
 
-use super::file::{FileId, FileProblem, StoreFile};
+use super::file::{FileId, FileProblem, StoreFile, reader};
 use super::fork::{self, OpenStore};
 use super::pending::PendingChanges;
 use crate::stats::StatsSink;
-use parking_lot::{Condvar, Mutex};
+use parking_lot::{Condvar, Mutex, MutexGuard};
+use rusqlite::Connection;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -85,7 +86,11 @@ impl SharedStore {
 
     /// Works with the file, which is reopened if a fork closed it. `None` if that fails.
     pub fn with_file<T>(&self, work: impl FnOnce(&mut StoreFile) -> rusqlite::Result<T>) -> Option<T> {
-        match self.work(work) {
+        self.reported(self.work(work))
+    }
+
+    fn reported<T>(&self, worked: Result<T, WorkError>) -> Option<T> {
+        match worked {
             Ok(done) => Some(done),
             Err(WorkError::Temporary(_)) => None,
             Err(WorkError::Lost(notice)) => {
@@ -95,9 +100,27 @@ impl SharedStore {
         }
     }
 
+    /// Reads from the file without waiting. While the writer thread has the file, and perhaps waits for another process, a
+    /// connection of its own reads what is there.
+    pub fn read<T>(&self, read: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Option<T> {
+        let _gate = fork::pass();
+        match self.file.try_lock() {
+            Some(slot) => self.reported(self.work_with(slot, |file| read(&file.connection))),
+            None if self.signal.lock().ended => None,
+            None => read(&reader(&self.path).ok()?).ok(),
+        }
+    }
+
     fn work<T>(&self, work: impl FnOnce(&mut StoreFile) -> rusqlite::Result<T>) -> Result<T, WorkError> {
         let _gate = fork::pass();
-        let mut slot = self.file.lock();
+        self.work_with(self.file.lock(), work)
+    }
+
+    fn work_with<T>(
+        &self,
+        mut slot: MutexGuard<'_, FileSlot>,
+        work: impl FnOnce(&mut StoreFile) -> rusqlite::Result<T>,
+    ) -> Result<T, WorkError> {
         if self.signal.lock().ended {
             return Err(WorkError::Temporary("it is closed".to_owned()));
         }

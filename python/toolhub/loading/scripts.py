@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import secrets
 import shutil
 import signal
 import subprocess
@@ -20,6 +21,8 @@ TIMEOUT = 60.0
 _MAX_OUTPUT = 1_000_000
 _ENDING = 2.0
 _LEFT_BEHIND = 0.5
+# By this a daemon that a script leaves is found.
+_MARK = "TOOLHUB_SCRIPT_RUN"
 _INHERITED = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR", "SYSTEMROOT", "TEMP", "USERPROFILE")
 # Interpreters for scripts that are not executable. The script comes first, so its arguments cannot become their options.
 _RUNNERS = {
@@ -46,35 +49,41 @@ async def run(skill: str, folder: Path, script: str, args: Iterable[str], timeou
     except OSError as error:
         sentence = f"The script {script!r} of the skill {skill!r} could not be started: {error.strerror}."
         raise ToolError(sentence, ErrorKind.TOOL_ERROR) from error
-    leftovers = asyncio.create_task(_end_leftovers(process))
+    reading = asyncio.gather(process.out.read(), process.err.read())
     try:
-        async with asyncio.timeout(timeout):
-            out, err, _ = await asyncio.gather(_read(process.out), _read(process.err), process.exited())
-    except TimeoutError:
-        raise ToolError(
-            f"The script {script!r} of the skill {skill!r} was ended after {timeout:g} s.", ErrorKind.TIMEOUT
-        ) from None
+        try:
+            async with asyncio.timeout(timeout):
+                await process.exited()
+        except TimeoutError:
+            raise ToolError(
+                f"The script {script!r} of the skill {skill!r} was ended after {timeout:g} s.",
+                ErrorKind.TIMEOUT,
+            ) from None
+        # What the script leaves running holds its output open: it has a moment to end by itself.
+        await asyncio.wait([reading], timeout=_LEFT_BEHIND)
+        process.kill()
+        await asyncio.wait([reading], timeout=_ENDING)
     finally:
-        leftovers.cancel()
-        await _end(process)
-    return {"exit_code": process.popen.returncode, "stdout": out, "stderr": err}
+        await _end(process, reading)
+    return {"exit_code": process.popen.returncode, "stdout": process.out.text, "stderr": process.err.text}
 
 
 class _Process:
     """A script. It is reaped last: until then its process id cannot be reused for another process group."""
 
-    def __init__(self, popen: subprocess.Popen[bytes]) -> None:
+    def __init__(self, popen: subprocess.Popen[bytes], mark: str) -> None:
         self.popen = popen
-        self.out = asyncio.StreamReader()
-        self.err = asyncio.StreamReader()
+        self.mark = mark
+        self.out = _Output()
+        self.err = _Output()
         self.transports: list[asyncio.BaseTransport] = []
         self._exit = asyncio.create_task(_wait_for_exit(popen.pid))
 
     async def connect(self) -> None:
         """Connect the readers to the output of the script."""
         loop = asyncio.get_running_loop()
-        for reader, pipe in ((self.out, self.popen.stdout), (self.err, self.popen.stderr)):
-            protocol = asyncio.StreamReaderProtocol(reader)
+        for output, pipe in ((self.out, self.popen.stdout), (self.err, self.popen.stderr)):
+            protocol = asyncio.StreamReaderProtocol(output.stream)
             transport, _ = await loop.connect_read_pipe(lambda protocol=protocol: protocol, pipe)
             self.transports.append(transport)
 
@@ -83,10 +92,11 @@ class _Process:
         await asyncio.shield(self._exit)
 
     def kill(self) -> None:
-        """End the script and all that it has started, which is in the same process group."""
+        """End the script and all that it has started: its process group, and daemons that left the group."""
         if self.popen.returncode is None:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.popen.pid, signal.SIGKILL)
+        _kill_marked(self.mark)
 
     def close(self) -> None:
         """Reap the script if it has ended, and close our ends of its output."""
@@ -95,6 +105,44 @@ class _Process:
         self._exit.cancel()
         for transport in self.transports:
             transport.close()
+
+
+class _Output:
+    """One output of a script. Beyond the limit it is read, so that the script does not block, and dropped."""
+
+    def __init__(self) -> None:
+        self.stream = asyncio.StreamReader()
+        self._kept = b""
+        self._cut = False
+
+    async def read(self) -> None:
+        """Read to the end."""
+        while more := await self.stream.read(65_536):
+            self._cut = self._cut or len(self._kept) + len(more) > _MAX_OUTPUT
+            self._kept += more[: _MAX_OUTPUT - len(self._kept)]
+
+    @property
+    def text(self) -> str:
+        """What was read so far."""
+        return self._kept.decode("utf-8", "replace") + ("\n… [cut]" if self._cut else "")
+
+
+def _kill_marked(mark: str) -> None:
+    """End the processes that inherited the mark in their environment, on systems that show it."""
+    if not hasattr(os, "pidfd_open") or not os.path.isdir("/proc/self"):
+        return
+    entry = f"{_MARK}={mark}".encode()
+    for name in os.listdir("/proc"):
+        if not name.isdigit() or int(name) == os.getpid():
+            continue
+        with contextlib.suppress(OSError):
+            descriptor = os.pidfd_open(int(name))
+            try:
+                # The descriptor stays with this process, even if the number is given to another one meanwhile.
+                if entry in Path("/proc", name, "environ").read_bytes().split(b"\0"):
+                    signal.pidfd_send_signal(descriptor, signal.SIGKILL)
+            finally:
+                os.close(descriptor)
 
 
 async def _wait_for_exit(pid: int) -> None:
@@ -114,20 +162,22 @@ async def _wait_for_exit(pid: int) -> None:
 
 
 async def _start(command: list[str], folder: Path) -> _Process:
+    mark = secrets.token_hex(16)
+    inherited = {name: os.environ[name] for name in _INHERITED if name in os.environ}
     popen = subprocess.Popen(  # noqa: ASYNC220 (what asyncio would do, but it reaps at once)
         command,
         cwd=folder,
-        env={name: os.environ[name] for name in _INHERITED if name in os.environ},
+        env={**inherited, _MARK: mark},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         start_new_session=True,
     )
-    process = _Process(popen)
+    process = _Process(popen, mark)
     try:
         await process.connect()
     except BaseException:
-        await _end(process)
+        await _end(process, None)
         raise
     return process
 
@@ -144,28 +194,14 @@ def _runner(path: Path) -> tuple[str, ...]:
     )
 
 
-async def _read(stream: asyncio.StreamReader) -> str:
-    """Read the output of a script; beyond the limit it is read, so that the script does not block, and dropped."""
-    kept, cut = b"", False
-    while more := await stream.read(65_536):
-        cut = cut or len(kept) + len(more) > _MAX_OUTPUT
-        kept += more[: _MAX_OUTPUT - len(kept)]
-    return kept.decode("utf-8", "replace") + ("\n… [cut]" if cut else "")
-
-
-async def _end_leftovers(process: _Process) -> None:
-    """End what a script leaves running: it would hold the output open until the timeout."""
-    await process.exited()
-    await asyncio.sleep(_LEFT_BEHIND)
-    process.kill()
-
-
-async def _end(process: _Process) -> None:
+async def _end(process: _Process, reading: asyncio.Future[Any] | None) -> None:
     """End the script and all that it has started, and release what we hold of it."""
     process.kill()
     try:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_ENDING):
-                await asyncio.gather(_read(process.out), _read(process.err), process.exited())
+                await process.exited()
     finally:
+        if reading is not None:
+            reading.cancel()
         process.close()

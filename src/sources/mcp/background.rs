@@ -30,8 +30,9 @@ where
     }
 }
 
-/// Modern servers announce changes on a stream. One that ends is opened again, with growing pauses.
-pub async fn subscribe(connection: Arc<Connection>) {
+/// Modern servers announce changes on a stream. One that ends is opened again, with growing pauses. Returns true
+/// when the server refuses it, as FastMCP 4 does although it promises to announce changes; false when the connection is lost.
+pub async fn subscribe(connection: Arc<Connection>) -> bool {
     let mut pause = FIRST_RETRY;
     while connection.transport().retired().is_none() {
         let begun = Instant::now();
@@ -39,7 +40,7 @@ pub async fn subscribe(connection: Arc<Connection>) {
         let stream = connection.request("subscriptions/listen", params, RequestExtras::default());
         let Ok(ended) = timeout(SUBSCRIPTION, stream).await else { continue };
         if ended.is_err_and(|error| error.kind == ErrorKind::Rpc) {
-            return;
+            return true;
         }
         if begun.elapsed() > LONGEST_RETRY {
             pause = FIRST_RETRY;
@@ -47,6 +48,7 @@ pub async fn subscribe(connection: Arc<Connection>) {
         sleep(pause).await;
         pause = (pause * 2).min(LONGEST_RETRY);
     }
+    false
 }
 
 /// Returns when nothing has used the connection for `limit`. `unused_for` returns `None` when the server is gone.

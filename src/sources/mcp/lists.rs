@@ -8,7 +8,7 @@ use super::skills::Skills;
 use arc_swap::ArcSwapOption;
 use parking_lot::{Mutex, MutexGuard};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
 
@@ -29,6 +29,8 @@ pub struct ServerLists {
     publishing: Mutex<()>,
     /// How many of the announced changes are in the list.
     covered: AtomicU64,
+    /// The server cannot announce changes, whatever it promises.
+    is_silent: AtomicBool,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -76,7 +78,13 @@ impl ServerLists {
     pub fn may_have_more(&self) -> bool {
         let Some(age) = self.age() else { return true };
         let ttl = self.tools.load().as_ref().and_then(|listing| listing.ttl_ms).map(Duration::from_millis);
-        age > ttl.map_or(DEFAULT_TTL, |ttl| ttl.max(SHORTEST_TTL))
+        let default = if self.is_silent.load(Ordering::Relaxed) { SHORTEST_TTL } else { DEFAULT_TTL };
+        age > ttl.map_or(default, |ttl| ttl.max(SHORTEST_TTL))
+    }
+
+    /// Takes note that the server refuses to announce changes, or that it does not any more.
+    pub fn set_silent(&self, is_silent: bool) {
+        self.is_silent.store(is_silent, Ordering::Relaxed);
     }
 
     /// Takes note that the list has all changes up to this number.

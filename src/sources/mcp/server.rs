@@ -335,7 +335,14 @@ impl Server {
         let changed = self.callbacks().tools_changed.clone();
         session.spawn(Box::pin(background::keep_tools_listed(changed, list)));
         if connection.server().era == Era::Modern && connection.server().announces_changes() {
-            session.spawn(Box::pin(background::subscribe(connection)));
+            let server = Arc::downgrade(self);
+            self.lists.set_silent(false);
+            session.spawn(Box::pin(async move {
+                let is_refused = background::subscribe(connection).await;
+                if let Some(server) = server.upgrade().filter(|_| is_refused) {
+                    server.lists.set_silent(true);
+                }
+            }));
         }
         if let Some(idle) = self.config().options.idle_timeout {
             let server = Arc::downgrade(self);

@@ -19,6 +19,8 @@ const MAX_DEPTH: usize = 8;
 pub enum Refused {
     /// It is outside the folder, or a link leads outside.
     Outside,
+    /// Another name of the file is outside the folder: a hard link.
+    Shared,
     NoFile,
     TooLong {
         size: u64,
@@ -31,6 +33,7 @@ impl fmt::Display for Refused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Refused::Outside => f.write_str("is not inside the skill's folder"),
+            Refused::Shared => f.write_str("is a hard link to a file outside the skill's folder"),
             Refused::NoFile => f.write_str("is not a file"),
             Refused::TooLong { size, limit } => write!(f, "has {size} bytes, the limit is {limit}"),
             Refused::Unreadable(why) => write!(f, "cannot be read: {why}"),
@@ -71,7 +74,42 @@ pub fn open(folder: &Path, path: &str) -> Result<File, Refused> {
     let below = real.strip_prefix(folder).map_err(|_| Refused::Outside)?;
     let parts: Vec<&OsStr> = below.iter().collect();
     let file = open_below(folder, &parts)?;
-    if file.metadata()?.is_file() { Ok(file) } else { Err(Refused::NoFile) }
+    let data = file.metadata()?;
+    match data.is_file() {
+        false => Err(Refused::NoFile),
+        true if has_names_outside(folder, &data) => Err(Refused::Shared),
+        true => Ok(file),
+    }
+}
+
+/// Whether a file has more names than are found in the folder. A hard link cannot be told from the file itself; that it has
+/// other names can.
+#[cfg(unix)]
+fn has_names_outside(folder: &Path, data: &fs::Metadata) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    let mut missing = data.nlink();
+    if missing <= 1 {
+        return false;
+    }
+    let mut queue = VecDeque::from([folder.to_owned()]);
+    for _ in 0..MAX_FOLDERS {
+        let Some(place) = queue.pop_front() else { break };
+        for entry in fs::read_dir(&place).into_iter().flatten().flatten() {
+            // The entry itself, and not what a link leads to.
+            let Ok(found) = entry.metadata() else { continue };
+            if found.is_dir() {
+                queue.push_back(entry.path());
+            } else if (found.dev(), found.ino()) == (data.dev(), data.ino()) {
+                missing = missing.saturating_sub(1);
+            }
+        }
+    }
+    missing > 0
+}
+
+#[cfg(not(unix))]
+fn has_names_outside(_: &Path, _: &fs::Metadata) -> bool {
+    false
 }
 
 /// The bytes of a file inside `folder`, `limit` at most.

@@ -69,6 +69,10 @@ impl LocalSkill {
                     "The skill '{name}' may not read '{path}': give the path of a file inside its folder."
                 ),
             ),
+            (Refused::Shared, path) => {
+                let path = path.unwrap_or("SKILL.md".into());
+                (ErrorKind::NotAllowed, format!("The file '{path}' of the skill '{name}' {why}."))
+            }
             (Refused::NoFile, Some(path)) => (
                 ErrorKind::InvalidArguments,
                 format!(

@@ -171,6 +171,7 @@ pub(super) const SERVERS: &[(&str, &str)] = &[
     ("The file '{}' of the skill '{}' {~}.", "技能 '{1}' 的文件 '{0}' {2}。"),
     ("The SKILL.md of the skill '{}' {~}.", "技能 '{0}' 的 SKILL.md {1}。"),
     ("is not inside the skill's folder", "不在技能的文件夹内"),
+    ("is a hard link to a file outside the skill's folder", "是指向技能文件夹之外文件的硬链接"),
     ("is not a file", "不是文件"),
     ("has {} bytes, the limit is {}", "有 {0} 字节，上限为 {1}"),
     ("cannot be read: {~}", "无法读取：{0}"),

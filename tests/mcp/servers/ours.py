@@ -149,5 +149,17 @@ async def grow(name: str, ctx: Context) -> str:
     return name
 
 
+@server.tool()
+async def sprout(name: str) -> str:
+    """Add a tool of that name and announce nothing."""
+
+    def sprouted() -> str:
+        return f"I am {name}"
+
+    sprouted.__name__ = name
+    server.tool()(sprouted)
+    return name
+
+
 if __name__ == "__main__":
     serve(sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 0)

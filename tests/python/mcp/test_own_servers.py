@@ -197,3 +197,16 @@ async def test_what_a_tool_says_about_its_failure_is_one_line(
     assert result.kind == "tool_error"
     assert str(result.error).endswith("red second")
     assert not set("\n\x1b") & set(str(result.error))
+
+
+async def test_a_server_that_cannot_announce_changes_is_asked_again_for_a_missing_tool(
+    hub: ToolHub, installed: Callable[..., Any], connected: Callable[..., Any], until: Callable[..., Any]
+) -> None:
+    """FastMCP 4 promises to announce changes, but refuses `subscriptions/listen`, on which they would come."""
+    await connected(hub, "s", **installed("fastmcp", "stdio"))
+    assert (await hub.execute("sprout", {"name": "quiet"}, server="s")).success
+    limit = asyncio.get_running_loop().time() + 20
+    while not (found := await hub.dispatch({"tool_name": "quiet", "arguments": {}})).success:
+        assert asyncio.get_running_loop().time() < limit, found.error
+        await asyncio.sleep(0.1)
+    assert found.result == "I am quiet"

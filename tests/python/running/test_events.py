@@ -380,3 +380,27 @@ async def test_a_long_name_is_short_in_a_log(
         await hub.execute("x" * 1_000_000)
     assert len(caplog.text) < 1_000
     assert all(len(str(event)) < 1_000 for event in heard)
+
+
+@pytest.mark.parametrize("how", ["call", "execute", "run"])
+@pytest.mark.parametrize("event", ["started", "finished"])
+def test_ctrl_c_inside_a_listener_is_raised(how: str, event: str) -> None:
+    hub = ToolHub()
+
+    @hub.tool(read_only=True)
+    async def answer() -> int:
+        return 42
+
+    def listener(heard: Any) -> None:
+        if heard.type == event:
+            raise KeyboardInterrupt
+
+    hub.on_event(listener)
+    text = '<tool_call>{"name": "answer", "arguments": {}}</tool_call>'
+    calls = {
+        "call": lambda: hub.call("answer"),
+        "execute": lambda: asyncio.run(hub.execute("answer")),
+        "run": lambda: asyncio.run(hub.run(text)),
+    }
+    with pytest.raises(KeyboardInterrupt):
+        calls[how]()

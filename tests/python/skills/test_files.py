@@ -147,3 +147,17 @@ def test_free_text_is_the_task_and_a_path_is_asked_for_by_file(hub: ToolHub, gre
     read = hub.call("greet", {"file": "references/words.md", "task": task}).result
     assert read["text"] == "你好\n"
     assert "task" not in read
+
+
+@pytest.mark.skipif(os.name != "posix", reason="the number of names of a file")
+def test_a_hard_link_to_a_file_outside_is_refused(hub: ToolHub, folder: Path, greet: Path) -> None:
+    os.link(folder / "secret.md", greet / "references/inside.md")
+    assert kind(hub, "references/inside.md") == "not_allowed"
+    result = hub.call("greet", {"file": "references/inside.md"})
+    assert result.kind == "not_allowed"
+    assert "is a hard link to a file outside the skill's folder" in str(result.error)
+    # Two names inside the folder are one file of the skill.
+    os.link(greet / "logo.png", greet / "references/logo.png")
+    assert hub.read_skill_file("greet", "references/logo.png") == b"\x89PNG\xff"
+    (folder / "secret.md").unlink()
+    assert hub.read_skill_file("greet", "references/inside.md") == "secret"

@@ -130,6 +130,33 @@ async def test_what_a_script_leaves_behind_ends_with_it(hub: ToolHub, folder: Pa
     await _ended(int((greet / "pid").read_text()))
 
 
+# It leaves the process group and the session of the script, and keeps its output open.
+DAEMON = """
+import os, pathlib, time
+print("done", flush=True)
+read, write = os.pipe()
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        pathlib.Path("daemon").write_text(str(os.getpid()))
+        os.write(write, b"x")
+        time.sleep(600)
+    os._exit(0)
+os.read(read, 1)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="needs /proc")
+async def test_a_daemon_of_a_script_ends_and_the_result_is_given(
+    hub: ToolHub, folder: Path, greet: Path
+) -> None:
+    (greet / "scripts/daemon.py").write_text(DAEMON)
+    hub.load_skills(folder, python=False, allow_scripts=True)
+    ended = await hub.run_skill_script("greet", "scripts/daemon.py", timeout=60)
+    assert (ended["exit_code"], ended["stdout"]) == (0, "done\n")
+    await _ended(int((greet / "daemon").read_text()))
+
+
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
 @pytest.mark.parametrize("script", ["scripts/leaves.sh", "scripts/show.py"])
 async def test_no_group_is_killed_after_its_number_is_free(

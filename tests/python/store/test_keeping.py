@@ -7,6 +7,7 @@ import json
 import logging
 import os
 import sqlite3
+import threading
 from pathlib import Path
 
 import pytest
@@ -88,6 +89,28 @@ def test_cut_results_can_be_read_on_in_the_next_process(tmp_path: Path) -> None:
         assert len(hub.read_more(handle, 0, 10_000)) == 5_010
         with pytest.raises(ToolError, match="no kept result"):
             hub.read_more("r_00000000")
+
+
+def test_reading_on_does_not_wait_for_the_write_of_another_process(tmp_path: Path) -> None:
+    path = tmp_path / "hub.db"
+    with ToolHub(store=path) as hub:
+        hub.register(long_text)
+        handle = cut(hub, 7)
+    with ToolHub(store=path) as hub:
+        hub.register(long_text)
+        other = sqlite3.connect(path, isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        cut(hub, 8)
+        written: list[bool] = []
+        flush = threading.Thread(target=lambda: written.append(hub.flush()))
+        flush.start()
+        # While the write waits for the other process, all of this is read; then the other process is done.
+        for _ in range(1_000):
+            assert hub.read_more(handle, 0, 9) == "Straße 7:"
+        other.execute("ROLLBACK")
+        flush.join()
+        other.close()
+        assert written == [True]
 
 
 def test_results_have_a_limit_and_can_be_kept_out(tmp_path: Path) -> None:
