@@ -53,8 +53,8 @@ async fn chat_error(script: impl IntoIterator<Item = Reply>, requests: usize) ->
     error
 }
 
-/// An address where nobody listens.
-async fn nobody() -> SocketAddr {
+/// An address where closed_port listens.
+async fn closed_port() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     listener.local_addr().unwrap()
 }
@@ -92,7 +92,7 @@ fn chunk(delta: Value) -> Vec<u8> {
     format!("data: {chunk}\n\n").into_bytes()
 }
 
-fn said(text: &str) -> Vec<u8> {
+fn text_chunk(text: &str) -> Vec<u8> {
     chunk(json!({"content": text}))
 }
 
@@ -209,13 +209,13 @@ async fn a_wait_beyond_the_deadline_is_reported_at_once() {
 
 #[tokio::test]
 async fn a_server_that_is_just_starting_is_found() {
-    let address = nobody().await;
+    let address = closed_port().await;
     let mut config = config(&format!("http://{address}/v1"));
     config.max_retries = u32::MAX;
     config.backoff.ceiling = Duration::from_millis(1);
     let client = OpenAi::new(config).unwrap();
     let start_later = async {
-        // The refusals before this are seen by nobody; the test holds whether there are some or none.
+        // The refusals before this are seen by closed_port; the test holds whether there are some or none.
         tokio::task::yield_now().await;
         let listener = TcpListener::bind(address).await.unwrap();
         HttpServer::on(listener, [Reply::json(200, GOOD)])

@@ -41,18 +41,18 @@ const MODERN: &str = "2026-07-28";
 
 /// Hears what is no answer, and answers every request of the server with its method.
 #[derive(Default)]
-struct Ear {
+struct RecordingListener {
     heard: watch::Sender<Vec<String>>,
 }
 
-impl Ear {
+impl RecordingListener {
     /// Waits until so many notifications have come.
     async fn heard(&self, count: usize) -> Vec<String> {
         self.heard.subscribe().wait_for(|heard| heard.len() >= count).await.unwrap().clone()
     }
 }
 
-impl Listener for Ear {
+impl Listener for RecordingListener {
     fn notified(&self, method: &str, _: Option<&RawValue>) {
         self.heard.send_modify(|heard| heard.push(method.to_owned()));
     }
@@ -68,11 +68,11 @@ fn options(server: &HttpServer) -> HttpOptions {
 }
 
 fn open(server: &HttpServer) -> Arc<StreamableHttp> {
-    StreamableHttp::open(options(server), Inbox::new(Arc::<Ear>::default())).unwrap()
+    StreamableHttp::open(options(server), Inbox::new(Arc::<RecordingListener>::default())).unwrap()
 }
 
 fn open_with(options: HttpOptions) -> Arc<StreamableHttp> {
-    StreamableHttp::open(options, Inbox::new(Arc::<Ear>::default())).unwrap()
+    StreamableHttp::open(options, Inbox::new(Arc::<RecordingListener>::default())).unwrap()
 }
 
 fn call(id: u64) -> OutgoingRequest {

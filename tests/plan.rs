@@ -150,7 +150,7 @@ async fn a_deadline_that_ends_the_look_up_is_a_timeout() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nobody_is_asked_for_a_call_whose_source_is_unknown() {
+async fn no_server_is_asked_for_a_call_whose_source_is_unknown() {
     let world = World::new(hub());
     world.server("files", secs(1)).lists(Double::answering("t", "found").of(Source::Mcps));
     let result = world.call(routed("t", Some("fils"))).await;

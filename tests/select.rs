@@ -77,7 +77,7 @@ fn auto_takes_the_first_rule_that_fits() {
         ("extract", 3, false, All, Rule::AnswersComplement),
         ("weather", 2, false, All, Rule::TwoCandidates),
         ("weather", 3, false, First, Rule::ManyCandidates),
-        // By capability two candidates come before the nature of the tools.
+        // By capability two candidates come before the kind of the tools.
         ("calculate", 2, true, All, Rule::TwoCandidates),
         ("calculate", 3, true, First, Rule::FastestIsBest),
         ("search", 3, true, All, Rule::AnswersComplement),
@@ -316,7 +316,7 @@ fn by_name_registration_decides_between_equals() {
 
 proptest! {
     #[test]
-    fn by_name_whoever_is_preferred_comes_first_and_all_else_stays_as_it_is(
+    fn by_name_the_preferred_one_comes_first_and_all_else_stays_as_it_is(
         sources in proptest::collection::vec(proptest::sample::select(Source::ALL.to_vec()), 1..12),
         resting in proptest::collection::btree_set(0u64..12, 0..12),
         last in 0u64..12,
@@ -434,7 +434,7 @@ proptest! {
 }
 
 #[test]
-fn by_capability_an_unknown_tag_has_nobody() {
+fn by_capability_an_unknown_tag_has_no_candidate() {
     let mut rng = fastrand::Rng::with_seed(1);
     let registry = thirty();
     let (order, healthy) =

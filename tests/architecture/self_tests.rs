@@ -172,7 +172,7 @@ fn agents_fire() {
 }
 
 #[test]
-fn code_is_told_from_text() {
+fn code_is_distinguished_from_text() {
     for (text, code) in [
         ("a // b\nc", "a     \nc"),
         ("a /* b /* c */ d */ e", "a                   e"),

@@ -23,7 +23,7 @@ fn a_race_starts_three_and_the_rest_one_by_one_after_the_whole_batch_failed() {
 }
 
 #[test]
-fn the_first_success_wins_and_the_others_are_told_to_stop() {
+fn the_first_success_wins_and_the_others_are_asked_to_stop() {
     let mut hand = Hand::new(rules(Strategy::First), 5);
     hand.starts();
     hand.failed(0, 5);
@@ -49,7 +49,7 @@ fn a_winner_at_once_leaves_those_that_were_not_begun_alone() {
 }
 
 #[test]
-fn auto_that_nobody_resolved_is_a_race() {
+fn an_unresolved_auto_is_a_race() {
     let mut hand = Hand::new(rules(Strategy::Auto), 4);
     assert_eq!(hand.starts(), [0, 1, 2]);
     hand.succeeded(1, 10);
@@ -138,7 +138,7 @@ fn a_batch_of_one_or_none_is_a_fallback() {
 }
 
 #[test]
-fn nobody_there_is_over_at_once() {
+fn no_candidates_is_over_at_once() {
     for strategy in Strategy::ALL {
         Hand::new(Rules { deadline: Some(ms(5)), ..rules(strategy) }, 0).assert_finished(Decision::Exhausted);
     }

@@ -46,7 +46,7 @@ fn effects_go_on_after_a_rejection_because_nothing_was_started() {
 }
 
 #[test]
-fn a_timeout_before_anything_was_sent_holds_nobody_back() {
+fn a_timeout_before_anything_was_sent_blocks_no_other() {
     let timeouts = &[100, 100, 100];
     let mut hand = Hand::with_timeouts(Rules { guarded: true, ..rules(Strategy::Fallback) }, timeouts);
     hand.starts();
@@ -62,7 +62,7 @@ fn a_timeout_before_anything_was_sent_holds_nobody_back() {
 }
 
 #[test]
-fn one_without_effects_among_others_with_effects_holds_nobody_back() {
+fn one_without_effects_among_others_with_effects_blocks_no_other() {
     let timeouts = &[100, 100, 100, 100];
     let mut hand = Hand::with_timeouts(Rules { guarded: true, ..rules(Strategy::Fallback) }, timeouts);
     hand.run.set_harmless(0);

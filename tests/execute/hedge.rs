@@ -33,7 +33,7 @@ fn a_late_tick_starts_one_candidate_not_all_that_would_have_been_due() {
 }
 
 #[test]
-fn an_answer_in_time_means_that_nobody_else_starts() {
+fn an_answer_in_time_means_that_no_other_starts() {
     let mut hand = hedged(3);
     hand.starts();
     hand.succeeded(0, 199);
@@ -61,7 +61,7 @@ fn the_second_starts_at_once_when_the_first_times_out() {
 }
 
 #[test]
-fn after_a_failed_batch_nobody_is_hedged() {
+fn after_a_failed_batch_there_is_no_hedge() {
     let mut hand = hedged(5);
     hand.starts();
     (0..3).for_each(|slot| {

@@ -124,7 +124,7 @@ impl Witness {
     fn obey(&mut self) -> Result<(), TestCaseError> {
         while let Some(slot) = self.hand.run.next_stop() {
             let Some(at) = self.running.iter().position(|s| *s == slot) else {
-                return Err(TestCaseError::fail(format!("{slot} was told to stop but does not run")));
+                return Err(TestCaseError::fail(format!("{slot} was asked to stop but does not run")));
             };
             self.running.remove(at);
             self.stopping.push(slot);
@@ -270,7 +270,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 2_000, ..ProptestConfig::default() })]
 
     #[test]
-    fn any_course_of_events_ends_in_time_and_starts_nobody_wrongly(case in any_case()) {
+    fn any_course_of_events_ends_in_time_and_starts_none_wrongly(case in any_case()) {
         let mut witness = Witness::new(case)?;
         for event in witness.case.events.clone() {
             witness.happens(&event)?;

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn a_candidate_that_runs_too_long_is_told_to_stop_and_the_race_goes_on() {
+fn a_candidate_that_runs_too_long_is_asked_to_stop_and_the_race_goes_on() {
     let mut hand = Hand::with_timeouts(rules(Strategy::First), &[100, 300]);
     hand.starts();
     assert_eq!(hand.wake_at(), Some(100));
@@ -96,7 +96,7 @@ fn one_that_timed_out_earlier_is_awaited_too() {
 }
 
 #[test]
-fn without_grace_nobody_is_awaited() {
+fn without_grace_nothing_is_awaited() {
     let mut hand = Hand::new(Rules { grace: ms(0), ..rules(Strategy::First) }, 2);
     hand.starts();
     hand.succeeded(0, 100);
@@ -129,7 +129,7 @@ fn an_answer_after_the_timeout_does_not_win() {
 }
 
 #[test]
-fn cancel_stops_everybody_and_starts_nobody() {
+fn cancel_stops_all_and_starts_none() {
     let mut hand = Hand::new(rules(Strategy::First), 5);
     hand.starts();
     hand.failed(0, 10);

@@ -83,7 +83,7 @@ impl Double {
         self
     }
 
-    /// Goes on when it is told to stop.
+    /// Continues when it is asked to stop.
     pub fn deaf(mut self) -> Self {
         self.heeds_cancel = false;
         self
@@ -171,7 +171,7 @@ impl Stage {
             biased;
             () = ctx.cancel.cancelled(), if double.heeds_cancel => {
                 self.note("cancelled", &who);
-                return Err(HubError::new(ErrorKind::Cancelled, format!("{who} was told to stop")));
+                return Err(HubError::new(ErrorKind::Cancelled, format!("{who} was asked to stop")));
             }
             () = time => self.note("end", &who),
         }

@@ -3,7 +3,7 @@
 use super::*;
 
 #[tokio::test(start_paused = true)]
-async fn a_candidate_that_is_too_slow_is_told_to_stop_and_the_next_is_tried() {
+async fn a_candidate_that_is_too_slow_is_asked_to_stop_and_the_next_is_tried() {
     let hub = hub();
     let stage = Stage::new(&hub);
     stage.add(Double::hanging("t"));
@@ -121,11 +121,11 @@ async fn a_dropped_call_fires_the_tokens_of_its_tools() {
     assert_eq!(stage.inside(), 0, "its future is gone");
     let contexts = stage.contexts();
     assert_eq!(contexts.len(), 1);
-    assert!(contexts[0].cancel.is_cancelled(), "and whatever else it has started was told");
+    assert!(contexts[0].cancel.is_cancelled(), "and everything else that it started was asked to stop");
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_tool_that_ended_well_is_never_told_to_stop() {
+async fn a_tool_that_ended_well_is_never_asked_to_stop() {
     let hub = hub();
     let stage = Stage::new(&hub);
     stage.add(Double::answering("t", 1).after(10));
@@ -148,7 +148,7 @@ async fn a_panicking_tool_is_an_error_and_the_others_go_on() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn after_a_panic_nobody_knows_whether_something_happened() {
+async fn after_a_panic_the_outcome_is_unknown() {
     let hub = hub();
     let stage = Stage::new(&hub);
     stage.add(Double::panicking("t").with(|spec| spec.effects = Effects::may_act(Evidence::Registration)));

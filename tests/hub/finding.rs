@@ -15,7 +15,7 @@ fn now() -> std::time::Instant {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_name_that_nobody_has_is_not_found_and_near_names_are_suggested() {
+async fn a_name_that_no_tool_has_is_not_found_and_near_names_are_suggested() {
     let hub = hub();
     let stage = Stage::new(&hub);
     for name in ["search_web", "send_email", "calculate"] {
@@ -121,7 +121,7 @@ async fn a_capability_finds_tools_of_any_name() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_capability_that_nobody_has_is_an_error_that_lists_the_known_ones() {
+async fn a_capability_that_no_tool_has_is_an_error_that_lists_the_known_ones() {
     let hub = hub();
     let refusal = |tag: &str| hub.plan_by_capability(tag, &CallOptions::default(), now()).err().unwrap();
     assert_eq!(refusal("fly").kind, ErrorKind::NoCapability);

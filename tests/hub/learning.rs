@@ -127,7 +127,7 @@ async fn a_candidate_that_keeps_failing_is_rested_and_comes_last() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_resting_candidate_is_tried_all_the_same_when_nobody_else_can_answer() {
+async fn a_resting_candidate_is_tried_when_no_other_can_answer() {
     let (hub, stage, _) = with_a_rested_one(Double::failing("t", ErrorKind::ToolError)).await;
     stage.add(Double::failing("t", ErrorKind::ToolError).server("good"));
     call(&hub, "t", &asking(Strategy::First)).await;

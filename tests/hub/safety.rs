@@ -26,7 +26,7 @@ async fn declared_effects_never_run_at_once_even_when_a_race_is_asked_for() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn after_a_request_with_effects_failed_nobody_else_is_tried() {
+async fn after_a_request_with_effects_failed_no_other_is_tried() {
     let hub = hub();
     let stage = Stage::new(&hub);
     stage.add(with_effects(Double::failing("send_mail", ErrorKind::ToolError)));
@@ -49,7 +49,7 @@ async fn an_idempotent_tool_with_effects_goes_on_after_any_failure_but_never_at_
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_without_effects_holds_nobody_back_when_it_fails() {
+async fn one_without_effects_blocks_no_other_when_it_fails() {
     let hub = hub();
     let stage = Stage::new(&hub);
     stage.add(Double::failing("t", ErrorKind::ToolError));
@@ -122,7 +122,7 @@ async fn a_skipped_candidate_does_not_take_a_place_in_the_batch() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn arguments_that_fit_nobody_are_an_error_that_names_them() {
+async fn arguments_that_fit_no_candidate_are_an_error_that_names_them() {
     let hub = hub();
     let stage = Stage::new(&hub);
     for server in ["a", "b"] {

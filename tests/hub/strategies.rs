@@ -187,7 +187,7 @@ async fn without_a_success_the_first_candidates_error_is_the_calls_error() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_race_on_several_threads_has_one_winner_and_leaves_nobody_behind() {
+async fn a_race_on_several_threads_has_one_winner_and_leaves_nothing_running() {
     let hub = hub();
     let stage = Stage::new(&hub);
     for n in 0..3 {

@@ -41,7 +41,7 @@ async fn it_answers() {
 
 #[tokio::test]
 async fn it_streams() {
-    let good = Reply::events([&*said("hel"), &*said("lo"), STOP, DONE]);
+    let good = Reply::events([&*text_chunk("hel"), &*text_chunk("lo"), STOP, DONE]);
     let (client, _server) = any_model(good).await;
     let (texts, end) = stream(&client).await;
     end.unwrap();
@@ -51,7 +51,7 @@ async fn it_streams() {
 
 #[tokio::test]
 async fn it_can_be_left_in_the_middle() {
-    let endless = Reply::event_stream().flood_chunks(said("more "));
+    let endless = Reply::event_stream().flood_chunks(text_chunk("more "));
     let (client, server) = any_model(endless).await;
     let mut stream = client.stream(&question()).await.unwrap();
     stream.next().await.unwrap().unwrap();

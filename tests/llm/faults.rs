@@ -6,7 +6,7 @@ use super::*;
 
 #[tokio::test]
 async fn a_refused_connection_names_the_host_and_no_password() {
-    let address = nobody().await;
+    let address = closed_port().await;
     let url = format!("http://me:hush-hush@{address}/v1?key=hush-hush-too");
     let error = chat(&OpenAi::new(config(&url)).unwrap()).await.unwrap_err();
     assert_eq!(error.kind, ErrorKind::Connect);
@@ -114,7 +114,7 @@ async fn dropping_a_request_reaches_the_server_and_ends_a_wait_between_attempts(
 
 #[tokio::test]
 async fn dropping_a_stream_reaches_the_server() {
-    let both = [said("half"), said(" more")].concat();
+    let both = [text_chunk("half"), text_chunk(" more")].concat();
     let server = HttpServer::start([Reply::event_stream().chunk(both).hang()]).await;
     let client = client(&server);
     let mut stream = client.stream(&[ChatMessage::user("hi")]).await.unwrap();
@@ -178,7 +178,7 @@ async fn the_key_is_in_no_error_whatever_the_server_says() {
     }
     let event = format!("data: {{\"error\": {{\"message\": \"{KEY}\"}}}}\n\n");
     for event in [event, format!("data: {KEY}\n\n"), format!("event: error\ndata: \"{KEY}\"\n\n")] {
-        let reply = Reply::events([said(KEY).as_slice(), event.as_bytes()]);
+        let reply = Reply::events([text_chunk(KEY).as_slice(), event.as_bytes()]);
         let error = stream_error(reply).await;
         assert!(!format!("{error} {error:?}").contains(KEY), "{error:?}");
     }

@@ -8,7 +8,7 @@ async fn a_stream_gives_the_text_as_it_comes() {
     let parts = [
         b": hello\n\n".to_vec(),
         chunk(json!({"role": "assistant", "content": ""})),
-        said("Grüß "),
+        text_chunk("Grüß "),
         b"data:{\"choices\":\ndata: [{\"delta\": {\"content\": \"\xe4\xbd".to_vec(),
         b"\xa0\"}}]}\r".to_vec(),
         b"\n\r\n:\n\n".to_vec(),
@@ -23,7 +23,7 @@ async fn a_stream_gives_the_text_as_it_comes() {
 
 #[tokio::test]
 async fn a_stream_is_asked_for_and_asked_again_before_it_begins() {
-    let good = Reply::events([&*said("a"), DONE]);
+    let good = Reply::events([&*text_chunk("a"), DONE]);
     let server = HttpServer::start([Reply::new(502, &[], ""), good]).await;
     let (texts, end) = stream(&client(&server)).await;
     assert_eq!((texts, end), (vec!["a".to_owned()], Ok(())));
@@ -35,10 +35,10 @@ async fn a_stream_is_asked_for_and_asked_again_before_it_begins() {
 
 #[tokio::test]
 async fn the_end_of_a_stream_needs_no_close_and_no_mark_but_a_reason() {
-    let hangs_after_done = Reply::event_stream().chunk(said("a")).chunk(DONE).hang();
-    let no_mark = Reply::events([&*said("a"), STOP]);
-    let torn_after_reason = Reply::event_stream().chunk(said("a")).chunk(STOP).reset();
-    let no_line_end = Reply::events([&*said("a"), b"data: [DONE]"]);
+    let hangs_after_done = Reply::event_stream().chunk(text_chunk("a")).chunk(DONE).hang();
+    let no_mark = Reply::events([&*text_chunk("a"), STOP]);
+    let torn_after_reason = Reply::event_stream().chunk(text_chunk("a")).chunk(STOP).reset();
+    let no_line_end = Reply::events([&*text_chunk("a"), b"data: [DONE]"]);
     for reply in [hangs_after_done, no_mark, torn_after_reason, no_line_end] {
         let (texts, end) = stream_of(reply.clone()).await;
         assert_eq!((texts.concat().as_str(), end), ("a", Ok(())), "{reply:?}");
@@ -47,7 +47,7 @@ async fn the_end_of_a_stream_needs_no_close_and_no_mark_but_a_reason() {
 
 #[tokio::test]
 async fn a_truncated_stream_is_an_error_after_what_came() {
-    let (a, b) = (said("one "), said("two"));
+    let (a, b) = (text_chunk("one "), text_chunk("two"));
     let half = &b[..b.len() / 2];
     for (reply, partial) in [
         (Reply::events([&*a, &*b]), "one two"),
@@ -72,14 +72,14 @@ async fn an_error_inside_a_stream_ends_it_after_what_came() {
         ("event: error\ndata: {\"message\": \"boom\"}\n\n", ErrorKind::Http),
         ("data: {\"error\": {\"message\": \"boom\", \"code\": \"429\"}}", ErrorKind::Overloaded),
     ] {
-        let (texts, end) = stream_of(Reply::events([&*said("one "), event.as_bytes()])).await;
+        let (texts, end) = stream_of(Reply::events([&*text_chunk("one "), event.as_bytes()])).await;
         let error = end.unwrap_err();
         assert_eq!((error.kind, error.status), (kind, Some(200)));
         assert!(error.message.contains("boom"), "{error}");
         assert_eq!(texts, ["one "]);
     }
     for event in ["data: {nonsense\n\n", "data: [1]\n\n", "data: {\"choices\": 1}\n\n"] {
-        let (texts, end) = stream_of(Reply::events([&*said("one "), event.as_bytes(), DONE])).await;
+        let (texts, end) = stream_of(Reply::events([&*text_chunk("one "), event.as_bytes(), DONE])).await;
         assert_eq!(end.unwrap_err().kind, ErrorKind::Protocol, "{event}");
         assert_eq!(texts, ["one "]);
     }
@@ -88,7 +88,7 @@ async fn an_error_inside_a_stream_ends_it_after_what_came() {
 #[tokio::test]
 async fn streams_are_bounded_too() {
     let endless_line = Reply::event_stream().flood_chunks("data: xxxxxxxxxxxxxxxxxxxxxxxx");
-    let endless_text = Reply::event_stream().flood_chunks(said(&"x".repeat(10_000)));
+    let endless_text = Reply::event_stream().flood_chunks(text_chunk(&"x".repeat(10_000)));
     for (reply, words) in [(endless_line, "one event"), (endless_text, "the answer has more than")] {
         let server = HttpServer::start([reply]).await;
         let mut config = config(&server.base_url());

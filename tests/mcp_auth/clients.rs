@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU16, Ordering};
 use toolhub::sources::mcp::auth::{Credentials, Grant, MemoryStore, OAuth, Secret};
 
 #[tokio::test]
-async fn a_registered_client_proves_itself_as_it_was_told() {
+async fn a_registered_client_authenticates_as_registered() {
     for method in ["none", "client_secret_basic", "client_secret_post"] {
         let world = World::new().await;
         world.issuer.turn(|knobs| knobs.metadata["token_endpoint_auth_methods_supported"] = json!([method]));
@@ -44,7 +44,7 @@ async fn a_client_of_the_user_comes_first_then_its_document_then_registration() 
 }
 
 #[tokio::test]
-async fn without_any_way_to_register_the_user_is_told() {
+async fn without_any_way_to_register_the_user_gets_an_error() {
     let world = World::new().await;
     world.issuer.turn(|knobs| knobs.metadata["registration_endpoint"] = json!(null));
     world.fails(&world.oauth(), &["set client_id"]).await;

@@ -196,7 +196,7 @@ async fn the_callers_end_does_not_end_the_login_but_dropping_the_credentials_doe
 }
 
 #[tokio::test]
-async fn nobody_waits_for_ever() {
+async fn no_wait_lasts_forever() {
     let world = World::new().await;
     let mut config = world.config();
     config.login_timeout = Duration::from_millis(20);

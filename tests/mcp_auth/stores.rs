@@ -81,7 +81,7 @@ async fn a_damaged_file_is_set_aside_and_the_next_call_signs_in() {
 }
 
 #[tokio::test]
-async fn a_file_that_cannot_be_written_is_told_and_the_token_used() {
+async fn a_file_that_cannot_be_written_is_reported_and_the_token_used() {
     let (world, folder) = (World::new().await, Folder::new("unwritable"));
     fs::create_dir_all(&folder.0).unwrap();
     fs::write(folder.0.join("state"), "a file where the folder should be").unwrap();

@@ -58,7 +58,7 @@ async fn structured_content_is_the_result_and_must_keep_its_promise() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn errors_of_the_tool_and_of_the_protocol_are_told_apart() {
+async fn errors_of_the_tool_and_of_the_protocol_are_distinguished() {
     let world = World::new("legacy");
     let error = call(&world, "fails", json!({})).await.unwrap_err();
     assert_eq!((error.kind, &*error.message), (ErrorKind::ToolError, "no disk"));
@@ -169,7 +169,7 @@ async fn two_servers_with_the_same_tools_are_candidates_of_one_name() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn servers_stand_in_the_order_in_which_they_were_added_whoever_answers_first() {
+async fn servers_stand_in_the_order_in_which_they_were_added_in_whatever_order_they_answer() {
     let world = World::new("legacy");
     world.add("second", "legacy", json!({"capabilities": ["shared"]}));
     world.add("third", "legacy", json!({"capabilities": ["Shared "]}));

@@ -58,7 +58,7 @@ async fn questions_of_a_task_are_answered_once_each() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_task_that_asks_what_nobody_answers_is_cancelled() {
+async fn a_task_that_asks_a_question_without_an_answer_is_cancelled() {
     let world = World::new("tasks");
     let error = follow(&world, "asks").await.unwrap_err();
     assert_eq!((error.kind, error.outcome), (ErrorKind::NotAllowed, Outcome::Unknown));

@@ -47,7 +47,7 @@ fn of_two_servers_with_one_id_the_last_counts() {
 }
 
 #[test]
-fn nothing_to_load_is_fine_when_it_is_said_so() {
+fn nothing_to_load_is_fine_on_request() {
     for value in [
         json!({}),
         json!({"mcpServers": {}}),

@@ -122,7 +122,7 @@ fn the_lists_of_gemini_are_overridden_too() {
 }
 
 #[test]
-fn a_mistake_is_told_of_the_file_it_stands_in() {
+fn a_mistake_is_reported_of_the_file_it_stands_in() {
     let shared = json!({"mcpServers": {
         "a": {"command": "x", "args": ["-v"], "env": {"K": "shared"}, "toolhub": {"timeout": 1}, "colour": 1},
         "b": {"command": "x", "env": {"L": []}},

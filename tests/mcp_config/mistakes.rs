@@ -328,7 +328,7 @@ fn a_misspelt_command_is_an_error_with_a_hint() {
 }
 
 #[test]
-fn all_that_is_wrong_is_said_at_once() {
+fn all_problems_are_reported_at_once() {
     let entry =
         json!({"command": "${A}", "args": 1, "env": {"B": "${B}", "C": "${C:-c}"}, "toolhub": {"pin": 1}});
     assert_eq!(

@@ -1,4 +1,4 @@
-//! Dropping and closing: whoever waits is told, and nothing is left.
+//! Dropping and closing: every waiting call ends, and nothing is left.
 
 use super::*;
 

@@ -45,7 +45,7 @@ async fn a_404_is_no_lost_session_where_there_is_none() {
 
 #[tokio::test]
 async fn what_comes_on_the_stream_is_heard_asked_and_answered() {
-    let ear = Arc::<Ear>::default();
+    let listener = Arc::<RecordingListener>::default();
     let asked = json!({"jsonrpc": "2.0", "id": "q-1", "method": "ping"}).to_string();
     let stream = Reply::event_stream()
         .chunk(": hello\n\n")
@@ -60,9 +60,9 @@ async fn what_comes_on_the_stream_is_heard_asked_and_answered() {
         }
     })
     .await;
-    let transport = StreamableHttp::open(options(&server), Inbox::new(ear.clone())).unwrap();
+    let transport = StreamableHttp::open(options(&server), Inbox::new(listener.clone())).unwrap();
     shake_hands(&*transport).await;
-    assert_eq!(ear.heard(1).await, ["notifications/x"]);
+    assert_eq!(listener.heard(1).await, ["notifications/x"]);
     let (body, session) = reply.recv().await.unwrap();
     assert_eq!(
         serde_json::from_str::<Value>(&body).unwrap(),

@@ -24,11 +24,11 @@ fn accepted(_: &http_server::Request) -> Reply {
 }
 
 async fn open(server: &HttpServer) -> Arc<LegacySse> {
-    LegacySse::open(options(server), Inbox::new(Arc::<Ear>::default())).await.unwrap()
+    LegacySse::open(options(server), Inbox::new(Arc::<RecordingListener>::default())).await.unwrap()
 }
 
 async fn refused(server: &HttpServer) -> HubError {
-    LegacySse::open(options(server), Inbox::new(Arc::<Ear>::default())).await.err().unwrap()
+    LegacySse::open(options(server), Inbox::new(Arc::<RecordingListener>::default())).await.err().unwrap()
 }
 
 #[tokio::test]

@@ -45,15 +45,15 @@ async fn the_last_event_may_lack_its_blank_line() {
 
 #[tokio::test]
 async fn notifications_are_heard_before_the_answer_comes() {
-    let ear = Arc::<Ear>::default();
+    let listener = Arc::<RecordingListener>::default();
     let text = event(&note("notifications/message"));
     let server = HttpServer::start([Reply::event_stream().chunk(&text).chunk(&text).hang()]).await;
-    let transport = StreamableHttp::open(options(&server), Inbox::new(ear.clone())).unwrap();
+    let transport = StreamableHttp::open(options(&server), Inbox::new(listener.clone())).unwrap();
     transport.on_negotiated(Era::Modern, MODERN);
     let listen = request(1, "subscriptions/listen", None);
     tokio::select! {
         answer = transport.request(&listen) => panic!("there is no answer yet: {answer:?}"),
-        heard = ear.heard(2) => assert_eq!(heard, ["notifications/message", "notifications/message"]),
+        heard = listener.heard(2) => assert_eq!(heard, ["notifications/message", "notifications/message"]),
     }
     // The request was dropped, and with it its connection.
     server.hung_up().await;

@@ -68,7 +68,7 @@ fn a_message_whose_text_has_the_call_is_read_as_text() {
 }
 
 #[test]
-fn what_cannot_be_read_is_told_with_its_json() {
+fn what_cannot_be_read_is_reported_with_its_json() {
     let broken = json!({"id": "c1", "function": {"name": "ping", "arguments": "{\"host\": "}});
     let good = json!({"id": "c2", "function": {"name": "ping", "arguments": "{}"}});
     let parsed = parse_value(&json!({"tool_calls": [broken, 5, good]}), &ParseOptions::default());
@@ -77,7 +77,7 @@ fn what_cannot_be_read_is_told_with_its_json() {
 }
 
 #[test]
-fn the_format_that_is_told_may_be_asked_for() {
+fn the_format_that_is_reported_may_be_asked_for() {
     for format in ["openai", "openai_responses", "anthropic", "gemini"] {
         let options = ParseOptions::format(format).unwrap();
         let message = json!({"content": [{"type": "tool_use", "id": "t", "name": "ping", "input": {}}]});

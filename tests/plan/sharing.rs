@@ -138,7 +138,7 @@ async fn a_follower_has_its_own_deadline() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn whoever_takes_over_has_what_is_left_of_its_deadline() {
+async fn the_next_leader_has_what_is_left_of_its_deadline() {
     let world = World::new(hub());
     world
         .stage

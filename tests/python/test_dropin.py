@@ -174,7 +174,7 @@ def test_meta_may_say_capabilities_description_parameters_and_server() -> None:
     assert hub.call("weather", {"city": "Rome"}).result == "sun in Rome"
 
 
-def test_whoever_changes_the_notes_he_was_given_changes_nothing_in_the_hub() -> None:
+def test_changing_the_notes_of_a_candidate_changes_nothing_in_the_hub() -> None:
     hub = ToolHub()
     meta: dict[str, Any] = {"capabilities": ["time"], "nested": {"deep": [1]}}
     candidate = hub.register_candidate(ToolCandidate("clock", "tools", Clock(), 0, meta))

@@ -206,7 +206,7 @@ def test_members_are_strings_that_code_can_switch_on() -> None:
         ("get_wether", "get_weather"),
     ],
 )
-def test_a_name_that_nobody_has_suggests_near_names(asked: str, meant: str) -> None:
+def test_a_name_that_no_tool_has_suggests_near_names(asked: str, meant: str) -> None:
     hub = ToolHub()
     for name in ("search_web", "get_weather", "calculate", "zip_files"):
         hub.register(lambda: 1, name=name)

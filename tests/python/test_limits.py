@@ -204,7 +204,7 @@ def test_a_call_that_ends_badly_frees_its_place(run: Run, end: str) -> None:
     run(scene())
 
 
-def test_losers_of_a_race_free_their_places(run: Run) -> None:
+def test_losers_of_a_race_free_their_slots(run: Run) -> None:
     async def scene() -> None:
         hub = ToolHub(limits={"hub": 3})
         offer(hub, "race", a=Endless(), b=Endless(), c=Scripted("c"))

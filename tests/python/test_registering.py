@@ -1,4 +1,4 @@
-"""Registering: what can be a tool, what is said about it, and how it leaves the hub again."""
+"""Registering: what can be a tool, its options, and how it leaves the hub again."""
 
 import asyncio
 import functools
@@ -187,7 +187,7 @@ def test_a_mark_that_does_not_exist_is_refused() -> None:
         toolhub.tool(colour="red")(add)  # type: ignore[call-overload]
 
 
-def test_what_is_said_to_replace_does_and_another_source_adds(hub: ToolHub) -> None:
+def test_a_replacement_replaces_and_another_source_adds(hub: ToolHub) -> None:
     hub.register(lambda: "old", name="tool")
     hub.register(lambda: "new", name="tool", replace=True)
     assert hub.call("tool").result == "new"
@@ -363,7 +363,7 @@ def test_a_timeout_that_is_no_number_is_refused(hub: ToolHub) -> None:
 
 
 @pytest.mark.parametrize("limit", [0, -1])
-def test_a_limit_that_lets_nobody_in_is_refused(hub: ToolHub, limit: int) -> None:
+def test_a_limit_that_lets_no_call_in_is_refused(hub: ToolHub, limit: int) -> None:
     with pytest.raises(ValueError, match="max_concurrency must be at least 1"):
         hub.register(add, max_concurrency=limit)
 

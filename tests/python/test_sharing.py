@@ -141,7 +141,7 @@ def test_when_the_leader_is_cancelled_another_takes_over(run: Run) -> None:
     run(scene())
 
 
-def test_a_follower_that_is_cancelled_disturbs_nobody(run: Run) -> None:
+def test_a_follower_that_is_cancelled_disturbs_no_other(run: Run) -> None:
     async def scene() -> None:
         hub, tool = ToolHub(), Held()
         hub.register(tool, name="t", read_only=True)
@@ -169,7 +169,7 @@ def test_a_follower_has_its_own_deadline(run: Run) -> None:
     run(scene())
 
 
-def test_whoever_takes_over_within_a_deadline_answers(run: Run) -> None:
+def test_the_next_leader_within_a_deadline_answers(run: Run) -> None:
     async def scene() -> None:
         hub, tool = ToolHub(), Held()
         hub.register(tool, name="t", read_only=True)

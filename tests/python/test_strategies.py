@@ -18,11 +18,11 @@ def hub() -> ToolHub:
     return ToolHub(seed=7)
 
 
-def offered(hub: ToolHub, name: str, count: int, **said: Any) -> list[Scripted]:
+def offered(hub: ToolHub, name: str, count: int, **options: Any) -> list[Scripted]:
     """So many candidates of one name, all succeeding."""
     tools = [Scripted(f"answer {n}") for n in range(count)]
     for n, tool in enumerate(tools):
-        hub.register(tool, name=name, source="mcps", server=f"s{n}", **said)
+        hub.register(tool, name=name, source="mcps", server=f"s{n}", **options)
     return tools
 
 
@@ -34,7 +34,7 @@ def test_one_candidate_is_simply_called(hub: ToolHub) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "options"),
     [
         ("lookup", {"effects": True}),
         ("lookup", {"annotations": {"destructiveHint": True}}),
@@ -49,9 +49,9 @@ def test_one_candidate_is_simply_called(hub: ToolHub) -> None:
 )
 @pytest.mark.parametrize("count", [2, 3, 5])
 def test_a_tool_with_effects_is_tried_one_by_one(
-    hub: ToolHub, name: str, said: dict[str, Any], count: int
+    hub: ToolHub, name: str, options: dict[str, Any], count: int
 ) -> None:
-    tools = offered(hub, name, count, **said)
+    tools = offered(hub, name, count, **options)
     result = hub.call(name)
     assert result.meta["strategy"] == "fallback"
     assert "effects" in result.meta["rule"]
@@ -59,7 +59,7 @@ def test_a_tool_with_effects_is_tried_one_by_one(
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "options"),
     [
         ("send_mail", {"effects": False}),
         ("send_mail", {"read_only": True}),
@@ -68,10 +68,10 @@ def test_a_tool_with_effects_is_tried_one_by_one(
         ("lookup", {"annotations": {"destructiveHint": False}}),
     ],
 )
-def test_what_is_said_comes_before_the_guess_from_the_name(
-    hub: ToolHub, name: str, said: dict[str, Any]
+def test_a_declaration_comes_before_the_guess_from_the_name(
+    hub: ToolHub, name: str, options: dict[str, Any]
 ) -> None:
-    offered(hub, name, 2, **said)
+    offered(hub, name, 2, **options)
     assert not hub.get(name).effects
     assert hub.call(name).meta["strategy"] == "all"
 
@@ -164,7 +164,7 @@ def test_a_guess_from_the_name_gives_way_to_the_users_word_about_the_tool(
     ],
     ids=["raises", "success none", "success false", "closed", "exit"],
 )
-def test_after_a_failure_that_may_have_had_effects_nobody_else_is_tried(
+def test_after_a_failure_that_may_have_had_effects_no_other_is_tried(
     hub: ToolHub, strategy: str, failure: Any
 ) -> None:
     first, second = Scripted(failure), Scripted("sent twice")
@@ -175,7 +175,7 @@ def test_after_a_failure_that_may_have_had_effects_nobody_else_is_tried(
     assert (first.runs, second.runs) == (1, 0)
 
 
-def test_after_a_time_out_of_a_tool_with_effects_nobody_else_is_tried(run: Run) -> None:
+def test_after_a_time_out_of_a_tool_with_effects_no_other_is_tried(run: Run) -> None:
     hub, slow, second = ToolHub(timeout=0.01), Endless(), Scripted("sent twice")
     for server, tool in [("a", slow), ("b", second)]:
         hub.register(tool, name="send", source="mcps", server=server)
@@ -518,7 +518,7 @@ def test_a_rested_candidate_is_probed_once_at_a_time_and_comes_back(run: Run) ->
 
 
 @pytest.mark.parametrize("kind", ["invalid_arguments", "not_allowed", "overloaded", "not_found"])
-def test_failures_that_are_the_callers_doing_rest_nobody(kind: str) -> None:
+def test_failures_that_are_the_callers_doing_rest_no_candidate(kind: str) -> None:
     hub = ToolHub(breaker_threshold=1, breaker_rest=1000)
     hub.register(Scripted(ToolError("no", kind=kind)), name="t")
     hub.call("t")

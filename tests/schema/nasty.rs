@@ -100,7 +100,7 @@ fn ten_thousand_properties_are_no_trouble() {
 }
 
 #[test]
-fn much_data_is_mended_or_told_by_its_first_mistake() {
+fn much_data_is_mended_or_reported_by_its_first_mistake() {
     let schema = json!({"properties": {"rows": {"items": {"type": "integer"}}}});
     let rows = |n: usize| json!({"rows": vec!["5"; n]});
     assert_eq!(checked(&schema, rows(20_000), true).unwrap()["rows"][19_999], json!(5));

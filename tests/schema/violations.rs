@@ -4,8 +4,8 @@ use super::{arguments, checked, one};
 use serde_json::{Value, json};
 use toolhub::schema::unknown_arguments;
 
-/// What is said about `it`.
-fn said(schema: Value, value: Value) -> String {
+/// What is violation about `it`.
+fn violation(schema: Value, value: Value) -> String {
     one(schema, value).expect_err("must be refused")
 }
 
@@ -111,7 +111,7 @@ fn every_keyword_has_its_words() {
         ),
     ];
     for (schema, value, words) in cases {
-        assert_eq!(said(schema.clone(), value), words, "{schema}");
+        assert_eq!(violation(schema.clone(), value), words, "{schema}");
     }
 }
 
@@ -181,7 +181,7 @@ fn a_missing_argument_says_what_is_wanted_and_what_was_given_instead() {
 }
 
 #[test]
-fn unknown_names_are_told_wherever_they_are_forbidden() {
+fn unknown_names_are_reported_wherever_they_are_forbidden() {
     let nothing = json!({"type": "object", "additionalProperties": false});
     assert_eq!(
         checked(&nothing, json!({"a": 1}), true).unwrap_err(),
@@ -196,7 +196,7 @@ fn unknown_names_are_told_wherever_they_are_forbidden() {
 }
 
 #[test]
-fn of_a_union_the_branch_that_was_meant_is_told() {
+fn of_a_union_the_matching_branch_is_reported() {
     let shapes = json!({"anyOf": [
         {"type": "object", "properties": {"kind": {"const": "circle"}, "radius": {"type": "number"}},
             "required": ["kind", "radius"]},
@@ -204,14 +204,14 @@ fn of_a_union_the_branch_that_was_meant_is_told() {
             "required": ["kind", "side"]},
         {"type": "null"}]});
     assert_eq!(
-        said(shapes.clone(), json!({"kind": "square"})),
+        violation(shapes.clone(), json!({"kind": "square"})),
         "it.side: required argument is missing, expected a number"
     );
     assert_eq!(
-        said(shapes.clone(), json!({"kind": "circle", "radius": "wide"})),
+        violation(shapes.clone(), json!({"kind": "circle", "radius": "wide"})),
         "it.radius: expected a number, got 'wide' (string)"
     );
-    assert_eq!(said(shapes, json!(5)), "it: expected an object or null, got 5 (integer)");
+    assert_eq!(violation(shapes, json!(5)), "it: expected an object or null, got 5 (integer)");
 }
 
 #[test]
@@ -238,20 +238,20 @@ fn secrets_are_not_shown_and_long_values_are_cut() {
     let counted = json!({"properties": {"max_tokens": {"type": "integer"}}});
     assert!(checked(&counted, json!({"max_tokens": "many"}), true).unwrap_err().contains("'many'"));
 
-    let long = said(json!({"type": "integer"}), json!("é\n".repeat(5000)));
+    let long = violation(json!({"type": "integer"}), json!("é\n".repeat(5000)));
     assert_eq!(
         long,
         "it: expected an integer, got 'é\\né\\né\\né\\né\\né\\né\\né\\né\\né… (string of 10000 characters)"
     );
     let many: Vec<String> = (0..500).map(|n| format!("option {n}")).collect();
-    assert!(said(json!({"enum": many}), json!("x")).chars().count() < 300);
-    assert!(said(json!({"pattern": "a".repeat(5000)}), json!("x")).chars().count() < 300);
+    assert!(violation(json!({"enum": many}), json!("x")).chars().count() < 300);
+    assert!(violation(json!({"pattern": "a".repeat(5000)}), json!("x")).chars().count() < 300);
 }
 
 #[test]
 fn what_a_model_wrote_is_shown_not_what_became_of_it() {
     assert_eq!(
-        said(json!({"type": "integer", "maximum": 100}), json!("500")),
+        violation(json!({"type": "integer", "maximum": 100}), json!("500")),
         "it: expected a value of at most 100, got '500' (string)"
     );
     let schema = json!({"properties": {"a": {"type": "integer"}, "b": {"type": "integer"}}});
@@ -264,18 +264,18 @@ fn what_a_model_wrote_is_shown_not_what_became_of_it() {
         "a: expected an integer, got '5' (string); b: expected an integer, got 'x' (string)"
     );
     let inside = json!({"type": "object", "properties": {"n": {"type": "integer"}}});
-    assert_eq!(said(inside, json!("{\"n\": \"x\"}")), "it.n: expected an integer, got 'x' (string)");
+    assert_eq!(violation(inside, json!("{\"n\": \"x\"}")), "it.n: expected an integer, got 'x' (string)");
 }
 
 #[test]
-fn unknown_names_that_are_not_forbidden_are_told_where_the_known_ones_are_certain() {
-    let told = |schema: Value, args: Value| {
+fn unknown_names_that_are_not_forbidden_are_reported_where_the_known_ones_are_certain() {
+    let unknown = |schema: Value, args: Value| {
         unknown_arguments(&schema, arguments(args).iter().map(|(name, _)| name.as_str()))
     };
     let schema = json!({"properties": {"query": {}, "limit": {}}});
-    assert_eq!(told(schema.clone(), json!({"query": 1, "limit": 2})), Vec::<String>::new());
+    assert_eq!(unknown(schema.clone(), json!({"query": 1, "limit": 2})), Vec::<String>::new());
     assert_eq!(
-        told(schema.clone(), json!({"query": 1, "limt": 2, "zzz": 3})),
+        unknown(schema.clone(), json!({"query": 1, "limt": 2, "zzz": 3})),
         [
             "limt: unknown argument, passed on as it is (did you mean 'limit'? known are query, limit)",
             "zzz: unknown argument, passed on as it is (known are query, limit)",
@@ -288,7 +288,7 @@ fn unknown_names_that_are_not_forbidden_are_told_where_the_known_ones_are_certai
     ] {
         let mut open = schema.clone();
         open[keyword] = value;
-        assert_eq!(told(open, json!({"limt": 2})), Vec::<String>::new(), "{keyword}");
+        assert_eq!(unknown(open, json!({"limt": 2})), Vec::<String>::new(), "{keyword}");
     }
-    assert_eq!(told(json!({"type": "object"}), json!({"limt": 2})), Vec::<String>::new());
+    assert_eq!(unknown(json!({"type": "object"}), json!({"limt": 2})), Vec::<String>::new());
 }

@@ -104,9 +104,11 @@ async def test_several_violations_are_one_sentence(mirror: Mirror) -> None:
     async with mirror(CLOSED) as call:
         result = await call({"limit": "many", "exact": 2, "colour": 1})
         assert result.error is not None
-        told = result.error.removeprefix("Invalid arguments for 'mirror': ").removesuffix(".").split("; ")
+        violations = (
+            result.error.removeprefix("Invalid arguments for 'mirror': ").removesuffix(".").split("; ")
+        )
         names = "query, limit, exact, unit, tags, filters, near, password"
-        assert sorted(told) == [
+        assert sorted(violations) == [
             f"colour: unknown argument (expected only {names})",
             "exact: expected true or false, got 2 (integer)",
             "limit: expected an integer, got 'many' (string)",
@@ -190,17 +192,17 @@ def search(query: str, limit: int = 10, unit: Literal["celsius", "fahrenheit"] =
     ],
     ids=str,
 )
-def test_who_has_checked_cannot_be_told_from_the_words(args: Mapping[str, Any]) -> None:
+def test_who_has_checked_cannot_be_seen_in_the_words(args: Mapping[str, Any]) -> None:
     hub = ToolHub()
     hub.register(search, name="t")
     schema = hub.get("t").parameters
 
-    def told() -> list[str]:
+    def violations() -> list[str]:
         sentence = str(hub.call("t", args).error)
         assert sentence.startswith("Invalid arguments for 't': ")
         assert sentence.endswith(".")
         return sorted(sentence.removeprefix("Invalid arguments for 't': ").removesuffix(".").split("; "))
 
-    by_signature = told()
+    by_signature = violations()
     hub.register(lambda **given: "never", name="t", parameters=schema)
-    assert told() == by_signature
+    assert violations() == by_signature

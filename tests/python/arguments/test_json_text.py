@@ -43,8 +43,8 @@ def test_an_object_of_parameters_is_read_however_it_is_called(hub: ToolHub, text
     assert hub.dispatch_sync({"tool_name": "weather", "arguments": text}).result == "Paris for 3"
     assert hub.call_many([("weather", text)])[0].result == "Paris for 3"
     assert "The arguments fit." in hub.explain("weather", text).text
-    said = json.dumps({"name": "weather", "arguments": text})
-    assert hub.run_sync(f"<tool_call>{said}</tool_call>").results[0].result == "Paris for 3"
+    call = json.dumps({"name": "weather", "arguments": text})
+    assert hub.run_sync(f"<tool_call>{call}</tool_call>").results[0].result == "Paris for 3"
 
 
 def test_other_text_stays_the_value_of_the_one_argument(hub: ToolHub) -> None:

@@ -369,7 +369,7 @@ def test_a_tool_that_cancels_itself_has_failed(hub: ToolHub, world: World, count
     world.run(main())
 
 
-def test_somebody_else_cancels_the_task_of_a_candidate(hub: ToolHub, world: World) -> None:
+def test_another_task_cancels_the_task_of_a_candidate(hub: ToolHub, world: World) -> None:
     tasks: list[asyncio.Task[Any]] = []
 
     async def victim() -> str:

@@ -73,7 +73,7 @@ print(len(asyncio.run(main())))
     assert run(script).split() == ["2"]
 
 
-def test_the_collector_may_unsubscribe_while_somebody_unsubscribes() -> None:
+def test_the_collector_may_unsubscribe_during_an_unsubscribe() -> None:
     script = """
 import gc, weakref
 

@@ -70,7 +70,9 @@ def test_a_change_within_one_second_and_of_the_same_size_is_seen(
         assert hub.call("say").result == value
 
 
-def test_whoever_imports_what_has_changed_is_imported_again(hub: ToolHub, folder: Path, write: Write) -> None:
+def test_a_module_that_imports_a_changed_one_is_imported_again(
+    hub: ToolHub, folder: Path, write: Write
+) -> None:
     write("_helper.py", f"{COUNTED}\nVALUE = 'old'\n")
     write("pack/__init__.py", f"{COUNTED}\nfrom .._helper import VALUE\n")
     write("pack/user.py", f"{COUNTED}\nfrom . import VALUE\n@toolhub.tool\ndef say(): return VALUE\n")
@@ -93,7 +95,7 @@ def test_a_module_that_is_broken_now_keeps_its_tools(hub: ToolHub, folder: Path,
     assert "say" not in report.loaded + report.removed
     assert any("SyntaxError" in error and "its tools stay as they were" in error for error in report.errors)
     assert (hub.call("say").result, hub.call("twice").result) == ("old", "oldold")
-    assert not hub.reload(), "and it is told each time"
+    assert not hub.reload(), "and it is reported each time"
     write("a.py", says("new"))
     assert set(hub.reload().loaded) == {"say", "twice"}
     assert (hub.call("say").result, hub.call("twice").result) == ("new", "newnew")
@@ -110,7 +112,9 @@ def test_tools_may_move_from_one_module_to_another(hub: ToolHub, folder: Path, w
     assert (hub.call("first").result, hub.call("second").result) == ("b", "a")
 
 
-def test_a_module_whose_helper_is_gone_is_told_and_stays(hub: ToolHub, folder: Path, write: Write) -> None:
+def test_a_module_whose_helper_is_gone_is_reported_and_stays(
+    hub: ToolHub, folder: Path, write: Write
+) -> None:
     helper = write("helper.py", "VALUE = 'old'\n")
     write("user.py", "import toolhub\nfrom .helper import VALUE\n@toolhub.tool\ndef say(): return VALUE\n")
     hub.load_tools(folder)
@@ -134,9 +138,7 @@ def test_the_folders_own_init_is_a_module_too(hub: ToolHub, folder: Path, write:
     assert hub.call("twice").result == "newnew"
 
 
-def test_a_tool_that_somebody_replaced_by_hand_is_left_alone(
-    hub: ToolHub, folder: Path, write: Write
-) -> None:
+def test_a_tool_that_a_user_replaced_by_hand_is_left_alone(hub: ToolHub, folder: Path, write: Write) -> None:
     path = write("a.py", says("loaded"))
     hub.load_tools(folder)
     hub.register(lambda: "by hand", name="say", replace=True)
@@ -231,7 +233,7 @@ def test_a_tool_stays_when_only_a_module_that_shows_it_goes(hub: ToolHub, folder
     assert hub.call("say").result == "z"
 
 
-def test_a_package_that_is_imported_anew_has_its_modules(hub: ToolHub, folder: Path, write: Write) -> None:
+def test_a_package_that_is_imported_again_has_its_modules(hub: ToolHub, folder: Path, write: Write) -> None:
     write("inner/__init__.py", "from .words import word")
     write("inner/words.py", f"{COUNTED}\ndef word(): return 'word'\n")
     write(

@@ -1,4 +1,4 @@
-"""`hub.load_tools`: which modules are imported, what in them is a tool, and what is told of the rest."""
+"""`hub.load_tools`: which modules are imported, what in them is a tool, and what is reported of the rest."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_marked_functions_and_the_execute_shape(hub: ToolHub, folder: Path, writ
     assert all(tool.candidates[0].source == "tools" for tool in hub.tools())
 
 
-def test_modules_import_each_other_and_are_nobody_elses(hub: ToolHub, folder: Path, write: Write) -> None:
+def test_modules_import_each_other_and_are_private(hub: ToolHub, folder: Path, write: Write) -> None:
     write("json.py", "VALUE = 1\n")  # the name of a module of Python's own
     write("_hidden.py", "FACTOR = 10\n")
     write("deep/__init__.py", "from .inner import times\n")
@@ -125,8 +125,8 @@ def test_a_broken_module_costs_only_itself(
         assert report.loaded == ["add"]
         assert not report
         for name, (_, why) in broken.items():
-            (told,) = [error for error in report.errors if error.startswith(str(folder / name))]
-            assert why in told, told
+            (reported,) = [error for error in report.errors if error.startswith(str(folder / name))]
+            assert why in reported, reported
         assert len(report.errors) == len(broken)
         hub.load_tools(folder)
         hub.reload()
@@ -277,7 +277,9 @@ def test_links_that_lead_back_end(hub: ToolHub, folder: Path, write: Write) -> N
 
 
 @pytest.mark.parametrize(("name", "why"), [("nowhere", "does not exist"), ("tools/a.py", "is not a folder")])
-def test_what_is_no_folder_is_told(hub: ToolHub, tmp_path: Path, write: Write, name: str, why: str) -> None:
+def test_what_is_no_folder_is_reported(
+    hub: ToolHub, tmp_path: Path, write: Write, name: str, why: str
+) -> None:
     write("a.py", "")
     report = hub.load_tools(tmp_path / name)
     assert not report
@@ -349,7 +351,7 @@ def test_what_stands_in_for_a_failed_import_is_a_tool(hub: ToolHub, folder: Path
         """
         import toolhub
         try:
-            from a_package_that_nobody_has import add
+            from a_package_that_no_tool_has import add
         except ImportError:
             @toolhub.tool
             def add(a: int, b: int) -> int: return a + b
@@ -363,7 +365,7 @@ def test_what_stands_in_for_a_failed_import_is_a_tool(hub: ToolHub, folder: Path
     assert hub.call("add", {"a": 1, "b": 2}).result == 3
 
 
-def test_a_module_that_a_package_hides_is_told(hub: ToolHub, folder: Path, write: Write) -> None:
+def test_a_module_that_a_package_hides_is_reported(hub: ToolHub, folder: Path, write: Write) -> None:
     write("a.py", "import toolhub\n@toolhub.tool\ndef hidden() -> int: return 1\n")
     write("a/__init__.py", "import toolhub\n@toolhub.tool\ndef seen() -> int: return 1\n")
     report = hub.load_tools(folder)
@@ -374,7 +376,7 @@ def test_a_module_that_a_package_hides_is_told(hub: ToolHub, folder: Path, write
 
 
 @pytest.mark.parametrize(
-    ("name", "told", "why"),
+    ("name", "reported", "why"),
     [
         (
             "my.tool.py",
@@ -387,15 +389,15 @@ def test_a_module_that_a_package_hides_is_told(hub: ToolHub, folder: Path, write
         ("X.PY", "X.PY", "only files whose name ends in '.py' are imported; call it 'X.py'"),
     ],
 )
-def test_a_name_that_python_cannot_import_is_told(
-    hub: ToolHub, folder: Path, write: Write, name: str, told: str, why: str
+def test_a_name_that_python_cannot_import_is_reported(
+    hub: ToolHub, folder: Path, write: Write, name: str, reported: str, why: str
 ) -> None:
     write("adding.py", MARKED)
     write(name, "raise SystemExit")
     report = hub.load_tools(folder)
     assert (report.loaded, report.errors) == (["add"], [])
     (note,) = report.skipped
-    assert note.startswith(f"{folder / told}: ")
+    assert note.startswith(f"{folder / reported}: ")
     assert why in note
 
 

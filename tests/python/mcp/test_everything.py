@@ -99,7 +99,7 @@ async def test_wrong_arguments_are_not_even_sent(hub: ToolHub) -> None:
     assert "Invalid" in str(result.error)
 
 
-async def test_progress_is_told(hub: ToolHub) -> None:
+async def test_progress_is_reported(hub: ToolHub) -> None:
     news: list[Any] = []
     result = await hub.execute(
         "trigger-long-running-operation",
@@ -148,7 +148,7 @@ async def test_without_anybody_to_ask_no_such_tool(hub: ToolHub) -> None:
     assert "trigger-elicitation-request" not in hub
 
 
-async def test_roots_are_told(
+async def test_roots_are_reported(
     everything: dict[str, Any], connected: Callable[..., Any], until: Callable[..., Any], tmp_path: Path
 ) -> None:
     async with ToolHub() as hub:

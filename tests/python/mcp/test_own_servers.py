@@ -74,7 +74,7 @@ async def test_a_call_and_a_failure(ours: ToolHub) -> None:
     assert [(await ours.execute("count")).structured["result"] for _ in range(3)] == [1, 2, 3]
 
 
-async def test_progress_is_told(ours: ToolHub) -> None:
+async def test_progress_is_reported(ours: ToolHub) -> None:
     news: list[Any] = []
     result = await ours.execute("slow", {"steps": 5, "pause": 0.01}, progress=lambda *told: news.append(told))
     assert result.structured == {"result": "ours took 5 steps"}

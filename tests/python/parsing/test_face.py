@@ -47,7 +47,7 @@ def test_a_call_says_everything() -> None:
 
 
 @pytest.mark.parametrize("before", ["", "é", "搜索", "🌧️🌧️", "a\ud83d"], ids=ascii)
-def test_spans_are_places_in_the_python_text(before: str) -> None:
+def test_spans_are_positions_in_the_python_text(before: str) -> None:
     text = f"{before}{CALL}{before}"
     start, end = parse(text).calls[0].span
     assert text[start:end] == CALL
@@ -116,7 +116,7 @@ def test_tools_give_values_their_types() -> None:
     assert stream.calls[0].arguments == {"a": 5}
 
 
-def test_wrong_use_is_told() -> None:
+def test_wrong_use_is_reported() -> None:
     with pytest.raises(ValueError, match='There is no format "klingon"; use "auto" or one of: hermes, '):
         parse("x", "klingon")
     with pytest.raises(ValueError, match="each of the tools must have a name"):
@@ -187,7 +187,7 @@ def test_names() -> None:
 
 
 @pytest.mark.parametrize("entry", ["ping", 5, [], {}, {"id": "c1", "type": "function"}])
-def test_an_entry_that_is_no_call_is_told(entry):
+def test_an_entry_that_is_no_call_is_reported(entry):
     found = toolhub.parse({"role": "assistant", "content": "Hi", "tool_calls": [FUNCTION, entry, None]})
     assert [call.error for call in found.calls] == [None, "A tool call must be an object with a function."]
 

@@ -126,7 +126,7 @@ def test_several_calls_in_a_fence(format: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "arguments"),
+    ("written", "arguments"),
     [
         ('`{"host": "a"}`', {"host": "a"}),
         ('"{\\"host\\": \\"a\\"}"', {"host": "a"}),
@@ -135,8 +135,8 @@ def test_several_calls_in_a_fence(format: str) -> None:
         ("`a` and `b`", {"input": "`a` and `b`"}),
     ],
 )
-def test_the_input_of_an_action_may_be_quoted(said: str, arguments: dict[str, Any]) -> None:
-    assert made(f"Action: `ping`\nAction Input: {said}\n") == [("ping", arguments)]
+def test_the_input_of_an_action_may_be_quoted(written: str, arguments: dict[str, Any]) -> None:
+    assert made(f"Action: `ping`\nAction Input: {written}\n") == [("ping", arguments)]
 
 
 def test_why_arguments_in_a_string_cannot_be_read() -> None:

@@ -66,8 +66,8 @@ def schema(value: Any) -> dict[str, Any]:
 def check(format: str, text: str, expected: list[Call], tools: list[dict[str, Any]] | None) -> None:
     for asked in (format, "auto"):
         found = toolhub.parse(text, asked, tools)
-        said = [(call.name, call.arguments) for call in found.calls]
-        assert (said, [call.error for call in found.calls]) == (expected, [None] * len(expected)), asked
+        parsed = [(call.name, call.arguments) for call in found.calls]
+        assert (parsed, [call.error for call in found.calls]) == (expected, [None] * len(expected)), asked
         assert found.text.strip() == ""
         stream = toolhub.StreamParser(asked, tools)
         at = 0

@@ -55,7 +55,7 @@ def test_a_name_alone_is_no_call(format: str) -> None:
         '<function_calls><invoke name="get_time">',
     ],
 )
-def test_what_is_missing_is_said(text: str) -> None:
+def test_what_is_missing_is_named(text: str) -> None:
     found = toolhub.parse(text, tools=TOOLS)
     assert made(text, "auto") == []
     assert found.text == text or (found.calls[0].error and "ends before" in found.calls[0].error)

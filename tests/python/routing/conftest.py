@@ -27,7 +27,7 @@ class Lab:
         )
 
     def offer(self, label: str, *tools: str) -> None:
-        """What the server lists from now on; nobody is told."""
+        """What the server lists from now on, without a notification."""
         (self.folder / f"{label}.tools").write_text(" ".join(tools))
 
     def asked(self, label: str, what: str) -> int:

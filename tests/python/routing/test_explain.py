@@ -44,11 +44,11 @@ def hub_with(*places: str, **more: Any) -> tuple[ToolHub, list[str]]:
 
 def test_rule_candidates_strategy_and_text() -> None:
     hub, called = hub_with("tools", "excel", read_only=True)
-    told = hub.explain({"tool_name": "t", "arguments": {"n": 1}, "source": "native"})
-    assert (told.rule, told.strategy, told.refreshes) == ("alias", "fallback", [])
-    assert [(one.source, one.server) for one in told.candidates] == [("mcps", "excel"), ("tools", None)]
-    assert str(told) == told.text
-    assert told.text.splitlines() == [
+    explained = hub.explain({"tool_name": "t", "arguments": {"n": 1}, "source": "native"})
+    assert (explained.rule, explained.strategy, explained.refreshes) == ("alias", "fallback", [])
+    assert [(one.source, one.server) for one in explained.candidates] == [("mcps", "excel"), ("tools", None)]
+    assert str(explained) == explained.text
+    assert explained.text.splitlines() == [
         "'t': 'native' is a label: every source is asked, MCP servers first.",
         "Candidates, in order:",
         "  1. mcps:excel (priority 2, not called yet; harmless: declared at registration)",
@@ -61,7 +61,7 @@ def test_rule_candidates_strategy_and_text() -> None:
     assert called == []
 
 
-def test_several_shadows_are_told_in_the_plural() -> None:
+def test_several_shadows_are_reported_in_the_plural() -> None:
     hub, _ = hub_with("tools", "excel", "word")
     text = hub.explain("t").text
     assert "mcps:excel, mcps:word have the name of a native tool; they are still candidates." in text
@@ -69,17 +69,17 @@ def test_several_shadows_are_told_in_the_plural() -> None:
 
 def test_a_name_is_explained_as_execute_would_do_it() -> None:
     hub, called = hub_with("tools", "excel", effects=True)
-    told = hub.explain("t", {"n": 1})
-    assert (told.rule, told.strategy) == ("name", "fallback")
-    assert [one.source for one in told.candidates] == ["tools", "mcps"]
-    assert "because the tool has effects, so its candidates never run at once." in told.text
+    explained = hub.explain("t", {"n": 1})
+    assert (explained.rule, explained.strategy) == ("name", "fallback")
+    assert [one.source for one in explained.candidates] == ["tools", "mcps"]
+    assert "because the tool has effects, so its candidates never run at once." in explained.text
     assert hub.explain("t", strategy="first").strategy == "fallback", "safety always"
     assert "arguments" not in hub.explain("t").text, "what is not given is not judged"
     assert called == []
 
 
 @pytest.mark.parametrize("request_", [{"name": "t", "arguments": {"n": "x"}}, {"name": "t"}])
-def test_arguments_that_would_be_refused_are_told_with_the_reason(request_: dict[str, Any]) -> None:
+def test_arguments_that_would_be_refused_are_reported_with_the_reason(request_: dict[str, Any]) -> None:
     hub, called = hub_with("tools")
     text = hub.explain(request_).text
     assert "tools refuses the arguments and is skipped: Invalid arguments for 't': n" in text
@@ -87,7 +87,7 @@ def test_arguments_that_would_be_refused_are_told_with_the_reason(request_: dict
     assert called == []
 
 
-async def test_health_is_told() -> None:
+async def test_health_is_reported() -> None:
     hub = ToolHub(breaker_threshold=1)
 
     async def fails() -> None:
@@ -131,23 +131,28 @@ def test_the_evidence_for_effects_is_shown(
 
 def test_unknown_effects_of_servers_are_the_reason_for_a_fallback() -> None:
     hub, _ = hub_with("excel", "word")
-    told = hub.explain("t")
-    assert told.strategy == "fallback"
+    explained = hub.explain("t")
+    assert explained.strategy == "fallback"
     assert (
         "because the effects of a server's tool are unknown, so its candidates never run at once."
-        in told.text
+        in explained.text
     )
     assert hub_with("tools", "skills")[0].explain("t").strategy == "all"
 
 
-def test_an_unknown_tool_is_told_with_near_names_and_whom_would_be_asked() -> None:
+def test_an_unknown_tool_is_reported_with_near_names_and_whom_would_be_asked() -> None:
     hub, _ = hub_with("tools")
     hub.register(len, name="length")
     hub.add_server("files", command=sys.executable, args=["-c", "raise SystemExit('started')"])
     hub.add_server("off", command=sys.executable, disabled=True)
-    told = hub.explain({"name": "lenght"})
-    assert (told.rule, told.strategy, told.candidates, told.refreshes) == ("auto", "none", [], ["files"])
-    assert told.text.splitlines()[1:] == [
+    explained = hub.explain({"name": "lenght"})
+    assert (explained.rule, explained.strategy, explained.candidates, explained.refreshes) == (
+        "auto",
+        "none",
+        [],
+        ["files"],
+    )
+    assert explained.text.splitlines()[1:] == [
         "There is no tool named 'lenght'. Did you mean 'length'?",
         "It is not listed yet: one server has not listed its tools (files).",
         "Before that is the answer, the servers whose list of tools is missing or old are asked: files.",
@@ -157,15 +162,15 @@ def test_an_unknown_tool_is_told_with_near_names_and_whom_would_be_asked() -> No
     assert [server.state for server in hub.servers()] == ["disconnected", "disabled"]
 
 
-def test_forbidden_shadows_are_told() -> None:
+def test_forbidden_shadows_are_reported() -> None:
     hub = ToolHub(shadow="deny")
     hub.register(len, name="t")
     hub.register(len, name="t", source="mcps", server="evil")
     assert "Shadowing: mcps:evil has the name of a native tool; it is never called" in hub.explain("t").text
 
 
-def test_an_unknown_source_is_told() -> None:
+def test_an_unknown_source_is_reported() -> None:
     hub, _ = hub_with("tools")
-    told = hub.explain({"name": "t", "source": "nowhere"})
-    assert (told.rule, told.candidates, told.strategy) == ("unknown", [], "none")
-    assert "There is no source 'nowhere'. Known servers: none." in told.text
+    explained = hub.explain({"name": "t", "source": "nowhere"})
+    assert (explained.rule, explained.candidates, explained.strategy) == ("unknown", [], "none")
+    assert "There is no source 'nowhere'. Known servers: none." in explained.text

@@ -155,8 +155,8 @@ def test_the_next_prompt_after_a_run_shows_what_the_run_has_changed(grows: dict[
         async with ToolHub(mcp=grows, lookup_timeout=30) as hub:
             await hub.connect()
             for word in ("moin", "servus", "ahoi"):
-                said = f'<tool_call>{{"name": "learn", "arguments": {{"word": "{word}"}}}}</tool_call>'
-                outcome = await hub.run(said)
+                text = f'<tool_call>{{"name": "learn", "arguments": {{"word": "{word}"}}}}</tool_call>'
+                outcome = await hub.run(text)
                 assert outcome.results[0].success, outcome.results[0].error
                 assert f"say_{word}" in {tool["function"]["name"] for tool in hub.as_openai()}
 

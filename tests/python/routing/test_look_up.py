@@ -56,10 +56,10 @@ async def test_a_cached_list_is_enough_and_its_server_is_started_again(lab: Lab)
     async with asyncio.timeout(20):
         while lab.hub.servers()[0].state == "connected":
             await asyncio.sleep(0.01)
-    told = lab.hub.explain(call("far"))
-    assert [one.server for one in told.candidates] == ["a"]
-    assert "the call connects it" in told.text
-    assert told.refreshes == []
+    explained = lab.hub.explain(call("far"))
+    assert [one.server for one in explained.candidates] == ["a"]
+    assert "the call connects it" in explained.text
+    assert explained.refreshes == []
     assert route(await lab.hub.dispatch(call("far"))) == ("a x", "auto")
 
 
@@ -81,7 +81,7 @@ async def test_many_who_look_at_once_share_one_start_and_one_list(lab: Lab) -> N
     assert (lab.asked("a", "start"), lab.asked("a", "tools/list")) == (1, 1)
 
 
-async def test_the_look_ends_when_one_has_it_whoever_is_silent(lab: Lab) -> None:
+async def test_the_look_ends_when_one_has_it_however_many_are_silent(lab: Lab) -> None:
     lab.add("silent", mode="silent")
     lab.add("a", "far")
     # The hub would wait for half a minute: a test that waits for the silent one runs into the limit.
@@ -119,7 +119,7 @@ async def test_the_deadline_bounds_the_look_too(lab: Lab) -> None:
         assert (await lab.hub.dispatch(call("far", "silent"), timeout=0.1)).kind is ErrorKind.TIMEOUT
 
 
-async def test_a_list_that_cannot_be_read_is_told_with_its_server(lab: Lab) -> None:
+async def test_a_list_that_cannot_be_read_is_reported_with_its_server(lab: Lab) -> None:
     lab.add("a", "far")
     (lab.folder / "a.tools").unlink()  # it breaks down when it is asked for its tools
     result = await lab.hub.dispatch(call("far"))
@@ -127,7 +127,7 @@ async def test_a_list_that_cannot_be_read_is_told_with_its_server(lab: Lab) -> N
     assert "Some servers could not be asked: Server 'a'" in str(result.error)
 
 
-async def test_a_broken_server_is_told_and_not_hammered(lab: Lab) -> None:
+async def test_a_broken_server_is_reported_and_not_hammered(lab: Lab) -> None:
     lab.add("broken", mode="dies")
     lab.add("a", "far")
     first = await lab.hub.dispatch(call("nobody"))
@@ -227,7 +227,7 @@ async def test_who_has_a_tool_that_is_not_listed_yet_decides_whether_it_is_allow
     assert lab.asked("a", "start") == (allowed != ["near"]), "no name that is allowed, no look"
 
 
-async def test_a_tool_that_nobody_has_is_not_found_whoever_is_allowed(lab: Lab) -> None:
+async def test_a_tool_that_no_tool_has_is_not_found_whatever_is_allowed(lab: Lab) -> None:
     lab.add("a", "far")
     text = f"<tool_call>{json.dumps(call('ghost'))}</tool_call>"
     (result,) = (await lab.hub.run(text, allowed=["a/*"])).results
@@ -286,7 +286,7 @@ async def test_looking_counts_against_the_deadline(lab: Lab, routed: bool) -> No
     assert result.meta["error"]["outcome"] == "not_sent"
 
 
-async def test_a_named_server_that_cannot_be_reached_is_told_alike_by_both_ways(lab: Lab) -> None:
+async def test_a_named_server_that_cannot_be_reached_is_reported_alike_by_both_ways(lab: Lab) -> None:
     lab.hub.add_server("a", url="http://127.0.0.1:9/mcp", startup_timeout=5)
     routed = await lab.hub.dispatch(call("far", "a"))
     named = await lab.hub.execute("far", {"text": "x"}, server="a")

@@ -109,7 +109,7 @@ async def test_a_named_server_does_not_start(lab: Lab) -> None:
     assert lab.asked("a", "start") == 0
 
 
-async def test_nobody_is_asked_for_an_approval() -> None:
+async def test_no_approval_is_requested() -> None:
     hub = ToolHub()
     hub.register(lambda text: text, name="send_mail")
     asked: list[Any] = []

@@ -86,7 +86,7 @@ def broken(texts: list[str]) -> list[list[float]]:
 
 
 @pytest.mark.parametrize(
-    ("embed", "told"),
+    ("embed", "logged"),
     [
         (broken, "RuntimeError: no model"),
         (lambda texts: [[1.0]] * (len(texts) + 1), "one vector per text, got"),
@@ -94,13 +94,13 @@ def broken(texts: list[str]) -> list[list[float]]:
         (lambda texts: None, "TypeError"),
     ],
 )
-def test_a_failing_embedding_is_told_once_and_words_decide(embed, told, caplog):
+def test_a_failing_embedding_is_reported_once_and_words_decide(embed, logged, caplog):
     hub = filled(ToolHub(embed=embed))
     with caplog.at_level(logging.WARNING, "toolhub.search"):
         assert names(hub, "weather")[0] == "getForecast"
         assert names(hub, "weather")[0] == "getForecast"
     (record,) = caplog.records
-    assert told in record.getMessage()
+    assert logged in record.getMessage()
 
 
 @pytest.mark.parametrize("odd", [[], [0.0, 0.0, 0.0], [float("nan")] * 3, [1.0] * 7])

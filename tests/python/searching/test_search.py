@@ -11,8 +11,8 @@ def nothing(**_: object) -> None:
     """Do nothing."""
 
 
-def add(hub: ToolHub, name: str, description: str = "", **said: object) -> None:
-    hub.register(nothing, name=name, description=description, **said)
+def add(hub: ToolHub, name: str, description: str = "", **options: object) -> None:
+    hub.register(nothing, name=name, description=description, **options)
 
 
 @pytest.fixture

@@ -148,7 +148,7 @@ def test_hints_in_the_schema(hint: Any, expected: dict[str, Any]) -> None:
     assert one(hint) == expected
 
 
-def test_a_tuple_says_its_places() -> None:
+def test_a_tuple_lists_its_items() -> None:
     schema = one(tuple[int, str])
     assert schema["prefixItems"] == [{"type": "integer"}, {"type": "string"}]
     assert (schema["minItems"], schema["maxItems"]) == (2, 2)
@@ -213,7 +213,7 @@ def test_definitions_are_kept_without_titles() -> None:
     }
 
 
-def test_a_title_that_somebody_gave_is_no_noise() -> None:
+def test_a_title_that_a_user_gave_is_no_noise() -> None:
     class Titled(BaseModel):
         title: Annotated[str, Field(title="Headline")]
 

@@ -85,7 +85,7 @@ def test_only_the_front_matter_is_read_at_load(hub: ToolHub, folder: Path, skill
         (b"\xff\xfe-\x00-\x00-\x00\n\x00", "does not begin with front matter"),
     ],
 )
-def test_what_is_no_skill_is_told_and_costs_only_itself(
+def test_what_is_no_skill_is_reported_and_costs_only_itself(
     hub: ToolHub, folder: Path, skill: Skill, front: str | bytes, why: str
 ) -> None:
     skill("good")
@@ -111,7 +111,7 @@ def test_what_is_no_skill_is_told_and_costs_only_itself(
         ("---\nname: odd\ndescription: d\nallowed-tools: 7\n---\n", "odd", "allowed-tools must be text"),
     ],
 )
-def test_what_is_odd_is_loaded_and_told(
+def test_what_is_odd_is_loaded_and_reported(
     hub: ToolHub, folder: Path, skill: Skill, front: str, name: str, why: str
 ) -> None:
     skill("odd", front)
@@ -178,7 +178,7 @@ def test_a_skill_never_takes_the_place_of_one_that_was_registered(
     assert hub.call("greet", "x").result == "by hand"
 
 
-def test_a_tool_of_the_same_name_is_told(hub: ToolHub, folder: Path, skill: Skill) -> None:
+def test_a_tool_of_the_same_name_is_reported(hub: ToolHub, folder: Path, skill: Skill) -> None:
     hub.register(lambda text: text, name="greet")
     place = skill("greet")
     assert hub.load_skills(folder).warnings == [f"{place}: a tool has its name 'greet' too"]
@@ -186,7 +186,7 @@ def test_a_tool_of_the_same_name_is_told(hub: ToolHub, folder: Path, skill: Skil
     assert hub.call("greet", source="skills").result["instructions"] == "# Do it"
 
 
-def test_python_skills_and_scripts_are_told_apart(hub: ToolHub, folder: Path, skill: Skill) -> None:
+def test_python_skills_and_scripts_are_distinguished(hub: ToolHub, folder: Path, skill: Skill) -> None:
     skill("greet", **{"scripts/run.py": "raise SystemExit", "tool.py": "raise SystemExit"})
     (folder / "scripts").mkdir()
     (folder / "scripts/lost.py").write_text("raise SystemExit")

@@ -176,7 +176,7 @@ async def test_no_group_is_killed_after_its_number_is_free(
     assert all(held)
 
 
-async def test_what_cannot_be_started_is_told(hub: ToolHub, folder: Path, greet: Path) -> None:
+async def test_what_cannot_be_started_is_reported(hub: ToolHub, folder: Path, greet: Path) -> None:
     hub.load_skills(folder, python=False, allow_scripts=True)
     (greet / "scripts/strange").chmod(0o755)
     with pytest.raises(ToolError, match="could not be started: No such file or directory") as caught:
@@ -198,5 +198,5 @@ async def _ended(pid: int) -> None:
 
 async def test_what_it_says_is_bounded(hub: ToolHub, folder: Path, greet: Path) -> None:
     hub.load_skills(folder, python=False, allow_scripts=True)
-    said = (await hub.run_skill_script("greet", "scripts/loud.sh"))["stdout"]
-    assert len(said) == 1_000_000 + len("\n… [cut]")
+    stdout = (await hub.run_skill_script("greet", "scripts/loud.sh"))["stdout"]
+    assert len(stdout) == 1_000_000 + len("\n… [cut]")

@@ -114,7 +114,7 @@ def test_a_budget_names_as_many_skills_as_fit(hub: ToolHub, folder: Path, skill:
 
 @pytest.mark.parametrize("lang", ["en", "zh"])
 @pytest.mark.parametrize(("tools", "skills"), [(0, 1), (0, 12), (1, 1), (3, 12)])
-def test_the_minimum_that_is_told_is_the_true_one(
+def test_the_minimum_that_is_reported_is_the_true_one(
     hub: ToolHub, folder: Path, skill: Skill, tools: int, skills: int, lang: Any
 ) -> None:
     for number in range(tools):
@@ -122,9 +122,9 @@ def test_the_minimum_that_is_told_is_the_true_one(
     for number in range(skills):
         skill(f"s{number}")
     hub.load_skills(folder)
-    with pytest.raises(ValueError, match="must be at least") as told:
+    with pytest.raises(ValueError, match="must be at least") as raised:
         hub.system_prompt(lang=lang, budget_tokens=0)
-    least = int(re.findall(r"at least (\d+)", str(told.value))[0])
+    least = int(re.findall(r"at least (\d+)", str(raised.value))[0])
     assert hub.system_prompt(lang=lang, budget_tokens=least)
     with pytest.raises(ValueError, match=f"must be at least {least}, .* got {least - 1}"):
         hub.system_prompt(lang=lang, budget_tokens=least - 1)

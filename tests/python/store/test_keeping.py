@@ -1,4 +1,4 @@
-"""A hub with a store: what comes back, and what is said when the file cannot be used."""
+"""A hub with a store: what comes back, and the warning when the file cannot be used."""
 
 from __future__ import annotations
 
@@ -250,7 +250,7 @@ def test_a_closed_hub_has_no_file_open(tmp_path: Path) -> None:
         assert not is_open(path)
 
 
-def test_the_home_of_the_user_is_meant_by_a_tilde(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_home_of_the_user_is_written_as_a_tilde(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("USERPROFILE", str(tmp_path))
     ToolHub(store="~/kept/hub.db").close()
