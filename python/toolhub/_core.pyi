@@ -717,12 +717,12 @@ def parse_formats() -> list[str]:
     The names of all formats, without `auto`.
     """
 
-def parse_text(text: Any, format: str = "auto", tools: Any | None = None) -> tuple[list[ParsedCall], str, str | None]:
+def parse_text(text: Any, format: str = "auto", tools: Any | None = None, is_plain: bool = False) -> tuple[list[ParsedCall], str, str | None]:
     """
     The calls in a text or in a message of a chat API, the text around them, and the format of the first call.
     """
 
-def plan_run(hub: Hub, message: Any, format: str) -> tuple[list[ParsedCall], str, str | None, list[list[int]]]:
+def plan_run(hub: Hub, message: Any, format: str, is_plain: bool = False) -> tuple[list[ParsedCall], str, str | None, list[list[int]]]:
     """
     Parses a model's message with the schemas of the tools that it names, and groups its calls.
     """

@@ -50,7 +50,7 @@ def parse(text: Any, format: str = "auto", tools: Iterable[Any] | None = None) -
         message = spelt_out(text)
         if not isinstance(message, (dict, list)):
             raise
-    return ParseResult(*_core.parse_text(message, format, described))
+    return ParseResult(*_core.parse_text(message, format, described, True))
 
 
 def spelt_out(value: Any, depth: int = 0) -> Any:
@@ -58,12 +58,10 @@ def spelt_out(value: Any, depth: int = 0) -> Any:
 
     >>> from types import SimpleNamespace as Object
     >>> spelt_out([Object(type="text", text="hi", signature=b"1", _cache={})])
-    [{'type': 'text', 'text': 'hi', 'signature': None}]
+    [{'type': 'text', 'text': 'hi', 'signature': b'1'}]
     """
-    if depth > _DEEPEST or isinstance(value, (str, int, type)):
+    if depth > _DEEPEST or isinstance(value, (str, bytes, bytearray, int, type)):
         return value
-    if isinstance(value, (bytes, bytearray)):
-        return None  # an image, or the signature of a thought: contains no call
     if callable(dump := getattr(value, "model_dump", None)):
         value = dump()
     elif not isinstance(value, (Mapping, list, tuple)):

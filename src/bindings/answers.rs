@@ -32,7 +32,7 @@ pub fn format_result(
     limit: Option<usize>,
 ) -> PyResult<(String, Option<ReportedCut>)> {
     hub.get().check_process()?;
-    formatted(hub.get().core(), result, limit, ResultBudget::Kind, ImageNotes::Shown)
+    formatted(hub.get().core(), result, limit, ResultBudget::Kind, None)
 }
 
 /// The results of a run as messages in a format, and what was cut of each. `found` is the format of the model's message.
@@ -53,8 +53,7 @@ pub fn write_answers<'py>(
     let mut cuts = Vec::with_capacity(answers.len());
     let mut written = Vec::with_capacity(answers.len());
     for given in answers {
-        let shape = |images| formatted(hub.get().core(), &given.3, limit, ResultBudget::Run, images);
-        let (text, cut) = shape(image_notes(format))?;
+        let (text, cut) = formatted(hub.get().core(), &given.3, limit, ResultBudget::Run, Some(format))?;
         cuts.push(cut);
         written.push(answer(given, text, format)?);
     }
@@ -71,9 +70,9 @@ pub fn write_results<'py>(
     let format = result_format(format)?;
     let mut written = Vec::with_capacity(answers.len());
     for given in answers {
-        let text = match failure_text(&given.3, Lang::default())? {
+        let text = match failure_text(&given.3, Lang::default(), Some(format))? {
             Some(text) => text,
-            None => visible(&success_text(&given.3, image_notes(format))?).into_owned(),
+            None => visible(&success_text(&given.3, image_notes(Some(format)))?).into_owned(),
         };
         written.push(answer(given, text, format)?);
     }
@@ -112,8 +111,9 @@ fn result_format(name: &str) -> PyResult<ResultFormat> {
     })
 }
 
-fn image_notes(format: ResultFormat) -> ImageNotes {
-    if format.takes_images() { ImageNotes::Omitted } else { ImageNotes::Shown }
+/// `None`: a text for any model.
+fn image_notes(format: Option<ResultFormat>) -> ImageNotes {
+    if format.is_some_and(ResultFormat::takes_images) { ImageNotes::Omitted } else { ImageNotes::Shown }
 }
 
 fn answer(given: GivenAnswer<'_>, text: String, format: ResultFormat) -> PyResult<ModelAnswer> {
@@ -137,17 +137,17 @@ fn formatted(
     result: &Bound<'_, PyDict>,
     limit: Option<usize>,
     budget: ResultBudget,
-    images: ImageNotes,
+    format: Option<ResultFormat>,
 ) -> PyResult<(String, Option<ReportedCut>)> {
     let py = result.py();
     let tool = text_in(meta(result, intern!(py, "tool"))?);
-    let request = match failure_text(result, hub.options.lang)? {
+    let request = match failure_text(result, hub.options.lang, format)? {
         // Sentences are short; what a server reports may not be.
         Some(full) => {
             let chars = hub.options.result_limit.max(limit.unwrap_or_default());
             ShapeRequest { full, hits: None, skill: None, limit: ResultLimit { chars, hits: None } }
         }
-        None => success_request(hub, result, &tool, limit, budget, images)?,
+        None => success_request(hub, result, &tool, limit, budget, image_notes(format))?,
     };
     let ShapedText { text, cut } = py.detach(|| hub.shape(&request));
     let cut = cut.map(|CutText { handle, shown, total }| (handle, shown, total));
@@ -209,12 +209,20 @@ fn is_skill(hub: &Hub, result: &Bound<'_, PyDict>, tool: &str) -> PyResult<bool>
 }
 
 /// The sentence of a failure; `None` for a success.
-fn failure_text(result: &Bound<'_, PyDict>, lang: Lang) -> PyResult<Option<String>> {
+fn failure_text(
+    result: &Bound<'_, PyDict>,
+    lang: Lang,
+    format: Option<ResultFormat>,
+) -> PyResult<Option<String>> {
     if is_success(result)? {
         return Ok(None);
     }
     let error = text_in(Some(result.getattr(intern!(result.py(), "error"))?));
-    Ok(Some(visible(&format!("{}{error}", lang.pick("Error: ", "错误："))).into_owned()))
+    let label = match format.is_some_and(ResultFormat::labels_errors) {
+        true => "",
+        false => lang.pick("Error: ", "错误："),
+    };
+    Ok(Some(visible(&format!("{label}{error}")).into_owned()))
 }
 
 fn is_success(result: &Bound<'_, PyDict>) -> PyResult<bool> {

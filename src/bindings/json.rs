@@ -13,6 +13,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 use serde_json::{Map, Number, Value};
 use std::borrow::Cow;
+use std::hash::{BuildHasher, Hasher, RandomState};
 
 /// Deeper arguments are refused: they are cyclic, or an attack.
 const MAX_DEPTH: usize = 100;
@@ -102,6 +103,65 @@ pub fn image(object: &Bound<'_, PyAny>) -> Result<(Value, Vec<Opaque>), String> 
     Ok((value, conversion.opaque))
 }
 
+/// What stands in a JSON value for parts that have no JSON form, and why each has none.
+pub struct Marks {
+    /// Begins each mark. It is random, so no text of a message can be one.
+    prefix: String,
+    reasons: Vec<String>,
+    /// A part is nested too deeply, or leads back to itself: nothing is known of what is inside.
+    pub too_deep: bool,
+}
+
+impl Marks {
+    fn new() -> Self {
+        let random = RandomState::new().build_hasher().finish();
+        Marks { prefix: format!("\u{fffe}{random:016x}:"), reasons: Vec::new(), too_deep: false }
+    }
+
+    fn mark(&mut self, reason: String) -> Value {
+        self.reasons.push(reason);
+        Value::String(format!("{}{}", self.prefix, self.reasons.len() - 1))
+    }
+
+    /// Why a text is a mark.
+    pub fn reason(&self, text: &str) -> Option<&str> {
+        let index: usize = text.strip_prefix(&self.prefix)?.parse().ok()?;
+        self.reasons.get(index).map(String::as_str)
+    }
+
+    /// Why the first part that is marked in a text has no JSON form.
+    pub fn first_reason(&self, text: &str) -> Option<&str> {
+        let (_, rest) = text.split_once(&*self.prefix)?;
+        let digits = rest.find(|c: char| !c.is_ascii_digit()).map_or(rest, |end| &rest[..end]);
+        self.reasons.get(digits.parse::<usize>().ok()?).map(String::as_str)
+    }
+
+    /// A text without the marks in it.
+    pub fn removed_from(&self, text: &str) -> String {
+        let mut parts = text.split(&*self.prefix);
+        let first = parts.next().unwrap_or_default().to_owned();
+        parts.fold(first, |text, part| text + part.trim_start_matches(|c: char| c.is_ascii_digit()))
+    }
+
+    /// Why a part of a value has no JSON form.
+    pub fn reason_in(&self, value: &Value) -> Option<&str> {
+        match value {
+            Value::String(text) => self.reason(text),
+            Value::Array(items) => items.iter().find_map(|item| self.reason_in(item)),
+            Value::Object(map) => map.values().find_map(|item| self.reason_in(item)),
+            _ => None,
+        }
+    }
+}
+
+/// A Python object as JSON, with a mark in place of each part that has no JSON form, is nested too deeply or is cyclic. The
+/// error is for a value that is too large.
+pub fn marked(object: &Bound<'_, PyAny>) -> Result<(Value, Marks), String> {
+    let mut conversion = Conversion { marks: Some(Marks::new()), ..Conversion::new(false) };
+    let value = conversion.convert(object, 0).map_err(|trouble| trouble.sentence())?;
+    Ok((value, conversion.marks.unwrap_or_else(Marks::new)))
+}
+
 /// A mapping of arguments for a tool that lives in Rust.
 pub fn arguments(tool: &str, object: &Bound<'_, PyAny>) -> Result<Arguments, HubError> {
     let refuse = |reason: String| {
@@ -159,11 +219,20 @@ struct Conversion {
     opaque: Vec<Opaque>,
     /// JSON pointer of the current object, kept only for opaque ones.
     place: String,
+    /// Set when parts without a JSON form get a mark.
+    marks: Option<Marks>,
 }
 
 impl Conversion {
     fn new(sets_aside: bool) -> Self {
-        Conversion { values: 0, slices: Slices::new(), sets_aside, opaque: Vec::new(), place: String::new() }
+        Conversion {
+            values: 0,
+            slices: Slices::new(),
+            sets_aside,
+            opaque: Vec::new(),
+            place: String::new(),
+            marks: None,
+        }
     }
 
     fn convert(&mut self, object: &Bound<'_, PyAny>, depth: usize) -> Result<Value, Trouble> {
@@ -173,7 +242,14 @@ impl Conversion {
             return Err(Trouble::limit(format!("more than {MAX_VALUES} values")));
         }
         if depth > MAX_DEPTH || (depth > 8 && stack::remaining() < LEVEL) {
-            return Err(Trouble::limit(format!("nested more than {MAX_DEPTH} levels deep, or cyclic")));
+            let reason = format!("nested more than {MAX_DEPTH} levels deep, or cyclic");
+            return match &mut self.marks {
+                Some(marks) => {
+                    marks.too_deep = true;
+                    Ok(marks.mark(reason))
+                }
+                None => Err(Trouble::limit(reason)),
+            };
         }
         let inside = self.opaque.len();
         match self.convert_json(object, depth) {
@@ -182,6 +258,10 @@ impl Conversion {
                 self.opaque.push(Opaque { place: self.place.clone(), shown: shown(object) });
                 Ok(Value::Null)
             }
+            Err(trouble) if !trouble.is_limit => match &mut self.marks {
+                Some(marks) => Ok(marks.mark(trouble.sentence())),
+                None => Err(trouble),
+            },
             converted => converted,
         }
     }

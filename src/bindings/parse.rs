@@ -122,23 +122,26 @@ impl PyParsedCall {
 
 /// The calls in a text or in a message of a chat API, the text around them, and the format of the first call.
 #[pyfunction]
-#[pyo3(signature = (text, format="auto", tools=None))]
+#[pyo3(signature = (text, format="auto", tools=None, is_plain=false))]
 pub fn parse_text(
     text: &Bound<'_, PyAny>,
     format: &str,
     tools: Option<&Bound<'_, PyAny>>,
+    is_plain: bool,
 ) -> PyResult<ParsedMessage> {
-    parse_message("parse()", text, &options(format, tools)?)
+    parse_message("parse()", text, &options(format, tools)?, is_plain)
 }
 
 /// The calls, the text around them, and the format of the first call.
 pub type ParsedMessage = (Vec<Py<PyParsedCall>>, String, Option<String>);
 
-/// Parses a text or a message of a chat API; `caller` is the function that takes it.
+/// Parses a text or a message of a chat API; `caller` is the function that takes it. A message that `is_plain` has no objects
+/// left that could be spelt out: a call with values that have no JSON form is an entry with an error.
 pub fn parse_message(
     caller: &str,
     text: &Bound<'_, PyAny>,
     options: &ParseOptions,
+    is_plain: bool,
 ) -> PyResult<ParsedMessage> {
     let py = text.py();
     let found = if let Ok(text) = text.cast::<PyString>() {
@@ -148,16 +151,53 @@ pub fn parse_message(
         let bytes = bytes.as_bytes();
         lightly(py, bytes.len(), || parse::parse(&String::from_utf8_lossy(bytes), options))
     } else {
-        let value = json::from_python(text).map_err(|why| {
+        let refuse = |why: String| {
             PyTypeError::new_err(format!("{caller} takes a text or a message of a chat API: {why}"))
-        })?;
+        };
+        let (value, marks) = match is_plain {
+            true => json::marked(text).map(|(value, marks)| (value, Some(marks))).map_err(refuse)?,
+            false => (json::from_python(text).map_err(refuse)?, None),
+        };
         if !(value.is_object() || value.is_array()) {
             return Err(refused(caller, text));
         }
-        py.detach(|| parse::parse_value(&value, options))
+        let mut found = py.detach(|| parse::parse_value(&value, options));
+        if let Some(marks) = marks {
+            if marks.too_deep && found.calls.is_empty() {
+                return Err(refuse("it is nested too deeply, or cyclic".to_owned()));
+            }
+            found.text = marks.removed_from(&found.text);
+            found.calls.iter_mut().enumerate().for_each(|(at, call)| fail_marked(call, at, &marks));
+        }
+        found
     };
     let calls: PyResult<_> = found.calls.into_iter().map(|call| PyParsedCall::new(py, call)).collect();
     Ok((calls?, found.text, found.format))
+}
+
+/// Turns a call with parts that have no JSON form into an entry with an error.
+fn fail_marked(call: &mut ParsedCall, at: usize, marks: &json::Marks) {
+    if let Some(reason) = marks.reason(&call.name).map(str::to_owned) {
+        call.error = Some(format!("The name of the tool cannot be read: {reason}."));
+        (call.name, call.raw) = (String::new(), None);
+        call.arguments.clear();
+    }
+    if let Some(raw) = &call.raw {
+        if let Some(reason) = marks.first_reason(raw) {
+            call.error = Some(format!("The call cannot be read: {reason}."));
+        }
+        call.raw = Some(marks.removed_from(raw));
+    }
+    if let Some(reason) = call.arguments.values().find_map(|value| marks.reason_in(value)) {
+        call.error = Some(format!("The arguments cannot be read: {reason}."));
+        call.arguments.clear();
+    }
+    if marks.reason(&call.id).is_some() {
+        (call.id, call.id_from_model) = (format!("call_{}", at + 1), false);
+    }
+    if call.source.as_deref().is_some_and(|source| marks.reason(source).is_some()) {
+        call.source = None;
+    }
 }
 
 fn refused(caller: &str, given: &Bound<'_, PyAny>) -> PyErr {

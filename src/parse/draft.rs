@@ -41,7 +41,8 @@ impl Draft {
         if text.trim().is_empty() {
             return;
         }
-        match lenient::read(text.trim(), Notation::Json, MissingClosers::NONE) {
+        // The string ends where the model ended it, like a value before its end tag: brackets may be missing.
+        match lenient::read(text.trim(), Notation::Json, MissingClosers::ALL) {
             Ok(reading) if reading.value.is_object() && reading.whole => {
                 self.repairs.join(reading.repairs);
                 self.repairs.add(SyntaxRepair::ArgumentsAsString);

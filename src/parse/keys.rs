@@ -2,7 +2,7 @@
 
 /// Keys for the tool's name; the first one present wins.
 pub(super) const NAME_KEYS: &[&str] = &["name", "tool_name", "tool", "function_name", "function", "action"];
-/// Keys for the arguments.
+/// Keys for the arguments; the first three are those of our own requests.
 pub(super) const ARGUMENT_KEYS: &[&str] =
     &["arguments", "parameters", "args", "input", "action_input", "tool_input", "params", "kwargs"];
 /// Keys that describe the call, and so are not arguments.

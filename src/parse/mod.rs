@@ -59,7 +59,7 @@ mod view;
 mod whole;
 
 pub use dialects::names as formats;
-pub use native::parse_value;
+pub use native::{has_foreign_arguments, parse_request, parse_value};
 pub use options::{ParseOptions, UnknownFormat};
 pub use parsed::{Event, ParsedCall, ParsedText};
 pub use schemas::ToolSchemas;

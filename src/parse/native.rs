@@ -6,9 +6,10 @@ use serde_json::{Map, Value};
 use super::draft::Draft;
 use super::input::InputBuffer;
 use super::json_calls::{self, CallShape};
+use super::keys::ARGUMENT_KEYS;
 use super::options::ParseOptions;
-use super::parsed::ParsedText;
-use super::repair::Repairs;
+use super::parsed::{ParsedCall, ParsedText};
+use super::repair::{Repairs, SyntaxRepair};
 use super::schemas::ToolSchemas;
 use super::whole;
 
@@ -34,6 +35,20 @@ pub fn parse_value(value: &Value, options: &ParseOptions) -> ParsedText {
         call.raw = raw;
     }
     ParsedText { calls, text: found.text, format: found.format.map(str::to_owned) }
+}
+
+/// The calls in an object that stands for calls and for nothing else, in any shape that models and APIs give them.
+pub fn parse_request(value: Value, options: &ParseOptions) -> Vec<ParsedCall> {
+    let drafts = json_calls::calls(value, Repairs::default(), CallShape::Marked, &*options.tools);
+    let input = InputBuffer::default();
+    input.emit(drafts.unwrap_or_default(), 0, "openai");
+    input.take_calls()
+}
+
+/// Whether a request has its arguments under a key that only models and APIs use.
+pub fn has_foreign_arguments(has: impl Fn(&str) -> bool) -> bool {
+    let (ours, foreign) = ARGUMENT_KEYS.split_at(3);
+    !ours.iter().any(|key| has(key)) && foreign.iter().any(|key| has(key))
 }
 
 struct ApiMessage<'a> {
@@ -112,6 +127,8 @@ impl ApiMessage<'_> {
         let drafts = json_calls::calls(Value::Object(map), Repairs::default(), CallShape::Marked, self.tools);
         self.format.get_or_insert(format);
         let drafts = drafts.into_iter().flatten();
-        self.add(drafts.map(|draft| Draft { repairs: Repairs::default(), ..draft }), given);
+        // Structures and text for arguments are the API's own form.
+        let own = [SyntaxRepair::NestedShape, SyntaxRepair::ArgumentsAsString];
+        self.add(drafts.map(|draft| Draft { repairs: draft.repairs.without(&own), ..draft }), given);
     }
 }

@@ -50,6 +50,10 @@ impl Repairs {
         self.0 |= other.0;
     }
 
+    pub fn without(self, others: &[SyntaxRepair]) -> Repairs {
+        Repairs(others.iter().fold(self.0, |set, other| set & !(1 << *other as u32)))
+    }
+
     pub fn names(self) -> Vec<&'static str> {
         let listed = NAMES.iter().enumerate().filter(|(index, _)| self.0 & (1 << index) != 0);
         listed.map(|(_, name)| *name).collect()

@@ -45,6 +45,11 @@ impl ResultFormat {
         format.and_then(Self::parse).unwrap_or(ResultFormat::Tags)
     }
 
+    /// Whether an error has a field of its own; otherwise the text has to say that it is one.
+    pub fn labels_errors(self) -> bool {
+        matches!(self, ResultFormat::Tags | ResultFormat::Gemini)
+    }
+
     /// Whether the API takes images in the results of tools.
     pub fn takes_images(self) -> bool {
         matches!(self, ResultFormat::OpenAiResponses | ResultFormat::Anthropic | ResultFormat::Gemini)

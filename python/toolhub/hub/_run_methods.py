@@ -107,7 +107,7 @@ class RunMethods(DispatchMethods):
             plain = None if message is None else spelt_out(message)
             if not isinstance(plain, (dict, list)):
                 raise
-            planned = _core.plan_run(self._core, plain, format)
+            planned = _core.plan_run(self._core, plain, format, True)
         calls, _, found, _ = planned
         repairs = sum(len(call.repairs) for call in calls)
         self._events.emit("parsed", calls=len(calls), format=found, repairs=repairs)

@@ -1,13 +1,18 @@
 //! Reading a request: a call as a model asked for it.
 
 use crate::bindings::hub::PyHub;
+use crate::bindings::json;
 use crate::bindings::mappings::as_mapping;
 use crate::bindings::once::intern;
 use crate::bindings::prompt;
 use crate::bindings::text_arguments::{holds_arguments, object_in};
+use crate::parse::{self, ParseOptions};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
+use serde_json::Value;
+
+const NAMELESS: &str = "The call names no tool: expected 'tool_name' as text, got nothing.";
 
 /// A request with the name and the arguments of the tool, or why it cannot be read.
 pub struct ReadRequest<'py> {
@@ -53,6 +58,12 @@ pub fn read<'py>(given: &Bound<'py, PyAny>) -> PyResult<ReadRequest<'py>> {
         keys.iter().find_map(|key| fields.field(key).transpose()).transpose()
     };
     let name = either(&[intern!(py, "tool_name"), intern!(py, "name")])?;
+    if let RequestFields::Get(_) = &fields {
+        let has = |key: &str| given.contains(key).unwrap_or(false);
+        if name.is_none() || parse::has_foreign_arguments(has) {
+            return foreign(given);
+        }
+    }
     let arguments = either(&[intern!(py, "arguments"), intern!(py, "parameters"), intern!(py, "args")])?;
     let text = |value: Option<Bound<'py, PyAny>>| value.map(|value| shown(&value)).transpose();
     let (id, source) = (text(fields.field(intern!(py, "id"))?)?, fields.field(intern!(py, "source"))?);
@@ -67,6 +78,38 @@ pub fn read<'py>(given: &Bound<'py, PyAny>) -> PyResult<ReadRequest<'py>> {
     })
 }
 
+/// Reads a call in another shape: with other keys, or as an API or a model wrote it.
+fn foreign<'py>(given: &Bound<'py, PyAny>) -> PyResult<ReadRequest<'py>> {
+    let py = given.py();
+    let nothing = |error: String| ReadRequest {
+        name: PyString::new(py, ""),
+        arguments: None,
+        id: None,
+        source: None,
+        error: Some(error),
+    };
+    let value = match json::from_python(given) {
+        Ok(value) => value,
+        Err(reason) => return Ok(nothing(format!("The call cannot be read: {reason}."))),
+    };
+    let mut calls = parse::parse_request(value, &ParseOptions::default());
+    let Some(call) = calls.pop().filter(|_| calls.is_empty()) else {
+        return Ok(nothing(
+            "The request must be one call; pass a message with several calls to `run`.".to_owned(),
+        ));
+    };
+    if call.name.is_empty() {
+        return Ok(nothing(NAMELESS.to_owned()));
+    }
+    Ok(ReadRequest {
+        name: PyString::new(py, &call.name),
+        arguments: Some(json::to_python(py, &Value::Object(call.arguments))?),
+        id: Some(call.id).filter(|_| call.id_from_model),
+        source: call.source,
+        error: call.error,
+    })
+}
+
 fn shown(value: &Bound<'_, PyAny>) -> PyResult<String> {
     Ok(value.str()?.to_string_lossy().into_owned())
 }
@@ -78,10 +121,8 @@ fn fault(name: Option<&Bound<'_, PyAny>>, source: Option<&Bound<'_, PyAny>>) -> 
     };
     let is_text = |value: &Bound<'_, PyAny>| value.is_instance_of::<PyString>();
     match (name, source) {
-        (None, _) => Some("The call names no tool: expected 'tool_name' as text, got nothing.".to_owned()),
-        (Some(name), _) if is_text(name) && name.len().unwrap_or(0) == 0 => {
-            Some("The call names no tool: expected 'tool_name' as text, got nothing.".to_owned())
-        }
+        (None, _) => Some(NAMELESS.to_owned()),
+        (Some(name), _) if is_text(name) && name.len().unwrap_or(0) == 0 => Some(NAMELESS.to_owned()),
         (Some(name), _) if !is_text(name) => {
             Some(format!("The call names no tool: expected 'tool_name' as text, got {}.", class(name)))
         }

@@ -172,7 +172,7 @@ async def test_a_handle_that_has_expired_gets_a_clear_sentence() -> None:
     await hub.run(asks("get_essay"))
     outcome = await hub.run(asks("read_more", handle="r_0123456789abcdef"))
     sentence = "There is no kept result 'r_0123456789abcdef'; newer results may have replaced it. Call the tool again."
-    assert told(outcome) == f"Error: {sentence}"
+    assert told(outcome) == sentence
     assert outcome.results[0].kind is ErrorKind.NOT_FOUND
     with pytest.raises(ToolError, match=re.escape(sentence)):
         hub.read_more("r_0123456789abcdef")
@@ -192,7 +192,7 @@ async def test_in_chinese() -> None:
     shown = told(await hub.run(asks("get_essay")))
     assert re.search(r"\[更多内容：read_more\('r_[0-9a-f]+', \d+\)，共 20,800 个字符\]$", shown)
     assert "继续读取" in hub.get("read_more").description
-    assert told(await hub.run(asks("read_more", handle="r_0"))).startswith("错误：没有保留结果")
+    assert told(await hub.run(asks("read_more", handle="r_0"))).startswith("没有保留结果")
     hub.register(lambda: None, name="get_nothing")
     assert told(await hub.run(asks("get_nothing"))) == "已完成，工具没有返回值。"
 

@@ -26,7 +26,7 @@ def blocks(text: str) -> list[dict[str, Any]]:
 def test_tags() -> None:
     assert blocks(format_results(PAIRS)) == [
         {"id": "a", "tool_name": "add", "success": True, "result": "5"},
-        {"id": "b", "tool_name": "fail", "success": False, "error": "Error: It broke."},
+        {"id": "b", "tool_name": "fail", "success": False, "error": "It broke."},
     ]
 
 
@@ -73,7 +73,7 @@ def test_gemini() -> None:
     (message,) = format_results(PAIRS, "gemini")
     good, bad = (part["functionResponse"] for part in message["parts"])
     assert good == {"id": "a", "name": "add", "response": {"result": "5"}}
-    assert bad["response"] == {"error": "Error: It broke."}
+    assert bad["response"] == {"error": "It broke."}
 
 
 def test_one_result_several_and_plain_dicts() -> None:
