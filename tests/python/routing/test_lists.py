@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import textwrap
 import warnings
@@ -63,6 +64,24 @@ def test_looking_at_a_hub_fetches_the_lists_of_its_servers(
         LOOKS[look](hub)
         assert asked(tmp_path, "a") == asked(tmp_path, "b") == 1
     assert "Listing tools" not in capfd.readouterr().err, "the progress line is for terminals"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="pseudo-terminals")
+def test_on_a_terminal_one_line_shows_the_progress_and_is_cleared(
+    config: Callable[..., dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    master, slave = os.openpty()
+    with open(slave, "w") as terminal, ToolHub(mcp=config(a="search_a", b="search_b")) as hub:
+        monkeypatch.setattr(sys, "stderr", terminal)
+        assert len(hub.tools()) == 2
+        terminal.flush()
+        shown = os.read(master, 65_536).decode()
+    os.close(master)
+    first, *_, last = shown.split("\r\x1b[2K")[1:]
+    assert first == "Listing tools: 0 of 2 servers, waiting for a, b"
+    assert "Listing tools: 1 of 2 servers, waiting for " in shown
+    assert last == "", "the line is cleared in the end"
+    assert "\n" not in shown
 
 
 def test_a_server_that_hangs_or_fails_holds_the_others_up_for_a_bounded_time(

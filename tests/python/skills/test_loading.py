@@ -80,7 +80,7 @@ def test_only_the_front_matter_is_read_at_load(hub: ToolHub, folder: Path, skill
         ("---\na: &a [x, x]\nb: &b [*a, *a]\nc: &c [*b, *b]\nname: bad\ndescription: *c\n---\n", "alias"),
         ("---\nname: bad\ndescription: " + "[" * 5000 + "]" * 5000 + "\n---\n", "recursion limit"),
         ("---\nname: bad\ndescription: d\nx: " + "y" * 300_000 + "\n---\n", "longer than"),
-        (b"---\nname: bad\ndescription: caf\xe9\n---\n", "no UTF-8"),
+        (b"---\nname: bad\ndescription: caf\xe9\n---\n", "not UTF-8 text"),
         (b"\x00\x01\x02" * 5000, "does not begin with front matter"),
         (b"\xff\xfe-\x00-\x00-\x00\n\x00", "does not begin with front matter"),
     ],
