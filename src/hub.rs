@@ -106,6 +106,8 @@ pub struct Hub {
     gate: Option<Arc<Gate>>,
     source_gates: Vec<(Source, Arc<Gate>)>,
     store: OnceLock<Arc<Store>>,
+    /// There should be a store, but it cannot be used.
+    has_no_store: AtomicBool,
     kept: Arc<KeptTexts>,
     /// Held while the tool that reads cut results is registered.
     offering: Mutex<()>,
@@ -129,6 +131,7 @@ impl Hub {
             labels: RwLock::default(),
             rng: Mutex::new(rng),
             store: OnceLock::new(),
+            has_no_store: AtomicBool::new(false),
             kept: Arc::default(),
             offering: Mutex::default(),
             refusals: PinRefusals::default(),

@@ -148,7 +148,7 @@ mod _core {
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
-        refuse_second_interpreter()?;
+        refuse_subinterpreter()?;
         let py = module.py();
         runtime::install_hooks(runtime::Hooks {
             at_exit: &[servers::close_all, store::close_stores],
@@ -178,16 +178,17 @@ mod _core {
     }
 }
 
-/// Runtime, ports and pool belong to one interpreter; PyO3 alone would not refuse a second one.
-fn refuse_second_interpreter() -> PyResult<()> {
-    use std::sync::atomic::{AtomicI64, Ordering};
-    static OWNER: AtomicI64 = AtomicI64::new(-1);
+/// Runtime, loop bridges and pool belong to one interpreter. A subinterpreter must not come first either: it would keep the
+/// main one out, and its exit waits for threads that it does not have.
+fn refuse_subinterpreter() -> PyResult<()> {
+    const MAIN: i64 = 0;
     // SAFETY: the GIL is held.
     let id = unsafe { pyo3::ffi::PyInterpreterState_GetID(pyo3::ffi::PyInterpreterState_Get()) };
-    match OWNER.compare_exchange(-1, id, Ordering::AcqRel, Ordering::Acquire) {
-        Err(owner) if owner != id => Err(pyo3::exceptions::PyImportError::new_err(
-            "toolhub can be used in one interpreter of a process",
+    match id {
+        MAIN => Ok(()),
+        _ => Err(pyo3::exceptions::PyImportError::new_err(
+            "toolhub works in the main interpreter of a process only, and this is a subinterpreter; use a thread or a \
+             process instead",
         )),
-        _ => Ok(()),
     }
 }

@@ -136,9 +136,14 @@ impl PyServers {
         runtime::check_generation(self.generation)?;
         let read =
             |definition: &Definition| -> Value { serde_json::from_str(&definition.text).unwrap_or_default() };
+        let state = |pin: &StoredPin| match pin.changed.is_some() {
+            true if pin.accepted.hash.is_empty() => "unaccepted",
+            true => "changed",
+            false => "accepted",
+        };
         let row = |pin: StoredPin| {
             json!({
-                "server": &*pin.server, "tool": &*pin.tool, "state": if pin.changed.is_some() { "changed" } else { "accepted" },
+                "server": &*pin.server, "tool": &*pin.tool, "state": state(&pin),
                 "hash": pin.accepted.hash, "accepted": read(&pin.accepted),
                 "changed_hash": pin.changed.as_ref().map(|changed| &changed.hash),
                 "changed": pin.changed.as_ref().map(read),

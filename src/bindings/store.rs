@@ -27,7 +27,10 @@ impl PyStore {
         let hub = hub.get().shared_core();
         let (core, notices) = py.detach(|| {
             let (store, notices) = Core::open(&path, room);
-            store.iter().for_each(|store| hub.keep_in(store.clone()));
+            match &store {
+                Some(store) => hub.keep_in(store.clone()),
+                None => hub.go_without_store(),
+            }
             (store, notices)
         });
         PyStore { core, notices: Mutex::new(notices), generation: runtime::generation() }

@@ -59,7 +59,7 @@ pub type ServerReport = Vec<ServerOutcome>;
 
 impl Servers {
     pub fn new(hub: Arc<Hub>, host: Host, credentials: MakeCredentials) -> Arc<Self> {
-        let pins = Pins::new(hub.store().cloned());
+        let pins = Pins::new(hub.store().cloned(), hub.pins_are_lost());
         let publisher = Arc::new(ToolPublisher::new(Arc::downgrade(&hub), pins));
         Arc::new(Servers {
             hub,

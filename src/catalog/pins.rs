@@ -1,30 +1,74 @@
 //! Definitions that were accepted: with `pin`, a tool whose definition has changed since is refused until a user has
-//! looked at it. The first definition that is seen is accepted; with a store, the first ever.
+//! looked at it. The first definition that is seen is accepted; with a store, the first ever. When the pins of a store are
+//! lost, nothing is accepted by itself.
 
 use crate::error::clip;
 use crate::sources::mcp::listing::Listed;
-use crate::store::{Definition, PinChange, Store, StoredPin};
+use crate::store::{Definition, PinChange, Store, StoredPin, pin_mark};
 use parking_lot::Mutex;
 use ring::digest::{SHA256, digest};
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::fmt::Write;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 pub struct Pins {
     known: Mutex<BTreeMap<PinId, StoredPin>>,
     store: Option<Arc<Store>>,
+    are_lost: bool,
+    is_reported: AtomicBool,
+    /// Servers of which all tools were accepted after the loss.
+    complete: Mutex<HashSet<Arc<str>>>,
 }
 
 /// Server and tool.
 type PinId = (Arc<str>, Arc<str>);
 
 impl Pins {
-    pub fn new(store: Option<Arc<Store>>) -> Self {
+    pub fn new(store: Option<Arc<Store>>, are_lost: bool) -> Self {
         let stored = store.as_ref().map(|store| store.take_pins()).unwrap_or_default();
-        let known = stored.into_iter().map(|pin| ((pin.server.clone(), pin.tool.clone()), pin));
-        let known = known.collect();
-        Pins { known: Mutex::new(known), store }
+        let (marks, pins): (Vec<_>, Vec<_>) = stored.into_iter().partition(|pin| &*pin.tool == pin_mark::ALL);
+        let known = pins.into_iter().map(|pin| ((pin.server.clone(), pin.tool.clone()), pin)).collect();
+        let complete = marks.into_iter().map(|mark| mark.server).collect();
+        Pins {
+            known: Mutex::new(known),
+            store,
+            are_lost,
+            is_reported: AtomicBool::new(false),
+            complete: Mutex::new(complete),
+        }
+    }
+
+    /// Accepts the first definition of a tool, or only notes it.
+    fn first(&self, id: PinId, now: Definition) -> (StoredPin, PinChange) {
+        let (server, tool) = id;
+        if self.are_lost && !self.complete.lock().contains(&server) {
+            self.report_loss();
+            let change = PinChange::Unaccepted(now.clone());
+            return (StoredPin { server, tool, accepted: Definition::default(), changed: Some(now) }, change);
+        }
+        if !self.are_lost && self.complete.lock().insert(Arc::from(pin_mark::ALL)) {
+            self.mark_complete(Arc::from(pin_mark::ALL));
+        }
+        let change = PinChange::First(now.clone());
+        (StoredPin { server, tool, accepted: now, changed: None }, change)
+    }
+
+    /// Tells the user once what the loss means.
+    fn report_loss(&self) {
+        if let Some(store) = &self.store
+            && !self.is_reported.swap(true, Ordering::Relaxed)
+        {
+            store.report_lost_pins();
+        }
+    }
+
+    fn mark_complete(&self, server: Arc<str>) {
+        if let Some(store) = &self.store {
+            let change = PinChange::Accepted(Definition::default());
+            store.change_pin(server, Arc::from(pin_mark::ALL), change);
+        }
     }
 
     /// Why this tool is refused; nothing when its definition is the accepted one.
@@ -37,10 +81,11 @@ impl Pins {
         };
         let mut known = self.known.lock();
         let Some(pin) = known.get_mut(&id) else {
-            report(PinChange::First(now.clone()));
-            let (server, tool) = id.clone();
-            known.insert(id, StoredPin { server, tool, accepted: now, changed: None });
-            return None;
+            let (pin, change) = self.first(id.clone(), now);
+            report(change);
+            let refusal = refusal(&pin);
+            known.insert(id, pin);
+            return refusal;
         };
         if pin.accepted.hash == now.hash {
             pin.changed = None;
@@ -59,11 +104,10 @@ impl Pins {
             report(PinChange::Changed(now.clone()));
             pin.changed = Some(now);
         }
-        let (tool, server) = (clip(&listed.name), clip(server));
-        Some(format!(
-            "Tool '{tool}' of server '{server}' has changed since its definition was accepted, and is refused. Look at it \
-             with hub.pins(), and accept it with hub.accept_pin('{server}', '{tool}')."
-        ))
+        if pin.accepted.hash.is_empty() {
+            self.report_loss();
+        }
+        refusal(pin)
     }
 
     /// All pins, by server and tool.
@@ -85,8 +129,25 @@ impl Pins {
             pin.accepted = now;
             accepted += 1;
         }
+        if self.are_lost && tool.is_none() && self.complete.lock().insert(Arc::from(server)) {
+            self.mark_complete(Arc::from(server));
+        }
         accepted
     }
+}
+
+/// Why a tool with this pin is refused.
+fn refusal(pin: &StoredPin) -> Option<String> {
+    pin.changed.as_ref()?;
+    let (tool, server) = (clip(&pin.tool), clip(&pin.server));
+    let why = match pin.accepted.hash.is_empty() {
+        true => "was not accepted since the pins of the store were lost",
+        false => "has changed since its definition was accepted",
+    };
+    Some(format!(
+        "Tool '{tool}' of server '{server}' {why}, and is refused. Look at it with hub.pins(), and accept it with \
+         hub.accept_pin('{server}', '{tool}')."
+    ))
 }
 
 /// What a model and a caller see of a tool. The order of keys says nothing, so it does not count.
@@ -139,7 +200,7 @@ mod tests {
 
     #[test]
     fn a_changed_definition_is_refused_until_it_is_accepted() {
-        let (pins, server) = (Pins::new(None), Arc::from("mail"));
+        let (pins, server) = (Pins::new(None, false), Arc::from("mail"));
         let first = tool(json!({"type": "object", "title": "a"}));
         let changed = tool(json!({"type": "object", "title": "b"}));
         assert_eq!(pins.refusal(&server, &first), None);
@@ -152,6 +213,22 @@ mod tests {
         assert_eq!((pins.accept("mail", Some("other")), pins.accept("mail", Some("send"))), (0, 1));
         assert_eq!(pins.refusal(&server, &changed), None);
         assert!(pins.refusal(&server, &first).is_some(), "the way back is a change too");
+    }
+
+    #[test]
+    fn after_a_loss_nothing_is_accepted_by_itself() {
+        let (pins, server): (_, Arc<str>) = (Pins::new(None, true), Arc::from("mail"));
+        let first = tool(json!({"type": "object", "title": "a"}));
+        let why = pins.refusal(&server, &first).unwrap_or_default();
+        assert!(why.contains("not accepted since the pins of the store were lost"), "{why}");
+        assert!(pins.refusal(&server, &first).is_some());
+        assert_eq!(pins.accept("mail", Some("send")), 1);
+        assert_eq!(pins.refusal(&server, &first), None);
+        let other = Listed { name: Arc::from("other"), ..first.clone() };
+        assert!(pins.refusal(&server, &other).is_some());
+        assert_eq!(pins.accept("mail", None), 1);
+        let third = Listed { name: Arc::from("third"), ..first };
+        assert_eq!(pins.refusal(&server, &third), None, "all of the server was accepted");
     }
 
     #[test]

@@ -4,6 +4,7 @@ use super::Hub;
 use crate::search::Uses;
 use crate::store::{Store, Use};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 impl Hub {
     /// Starts from the content of the store, and writes new statistics to it. Call it before anything is registered; the
@@ -15,6 +16,16 @@ impl Hub {
             let uses = store.take_uses().into_iter().map(|one| (one.words, one.tool));
             self.uses.lock().restore(uses);
         }
+    }
+
+    /// The store of this hub cannot be used, so its pins are not known.
+    pub fn go_without_store(&self) {
+        self.has_no_store.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether pins were accepted once that this hub does not know.
+    pub fn pins_are_lost(&self) -> bool {
+        self.has_no_store.load(Ordering::Relaxed) || self.store().is_some_and(|store| store.pins_are_lost())
     }
 
     pub fn store(&self) -> Option<&Arc<Store>> {

@@ -1,5 +1,6 @@
 //! The file: opening it, checking it, and quarantining a bad one.
 
+use super::pin_mark;
 use super::schema::{self, STEPS, SchemaState};
 use super::state::StoredState;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
@@ -51,6 +52,8 @@ pub struct OpenedFile {
     pub state: StoredState,
     pub notice: Option<String>,
     pub is_read_only: bool,
+    /// False if a part of the content cannot be read.
+    pub is_complete: bool,
 }
 
 impl StoreFile {
@@ -60,7 +63,7 @@ impl StoreFile {
         for _ in 0..3 {
             match StoreFile::prepare(path) {
                 Ok((file, state)) => {
-                    return Ok(OpenedFile { file, state, notice, is_read_only: false });
+                    return Ok(OpenedFile { file, state, notice, is_read_only: false, is_complete: true });
                 }
                 Err(FileProblem::Unusable(why)) => return StoreFile::read_only(path).ok_or(why),
                 Err(FileProblem::Bad(..)) => notice = quarantine_bad(path)?.or(notice),
@@ -85,7 +88,7 @@ impl StoreFile {
             "The store '{}' cannot be written; its content is used{missing}, and changes stay in memory.",
             path.display()
         );
-        Some(OpenedFile { file, state, notice: Some(notice), is_read_only: true })
+        Some(OpenedFile { file, state, notice: Some(notice), is_read_only: true, is_complete })
     }
 
     /// Opens or creates the file, and reads its content.
@@ -257,6 +260,8 @@ fn quarantine_bad(path: &Path) -> Result<Option<String>, String> {
     let _lock = QuarantineLock::take(path);
     match StoreFile::prepare(path) {
         Err(FileProblem::Bad(word, why)) => {
+            // Whether it held pins cannot be read any more.
+            pin_mark::leave(path);
             let aside = rename(path, word).map_err(|error| format!("{why}, and {error}"))?;
             Ok(Some(format!(
                 "The store '{}' cannot be used: {why}. It was renamed to '{}', and a new one started.",

@@ -17,6 +17,7 @@ mod file;
 pub mod fork;
 mod lists;
 mod pending;
+pub mod pin_mark;
 mod pins;
 mod results;
 mod schema;
@@ -45,6 +46,8 @@ pub struct Store {
     stats: Arc<StatsSink>,
     uses: Mutex<Vec<Use>>,
     pins: Mutex<Vec<StoredPin>>,
+    /// The file had pins once, and they are gone.
+    pins_are_lost: bool,
     /// A store belongs to one process; its copy in a forked child does nothing.
     process: u32,
 }
@@ -54,10 +57,11 @@ impl Store {
     /// store, everything stays in memory.
     pub fn open(path: &Path, results_limit: u64) -> (Option<Arc<Store>>, Vec<String>) {
         let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-        let OpenedFile { file, state, notice, is_read_only } = match open_file(&path) {
+        let OpenedFile { file, state, notice, is_read_only, is_complete } = match open_file(&path) {
             Ok(opened) => opened,
             Err(why) => return (None, vec![in_memory(&path, &why)]),
         };
+        let pins_are_lost = !is_complete || pin_mark::are_lost(&path, &state.pins);
         let shared = SharedStore::new(path.clone(), results_limit, file, is_read_only);
         let writer: Weak<SharedStore> = Arc::downgrade(&shared);
         let wake = move || writer.upgrade().into_iter().for_each(|shared| shared.wake_writer());
@@ -74,6 +78,7 @@ impl Store {
             stats,
             uses: Mutex::new(state.uses),
             pins: Mutex::new(state.pins),
+            pins_are_lost,
             process: std::process::id(),
         });
         (Some(store), notice.into_iter().collect())
@@ -92,6 +97,18 @@ impl Store {
     /// The pins, as read when the file was opened. Empty after the first call.
     pub fn take_pins(&self) -> Vec<StoredPin> {
         std::mem::take(&mut *self.pins.lock())
+    }
+
+    /// True if pins are missing that were there before. Then a tool without a pin must not be accepted at first sight.
+    pub fn pins_are_lost(&self) -> bool {
+        self.pins_are_lost
+    }
+
+    /// Reports the loss of pins, when it matters to a server.
+    pub fn report_lost_pins(&self) {
+        let path = &self.shared.path;
+        let gone = format!("The store '{}' is not the one that was there before.", path.display());
+        self.shared.report(format!("{gone} {}", pin_mark::consequence(path)));
     }
 
     /// The current pin of a tool: another process may have accepted it.
@@ -174,7 +191,11 @@ fn open_file(path: &Path) -> Result<OpenedFile, String> {
 }
 
 fn in_memory(path: &Path, why: &str) -> String {
-    format!("The store '{}' cannot be used ({why}); everything stays in memory.", path.display())
+    let consequence = pin_mark::consequence(path);
+    format!(
+        "The store '{}' cannot be used ({why}); everything stays in memory. {consequence}",
+        path.display()
+    )
 }
 
 /// At the end of the process: all stores write what is pending, including those without an owner.

@@ -5,7 +5,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use std::sync::Arc;
 
 /// A tool's definition as JSON, and its hash.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Definition {
     pub hash: String,
     pub text: String,
@@ -15,6 +15,7 @@ pub struct Definition {
 pub struct StoredPin {
     pub server: Arc<str>,
     pub tool: Arc<str>,
+    /// Empty if none was accepted yet.
     pub accepted: Definition,
     /// The server's current definition, if it differs.
     pub changed: Option<Definition>,
@@ -25,6 +26,8 @@ pub struct StoredPin {
 pub enum PinChange {
     /// Seen for the first time, and so accepted. The first process to write it wins.
     First(Definition),
+    /// Seen for the first time after the pins were lost, and so not accepted.
+    Unaccepted(Definition),
     Changed(Definition),
     Accepted(Definition),
 }
@@ -63,6 +66,11 @@ pub fn save(connection: &Connection, changes: &[(Arc<str>, Arc<str>, PinChange)]
             PinChange::First(definition) => (
                 "INSERT OR IGNORE INTO pins (server, tool, accepted, accepted_hash, changed_at)
                  VALUES (?1, ?2, ?3, ?4, ?5)",
+                definition,
+            ),
+            PinChange::Unaccepted(definition) => (
+                "INSERT OR IGNORE INTO pins (server, tool, accepted, accepted_hash, seen, seen_hash, changed_at)
+                 VALUES (?1, ?2, '', '', ?3, ?4, ?5)",
                 definition,
             ),
             PinChange::Changed(definition) => (

@@ -3,6 +3,7 @@
 use super::file::{FileId, FileProblem, StoreFile, reader};
 use super::fork::{self, OpenStore};
 use super::pending::PendingChanges;
+use super::pin_mark;
 use crate::stats::StatsSink;
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use rusqlite::Connection;
@@ -183,6 +184,10 @@ impl SharedStore {
         std::mem::take(&mut *self.notices.lock())
     }
 
+    pub fn report(&self, notice: String) {
+        self.notices.lock().push(notice);
+    }
+
     pub fn put(&self, change: impl FnOnce(&mut PendingChanges)) {
         if !self.signal.lock().ended {
             change(&mut self.pending.lock());
@@ -281,6 +286,9 @@ impl SharedStore {
         });
         let problem = match written {
             Ok(written) => {
+                if !batch.pins.is_empty() {
+                    pin_mark::leave(&self.path);
+                }
                 written.stats.into_iter().for_each(|(key, record)| stats.saved(key, record));
                 self.notices.lock().extend(written.refused_results.iter().map(|handle| {
                     format!(

@@ -1,13 +1,16 @@
 """All facts about a callable, gathered once and cached as long as the function lives.
 
 The cache must not hold the function itself, or it would never be freed. So facts describe how to call, and each
-description makes its own call.
+description makes its own call. Defaults may refer to the function too, through a hub that holds it: functions with such
+defaults are not cached.
 """
 
 from __future__ import annotations
 
+import gc
 import types
 from collections.abc import Callable
+from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from weakref import WeakKeyDictionary
 
@@ -111,11 +114,17 @@ def facts_of(obj: Any) -> Facts:
     if found is not None and found.holds(function):
         return found.facts
     facts = Facts(obj)
-    if not facts.may_change:
+    if not facts.may_change and not _may_refer(function):
         known[function] = _CachedFacts(
             function.__code__, function.__doc__, function.__defaults__, function.__kwdefaults__, facts
         )
     return facts
+
+
+def _may_refer(function: types.FunctionType) -> bool:
+    """Whether a default may refer to other objects, and so, in the end, to the function."""
+    defaults = [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
+    return any(gc.is_tracked(value) and not isinstance(value, Enum) for value in defaults)
 
 
 def _field_docs(obj: Any) -> dict[str, str]:

@@ -1,5 +1,7 @@
 """The interpreter exits while work is in flight: the right status, no abort, no noise."""
 
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -79,3 +81,34 @@ def test_a_call_after_the_end_is_refused() -> None:
         "too late: toolhub has stopped because the interpreter is exiting; call tools before that\n"
     )
     assert ended.err == ""
+
+
+SUBINTERPRETER = """
+import sys
+try:
+    import _xxsubinterpreters as interpreters
+except ImportError:
+    import _interpreters as interpreters
+if sys.argv[1] == "main first":
+    import toolhub
+sub = interpreters.create()
+try:
+    failed = interpreters.run_string(sub, "import toolhub")
+except Exception as error:
+    failed = error
+interpreters.destroy(sub)
+print(getattr(failed, "formatted", failed))
+import toolhub
+print(len(toolhub.ToolHub()))
+"""
+
+
+@pytest.mark.parametrize("order", ["main first", "sub first"])
+def test_a_subinterpreter_is_refused_at_import(order: str) -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", SUBINTERPRETER, order], capture_output=True, text=True, timeout=60
+    )
+    assert ended.returncode == 0, ended.stderr
+    assert "ImportError" in ended.stdout
+    assert "this is a subinterpreter; use a thread or a process instead" in ended.stdout
+    assert ended.stdout.endswith("\n0\n"), "the main interpreter is not kept out"

@@ -14,6 +14,7 @@ import pytest
 from pydantic import TypeAdapter
 
 import toolhub
+from toolhub import ToolHub
 from toolhub._signature import describe
 
 
@@ -148,3 +149,53 @@ def test_the_public_names() -> None:
         assert getattr(signature, name) is not None
     with pytest.raises(AttributeError, match="nothing_such"):
         _ = signature.nothing_such
+
+
+class Box:
+    def __init__(self, content: Any) -> None:
+        self.content = content
+
+
+def _plain_default(hub: ToolHub) -> Any:
+    def tool(x: int, owner: Any = hub) -> int:
+        return x
+
+    return tool
+
+
+def _keyword_default(hub: ToolHub) -> Any:
+    async def tool(x: int, *, owner: ToolHub | None = hub) -> int:
+        return x
+
+    return tool
+
+
+def _boxed_default(hub: ToolHub) -> Any:
+    def tool(x: int, owner: Any = Box([hub])) -> int:  # noqa: B008
+        return x
+
+    return tool
+
+
+def _method_default(hub: ToolHub) -> Any:
+    def tool(x: int, call: Any = hub.call) -> int:
+        return x
+
+    return tool
+
+
+def _closure(hub: ToolHub) -> Any:
+    return lambda x=1, get=lambda: hub: x
+
+
+@pytest.mark.parametrize(
+    "make", [_plain_default, _keyword_default, _boxed_default, _method_default, _closure]
+)
+def test_a_default_that_refers_to_the_hub_does_not_keep_it_alive(make: Any) -> None:
+    hub = ToolHub()
+    gone = weakref.ref(hub)
+    hub.register(make(hub), name="tool")
+    assert hub.call("tool", {"x": 1}).success
+    del hub
+    gc.collect()
+    assert gone() is None
