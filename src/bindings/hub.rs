@@ -7,6 +7,7 @@ use super::options::{
 };
 use super::python_tool::{PythonTool, python_tool};
 use super::runtime;
+use super::slices::Slices;
 use super::tool_from_python::callable;
 use super::unicode::as_text;
 use super::vendor_forms::VendorForms;
@@ -28,6 +29,10 @@ use pyo3::types::{PyDict, PyList};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Instant;
+
+/// What a tool in a list, and a row of statistics, cost in comparison with a value.
+const VALUES_OF_A_TOOL: u32 = 20;
+const VALUES_OF_A_ROW: u32 = 40;
 
 #[pyclass(frozen, module = "toolhub._core", name = "Hub")]
 pub struct PyHub {
@@ -222,14 +227,14 @@ impl PyHub {
         Ok(self.core.registry.remove_where(&as_text("name", name)?.to_string_lossy(), is_meant))
     }
 
-    #[pyo3(signature = (source=None, server=None, capability=None, category=None))]
-    fn tools(
-        slf: &Bound<'_, Self>,
+    #[pyo3(signature = (source=None, server=None, capability=None, category=None) -> "list[ToolInfo]")]
+    fn tools<'py>(
+        slf: &Bound<'py, Self>,
         source: Option<&str>,
         server: Option<&str>,
         capability: Option<&str>,
         category: Option<&str>,
-    ) -> PyResult<Vec<ToolInfo>> {
+    ) -> PyResult<Bound<'py, PyList>> {
         let filter = Filter { source: source.map(parse_source).transpose()?, server };
         let capability = capability.map(str::to_lowercase);
         let tags = capability.as_deref().map(|asked| answering(asked).concat());
@@ -240,8 +245,15 @@ impl PyHub {
                 && tags.is_none_or(|tags| tags.iter().any(|tag| spec.has_capability(tag)))
                 && category.is_none_or(|wanted| spec.category.as_deref() == Some(wanted))
         };
-        let snapshot = slf.get().core.registry.snapshot();
-        Ok(snapshot.entries().filter_map(|(_, entry)| ToolInfo::new(slf.as_any(), entry, keep)).collect())
+        let (py, snapshot) = (slf.py(), slf.get().core.registry.snapshot());
+        let (tools, mut slices) = (PyList::empty(py), Slices::new());
+        for (_, entry) in snapshot.entries() {
+            if let Some(tool) = ToolInfo::new(slf.as_any(), entry, keep) {
+                tools.append(tool)?;
+            }
+            slices.step_by(py, VALUES_OF_A_TOOL);
+        }
+        Ok(tools)
     }
 
     /// Raises unless a server of this id is configured, or a registered tool has it.
@@ -301,11 +313,13 @@ impl PyHub {
     fn stats<'py>(&self, py: Python<'py>, name: Option<&Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyList>> {
         self.check_process()?;
         let name = name.map(|name| as_text("name", name)).transpose()?.map(|name| name.to_string_lossy());
-        let (rows, now) = (PyList::empty(py), Instant::now());
+        let (rows, now, mut slices) = (PyList::empty(py), Instant::now(), Slices::new());
         for (tool, entry) in self.core.registry.snapshot().entries() {
+            slices.step(py);
             if name.as_ref().is_none_or(|name| **tool == **name) {
                 for candidate in &entry.candidates {
                     rows.append(stats_of(py, candidate, now)?)?;
+                    slices.step_by(py, VALUES_OF_A_ROW);
                 }
             }
         }

@@ -24,6 +24,11 @@ pub fn to_python<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyA
     converted(py, value, &mut Slices::new())
 }
 
+/// One of many values, which share their slices.
+pub fn to_python_in<'py>(py: Python<'py>, value: &Value, slices: &mut Slices) -> PyResult<Bound<'py, PyAny>> {
+    converted(py, value, slices)
+}
+
 fn converted<'py>(py: Python<'py>, value: &Value, slices: &mut Slices) -> PyResult<Bound<'py, PyAny>> {
     slices.step(py);
     Ok(match value {

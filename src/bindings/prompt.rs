@@ -3,6 +3,7 @@
 use super::hub::PyHub;
 use super::json;
 use super::options::parse_lang;
+use super::slices::Slices;
 use super::text::PyTokenizer;
 use crate::hub::PromptRequest;
 use crate::prompt::vendor::{self, Vendor, VendorNames};
@@ -21,7 +22,13 @@ use std::sync::Arc;
 #[pyo3(signature = (hub) -> "list[str]")]
 pub fn tool_names<'py>(hub: &Bound<'py, PyHub>) -> PyResult<Bound<'py, PyList>> {
     hub.get().check_process()?;
-    PyList::new(hub.py(), hub.get().core().registry.load().sorted_names().iter().map(|name| &**name))
+    let (py, snapshot) = (hub.py(), hub.get().core().registry.snapshot());
+    let (names, mut slices) = (PyList::empty(py), Slices::new());
+    for name in py.detach(|| snapshot.sorted_names()).iter() {
+        names.append(&**name)?;
+        slices.step(py);
+    }
+    Ok(names)
 }
 
 /// The candidate that describes each name, as in `ToolInfo`. Names that were removed meanwhile are skipped.
@@ -83,12 +90,12 @@ pub fn vendor_tools<'py>(
         let all = VendorNames::of(snapshot.entries().map(|(name, _)| &**name));
         shown.iter().map(|candidate| vendor::declare(candidate.spec(), vendor, &all)).collect()
     });
-    let (declared, mut skipped) = (PyList::empty(py), Vec::new());
+    let (declared, mut skipped, mut slices) = (PyList::empty(py), Vec::new(), Slices::new());
     for (candidate, made) in shown.iter().zip(made) {
         let name = candidate.spec().name.to_string();
         match made {
             Ok(tool) => {
-                declared.append(json::to_python(py, &tool.value)?)?;
+                declared.append(json::to_python_in(py, &tool.value, &mut slices)?)?;
                 hub.get().vendor_forms().declared(name, vendor, tool.changed);
             }
             Err(reason) => skipped.push((name, reason)),

@@ -42,6 +42,15 @@ impl Slices {
         }
     }
 
+    /// Counts several values at once, of which a slice holds many.
+    #[inline]
+    pub fn step_by(&mut self, py: Python<'_>, values: u32) {
+        match self.left.checked_sub(values) {
+            None | Some(0) => self.pause(py),
+            Some(left) => self.left = left,
+        }
+    }
+
     #[cold]
     fn pause(&mut self, py: Python<'_>) {
         self.left = SLICE;

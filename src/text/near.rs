@@ -1,7 +1,7 @@
 //! Near names: how much one name is like another, so that an error can suggest what was probably meant.
 //!
-//! Tools, servers, labels, arguments and configuration keys all use this one measure. It compares every known name, so
-//! cheap upper bounds come first: with 100,000 names, a few hundred reach the exact comparison.
+//! Tools, servers, labels, arguments and configuration keys all use this one measure. It looks at every known name, so
+//! cheap upper bounds come first, and only the names with the highest bounds reach the exact comparison.
 
 use super::words::name_words;
 
@@ -9,6 +9,8 @@ use super::words::name_words;
 const ALIKE: f64 = 0.72;
 /// Longer names are compared by their start: the cost stays bounded for a name of 10 kB.
 const COMPARED: usize = 80;
+/// Exact comparisons for one wanted name, whatever the number of names.
+const EXACT: usize = 500;
 /// What a shared start counts for, relative to a typo.
 const SAME_START: f64 = 0.9;
 
@@ -35,15 +37,16 @@ impl NearName {
         NearName { chars: folded.chars().count(), folded, words, letters }
     }
 
+    /// What the likeness is at most; `None` when that is too low to be worth suggesting.
+    fn at_most(&self, other: &NearName) -> Option<f64> {
+        let most = self.overlap(other).max(self.bound(other));
+        (most >= ALIKE).then_some(most)
+    }
+
     /// From 0 to 1; `None` when it is too low to be worth suggesting.
     pub fn likeness(&self, other: &NearName) -> Option<f64> {
-        let overlap = self.overlap(other);
-        let bound = self.bound(other);
-        if overlap < ALIKE && bound < ALIKE {
-            return None;
-        }
-        let mut likeness = overlap;
-        if bound > likeness {
+        let mut likeness = self.overlap(other);
+        if self.bound(other) > likeness {
             let slips = strsim::damerau_levenshtein(&self.folded, &other.folded);
             let typo = typo(slips as f64, self.chars.max(other.chars) as f64);
             let same_start = strsim::jaro_winkler(&self.folded, &other.folded) * SAME_START;
@@ -92,8 +95,15 @@ pub fn near_names<'a, N>(
     limit: usize,
 ) -> Vec<N> {
     let wanted = NearName::new(wanted);
-    let mut near: Vec<(f64, N)> =
-        names.filter_map(|(near, name)| Some((wanted.likeness(near)?, name))).collect();
+    let mut possible: Vec<(f64, &NearName, N)> =
+        names.filter_map(|(near, name)| Some((wanted.at_most(near)?, near, name))).collect();
+    if possible.len() > EXACT {
+        // Stable, so that equal ones stay in the order given.
+        possible.sort_by(|a, b| b.0.total_cmp(&a.0));
+        possible.truncate(EXACT);
+    }
+    let alike = |(_, near, name): (f64, &NearName, N)| Some((wanted.likeness(near)?, name));
+    let mut near: Vec<(f64, N)> = possible.into_iter().filter_map(alike).collect();
     near.sort_by(|a, b| b.0.total_cmp(&a.0));
     near.into_iter().take(limit).map(|(_, name)| name).collect()
 }

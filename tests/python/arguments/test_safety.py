@@ -272,3 +272,18 @@ def test_long_answers_are_merged_by_their_start_and_their_bytes() -> None:
     assert first.startswith("[result 1, result 3] (same answer from 2) word")
     assert second.startswith("[result 2] word")
     assert third.startswith("[result 4, result 5] (same answer from 2) é")
+
+
+def test_listings_of_many_tools_let_other_threads_run() -> None:
+    hub, count = ToolHub(), 3_000
+    for number in range(count):
+        hub.register(len, name=f"tool_{number}", description="A tool.", parameters={"type": "object"})
+    listings: list[tuple[Any, int]] = [
+        (hub.tools, 20),
+        (hub.stats, 40),
+        (hub.as_openai, 5),
+    ]
+    for listing, values in listings:
+        before = _core.gil_pauses()
+        assert len(listing()) == count
+        assert _core.gil_pauses() - before >= count * values // 4_000, listing.__name__
