@@ -19,8 +19,8 @@
 //!
 //! | layer | modules | may use |
 //! |---|---|---|
-//! | L0 words | [`error`], [`invisible`], [`kind`], [`model`], [`net`], [`pattern`], [`secret`], [`sse`], [`stack`], [`text`] | nothing of ours; [`kind`] uses [`text`], [`secret`] uses [`text`] and [`invisible`] |
-//! | L1 contracts | [`tool`], [`limit`] | L0 |
+//! | L0 words | [`error`], [`invisible`], [`kind`], [`model`], [`net`], [`pattern`], [`secret`], [`sse`], [`stack`], [`sync`], [`text`] | nothing of ours; [`kind`] uses [`text`], [`secret`] uses [`text`] and [`invisible`] |
+//! | L1 contracts | [`tool`], [`limit`], [`workers`] | L0 |
 //! | L2 stages | [`schema`], [`stats`], [`store`], [`registry`], [`parse`], [`route`], [`search`], [`select`], [`truncate`], [`merge`], [`synthesize`], [`prompt`] | L0, L1, and what the table in `tests/architecture.rs` says |
 //! | L3 | [`execute`] | the contract, limits, statistics, candidates |
 //! | L4 | [`hub`], [`plan`] | everything above |
@@ -41,14 +41,14 @@
 //! | [`registry`] | candidates by name and by capability, in immutable snapshots |
 //! | [`select`] | order, strategy, effects, shadowing |
 //! | [`schema`] | checks and coerces arguments |
-//! | [`limit`] | how much runs at once |
+//! | [`limit`], [`workers`] | how much runs at once; the threads of sync functions |
 //! | [`execute`] | runs the chosen candidates |
 //! | [`tool`] | the contract of a tool |
 //! | [`stats`], [`store`] | what has worked; what is kept across restarts |
 //! | [`merge`], [`synthesize`], [`truncate`] | several answers to one; long text to short |
 //! | [`search`], [`prompt`], [`llm`] | tools that fit a query; tools as a model reads them; a chat client |
 //! | [`model`], [`error`], [`pattern`] | plain data; kinds of errors; patterns of tool names |
-//! | [`kind`], [`net`], [`sse`], [`invisible`], [`secret`], [`stack`], [`text`] | what several modules need |
+//! | [`kind`], [`net`], [`sse`], [`invisible`], [`secret`], [`stack`], [`sync`], [`text`] | what several modules need |
 //! | [`wording`] | the hub's own sentences in Chinese |
 //!
 //! `docs/concepts/architecture.md` says more, and in which file each rule is.
@@ -62,11 +62,13 @@ pub mod pattern;
 pub mod secret;
 pub mod sse;
 pub mod stack;
+pub mod sync;
 pub mod text;
 pub mod wording;
 
 pub mod limit;
 pub mod tool;
+pub mod workers;
 
 pub mod merge;
 pub mod parse;

@@ -31,13 +31,16 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("net", &[]),
     ("sse", &[]),
     ("stack", &[]),
+    ("sync", &[]),
     ("text", &[]),
     ("kind", &["text"]),
     ("secret", &["invisible", "text"]),
     ("wording", &[]),
     // L1: the contract of a tool; permits, which know nothing of what they limit.
     ("tool", &["model", "error"]),
-    ("limit", &[]),
+    ("limit", &["sync"]),
+    // The threads of a pool, which know nothing of what they run.
+    ("workers", &["sync"]),
     // L2: stages and what they stand on.
     ("schema", &["model", "error", "invisible", "secret", "stack", "text"]),
     ("stats", &["model", "error"]),
@@ -53,7 +56,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("prompt", &["model", "error", "invisible"]),
     ("shape", &["model", "error"]),
     // L3: orchestration. It runs candidates but does not look them up.
-    ("execute", &["tool", "model", "error", "invisible", "stats", "limit", "registry::Candidate"]),
+    ("execute", &["tool", "model", "error", "invisible", "stats", "limit", "workers", "registry::Candidate"]),
     // L4: the stages in order. Never sources, gateway, bindings: they are below it in this list.
     ("hub", &["*"]),
     ("plan", &["*"]),

@@ -259,17 +259,9 @@ class Hub:
     def version(self, /) -> int: ...
 
 @final
-class JobEnd:
-    """
-    How a worker reports the end of one call.
-    """
-    def raised(self, /, error: Any) -> None: ...
-    def returned(self, /, value: Any) -> None: ...
-
-@final
 class LoopBridge:
     """
-    The event loop owns its bridge, as the callback of the mailbox's bell. When a closed loop is collected, the bridge goes
+    The event loop owns its bridge (as the callback of the eventfd reader). When a closed loop is collected, the bridge goes
     with it and releases everything that waits on it, including permits granted after the loop stopped.
     """
     def __call__(self, /) -> None:
@@ -480,6 +472,12 @@ class StreamParser:
         """
 
 @final
+class ThreadCall(Awaitable):
+    """
+    A call of a function on a thread; await it once.
+    """
+
+@final
 class Tokenizer:
     """
     Counts tokens with an encoding that the user has.
@@ -573,6 +571,18 @@ class Truncated:
     def total(self, /) -> int: ...
     @property
     def truncated(self, /) -> bool: ...
+
+@final
+class Worker:
+    """
+    One thread of a pool. Its loop takes calls and reports how each ended.
+    """
+    def next(self, /) -> tuple[tuple, Any] | None:
+        """
+        The next call: `context.run` and its arguments, and keywords. None when the thread should end.
+        """
+    def raised(self, /, error: BaseException) -> None: ...
+    def returned(self, /, value: Any) -> None: ...
 
 def add_alias(hub: Hub, label: str, target: str | None) -> None:
     """
@@ -687,6 +697,11 @@ def in_language(sentence: str, lang: str) -> str:
     A sentence of the hub in a language.
     """
 
+def in_thread(function: Any) -> ThreadCall:
+    """
+    Runs a function without arguments on a thread of ours; await what comes back.
+    """
+
 def is_secret_name(name: str) -> bool:
     """
     Whether a name says that what it stands for must not be shown.
@@ -700,11 +715,6 @@ def merge_texts(given: Sequence[tuple[str, str]], limit: int, policy: str) -> tu
 def min_result_limit() -> int:
     """
     The least number of characters that a run gives a model of a result.
-    """
-
-def next_job() -> tuple[tuple, Any, JobEnd] | None:
-    """
-    The next call for a worker, or `None` when it should end.
     """
 
 def original_name(hub: Hub, vendor_name: str) -> str | None:
@@ -729,7 +739,7 @@ def plan_run(hub: Hub, message: Any, format: str, is_plain: bool = False) -> tup
 
 def pool_state() -> tuple[int, int, int]:
     """
-    (workers, idle, abandoned), for tests and diagnosis.
+    (workers, idle, abandoned) of the pool for tools, for tests and diagnosis.
     """
 
 def prompt_text(hub: Hub, base: str, core: Sequence[str], others: Sequence[str] | None, more: int, style: str, lang: str, budget: int | None = None, tokenizer: Tokenizer | None = None) -> str:
@@ -789,7 +799,7 @@ def skill_file(folder: str | PathLike[str], path: str) -> Path:
 
 def stop_workers() -> None:
     """
-    Tells all workers to end after what they are doing. Work that comes later finds a new pool.
+    Ends all workers after what they are doing. Calls that come later find new pools.
     """
 
 def tool_names(hub: Hub) -> "list[str]":

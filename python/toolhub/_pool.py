@@ -1,4 +1,4 @@
-"""The threads in which sync tools run.
+"""The threads in which sync functions of the user run: tools and callbacks.
 
 The loop of a worker is Python on purpose: CPython up to 3.13 ends daemon threads at exit by unwinding their stack, and
 through Rust frames that would abort the process.
@@ -6,6 +6,7 @@ through Rust frames that would abort the process.
 
 import threading
 import time
+from collections.abc import Callable
 from typing import Any, cast
 
 from . import _core
@@ -13,26 +14,37 @@ from . import _core
 _threads: set[threading.Thread] = set()
 
 
-def _work() -> None:
-    value: Any
-    while (job := cast("Any", _core.next_job())) is not None:
-        (run, *call), kwargs, end = job
+def _work(worker: "_core.Worker") -> None:
+    # An exception that another thread sets in this one may be raised anywhere. It must not end the loop.
+    while True:
         try:
-            value = run(*call, **kwargs)
-        except BaseException as error:
-            # Keep this frame out of the tool's traceback.
-            error.__traceback__ = error.__traceback__ and error.__traceback__.tb_next
-            end.raised(error)
-        else:
-            end.returned(value)
-        # An idle worker must not keep the last call's objects alive.
-        job = run = call = kwargs = end = value = None
+            _serve(worker)
+            break
+        except BaseException:
+            continue
     _threads.discard(threading.current_thread())
 
 
-def start_worker() -> None:
-    """Called by the core when work waits and no worker is free."""
-    thread = threading.Thread(target=_work, name="toolhub-sync", daemon=True)
+def _serve(worker: "_core.Worker") -> None:
+    """Run calls until the thread should end."""
+    value: Any
+    call: Any
+    take = cast("Callable[[], Any]", worker.next)
+    while (job := take()) is not None:
+        (run, *call), kwargs = job
+        try:
+            value = run(*call, **kwargs)
+        except BaseException as error:
+            worker.raised(error)
+        else:
+            worker.returned(value)
+        # An idle worker must not keep the last call's objects alive.
+        job = run = call = kwargs = value = None
+
+
+def start_worker(worker: "_core.Worker", name: str) -> None:
+    """Called by the core when calls wait and no worker is free."""
+    thread = threading.Thread(target=_work, args=(worker,), name=name, daemon=True)
     _threads.add(thread)
     try:
         thread.start()
@@ -42,7 +54,7 @@ def start_worker() -> None:
 
 
 def stop(seconds: float) -> None:
-    """End the workers; one that is stuck in a tool is left behind after `seconds`."""
+    """End the workers; one that is stuck in a function is left behind after `seconds`."""
     _core.stop_workers()
     end = time.monotonic() + seconds
     for thread in list(_threads):

@@ -1,12 +1,12 @@
 """Which tools may be called: patterns of names, and approval for calls that may change something."""
 
 import asyncio
-import inspect
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from . import _user_functions
 from ._core import PatternList, event_error
 
 __all__ = ["Approval", "Permissions"]
@@ -87,7 +87,7 @@ class Permissions:
             return True
         try:
             async with self._asking, asyncio.timeout(self.timeout):
-                return await _ask(self._approve, approval)
+                return await _user_functions.call(self._approve, approval)
         except Exception as error:
             if not isinstance(error, TimeoutError):
                 # The author of the callback has to know why; a model must not.
@@ -100,11 +100,3 @@ class Permissions:
                     exc_info=error if debug else None,
                 )
             raise
-
-
-async def _ask(approve: Callable[[Approval], Any], approval: Approval) -> Any:
-    """Await async callbacks here; run others in a thread, because they may wait for input."""
-    if inspect.iscoroutinefunction(approve) or inspect.iscoroutinefunction(type(approve).__call__):
-        return await approve(approval)
-    answer = await asyncio.to_thread(approve, approval)
-    return await answer if inspect.isawaitable(answer) else answer

@@ -14,6 +14,8 @@ pub enum Message {
     Answered(Box<Answer>),
     /// A sync function has ended in its thread.
     Returned(PyResult<Py<PyAny>>),
+    /// The thread of a sync function ended before the function did.
+    WorkerLost,
     /// The concurrency limits have let an attempt in, or turned it away.
     Entered(Option<Permits>),
     /// A Rust future is over; its outcome is with the addressee.

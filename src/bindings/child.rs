@@ -3,15 +3,19 @@
 //! It reports inside the coroutine's last step, which saves a turn of the loop, and keeps the tool's exception out of the
 //! task, so that asyncio never reports it as never retrieved.
 
+use super::addressee::{Addressee, Message};
 use super::awaiting::{Awaitable, Awaited, Step, close, is_cancelled_error, send, throw_value};
 use super::awaiting::{cancellations, current_task};
 use super::execution::Execution;
+use super::loop_bridge::{self, DeadlineKey, LoopBridge};
 use super::once::intern;
+use super::pool::Leftover;
 use parking_lot::Mutex;
 use pyo3::exceptions::{PyBaseException, PyKeyboardInterrupt};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 #[pyclass(frozen, extends = Awaitable, module = "toolhub._core")]
 pub struct Child {
@@ -22,7 +26,18 @@ pub struct Child {
     pending: Option<Mutex<Option<Py<PyAny>>>>,
     /// A stop that is due as soon as the tool has handled a cancellation from elsewhere.
     stop_owed: AtomicBool,
+    /// It goes on without its call, and keeps these until it ends.
+    leftover: Mutex<Option<Leftover>>,
+    /// Its call is over; see [`Child::outlives_call`].
+    is_detached: AtomicBool,
+    /// Its own task and the end of its last grace; set when that begins.
+    last_grace: Mutex<Option<(Py<PyAny>, DeadlineKey)>>,
+    /// The coroutine was closed: it ends with the next cancellation.
+    is_closed: AtomicBool,
 }
+
+/// How long a task whose call is over may go on after a cancellation from outside, as when its event loop ends.
+const LAST_GRACE: Duration = Duration::from_secs(1);
 
 impl Child {
     pub fn new(execution: Py<Execution>, slot: usize, awaitable: Py<PyAny>) -> Self {
@@ -30,8 +45,54 @@ impl Child {
     }
 
     /// Goes on with a coroutine that has been stepped elsewhere and waits for `pending`.
-    pub fn resumed(execution: Py<Execution>, slot: usize, awaitable: Py<PyAny>, pending: Py<PyAny>) -> Self {
-        Self::made(execution, slot, awaitable, Some(Mutex::new(Some(pending))))
+    pub fn resumed(
+        execution: Py<Execution>,
+        slot: usize,
+        awaitable: Py<PyAny>,
+        pending: Py<PyAny>,
+        leftover: Leftover,
+    ) -> Self {
+        let child = Self::made(execution, slot, awaitable, Some(Mutex::new(Some(pending))));
+        child.detach(leftover);
+        child
+    }
+
+    /// The call of this task is over and the task goes on. From now on a cancellation comes from outside, and the task ends
+    /// soon after it, whatever the tool does: an event loop that ends waits for its tasks.
+    pub fn outlives_call(task: &Bound<'_, PyAny>, leftover: Leftover) -> PyResult<()> {
+        let coroutine = task.call_method0(intern!(task.py(), "get_coro"))?;
+        if let Ok(child) = coroutine.cast::<Child>() {
+            child.get().detach(leftover);
+        }
+        Ok(())
+    }
+
+    fn detach(&self, leftover: Leftover) {
+        self.is_detached.store(true, Ordering::Relaxed);
+        *self.leftover.lock() = Some(leftover);
+    }
+
+    /// A detached coroutine went on after a cancellation from outside.
+    fn limit_its_time(slf: &Bound<'_, Self>) -> PyResult<()> {
+        let py = slf.py();
+        if slf.get().last_grace.lock().is_some() {
+            return Ok(());
+        }
+        let (task, port) = (current_task(py)?, loop_bridge::current(py)?);
+        let key = LoopBridge::add_deadline(&port, Instant::now() + LAST_GRACE, slf.clone().unbind())?;
+        *slf.get().last_grace.lock() = Some((task.unbind(), key));
+        Ok(())
+    }
+
+    /// The coroutine has ended.
+    fn release(&self, py: Python<'_>) {
+        let (leftover, last_grace) = (self.leftover.lock().take(), self.last_grace.lock().take());
+        if let Some((_, key)) = last_grace
+            && let Ok(port) = loop_bridge::current(py)
+        {
+            port.get().remove_deadline(key);
+        }
+        drop(leftover);
     }
 
     fn made(
@@ -40,7 +101,17 @@ impl Child {
         awaitable: Py<PyAny>,
         pending: Option<Mutex<Option<Py<PyAny>>>>,
     ) -> Self {
-        Child { execution, slot, awaitable, pending, stop_owed: AtomicBool::new(false) }
+        Child {
+            execution,
+            slot,
+            awaitable,
+            pending,
+            stop_owed: AtomicBool::new(false),
+            leftover: Mutex::default(),
+            is_detached: AtomicBool::new(false),
+            last_grace: Mutex::default(),
+            is_closed: AtomicBool::new(false),
+        }
     }
 
     /// Cancels the task of a child. One that is being cancelled already, by `asyncio.run` at its end or by a timeout inside
@@ -75,6 +146,9 @@ impl Child {
 
     fn report(&self, py: Python<'_>, stepped: PyResult<Step>) -> PyResult<Step> {
         let execution = self.execution.bind(py);
+        if self.is_detached.load(Ordering::Relaxed) && !matches!(stepped, Ok(Step::Yield(_))) {
+            self.release(py);
+        }
         match stepped {
             Ok(Step::Yield(value)) => self.suspended(py).map(|()| Step::Yield(value)),
             Ok(Step::Return(value)) => {
@@ -110,12 +184,35 @@ impl Awaited for Child {
     fn throw(slf: &Bound<'_, Self>, error: Bound<'_, PyBaseException>) -> PyResult<Step> {
         let (py, this) = (slf.py(), slf.get());
         drop(this.take_pending());
-        this.report(py, throw_value(this.awaitable.bind(py), error))
+        if this.is_closed.load(Ordering::Relaxed) {
+            return this.report(py, Err(PyErr::from_value(error.into_any())));
+        }
+        let stepped = throw_value(this.awaitable.bind(py), error);
+        if this.is_detached.load(Ordering::Relaxed) && matches!(stepped, Ok(Step::Yield(_))) {
+            Self::limit_its_time(slf)?;
+        }
+        this.report(py, stepped)
     }
 
     fn close(slf: &Bound<'_, Self>) -> PyResult<()> {
         drop(slf.get().take_pending());
         close(slf.get().awaitable.bind(slf.py()))
+    }
+}
+
+impl Addressee for Child {
+    fn receive(_slf: &Bound<'_, Self>, _slot: usize, _message: Message) {}
+
+    /// The last grace is over: closes the coroutine, then ends the task.
+    fn expire(slf: &Bound<'_, Self>) {
+        let (py, this) = (slf.py(), slf.get());
+        let Some((task, _)) = this.last_grace.lock().take() else { return };
+        this.is_closed.store(true, Ordering::Relaxed);
+        // One that ignores this too is not stepped any more.
+        drop(close(this.awaitable.bind(py)));
+        if let Err(error) = task.call_method0(py, intern!(py, "cancel")) {
+            error.write_unraisable(py, Some(slf.as_any()));
+        }
     }
 }
 
@@ -129,6 +226,9 @@ impl Child {
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         visit.call(&self.execution)?;
         visit.call(&self.awaitable)?;
+        if let Some(last_grace) = self.last_grace.try_lock() {
+            visit.call(last_grace.as_ref().map(|(task, _)| task))?;
+        }
         // A locked one is in use right now, so it is not garbage.
         match self.pending.as_ref().and_then(Mutex::try_lock) {
             Some(pending) => visit.call(&*pending),

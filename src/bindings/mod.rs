@@ -25,6 +25,7 @@ mod event_text;
 mod execution;
 mod hub;
 mod imported;
+
 mod internals;
 mod job;
 mod json;
@@ -49,12 +50,14 @@ mod search;
 mod servers;
 mod skills;
 mod slices;
+mod slots;
 mod store;
 mod tables;
 mod templates;
 mod text;
 mod text_arguments;
 mod text_of;
+mod threaded;
 mod tool_from_python;
 mod typed;
 mod unchecked;
@@ -116,7 +119,7 @@ mod _core {
     #[pymodule_export]
     use super::patterns::PyPatternList;
     #[pymodule_export]
-    use super::pool::{JobEnd, next_job, pool_state, stop_workers};
+    use super::pool::{Worker, pool_state, stop_workers};
     #[pymodule_export]
     use super::prompt::{from_vendor_form, original_name, prompt_text, tool_names, vendor_tools};
     #[pymodule_export]
@@ -141,6 +144,8 @@ mod _core {
     use super::text::{PyTokenizer, PyTruncated, merge_texts, truncate_text, visible_text};
     #[pymodule_export]
     use super::text_of::{binary_note, result_text};
+    #[pymodule_export]
+    use super::threaded::{ThreadCall, in_thread};
     #[pymodule_export]
     use super::unknown_options::unknown_options;
     #[pymodule_export]
@@ -173,6 +178,7 @@ mod _core {
         awaiting::install_am_send::<call::CallDriver>(py);
         awaiting::install_am_send::<call::flight::FlightWait>(py);
         awaiting::install_am_send::<child::Child>(py);
+        awaiting::install_am_send::<threaded::ThreadCall>(py);
         awaiting::install_am_send::<blocking::BlockingRoot>(py);
         before
     }

@@ -1,228 +1,212 @@
-//! Threads for sync Python functions.
+//! Threads for sync functions of the user: one pool for tools, one for callbacks.
 //!
 //! A worker's loop is a *Python* function (`toolhub/_pool.py`): CPython up to 3.13 ends daemon threads at exit by a forced
-//! unwind, and through Rust frames that would abort the process. Rust keeps the queue (the GIL is released while idle) and
-//! posts the answers. When the caller of a running function gives up, the function is abandoned: its thread no longer counts
-//! as a worker and may be replaced. A worker that waits in `hub.call` does not count meanwhile, so tools may call tools.
+//! unwind, and through Rust frames that would abort the process. The rules of the pool are in [`crate::workers`]; idle
+//! threads wait there without the GIL. Here are the calls, their replies, and the start of threads.
 
 use super::addressee::Message;
 use super::imported::Imported;
-use super::loop_bridge::{LoopMailbox, Mail};
+use super::loop_bridge::{LoopAction, LoopMailbox, Mail};
 use super::once::intern;
 use super::{runtime, value};
+use crate::limit::Permits;
+use crate::stats::AbandonedCall;
+use crate::workers::{CallEnd, CallStage, PoolLimits, PoolRefusal, QueuedCall, WorkerPool};
 use parking_lot::Mutex;
+use pyo3::exceptions::PyBaseException;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use std::cell::RefCell;
-use std::collections::VecDeque;
-use std::sync::{self, Arc, Condvar, MutexGuard, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-/// How many functions run at once.
-const WORKERS: usize = 32;
-/// The limit of all threads. Those beyond `WORKERS` run abandoned functions or wait for other tools; at the limit new work
-/// is queued.
-const THREADS: usize = WORKERS + 256;
-
+/// Which threads a call runs on.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum CallStage {
-    Queued,
-    Running,
-    Over,
-    /// Running, but its caller has given up.
-    Abandoned,
+pub enum PoolKind {
+    Tools,
+    /// Callbacks have threads of their own: a question to the user does not wait until a tool has ended.
+    Callbacks,
 }
 
-/// A function call in the pool.
-struct PoolCall {
+impl PoolKind {
+    fn limits(self) -> PoolLimits {
+        match self {
+            PoolKind::Tools => PoolLimits { running: 32, abandoned: 256, threads: 1024 },
+            PoolKind::Callbacks => PoolLimits { running: 64, abandoned: 256, threads: 1024 },
+        }
+    }
+
+    fn thread_name(self) -> &'static str {
+        match self {
+            PoolKind::Tools => "toolhub-sync",
+            PoolKind::Callbacks => "toolhub-callback",
+        }
+    }
+}
+
+/// A call that was given up still holds these until it really ends.
+#[derive(Default)]
+pub struct Leftover {
+    pub permits: Permits,
+    pub counted: Option<AbandonedCall>,
+}
+
+/// A function call in a pool.
+pub struct PoolCall {
     /// `context.run`, the function, its arguments
     call: Py<PyTuple>,
     kwargs: Py<PyAny>,
     reply: Reply,
 }
 
+impl QueuedCall for PoolCall {
+    type Kept = Leftover;
+
+    fn stage(&self) -> &CallStage<Leftover> {
+        &self.reply.stage
+    }
+}
+
+/// One pool of this process.
+pub struct CallPool {
+    kind: PoolKind,
+    generation: u64,
+    workers: WorkerPool<PoolCall>,
+}
+
 /// Where the result goes; shared by the worker and the caller, who may give up.
 #[derive(Clone)]
 pub struct Reply {
-    pool: Arc<Pool>,
+    pool: Arc<CallPool>,
     mailbox: Arc<LoopMailbox>,
     key: u64,
-    /// Changed only while the pool's state is locked, so that the counts there agree with it.
-    stage: Arc<Mutex<CallStage>>,
+    stage: Arc<CallStage<Leftover>>,
 }
 
-#[derive(Default)]
-struct PoolState {
-    queue: VecDeque<PoolCall>,
-    /// All threads, whatever they do.
-    threads: usize,
-    idle: usize,
-    abandoned: usize,
-    /// Threads that wait for another tool in a blocking call.
-    aside: usize,
-    stopped: bool,
-}
+static POOLS: Mutex<[Option<Arc<CallPool>>; 2]> = Mutex::new([None, None]);
 
-impl PoolState {
-    /// Threads that take work.
-    fn workers(&self) -> usize {
-        self.threads.saturating_sub(self.abandoned + self.aside)
-    }
-
-    /// Whether queued work needs another thread; if so, counts it.
-    fn needs_worker(&mut self) -> bool {
-        // A worker that was woken counts as idle, and its job as queued, until it really takes the job.
-        let short = self.queue.len() > self.idle && self.workers() < WORKERS && self.threads < THREADS;
-        self.threads += usize::from(short);
-        short
-    }
-}
-
-/// Idle workers wait without the GIL, also while another thread forks. `parking_lot` keeps all waiting threads in one table
-/// of the process, and one of them may hold its lock at that moment; the standard library has no such table.
-#[derive(Default)]
-pub struct Pool {
-    state: sync::Mutex<PoolState>,
-    work: Condvar,
-}
-
-/// Locked only with the GIL held, so it is free whenever the process forks.
-static POOL: Mutex<Option<Arc<Pool>>> = Mutex::new(None);
+/// A call that a thread runs, in its pool.
+type CurrentCall = (Arc<CallPool>, Arc<CallStage<Leftover>>);
 
 thread_local! {
-    /// The pool that this thread works for.
-    static CURRENT_POOL: RefCell<Option<Arc<Pool>>> = const { RefCell::new(None) };
+    static CURRENT_CALL: RefCell<Option<CurrentCall>> = const { RefCell::new(None) };
 }
 
-fn pool() -> Arc<Pool> {
-    POOL.lock().get_or_insert_default().clone()
+fn pool(kind: PoolKind) -> Arc<CallPool> {
+    let make = || {
+        let generation = runtime::generation();
+        Arc::new(CallPool { kind, generation, workers: WorkerPool::new(kind.limits()) })
+    };
+    POOLS.lock()[kind as usize].get_or_insert_with(make).clone()
 }
 
-/// Hands a call to the pool. It runs in a copy of the caller's context.
+/// A function to be called with a value or with keywords.
+pub struct FunctionCall<'py> {
+    pub function: Bound<'py, PyAny>,
+    pub value: Option<Bound<'py, PyAny>>,
+    pub kwargs: Py<PyAny>,
+    /// A copy of the caller's context; see [`copy_context`].
+    pub context: Bound<'py, PyAny>,
+}
+
+/// Why a call was not queued.
+pub enum NotQueued {
+    Refused(PoolRefusal),
+    Failed(PyErr),
+}
+
+/// A copy of the current context.
+pub fn copy_context(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
+    // SAFETY: the GIL is held; the call gives a new reference or an error.
+    unsafe { Bound::from_owned_ptr_or_err(py, ffi::PyContext_CopyCurrent()) }
+}
+
+/// Hands a call to a pool. `abandoned` says how many calls of the same tool were given up and still run.
 pub fn submit(
     py: Python<'_>,
-    call: &Py<PyAny>,
-    positional: Option<Bound<'_, PyAny>>,
-    kwargs: Py<PyAny>,
-    mailbox: Arc<LoopMailbox>,
-    key: u64,
-) -> PyResult<Reply> {
-    // SAFETY: the GIL is held; the call gives a new reference or an error.
-    let context = unsafe { Bound::from_owned_ptr_or_err(py, ffi::PyContext_CopyCurrent())? };
-    let run = context.getattr(intern!(py, "run"))?;
-    let call = match positional {
-        Some(value) => PyTuple::new(py, [run, call.bind(py).clone(), value])?,
-        None => PyTuple::new(py, [run, call.bind(py).clone()])?,
+    kind: PoolKind,
+    FunctionCall { function, value, kwargs, context }: FunctionCall<'_>,
+    (mailbox, key): (Arc<LoopMailbox>, u64),
+    abandoned: usize,
+) -> Result<Reply, NotQueued> {
+    let call = || {
+        let run = context.getattr(intern!(py, "run"))?;
+        match value {
+            Some(value) => PyTuple::new(py, [run, function, value]),
+            None => PyTuple::new(py, [run, function]),
+        }
     };
-    let pool = pool();
-    let stage = Arc::new(Mutex::new(CallStage::Queued));
-    let reply = Reply { pool: pool.clone(), mailbox, key, stage };
-    pool.state().queue.push_back(PoolCall { call: call.unbind(), kwargs, reply: reply.clone() });
-    pool.work.notify_one();
-    match pool.start_worker_if_needed(py) {
+    let call = call().map_err(NotQueued::Failed)?.unbind();
+    let reply = Reply { pool: pool(kind), mailbox, key, stage: Arc::default() };
+    let queued = PoolCall { call, kwargs, reply: reply.clone() };
+    reply.pool.workers.add(queued, abandoned).map_err(NotQueued::Refused)?;
+    match reply.pool.start_worker_if_needed(py) {
         // Another worker will take it.
-        Err(_) if pool.state().workers() > 0 => Ok(reply),
+        Err(_) if reply.pool.workers.counts().0 > 0 => Ok(reply),
         Err(error) => {
-            reply.abandon(py);
-            Err(error)
+            reply.abandon(py, Leftover::default());
+            Err(NotQueued::Failed(error))
         }
         Ok(()) => Ok(reply),
     }
 }
 
-impl Pool {
-    fn state(&self) -> MutexGuard<'_, PoolState> {
-        // Each change of the counts is complete, so they are right even after a panic.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+impl CallPool {
+    /// A function may fork. In the child its thread goes on, but the pool is the parent's and may be locked for good.
+    fn is_ours(&self) -> bool {
+        self.generation == runtime::generation()
     }
 
-    fn start_worker_if_needed(&self, py: Python<'_>) -> PyResult<()> {
-        if !self.state().needs_worker() {
+    fn start_worker_if_needed(self: &Arc<Self>, py: Python<'_>) -> PyResult<()> {
+        if !self.workers.needs_thread() {
             return Ok(());
         }
         static START: Imported = Imported::new("toolhub._pool", "start_worker");
-        let started = START.get(py).and_then(|start| start.call0());
-        started.map(drop).inspect_err(|_| self.state().threads -= 1)
+        let seat =
+            WorkerSeat { pool: self.clone(), current: Mutex::default(), is_counted: AtomicBool::new(true) };
+        let seat = Arc::new(seat);
+        let worker = Worker(seat.clone());
+        let started = START.get(py).and_then(|start| start.call1((worker, self.kind.thread_name())));
+        started.map(drop).inspect_err(|_| {
+            seat.leave();
+        })
     }
 
-    /// A worker is occupied. If no other can be started, queued work waits for the remaining ones.
-    fn replace_worker(&self, py: Python<'_>) {
+    /// A worker is occupied. If no other can be started, queued calls wait for the remaining ones.
+    fn replace_worker(self: &Arc<Self>, py: Python<'_>) {
         drop(self.start_worker_if_needed(py));
-    }
-
-    /// Waits for work, without the GIL; `None` when this thread should end.
-    fn take(&self) -> Option<PoolCall> {
-        let mut state = self.state();
-        loop {
-            // A worker that returned from an abandoned function may be one too many.
-            if state.stopped || state.workers() > WORKERS {
-                state.threads -= 1;
-                return None;
-            }
-            if let Some(job) = state.queue.pop_front() {
-                return Some(job);
-            }
-            state.idle += 1;
-            state = self.work.wait(state).unwrap_or_else(PoisonError::into_inner);
-            state.idle -= 1;
-        }
     }
 }
 
 impl Reply {
-    /// The worker takes the call; false if the caller has given up.
-    fn begin(&self) -> bool {
-        let _state = self.pool.state();
-        let mut stage = self.stage.lock();
-        let wanted = *stage == CallStage::Queued;
-        if wanted {
-            *stage = CallStage::Running;
-        }
-        wanted
-    }
-
-    /// False if the caller has given up.
-    fn post(&self, result: PyResult<Py<PyAny>>) -> bool {
-        let before = {
-            let mut state = self.pool.state();
-            let before = std::mem::replace(&mut *self.stage.lock(), CallStage::Over);
-            // The worker has returned from an abandoned function.
-            state.abandoned -= usize::from(before == CallStage::Abandoned);
-            before
-        };
-        let wanted = before != CallStage::Abandoned;
-        if wanted {
-            self.mailbox.push(Mail::Deliver(self.key, Message::Returned(result)));
-        }
-        wanted
-    }
-
-    /// The caller gives up. A queued call is skipped; the thread of a running function may be replaced.
-    pub fn abandon(&self, py: Python<'_>) {
-        {
-            let mut state = self.pool.state();
-            let mut stage = self.stage.lock();
-            match *stage {
-                CallStage::Queued => *stage = CallStage::Over,
-                CallStage::Running => {
-                    *stage = CallStage::Abandoned;
-                    state.abandoned += 1;
-                }
-                CallStage::Over | CallStage::Abandoned => {}
+    /// The function has ended. Gives the result back if the caller has given up.
+    fn post(&self, message: Message) -> Option<Message> {
+        match self.pool.workers.end(&self.stage) {
+            CallEnd::Wanted => {
+                self.mailbox.push(Mail::Deliver(self.key, message));
+                None
             }
+            CallEnd::Unwanted(_) | CallEnd::Over => Some(message),
         }
+    }
+
+    /// The caller gives up. A queued call is skipped; the thread of a running function may be replaced, and the function
+    /// keeps `leftover` until it ends.
+    pub fn abandon(&self, py: Python<'_>, leftover: Leftover) {
+        drop(self.pool.workers.abandon(&self.stage, leftover));
         self.pool.replace_worker(py);
     }
 }
 
 /// While this lives, the thread does not count as a worker.
-pub struct SteppedAside(Option<Arc<Pool>>);
+pub struct SteppedAside(Option<CurrentCall>);
 
 /// To be called before a thread waits for another tool. If it is a worker, it may be replaced meanwhile.
 pub fn step_aside(py: Python<'_>) -> SteppedAside {
-    let current = CURRENT_POOL.with_borrow(Clone::clone);
-    if let Some(pool) = &current {
-        pool.state().aside += 1;
+    let current = CURRENT_CALL.with_borrow(Clone::clone);
+    let current = current.filter(|(pool, stage)| pool.workers.step_aside(stage));
+    if let Some((pool, _)) = &current {
         pool.replace_worker(py);
     }
     SteppedAside(current)
@@ -230,69 +214,137 @@ pub fn step_aside(py: Python<'_>) -> SteppedAside {
 
 impl Drop for SteppedAside {
     fn drop(&mut self) {
-        if let Some(pool) = &self.0 {
-            pool.state().aside -= 1;
+        if let Some((pool, stage)) = self.0.as_ref().filter(|(pool, _)| pool.is_ours()) {
+            pool.workers.step_back(stage);
         }
     }
 }
 
-/// How a worker reports the end of one call.
+/// One thread of a pool. Its loop takes calls and reports how each ended.
 #[pyclass(frozen, module = "toolhub._core")]
-pub struct JobEnd {
-    reply: Reply,
+pub struct Worker(Arc<WorkerSeat>);
+
+/// What a pool knows of one thread. A call whose end is never reported, because an exception from outside ended the loop,
+/// ends with an error as soon as the thread takes the next call or ends.
+struct WorkerSeat {
+    pool: Arc<CallPool>,
+    current: Mutex<Option<Reply>>,
+    is_counted: AtomicBool,
+}
+
+thread_local! {
+    static SEAT: RefCell<Option<SeatOfThread>> = const { RefCell::new(None) };
+}
+
+/// Dropped when its thread ends, whatever ended it.
+struct SeatOfThread(Arc<WorkerSeat>);
+
+impl Drop for SeatOfThread {
+    fn drop(&mut self) {
+        if !self.0.leave() {
+            return;
+        }
+        // Threads are started by Python, and this thread has left the interpreter: a loop that waits for a call does it.
+        let pool = self.0.pool.clone();
+        let replace: LoopAction = Box::new(move |bridge| pool.replace_worker(bridge.py()));
+        let mailbox = self.0.pool.workers.first_queued(|call| call.reply.mailbox.clone());
+        mailbox.inspect(|mailbox| mailbox.push(Mail::Run(replace)));
+    }
 }
 
 #[pymethods]
-impl JobEnd {
+impl Worker {
+    /// The next call: `context.run` and its arguments, and keywords. None when the thread should end.
+    fn next(&self, py: Python<'_>) -> Option<(Py<PyTuple>, Py<PyAny>)> {
+        let seat = &self.0;
+        // An exception from outside may hit the loop after it was told to end.
+        if !seat.pool.is_ours() || !seat.is_counted.load(Ordering::Relaxed) {
+            return None;
+        }
+        SEAT.with_borrow_mut(|own| own.get_or_insert_with(|| SeatOfThread(seat.clone())).0.lose_call());
+        let Some(PoolCall { call, kwargs, reply }) = runtime::detached(py, || seat.pool.workers.take())
+        else {
+            seat.is_counted.store(false, Ordering::Relaxed);
+            return None;
+        };
+        CURRENT_CALL.set(Some((reply.pool.clone(), reply.stage.clone())));
+        *seat.current.lock() = Some(reply);
+        Some((call, kwargs))
+    }
+
     fn returned(&self, value: Bound<'_, PyAny>) {
-        if !self.reply.post(Ok(value.clone().unbind())) {
+        if let Some(Some(_)) = self.0.end_call(Message::Returned(Ok(value.clone().unbind()))) {
             value::discard(&value);
         }
     }
 
-    fn raised(&self, error: Bound<'_, PyAny>) {
-        self.reply.post(Err(PyErr::from_value(error)));
+    fn raised(&self, error: Bound<'_, PyBaseException>) {
+        drop_first_frame(&error);
+        self.0.end_call(Message::Returned(Err(PyErr::from_value(error.into_any()))));
     }
 }
 
-/// The next call for a worker, or `None` when it should end.
-#[pyfunction]
-pub fn next_job(py: Python<'_>) -> Option<(Py<PyTuple>, Py<PyAny>, JobEnd)> {
-    let pool = CURRENT_POOL.with_borrow_mut(|current| current.get_or_insert_with(pool).clone());
-    loop {
-        let job = runtime::detached(py, || pool.take())?;
-        if job.reply.begin() {
-            return Some((job.call, job.kwargs, JobEnd { reply: job.reply }));
+impl WorkerSeat {
+    /// `None` if no call runs; the message if its caller has given up.
+    fn end_call(&self, message: Message) -> Option<Option<Message>> {
+        let reply = self.current.lock().take().filter(|_| self.pool.is_ours())?;
+        // When the thread ends, its variables may be gone already.
+        let _ = CURRENT_CALL.try_with(|current| current.take());
+        Some(reply.post(message))
+    }
+
+    fn lose_call(&self) {
+        self.end_call(Message::WorkerLost);
+    }
+
+    /// True if the thread was counted until now.
+    fn leave(&self) -> bool {
+        self.lose_call();
+        let was_counted = self.is_counted.swap(false, Ordering::Relaxed) && self.pool.is_ours();
+        if was_counted {
+            self.pool.workers.thread_ended();
         }
+        was_counted
     }
 }
 
-/// Tells all workers to end after what they are doing. Work that comes later finds a new pool.
+/// Takes the worker's own frame out of a traceback. An exception may refuse this as an attribute (a frozen dataclass), so
+/// attributes are not used.
+fn drop_first_frame(error: &Bound<'_, PyBaseException>) {
+    let py = error.py();
+    // SAFETY: the object is an exception and the GIL is held; a new reference or null.
+    let traceback =
+        unsafe { Bound::from_owned_ptr_or_opt(py, ffi::PyException_GetTraceback(error.as_ptr())) };
+    let next = traceback.and_then(|traceback| traceback.getattr(intern!(py, "tb_next")).ok());
+    if let Some(next) = next {
+        // SAFETY: the next traceback, or None, which removes it; the GIL is held. It fails for other types only.
+        unsafe { ffi::PyException_SetTraceback(error.as_ptr(), next.as_ptr()) };
+    }
+}
+
+/// Ends all workers after what they are doing. Calls that come later find new pools.
 #[pyfunction]
 pub fn stop_workers() {
-    let pool = POOL.lock().take();
-    if let Some(pool) = pool {
-        let unwanted = {
-            let mut state = pool.state();
-            state.stopped = true;
-            std::mem::take(&mut state.queue)
-        };
-        pool.work.notify_all();
-        drop(unwanted);
+    let pools = std::mem::take(&mut *POOLS.lock());
+    for pool in pools.into_iter().flatten() {
+        drop(pool.workers.stop());
     }
 }
 
-/// (workers, idle, abandoned), for tests and diagnosis.
+/// (workers, idle, abandoned) of the pool for tools, for tests and diagnosis.
 #[pyfunction]
 pub fn pool_state() -> (usize, usize, usize) {
-    let pool = pool();
-    let state = pool.state();
-    // A worker that was woken and has not taken its job yet is not idle any more.
-    (state.workers(), state.idle.saturating_sub(state.queue.len()), state.abandoned)
+    pool(PoolKind::Tools).workers.counts()
 }
 
-/// The child of a fork has no workers, and one of them may have held the pool's lock: leak the pool and make a new one.
+/// The child of a fork has no workers, and one of them may have held a lock: leak the pools and make new ones.
 pub fn forget_workers() {
-    std::mem::forget(POOL.lock().take());
-    CURRENT_POOL.with_borrow_mut(|current| std::mem::forget(current.take()));
+    // SAFETY: the child has one thread, this one. If the lock was held at the fork, its holder does not exist here.
+    unsafe {
+        if POOLS.is_locked() {
+            POOLS.force_unlock();
+        }
+    }
+    std::mem::forget(std::mem::take(&mut *POOLS.lock()));
+    CURRENT_CALL.with_borrow_mut(|current| std::mem::forget(current.take()));
 }

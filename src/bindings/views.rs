@@ -335,5 +335,6 @@ pub fn stats_of<'py>(py: Python<'py>, candidate: &Candidate, now: Instant) -> Py
     let last = view.last_success.and_then(|at| at.duration_since(UNIX_EPOCH).ok());
     row.set_item("last_success", last.map(|since| since.as_secs_f64()))?;
     row.set_item("breaker", view.breaker.name())?;
+    row.set_item("abandoned", view.abandoned)?;
     Ok(row)
 }

@@ -9,6 +9,7 @@ use crate::model::{Arguments, CheckOptions, Meaning, ReportedFailure, ToolOutput
 use crate::registry::Candidate;
 use crate::stats::CandidateStats;
 use crate::tool::CallContext;
+use crate::workers::PoolRefusal;
 use std::collections::HashMap;
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -215,7 +216,7 @@ async fn enter(
     let (granted, grant) = oneshot::channel();
     let full = || overloaded(&candidate.spec().name);
     // Dropping this future leaves the queue.
-    let _way = match limit::pass(gates, move |permits| drop(granted.send(permits))) {
+    let _way = match limit::pass(gates, None, move |permits| drop(granted.send(permits))) {
         Passage::Through(permits) => return Ok(permits),
         Passage::Full => return Err(full()),
         Passage::Waiting(way) => way,
@@ -250,6 +251,28 @@ pub fn overloaded(tool: &str) -> HubError {
         ErrorKind::Overloaded,
         format!("Tool '{}' is overloaded: too many calls wait for a free slot; try again later.", clip(tool)),
     )
+}
+
+/// The threads for sync functions are taken.
+pub fn refused_by_pool(tool: &str, refusal: PoolRefusal) -> HubError {
+    let reason = match refusal {
+        PoolRefusal::Abandoned(count) => {
+            format!("{count} calls of sync tools that were given up still run, some of them of this tool")
+        }
+        PoolRefusal::Threads(count) => {
+            format!(
+                "all {count} threads for sync tools are taken by calls that were given up or wait for other tools"
+            )
+        }
+    };
+    let text = format!("Tool '{}' was not started: {reason}; try again later.", clip(tool));
+    HubError::new(ErrorKind::Overloaded, text)
+}
+
+/// The thread of a sync function ended before the function did.
+pub fn worker_lost(tool: &str) -> HubError {
+    let text = format!("Tool '{}' did not return: the thread of this call ended.", clip(tool));
+    HubError::new(ErrorKind::ToolError, text).with_outcome(Outcome::Unknown)
 }
 
 fn now() -> Instant {

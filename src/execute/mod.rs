@@ -11,6 +11,6 @@ mod drive;
 mod executor;
 mod run;
 
-pub use drive::{Answer, Job, drive, overloaded, reported};
+pub use drive::{Answer, Job, drive, overloaded, refused_by_pool, reported, worker_lost};
 pub use executor::{Executor, advance};
 pub use run::{Action, Decision, Fate, Rules, Run};

@@ -91,9 +91,15 @@ impl PlannedRun {
                 let seconds = self.run.timeout(slot).as_secs_f64();
                 let missing =
                     if server.is_some() { "a concurrency slot or connection" } else { "a concurrency slot" };
-                let text = format!(
+                let mut text = format!(
                     "Tool '{name}'{place} timed out after {seconds} s waiting for {missing}; not started."
                 );
+                let abandoned = self.candidates[slot].stats.abandoned();
+                if abandoned > 0 && self.candidates[slot].gate.is_some() {
+                    text.push_str(&format!(
+                        " {abandoned} of its calls that were given up still run and hold their slots."
+                    ));
+                }
                 Some(HubError::new(ErrorKind::Timeout, text).with_outcome(Outcome::NotSent))
             }
             Fate::TimedOut => {

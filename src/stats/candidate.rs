@@ -4,6 +4,7 @@ use super::breaker::{Breaker, BreakerPolicy, BreakerState};
 use super::record::{Record, Sample, StatsDelta};
 use crate::error::ErrorKind;
 use parking_lot::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -15,6 +16,17 @@ const SUCCESS_BANDS: f64 = 10.0;
 pub struct CandidateStats {
     inner: Mutex<Option<Box<StatsState>>>,
     saving: OnceLock<Saving>,
+    /// Calls that were given up and still run.
+    abandoned: AtomicUsize,
+}
+
+/// A call that was given up and still runs; dropped when it ends.
+pub struct AbandonedCall(Arc<CandidateStats>);
+
+impl Drop for AbandonedCall {
+    fn drop(&mut self) {
+        self.0.abandoned.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 #[derive(Default)]
@@ -58,9 +70,22 @@ pub struct StatsView {
     pub latency_p95_ms: Option<f64>,
     pub last_success: Option<SystemTime>,
     pub breaker: BreakerState,
+    /// Calls that were given up and still run.
+    pub abandoned: usize,
 }
 
 impl CandidateStats {
+    /// How many calls were given up and still run.
+    pub fn abandoned(&self) -> usize {
+        self.abandoned.load(Ordering::Relaxed)
+    }
+
+    /// Counts a call that was given up, until it ends.
+    pub fn count_abandoned(self: &Arc<Self>) -> AbandonedCall {
+        self.abandoned.fetch_add(1, Ordering::Relaxed);
+        AbandonedCall(self.clone())
+    }
+
     /// Called when an attempt starts. A suspended candidate that is tried anyway becomes a probe.
     pub fn begin(&self, now: Instant) {
         if let Some(inner) = self.inner.lock().as_mut() {
@@ -157,6 +182,7 @@ impl CandidateStats {
             latency_p95_ms: record.sketch.quantile(0.95).map(|d| d.as_secs_f64() * 1e3),
             last_success: record.last_success,
             breaker: inner.breaker.state(now),
+            abandoned: self.abandoned(),
         }
     }
 

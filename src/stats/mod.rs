@@ -11,7 +11,7 @@ mod sink;
 mod sketch;
 
 pub use breaker::{Breaker, BreakerPolicy, BreakerState};
-pub use candidate::{CandidateStats, Health, StatsView};
+pub use candidate::{AbandonedCall, CandidateStats, Health, StatsView};
 pub use record::{FailureCounts, Record, SavedCooldown, StatsDelta};
 pub use sink::{StatsKey, StatsSink};
 pub use sketch::LatencySketch;

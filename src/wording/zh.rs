@@ -100,6 +100,20 @@ const HUB: &[(&str, &str)] = &[
         "Tool '{}' is overloaded: too many calls wait for a free slot; try again later.",
         "工具 '{0}' 过载：等待空闲名额的调用太多；请稍后再试。",
     ),
+    ("Tool '{}' was not started: {~}; try again later.", "未启动工具 '{0}'：{1}；请稍后再试。"),
+    (
+        "{} calls of sync tools that were given up still run, some of them of this tool",
+        "{0} 个已放弃的同步工具调用仍在运行，其中有此工具的调用",
+    ),
+    (
+        "all {} threads for sync tools are taken by calls that were given up or wait for other tools",
+        "同步工具的全部 {0} 个线程都被已放弃的调用或等待其他工具的调用占用",
+    ),
+    ("Tool '{}' did not return: the thread of this call ended.", "工具 '{0}' 没有返回：此调用的线程已结束。"),
+    (
+        "{~} {} of its calls that were given up still run and hold their slots.",
+        "{0}它有 {1} 个已放弃的调用仍在运行并占用名额。",
+    ),
     ("The call of '{}' was cancelled.", "对 '{0}' 的调用已取消。"),
     ("Tool '{}' was cancelled from outside.", "工具 '{0}' 被外部取消。"),
     ("Tool '{}' was cancelled.", "工具 '{0}' 已取消。"),

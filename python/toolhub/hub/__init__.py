@@ -7,7 +7,6 @@ Each part owns its state and depends on the core and on other parts, never on th
 `ToolHub` creates them and has the public methods, which hand over to a part. The methods are grouped by topic, one file each.
 """
 
-import asyncio
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import TracebackType
@@ -18,6 +17,7 @@ from .._callbacks import Callbacks
 from .._checks import check_callable, check_path, check_seconds, check_text, check_whole
 from .._compat import CORE_TOOLS, SOURCE_ALIASES, CompatMethods
 from .._unknown_options import explain_unknown_options
+from .._user_functions import in_thread
 from ..events import Event, Events
 from ..options import (
     DEFAULT,
@@ -340,7 +340,7 @@ class ToolHub(ToolMethods, RunMethods, PromptMethods, SourceMethods, ServerMetho
         await self._servers.aclose()
         if self._store.file is not None:
             # Another process may hold the lock of the file: do not block the event loop meanwhile.
-            await asyncio.to_thread(self._store.close)
+            await in_thread(self._store.close)
 
     def _release(self) -> None:
         self._state.closed = True

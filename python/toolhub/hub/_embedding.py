@@ -6,6 +6,7 @@ from inspect import iscoroutinefunction
 from typing import Any
 
 from .. import _core
+from .._user_functions import BoundedCall
 
 _log = logging.getLogger("toolhub.search")
 
@@ -17,6 +18,9 @@ _BATCH = 256
 
 _MAX_LOGGED = 100
 
+_PATIENCE = 60.0
+"""Seconds that the embedding may take for one batch; after that, search uses words only."""
+
 
 class Embedding:
     """Passes each tool to the user's function once, before the first search that needs it, and each query."""
@@ -24,7 +28,7 @@ class Embedding:
     def __init__(self, embed: Embed) -> None:
         if not callable(embed) or iscoroutinefunction(embed):
             raise TypeError(f"embed must be a plain function from texts to vectors, got {embed!r}")
-        self._embed = embed
+        self._embed = BoundedCall(embed, _PATIENCE)
         self._logged: set[str] = set()
 
     def of(self, query: str, core: "_core.Hub") -> list[float] | None:

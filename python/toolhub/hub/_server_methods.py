@@ -1,11 +1,11 @@
 """The methods of `ToolHub` for MCP servers. Each hands over to the part that does the work."""
 
-import asyncio
 import os
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Unpack
 
 from .. import _background
+from .._user_functions import in_thread
 from ..exceptions import ToolError
 from ..options import ServerOptions, Transport
 from ..servers import ConnectReport, LoadReport, ServerInfo
@@ -32,7 +32,7 @@ class ServerMethods:
 
     async def aload_mcp(self, config: str | os.PathLike[str] | Mapping[str, Any]) -> LoadReport:
         """`load_mcp` in a thread, so that reading files does not block the event loop."""
-        return await asyncio.to_thread(self.load_mcp, config)
+        return await in_thread(self.load_mcp, config)
 
     def add_server(
         self,

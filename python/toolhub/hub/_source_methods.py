@@ -1,11 +1,11 @@
 """The methods of `ToolHub` for folders, skills and the store. Each hands over to the part that does the work."""
 
-import asyncio
 import os
 from collections.abc import Iterable
 from typing import Any
 
 from .. import _background
+from .._user_functions import in_thread
 from ..servers import LoadReport
 from ._folders import FolderLoader
 from ._skills import Skills
@@ -31,7 +31,7 @@ class SourceMethods:
 
     async def aload_tools(self, folder: str | os.PathLike[str], *, watch: bool = False) -> LoadReport:
         """`load_tools` in a thread, so that imports do not block the event loop. Cancelling does not stop the import."""
-        return await asyncio.to_thread(self.load_tools, folder, watch=watch)
+        return await in_thread(self.load_tools, folder, watch=watch)
 
     def load_skills(
         self,
@@ -61,7 +61,7 @@ class SourceMethods:
         watch: bool = False,
     ) -> LoadReport:
         """`load_skills` in a thread, so that it does not block the event loop. Cancelling does not stop it."""
-        return await asyncio.to_thread(
+        return await in_thread(
             self.load_skills, folder, python=python, allow_scripts=allow_scripts, watch=watch
         )
 
@@ -75,7 +75,7 @@ class SourceMethods:
 
     async def areload(self) -> LoadReport:
         """`reload` in a thread, so that imports do not block the event loop. Cancelling does not stop it."""
-        return await asyncio.to_thread(self.reload)
+        return await in_thread(self.reload)
 
     async def run_skill_script(
         self, skill: str, script: str, args: Iterable[str] = (), *, timeout: float | None = None
@@ -107,4 +107,4 @@ class SourceMethods:
 
     async def aflush(self) -> bool:
         """`flush` in a thread: another process may hold the lock of the file."""
-        return await asyncio.to_thread(self.flush)
+        return await in_thread(self.flush)

@@ -1,11 +1,11 @@
 """Asking the user's model, whatever it is: a callable, or a client with one of the usual methods."""
 
 import asyncio
-import inspect
 from collections.abc import Mapping
 from typing import Any, cast
 
 from .._plain import readable
+from .._user_functions import alone, call
 
 _AWAITED = ("generate_async", "ainvoke")
 _METHODS = (*_AWAITED, "generate")
@@ -34,14 +34,9 @@ async def ask(llm: Any, prompt: str) -> Any:
     """Ask whatever the user has: an async or sync callable, or an object with `generate_async`, `ainvoke` or `generate`."""
     for name in _AWAITED:
         if callable(method := getattr(llm, name, None)):
-            return await cast("Any", method(prompt))
+            return await alone(cast("Any", method(prompt)))
     function: Any = method if callable(method := getattr(llm, "generate", None)) else llm
-    if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__):
-        return await function(prompt)
-    answer: Any = await asyncio.to_thread(function, prompt)
-    if inspect.isawaitable(answer):
-        answer = await answer
-    return answer
+    return await call(function, prompt)
 
 
 def text_of(answer: Any) -> str:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import _core
+from .._user_functions import in_thread
 from ..exceptions import ErrorKind, ToolError
 
 TIMEOUT = 60.0
@@ -148,7 +149,7 @@ def _kill_marked(mark: str) -> None:
 async def _wait_for_exit(pid: int) -> None:
     """Wait for the end of a child without reaping it."""
     if not hasattr(os, "pidfd_open"):
-        await asyncio.to_thread(os.waitid, os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+        await in_thread(os.waitid, os.P_PID, pid, os.WEXITED | os.WNOWAIT)
         return
     loop = asyncio.get_running_loop()
     exited = asyncio.Event()

@@ -2,7 +2,8 @@
 //!
 //! Its time limit works like `asyncio.timeout`: the caller's task is cancelled and, when the cancellation comes back,
 //! uncancelled. A coroutine that goes on after that has the grace for its clean-up; then it is cancelled once more, and if
-//! it still goes on it is moved into a task of its own, so that no caller waits forever.
+//! it still goes on it is moved into a task of its own, so that no caller waits forever. The caller's own cancellation is
+//! bounded by the same grace, and is raised whatever the coroutine makes of it.
 
 use super::Execution;
 use super::in_place::InPlaceCoroutine;
@@ -13,6 +14,8 @@ use crate::bindings::child::Child;
 use crate::bindings::internals;
 use crate::bindings::loop_bridge::LoopBridge;
 use crate::bindings::once::intern;
+use crate::bindings::slots::{self, LentSlots};
+use crate::bindings::value;
 use crate::execute::Fate;
 use pyo3::exceptions::{PyGeneratorExit, PyKeyboardInterrupt, PyRuntimeError};
 use pyo3::prelude::*;
@@ -20,12 +23,20 @@ use pyo3::types::PyString;
 use std::time::Instant;
 
 impl Execution {
-    pub(super) fn run_in_place(slf: &Bound<'_, Self>, awaitable: Bound<'_, PyAny>) -> PyResult<Option<Step>> {
-        Self::on_step(slf, send(&awaitable))
+    pub(super) fn run_in_place(
+        slf: &Bound<'_, Self>,
+        awaitable: Bound<'_, PyAny>,
+        held: &LentSlots,
+    ) -> PyResult<Option<Step>> {
+        Self::on_step(slf, slots::within(slf.py(), held, || send(&awaitable)))
     }
 
-    pub(super) fn step_in_place(slf: &Bound<'_, Self>, awaitable: Bound<'_, PyAny>) -> PyResult<Step> {
-        Self::on_step_or_pump(slf, send(&awaitable))
+    pub(super) fn step_in_place(
+        slf: &Bound<'_, Self>,
+        awaitable: Bound<'_, PyAny>,
+        held: &LentSlots,
+    ) -> PyResult<Step> {
+        Self::on_step_or_pump(slf, slots::within(slf.py(), held, || send(&awaitable)))
     }
 
     pub(super) fn throw_in_place(slf: &Bound<'_, Self>, error: PyErr) -> PyResult<Step> {
@@ -36,8 +47,9 @@ impl Execution {
             direct.cancelled_by = Some(Box::new(error.clone_ref(py)));
         }
         let closing = error.is_instance_of::<PyGeneratorExit>(py);
-        let thrown = match slf.get().awaitable(py) {
-            Some(awaitable) => throw(&awaitable, error),
+        let stepped = slf.get().state.lock().direct.as_ref().map(|direct| direct.stepped(py));
+        let thrown = match stepped {
+            Some((awaitable, held)) => slots::within(py, &held, || throw(&awaitable, error)),
             None => Err(error),
         };
         match thrown {
@@ -50,10 +62,6 @@ impl Execution {
             }
             thrown => Self::on_step_or_pump(slf, thrown),
         }
-    }
-
-    fn awaitable<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyAny>> {
-        self.state.lock().direct.as_ref().map(|direct| direct.awaitable(py))
     }
 
     fn on_step_or_pump(slf: &Bound<'_, Self>, stepped: PyResult<Step>) -> PyResult<Step> {
@@ -69,8 +77,17 @@ impl Execution {
             Ok(Step::Yield(value)) => Self::suspended(slf, value),
             Ok(Step::Return(value)) => {
                 let py = slf.py();
-                let Some(direct) = slf.get().state.lock().direct.take() else { return Ok(None) };
+                let Some(mut direct) = slf.get().state.lock().direct.take() else { return Ok(None) };
+                let is_cancelled = direct.caller_is_cancelled(py)?;
                 direct.uncancel(py)?;
+                if let Some(cancelled) = direct.outlived.take().or(direct.cancelled_by.take())
+                    && is_cancelled
+                {
+                    // The tool swallowed the caller's cancellation. Its answer came too late.
+                    value::discard(value.bind(py));
+                    Self::abandon(slf);
+                    return Err(*cancelled);
+                }
                 slf.get().returned(py, direct.slot, value);
                 Ok(None)
             }
@@ -84,10 +101,11 @@ impl Execution {
     /// What the coroutine yields goes up to the event loop, unless it has overstayed its grace.
     fn suspended(slf: &Bound<'_, Self>, value: Py<PyAny>) -> PyResult<Option<Step>> {
         let py = slf.py();
-        let (first, cancelled_twice) = {
+        let (first, cancelled, cancelled_twice) = {
             let state = slf.get().state.lock();
-            let direct = state.direct.as_ref();
-            (direct.is_some_and(|d| d.caller.is_none()), direct.is_some_and(|d| d.cancelled_twice))
+            state.direct.as_ref().map_or((false, false, false), |direct| {
+                (direct.caller.is_none(), direct.cancelled_by.is_some(), direct.cancelled_twice)
+            })
         };
         if first {
             let caller = match Self::port(slf).and_then(|port| calling_task(port.get().event_loop(py))) {
@@ -107,8 +125,26 @@ impl Execution {
         if cancelled_twice {
             Self::detach_to_task(slf, value).map(|()| None)
         } else {
+            if cancelled {
+                Self::grant_grace(slf)?;
+            }
             Ok(Some(Step::Yield(value)))
         }
+    }
+
+    /// The coroutine went on after a cancellation. If that was the caller's, it has the grace for its clean-up.
+    fn grant_grace(slf: &Bound<'_, Self>) -> PyResult<()> {
+        let py = slf.py();
+        let grace = slf.get().hub.get().core().options.grace;
+        let direct = slf.get().state.lock().direct.take();
+        let Some(mut direct) = direct else { return Ok(()) };
+        let outlived = direct.outlived.is_none() && direct.caller_is_cancelled(py).unwrap_or(false);
+        if outlived {
+            direct.outlived = direct.cancelled_by.as_ref().map(|error| Box::new(error.clone_ref(py)));
+            direct.second_cancel_at.get_or_insert(Instant::now() + grace);
+        }
+        slf.get().state.lock().direct = Some(direct);
+        if outlived { Self::arm(slf) } else { Ok(()) }
     }
 
     fn ended_by(slf: &Bound<'_, Self>, direct: InPlaceCoroutine, error: PyErr) -> PyResult<()> {
@@ -145,19 +181,38 @@ impl Execution {
         Ok(())
     }
 
-    /// The time of the coroutine is over: cancel the caller's task, or cancel it again.
+    fn caller_is_cancelled(&self, py: Python<'_>) -> PyResult<bool> {
+        let (task, before) = {
+            let state = self.state.lock();
+            let Some(direct) = state.direct.as_ref().filter(|direct| direct.outlived.is_some()) else {
+                return Ok(false);
+            };
+            let Some((task, before)) = &direct.caller else { return Ok(false) };
+            (task.clone_ref(py), *before + direct.cancels)
+        };
+        Ok(cancellations(task.bind(py))? > before)
+    }
+
+    /// The time of the coroutine, or its grace after the caller's cancellation, is over: cancel the caller's task, or cancel
+    /// it again.
     pub(super) fn cancel_direct(slf: &Bound<'_, Self>, now: Instant) -> PyResult<()> {
         let py = slf.py();
         let grace = slf.get().hub.get().core().options.grace;
+        let is_cancelled = slf.get().caller_is_cancelled(py)?;
         let task = {
             let mut state = slf.get().state.lock();
             let Some(slot) = state.direct.as_ref().map(|direct| direct.slot) else { return Ok(()) };
             let over = state.plan.as_ref().is_some_and(|plan| plan.run.fate(slot) != Fate::Running);
             let Some(direct) = state.direct.as_mut() else { return Ok(()) };
-            if !over || direct.second_cancel_at.is_some_and(|at| now < at) {
+            if !over && direct.outlived.is_none() || direct.second_cancel_at.is_some_and(|at| now < at) {
                 return Ok(());
             }
-            direct.cancelled_twice = direct.cancels > 0;
+            if !over && !is_cancelled {
+                // A timeout inside the tool took its cancellation back: the caller was not cancelled.
+                (direct.outlived, direct.second_cancel_at) = (None, None);
+                return Ok(());
+            }
+            direct.cancelled_twice = direct.cancels > 0 || direct.outlived.is_some();
             direct.cancels += 1;
             direct.second_cancel_at = Some(now + grace);
             direct.caller.as_ref().map(|(task, _)| task.clone_ref(py))
@@ -169,8 +224,10 @@ impl Execution {
     fn detach_to_task(slf: &Bound<'_, Self>, pending: Py<PyAny>) -> PyResult<()> {
         let py = slf.py();
         let Some(direct) = slf.get().state.lock().direct.take() else { return Ok(()) };
+        let is_cancelled = direct.caller_is_cancelled(py)?;
         direct.uncancel(py)?;
-        let child = Child::resumed(slf.clone().unbind(), direct.slot, direct.awaitable, pending);
+        let leftover = slf.get().take_leftover(direct.slot).unwrap_or_default();
+        let child = Child::resumed(slf.clone().unbind(), direct.slot, direct.awaitable, pending, leftover);
         let port: Bound<'_, LoopBridge> = Self::port(slf)?;
         let name = slf.get().tool_name(direct.slot);
         let name = PyString::new(py, &name).unbind();
@@ -178,6 +235,10 @@ impl Execution {
         port.get().keep_until_done(&task)?;
         slf.get().state.lock().attempts[direct.slot].state = AttemptState::Nothing;
         slf.get().mark_stopped(direct.slot);
+        if let Some(cancelled) = direct.outlived.filter(|_| is_cancelled) {
+            Self::abandon(slf);
+            return Err(*cancelled);
+        }
         Ok(())
     }
 }

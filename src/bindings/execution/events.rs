@@ -2,17 +2,18 @@
 
 use super::Execution;
 use super::in_place::InPlaceCoroutine;
-use super::state::{AttemptState, Phase};
+use super::state::{AttemptState, Phase, leftover};
 use crate::bindings::addressee::{Addressee, Message};
 use crate::bindings::awaiting::{cancellations, is_coroutine};
 use crate::bindings::blocks::Blocks;
 use crate::bindings::child::Child;
 use crate::bindings::loop_bridge::{LoopBridge, wake};
 use crate::bindings::once::intern;
+use crate::bindings::pool::Leftover;
 use crate::bindings::python_tool::{python_tool, raised};
 use crate::bindings::{json, user_code, value};
 use crate::error::{ErrorKind, HubError, clip};
-use crate::execute::{Answer, overloaded, reported};
+use crate::execute::{Answer, overloaded, reported, worker_lost};
 use crate::model::{Meaning, NothingMeans, ReportedFailure};
 use pyo3::prelude::*;
 use std::sync::Arc;
@@ -39,6 +40,7 @@ impl Addressee for Execution {
             }
             Message::Returned(Ok(value)) => this.returned(py, slot, value),
             Message::Returned(Err(error)) => this.raised(py, slot, error),
+            Message::WorkerLost => this.fail(slot, worker_lost(&this.tool_name(slot))),
             Message::Answered(answer) => this.answered(py, slot, *answer),
             Message::Entered(Some(permits)) => {
                 let unwanted = this.state.lock().admit(slot, permits);
@@ -174,7 +176,9 @@ impl Execution {
             AttemptState::InPlace => {}
             AttemptState::Thread { reply, key } => {
                 this.forget_mail(py, key);
-                reply.abandon(py);
+                if let Some(leftover) = this.take_leftover(slot) {
+                    reply.abandon(py, leftover);
+                }
                 this.mark_stopped(slot);
             }
             AttemptState::Queueing { way, key } => {
@@ -188,6 +192,15 @@ impl Execution {
             }
             AttemptState::Nothing => this.mark_stopped(slot),
         }
+    }
+
+    /// What an attempt that goes on without its call keeps.
+    pub(super) fn take_leftover(&self, slot: usize) -> Option<Leftover> {
+        let mut state = self.state.lock();
+        let candidate = state.plan.as_ref()?.candidates.get(slot)?.clone();
+        let permits = state.attempts.get_mut(slot)?.permits.take();
+        drop(state);
+        Some(leftover(permits, &candidate))
     }
 
     fn is_on_closed_loop(&self, py: Python<'_>) -> bool {

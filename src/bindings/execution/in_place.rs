@@ -2,6 +2,7 @@
 
 use crate::bindings::awaiting::{cancellations, close};
 use crate::bindings::once::intern;
+use crate::bindings::slots::LentSlots;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use std::time::Instant;
@@ -9,6 +10,8 @@ use std::time::Instant;
 pub struct InPlaceCoroutine {
     pub slot: usize,
     pub awaitable: Py<PyAny>,
+    /// What calls inside the coroutine may borrow.
+    pub held: LentSlots,
     /// The caller's task and how often it was being cancelled when we began; known from the first suspension on.
     pub caller: Option<(Py<PyAny>, usize)>,
     /// How often we have cancelled the caller's task, to be undone.
@@ -18,26 +21,31 @@ pub struct InPlaceCoroutine {
     pub cancelled_twice: bool,
     /// The last cancellation that was thrown into the coroutine, ours or another one.
     pub cancelled_by: Option<Box<PyErr>>,
+    /// The caller's cancellation, which the coroutine went on after; it gets a grace, then the caller leaves with it.
+    pub outlived: Option<Box<PyErr>>,
 }
 
 impl InPlaceCoroutine {
-    pub fn new(slot: usize, awaitable: Py<PyAny>) -> Self {
+    pub fn new(slot: usize, awaitable: Py<PyAny>, held: LentSlots) -> Self {
         InPlaceCoroutine {
             slot,
             awaitable,
+            held,
             caller: None,
             cancels: 0,
             second_cancel_at: None,
             cancelled_twice: false,
             cancelled_by: None,
+            outlived: None,
         }
     }
 
-    pub fn awaitable<'py>(&self, py: Python<'py>) -> Bound<'py, PyAny> {
-        self.awaitable.bind(py).clone()
+    /// What a step needs: the iterator, and what calls inside it may borrow.
+    pub fn stepped<'py>(&self, py: Python<'py>) -> (Bound<'py, PyAny>, LentSlots) {
+        (self.awaitable.bind(py).clone(), self.held.as_ref().map(|held| held.clone_ref(py)))
     }
 
-    /// When it wants to be pressed again; see `Execution::cancel_direct`.
+    /// When it wants to be cancelled again; see `Execution::cancel_direct`.
     pub fn second_cancel_at(&self) -> Option<Instant> {
         self.second_cancel_at
     }
@@ -59,6 +67,15 @@ impl InPlaceCoroutine {
             left = task.call_method0(py, intern!(py, "uncancel"))?.extract(py)?;
         }
         Ok(left <= *before)
+    }
+
+    /// Whether another one than us has cancelled the caller's task, and has not taken it back. A timeout inside the tool
+    /// cancels the task too, and takes it back when it has ended.
+    pub fn caller_is_cancelled(&self, py: Python<'_>) -> PyResult<bool> {
+        match (&self.caller, &self.cancelled_by) {
+            (Some((task, before)), Some(_)) => Ok(cancellations(task.bind(py))? > *before + self.cancels),
+            _ => Ok(false),
+        }
     }
 
     /// True when the tool itself raised a cancellation.

@@ -10,6 +10,7 @@
 //! The state's lock is never held while Python code runs.
 
 pub mod arguments;
+mod detach;
 mod direct;
 mod events;
 mod in_place;
@@ -28,6 +29,7 @@ use super::awaiting::{Awaited, Step, is_cancelled_error};
 use super::result;
 use crate::bindings::once::intern;
 use crate::execute::{Action, Executor, Run, advance};
+use detach::detach;
 use pyo3::exceptions::{PyBaseException, PyGeneratorExit, PyRuntimeError};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
@@ -51,7 +53,7 @@ impl Execution {
 
     fn conclude(py: Python<'_>, mut finished: FinishedExecution) -> PyResult<Step> {
         let now = finished.at.unwrap_or_else(Instant::now);
-        record_and_release(py, &finished, now);
+        record_and_release(py, &mut finished, now);
         match finished.reraise.take() {
             Some(error) => Err(*error),
             None => result::build(py, finished, now).map(|result| Step::Return(result.into_any().unbind())),
@@ -113,17 +115,19 @@ impl Execution {
         drop(waiter);
         Self::stop_losers(slf);
         slf.get().tell_changes(slf.py());
-        let finished = slf.get().state.lock().end();
-        record_and_release(slf.py(), &finished, Instant::now());
+        let mut finished = slf.get().state.lock().end();
+        record_and_release(slf.py(), &mut finished, Instant::now());
     }
 }
 
 /// Ends the bookkeeping: no timer, no mail, no running leftovers without an owner, statistics written.
-fn record_and_release(py: Python<'_>, finished: &FinishedExecution, now: Instant) {
-    if let Some(port) = &finished.port {
+fn record_and_release(py: Python<'_>, finished: &mut FinishedExecution, now: Instant) {
+    if let (Some(port), Some(plan)) = (&finished.port, &finished.plan) {
         let port = port.bind(py).get();
         finished.timer.inspect(|key| port.remove_deadline(*key));
-        finished.attempts.iter().for_each(|attempt| attempt.detach(py, port));
+        for (attempt, candidate) in finished.attempts.iter_mut().zip(&plan.candidates) {
+            detach(attempt, py, port, candidate);
+        }
     }
     if let Some(plan) = &finished.plan {
         for (slot, attempt) in finished.attempts.iter().enumerate() {
@@ -143,9 +147,9 @@ impl AsyncioExecutor<'_, '_> {
 
 impl<'py> AsyncioExecutor<'_, 'py> {
     /// Runs an awaitable inside the caller's task; a pause if it suspends.
-    fn run_in_place(&self, awaitable: InPlace<'py>) -> PyResult<Option<Step>> {
-        match awaitable {
-            Some(awaitable) => Execution::run_in_place(self.0, awaitable),
+    fn run_in_place(&self, coroutine: InPlace<'py>) -> PyResult<Option<Step>> {
+        match coroutine {
+            Some((awaitable, held)) => Execution::run_in_place(self.0, awaitable, &held),
             None => Ok(None),
         }
     }
@@ -207,10 +211,10 @@ impl Awaited for Execution {
             if phase == Phase::New {
                 state.phase = Phase::Running;
             }
-            (phase, state.direct.as_ref().map(|direct| direct.awaitable(slf.py())))
+            (phase, state.direct.as_ref().map(|direct| direct.stepped(slf.py())))
         };
         match (phase, awaitable) {
-            (Phase::Running, Some(awaitable)) => Self::step_in_place(slf, awaitable),
+            (Phase::Running, Some((awaitable, held))) => Self::step_in_place(slf, awaitable, &held),
             (Phase::New | Phase::Running | Phase::Settling, _) => Self::pump(slf),
             (Phase::Done, _) => Err(PyRuntimeError::new_err("cannot reuse already awaited execution")),
         }

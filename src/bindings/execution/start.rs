@@ -10,10 +10,12 @@ use crate::bindings::awaiting::{iterator_of, new_awaitable};
 use crate::bindings::child::Child;
 use crate::bindings::job::InlineTask;
 use crate::bindings::loop_bridge::{LoopMailbox, Mail};
+use crate::bindings::pool::{self, FunctionCall, NotQueued, PoolKind};
 use crate::bindings::python_tool::{Callable, python_tool};
-use crate::bindings::{pool, unchecked};
+use crate::bindings::slots::{self, LentSlots};
+use crate::bindings::unchecked;
 use crate::error::{ErrorKind, HubError};
-use crate::execute::{Answer, Run, overloaded};
+use crate::execute::{Answer, Run, overloaded, refused_by_pool};
 use crate::limit::{self, Passage};
 use crate::model::Arguments;
 use crate::registry::Candidate;
@@ -26,8 +28,8 @@ use std::sync::Arc;
 use std::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// An awaitable that is to be stepped inside the caller's task.
-pub type InPlace<'py> = Option<Bound<'py, PyAny>>;
+/// An awaitable that is to be stepped inside the caller's task, and what calls inside it may borrow.
+pub type InPlace<'py> = Option<(Bound<'py, PyAny>, LentSlots)>;
 
 impl Execution {
     /// A candidate that the arguments do not fit is never started.
@@ -70,7 +72,8 @@ impl Execution {
         }
         let Address { mailbox, key } = Self::address(slf, slot)?;
         let notify = move |permits| mailbox.push(Mail::Deliver(key, Message::Entered(permits)));
-        match limit::pass(hub.gates(candidate), notify) {
+        let around = slots::current(py)?;
+        match limit::pass(hub.gates(candidate), around.as_deref(), notify) {
             Passage::Through(permits) => {
                 Self::port(slf)?.get().forget_mail(key);
                 this.state.lock().attempts[slot].permits = Some(permits);
@@ -120,30 +123,30 @@ impl Execution {
         start: AttemptStart,
         prepared: PreparedArguments,
     ) -> PyResult<InPlace<'py>> {
-        let AttemptStart { slot, candidate, alone, .. } = start;
-        match (python_tool(&candidate), prepared) {
+        match (python_tool(&start.candidate), prepared) {
             (_, PreparedArguments::Native(args)) => {
-                Self::launch_native(slf, slot, candidate, *args).map(|()| None)
+                Self::launch_native(slf, start.slot, start.candidate, *args).map(|()| None)
             }
-            (Some(tool), prepared) if tool.is_async => {
-                Self::launch_coroutine(slf, slot, alone, tool, prepared)
-            }
-            (Some(tool), prepared) => Self::launch_thread(slf, slot, tool, prepared).map(|()| None),
+            (Some(tool), prepared) if tool.is_async => match tool.invoke(slf.py(), &prepared) {
+                Ok(value) => Self::run_awaitable(slf, &start, tool, &value),
+                Err(error) => Self::raised_in_place(slf, start.slot, error).map(|()| None),
+            },
+            (Some(tool), prepared) => Self::launch_thread(slf, &start, tool, prepared).map(|()| None),
             (None, _) => Err(PyRuntimeError::new_err("a tool in Rust was given Python arguments")),
         }
     }
 
-    fn launch_coroutine<'py>(
-        slf: &Bound<'py, Self>,
-        slot: usize,
-        alone: bool,
-        tool: &Callable,
-        prepared: PreparedArguments,
-    ) -> PyResult<InPlace<'py>> {
-        match tool.invoke(slf.py(), &prepared) {
-            Ok(value) => Self::run_awaitable(slf, slot, alone, tool, &value),
-            Err(error) => Self::raised_in_place(slf, slot, error).map(|()| None),
+    /// What calls inside this attempt may borrow.
+    fn held(&self, py: Python<'_>, start: &AttemptStart) -> PyResult<LentSlots> {
+        if self.hub.get().core().is_unlimited(&start.candidate) {
+            return Ok(None);
         }
+        let around = slots::current(py)?;
+        let lender = {
+            let state = self.state.lock();
+            state.attempts[start.slot].permits.as_ref().map(|permits| permits.lender(around))
+        };
+        lender.map(|lender| slots::hold(py, lender)).transpose()
     }
 
     /// A plain function has given a coroutine.
@@ -153,20 +156,18 @@ impl Execution {
         coroutine: &Bound<'py, PyAny>,
     ) -> PyResult<InPlace<'py>> {
         match python_tool(&start.candidate) {
-            Some(tool) => Self::run_awaitable(slf, start.slot, start.alone, tool, coroutine),
+            Some(tool) => Self::run_awaitable(slf, &start, tool, coroutine),
             None => Err(PyRuntimeError::new_err("a tool in Rust gave a coroutine")),
         }
     }
 
     fn run_awaitable<'py>(
         slf: &Bound<'py, Self>,
-        slot: usize,
-        alone: bool,
+        start: &AttemptStart,
         tool: &Callable,
         value: &Bound<'py, PyAny>,
     ) -> PyResult<InPlace<'py>> {
-        let py = slf.py();
-        let this = slf.get();
+        let (py, this, slot) = (slf.py(), slf.get(), start.slot);
         let awaitable = match iterator_of(value) {
             Ok(Some(awaitable)) => awaitable,
             Ok(None) => {
@@ -175,14 +176,19 @@ impl Execution {
             }
             Err(error) => return Self::raised_in_place(slf, slot, error).map(|()| None),
         };
-        if alone {
+        let held = this.held(py, start)?;
+        if start.alone {
+            let coroutine = InPlaceCoroutine::new(slot, awaitable.unbind(), held);
+            let stepped = coroutine.stepped(py);
             let mut state = this.state.lock();
             state.attempts[slot].state = AttemptState::InPlace;
-            state.direct = Some(InPlaceCoroutine::new(slot, awaitable.clone().unbind()));
-            return Ok(Some(awaitable));
+            state.direct = Some(coroutine);
+            return Ok(Some(stepped));
         }
         let child = new_awaitable(py, Child::new(slf.clone().unbind(), slot, awaitable.unbind()))?;
-        let (task, over) = Self::port(slf)?.get().create_task(py, child.into_any(), &tool.name)?;
+        let port = Self::port(slf)?;
+        let create = || port.get().create_task(py, child.into_any(), &tool.name);
+        let (task, over) = slots::within(py, &held, create)?;
         if !over {
             this.state.lock().attempts[slot].state = AttemptState::Task(task.unbind());
         }
@@ -191,12 +197,11 @@ impl Execution {
 
     fn launch_thread(
         slf: &Bound<'_, Self>,
-        slot: usize,
+        start: &AttemptStart,
         tool: &Callable,
         prepared: PreparedArguments,
     ) -> PyResult<()> {
-        let py = slf.py();
-        let Address { mailbox, key } = Self::address(slf, slot)?;
+        let (py, this, slot) = (slf.py(), slf.get(), start.slot);
         let (value, kwargs) = match prepared {
             PreparedArguments::Keywords(kwargs) => (None, kwargs.into_any()),
             PreparedArguments::Value(value) => {
@@ -206,17 +211,27 @@ impl Execution {
                 return Err(PyRuntimeError::new_err("a Python tool was given native arguments"));
             }
         };
-        match pool::submit(py, &tool.call, value, kwargs, mailbox, key) {
+        let context = slots::within(py, &this.held(py, start)?, || pool::copy_context(py))?;
+        let call = FunctionCall { function: tool.call.bind(py).clone(), value, kwargs, context };
+        let Address { mailbox, key } = Self::address(slf, slot)?;
+        let abandoned = start.candidate.stats.abandoned();
+        match pool::submit(py, PoolKind::Tools, call, (mailbox, key), abandoned) {
             Ok(reply) => {
                 let reply = Box::new(reply);
-                slf.get().state.lock().attempts[slot].state = AttemptState::Thread { reply, key };
+                this.state.lock().attempts[slot].state = AttemptState::Thread { reply, key };
+                Ok(())
             }
-            Err(error) => {
+            Err(not_queued) => {
                 Self::port(slf)?.get().forget_mail(key);
-                return Self::raised_in_place(slf, slot, error);
+                match not_queued {
+                    NotQueued::Failed(error) => Self::raised_in_place(slf, slot, error),
+                    NotQueued::Refused(refusal) => {
+                        this.fail(slot, refused_by_pool(&tool.spec.name, refusal));
+                        Ok(())
+                    }
+                }
             }
         }
-        Ok(())
     }
 
     fn launch_native(

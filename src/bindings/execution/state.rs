@@ -5,8 +5,7 @@ use crate::bindings::argument_checks::PreparedArguments;
 use crate::bindings::blocks::Blocks;
 use crate::bindings::job::InlineTask;
 use crate::bindings::loop_bridge::{DeadlineKey, LoopBridge, LoopMailbox};
-use crate::bindings::pool::Reply;
-use crate::bindings::value;
+use crate::bindings::pool::{Leftover, Reply};
 use crate::error::HubError;
 use crate::execute::Fate;
 use crate::hub::PlannedRun;
@@ -98,28 +97,12 @@ pub struct Attempt {
     pub blocks: Option<Box<Blocks>>,
 }
 
-impl Attempt {
-    /// The execution ends while this is still going on: it must not report any more.
-    pub fn detach(&self, py: Python<'_>, port: &LoopBridge) {
-        match &self.state {
-            AttemptState::Queueing { key, .. } => drop(port.forget_mail(*key)),
-            AttemptState::Thread { reply, key } => {
-                drop(port.forget_mail(*key));
-                reply.abandon(py);
-            }
-            AttemptState::Native { job, key, .. } => {
-                drop(port.forget_mail(*key));
-                job.abort();
-            }
-            AttemptState::Task(task) => {
-                if let Err(error) = port.keep_until_done(task.bind(py)) {
-                    error.write_unraisable(py, None);
-                }
-            }
-            AttemptState::Coroutine(coroutine) => value::discard(coroutine.bind(py)),
-            AttemptState::Nothing | AttemptState::InPlace => {}
-        }
-    }
+/// What a call that was given up keeps until it ends: the slot of its tool's own limit. The limits of its source and of the
+/// hub are for all tools, so its slots there are given back.
+pub fn leftover(permits: Option<Permits>, candidate: &Candidate) -> Leftover {
+    let mut permits = permits.unwrap_or_default();
+    permits.keep_only(candidate.gate.as_ref());
+    Leftover { permits, counted: Some(candidate.stats.count_abandoned()) }
 }
 
 /// What is left when an execution is over.

@@ -1,0 +1,369 @@
+//! L1, the threads of a pool: which wait, which work, which were given up. It does not know what they run.
+//!
+//! When the caller of a running call gives up, the call is abandoned: its thread no longer counts as a worker and may be
+//! replaced. A thread that waits for another call steps aside, and may be replaced meanwhile. Both kinds are bounded, see
+//! [`PoolLimits`].
+//!
+//! No wake-up is lost: whatever lets a queued call run either comes back to [`WorkerPool::take`] on its own thread, or wakes
+//! a thread there; and a thread takes a call that may run before it considers to end.
+
+use crate::sync::waiting::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::collections::VecDeque;
+
+#[derive(Clone, Copy, Debug)]
+pub struct PoolLimits {
+    /// Calls that run at once, without those that were abandoned or have stepped aside.
+    pub running: usize,
+    /// From this number of abandoned calls on, a tool that has some of them starts no other.
+    pub abandoned: usize,
+    /// Threads in all.
+    pub threads: usize,
+}
+
+/// Why a call is refused instead of queued.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PoolRefusal {
+    /// This number of abandoned calls still run, some of them of the same tool.
+    Abandoned(usize),
+    /// All threads are taken by abandoned calls and by calls that wait for others.
+    Threads(usize),
+}
+
+/// A call in the queue.
+pub trait QueuedCall {
+    /// Its stage, which says whether it is still wanted.
+    type Kept;
+    fn stage(&self) -> &CallStage<Self::Kept>;
+}
+
+/// Where a call is. Changed only while the state of its pool is locked, so that the counts there agree with it.
+pub struct CallStage<K>(Mutex<Stage<K>>);
+
+enum Stage<K> {
+    Queued,
+    Running,
+    /// Running, and waiting for another call.
+    Aside,
+    /// Running, but its caller has given up. `K` is released when it really ends.
+    Abandoned(K),
+    Over,
+}
+
+impl<K> Default for CallStage<K> {
+    fn default() -> Self {
+        CallStage(Mutex::new(Stage::Queued))
+    }
+}
+
+impl<K> CallStage<K> {
+    fn lock(&self) -> MutexGuard<'_, Stage<K>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn begin(&self) -> bool {
+        let mut stage = self.lock();
+        let is_wanted = matches!(*stage, Stage::Queued);
+        if is_wanted {
+            *stage = Stage::Running;
+        }
+        is_wanted
+    }
+}
+
+/// How a call ended.
+pub enum CallEnd<K> {
+    /// Its caller waits for it.
+    Wanted,
+    /// Its caller has given up; what was kept until now.
+    Unwanted(K),
+    /// Its end was reported before.
+    Over,
+}
+
+struct PoolState<J> {
+    queue: VecDeque<J>,
+    /// All threads, whatever they do.
+    threads: usize,
+    /// Threads that wait for a call. One that was woken counts as idle until it takes the call.
+    idle: usize,
+    running: usize,
+    abandoned: usize,
+    aside: usize,
+    stopped: bool,
+}
+
+impl<J> PoolState<J> {
+    /// Threads that take calls.
+    fn workers(&self) -> usize {
+        self.threads - self.abandoned - self.aside
+    }
+}
+
+pub struct WorkerPool<J> {
+    limits: PoolLimits,
+    state: Mutex<PoolState<J>>,
+    work: Condvar,
+}
+
+impl<J: QueuedCall> WorkerPool<J> {
+    pub fn new(limits: PoolLimits) -> Self {
+        let (queue, stopped) = (VecDeque::new(), false);
+        let state = PoolState { queue, threads: 0, idle: 0, running: 0, abandoned: 0, aside: 0, stopped };
+        WorkerPool { limits, state: Mutex::new(state), work: Condvar::new() }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, PoolState<J>> {
+        // Each change of the counts is complete, so they are right even after a panic.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Queues a call of a tool that has this number of abandoned calls. Ask [`WorkerPool::needs_thread`] afterwards.
+    pub fn add(&self, call: J, abandoned_of_tool: usize) -> Result<(), PoolRefusal> {
+        let mut state = self.lock();
+        if abandoned_of_tool > 0 && state.abandoned >= self.limits.abandoned {
+            return Err(PoolRefusal::Abandoned(state.abandoned));
+        }
+        if state.workers() == 0 && state.threads >= self.limits.threads {
+            return Err(PoolRefusal::Threads(state.threads));
+        }
+        state.queue.push_back(call);
+        drop(state);
+        self.work.notify_one();
+        Ok(())
+    }
+
+    /// Whether a queued call needs another thread. If so the thread is counted: start one that calls
+    /// [`WorkerPool::take`], or report [`WorkerPool::thread_ended`].
+    pub fn needs_thread(&self) -> bool {
+        let mut state = self.lock();
+        let needed = state.queue.len() > state.idle
+            && state.workers() < self.limits.running
+            && state.threads < self.limits.threads;
+        state.threads += usize::from(needed);
+        needed
+    }
+
+    /// Waits for a call that is still wanted; `None` when this thread should end. It is not counted any more then.
+    pub fn take(&self) -> Option<J> {
+        let mut state = self.lock();
+        loop {
+            if state.stopped {
+                state.threads -= 1;
+                return None;
+            }
+            if state.running < self.limits.running
+                && let Some(call) = state.queue.pop_front()
+            {
+                if call.stage().begin() {
+                    state.running += 1;
+                    return Some(call);
+                }
+                // Its caller has given up. Dropped outside the lock, because that may run code of the user.
+                drop(state);
+                drop(call);
+                state = self.lock();
+                continue;
+            }
+            // A thread that returned from an abandoned call may be one too many.
+            if state.workers() > self.limits.running {
+                state.threads -= 1;
+                return None;
+            }
+            state.idle += 1;
+            state = self.work.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state.idle -= 1;
+        }
+    }
+
+    /// A call has ended on its thread, which comes back to [`WorkerPool::take`] or reports its own end.
+    pub fn end(&self, call: &CallStage<J::Kept>) -> CallEnd<J::Kept> {
+        let mut state = self.lock();
+        match std::mem::replace(&mut *call.lock(), Stage::Over) {
+            Stage::Running => {
+                state.running -= 1;
+                CallEnd::Wanted
+            }
+            Stage::Aside => {
+                state.aside -= 1;
+                CallEnd::Wanted
+            }
+            Stage::Abandoned(kept) => {
+                state.abandoned -= 1;
+                CallEnd::Unwanted(kept)
+            }
+            Stage::Queued | Stage::Over => CallEnd::Over,
+        }
+    }
+
+    /// The caller gives up. A queued call is skipped. A running one keeps `kept` until it ends; otherwise it is given back.
+    pub fn abandon(&self, call: &CallStage<J::Kept>, kept: J::Kept) -> Option<J::Kept> {
+        let mut state = self.lock();
+        let mut stage = call.lock();
+        match *stage {
+            Stage::Queued => {
+                *stage = Stage::Over;
+                return Some(kept);
+            }
+            Stage::Running => state.running -= 1,
+            Stage::Aside => state.aside -= 1,
+            Stage::Abandoned(_) | Stage::Over => return Some(kept),
+        }
+        *stage = Stage::Abandoned(kept);
+        state.abandoned += 1;
+        drop(stage);
+        self.wake_for_queue(&state);
+        None
+    }
+
+    /// The thread of this call waits for another call. False if it does not count anyway; then it must not step back.
+    pub fn step_aside(&self, call: &CallStage<J::Kept>) -> bool {
+        let mut state = self.lock();
+        let mut stage = call.lock();
+        let counts = matches!(*stage, Stage::Running);
+        if counts {
+            *stage = Stage::Aside;
+            state.running -= 1;
+            state.aside += 1;
+            self.wake_for_queue(&state);
+        }
+        counts
+    }
+
+    /// The thread of this call goes on. For a while more calls than the limit may run; no other starts meanwhile.
+    pub fn step_back(&self, call: &CallStage<J::Kept>) {
+        let mut state = self.lock();
+        let mut stage = call.lock();
+        if matches!(*stage, Stage::Aside) {
+            *stage = Stage::Running;
+            state.aside -= 1;
+            state.running += 1;
+        }
+    }
+
+    /// A thread that was counted ended without being asked to, or could not be started.
+    pub fn thread_ended(&self) {
+        let mut state = self.lock();
+        state.threads -= 1;
+        // It may have been woken for a call that it did not take.
+        self.wake_for_queue(&state);
+    }
+
+    /// Looks at the first call in the queue.
+    pub fn first_queued<T>(&self, look: impl FnOnce(&J) -> T) -> Option<T> {
+        self.lock().queue.front().map(look)
+    }
+
+    fn wake_for_queue(&self, state: &PoolState<J>) {
+        if !state.queue.is_empty() {
+            self.work.notify_one();
+        }
+    }
+
+    /// Ends all threads after their calls; what was queued.
+    pub fn stop(&self) -> VecDeque<J> {
+        let mut state = self.lock();
+        state.stopped = true;
+        let queued = std::mem::take(&mut state.queue);
+        drop(state);
+        self.work.notify_all();
+        queued
+    }
+
+    /// (threads that take calls, idle ones, abandoned ones)
+    pub fn counts(&self) -> (usize, usize, usize) {
+        let state = self.lock();
+        // A thread that was woken and has not taken its call yet is not idle any more.
+        (state.workers(), state.idle.saturating_sub(state.queue.len()), state.abandoned)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+
+    #[derive(Clone, Default)]
+    struct Call(Arc<CallStage<&'static str>>);
+
+    impl QueuedCall for Call {
+        type Kept = &'static str;
+        fn stage(&self) -> &CallStage<&'static str> {
+            &self.0
+        }
+    }
+
+    fn pool(running: usize, abandoned: usize, threads: usize) -> WorkerPool<Call> {
+        WorkerPool::new(PoolLimits { running, abandoned, threads })
+    }
+
+    /// As a new thread would: it is counted and takes a call.
+    fn started(pool: &WorkerPool<Call>) -> Call {
+        assert!(pool.needs_thread());
+        pool.take().expect("a call is queued")
+    }
+
+    #[test]
+    fn a_thread_over_the_limit_takes_a_call_that_may_run_before_it_ends() {
+        let pool = pool(1, 10, 10);
+        let (stuck, next) = (Call::default(), Call::default());
+        pool.add(stuck.clone(), 0).unwrap();
+        let running = started(&pool);
+        assert!(pool.abandon(&running.0, "kept").is_none());
+        pool.add(next, 0).unwrap();
+        // A replacement is started for it, but the old thread comes back first: two threads, one too many.
+        assert!(pool.needs_thread());
+        assert!(matches!(pool.end(&stuck.0), CallEnd::Unwanted("kept")));
+        let taken = pool.take().expect("the call that waits comes before the end of the thread");
+        assert!(pool.take().is_none(), "the other thread is one too many");
+        assert!(matches!(pool.end(&taken.0), CallEnd::Wanted));
+        assert_eq!(pool.counts(), (1, 0, 0));
+    }
+
+    #[test]
+    fn a_tool_with_abandoned_calls_is_refused_at_the_limit_and_others_are_not() {
+        let pool = pool(2, 2, 10);
+        for _ in 0..2 {
+            pool.add(Call::default(), 0).unwrap();
+            let call = started(&pool);
+            assert!(pool.abandon(&call.0, "").is_none());
+        }
+        assert_eq!(pool.add(Call::default(), 2), Err(PoolRefusal::Abandoned(2)));
+        assert_eq!(pool.add(Call::default(), 0), Ok(()));
+    }
+
+    #[test]
+    fn a_pool_whose_threads_are_all_taken_refuses_at_once() {
+        let pool = pool(1, 10, 2);
+        for _ in 0..2 {
+            pool.add(Call::default(), 0).unwrap();
+            let call = started(&pool);
+            assert!(pool.step_aside(&call.0));
+        }
+        assert_eq!(pool.add(Call::default(), 0), Err(PoolRefusal::Threads(2)));
+    }
+
+    #[test]
+    fn a_call_that_is_given_up_while_it_waits_for_another_counts_once() {
+        let pool = pool(1, 10, 10);
+        let call = Call::default();
+        pool.add(call.clone(), 0).unwrap();
+        started(&pool);
+        assert!(pool.step_aside(&call.0));
+        assert!(pool.abandon(&call.0, "kept").is_none());
+        assert_eq!(pool.counts(), (0, 0, 1));
+        pool.step_back(&call.0);
+        assert!(!pool.step_aside(&call.0));
+        assert!(matches!(pool.end(&call.0), CallEnd::Unwanted("kept")));
+        assert_eq!(pool.counts(), (1, 0, 0));
+    }
+
+    #[test]
+    fn queued_calls_of_those_who_gave_up_are_skipped() {
+        let pool = pool(1, 10, 10);
+        let (unwanted, wanted) = (Call::default(), Call::default());
+        pool.add(unwanted.clone(), 0).unwrap();
+        pool.add(wanted.clone(), 0).unwrap();
+        assert_eq!(pool.abandon(&unwanted.0, "kept"), Some("kept"));
+        assert!(Arc::ptr_eq(&started(&pool).0, &wanted.0));
+    }
+}
