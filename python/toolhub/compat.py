@@ -104,7 +104,8 @@ def _split(options: Mapping[str, Any], llm_client: Any) -> tuple[dict[str, Any],
 
 
 def _own_words_first(result: ToolResult) -> ToolResult:
-    words = "" if result.exception is None else str(result.exception).strip()
+    # One visible line, as every error is shown.
+    words = "" if result.exception is None else " ".join(_core.visible_text(str(result.exception)).split())
     error = str(result.get("error") or "")
     if words and not result.success and not error.startswith(words):
         result["error"] = f"{words} ({error.rstrip('.')})"

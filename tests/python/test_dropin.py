@@ -504,3 +504,34 @@ def test_what_is_no_candidate_is_refused_in_one_sentence(given: Any) -> None:
         TypeError, match=r"^register_candidate\(\) takes ToolCandidate\(name, source, tool\), got \w+; "
     ):
         ToolHub().register_candidate(given)
+
+
+def test_a_patched_execute_gets_what_it_takes(run: Run) -> None:
+    class Notes:
+        name, description = "notes", "Notes of a user."
+
+        async def execute(self, input: Any, task_ctx: Any = None) -> Any:
+            return {"success": True, "result": (input, task_ctx)}
+
+    notes, hub = Notes(), compat.ToolHub()
+    hub.register_candidate(ToolCandidate("notes", "tools", notes))
+
+    async def without(input: Any) -> Any:
+        return {"success": True, "result": ("patched", input)}
+
+    with mock.patch.object(notes, "execute", without):
+        result = run(hub.execute("notes", "x", task_ctx=1))
+        assert (result.success, result["result"]) == (True, ("patched", "x")), result.error
+    with mock.patch.object(notes, "execute", mock.AsyncMock(return_value=1)) as patched:
+        run(hub.execute("notes", "x", task_ctx=1))
+        patched.assert_called_once_with("x", task_ctx=1)
+    assert run(hub.execute("notes", "x", task_ctx=1))["result"] == ("x", 1)
+
+
+def test_the_own_words_of_an_error_are_one_visible_line(run: Run) -> None:
+    def fail() -> None:
+        raise ValueError("\x1b[31mred\x1b[0m\nsecond")
+
+    hub = compat.ToolHub()
+    hub.register(fail)
+    assert run(hub.execute("fail"))["error"] == "red second (Tool 'fail' raised ValueError: red second)"

@@ -81,16 +81,35 @@ def _is_context(parameter: inspect.Parameter) -> bool:
 def late(tool: Any, context: Context | None, *, is_async: bool) -> Callable[..., Any]:
     """Call `tool.execute` as it is at the time of the call, so that a test can patch it."""
 
+    registered = _function(tool.execute)
+
     def execute(*args: Any, **arguments: Any) -> Any:
+        call = tool.execute
         if context is not None and (given := PASSED_ON.get()):
             names = given if context.takes_all else context.names
-            arguments.update({name: given[name] for name in names if name in given})
-        made: Any = tool.execute(*args, **arguments)
+            passed = {name: given[name] for name in names if name in given}
+            arguments.update(passed if _function(call) is registered else _accepted(call, passed))
+        made: Any = call(*args, **arguments)
         if is_async and not _is_awaitable(made):
             return _ready(made)  # patched by a function that is not async
         return made
 
     return execute
+
+
+def _function(execute: Any) -> Any:
+    return getattr(execute, "__func__", execute)
+
+
+def _accepted(execute: Callable[..., Any], passed: dict[str, Any]) -> dict[str, Any]:
+    """What another function in the place of the registered one takes; all of it, if it does not say."""
+    try:
+        parameters = inspect.signature(execute).parameters
+    except (TypeError, ValueError):
+        return passed
+    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()):
+        return passed
+    return {name: value for name, value in passed.items() if name in parameters}
 
 
 def _is_awaitable(value: Any) -> bool:
