@@ -2,10 +2,10 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import Any, TypedDict, TypeVar, overload
+from typing import Any, TypedDict, TypeVar, Unpack, overload
 
 from . import _core
-from .options import StrategyName
+from .options import Source, StrategyName
 
 T = TypeVar("T")
 
@@ -32,6 +32,13 @@ class ToolOptions(TypedDict, total=False):
     max_concurrency: int | None
 
 
+class DecoratorOptions(ToolOptions, total=False):
+    """The options of `@hub.tool`."""
+
+    source: Source
+    priority: int | None
+
+
 def merge_options(marked: ToolOptions, given: ToolOptions) -> ToolOptions:
     """The options given at registration, over those marked at the definition."""
     return {**marked, **{key: value for key, value in given.items() if value is not None}}  # type: ignore[return-value]
@@ -45,25 +52,7 @@ def with_name(name: str, options: dict[str, Any]) -> dict[str, Any]:
 
 
 @overload
-def tool(
-    function: str | None = None,
-    /,
-    *,
-    name: str | None = None,
-    description: str | None = None,
-    capabilities: Iterable[str] | None = None,
-    effects: bool | None = None,
-    idempotent: bool | None = None,
-    read_only: bool | None = None,
-    examples: Iterable[Any] | None = None,
-    category: str | None = None,
-    version: str | None = None,
-    timeout: float | None = None,
-    strategy: StrategyName | None = None,
-    annotations: Mapping[str, Any] | None = None,
-    max_concurrency: int | None = None,
-    parameters: Mapping[str, Any] | None = None,
-) -> Callable[[T], T]: ...
+def tool(function: str | None = None, /, **options: Unpack[ToolOptions]) -> Callable[[T], T]: ...
 
 
 @overload

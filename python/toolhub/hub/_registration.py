@@ -1,13 +1,12 @@
 """Registration: adds tools to the hub and removes them."""
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Unpack
 
 from .. import _core
 from .._checks import check_seconds, check_whole
 from .._marks import MARK, ToolOptions, merge_options
 from ..events import Events
-from ..options import StrategyName
 from ._state import HubState
 
 
@@ -22,57 +21,30 @@ class Registration:
     def register(
         self,
         obj: Any,
-        name: str | None = None,
+        *,
         source: str = "tools",
         priority: int | None = None,
-        capabilities: Iterable[str] | None = None,
-        parameters: Mapping[str, Any] | None = None,
-        *,
-        description: str | None = None,
-        effects: bool | None = None,
-        idempotent: bool | None = None,
-        read_only: bool | None = None,
-        examples: Iterable[Any] | None = None,
-        category: str | None = None,
-        version: str | None = None,
-        timeout: float | None = None,
-        strategy: StrategyName | None = None,
-        annotations: Mapping[str, Any] | None = None,
-        max_concurrency: int | None = None,
         server: str | None = None,
         meta: Mapping[str, Any] | None = None,
         replace: bool = False,
         instead_of: Any = None,
+        **options: Unpack[ToolOptions],
     ) -> _core.Candidate:
         """See `ToolHub.register`; `instead_of` is the registered object that this one replaces, whatever it is."""
         self._state.require_open()
         if priority is not None:
             check_whole("priority", priority, None)
-        if timeout is not None:
+        if (timeout := options.get("timeout")) is not None:
             check_seconds("timeout", timeout, above_zero=True)
         from .._signature import describe
 
-        given: ToolOptions = {
-            "capabilities": capabilities,
-            "effects": effects,
-            "idempotent": idempotent,
-            "read_only": read_only,
-            "examples": examples,
-            "category": category,
-            "version": version,
-            "timeout": timeout,
-            "strategy": strategy,
-            "annotations": annotations,
-            "max_concurrency": max_concurrency,
-        }
-        marked: ToolOptions = getattr(obj, MARK, ToolOptions())
+        merged: dict[str, Any] = {**merge_options(getattr(obj, MARK, ToolOptions()), options)}
         described = describe(
             obj,
-            name=name if name is not None else marked.get("name"),
-            description=description if description is not None else marked.get("description"),
-            parameters=parameters if parameters is not None else marked.get("parameters"),
+            name=merged.get("name"),
+            description=merged.get("description"),
+            parameters=merged.get("parameters"),
         )
-        merged = dict(merge_options(marked, given))
         merged["object"] = obj
         merged["meta"] = None if meta is None else dict(meta)
         made, replaced = self._core.register(described, source, server, priority, merged, replace, instead_of)

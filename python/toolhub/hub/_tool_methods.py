@@ -2,10 +2,10 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import Any, Literal, TypeVar, cast, overload
+from typing import Any, Literal, TypeVar, Unpack, cast, overload
 
 from .._core import Candidate, Hit, Hub, ToolInfo
-from .._marks import with_name
+from .._marks import DecoratorOptions, with_name
 from .._unknown_options import known_options, unknown_options
 from ..options import Source, StrategyName
 from ._inspection import CapabilityRules, StatsRow, by_tool, flat
@@ -26,26 +26,7 @@ class ToolMethods:
 
     @overload
     def tool(
-        self,
-        function: str | None = None,
-        /,
-        *,
-        name: str | None = None,
-        description: str | None = None,
-        capabilities: Iterable[str] | None = None,
-        effects: bool | None = None,
-        idempotent: bool | None = None,
-        read_only: bool | None = None,
-        examples: Iterable[Any] | None = None,
-        category: str | None = None,
-        version: str | None = None,
-        timeout: float | None = None,
-        strategy: StrategyName | None = None,
-        annotations: Mapping[str, Any] | None = None,
-        max_concurrency: int | None = None,
-        parameters: Mapping[str, Any] | None = None,
-        source: Source = "tools",
-        priority: int | None = None,
+        self, function: str | None = None, /, **options: Unpack[DecoratorOptions]
     ) -> Callable[[F], F]: ...
 
     @overload
@@ -114,11 +95,11 @@ class ToolMethods:
         """
         return self._registration.register(
             obj,
-            name,
-            source,
-            priority,
-            capabilities,
-            parameters,
+            source=source,
+            priority=priority,
+            name=name,
+            capabilities=capabilities,
+            parameters=parameters,
             description=description,
             effects=effects,
             idempotent=idempotent,
