@@ -277,7 +277,7 @@ def test_media_are_notes_beside_text_and_data(served: Callable[..., Any]) -> Non
     assert served({"content": []}).text == "Done; the tool returned no value."
 
 
-SERVER = """
+FAILING_SERVER = """
 import json, sys
 RESULTS = {
     "get_text": {"content": [{"type": "text", "text": '{"success": false, "error": "no disk"}'}]},
@@ -302,7 +302,7 @@ for line in sys.stdin:
 
 def test_the_text_of_a_server_is_text_and_its_mapping_is_its_own_result() -> None:
     with ToolHub() as hub:
-        hub.add_server("s", command=sys.executable, args=["-c", SERVER])
+        hub.add_server("s", command=sys.executable, args=["-c", FAILING_SERVER])
         text = hub.call("get_text", server="s")
         assert (text.success, text.result) == (True, '{"success": false, "error": "no disk"}')
         for name in ("get_mapping", "get_error"):
