@@ -311,7 +311,7 @@ fn unknown_keys_are_warnings() {
             json!({"command": {"path": "y", "arg": []}}),
             "`command.arg` is not a known key; did you mean `args`?",
         ),
-        (json!({"command": "y", "\u{1b}[31m": 1}), "`\\u{1b}[31m` is not a known key and has no effect."),
+        (json!({"command": "y", "\u{1b}[31mred": 1}), "`red` is not a known key and has no effect."),
     ] {
         assert_eq!(warning(entry), expected);
     }
@@ -369,7 +369,7 @@ fn ids_that_are_taken_and_refused() {
     for (id, expected) in [
         ("", "/p/mcp.json: server '' must have a name: its id is empty."),
         (" ", "/p/mcp.json: server ' ' must have a name: its id is empty."),
-        ("a\nb", "/p/mcp.json: server 'a\\nb' has a control character in its id; remove it."),
+        ("a\nb", "/p/mcp.json: server 'a b' has a control character in its id; remove it."),
         (
             &"x".repeat(201),
             &format!(
