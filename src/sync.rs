@@ -1,7 +1,6 @@
 //! L0, locks and shared pointers.
 //!
-//! Files that use these and nothing else of the standard library's synchronisation can be checked by `make loom`: the crate in
-//! `tests/loom` includes them and replaces this file.
+//! One place decides which implementation the core's locks have.
 
 pub use parking_lot::Mutex;
 pub use std::sync::{Arc, OnceLock, Weak, atomic};

@@ -145,6 +145,17 @@ mod tests {
     }
 
     #[test]
+    fn every_reason_for_a_strategy_is_translated() {
+        let code = include_str!("../select/rule.rs");
+        let reasons: Vec<&str> = code.split('"').skip(1).step_by(2).collect();
+        assert!(reasons.len() > 10, "{reasons:?}");
+        for reason in reasons {
+            let sentence = reason.replace("{}", "x");
+            assert_ne!(in_chinese(&sentence), sentence);
+        }
+    }
+
+    #[test]
     fn both_sides_have_the_same_placeholders() {
         for (english, chinese) in zh::templates() {
             let count = english.matches('{').count();

@@ -195,6 +195,13 @@ def test_other_slips_get_one_sentence(hub: ToolHub, slip: Callable[[Any], Any], 
     assert sentence in message(lambda: slip(hub))
 
 
+def test_an_option_of_the_wrong_type_is_refused_after_an_equal_one_of_the_right_type(hub: ToolHub) -> None:
+    hub.call("add", {"a": 1}, timeout=1)
+    assert message(lambda: hub.call("add", {"a": 1}, timeout=True)) == (
+        "timeout must be a number of seconds, got bool"
+    )
+
+
 def test_a_path_is_the_mcp_config(tmp_path: Path) -> None:
     config = tmp_path / "mcp.json"
     config.write_text(json.dumps({"mcpServers": {"files": {"command": "files-server"}}}))

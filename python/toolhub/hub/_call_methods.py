@@ -62,7 +62,8 @@ def _checked_options(
     )
 
 
-_cached_options = lru_cache(maxsize=256)(_checked_options)
+# Typed, because True == 1: an option of the wrong type must not find the options that were made for a right one.
+_cached_options = lru_cache(maxsize=256, typed=True)(_checked_options)
 
 Around = tuple[Progress | None, Mapping[str, Any] | None, Any, Any, dict[str, Any] | None]
 """What the core needs for a call in addition to its options: `progress`, `meta`, what reports about it, the model, and values

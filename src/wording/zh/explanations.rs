@@ -52,6 +52,7 @@ pub(super) const EXPLANATIONS: &[(&str, &str)] = &[
         "the effects of a server's tool are unknown, so its candidates never run at once",
         "服务器工具的副作用未知，其候选者从不同时运行",
     ),
+    ("a candidate's server is not trusted, so it never races", "某个候选者的服务器不受信任，因此不参与竞速"),
     ("calculation and time tools agree, so the fastest answer wins", "计算和时间工具的回答一致，最快者胜出"),
     ("search and extraction tools complement each other", "搜索和提取工具互相补充"),
     ("there are two candidates", "有两个候选者"),
