@@ -75,9 +75,10 @@ class _Loop:
 
 
 class _Here(threading.local):
-    """The loop that runs in this thread, if it is one of ours."""
+    """The loop that runs in this thread, if it is one of ours, and the loop that this thread called last."""
 
     loop: _Loop | None = None
+    called: _Loop | None = None
 
 
 _here = _Here()
@@ -109,6 +110,10 @@ def _acquire() -> _Loop:
     with _lock:
         if _stopped:
             _refuse()
+        last = _here.called
+        if last is not None and last.owner is me and last.callers == 0:
+            last.callers = 1
+            return last
         loop = next((one for one in _loops if one.owner is me and one.callers == 0), None)
         loop = loop or next((one for one in _loops if one.is_spare()), None)
         if loop is None and len(_loops) < (_MOST_NESTED if nested else _MOST_LOOPS):
@@ -122,6 +127,7 @@ def _acquire() -> _Loop:
         loop = loop or min(_loops, key=lambda one: one.callers)
         if loop.callers == 0:
             loop.owner = me
+            _here.called = loop
         loop.callers += 1
         return loop
 
@@ -172,5 +178,5 @@ def forget() -> None:
     global _lock, _stopped
     _lock = threading.RLock()
     _loops.clear()
-    _here.loop = None
+    _here.loop = _here.called = None
     _stopped = False

@@ -8,7 +8,7 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache, wraps
 from types import FunctionType
-from typing import Any, TypedDict, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from . import _core
 
@@ -47,10 +47,6 @@ def names_unknown_options(function: F) -> F:
     return cast(F, checked)
 
 
-class NoOptions(TypedDict):
-    """`**unknown: Unpack[NoOptions]` catches unknown keywords while a type checker still reports them."""
-
-
 def explain_unknown_options(cls: C) -> C:
     """Check the keyword arguments of the constructor and of all public methods of a class.
 
@@ -67,7 +63,7 @@ def explain_unknown_options(cls: C) -> C:
             if not isinstance(method, FunctionType) or (name.startswith("_") and name != "__init__"):
                 continue
             if name in _CHECKED_INSIDE:
-                cast(Any, method).__signature__ = _without_catchalls(method)
+                cast(Any, method).__signature__ = _without_extra(method)
                 method.__qualname__ = f"{cls.__name__}.{name}"
             else:
                 # Python's own messages name the class that users know.
@@ -76,10 +72,10 @@ def explain_unknown_options(cls: C) -> C:
     return cls
 
 
-def _without_catchalls(method: FunctionType) -> inspect.Signature:
-    """The signature without `*extra` and `**unknown`, which only serve the messages."""
+def _without_extra(method: FunctionType) -> inspect.Signature:
+    """The signature without `*extra`, which only serves the messages."""
     signature = inspect.signature(method)
-    shown = [p for p in signature.parameters.values() if p.name not in ("extra", "unknown")]
+    shown = [p for p in signature.parameters.values() if p.name != "extra"]
     return signature.replace(parameters=shown)
 
 
@@ -91,23 +87,6 @@ def unknown_options(
     shown = kind if method == "__init__" else f"{'hub' if kind == 'ToolHub' else kind.lower()}.{method}"
     call = _as_mapping(hub, shown, positional, list(unknown)) if method in CALLS else None
     return TypeError(_core.unknown_options(f"{shown}()", "option", list(unknown), list(known), call))
-
-
-def refuse(
-    hub: Any,
-    method: Callable[..., Any],
-    name: Any,
-    args: Any,
-    extra: tuple[Any, ...],
-    unknown: Mapping[str, Any],
-) -> None:
-    """Raise for what a method that checks itself got in `*extra` and `**unknown`, if it got anything."""
-    if unknown:
-        known = known_options(method) or {}
-        options = [key for key, is_option in known.items() if is_option]
-        raise unknown_options(hub, method.__name__, list(unknown), options, (name, args))
-    if extra:
-        raise too_many_arguments(hub, method.__name__, name, args, extra)
 
 
 def known_options(method: Callable[..., Any]) -> dict[str, bool] | None:
@@ -141,10 +120,21 @@ def known_options(method: Callable[..., Any]) -> dict[str, bool] | None:
 _known_options = lru_cache(known_options)
 
 
-def refuse_unknown(hub: Any, method: Callable[..., Any], options: Mapping[str, Any]) -> None:
-    """Raise for keywords in `**options` that are not keys of its `TypedDict`."""
-    if options and not options.keys() <= (known := _known_options(method) or {}).keys():
-        refuse(hub, method, None, None, (), {key: None for key in options if key not in known})
+def refuse_unknown(
+    hub: Any,
+    method: Callable[..., Any],
+    options: Mapping[str, Any],
+    name: Any = None,
+    args: Any = None,
+    extra: tuple[Any, ...] = (),
+) -> None:
+    """Raise for keywords in `**options` that are not keys of its `TypedDict`, and for more than one value of arguments."""
+    known = _known_options(method) or {}
+    if unknown := [key for key in options if key not in known]:
+        suggested = [key for key, is_option in known.items() if is_option]
+        raise unknown_options(hub, method.__name__, unknown, suggested, (name, args))
+    if extra:
+        raise too_many_arguments(hub, method.__name__, name, args, extra)
 
 
 def too_many_arguments(hub: Any, method: str, name: Any, args: Any, extra: tuple[Any, ...]) -> TypeError:
@@ -201,7 +191,8 @@ def _checked(method: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(method)
     def checked(*args: Any, **kwargs: Any) -> Any:
-        check(args, kwargs)
+        if kwargs or len(args) > 3:
+            check(args, kwargs)
         return method(*args, **kwargs)
 
     return checked

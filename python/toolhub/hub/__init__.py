@@ -206,7 +206,6 @@ class ToolHub(ToolMethods, RunMethods, PromptMethods, SourceMethods, ServerMetho
         self._folders = FolderLoader(self._core, self._registration, self._state)
         self._skills = Skills(self._core, self._registration)
         self._add_aliases(source_aliases)
-        self._plain_options = {}
         self._llm = llm
         if sampling is None and llm is not None:
             sampling = sampler(llm)

@@ -11,9 +11,9 @@ from .. import _background, _core
 from .._checks import check_seconds, check_text, check_whole
 from .._core import CallOptions as PlannedOptions
 from .._core import Hub
-from .._unknown_options import NoOptions, refuse, refuse_unknown
+from .._unknown_options import refuse_unknown
 from ..events import EXECUTE, RESULTS, Events, Watched
-from ..options import CallOptions, CapabilityOptions, Model, Prefer, Progress, Source, StrategyName
+from ..options import CallOptions, CapabilityOptions, Model, Progress
 from ..result import ToolResult
 from ._synthesis import check_llm
 
@@ -63,7 +63,7 @@ def _checked_options(
 
 
 # Typed, because True == 1: an option of the wrong type must not find the options that were made for a right one.
-_cached_options = lru_cache(maxsize=256, typed=True)(_checked_options)
+_cached_options: "Callable[..., PlannedOptions]" = lru_cache(maxsize=256, typed=True)(_checked_options)
 
 Around = tuple[Progress | None, Mapping[str, Any] | None, Any, Any, dict[str, Any] | None]
 """What the core needs for a call in addition to its options: `progress`, `meta`, what reports about it, the model, and values
@@ -79,11 +79,13 @@ def call_options(*options: Any, **named: Any) -> "_core.CallOptions":
         return _checked_options(*options, **named)
 
 
+_NO_OPTIONS = call_options()
+
+
 class CallMethods:
     """`execute`, `execute_by_capability`, `execute_many` and the blocking `call`, `call_by_capability`, `call_many`."""
 
     _core: Hub
-    _plain_options: "dict[str, PlannedOptions]"
     _events: Events
     _llm: Any
 
@@ -92,23 +94,7 @@ class CallMethods:
         name: str,
         args: Any = None,
         *extra: Never,
-        strategy: StrategyName = "auto",
-        timeout: float | None = None,
-        deadline: float | None = None,
-        max_parallel: int | None = None,
-        hedge_after: float | None = None,
-        source: Source | None = None,
-        server: str | None = None,
-        llm: Model | None = None,
-        cache_ttl: float | None = None,
-        single_flight: bool = False,
-        validate: bool = True,
-        coerce: bool = True,
-        progress: Progress | None = None,
-        meta: Mapping[str, Any] | None = None,
-        llm_client: Model | None = None,
-        prefer: Prefer | None = None,
-        **unknown: Unpack[NoOptions],
+        **options: Unpack[CallOptions],
     ) -> ToolResult:
         """Call a tool by its name and get a `ToolResult`; a failing tool is a result too, never an exception.
 
@@ -134,47 +120,18 @@ class CallMethods:
         >>> asyncio.run(hub.execute("greet", "world")).result
         'Hello world'
         """
-        if extra or unknown:
-            refuse(self, CallMethods.execute, name, args, extra, unknown)
-        llm = llm or llm_client
-        if llm is not None:
-            check_llm(llm)
-        # Most calls give nothing but a strategy: looking that up is much cheaper than hashing all options.
-        if (
-            timeout
-            is deadline
-            is max_parallel
-            is hedge_after
-            is source
-            is server
-            is prefer
-            is cache_ttl
-            is None
-            and validate is coerce is True
-            and not (single_flight or self._events.listeners or EXECUTE.isEnabledFor(_INFO))
-        ):
-            options = self._plain_options.get(strategy)
-            if options is None:
-                options = self._plain_options[strategy] = call_options(strategy)
-            llm = llm or self._llm
-            around = None if progress is meta is llm is None else (progress, meta, None, llm, None)
-            return await _core.execute(self._core, name, args, options, around)
-        options = call_options(
-            strategy,
-            timeout,
-            deadline,
-            max_parallel,
-            hedge_after,
-            source,
-            server,
-            validate,
-            coerce,
-            prefer,
-            cache_ttl,
-            single_flight,
-        )
-        around = self._around(EXECUTE, progress, meta, llm)
-        return await _core.execute(self._core, name, args, options, around)
+        if not (extra or self._events.listeners or EXECUTE.isEnabledFor(_INFO)):
+            # The short way of most calls. A TypeError means that there is more to this one, or that an option is wrong.
+            try:
+                planned = _cached_options(**options) if options else _NO_OPTIONS
+            except TypeError:
+                pass
+            else:
+                around = None if self._llm is None else (None, None, None, self._llm, None)
+                return await _core.execute(self._core, name, args, planned, around)
+        refuse_unknown(self, CallMethods.execute, options, name, args, extra)
+        planned, around = self._planned_options(EXECUTE, **options)
+        return await _core.execute(self._core, name, args, planned, around)
 
     async def execute_by_capability(
         self,
