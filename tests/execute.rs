@@ -91,6 +91,10 @@ impl Hand {
         self.run.cancel(self.begun + ms(millis));
     }
 
+    fn close(&mut self, millis: u64) {
+        self.run.close(self.begun + ms(millis));
+    }
+
     fn wake_at(&self) -> Option<u64> {
         self.run.wake_at().map(|at| at.duration_since(self.begun).as_millis() as u64)
     }

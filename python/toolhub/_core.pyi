@@ -203,6 +203,20 @@ class ChatClient:
         """
 
 @final
+class EndingCalls:
+    """
+    Calls that were asked to end.
+    """
+    def wait(self, /) -> None:
+        """
+        Waits without the GIL until they have ended, for a bounded time.
+        """
+    def wait_async(self, /) -> BridgeFuture:
+        """
+        Awaits their end, for a bounded time.
+        """
+
+@final
 class Execution(Awaitable): ...
 
 @final
@@ -632,6 +646,12 @@ def embed(hub: Hub, name: str, state: int, vector: Sequence[float] | None) -> No
 def empty_meta(tool: str | None = None) -> "dict[str, object]":
     """
     The `_meta` of a result about which nothing is known but, perhaps, its tool.
+    """
+
+def end_calls(hub: Hub, blocking: bool) -> EndingCalls | None:
+    """
+    Ends the calls of a hub that are in flight, except those inside which it is closed. Returns what to wait for; with
+    `blocking` calls on the loop of this thread are left out, because they cannot end while it is blocked.
     """
 
 def error_kinds() -> list[tuple[str, bool, str]]:

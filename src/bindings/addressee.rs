@@ -78,6 +78,11 @@ impl Sleeper {
         (self.expire)(self.object.bind(py));
     }
 
+    /// The object, if it is of this type.
+    pub fn as_addressee<'py, T: Addressee>(&self, py: Python<'py>) -> Option<Bound<'py, T>> {
+        self.object.bind(py).cast().ok().cloned()
+    }
+
     pub fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
         visit.call(&self.object)
     }

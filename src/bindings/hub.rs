@@ -28,6 +28,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
+use std::thread::{self, ThreadId};
 use std::time::Instant;
 
 /// What a tool in a list, and a row of statistics, cost in comparison with a value.
@@ -43,6 +44,7 @@ pub struct PyHub {
     shared: SharedResults<Py<PyDict>>,
     vendor_forms: VendorForms,
     call_ids: AtomicU64,
+    closed_by: OnceLock<ThreadId>,
 }
 
 impl PyHub {
@@ -70,6 +72,11 @@ impl PyHub {
 
     pub fn vendor_forms(&self) -> &VendorForms {
         &self.vendor_forms
+    }
+
+    /// Whether another thread than this one has closed the hub.
+    pub fn is_closed_elsewhere(&self) -> bool {
+        self.core.is_closed() && self.closed_by.get() != Some(&thread::current().id())
     }
 
     /// An id for a call to which the model gave none.
@@ -173,6 +180,7 @@ impl PyHub {
             shared: SharedResults::default(),
             vendor_forms: VendorForms::default(),
             call_ids: AtomicU64::new(0),
+            closed_by: OnceLock::new(),
         })
     }
 
@@ -353,6 +361,7 @@ impl PyHub {
     /// Forgets all tools and cached results; every later call is refused.
     fn close(&self) -> PyResult<()> {
         self.check_process()?;
+        self.closed_by.get_or_init(|| thread::current().id());
         self.core.close();
         self.shared.clear();
         Ok(())

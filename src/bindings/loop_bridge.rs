@@ -133,6 +133,11 @@ impl LoopBridge {
         closed.and_then(|closed| closed.is_truthy()).unwrap_or(true)
     }
 
+    pub fn is_running(&self, py: Python<'_>) -> bool {
+        let running = self.event_loop.bind(py).call_method0(intern!(py, "is_running"));
+        running.and_then(|running| running.is_truthy()).unwrap_or(false)
+    }
+
     /// Holds a task until it ends by itself.
     pub fn keep_until_done(&self, task: &Bound<'_, PyAny>) -> PyResult<()> {
         let py = task.py();
@@ -190,6 +195,12 @@ impl LoopBridge {
     pub fn remove_deadline(&self, key: DeadlineKey) {
         let removed = self.deadlines.lock().by_time.remove(&key);
         drop(removed); // outside the lock: this may run Python code
+    }
+
+    /// The objects of one type that have a deadline on this loop. May be called on any thread.
+    pub fn sleepers<'py, T: Addressee>(&self, py: Python<'py>) -> Vec<Bound<'py, T>> {
+        let deadlines = self.deadlines.lock();
+        deadlines.by_time.values().filter_map(|sleeper| sleeper.as_addressee(py)).collect()
     }
 
     fn arm(slf: &Bound<'_, Self>) -> PyResult<()> {
@@ -287,6 +298,16 @@ thread_local! {
     static BRIDGES: RefCell<Vec<Py<PyWeakrefReference>>> = const { RefCell::new(Vec::new()) };
 }
 
+/// The bridges of all threads. The lock is only taken with the GIL and no Python code runs under it, so a fork never copies
+/// it while it is held.
+static ALL: Mutex<Vec<Py<PyWeakrefReference>>> = Mutex::new(Vec::new());
+
+/// The bridges of all loops that are alive, of every thread.
+pub fn all(py: Python<'_>) -> Vec<Bound<'_, LoopBridge>> {
+    let known: Vec<_> = ALL.lock().iter().map(|bridge| bridge.clone_ref(py)).collect();
+    known.iter().filter_map(|bridge| upgrade(bridge.bind(py))).collect()
+}
+
 pub fn running_loop(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
     static GET: Imported = Imported::new("asyncio", "get_running_loop");
     GET.get(py)?.call0()
@@ -356,14 +377,19 @@ fn open<'py>(py: Python<'py>, event_loop: Bound<'py, PyAny>) -> PyResult<Bound<'
     let reference = PyWeakrefReference::new(&bridge)?.unbind();
     BRIDGES.with_borrow_mut(|bridges| {
         bridges.retain(|bridge| upgrade(bridge.bind(py)).is_some());
-        bridges.push(reference);
+        bridges.push(reference.clone_ref(py));
     });
+    let mut all = ALL.lock();
+    all.retain(|bridge| upgrade(bridge.bind(py)).is_some());
+    all.push(reference);
+    drop(all);
     Ok(bridge)
 }
 
 /// In the child of a fork the bells are shared with the parent, so nothing may listen to them there.
 pub fn forget_loops() {
     BRIDGES.with_borrow_mut(Vec::clear);
+    ALL.lock().clear();
 }
 
 /// The bridge of the running loop, for the background loop and for tests.

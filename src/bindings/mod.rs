@@ -105,6 +105,8 @@ mod _core {
     #[pymodule_export]
     use super::execution::Execution;
     #[pymodule_export]
+    use super::execution::closing::{EndingCalls, end_calls};
+    #[pymodule_export]
     use super::hub::{PyHub, extract_capabilities};
     #[pymodule_export]
     use super::llm::ChatClient;

@@ -58,6 +58,8 @@ pub enum Decision {
     Exhausted,
     DeadlinePassed,
     Cancelled,
+    /// The hub was closed meanwhile.
+    Closed,
 }
 
 /// What became of one candidate.
@@ -355,6 +357,15 @@ impl Run {
         if self.decision.is_none() {
             self.decide(Decision::Cancelled, now);
         }
+    }
+
+    /// The hub is closed: stop everything. False when the execution was decided already, and ends by itself.
+    pub fn close(&mut self, now: Instant) -> bool {
+        let undecided = self.decision.is_none();
+        if undecided {
+            self.decide(Decision::Closed, now);
+        }
+        undecided
     }
 
     pub fn tick(&mut self, now: Instant) {

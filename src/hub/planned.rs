@@ -118,10 +118,9 @@ impl PlannedRun {
         match self.run.decision() {
             Some(Decision::DeadlinePassed) => {
                 let limit = self.run.deadline_at().map(|at| at.duration_since(self.run.begun()));
-                let sent = (0..self.candidates.len()).any(|slot| !self.run.never_sent(slot));
-                let outcome = if sent { Outcome::Unknown } else { Outcome::NotSent };
-                late(&self.what, limit.unwrap_or_default(), outcome)
+                late(&self.what, limit.unwrap_or_default(), self.outcome())
             }
+            Some(Decision::Closed) => ended_by_close(&self.what, self.outcome()),
             Some(Decision::Cancelled) => HubError::new(
                 ErrorKind::Cancelled,
                 format!("The call of '{}' was cancelled.", clip(&self.what)),
@@ -138,6 +137,12 @@ impl PlannedRun {
                 })
             }
         }
+    }
+
+    /// What is known about a call that was ended before a candidate answered.
+    fn outcome(&self) -> Outcome {
+        let sent = (0..self.candidates.len()).any(|slot| !self.run.never_sent(slot));
+        if sent { Outcome::Unknown } else { Outcome::NotSent }
     }
 
     /// Whether every candidate that may have run can run again without harm.
@@ -197,10 +202,19 @@ pub fn answer_text(value: &Value) -> String {
 
 /// The error of a call whose deadline has passed.
 pub fn late(what: &str, deadline: Duration, outcome: Outcome) -> HubError {
-    let (what, seconds) = (clip(what), deadline.as_secs_f64());
-    let known = if outcome == Outcome::NotSent { "it was not started" } else { "it may still have run" };
+    let (what, seconds, known) = (clip(what), deadline.as_secs_f64(), known(outcome));
     let text = format!("'{what}' did not end within its deadline of {seconds} s ({known}).");
     HubError::new(ErrorKind::Timeout, text).with_outcome(outcome)
+}
+
+/// The error of a call that was in flight when the hub was closed.
+fn ended_by_close(what: &str, outcome: Outcome) -> HubError {
+    let text = format!("'{}' was ended because the hub was closed ({}).", clip(what), known(outcome));
+    HubError::new(ErrorKind::Closed, text).with_outcome(outcome)
+}
+
+fn known(outcome: Outcome) -> &'static str {
+    if outcome == Outcome::NotSent { "it was not started" } else { "it may still have run" }
 }
 
 /// The error of a candidate that was stopped before it answered.

@@ -90,6 +90,7 @@ const HUB: &[(&str, &str)] = &[
         "工具 '{0}' 在 {1} 秒后超时（可能已经执行）。",
     ),
     ("'{}' did not end within its deadline of {} s ({~}).", "'{0}' 未在 {1} 秒的期限内结束（{2}）。"),
+    ("'{}' was ended because the hub was closed ({~}).", "hub 已关闭，'{0}' 因此被终止（{1}）。"),
     ("it may still have run", "可能已经执行"),
     ("it was not started", "未启动"),
     (

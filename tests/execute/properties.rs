@@ -22,6 +22,7 @@ enum Event {
     Wait(u64),
     Tick,
     Cancel,
+    Close,
 }
 
 #[derive(Clone, Debug)]
@@ -65,6 +66,7 @@ fn any_event() -> impl Arbitrary<Value = Event> {
         5 => (1u64..300).prop_map(Event::Wait),
         2 => Just(Event::Tick),
         1 => Just(Event::Cancel),
+        1 => Just(Event::Close),
     ]
 }
 
@@ -202,6 +204,7 @@ impl Witness {
             }
             Event::Tick => self.tick(self.now)?,
             Event::Cancel => self.hand.cancel(self.now),
+            Event::Close => self.hand.close(self.now),
         }
         self.obey()
     }
@@ -249,6 +252,9 @@ impl Witness {
             Some(Decision::DeadlinePassed) => prop_assert!(self.case.rules.deadline.is_some()),
             Some(Decision::Cancelled) => {
                 prop_assert!(self.case.events.iter().any(|e| matches!(e, Event::Cancel)));
+            }
+            Some(Decision::Closed) => {
+                prop_assert!(self.case.events.iter().any(|e| matches!(e, Event::Close)));
             }
             None => return Err(TestCaseError::fail("finished without a decision")),
         }
@@ -316,6 +322,7 @@ proptest! {
                 Event::Enter(who) if who < count => hand.run.set_waiting(who, case.queues[who]),
                 Event::Wait(millis) => now += millis,
                 Event::Cancel => hand.cancel(now),
+                Event::Close => hand.close(now),
                 _ => hand.tick(now),
             }
         }

@@ -309,9 +309,16 @@ class ToolHub(ToolMethods, RunMethods, PromptMethods, SourceMethods, ServerMetho
         return file_content(result.unwrap())
 
     def close(self) -> None:
-        """Release all tools and end all servers. Calls made afterwards fail at once. Closing twice is fine."""
+        """Release all tools, end all calls in flight and all servers. Closing twice is fine.
+
+        Calls in flight, on any event loop or thread, are cancelled and get `cancel_grace` seconds to clean up; sync functions
+        are abandoned. Each returns a failed result of kind `closed`. Calls made afterwards fail at once.
+        """
         self._release()
+        ending = _core.end_calls(self._core, blocking=True)
         self._servers.close()
+        if ending is not None:
+            ending.wait()
         self._store.close()
 
     def on_event(self, listener: Callable[[Event], Any]) -> Callable[[], None]:
@@ -336,7 +343,10 @@ class ToolHub(ToolMethods, RunMethods, PromptMethods, SourceMethods, ServerMetho
     async def aclose(self) -> None:
         """`close`, for async code."""
         self._release()
+        ending = _core.end_calls(self._core, blocking=False)
         await self._servers.aclose()
+        if ending is not None:
+            await cast("Any", ending.wait_async())
         if self._store.file is not None:
             # Another process may hold the lock of the file: do not block the event loop meanwhile.
             await in_thread(self._store.close)

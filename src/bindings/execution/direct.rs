@@ -121,6 +121,7 @@ impl Execution {
                 direct.caller = Some(caller);
             }
             Self::arm(slf)?;
+            Self::end_if_closed(slf);
         }
         if cancelled_twice {
             Self::detach_to_task(slf, value).map(|()| None)

@@ -63,15 +63,20 @@ impl Addressee for Execution {
             state.timer = None;
             state.tick(now);
         }
+        Self::stop_what_is_over(slf, now);
+    }
+}
+
+impl Execution {
+    /// The policy has ended attempts: stops them, in the caller's task as well.
+    pub(super) fn stop_what_is_over(slf: &Bound<'_, Self>, now: Instant) {
         let done = Self::cancel_direct(slf, now).and_then(|()| Self::arm(slf));
         if let Err(error) = done {
             error.write_unraisable(slf.py(), Some(slf.as_any()));
         }
         Self::after_event(slf);
     }
-}
 
-impl Execution {
     /// A tool tells how far it is.
     fn progressed(slf: &Bound<'_, Self>, update: &serde_json::Value) {
         let py = slf.py();

@@ -10,6 +10,7 @@
 //! The state's lock is never held while Python code runs.
 
 pub mod arguments;
+pub mod closing;
 mod detach;
 mod direct;
 mod events;
@@ -194,7 +195,9 @@ impl Executor for AsyncioExecutor<'_, '_> {
 
     fn wait(&mut self) -> PyResult<Step> {
         Execution::arm(self.0)?;
-        Execution::wait(self.0)
+        let step = Execution::wait(self.0)?;
+        Execution::end_if_closed(self.0);
+        Ok(step)
     }
 
     fn finish(&mut self) -> PyResult<Step> {
@@ -213,6 +216,9 @@ impl Awaited for Execution {
             }
             (phase, state.direct.as_ref().map(|direct| direct.stepped(slf.py())))
         };
+        if phase == Phase::New {
+            Self::refuse_if_closed(slf);
+        }
         match (phase, awaitable) {
             (Phase::Running, Some((awaitable, held))) => Self::step_in_place(slf, awaitable, &held),
             (Phase::New | Phase::Running | Phase::Settling, _) => Self::pump(slf),

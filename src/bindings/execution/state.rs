@@ -20,6 +20,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+/// Held by a call that has to end; the receiver sees when the last one is dropped.
+pub type EndSignal = tokio::sync::mpsc::Sender<std::convert::Infallible>;
+
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Phase {
     New,
@@ -138,6 +141,8 @@ pub struct State {
     pub reraise: Option<Box<PyErr>>,
     /// When the last answer came, if that ended it.
     pub ended_at: Option<Instant>,
+    /// Dropped at the end, for which the closing of the hub waits.
+    pub closing: Option<EndSignal>,
 }
 
 impl State {
@@ -159,6 +164,7 @@ impl State {
             port: None,
             reraise: None,
             ended_at: None,
+            closing: None,
         }
     }
 
@@ -248,6 +254,7 @@ impl State {
 
     pub fn end(&mut self) -> FinishedExecution {
         self.phase = Phase::Done;
+        self.closing = None;
         FinishedExecution {
             plan: self.plan.take(),
             no_candidate: self.no_candidate.take(),
