@@ -27,10 +27,12 @@ def to_plain(value: Any) -> Any:
 
 
 def _by_type(value: Any) -> Any:
-    from collections.abc import Mapping
+    from collections import UserString
+    from collections.abc import Mapping, Sequence, Set
     from dataclasses import fields, is_dataclass
     from decimal import Decimal
     from enum import Enum
+    from numbers import Integral, Real
     from os import PathLike, fspath
     from uuid import UUID
 
@@ -44,6 +46,15 @@ def _by_type(value: Any) -> Any:
         return str(value)
     if isinstance(value, PathLike):
         return fspath(cast("PathLike[str]", value))
+    # Numbers, sequences and sets of other libraries; a range, a deque, the keys of a dict.
+    if isinstance(value, Integral):
+        return int(value)
+    if isinstance(value, Real):
+        return float(value)
+    if isinstance(value, UserString):
+        return str(value)
+    if isinstance(value, (Sequence, Set)):
+        return list(cast("Sequence[Any]", value))
     raise TypeError(_NOT_JSON.format(type(value).__name__))
 
 

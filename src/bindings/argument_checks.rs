@@ -195,7 +195,10 @@ impl ArgumentChecks {
                 Err(_) => return Ok(value),
             },
         };
-        self.fitted(schema, &value, &image, property, pass).map(|fitted| fitted.value)
+        let fitted = self.fitted(schema, &value, &image, property, pass);
+        let fitted = fitted
+            .or_else(|error| self.fitted_json_form(schema, &value, &image, property, pass).ok_or(error));
+        fitted.map(|fitted| fitted.value)
     }
 
     fn prepare_keywords(
@@ -262,7 +265,12 @@ impl ArgumentChecks {
             return user_code::call(build.bind(py), [&value]).map_err(|error| self.unbuilt(py, &error));
         };
         let image = Image { value: json, opaque }.below(property);
-        let fitted = self.fitted(schema, &value, &image, property, pass)?;
+        let fitted = match self.fitted(schema, &value, &image, property, pass) {
+            Ok(fitted) => fitted,
+            Err(error) => {
+                return self.built_from_json(schema, build, &value, &image, property, pass).ok_or(error);
+            }
+        };
         if self.needs_no_builder(&fitted.value) {
             json::dispose(py, image.value);
             return Ok(fitted.value);
@@ -320,15 +328,26 @@ impl ArgumentChecks {
         property: Option<&str>,
         pass: &mut CheckPass,
     ) -> Option<Bound<'py, PyAny>> {
+        let fitted = self.fitted_json_form(schema, value, image, property, pass)?;
+        user_code::call(build.bind(value.py()), [&fitted.value]).ok()
+    }
+
+    /// The value with the JSON form of its objects, if it has any and that form fits.
+    fn fitted_json_form<'py>(
+        &self,
+        schema: &ArgumentSchema,
+        value: &Bound<'py, PyAny>,
+        image: &Image,
+        property: Option<&str>,
+        pass: &mut CheckPass,
+    ) -> Option<Fitted<'py>> {
         if image.opaque.is_empty() {
             return None;
         }
-        let py = value.py();
         let json = json::from_python(value).ok()?;
-        let value = json::to_python(py, &json).ok()?;
+        let value = json::to_python(value.py(), &json).ok()?;
         let image = Image { value: json, opaque: Vec::new() }.below(property);
-        let fitted = self.fitted(schema, &value, &image, property, pass).ok()?;
-        user_code::call(build.bind(py), [&fitted.value]).ok()
+        self.fitted(schema, &value, &image, property, pass).ok()
     }
 
     fn json(&self, value: &Bound<'_, PyAny>) -> Result<Value, HubError> {

@@ -48,7 +48,9 @@ fn reason(kind: &str, message: &str) -> Reason {
         return Reason::Unknown;
     }
     match message.strip_prefix("Input should be ") {
-        Some(expected) if kind.ends_with("_type") => Reason::WrongType(first_clause(expected)),
+        Some(expected) if kind.ends_with("_type") || kind == "int_from_float" => {
+            Reason::WrongType(first_clause(expected))
+        }
         Some(expected) if kind.ends_with("_parsing") => Reason::WrongFormat(first_clause(expected)),
         Some(expected) => Reason::Expected(expected.to_owned()),
         None => Reason::Sentence(lowered(message)),

@@ -57,7 +57,10 @@ pub fn explain(explainer: &Explainer<'_>, objections: &[Objection]) -> String {
     };
     let mut groups: Vec<Vec<&Located<'_>>> = Vec::new();
     for one in located.iter().filter(|one| !is_outer(one)) {
-        match groups.iter_mut().find(|group| group[0].place == one.place && one.reason.is_expectation()) {
+        let is_alike = |group: &&mut Vec<&Located<'_>>| {
+            group[0].place == one.place && group[0].is_key == one.is_key && one.reason.is_expectation()
+        };
+        match groups.iter_mut().find(is_alike) {
             Some(group) if group[0].reason.is_expectation() => group.push(one),
             _ => groups.push(vec![one]),
         }

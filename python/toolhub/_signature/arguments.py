@@ -18,6 +18,7 @@ from typing_extensions import TypedDict
 
 from . import patterns, schema, typeddict
 from .declared import single_of
+from .exact import exact
 from .parameters import NOTHING, CallSignature
 from .plain import Arguments, Build, plain_names
 from .readable import Readable
@@ -72,16 +73,24 @@ def _attempt(hints: dict[str, Any], optional: set[str]) -> tuple[SchemaValidator
             typed = cast(Any, TypedDict)("Arguments", fields)
             typed.__pydantic_config__ = config
             adapter: TypeAdapter[Any] = TypeAdapter(typed)
-            validator = cast(SchemaValidator, adapter.validator)
-            _ = validator.validate_python  # a type that is not fully defined fails only when it is used
+            _ = (
+                adapter.validator.validate_python
+            )  # a type that is not fully defined fails only when it is used
             core, described = cast(Any, adapter.core_schema), adapter.json_schema(schema_generator=Readable)
             if EXTRAS in hints:
                 core = _open(core)
-                validator = SchemaValidator(core)
-            return patterns.safe_validator(core, described) or validator, described
+            return _validator(exact(patterns.safe(core, described))), described
         except Exception:  # hooks of foreign types run in here, and may fail in any way
             continue
     return None
+
+
+def _validator(core: Any) -> SchemaValidator:
+    try:
+        # The validators that models were built with have other patterns and scalars.
+        return SchemaValidator(core, _use_prebuilt=False)
+    except TypeError:  # older versions always build their own
+        return SchemaValidator(core)
 
 
 def _open(core: dict[str, Any]) -> Any:

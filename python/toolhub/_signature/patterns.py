@@ -14,17 +14,11 @@ from typing import Any, cast
 from pydantic_core import SchemaValidator
 
 
-def safe_validator(core: Any, json_schema: dict[str, Any]) -> SchemaValidator | None:
-    """A validator whose patterns all run in linear time; None if none of them needs Python's engine."""
+def safe(core: Any, json_schema: dict[str, Any]) -> Any:
+    """The core schema with patterns that all run in linear time."""
     seen: list[bool] = []
-    safe = _safe(core, _patterns(json_schema, set()), seen)
-    if not seen:
-        return None
-    try:
-        # Validators that models were built with still have their patterns.
-        return SchemaValidator(safe, _use_prebuilt=False)
-    except TypeError:  # older versions always build their own
-        return SchemaValidator(safe)
+    made = _safe(core, _patterns(json_schema, set()), seen)
+    return made if seen else core
 
 
 def _safe(node: Any, checked: set[str], seen: list[bool]) -> Any:

@@ -5,10 +5,13 @@ The tool with the schema always takes the full path through the core, so these t
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import datetime
 import decimal
 import enum
+import fractions
+import json
 import math
 import pathlib
 import uuid
@@ -17,10 +20,12 @@ from typing import Annotated, Any, Literal, Optional, Union
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import AfterValidator, BaseModel, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, WithJsonSchema
+from pydantic.json_schema import SkipJsonSchema
 
 from support.checking import reaching, taking, violations
 from toolhub import ErrorKind, ToolHub
+from toolhub._plain import to_plain
 
 
 class Level(enum.IntEnum):
@@ -313,3 +318,117 @@ def test_the_schema_is_checked_although_a_pattern_needs_look_around() -> None:
 
 def test_one_parameter_that_takes_all() -> None:
     assert reaching(taking(Any), {"it": FRAME}) is FRAME
+
+
+class Number(enum.Enum):
+    FIVE = 5
+    TEXT = "5"
+
+
+class Mode(enum.Flag):
+    ON = 1
+
+
+OBJECTS = [
+    *(Colour.RED, Level.HIGH, Number.FIVE, Number.TEXT, Mode.ON),
+    *(b"5", b"red", bytearray(b"5"), memoryview(b"5")),
+    *((1, 2), ("a",), {1, 2}, frozenset({1}), collections.deque([1]), range(2), {"a": 1}.keys()),
+    *(fractions.Fraction(5), fractions.Fraction(1, 3), 3 + 4j, 5.0, 5.5, 1e300),
+    *(datetime.date(2026, 1, 2), datetime.timedelta(seconds=5), uuid.UUID(int=5), pathlib.PurePath("x")),
+    *(collections.UserString("5"), FRAME),
+]
+HELD = st.sampled_from(OBJECTS)
+HELD = HELD | HELD.map(lambda value: [value]) | HELD.map(lambda value: {"a": value})
+# `Any`, `list` and `dict` name every Python object, so there is nothing to agree on.
+NAMING_SCALARS = st.recursive(
+    st.sampled_from([str, int, float, bool, None, Literal["red", "b-c"], Literal[5, 6]]),
+    containers,
+    max_leaves=3,
+)
+
+
+@given(hint=NAMING_SCALARS, value=HELD, coerce=st.booleans())
+def test_python_objects_for_plain_hints_are_judged_as_for_an_equal_schema(
+    hint: Any, value: Any, coerce: bool
+) -> None:
+    tool = boxed(hint)
+    by_signature = judged(tool, None, {"it": value}, coerce)
+    by_schema = judged(lambda it: ("got", it, 0), schema_of(tool), {"it": value}, coerce)
+    assert by_signature.success == by_schema.success, (by_signature.error, by_schema.error)
+    if by_schema.success:
+        # The tool with the schema gets the object itself where it fits.
+        assert json_form(by_signature.result) == json_form(by_schema.result)
+
+
+def json_form(value: Any) -> Any:
+    return json.loads(json.dumps(value, default=to_plain))
+
+
+@pytest.mark.parametrize(
+    ("hint", "value", "words"),
+    [
+        (int, Colour.RED, "it: expected an integer"),
+        (float, Colour.RED, "it: expected a number"),
+        (list[int], [1, Colour.RED], "it[1]: expected an integer"),
+        (set[int], [Colour.RED], "it[0]: expected an integer"),
+        (tuple[int, str], (1, b"x"), "it[1]: expected a string"),
+        (Point, {"x": Colour.RED}, "it.x: expected an integer"),
+        (Place, {"city": b"Rome"}, "it.city: expected a string"),
+        (list[Place], [{"city": "Rome", "lat": Colour.RED}], "it[0].lat: expected a number or null"),
+        (Annotated[int, Field(ge=2)], Colour.RED, "it: expected an integer"),
+        (int, fractions.Fraction(1, 3), "it: expected an integer"),
+        (int, b"5", "it: expected an integer"),
+        (str, b"red", "it: expected a string"),
+    ],
+)
+def test_the_builder_converts_no_scalars_on_its_own(hint: Any, value: Any, words: str) -> None:
+    (sentence,) = violations(boxed(hint), {"it": value})
+    assert sentence.startswith(f"{words}, got a Python object of type ")
+
+
+@pytest.mark.parametrize(
+    ("hint", "value", "got"),
+    [
+        (int, Number.TEXT, 5),
+        (int, Number.FIVE, 5),
+        (str, Number.TEXT, "5"),
+        (Point, {"x": Number.TEXT}, Point(5)),
+        (set[int], [5.0], {5}),
+        (Point, {"x": 5.0}, Point(5)),
+        (int, fractions.Fraction(5), 5),
+        (list[int], collections.deque([1]), [1]),
+        (list, {"a": Colour.RED}, [{"a": "red"}]),
+        (dict[int, str], {"1": "a"}, {1: "a"}),
+        (Annotated[int, BeforeValidator(str)], 5, 5),
+    ],
+)
+def test_objects_arrive_as_what_the_hint_names(hint: Any, value: Any, got: Any) -> None:
+    found = reaching(boxed(hint), {"it": value})
+    assert found == ("got", got, 0)
+    assert type(found[1]) is type(got)
+
+
+class Hidden(BaseModel):
+    shown: int
+    hidden: SkipJsonSchema[int] = 0
+
+
+@pytest.mark.parametrize(
+    ("hint", "value", "got"),
+    [
+        (Annotated[int, WithJsonSchema({"type": "string"})], "5", 5),
+        (Annotated[int, Field(json_schema_extra={"type": "string"})], "5", 5),
+        (Hidden, {"shown": 1, "hidden": "5"}, Hidden(shown=1, hidden=5)),
+    ],
+)
+def test_the_builder_converts_what_the_schema_does_not_describe(hint: Any, value: Any, got: Any) -> None:
+    assert reaching(boxed(hint), {"it": value}) == ("got", got, 0)
+
+
+@pytest.mark.parametrize("text", ["NaN", "inf", "-Infinity", "1e999", "1e999+1j", "nanj"])
+def test_text_for_a_complex_number_is_finite(text: str) -> None:
+    words = f"expected a finite number, got '{text}' (string)"
+    assert violations(boxed(complex), {"it": text}) == [f"it: {words}"]
+    assert violations(boxed(list[complex | None]), {"it": [text]}) == [f"it[0]: {words}"]
+    assert reaching(boxed(complex), {"it": "1+2j"}) == ("got", 1 + 2j, 0)
+    assert reaching(boxed(complex), {"it": complex(math.inf)}) == ("got", complex(math.inf), 0)

@@ -143,7 +143,7 @@ def test_kinds(obj: Any, name: str, is_async: bool) -> None:
     assert list(tool.parameters["properties"]) == ["a", "b"]
     assert tool.parameters["required"] == ["a"]
     assert tool.single == "a"
-    assert result_of(tool, {"a": "1"}) == 3
+    assert result_of(tool, {"a": 1}) == 3
     assert result_of(tool, {"b": 4, "a": 1}) == 5
 
 
@@ -308,7 +308,7 @@ def test_positional_only() -> None:
     assert list(described.parameters["properties"]) == ["a", "b", "c", "d"]
     assert result_of(described, {"a": 1}) == (1, 2, 3, 4)
     assert result_of(described, {"a": 1, "c": 9}) == (1, 2, 9, 4)
-    assert result_of(described, {"a": 1, "d": "9"}) == (1, 2, 3, 9)
+    assert result_of(described, {"a": 1, "d": 9}) == (1, 2, 3, 9)
     with pytest.raises(TypeError, match="missing required argument 'a'"):
         described.call(c=1)
 
@@ -322,7 +322,7 @@ def test_many_arguments() -> None:
     assert described.parameters["required"] == ["a"]
     assert described.parameters["additionalProperties"] is True
     assert result_of(described, {"a": 1}) == (1, 2, (), 3, {})
-    assert result_of(described, {"a": 1, "rest": [7, "8"]}) == (1, 2, (7, 8), 3, {})
+    assert result_of(described, {"a": 1, "rest": [7, 8]}) == (1, 2, (7, 8), 3, {})
     assert result_of(described, {"a": 1, "b": 5, "rest": [7], "c": 6, "x": 0}) == (1, 5, (7,), 6, {"x": 0})
 
 
@@ -332,7 +332,7 @@ def test_many_typed_arguments() -> None:
 
     described = describe(tool)
     assert described.parameters["properties"]["pair"]["prefixItems"][1] == {"type": "string"}
-    assert result_of(described, {"pair": ["1", "a"]}) == (1, "a")
+    assert result_of(described, {"pair": [1, "a"]}) == (1, "a")
 
 
 def test_positional_only_coroutines_and_generators() -> None:
@@ -350,7 +350,7 @@ def test_classes_are_constructors() -> None:
     tool = describe(Adder)
     assert (tool.name, tool.description) == ("Adder", "An adder.")
     assert tool.parameters["properties"] == {"by": {"type": "integer", "default": 0}}
-    assert result_of(tool, {"by": "3"}).by == 3
+    assert result_of(tool, {"by": 3}).by == 3
 
 
 def test_models_are_constructors_with_words() -> None:
@@ -366,7 +366,7 @@ def test_models_are_constructors_with_words() -> None:
         "type": {"type": "string", "default": "new"},
     }
     assert tool.parameters["required"] == ["amount"]
-    assert result_of(tool, {"amount": "2", "type": "old"}) == Order(amount=2, type="old")
+    assert result_of(tool, {"amount": 2, "type": "old"}) == Order(amount=2, type="old")
 
 
 def test_builtins() -> None:

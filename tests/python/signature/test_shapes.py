@@ -238,7 +238,7 @@ def test_several_parameters_are_keywords() -> None:
     tool = describe(Tool())
     assert (tool.style, tool.single, tool.value_key) == ("kwargs", "query", None)
     assert tool.build is not None
-    assert tool.call(**tool.build({"query": "a", "limit": "4"})) == ("a", 4)
+    assert tool.call(**tool.build({"query": "a", "limit": 4})) == ("a", 4)
 
 
 @pytest.mark.parametrize("kind", ["**more", "*, query", "*many", "", "query, **more"])

@@ -1,0 +1,102 @@
+"""A builder that converts no scalars on its own.
+
+The JSON Schema in the core decides what an integer, a number, a boolean or text is, and coerces to it. pydantic would convert
+more: bytes to text, any enum member to its value, even to text for an `int`. Its scalars are therefore strict. A Python object
+that they refuse is tried in its JSON form, which the core checks.
+"""
+
+from __future__ import annotations
+
+import cmath
+from collections.abc import Callable
+from typing import Any, cast
+
+from pydantic_core import PydanticKnownError
+
+_OUTER = ("ref", "metadata")
+# What is below these kinds gets the input, or a part of it. The keys of a mapping are text in JSON, so they have to be
+# converted; below other kinds, code of the user's may have returned anything.
+_PARTS = ("schema", "definitions", "fields", "extras_schema", "items_schema", "values_schema", "choices")
+_HOLDERS = {
+    *("definitions", "typed-dict", "typed-dict-field", "model", "model-fields", "model-field", "dataclass"),
+    *("dataclass-args", "dataclass-field", "nullable", "default", "union", "tagged-union", "function-after"),
+    *("list", "tuple", "set", "frozenset", "dict"),
+}
+
+
+def exact(node: Any) -> Any:
+    """A copy of a core schema with strict scalars.
+
+    >>> exact({"type": "list", "items_schema": {"type": "str"}})
+    {'type': 'list', 'items_schema': {'type': 'str', 'strict': True}}
+    """
+    if isinstance(node, (list, tuple)):
+        kind = cast("Callable[[list[Any]], Any]", type(cast("object", node)))
+        return kind([exact(item) for item in cast("list[Any]", node)])
+    if not isinstance(node, dict):
+        return node
+    schema = cast("dict[str, Any]", node)
+    kind = schema.get("type")
+    if not isinstance(kind, str):  # the fields or choices, by name
+        return {name: exact(part) for name, part in schema.items()}
+    if _is_described_otherwise(schema):
+        return schema
+    if kind in ("str", "bool"):
+        return {**schema, "strict": True}
+    if kind == "int":
+        return _integer(schema)
+    if kind == "float":
+        return _float(schema)
+    if kind == "complex":
+        return {
+            "type": "function-wrap",
+            "function": {"type": "no-info", "function": _finite},
+            "schema": schema,
+        }
+    if kind not in _HOLDERS or schema.get("validate_default"):
+        return schema
+    return {key: exact(part) if key in _PARTS else part for key, part in schema.items()}
+
+
+def _is_described_otherwise(schema: dict[str, Any]) -> bool:
+    """Whether the user's own words replace pydantic's JSON Schema here, or hide it (`WithJsonSchema`, `SkipJsonSchema`)."""
+    notes = cast("dict[str, Any]", schema.get("metadata") or {})
+    if "pydantic_js_annotation_functions" in notes:
+        return True
+    # Models and dataclasses always have a function.
+    is_scalar = schema["type"] in ("str", "bool", "int", "float")
+    is_field = schema["type"].endswith("-field")
+    return (is_scalar and "pydantic_js_functions" in notes) or (is_field and "pydantic_js_extra" in notes)
+
+
+def _number(schema: dict[str, Any], kind: str) -> dict[str, Any]:
+    """A number of Python's own. pydantic asks other objects for a float, text of `UserString` too."""
+    own = {key: value for key, value in schema.items() if key not in _OUTER}
+    own_class = {"type": "is-instance", "cls": (float, int)}
+    gate = {"type": "custom-error", "schema": own_class, "custom_error_type": f"{kind}_type"}
+    return {"type": "chain", "steps": [gate, own]}
+
+
+def _integer(schema: dict[str, Any]) -> dict[str, Any]:
+    """An integer, or a float that is whole: JSON does not tell `5.0` from `5`."""
+    if schema.get("strict"):
+        return schema
+    own = {key: value for key, value in schema.items() if key not in _OUTER}
+    choices = [{**own, "strict": True}, _number(schema, "int")]
+    return {"type": "union", "mode": "left_to_right", "choices": choices, **_outer(schema)}
+
+
+def _float(schema: dict[str, Any]) -> dict[str, Any]:
+    return {**_number({**schema, "strict": True}, "float"), **_outer(schema)}
+
+
+def _outer(schema: dict[str, Any]) -> dict[str, Any]:
+    return {key: schema[key] for key in _OUTER if key in schema}
+
+
+def _finite(value: Any, build: Callable[[Any], Any]) -> Any:
+    """Text such as "NaN" or "1e999" is not a number; Python's own numbers are taken as they are."""
+    number = build(value)
+    if isinstance(value, str) and not cmath.isfinite(number):
+        raise PydanticKnownError("finite_number")
+    return number
