@@ -29,16 +29,35 @@ const WORDS: &[&str] = &[
 const ENDINGS: &[&str] = &[
     "accesskey",
     "apikey",
+    "authcode",
+    "authheader",
+    "connectionstring",
     "cookie",
+    "cookiejar",
     "credential",
+    "credentialsfile",
+    "encryptionkey",
+    "jwt",
+    "keyfile",
+    "masterkey",
+    "oauth",
     "passcode",
     "passphrase",
     "passwd",
     "password",
+    "passwort",
     "privatekey",
+    "pwd",
+    "pwdhash",
     "secret",
     "secretkey",
+    "sessid",
+    "sessionid",
+    "sessionkey",
+    "signingkey",
+    "sshkey",
     "token",
+    "xsrf",
     // Names in Chinese have no spaces between words.
     "密码",
     "口令",
@@ -46,6 +65,11 @@ const ENDINGS: &[&str] = &[
     "令牌",
     "凭证",
     "凭据",
+    "密匙",
+    "会话",
+    "授权码",
+    "验证码",
+    "连接字符串",
 ];
 const PAIRS: &[[&str; 2]] =
     &[["conn", "str"], ["connection", "string"], ["database", "url"], ["db", "url"], ["pass", "code"]];
@@ -81,7 +105,22 @@ const COUNTED: &[&str] = &[
     "total",
 ];
 /// Words after a secret's name that do not make it harmless: `session_id`, `auth_header`, `password_hash`.
-const CARRIERS: &[&str] = &["b64", "base64", "hash", "header", "id", "plain", "raw", "text", "value"];
+const CARRIERS: &[&str] = &[
+    "b64",
+    "base64",
+    "code",
+    "confirm",
+    "confirmation",
+    "file",
+    "hash",
+    "header",
+    "id",
+    "jar",
+    "plain",
+    "raw",
+    "text",
+    "value",
+];
 
 /// Whether the name is that of a secret. What counts is the end of the name: `access_token` is a secret, `token_count` is
 /// not.
@@ -117,6 +156,15 @@ mod tests {
         for name in [
             "password",
             "userPassword",
+            "passwordConfirm",
+            "auth_code",
+            "connectionstring",
+            "JSESSIONID",
+            "userpwd",
+            "sshKey",
+            "sshkey",
+            "oauth2",
+            "授权码",
             "DB_PASSWORD",
             "my-passwd",
             "pwd",
