@@ -44,6 +44,7 @@ mod pool;
 mod prompt;
 mod python_tool;
 mod result;
+mod result_size;
 mod routing;
 mod runtime;
 mod search;

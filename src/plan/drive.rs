@@ -53,6 +53,12 @@ impl CallResult {
         CallResult { answers, answer_kind, outcome, cached: false, synthesized: false, route: None }
     }
 
+    /// About how much memory the answers take.
+    fn bytes(&self) -> usize {
+        let output = self.outcome.iter().map(|output| &output.value);
+        output.chain(self.answers.iter().map(|(_, value)| value)).map(|value| value.to_string().len()).sum()
+    }
+
     fn refused(error: HubError) -> Self {
         CallResult {
             outcome: Err(error),
@@ -89,7 +95,9 @@ pub async fn call(
     // A call that was cancelled has no result to share: a follower leads.
     let cancelled = matches!(&result.outcome, Err(error) if error.kind == ErrorKind::Cancelled);
     if let Some(lead) = lead.filter(|_| !cancelled) {
-        lead.land(result.clone(), result.outcome.is_ok(), now());
+        let success = result.outcome.is_ok();
+        let bytes = if lead.is_cached(success) { result.bytes() } else { 0 };
+        lead.land(result.clone(), bytes, success, now());
     }
     synthesize(&plan, services, &mut result, &args).await;
     result.route = plan.route_name();
@@ -154,20 +162,23 @@ async fn share(
     loop {
         let (landed, flight) = oneshot::channel();
         let notify = move |result| drop(landed.send(result));
-        match shared.consult(shareable, now(), notify) {
+        let followed = match shared.consult(shareable, now(), Arc::new(()), notify) {
             Consulted::Hit(result) => return Ok(CallResult { cached: true, ..(*result).clone() }),
             Consulted::Lead(lead) => return Err(lead),
-            Consulted::Follow => {}
-        }
-        let followed = match plan.time_left(now()) {
-            None => flight.await.ok().flatten(),
-            Some(left) => match tokio::time::timeout(left, flight).await {
-                Ok(result) => result.ok().flatten(),
-                Err(_) => return Ok(CallResult::refused(plan.deadline_passed())),
-            },
+            Consulted::Follow(followed) => followed,
         };
-        // Without a result the leader was cancelled: consult again, and perhaps lead.
-        if let Some(result) = followed {
+        let left = plan.time_left(now());
+        let patience = left.map_or(shareable.longest, |left| left.min(shareable.longest));
+        let landed = match tokio::time::timeout(patience, flight).await {
+            Ok(result) => result.ok().flatten(),
+            Err(_) if left == Some(patience) => return Ok(CallResult::refused(plan.deadline_passed())),
+            Err(_) => {
+                shared.give_up(&followed);
+                None
+            }
+        };
+        // Without a result the leader was cancelled or given up: consult again, and perhaps lead.
+        if let Some(result) = landed {
             return Ok((*result).clone());
         }
     }

@@ -30,6 +30,7 @@ mod lookup;
 mod permissions;
 mod permit;
 mod request;
+mod result_cache;
 mod servers;
 mod share;
 mod state;
@@ -40,7 +41,7 @@ pub use lookup::LookUpRequest;
 pub use permissions::{ApprovalRequest, Permissions, Verdict};
 pub use request::{CallRequest, CallTarget, SharingRequest};
 pub use servers::{KnownServers, ServerSet, unknown_server, unknown_to};
-pub use share::{Consulted, FlightLead, ShareKey, Shareable, SharedResults};
+pub use share::{Consulted, FlightLead, FollowedFlight, Leader, ShareKey, Shareable, SharedResults};
 pub use state::{CallPlan, UNKNOWN_SOURCE, UNREADABLE, Unreachable};
 pub use synthesis::{answer_kind, question, synthesis_prompt};
 

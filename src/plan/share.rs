@@ -4,16 +4,15 @@
 //! never copied or dropped while the lock is held: both may run code of the user, which may call the hub.
 
 use super::request::CallTarget;
+use super::result_cache::ResultCache;
 use super::state::CallPlan;
 use crate::hub::Hub;
 use crate::model::CallOptions;
+use crate::registry::Candidate;
 use parking_lot::Mutex;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-
-/// More results are not cached; the least recently used one is dropped.
-const MAX_CACHED: usize = 1024;
 
 /// What makes two calls the same call.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -34,6 +33,8 @@ pub struct Shareable {
     pub key: ShareKey,
     pub cache_ttl: Option<Duration>,
     pub single_flight: bool,
+    /// How long the candidates may take one after another: a follower does not wait longer for its leader.
+    pub longest: Duration,
 }
 
 impl CallPlan {
@@ -42,8 +43,9 @@ impl CallPlan {
         let sharing = self.request.sharing.as_ref().filter(|_| self.is_shareable)?;
         let what = self.request.target.name().clone();
         let by_capability = matches!(self.request.target, CallTarget::Capability(_));
+        let (candidates, longest) = harmless_candidates(hub, &what, by_capability, self.options.timeout)?;
         let key = ShareKey {
-            candidates: harmless_candidates(hub, &what, by_capability)?,
+            candidates,
             what,
             by_capability,
             arguments: sharing.arguments.clone(),
@@ -52,25 +54,60 @@ impl CallPlan {
             validate: sharing.validate,
             coerce: sharing.coerce,
         };
-        Some(Shareable { key, cache_ttl: sharing.cache_ttl, single_flight: sharing.single_flight })
+        let (cache_ttl, single_flight) = (sharing.cache_ttl, sharing.single_flight);
+        Some(Shareable { key, cache_ttl, single_flight, longest })
     }
 }
 
-/// The version of a set of candidates that are all harmless.
-fn harmless_candidates(hub: &Hub, what: &str, by_capability: bool) -> Option<u64> {
+/// The version of a set of candidates that are all harmless, and how long they may take one after another.
+fn harmless_candidates(
+    hub: &Hub,
+    what: &str,
+    by_capability: bool,
+    timeout: Option<Duration>,
+) -> Option<(u64, Duration)> {
     let snapshot = hub.registry.load();
+    let longest = |candidates: &mut dyn Iterator<Item = &Arc<Candidate>>| {
+        let times = candidates.map(|one| {
+            let own = timeout.or(one.spec().timeout).unwrap_or(hub.options.timeout);
+            one.spec().effects.are_harmless().then(|| own.saturating_add(hub.options.grace))
+        });
+        times.reduce(|sum, one| Some(sum?.saturating_add(one?))).flatten()
+    };
     if !by_capability {
         let entry = snapshot.get(what)?;
-        return entry
-            .candidates
-            .iter()
-            .all(|one| one.spec().effects.are_harmless())
-            .then_some(entry.changed_at);
+        return Some((entry.changed_at, longest(&mut entry.candidates.iter())?));
     }
     let tag = what.to_lowercase();
     let mut tagged = snapshot.with_tag(&tag).peekable();
     tagged.peek()?;
-    tagged.all(|one| one.spec().effects.are_harmless()).then(|| snapshot.version())
+    Some((snapshot.version(), longest(&mut tagged)?))
+}
+
+/// The driver of a call that leads, as its followers see it.
+pub trait Leader: Send + Sync {
+    /// Whether the leader cannot make progress any more. May be slow, and is never called under the lock.
+    fn is_gone(&self) -> bool;
+}
+
+/// A future leads until it ends or is dropped.
+impl Leader for () {
+    fn is_gone(&self) -> bool {
+        false
+    }
+}
+
+/// The flight that a call follows.
+pub struct FollowedFlight {
+    key: ShareKey,
+    id: u64,
+    leader: Arc<dyn Leader>,
+}
+
+impl FollowedFlight {
+    pub fn has_lost_its_leader(&self) -> bool {
+        self.leader.is_gone()
+    }
 }
 
 /// What became of a look into the shared results.
@@ -80,24 +117,22 @@ pub enum Consulted<V> {
     /// No identical call is in flight: run it, and land the result.
     Lead(FlightLead<V>),
     /// An identical call is in flight; the notification comes when it ends.
-    Follow,
+    Follow(FollowedFlight),
 }
 
 type Waiter<V> = Box<dyn FnOnce(Option<Arc<V>>) + Send>;
 
-struct CachedResult<V> {
-    stored: Instant,
-    expires: Instant,
-    used: u64,
-    value: Arc<V>,
+struct SharedFlight<V> {
+    /// A leader that was given up must not end the flight of its successor.
+    id: u64,
+    leader: Arc<dyn Leader>,
+    waiters: Vec<Waiter<V>>,
 }
 
 struct Tables<V> {
-    cache: HashMap<ShareKey, CachedResult<V>>,
-    /// The keys of the cache by their last use.
-    by_use: BTreeMap<u64, ShareKey>,
-    uses: u64,
-    flights: HashMap<ShareKey, Vec<Waiter<V>>>,
+    cache: ResultCache<ShareKey, V>,
+    flights: HashMap<ShareKey, SharedFlight<V>>,
+    last_flight: u64,
 }
 
 /// The results that calls of one hub share.
@@ -105,100 +140,81 @@ pub struct SharedResults<V>(Arc<Mutex<Tables<V>>>);
 
 impl<V> Default for SharedResults<V> {
     fn default() -> Self {
-        let (cache, by_use, flights) = (HashMap::new(), BTreeMap::new(), HashMap::new());
-        SharedResults(Arc::new(Mutex::new(Tables { cache, by_use, uses: 0, flights })))
+        let (cache, flights) = (ResultCache::default(), HashMap::new());
+        SharedResults(Arc::new(Mutex::new(Tables { cache, flights, last_flight: 0 })))
     }
 }
 
 impl<V> SharedResults<V> {
-    /// Looks into the cache, then joins an identical call in flight if `single_flight`, then leads.
+    /// Looks into the cache, then joins an identical call in flight if `single_flight`, then leads as `leader`.
     ///
     /// `notify` is called once for a follower, on any thread: with the result, or with `None` when the leader ended without
-    /// one, so that the follower has to consult again.
+    /// one or was given up, so that the follower has to consult again.
     pub fn consult(
         &self,
-        Shareable { key, cache_ttl, single_flight }: &Shareable,
+        Shareable { key, cache_ttl, single_flight, .. }: &Shareable,
         now: Instant,
+        leader: Arc<dyn Leader>,
         notify: impl FnOnce(Option<Arc<V>>) + Send + 'static,
     ) -> Consulted<V> {
-        let mut expired = None;
         let mut tables = self.0.lock();
-        if let Some(max_age) = *cache_ttl {
-            match tables.fresh(key, max_age, now) {
-                Ok(value) => return Consulted::Hit(value),
-                Err(old) => expired = old,
+        let expired = tables.cache.take_expired(now);
+        let cached = cache_ttl.and_then(|max_age| tables.cache.fresh(key, max_age, now));
+        let consulted = match (cached, tables.flights.get_mut(key).filter(|_| *single_flight)) {
+            (Some(value), _) => Consulted::Hit(value),
+            (None, Some(flight)) => {
+                flight.waiters.push(Box::new(notify));
+                let (id, leader) = (flight.id, flight.leader.clone());
+                Consulted::Follow(FollowedFlight { key: key.clone(), id, leader })
             }
-        }
-        let consulted = match tables.flights.get_mut(key).filter(|_| *single_flight) {
-            Some(waiters) => {
-                waiters.push(Box::new(notify));
-                Consulted::Follow
-            }
-            None => {
-                if *single_flight {
-                    tables.flights.insert(key.clone(), Vec::new());
-                }
-                Consulted::Lead(FlightLead {
-                    tables: self.0.clone(),
-                    key: key.clone(),
-                    leads: *single_flight,
-                    cache_ttl: *cache_ttl,
-                })
-            }
+            (None, None) => Consulted::Lead(FlightLead {
+                tables: self.0.clone(),
+                key: key.clone(),
+                flight: single_flight.then(|| tables.open_flight(key, leader)),
+                cache_ttl: *cache_ttl,
+            }),
         };
         drop(tables);
         drop(expired);
         consulted
     }
 
+    /// Gives up a flight whose leader is gone or too slow: its followers consult again, and the first of them leads.
+    pub fn give_up(&self, followed: &FollowedFlight) {
+        let flight = self.0.lock().take_flight(&followed.key, followed.id);
+        notify_all(flight, None);
+    }
+
     /// Visits the cached results, unless the tables are in use right now.
-    pub fn try_each<E>(&self, mut visit: impl FnMut(&V) -> Result<(), E>) -> Result<(), E> {
+    pub fn try_each<E>(&self, visit: impl FnMut(&V) -> Result<(), E>) -> Result<(), E> {
         let Some(tables) = self.0.try_lock() else { return Ok(()) };
-        tables.cache.values().try_for_each(|entry| visit(&entry.value))
+        tables.cache.values().try_for_each(visit)
     }
 
     /// Forgets all cached results. Calls in flight go on.
     pub fn clear(&self) {
-        let mut tables = self.0.lock();
-        let forgotten = std::mem::take(&mut tables.cache);
-        tables.by_use.clear();
-        drop(tables);
+        let forgotten = std::mem::take(&mut self.0.lock().cache);
         drop(forgotten);
     }
 }
 
 impl<V> Tables<V> {
-    /// The cached value, unless it has expired or is older than this call accepts; then what was removed.
-    fn fresh(&mut self, key: &ShareKey, max_age: Duration, now: Instant) -> Result<Arc<V>, Option<Arc<V>>> {
-        self.uses += 1;
-        let used = self.uses;
-        match self.cache.get_mut(key) {
-            Some(entry) if entry.expires >= now && now.saturating_duration_since(entry.stored) < max_age => {
-                self.by_use.remove(&entry.used);
-                self.by_use.insert(used, key.clone());
-                entry.used = used;
-                Ok(entry.value.clone())
-            }
-            _ => Err(self.remove(key)),
-        }
+    fn open_flight(&mut self, key: &ShareKey, leader: Arc<dyn Leader>) -> u64 {
+        self.last_flight += 1;
+        let flight = SharedFlight { id: self.last_flight, leader, waiters: Vec::new() };
+        self.flights.insert(key.clone(), flight);
+        self.last_flight
     }
 
-    fn remove(&mut self, key: &ShareKey) -> Option<Arc<V>> {
-        let entry = self.cache.remove(key)?;
-        self.by_use.remove(&entry.used);
-        Some(entry.value)
+    fn take_flight(&mut self, key: &ShareKey, id: u64) -> Option<SharedFlight<V>> {
+        let is_it = self.flights.get(key).is_some_and(|flight| flight.id == id);
+        if is_it { self.flights.remove(key) } else { None }
     }
+}
 
-    /// Returns what had to go.
-    fn put(&mut self, key: &ShareKey, [stored, expires]: [Instant; 2], value: Arc<V>) -> [Option<Arc<V>>; 2] {
-        let replaced = self.remove(key);
-        self.uses += 1;
-        self.by_use.insert(self.uses, key.clone());
-        self.cache.insert(key.clone(), CachedResult { stored, expires, used: self.uses, value });
-        let oldest = self.by_use.first_key_value().filter(|_| self.cache.len() > MAX_CACHED);
-        let evicted = oldest.map(|(_, key)| key.clone()).and_then(|key| self.remove(&key));
-        [replaced, evicted]
-    }
+fn notify_all<V>(flight: Option<SharedFlight<V>>, result: Option<&Arc<V>>) {
+    let waiters = flight.into_iter().flat_map(|flight| flight.waiters);
+    waiters.for_each(|notify| notify(result.cloned()));
 }
 
 /// Held by the call that runs. Dropped without a result, for instance because the caller was cancelled, it lets one of the
@@ -206,40 +222,46 @@ impl<V> Tables<V> {
 pub struct FlightLead<V> {
     tables: Arc<Mutex<Tables<V>>>,
     key: ShareKey,
-    /// Others may follow.
-    leads: bool,
+    /// The flight that others may follow.
+    flight: Option<u64>,
     cache_ttl: Option<Duration>,
 }
 
 impl<V> FlightLead<V> {
     /// Whether the result is wanted at all, so that it is worth a copy.
     pub fn is_wanted(&self, success: bool) -> bool {
-        let followed =
-            self.leads && self.tables.lock().flights.get(&self.key).is_some_and(|all| !all.is_empty());
-        followed || (success && self.cache_ttl.is_some())
+        self.is_followed() || self.is_cached(success)
     }
 
-    /// Hands the result to the followers; a success is cached too.
-    pub fn land(mut self, value: V, success: bool, now: Instant) {
+    /// Whether the result is cached, so that its size has to be known.
+    pub fn is_cached(&self, success: bool) -> bool {
+        success && self.cache_ttl.is_some()
+    }
+
+    fn is_followed(&self) -> bool {
+        let tables = self.tables.lock();
+        let flight = tables.flights.get(&self.key);
+        flight.is_some_and(|flight| Some(flight.id) == self.flight && !flight.waiters.is_empty())
+    }
+
+    /// Hands the result to the followers; a success is cached too, as one of `bytes`.
+    pub fn land(mut self, value: V, bytes: usize, success: bool, now: Instant) {
         let value = Arc::new(value);
         let mut tables = self.tables.lock();
         let gone = match self.cache_ttl.filter(|_| success) {
-            Some(ttl) => tables.put(&self.key, [now, now + ttl], value.clone()),
-            None => [None, None],
+            Some(ttl) => tables.cache.put(&self.key, ttl, now, value.clone(), bytes),
+            None => Vec::new(),
         };
-        let waiters = if self.leads { tables.flights.remove(&self.key) } else { None };
+        let flight = self.flight.take().and_then(|id| tables.take_flight(&self.key, id));
         drop(tables);
         drop(gone);
-        self.leads = false;
-        waiters.into_iter().flatten().for_each(|notify| notify(Some(value.clone())));
+        notify_all(flight, Some(&value));
     }
 }
 
 impl<V> Drop for FlightLead<V> {
     fn drop(&mut self) {
-        if self.leads {
-            let waiters = self.tables.lock().flights.remove(&self.key);
-            waiters.into_iter().flatten().for_each(|notify| notify(None));
-        }
+        let flight = self.flight.and_then(|id| self.tables.lock().take_flight(&self.key, id));
+        notify_all(flight, None);
     }
 }

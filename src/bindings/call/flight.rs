@@ -2,14 +2,21 @@
 
 use crate::bindings::addressee::{Addressee, Message};
 use crate::bindings::awaiting::{Awaitable, Awaited, Step, new_awaitable};
+use crate::bindings::hub::PyHub;
 use crate::bindings::loop_bridge::{self, DeadlineKey, LoopBridge, Mail};
+use crate::plan::{FollowedFlight, Leader};
 use parking_lot::Mutex;
 use pyo3::exceptions::PyBaseException;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
-use std::sync::Arc;
-use std::time::Instant;
+use pyo3::types::{PyDict, PyWeakrefMethods, PyWeakrefReference};
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+
+/// How often a follower looks whether the loop of its leader still runs.
+const LOOK_AFTER: Duration = Duration::from_secs(1);
+/// Effectively never, and safe to add to any instant.
+const FOREVER: Duration = Duration::from_secs(1_000_000_000);
 
 /// A result that several callers copy.
 pub type SharedResult = Py<PyDict>;
@@ -25,12 +32,29 @@ pub enum Landed {
     Late,
 }
 
+/// The event loop of a leader, as its followers see it. Weak: a flight does not keep a loop alive.
+pub struct LeadingLoop(Py<PyWeakrefReference>);
+
+impl Leader for LeadingLoop {
+    /// On a loop that does not run, or is gone, nothing makes progress.
+    fn is_gone(&self) -> bool {
+        Python::attach(|py| {
+            let bridge = self.0.bind(py).upgrade_as_exact::<LoopBridge>().ok().flatten();
+            bridge.is_none_or(|bridge| !bridge.get().is_running(py))
+        })
+    }
+}
+
 /// An awaitable that ends when the flight does. The flight belongs to all its followers: cancelling the wait ends only the
 /// wait.
 #[pyclass(frozen, extends = Awaitable, module = "toolhub._core")]
 pub struct FlightWait {
     bridge: Py<LoopBridge>,
+    hub: Py<PyHub>,
     deadline: Option<Instant>,
+    /// When the leader is given up, whatever it does.
+    patient_until: Instant,
+    flight: OnceLock<FollowedFlight>,
     landed: Arc<Mutex<Option<Landed>>>,
     state: Mutex<WaitState>,
 }
@@ -43,9 +67,31 @@ struct WaitState {
 }
 
 impl FlightWait {
-    pub fn new(py: Python<'_>, deadline: Option<Instant>) -> PyResult<Bound<'_, Self>> {
-        let bridge = loop_bridge::current(py)?.unbind();
-        new_awaitable(py, FlightWait { bridge, deadline, landed: Arc::default(), state: Mutex::default() })
+    /// A wait until `deadline`; the leader is given up after `patience`.
+    pub fn new<'py>(
+        hub: &Bound<'py, PyHub>,
+        deadline: Option<Instant>,
+        patience: Duration,
+    ) -> PyResult<Bound<'py, Self>> {
+        let py = hub.py();
+        let (bridge, hub) = (loop_bridge::current(py)?.unbind(), hub.clone().unbind());
+        let patient_until = Instant::now() + patience.min(FOREVER);
+        let (flight, landed, state) = (OnceLock::new(), Arc::default(), Mutex::default());
+        new_awaitable(py, FlightWait { bridge, hub, deadline, patient_until, flight, landed, state })
+    }
+
+    /// What other followers know of this call if it leads.
+    pub fn leader(slf: &Bound<'_, Self>) -> PyResult<Arc<dyn Leader>> {
+        let bridge = PyWeakrefReference::new(slf.get().bridge.bind(slf.py()))?;
+        Ok(Arc::new(LeadingLoop(bridge.unbind())))
+    }
+
+    /// Follows a flight. One whose leader is gone already is given up, so that this wait ends at once.
+    pub fn follow(&self, flight: FollowedFlight) {
+        let flight = self.flight.get_or_init(|| flight);
+        if flight.has_lost_its_leader() {
+            self.hub.get().shared_results().give_up(flight);
+        }
     }
 
     /// Ends the wait from any thread.
@@ -78,11 +124,34 @@ impl FlightWait {
             state.waiter = Some(waiter.clone_ref(py));
             state.timer.is_none()
         };
-        if let Some(deadline) = this.deadline.filter(|_| starts) {
-            let timer = LoopBridge::add_deadline(bridge, deadline, slf.clone().unbind())?;
-            this.state.lock().timer = Some(timer);
+        if starts {
+            Self::arm(slf)?;
         }
         Ok(Step::Yield(waiter))
+    }
+
+    /// Sets the timer to the next look at the leader, or to the deadline if that comes first.
+    fn arm(slf: &Bound<'_, Self>) -> PyResult<()> {
+        let this = slf.get();
+        let look = (Instant::now() + LOOK_AFTER).min(this.patient_until);
+        let at = this.deadline.map_or(look, |deadline| deadline.min(look));
+        let timer = LoopBridge::add_deadline(this.bridge.bind(slf.py()), at, slf.clone().unbind())?;
+        this.state.lock().timer = Some(timer);
+        Ok(())
+    }
+
+    /// Whether the wait goes on after a look at the clock and at the leader.
+    fn goes_on(&self, now: Instant) -> bool {
+        if self.deadline.is_some_and(|deadline| deadline <= now) {
+            self.landed.lock().get_or_insert(Landed::Late);
+            return false;
+        }
+        let Some(flight) = self.flight.get() else { return true };
+        let given_up = self.patient_until <= now || flight.has_lost_its_leader();
+        if given_up {
+            self.hub.get().shared_results().give_up(flight);
+        }
+        !given_up
     }
 
     /// No message and no timer is expected any more.
@@ -110,8 +179,13 @@ impl Addressee for FlightWait {
 
     fn expire(slf: &Bound<'_, Self>) {
         slf.get().state.lock().timer = None;
-        slf.get().landed.lock().get_or_insert(Landed::Late);
-        Self::wake(slf);
+        if !slf.get().goes_on(Instant::now()) {
+            // One that was given up has landed with nothing.
+            return Self::wake(slf);
+        }
+        if let Err(error) = Self::arm(slf) {
+            error.write_unraisable(slf.py(), Some(slf.as_any()));
+        }
     }
 }
 
@@ -135,6 +209,7 @@ impl Awaited for FlightWait {
 impl FlightWait {
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         visit.call(&self.bridge)?;
+        visit.call(&self.hub)?;
         match self.state.try_lock() {
             Some(state) => visit.call(&state.waiter),
             None => Ok(()),

@@ -13,6 +13,7 @@ use crate::bindings::json;
 use crate::bindings::localized::localize;
 use crate::bindings::once::intern;
 use crate::bindings::result::{copy_result, refused};
+use crate::bindings::result_size::size_of_result;
 use crate::bindings::text_of::text_of;
 use crate::bindings::value;
 use crate::error::HubError;
@@ -121,8 +122,9 @@ impl CallDriver {
         let (py, this) = (slf.py(), slf.get());
         let now = Instant::now();
         let left = this.plan.lock().time_left(now);
-        let wait = FlightWait::new(py, left.map(|left| now + left))?;
-        match this.hub.get().shared_results().consult(shareable, now, FlightWait::notifier(&wait)) {
+        let wait = FlightWait::new(this.hub.bind(py), left.map(|left| now + left), shareable.longest)?;
+        let (leader, notify) = (FlightWait::leader(&wait)?, FlightWait::notifier(&wait));
+        match this.hub.get().shared_results().consult(shareable, now, leader, notify) {
             Consulted::Hit(cached) => {
                 wait.get().leave(py);
                 let result = copy_of(py, &cached)?;
@@ -135,7 +137,8 @@ impl CallDriver {
                 this.plan.lock().not_shared();
                 Ok(Next::Plan)
             }
-            Consulted::Follow => {
+            Consulted::Follow(flight) => {
+                wait.get().follow(flight);
                 this.state.lock().awaiting = Awaiting::Flight(wait.clone().unbind());
                 Ok(Next::Await(wait.into_any()))
             }
@@ -204,7 +207,8 @@ impl CallDriver {
         let success = is_success(result)?;
         if lead.is_wanted(success) {
             let copy = copy_result(result.as_any())?.cast_into::<PyDict>()?.unbind();
-            lead.land(copy, success, Instant::now());
+            let bytes = if lead.is_cached(success) { size_of_result(copy.bind(result.py()))? } else { 0 };
+            lead.land(copy, bytes, success, Instant::now());
         }
         Ok(())
     }
