@@ -49,7 +49,9 @@ class ToolResult(dict[str, Any]):
         """One sentence that says what went wrong; None after a success."""
         if self.success:
             return None
-        given = self.get("error") or self.get("_meta", {}).get("error", {}).get("message")
+        given = self.get("error")
+        if _is_empty(given):
+            given = self.get("_meta", {}).get("error", {}).get("message")
         return given if given is None or isinstance(given, str) else readable(given)
 
     @property
@@ -131,3 +133,10 @@ class ToolResult(dict[str, Any]):
 
 _SHOWN = 60
 """The number of characters of a text that `repr` shows."""
+
+
+def _is_empty(given: object) -> bool:
+    try:
+        return not given
+    except Exception:  # an array, for example, is neither true nor false
+        return False

@@ -75,6 +75,23 @@ def test_no_key_of_an_own_result_is_lost(own: dict[str, Any], success: Any) -> N
     assert result.meta["attempts"][0]["ok"] is bool(success)
 
 
+def test_an_error_without_a_truth_value_is_shown() -> None:
+    class Array:
+        def __bool__(self) -> bool:
+            raise ValueError("the truth value of an array is ambiguous")
+
+        def __str__(self) -> str:
+            return "[1 2 3]"
+
+    hub = ToolHub()
+    hub.register(lambda: {"success": False, "error": Array()}, name="measure")
+    result = hub.call("measure")
+    assert (result.error, result.text) == ("[1 2 3]", "[1 2 3]")
+    assert "[1 2 3]" in repr(result)
+    outcome = hub.run_sync('<tool_call>{"tool_name": "measure"}</tool_call>')
+    assert "[1 2 3]" in outcome.results[0].text
+
+
 def test_merged_texts_show_the_inner_results() -> None:
     hub = ToolHub()
     for server, value in [
