@@ -167,7 +167,37 @@ fn is_read_more(entry: &NameEntry) -> bool {
     entry.candidates.iter().all(|one| (&*one.tool as &dyn Any).is::<ReadMore>())
 }
 
-/// How many characters of `full` are shown as they are. JSON that was shortened inside and lines of hits have hardly any.
+/// How many characters of `full` are shown from its start. JSON is cut without the spaces between its parts, so those may
+/// be missing. Lines of hits have hardly any characters in common with the full text.
 fn same_start(shown: &str, full: &str) -> usize {
-    shown.chars().zip(full.chars()).take_while(|(shown, full)| shown == full).count()
+    let mut shown = shown.chars().peekable();
+    let mut end = 0;
+    for (at, c) in full.chars().enumerate() {
+        if shown.next_if_eq(&c).is_some() {
+            end = at + 1;
+        } else if !c.is_whitespace() || shown.peek().is_none() {
+            break;
+        }
+    }
+    end
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reading_goes_on_behind_what_was_shown() {
+        for (shown, full, next) in [
+            ("one two …", "one two three", 8),
+            ("one two\n…", "one two three", 7),
+            (r#"{"a":[1,2,"…"]}"#, r#"{"a": [1, 2, 3, 4]}"#, 12),
+            (r#"{"a":"xx…"}"#, r#"{"a": "xxxx"}"#, 9),
+            ("1. hit", "hits: one", 0),
+            ("", "text", 0),
+            ("text", "text", 4),
+        ] {
+            assert_eq!(same_start(shown, full), next, "{shown}");
+        }
+    }
 }

@@ -95,6 +95,19 @@ mod tests {
                 "'add' 的参数无效：a：应为整数，实际为 'x'（字符串）；b：缺少必填参数，应为数字 或 null",
             ),
             ("Tool 'add' raised ValueError: no", "工具 'add' 抛出 ValueError：no"),
+            (
+                "Tool 'one' timed out after 0.1 s waiting for a concurrency slot; not started. 1 of its calls that were \
+                 given up still run and hold their slots.",
+                "工具 'one' 等待并发名额 0.1 秒后超时；未启动。它有 1 个已放弃的调用仍在运行并占用名额。",
+            ),
+            (
+                "Server 's' exited with code 3 (tool 'echo' on server 's' may have run: the outcome is unknown)",
+                "服务器 's' 以代码 3 退出（服务器 's' 上的工具 'echo' 可能已经执行：结果未知）",
+            ),
+            (
+                "Server 's' exited with code 3: no key (tool 'echo' on server 's' may have run: the outcome is unknown)",
+                "服务器 's' 以代码 3 退出：no key（服务器 's' 上的工具 'echo' 可能已经执行：结果未知）",
+            ),
         ] {
             assert_eq!(in_chinese(english), chinese);
         }

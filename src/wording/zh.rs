@@ -7,8 +7,14 @@ mod servers;
 
 /// All templates in the order in which they are tried.
 pub(super) fn templates() -> impl Iterator<Item = &'static (&'static str, &'static str)> {
-    [explanations::EXPLANATIONS, HUB, servers::SERVERS, login::LOGIN, LAST].into_iter().flatten()
+    [FIRST, explanations::EXPLANATIONS, HUB, servers::SERVERS, login::LOGIN, LAST].into_iter().flatten()
 }
+
+/// What may follow any sentence about a server. The sentence before it is shorter by that, so it comes first.
+const FIRST: &[(&str, &str)] = &[(
+    "{~} (tool '{}' on server '{}' may have run: the outcome is unknown)",
+    "{0}（服务器 '{2}' 上的工具 '{1}' 可能已经执行：结果未知）",
+)];
 
 /// The first line of an explanation, a form that many sentences have.
 const LAST: &[(&str, &str)] = &[("'{}': {~}.", "'{0}'：{1}。")];
@@ -72,6 +78,16 @@ const HUB: &[(&str, &str)] = &[
     ("asking for approval failed ({})", "请求批准失败（{0}）"),
     // Time and limits
     (
+        "Tool '{}' on server '{}' timed out after {} s waiting for {~}; not started. {} of its calls that were given up \
+         still run and hold their slots.",
+        "服务器 '{1}' 上的工具 '{0}' 等待{3} {2} 秒后超时；未启动。它有 {4} 个已放弃的调用仍在运行并占用名额。",
+    ),
+    (
+        "Tool '{}' timed out after {} s waiting for {~}; not started. {} of its calls that were given up still run and \
+         hold their slots.",
+        "工具 '{0}' 等待{2} {1} 秒后超时；未启动。它有 {3} 个已放弃的调用仍在运行并占用名额。",
+    ),
+    (
         "Tool '{}' on server '{}' timed out after {} s waiting for {~}; not started.",
         "服务器 '{1}' 上的工具 '{0}' 等待{3} {2} 秒后超时；未启动。",
     ),
@@ -111,14 +127,21 @@ const HUB: &[(&str, &str)] = &[
         "同步工具的全部 {0} 个线程都被已放弃的调用或等待其他工具的调用占用",
     ),
     ("Tool '{}' did not return: the thread of this call ended.", "工具 '{0}' 没有返回：此调用的线程已结束。"),
-    (
-        "{~} {} of its calls that were given up still run and hold their slots.",
-        "{0}它有 {1} 个已放弃的调用仍在运行并占用名额。",
-    ),
     ("The call of '{}' was cancelled.", "对 '{0}' 的调用已取消。"),
     ("Tool '{}' was cancelled from outside.", "工具 '{0}' 被外部取消。"),
     ("Tool '{}' was cancelled.", "工具 '{0}' 已取消。"),
     ("Cancelled while waiting for a free slot.", "在等待空闲名额时被取消。"),
+    // The call of a model cannot be read
+    ("The call cannot be read: {~}.", "无法读取此调用：{0}。"),
+    ("The arguments cannot be read: {~}.", "无法读取参数：{0}。"),
+    ("The arguments must be an object, but are {~}.", "参数必须是对象，但给出的是{0}。"),
+    ("there is no JSON object", "其中没有 JSON 对象"),
+    ("the text ends before the value does", "文本在值结束之前就结束了"),
+    ("the text ends before its arguments", "文本在参数之前就结束了"),
+    ("the text ends before its parameters", "文本在参数之前就结束了"),
+    ("the text ends before they do", "文本在参数结束之前就结束了"),
+    ("a list", "列表"),
+    ("a text", "文本"),
     // The tool failed
     ("No candidate of '{}' gave an answer.", "'{0}' 的候选者都没有给出回答。"),
     ("Tool '{}' raised {}: {}", "工具 '{0}' 抛出 {1}：{2}"),

@@ -102,6 +102,7 @@ fn a_finer_tag_can_be_extended_and_removed() {
 #[test]
 fn the_other_examples_of_the_contract() {
     assert_eq!(tags("计算", "计算"), ["calculate"]);
+    assert_eq!(tags("算", ""), ["calculate"]);
     assert_eq!(tags("calculate", "Calculates the given expression"), ["calculate"]);
     assert_eq!(tags("时间", "时间"), ["time"]);
     assert_eq!(tags("t", "时间"), ["time"]);
@@ -120,6 +121,8 @@ fn words_inside_of_other_words_do_not_count() {
         ("list_docker_images", "List docker images", "image"),
         ("stream", "Real-time events", "time"),
         ("cloud", "云计算资源列表", "calculate"),
+        ("查预算", "查询部门预算", "calculate"),
+        ("排序算法", "", "calculate"),
         ("country_code", "Get the country code", "code"),
     ] {
         let given = tags(name, description);

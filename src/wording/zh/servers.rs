@@ -153,10 +153,6 @@ pub(super) const SERVERS: &[(&str, &str)] = &[
     ("unexpected end of input", "输入意外结束"),
     ("it has neither a result nor an error", "其中既没有结果也没有错误"),
     ("it is not a JSON-RPC message", "它不是 JSON-RPC 消息"),
-    (
-        "{~} (tool '{}' on server '{}' may have run: the outcome is unknown)",
-        "{0}（服务器 '{2}' 上的工具 '{1}' 可能已经执行：结果未知）",
-    ),
     ("Tool '{}' asked for more input {} times and was given up.", "工具 '{0}' 请求更多输入 {1} 次，已放弃。"),
     // Skills
     (

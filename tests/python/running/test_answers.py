@@ -138,6 +138,19 @@ async def test_the_first_note_says_where_to_read_on() -> None:
     assert page.startswith(ESSAY[at : at + 100])
 
 
+async def test_reading_on_in_cut_json_begins_behind_what_was_shown() -> None:
+    hub = ToolHub(result_limit=1_000)
+    hub.register(
+        lambda: {"items": [{"number": number, "text": "x" * 50} for number in range(300)]}, name="list_items"
+    )
+    (result,) = (await hub.run(asks("list_items"))).results
+    shown = hub.format(result, limit=1_000)
+    last = [int(number) for number in re.findall(r'"number":(\d+)', shown)][-1]
+    offset = int(re.search(r"', (\d+)\), ", shown)[1])  # type: ignore[index]
+    page = hub.read_more(result.meta["handle"], offset)
+    assert next(int(number) for number in re.findall(r'"number": (\d+)', page)) in (last, last + 1)
+
+
 @pytest.mark.parametrize(
     ("lang", "words"), [("en", "[end: the text has 26,000"), ("zh", "[结束：全文共 26,000")]
 )
