@@ -2,9 +2,13 @@
 
 import asyncio
 import contextlib
+import signal
 import sys
 
 from toolhub import ToolHub
+
+# A shell starts background jobs with SIGINT ignored.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 way, count, kind = sys.argv[1], int(sys.argv[2]), sys.argv[3]
 hub = ToolHub(cancel_grace=0.05)
