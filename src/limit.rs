@@ -360,7 +360,7 @@ mod tests {
         let innermost = through(pass([gate.clone()], Some(&inner.lender(Some(lender.clone()))), |_| {}));
         assert!(innermost.is_some());
         assert!(matches!(pass([gate.clone()], None, |_| {}), Passage::Waiting(_)));
-        // The slot is free when all have ended, whoever is the last.
+        // The slot is free when all have ended, in any order.
         drop(outer);
         assert!(matches!(pass([gate.clone()], None, |_| {}), Passage::Waiting(_)));
         drop(innermost);

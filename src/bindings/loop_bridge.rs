@@ -198,7 +198,7 @@ impl LoopBridge {
     }
 
     /// The objects of one type that have a deadline on this loop. May be called on any thread.
-    pub fn sleepers<'py, T: Addressee>(&self, py: Python<'py>) -> Vec<Bound<'py, T>> {
+    pub fn suspended<'py, T: Addressee>(&self, py: Python<'py>) -> Vec<Bound<'py, T>> {
         let deadlines = self.deadlines.lock();
         deadlines.by_time.values().filter_map(|sleeper| sleeper.as_addressee(py)).collect()
     }

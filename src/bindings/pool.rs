@@ -163,13 +163,13 @@ impl CallPool {
             return Ok(());
         }
         static START: Imported = Imported::new("toolhub._pool", "start_worker");
-        let seat =
-            WorkerSeat { pool: self.clone(), current: Mutex::default(), is_counted: AtomicBool::new(true) };
-        let seat = Arc::new(seat);
-        let worker = Worker(seat.clone());
+        let thread =
+            WorkerThread { pool: self.clone(), current: Mutex::default(), is_counted: AtomicBool::new(true) };
+        let thread = Arc::new(thread);
+        let worker = Worker(thread.clone());
         let started = START.get(py).and_then(|start| start.call1((worker, self.kind.thread_name())));
         started.map(drop).inspect_err(|_| {
-            seat.leave();
+            thread.leave();
         })
     }
 
@@ -222,24 +222,24 @@ impl Drop for SteppedAside {
 
 /// One thread of a pool. Its loop takes calls and reports how each ended.
 #[pyclass(frozen, module = "toolhub._core")]
-pub struct Worker(Arc<WorkerSeat>);
+pub struct Worker(Arc<WorkerThread>);
 
 /// What a pool knows of one thread. A call whose end is never reported, because an exception from outside ended the loop,
 /// ends with an error as soon as the thread takes the next call or ends.
-struct WorkerSeat {
+struct WorkerThread {
     pool: Arc<CallPool>,
     current: Mutex<Option<Reply>>,
     is_counted: AtomicBool,
 }
 
 thread_local! {
-    static SEAT: RefCell<Option<SeatOfThread>> = const { RefCell::new(None) };
+    static END_GUARD: RefCell<Option<ThreadEndGuard>> = const { RefCell::new(None) };
 }
 
 /// Dropped when its thread ends, whatever ended it.
-struct SeatOfThread(Arc<WorkerSeat>);
+struct ThreadEndGuard(Arc<WorkerThread>);
 
-impl Drop for SeatOfThread {
+impl Drop for ThreadEndGuard {
     fn drop(&mut self) {
         if !self.0.leave() {
             return;
@@ -256,19 +256,20 @@ impl Drop for SeatOfThread {
 impl Worker {
     /// The next call: `context.run` and its arguments, and keywords. None when the thread should end.
     fn next(&self, py: Python<'_>) -> Option<(Py<PyTuple>, Py<PyAny>)> {
-        let seat = &self.0;
-        // An exception from outside may hit the loop after it was told to end.
-        if !seat.pool.is_ours() || !seat.is_counted.load(Ordering::Relaxed) {
+        let thread = &self.0;
+        // An exception from outside may hit the loop after `take` has ended it.
+        if !thread.pool.is_ours() || !thread.is_counted.load(Ordering::Relaxed) {
             return None;
         }
-        SEAT.with_borrow_mut(|own| own.get_or_insert_with(|| SeatOfThread(seat.clone())).0.lose_call());
-        let Some(PoolCall { call, kwargs, reply }) = runtime::detached(py, || seat.pool.workers.take())
+        END_GUARD
+            .with_borrow_mut(|own| own.get_or_insert_with(|| ThreadEndGuard(thread.clone())).0.lose_call());
+        let Some(PoolCall { call, kwargs, reply }) = runtime::detached(py, || thread.pool.workers.take())
         else {
-            seat.is_counted.store(false, Ordering::Relaxed);
+            thread.is_counted.store(false, Ordering::Relaxed);
             return None;
         };
         CURRENT_CALL.set(Some((reply.pool.clone(), reply.stage.clone())));
-        *seat.current.lock() = Some(reply);
+        *thread.current.lock() = Some(reply);
         Some((call, kwargs))
     }
 
@@ -284,7 +285,7 @@ impl Worker {
     }
 }
 
-impl WorkerSeat {
+impl WorkerThread {
     /// `None` if no call runs; the message if its caller has given up.
     fn end_call(&self, message: Message) -> Option<Option<Message>> {
         let reply = self.current.lock().take().filter(|_| self.pool.is_ours())?;

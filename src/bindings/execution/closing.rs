@@ -108,20 +108,20 @@ pub fn end_calls(hub: &Bound<'_, PyHub>, blocking: bool) -> PyResult<Option<Endi
     let (signal, ended) = mpsc::channel(1);
     let mut awaited = false;
     for bridge in loop_bridge::all(py) {
-        let port = bridge.get();
-        let mut calls = port.sleepers::<Execution>(py);
+        let target = bridge.get();
+        let mut calls = target.suspended::<Execution>(py);
         calls.retain(|call| {
             call.get().hub.is(hub) && !task.as_ref().is_some_and(|task| call.get().is_stepped_by(task))
         });
-        if calls.is_empty() || port.is_closed(py) {
+        if calls.is_empty() || target.is_closed(py) {
             continue;
         }
-        let is_here = here.as_ref().is_some_and(|here| port.event_loop(py).is(here));
-        let can_wait = port.is_running(py) && !(blocking && is_here);
+        let is_here = here.as_ref().is_some_and(|here| target.event_loop(py).is(here));
+        let can_wait = target.is_running(py) && !(blocking && is_here);
         awaited |= can_wait;
         let signal = can_wait.then(|| signal.clone());
         let calls: Vec<_> = calls.into_iter().map(Bound::unbind).collect();
-        port.mailbox().push(Mail::Run(Box::new(move |bridge: &Bound<'_, LoopBridge>| {
+        target.mailbox().push(Mail::Run(Box::new(move |bridge: &Bound<'_, LoopBridge>| {
             for call in calls {
                 Execution::end_by_close(call.bind(bridge.py()), signal.clone());
             }
