@@ -1,13 +1,23 @@
 """Checks of options that callers pass: one clear sentence if the type or the range is wrong."""
 
+import math
 import operator
 import os
+from collections.abc import Mapping
 from typing import Any, cast
 
+_MOST = 2**63 - 1
+"""The largest whole number that the core takes."""
 
-def check_whole(what: str, value: Any, least: int | None) -> None:
-    """Raise unless `value` is a whole number, and of at least `least` if that is given.
+_LONGEST = 1e9
+"""Seconds, about 30 years: as good as no limit, and safe to add to any clock."""
 
+
+def check_whole(what: str, value: Any, least: int | None, most: int = _MOST) -> int:
+    """The whole number `value`, at most `most`; raises if it is less than `least` or no whole number.
+
+    >>> check_whole("k", 10**30, 0, 1000)
+    1000
     >>> check_whole("max_parallel", -1, 1)
     Traceback (most recent call last):
     ValueError: max_parallel must be at least 1, got -1
@@ -17,12 +27,32 @@ def check_whole(what: str, value: Any, least: int | None) -> None:
     except TypeError:
         raise TypeError(f"{what} must be a whole number, {_got(what, value)}") from None
     if least is not None and number < least:
-        raise ValueError(f"{what} must be at least {least}, got {number}")
+        raise ValueError(f"{what} must be at least {least}, got {_shown(number)}")
+    return max(min(number, most), -most)
 
 
-def check_seconds(what: str, value: Any, *, above_zero: bool = False, least: float = 0) -> None:
-    """Raise unless `value` is a number of seconds: `least` or more, or more than 0.
+def check_number(what: str, value: Any, of: str = "") -> float:
+    """The number `value`, which may be infinite or NaN; `of` says what it counts.
 
+    >>> check_number("temperature", "hot")
+    Traceback (most recent call last):
+    TypeError: temperature must be a number, got the text 'hot'
+    """
+    wrong = isinstance(value, bool) or not hasattr(value, "__float__")
+    try:
+        number = float(cast(Any, None) if wrong else value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+    except (TypeError, ValueError):
+        raise TypeError(f"{what} must be a number{of}, {_got(what, value)}") from None
+    return number
+
+
+def check_seconds(what: str, value: Any, *, above_zero: bool = False, least: float = 0) -> float:
+    """The number of seconds `value`, at most 30 years; raises unless it is `least` or more, or more than 0.
+
+    >>> check_seconds("timeout", 10**400)
+    1000000000.0
     >>> check_seconds("cache_ttl", float("nan"))
     Traceback (most recent call last):
     ValueError: cache_ttl must be a number of seconds, 0 or more, got nan
@@ -30,12 +60,14 @@ def check_seconds(what: str, value: Any, *, above_zero: bool = False, least: flo
     Traceback (most recent call last):
     TypeError: timeout must be a number of seconds, got the text '5'; write timeout=5
     """
-    if not hasattr(value, "__float__") or isinstance(value, bool):
-        raise TypeError(f"{what} must be a number of seconds, {_got(what, value)}")
-    if above_zero and value <= 0:
-        raise ValueError(f"{what} must be more than 0 seconds, got {value}; leave it out for the default")
-    if not value >= least:  # also refuses NaN
-        raise ValueError(f"{what} must be a number of seconds, 0 or more, got {value}")
+    seconds = check_number(what, value, " of seconds")
+    if above_zero and seconds <= 0:
+        raise ValueError(
+            f"{what} must be more than 0 seconds, got {_shown(value)}; leave it out for the default"
+        )
+    if not seconds >= least:  # also refuses NaN
+        raise ValueError(f"{what} must be a number of seconds, 0 or more, got {_shown(value)}")
+    return max(min(seconds, _LONGEST), -_LONGEST)
 
 
 def check_text(what: str, value: Any) -> None:
@@ -71,6 +103,23 @@ def check_callable(what: str, value: Any) -> None:
     """
     if not callable(value):
         raise TypeError(f"{what} must be a function, got {type(value).__name__}")
+
+
+def check_mapping(what: str, value: Any) -> None:
+    """Raise unless `value` is a mapping.
+
+    >>> check_mapping("meta", [1])
+    Traceback (most recent call last):
+    TypeError: meta must be a mapping, got list
+    """
+    if not isinstance(value, Mapping):
+        raise TypeError(f"{what} must be a mapping, got {type(value).__name__}")
+
+
+def _shown(number: Any) -> str:
+    # Python refuses to write whole numbers with thousands of digits.
+    is_long = isinstance(number, int) and abs(number) >= 10**30
+    return f"{'-' if number < 0 else ''}10**{int(math.log10(abs(number)))}" if is_long else str(number)
 
 
 def _got(what: str, value: Any) -> str:

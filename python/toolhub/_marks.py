@@ -5,6 +5,7 @@ from functools import partial
 from typing import Any, TypedDict, TypeVar, Unpack, overload
 
 from . import _core
+from ._checks import check_seconds, check_whole
 from .options import Source, StrategyName
 
 T = TypeVar("T")
@@ -44,6 +45,18 @@ def merge_options(marked: ToolOptions, given: ToolOptions) -> ToolOptions:
     return {**marked, **{key: value for key, value in given.items() if value is not None}}  # type: ignore[return-value]
 
 
+def with_checked_numbers(options: dict[str, Any]) -> dict[str, Any]:
+    """The options with their numbers in the range of the core; raises for values that are no such numbers."""
+    checked = dict(options)
+    if (timeout := options.get("timeout")) is not None:
+        checked["timeout"] = check_seconds("timeout", timeout, above_zero=True)
+    if (most := options.get("max_concurrency")) is not None:
+        checked["max_concurrency"] = check_whole("max_concurrency", most, 1)
+    if (priority := options.get("priority")) is not None:
+        checked["priority"] = check_whole("priority", priority, None, 2**31 - 1)
+    return checked
+
+
 def with_name(name: str, options: dict[str, Any]) -> dict[str, Any]:
     """The options of `@tool("name", …)`."""
     if options.get("name") is not None:
@@ -75,6 +88,7 @@ def tool(function: Any = None, /, **options: Any) -> Any:
         raise TypeError(_core.unknown_options("toolhub.tool()", "option", unknown, list(known)))
     if isinstance(function, str):
         function, options = None, with_name(function, options)
+    options = with_checked_numbers(options)
     if function is None:
         return partial(tool, **options)
     setattr(function, MARK, options)

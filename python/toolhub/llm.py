@@ -3,11 +3,12 @@
 The Rust core does the work. It retries 429 and 5xx within its timeout, can be cancelled, and never shows the key.
 """
 
+import math
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
 
 from . import _background, _core
-from ._checks import check_seconds, check_text, check_whole
+from ._checks import check_number, check_seconds, check_text, check_whole
 from ._unknown_options import explain_unknown_options
 
 __all__ = ["OpenAI"]
@@ -40,16 +41,18 @@ class OpenAI:
         extra: Mapping[str, Any] | None = None,
     ) -> None:
         check_text("model", model)
-        check_seconds("timeout", timeout, above_zero=True)
-        check_whole("max_retries", max_retries, 0)
+        if temperature is not None:
+            temperature = _checked_temperature(temperature)
+        if max_tokens is not None:
+            max_tokens = check_whole("max_tokens", max_tokens, 1, 2**32 - 1)
         self.model = model
         self._shown_url = None if base_url is None else _without_credentials(base_url)
         self._client = _core.ChatClient(
             model,
             base_url,
             api_key,
-            timeout,
-            max_retries,
+            check_seconds("timeout", timeout, above_zero=True),
+            check_whole("max_retries", max_retries, 0, 2**32 - 1),
             temperature,
             max_tokens,
             list((headers or {}).items()),
@@ -86,6 +89,13 @@ class OpenAI:
     def __repr__(self) -> str:
         where = "" if self._shown_url is None else f", base_url={self._shown_url!r}"
         return f"OpenAI(model={self.model!r}{where})"
+
+
+def _checked_temperature(given: float) -> float:
+    temperature = check_number("temperature", given)
+    if not 0 <= temperature < math.inf:
+        raise ValueError(f"temperature must be a number, 0 or more, got {temperature}")
+    return temperature
 
 
 def _as_messages(given: Messages) -> list[Mapping[str, Any]]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from . import _user_functions
+from ._checks import check_seconds
 from ._core import PatternList, event_error
 
 __all__ = ["Approval", "Permissions"]
@@ -55,11 +56,9 @@ class Permissions:
             raise TypeError(f"allowed must be a list of patterns, got the text {allowed!r}")
         if approve is not None and not callable(approve):
             raise TypeError(f"approve must be callable, got {type(approve).__name__}")
-        if not timeout > 0:
-            raise ValueError(f"approve_timeout must be positive, got {timeout}")
         self.patterns = PatternList(["*"] if allowed is None else list(allowed))
         self._approve = approve
-        self.timeout = timeout
+        self.timeout = check_seconds("timeout", timeout, above_zero=True)
         # One question at a time, in the order of the calls.
         self._asking = asyncio.Lock()
 

@@ -37,7 +37,7 @@ def truncate(
     >>> json.loads(truncate({"numbers": list(range(1000))}, 60).text)["numbers"][:3]
     [0, 1, 2]
     """
-    check_whole("limit", limit, 0)
+    limit = check_whole("limit", limit, 0)
     loaded = _loaded(tokenizer)
     text = text_or_value if isinstance(text_or_value, str) else readable(text_or_value)
     return _core.truncate_text(text, limit, unit, loaded, None)
@@ -70,7 +70,7 @@ def merge(results: Iterable[Any], *, limit: int = 300, policy: str = "simple") -
     >>> merge(["It is 5 pm.", "it is 5 PM", "It is late."]).result
     '[result 1, result 2] (same answer from 2) It is 5 pm.\\n\\n[result 3] It is late.'
     """
-    check_whole("limit", limit, 0)
+    limit = check_whole("limit", limit, 0)
     if isinstance(results, (str, Mapping)):
         raise TypeError(f"results must be a list of results, got one {type(cast(object, results)).__name__}")
     given = [_as_result(result, number) for number, result in enumerate(results, 1)]

@@ -14,7 +14,7 @@ from typing import Any, Self, Unpack, cast
 
 from .. import _background, _core
 from .._callbacks import Callbacks
-from .._checks import check_callable, check_path, check_seconds, check_text, check_whole
+from .._checks import check_callable, check_mapping, check_path, check_seconds, check_text, check_whole
 from .._compat import CORE_TOOLS, SOURCE_ALIASES, CompatMethods
 from .._unknown_options import explain_unknown_options
 from .._user_functions import in_thread
@@ -73,9 +73,7 @@ def _checked_limits(limits: Any) -> dict[str, int]:
     given = dict(cast("Mapping[str, int]", limits))
     if unknown := [what for what in given if what not in _LIMITED]:
         raise ValueError(_core.unknown_options("limits", "key", list(map(str, unknown)), list(_LIMITED)))
-    for what, limit in given.items():
-        check_whole(f"the limit for {what!r}", limit, 1)
-    return given
+    return {what: check_whole(f"the limit for {what!r}", limit, 1) for what, limit in given.items()}
 
 
 @explain_unknown_options
@@ -158,42 +156,38 @@ class ToolHub(ToolMethods, RunMethods, PromptMethods, SourceMethods, ServerMetho
         result_limits: Mapping[str, int] | None = None,
     ) -> None:
         limits = _checked_limits(limits)
-        check_seconds("timeout", timeout, above_zero=True)
-        check_seconds("cancel_grace", cancel_grace)
-        check_seconds("breaker_rest", breaker_rest)
-        check_seconds("lookup_timeout", lookup_timeout)
-        check_whole("max_parallel", max_parallel, 1)
-        check_whole("max_waiting", max_waiting, 0)
-        check_whole("breaker_threshold", breaker_threshold, 0)
-        check_whole("store_results_max_bytes", store_results_max_bytes, 0)
+        lookup_timeout = check_seconds("lookup_timeout", lookup_timeout)
         if seed is not None:
             check_whole("seed", seed, 0)
+            seed %= 2**64  # of any length, as for `random.seed`
         for what, text in (("prefer", prefer), ("shadow", shadow)):
             if text is not None:
                 check_text(what, text)
-        check_whole("result_limit", result_limit, _core.min_result_limit())
-        kind_limits = dict(result_limits or {})
-        for kind, limit in kind_limits.items():
-            check_whole(f"result_limits[{kind!r}]", limit, 0)
+        if result_limits is not None:
+            check_mapping("result_limits", result_limits)
+        kind_limits = {
+            kind: check_whole(f"result_limits[{kind!r}]", limit, 0)
+            for kind, limit in (result_limits or {}).items()
+        }
         if llm is not None:
             check_llm(llm)
         whole = limits.pop("hub", None)
         self._core = _core.Hub(
-            timeout=timeout,
-            max_parallel=max_parallel,
-            grace=cancel_grace,
+            timeout=check_seconds("timeout", timeout, above_zero=True),
+            max_parallel=check_whole("max_parallel", max_parallel, 1),
+            grace=check_seconds("cancel_grace", cancel_grace),
             seed=seed,
             max_concurrency=whole,
             source_concurrency=list(limits.items()),
-            max_waiting=max_waiting,
-            breaker_threshold=breaker_threshold,
-            breaker_rest=breaker_rest,
+            max_waiting=check_whole("max_waiting", max_waiting, 0),
+            breaker_threshold=check_whole("breaker_threshold", breaker_threshold, 0, 2**32 - 1),
+            breaker_rest=check_seconds("breaker_rest", breaker_rest),
             prefer=prefer,
             strategies=_pairs(strategies),
             shadow=shadow,
             lookup_timeout=lookup_timeout,
             lang=lang,
-            result_limit=result_limit,
+            result_limit=check_whole("result_limit", result_limit, _core.min_result_limit()),
             result_limits=list(kind_limits.items()),
         )
         self._state = HubState()

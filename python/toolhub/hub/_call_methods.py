@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any, Never, Unpack, cast
 
 from .. import _background, _core
-from .._checks import check_seconds, check_text, check_whole
+from .._checks import check_callable, check_mapping, check_seconds, check_text, check_whole
 from .._core import CallOptions as PlannedOptions
 from .._core import Hub
 from .._unknown_options import refuse_unknown
@@ -35,14 +35,17 @@ def _checked_options(
     single_flight: bool = False,
 ) -> "_core.CallOptions":
     """The options of a call, checked."""
-    times = {"timeout": timeout, "hedge_after": hedge_after, "cache_ttl": cache_ttl}
-    for what, seconds in times.items():
-        if seconds is not None:
-            check_seconds(what, seconds, above_zero=what == "timeout")
+    if timeout is not None:
+        timeout = check_seconds("timeout", timeout, above_zero=True)
+    if hedge_after is not None:
+        hedge_after = check_seconds("hedge_after", hedge_after)
+    if cache_ttl is not None:
+        cache_ttl = check_seconds("cache_ttl", cache_ttl)
     if deadline is not None:
-        check_seconds("deadline", deadline, least=-math.inf)  # what is left of a budget may be below zero
+        # What is left of a budget may be below zero.
+        deadline = check_seconds("deadline", deadline, least=-math.inf)
     if max_parallel is not None:
-        check_whole("max_parallel", max_parallel, 1)
+        max_parallel = check_whole("max_parallel", max_parallel, 1)
     for what, text in (("strategy", strategy), ("source", source), ("server", server), ("prefer", prefer)):
         if text is not None:
             check_text(what, text)
@@ -166,10 +169,11 @@ class CallMethods:
         >>> [result.result for result in results]
         [2, 3]
         """
-        check_whole("concurrency", concurrency, 1)
+        concurrency = check_whole("concurrency", concurrency, 1)
         if isinstance(calls, (str, Mapping)):
             given = f"the text {calls!r}" if isinstance(calls, str) else "a mapping"
             raise TypeError(f"calls must be a list of names or pairs (name, arguments), got {given}")
+        self._planned_options(EXECUTE, **options)  # a wrong option is an error without any calls too
         todo = [_as_call(call) for call in calls]
         results: list[ToolResult | None] = [None] * len(todo)
         queue = enumerate(todo)
@@ -236,6 +240,10 @@ class CallMethods:
         llm = llm or llm_client
         if llm is not None:
             check_llm(llm)
+        if progress is not None:
+            check_callable("progress", progress)
+        if meta is not None:
+            check_mapping("meta", meta)
         return call_options(**options), self._around(logger, progress, meta, llm, passed_on)
 
     def _around(

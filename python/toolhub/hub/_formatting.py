@@ -20,7 +20,7 @@ class ResultFormatter:
     def format(self, result: Any, limit: int | None = None) -> str:
         """See `ToolHub.format`."""
         if limit is not None:
-            check_whole("limit", limit, 0)
+            limit = check_whole("limit", limit, 0)
         given = as_result(result)
         text, cut = _core.format_result(self._core, given, limit)
         self._report(given, cut)
@@ -52,8 +52,7 @@ class ResultFormatter:
 
     def read_more(self, handle: str, offset: int, limit: int) -> str:
         """See `ToolHub.read_more`."""
-        check_whole("offset", offset, 0)
-        check_whole("limit", limit, 0)
+        offset, limit = check_whole("offset", offset, 0), check_whole("limit", limit, 0)
         page, error = _core.read_more(self._core, handle, offset, limit)
         if page is None:
             raise ToolError(str(error), ErrorKind.NOT_FOUND)

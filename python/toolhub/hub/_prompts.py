@@ -59,9 +59,9 @@ class Prompts:
     ) -> str:
         """See `ToolHub.system_prompt`."""
         if budget_tokens is not None:
-            check_whole("budget_tokens", budget_tokens, 0)
+            budget_tokens = check_whole("budget_tokens", budget_tokens, 0)
         if limit is not None:
-            check_whole("limit", limit, 0)
+            limit = check_whole("limit", limit, 0)
         first = self._present(self._always_shown if core is None else core)
         others, more = None, 0
         if query is not None or tools is not None or limit is not None:
@@ -96,7 +96,7 @@ class Prompts:
     ) -> VendorTools:
         """The tools in the form of one API; see `ToolHub.as_openai`."""
         if limit is not None:
-            check_whole("limit", limit, 0)
+            limit = check_whole("limit", limit, 0)
         first, others = _divided(self._present(core), self._known(tools))
         if query is not None:
             others = self._relevant(query, _DEFAULT_LIMIT if limit is None else limit, others)

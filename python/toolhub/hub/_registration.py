@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from typing import Any, Unpack
 
 from .. import _core
-from .._checks import check_seconds, check_whole
-from .._marks import MARK, ToolOptions, merge_options
+from .._marks import MARK, ToolOptions, merge_options, with_checked_numbers
 from ..events import Events
 from ._state import HubState
 
@@ -32,13 +31,10 @@ class Registration:
     ) -> _core.Candidate:
         """See `ToolHub.register`; `instead_of` is the registered object that this one replaces, whatever it is."""
         self._state.require_open()
-        if priority is not None:
-            check_whole("priority", priority, None)
-        if (timeout := options.get("timeout")) is not None:
-            check_seconds("timeout", timeout, above_zero=True)
+        marked: ToolOptions = getattr(obj, MARK, ToolOptions())
+        merged = with_checked_numbers({**merge_options(marked, options), "priority": priority})
         from .._signature import describe
 
-        merged: dict[str, Any] = {**merge_options(getattr(obj, MARK, ToolOptions()), options)}
         described = describe(
             obj,
             name=merged.get("name"),
@@ -47,6 +43,7 @@ class Registration:
         )
         merged["object"] = obj
         merged["meta"] = None if meta is None else dict(meta)
+        priority = merged.pop("priority")
         made, replaced = self._core.register(described, source, server, priority, merged, replace, instead_of)
         if replaced is not None and replaced.version != made.version:
             self._events.emit(

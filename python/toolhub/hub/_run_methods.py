@@ -1,12 +1,14 @@
 """From a model's message to the messages that answer it: parse, check permission, route, execute, shape, format."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Unpack, cast
 
 from .. import _core
-from .._checks import check_whole
+from .._checks import check_seconds, check_whole
+from .._unknown_options import refuse_unknown
+from ..events import ROUTE
 from ..options import DispatchOptions, ResultFormat
 from ..parsing import spelt_out
 from ..permissions import PATIENCE, Approval, Permissions
@@ -81,16 +83,23 @@ class RunMethods(DispatchMethods):
         {"id": "call_1", "tool_name": "add", "success": true, "result": "5"}
         </tool_result>
         """
-        check_whole("concurrency", concurrency, 1)
+        concurrency = check_whole("concurrency", concurrency, 1)
         if limit is not None:
-            check_whole("limit", limit, _core.min_result_limit())
+            limit = check_whole("limit", limit, _core.min_result_limit())
         if results not in ("auto", "tags", *_NATIVE):
             raise ValueError(f"results must be auto, tags, {', '.join(_NATIVE)}, got {results!r}")
         if results == "auto" and format in ("tags", *_NATIVE):
             results = format
+        approve_timeout = check_seconds("approve_timeout", approve_timeout, above_zero=True)
         permissions = Permissions(allowed, approve, approve_timeout)
+        refuse_unknown(self, RunMethods.run, options)
+        planned, around = self._planned_options(ROUTE, **options)
         calls, text, found, groups = self._planned(message, "auto" if format == "tags" else format)
-        answered = await self._carry_out(calls, groups, permissions, concurrency, options)
+
+        async def answer(call: _core.ParsedCall) -> ToolResult:
+            return await _core.dispatch(self._core, call, planned, around, permissions)
+
+        answered = await _carry_out(calls, groups, concurrency, answer)
         await self._servers.catch_up(answered)
         outcome = RunOutcome(text, calls, answered)
         if calls:
@@ -113,30 +122,30 @@ class RunMethods(DispatchMethods):
         self._events.emit("parsed", calls=len(calls), format=found, repairs=repairs)
         return planned
 
-    async def _carry_out(
-        self,
-        calls: list[Any],
-        groups: list[list[int]],
-        permissions: Permissions,
-        concurrency: int,
-        options: DispatchOptions,
-    ) -> list[ToolResult]:
-        results: list[ToolResult | None] = [None] * len(calls)
 
-        async def work(queue: Iterator[int]) -> None:
-            for place in queue:
-                results[place] = await self._dispatch(calls[place], permissions, **options)
+async def _carry_out(
+    calls: "list[_core.ParsedCall]",
+    groups: list[list[int]],
+    concurrency: int,
+    answer: "Callable[[_core.ParsedCall], Awaitable[ToolResult]]",
+) -> list[ToolResult]:
+    """The answers of all calls: group after group, and `concurrency` calls of a group at a time."""
+    results: list[ToolResult | None] = [None] * len(calls)
 
-        for group in groups:
-            queue = iter(group)
-            if len(group) == 1:
-                await work(queue)
-                continue
-            try:
-                async with asyncio.TaskGroup() as workers:
-                    for _ in range(min(concurrency, len(group))):
-                        workers.create_task(work(queue))
-            except BaseExceptionGroup as errors:
-                # Only a programming error raises in there; it is raised as `dispatch` would raise it.
-                raise errors.exceptions[0] from None
-        return cast("list[ToolResult]", results)
+    async def work(queue: Iterator[int]) -> None:
+        for place in queue:
+            results[place] = await answer(calls[place])
+
+    for group in groups:
+        queue = iter(group)
+        if len(group) == 1:
+            await work(queue)
+            continue
+        try:
+            async with asyncio.TaskGroup() as workers:
+                for _ in range(min(concurrency, len(group))):
+                    workers.create_task(work(queue))
+        except BaseExceptionGroup as errors:
+            # Only a programming error raises in there; it is raised as `dispatch` would raise it.
+            raise errors.exceptions[0] from None
+    return cast("list[ToolResult]", results)

@@ -14,18 +14,17 @@ class ToolSearch:
 
     def search(self, query: str, k: int) -> list[_core.Hit]:
         """See `ToolHub.search`."""
-        return _core.search(self._core, _checked(query, k), k, self._vector(query))
+        return _core.search(self._core, *_checked(query, k), self._vector(query))
 
     def recommend(self, query: str, k: int) -> list[_core.Hit]:
         """See `ToolHub.recommend`."""
-        return _core.recommend(self._core, _checked(query, k), k, self._vector(query))
+        return _core.recommend(self._core, *_checked(query, k), self._vector(query))
 
     def _vector(self, query: str) -> list[float] | None:
         return None if self._embedding is None else self._embedding.of(query, self._core)
 
 
-def _checked(query: str, k: int) -> str:
-    check_whole("k", k, 0)
+def _checked(query: str, k: int) -> tuple[str, int]:
     if not isinstance(query, str):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TypeError(f"query must be text, got {type(query).__name__}")
-    return query
+    return query, check_whole("k", k, 0)

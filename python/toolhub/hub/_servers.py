@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from .. import _core
 from .._callbacks import Callbacks
-from .._checks import check_path
+from .._checks import check_callable, check_path, check_seconds
 from ..exceptions import ToolError
 from ..options import Default
 from ..result import ToolResult
@@ -82,6 +82,9 @@ class ServerManager:
         at_once: int | None = None,
     ) -> ConnectReport:
         """See `ToolHub.connect`."""
+        timeout = _as_timeout(timeout)
+        if progress is not None:
+            check_callable("progress", progress)
         servers = self._named(ids)
         if servers is None:
             return ConnectReport()
@@ -105,6 +108,7 @@ class ServerManager:
 
     async def refresh(self, ids: Iterable[str] | None, timeout: float | None) -> ConnectReport:
         """See `ToolHub.refresh`."""
+        timeout = _as_timeout(timeout)
         servers = self._named(ids)
         if servers is None:
             return ConnectReport()
@@ -170,6 +174,10 @@ def _as_ids(ids: Iterable[str] | None) -> list[str] | None:
     if ids is None:
         return None
     return [ids] if isinstance(ids, str) else list(ids)
+
+
+def _as_timeout(timeout: float | None) -> float | None:
+    return None if timeout is None else check_seconds("timeout", timeout)
 
 
 def _as_list(what: str, given: Any) -> list[Any]:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from .. import _core
+from .._checks import check_seconds
 from ..exceptions import ErrorKind, ToolError
 from ._registration import Registration
 
@@ -71,6 +72,8 @@ class Skills:
         """See `ToolHub.run_skill_script`."""
         from pathlib import Path
 
+        if timeout is not None:
+            timeout = check_seconds("timeout", timeout, above_zero=True)
         folder = Path(self.location(skill)).parent
         if not self._is_permitted(folder):
             raise ToolError(

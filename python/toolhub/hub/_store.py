@@ -17,7 +17,7 @@ class HubStore:
     """The file of one hub, or nothing when the hub keeps everything in memory."""
 
     def __init__(self, core: _core.Hub, path: Any, results_bytes: int) -> None:
-        check_whole("store_results_max_bytes", results_bytes, 0)
+        results_bytes = check_whole("store_results_max_bytes", results_bytes, 0)
         place = _checked_path(path)
         self.file = None if place is None else _core.Store(core, place, results_bytes)
         self._log_notices()

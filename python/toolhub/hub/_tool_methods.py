@@ -5,7 +5,7 @@ from functools import partial
 from typing import Any, Literal, TypeVar, Unpack, cast, overload
 
 from .._core import Candidate, Hit, Hub, ToolInfo
-from .._marks import DecoratorOptions, with_name
+from .._marks import DecoratorOptions, with_checked_numbers, with_name
 from .._unknown_options import known_options, unknown_options
 from ..options import Source, StrategyName
 from ._inspection import CapabilityRules, StatsRow, by_tool, flat
@@ -52,7 +52,7 @@ class ToolMethods:
         if isinstance(function, str):
             function, options = None, with_name(function, options)
         if function is None:
-            return partial(self.tool, **options)
+            return partial(self.tool, **with_checked_numbers(options))
         self._registration.register(function, **options)
         return function
 
