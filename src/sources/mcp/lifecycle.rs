@@ -171,6 +171,13 @@ impl<A, S> Lifecycle<A, S> {
         self.take_session().map(|session| (session, lived))
     }
 
+    /// The server has answered a call. Failures are counted from its last answer.
+    pub fn answered(&mut self) {
+        if matches!(self.stage, LifeStage::Ready { .. }) {
+            self.backoff = ReconnectBackoff::default();
+        }
+    }
+
     /// Gives back the session of this generation because nothing uses it. This is not a failure.
     pub fn take_idle(&mut self, generation: u64) -> Option<S> {
         if generation == self.generation { self.take_session() } else { None }

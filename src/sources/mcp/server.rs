@@ -360,8 +360,11 @@ impl Server {
         self.life.lock().last_used.elapsed()
     }
 
-    pub(super) fn touch(&self) {
-        self.life.lock().last_used = Instant::now();
+    /// The server has answered a call, so the failures before it do not count any more.
+    pub(super) fn answered(&self) {
+        let mut life = self.life.lock();
+        life.last_used = Instant::now();
+        life.machine.answered();
     }
 
     /// Ends a session that nothing uses. The next call makes a new one.

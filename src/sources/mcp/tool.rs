@@ -59,12 +59,22 @@ impl McpTool {
         };
         self.server.retry_budget.lock().called();
         let mut tries = 0;
+        let mut retries = 0;
+        let mut new_session = false;
         loop {
             let error = match self.attempt(args, ctx).await {
                 Ok(output) => return Ok(output),
                 Err(error) => error,
             };
-            let Some(pause) = self.pause(&error, tries, ctx.deadline) else {
+            let pause = if refuses_session(&error) {
+                // The call did not run, and the server is there: this repetition is free, and happens once.
+                (!std::mem::replace(&mut new_session, true)).then_some(Duration::ZERO)
+            } else {
+                let pause = self.pause(&error, retries, ctx.deadline);
+                retries += 1;
+                pause
+            };
+            let Some(pause) = pause else {
                 return Err(self.explained(error));
             };
             tries += 1;
@@ -83,8 +93,12 @@ impl McpTool {
         ctx.held.store(false, Ordering::Relaxed);
         let mut input: Option<(Map<String, Value>, Option<String>)> = None;
         for _ in 0..ROUNDS {
-            let raw = self.send(&connection, args, input.take(), ctx).await?;
-            self.server.touch();
+            let raw = self.send(&connection, args, input.take(), ctx).await.inspect_err(|error| {
+                if error.kind == ErrorKind::Rpc {
+                    self.server.answered();
+                }
+            })?;
+            self.server.answered();
             let size = raw.get().len();
             match heavy(size, || convert::answer(&self.spec.name, &raw))? {
                 CallAnswer::Done(output) => return heavy(size, || self.checked(output)),
@@ -156,16 +170,9 @@ impl McpTool {
         let hopeless = error.kind == ErrorKind::Connect
             && error.retry_after.is_none()
             && matches!(self.server.config().endpoint, Endpoint::Stdio(_));
-        // A server that refuses a new session too will refuse the next one.
-        let refuses_sessions = error.kind == ErrorKind::Closed && error.status.is_some() && tries > 0;
         // `retries` counts total attempts for an HTTP refusal, but extra attempts for a connection failure.
         let refused = u32::from(error.kind == ErrorKind::Http);
-        if !transient
-            || !safe
-            || hopeless
-            || refuses_sessions
-            || tries + refused >= self.server.config().options.retries
-        {
+        if !transient || !safe || hopeless || tries + refused >= self.server.config().options.retries {
             return None;
         }
         let pause = match error.retry_after {
@@ -189,6 +196,13 @@ impl McpTool {
 
     /// The caller learns on which server it was and whether it may have run.
     fn explained(&self, error: HubError) -> HubError {
+        if let Some(status) = error.status.filter(|_| refuses_session(&error)) {
+            let text = format!(
+                "HTTP request failed with status {status}: server '{}' refused the session of the call, and a new one too",
+                self.server.id()
+            );
+            return HubError { kind: ErrorKind::Http, message: text.into(), ..error };
+        }
         let lost = matches!(error.kind, ErrorKind::Closed) && error.outcome == Outcome::Unknown;
         if !lost {
             return error;
@@ -201,6 +215,11 @@ impl McpTool {
         );
         HubError { message: message.into(), ..error }
     }
+}
+
+/// Whether the server refused the session of the call, and therefore did not run it.
+fn refuses_session(error: &HubError) -> bool {
+    error.kind == ErrorKind::Closed && error.status.is_some() && error.outcome == Outcome::NotSent
 }
 
 impl Tool for McpTool {

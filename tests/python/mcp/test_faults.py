@@ -25,7 +25,7 @@ CROSS_SECTION = """
     ask_elicitation@stdio ask_same_id@http storm_list_changed@stdio
     parallel_100@http collateral@http isolation_under_load@stdio
     list_bad_entries@stdio list_cursor_endless@http
-    status_429@http status_rpc_error@http session_expired@http init_status_401@http
+    status_429@http status_rpc_error@http session_expired@http session_expired_50@http session_short@sse init_status_401@http
     close_no_response@http redirect_evil_call@http stale_keepalive@http gzip_bomb@http
     sse_dialects@http sse_drop_resumable@http sse_end_no_response@http
     endpoint_evil@sse stream_drop@sse

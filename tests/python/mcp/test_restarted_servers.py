@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Callable
 from typing import Any
@@ -72,6 +73,25 @@ async def test_a_tool_that_acts_survives_several_restarts(
             results.append(result.result)
     # `append` counts: it has run once on each server, not twice.
     assert results == results[:1] * 4
+
+
+@pytest.mark.parametrize("server", ["everything", "mcp1"])
+async def test_all_calls_of_a_lost_session_run_once_in_the_new_one(
+    server: str, hub: ToolHub, installed: Callable[..., Any]
+) -> None:
+    """Fifty calls at once, far more than the budget for retries; and no retries are configured."""
+    installed(server)
+    port = catalogue.free_port()
+    words = [word.format(port=port) for word in SERVERS[server][0]]
+    tool, args = ACTS[server]
+    hub.add_server("s", url=f"http://127.0.0.1:{port}/mcp", retries=0)
+    for _ in range(2):
+        with catalogue.listening(server, *words, port=port):
+            calls = [hub.execute(tool, args, server="s") for _ in range(50)]
+            results = await asyncio.gather(*calls)
+            assert [str(result.error) for result in results if not result.success] == []
+            if server == "mcp1":  # `append` counts: none has run twice.
+                assert sorted(result.result for result in results) == list(range(1, 51))
 
 
 async def test_a_server_that_was_killed_is_named(hub: ToolHub, installed: Callable[..., Any]) -> None:

@@ -100,6 +100,27 @@ fn a_session_that_is_lost_soon_counts_as_a_failure() {
 }
 
 #[test]
+fn failures_are_counted_from_the_last_answer() {
+    let mut now = Instant::now();
+    let mut machine = ready(now);
+    for generation in 1..10 {
+        machine.answered();
+        now += SECOND / 10;
+        assert!(machine.take_lost(now, |_| Some(gone())).is_some());
+        assert_eq!(machine.backoff_left(now), None, "it worked until now");
+        assert_eq!(start(&mut machine, false, now), Some(generation + 1));
+        assert!(machine.connected(generation + 1, generation + 1, ProtocolHint::Legacy, now).is_ok());
+    }
+    assert!(machine.take_lost(now, |_| Some(gone())).is_some());
+    machine.answered();
+    assert_eq!(
+        machine.backoff.failures(),
+        2,
+        "a late answer of a lost session says nothing about the next one"
+    );
+}
+
+#[test]
 fn an_idle_session_is_taken_once_and_is_not_a_failure() {
     let now = Instant::now();
     let mut machine = ready(now);

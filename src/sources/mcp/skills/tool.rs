@@ -71,7 +71,9 @@ impl SkillTool {
             }
             read => read,
         };
-        self.server.touch();
+        if read.is_ok() {
+            self.server.answered();
+        }
         read
     }
 

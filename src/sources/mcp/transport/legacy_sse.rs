@@ -5,7 +5,7 @@ use super::http::HttpOptions;
 use super::http::body::{self, BodyKind, Events, is_message};
 use super::http::endpoint::{HttpEndpoint, shown};
 use super::http::protocol_headers::ProtocolHeaders;
-use super::http::refusal::refusal;
+use super::http::refusal::{Refusal, forgotten_session, refusal};
 use super::http::sending::{SEND_TIME, accepted, closed, unaccepted};
 use super::{OutgoingRequest, Transport};
 use crate::error::{ErrorKind, HubError, Outcome};
@@ -116,7 +116,7 @@ impl Transport for LegacySse {
             tokio::select! {
                 biased;
                 reply = &mut answer => return reply,
-                posted = self.shared.post(&remote, request.body.clone().into(), Some(request.id)) => posted?,
+                posted = self.shared.post_request(&remote, request) => posted?,
             }
             answer.await
         })
@@ -165,7 +165,17 @@ impl SseShared {
         })
     }
 
-    async fn post(&self, remote: &HttpEndpoint, message: Bytes, id: Option<u64>) -> Result<(), HubError> {
+    /// Posts a request. The address is that of the session: a server that does not know it has not run the request.
+    async fn post_request(&self, remote: &HttpEndpoint, request: &OutgoingRequest) -> Result<(), HubError> {
+        match self.post(remote, request.body.clone().into(), Some(request.id)).await {
+            Err(Refusal { error, refuses_session: true }) => {
+                Err(self.over.get_or_init(|| forgotten_session(remote, error.status)).clone())
+            }
+            posted => posted.map_err(|refusal| refusal.error),
+        }
+    }
+
+    async fn post(&self, remote: &HttpEndpoint, message: Bytes, id: Option<u64>) -> Result<(), Refusal> {
         let protocol_headers = self.protocol_headers.load_full();
         let post = remote.ask(Method::POST, &self.endpoint, || Ok(protocol_headers.plain()), message);
         accepted(remote, post, id).await
@@ -176,7 +186,7 @@ impl SseShared {
         tokio::select! {
             () = self.closed.cancelled() => Err(closed(&remote)),
             sent = tokio::time::timeout(SEND_TIME, self.post(&remote, message.into(), None)) => {
-                sent.unwrap_or_else(|_| Err(unaccepted(&remote)))
+                sent.map_or_else(|_| Err(unaccepted(&remote)), |sent| sent.map_err(|refusal| refusal.error))
             }
         }
     }

@@ -5,9 +5,9 @@ use super::endpoint::HttpEndpoint;
 use super::failure;
 use super::protocol_headers::ProtocolHeaders;
 use super::reconnect_delay::ReconnectDelay;
-use super::refusal::{Refusal, read_refusal};
+use super::refusal::{Refusal, forgotten_session, read_refusal};
 use super::shared::HttpShared;
-use crate::error::{ErrorKind, HubError, Outcome};
+use crate::error::{ErrorKind, HubError};
 use crate::sources::mcp::heavy::heavy;
 use crate::sources::mcp::inbox::RpcReply;
 use crate::sources::mcp::transport::OutgoingRequest;
@@ -149,9 +149,6 @@ impl HttpShared {
         if !refuses_session || !protocol_headers.has_session() || protocol_headers.is_modern(request.method) {
             return error;
         }
-        let text =
-            format!("the server has forgotten the session ({}); a new one has to be opened", remote.shown);
-        let error = HubError { status: error.status, ..HubError::new(ErrorKind::Closed, text) };
-        self.forgotten.get_or_init(|| error.with_outcome(Outcome::NotSent)).clone()
+        self.forgotten.get_or_init(|| forgotten_session(remote, error.status)).clone()
     }
 }

@@ -43,6 +43,12 @@ pub(crate) async fn read_refusal(remote: &HttpEndpoint, response: Response, id: 
     Refusal { error: HubError { status: Some(status), retry_after, ..error }, refuses_session }
 }
 
+/// The error of a session that the server does not know any more.
+pub(crate) fn forgotten_session(remote: &HttpEndpoint, status: Option<u16>) -> HubError {
+    let text = format!("the server has forgotten the session ({}); a new one has to be opened", remote.shown);
+    HubError { status, ..HubError::new(ErrorKind::Closed, text) }.with_outcome(Outcome::NotSent)
+}
+
 /// Whether a server refuses the session id of a request, which proves that it did not run it.
 ///
 /// The specification wants a 404. The reference servers send a 400 with a JSON-RPC error (or, in old versions, a sentence).

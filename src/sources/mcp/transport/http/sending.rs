@@ -2,7 +2,7 @@
 
 use super::body;
 use super::endpoint::HttpEndpoint;
-use super::refusal::refusal;
+use super::refusal::{Refusal, read_refusal};
 use crate::error::{ErrorKind, HubError};
 use reqwest::Response;
 use std::time::Duration;
@@ -15,13 +15,13 @@ pub(crate) async fn accepted(
     remote: &HttpEndpoint,
     post: impl Future<Output = Result<Response, HubError>>,
     id: Option<u64>,
-) -> Result<(), HubError> {
-    let response = post.await?;
+) -> Result<(), Refusal> {
+    let response = post.await.map_err(|error| Refusal { error, refuses_session: false })?;
     if response.status().is_success() {
         body::beginning(response).await;
         return Ok(());
     }
-    Err(refusal(remote, response, id).await)
+    Err(read_refusal(remote, response, id).await)
 }
 
 pub(crate) fn unaccepted(remote: &HttpEndpoint) -> HubError {

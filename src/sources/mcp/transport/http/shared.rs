@@ -35,7 +35,9 @@ impl HttpShared {
         let post = remote.ask(Method::POST, &remote.url, || Ok(protocol_headers.plain()), message.into());
         tokio::select! {
             () = self.closed.cancelled() => Err(closed(&remote)),
-            sent = tokio::time::timeout(SEND_TIME, accepted(&remote, post, None)) => sent.unwrap_or_else(|_| Err(unaccepted(&remote))),
+            sent = tokio::time::timeout(SEND_TIME, accepted(&remote, post, None)) => {
+                sent.map_or_else(|_| Err(unaccepted(&remote)), |sent| sent.map_err(|refusal| refusal.error))
+            }
         }
     }
 
