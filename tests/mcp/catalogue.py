@@ -15,6 +15,7 @@ ROOT = Path(__file__).parents[2]
 SERVERS = ROOT / ".servers"
 NPM = SERVERS / "npm/node_modules/@modelcontextprotocol"
 OURS = ROOT / "tests/mcp/servers/ours.py"
+GUARDED = ROOT / "tests/mcp/servers/guarded.py"
 
 # Server -> (its environment, the words after the program). A program that ends with .js is run by Node.
 PROGRAMS = {
@@ -29,6 +30,10 @@ PROGRAMS = {
     "mcp1": ("mcp1", ["python", OURS]),
     "mcp2": ("mcp2", ["python", OURS]),
     "fastmcp": ("fastmcp", ["python", OURS]),
+    **{
+        f"guarded-{sdk}": (sdk, ["python", GUARDED])
+        for sdk in ("mcp1", "mcp2", "fastmcp2", "fastmcp3", "fastmcp")
+    },
 }
 
 

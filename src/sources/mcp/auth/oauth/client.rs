@@ -94,25 +94,38 @@ impl Client {
         }
     }
 
-    /// Adds our identity to the form of a token request; some methods also need a header.
+    /// The ways to authenticate, the likeliest first. There are several when nothing says which one this client has to use.
+    pub(super) fn ways<'a>(&'a self, config: &OAuthConfig, found: &Discovered) -> Vec<&'a str> {
+        match (&self.method, &self.secret) {
+            _ if self.signs(config) => vec!["private_key_jwt"],
+            (_, None) => vec!["none"],
+            (Some(method), _) => vec![method],
+            (None, _) => fitting(found.issuer.auth_methods.as_deref()),
+        }
+    }
+
+    fn signs(&self, config: &OAuthConfig) -> bool {
+        config.private_key.is_some() && config.client_id.as_ref() == Some(&self.id)
+    }
+
+    /// Adds our identity to the form of a token request; some ways also need a header.
+    ///
+    /// The form always names the client, as RFC 6749 (3.2.1) allows: the SDK for Python looks for it nowhere else.
     pub(super) fn identify(
         &self,
+        way: &str,
         config: &OAuthConfig,
         found: &Discovered,
         fields: &mut Vec<(&'static str, String)>,
     ) -> Result<Option<String>, HubError> {
-        if let Some(key) = config.private_key.as_ref().filter(|_| config.client_id.as_ref() == Some(&self.id))
-        {
+        fields.push(("client_id", self.id.clone()));
+        if let Some(key) = config.private_key.as_ref().filter(|_| self.signs(config)) {
             fields.push(("client_assertion_type", jwt::ASSERTION_TYPE.to_owned()));
             fields.push(("client_assertion", jwt::assertion(key, &self.id, &found.issuer.id)?));
             return Ok(None);
         }
-        let method = self.method.as_deref();
-        let method = method.unwrap_or_else(|| fitting(found.issuer.auth_methods.as_deref()));
-        let secret = self.secret.as_ref().filter(|_| method != "none");
-        match secret {
-            Some(secret) if method == "client_secret_post" => {
-                fields.push(("client_id", self.id.clone()));
+        match self.secret.as_ref().filter(|_| way != "none") {
+            Some(secret) if way == "client_secret_post" => {
                 fields.push(("client_secret", secret.expose().to_owned()));
                 Ok(None)
             }
@@ -120,18 +133,22 @@ impl Client {
                 let pair = format!("{}:{}", encoded(&self.id), encoded(secret.expose()));
                 Ok(Some(format!("Basic {}", BASE64_STANDARD.encode(pair))))
             }
-            None => {
-                fields.push(("client_id", self.id.clone()));
-                Ok(None)
-            }
+            None => Ok(None),
         }
     }
 }
 
-/// The default way for a client to send its secret.
-fn fitting(offered: Option<&[String]>) -> &'static str {
-    let ways = ["client_secret_basic", "client_secret_post", "none"];
-    pick(offered, ways).unwrap_or("client_secret_basic")
+/// The ways for a client to send its secret, from what the authorization server offers.
+fn fitting(offered: Option<&[String]>) -> Vec<&'static str> {
+    let ways = ["client_secret_basic", "client_secret_post"];
+    let Some(offered) = offered else { return ways.to_vec() };
+    let is_offered = |way: &&str| offered.iter().any(|other| other == way);
+    let known: Vec<&str> = ways.into_iter().filter(is_offered).collect();
+    match known.is_empty() {
+        true if is_offered(&"none") => vec!["none"],
+        true => vec![ways[0]],
+        false => known,
+    }
 }
 
 /// The authentication method to register: a program on a user's machine cannot keep a secret, so none if possible.
@@ -144,9 +161,10 @@ fn pick(offered: Option<&[String]>, ways: [&'static str; 3]) -> Option<&'static 
     ways.into_iter().find(|way| offered.iter().any(|other| other == way))
 }
 
-/// RFC 6749 wants both parts of the Basic header encoded like a form first.
+/// RFC 6749 wants both parts of the Basic header encoded like a form first. A space is written in the way that servers
+/// read which decode them like a URL.
 fn encoded(value: &str) -> String {
-    form([("", value)]).split_off(1)
+    form([("", value)]).split_off(1).replace('+', "%20")
 }
 
 #[cfg(test)]
@@ -156,10 +174,10 @@ mod tests {
     #[test]
     fn ways_are_chosen_from_what_is_offered() {
         let of = |ways: &[&str]| ways.iter().map(|way| (*way).to_owned()).collect::<Vec<_>>();
-        assert_eq!(fitting(None), "client_secret_basic");
-        assert_eq!(fitting(Some(&of(&["client_secret_post"]))), "client_secret_post");
-        assert_eq!(fitting(Some(&of(&["none"]))), "none");
-        assert_eq!(fitting(Some(&of(&["tls_client_auth"]))), "client_secret_basic");
+        assert_eq!(fitting(None), ["client_secret_basic", "client_secret_post"]);
+        assert_eq!(fitting(Some(&of(&["client_secret_post"]))), ["client_secret_post"]);
+        assert_eq!(fitting(Some(&of(&["none"]))), ["none"]);
+        assert_eq!(fitting(Some(&of(&["tls_client_auth"]))), ["client_secret_basic"]);
         assert_eq!(preferred(None), "none");
         assert_eq!(
             preferred(Some(&of(&["client_secret_post", "client_secret_basic"]))),
@@ -169,6 +187,6 @@ mod tests {
 
     #[test]
     fn parts_of_the_basic_header_are_encoded() {
-        assert_eq!(encoded("a:b c%"), "a%3Ab+c%25");
+        assert_eq!(encoded("a:b c%"), "a%3Ab%20c%25");
     }
 }

@@ -41,25 +41,47 @@ pub(super) struct TokenRequest<'a> {
 
 impl TokenRequest<'_> {
     /// Sends the fields of a grant. `kept` is the refresh token that stays when the answer brings no new one.
+    ///
+    /// A client that the user registered does not know how its secret has to be sent. An authorization server that refuses
+    /// one way has not used up the grant, so the next way is tried.
     pub(super) async fn send(
         &self,
+        web: &Web,
+        fields: Vec<(&'static str, String)>,
+        kept: Option<&Secret>,
+    ) -> Result<StoredToken, Failure> {
+        let ways = self.client.ways(self.config, self.found);
+        let (last, others) = ways.split_last().unwrap_or((&"none", &[]));
+        for way in others {
+            match self.send_in(way, web, fields.clone(), kept).await {
+                Err(Failure::UnknownClient(_)) => {}
+                sent => return sent,
+            }
+        }
+        self.send_in(last, web, fields, kept).await
+    }
+
+    async fn send_in(
+        &self,
+        way: &str,
         web: &Web,
         mut fields: Vec<(&'static str, String)>,
         kept: Option<&Secret>,
     ) -> Result<StoredToken, Failure> {
         fields.push(("resource", self.found.resource.clone()));
-        let header = self.client.identify(self.config, self.found, &mut fields).map_err(Failure::Other)?;
+        let identified = self.client.identify(way, self.config, self.found, &mut fields);
+        let header = identified.map_err(Failure::Other)?;
         let body = form(fields.iter().map(|(name, value)| (*name, value.as_str())));
         let answer = web.post_form(&self.found.issuer.token_endpoint, body, header.as_deref()).await;
         let answer = answer.map_err(Failure::Other)?;
         let body: Value = answer.json().unwrap_or_default();
         match answer.status {
-            200..300 => self.accept(&body, kept).map_err(Failure::Other),
+            200..300 => self.accept(way, &body, kept).map_err(Failure::Other),
             status => Err(self.failure(status, &body, &fields)),
         }
     }
 
-    fn accept(&self, body: &Value, kept: Option<&Secret>) -> Result<StoredToken, HubError> {
+    fn accept(&self, way: &str, body: &Value, kept: Option<&Secret>) -> Result<StoredToken, HubError> {
         let text = |name: &str| body.get(name).and_then(Value::as_str);
         let issuer = quote(&self.found.issuer.id, &[]);
         let token = text("access_token").ok_or_else(|| {
@@ -77,7 +99,7 @@ impl TokenRequest<'_> {
             server: self.config.server_url.clone(),
             issuer: self.found.issuer.id.clone(),
             resource: self.found.resource.clone(),
-            client: self.client.clone(),
+            client: Client { method: Some(way.to_owned()), ..self.client.clone() },
             access_token: Secret::new(token),
             refresh_token: text("refresh_token").map(Secret::new).or_else(|| kept.cloned()),
             // Without a `scope`, the requested scopes were granted.
