@@ -74,12 +74,21 @@ def readable(value: Any) -> str:
         return _decoded(bytes(cast("bytes", value)))
     if issubclass(kind, (dict, list, tuple)):
         try:
-            return json.dumps(value, ensure_ascii=False, default=_shown)
+            return _without_controls(json.dumps(value, ensure_ascii=False, default=_shown))
         except KeyboardInterrupt:
             raise
         except BaseException:
             pass  # cyclic, odd keys, a number of too many digits, a container that raises
     return _shown(cast("object", value))
+
+
+_CONTROLS = {code: f"\\u{code:04x}" for code in range(0x7F, 0xA0)}
+
+
+def _without_controls(text: str) -> str:
+    """JSON with all control characters escaped; `json` leaves some of them, and with one a terminal command would begin."""
+    has_controls = not text.isascii() and any(control in text for control in map(chr, _CONTROLS))
+    return text.translate(_CONTROLS) if has_controls or "\x7f" in text else text
 
 
 def _decoded(data: bytes) -> str:

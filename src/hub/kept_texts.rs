@@ -3,6 +3,7 @@
 use crate::error::{ErrorKind, HubError, clip};
 use crate::model::Lang;
 use crate::store::Store;
+use crate::truncate::page;
 use crate::wording::in_chinese;
 use parking_lot::Mutex;
 use ring::rand::{SecureRandom, SystemRandom};
@@ -57,15 +58,14 @@ impl KeptTexts {
         handle
     }
 
-    /// One page of a text, or an error that says that it is gone.
+    /// One page of a text, or an error that says that it is gone. Pages begin and end between grapheme clusters.
     pub fn page(&self, handle: &str, offset: usize, limit: usize, lang: Lang) -> Result<TextPage, HubError> {
         let text = self.memory.lock().get(handle);
         let text = text.or_else(|| self.store.get()?.kept(handle).map(Arc::from));
         let Some(text) = text else { return Err(expired(handle, lang)) };
         let total = text.chars().count();
-        let page: String = text.chars().skip(offset).take(limit).collect();
-        let end = offset.saturating_add(page.chars().count()).min(total);
-        Ok(TextPage { text: page, end, total })
+        let (bytes, end) = page(&text, offset, limit);
+        Ok(TextPage { text: text[bytes].to_owned(), end, total })
     }
 
     /// Drops all texts from memory.

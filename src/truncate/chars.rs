@@ -83,6 +83,11 @@ pub(super) fn floor(text: &str, at: usize) -> usize {
     }
 }
 
+/// The end of the cluster that begins at `at`.
+pub(super) fn after_cluster(text: &str, at: usize) -> usize {
+    GraphemeCursor::new(at, text.len(), true).next_boundary(text, 0).ok().flatten().unwrap_or(text.len())
+}
+
 /// The start of the last cluster of a text: what follows the text may still belong to it.
 pub(super) fn last_cluster(text: &str) -> usize {
     GraphemeCursor::new(text.len(), text.len(), true).prev_boundary(text, 0).ok().flatten().unwrap_or(0)

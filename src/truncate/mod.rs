@@ -23,6 +23,7 @@ mod json;
 mod limits;
 mod markdown;
 mod notice;
+mod page;
 mod prose;
 mod sentence;
 pub mod tokens;
@@ -30,6 +31,7 @@ pub mod tokens;
 pub use job::{Options, Truncated, Unit};
 pub use limits::Limits;
 pub use notice::grouped;
+pub use page::page;
 pub use tokens::TokenCounter;
 
 use chars::{count, index_of};

@@ -178,6 +178,9 @@ class PromptMethods:
     def read_more(self, handle: str, offset: int = 0, limit: int = 4000) -> str:
         """One page of a result that was cut: `limit` characters from `offset` on; empty past the end.
 
+        A page begins and ends between grapheme clusters (an emoji, a letter with its accents), so it may be a little shorter
+        than `limit`; the next one begins at `offset + len(page)`. All pages together are the whole text.
+
         Results are kept in bounded memory, and with a store in its file, so that handles from other processes and earlier
         runs work too. A result that newer ones have replaced raises `ToolError` of kind `not_found`.
         """
