@@ -116,9 +116,8 @@ async def test_every_format_gets_the_same_lines(results: Any) -> None:
     assert len(texts) == 1, outcome.messages
 
     def strings(value: Any) -> list[str]:
-        if isinstance(value, dict):
-            value = list(value.values())
-        return [text for one in value for text in strings(one)] if isinstance(value, list) else [str(value)]
+        inner: list[Any] = list(value.values()) if isinstance(value, dict) else value
+        return [text for one in inner for text in strings(one)] if isinstance(inner, list) else [str(value)]
 
     said = next(text for text in strings(outcome.messages) if "read_more" in text)
     if results == "tags":
