@@ -18,6 +18,8 @@ pub struct PoolLimits {
     pub abandoned: usize,
     /// Threads in all.
     pub threads: usize,
+    /// Calls that wait for one another, each inside the one before.
+    pub nested: usize,
 }
 
 /// Why a call is refused instead of queued.
@@ -27,6 +29,8 @@ pub enum PoolRefusal {
     Abandoned(usize),
     /// All threads are taken by abandoned calls and by calls that wait for others.
     Threads(usize),
+    /// The call is inside this number of others that wait for it, each on a thread: a recursion that does not end.
+    Nested(usize),
 }
 
 /// A call in the queue.
@@ -117,14 +121,24 @@ impl<J: QueuedCall> WorkerPool<J> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Queues a call of a tool that has this number of abandoned calls. Ask [`WorkerPool::needs_thread`] afterwards.
-    pub fn add(&self, call: J, abandoned_of_tool: usize) -> Result<(), PoolRefusal> {
+    /// Queues a call of a tool that has this number of abandoned calls, inside this number of calls that wait for it. Ask
+    /// [`WorkerPool::needs_thread`] afterwards.
+    pub fn add(&self, call: J, abandoned_of_tool: usize, around: usize) -> Result<(), PoolRefusal> {
+        if around >= self.limits.nested {
+            return Err(PoolRefusal::Nested(around));
+        }
         let mut state = self.lock();
         if abandoned_of_tool > 0 && state.abandoned >= self.limits.abandoned {
             return Err(PoolRefusal::Abandoned(state.abandoned));
         }
         if state.workers() == 0 && state.threads >= self.limits.threads {
-            return Err(PoolRefusal::Threads(state.threads));
+            // Several recursions at once take all threads before one of them reaches the limit.
+            let is_recursion = around >= self.limits.running;
+            return Err(if is_recursion {
+                PoolRefusal::Nested(around)
+            } else {
+                PoolRefusal::Threads(state.threads)
+            });
         }
         state.queue.push_back(call);
         drop(state);
@@ -293,7 +307,7 @@ mod tests {
     }
 
     fn pool(running: usize, abandoned: usize, threads: usize) -> WorkerPool<Call> {
-        WorkerPool::new(PoolLimits { running, abandoned, threads })
+        WorkerPool::new(PoolLimits { running, abandoned, threads, nested: 5 })
     }
 
     /// As a new thread would: it is counted and takes a call.
@@ -306,10 +320,10 @@ mod tests {
     fn a_thread_over_the_limit_takes_a_call_that_may_run_before_it_ends() {
         let pool = pool(1, 10, 10);
         let (stuck, next) = (Call::default(), Call::default());
-        pool.add(stuck.clone(), 0).unwrap();
+        pool.add(stuck.clone(), 0, 0).unwrap();
         let running = started(&pool);
         assert!(pool.abandon(&running.0, "kept").is_none());
-        pool.add(next, 0).unwrap();
+        pool.add(next, 0, 0).unwrap();
         // A replacement is started for it, but the old thread comes back first: two threads, one too many.
         assert!(pool.needs_thread());
         assert!(matches!(pool.end(&stuck.0), CallEnd::Unwanted("kept")));
@@ -323,30 +337,44 @@ mod tests {
     fn a_tool_with_abandoned_calls_is_refused_at_the_limit_and_others_are_not() {
         let pool = pool(2, 2, 10);
         for _ in 0..2 {
-            pool.add(Call::default(), 0).unwrap();
+            pool.add(Call::default(), 0, 0).unwrap();
             let call = started(&pool);
             assert!(pool.abandon(&call.0, "").is_none());
         }
-        assert_eq!(pool.add(Call::default(), 2), Err(PoolRefusal::Abandoned(2)));
-        assert_eq!(pool.add(Call::default(), 0), Ok(()));
+        assert_eq!(pool.add(Call::default(), 2, 0), Err(PoolRefusal::Abandoned(2)));
+        assert_eq!(pool.add(Call::default(), 0, 0), Ok(()));
     }
 
     #[test]
     fn a_pool_whose_threads_are_all_taken_refuses_at_once() {
         let pool = pool(1, 10, 2);
         for _ in 0..2 {
-            pool.add(Call::default(), 0).unwrap();
+            pool.add(Call::default(), 0, 0).unwrap();
             let call = started(&pool);
             assert!(pool.step_aside(&call.0));
         }
-        assert_eq!(pool.add(Call::default(), 0), Err(PoolRefusal::Threads(2)));
+        assert_eq!(pool.add(Call::default(), 0, 0), Err(PoolRefusal::Threads(2)));
+    }
+
+    #[test]
+    fn a_call_inside_too_many_others_is_refused_as_a_recursion() {
+        let pool = pool(2, 10, 4);
+        assert_eq!(pool.add(Call::default(), 0, 5), Err(PoolRefusal::Nested(5)));
+        for around in 0..4 {
+            pool.add(Call::default(), 0, around).unwrap();
+            let call = started(&pool);
+            assert!(pool.step_aside(&call.0));
+        }
+        // The threads are taken: by recursions if this call is inside one, by other calls if it is not.
+        assert_eq!(pool.add(Call::default(), 0, 2), Err(PoolRefusal::Nested(2)));
+        assert_eq!(pool.add(Call::default(), 0, 1), Err(PoolRefusal::Threads(4)));
     }
 
     #[test]
     fn a_call_that_is_given_up_while_it_waits_for_another_counts_once() {
         let pool = pool(1, 10, 10);
         let call = Call::default();
-        pool.add(call.clone(), 0).unwrap();
+        pool.add(call.clone(), 0, 0).unwrap();
         started(&pool);
         assert!(pool.step_aside(&call.0));
         assert!(pool.abandon(&call.0, "kept").is_none());
@@ -361,8 +389,8 @@ mod tests {
     fn queued_calls_of_those_who_gave_up_are_skipped() {
         let pool = pool(1, 10, 10);
         let (unwanted, wanted) = (Call::default(), Call::default());
-        pool.add(unwanted.clone(), 0).unwrap();
-        pool.add(wanted.clone(), 0).unwrap();
+        pool.add(unwanted.clone(), 0, 0).unwrap();
+        pool.add(wanted.clone(), 0, 0).unwrap();
         assert_eq!(pool.abandon(&unwanted.0, "kept"), Some("kept"));
         assert!(Arc::ptr_eq(&started(&pool).0, &wanted.0));
     }

@@ -8,12 +8,13 @@ use super::addressee::Message;
 use super::imported::Imported;
 use super::loop_bridge::{LoopAction, LoopMailbox, Mail};
 use super::once::intern;
+use super::slots::{self, CallsAround, RunningMark};
 use super::{runtime, value};
 use crate::limit::Permits;
 use crate::stats::AbandonedCall;
 use crate::workers::{CallEnd, CallStage, PoolLimits, PoolRefusal, QueuedCall, WorkerPool};
 use parking_lot::Mutex;
-use pyo3::exceptions::PyBaseException;
+use pyo3::exceptions::{PyBaseException, PyRecursionError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
@@ -32,8 +33,8 @@ pub enum PoolKind {
 impl PoolKind {
     fn limits(self) -> PoolLimits {
         match self {
-            PoolKind::Tools => PoolLimits { running: 32, abandoned: 256, threads: 1024 },
-            PoolKind::Callbacks => PoolLimits { running: 64, abandoned: 256, threads: 1024 },
+            PoolKind::Tools => PoolLimits { running: 32, abandoned: 256, threads: 1024, nested: 512 },
+            PoolKind::Callbacks => PoolLimits { running: 64, abandoned: 256, threads: 1024, nested: 512 },
         }
     }
 
@@ -82,6 +83,7 @@ pub struct Reply {
     mailbox: Arc<LoopMailbox>,
     key: u64,
     stage: Arc<CallStage<Leftover>>,
+    mark: RunningMark,
 }
 
 static POOLS: Mutex<[Option<Arc<CallPool>>; 2]> = Mutex::new([None, None]);
@@ -106,8 +108,8 @@ pub struct FunctionCall<'py> {
     pub function: Bound<'py, PyAny>,
     pub value: Option<Bound<'py, PyAny>>,
     pub kwargs: Py<PyAny>,
-    /// A copy of the caller's context; see [`copy_context`].
-    pub context: Bound<'py, PyAny>,
+    /// The calls around it. The function runs in a copy of the current context, in which it is one of them.
+    pub around: CallsAround,
 }
 
 /// Why a call was not queued.
@@ -116,31 +118,35 @@ pub enum NotQueued {
     Failed(PyErr),
 }
 
-/// A copy of the current context.
-pub fn copy_context(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
-    // SAFETY: the GIL is held; the call gives a new reference or an error.
-    unsafe { Bound::from_owned_ptr_or_err(py, ffi::PyContext_CopyCurrent()) }
+/// The error of a call that is inside too many others.
+pub fn nested_too_deeply(around: usize) -> PyErr {
+    PyRecursionError::new_err(format!(
+        "calls of the hub are nested too deeply: {around} sync functions wait for one another"
+    ))
 }
 
 /// Hands a call to a pool. `abandoned` says how many calls of the same tool were given up and still run.
 pub fn submit(
     py: Python<'_>,
     kind: PoolKind,
-    FunctionCall { function, value, kwargs, context }: FunctionCall<'_>,
+    FunctionCall { function, value, kwargs, around }: FunctionCall<'_>,
     (mailbox, key): (Arc<LoopMailbox>, u64),
     abandoned: usize,
 ) -> Result<Reply, NotQueued> {
+    let reply = Reply { pool: pool(kind), mailbox, key, stage: Arc::default(), mark: Arc::default() };
     let call = || {
-        let run = context.getattr(intern!(py, "run"))?;
+        let held = slots::hold(py, around.within_function(&reply.mark))?;
+        // SAFETY: the GIL is held; the call gives a new reference or an error.
+        let copy = || unsafe { Bound::from_owned_ptr_or_err(py, ffi::PyContext_CopyCurrent()) };
+        let run = slots::within(py, &Some(held), copy)?.getattr(intern!(py, "run"))?;
         match value {
             Some(value) => PyTuple::new(py, [run, function, value]),
             None => PyTuple::new(py, [run, function]),
         }
     };
     let call = call().map_err(NotQueued::Failed)?.unbind();
-    let reply = Reply { pool: pool(kind), mailbox, key, stage: Arc::default() };
     let queued = PoolCall { call, kwargs, reply: reply.clone() };
-    reply.pool.workers.add(queued, abandoned).map_err(NotQueued::Refused)?;
+    reply.pool.workers.add(queued, abandoned, around.threads()).map_err(NotQueued::Refused)?;
     match reply.pool.start_worker_if_needed(py) {
         // Another worker will take it.
         Err(_) if reply.pool.workers.counts().0 > 0 => Ok(reply),

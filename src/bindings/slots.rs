@@ -1,17 +1,53 @@
-//! The slots that calls inside a tool may borrow, as a context variable: it goes wherever the context of the tool goes, into
-//! its tasks, its threads and its blocking calls.
+//! What calls inside a tool know of the calls around them, as a context variable: it goes wherever the context of the tool
+//! goes, into its tasks, its threads and its blocking calls.
 
 use super::once::ForkSafeOnce;
 use crate::limit::Lender;
 use pyo3::ffi;
 use pyo3::prelude::*;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
+
+/// Lives as long as a function runs on a thread of a pool.
+pub type RunningMark = Arc<()>;
+
+/// The calls around a call.
+#[derive(Clone, Default)]
+pub struct CallsAround {
+    /// The slots that it may borrow.
+    pub lender: Option<Arc<Lender>>,
+    /// The functions that each have a thread of a pool. A task may outlive the function that started it, so some may have
+    /// ended.
+    on_threads: Arc<[Weak<()>]>,
+}
+
+impl CallsAround {
+    /// The same, with other slots to borrow.
+    pub fn lending(&self, lender: Option<Arc<Lender>>) -> Self {
+        CallsAround { lender, on_threads: self.on_threads.clone() }
+    }
+
+    /// For calls inside a function that runs on a thread.
+    pub fn within_function(&self, mark: &RunningMark) -> Self {
+        let own = std::iter::once(Arc::downgrade(mark));
+        let on_threads = self.running().cloned().chain(own).collect();
+        CallsAround { lender: self.lender.clone(), on_threads }
+    }
+
+    /// The number of functions that wait on their threads for this call.
+    pub fn threads(&self) -> usize {
+        self.running().count()
+    }
+
+    fn running(&self) -> impl Iterator<Item = &Weak<()>> {
+        self.on_threads.iter().filter(|mark| mark.strong_count() > 0)
+    }
+}
 
 /// The value of the context variable.
 #[pyclass(frozen, module = "toolhub._core")]
-pub struct HeldSlots(Arc<Lender>);
+pub struct HeldSlots(CallsAround);
 
-/// The slots of one tool that runs; `None` for a tool without limits.
+/// The value for calls inside one tool that runs; `None` if it is the same as around that tool.
 pub type LentSlots = Option<Py<HeldSlots>>;
 
 fn variable(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {
@@ -25,8 +61,8 @@ fn variable(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {
     VARIABLE.get_or_try_init(py, make).map(|variable| variable.bind(py))
 }
 
-/// What the tool around this call lends.
-pub fn current(py: Python<'_>) -> PyResult<Option<Arc<Lender>>> {
+/// The calls around the current one.
+pub fn current(py: Python<'_>) -> PyResult<CallsAround> {
     let mut value = std::ptr::null_mut();
     // SAFETY: a context variable, no default, a place for the value; the GIL is held.
     if unsafe { ffi::PyContextVar_Get(variable(py)?.as_ptr(), std::ptr::null_mut(), &mut value) } < 0 {
@@ -34,12 +70,13 @@ pub fn current(py: Python<'_>) -> PyResult<Option<Arc<Lender>>> {
     }
     // SAFETY: a new reference, or null when the variable has no value.
     let value = unsafe { Bound::from_owned_ptr_or_opt(py, value) };
-    Ok(value.and_then(|value| value.cast::<HeldSlots>().ok().map(|held| held.get().0.clone())))
+    let held = value.as_ref().and_then(|value| value.cast::<HeldSlots>().ok());
+    Ok(held.map(|held| held.get().0.clone()).unwrap_or_default())
 }
 
 /// Makes the value of the context variable.
-pub fn hold(py: Python<'_>, lender: Arc<Lender>) -> PyResult<Py<HeldSlots>> {
-    Py::new(py, HeldSlots(lender))
+pub fn hold(py: Python<'_>, around: CallsAround) -> PyResult<Py<HeldSlots>> {
+    Py::new(py, HeldSlots(around))
 }
 
 /// Does something while the context variable has this value.

@@ -7,6 +7,8 @@ use super::addressee::{Addressee, Message};
 use super::awaiting::{Awaitable, Awaited, Step, new_awaitable};
 use super::loop_bridge::{self, LoopBridge};
 use super::pool::{self, FunctionCall, Leftover, NotQueued, PoolKind, Reply};
+use super::slots;
+use crate::workers::PoolRefusal;
 use parking_lot::Mutex;
 use pyo3::exceptions::{PyBaseException, PyRuntimeError};
 use pyo3::gc::{PyTraverseError, PyVisit};
@@ -41,7 +43,7 @@ impl ThreadCall {
             function: this.function.bind(py).clone(),
             value: None,
             kwargs: PyDict::new(py).into_any().unbind(),
-            context: pool::copy_context(py)?,
+            around: slots::current(py)?,
         };
         let key = bridge.get().expect_mail(slf.clone().unbind(), 0);
         // All callbacks count as one tool: at the limit none is started.
@@ -50,6 +52,7 @@ impl ThreadCall {
             drop(bridge.get().forget_mail(key));
             match not_queued {
                 NotQueued::Failed(error) => error,
+                NotQueued::Refused(PoolRefusal::Nested(around)) => pool::nested_too_deeply(around),
                 NotQueued::Refused(_) => PyRuntimeError::new_err(
                     "too many callbacks that were given up still run; the function was not called",
                 ),

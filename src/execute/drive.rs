@@ -259,6 +259,7 @@ pub fn refused_by_pool(tool: &str, refusal: PoolRefusal) -> HubError {
         PoolRefusal::Abandoned(count) => {
             format!("{count} calls of sync tools that were given up still run, some of them of this tool")
         }
+        PoolRefusal::Nested(count) => format!("{count} sync functions wait for one another"),
         PoolRefusal::Threads(count) => {
             format!(
                 "all {count} threads for sync tools are taken by calls that were given up or wait for other tools"

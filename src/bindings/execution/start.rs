@@ -12,7 +12,7 @@ use crate::bindings::job::InlineTask;
 use crate::bindings::loop_bridge::{LoopMailbox, Mail};
 use crate::bindings::pool::{self, FunctionCall, NotQueued, PoolKind};
 use crate::bindings::python_tool::{Callable, python_tool};
-use crate::bindings::slots::{self, LentSlots};
+use crate::bindings::slots::{self, CallsAround, LentSlots};
 use crate::bindings::unchecked;
 use crate::error::{ErrorKind, HubError};
 use crate::execute::{Answer, Run, overloaded, refused_by_pool};
@@ -20,6 +20,7 @@ use crate::limit::{self, Passage};
 use crate::model::Arguments;
 use crate::registry::Candidate;
 use crate::tool::{CallContext, OnProgress};
+use crate::workers::PoolRefusal;
 use parking_lot::Mutex;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
@@ -73,7 +74,7 @@ impl Execution {
         let Address { mailbox, key } = Self::address(slf, slot)?;
         let notify = move |permits| mailbox.push(Mail::Deliver(key, Message::Entered(permits)));
         let around = slots::current(py)?;
-        match limit::pass(hub.gates(candidate), around.as_deref(), notify) {
+        match limit::pass(hub.gates(candidate), around.lender.as_deref(), notify) {
             Passage::Through(permits) => {
                 Self::port(slf)?.get().forget_mail(key);
                 this.state.lock().attempts[slot].permits = Some(permits);
@@ -136,17 +137,18 @@ impl Execution {
         }
     }
 
-    /// What calls inside this attempt may borrow.
-    fn held(&self, py: Python<'_>, start: &AttemptStart) -> PyResult<LentSlots> {
+    /// What calls inside this attempt see around them; `None` if it is what this attempt sees.
+    fn held(&self, py: Python<'_>, start: &AttemptStart) -> PyResult<Option<CallsAround>> {
         if self.hub.get().core().is_unlimited(&start.candidate) {
             return Ok(None);
         }
         let around = slots::current(py)?;
         let lender = {
             let state = self.state.lock();
-            state.attempts[start.slot].permits.as_ref().map(|permits| permits.lender(around))
+            let permits = state.attempts[start.slot].permits.as_ref();
+            permits.map(|permits| permits.lender(around.lender.clone()))
         };
-        lender.map(|lender| slots::hold(py, lender)).transpose()
+        Ok(lender.map(|lender| around.lending(Some(lender))))
     }
 
     /// A plain function has given a coroutine.
@@ -176,7 +178,7 @@ impl Execution {
             }
             Err(error) => return Self::raised_in_place(slf, slot, error).map(|()| None),
         };
-        let held = this.held(py, start)?;
+        let held = this.held(py, start)?.map(|around| slots::hold(py, around)).transpose()?;
         if start.alone {
             let coroutine = InPlaceCoroutine::new(slot, awaitable.unbind(), held);
             let stepped = coroutine.stepped(py);
@@ -211,8 +213,8 @@ impl Execution {
                 return Err(PyRuntimeError::new_err("a Python tool was given native arguments"));
             }
         };
-        let context = slots::within(py, &this.held(py, start)?, || pool::copy_context(py))?;
-        let call = FunctionCall { function: tool.call.bind(py).clone(), value, kwargs, context };
+        let around = this.held(py, start)?.map_or_else(|| slots::current(py), Ok)?;
+        let call = FunctionCall { function: tool.call.bind(py).clone(), value, kwargs, around };
         let Address { mailbox, key } = Self::address(slf, slot)?;
         let abandoned = start.candidate.stats.abandoned();
         match pool::submit(py, PoolKind::Tools, call, (mailbox, key), abandoned) {
@@ -225,6 +227,9 @@ impl Execution {
                 Self::port(slf)?.get().forget_mail(key);
                 match not_queued {
                     NotQueued::Failed(error) => Self::raised_in_place(slf, slot, error),
+                    NotQueued::Refused(PoolRefusal::Nested(around)) => {
+                        Self::raised_in_place(slf, slot, pool::nested_too_deeply(around))
+                    }
                     NotQueued::Refused(refusal) => {
                         this.fail(slot, refused_by_pool(&tool.spec.name, refusal));
                         Ok(())

@@ -1,7 +1,10 @@
 """The threads of sync tools: bounded, reused, and never lost for good."""
 
 import asyncio
+import contextvars
+import subprocess
 import sys
+import textwrap
 import threading
 
 import pytest
@@ -227,3 +230,66 @@ def test_a_thread_that_cannot_be_started_is_a_result(hub: ToolHub, monkeypatch: 
         assert (await hub.execute("quick")).success
 
     World("asyncio").run(main())
+
+
+RECURSION = """
+    import asyncio, sys, threading
+    from toolhub import ToolHub
+
+    hub = ToolHub()
+
+    @hub.tool
+    def again(n: int = 0):
+        return hub.call("again", {"n": n + 1})
+
+    @hub.tool
+    def one_of_two(n: int = 0):
+        return hub.call("one_of_two", {"n": n + 1})
+
+    def call(name):
+        result = hub.call(name)
+        print(result.success, str(result.kind), "raised RecursionError" in result.error)
+
+    threading.stack_size(int(sys.argv[1]))
+    for names in (["again"], ["again", "one_of_two", "again"]):
+        callers = [threading.Thread(target=call, args=[name]) for name in names]
+        for caller in callers:
+            caller.start()
+        for caller in callers:
+            caller.join()
+    # The threads are free again.
+    hub.register(lambda: "works", name="works")
+    print(hub.call("works").result)
+"""
+
+
+@pytest.mark.parametrize("stack", [0, 512 * 1024])
+def test_sync_tools_that_call_themselves_end_in_a_recursion_error(stack: int) -> None:
+    script = textwrap.dedent(RECURSION)
+    ended = subprocess.run(
+        [sys.executable, "-c", script, str(stack)], capture_output=True, text=True, timeout=120
+    )
+    assert ended.stdout.splitlines() == ["False tool_error True"] * 4 + ["works"], ended.stderr
+    assert ended.returncode == 0
+
+
+def test_calls_whose_callers_have_ended_are_not_nested(hub: ToolHub) -> None:
+    """Each call starts a thread in a copy of its context that makes the next call."""
+    over = threading.Event()
+    results: list[str | None] = []
+
+    def call(left: int) -> None:
+        result = hub.call("step", {"left": left})
+        if not result or left == 0:
+            results.append(result.error)
+            over.set()
+
+    def step(left: int) -> None:
+        if left > 0:
+            context = contextvars.copy_context()
+            threading.Thread(target=context.run, args=[call, left - 1]).start()
+
+    hub.register(step)
+    call(600)
+    assert over.wait(60)
+    assert results == [None]
