@@ -1,8 +1,8 @@
 //! Carries a plan out on tokio, without Python.
 
 use super::{
-    ApprovalRequest, CallPlan, CallRequest, Consulted, FlightLead, LookUpRequest, PlanStep, ServerSet,
-    Shareable, SharedResults, Unreachable, Verdict, answer_kind, question, synthesis_prompt,
+    ApprovalRequest, CallPlan, CallRequest, Consulted, FlightLead, LookUpRequest, PlanStep, RunEnd,
+    ServerSet, Shareable, SharedResults, Unreachable, Verdict, answer_kind, question, synthesis_prompt,
 };
 use crate::error::{ErrorKind, HubError, clip};
 use crate::hub::{Hub, PlannedRun, RunReport, answer_text};
@@ -11,7 +11,7 @@ use crate::model::{Arguments, CheckOptions, ToolOutput};
 use crate::tool::BoxFuture;
 use serde_json::Value;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
@@ -95,9 +95,13 @@ pub async fn call(
     // A call that was cancelled has no result to share: a follower leads.
     let cancelled = matches!(&result.outcome, Err(error) if error.kind == ErrorKind::Cancelled);
     if let Some(lead) = lead.filter(|_| !cancelled) {
-        let success = result.outcome.is_ok();
-        let bytes = if lead.is_cached(success) { result.bytes() } else { 0 };
-        lead.land(result.clone(), bytes, success, now());
+        let end = match &result.outcome {
+            Ok(_) => RunEnd::Success,
+            Err(error) if error.kind == ErrorKind::Timeout => RunEnd::TimedOut,
+            Err(_) => RunEnd::Failure,
+        };
+        let bytes = if lead.is_cached(end) { result.bytes() } else { 0 };
+        lead.land(result.clone(), bytes, end, now());
     }
     synthesize(&plan, services, &mut result, &args).await;
     result.route = plan.route_name();
@@ -167,17 +171,23 @@ async fn share(
             Consulted::Lead(lead) => return Err(lead),
             Consulted::Follow(followed) => followed,
         };
-        let left = plan.time_left(now());
-        let patience = left.map_or(shareable.longest, |left| left.min(shareable.longest));
-        let landed = match tokio::time::timeout(patience, flight).await {
+        let (left, own, overdue) = (
+            plan.time_left(now()).unwrap_or(Duration::MAX),
+            shareable.time.longest,
+            followed.overdue_at.saturating_duration_since(now()),
+        );
+        let landed = match tokio::time::timeout(left.min(own).min(overdue), flight).await {
             Ok(result) => result.ok().flatten(),
-            Err(_) if left == Some(patience) => return Ok(CallResult::refused(plan.deadline_passed())),
+            Err(_) if left <= own.min(overdue) => return Ok(CallResult::refused(plan.deadline_passed())),
+            Err(_) if own < overdue => {
+                return Ok(CallResult::refused(plan.followed_too_long(&shareable.time)));
+            }
             Err(_) => {
                 shared.give_up(&followed);
                 None
             }
         };
-        // Without a result the leader was cancelled or given up: consult again, and perhaps lead.
+        // Without a result the leader was cancelled or given up, or had less time: consult again, and perhaps lead.
         if let Some(result) = landed {
             return Ok((*result).clone());
         }

@@ -39,9 +39,9 @@ mod synthesis;
 pub use drive::{CallResult, CallServices, call};
 pub use lookup::LookUpRequest;
 pub use permissions::{ApprovalRequest, Permissions, Verdict};
-pub use request::{CallRequest, CallTarget, SharingRequest};
+pub use request::{CallRequest, CallTarget, SharingRequest, TimeAllowed};
 pub use servers::{KnownServers, ServerSet, unknown_server, unknown_to};
-pub use share::{Consulted, FlightLead, FollowedFlight, Leader, ShareKey, Shareable, SharedResults};
+pub use share::{Consulted, FlightLead, FollowedFlight, Leader, RunEnd, ShareKey, Shareable, SharedResults};
 pub use state::{CallPlan, UNKNOWN_SOURCE, UNREADABLE, Unreachable};
 pub use synthesis::{answer_kind, question, synthesis_prompt};
 

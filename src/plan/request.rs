@@ -38,6 +38,24 @@ pub struct SharingRequest {
     pub coerce: bool,
 }
 
+/// How long a call may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct TimeAllowed {
+    /// The candidates, one after another.
+    pub timeouts: Duration,
+    /// The same, with the time to clean up after each.
+    pub longest: Duration,
+    pub deadline: Option<Duration>,
+}
+
+impl TimeAllowed {
+    /// Whether a call that has failed for want of this time would have failed with that of the other one too.
+    pub fn covers(&self, other: &TimeAllowed) -> bool {
+        let end = |time: &TimeAllowed| time.deadline.unwrap_or(Duration::MAX);
+        other.longest <= self.longest && end(other) <= end(self)
+    }
+}
+
 pub struct CallRequest {
     pub target: CallTarget,
     /// Why the request cannot be read, if it cannot.

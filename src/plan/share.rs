@@ -3,7 +3,7 @@
 //! Both are requested by the caller, and only harmless tools are shared. `V` is a result as its driver holds it. Values are
 //! never copied or dropped while the lock is held: both may run code of the user, which may call the hub.
 
-use super::request::CallTarget;
+use super::request::{CallTarget, TimeAllowed};
 use super::result_cache::ResultCache;
 use super::state::CallPlan;
 use crate::hub::Hub;
@@ -14,7 +14,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// What makes two calls the same call.
+/// What makes two calls the same call. How long they may take is not part of it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ShareKey {
     what: Arc<str>,
@@ -28,13 +28,21 @@ pub struct ShareKey {
     coerce: bool,
 }
 
+/// How a shared run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RunEnd {
+    Success,
+    Failure,
+    /// A failure for want of time; a call that has more time may succeed.
+    TimedOut,
+}
+
 /// A call that may be shared, and how.
 pub struct Shareable {
     pub key: ShareKey,
     pub cache_ttl: Option<Duration>,
     pub single_flight: bool,
-    /// How long the candidates may take one after another: a follower does not wait longer for its leader.
-    pub longest: Duration,
+    pub time: TimeAllowed,
 }
 
 impl CallPlan {
@@ -43,19 +51,19 @@ impl CallPlan {
         let sharing = self.request.sharing.as_ref().filter(|_| self.is_shareable)?;
         let what = self.request.target.name().clone();
         let by_capability = matches!(self.request.target, CallTarget::Capability(_));
-        let (candidates, longest) = harmless_candidates(hub, &what, by_capability, self.options.timeout)?;
+        let (candidates, time) = harmless_candidates(hub, &what, by_capability, &self.options)?;
         let key = ShareKey {
             candidates,
             what,
             by_capability,
             arguments: sharing.arguments.clone(),
             meta: sharing.meta.clone(),
-            options: self.options.clone(),
+            options: CallOptions { timeout: None, deadline: None, ..self.options.clone() },
             validate: sharing.validate,
             coerce: sharing.coerce,
         };
         let (cache_ttl, single_flight) = (sharing.cache_ttl, sharing.single_flight);
-        Some(Shareable { key, cache_ttl, single_flight, longest })
+        Some(Shareable { key, cache_ttl, single_flight, time })
     }
 }
 
@@ -64,24 +72,30 @@ fn harmless_candidates(
     hub: &Hub,
     what: &str,
     by_capability: bool,
-    timeout: Option<Duration>,
-) -> Option<(u64, Duration)> {
+    options: &CallOptions,
+) -> Option<(u64, TimeAllowed)> {
     let snapshot = hub.registry.load();
-    let longest = |candidates: &mut dyn Iterator<Item = &Arc<Candidate>>| {
-        let times = candidates.map(|one| {
-            let own = timeout.or(one.spec().timeout).unwrap_or(hub.options.timeout);
-            one.spec().effects.are_harmless().then(|| own.saturating_add(hub.options.grace))
-        });
-        times.reduce(|sum, one| Some(sum?.saturating_add(one?))).flatten()
+    let time = |candidates: &mut dyn Iterator<Item = &Arc<Candidate>>| {
+        let none = Duration::ZERO;
+        let mut time = TimeAllowed { timeouts: none, longest: none, deadline: options.deadline };
+        for one in candidates {
+            if !one.spec().effects.are_harmless() {
+                return None;
+            }
+            let own = options.timeout.or(one.spec().timeout).unwrap_or(hub.options.timeout);
+            time.timeouts = time.timeouts.saturating_add(own);
+            time.longest = time.longest.saturating_add(own.saturating_add(hub.options.grace));
+        }
+        Some(time)
     };
     if !by_capability {
         let entry = snapshot.get(what)?;
-        return Some((entry.changed_at, longest(&mut entry.candidates.iter())?));
+        return Some((entry.changed_at, time(&mut entry.candidates.iter())?));
     }
     let tag = what.to_lowercase();
     let mut tagged = snapshot.with_tag(&tag).peekable();
     tagged.peek()?;
-    Some((snapshot.version(), longest(&mut tagged)?))
+    Some((snapshot.version(), time(&mut tagged)?))
 }
 
 /// The driver of a call that leads, as its followers see it.
@@ -102,6 +116,8 @@ pub struct FollowedFlight {
     key: ShareKey,
     id: u64,
     leader: Arc<dyn Leader>,
+    /// When the leader has taken longer than its candidates may.
+    pub overdue_at: Instant,
 }
 
 impl FollowedFlight {
@@ -126,11 +142,19 @@ struct SharedFlight<V> {
     /// A leader that was given up must not end the flight of its successor.
     id: u64,
     leader: Arc<dyn Leader>,
-    waiters: Vec<Waiter<V>>,
+    time: TimeAllowed,
+    overdue_at: Instant,
+    waiters: Vec<(TimeAllowed, Waiter<V>)>,
 }
 
+/// A result that came within a short time may be less than what a longer time would give, so the cache keeps them apart.
+type CacheKey = (ShareKey, TimeAllowed);
+
+/// Effectively never, and safe to add to any instant.
+const FOREVER: Duration = Duration::from_secs(1_000_000_000);
+
 struct Tables<V> {
-    cache: ResultCache<ShareKey, V>,
+    cache: ResultCache<CacheKey, V>,
     flights: HashMap<ShareKey, SharedFlight<V>>,
     last_flight: u64,
 }
@@ -149,28 +173,29 @@ impl<V> SharedResults<V> {
     /// Looks into the cache, then joins an identical call in flight if `single_flight`, then leads as `leader`.
     ///
     /// `notify` is called once for a follower, on any thread: with the result, or with `None` when the leader ended without
-    /// one or was given up, so that the follower has to consult again.
+    /// one, had less time than the follower, or was given up, so that the follower has to consult again.
     pub fn consult(
         &self,
-        Shareable { key, cache_ttl, single_flight, .. }: &Shareable,
+        Shareable { key, cache_ttl, single_flight, time }: &Shareable,
         now: Instant,
         leader: Arc<dyn Leader>,
         notify: impl FnOnce(Option<Arc<V>>) + Send + 'static,
     ) -> Consulted<V> {
         let mut tables = self.0.lock();
         let expired = tables.cache.take_expired(now);
-        let cached = cache_ttl.and_then(|max_age| tables.cache.fresh(key, max_age, now));
+        let cached = cache_ttl.and_then(|max_age| tables.cache.fresh(&(key.clone(), *time), max_age, now));
         let consulted = match (cached, tables.flights.get_mut(key).filter(|_| *single_flight)) {
             (Some(value), _) => Consulted::Hit(value),
             (None, Some(flight)) => {
-                flight.waiters.push(Box::new(notify));
-                let (id, leader) = (flight.id, flight.leader.clone());
-                Consulted::Follow(FollowedFlight { key: key.clone(), id, leader })
+                flight.waiters.push((*time, Box::new(notify)));
+                let (id, leader, overdue_at) = (flight.id, flight.leader.clone(), flight.overdue_at);
+                Consulted::Follow(FollowedFlight { key: key.clone(), id, leader, overdue_at })
             }
             (None, None) => Consulted::Lead(FlightLead {
                 tables: self.0.clone(),
                 key: key.clone(),
-                flight: single_flight.then(|| tables.open_flight(key, leader)),
+                time: *time,
+                flight: single_flight.then(|| tables.open_flight(key, leader, *time, now)),
                 cache_ttl: *cache_ttl,
             }),
         };
@@ -182,7 +207,7 @@ impl<V> SharedResults<V> {
     /// Gives up a flight whose leader is gone or too slow: its followers consult again, and the first of them leads.
     pub fn give_up(&self, followed: &FollowedFlight) {
         let flight = self.0.lock().take_flight(&followed.key, followed.id);
-        notify_all(flight, None);
+        notify_all(flight, None, RunEnd::Failure);
     }
 
     /// Visits the cached results, unless the tables are in use right now.
@@ -199,9 +224,16 @@ impl<V> SharedResults<V> {
 }
 
 impl<V> Tables<V> {
-    fn open_flight(&mut self, key: &ShareKey, leader: Arc<dyn Leader>) -> u64 {
+    fn open_flight(
+        &mut self,
+        key: &ShareKey,
+        leader: Arc<dyn Leader>,
+        time: TimeAllowed,
+        now: Instant,
+    ) -> u64 {
         self.last_flight += 1;
-        let flight = SharedFlight { id: self.last_flight, leader, waiters: Vec::new() };
+        let (overdue_at, waiters) = (now + time.longest.min(FOREVER), Vec::new());
+        let flight = SharedFlight { id: self.last_flight, leader, time, overdue_at, waiters };
         self.flights.insert(key.clone(), flight);
         self.last_flight
     }
@@ -212,9 +244,13 @@ impl<V> Tables<V> {
     }
 }
 
-fn notify_all<V>(flight: Option<SharedFlight<V>>, result: Option<&Arc<V>>) {
-    let waiters = flight.into_iter().flat_map(|flight| flight.waiters);
-    waiters.for_each(|notify| notify(result.cloned()));
+/// Followers that have more time than a leader that ran out of it get no result.
+fn notify_all<V>(flight: Option<SharedFlight<V>>, result: Option<&Arc<V>>, end: RunEnd) {
+    let Some(flight) = flight else { return };
+    for (time, notify) in flight.waiters {
+        let is_for_it = end != RunEnd::TimedOut || flight.time.covers(&time);
+        notify(result.filter(|_| is_for_it).cloned());
+    }
 }
 
 /// Held by the call that runs. Dropped without a result, for instance because the caller was cancelled, it lets one of the
@@ -222,6 +258,7 @@ fn notify_all<V>(flight: Option<SharedFlight<V>>, result: Option<&Arc<V>>) {
 pub struct FlightLead<V> {
     tables: Arc<Mutex<Tables<V>>>,
     key: ShareKey,
+    time: TimeAllowed,
     /// The flight that others may follow.
     flight: Option<u64>,
     cache_ttl: Option<Duration>,
@@ -229,13 +266,13 @@ pub struct FlightLead<V> {
 
 impl<V> FlightLead<V> {
     /// Whether the result is wanted at all, so that it is worth a copy.
-    pub fn is_wanted(&self, success: bool) -> bool {
-        self.is_followed() || self.is_cached(success)
+    pub fn is_wanted(&self, end: RunEnd) -> bool {
+        self.is_followed() || self.is_cached(end)
     }
 
     /// Whether the result is cached, so that its size has to be known.
-    pub fn is_cached(&self, success: bool) -> bool {
-        success && self.cache_ttl.is_some()
+    pub fn is_cached(&self, end: RunEnd) -> bool {
+        end == RunEnd::Success && self.cache_ttl.is_some()
     }
 
     fn is_followed(&self) -> bool {
@@ -245,23 +282,23 @@ impl<V> FlightLead<V> {
     }
 
     /// Hands the result to the followers; a success is cached too, as one of `bytes`.
-    pub fn land(mut self, value: V, bytes: usize, success: bool, now: Instant) {
+    pub fn land(mut self, value: V, bytes: usize, end: RunEnd, now: Instant) {
         let value = Arc::new(value);
         let mut tables = self.tables.lock();
-        let gone = match self.cache_ttl.filter(|_| success) {
-            Some(ttl) => tables.cache.put(&self.key, ttl, now, value.clone(), bytes),
+        let gone = match self.cache_ttl.filter(|_| end == RunEnd::Success) {
+            Some(ttl) => tables.cache.put(&(self.key.clone(), self.time), ttl, now, value.clone(), bytes),
             None => Vec::new(),
         };
         let flight = self.flight.take().and_then(|id| tables.take_flight(&self.key, id));
         drop(tables);
         drop(gone);
-        notify_all(flight, Some(&value));
+        notify_all(flight, Some(&value), end);
     }
 }
 
 impl<V> Drop for FlightLead<V> {
     fn drop(&mut self) {
         let flight = self.flight.and_then(|id| self.tables.lock().take_flight(&self.key, id));
-        notify_all(flight, None);
+        notify_all(flight, None, RunEnd::Failure);
     }
 }

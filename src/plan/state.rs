@@ -1,8 +1,8 @@
 //! One call under way: what is known and decided so far. The files that decide a step read and write it.
 
 use super::permissions::Verdict;
-use super::request::{CallRequest, CallTarget};
-use crate::error::{HubError, Outcome};
+use super::request::{CallRequest, CallTarget, TimeAllowed};
+use crate::error::{ErrorKind, HubError, Outcome, clip};
 use crate::hub::late;
 use crate::model::CallOptions;
 use crate::route::RouteRule;
@@ -113,6 +113,13 @@ impl CallPlan {
     pub fn deadline_passed(&self) -> HubError {
         let deadline = self.request.options.deadline.unwrap_or_default();
         late(self.request.target.name(), deadline, Outcome::Unknown)
+    }
+
+    /// The error of a call that waited for an identical one as long as its own candidates may take.
+    pub fn followed_too_long(&self, time: &TimeAllowed) -> HubError {
+        let (what, seconds) = (clip(self.request.target.name()), time.timeouts.as_secs_f64());
+        let text = format!("Tool '{what}' timed out after {seconds} s (it may still have run).");
+        HubError::new(ErrorKind::Timeout, text)
     }
 
     pub fn elapsed(&self, now: Instant) -> Duration {

@@ -125,7 +125,6 @@ async fn a_follower_has_its_own_deadline() {
     world.stage.add(reads("t").after(5_000));
     let mut hurried = shared(named("t"), None, true, "{}");
     hurried.options.deadline = Some(secs(2));
-    // The deadline is part of the key, so both of these have one.
     let mut patient = shared(named("t"), None, true, "{}");
     patient.options.deadline = Some(secs(2));
     let later = async {
@@ -158,4 +157,53 @@ async fn the_next_leader_has_what_is_left_of_its_deadline() {
     let (led, followed, ()) = tokio::join!(leader, follower, stop);
     assert_eq!(error(&led).kind, ErrorKind::Cancelled);
     assert_eq!((error(&followed).kind, world.stage.elapsed()), (ErrorKind::Timeout, 5_000));
+}
+
+#[tokio::test(start_paused = true)]
+async fn calls_with_other_time_options_share_and_keep_their_own_times() {
+    let world = World::new(hub());
+    world.stage.add(reads("t").after(5_000));
+    let call = |change: fn(&mut CallOptions)| {
+        let mut request = shared(named("t"), None, true, "{}");
+        change(&mut request.options);
+        async {
+            let result = world.call(request).await;
+            (result, world.stage.elapsed())
+        }
+    };
+    let (led, patient, hurried, late) = tokio::join!(
+        call(|_| {}),
+        call(|options| options.timeout = Some(secs(60))),
+        call(|options| options.timeout = Some(secs(1))),
+        call(|options| options.deadline = Some(secs(2))),
+    );
+    for (result, ended) in [&led, &patient] {
+        assert_eq!((value(result), *ended), (json!("read"), 5_000));
+    }
+    let (hurried, ended) = hurried;
+    assert_eq!(error(&hurried).kind, ErrorKind::Timeout);
+    assert!(error(&hurried).message.contains("timed out after 1 s"), "{}", error(&hurried).message);
+    assert!((1_000..5_000).contains(&ended), "{ended}");
+    assert_eq!((error(&late.0).kind, late.1), (ErrorKind::Timeout, 2_000));
+    assert_eq!(world.stage.count("start"), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_follower_with_more_time_than_a_leader_that_ran_out_of_it_leads() {
+    let world = World::new(hub());
+    world.stage.add(reads("t").after(5_000));
+    let call = |deadline| {
+        let mut request = shared(named("t"), None, true, "{}");
+        request.options.deadline = deadline;
+        world.call(request)
+    };
+    let (led, equal, patient, other) =
+        tokio::join!(call(Some(secs(2))), call(Some(secs(2))), call(Some(secs(60))), call(None));
+    for result in [&led, &equal] {
+        assert_eq!(error(result).kind, ErrorKind::Timeout);
+    }
+    for result in [&patient, &other] {
+        assert_eq!(value(result), json!("read"));
+    }
+    assert_eq!((world.stage.count("start"), world.stage.elapsed()), (2, 7_000));
 }

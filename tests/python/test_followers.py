@@ -151,6 +151,51 @@ def test_a_follower_waits_no_longer_than_the_candidates_may_take(run: Run) -> No
     assert len(late) == 1
 
 
+def test_calls_with_other_time_options_share_one_run(run: Run) -> None:
+    hub, go, runs = ToolHub(), asyncio.Event(), 0
+
+    async def get() -> str:
+        nonlocal runs
+        runs += 1
+        await go.wait()
+        return "once"
+
+    hub.register(get, read_only=True)
+
+    async def main() -> None:
+        times: list[dict[str, float]] = [
+            {},
+            {"timeout": 50},
+            {"deadline": 60},
+            {"timeout": 40, "deadline": 50},
+        ]
+        calls = [asyncio.create_task(hub.execute("get", **time, single_flight=True)) for time in times]
+        await turns()
+        hurried = [
+            await hub.execute("get", deadline=0.05, single_flight=True),
+            await hub.execute("get", timeout=0.05, single_flight=True),
+        ]
+        assert [result.kind for result in hurried] == [ErrorKind.TIMEOUT] * 2
+        go.set()
+        assert [(await call).result for call in calls] == ["once"] * len(times)
+
+    run(asyncio.wait_for(main(), 30))
+    assert runs == 1
+
+
+def test_a_follower_with_more_time_runs_the_tool_when_its_leader_ran_out_of_time(run: Run) -> None:
+    hub, tool = ToolHub(), FirstHangs()
+    hub.register(tool, name="get", read_only=True)
+
+    async def main() -> None:
+        leader = asyncio.create_task(hub.execute("get", timeout=0.05, single_flight=True))
+        await turns()
+        follower = await hub.execute("get", timeout=30, single_flight=True)
+        assert ((await leader).kind, follower.result) == (ErrorKind.TIMEOUT, "run 2")
+
+    run(asyncio.wait_for(main(), 30))
+
+
 class Uncopied:
     """A value that is cached as it is, so that a weak reference shows how long it is kept."""
 

@@ -30,6 +30,8 @@ pub enum Landed {
     Nothing,
     /// The deadline of the waiting call has passed.
     Late,
+    /// It has waited as long as its own candidates may take.
+    TimedOut,
 }
 
 /// The event loop of a leader, as its followers see it. Weak: a flight does not keep a loop alive.
@@ -52,8 +54,8 @@ pub struct FlightWait {
     bridge: Py<LoopBridge>,
     hub: Py<PyHub>,
     deadline: Option<Instant>,
-    /// When the leader is given up, whatever it does.
-    patient_until: Instant,
+    /// When the candidates of this call would have ended, had it not waited.
+    own_end: Instant,
     flight: OnceLock<FollowedFlight>,
     landed: Arc<Mutex<Option<Landed>>>,
     state: Mutex<WaitState>,
@@ -67,17 +69,17 @@ struct WaitState {
 }
 
 impl FlightWait {
-    /// A wait until `deadline`; the leader is given up after `patience`.
+    /// A wait until `deadline`, and not longer than the candidates may take.
     pub fn new<'py>(
         hub: &Bound<'py, PyHub>,
         deadline: Option<Instant>,
-        patience: Duration,
+        longest: Duration,
     ) -> PyResult<Bound<'py, Self>> {
         let py = hub.py();
         let (bridge, hub) = (loop_bridge::current(py)?.unbind(), hub.clone().unbind());
-        let patient_until = Instant::now() + patience.min(FOREVER);
+        let own_end = Instant::now() + longest.min(FOREVER);
         let (flight, landed, state) = (OnceLock::new(), Arc::default(), Mutex::default());
-        new_awaitable(py, FlightWait { bridge, hub, deadline, patient_until, flight, landed, state })
+        new_awaitable(py, FlightWait { bridge, hub, deadline, own_end, flight, landed, state })
     }
 
     /// What other followers know of this call if it leads.
@@ -133,8 +135,9 @@ impl FlightWait {
     /// Sets the timer to the next look at the leader, or to the deadline if that comes first.
     fn arm(slf: &Bound<'_, Self>) -> PyResult<()> {
         let this = slf.get();
-        let look = (Instant::now() + LOOK_AFTER).min(this.patient_until);
-        let at = this.deadline.map_or(look, |deadline| deadline.min(look));
+        let look = (Instant::now() + LOOK_AFTER).min(this.own_end);
+        let ends = [this.deadline, this.flight.get().map(|flight| flight.overdue_at)];
+        let at = ends.into_iter().flatten().fold(look, Instant::min);
         let timer = LoopBridge::add_deadline(this.bridge.bind(slf.py()), at, slf.clone().unbind())?;
         this.state.lock().timer = Some(timer);
         Ok(())
@@ -147,11 +150,15 @@ impl FlightWait {
             return false;
         }
         let Some(flight) = self.flight.get() else { return true };
-        let given_up = self.patient_until <= now || flight.has_lost_its_leader();
-        if given_up {
+        if flight.overdue_at <= now || flight.has_lost_its_leader() {
             self.hub.get().shared_results().give_up(flight);
+            return false;
         }
-        !given_up
+        if self.own_end <= now {
+            self.landed.lock().get_or_insert(Landed::TimedOut);
+            return false;
+        }
+        true
     }
 
     /// No message and no timer is expected any more.

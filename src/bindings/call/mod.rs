@@ -112,7 +112,7 @@ impl CallDriver {
         }
         match &state.awaiting {
             Awaiting::Synthesis { result, .. } => visit.call(result),
-            Awaiting::Flight(wait) => visit.call(wait),
+            Awaiting::Flight(wait, _) => visit.call(wait),
             _ => Ok(()),
         }
     }

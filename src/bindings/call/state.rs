@@ -5,7 +5,7 @@ use crate::bindings::argument_checks::Checks;
 use crate::bindings::awaiting::Awaitable;
 use crate::bindings::execution::Extras;
 use crate::bindings::hub::PyHub;
-use crate::plan::{CallPlan, FlightLead, Unreachable};
+use crate::plan::{CallPlan, FlightLead, TimeAllowed, Unreachable};
 use parking_lot::Mutex;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -53,7 +53,7 @@ pub(super) enum Awaiting {
     Nothing,
     LookUp(Arc<Mutex<Option<Unreachable>>>),
     Approval,
-    Flight(Py<FlightWait>),
+    Flight(Py<FlightWait>, TimeAllowed),
     Run,
     Synthesis { result: Py<PyDict>, begun: Instant, limit: Duration },
     Done,

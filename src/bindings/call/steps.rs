@@ -16,10 +16,11 @@ use crate::bindings::result::{copy_result, refused};
 use crate::bindings::result_size::size_of_result;
 use crate::bindings::text_of::text_of;
 use crate::bindings::value;
-use crate::error::HubError;
+use crate::error::{ErrorKind, HubError};
 use crate::kind::ToolKind;
 use crate::plan::{
-    ApprovalRequest, Consulted, LookUpRequest, PlanStep, ServerSet, Shareable, question, synthesis_prompt,
+    ApprovalRequest, Consulted, LookUpRequest, PlanStep, RunEnd, ServerSet, Shareable, question,
+    synthesis_prompt,
 };
 use crate::shape::content::ImageNotes;
 use parking_lot::Mutex;
@@ -122,7 +123,7 @@ impl CallDriver {
         let (py, this) = (slf.py(), slf.get());
         let now = Instant::now();
         let left = this.plan.lock().time_left(now);
-        let wait = FlightWait::new(this.hub.bind(py), left.map(|left| now + left), shareable.longest)?;
+        let wait = FlightWait::new(this.hub.bind(py), left.map(|left| now + left), shareable.time.longest)?;
         let (leader, notify) = (FlightWait::leader(&wait)?, FlightWait::notifier(&wait));
         match this.hub.get().shared_results().consult(shareable, now, leader, notify) {
             Consulted::Hit(cached) => {
@@ -139,7 +140,7 @@ impl CallDriver {
             }
             Consulted::Follow(flight) => {
                 wait.get().follow(flight);
-                this.state.lock().awaiting = Awaiting::Flight(wait.clone().unbind());
+                this.state.lock().awaiting = Awaiting::Flight(wait.clone().unbind(), shareable.time);
                 Ok(Next::Await(wait.into_any()))
             }
         }
@@ -169,14 +170,18 @@ impl CallDriver {
                 this.plan.lock().approval_answered(verdict);
                 Ok(Next::Plan)
             }
-            Awaiting::Flight(wait) => {
+            Awaiting::Flight(wait, time) => {
                 ended?;
                 match wait.get().take_landed() {
                     Landed::Result(result) => Self::synthesize(slf, copy_of(py, &result)?),
-                    // The leader ended without a result: consult again, and perhaps lead.
+                    // The leader ended without a result, or had less time: consult again, and perhaps lead.
                     Landed::Nothing => Ok(Next::Plan),
                     Landed::Late => {
                         let error = this.plan.lock().deadline_passed();
+                        this.refuse(py, &error).map(Next::Finish)
+                    }
+                    Landed::TimedOut => {
+                        let error = this.plan.lock().followed_too_long(&time);
                         this.refuse(py, &error).map(Next::Finish)
                     }
                 }
@@ -204,11 +209,11 @@ impl CallDriver {
     /// Hands the result of a run to those who share it.
     fn land(&self, result: &Bound<'_, PyDict>) -> PyResult<()> {
         let Some(lead) = self.state.lock().lead.take() else { return Ok(()) };
-        let success = is_success(result)?;
-        if lead.is_wanted(success) {
+        let end = end_of(result)?;
+        if lead.is_wanted(end) {
             let copy = copy_result(result.as_any())?.cast_into::<PyDict>()?.unbind();
-            let bytes = if lead.is_cached(success) { size_of_result(copy.bind(result.py()))? } else { 0 };
-            lead.land(copy, bytes, success, Instant::now());
+            let bytes = if lead.is_cached(end) { size_of_result(copy.bind(result.py()))? } else { 0 };
+            lead.land(copy, bytes, end, Instant::now());
         }
         Ok(())
     }
@@ -354,6 +359,13 @@ fn meta_of<'py>(result: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyDict>> {
     Ok(result.as_any().get_item(intern!(result.py(), "_meta"))?.cast_into()?)
 }
 
-fn is_success(result: &Bound<'_, PyDict>) -> PyResult<bool> {
-    result.as_any().get_item(intern!(result.py(), "success"))?.is_truthy()
+fn end_of(result: &Bound<'_, PyDict>) -> PyResult<RunEnd> {
+    let py = result.py();
+    if result.as_any().get_item(intern!(py, "success"))?.is_truthy()? {
+        return Ok(RunEnd::Success);
+    }
+    let error = meta_of(result)?.get_item(intern!(py, "error"))?;
+    let kind = error.and_then(|error| error.get_item(intern!(py, "kind")).ok());
+    let is_late = kind.is_some_and(|kind| kind.eq(ErrorKind::Timeout.name()).unwrap_or(false));
+    Ok(if is_late { RunEnd::TimedOut } else { RunEnd::Failure })
 }
