@@ -47,7 +47,7 @@ pub struct Servers {
     all: Mutex<Vec<Arc<Server>>>,
     /// Held while a server is added or removed, which may wait for the store; `all` never waits.
     changing: Mutex<()>,
-    /// Who did not list its tools for a look-up, and when that was.
+    /// The servers that did not list their tools for a look-up, each with the time.
     silent: Mutex<HashMap<Arc<str>, Instant>>,
     /// The servers whose lists were requested because a program looked at the tools of the hub.
     list_requested: Mutex<HashSet<Arc<str>>>,
@@ -215,13 +215,22 @@ impl Servers {
         stream::iter(all).for_each_concurrent(None, |server| async move { server.close().await }).await;
     }
 
-    /// A candidate for a tool that its server has not listed (yet): who names the server may call what its configuration
-    /// does not leave out, and the server knows whether it has it.
+    /// A candidate for a tool of a connected server that has no complete list. Pins accept definitions, so a pinned server has
+    /// to list its tools.
     pub fn unlisted(&self, server: &str, tool: &str) -> Option<Arc<Candidate>> {
-        let server = self.get(server).filter(|server| server.config().options.wants(tool))?;
-        let listed = Arc::new(Listed::unlisted(tool));
+        let server = self.get(server)?;
+        let options = &server.config().options;
+        let list_decides = server.listing().is_some_and(|listing| !listing.is_cut);
+        if list_decides || server.info().state != "connected" || options.pin {
+            return None;
+        }
+        let listed =
+            Arc::new(Listed::unlisted(tool.strip_prefix(options.prefix.as_deref().unwrap_or_default())?));
+        if !options.wants(&listed.name) {
+            return None;
+        }
         let mut spec = ToolSpec::named(tool);
-        spec.timeout = server.config().options.timeout;
+        spec.timeout = options.timeout;
         Some(Arc::new(Candidate {
             id: self.hub.registry.next_id(),
             source: Source::Mcps,

@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 use toolhub::error::ErrorKind;
 use toolhub::model::{Arguments, ToolOutput};
 use toolhub::sources::mcp::host::Host;
-use toolhub::tool::CallContext;
+use toolhub::tool::{CallContext, Tool};
 
 fn context(cancel: &CancellationToken) -> CallContext {
     CallContext::new(Instant::now() + Duration::from_secs(20), cancel.clone())
@@ -16,8 +16,8 @@ fn context(cancel: &CancellationToken) -> CallContext {
 
 async fn call(world: &World, tool: &str, args: Value) -> Result<ToolOutput, toolhub::error::HubError> {
     let Value::Object(args) = args else { unreachable!("tests give objects") };
-    let candidate = world.servers.unlisted("s", tool).unwrap();
-    candidate.tool.call(&Arguments::new(args), &context(&CancellationToken::new())).await
+    let tool = world.unlisted(tool);
+    tool.call(&Arguments::new(args), &context(&CancellationToken::new())).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -72,10 +72,10 @@ async fn giving_up_tells_the_server_which_call_it_was() {
     let world = World::new("legacy");
     world.connect().await;
     let cancel = CancellationToken::new();
-    let candidate = world.servers.unlisted("s", "hangs").unwrap();
+    let tool = world.unlisted("hangs");
     let context = context(&cancel);
     let arguments = Arguments::default();
-    let calling = candidate.tool.call(&arguments, &context);
+    let calling = tool.call(&arguments, &context);
     let cancelling = async {
         world.until("the call is there", |world| world.received("tools/call").len() == 1).await;
         cancel.cancel();
@@ -97,8 +97,8 @@ async fn progress_is_passed_on_and_meta_goes_along() {
     let mut context = context(&CancellationToken::new());
     context.progress = Some(Arc::new(move |update: &Value| seen.lock().push(update["progress"].clone())));
     context.meta.insert("trace".into(), json!("t-1"));
-    let candidate = world.servers.unlisted("s", "progress").unwrap();
-    let output = candidate.tool.call(&Arguments::default(), &context).await.unwrap();
+    let tool = world.unlisted("progress");
+    let output = tool.call(&Arguments::default(), &context).await.unwrap();
     assert_eq!(output.value, json!("done"));
     assert_eq!(*steps.lock(), vec![json!(1), json!(2), json!(3)]);
     assert_eq!(world.received("tools/call")[0]["params"]["_meta"]["trace"], json!("t-1"));

@@ -4,6 +4,7 @@ use crate::world::{World, is_running};
 use serde_json::json;
 use toolhub::error::{ErrorKind, Outcome};
 use toolhub::sources::mcp::host::Host;
+use toolhub::tool::Tool;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_older_server_is_greeted_in_the_older_way() {
@@ -82,9 +83,9 @@ async fn first_calls_that_come_together_share_one_start() {
     // The same tools, a new server in its place: nothing is connected.
     world.add("s", "legacy", json!({"retries": 1}));
     assert_eq!(world.server().info().state, "disconnected");
-    let candidate = world.servers.unlisted("s", "echo").unwrap();
+    let tool = world.unlisted("echo");
     let calls = (0..10).map(|n| {
-        let (hub, candidate) = (world.hub.clone(), candidate.clone());
+        let tool = tool.clone();
         async move {
             let mut args = serde_json::Map::new();
             args.insert("text".into(), json!(n.to_string()));
@@ -92,8 +93,7 @@ async fn first_calls_that_come_together_share_one_start() {
                 std::time::Instant::now() + std::time::Duration::from_secs(20),
                 tokio_util::sync::CancellationToken::new(),
             );
-            drop(hub);
-            candidate.tool.call(&toolhub::model::Arguments::new(args), &context).await
+            tool.call(&toolhub::model::Arguments::new(args), &context).await
         }
     });
     for (n, output) in futures_util::future::join_all(calls).await.into_iter().enumerate() {
@@ -106,12 +106,12 @@ async fn first_calls_that_come_together_share_one_start() {
 async fn a_crash_fails_the_call_and_the_next_call_starts_the_server_again() {
     let world = World::new("legacy");
     world.connect().await;
-    let candidate = world.servers.unlisted("s", "dies").unwrap();
+    let tool = world.unlisted("dies");
     let context = toolhub::tool::CallContext::new(
         std::time::Instant::now() + std::time::Duration::from_secs(20),
         tokio_util::sync::CancellationToken::new(),
     );
-    let error = candidate.tool.call(&toolhub::model::Arguments::default(), &context).await.unwrap_err();
+    let error = tool.call(&toolhub::model::Arguments::default(), &context).await.unwrap_err();
     assert_eq!((error.kind, error.outcome), (ErrorKind::Closed, Outcome::Unknown));
     assert!(error.message.starts_with("Server 's' exited with code 9"), "{}", error.message);
     assert!(error.message.contains("the outcome is unknown"), "{}", error.message);

@@ -9,10 +9,12 @@ use tokio_util::sync::CancellationToken;
 use toolhub::catalog::Servers;
 use toolhub::error::HubError;
 use toolhub::hub::{Hub, HubOptions};
-use toolhub::model::{Arguments, CallOptions};
+use toolhub::model::{Arguments, CallOptions, ToolSpec};
 use toolhub::sources::mcp::config::server_from;
 use toolhub::sources::mcp::host::Host;
+use toolhub::sources::mcp::listing::Listed;
 use toolhub::sources::mcp::server::Server;
+use toolhub::sources::mcp::tool::McpTool;
 use toolhub::store::Store;
 
 pub struct World {
@@ -78,7 +80,13 @@ impl World {
         entry.candidates.iter().filter_map(|one| one.server.as_deref().map(str::to_owned)).collect()
     }
 
-    /// Calls by name, as anybody would.
+    /// A tool that the server has but does not list, to be called past the registry.
+    pub fn unlisted(&self, tool: &str) -> Arc<McpTool> {
+        let listed = Arc::new(Listed::unlisted(tool));
+        Arc::new(McpTool::new(self.server(), listed, ToolSpec::named(tool)))
+    }
+
+    /// Calls by name, through the hub.
     pub async fn call(&self, tool: &str, args: Value) -> Result<Value, HubError> {
         let Value::Object(args) = args else { unreachable!("tests give objects") };
         let options = CallOptions { timeout: Some(Duration::from_secs(20)), ..CallOptions::default() };

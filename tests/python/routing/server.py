@@ -5,7 +5,7 @@
 Its tools are the names in `FOLDER/LABEL.tools`, read at each `tools/list`; each answers with the label. What it was asked is
 written to `FOLDER/LABEL.log`, a line each. MODE: `silent` never answers, `dies` ends at once, `short` says that its list holds
 for a millisecond, `forgets` lists tools that it does not know when they are called, `silent_calls` never answers a call,
-`read_only` says of each tool that it only reads.
+`read_only` says of each tool that it only reads, `no_list` never answers `tools/list`.
 """
 
 import json
@@ -46,7 +46,7 @@ for line in sys.stdin:
     log.write(request["method"] + "\n")
     if "id" not in request or mode == "silent":
         continue
-    if mode == "silent_calls" and request["method"] == "tools/call":
+    if (mode, request["method"]) in (("silent_calls", "tools/call"), ("no_list", "tools/list")):
         continue
     result = answer(request["method"], request.get("params", {}))
     error = {"error": {"code": -32601, "message": "Method not found"}}
