@@ -24,22 +24,27 @@ def full_hub() -> ToolHub:
     return hub
 
 
-async def everything(hub: ToolHub) -> None:
-    """One call of each kind."""
-    assert (await hub.execute("quick")).result == "quick"
-    assert (await hub.execute("instant")).result == "instant"
-    assert (await hub.execute("in_thread")).result == "toolhub-sync"
-    assert (await hub.execute("fails")).error == "Tool 'fails' raised ValueError: no luck"
-    assert (await hub.execute("race", strategy="first")).result in ("quick", "toolhub-sync")
-    assert not (await hub.execute("bad_race", strategy="first")).success
+FAILURE = "Tool 'fails' raised ValueError: no luck"
+ANSWERS = ["quick", "instant", "toolhub-sync", FAILURE, "raced", "lost", "together"]
+
+
+async def one_of_each(hub: ToolHub) -> list[str | None]:
+    """What one call of each kind answers; `ANSWERS` when all is well."""
+    answers = [(await hub.execute(name)).result for name in ("quick", "instant", "in_thread")]
+    answers.append((await hub.execute("fails")).error)
+    race = await hub.execute("race", strategy="first")
+    answers.append("raced" if race.result in ("quick", "toolhub-sync") else race.error)
+    bad_race = await hub.execute("bad_race", strategy="first")
+    answers.append("won" if bad_race.success else "lost")
     together = await asyncio.gather(*[hub.execute(name) for name in ("quick", "in_thread", "race")] * 5)
-    assert all(together)
+    answers.append("together" if all(together) else str([one.error for one in together]))
+    return answers
 
 
 def test_run_twice(world: World) -> None:
     hub = full_hub()
-    world.run(everything(hub))
-    world.run(everything(hub))
+    assert world.run(one_of_each(hub)) == ANSWERS
+    assert world.run(one_of_each(hub)) == ANSWERS
 
 
 def test_one_loop_cell_after_cell(world: World) -> None:
@@ -48,7 +53,7 @@ def test_one_loop_cell_after_cell(world: World) -> None:
     loop = world.open_loop()
     try:
         for _ in range(5):
-            loop.run_until_complete(world.watch(everything(hub)))
+            assert loop.run_until_complete(world.watch(one_of_each(hub))) == ANSWERS
     finally:
         loop.close()
 
@@ -75,7 +80,7 @@ def test_six_threads_with_loops_of_their_own(world: World) -> None:
             for _ in range(3):
                 loop = world.open_loop()
                 try:
-                    loop.run_until_complete(world.watch(everything(hub)))
+                    assert loop.run_until_complete(world.watch(one_of_each(hub))) == ANSWERS
                 finally:
                     loop.close()
         except BaseException as error:
@@ -97,7 +102,7 @@ def test_a_loop_may_move_to_another_thread() -> None:
 
     def work() -> None:
         try:
-            loop.run_until_complete(world.watch(everything(hub)))
+            assert loop.run_until_complete(world.watch(one_of_each(hub))) == ANSWERS
         except BaseException as error:
             errors.append(error)
 
@@ -105,13 +110,13 @@ def test_a_loop_may_move_to_another_thread() -> None:
         thread = threading.Thread(target=work)
         thread.start()
         thread.join()
-    loop.run_until_complete(world.watch(everything(hub)))
+    assert loop.run_until_complete(world.watch(one_of_each(hub))) == ANSWERS
     loop.close()
     assert not errors
 
 
 def test_closing_the_loop_with_work_in_flight(world: World) -> None:
-    """`asyncio.run` cancels what its main coroutine has left behind: everybody is told and nothing complains."""
+    """`asyncio.run` cancels what its main coroutine has left behind: every tool is cancelled and nothing is logged."""
     hanging = Hanging()
     hub = full_hub()
     offer(hub, "hang", hanging, hanging)
@@ -138,10 +143,10 @@ def open_descriptors() -> int:
 def test_loops_leave_no_descriptors() -> None:
     hub = full_hub()
     world = World("asyncio")
-    world.run(everything(hub))
+    assert world.run(one_of_each(hub)) == ANSWERS
     before = open_descriptors()
     for _ in range(10):
-        world.run(everything(hub))
+        assert world.run(one_of_each(hub)) == ANSWERS
     assert open_descriptors() == before
 
 
@@ -177,7 +182,7 @@ def test_a_loop_closed_over_its_tasks_is_collected(name: str) -> None:
 
     def another_loop() -> None:
         """A new loop lets go of what was kept for closed ones."""
-        World("another").run(everything(full_hub()))
+        assert World("another").run(one_of_each(full_hub())) == ANSWERS
         gc.collect()
 
     leave()

@@ -6,7 +6,7 @@ import inspect
 
 import pytest
 
-from bridge.kit import Blocked, Hanging, World, instant, offer, quick, tasks_end, turns
+from bridge.kit import CLEAN, Blocked, Hanging, World, instant, offer, pool_at_rest, quick, tasks_end, turns
 from toolhub import ToolHub
 
 
@@ -136,14 +136,13 @@ def test_closing_a_race_cancels_its_tasks(hub: ToolHub, world: World) -> None:
         await turns()
         call.close()
         await tasks_end()
-        expected = ["began", "cancelled", "cleaned"]
-        assert [tool.log for tool in tools] == [expected, expected]
+        assert [tool.log for tool in tools] == [CLEAN, CLEAN]
 
     world.run(main())
 
 
 @pytest.mark.usefixtures("pool")
-def test_closing_lets_go_of_a_thread(hub: ToolHub, world: World) -> None:
+def test_closing_abandons_a_thread(hub: ToolHub, world: World) -> None:
     blocked = Blocked()
     hub.register(blocked, name="blocked")
 
@@ -152,11 +151,14 @@ def test_closing_lets_go_of_a_thread(hub: ToolHub, world: World) -> None:
         call.send(None)
         await blocked.has_begun()
         call.close()
+        assert hub.stats()["blocked"][0]["abandoned"] == 1, "the thread works on, without a caller"
 
     try:
         world.run(main())
     finally:
         blocked.released.set()
+    pool_at_rest()
+    assert hub.stats()["blocked"][0]["abandoned"] == 0
 
 
 def test_a_coroutine_that_is_dropped_in_the_middle(hub: ToolHub, world: World) -> None:
@@ -167,15 +169,17 @@ def test_a_coroutine_that_is_dropped_in_the_middle(hub: ToolHub, world: World) -
         for name in ("quick", "race"):
             call = hub.execute(name, strategy="first")
             call.send(None)
+            await turns()
             del call
             gc.collect(1)
         await tasks_end()
+        assert [tool.log for tool in tools] == [CLEAN, CLEAN]
 
     world.run(main())
 
 
 def test_an_exception_thrown_in_comes_out_again(hub: ToolHub, world: World) -> None:
-    """Into a race: everybody is stopped first. Into one coroutine: it is the coroutine's, as with a plain await."""
+    """Into a race: all candidates are stopped first. Into one coroutine: it is the coroutine's, as with a plain await."""
     tools = [Hanging(), Hanging()]
     offer(hub, "race", *tools)
 

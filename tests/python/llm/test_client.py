@@ -1,7 +1,6 @@
 """`toolhub.llm.OpenAI` against a local server that speaks the API, faults included; a real model when one is there."""
 
 import asyncio
-import gc
 import os
 import subprocess
 import sys
@@ -179,14 +178,17 @@ def test_messages_that_are_none_are_refused(server: FakeOpenAI) -> None:
 
 
 def test_a_stream_that_is_left_early_is_closed(server: FakeOpenAI) -> None:
+    server.enqueue("endless_stream")
+
     async def scene() -> None:
         stream = client(server).stream("Where?")
         async for _ in stream:
             break
+        assert not server.disconnected.is_set()
         await stream.aclose()  # type: ignore[attr-defined]
 
     asyncio.run(scene())
-    gc.collect()
+    assert server.disconnected.wait(20), "the connection stays open"
 
 
 @pytest.mark.skipif(

@@ -63,7 +63,9 @@ def schema(value: Any) -> dict[str, Any]:
             return {"type": "object", "properties": {key: schema(one) for key, one in value.items()}}
 
 
-def check(format: str, text: str, expected: list[Call], tools: list[dict[str, Any]] | None) -> None:
+def assert_read_back(
+    format: str, text: str, expected: list[Call], tools: list[dict[str, Any]] | None
+) -> None:
     for asked in (format, "auto"):
         found = toolhub.parse(text, asked, tools)
         parsed = [(call.name, call.arguments) for call in found.calls]
@@ -84,7 +86,7 @@ def check(format: str, text: str, expected: list[Call], tools: list[dict[str, An
 @given(calls=calls(TEXTS))
 def test_quoted(format: str, calls: list[Call]) -> None:
     calls = calls[:1] if format == "react" else calls
-    check(format, QUOTED[format](calls), calls, None)
+    assert_read_back(format, QUOTED[format](calls), calls, None)
 
 
 @pytest.mark.parametrize("format", LITERAL)
@@ -94,7 +96,7 @@ def test_literal(format: str, calls: list[Call]) -> None:
     # One tool of a name has one schema.
     calls = list({name: (name, given) for name, given in calls}.values())
     tools = [{"name": name, "parameters": schema(given)} for name, given in calls]
-    check(format, LITERAL[format](calls), calls, tools)
+    assert_read_back(format, LITERAL[format](calls), calls, tools)
 
 
 def test_every_format_is_written() -> None:
