@@ -4,7 +4,7 @@
 # pinned tools, the built extension) is made on the way; stamp files in the environment keep a second
 # run quick. All Rust builds share one `target/`.
 #
-#   make test PYTHON=python3.12         another interpreter (the environment is made anew)
+#   make test PYTHON=python3.12         another interpreter (the environment is made again)
 #   make test PYTEST_ARGS="-n 2 -k race"
 
 SHELL       := bash
@@ -39,7 +39,7 @@ MATURIN  = VIRTUAL_ENV="$(abspath $(VENV))" PIP_QUIET=1 $(BIN)/maturin
 PIP_LOCK = $(PY) -m pip install --quiet --disable-pip-version-check --no-deps
 
 # Always called: cargo knows what is fresh, and the extension is put into python/toolhub/ each time. Installing the
-# package besides (it points to python/) is needed once, and when its metadata has changed.
+# package too (it points to python/) is needed once, and when its metadata has changed.
 SKIP_INSTALL = $$(for file in pyproject.toml Cargo.toml packaging/purelib/*; do [ $(VENV)/.stamp-installed -nt $$file ] || exit 0; done; \
                   echo --skip-install)
 
@@ -137,7 +137,7 @@ release: $(VENV)/.stamp-dev ## the extension, release profile, into the environm
 	@$(MATURIN) develop $(LOCKED) --quiet --release $(SKIP_INSTALL)
 	@touch $(VENV)/.stamp-installed
 
-lock: $(VENV)/.stamp-dev ## writes requirements/*.txt anew from requirements/*.in
+lock: $(VENV)/.stamp-dev ## writes requirements/*.txt again from requirements/*.in
 	@scripts/lock.sh $(PY)
 
 interface: develop ## writes tests/python/interface.txt, the record of the public interface
@@ -168,7 +168,7 @@ types: develop ## pyright, strict, on python/
 	$(call say,pyright)
 	$(BIN)/pyright --pythonpath "$(abspath $(PY))"
 
-stubs: develop ## writes python/toolhub/_core.pyi anew from the built extension
+stubs: develop ## writes python/toolhub/_core.pyi again from the built extension
 	$(MATURIN) generate-stubs $(LOCKED) --quiet --out target/stubs
 	cp target/stubs/toolhub/_core.pyi python/toolhub/_core.pyi
 

@@ -99,7 +99,7 @@ def weights() -> Path:
 
 
 def free_port() -> int:
-    """A port that nobody listens on now."""
+    """A free port."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

@@ -36,8 +36,8 @@ pub enum PoolRefusal {
 /// A call in the queue.
 pub trait QueuedCall {
     /// Its stage, which says whether it is still wanted.
-    type Kept;
-    fn stage(&self) -> &CallStage<Self::Kept>;
+    type Leftover;
+    fn stage(&self) -> &CallStage<Self::Leftover>;
 }
 
 /// Where a call is. Changed only while the state of its pool is locked, so that the counts there agree with it.
@@ -190,7 +190,7 @@ impl<J: QueuedCall> WorkerPool<J> {
     }
 
     /// A call has ended on its thread, which comes back to [`WorkerPool::take`] or reports its own end.
-    pub fn end(&self, call: &CallStage<J::Kept>) -> CallEnd<J::Kept> {
+    pub fn end(&self, call: &CallStage<J::Leftover>) -> CallEnd<J::Leftover> {
         let mut state = self.lock();
         match std::mem::replace(&mut *call.lock(), Stage::Over) {
             Stage::Running => {
@@ -210,7 +210,7 @@ impl<J: QueuedCall> WorkerPool<J> {
     }
 
     /// The caller gives up. A queued call is skipped. A running one keeps `kept` until it ends; otherwise it is given back.
-    pub fn abandon(&self, call: &CallStage<J::Kept>, kept: J::Kept) -> Option<J::Kept> {
+    pub fn abandon(&self, call: &CallStage<J::Leftover>, kept: J::Leftover) -> Option<J::Leftover> {
         let mut state = self.lock();
         let mut stage = call.lock();
         match *stage {
@@ -230,7 +230,7 @@ impl<J: QueuedCall> WorkerPool<J> {
     }
 
     /// The thread of this call waits for another call. False if it does not count anyway; then it must not step back.
-    pub fn step_aside(&self, call: &CallStage<J::Kept>) -> bool {
+    pub fn step_aside(&self, call: &CallStage<J::Leftover>) -> bool {
         let mut state = self.lock();
         let mut stage = call.lock();
         let counts = matches!(*stage, Stage::Running);
@@ -244,7 +244,7 @@ impl<J: QueuedCall> WorkerPool<J> {
     }
 
     /// The thread of this call goes on. For a while more calls than the limit may run; no other starts meanwhile.
-    pub fn step_back(&self, call: &CallStage<J::Kept>) {
+    pub fn step_back(&self, call: &CallStage<J::Leftover>) {
         let mut state = self.lock();
         let mut stage = call.lock();
         if matches!(*stage, Stage::Aside) {
@@ -300,7 +300,7 @@ mod tests {
     struct Call(Arc<CallStage<&'static str>>);
 
     impl QueuedCall for Call {
-        type Kept = &'static str;
+        type Leftover = &'static str;
         fn stage(&self) -> &CallStage<&'static str> {
             &self.0
         }

@@ -17,14 +17,14 @@ mod time;
 
 /// No candidate is resting.
 const ALL_HEALTHY: usize = usize::MAX;
-const NOBODY: [usize; 0] = [];
+const NONE: [usize; 0] = [];
 const SECOND: u64 = 1_000;
 
 fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
 }
 
-/// Batches of 3, everybody healthy, a grace of one second, nothing else.
+/// Batches of 3, all healthy, a grace of one second, nothing else.
 fn rules(strategy: Strategy) -> Rules {
     Rules {
         strategy,
@@ -44,7 +44,7 @@ struct Hand {
 }
 
 impl Hand {
-    /// So many candidates, each with the default timeout of 30 s.
+    /// This number of candidates, each with the default timeout of 30 s.
     fn new(rules: Rules, count: usize) -> Self {
         Hand::with_timeouts(rules, &vec![30 * SECOND; count])
     }
@@ -107,12 +107,12 @@ impl Hand {
         (0..count).map(|slot| self.run.fate(slot)).collect()
     }
 
-    /// Over, with nobody left behind and nothing left to do.
+    /// Over, with no candidate left running and nothing left to do.
     #[track_caller]
     fn assert_finished(&mut self, decision: Decision) {
         assert_eq!(self.run.decision(), Some(decision));
         assert!(self.run.is_finished());
         assert_eq!(self.run.wake_at(), None);
-        assert_eq!(self.starts(), NOBODY);
+        assert_eq!(self.starts(), NONE);
     }
 }

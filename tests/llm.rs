@@ -45,7 +45,7 @@ async fn chat(client: &OpenAi) -> Result<ChatAnswer, HubError> {
     client.chat(&[ChatMessage::user("hi")]).await
 }
 
-/// The error of one request to a server with this script, which must have got so many requests.
+/// The error of one request to a server with this script, which must have got this number of requests.
 async fn chat_error(script: impl IntoIterator<Item = Reply>, requests: usize) -> HubError {
     let server = HttpServer::start(script).await;
     let error = chat(&client(&server)).await.unwrap_err();

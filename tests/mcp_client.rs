@@ -1,5 +1,5 @@
 //! The MCP client against real child processes. The server is this very test program, started again as
-//! [`server::server_process`]; what it prints besides is noise that the client has to skip.
+//! [`server::server_process`]; anything else that it prints is noise that the client has to skip.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking")]
 

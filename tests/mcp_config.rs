@@ -46,8 +46,8 @@ fn fixture(name: &str) -> Loaded {
 /// The servers of a file that has nothing wrong with it.
 fn clean(name: &str) -> Vec<ServerConfig> {
     let loaded = fixture(name);
-    assert_eq!(said(&loaded.errors), [""; 0]);
-    assert_eq!(said(&loaded.warnings), [""; 0]);
+    assert_eq!(texts(&loaded.errors), [""; 0]);
+    assert_eq!(texts(&loaded.warnings), [""; 0]);
     loaded.servers
 }
 
@@ -56,7 +56,7 @@ fn read(value: Value) -> Loaded {
     load_value(&value, Some(Path::new("/p/mcp.json")), &env)
 }
 
-fn said(notices: &[toolhub::sources::mcp::config::Notice]) -> Vec<String> {
+fn texts(notices: &[toolhub::sources::mcp::config::Notice]) -> Vec<String> {
     let folder = format!("{}/", folder().display());
     notices.iter().map(|notice| notice.to_string().replace(&folder, "")).collect()
 }

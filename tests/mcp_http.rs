@@ -39,14 +39,14 @@ const LIMIT: usize = 1 << 20;
 const LEGACY: &str = "2025-11-25";
 const MODERN: &str = "2026-07-28";
 
-/// Hears what is no answer, and answers every request of the server with its method.
+/// Receives what is not an answer, and answers every request of the server with its method.
 #[derive(Default)]
 struct RecordingListener {
     heard: watch::Sender<Vec<String>>,
 }
 
 impl RecordingListener {
-    /// Waits until so many notifications have come.
+    /// Waits until this number of notifications have come.
     async fn heard(&self, count: usize) -> Vec<String> {
         self.heard.subscribe().wait_for(|heard| heard.len() >= count).await.unwrap().clone()
     }

@@ -149,7 +149,7 @@ fn assert_whole(snapshot: &Snapshot) {
             assert!(snapshot.with_tag(tag).any(|c| Arc::ptr_eq(c, candidate)));
         }
     }
-    assert_eq!(snapshot.tags(), tags, "the index has nobody who is not there");
+    assert_eq!(snapshot.tags(), tags, "the index has no stale entries");
     for (name, entry) in entries {
         assert!(!entry.candidates.is_empty());
         assert!(entry.candidates.iter().all(|candidate| candidate.spec().name == *name));

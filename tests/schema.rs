@@ -1,4 +1,4 @@
-//! Arguments against JSON Schemas: what fits, what is made to fit, what is said about the rest.
+//! Arguments against JSON Schemas: what fits, what is made to fit, the errors for the rest.
 #![allow(
     clippy::panic,
     clippy::unwrap_used,
@@ -31,7 +31,7 @@ fn arguments(value: Value) -> Arguments {
     }
 }
 
-/// What the tool is called with, or what is said instead, without the sentence's beginning and end.
+/// What the tool is called with, or the error instead, without the sentence's beginning and end.
 fn checked(schema: &Value, args: Value, coerce: bool) -> Result<Value, String> {
     let args = arguments(args);
     match ArgumentSchema::new(Arc::new(schema.clone())).check("t", &args, &CheckOptions::here(coerce)) {

@@ -199,7 +199,7 @@ fn the_order_for_a_model_is_the_last_success_and_then_the_configuration() {
     let registry = Registry::default();
     let now = Instant::now();
     let all: Vec<_> = (0..4).map(|id| registry.insert(candidate(id, Source::Mcps, |_| {}))).collect();
-    // The first server is slow and fails at times, which says nothing about whose answer is meant.
+    // The first server is slow and fails at times, which says nothing about which answer is wanted.
     let record = |slot: usize, ended, millis| {
         all[slot].stats.record(ended, Duration::from_millis(millis), now, &BreakerPolicy::default());
     };
@@ -296,7 +296,11 @@ fn by_name_resting_ones_come_last_and_are_counted_out() {
     exhaust(&all[0], now);
     exhaust(&all[2], now);
     let (order, healthy) = by_name(entry, Filter::default(), now);
-    assert_eq!((ids(&order), healthy), (vec![1, 3, 0, 2], 2), "the last success is no help while it rests");
+    assert_eq!(
+        (ids(&order), healthy),
+        (vec![1, 3, 0, 2], 2),
+        "the last success does not help while it rests"
+    );
     let only = Filter { source: None, server: Some("s2") };
     let (order, healthy) = by_name(entry, only, now);
     assert_eq!((ids(&order), healthy), (vec![2], 1), "a single one is called, resting or not");
@@ -405,7 +409,7 @@ fn by_capability_each_of_one_priority_gets_its_turn_to_be_first() {
     let mut rng = fastrand::Rng::with_seed(3);
     let first = |_| by_capability(&snapshot, "x", Filter::default(), &mut rng, now).0[0].id;
     let firsts: BTreeSet<u64> = (0..500).map(first).collect();
-    assert_eq!(firsts, (10..20).collect(), "the ten native tools, all of them and nobody else");
+    assert_eq!(firsts, (10..20).collect(), "the ten native tools, all of them and no others");
 }
 
 proptest! {

@@ -57,7 +57,7 @@ def python_of(client: str) -> Path:
 
 
 class Worker:
-    """A client in its own process; see mcp_worker.py for what it can be told."""
+    """A client in its own process; see mcp_worker.py for its commands."""
 
     def __init__(self, client: str, target: list[str]) -> None:
         self.client = client

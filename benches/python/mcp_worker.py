@@ -1,4 +1,4 @@
-"""One client in a process of its own: it connects and then measures what it is told to, a line of JSON for a line of JSON.
+"""One client in a process of its own: it connects and then measures what it is asked to, a line of JSON for a line of JSON.
 
 python mcp_worker.py toolhub http://127.0.0.1:8123/mcp
 {"do": "latency", "calls": 200}      → {"micros": 61.2, "cpu": 48.0}     median of single calls; CPU per call

@@ -87,7 +87,7 @@ FLOOR = "3 bare tasks, 2 cancelled (the floor)"
 
 
 async def bare_race(tools: tuple[Tool, ...]) -> Any:
-    """No race at all, but the tasks of one: the first tool is known to win, nobody sees errors, time or clean-up.
+    """No race at all, but the tasks of one: the first tool is known to win, errors are not seen, time or clean-up.
 
     Whatever gives each candidate a task of its own cannot be quicker than this.
     """

@@ -160,6 +160,6 @@ def run(rounds: int) -> list[Row]:
 
 
 def _first_search(tools: Texts) -> Look:
-    """Fills a hub anew, outside of what is measured, for each time that it is looked at."""
+    """Fills a new hub for each measurement, outside of what is measured."""
     hubs = [with_toolhub(tools) for _ in range(4)]
     return lambda: hubs.pop()()

@@ -41,7 +41,7 @@ def write(folder: Path) -> None:
 
 
 def by_hand(folder: Path, loader: Any) -> dict[str, Any]:
-    """The loader that everybody writes first: read, split, `yaml.load`, two checks."""
+    """The loader that most people write first: read, split, `yaml.load`, two checks."""
     found: dict[str, Any] = {}
     for path in sorted(folder.rglob("SKILL.md")):
         _, front, body = path.read_text("utf-8").split("---\n", 2)

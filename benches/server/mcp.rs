@@ -23,7 +23,7 @@ const SERVER: &str = r#"{"name":"bench","version":"1"}"#;
 const TOOLS: &str = r#"[{"name":"add","description":"Adds two numbers.","inputSchema":{"type":"object","properties":{"a":{"type":"integer"},"b":{"type":"integer"}},"required":["a","b"]}}]"#;
 /// The list when there are more; those have the schema of `add`.
 static MORE: OnceLock<String> = OnceLock::new();
-/// What a modern result has besides its content, and an older client does not mind.
+/// What a modern result has beyond its content, and an older client does not mind.
 const COMPLETE: &str = r#""resultType":"complete","ttlMs":60000,"cacheScope":"public""#;
 
 #[derive(Deserialize)]
@@ -117,7 +117,7 @@ async fn serve_http(legacy: bool) -> io::Result<()> {
     loop {
         let (stream, _) = listener.accept().await?;
         tokio::spawn(async move {
-            // A client that goes is no business of the others.
+            // A client that disconnects does not affect the others.
             let _ = converse(stream, legacy).await;
         });
     }

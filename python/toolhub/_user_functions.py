@@ -47,7 +47,7 @@ async def alone(awaitable: Awaitable[T]) -> T:
 
 
 def _forget(task: "asyncio.Future[Any]") -> None:
-    """Take the exception of a task that nobody waits for, so that asyncio does not log it."""
+    """Take the exception of a task that is not awaited, so that asyncio does not log it."""
     if not task.cancelled():
         task.exception()
 

@@ -62,7 +62,7 @@ pub struct PoolCall {
 }
 
 impl QueuedCall for PoolCall {
-    type Kept = Leftover;
+    type Leftover = Leftover;
 
     fn stage(&self) -> &CallStage<Leftover> {
         &self.reply.stage

@@ -169,7 +169,7 @@ impl PyCandidate {
     }
 }
 
-/// One tool name and everybody who offers it. What it shows of itself is what its first candidate says.
+/// One tool name and its candidates. What it shows of itself is what its first candidate says.
 #[pyclass(frozen, module = "toolhub", name = "ToolInfo")]
 pub struct ToolInfo {
     candidates: Vec<Arc<Candidate>>,

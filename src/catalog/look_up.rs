@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::time::{Instant as Clock, timeout_at};
 
-/// After a look-up has waited for a server in vain, others skip it for this long. The attempt to connect continues; once the
+/// After a look-up has waited for a server without an answer, others skip it for this long. The attempt to connect continues; once the
 /// server has listed its tools, no look-up is needed.
 const LEFT_ALONE: Duration = Duration::from_secs(30);
 
@@ -69,8 +69,8 @@ impl Servers {
         let _ = tokio::time::timeout(patience, futures_util::future::join_all(each)).await;
     }
 
-    /// Asks them, until one has the tool or the time is over; without a name, all of them. Gives back who could not be asked,
-    /// and why.
+    /// Asks them, until one has the tool or the time is over; without a name, all of them. Returns the servers that could not be
+    /// asked, each with the reason.
     pub async fn look_up(
         &self,
         name: Option<&str>,
@@ -79,9 +79,9 @@ impl Servers {
     ) -> ServerReport {
         let end = Clock::now() + patience;
         let named = wanted.server.as_deref();
-        let everybody = self.missing_lists(wanted.source, named).into_iter();
+        let missing = self.missing_lists(wanted.source, named).into_iter();
         let (left, mut asked): (Vec<_>, Vec<_>) =
-            everybody.partition(|one| named.is_none() && self.is_left_alone(one));
+            missing.partition(|one| named.is_none() && self.is_left_alone(one));
         // Those that answer at once are not kept waiting by those that have to be started.
         asked.sort_by_key(|server| server.info().state != "connected");
         let one = |server: Arc<Server>| async move {

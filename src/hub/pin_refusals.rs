@@ -21,9 +21,9 @@ impl PinRefusals {
             return None;
         }
         let all = self.0.read();
-        let mut meant =
+        let mut matching =
             all.iter().filter(|(server, _)| filter.server.is_none_or(|wanted| wanted == &***server));
-        let why = meant.find_map(|(_, refused)| refused.get(name))?;
+        let why = matching.find_map(|(_, refused)| refused.get(name))?;
         Some(HubError::new(ErrorKind::NotAllowed, why.clone()))
     }
 

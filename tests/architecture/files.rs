@@ -1,7 +1,7 @@
 //! Rules over all files together: no import circle between files, and no type name defined twice.
 //!
 //! An arrow goes from the file that names something to the file that defines it. A re-export (`pub use`) is
-//! followed to the definition and is no arrow itself, so a `mod.rs` may list what its folder offers; a file that also
+//! followed to the definition and is not an arrow itself, so a `mod.rs` may list what its folder offers; a file that also
 //! uses a name that it re-exports has the arrow.
 
 use super::rules::{module, shipped};

@@ -223,7 +223,7 @@ fn circles_stay_quiet() {
     let quiet = |files: &[(&str, &str)]| {
         assert_eq!(together(files, super::files::circles), Vec::<String>::new(), "{files:?}");
     };
-    // Declaring and re-exporting is no use; neither are tests.
+    // Declaring and re-exporting are not uses; neither are tests.
     quiet(&[
         ("src/a/mod.rs", "mod b; mod c; pub use b::B; pub struct A;"),
         ("src/a/b.rs", "use super::A; use super::c::C; pub struct B;"),

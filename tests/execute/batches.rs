@@ -8,7 +8,7 @@ fn a_race_starts_three_and_the_rest_one_by_one_after_the_whole_batch_failed() {
     assert_eq!(hand.starts(), [0, 1, 2]);
     for slot in [1, 0] {
         hand.failed(slot, 10);
-        assert_eq!(hand.starts(), NOBODY, "a failure does not end a race, nor does it let the next one in");
+        assert_eq!(hand.starts(), NONE, "a failure does not end a race, nor does it let the next one in");
         assert_eq!(hand.run.decision(), None);
     }
     hand.failed(2, 20);
@@ -19,7 +19,7 @@ fn a_race_starts_three_and_the_rest_one_by_one_after_the_whole_batch_failed() {
     assert_eq!(hand.starts(), [5]);
     hand.failed(5, 50);
     hand.assert_finished(Decision::Exhausted);
-    assert_eq!(hand.winners(), NOBODY);
+    assert_eq!(hand.winners(), NONE);
 }
 
 #[test]
@@ -42,7 +42,7 @@ fn a_winner_at_once_leaves_those_that_were_not_begun_alone() {
     let mut hand = Hand::new(rules(Strategy::First), 3);
     assert_eq!(hand.run.next_start(), Some(0));
     hand.succeeded(0, 0);
-    assert_eq!(hand.stops(), NOBODY, "nobody else was begun, so there is nobody to stop");
+    assert_eq!(hand.stops(), NONE, "nobody else was begun, so there is nobody to stop");
     hand.assert_finished(Decision::Won);
     assert_eq!(hand.fates(3), [Fate::Succeeded, Fate::NotTried, Fate::NotTried]);
     assert_eq!(hand.run.duration(1, hand.at(100)), None);
@@ -64,7 +64,7 @@ fn all_waits_for_the_whole_batch_and_keeps_every_success() {
     hand.failed(0, 20);
     assert_eq!(hand.run.decision(), None, "one is still running");
     hand.succeeded(2, 30);
-    assert_eq!(hand.stops(), NOBODY);
+    assert_eq!(hand.stops(), NONE);
     hand.assert_finished(Decision::Won);
     assert_eq!(hand.winners(), [1, 2]);
     assert_eq!(hand.fates(5)[3..], [Fate::NotTried, Fate::NotTried]);
@@ -149,7 +149,7 @@ fn resting_candidates_come_only_after_all_healthy_ones_failed_and_then_one_by_on
     let mut hand = Hand::new(Rules { healthy: 2, ..rules(Strategy::First) }, 4);
     assert_eq!(hand.starts(), [0, 1], "there would be room for a third, but it is resting");
     hand.failed(0, 10);
-    assert_eq!(hand.starts(), NOBODY);
+    assert_eq!(hand.starts(), NONE);
     hand.failed(1, 20);
     assert_eq!(hand.starts(), [2]);
     hand.failed(2, 30);

@@ -31,7 +31,7 @@ fn effects_end_after_a_timeout_because_it_may_have_run() {
     hand.starts();
     hand.tick(100);
     assert_eq!(hand.stops(), [0]);
-    assert_eq!(hand.starts(), NOBODY);
+    assert_eq!(hand.starts(), NONE);
     hand.run.stopped(0);
     hand.assert_finished(Decision::Exhausted);
     assert_eq!(hand.fates(2), [Fate::TimedOut, Fate::NotTried]);
@@ -73,7 +73,7 @@ fn one_without_effects_among_others_with_effects_blocks_no_other() {
     hand.tick(110);
     assert_eq!(hand.starts(), [2]);
     hand.failed(2, 120);
-    assert_eq!(hand.starts(), NOBODY, "this one may have had effects");
+    assert_eq!(hand.starts(), NONE, "this one may have had effects");
 }
 
 #[test]
@@ -96,7 +96,7 @@ fn a_failure_while_hedging_with_effects_starts_no_hedge_and_no_busy_loop() {
     assert_eq!(hand.starts(), [1]);
     hand.failed(0, 300);
     hand.tick(400);
-    assert_eq!(hand.starts(), NOBODY);
+    assert_eq!(hand.starts(), NONE);
     assert_eq!(hand.wake_at(), Some(200 + 30 * SECOND), "the hedge is off: next comes the timeout");
 }
 

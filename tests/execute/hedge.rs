@@ -12,7 +12,7 @@ fn the_second_starts_when_the_first_has_not_answered_by_then_and_the_third_after
     assert_eq!(hand.starts(), [0]);
     assert_eq!(hand.wake_at(), Some(200));
     hand.tick(199);
-    assert_eq!(hand.starts(), NOBODY);
+    assert_eq!(hand.starts(), NONE);
     hand.tick(200);
     assert_eq!(hand.starts(), [1]);
     assert_eq!(hand.wake_at(), Some(400));
@@ -77,7 +77,7 @@ fn a_resting_candidate_is_no_hedge() {
     let mut hand = Hand::new(Rules { hedge_after: Some(ms(200)), healthy: 1, ..rules(Strategy::First) }, 2);
     hand.starts();
     hand.tick(200);
-    assert_eq!(hand.starts(), NOBODY);
+    assert_eq!(hand.starts(), NONE);
     hand.failed(0, 300);
     assert_eq!(hand.starts(), [1]);
 }

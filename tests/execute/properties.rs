@@ -1,4 +1,4 @@
-//! Whatever happens in whatever order: an execution ends, in time, and starts nobody that it must not start.
+//! Whatever happens in whatever order: an execution ends, in time, and starts no candidate that it must not start.
 
 use super::*;
 use proptest::collection::vec;
@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use proptest::strategy::Strategy as Arbitrary;
 use toolhub::model::Strategy;
 
-/// What a candidate does once it is told to start or to stop, or what befalls the driver.
+/// What a candidate does once it is started or stopped, or what happens to the driver.
 #[derive(Clone, Debug)]
 enum Event {
     Succeed(usize),
@@ -16,7 +16,7 @@ enum Event {
         proves_nothing_happened: bool,
     },
     Gone(usize),
-    /// Somebody who waits for a free place gets one.
+    /// A waiting candidate gets a free slot.
     Enter(usize),
     /// Time passes, but never beyond the moment at which the run wants to be woken.
     Wait(u64),
@@ -90,14 +90,14 @@ struct Witness {
     hand: Hand,
     now: u64,
     started: Vec<usize>,
-    /// Started, neither ended nor told to stop.
+    /// Started, neither ended nor stopped.
     running: Vec<usize>,
     /// Those of them that wait for a free place.
     waiting: Vec<usize>,
-    /// Told to stop, not yet gone.
+    /// Stopped, not yet gone.
     stopping: Vec<usize>,
     won: Vec<usize>,
-    /// Somebody may have had effects.
+    /// A candidate may have had effects.
     may_have_run: bool,
 }
 
@@ -161,7 +161,7 @@ impl Witness {
         prop_assert!(self.running.len() < together, "{} runs beside {:?}", slot, &self.running);
         prop_assert!(!(rules.guarded && self.may_have_run), "{} started after possible effects", slot);
         prop_assert!(slot < rules.healthy || self.running.is_empty(), "{} rests, others run", slot);
-        prop_assert!(self.won.is_empty() || rules.strategy == Strategy::All, "somebody has won already");
+        prop_assert!(self.won.is_empty() || rules.strategy == Strategy::All, "a candidate has won already");
         Ok(())
     }
 
@@ -224,7 +224,7 @@ impl Witness {
         Ok(())
     }
 
-    /// From here on nobody answers and nobody goes: only time passes.
+    /// From here on no candidate answers or ends: only time passes.
     fn silence(&mut self) -> Result<(), TestCaseError> {
         let mut ticks = 0;
         while let Some(wake) = self.hand.wake_at() {
@@ -238,7 +238,7 @@ impl Witness {
     fn check_end(&mut self) -> Result<(), TestCaseError> {
         let run = &self.hand.run;
         prop_assert!(run.is_finished());
-        prop_assert!(self.running.is_empty(), "{:?} neither ended nor were told to stop", &self.running);
+        prop_assert!(self.running.is_empty(), "{:?} neither ended nor were stopped", &self.running);
         self.won.sort_unstable();
         prop_assert_eq!(self.hand.winners(), self.won.clone());
         prop_assert!(self.won.len() <= 1 || self.case.rules.strategy == Strategy::All);
@@ -288,7 +288,7 @@ proptest! {
         witness.check_end()?;
     }
 
-    /// The longest that it can take: everybody in turn to the timeout, or the deadline; then the grace.
+    /// The longest that it can take: every candidate in turn up to its timeout, or the deadline; then the grace.
     #[test]
     fn silence_ends_within_the_timeouts_or_the_deadline_and_the_grace(case in any_case()) {
         let mut witness = Witness::new(Case { events: vec![], ..case })?;
@@ -336,6 +336,6 @@ proptest! {
         let mut once = started.clone();
         once.sort_unstable();
         once.dedup();
-        prop_assert_eq!(once.len(), started.len(), "somebody was started twice: {:?}", started);
+        prop_assert_eq!(once.len(), started.len(), "a candidate was started twice: {:?}", started);
     }
 }

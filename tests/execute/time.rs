@@ -8,7 +8,7 @@ fn a_candidate_that_runs_too_long_is_asked_to_stop_and_the_race_goes_on() {
     hand.starts();
     assert_eq!(hand.wake_at(), Some(100));
     hand.tick(99);
-    assert_eq!(hand.stops(), NOBODY);
+    assert_eq!(hand.stops(), NONE);
     hand.tick(100);
     assert_eq!(hand.stops(), [0]);
     assert_eq!(hand.run.fate(0), Fate::TimedOut);
@@ -100,7 +100,7 @@ fn without_grace_nothing_is_awaited() {
     let mut hand = Hand::new(Rules { grace: ms(0), ..rules(Strategy::First) }, 2);
     hand.starts();
     hand.succeeded(0, 100);
-    assert_eq!(hand.stops(), [1], "it is told all the same");
+    assert_eq!(hand.stops(), [1], "it is still stopped");
     hand.tick(100);
     hand.assert_finished(Decision::Won);
 }
@@ -138,14 +138,14 @@ fn cancel_stops_all_and_starts_none() {
     assert!(!hand.succeeded(1, 30));
     hand.run.stopped(2);
     hand.assert_finished(Decision::Cancelled);
-    assert_eq!(hand.winners(), NOBODY);
+    assert_eq!(hand.winners(), NONE);
 }
 
 #[test]
 fn cancel_before_anybody_was_begun_is_over_at_once() {
     let mut hand = Hand::new(rules(Strategy::First), 3);
     hand.cancel(0);
-    assert_eq!(hand.stops(), NOBODY);
+    assert_eq!(hand.stops(), NONE);
     hand.assert_finished(Decision::Cancelled);
     assert_eq!(hand.fates(3), [Fate::NotTried; 3]);
 }

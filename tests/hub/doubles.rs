@@ -110,7 +110,7 @@ impl Double {
     }
 }
 
-/// Somebody inside a tool; leaves however the tool ends.
+/// A call inside a tool; leaves however the tool ends.
 struct Inside(Stage);
 
 impl Drop for Inside {
@@ -132,7 +132,7 @@ impl Stage {
         self.insert(source, server, gate, Arc::new(tool))
     }
 
-    /// A tool that is no double.
+    /// A tool that is not a double.
     pub fn add_tool(&self, tool: Arc<dyn Tool>) -> Arc<Candidate> {
         self.insert(Source::Tools, None, None, tool)
     }

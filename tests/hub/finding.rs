@@ -1,4 +1,4 @@
-//! Who is meant: names, near names, capabilities, sources, servers.
+//! Which candidates a call finds: names, near names, capabilities, sources, servers.
 
 use super::*;
 use toolhub::execute::{Job, drive};

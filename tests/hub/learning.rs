@@ -170,7 +170,7 @@ async fn there_is_one_probe_at_a_time() {
     tokio::time::sleep(ms(1)).await;
     assert_eq!(view(&bad).breaker, BreakerState::Resting);
     assert_eq!(call(&hub, "t", &asking(Strategy::First)).await.result, Ok(json!("good")));
-    assert_eq!(stage.count("start bad"), 6, "the probe, and nobody beside it");
+    assert_eq!(stage.count("start bad"), 6, "the probe alone");
     assert!(probe.await.unwrap());
 }
 
@@ -192,7 +192,7 @@ async fn of_several_answers_only_the_first_candidates_counts_as_the_last_success
     assert_eq!(order(&hub, "t"), ["tools", "skills"], "otherwise the order would turn round and round");
 }
 
-/// Whoever drops the call's future takes the probe with it; nobody will ever report on it.
+/// Dropping the future of the call drops the probe, which then never reports.
 #[tokio::test(start_paused = true)]
 async fn a_probe_whose_caller_has_gone_does_not_rest_the_candidate_for_ever() {
     let (hub, _, bad) = with_a_rested_one(Double::failing("t", ErrorKind::ToolError).after(50)).await;

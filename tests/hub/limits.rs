@@ -1,9 +1,9 @@
-//! So many at once and no more: for a tool, a source, the hub.
+//! Limits of concurrency: for a tool, a source, the hub.
 
 use super::*;
 use tokio::task::{JoinHandle, JoinSet};
 
-/// Starts so many calls, one after another, and gives their errors in the order of the calls.
+/// Starts this number of calls, one after another, and gives their errors in the order of the calls.
 async fn many(hub: &Arc<Hub>, count: usize, options: &CallOptions) -> Vec<Option<ErrorKind>> {
     let mut calls = JoinSet::new();
     for n in 0..count {
@@ -189,7 +189,7 @@ async fn who_timed_out_in_the_queue_is_never_started() {
     }
 }
 
-/// Either the first one is known to have waited in vain, or the second one is not tried.
+/// Either the first one is known to have timed out while it waited, or the second one is not tried.
 #[tokio::test(start_paused = true)]
 async fn effects_are_not_had_twice_when_a_place_becomes_free_at_the_last_moment() {
     for _ in 0..50 {

@@ -82,7 +82,7 @@ async fn another_redirect_needs_another_registration() {
     world.call(&OAuth::new(config.clone()).unwrap()).await.unwrap();
     let first = world.issuer.last("/authorize").query["redirect_uri"].clone();
     let port: u16 = first.split([':', '/']).nth(4).unwrap().parse().unwrap();
-    // When this fails somebody else has taken it, which is as good.
+    // When this fails another process has taken it, which is as good.
     let _taken = tokio::net::TcpListener::bind(("127.0.0.1", port)).await;
     world.issuer.revoke_access();
     world.call(&OAuth::new(config).unwrap()).await.unwrap();

@@ -94,7 +94,7 @@ impl Drop for Site {
     }
 }
 
-/// Sends one request and reads its answer; `None` when nobody listens.
+/// Sends one request and reads its answer; `None` when the port is closed.
 pub async fn fetch(method: &str, url: &str, headers: &[(&str, &str)], body: &str) -> Option<Answer> {
     let url = reqwest::Url::parse(url).unwrap();
     let port = url.port().unwrap();

@@ -19,7 +19,7 @@ async fn one_login_serves_all_calls() {
     let asked = world.issuer.last("/authorize").query;
     assert_eq!(asked["resource"], world.url());
     assert!(asked["redirect_uri"].starts_with("http://127.0.0.1:"));
-    assert!(!asked.contains_key("scope"), "nobody said which scopes");
+    assert!(!asked.contains_key("scope"), "no scopes were requested");
     assert_eq!(world.issuer.last("/token").form()["resource"], world.url());
 }
 
@@ -141,7 +141,7 @@ async fn an_answer_to_another_login_is_turned_away_and_ours_still_counts() {
                 && answer.body.contains("close this window")
                 && !answer.body.contains("code-")
         );
-        assert!(fetch("GET", &back, &[], "").await.is_none(), "one answer, then nobody listens");
+        assert!(fetch("GET", &back, &[], "").await.is_none(), "one answer, then the port is closed");
     });
     assert_eq!(world.call(&OAuth::new(config).unwrap()).await.unwrap(), 200);
 }

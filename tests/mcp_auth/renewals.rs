@@ -1,4 +1,4 @@
-//! Tokens that end, are revoked, or are renewed by somebody else.
+//! Tokens that end, are revoked, or are renewed by another process.
 
 use crate::World;
 use crate::logins::futures;

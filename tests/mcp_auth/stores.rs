@@ -51,7 +51,7 @@ async fn only_the_owner_can_read_the_file() {
     let mode = |path: PathBuf| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     world.call(&with_file(&world, &folder)).await.unwrap();
     assert_eq!((mode(folder.file()), mode(folder.0.join("state"))), (0o600, 0o700));
-    // A file that somebody made readable for all is replaced by one that is not.
+    // A file that was made readable for all is replaced by one that is not.
     fs::set_permissions(folder.file(), fs::Permissions::from_mode(0o644)).unwrap();
     let store = FileStore::new(folder.file());
     let token = store.load(&world.url()).unwrap().pop().unwrap();

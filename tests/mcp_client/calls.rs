@@ -82,9 +82,11 @@ async fn giving_up_tells_the_server_which_call_it_was() {
     };
     let (ended, ()) = tokio::join!(calling, cancelling);
     assert_eq!(ended.unwrap_err().kind, ErrorKind::Cancelled);
-    world.until("it is told", |world| world.received("notifications/cancelled").len() == 1).await;
-    let told = &world.received("notifications/cancelled")[0];
-    assert_eq!(told["params"]["requestId"], world.received("tools/call")[0]["id"]);
+    world
+        .until("the cancellation arrives", |world| world.received("notifications/cancelled").len() == 1)
+        .await;
+    let cancelled = &world.received("notifications/cancelled")[0];
+    assert_eq!(cancelled["params"]["requestId"], world.received("tools/call")[0]["id"]);
     assert!(world.call("echo", json!({"text": "x"})).await.is_ok(), "the connection lives");
 }
 

@@ -1,4 +1,4 @@
-//! A small server on stdio. How it behaves is told by its environment; what it receives it writes into a file.
+//! A small server on stdio. Its environment says how it behaves; what it receives it writes into a file.
 
 use serde_json::{Value, json};
 use std::io::{BufRead, Write};

@@ -84,7 +84,7 @@ async fn a_skill_that_changed_is_asked_for_once_more() {
     let world = skilled().await;
     assert_eq!(world.call("s/stale", json!({})).await.unwrap()["instructions"], json!("new"));
     assert_eq!(world.received("skills/get").len(), 1);
-    world.until("it is listed anew", |world| world.received("skills/list").len() == 4).await;
+    world.until("it is listed again", |world| world.received("skills/list").len() == 4).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

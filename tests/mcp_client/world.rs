@@ -117,7 +117,7 @@ impl World {
             }
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
-        panic!("waited in vain until {what}: {:#?}", self.seen());
+        panic!("timed out waiting until {what}: {:#?}", self.seen());
     }
 }
 

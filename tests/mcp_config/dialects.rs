@@ -59,7 +59,7 @@ fn fastmcp() {
     assert_eq!(server(servers, "internal").options.timeout, Some(Duration::from_secs(30)));
     assert_eq!(command(servers, "local").cwd, Some(folder().join("servers/local")));
     assert_eq!(
-        said(&loaded.warnings),
+        texts(&loaded.warnings),
         ["fastmcp.json: server 'local': `tools` is of another client and has no effect here."]
     );
 }
@@ -73,7 +73,7 @@ fn vs_code() {
     assert_eq!(remote(servers, "events").dialect, Dialect::Sse);
     assert!(loaded.warnings.is_empty(), "{:?}", loaded.warnings);
     assert_eq!(
-        said(&loaded.errors),
+        texts(&loaded.errors),
         ["vscode.jsonc: server 'github': `headers.Authorization` has `${input:github-token}`, and only an \
           editor can answer an input; write the value, or a variable of the environment as `${env:NAME}`."]
     );
@@ -113,7 +113,7 @@ fn claude_code() {
     assert_eq!(db.args, ["--config", "/home/me/db.json"]);
     assert_eq!(variables(db), [("CACHE_DIR", "/tmp")]);
     assert_eq!(
-        said(&loaded.warnings),
+        texts(&loaded.warnings),
         [
             "claude_code.json: server 'signed-in': `headersHelper` is of another client and has no effect here."
         ]
@@ -136,7 +136,7 @@ fn gemini() {
     let disabled: Vec<bool> = servers.iter().map(|server| server.disabled).collect();
     assert_eq!(disabled, [false, false, false, true]);
     assert_eq!(
-        said(&loaded.warnings),
+        texts(&loaded.warnings),
         ["gemini.json: server 'google': `authProviderType` is of another client and has no effect here."]
     );
 }
@@ -150,10 +150,10 @@ fn cline_and_roo() {
     assert_eq!(remote(&loaded.servers, "roo").dialect, Dialect::Streamable);
     assert_eq!(roo.options.timeout, Some(Duration::from_secs(60)));
     assert!(roo.options.wants("search") && !roo.options.wants("delete_all"));
-    // What is wrong with a server that is turned off is no error.
+    // What is wrong with a server that is turned off is not an error.
     assert!(loaded.errors.is_empty(), "{:?}", loaded.errors);
     assert_eq!(
-        said(&loaded.warnings),
+        texts(&loaded.warnings),
         ["cline.json: server 'off': `url` needs the environment variable `NOBODY_SET_THIS`, which is not \
           set; set it, or give a default as `${NOBODY_SET_THIS:-…}`."]
     );
@@ -185,7 +185,7 @@ fn copilot() {
     assert!(wants("sentry", "get_issue_details") && !wants("sentry", "other"));
     assert!(wants("all", "anything") && !wants("none", "anything"));
     assert_eq!(
-        said(&loaded.warnings),
+        texts(&loaded.warnings),
         ["copilot.json: server 'none': `tools` is empty, so no tool of this server is offered; leave it \
           out to offer all."]
     );

@@ -9,12 +9,12 @@ use toolhub::sources::mcp::config::server_from;
 fn an_empty_file_is_a_warning() {
     let loaded = fixture("empty.json");
     assert!(loaded.servers.is_empty() && loaded.errors.is_empty());
-    assert_eq!(said(&loaded.warnings), ["empty.json: is empty, so there is no server in it."]);
+    assert_eq!(texts(&loaded.warnings), ["empty.json: is empty, so there is no server in it."]);
 }
 
 #[test]
 fn a_file_that_is_not_there_is_an_error() {
-    assert_eq!(said(&fixture("nowhere.json").errors), ["nowhere.json: does not exist."]);
+    assert_eq!(texts(&fixture("nowhere.json").errors), ["nowhere.json: does not exist."]);
     let loaded = load_file(&folder(), &env);
     assert_eq!(loaded.errors[0].message, "is a folder; give the path of a file.");
 }
@@ -24,7 +24,7 @@ fn a_syntax_error_names_line_and_column() {
     let loaded = fixture("broken.jsonc");
     assert!(loaded.servers.is_empty());
     assert_eq!(
-        said(&loaded.errors),
+        texts(&loaded.errors),
         ["broken.jsonc: is not valid JSON: expected `,` or `}` at line 4 column 32."]
     );
 }
@@ -34,14 +34,14 @@ fn of_two_servers_with_one_id_the_last_counts() {
     let loaded = fixture("repeated.json");
     assert_eq!(command(&loaded.servers, "a").program, "second");
     assert_eq!(
-        said(&loaded.warnings),
+        texts(&loaded.warnings),
         ["repeated.json: `mcpServers.a` is there more than once; the last one counts."]
     );
     let loaded = read(json!({"servers": {"a": {"command": "2"}}, "mcpServers": {"a": {"command": "1"}}}));
     assert_eq!(command(&loaded.servers, "a").program, "2");
     assert_eq!(loaded.servers.len(), 1);
     assert_eq!(
-        said(&loaded.warnings),
+        texts(&loaded.warnings),
         ["/p/mcp.json: `servers.a` is there more than once; the last one counts."]
     );
 }
@@ -78,7 +78,7 @@ fn roots_that_are_no_configuration() {
         ),
     ] {
         let loaded = read(value);
-        assert_eq!(said(&loaded.errors), [expected]);
+        assert_eq!(texts(&loaded.errors), [expected]);
         assert!(loaded.servers.is_empty());
     }
 }
@@ -109,7 +109,7 @@ fn one_server_from_arguments() {
     assert_eq!((config.options.timeout.unwrap().as_secs(), config.options.retries), (5, 1));
     let errors = server_from("x", &json!({"args": 1, "command": "y", "cwd": 2}), None, &env).unwrap_err();
     assert_eq!(
-        said(&errors),
+        texts(&errors),
         [
             "MCP configuration: server 'x': `args` must be a list of strings, not a number.",
             "MCP configuration: server 'x': `cwd` must be a string, not a number.",

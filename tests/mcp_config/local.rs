@@ -28,7 +28,7 @@ fn load(shared: Value, local: Value) -> Loaded {
 }
 
 /// Without the folder of the test.
-fn said(loaded: &Loaded) -> Vec<String> {
+fn texts(loaded: &Loaded) -> Vec<String> {
     let notices = loaded.errors.iter().chain(&loaded.warnings).map(ToString::to_string);
     notices
         .map(|text| text.rsplit_once("/mcp.").map_or(text.clone(), |(_, end)| format!("mcp.{end}")))
@@ -38,7 +38,7 @@ fn said(loaded: &Loaded) -> Vec<String> {
 /// What comes of two files with nothing wrong in them.
 fn clean(shared: Value, local: Value) -> Loaded {
     let loaded = load(shared, local);
-    assert_eq!(said(&loaded), [""; 0]);
+    assert_eq!(texts(&loaded), [""; 0]);
     loaded
 }
 
@@ -49,7 +49,7 @@ fn keys_of_a_server_are_overridden_one_by_one() {
     }});
     let local = json!({"mcpServers": {"a": {"args": ["-q"], "env": {"K": "mine"}}, "b": {"command": "y"}}});
     let loaded = load_texts(&shared.to_string(), &format!("{local} // mine"));
-    assert_eq!(said(&loaded), [""; 0]);
+    assert_eq!(texts(&loaded), [""; 0]);
     assert_eq!(ids(&loaded.servers), ["a", "b"]);
     let a = command(&loaded.servers, "a");
     assert_eq!(a.args, ["-q"]);
@@ -89,7 +89,7 @@ fn a_bare_local_file_may_speak_of_known_servers_alone() {
     let loaded = load(shared, json!({"w": {"disabled": true}}));
     assert_eq!(ids(&loaded.servers), ["x"]);
     assert_eq!(
-        said(&loaded),
+        texts(&loaded),
         [
             "mcp.local.json: names no servers; put them under `mcpServers` (or `servers`, `mcp.servers`, `context_servers`)."
         ]
@@ -136,10 +136,10 @@ fn a_mistake_is_reported_of_the_file_it_stands_in() {
         "d": null,
         "e": {"args": []},
     }});
-    let mut said = said(&load(shared, local));
-    said.sort();
+    let mut texts = texts(&load(shared, local));
+    texts.sort();
     assert_eq!(
-        said,
+        texts,
         [
             "mcp.json: server 'a': `colour` is not a known key and has no effect.",
             "mcp.json: server 'b': `env.L` must be a string, not a list.",
@@ -159,7 +159,7 @@ proptest! {
     #[test]
     fn any_two_files_are_answered(shared in any_json(), local in any_json()) {
         let loaded = load(shared.clone(), local);
-        for text in said(&loaded) {
+        for text in texts(&loaded) {
             let file = text.starts_with("mcp.json: ") || text.starts_with("mcp.local.json: ");
             prop_assert!(file && text.ends_with(['.', '?']), "{}", text);
         }
@@ -174,7 +174,7 @@ fn of_two_entries_of_one_local_file_the_last_one_counts() {
     let shared = json!({"mcpServers": {"x": {"command": "x"}}});
     let local = json!({"mcpServers": {"x": {"args": ["first"]}}, "servers": {"x": {"disabled": true}}});
     let loaded = load(shared, local);
-    assert_eq!(said(&loaded), ["mcp.local.json: `servers.x` is there more than once; the last one counts."]);
+    assert_eq!(texts(&loaded), ["mcp.local.json: `servers.x` is there more than once; the last one counts."]);
     assert!(loaded.servers[0].disabled);
     assert_eq!(command(&loaded.servers, "x").args, [""; 0]);
 }
@@ -185,7 +185,7 @@ fn a_broken_local_file_leaves_the_shared_one_as_it_is() {
     for local in ["{", "[]", "5", r#"{"servers": []}"#] {
         let loaded = load_texts(shared, local);
         assert_eq!(ids(&loaded.servers), ["a"], "{local}");
-        let said = said(&loaded);
-        assert!(said.len() == 1 && said[0].starts_with("mcp.local.json: "), "{said:?}");
+        let texts = texts(&loaded);
+        assert!(texts.len() == 1 && texts[0].starts_with("mcp.local.json: "), "{texts:?}");
     }
 }

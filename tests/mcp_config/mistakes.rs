@@ -4,7 +4,7 @@ use super::*;
 use serde_json::json;
 use toolhub::sources::mcp::config::Auth;
 
-/// What is said of an entry that must not load, beside one that must.
+/// The notices for an entry that must not load, beside one that must.
 fn errors(entry: Value) -> Vec<String> {
     let loaded = read(json!({"mcpServers": {"x": entry, "good": {"command": "y"}}}));
     assert_eq!(ids(&loaded.servers), ["good"]);
@@ -17,10 +17,10 @@ fn error(entry: Value) -> String {
     errors[0].clone()
 }
 
-/// What is said of an entry that loads.
+/// The notices for an entry that loads.
 fn warning(entry: Value) -> String {
     let loaded = read(json!({"mcpServers": {"x": entry}}));
-    assert_eq!(ids(&loaded.servers), ["x"], "{:?}", said(&loaded.errors));
+    assert_eq!(ids(&loaded.servers), ["x"], "{:?}", texts(&loaded.errors));
     let warnings = short(&loaded.warnings);
     assert_eq!(warnings.len(), 1, "{warnings:?}");
     warnings[0].clone()
@@ -31,7 +31,7 @@ fn short(notices: &[toolhub::sources::mcp::config::Notice]) -> Vec<String> {
     let short = |text: String| {
         text.strip_prefix(start).unwrap_or_else(|| panic!("{text}")).trim_start_matches([':', ' ']).to_owned()
     };
-    said(notices).into_iter().map(short).collect()
+    texts(notices).into_iter().map(short).collect()
 }
 
 #[test]
@@ -379,7 +379,7 @@ fn ids_that_are_taken_and_refused() {
         ),
     ] {
         let loaded = read(json!({"mcpServers": {id: {"command": "y"}}}));
-        assert_eq!(said(&loaded.errors), [expected]);
+        assert_eq!(texts(&loaded.errors), [expected]);
         assert!(loaded.servers.is_empty());
     }
 }

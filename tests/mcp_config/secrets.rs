@@ -50,7 +50,7 @@ fn notices_show_no_value() {
         "secret": {"url": "http://h", "auth": {"type": "client_credentials", "client_id": "hush"}},
         "text": {"command": "x", "env": {"A": "hush ${NOT_SET}"}},
     }}));
-    assert_eq!((loaded.servers.len(), loaded.errors.len()), (0, 9), "{:?}", said(&loaded.errors));
-    let shown = said(&loaded.errors).join("\n");
+    assert_eq!((loaded.servers.len(), loaded.errors.len()), (0, 9), "{:?}", texts(&loaded.errors));
+    let shown = texts(&loaded.errors).join("\n");
     assert!(!shown.contains("hush"), "{shown}");
 }

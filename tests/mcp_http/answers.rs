@@ -106,12 +106,12 @@ async fn a_body_that_is_no_answer_is_a_protocol_error_at_once() {
 #[tokio::test]
 async fn an_error_of_the_server_keeps_its_code() {
     let body = r#"{"jsonrpc": "2.0", "id": 1, "error": {"code": -32602, "message": "bad"}}"#;
-    let nobody = body.replace("\"id\": 1", "\"id\": null");
+    let without_id = body.replace("\"id\": 1", "\"id\": null");
     for (reply, status) in [
         (Reply::json(200, body), None),
-        (Reply::json(200, &nobody), None),
+        (Reply::json(200, &without_id), None),
         (Reply::json(400, body), Some(400)),
-        (Reply::json(400, &nobody), Some(400)),
+        (Reply::json(400, &without_id), Some(400)),
         (Reply::json(404, body), Some(404)),
         (Reply::json(500, body), Some(500)),
     ] {

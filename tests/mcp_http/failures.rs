@@ -32,7 +32,7 @@ async fn every_status_says_whether_the_call_may_have_run() {
     }
 }
 
-/// Errors as proxies and web frameworks write them are no word of the MCP server.
+/// Errors as proxies and web frameworks write them do not come from the MCP server.
 #[tokio::test]
 async fn a_json_body_of_another_form_is_an_http_error() {
     for body in [

@@ -35,7 +35,7 @@ async fn refused(server: &HttpServer) -> HubError {
 async fn messages_are_posted_to_the_named_address_and_answered_by_the_stream() {
     let noise =
         format!("{}event: weird\ndata: x\n\n: c\n\ndata: {{not json\n\n", named("/v1/messages?session=s-1"));
-    // The stream has the answers before anybody asks; they wait until the requests are on their way.
+    // The stream has the answers before any request is made; they wait until the requests are on their way.
     let server = server(
         Reply::default().chunk(noise).hold().chunk(event(&answer(2))).chunk(event(&answer(1))).hang(),
         accepted,

@@ -76,7 +76,7 @@ pub fn streamed(text: &str, size: usize, options: &ParseOptions) -> (ParsedText,
 }
 
 /// The calls as reported by the events.
-fn told(events: &[Event]) -> Value {
+fn calls_of(events: &[Event]) -> Value {
     let mut calls: BTreeMap<usize, (String, String)> = BTreeMap::new();
     for event in events {
         match event {
@@ -141,7 +141,7 @@ fn a_stream_gives_what_the_whole_text_gives() {
                 let good = whole.calls.iter().filter(|call| call.error.is_none());
                 let good: Vec<Value> =
                     good.map(|call| json!({"name": call.name, "arguments": call.arguments})).collect();
-                assert_eq!(told(&events), Value::from(good), "{} as {asked}", case.id);
+                assert_eq!(calls_of(&events), Value::from(good), "{} as {asked}", case.id);
             }
         }
     }

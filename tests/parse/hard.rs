@@ -76,9 +76,9 @@ fn what_cannot_be_read_is_an_entry_with_its_text() {
 fn words_between_the_tags_are_an_error_in_the_middle_of_a_line_too() {
     for text in ["<tool_call>this is no JSON</tool_call>", "<tool_call>\nread the file\n</tool_call>"] {
         let parsed = auto(&format!("Sure: {text} Done."));
-        let told: Vec<_> =
+        let outcomes: Vec<_> =
             parsed.calls.iter().map(|call| (call.error.is_some(), call.raw.as_deref())).collect();
-        assert_eq!(told, [(true, Some(text))]);
+        assert_eq!(outcomes, [(true, Some(text))]);
         assert_eq!(parsed.text, "Sure:  Done.");
     }
 }

@@ -72,8 +72,8 @@ fn what_cannot_be_read_is_reported_with_its_json() {
     let broken = json!({"id": "c1", "function": {"name": "ping", "arguments": "{\"host\": "}});
     let good = json!({"id": "c2", "function": {"name": "ping", "arguments": "{}"}});
     let parsed = parse_value(&json!({"tool_calls": [broken, 5, good]}), &ParseOptions::default());
-    let told: Vec<_> = parsed.calls.iter().map(|call| (call.error.is_some(), call.raw.clone())).collect();
-    assert_eq!(told, [(true, Some(broken.to_string())), (true, Some("5".to_owned())), (false, None)]);
+    let outcomes: Vec<_> = parsed.calls.iter().map(|call| (call.error.is_some(), call.raw.clone())).collect();
+    assert_eq!(outcomes, [(true, Some(broken.to_string())), (true, Some("5".to_owned())), (false, None)]);
 }
 
 #[test]

@@ -91,5 +91,5 @@ def no_new_threads() -> Iterator[None]:
     yield
     limit = time.monotonic() + 10
     while (left := toolhub_threads() - before) and time.monotonic() < limit:
-        left.pop().join(0.1)  # a thread that has been told to stop may take a moment
+        left.pop().join(0.1)  # a thread that was asked to stop may take a moment
     assert not left, f"threads left behind: {sorted(thread.name for thread in left)}"

@@ -1,4 +1,4 @@
-"""Arguments: what reaches a tool, what is refused, and that nobody else sees what a tool does to them."""
+"""Arguments: what reaches a tool, what is refused, and that changes made by a tool stay inside it."""
 
 import dataclasses
 import datetime

@@ -347,7 +347,7 @@ for parameters in (None, {}):
 
 
 def test_arguments_whose_parts_are_shared_are_not_multiplied() -> None:
-    # In a process of its own: what does not end here would hold the interpreter for ever.
+    # In a process of its own: what does not end here would hold the interpreter forever.
     done = subprocess.run(
         [sys.executable, "-c", SHARED_PARTS], capture_output=True, text=True, timeout=45, check=False
     )

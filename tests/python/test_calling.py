@@ -177,10 +177,10 @@ def test_source_and_server_narrow_the_candidates_of_a_call(hub: ToolHub) -> None
     assert hub.call("tool", source="skills").result == "skills None"
     assert hub.call("tool", server="b").result == "mcps b"
     assert sorted(tried(hub.call("tool", source="mcps"))) == ["a", "b"]
-    nobody = hub.call("tool", server="c")
-    assert nobody.kind == ErrorKind.NOT_FOUND
-    assert "server 'c'" in str(nobody.error)
-    assert "mcps:a" in str(nobody.error)
+    missing = hub.call("tool", server="c")
+    assert missing.kind == ErrorKind.NOT_FOUND
+    assert "server 'c'" in str(missing.error)
+    assert "mcps:a" in str(missing.error)
 
 
 def test_wrong_options_are_programming_errors_that_raise(hub: ToolHub, run: Run) -> None:
@@ -263,7 +263,7 @@ def test_execute_many_keeps_the_order_and_every_kind_of_end(hub: ToolHub, run: R
             return n
 
         calls: list[Any] = [("later", {"n": n}) for n in range(10)]
-        calls += ["nobody", ("later", {"n": "x"}), ("later", 3)]
+        calls += ["missing", ("later", {"n": "x"}), ("later", 3)]
         results = await hub.execute_many(calls, concurrency=5)
         assert [result.result for result in results[:10]] == list(range(10))
         assert [result.kind for result in results[10:]] == ["not_found", "invalid_arguments", None]

@@ -37,7 +37,7 @@ def test_no_method_is_defined_twice() -> None:
 
 
 def test_no_part_keeps_its_hub_alive() -> None:
-    """A hub that nobody holds goes at once, without the garbage collector: nothing inside refers back to it."""
+    """A hub without references is freed at once, without the garbage collector: nothing inside refers back to it."""
     hub = ToolHub()
     hub.register(len, name="length")
     hub.search("length")
@@ -83,7 +83,7 @@ def graph() -> dict[str, set[str]]:
     for module, path in files.items():
         tree = ast.parse(path.read_text(encoding="utf-8"))
         uses = set(imported(module, tree, path.name == "__init__.py"))
-        # `from .. import _core` names the package and its member; the package itself is not what is meant.
+        # `from .. import _core` names the package and its member; the package itself does not count.
         found[module] = {one for one in uses if one in files and not module.startswith(f"{one}.")} - {module}
     return found
 

@@ -1,4 +1,4 @@
-"""Errors: every kind, reached through the hub; what is told about it, and that enum and core agree."""
+"""Errors: every kind, reached through the hub; what the error contains, and that enum and core agree."""
 
 import asyncio
 import pickle
@@ -76,7 +76,7 @@ def tool_error() -> ToolResult:
 
 
 def cancelled() -> ToolResult:
-    """A loser of a race: the call itself is a success, what is told of the loser is the kind."""
+    """A loser of a race: the call itself is a success, the kind of the loser is in its attempt."""
 
     async def scene() -> ToolResult:
         hub = ToolHub()
@@ -197,7 +197,7 @@ def test_members_are_strings_that_code_can_switch_on() -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "meant"),
+    ("asked", "expected"),
     [
         ("serach_web", "search_web"),
         ("web_search", "search_web"),
@@ -206,14 +206,14 @@ def test_members_are_strings_that_code_can_switch_on() -> None:
         ("get_wether", "get_weather"),
     ],
 )
-def test_a_name_that_no_tool_has_suggests_near_names(asked: str, meant: str) -> None:
+def test_a_name_that_no_tool_has_suggests_near_names(asked: str, expected: str) -> None:
     hub = ToolHub()
     for name in ("search_web", "get_weather", "calculate", "zip_files"):
         hub.register(lambda: 1, name=name)
     result = hub.call(asked)
     assert result.kind is ErrorKind.NOT_FOUND
-    assert result.meta["error"]["suggestions"][0] == meant
-    assert f"Did you mean '{meant}'" in str(result.error)
+    assert result.meta["error"]["suggestions"][0] == expected
+    assert f"Did you mean '{expected}'" in str(result.error)
 
 
 def test_there_are_no_suggestions_when_nothing_is_near() -> None:
@@ -249,7 +249,7 @@ def test_invalid_arguments_name_the_argument_and_what_was_expected() -> None:
     def forecast(city: str, days: int = 1) -> str:
         return "sun"
 
-    for args, told in [
+    for args, words in [
         ({"days": 2}, ["city", "missing"]),
         ({"city": "Rome", "days": "many"}, ["days", "integer", "'many'"]),
         ({"city": "Rome", "dayz": 2}, ["dayz", "days"]),
@@ -257,7 +257,7 @@ def test_invalid_arguments_name_the_argument_and_what_was_expected() -> None:
     ]:
         result = hub.call("forecast", args)
         assert result.kind is ErrorKind.INVALID_ARGUMENTS
-        assert all(word in str(result.error) for word in ["'forecast'", *told])
+        assert all(word in str(result.error) for word in ["'forecast'", *words])
         assert result.meta["error"]["outcome"] == "not_sent"
 
 

@@ -20,7 +20,7 @@ def test_the_interface_is_the_recorded_one() -> None:
         difflib.unified_diff(recorded.splitlines(), now.splitlines(), "recorded", "now", lineterm="")
     )
     assert recorded == now, (
-        "the public interface has changed; if that is meant, run 'make interface' and name it in "
+        "the public interface has changed; if that is intended, run 'make interface' and name it in "
         f"CHANGELOG.md\n{difference}"
     )
 

@@ -11,7 +11,7 @@ from toolhub import ErrorKind, ToolHub
 
 
 class Door:
-    """An async tool that begins, waits until it is let go, and notes who was inside and in which order."""
+    """An async tool that begins, waits until it is released, and records which calls ran and in which order."""
 
     def __init__(self) -> None:
         self.order: list[int] = []

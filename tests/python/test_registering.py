@@ -149,7 +149,7 @@ def test_given_parameters_take_the_place_of_the_signature_and_the_core_checks_th
     hub.register(lambda **arguments: arguments, name="weather", parameters=schema)
     assert hub.get("weather").parameters == schema
     assert hub.call("weather", {"city": "Rome", "days": 3}).result == {"city": "Rome", "days": 3}
-    for wrong, told in [
+    for wrong, text in [
         ({}, "city: required argument is missing, expected a string"),
         ({"city": None}, "city: expected a string, got null"),
         ({"city": "x"}, "city: expected a string of at least 2 characters, got 'x' (string)"),
@@ -161,7 +161,7 @@ def test_given_parameters_take_the_place_of_the_signature_and_the_core_checks_th
     ]:
         result = hub.call("weather", wrong)
         assert result.kind == "invalid_arguments"
-        assert told in str(result.error)
+        assert text in str(result.error)
 
 
 def test_a_bare_value_goes_to_the_only_required_property_of_given_parameters(hub: ToolHub) -> None:
@@ -369,21 +369,21 @@ def test_a_limit_that_lets_no_call_in_is_refused(hub: ToolHub, limit: int) -> No
 
 
 @pytest.mark.parametrize(
-    "said", ["effects", "read_only", "idempotent", "category", "capabilities", "priority"]
+    "option", ["effects", "read_only", "idempotent", "category", "capabilities", "priority"]
 )
-def test_a_wrong_type_at_registration_is_named_in_the_error(hub: ToolHub, said: str) -> None:
+def test_a_wrong_type_at_registration_is_named_in_the_error(hub: ToolHub, option: str) -> None:
     wrong: Any = [object()]
-    with pytest.raises(TypeError, match=said):
-        hub.register(add, **{said: wrong})
+    with pytest.raises(TypeError, match=option):
+        hub.register(add, **{option: wrong})
     assert "add" not in hub
 
 
-@pytest.mark.parametrize("said", [True, False])
-def test_effects_and_read_only_must_not_contradict_each_other(hub: ToolHub, said: bool) -> None:
-    with pytest.raises(ValueError, match=f"effects={said} and read_only={said} contradict each other"):
-        hub.register(add, effects=said, read_only=said)
+@pytest.mark.parametrize("option", [True, False])
+def test_effects_and_read_only_must_not_contradict_each_other(hub: ToolHub, option: bool) -> None:
+    with pytest.raises(ValueError, match=f"effects={option} and read_only={option} contradict each other"):
+        hub.register(add, effects=option, read_only=option)
     assert "add" not in hub
-    assert hub.register(add, effects=said, read_only=not said).effects is said
+    assert hub.register(add, effects=option, read_only=not option).effects is option
 
 
 texts = st.text(st.characters(exclude_categories=["Cs"]))
@@ -437,7 +437,7 @@ print(len(hub), "left behind" in hub)
 
 
 def test_code_that_runs_when_a_tool_goes_may_use_the_hub_in_any_thread() -> None:
-    """In a process of its own: where a tool goes under a lock, all threads wait for each other for ever."""
+    """In a process of its own: where a tool goes under a lock, all threads wait for each other forever."""
     ran = subprocess.run(
         [sys.executable, "-c", FINALIZERS], capture_output=True, text=True, timeout=120, check=False
     )

@@ -16,7 +16,7 @@ SERVER = Path(__file__).parents[1] / "mcp" / "faults" / "stdio_server.py"
 
 
 class Held:
-    """An async tool that counts its runs and answers when it is let go."""
+    """An async tool that counts its runs and answers when it is released."""
 
     def __init__(self, answer: Callable[[], Any] = lambda: ["answer"]) -> None:
         self.runs = 0
@@ -256,11 +256,11 @@ EFFECTS = [
 ]
 
 
-@pytest.mark.parametrize(("name", "said"), EFFECTS)
-def test_tools_with_effects_never_share(run: Run, name: str, said: dict[str, Any]) -> None:
+@pytest.mark.parametrize(("name", "options"), EFFECTS)
+def test_tools_with_effects_never_share(run: Run, name: str, options: dict[str, Any]) -> None:
     async def scene() -> None:
         hub, tool = ToolHub(), Held()
-        hub.register(tool, name=name, **said)
+        hub.register(tool, name=name, **options)
         calls = [asyncio.create_task(hub.execute(name, single_flight=True, cache_ttl=60)) for _ in range(3)]
         await turns()
         assert tool.runs == 3

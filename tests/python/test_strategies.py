@@ -19,7 +19,7 @@ def hub() -> ToolHub:
 
 
 def offered(hub: ToolHub, name: str, count: int, **options: Any) -> list[Scripted]:
-    """So many candidates of one name, all succeeding."""
+    """This number of candidates of one name, all succeeding."""
     tools = [Scripted(f"answer {n}") for n in range(count)]
     for n, tool in enumerate(tools):
         hub.register(tool, name=name, source="mcps", server=f"s{n}", **options)

@@ -187,7 +187,7 @@ fn a_result_never_replaces_another_with_the_same_handle() {
     assert_eq!(
         open(&folder.file()).kept("r_2").as_deref(),
         Some("another"),
-        "the same text twice is no clash"
+        "the same text twice is not a clash"
     );
 }
 

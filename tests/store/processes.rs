@@ -26,8 +26,8 @@ fn calls(path: &Path) -> u64 {
 fn other_process() {
     let Ok(path) = std::env::var("TEST_STORE") else { return };
     let (store, notices) = Store::open(Path::new(&path), ROOM);
-    let told = notices.iter().all(|notice| notice.contains("was renamed"));
-    let store = store.filter(|_| told).unwrap_or_else(|| unreachable!("{notices:?}"));
+    let renamed = notices.iter().all(|notice| notice.contains("was renamed"));
+    let store = store.filter(|_| renamed).unwrap_or_else(|| unreachable!("{notices:?}"));
     let stats = Arc::new(CandidateStats::default());
     store.stats().track(key(), &stats);
     let once = || stats.record(Ok(()), Duration::from_millis(1), Instant::now(), &BreakerPolicy::default());
@@ -105,7 +105,7 @@ fn a_dropped_store_writes_what_is_pending() {
 #[test]
 fn a_killed_process_loses_nothing_that_was_flushed() {
     let folder = Folder::new();
-    let mut told = 0;
+    let mut reported = 0;
     for round in 1..=5 {
         let mut process = start(&folder.file(), "killed");
         let lines = BufReader::new(process.stdout.take().unwrap()).lines().map_while(Result::ok);
@@ -116,10 +116,10 @@ fn a_killed_process_loses_nothing_that_was_flushed() {
         // In the middle of writing, most of the time.
         process.kill().unwrap();
         process.wait().unwrap();
-        told += last;
+        reported += last;
         let kept = calls(&folder.file());
-        assert!(kept >= told, "round {round}: {kept} of at least {told} calls");
-        told = kept;
+        assert!(kept >= reported, "round {round}: {kept} of at least {reported} calls");
+        reported = kept;
         assert!(open(&folder.file()).kept(&format!("r_{last}")).is_some());
     }
     assert!(folder.names().iter().all(|name| !name.contains("corrupt")), "{:?}", folder.names());

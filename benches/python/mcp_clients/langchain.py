@@ -1,4 +1,4 @@
-"""LangChain's adapters, with a session that stays; without one they connect anew for every call."""
+"""LangChain's adapters, with a session that stays; without one they connect for every call."""
 
 from __future__ import annotations
 

@@ -205,7 +205,7 @@ class ModuleFolder:
         return name not in known.tools and (not there or is_ours)
 
     def _settle(self, hub: Registry) -> None:
-        """Note what an interrupt has kept from being noted: tools that are registered, and yet wait for it."""
+        """Note what an interrupt prevented from being noted: tools that are registered, and yet wait for it."""
         for known in self._known.values():
             for name, member in known.waiting:
                 if self._is_there(hub, name, member) and self._owner(name) is None:

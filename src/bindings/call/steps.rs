@@ -206,7 +206,7 @@ impl CallDriver {
         limit.and_then(|limit| limit.extract().ok()).unwrap_or_default()
     }
 
-    /// Hands the result of a run to those who share it.
+    /// Hands the result of a run to the calls that share it.
     fn land(&self, result: &Bound<'_, PyDict>) -> PyResult<()> {
         let Some(lead) = self.state.lock().lead.take() else { return Ok(()) };
         let end = end_of(result)?;

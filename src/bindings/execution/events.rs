@@ -110,7 +110,7 @@ impl Execution {
         Self::after_event(slf);
     }
 
-    /// A task of ours was interrupted by the user: everybody is stopped, then the caller is interrupted. Gives the
+    /// A task of ours was interrupted by the user: all candidates are stopped, then the caller is interrupted. Gives the
     /// interrupt back when there is no caller any more.
     pub fn child_interrupted(slf: &Bound<'_, Self>, slot: usize, interrupt: PyErr) -> PyResult<()> {
         {

@@ -104,14 +104,14 @@ fn says_the_same(content: &[Value], value: &Value) -> bool {
 /// The tool ran and says that it failed; what it says is its text.
 fn reported(tool: &str, content: &[Value], structured: Option<&Value>) -> HubError {
     let texts: Vec<&str> = content.iter().filter_map(|block| block.get("text")?.as_str()).collect();
-    let said = match (texts.is_empty(), structured) {
+    let message = match (texts.is_empty(), structured) {
         (false, _) => error_line(&texts.join("\n"), MAX_REPORTED),
         (true, Some(value)) => error_line(&value.to_string(), MAX_REPORTED),
         (true, None) => String::new(),
     };
-    let text = match said.as_str() {
+    let text = match message.as_str() {
         "" => format!("Tool '{}' reported an error without saying which.", clip(tool)),
-        _ => said,
+        _ => message,
     };
     HubError::new(ErrorKind::ToolError, text)
 }

@@ -20,7 +20,7 @@ SCENARIO = os.environ.get("MCP_CONFORMANCE_SCENARIO", "")
 CONTEXT: dict[str, Any] = json.loads(os.environ.get("MCP_CONFORMANCE_CONTEXT", "{}"))
 # Where the suite believes that the description of this client is published.
 CLIENT_METADATA = "https://conformance-test.local/client-metadata.json"
-# These are about connecting and listing; calling what they list is no part of them.
+# These are about connecting and listing; calling what they list is not part of them.
 LIST_ONLY = {"initialize", "request-metadata", "json-schema-ref-no-deref"}
 EXAMPLES = {
     "string": "text",

@@ -98,9 +98,9 @@ def play(scenario: Scenario) -> Scenario:
 
 def why(scenario: Scenario) -> str:
     """The first sentence of the suite that says what went wrong."""
-    said = [line.strip() for line in scenario.lines]
+    lines = [line.strip() for line in scenario.lines]
     telling = ("Error:", "Warning:", "⚠️  CLIENT", "SKIPPED")
-    found = (line[:140] for line in said if line.startswith(telling))
+    found = (line[:140] for line in lines if line.startswith(telling))
     return "" if scenario.passed else next(found, "nothing was checked")
 
 

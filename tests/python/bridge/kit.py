@@ -83,7 +83,7 @@ class World:
 
 
 class Hanging:
-    """An async tool that waits for ever. Cancelled, it cleans up for some turns of the loop, or until it is let go."""
+    """An async tool that never ends by itself. Cancelled, it cleans up for some turns of the loop, or until it is released."""
 
     def __init__(self, hold: asyncio.Event | None = None) -> None:
         self.began = asyncio.Event()
@@ -167,7 +167,7 @@ def in_thread() -> str:
 
 
 async def turns(count: int = 10) -> None:
-    """Let everything that can go on go on, for so many turns of the loop."""
+    """Run whatever is ready, for this number of turns of the loop."""
     for _ in range(count):
         await asyncio.sleep(0)
 

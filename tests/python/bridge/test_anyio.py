@@ -50,7 +50,7 @@ def test_move_on_after(hub: ToolHub, run: Any, count: int) -> None:
             await hub.execute("hang", strategy="first")
         assert scope.cancelled_caught
         # anyio repeats its cancellation at every turn. Alone, a tool is inside the scope and gets it too; in a race it
-        # has its own task, is cancelled once and cleans up in peace.
+        # has its own task, is cancelled once and cleans up undisturbed.
         clean = CLEAN if count > 1 else CLEAN[:2]
         assert [tool.log for tool in tools] == [clean] * count
 

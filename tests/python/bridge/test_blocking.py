@@ -210,7 +210,7 @@ def test_with_many_callers_loops_are_shared(hub: ToolHub, monkeypatch: pytest.Mo
 
 @pytest.mark.usefixtures("pool")
 def test_all_workers_wait_for_tools_that_need_a_worker(hub: ToolHub) -> None:
-    """Those who wait step aside, so that others can work."""
+    """Waiting calls step aside, so that others can run."""
     all_inside = threading.Barrier(32)
 
     def asks() -> str:

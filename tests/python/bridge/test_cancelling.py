@@ -114,7 +114,7 @@ def test_cancel_of_a_call_that_waits_for_a_limit(world: World) -> None:
 
 
 def test_a_candidate_that_is_let_in_while_the_caller_is_cancelled_never_starts(world: World) -> None:
-    """Its place becomes free, the caller is about to be told, and is cancelled at this very moment."""
+    """A slot becomes free and the caller is cancelled before it learns of it."""
     hub = ToolHub()
     hold = asyncio.Event()
     beside, narrow = Hanging(hold), Hanging()

@@ -1,6 +1,6 @@
 """Code of the user that runs at odd moments: when a value is copied or goes, when the collector runs, after a fork.
 
-Each in a process of its own: what is wrong here is that threads wait for each other for ever.
+Each in a process of its own: what is wrong here is that threads wait for each other forever.
 """
 
 import os

@@ -122,7 +122,7 @@ def test_a_second_cancellation_returns_at_once(world: World, server: FakeOpenAI)
         asking = client(server).chat(HELLO)
         asking.send(None)
         await arrived(server)
-        # The first one may have to wait for a runtime thread to let go of the future.
+        # The first one may have to wait for a runtime thread to release the future.
         with contextlib.suppress(asyncio.CancelledError):
             asking.throw(asyncio.CancelledError("first"))
         with pytest.raises(asyncio.CancelledError, match="second"):

@@ -65,12 +65,12 @@ class _Marked:
 def test_asyncio_future_blocking_marks_what_await_yields() -> None:
     async def scene() -> None:
         future = asyncio.get_running_loop().create_future()
-        told = f"Future._asyncio_future_blocking works in another way{ADVICE}"
-        assert future._asyncio_future_blocking is False, told  # type: ignore[attr-defined]
-        assert next(future.__await__()) is future, told
-        assert future._asyncio_future_blocking is True, told  # type: ignore[attr-defined]
+        message = f"Future._asyncio_future_blocking works in another way{ADVICE}"
+        assert future._asyncio_future_blocking is False, message  # type: ignore[attr-defined]
+        assert next(future.__await__()) is future, message
+        assert future._asyncio_future_blocking is True, message  # type: ignore[attr-defined]
         asyncio.get_running_loop().call_soon(future.set_result, 5)
-        assert await _Marked(future) == 5, told
+        assert await _Marked(future) == 5, message
 
     asyncio.run(scene())
 
@@ -81,8 +81,8 @@ def test_current_tasks_agrees_with_current_task() -> None:
     async def scene() -> None:
         table: Any = getattr(asyncio.tasks, "_current_tasks", {})
         running = table.get(asyncio.get_running_loop())
-        told = f"asyncio.tasks._current_tasks is not the table of running tasks{ADVICE}"
-        assert running is None or running is asyncio.current_task(), told
+        message = f"asyncio.tasks._current_tasks is not the table of running tasks{ADVICE}"
+        assert running is None or running is asyncio.current_task(), message
 
     asyncio.run(scene())
 
@@ -90,13 +90,13 @@ def test_current_tasks_agrees_with_current_task() -> None:
 def test_must_cancel_is_set_until_the_cancellation_is_delivered() -> None:
     async def scene() -> None:
         task: Any = asyncio.current_task()
-        told = f"Task._must_cancel does not tell of a cancellation that is still to come{ADVICE}"
-        assert task._must_cancel is False, told
+        message = f"Task._must_cancel does not show a cancellation that is still to come{ADVICE}"
+        assert task._must_cancel is False, message
         task.cancel()
-        assert task._must_cancel is True, told
+        assert task._must_cancel is True, message
         with pytest.raises(asyncio.CancelledError):
             await asyncio.sleep(0)
-        assert task._must_cancel is False, told
+        assert task._must_cancel is False, message
         task.uncancel()
 
     asyncio.run(scene())
@@ -104,15 +104,15 @@ def test_must_cancel_is_set_until_the_cancellation_is_delivered() -> None:
 
 def test_task_factory_is_an_attribute_of_the_loop() -> None:
     loop: Any = asyncio.new_event_loop()
-    told = f"BaseEventLoop._task_factory is not where the loop keeps its task factory{ADVICE}"
+    message = f"BaseEventLoop._task_factory is not where the loop keeps its task factory{ADVICE}"
     try:
-        assert loop._task_factory is None, told
+        assert loop._task_factory is None, message
 
         def factory(loop: Any, coroutine: Any, **options: Any) -> Any:
             return asyncio.Task(coroutine, loop=loop, **options)
 
         loop.set_task_factory(factory)
-        assert loop._task_factory is factory, told
+        assert loop._task_factory is factory, message
     finally:
         loop.close()
 
@@ -128,11 +128,11 @@ def test_a_task_made_directly_is_like_one_of_create_task() -> None:
         variable.set("set")
         direct = asyncio.tasks.Task(work(), loop=loop, name="named")
         usual = loop.create_task(work(), name="named")
-        told = f"asyncio.tasks.Task(…) does not do what loop.create_task(…) does{ADVICE}"
-        assert {direct, usual} <= asyncio.all_tasks(), told
-        assert type(direct) is type(usual), told
-        assert direct.get_name() == usual.get_name() == "named", told
-        assert await asyncio.gather(direct, usual) == ["set", "set"], told
+        message = f"asyncio.tasks.Task(…) does not do what loop.create_task(…) does{ADVICE}"
+        assert {direct, usual} <= asyncio.all_tasks(), message
+        assert type(direct) is type(usual), message
+        assert direct.get_name() == usual.get_name() == "named", message
+        assert await asyncio.gather(direct, usual) == ["set", "set"], message
 
     asyncio.run(scene())
 

@@ -14,12 +14,12 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="sends SIGINT to
 def until(process: subprocess.Popen[str], word: str) -> list[str]:
     """What the script says up to this word."""
     assert process.stdout is not None
-    said: list[str] = []
-    while not said or said[-1] != word:
+    lines: list[str] = []
+    while not lines or lines[-1] != word:
         line = process.stdout.readline()
-        assert line, (said, process.communicate())
-        said.append(line.strip())
-    return said
+        assert line, (lines, process.communicate())
+        lines.append(line.strip())
+    return lines
 
 
 def interrupted(process: subprocess.Popen[str]) -> list[str]:
@@ -59,5 +59,5 @@ def test_a_second_interrupt_leaves_a_clean_up_that_never_ends() -> None:
     until(process, "ready")
     process.send_signal(signal.SIGINT)
     until(process, "stubborn")
-    said = interrupted(process)
-    assert said[0] == "interrupted"
+    lines = interrupted(process)
+    assert lines[0] == "interrupted"

@@ -1,4 +1,4 @@
-"""Nothing is kept: hubs, tools, arguments and results die when their users let go of them."""
+"""No leaks: hubs, tools, arguments and results are freed with their last reference."""
 
 import asyncio
 import gc
@@ -222,7 +222,7 @@ def flat_hub() -> ToolHub:
 
 
 def growth(work: Callable[[int], None], count: int) -> int:
-    """By how many memory blocks the process has grown over so many calls, after some to warm up."""
+    """By how many memory blocks the process has grown over this number of calls, after some to warm up."""
     work(count // 10)
     gc.collect()
     before = sys.getallocatedblocks()

@@ -97,7 +97,7 @@ def test_more_are_written_off_than_there_are_workers(hub: ToolHub, world: World)
 
     world.run(main())
     workers, _, _ = pool_at_rest()
-    assert workers <= WORKERS  # those who came back were too many, and have ended
+    assert workers <= WORKERS  # the surplus workers that came back have ended
 
 
 def test_a_written_off_thread_is_replaced_for_those_who_wait_already(hub: ToolHub, world: World) -> None:
@@ -164,7 +164,7 @@ def test_queued_work_whose_time_is_over_never_runs(hub: ToolHub, world: World) -
 
 
 def test_a_worker_that_has_taken_a_call_counts_as_busy_at_once(hub: ToolHub) -> None:
-    """One idle worker, two calls, and a loop that does not let go of the interpreter in between: the worker has the
+    """One idle worker, two calls, and a loop that does not release the interpreter in between: the worker has the
     first call in its hands and waits for the interpreter, and must not be counted on for the second."""
     met = threading.Event()
 
@@ -177,7 +177,7 @@ def test_a_worker_that_has_taken_a_call_counts_as_busy_at_once(hub: ToolHub) -> 
 
     hub.register(waits)
     hub.register(comes)
-    _core.stop_workers()  # start from nobody, then have exactly one
+    _core.stop_workers()  # start without workers, then have exactly one
 
     async def main() -> None:
         assert (await hub.execute("in_thread")).success

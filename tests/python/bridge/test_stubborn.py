@@ -1,4 +1,4 @@
-"""Tools that do not stop when they are told to: the caller gets its answer all the same, and nothing breaks."""
+"""Tools that do not stop when they are cancelled: the caller still gets its answer, and nothing breaks."""
 
 import asyncio
 

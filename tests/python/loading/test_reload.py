@@ -286,7 +286,7 @@ def test_a_tool_that_was_removed_by_hand_comes_back_when_its_folder_is_loaded_ag
     imported()
     hub.unregister("say")
     write("b.py", says("new", "other"))
-    assert hub.reload().loaded == ["other"], "nobody has asked for it"
+    assert hub.reload().loaded == ["other"], "nothing requested it"
     assert "say" not in hub
     assert hub.load_tools(folder).loaded == ["say", "other"]
     assert hub.call("say").result == "a"

@@ -31,7 +31,7 @@ def test_changes_are_loaded_until_the_hub_is_closed(folder: Path, write: Write) 
             assert loaded["new"].wait(30)
             hub.reload()  # waits for the one that is going on
             assert hub.call("say").result == "new"
-        # The thread has ended, so what is written now is seen by nobody.
+        # The thread has ended, so what is written now goes unseen.
         assert not [thread for thread in threading.enumerate() if thread.name == "toolhub-watch"]
     finally:
         del builtins.loaded  # type: ignore[attr-defined]

@@ -93,7 +93,7 @@ async def test_embedded_resources_come_through(hub: ToolHub, wanted: str, field:
 async def test_wrong_arguments_are_not_even_sent(hub: ToolHub) -> None:
     result = await hub.execute("get-sum", {"a": "one", "b": 2})
     assert result.kind == "invalid_arguments"
-    # The server's own opinion, when the hub is told not to have one.
+    # The server's own opinion, when the hub does not check.
     result = await hub.execute("get-sum", {"a": "one", "b": 2}, validate=False)
     assert result.kind == "tool_error"
     assert "Invalid" in str(result.error)
@@ -104,7 +104,7 @@ async def test_progress_is_reported(hub: ToolHub) -> None:
     result = await hub.execute(
         "trigger-long-running-operation",
         {"duration": 0.4, "steps": 4},
-        progress=lambda *told: news.append(told),
+        progress=lambda *shown: news.append(shown),
     )
     assert result.success, result.error
     assert len(news) == 4
@@ -174,6 +174,6 @@ async def test_a_model_gets_the_image_where_its_api_takes_one(hub: ToolHub) -> N
     text, image = block["content"]
     assert image["source"]["media_type"] == "image/png"
     assert text["text"].count("\n\n") == 1
-    told = (await hub.run(call, results="openai")).messages[0]["content"]
-    assert "\n\n[image/png, 3.9 KB]\n\n" in told
-    assert image["source"]["data"] not in told
+    shown = (await hub.run(call, results="openai")).messages[0]["content"]
+    assert "\n\n[image/png, 3.9 KB]\n\n" in shown
+    assert image["source"]["data"] not in shown

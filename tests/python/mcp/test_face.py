@@ -221,7 +221,7 @@ async def test_native_tools_come_first_and_servers_are_the_fallback() -> None:
 
 
 class _Guarded(BaseHTTPRequestHandler):
-    """Answers modern requests of whoever has today's token."""
+    """Answers modern requests of clients that have today's token."""
 
     seen: list[str | None]
     protocol_version = "HTTP/1.1"
@@ -340,17 +340,17 @@ def test_a_fork_leaves_the_parents_server_alone() -> None:
 
 @pytest.mark.anyio
 async def test_connecting_tells_how_far_it_is() -> None:
-    told: dict[str, str | None] = {}
+    reported: dict[str, str | None] = {}
 
     def progress(id: str, error: ToolError | None) -> None:
-        told[id] = None if error is None else str(error.kind)
+        reported[id] = None if error is None else str(error.kind)
 
     async with ToolHub() as hub:
         hub.add_server("good", **entry())
         hub.add_server("bad", command="/nonexistent/server")
         hub.add_server("off", command="x", disabled=True)
         report = await hub.connect(progress=progress)
-        assert told == {"good": None, "bad": "connect"}
+        assert reported == {"good": None, "bad": "connect"}
         assert (report.connected, list(report.failed)) == (["good"], ["bad"])
 
 
@@ -445,7 +445,7 @@ def test_a_call_that_waits_for_its_server_in_vain_was_not_sent(tmp_path: Path) -
         assert before.pid is not None
         stuck.touch()
         os.kill(before.pid, signal.SIGKILL)
-        # A hub that has not heard of the end yet would send, and be told that the connection is closed.
+        # A hub that has not heard of the end yet would send, and be reported that the connection is closed.
         asyncio.run(until(lambda: hub.servers()[0].state != "connected"))
         late = hub.call("echo", {"text": "x"}, timeout=0.5)
         assert late.kind == ErrorKind.TIMEOUT

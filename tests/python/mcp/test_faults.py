@@ -36,7 +36,7 @@ CROSS_SECTION = """
 BY_KEY = {case.key: case for case in CASES}
 
 
-def told(result: dict[str, Any]) -> str:
+def report(result: dict[str, Any]) -> str:
     """What a failed case said, readable."""
     findings = [f"{finding['verdict']}: {finding['text']}" for finding in result["findings"]]
     return "\n".join([result["trigger"], f"must: {result['correct']}", *findings, *result.get("steps", [])])
@@ -50,7 +50,7 @@ def test_the_hub_survives(key: str) -> None:
     result = run_case(BY_KEY[key], "faults_adapter:ToolHub", None)
     if result["findings"]:  # the bounds are seconds of a real clock: a busy machine gets a second try
         result = run_case(BY_KEY[key], "faults_adapter:ToolHub", None)
-    assert not result["findings"], told(result)
+    assert not result["findings"], report(result)
 
 
 def test_the_cross_section_leaves_no_group_out() -> None:

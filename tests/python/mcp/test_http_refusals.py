@@ -1,4 +1,4 @@
-"""Statuses and bodies that are no answer: the kind, what they prove about the call, and whether to try again."""
+"""Statuses and bodies that are not an answer: the kind, what they prove about the call, and whether to try again."""
 
 from __future__ import annotations
 

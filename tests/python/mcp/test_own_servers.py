@@ -76,10 +76,12 @@ async def test_a_call_and_a_failure(ours: ToolHub) -> None:
 
 async def test_progress_is_reported(ours: ToolHub) -> None:
     news: list[Any] = []
-    result = await ours.execute("slow", {"steps": 5, "pause": 0.01}, progress=lambda *told: news.append(told))
+    result = await ours.execute(
+        "slow", {"steps": 5, "pause": 0.01}, progress=lambda *update: news.append(update)
+    )
     assert result.structured == {"result": "ours took 5 steps"}
     # Reports that come faster than the loop takes them may be left out, but not the last one.
-    steps = [told[0]["progress"] for told in news]
+    steps = [update[0]["progress"] for update in news]
     assert steps == sorted(set(steps))
     assert steps[-1] == 5
 
@@ -164,7 +166,7 @@ async def test_two_servers_with_the_same_tools_are_raced(
     result = await hub.execute("slow", {"steps": 10, "pause": 0.1}, strategy="first")
     assert (result.structured, result.meta["server"]) == ({"result": "east took 10 steps"}, "east")
     assert (tmp_path / "west-started").exists()
-    await until((tmp_path / "west-cancelled").exists)  # the loser is told
+    await until((tmp_path / "west-cancelled").exists)  # the loser is update
     for id in ("east", "west"):
         assert (await hub.execute("label", server=id)).structured == {"result": id}
 

@@ -133,9 +133,9 @@ async def test_one_of_two_time_servers_answers_a_model(
     """Both tell the time of their own place: an answer that is made of both, or of the faster one, would be wrong."""
     for place in ("Asia/Tokyo", "Europe/Berlin"):
         await connected(hub, place, **installed("time", f"--local-timezone={place}"))
-    said = '<tool_call>{"name": "get_current_time", "arguments": {"timezone": "UTC"}}</tool_call>'
+    text = '<tool_call>{"name": "get_current_time", "arguments": {"timezone": "UTC"}}</tool_call>'
     for _ in range(3):
-        (result,) = (await hub.run(said)).results
+        (result,) = (await hub.run(text)).results
         assert result.meta["server"] == "Asia/Tokyo"
         assert [attempt["server"] for attempt in result.meta["attempts"]] == ["Asia/Tokyo"]
     assert hub.explain({"tool_name": "get_current_time"}).strategy == "fallback"

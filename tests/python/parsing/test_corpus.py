@@ -13,7 +13,7 @@ FILES = sorted((Path(__file__).parents[2] / "parse" / "cases").glob("*.jsonl"))
 
 
 def same(one: Any, other: Any) -> bool:
-    """Equal as JSON: a truth value is no number, 1 is 1.0."""
+    """Equal as JSON: a boolean is not a number, 1 is 1.0."""
     if isinstance(one, bool) or isinstance(other, bool):
         return type(one) is type(other) and one == other
     if isinstance(one, dict) and isinstance(other, dict):

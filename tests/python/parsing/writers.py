@@ -49,7 +49,7 @@ def wrapped(one: Writer, between: str = "") -> Writer:
     return lambda calls: between.join(one([call]) for call in calls)
 
 
-def told(tag: str, attribute: Callable[[Any], str], close: str) -> Callable[[dict[str, Any]], str]:
+def tagged(tag: str, attribute: Callable[[Any], str], close: str) -> Callable[[dict[str, Any]], str]:
     """Parameters that say themselves what they are."""
     return lambda given: "".join(
         f"{tag.format(key, attribute(one))}{plain(one)}{close}" for key, one in given.items()
@@ -57,7 +57,7 @@ def told(tag: str, attribute: Callable[[Any], str], close: str) -> Callable[[dic
 
 
 def dsml(outer: str) -> Writer:
-    values = told(
+    values = tagged(
         '<｜DSML｜parameter name="{}" string="{}">',
         lambda one: "true" if isinstance(one, str) else "false",
         "</｜DSML｜parameter>\n",
@@ -73,7 +73,7 @@ def dsml(outer: str) -> Writer:
 
 def kimi_k3(calls: list[Call]) -> str:
     kinds = {str: "string", bool: "boolean", int: "number", float: "number"}
-    values = told(
+    values = tagged(
         '<|open|>argument key="{}" type="{}"<|sep|>',
         lambda one: kinds.get(type(one), "json"),
         "<|close|>argument<|sep|>",

@@ -46,7 +46,7 @@ def _listed() -> Callable[[str], ToolHub]:
 
 @pytest.fixture(name="golden")
 def _golden() -> Callable[[str, str], None]:
-    """Compares with the file of that name; `GOLDEN=write` writes it anew, to be read before it is committed."""
+    """Compares with the file of that name; `GOLDEN=write` writes it again, to be reviewed before it is committed."""
 
     def golden(name: str, text: str) -> None:
         path = GOLDEN / name

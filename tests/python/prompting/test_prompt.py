@@ -24,7 +24,7 @@ def shown(prompt: str) -> list[str]:
     return re.findall(r"^(?:\d+\.|-) \*\*(.+?)\*\*", prompt, re.MULTILINE)
 
 
-def test_everything_that_is_known_of_a_tool_is_told() -> None:
+def test_a_prompt_shows_everything_known_about_a_tool() -> None:
     hub = ToolHub()
 
     @hub.tool(
@@ -57,7 +57,7 @@ def test_everything_that_is_known_of_a_tool_is_told() -> None:
     assert "**你有 1 个可用工具。**" in chinese
 
 
-def test_hints_are_those_that_were_said() -> None:
+def test_only_declared_hints_are_shown() -> None:
     hub = ToolHub()
     for name, options in {
         "a": {"effects": True},
@@ -71,7 +71,7 @@ def test_hints_are_those_that_were_said() -> None:
     assert hints == [["destructive"], [], ["destructive, idempotent"], []]
 
 
-def test_the_protocol_tells_not_to_give_a_source_and_is_what_the_hub_reads() -> None:
+def test_the_protocol_forbids_a_source_and_is_what_the_hub_parses() -> None:
     for lang, words in (("en", "Do NOT give a `source`"), ("zh", "不要提供 `source`")):
         prompt = hub_of("add").system_prompt("Base.", lang=lang)  # type: ignore[arg-type]
         assert prompt.startswith("Base.\n\n## 🔧")
@@ -259,22 +259,22 @@ def test_no_name_is_dropped_that_would_fit() -> None:
 )
 @pytest.mark.parametrize("style", ["names", "compact", "detailed"])
 @pytest.mark.parametrize("lang", ["en", "zh"])
-def test_the_minimum_that_is_told_is_the_true_one(names: list[str], base: str, style: Any, lang: Any) -> None:
+def test_the_reported_minimum_is_exact(names: list[str], base: str, style: Any, lang: Any) -> None:
     hub = hub_of(*names)
 
     def prompt(budget: int) -> str:
         return hub.system_prompt(base, style=style, lang=lang, budget_tokens=budget)
 
     for given in (0, 50):
-        with pytest.raises(ValueError, match="must be at least") as told:
+        with pytest.raises(ValueError, match="must be at least") as error:
             prompt(given)
-        least = int(re.findall(r"at least (\d+)", str(told.value))[0])
+        least = int(re.findall(r"at least (\d+)", str(error.value))[0])
         assert estimate(prompt(least)) == least
         with pytest.raises(ValueError, match=f"must be at least {least}, .* got {least - 1}"):
             prompt(least - 1)
 
 
-def test_a_budget_that_cannot_be_kept_is_told() -> None:
+def test_a_budget_that_is_too_small_raises() -> None:
     hub = hub_of("add")
     with pytest.raises(ValueError, match=r"budget_tokens must be at least \d+, .* got 20"):
         hub.system_prompt("A long base. " * 100, budget_tokens=20)

@@ -99,7 +99,7 @@ TREE = {
 }
 
 
-def test_a_schema_that_holds_itself() -> None:
+def test_a_recursive_schema() -> None:
     hub = hub_of(tool(TREE))
     assert """    - root (object) [required]
       - value (integer) [required]
@@ -158,7 +158,7 @@ def test_nested_schemas_are_readable() -> None:
     all_fit(hub)
 
 
-def test_fields_say_which_option_or_place_they_belong_to() -> None:
+def test_fields_name_their_option_or_position() -> None:
     point = {"type": "object", "properties": {"x": {"type": "integer"}}, "required": ["x"]}
     reference = {"$ref": "#/$defs/Point"}
     null = {"type": "null"}
@@ -233,7 +233,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("schema", BAD.values(), ids=BAD)
-def test_one_bad_tool_does_not_take_the_others_along(
+def test_one_bad_tool_does_not_affect_the_others(
     schema: dict[str, Any], caplog: pytest.LogCaptureFixture
 ) -> None:
     good = tool({"type": "object", "properties": {"a": {"type": "string"}}}, "good")
@@ -269,7 +269,7 @@ def test_odd_names_are_mapped_and_come_back() -> None:
         names = [one.get("function", one)["name"] for one in made]
         assert sorted(map(hub.original_name, names)) == sorted(NAMES)
         assert len(set(names)) == len(NAMES)
-    assert hub.original_name("nobody") == "nobody"
+    assert hub.original_name("missing") == "missing"
     assert hub.original_name("half \ud800") == "half \ud800"
 
 
@@ -288,7 +288,7 @@ def test_2500_tools() -> None:
     assert len(hub.system_prompt(budget_tokens=8000)) < 60_000
 
 
-def test_a_schema_that_is_no_object_is_wrapped_and_alternatives_at_the_top_become_one_object() -> None:
+def test_a_schema_that_is_not_an_object_is_wrapped_and_alternatives_at_the_top_become_one_object() -> None:
     either = {
         "type": "object",
         "properties": {"both": {"type": "string"}},
@@ -317,7 +317,7 @@ def test_what_is_required_is_shown_even_if_it_is_not_described() -> None:
     all_fit(hub)
 
 
-def test_keys_that_only_a_pattern_tells_may_be_given() -> None:
+def test_keys_that_only_a_pattern_describes_may_be_given() -> None:
     integer = {"type": "integer"}
     headers = {"type": "object", "patternProperties": {"^x-": integer}, "additionalProperties": False}
     several = {"type": "object", "patternProperties": {"^x-": integer, "^y-": {"type": "string"}}}
@@ -341,7 +341,7 @@ def test_keys_that_only_a_pattern_tells_may_be_given() -> None:
     all_fit(hub)
 
 
-def test_what_strict_mode_would_refuse_is_put_into_words() -> None:
+def test_what_strict_mode_refuses_is_described_in_text() -> None:
     odd = {"enum": ["a", {"x": 1}]}
     hub = hub_of(tool({"properties": {"odd": odd, "broken": {"type": "string", "pattern": "[a"}}}))
     properties = hub.as_openai(strict=True)[0]["function"]["parameters"]["properties"]
@@ -351,7 +351,7 @@ def test_what_strict_mode_would_refuse_is_put_into_words() -> None:
     all_fit(hub)
 
 
-def test_alternatives_of_an_object_do_not_cost_it_its_properties() -> None:
+def test_an_object_with_alternatives_keeps_its_properties() -> None:
     string = {"type": "string"}
     either = {"properties": {"a": string, "b": string}, "anyOf": [{"required": ["a"]}, {"required": ["b"]}]}
     hub = hub_of(tool({"properties": {"either": either}, "required": ["either"]}))
@@ -437,7 +437,7 @@ def test_whatever_is_not_is_left_out_or_fits(properties: dict[str, Any]) -> None
     assert "**You have 1 tool available.**" in hub.system_prompt()
 
 
-def test_a_list_says_what_it_holds() -> None:
+def test_a_list_describes_its_items() -> None:
     bare: dict[str, Any] = {"type": "array"}
     lists = {
         "plain": bare,

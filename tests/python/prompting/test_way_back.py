@@ -59,7 +59,7 @@ async def test_what_is_allowed_is_the_tool_not_its_name_for_an_api(hub: ToolHub)
     assert asked == ["files.delete"]
 
 
-async def test_strict_arguments_mean_what_they_say(hub: ToolHub) -> None:
+async def test_strict_arguments_reach_the_tool_unchanged(hub: ToolHub) -> None:
     (tool,) = hub.as_openai(strict=True)
     parameters = tool["function"]["parameters"]
     assert parameters["required"] == ["path", "lines", "options"]
@@ -96,7 +96,7 @@ NULL: dict[str, Any] = {"type": "null"}
 
 @pytest.mark.parametrize("declared", [True, False])
 @pytest.mark.parametrize(
-    ("schema", "given", "meant"),
+    ("schema", "given", "expected"),
     [
         ({"anyOf": [LIMITED, NULL]}, {"page": 1, "lim": None, "or_null": None}, {"page": 1, "or_null": None}),
         ({"anyOf": [{"type": "array", "items": LIMITED}, NULL]}, [{"page": 1, "lim": None}], [{"page": 1}]),
@@ -115,8 +115,8 @@ NULL: dict[str, Any] = {"type": "null"}
         ),
     ],
 )
-async def test_nulls_for_what_is_not_given_are_left_out_of_unions_and_of_what_holds_itself(
-    schema: dict[str, Any], given: Any, meant: Any, declared: bool
+async def test_nulls_for_what_is_not_given_are_left_out_of_unions_and_of_recursive_schemas(
+    schema: dict[str, Any], given: Any, expected: Any, declared: bool
 ) -> None:
     hub = ToolHub()
     parameters = {"properties": {"it": schema}, "$defs": {"Node": NODE}}
@@ -124,7 +124,7 @@ async def test_nulls_for_what_is_not_given_are_left_out_of_unions_and_of_what_ho
     if declared:
         hub.as_openai(strict=True)
     outcome = await hub.run(message("find", {"it": given}))
-    assert outcome.results[0].result == meant, outcome.results[0].error
+    assert outcome.results[0].result == expected, outcome.results[0].error
 
 
 class Limited(BaseModel):
@@ -139,7 +139,7 @@ class Sized(BaseModel):
 
 @pytest.mark.parametrize("declared", [True, False])
 @pytest.mark.parametrize(
-    ("given", "meant"),
+    ("given", "expected"),
     [
         ({"opt": {"page": 1, "lim": None}}, "page=1 lim=5"),
         ({"rows": [{"page": 1}, {"page": 2, "lim": None}]}, "page=2 lim=5"),
@@ -147,7 +147,7 @@ class Sized(BaseModel):
     ],
 )
 async def test_models_of_a_function_get_their_defaults(
-    given: dict[str, Any], meant: str, declared: bool
+    given: dict[str, Any], expected: str, declared: bool
 ) -> None:
     hub = ToolHub()
 
@@ -160,7 +160,7 @@ async def test_models_of_a_function_get_their_defaults(
     if declared:
         hub.as_openai(strict=True)
     outcome = await hub.run(message("find", given))
-    assert outcome.results[0].result == meant, outcome.results[0].error
+    assert outcome.results[0].result == expected, outcome.results[0].error
     refused = await hub.run(message("find", {"opt": {"page": None}, "rows": [None]}))
     assert refused.results[0].kind == "invalid_arguments"
     assert "opt.page" in str(refused.results[0].error)
@@ -184,11 +184,11 @@ async def test_open_objects_inside_of_models_are_read_from_their_text(
         return node.model_dump_json(exclude_defaults=True)
 
     given = {"v": '{"a": 1}', "next": '{"v": "b", "kids": null}', "kids": ['{"v": "c"}'], "meta": '{"x": 1}'}
-    meant = {"v": '{"a": 1}', "next": {"v": "b"}, "kids": [{"v": "c"}], "meta": {"x": 1}}
+    expected = {"v": '{"a": 1}', "next": {"v": "b"}, "kids": [{"v": "c"}], "meta": {"x": 1}}
     declare(hub)
     outcome = await hub.run(message("find", {"node": given}))
     assert outcome.results[0].success, outcome.results[0].error
-    assert json.loads(outcome.results[0].result) == meant
+    assert json.loads(outcome.results[0].result) == expected
 
 
 async def test_of_alternatives_at_the_top_only_those_that_are_given_arrive() -> None:
@@ -209,13 +209,13 @@ async def test_a_null_of_any_type_is_a_value_unless_strict_mode_demands_it() -> 
         return [must, may]
 
     given = message("show", {"must": None, "may": None})
-    for declare, meant in (
+    for declare, expected in (
         (hub.as_openai, [None, None]),
         (lambda: hub.as_openai(strict=True), [None, 5]),
         (hub.as_anthropic, [None, None]),
     ):
         declare()
-        assert (await hub.run(given)).results[0].result == meant
+        assert (await hub.run(given)).results[0].result == expected
 
 
 async def test_parameters_get_their_names_back() -> None:
@@ -269,7 +269,7 @@ async def test_what_gemini_wrote_as_json_text_is_read_again() -> None:
         "rows": [{"any": "5", "text": "5"}, {"any": "plain words"}, {"any": '"quoted"'}],
     }
     as_given = await hub.dispatch({"tool_name": "put", "arguments": given})
-    assert as_given.result == given, "nobody asked for JSON text"
+    assert as_given.result == given, "the schema does not ask for JSON text"
     (declared,) = hub.as_gemini()
     assert declared["parameters"]["properties"]["value"]["type"] == "STRING"
     read = (await hub.dispatch({"tool_name": "put", "arguments": given})).result

@@ -34,7 +34,7 @@ def openai(tool: dict[str, Any]) -> list[str]:
     if len(function["description"]) > 1024:
         wrong.append("description")
     if function["parameters"].get("type") != "object":
-        wrong.append("parameters are no object")
+        wrong.append("parameters are not an object")
     for key in ("anyOf", "oneOf", "allOf", "enum", "not"):
         if key in function["parameters"]:
             wrong.append(f"{key} at the top")

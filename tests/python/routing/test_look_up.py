@@ -1,4 +1,4 @@
-"""Tools that nobody has listed yet: found on servers that are not connected, in bounded time, without hammering."""
+"""Tools that no server has listed yet: found on servers that are not connected, in bounded time, without request storms."""
 
 import asyncio
 import json
@@ -63,25 +63,25 @@ async def test_a_cached_list_is_enough_and_its_server_is_started_again(lab: Lab)
     assert route(await lab.hub.dispatch(call("far"))) == ("a x", "auto")
 
 
-async def test_a_native_tool_is_no_reason_to_start_servers(lab: Lab) -> None:
+async def test_a_native_tool_starts_no_server(lab: Lab) -> None:
     lab.add("a", "far")
     lab.hub.register(lambda text: f"native {text}", name="far")
     assert route(await lab.hub.dispatch(call("far"))) == ("native x", "auto")
-    missing = await lab.hub.dispatch(call("nobody", "tools"))
+    missing = await lab.hub.dispatch(call("missing", "tools"))
     assert missing.kind is ErrorKind.NOT_FOUND
     assert lab.asked("a", "start") == 0
 
 
-async def test_many_who_look_at_once_share_one_start_and_one_list(lab: Lab) -> None:
+async def test_concurrent_look_ups_share_one_start_and_one_list(lab: Lab) -> None:
     lab.add("a", "far")
     results = await asyncio.gather(*(lab.hub.dispatch(call("far")) for _ in range(30)))
     assert {result.result for result in results} == {"a x"}
-    missing = await asyncio.gather(*(lab.hub.dispatch(call(f"nobody{n}")) for n in range(30)))
+    missing = await asyncio.gather(*(lab.hub.dispatch(call(f"missing{n}")) for n in range(30)))
     assert {result.kind for result in missing} == {ErrorKind.NOT_FOUND}
     assert (lab.asked("a", "start"), lab.asked("a", "tools/list")) == (1, 1)
 
 
-async def test_the_look_ends_when_one_has_it_however_many_are_silent(lab: Lab) -> None:
+async def test_a_look_up_ends_with_the_first_server_that_has_the_tool(lab: Lab) -> None:
     lab.add("silent", mode="silent")
     lab.add("a", "far")
     # The hub would wait for half a minute: a test that waits for the silent one runs into the limit.
@@ -102,7 +102,7 @@ async def test_a_silent_server_holds_a_look_up_only_once(tmp_path: Path) -> None
         assert result.meta["duration_ms"] >= 500
         assert hub.explain(call("far")).refreshes == []
         again = await hub.dispatch(call("far"))
-        assert again.meta["duration_ms"] < 500, "nobody waited"
+        assert again.meta["duration_ms"] < 500, "no call waited"
         assert "Server 'silent' failed recently; it is tried again after a pause." in str(again.error)
         named = await hub.dispatch(call("far", "silent"))
         assert named.kind is ErrorKind.TIMEOUT
@@ -127,14 +127,14 @@ async def test_a_list_that_cannot_be_read_is_reported_with_its_server(lab: Lab) 
     assert "Some servers could not be asked: Server 'a'" in str(result.error)
 
 
-async def test_a_broken_server_is_reported_and_not_hammered(lab: Lab) -> None:
+async def test_a_broken_server_is_reported_and_not_started_again_and_again(lab: Lab) -> None:
     lab.add("broken", mode="dies")
     lab.add("a", "far")
-    first = await lab.hub.dispatch(call("nobody"))
+    first = await lab.hub.dispatch(call("missing"))
     assert first.kind is ErrorKind.NOT_FOUND
     assert "Some servers could not be asked: Auto-connect failed for server 'broken'" in str(first.error)
     for n in range(40):
-        await lab.hub.dispatch(call(f"nobody{n}"))
+        await lab.hub.dispatch(call(f"missing{n}"))
     assert lab.asked("broken", "start") < 20
     named = await lab.hub.dispatch(call("far", "broken"))
     assert named.kind in (ErrorKind.CONNECT, ErrorKind.CLOSED)

@@ -302,6 +302,6 @@ async def test_shadows_are_forbidden_everywhere_when_the_hub_says_so() -> None:
         assert result.error == (
             "Tool 't' of mcps:evil has the name of a native tool, and this hub forbids that (shadow=\"deny\")."
         )
-    assert (await hub.dispatch({"name": "free"})).result == "evil", "a name of its own shadows nobody"
+    assert (await hub.dispatch({"name": "free"})).result == "evil", "a unique name shadows nothing"
     hub.unregister("t", source="tools")
     assert (await hub.dispatch({"name": "t"})).result == "evil"

@@ -37,7 +37,7 @@ def asks(name: str, **arguments: Any) -> str:
     return f"<tool_call>{json.dumps({'name': name, 'arguments': arguments})}</tool_call>"
 
 
-def told(outcome: Any) -> str:
+def message_text(outcome: Any) -> str:
     """The text that the model reads."""
     (message,) = outcome.messages
     (line,) = [line for line in message["content"].splitlines() if line.startswith("{")]
@@ -47,11 +47,11 @@ def told(outcome: Any) -> str:
 
 async def test_a_run_gives_up_to_4000_characters() -> None:
     hub = with_essay()
-    shown = told(await hub.run(asks("get_essay")))
+    shown = message_text(await hub.run(asks("get_essay")))
     assert 3_000 < len(shown) <= 4_000
-    assert len(told(await hub.run(asks("get_essay"), limit=1_000))) <= 1_000
+    assert len(message_text(await hub.run(asks("get_essay"), limit=1_000))) <= 1_000
     wide = with_essay(result_limit=30_000)
-    assert told(await wide.run(asks("get_essay"))) == ESSAY
+    assert message_text(await wide.run(asks("get_essay"))) == ESSAY
 
 
 async def test_limits_by_kind_are_for_format_and_can_be_set() -> None:
@@ -60,10 +60,10 @@ async def test_limits_by_kind_are_for_format_and_can_be_set() -> None:
     hub.register(lambda: hits, name="search_web", capabilities=["search"], read_only=True)
     result = hub.call("search_web")
     assert 600 < len(hub.format(result)) <= 800
-    assert len(told(await hub.run(asks("search_web")))) > 2_000
+    assert len(message_text(await hub.run(asks("search_web")))) > 2_000
 
 
-def test_wrong_limits_are_told() -> None:
+def test_invalid_limits_raise() -> None:
     with pytest.raises(ValueError, match="result_limit must be at least 1000, got 999"):
         ToolHub(result_limit=999)
     for limit in (999, 10, 0, -1):
@@ -82,7 +82,7 @@ def names(tools: list[dict[str, Any]]) -> list[str]:
 async def test_read_more_is_a_tool_as_soon_as_something_was_cut() -> None:
     hub = with_essay()
     assert "read_more" not in hub
-    shown = told(await hub.run(asks("get_essay")))
+    shown = message_text(await hub.run(asks("get_essay")))
     handle = re.search(r"read_more\('(r_[0-9a-f]{16,})', \d+\)", shown)
     assert handle is not None
     for vendor in (hub.as_openai, hub.as_anthropic, hub.as_gemini):
@@ -100,13 +100,13 @@ async def test_read_more_is_a_tool_as_soon_as_something_was_cut() -> None:
 async def test_a_model_reads_on_without_approval_whatever_is_allowed() -> None:
     hub = with_essay()
     asked: list[Any] = []
-    shown = told(await hub.run(asks("get_essay")))
+    shown = message_text(await hub.run(asks("get_essay")))
     handle = re.search(r"r_[0-9a-f]+", shown)[0]  # type: ignore[index]
     read, offset = "", 0
     while True:
         call = asks("read_more", handle=handle, offset=offset, limit=7_000)
         outcome = await hub.run(call, allowed=["get_essay"], approve=asked.append)
-        page = told(outcome)
+        page = message_text(outcome)
         body, _, note = page.partition("\n[more: ")
         read += body
         if not note:
@@ -116,7 +116,7 @@ async def test_a_model_reads_on_without_approval_whatever_is_allowed() -> None:
     assert asked == []
 
 
-async def test_a_limit_that_is_too_small_is_told_before_anything_runs() -> None:
+async def test_a_limit_that_is_too_small_raises_before_anything_runs() -> None:
     hub = ToolHub()
     ran: list[str] = []
     hub.register(lambda: ran.append("x"), name="get_x")
@@ -127,7 +127,7 @@ async def test_a_limit_that_is_too_small_is_told_before_anything_runs() -> None:
 
 async def test_the_first_note_says_where_to_read_on() -> None:
     hub = with_essay()
-    shown = told(await hub.run(asks("get_essay")))
+    shown = message_text(await hub.run(asks("get_essay")))
     body, _, note = shown.rpartition("\n[more: read_more(")
     handle, offset = re.match(r"'(r_[0-9a-f]+)', (\d+)\), ", note).groups()  # type: ignore[union-attr]
     at = int(offset)
@@ -185,7 +185,7 @@ async def test_a_handle_that_has_expired_gets_a_clear_sentence() -> None:
     await hub.run(asks("get_essay"))
     outcome = await hub.run(asks("read_more", handle="r_0123456789abcdef"))
     sentence = "There is no kept result 'r_0123456789abcdef'; newer results may have replaced it. Call the tool again."
-    assert told(outcome) == sentence
+    assert message_text(outcome) == sentence
     assert outcome.results[0].kind is ErrorKind.NOT_FOUND
     with pytest.raises(ToolError, match=re.escape(sentence)):
         hub.read_more("r_0123456789abcdef")
@@ -194,7 +194,7 @@ async def test_a_handle_that_has_expired_gets_a_clear_sentence() -> None:
 async def test_a_tool_of_the_user_keeps_its_name() -> None:
     hub = with_essay()
     hub.register(lambda: "mine", name="read_more")
-    shown = told(await hub.run(asks("get_essay")))
+    shown = message_text(await hub.run(asks("get_essay")))
     assert "read_more_of_result('r_" in shown
     assert hub.call("read_more").result == "mine"
     assert {"read_more", "read_more_of_result"} <= set(names(hub.as_openai()))
@@ -202,12 +202,12 @@ async def test_a_tool_of_the_user_keeps_its_name() -> None:
 
 async def test_in_chinese() -> None:
     hub = with_essay(lang="zh")
-    shown = told(await hub.run(asks("get_essay")))
+    shown = message_text(await hub.run(asks("get_essay")))
     assert re.search(r"\[更多内容：read_more\('r_[0-9a-f]+', \d+\)，共 20,800 个字符\]$", shown)
     assert "继续读取" in hub.get("read_more").description
-    assert told(await hub.run(asks("read_more", handle="r_0"))).startswith("没有保留结果")
+    assert message_text(await hub.run(asks("read_more", handle="r_0"))).startswith("没有保留结果")
     hub.register(lambda: None, name="get_nothing")
-    assert told(await hub.run(asks("get_nothing"))) == "已完成，工具没有返回值。"
+    assert message_text(await hub.run(asks("get_nothing"))) == "已完成，工具没有返回值。"
 
 
 def pictured() -> ToolHub:
@@ -218,7 +218,7 @@ def pictured() -> ToolHub:
 
 async def test_texts_and_notes_for_apis_without_images() -> None:
     notes = "Before.\n\n[image/png, 825 B]\n\nAfter.\n\n[audio/wav, 3 B]"
-    assert told(await pictured().run(asks("get_picture"))) == notes
+    assert message_text(await pictured().run(asks("get_picture"))) == notes
     outcome = await pictured().run(asks("get_picture"), results="openai")
     assert outcome.messages[0]["content"] == notes
 
@@ -244,7 +244,7 @@ async def test_images_are_blocks_of_the_apis_that_take_them() -> None:
     assert part["functionResponse"]["parts"] == [{"inlineData": {"mimeType": "image/png", "data": PNG}}]
 
 
-async def test_an_image_alone_needs_no_words() -> None:
+async def test_an_image_alone_needs_no_text() -> None:
     hub = ToolHub()
     hub.register(lambda: CONTENT[1:2], name="get_picture", read_only=True)
     outcome = await hub.run(asks("get_picture"), results="anthropic")
@@ -291,7 +291,7 @@ def test_format_says_what_it_takes() -> None:
     assert ToolHub().format({"success": True, "result": 5}) == "5"  # type: ignore[arg-type]
 
 
-def test_a_kept_text_outlives_the_process_in_a_store(tmp_path: Path) -> None:
+def test_a_stored_text_outlives_the_process(tmp_path: Path) -> None:
     store = tmp_path / "hub.db"
     with with_essay(store=store) as hub:
         handle = re.search(r"r_[0-9a-f]+", hub.format(hub.call("get_essay")))[0]  # type: ignore[index]

@@ -1,4 +1,4 @@
-"""What `approve` sees is what runs: checked, coerced, with the tool's own names, and nobody can change it afterwards."""
+"""What `approve` sees is what runs: checked, coerced, with the tool's own names, and no other code can change it afterwards."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ async def test_a_server_gets_the_approved_arguments() -> None:
 
 
 @pytest.mark.parametrize("kind", sorted(HUBS))
-async def test_nobody_can_change_the_arguments_between_approval_and_run(kind: str) -> None:
+async def test_the_arguments_cannot_change_between_approval_and_run(kind: str) -> None:
     RAN.clear()
     tags = ["a"]
     arguments: dict[str, Any] = {"to": "x", "tags": tags}

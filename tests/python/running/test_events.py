@@ -1,4 +1,4 @@
-"""Events: everything that is decided is told, in order, and nothing that listens can break a call."""
+"""Events: every decision is an event, in order, and nothing that listens can break a call."""
 
 import asyncio
 import json
@@ -81,7 +81,9 @@ async def test_the_losers_of_a_race_are_cancelled(hub: ToolHub, heard: Heard) ->
     assert heard[-1].source == "skills"
 
 
-async def test_a_failed_candidate_is_told_before_the_next_one_starts(hub: ToolHub, heard: Heard) -> None:
+async def test_the_event_of_a_failed_candidate_precedes_the_start_of_the_next(
+    hub: ToolHub, heard: Heard
+) -> None:
     hub.register(failing, name="t", priority=1)
     hub.register(quick, name="t", priority=2, source="skills")
     assert (await hub.execute("t", {"x": 1}, strategy="fallback")).success
@@ -91,7 +93,7 @@ async def test_a_failed_candidate_is_told_before_the_next_one_starts(hub: ToolHu
 
 
 @pytest.mark.parametrize(
-    ("name", "args", "kind"), [("nobody", {}, "not_found"), ("quick", {"x": "?"}, "invalid_arguments")]
+    ("name", "args", "kind"), [("missing", {}, "not_found"), ("quick", {"x": "?"}, "invalid_arguments")]
 )
 async def test_what_never_ran_has_not_started(
     hub: ToolHub, heard: Heard, name: str, args: Any, kind: str
@@ -145,7 +147,7 @@ async def test_an_answer_of_a_model_has_the_id_of_its_call(hub: ToolHub, heard: 
         assert synthesised.call_id is not None
 
 
-async def test_what_is_cut_is_told_whoever_cuts_it(hub: ToolHub, heard: Heard) -> None:
+async def test_every_cut_is_an_event(hub: ToolHub, heard: Heard) -> None:
     hub.register(lambda: "words " * 400, name="essay")
     result = await hub.dispatch({"id": "m1", "name": "essay"})
     shown = hub.format(result, 300)
@@ -266,7 +268,7 @@ async def test_a_refusal_that_quotes_arguments_is_for_debugging_too(
     assert "from_the_model" in caplog.text
 
 
-async def test_nobody_listens_nothing_is_made(hub: ToolHub, caplog: pytest.LogCaptureFixture) -> None:
+async def test_without_listeners_no_event_is_built(hub: ToolHub, caplog: pytest.LogCaptureFixture) -> None:
     hub.register(quick)
     with caplog.at_level(logging.WARNING, "toolhub"):
         await hub.execute("quick", {"x": 1})
@@ -332,10 +334,10 @@ async def test_an_error_that_quotes_arguments_shows_no_value_of_them(
         call = json.dumps({"name": "quotes", "arguments": QUOTED})
         await hub.run(f"<tool_call>{call}</tool_call>")
     assert "hunter2" in str(result.error), "the caller gets the error as it is"
-    told = [caplog.text, *map(str, heard)]
-    assert not any("hunter2" in text for text in told)
+    shown = [caplog.text, *map(str, heard)]
+    assert not any("hunter2" in text for text in shown)
     for value in ("a note of the user", "4711", "line one", "line two"):
-        assert any(value in text for text in told) == (level == logging.DEBUG), value
+        assert any(value in text for text in shown) == (level == logging.DEBUG), value
     assert all("cannot use" in event.error for event in heard.of("failed"))
 
 
@@ -359,16 +361,16 @@ async def test_names_and_errors_are_cleaned_before_logs_events_and_explanations(
         call = json.dumps({"id": EVIL, "name": EVIL, "arguments": {}})
         await hub.run(f"<tool_call>{call}</tool_call>")
         await hub.run(f"<tool_call>{call}</tool_call>", allowed=["nothing"])
-    told = [record.getMessage() for record in caplog.records] + [
+    shown = [record.getMessage() for record in caplog.records] + [
         str(value) for event in heard for value in event.values()
     ]
     for name in ("breaks", f"b {EVIL}", f"missing {EVIL}"):
         explained = hub.explain(name).text
         assert not any(line.startswith("ERROR") for line in explained.splitlines())
-        told += explained.splitlines()
-    told.append(hub.explain({"name": "breaks", "source": EVIL}).text)
-    assert any("forged" in text for text in told)
-    for text in told:
+        shown += explained.splitlines()
+    shown.append(hub.explain({"name": "breaks", "source": EVIL}).text)
+    assert any("forged" in text for text in shown)
+    for text in shown:
         assert not any(c in text for c in "\x1b\x07\r\u202e\u200b"), text
         assert not any(line.startswith("ERROR") for line in text.splitlines()), text
 

@@ -84,7 +84,7 @@ def test_one_result_several_and_plain_dicts() -> None:
     assert format_results([]) == ""
 
 
-def test_wrong_use_is_told() -> None:
+def test_wrong_use_raises() -> None:
     with pytest.raises(
         ValueError, match="format must be one of tags, openai, openai_responses, anthropic, gemini, got 'xml'"
     ):
@@ -98,7 +98,7 @@ WARNED = result(
 )
 
 
-def test_warnings_are_told_in_every_format() -> None:
+def test_every_format_shows_warnings() -> None:
     note = "Note: limt: unknown argument; x: unknown argument."
     (block,) = blocks(format_results(WARNED))
     assert (block["result"], block["warnings"]) == ("3 rows", WARNED.meta["warnings"])
@@ -117,12 +117,12 @@ def test_two_results_are_two_and_a_plain_dict_is_one() -> None:
     assert format_results(plain, "openai") == [{"role": "tool", "tool_call_id": "a", "content": "5"}]
 
 
-def test_an_id_is_enough_of_a_call() -> None:
+def test_an_id_can_stand_for_a_call() -> None:
     assert format_results([("c7", result(1))], "openai")[0]["tool_call_id"] == "c7"
 
 
 @pytest.mark.parametrize("wrong", [None, 5, "text", [None], {"a": result(1)}, {}])
-def test_what_is_no_result_is_told(wrong: Any) -> None:
+def test_an_argument_that_is_not_a_result_raises(wrong: Any) -> None:
     with pytest.raises(TypeError, match="expected a ToolResult or a pair of a call and one, got "):
         format_results(wrong)
 

@@ -165,7 +165,7 @@ def test_dispatch_takes_the_shapes_that_the_parser_knows(request_: dict[str, Any
     ],
     ids=str,
 )
-def test_a_request_that_is_no_call_is_answered(request_: dict[str, Any], sentence: str) -> None:
+def test_a_request_that_is_not_a_call_gets_an_error(request_: dict[str, Any], sentence: str) -> None:
     RAN.clear()
     result = HUB.dispatch_sync(request_)
     assert (result.kind, RAN) == ("invalid_arguments", [])

@@ -58,7 +58,7 @@ async def test_a_call_is_a_span(traced: Traced) -> None:
     assert span.end_time >= span.start_time
 
 
-@pytest.mark.parametrize(("name", "kind"), [("breaks", "tool_error"), ("nobody", "not_found")])
+@pytest.mark.parametrize(("name", "kind"), [("breaks", "tool_error"), ("missing", "not_found")])
 async def test_a_failure_is_an_error(traced: Traced, name: str, kind: str) -> None:
     @traced.hub.tool
     async def breaks() -> None:
@@ -77,9 +77,9 @@ async def test_a_span_carries_no_value_of_an_argument(traced: Traced) -> None:
 
     await traced.hub.execute("login", {"user": "ada lovelace", "password": "hunter2", "tries": 1})
     await traced.hub.execute("login", {"user": "ada lovelace", "password": "hunter2", "tries": "many times"})
-    told = "".join(span.to_json() for span in traced.exporter.get_finished_spans())
-    assert "cannot sign in" in told
-    assert not any(value in told for value in ("ada", "hunter2", "many times"))
+    exported = "".join(span.to_json() for span in traced.exporter.get_finished_spans())
+    assert "cannot sign in" in exported
+    assert not any(value in exported for value in ("ada", "hunter2", "many times"))
 
 
 async def test_a_cancelled_call_ends_its_span(traced: Traced) -> None:
@@ -113,7 +113,7 @@ async def test_a_call_on_a_server_has_a_client_span(traced: Traced) -> None:
 
 async def test_it_can_be_ended(traced: Traced) -> None:
     traced.stop()
-    await traced.hub.execute("nobody")
+    await traced.hub.execute("missing")
     assert traced.spans() == {}
 
 

@@ -14,7 +14,7 @@ from toolhub.permissions import Approval
 pytestmark = pytest.mark.anyio
 
 
-def said(*calls: tuple[str, dict[str, Any]], text: str = "") -> str:
+def model_text(*calls: tuple[str, dict[str, Any]], text: str = "") -> str:
     blocks = (json.dumps({"tool_name": name, "arguments": args}) for name, args in calls)
     return text + "".join(f"<tool_call>{block}</tool_call>" for block in blocks)
 
@@ -46,7 +46,7 @@ async def test_a_text_without_calls_is_the_answer(hub: ToolHub) -> None:
 
 
 async def test_calls_are_answered_in_their_order(hub: ToolHub) -> None:
-    outcome = await hub.run(said(("add", {"a": 1, "b": 2}), ("add", {"a": 3, "b": 4}), text="So: "))
+    outcome = await hub.run(model_text(("add", {"a": 1, "b": 2}), ("add", {"a": 3, "b": 4}), text="So: "))
     assert outcome
     assert outcome.text == "So: "
     assert [result.result for result in outcome.results] == [3, 7]
@@ -55,9 +55,9 @@ async def test_calls_are_answered_in_their_order(hub: ToolHub) -> None:
     assert message["content"].count("<tool_result>") == 2
 
 
-async def test_what_cannot_be_read_is_told_to_the_model(hub: ToolHub) -> None:
+async def test_the_model_gets_the_error_of_an_unreadable_call(hub: ToolHub) -> None:
     outcome = await hub.run(
-        '<tool_call>{"arguments": {"a": 1}}</tool_call>' + said(("add", {"a": 1, "b": 1}))
+        '<tool_call>{"arguments": {"a": 1}}</tool_call>' + model_text(("add", {"a": 1, "b": 1}))
     )
     bad, good = outcome.results
     assert bad.kind is ErrorKind.INVALID_ARGUMENTS
@@ -66,7 +66,7 @@ async def test_what_cannot_be_read_is_told_to_the_model(hub: ToolHub) -> None:
 
 
 async def test_unknown_tools_and_wrong_arguments_are_results(hub: ToolHub) -> None:
-    outcome = await hub.run(said(("nobody", {}), ("add", {"a": "x", "b": 1})))
+    outcome = await hub.run(model_text(("missing", {}), ("add", {"a": "x", "b": 1})))
     assert [result.kind for result in outcome.results] == ["not_found", "invalid_arguments"]
 
 
@@ -112,7 +112,7 @@ RESPONSES = {
     [OPENAI, RESPONSES, ANTHROPIC, GEMINI],
     ids=["openai", "openai_responses", "anthropic", "gemini"],
 )
-async def test_the_answer_is_written_in_the_way_of_the_api(hub: ToolHub, message: dict[str, Any]) -> None:
+async def test_results_have_the_format_of_the_api(hub: ToolHub, message: dict[str, Any]) -> None:
     outcome = await hub.run(message)
     assert outcome.text == "Let me see."
     assert outcome.results[0].result == 3
@@ -130,20 +130,20 @@ async def test_the_answer_is_written_in_the_way_of_the_api(hub: ToolHub, message
             pytest.fail(f"unexpected reply {reply}")
 
 
-async def test_the_way_of_the_results_can_be_chosen(hub: ToolHub) -> None:
-    outcome = await hub.run(said(("add", {"a": 1, "b": 2})), results="openai")
+async def test_the_format_of_the_results_can_be_chosen(hub: ToolHub) -> None:
+    outcome = await hub.run(model_text(("add", {"a": 1, "b": 2})), results="openai")
     assert outcome.messages == [{"role": "tool", "tool_call_id": outcome.calls[0].id, "content": "3"}]
 
 
 async def test_independent_calls_run_together(hub: ToolHub) -> None:
-    everybody = asyncio.Barrier(3)
+    barrier = asyncio.Barrier(3)
 
     @hub.tool(read_only=True)
     async def meet(who: str) -> str:
-        await everybody.wait()
+        await barrier.wait()
         return who
 
-    outcome = await hub.run(said(*[("meet", {"who": who}) for who in "abc"]))
+    outcome = await hub.run(model_text(*[("meet", {"who": who}) for who in "abc"]))
     assert [result.result for result in outcome.results] == ["a", "b", "c"]
 
 
@@ -166,7 +166,7 @@ async def test_a_call_with_effects_waits_for_those_before_it_and_holds_up_those_
         log.append(f"written {n}")
         return n
 
-    await hub.run(said(("look", {"n": 1}), ("look", {"n": 2}), ("write", {"n": 3}), ("look", {"n": 4})))
+    await hub.run(model_text(("look", {"n": 1}), ("look", {"n": 2}), ("write", {"n": 3}), ("look", {"n": 4})))
     assert set(log[:4]) == {"look 1", "look 2", "seen 1", "seen 2"}
     assert log[4:] == ["write 3", "written 3", "look 4", "seen 4"]
 
@@ -183,7 +183,7 @@ async def test_many_calls_in_one_text_are_bounded(hub: ToolHub) -> None:
         inside -= 1
         return n
 
-    outcome = await hub.run(said(*[("count", {"n": n}) for n in range(1000)]), concurrency=8)
+    outcome = await hub.run(model_text(*[("count", {"n": n}) for n in range(1000)]), concurrency=8)
     assert [result.result for result in outcome.results] == list(range(1000))
     assert most == 8
 
@@ -203,7 +203,7 @@ async def test_many_calls_in_one_text_are_bounded(hub: ToolHub) -> None:
 async def test_only_what_is_allowed_is_called(
     hub: ToolHub, allowed: list[str] | None, kinds: list[str | None]
 ) -> None:
-    text = said(("add", {"a": 1, "b": 2}), ("delete_file", {"path": "x"}))
+    text = model_text(("add", {"a": 1, "b": 2}), ("delete_file", {"path": "x"}))
     outcome = await hub.run(text, allowed=allowed)
     assert [result.kind for result in outcome.results] == kinds
 
@@ -213,7 +213,7 @@ async def test_only_the_providers_that_are_allowed_are_tried(hub: ToolHub) -> No
         return "from the server"
 
     hub.register(other, name="add", source="mcps", server="math", read_only=True)
-    call = said(("add", {"a": 1, "b": 2}))
+    call = model_text(("add", {"a": 1, "b": 2}))
     assert (await hub.run(call, allowed=["math/*"])).results[0].result == "from the server"
     assert (await hub.run(call, allowed=["native/*"])).results[0].result == 3
     named = call.replace('"tool_name"', '"source": "math", "tool_name"')
@@ -221,7 +221,7 @@ async def test_only_the_providers_that_are_allowed_are_tried(hub: ToolHub) -> No
 
 
 def sync_yes(approval: Approval) -> bool:
-    assert threading.current_thread() is not threading.main_thread(), "it may wait for somebody"
+    assert threading.current_thread() is not threading.main_thread(), "approve may block"
     return True
 
 
@@ -271,7 +271,7 @@ async def never(approval: Approval) -> bool:
 async def test_effects_need_approval(
     hub: ToolHub, approve: Callable[[Approval], Any], words: str | None
 ) -> None:
-    text = said(("delete_file", {"path": "x"}), ("add", {"a": 1, "b": 2}))
+    text = model_text(("delete_file", {"path": "x"}), ("add", {"a": 1, "b": 2}))
     outcome = await hub.run(text, approve=approve, approve_timeout=0.05 if approve is never else 30)
     deleted, added = outcome.results
     assert added.result == 3, "what changes nothing needs no approval"
@@ -285,13 +285,13 @@ async def test_effects_need_approval(
 async def test_why_asking_failed_is_for_the_log_and_not_for_the_model(
     hub: ToolHub, caplog: pytest.LogCaptureFixture
 ) -> None:
-    outcome = await hub.run(said(("delete_file", {"path": "x"})), approve=breaks)
+    outcome = await hub.run(model_text(("delete_file", {"path": "x"})), approve=breaks)
     assert "out of order" not in str(outcome.results[0].error)
     assert "out of order" in caplog.text
 
 
 @pytest.mark.parametrize("source", [None, "native", " Native", "appflowy", "ours"])
-async def test_a_loose_label_is_narrowed_to_who_is_allowed(hub: ToolHub, source: str | None) -> None:
+async def test_a_label_is_restricted_to_the_allowed_providers(hub: ToolHub, source: str | None) -> None:
     hub.add_alias("ours")
     hub.register(lambda a, b: "from the server", name="add", source="mcps", server="math")
     call = json.dumps({"name": "add", "arguments": {"a": 1, "b": 2}, "source": source})
@@ -300,7 +300,7 @@ async def test_a_loose_label_is_narrowed_to_who_is_allowed(hub: ToolHub, source:
         assert outcome.results[0].result == answer
 
 
-async def test_who_joins_while_somebody_is_asked_is_not_allowed_by_that(hub: ToolHub) -> None:
+async def test_an_approval_does_not_cover_a_provider_that_joins_meanwhile(hub: ToolHub) -> None:
     @hub.tool(effects=True)
     def wipe() -> str:
         return "native"
@@ -309,13 +309,13 @@ async def test_who_joins_while_somebody_is_asked_is_not_allowed_by_that(hub: Too
         hub.register(lambda: "from the server", name="wipe", source="mcps", server="late")
         return True
 
-    outcome = await hub.run(said(("wipe", {})), allowed=["native/*"], approve=approve)
+    outcome = await hub.run(model_text(("wipe", {})), allowed=["native/*"], approve=approve)
     assert outcome.results[0].result == "native"
 
 
-async def test_nobody_is_asked_about_what_is_not_allowed(hub: ToolHub) -> None:
+async def test_approve_is_not_called_for_tools_that_are_not_allowed(hub: ToolHub) -> None:
     asked: list[Approval] = []
-    await hub.run(said(("delete_file", {"path": "x"})), allowed=["add"], approve=asked.append)
+    await hub.run(model_text(("delete_file", {"path": "x"})), allowed=["add"], approve=asked.append)
     assert asked == []
 
 
@@ -326,7 +326,7 @@ async def test_long_results_are_cut_and_can_be_read_on(hub: ToolHub) -> None:
 
     heard: list[Any] = []
     hub.on_event(heard.append)
-    outcome = await hub.run(said(("essay", {})), limit=1_000)
+    outcome = await hub.run(model_text(("essay", {})), limit=1_000)
     assert len(outcome.messages[0]["content"]) < 1_300
     handle = outcome.results[0].meta["handle"]
     assert hub.read_more(handle).startswith("A sentence about nothing.")
@@ -348,7 +348,7 @@ async def test_the_events_of_a_run_have_the_model_s_id(hub: ToolHub) -> None:
 async def test_a_refusal_is_an_event(hub: ToolHub) -> None:
     heard: list[Any] = []
     hub.on_event(heard.append)
-    await hub.run(said(("add", {"a": 1, "b": 2})), allowed=[])
+    await hub.run(model_text(("add", {"a": 1, "b": 2})), allowed=[])
     assert [event.type for event in heard] == ["parsed", "refused"]
 
 
@@ -363,7 +363,7 @@ async def test_values_between_tags_have_the_type_of_the_schema(hub: ToolHub) -> 
     assert (await hub.run(text)).results[0].result == "01234"
 
 
-async def test_wrong_use_is_told(hub: ToolHub) -> None:
+async def test_wrong_use_raises(hub: ToolHub) -> None:
     with pytest.raises(
         ValueError, match="results must be auto, tags, openai, openai_responses, anthropic, gemini, got 'xml'"
     ):
@@ -379,7 +379,7 @@ async def test_wrong_use_is_told(hub: ToolHub) -> None:
 
 
 async def test_the_form_of_an_api_may_be_asked_for_by_format(hub: ToolHub) -> None:
-    text = said(("add", {"a": 1, "b": 2}))
+    text = model_text(("add", {"a": 1, "b": 2}))
     for format in ("openai", "anthropic", "gemini", "openai_responses"):
         outcome = await hub.run(text, format=format)
         assert outcome.messages == (await hub.run(text, results=format)).messages
@@ -387,12 +387,12 @@ async def test_the_form_of_an_api_may_be_asked_for_by_format(hub: ToolHub) -> No
     assert (await hub.run(text, format="openai", results="tags")).messages == (await hub.run(text)).messages
 
 
-async def test_a_model_is_told_of_arguments_that_the_tool_does_not_know(hub: ToolHub) -> None:
+async def test_the_model_gets_a_warning_about_unknown_arguments(hub: ToolHub) -> None:
     schema = {"properties": {"query": {"type": "string"}, "limit": {"type": "integer"}}}
     hub.register(lambda **given: sorted(given), name="look", parameters=schema)
-    outcome = await hub.run(said(("look", {"query": "tea", "limt": 5})))
+    outcome = await hub.run(model_text(("look", {"query": "tea", "limt": 5})))
     assert outcome.results[0].result == ["limt", "query"]
     warning = "limt: unknown argument, passed on as it is (did you mean 'limit'? known are query, limit)"
     assert outcome.results[0].meta["warnings"] == [warning]
     assert f'"warnings": ["{warning}"]' in outcome.messages[0]["content"]
-    assert "warnings" not in (await hub.run(said(("look", {"query": "tea"})))).messages[0]["content"]
+    assert "warnings" not in (await hub.run(model_text(("look", {"query": "tea"})))).messages[0]["content"]

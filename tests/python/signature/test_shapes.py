@@ -183,7 +183,7 @@ def test_declared_schemas(attribute: str) -> None:
     assert tool.parameters is not schema
     assert (tool.build, tool.is_checked) == (None, True)
     assert (tool.style, tool.single) == ("value", "input")
-    assert tool.value_key is None, "'input' is no declared property"
+    assert tool.value_key is None, "'input' is not a declared property"
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What is wrong with arguments is said in words that a model can act on."""
+"""Argument errors are sentences that a model can act on."""
 
 import dataclasses
 import datetime

@@ -242,7 +242,7 @@ def test_a_closed_hub_has_no_file_open(tmp_path: Path) -> None:
     for readable_only in (False, True):
         path = tmp_path / "hub.db"
         if readable_only:
-            (tmp_path / "hub.db-wal").mkdir()  # nobody can write now
+            (tmp_path / "hub.db-wal").mkdir()  # writing fails now
         hub = ToolHub(store=path)
         assert hub.flush() is not readable_only
         assert is_open(path)

@@ -61,7 +61,7 @@ class Crowd:
 
 
 async def turns(count: int = 20) -> None:
-    """Let everything that can go on go on, for so many turns of the loop."""
+    """Run whatever is ready, for this number of turns of the loop."""
     for _ in range(count):
         await asyncio.sleep(0)
 

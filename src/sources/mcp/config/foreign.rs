@@ -50,7 +50,7 @@ const NOT_DONE: &[&str] = &[
 /// Cline, Roo and Kilo count `timeout` in seconds, and these are their keys.
 const OF_THOSE_WITH_SECONDS: &[&str] = &["alwaysAllow", "autoApprove", "disabledTools", "watchPaths"];
 
-/// Whether the entry turns its server off, in anybody's words.
+/// Whether the entry turns its server off, in the words of any client.
 pub(super) fn is_off(fields: &mut Fields<'_, '_>) -> bool {
     let off = fields.flag("disabled") == Some(true);
     let on = ["enabled", "active", "isActive", "is_active"].map(|key| fields.flag(key));

@@ -1,4 +1,4 @@
-"""Gives a hub a function that never returns, waits for it in vain, and ends."""
+"""Gives a hub a function that never returns, waits for it until the timeout, and ends."""
 
 import asyncio
 import sys

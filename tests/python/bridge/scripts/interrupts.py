@@ -1,4 +1,4 @@
-"""Waits in a call until somebody interrupts it, and tells what happens meanwhile."""
+"""Waits in a call until it is interrupted, and prints what happens meanwhile."""
 
 import asyncio
 import os
@@ -9,7 +9,7 @@ import threading
 from bridge.kit import offer
 from toolhub import ToolHub
 
-# Whoever started this may have switched interrupts off.
+# The parent process may have switched interrupts off.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 hub = ToolHub(cancel_grace=60)

@@ -5,7 +5,7 @@ use super::challenge::Challenge;
 use super::config::Grant;
 use super::discovery::{Discovered, discover};
 use super::login::Login;
-use super::state::{Ended, Flight, Held, LoginState, OAuthShared, Origin};
+use super::state::{Flight, FlightEnd, Held, LoginState, OAuthShared, Origin};
 use super::stored::{Client, StoredToken};
 use super::token::Failure;
 use crate::error::{ErrorKind, HubError, Outcome};
@@ -70,7 +70,7 @@ impl OAuthShared {
         }
     }
 
-    fn start(self: &Arc<Self>, state: &mut LoginState, need: Need) -> Ended {
+    fn start(self: &Arc<Self>, state: &mut LoginState, need: Need) -> FlightEnd {
         let (end, ended) = watch::channel(None);
         let shared = Arc::clone(self);
         let task = tokio::spawn(async move {
@@ -255,7 +255,7 @@ impl OAuthShared {
     }
 }
 
-async fn wait(mut ended: Ended) -> Result<(), HubError> {
+async fn wait(mut ended: FlightEnd) -> Result<(), HubError> {
     match ended.wait_for(Option::is_some).await {
         Ok(result) => result.clone().unwrap_or(Ok(())),
         Err(_) => {

@@ -66,7 +66,7 @@ impl Held {
 
 /// A task that gets a token.
 pub(super) struct Flight {
-    pub(super) ended: Ended,
+    pub(super) ended: FlightEnd,
     pub(super) task: AbortHandle,
 }
 
@@ -76,11 +76,11 @@ impl Flight {
     }
 }
 
-pub(super) type Ended = watch::Receiver<Option<Result<(), HubError>>>;
+pub(super) type FlightEnd = watch::Receiver<Option<Result<(), HubError>>>;
 
 impl LoginState {
     /// A flight whose task ended without a result died with its runtime.
-    pub(super) fn under_way(&self) -> Option<Ended> {
+    pub(super) fn under_way(&self) -> Option<FlightEnd> {
         let flight = self.flight.as_ref().filter(|flight| flight.ended.has_changed().is_ok());
         flight.map(|flight| flight.ended.clone())
     }

@@ -40,7 +40,7 @@ pub(super) struct TokenRequest<'a> {
 }
 
 impl TokenRequest<'_> {
-    /// Sends the fields of a grant. `kept` is the refresh token that stays when the answer brings no new one.
+    /// Sends the fields of a grant. `refresh` is the refresh token that stays when the answer brings no new one.
     ///
     /// A client that the user registered does not know how its secret has to be sent. An authorization server that refuses
     /// one way has not used up the grant, so the next way is tried.
@@ -48,17 +48,17 @@ impl TokenRequest<'_> {
         &self,
         web: &Web,
         fields: Vec<(&'static str, String)>,
-        kept: Option<&Secret>,
+        refresh: Option<&Secret>,
     ) -> Result<StoredToken, Failure> {
         let ways = self.client.ways(self.config, self.found);
         let (last, others) = ways.split_last().unwrap_or((&"none", &[]));
         for way in others {
-            match self.send_in(way, web, fields.clone(), kept).await {
+            match self.send_in(way, web, fields.clone(), refresh).await {
                 Err(Failure::UnknownClient(_)) => {}
                 sent => return sent,
             }
         }
-        self.send_in(last, web, fields, kept).await
+        self.send_in(last, web, fields, refresh).await
     }
 
     async fn send_in(
@@ -66,7 +66,7 @@ impl TokenRequest<'_> {
         way: &str,
         web: &Web,
         mut fields: Vec<(&'static str, String)>,
-        kept: Option<&Secret>,
+        refresh: Option<&Secret>,
     ) -> Result<StoredToken, Failure> {
         fields.push(("resource", self.found.resource.clone()));
         let identified = self.client.identify(way, self.config, self.found, &mut fields);
@@ -76,12 +76,12 @@ impl TokenRequest<'_> {
         let answer = answer.map_err(Failure::Other)?;
         let body: Value = answer.json().unwrap_or_default();
         match answer.status {
-            200..300 => self.accept(way, &body, kept).map_err(Failure::Other),
+            200..300 => self.accept(way, &body, refresh).map_err(Failure::Other),
             status => Err(self.failure(status, &body, &fields)),
         }
     }
 
-    fn accept(&self, way: &str, body: &Value, kept: Option<&Secret>) -> Result<StoredToken, HubError> {
+    fn accept(&self, way: &str, body: &Value, refresh: Option<&Secret>) -> Result<StoredToken, HubError> {
         let text = |name: &str| body.get(name).and_then(Value::as_str);
         let issuer = quote(&self.found.issuer.id, &[]);
         let token = text("access_token").ok_or_else(|| {
@@ -101,7 +101,7 @@ impl TokenRequest<'_> {
             resource: self.found.resource.clone(),
             client: Client { method: Some(way.to_owned()), ..self.client.clone() },
             access_token: Secret::new(token),
-            refresh_token: text("refresh_token").map(Secret::new).or_else(|| kept.cloned()),
+            refresh_token: text("refresh_token").map(Secret::new).or_else(|| refresh.cloned()),
             // Without a `scope`, the requested scopes were granted.
             scopes: match text("scope") {
                 Some(granted) => granted.split_whitespace().map(str::to_owned).collect(),

@@ -13,7 +13,7 @@ fn refused(text: &str) -> String {
 #[test]
 fn comments_and_trailing_commas_go() {
     let text = "// first\n{ \"a\": [1, 2, /* three */], # \n";
-    assert!(parse(text.as_bytes()).is_err(), "# is no comment of JSON");
+    assert!(parse(text.as_bytes()).is_err(), "# does not start a comment in JSON");
     let text = "\u{feff}// first\r\n{ \"a\": [1, 2, /* , ] */ ], \"b\": {\"c\": null,},  // last\n}\n// end";
     assert_eq!(value(text), json!({"a": [1, 2], "b": {"c": null}}));
     assert_eq!(value("/**/{/***/}/* // */"), json!({}));

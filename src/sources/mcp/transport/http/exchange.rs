@@ -16,7 +16,7 @@ use bytes::Bytes;
 use reqwest::{Method, Response};
 use std::sync::Arc;
 
-/// How often a broken stream is asked for in vain before its request is given up.
+/// How often a broken stream is requested without success before its request fails.
 const RESUME_ATTEMPTS: usize = 3;
 
 /// What became of a request that was carried to the server and back.

@@ -90,9 +90,9 @@ fn sentence(remote: &HttpEndpoint, status: u16, body: &[u8]) -> String {
         _ => format!("HTTP request failed with status {status}"),
     };
     let text = String::from_utf8_lossy(body);
-    let said =
+    let detail =
         if text.trim_start().starts_with('<') { "an HTML page".to_owned() } else { remote.quote(&text) };
-    if said.is_empty() { what } else { format!("{what}: {said}") }
+    if detail.is_empty() { what } else { format!("{what}: {detail}") }
 }
 
 /// The error that a body holds, when it is meant for this request, and whether it has the id of the request.

@@ -39,7 +39,7 @@ impl TokenStore for MemoryStore {
     }
 }
 
-/// A client that we registered ourselves is replaced by the next one: the old one is of no use to anybody.
+/// A client that we registered ourselves is replaced by the next one: the old one is not needed any more.
 fn put(tokens: &mut Vec<StoredToken>, new: &StoredToken) {
     let registered = |token: &StoredToken| token.client.redirect.is_some();
     tokens.retain(|old| {
