@@ -56,7 +56,7 @@ class CallOptions:
     """
     The options of one call, made once and reused.
     """
-    def __new__(cls, /, strategy: str | None = None, timeout: float | None = None, deadline: float | None = None, max_parallel: int | None = None, hedge_after: float | None = None, source: str | None = None, server: str | None = None, validate: bool = True, coerce: bool = True, prefer: str | None = None, cache_ttl: float | None = None, single_flight: bool = False) -> CallOptions: ...
+    def __new__(cls, /, strategy: str | None = None, timeout: float | None = None, deadline: float | None = None, max_parallel: int | None = None, hedge_after: float | None = None, source: str | None = None, server: str | None = None, validate: bool = True, coerce: bool = True, prefer: str | None = None, cache_ttl: float | None = None, single_flight: bool = False, none_is_input: bool = False) -> CallOptions: ...
 
 @final
 class CallbackQueue:

@@ -25,7 +25,7 @@ class ToolHub(_ToolHub):
     """`toolhub.ToolHub` for orchestrators that were written for another hub.
 
     Keyword arguments that are not options (`task_ctx=…`) reach every tool that has a parameter of that name or `**kwargs`. The
-    error of a failed call begins with the tool's own words.
+    error of a failed call begins with the tool's own words. None as input reaches `execute(input)` as None.
 
     >>> class Search:
     ...     name, description = "search", "Search the notes"
@@ -43,7 +43,7 @@ class ToolHub(_ToolHub):
         """Call a tool by its name; see `toolhub.ToolHub.execute` for the options."""
         own, passed = _split(options, llm_client)
         args = own.pop("args", input)
-        planned, around = self._planned_options(EXECUTE, passed_on=passed or None, **own)
+        planned, around = self._planned_options(EXECUTE, passed_on=passed or None, none_is_input=True, **own)
         return await self._passing_on(passed, _core.execute(self._core, name, args, planned, around))
 
     async def execute_by_capability(  # pyright: ignore[reportIncompatibleMethodOverride]
@@ -58,7 +58,7 @@ class ToolHub(_ToolHub):
         own, passed = _split(options, llm_client)
         args = own.pop("args", input)
         planned, around = self._planned_options(
-            EXECUTE, passed_on=passed or None, max_parallel=max_parallel, **own
+            EXECUTE, passed_on=passed or None, none_is_input=True, max_parallel=max_parallel, **own
         )
         call = _core.execute_by_capability(self._core, capability, args, planned, around)
         return await self._passing_on(passed, call)

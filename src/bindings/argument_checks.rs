@@ -39,6 +39,8 @@ pub enum ArgumentStyle {
         key: Option<Py<PyString>>,
         /// The property under which the schema describes the value; `None`: the schema describes the value itself.
         property: Option<String>,
+        /// `call()` works too.
+        is_optional: bool,
     },
 }
 
@@ -47,6 +49,8 @@ pub enum ArgumentStyle {
 pub struct Checks {
     pub validate: bool,
     pub coerce: bool,
+    /// None is a value for a tool that is called with one, as in older hubs, and does not mean that there are no arguments.
+    pub none_is_input: bool,
 }
 
 /// One check of arguments for one candidate.
@@ -107,8 +111,6 @@ pub struct ArgumentChecks {
     pub single: Option<Py<PyString>>,
     /// All names in the schema, for an error.
     pub names: Vec<String>,
-    /// Whether it can be called without any argument.
-    pub takes_nothing: bool,
 }
 
 /// Arguments as JSON, with the places of objects that have no JSON form.
@@ -126,7 +128,13 @@ impl ArgumentChecks {
     ) -> Result<PreparedArguments, HubError> {
         let args = self.copied(given)?;
         match &self.style {
-            ArgumentStyle::Value { key, property } => {
+            ArgumentStyle::Value { is_optional: true, .. } if args.is_none() => {
+                Ok(PreparedArguments::Keywords(PyDict::new(given.py()).unbind()))
+            }
+            ArgumentStyle::Value { key, property, .. } if args.is_none() => {
+                self.prepare_nothing(args, key.as_ref(), property.as_deref(), pass)
+            }
+            ArgumentStyle::Value { key, property, .. } => {
                 self.prepare_value(args, key.as_ref(), property.as_deref(), pass)
             }
             ArgumentStyle::Keywords => self.prepare_keywords(args, pass),
@@ -151,7 +159,7 @@ impl ArgumentChecks {
         if !pass.checks.validate {
             return Ok(args);
         }
-        let ArgumentStyle::Value { key, property } = &self.style else {
+        let ArgumentStyle::Value { key, property, .. } = &self.style else {
             let named = self.named(args)?;
             if self.plain.as_ref().is_some_and(|plain| plain_values::fit(plain, &named)) {
                 return Ok(named.into_any());
@@ -218,6 +226,27 @@ impl ArgumentChecks {
             .map_err(|error| self.refusal(&format!("its validator returned no mapping ({error})")))
     }
 
+    /// No arguments for a tool that needs a value: an empty mapping if that fits. In older hubs it was None.
+    fn prepare_nothing(
+        &self,
+        none: Bound<'_, PyAny>,
+        key: Option<&Py<PyString>>,
+        property: Option<&str>,
+        pass: &mut CheckPass,
+    ) -> Result<PreparedArguments, HubError> {
+        let empty = PyDict::new(none.py()).into_any();
+        let (first, second) = if pass.checks.none_is_input { (none, empty) } else { (empty, none) };
+        let first = self.prepare_value(first, key, property, pass);
+        match first {
+            // The check that refuses None says what is missing.
+            Err(error) if self.build.is_some() => {
+                let second_try = self.prepare_value(second, key, property, pass);
+                if pass.checks.none_is_input { second_try.map_err(|_| error) } else { second_try }
+            }
+            first => first,
+        }
+    }
+
     /// A bare value as it is; a mapping whole, or unwrapped when its only key is the parameter's name.
     fn prepare_value(
         &self,
@@ -226,11 +255,6 @@ impl ArgumentChecks {
         property: Option<&str>,
         pass: &mut CheckPass,
     ) -> Result<PreparedArguments, HubError> {
-        let py = args.py();
-        if args.is_none() && self.takes_nothing {
-            return Ok(PreparedArguments::Keywords(PyDict::new(py).unbind()));
-        }
-        let args = if args.is_none() { PyDict::new(py).into_any() } else { args };
         // A declared schema describes mappings; a bare value is up to the tool.
         let is_declared = self.build.is_none() && args.is_instance_of::<PyDict>();
         let args = if pass.checks.validate && is_declared { self.checked(args, None, pass)? } else { args };

@@ -22,7 +22,7 @@ pub struct PyCallOptions {
 #[pymethods]
 impl PyCallOptions {
     #[new]
-    #[pyo3(signature = (strategy=None, timeout=None, deadline=None, max_parallel=None, hedge_after=None, source=None, server=None, validate=true, coerce=true, prefer=None, cache_ttl=None, single_flight=false))]
+    #[pyo3(signature = (strategy=None, timeout=None, deadline=None, max_parallel=None, hedge_after=None, source=None, server=None, validate=true, coerce=true, prefer=None, cache_ttl=None, single_flight=false, none_is_input=false))]
     #[expect(clippy::too_many_arguments, reason = "one for each keyword of hub.execute")]
     fn new(
         strategy: Option<&str>,
@@ -37,6 +37,7 @@ impl PyCallOptions {
         prefer: Option<&str>,
         cache_ttl: Option<f64>,
         single_flight: bool,
+        none_is_input: bool,
     ) -> PyResult<Self> {
         if max_parallel == Some(0) {
             return Err(PyValueError::new_err("max_parallel must be at least 1, got 0"));
@@ -55,7 +56,8 @@ impl PyCallOptions {
             is_routed: false,
         };
         let cache_ttl = seconds("cache_ttl", cache_ttl)?;
-        Ok(PyCallOptions { options, checks: Checks { validate, coerce }, cache_ttl, single_flight })
+        let checks = Checks { validate, coerce, none_is_input };
+        Ok(PyCallOptions { options, checks, cache_ttl, single_flight })
     }
 }
 

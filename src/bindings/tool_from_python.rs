@@ -57,6 +57,7 @@ fn argument_checks(
         "value" => ArgumentStyle::Value {
             key: described.getattr("value_key")?.extract()?,
             property: described.getattr("value_property")?.extract()?,
+            is_optional: described.getattr("value_optional")?.extract()?,
         },
         _ => ArgumentStyle::Keywords,
     };
@@ -64,7 +65,6 @@ fn argument_checks(
     let plain = plain.and_then(|names| plain_values::parameters(&names, &spec.parameters, described.py()));
     let is_checked: bool = described.getattr("is_checked")?.extract()?;
     let names = spec.parameters.get("properties").and_then(Value::as_object);
-    let required = spec.parameters.get("required").and_then(Value::as_array);
     Ok(ArgumentChecks {
         tool: spec.name.clone(),
         style,
@@ -74,7 +74,6 @@ fn argument_checks(
         hidden: described.getattr("hidden")?.extract()?,
         single: described.getattr("single")?.extract()?,
         names: names.into_iter().flat_map(|names| names.keys().cloned()).collect(),
-        takes_nothing: required.is_none_or(Vec::is_empty),
     })
 }
 

@@ -37,6 +37,8 @@ class Described:
     None: a required parameter is not plain."""
     hidden: tuple[str, ...] = ()
     """Parameters that `parameters` does not show."""
+    value_optional: bool = False
+    """Style `value`: whether `call()` works too."""
     value_key: str | None = None
     """Style `value`: a mapping with just this key stands for the value under it."""
     value_property: str | None = None

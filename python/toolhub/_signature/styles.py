@@ -73,6 +73,7 @@ def by_value(
         build=build,
         single=parameter.name,
         is_checked=is_checked,
+        value_optional=not parameter.required,
         value_key=key,
         value_property=property_,
     )

@@ -33,6 +33,7 @@ def _checked_options(
     prefer: str | None = None,
     cache_ttl: float | None = None,
     single_flight: bool = False,
+    none_is_input: bool = False,
 ) -> "_core.CallOptions":
     """The options of a call, checked."""
     if timeout is not None:
@@ -62,6 +63,7 @@ def _checked_options(
         prefer,
         cache_ttl,
         single_flight,
+        none_is_input,
     )
 
 
