@@ -63,6 +63,11 @@ pub trait Tool: Any + Send + Sync {
         None
     }
 
+    /// What is known about a call that waits for the tool to become available, as a text that is safe to show.
+    fn why_waiting(&self) -> Option<String> {
+        None
+    }
+
     /// Ends soon after `ctx.cancel` fires. Dropping the future alone must not be relied on.
     fn call<'a>(
         &'a self,

@@ -94,6 +94,9 @@ impl PlannedRun {
                 let mut text = format!(
                     "Tool '{name}'{place} timed out after {seconds} s waiting for {missing}; not started."
                 );
+                if let Some(reason) = self.candidates[slot].tool.why_waiting() {
+                    text.push_str(&format!(" Its error stream says '{reason}'."));
+                }
                 let abandoned = self.candidates[slot].stats.abandoned();
                 if abandoned > 0 && self.candidates[slot].gate.is_some() {
                     text.push_str(&format!(

@@ -88,6 +88,10 @@ const HUB: &[(&str, &str)] = &[
         "工具 '{0}' 等待{2} {1} 秒后超时；未启动。它有 {3} 个已放弃的调用仍在运行并占用名额。",
     ),
     (
+        "Tool '{}' on server '{}' timed out after {} s waiting for {~}; not started. Its error stream says '{}'.",
+        "服务器 '{1}' 上的工具 '{0}' 等待{3} {2} 秒后超时；未启动。其错误流显示 '{4}'。",
+    ),
+    (
         "Tool '{}' on server '{}' timed out after {} s waiting for {~}; not started.",
         "服务器 '{1}' 上的工具 '{0}' 等待{3} {2} 秒后超时；未启动。",
     ),

@@ -14,7 +14,7 @@ pub fn pause(count: u32) -> Duration {
 /// How long to wait before the next attempt to connect, from the failures so far.
 #[derive(Debug, Default)]
 pub struct ReconnectBackoff {
-    /// Failures in a row: attempts that failed, and connections that did not live long.
+    /// Failures since the last answer to a call: attempts that failed, and connections that did not live long.
     failures: u32,
     until: Option<Instant>,
 }

@@ -11,14 +11,14 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 use tokio::time::timeout;
 
 /// A cancellation or a greeting that a server does not take within this time is not waited for.
 const COURTESY: Duration = Duration::from_secs(3);
 /// The server refuses our version and names its own.
-const UNSUPPORTED_VERSION: i64 = -32022;
+pub const UNSUPPORTED_VERSION: i64 = -32022;
 /// Other errors that only a modern server gives: headers that do not fit, a capability that we lack.
 const MODERN_ERRORS: [i64; 2] = [-32020, -32021];
 
@@ -46,6 +46,16 @@ pub struct Connection {
     identity: Identity,
     ids: AtomicU64,
     server: ServerIdentity,
+    in_flight: AtomicUsize,
+}
+
+/// A request that is not answered yet.
+struct InFlight<'a>(&'a AtomicUsize);
+
+impl Drop for InFlight<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
+    }
 }
 
 /// What a request carries in addition to its parameters.
@@ -74,7 +84,14 @@ impl Connection {
             instructions: None,
         };
         let identity = Identity::new(callbacks.capabilities());
-        Connection { transport, inbox, identity, ids: AtomicU64::new(1), server }
+        Connection {
+            transport,
+            inbox,
+            identity,
+            ids: AtomicU64::new(1),
+            server,
+            in_flight: AtomicUsize::new(0),
+        }
     }
 
     /// The server as it described itself.
@@ -88,6 +105,11 @@ impl Connection {
 
     pub fn transport(&self) -> &Arc<dyn Transport> {
         &self.transport
+    }
+
+    /// Whether a request waits for its answer: a call, a list, a subscription.
+    pub fn is_in_use(&self) -> bool {
+        self.in_flight.load(Ordering::Acquire) > 0
     }
 
     /// Asks a server whether it speaks the modern protocol. Errors of the way there are errors; whatever a server answers
@@ -135,7 +157,9 @@ impl Connection {
             .with("protocolVersion", &LEGACY[0])
             .with("capabilities", &self.identity.capabilities)
             .with("clientInfo", &client_info());
-        let raw = self.request("initialize", params, RequestExtras::default()).await?;
+        let answer = self.request("initialize", params, RequestExtras::default()).await;
+        // What is asked after a refusal is asked in the modern way again.
+        let raw = answer.inspect_err(|_| self.server.era = Era::Modern)?;
         let broken = |what: String| {
             HubError::new(ErrorKind::Protocol, format!("Failed to parse MCP response: {what}"))
         };
@@ -177,6 +201,8 @@ impl Connection {
         params: Params,
         mut extras: RequestExtras,
     ) -> Result<Box<RawValue>, HubError> {
+        self.in_flight.fetch_add(1, Ordering::AcqRel);
+        let _in_flight = InFlight(&self.in_flight);
         let id = self.ids.fetch_add(1, Ordering::Relaxed);
         let _watched = extras.on_progress.take().map(|on_progress| {
             extras.meta.insert("progressToken".into(), json!(id));

@@ -2,24 +2,48 @@
 
 use super::auth::Credentials;
 use super::config::{Dialect, Endpoint, Remote, ServerConfig};
-use super::connection::{Connection, Probe, ServerIdentity};
+use super::connection::{Connection, Probe, ServerIdentity, UNSUPPORTED_VERSION};
 use super::host::ServerCallbacks;
 use super::inbox::Inbox;
 use super::protocol::{Era, ProtocolHint};
 use super::transport::Transport;
 use super::transport::http::{HttpOptions, StreamableHttp};
 use super::transport::legacy_sse::LegacySse;
-use super::transport::stdio::{FirstOutput, Program, Stdio};
+use super::transport::stdio::{ProcessOutput, Program, Stdio};
 use crate::error::{ErrorKind, HubError};
+use arc_swap::ArcSwapOption;
+use parking_lot::Mutex;
 use serde_json::json;
+use std::collections::VecDeque;
+use std::pin::pin;
 use std::sync::Arc;
-use std::time::Duration;
-use tokio::time::timeout;
+use std::time::{Duration, Instant};
+use tokio::time::{sleep, timeout};
+
+/// A server that has read the first question of the modern era and is silent for this long is an older one.
+const PROBE: Duration = Duration::from_secs(2);
+/// How often a process is asked whether it has read the question.
+const GLANCE: Duration = Duration::from_millis(50);
+/// A process may take this much of a caller's time before it gets the older greeting.
+const SHARE_OF_CALL: f64 = 0.4;
+/// How many starts of processes are remembered.
+const REMEMBERED_STARTS: usize = 8;
 
 pub struct Connector {
-    pub config: ServerConfig,
-    pub callbacks: Arc<ServerCallbacks>,
-    pub credentials: Option<Arc<dyn Credentials>>,
+    config: ServerConfig,
+    callbacks: Arc<ServerCallbacks>,
+    credentials: Option<Arc<dyn Credentials>>,
+    /// Of the process that was started last.
+    output: ArcSwapOption<ProcessOutput>,
+    starts: Mutex<VecDeque<Instant>>,
+}
+
+/// From which knowledge, and for how long, to connect.
+#[derive(Clone, Copy, Debug)]
+pub struct ConnectOptions {
+    pub hint: Option<ProtocolHint>,
+    /// How long the caller that caused the attempt will wait.
+    pub patience: Option<Duration>,
 }
 
 /// A server that refused the first question of the modern era in one of these ways may be an older one.
@@ -37,29 +61,58 @@ fn has_no_post(error: &HubError) -> bool {
 }
 
 impl Connector {
+    pub fn new(
+        config: ServerConfig,
+        callbacks: Arc<ServerCallbacks>,
+        credentials: Option<Arc<dyn Credentials>>,
+    ) -> Self {
+        Connector { config, callbacks, credentials, output: ArcSwapOption::empty(), starts: Mutex::default() }
+    }
+
+    pub fn config(&self) -> &ServerConfig {
+        &self.config
+    }
+
+    pub fn callbacks(&self) -> &Arc<ServerCallbacks> {
+        &self.callbacks
+    }
+
+    /// What the process that was started last says on its error stream, when it sounds like a reason.
+    pub fn error_output(&self) -> Option<String> {
+        self.output.load().as_ref()?.reason()
+    }
+
+    /// How many processes were started since then.
+    pub fn starts_since(&self, then: Instant) -> usize {
+        self.starts.lock().iter().filter(|at| **at >= then).count()
+    }
+
     /// Connects within the time that the configuration gives.
     pub async fn connect_in_time(
         &self,
-        hint: Option<ProtocolHint>,
+        options: ConnectOptions,
     ) -> Result<(Connection, ProtocolHint), HubError> {
         let limit = self.config.options.startup_timeout;
-        let first_output = Arc::new(FirstOutput::default());
         let connect = async {
-            match self.connect(hint, &first_output).await {
+            match self.connect(options).await {
                 // The server may have been an older version of itself when the hint was learnt.
-                Err(error) if hint == Some(ProtocolHint::Legacy) && error.kind == ErrorKind::Rpc => {
-                    self.connect(None, &first_output).await
+                Err(error) if options.hint == Some(ProtocolHint::Legacy) && error.kind == ErrorKind::Rpc => {
+                    self.connect(ConnectOptions { hint: None, ..options }).await
                 }
                 connected => connected,
             }
         };
-        timeout(limit, connect).await.unwrap_or_else(|_| {
-            let is_program = matches!(self.config.endpoint, Endpoint::Stdio(_));
-            let doubt = first_output.doubt().filter(|_| is_program);
-            let doubt = doubt.map(|doubt| format!(": {doubt}")).unwrap_or_default();
-            let text = format!("no answer within {} s{doubt}", limit.as_secs_f64());
-            Err(HubError::new(ErrorKind::Timeout, text))
-        })
+        timeout(limit, connect).await.unwrap_or_else(|_| Err(self.too_slow(limit)))
+    }
+
+    fn too_slow(&self, limit: Duration) -> HubError {
+        let mut text = format!("no answer within {} s", limit.as_secs_f64());
+        if let Some(output) = &*self.output.load() {
+            output.doubt().into_iter().for_each(|doubt| text.push_str(&format!(": {doubt}")));
+            let last = output.reason().into_iter();
+            last.for_each(|reason| text.push_str(&format!("; its error stream says '{reason}'")));
+        }
+        HubError::new(ErrorKind::Timeout, text)
     }
 
     /// Reports the end of an attempt to the hub's listeners.
@@ -79,11 +132,7 @@ impl Connector {
         }
     }
 
-    async fn connect(
-        &self,
-        hint: Option<ProtocolHint>,
-        first_output: &Arc<FirstOutput>,
-    ) -> Result<(Connection, ProtocolHint), HubError> {
+    async fn connect(&self, options: ConnectOptions) -> Result<(Connection, ProtocolHint), HubError> {
         match &self.config.endpoint {
             Endpoint::Stdio(command) => {
                 let program = Program {
@@ -93,9 +142,9 @@ impl Connector {
                     cwd: command.cwd.clone(),
                     inherit: self.config.options.inherit_env.clone(),
                 };
-                self.stdio(&program, hint, first_output).await
+                self.stdio(&program, options).await
             }
-            Endpoint::Http(remote) => self.http(remote, hint).await,
+            Endpoint::Http(remote) => self.http(remote, options).await,
         }
     }
 
@@ -104,68 +153,106 @@ impl Connector {
     async fn stdio(
         &self,
         program: &Program,
-        hint: Option<ProtocolHint>,
-        first_output: &Arc<FirstOutput>,
+        options: ConnectOptions,
     ) -> Result<(Connection, ProtocolHint), HubError> {
-        if hint != Some(ProtocolHint::Legacy) {
-            let mut connection = self.start(program, first_output)?;
-            match timeout(self.config.options.startup_timeout / 2, connection.probe()).await {
-                Ok(Ok(Probe::Modern(server))) => {
+        let mut is_silent = false;
+        if options.hint != Some(ProtocolHint::Legacy) {
+            let mut connection = self.start(program)?;
+            match self.probe(&connection, options).await {
+                Some(Ok(Probe::Modern(server))) => {
                     return Ok((self.settled(connection, server), ProtocolHint::Modern));
                 }
-                Ok(Ok(Probe::Legacy)) => {
-                    self.initialize(&mut connection).await?;
+                Some(Ok(Probe::Legacy)) => {
+                    self.initialize(&mut connection, false).await?;
                     return Ok(self.greeted(connection, ProtocolHint::Legacy));
                 }
-                // It ended on the question, or says nothing at all.
-                Ok(Err(error)) if error.kind == ErrorKind::Closed => {}
-                Err(_) => {}
-                Ok(Err(error)) => return Err(error),
+                // It ended on the question.
+                Some(Err(error)) if error.kind == ErrorKind::Closed => {}
+                Some(Err(error)) => return Err(error),
+                None => is_silent = true,
             }
         }
-        let mut connection = self.start(program, first_output)?;
-        self.initialize(&mut connection).await?;
+        let mut connection = self.start(program)?;
+        self.initialize(&mut connection, is_silent).await?;
         Ok(self.greeted(connection, ProtocolHint::Legacy))
     }
 
-    fn start(&self, program: &Program, first_output: &Arc<FirstOutput>) -> Result<Connection, HubError> {
+    /// Asks for the era; `None` when the server stays silent. A program that has not read the question yet is still starting,
+    /// and is given as long as half of the whole attempt.
+    async fn probe(
+        &self,
+        connection: &Connection,
+        options: ConnectOptions,
+    ) -> Option<Result<Probe, HubError>> {
+        let begun = Instant::now();
+        let longest = self.config.options.startup_timeout / 2;
+        let share = options.patience.map_or(PROBE, |patience| patience.mul_f64(SHARE_OF_CALL));
+        let mut probe = pin!(connection.probe());
+        let mut silent_since = None;
+        loop {
+            tokio::select! {
+                biased;
+                answer = &mut probe => return Some(answer),
+                () = sleep(GLANCE) => {}
+            }
+            if connection.transport().has_unread() {
+                silent_since = None;
+            }
+            let silence = silent_since.get_or_insert_with(Instant::now).elapsed();
+            if silence >= PROBE.min(share) || begun.elapsed() >= longest {
+                return None;
+            }
+        }
+    }
+
+    fn start(&self, program: &Program) -> Result<Connection, HubError> {
         let inbox = Inbox::new(self.callbacks.clone());
         let limit = self.config.options.max_message_bytes;
         let callbacks = self.callbacks.clone();
         let on_stderr_line = Box::new(move |line: &str| callbacks.log("debug", line));
-        let transport = Stdio::open(
-            self.config.id.clone(),
-            program,
-            limit,
-            inbox.clone(),
-            on_stderr_line,
-            first_output.clone(),
-        )?;
+        let output = Arc::new(ProcessOutput::default());
+        self.output.store(Some(output.clone()));
+        let mut starts = self.starts.lock();
+        starts.push_back(Instant::now());
+        if starts.len() > REMEMBERED_STARTS {
+            starts.pop_front();
+        }
+        drop(starts);
+        let id = self.config.id.clone();
+        let transport = Stdio::open(id, program, limit, inbox.clone(), on_stderr_line, output)?;
         Ok(Connection::new(transport, inbox, &self.callbacks))
     }
 
     async fn http(
         &self,
         remote: &Remote,
-        hint: Option<ProtocolHint>,
+        options: ConnectOptions,
     ) -> Result<(Connection, ProtocolHint), HubError> {
+        let ConnectOptions { hint, .. } = options;
         if remote.dialect == Dialect::Sse || hint == Some(ProtocolHint::HttpSse) {
             return self.http_sse(remote).await;
         }
         let inbox = Inbox::new(self.callbacks.clone());
         let transport = StreamableHttp::open(self.http_options(remote), inbox.clone())?;
         let mut connection = Connection::new(transport, inbox, &self.callbacks);
+        let mut is_silent = false;
         if hint != Some(ProtocolHint::Legacy) {
-            match timeout(self.config.options.startup_timeout / 2, connection.probe()).await {
-                Ok(Ok(Probe::Modern(server))) => {
+            // A login may take time, and belongs to the first request.
+            let answer = match self.credentials.is_some() {
+                true => timeout(self.config.options.startup_timeout / 2, connection.probe()).await.ok(),
+                false => self.probe(&connection, options).await,
+            };
+            match answer {
+                Some(Ok(Probe::Modern(server))) => {
                     return Ok((self.settled(connection, server), ProtocolHint::Modern));
                 }
-                Ok(Ok(Probe::Legacy)) | Err(_) => {}
-                Ok(Err(error)) if may_be_older(&error) => {}
-                Ok(Err(error)) => return Err(error),
+                Some(Ok(Probe::Legacy)) => {}
+                Some(Err(error)) if may_be_older(&error) => {}
+                Some(Err(error)) => return Err(error),
+                None => is_silent = true,
             }
         }
-        match self.initialize(&mut connection).await {
+        match self.initialize(&mut connection, is_silent).await {
             Ok(()) => Ok(self.greeted(connection, ProtocolHint::Legacy)),
             Err(error) if remote.dialect == Dialect::Auto && has_no_post(&error) => {
                 connection.close().await;
@@ -183,7 +270,7 @@ impl Connector {
         let inbox = Inbox::new(self.callbacks.clone());
         let transport: Arc<dyn Transport> = LegacySse::open(self.http_options(remote), inbox.clone()).await?;
         let mut connection = Connection::new(transport, inbox, &self.callbacks);
-        self.initialize(&mut connection).await?;
+        self.initialize(&mut connection, false).await?;
         Ok(self.greeted(connection, ProtocolHint::HttpSse))
     }
 
@@ -200,18 +287,22 @@ impl Connector {
         }
     }
 
-    /// A server that takes the older greeting for a wrong version of the modern protocol is a modern one after all.
-    async fn initialize(&self, connection: &mut Connection) -> Result<(), HubError> {
+    /// A server that refuses the older greeting may be a modern one after all: it says so, or it was too slow for the first question.
+    async fn initialize(&self, connection: &mut Connection, was_silent: bool) -> Result<(), HubError> {
+        let may_be_modern = |error: &HubError| match error.kind {
+            ErrorKind::Rpc => was_silent || error.code == Some(UNSUPPORTED_VERSION),
+            _ => was_silent && may_be_older(error),
+        };
         let refused = match connection.initialize().await {
-            Err(error) if error.code == Some(-32022) => error,
+            Err(error) if may_be_modern(&error) => error,
             other => return other,
         };
-        match connection.probe().await? {
-            Probe::Modern(server) => {
+        match connection.probe().await {
+            Ok(Probe::Modern(server)) => {
                 connection.settle_on(server);
                 Ok(())
             }
-            Probe::Legacy => Err(refused),
+            _ => Err(refused),
         }
     }
 

@@ -1,22 +1,31 @@
 //! What arrives from one server: answers find their request, everything else is handled on the spot.
 //!
-//! There is no queue: a notification is a callback or a flag, so a storm of them costs time but no memory. A request of the
-//! server is answered by a task of its own, up to a limit.
+//! A notification is a callback or a flag, so a storm of them costs time but no memory. A request of the server is answered by a
+//! task of its own, up to a limit; above it the answer is a refusal. Pings and refusals wait in a queue, so that each
+//! is answered, however fast they come and however slowly the server reads.
 
 use super::heavy::heavy;
 use super::wire::{self, Incoming};
 use crate::error::{ErrorKind, HubError};
 use crate::tool::OnProgress;
 use foldhash::fast::RandomState;
+use futures_util::stream::{self, StreamExt};
 use parking_lot::Mutex;
 use serde_json::Value;
 use serde_json::value::RawValue;
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use tokio::sync::{Semaphore, oneshot};
 
 /// How many requests of one server are being answered at once.
 const ANSWERS_AT_ONCE: usize = 64;
+
+/// How many ready answers may wait to be sent. A server that sends more without reading one is not served.
+const QUEUED_ANSWERS: usize = 100_000;
+/// How many of them are sent at once: over HTTP each is a request.
+const SENT_AT_ONCE: usize = 8;
+/// JSON-RPC leaves codes from -32000 on to implementations.
+const TOO_MANY: (i64, &str) = (-32000, "too many requests at once; try again later");
 
 /// Only clients send these.
 const HANDSHAKE: [&str; 2] = ["initialize", "server/discover"];
@@ -52,6 +61,14 @@ pub struct Inbox {
     listener: Arc<dyn Listener>,
     pending: Mutex<Pending>,
     answers: Arc<Semaphore>,
+    ready: Arc<Mutex<ReadyAnswers>>,
+}
+
+/// Answers that need no work, on their way to the server.
+#[derive(Default)]
+struct ReadyAnswers {
+    queue: VecDeque<(Answerer, String)>,
+    is_sending: bool,
 }
 
 impl Inbox {
@@ -60,6 +77,7 @@ impl Inbox {
             listener,
             pending: Mutex::default(),
             answers: Arc::new(Semaphore::new(ANSWERS_AT_ONCE)),
+            ready: Arc::default(),
         })
     }
 
@@ -160,8 +178,13 @@ impl Inbox {
 
     fn asked(&self, id: Box<RawValue>, method: String, params: Option<Box<RawValue>>, way: Option<Answerer>) {
         let Some(way) = way else { return };
-        // At the concurrency cap, drop the request instead of queueing it.
-        let Ok(permit) = self.answers.clone().try_acquire_owned() else { return };
+        if method == "ping" {
+            return self.send_ready(way, answer_message(&id, Ok(serde_json::json!({}))));
+        }
+        let Ok(permit) = self.answers.clone().try_acquire_owned() else {
+            let (code, message) = TOO_MANY;
+            return self.send_ready(way, answer_message(&id, Err((code, message.to_owned()))));
+        };
         let listener = self.listener.clone();
         tokio::spawn(async move {
             let params = params.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
@@ -169,6 +192,29 @@ impl Inbox {
             way(answer_message(&id, answer)).await;
             drop(permit);
         });
+    }
+}
+
+impl Inbox {
+    fn send_ready(&self, way: Answerer, message: String) {
+        let mut ready = self.ready.lock();
+        if ready.queue.len() >= QUEUED_ANSWERS {
+            return;
+        }
+        ready.queue.push_back((way, message));
+        if !std::mem::replace(&mut ready.is_sending, true) {
+            let ready = self.ready.clone();
+            tokio::spawn(async move {
+                let next = || {
+                    let mut ready = ready.lock();
+                    let next = ready.queue.pop_front();
+                    ready.is_sending = next.is_some();
+                    next
+                };
+                let answers = stream::iter(std::iter::from_fn(next));
+                answers.for_each_concurrent(SENT_AT_ONCE, |(way, message)| way(message)).await;
+            });
+        }
     }
 }
 

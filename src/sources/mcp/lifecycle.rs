@@ -211,6 +211,20 @@ impl<A, S> Lifecycle<A, S> {
         matches!(self.stage, LifeStage::Closed)
     }
 
+    /// Whether an attempt would begin with the next request for a connection.
+    pub fn is_idle(&self) -> bool {
+        matches!(self.stage, LifeStage::Idle)
+    }
+
+    /// The failure that counted last for the back-off.
+    pub fn last_failure(&self) -> Option<&ConnectFailure> {
+        self.last_failure.as_ref()
+    }
+
+    pub fn failures(&self) -> u32 {
+        self.backoff.failures()
+    }
+
     pub fn is_connecting(&self) -> bool {
         matches!(self.stage, LifeStage::Connecting(_))
     }

@@ -20,6 +20,7 @@ mod convert;
 mod headers;
 mod heavy;
 pub mod host;
+mod id_scan;
 pub mod inbox;
 pub mod info;
 mod input;

@@ -11,7 +11,7 @@ use super::background;
 use super::backoff::RetryBudget;
 use super::config::ServerConfig;
 use super::connection::{Connection, ServerIdentity};
-use super::connector::Connector;
+use super::connector::{ConnectOptions, Connector};
 use super::host::{Host, ServerCallbacks};
 use super::info::{self, ServerInfo};
 use super::lifecycle::{Availability, ConnectFailure, ConnectStart, Lifecycle, Released, Unavailable};
@@ -27,6 +27,7 @@ use futures_util::future::WeakShared;
 use parking_lot::Mutex;
 use serde_json::json;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
@@ -47,7 +48,36 @@ pub struct Server {
     lists: ServerLists,
     pub(super) retry_budget: Mutex<RetryBudget>,
     pub(super) concurrency: Option<Arc<Semaphore>>,
+    /// How many calls use the connection, or wait for it.
+    calls: AtomicUsize,
 }
+
+/// A call in progress; it keeps the connection from being closed for idleness.
+pub(super) struct CallInProgress<'a>(&'a Server);
+
+impl Drop for CallInProgress<'_> {
+    fn drop(&mut self) {
+        self.0.life.lock().last_used = Instant::now();
+        self.0.calls.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+/// Why a connection is wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Purpose {
+    /// A call, whose caller waits for at most this long.
+    Call(Option<Duration>),
+    /// The list alone, which no user asked for.
+    List,
+    /// A user asked for it: the back-off is ignored.
+    Insist,
+}
+
+/// Processes that are started for the list alone: at most this many in this time.
+const LIST_STARTS: usize = 3;
+const LIST_STARTS_IN: Duration = Duration::from_secs(10);
+/// One attempt starts a process that does not know the modern protocol a second time.
+const STARTS_OF_ATTEMPT: usize = 2;
 
 struct Life {
     machine: Lifecycle<ConnectAttempt, Session>,
@@ -90,24 +120,25 @@ impl Server {
         let machine = Lifecycle::new(config.disabled);
         Arc::new(Server {
             concurrency: config.options.max_concurrency.map(|slots| Arc::new(Semaphore::new(slots))),
-            connector: Arc::new(Connector { config, callbacks, credentials }),
+            connector: Arc::new(Connector::new(config, callbacks, credentials)),
             sink,
             life: Mutex::new(Life { machine, last_used: Instant::now(), look: None }),
             lists: ServerLists::default(),
             retry_budget: Mutex::default(),
+            calls: AtomicUsize::new(0),
         })
     }
 
     pub fn id(&self) -> &Arc<str> {
-        &self.connector.config.id
+        &self.connector.config().id
     }
 
     pub fn config(&self) -> &ServerConfig {
-        &self.connector.config
+        self.connector.config()
     }
 
     pub(super) fn callbacks(&self) -> &Arc<ServerCallbacks> {
-        &self.connector.callbacks
+        self.connector.callbacks()
     }
 
     /// The tools as they were listed last.
@@ -160,7 +191,15 @@ impl Server {
 
     /// The connection, made now if there is none. During back-off this fails at once, with the reason.
     pub async fn connection(self: &Arc<Self>) -> Result<Arc<Connection>, HubError> {
-        let link = match self.begin(false)? {
+        self.connection_within(None).await
+    }
+
+    /// The connection for a caller that waits for at most this long.
+    pub async fn connection_within(
+        self: &Arc<Self>,
+        patience: Option<Duration>,
+    ) -> Result<Arc<Connection>, HubError> {
+        let link = match self.begin(Purpose::Call(patience))? {
             ConnectionRequest::Ready(link) => link,
             ConnectionRequest::InProgress(attempt) => {
                 outcome(attempt).await.map_err(|error| self.auto_connect_failed(error))?
@@ -187,7 +226,7 @@ impl Server {
     }
 
     async fn insist(self: &Arc<Self>) -> Result<Link, HubError> {
-        match self.begin(true)? {
+        match self.begin(Purpose::Insist)? {
             ConnectionRequest::Ready(link) => Ok(link),
             ConnectionRequest::InProgress(attempt) => outcome(attempt).await,
         }
@@ -213,7 +252,7 @@ impl Server {
     async fn look_now(self: &Arc<Self>) -> Result<(), HubError> {
         let mut ended = self.lists.ended();
         let before = *ended.borrow_and_update();
-        match self.begin(false)? {
+        match self.begin(Purpose::List)? {
             ConnectionRequest::Ready(link) => {
                 Self::list(Arc::downgrade(self), link, self.list_limit()).await.map(drop)
             }
@@ -247,21 +286,28 @@ impl Server {
     }
 
     /// A connection, or the attempt to get one that is in progress or was started now.
-    fn begin(self: &Arc<Self>, insist: bool) -> Result<ConnectionRequest, HubError> {
+    fn begin(self: &Arc<Self>, purpose: Purpose) -> Result<ConnectionRequest, HubError> {
         let now = Instant::now();
         let (lost, started, begun) = {
             let mut life = self.life.lock();
             life.last_used = now;
             let lost = life.machine.take_lost(now, Session::why_lost);
             let mut started = false;
-            let wanted = life.machine.want(insist, now, |start| {
-                started = true;
-                self.attempt(start)
-            });
-            let begun = wanted.map(|wanted| match wanted {
-                Availability::Ready(session) => ConnectionRequest::Ready(Link::of(session)),
-                Availability::InProgress(attempt) => ConnectionRequest::InProgress(attempt.outcome.clone()),
-            });
+            let begun = match self.too_many_starts(&life.machine, purpose, now) {
+                Some(unavailable) => Err(unavailable),
+                None => {
+                    let wanted = life.machine.want(purpose == Purpose::Insist, now, |start| {
+                        started = true;
+                        self.attempt(start, purpose)
+                    });
+                    wanted.map(|wanted| match wanted {
+                        Availability::Ready(session) => ConnectionRequest::Ready(Link::of(session)),
+                        Availability::InProgress(attempt) => {
+                            ConnectionRequest::InProgress(attempt.outcome.clone())
+                        }
+                    })
+                }
+            };
             (lost, started, begun)
         };
         // Outside of the lock: the session's destructors and the hub's listeners may do anything.
@@ -276,14 +322,36 @@ impl Server {
         begun.map_err(|unavailable| self.unavailable(unavailable))
     }
 
+    /// A server that fails again and again is not started for its list alone as often as the back-off allows for calls.
+    fn too_many_starts(
+        &self,
+        machine: &Lifecycle<ConnectAttempt, Session>,
+        purpose: Purpose,
+        now: Instant,
+    ) -> Option<Unavailable> {
+        let since = now.checked_sub(LIST_STARTS_IN)?;
+        let starts = self.connector.starts_since(since);
+        if purpose != Purpose::List || !machine.is_idle() || starts + STARTS_OF_ATTEMPT <= LIST_STARTS {
+            return None;
+        }
+        let last = Box::new(machine.last_failure()?.clone());
+        let wait = machine.backoff_left(now).unwrap_or_default().max(LIST_STARTS_IN / 2);
+        Some(Unavailable::BackingOff { wait, failures: machine.failures(), last })
+    }
+
     /// Starts an attempt to connect. It holds the connector, and not the server.
-    fn attempt(self: &Arc<Self>, start: ConnectStart) -> ConnectAttempt {
+    fn attempt(self: &Arc<Self>, start: ConnectStart, purpose: Purpose) -> ConnectAttempt {
+        let patience = match purpose {
+            Purpose::Call(patience) => patience,
+            Purpose::List | Purpose::Insist => None,
+        };
+        let options = ConnectOptions { hint: start.hint, patience };
         let (sender, outcome) = watch::channel(None);
         let (server, connector) = (Arc::downgrade(self), self.connector.clone());
         let mut task = JoinSet::new();
         task.spawn(async move {
             let begun = Instant::now();
-            let connected = connector.connect_in_time(start.hint).await;
+            let connected = connector.connect_in_time(options).await;
             let Some(server) = server.upgrade() else { return };
             connector.report(&connected, begun.elapsed());
             let (result, attempt) = server.end_attempt(start.generation, connected);
@@ -347,9 +415,11 @@ impl Server {
         if let Some(idle) = self.config().options.idle_timeout {
             let server = Arc::downgrade(self);
             session.spawn(Box::pin(async move {
-                background::until_idle(idle, || Some(server.upgrade()?.unused_for())).await;
-                if let Some(server) = server.upgrade() {
-                    server.end_idle(generation);
+                loop {
+                    background::until_idle(idle, || Some(server.upgrade()?.unused_for())).await;
+                    if server.upgrade().is_none_or(|server| server.end_idle(generation, idle)) {
+                        return;
+                    }
                 }
             }));
         }
@@ -357,7 +427,7 @@ impl Server {
     }
 
     fn unused_for(&self) -> Duration {
-        self.life.lock().last_used.elapsed()
+        self.life.lock().unused_for(&self.calls)
     }
 
     /// The server has answered a call, so the failures before it do not count any more.
@@ -367,14 +437,33 @@ impl Server {
         life.machine.answered();
     }
 
-    /// Ends a session that nothing uses. The next call makes a new one.
-    fn end_idle(&self, generation: u64) {
-        let session = self.life.lock().machine.take_idle(generation);
+    /// Takes note of a call until the guard is dropped.
+    pub(super) fn begin_call(&self) -> CallInProgress<'_> {
+        self.calls.fetch_add(1, Ordering::AcqRel);
+        CallInProgress(self)
+    }
+
+    /// While there is no connection: what the server's process says on its error stream.
+    pub(super) fn startup_output(&self) -> Option<String> {
+        let is_connecting = self.life.lock().machine.is_connecting();
+        self.connector.error_output().filter(|_| is_connecting)
+    }
+
+    /// Ends a session that nothing uses. The next call makes a new one. False when a call came in between.
+    fn end_idle(&self, generation: u64, idle: Duration) -> bool {
+        let session = {
+            let mut life = self.life.lock();
+            if life.unused_for(&self.calls) < idle {
+                return false;
+            }
+            life.machine.take_idle(generation)
+        };
         if let Some(session) = session {
             self.lists.end_round();
             // A task of its own: this one belongs to the session and ends with it.
             tokio::spawn(session.close());
         }
+        true
     }
 
     fn auto_connect_failed(&self, error: HubError) -> HubError {
@@ -419,6 +508,17 @@ impl Server {
                 let error = self.backing_off(wait, failures, *last);
                 HubError { retry_after: Some(wait), ..error }.with_outcome(Outcome::NotSent)
             }
+        }
+    }
+}
+
+impl Life {
+    /// For how long nothing has used the connection: no call, no task, no subscription.
+    fn unused_for(&self, calls: &AtomicUsize) -> Duration {
+        let is_in_use = self.machine.session().is_some_and(|session| session.connection().is_in_use());
+        match is_in_use || calls.load(Ordering::Acquire) > 0 {
+            true => Duration::ZERO,
+            false => self.last_used.elapsed(),
         }
     }
 }

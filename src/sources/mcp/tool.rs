@@ -53,6 +53,7 @@ impl McpTool {
 
     async fn run(&self, args: &Arguments, ctx: &CallContext) -> Result<ToolOutput, HubError> {
         ctx.held.store(true, Ordering::Relaxed);
+        let _call = self.server.begin_call();
         let _slot = match &self.server.concurrency {
             Some(slots) => slots.acquire().await.ok(),
             None => None,
@@ -62,7 +63,8 @@ impl McpTool {
         let mut retries = 0;
         let mut new_session = false;
         loop {
-            let error = match self.attempt(args, ctx).await {
+            let mut is_connected = false;
+            let error = match self.attempt(args, ctx, &mut is_connected).await {
                 Ok(output) => return Ok(output),
                 Err(error) => error,
             };
@@ -70,7 +72,7 @@ impl McpTool {
                 // The call did not run, and the server is there: this repetition is free, and happens once.
                 (!std::mem::replace(&mut new_session, true)).then_some(Duration::ZERO)
             } else {
-                let pause = self.pause(&error, retries, ctx.deadline);
+                let pause = self.pause(&error, retries, ctx.deadline, is_connected);
                 retries += 1;
                 pause
             };
@@ -85,8 +87,15 @@ impl McpTool {
         }
     }
 
-    async fn attempt(&self, args: &Arguments, ctx: &CallContext) -> Result<ToolOutput, HubError> {
-        let connection = self.server.connection().await?;
+    async fn attempt(
+        &self,
+        args: &Arguments,
+        ctx: &CallContext,
+        is_connected: &mut bool,
+    ) -> Result<ToolOutput, HubError> {
+        let patience = ctx.deadline.saturating_duration_since(Instant::now());
+        let connection = self.server.connection_within(Some(patience)).await?;
+        *is_connected = true;
         if self.server.config().options.pin {
             self.server.confirm(&self.listed).await?;
         }
@@ -159,15 +168,15 @@ impl McpTool {
     }
 
     /// How long to wait before another try, or `None` when there must not be one.
-    fn pause(&self, error: &HubError, tries: u32, deadline: Instant) -> Option<Duration> {
+    fn pause(&self, error: &HubError, tries: u32, deadline: Instant, is_connected: bool) -> Option<Duration> {
         let transient = match error.kind {
             ErrorKind::Closed | ErrorKind::Connect => true,
             ErrorKind::Http => matches!(error.status, Some(429 | 502 | 503)),
             _ => false,
         };
         let safe = error.outcome == Outcome::NotSent || self.spec.is_repeatable();
-        // A program that cannot be started will not start a moment later either.
-        let hopeless = error.kind == ErrorKind::Connect
+        // A program that cannot be started, or ends at once, will not do better a moment later.
+        let hopeless = !is_connected
             && error.retry_after.is_none()
             && matches!(self.server.config().endpoint, Endpoint::Stdio(_));
         // `retries` counts total attempts for an HTTP refusal, but extra attempts for a connection failure.
@@ -233,6 +242,10 @@ impl Tool for McpTool {
 
     fn unchecked(&self) -> &[Unchecked] {
         self.schema.unchecked()
+    }
+
+    fn why_waiting(&self) -> Option<String> {
+        self.server.startup_output()
     }
 
     fn call<'a>(

@@ -3,6 +3,7 @@
 //! A message is taken apart only as far as it has to be: results stay raw text until their type is known, so one
 //! odd field never loses the rest, and nothing is parsed twice.
 
+use super::id_scan::IdScan;
 use crate::error::{ErrorKind, HubError, Outcome};
 use crate::invisible::{is_invisible, visible};
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
@@ -74,9 +75,10 @@ fn split(value: &RawValue, found: &mut Vec<Result<Incoming, Malformed>>) {
     }
 }
 
-/// Bytes that are not a message, and the request that they probably answer.
+/// Bytes that are not a message that can be read.
 #[derive(Debug)]
 pub struct Malformed {
+    /// The request that they answer, when they are an answer with an id of its own.
     pub id: Option<u64>,
     pub reason: String,
 }
@@ -87,24 +89,13 @@ impl Malformed {
             true => "the answer ends in the middle of the JSON; the server may have cut it off".to_owned(),
             false => error.to_string(),
         };
-        Malformed { id: guess_id(text), reason }
+        Malformed { id: IdScan::of(text.as_bytes()).id(), reason }
     }
 
     pub fn error(&self) -> HubError {
         HubError::new(ErrorKind::Protocol, format!("Failed to parse MCP response: {}", self.reason))
             .with_outcome(Outcome::Unknown)
     }
-}
-
-/// The id of a message that does not parse, when it is near its beginning and the message is an answer.
-pub fn guess_id(text: &str) -> Option<u64> {
-    let head: String = text.chars().take(200).collect();
-    if head.contains("\"method\"") {
-        return None;
-    }
-    let after = head.split_once("\"id\"")?.1.trim_start().strip_prefix(':')?.trim_start();
-    let digits: String = after.chars().take_while(char::is_ascii_digit).collect();
-    digits.parse().ok()
 }
 
 fn message(value: &RawValue) -> Result<Incoming, Malformed> {
@@ -114,6 +105,9 @@ fn message(value: &RawValue) -> Result<Incoming, Malformed> {
 
 /// What kind of message it is.
 fn sorted(envelope: RawEnvelope<'_>) -> Result<Incoming, Malformed> {
+    if !envelope.is_message() {
+        return Err(Malformed { id: None, reason: "it is not a JSON-RPC message".into() });
+    }
     let params = envelope.params.map(RawValue::to_owned);
     let method = envelope.method.and_then(|raw| serde_json::from_str::<String>(raw.get()).ok());
     match (method, envelope.id) {
@@ -204,6 +198,17 @@ struct RawEnvelope<'a> {
     params: Option<&'a RawValue>,
     result: Option<&'a RawValue>,
     error: Option<&'a RawValue>,
+    /// There are members that JSON-RPC does not know.
+    has_other: bool,
+}
+
+impl RawEnvelope<'_> {
+    /// Programs log in JSON too, with an `id` or a `method` of their own. A server may leave out the version, if all else is
+    /// JSON-RPC.
+    fn is_message(&self) -> bool {
+        let has_content = self.method.is_some() || self.result.is_some() || self.error.is_some();
+        self.jsonrpc.is_some() || (has_content && !self.has_other)
+    }
 }
 
 impl<'de> Deserialize<'de> for RawEnvelope<'de> {
@@ -228,6 +233,7 @@ impl<'de> Deserialize<'de> for RawEnvelope<'de> {
                         "error" => &mut envelope.error,
                         _ => {
                             map.next_value::<IgnoredAny>()?;
+                            envelope.has_other = true;
                             continue;
                         }
                     };

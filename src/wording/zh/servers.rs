@@ -141,7 +141,18 @@ pub(super) const SERVERS: &[(&str, &str)] = &[
     ("cannot start '{}': the folder '{}' does not exist", "无法启动 '{0}'：文件夹 '{1}' 不存在"),
     ("cannot start '{}': it may not be executed", "无法启动 '{0}'：没有执行权限"),
     ("cannot start '{}': {}", "无法启动 '{0}'：{1}"),
+    (
+        "no answer within {} s: it printed '{}', which is not MCP; check that `command` and `args` start an MCP server; its error stream says '{}'",
+        "{0} 秒内没有回答：它输出了 '{1}'，这不是 MCP；请检查 `command` 和 `args` 启动的是 MCP 服务器；其错误流显示 '{2}'",
+    ),
+    (
+        "no answer within {} s: it sent no MCP message; check that `command` and `args` start an MCP server; its error stream says '{}'",
+        "{0} 秒内没有回答：它没有发送 MCP 消息；请检查 `command` 和 `args` 启动的是 MCP 服务器；其错误流显示 '{1}'",
+    ),
+    ("no answer within {} s; its error stream says '{}'", "{0} 秒内没有回答；其错误流显示 '{1}'"),
     ("no answer within {} s", "{0} 秒内没有回答"),
+    ("Server '{}' closed its input: {~}", "服务器 '{0}' 关闭了它的输入：{1}"),
+    ("Server '{}' closed its input", "服务器 '{0}' 关闭了它的输入"),
     ("connection refused", "连接被拒绝"),
     ("the connection was lost", "连接已断开"),
     ("the connection was closed ({})", "连接已关闭（{0}）"),

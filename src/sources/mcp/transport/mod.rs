@@ -57,6 +57,11 @@ impl SendStage {
         let _ = self.0.compare_exchange(QUEUED, WITHDRAWN, Ordering::AcqRel, Ordering::Acquire);
     }
 
+    /// It was about to be written, and nothing of it was.
+    pub fn take_back(&self) {
+        self.0.store(WITHDRAWN, Ordering::Release);
+    }
+
     pub fn may_have_left(&self) -> bool {
         self.0.load(Ordering::Acquire) == LEFT
     }
@@ -84,9 +89,9 @@ pub trait Transport: Send + Sync {
         None
     }
 
-    /// The last lines of the server's error stream, safe to show.
-    fn stderr_tail(&self) -> Option<String> {
-        None
+    /// Whether the server has not read yet what it was sent. False where the way there does not tell.
+    fn has_unread(&self) -> bool {
+        false
     }
 
     /// Ends everything, in bounded time. Requests in flight fail.

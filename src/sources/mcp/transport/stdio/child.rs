@@ -66,12 +66,19 @@ impl Program {
         }
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
         #[cfg(unix)]
-        group::detach(&mut command);
+        let mark = group::ProcessMark::new();
+        #[cfg(unix)]
+        {
+            group::detach(&mut command);
+            mark.put(&mut command);
+        }
         match command.spawn() {
             Ok(child) => Ok(Process {
                 id: child.id(),
                 #[cfg(target_os = "linux")]
                 watch: child.id().and_then(group::ExitWatch::new),
+                #[cfg(unix)]
+                mark,
                 child,
                 over: false,
             }),
@@ -106,6 +113,8 @@ pub struct Process {
     id: Option<u32>,
     #[cfg(target_os = "linux")]
     watch: Option<group::ExitWatch>,
+    #[cfg(unix)]
+    mark: group::ProcessMark,
     over: bool,
 }
 
@@ -155,11 +164,16 @@ impl Process {
                 let _ = timeout(AFTER_TERM, self.exited()).await;
             }
         }
-        // What it left behind: members of its session, and those that made sessions of their own.
+        // What it left behind: members of its session, those that made sessions of their own, and daemons that left it.
         #[cfg(unix)]
         {
             self.signal(libc::SIGKILL);
-            let _ = tokio::task::spawn_blocking(move || group::kill(&descendants.seen)).await;
+            let mark = self.mark.clone();
+            let kill = move || {
+                group::kill(&descendants.seen);
+                mark.kill();
+            };
+            let _ = tokio::task::spawn_blocking(kill).await;
         }
         #[cfg(not(unix))]
         drop(descendants);
@@ -187,6 +201,7 @@ impl Drop for Process {
         #[cfg(unix)]
         if !self.over {
             self.signal(libc::SIGKILL);
+            self.mark.kill();
         }
     }
 }

@@ -72,6 +72,64 @@ pub fn kill(descendants: &[SeenProcess]) {
     }
 }
 
+/// The variable that marks a server and all that it starts.
+const MARK: &str = "TOOLHUB_SERVER_MARK";
+/// How often the processes are looked through: one that is being ended may have started another.
+#[cfg(target_os = "linux")]
+const ROUNDS: usize = 20;
+
+/// A text in the environment of a server, which everything that it starts inherits: also a daemon that has left its session and
+/// its parent. A process that empties its environment is not found.
+#[derive(Clone, Debug)]
+pub struct ProcessMark(String);
+
+impl ProcessMark {
+    pub fn new() -> Self {
+        ProcessMark(format!("{}-{:016x}", std::process::id(), fastrand::u64(..)))
+    }
+
+    /// A server may be a hub of its own: what its servers start carries both marks.
+    pub fn put(&self, command: &mut Command) {
+        let value = match std::env::var(MARK) {
+            Ok(outer) => format!("{outer},{}", self.0),
+            Err(_) => self.0.clone(),
+        };
+        command.env(MARK, value);
+    }
+
+    /// Ends every process that carries the mark. Reads all of /proc.
+    #[cfg(target_os = "linux")]
+    pub fn kill(&self) {
+        for _ in 0..ROUNDS {
+            let marked = self.marked();
+            if marked.is_empty() {
+                return;
+            }
+            kill(&marked);
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+    }
+
+    /// Only Linux shows the environment of a process.
+    #[cfg(not(target_os = "linux"))]
+    pub fn kill(&self) {}
+
+    #[cfg(target_os = "linux")]
+    fn marked(&self) -> Vec<SeenProcess> {
+        let own = i32::try_from(std::process::id()).ok();
+        let pids = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+        pids.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+            .filter(|pid: &i32| Some(*pid) != own)
+            // The start time is read first: it proves below that the environment was that of the same process.
+            .filter_map(|pid| stat(pid).map(|(_, started)| (pid, started)))
+            .filter(|(pid, _)| {
+                let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+                memchr::memmem::find(&environment, self.0.as_bytes()).is_some()
+            })
+            .collect()
+    }
+}
+
 /// (parent, start time) of a process.
 #[cfg(target_os = "linux")]
 fn stat(pid: i32) -> Option<(i32, u64)> {

@@ -4,8 +4,9 @@
 #[derive(Debug, PartialEq)]
 pub enum Line<'a> {
     Whole(&'a [u8]),
-    /// The beginning of a line that is longer than allowed; the rest of it is skipped.
+    /// The beginning of a line that is longer than allowed. The rest of it follows in pieces.
     TooLong(&'a [u8]),
+    Skipped(&'a [u8]),
 }
 
 /// Keeps what has no end yet.
@@ -26,12 +27,13 @@ impl Lines {
             let (line, rest) = (&bytes[..end], &bytes[end + 1..]);
             bytes = rest;
             if std::mem::take(&mut self.skipping) {
+                take(Line::Skipped(line));
                 continue;
             }
             let size = self.rest.len() + line.len();
             if size > self.limit {
-                self.keep(line);
                 take(Line::TooLong(&self.rest));
+                take(Line::Skipped(line));
             } else if self.rest.is_empty() {
                 take(Line::Whole(trimmed(line)));
             } else {
@@ -41,11 +43,11 @@ impl Lines {
             self.forget();
         }
         if self.skipping {
-            return;
+            return take(Line::Skipped(bytes));
         }
         if self.rest.len() + bytes.len() > self.limit {
-            self.keep(bytes);
             take(Line::TooLong(&self.rest));
+            take(Line::Skipped(bytes));
             self.forget();
             self.skipping = true;
         } else {
@@ -53,10 +55,16 @@ impl Lines {
         }
     }
 
-    /// Enough of a refused line to see whose answer it was.
-    fn keep(&mut self, bytes: &[u8]) {
-        let room = 4096_usize.saturating_sub(self.rest.len()).min(bytes.len());
-        self.rest.extend_from_slice(&bytes[..room]);
+    pub fn is_between_lines(&self) -> bool {
+        self.rest.is_empty()
+    }
+
+    /// There is no more input: what is left is a line without an end.
+    pub fn end(&mut self, mut take: impl FnMut(Line<'_>)) {
+        if !self.rest.is_empty() {
+            take(Line::Whole(trimmed(&self.rest)));
+            self.forget();
+        }
     }
 
     fn forget(&mut self) {
@@ -86,6 +94,7 @@ mod tests {
             lines.feed(piece, |line| match line {
                 Line::Whole(text) => found.push((true, text.to_vec())),
                 Line::TooLong(text) => found.push((false, text.to_vec())),
+                Line::Skipped(text) => found.last_mut().unwrap().1.extend_from_slice(text),
             });
         }
         found
@@ -94,7 +103,7 @@ mod tests {
     #[test]
     fn a_line_over_the_limit_is_refused_once_and_the_next_is_whole() {
         let found = collect(8, &[b"12345", b"6789", b"0000\nok\r\n", b"x"]);
-        assert_eq!(found, vec![(false, b"123456789".to_vec()), (true, b"ok".to_vec())]);
+        assert_eq!(found, vec![(false, b"1234567890000".to_vec()), (true, b"ok".to_vec())]);
     }
 
     proptest! {

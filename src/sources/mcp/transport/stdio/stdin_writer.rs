@@ -62,12 +62,63 @@ impl StdinWriter {
         false
     }
 
-    pub async fn write(&self, bytes: &[u8]) -> io::Result<()> {
+    /// Writes everything. The error is the number of bytes that the pipe took before it broke.
+    pub async fn write(&self, bytes: &[u8]) -> Result<(), usize> {
         use tokio::io::AsyncWriteExt;
         let mut pipe = self.pipe.lock().await;
-        let pipe = pipe.as_mut().ok_or(io::ErrorKind::BrokenPipe)?;
-        pipe.write_all(bytes).await?;
-        pipe.flush().await
+        let pipe = pipe.as_mut().ok_or(0_usize)?;
+        let mut taken = 0;
+        while taken < bytes.len() {
+            match pipe.write(&bytes[taken..]).await {
+                Ok(more @ 1..) => taken += more,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                _ => return Err(taken),
+            }
+        }
+        pipe.flush().await.map_err(|_| taken)
+    }
+
+    /// Whether the server has not read all that was written. False where the system does not tell.
+    #[cfg(target_os = "linux")]
+    pub fn has_unread(&self) -> bool {
+        use std::os::fd::AsRawFd;
+        // A write that holds the lock waits for the server to read.
+        let Ok(pipe) = self.pipe.try_lock() else { return true };
+        let Some(pipe) = pipe.as_ref() else { return false };
+        let mut unread: libc::c_int = 0;
+        // SAFETY: the descriptor is open, and the call writes one integer that outlives it.
+        let asked = unsafe { libc::ioctl(pipe.as_raw_fd(), libc::FIONREAD, &raw mut unread) };
+        asked == 0 && unread > 0
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    pub fn has_unread(&self) -> bool {
+        false
+    }
+
+    /// Waits until the server closes its end; for ever where the system does not tell. Dropping the future releases the pipe.
+    #[cfg(target_os = "linux")]
+    pub async fn closed(&self) {
+        use std::os::fd::AsFd;
+        use tokio::io::{Interest, unix::AsyncFd};
+        let copy = self.pipe.lock().await.as_ref().and_then(|pipe| pipe.as_fd().try_clone_to_owned().ok());
+        let watch = copy.and_then(|copy| {
+            // SAFETY: the descriptor is open, and belongs to the `AsyncFd` until that is dropped.
+            unsafe { AsyncFd::register_with_interest(copy, Interest::WRITABLE) }.ok()
+        });
+        let Some(watch) = watch else { return std::future::pending().await };
+        while let Ok(mut ready) = watch.ready(Interest::ERROR).await {
+            if ready.ready().is_error() {
+                return;
+            }
+            ready.clear_ready();
+        }
+        std::future::pending().await
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    pub async fn closed(&self) {
+        std::future::pending().await
     }
 
     /// Closes the input, which tells the server to end.

@@ -10,7 +10,7 @@ calls itself reliable should also do, though a bare client may not promise it.
 
 from __future__ import annotations
 
-from . import lifecycle, messages, results, sessions, http, eras  # noqa: F401, I001  the catalogue is in this order
+from . import lifecycle, pipes, messages, results, sessions, http, eras  # noqa: F401, I001  the catalogue is in this order
 from .catalogue import CASES, SECRET, Case
 
 __all__ = ["CASES", "SECRET", "Case", "select"]
