@@ -6,73 +6,39 @@ use crate::text::words;
 const READ_BYTES: usize = 300;
 
 /// A name that ends with one of these words, singular or plural, names a secret.
+#[rustfmt::skip]
 const WORDS: &[&str] = &[
-    "apikey",
-    "auth",
-    "authorization",
-    "bearer",
-    "connstr",
-    "cookie",
-    "credential",
-    "cvc",
-    "cvv",
-    "dsn",
-    "jwt",
-    "key",
-    "otp",
-    "passkey",
-    "pwd",
-    "session",
-    "token",
+    "apikey", "auth", "authentication", "authorization", "bearer", "connstr", "cookie", "cred", "credential", "csrf",
+    "cvc", "cvv", "dsn", "hmac", "jwt", "kennwort", "key", "keystore", "mdp", "mfa", "mnemonic", "otp", "parola",
+    "passkey", "passwd", "pswd", "psw", "pw", "pwd", "salt", "senha", "session", "sig", "signature", "ssn", "token",
+    "totp", "wachtwoord",
 ];
-/// Endings of a word, since many names run words together: `mypassword`, `accesstoken`.
+/// The same for words that are something else in the plural: `sessions` are meetings, `pins` are on a map.
+#[rustfmt::skip]
+const SINGULAR_WORDS: &[&str] = &[
+    "pin", "private", "session", "sid",
+];
+/// Endings of a word, since many names run words together: `mypassword`, `accesstoken`. A name that separates the parts of
+/// one (`pass_word`, `connection_string`) ends with it too.
+#[rustfmt::skip]
 const ENDINGS: &[&str] = &[
-    "accesskey",
-    "apikey",
-    "authcode",
-    "authheader",
-    "connectionstring",
-    "cookie",
-    "cookiejar",
-    "credential",
-    "credentialsfile",
-    "encryptionkey",
-    "jwt",
-    "keyfile",
-    "masterkey",
-    "oauth",
-    "passcode",
-    "passphrase",
-    "passwd",
-    "password",
-    "passwort",
-    "privatekey",
-    "pwd",
-    "pwdhash",
-    "secret",
-    "secretkey",
-    "sessid",
-    "sessionid",
-    "sessionkey",
-    "signingkey",
-    "sshkey",
-    "token",
-    "xsrf",
-    // Names in Chinese have no spaces between words.
-    "密码",
-    "口令",
-    "密钥",
-    "令牌",
-    "凭证",
-    "凭据",
-    "密匙",
-    "会话",
-    "授权码",
-    "验证码",
-    "连接字符串",
+    "accesscode", "accesskey", "apikey", "authcode", "authheader", "backupcode", "confirmationcode",
+    "connectionstring", "connstr", "contrasena", "contraseña", "cookie", "cookiejar", "credential",
+    "credentialsfile", "databaseurl", "dburl", "encryptionkey", "jwt", "keyfile", "masterkey", "motdepasse", "oauth",
+    "passcode", "passphrase", "passwd", "password", "passwort", "pincode", "privatekey", "pwd", "pwdhash",
+    "recoverycode", "recoveryphrase", "secret", "secretkey", "securitycode", "seedphrase", "sessid", "sessionid",
+    "sessionkey", "signingkey", "sshkey", "token", "verificationcode", "xsrf", "пароль", "токен",
+    // Names in Chinese, Japanese and Korean have no spaces between words.
+    "密码", "密碼", "口令", "密钥", "密鑰", "密匙", "私钥", "私鑰", "金钥", "金鑰", "秘钥", "令牌", "权杖", "權杖", "凭证", "凭据",
+    "憑證", "会话", "會話", "授权", "授權", "授权码", "授權碼", "验证", "驗證", "验证码", "驗證碼", "校验码", "动态码", "安全码",
+    "认证", "認證", "认证码", "鉴权", "鑑權", "签名", "簽名", "助记词", "助記詞", "密保", "暗号", "暗號", "连接串", "连接字符串",
+    "パスワード", "トークン", "暗証番号", "認証", "秘密鍵", "비밀번호", "암호", "토큰", "인증",
 ];
-const PAIRS: &[[&str; 2]] =
-    &[["conn", "str"], ["connection", "string"], ["database", "url"], ["db", "url"], ["pass", "code"]];
+/// Endings in Chinese that do not make a secret harmless: 认证信息, 会话标识.
+#[rustfmt::skip]
+const CARRIERS_WIDE: &[&str] = &[
+    "信息", "資訊", "数据", "內容", "内容", "参数", "字段", "标识", "标识符", "哈希", "原文", "明文", "头", "值", "串", "号",
+];
 /// `db_pass`, but not a boarding pass.
 const HAVE_A_PASS: &[&str] = &["admin", "db", "ftp", "imap", "mail", "mysql", "root", "smtp", "user"];
 /// Keys that are shown: they name something, or are meant to be known.
@@ -105,22 +71,14 @@ const COUNTED: &[&str] = &[
     "total",
 ];
 /// Words after a secret's name that do not make it harmless: `session_id`, `auth_header`, `password_hash`.
+#[rustfmt::skip]
 const CARRIERS: &[&str] = &[
-    "b64",
-    "base64",
-    "code",
-    "confirm",
-    "confirmation",
-    "file",
-    "hash",
-    "header",
-    "id",
-    "jar",
-    "plain",
-    "raw",
-    "text",
-    "value",
+    "again", "b64", "base64", "blob", "code", "confirm", "confirmation", "current", "data", "digest", "encoded",
+    "encrypted", "file", "hash", "header", "hex", "id", "jar", "new", "old", "payload", "plain", "plaintext", "raw",
+    "repeat", "salt", "str", "string", "text", "value",
 ];
+/// `is_private` says something about a repository.
+const ASKS: &[&str] = &["are", "has", "is", "make", "set", "use"];
 
 /// Whether the name is that of a secret. What counts is the end of the name: `access_token` is a secret, `token_count` is
 /// not.
@@ -128,22 +86,50 @@ pub fn is_secret_name(name: &str) -> bool {
     let start = name.ceil_char_boundary(name.len().saturating_sub(READ_BYTES));
     let words = words(&name[start..]);
     let mut words: Vec<&str> = words.iter().map(String::as_str).collect();
-    while let [_, .., last] = words[..]
-        && (CARRIERS.contains(&last) || last.bytes().all(|b| b.is_ascii_digit()))
-    {
-        words.pop();
+    loop {
+        if ends_secret(&words) {
+            return true;
+        }
+        match words[..] {
+            [_, .., last] if CARRIERS.contains(&last) || last.bytes().all(|b| b.is_ascii_digit()) => {
+                words.pop();
+            }
+            _ => return false,
+        }
     }
+}
+
+/// Whether the last of these words name a secret.
+fn ends_secret(words: &[&str]) -> bool {
     let Some(&last) = words.last() else { return false };
     let before = words.len().checked_sub(2).map_or("", |at| words[at]);
     let single = last.strip_suffix('s').filter(|single| !single.ends_with('s')).unwrap_or(last);
     if single == "key" && OPEN_KEYS.contains(&before) || last == "tokens" && COUNTED.contains(&before) {
         return false;
     }
-    // The plural of a session is a list of meetings as often as not.
-    (WORDS.contains(&single) && last != "sessions")
-        || ENDINGS.iter().any(|ending| single.ends_with(ending))
-        || PAIRS.contains(&[before, single])
+    let is_word = match SINGULAR_WORDS.contains(&single) {
+        true => single == last && !ASKS.contains(&before),
+        false => WORDS.contains(&single),
+    };
+    let bare = CARRIERS_WIDE.iter().find_map(|carrier| last.strip_suffix(carrier)).unwrap_or(last);
+    is_word
+        || ENDINGS.iter().any(|ending| {
+            single.ends_with(ending) || bare.ends_with(ending) || is_split(ending, words, single)
+        })
         || last == "pass" && HAVE_A_PASS.contains(&before)
+}
+
+/// Whether the last words make up `ending`, which has at least two of them.
+fn is_split(ending: &str, words: &[&str], last: &str) -> bool {
+    let Some(mut rest) = ending.strip_suffix(last) else { return false };
+    for word in words.iter().rev().skip(1) {
+        match rest.strip_suffix(word) {
+            Some("") => return true,
+            Some(shorter) => rest = shorter,
+            None => return false,
+        }
+    }
+    false
 }
 
 #[cfg(test)]
@@ -202,6 +188,35 @@ mod tests {
             "密码",
             "用户密码",
             "访问令牌",
+            "sid",
+            "connect.sid",
+            "pin",
+            "pin_code",
+            "PINCode",
+            "pass_word",
+            "passWord",
+            "user_pass_word_2",
+            "pass-phrase",
+            "mot_de_passe",
+            "private",
+            "verification_code",
+            "security_code",
+            "token_string",
+            "session_data",
+            "new_password_again",
+            "creds",
+            "x-signature",
+            "contraseña",
+            "认证",
+            "认证信息",
+            "身份验证",
+            "身份驗證",
+            "鉴权",
+            "签名值",
+            "会话标识",
+            "密碼",
+            "パスワード",
+            "비밀번호",
         ] {
             assert!(is_secret_name(name), "{name}");
         }
@@ -239,6 +254,25 @@ mod tests {
             "2",
             "",
             "密度",
+            "pins",
+            "is_private",
+            "status_code",
+            "country_code",
+            "zip_code",
+            "data",
+            "new",
+            "text",
+            "spin",
+            "inside",
+            "design",
+            "saltwater",
+            "validation",
+            "password_length_text",
+            "word_pass",
+            "认识",
+            "证书类型",
+            "信息",
+            "号",
         ] {
             assert!(!is_secret_name(name), "{name}");
         }

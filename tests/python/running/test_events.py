@@ -292,9 +292,32 @@ SECRET = [
     "jwt",
     "basic_auth",
     "connection_string",
+    "sid",
+    "pin",
+    "pin_code",
+    "pass_word",
+    "passWord",
+    "private",
+    "verification_code",
+    "contraseña",
     "密码",
+    "认证",
+    "认证信息",
+    "身份验证",
 ]
-SHOWN = ["monkey", "author", "token_count", "max_tokens", "keyword", "compass_code", "public_key"]
+SHOWN = [
+    "monkey",
+    "author",
+    "token_count",
+    "max_tokens",
+    "keyword",
+    "compass_code",
+    "public_key",
+    "status_code",
+    "is_private",
+    "spin",
+    "认识",
+]
 
 
 @pytest.mark.parametrize("name", SECRET + SHOWN)
@@ -311,14 +334,14 @@ async def test_a_log_and_a_refusal_hide_what_is_named_like_a_secret(
     assert ("hush-123" in caplog.text, "hush-123" in str(refused.error)) == ((name in SHOWN,) * 2)
 
 
-def _quotes(text: str, login: dict[str, Any], pin: int, extra: str) -> str:
-    raise ValueError(f"cannot use {text!r}, {login}, {pin} or {extra}")
+def _quotes(text: str, login: dict[str, Any], number: int, extra: str) -> str:
+    raise ValueError(f"cannot use {text!r}, {login}, {number} or {extra}")
 
 
 QUOTED = {
     "text": "a note of the user",
     "login": {"password": "hunter2"},
-    "pin": 4711,
+    "number": 4711,
     "extra": "line one\nline two is it",
 }
 
