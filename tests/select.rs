@@ -115,7 +115,11 @@ fn unknown_effects_keep_tools_of_servers_apart_but_not_native_ones() {
         }
     }
     let servers = of(&[Source::Mcps, Source::Mcps]);
-    assert_eq!(decide(&servers, &asked(First, false)), (First, Rule::Asked), "the caller knows better");
+    for wanted in [First, All] {
+        assert_eq!(decide(&servers, &asked(wanted, false)), (Fallback, Rule::UnknownEffects));
+        assert_eq!(decide(&native, &asked(wanted, false)), (wanted, Rule::Asked));
+    }
+    assert_eq!(decide(&servers, &asked(Fallback, false)), (Fallback, Rule::Asked));
     let guarded = |candidates: &Candidates| {
         select(candidates.clone(), candidates.len(), &StrategyInput::default()).guarded
     };

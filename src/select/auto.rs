@@ -21,8 +21,8 @@ pub struct StrategyInput<'a> {
 }
 
 /// The strategy for these candidates: what the call says, the tool, the patterns of the hub, or else the first rule that fits.
-/// Whatever is named, candidates that may act never run twice at once, declared or guessed from the name: `read_only=True`
-/// is how a user allows it.
+/// Whatever is named, candidates that may act never run at once, declared or guessed from the name, and neither do those of
+/// servers whose effects are unknown. `read_only=True` is how a user allows it, and `assume_read_only` for a server.
 pub fn decide(candidates: &[Arc<Candidate>], input: &StrategyInput<'_>) -> (Strategy, Rule) {
     if candidates.len() <= 1 {
         let strategy = if input.wanted == Strategy::Auto { Strategy::First } else { input.wanted };
@@ -36,6 +36,9 @@ pub fn decide(candidates: &[Arc<Candidate>], input: &StrategyInput<'_>) -> (Stra
     };
     match named {
         Some((Strategy::First | Strategy::All, _)) if may_act => (Strategy::Fallback, Rule::Effects),
+        Some((Strategy::First | Strategy::All, _)) if candidates.iter().any(|one| runs_alone(one)) => {
+            (Strategy::Fallback, Rule::UnknownEffects)
+        }
         Some((strategy, rule)) if strategy != Strategy::Auto => (strategy, rule),
         _ if may_act => (Strategy::Fallback, Rule::Effects),
         _ => by_rules(candidates, input),

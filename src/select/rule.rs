@@ -38,7 +38,8 @@ impl Rule {
             Rule::OneCandidate => "there is one candidate",
             Rule::Effects => "the tool has effects, so its candidates never run at once",
             Rule::UnknownEffects => {
-                "the effects of a server's tool are unknown, so its candidates never run at once"
+                "the effects of a server's tool are unknown, so its candidates never run at once unless its server has \
+                 assume_read_only"
             }
             Rule::Untrusted => "a candidate's server is not trusted, so it never races",
             Rule::FastestIsBest => "calculation and time tools agree, so the fastest answer wins",

@@ -150,7 +150,7 @@ def test_whatever_a_tool_raises_is_a_failed_result(
 
     for n in range(count):
         tool = sync_tool if way == "sync" else async_tool
-        hub.register(tool, name="t", source="mcps", server=f"s{n}")
+        hub.register(tool, name="t", source="mcps", server=f"s{n}", read_only=True)
     result = run(hub.execute("t", strategy="first"))
     assert not result.success
     assert result.kind in (ErrorKind.TOOL_ERROR, ErrorKind.CANCELLED)

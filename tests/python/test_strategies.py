@@ -363,7 +363,7 @@ def test_a_hedge_starts_only_when_the_first_has_not_answered_by_then(hub: ToolHu
 
 def test_all_keeps_the_successes_and_labels_them(hub: ToolHub) -> None:
     hub.register(lambda: "one", name="t")
-    hub.register(lambda: {"two": 2}, name="t", source="mcps", server="brave")
+    hub.register(lambda: {"two": 2}, name="t", source="mcps", server="brave", read_only=True)
     hub.register(lambda: {"success": False}, name="t", source="skills")
     result = hub.call("t", strategy="all")
     assert result.result == '[tools] one\n\n[mcps:brave] {"two": 2}'
@@ -415,7 +415,7 @@ def test_merging_the_same_answers_again_gives_the_same_text(hub: ToolHub) -> Non
 
 
 def test_all_asks_three_of_many(hub: ToolHub) -> None:
-    tools = offered(hub, "t", 5)
+    tools = offered(hub, "t", 5, read_only=True)
     result = hub.call("t", strategy="all")
     assert [tool.runs for tool in tools] == [1, 1, 1, 0, 0]
     assert result.meta["source_count"] == 3

@@ -94,7 +94,9 @@ impl Pieces {
             }
         }
         for verb in starts(ACTING_OR_NOUN).chain(starts(ACTING_WHEN_LEADING)) {
-            let found = found.or(leads.then_some(verb));
+            // A list of what the verb is about: `playlist`, `blocklist`.
+            let is_list = &rest[verb.len()..] == "list";
+            let found = found.or((leads && !is_list).then_some(verb));
             if let Some(verb) = self.read(&rest[verb.len()..], false, pieces + 1, found) {
                 return Some(verb);
             }

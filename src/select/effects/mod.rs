@@ -8,7 +8,7 @@
 //! | an acting verb anywhere in the name, unless the tool adds numbers | may act |
 //! | `readOnlyHint: true`, unless the server has `trust: none` | harmless |
 //! | `assume_read_only` for the server | harmless |
-//! | a name that may hold another verb (`time_set`, `find_and_frobnicate`) | unknown |
+//! | a name that may hold another verb (`time_set`, `fetch_push`, `get_it_sent`, `count_down`) | unknown |
 //! | a reading verb at the start of the name | harmless |
 //! | a reading capability, and a description without an acting verb | harmless |
 //! | none of these | unknown |
@@ -16,6 +16,7 @@
 //! A name overrides a *server's* annotation but never the user: a server that calls `delete_user` read-only is not
 //! believed, a user is, and so is a server that the user trusts in full.
 
+mod doubt;
 mod glued;
 mod name;
 mod verbs;

@@ -1,9 +1,10 @@
 //! Evidence about effects in a tool's name and description.
 
+use super::doubt::is_doubtful;
 use super::glued::glued;
 use super::verbs::{
-    ACTING, ACTING_OR_NOUN, ACTING_PAIRS, ACTING_WHEN_LEADING, BESIDE_INTERPRETERS, INTERPRETERS, JOINING,
-    READING, READING_OR_NOUN, TRAILING, Verb,
+    ACTING, ACTING_FOREIGN, ACTING_OR_NOUN, ACTING_PAIRS, ACTING_WHEN_LEADING, BESIDE_INTERPRETERS,
+    INTERPRETERS, JOINING, READING, READING_PAIRS, Verb,
 };
 use super::wide::{READING_WIDE, acting_wide};
 use crate::text::{is_wide, name_words, words};
@@ -38,15 +39,9 @@ impl NameWords {
         READING_WIDE.iter().copied().find(|verb| first.starts_with(verb))
     }
 
-    /// Whether the name may hold a verb that is not known as one: it ends like a verb, or a word joins it to the first one
-    /// (`find_and_frobnicate`).
+    /// Whether the name may say that something is changed, without an acting verb that is nothing else.
     pub fn is_doubtful(&self) -> bool {
-        let [first, .., last] = &*self.words else { return false };
-        let may_be_noun = !READING.contains(&&**first) || READING_OR_NOUN.contains(&&**first);
-        let trailing = may_be_noun && TRAILING.contains(&&**last);
-        let joined = self.words.get(1).is_some_and(|word| JOINING.contains(&&**word))
-            && self.words.get(2).is_some_and(|word| !READING.contains(&&**word));
-        trailing || joined
+        is_doubtful(&self.words)
     }
 
     /// The first verb anywhere in the name that changes something.
@@ -63,7 +58,8 @@ impl NameWords {
                 _ if reads => Expects::Object,
                 _ => Expects::Either,
             };
-            if let Some(verb) = self.acting_pair(at).or_else(|| acting(word, expects)) {
+            let found = self.pair_at(ACTING_PAIRS, at).or_else(|| acting(word, expects));
+            if let Some(verb) = found.filter(|_| self.pair_at(READING_PAIRS, at).is_none()) {
                 return Some(verb);
             }
             joined |= JOINING.contains(&&**word);
@@ -81,9 +77,9 @@ impl NameWords {
         self.words.iter().find_map(|word| find(INTERPRETERS, word))
     }
 
-    fn acting_pair(&self, at: usize) -> Option<Verb> {
+    fn pair_at(&self, pairs: &[(Verb, Verb)], at: usize) -> Option<Verb> {
         let (word, next) = (self.words.get(at)?, self.words.get(at + 1)?);
-        ACTING_PAIRS.iter().find(|(a, b)| word == a && next == b).map(|(verb, _)| *verb)
+        pairs.iter().find(|(a, b)| word == a && next == b).map(|(verb, _)| *verb)
     }
 }
 
@@ -107,7 +103,8 @@ fn acting(word: &str, expects: Expects) -> Option<Verb> {
         _ => find(ACTING_OR_NOUN, word).or_else(|| third_person(word)),
     };
     let leading = || if expects == Expects::Verb { find(ACTING_WHEN_LEADING, word) } else { None };
-    find(ACTING, word).or_else(or_noun).or_else(leading).or_else(|| glued(word, expects == Expects::Verb))
+    let always = find(ACTING, word).or_else(|| find(ACTING_FOREIGN, word));
+    always.or_else(or_noun).or_else(leading).or_else(|| glued(word, expects == Expects::Verb))
 }
 
 /// `sends`, `creates`: a verb, where a noun is not expected.

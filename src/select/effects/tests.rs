@@ -29,13 +29,20 @@ const ACTING: &str = "
     swap_tokens airdrop fill_form click_button migrate_database provision_vm sync_folders import_csv print_label
     checkout cart_checkout user_update stripe_charge slack_post twitter_tweet mail_forward sends_mail creates_user
     HTTPDelete http2Delete restDELETE send2fa update2 wp_post_delete autodeleteuser power_off clean_up hand_over
+    fetch_and_zap read_then_acquire get_task_and_take get_mail_and_fax list_and_clone change_password take_photo
+    halt_engine raise_ticket discard_draft enforce_policy respond_to_review dequeue_job acknowledge_alert ack_message
+    replicate_volume reduce_stock play_song request_refund return_item backup_database clone_repo repair_table
+    get_and_acquire fetch_and_discard reimburse_employee paste_text unplug_device rebase_branch prune_images
+    enviar_correo borrar_archivo eliminar_usuario comprar_billete pagar_factura löschen datei_loeschen mail_senden
+    rechnung_bezahlen supprimer_fichier envoyer_message acheter_billet inviare_email criar_usuario apagar_arquivo
+    удалить_файл отправить_письмо get_user_borrar
     发邮件 发送邮件 清空 清空回收站 删除 删除用户 用户删除 创建订单 下单 转账 支付 付款 修改密码 取消订单 群发短信
     查询并删除 查找后提交 重启服务器 刪除 執行 削除 送信 格式化磁盘 卖出股票 退款 提现 order下单 ｄｅｌｅｔｅ_user
 ";
 
 /// Harmless by their names alone.
 const READING: &str = "
-    get_lock list_locks get_data_set get_name_and_address find_and_count search_and_extract get_update
+    list_locks get_lock_status get_data_set get_name_and_address find_and_count search_and_extract get_update
     get_user getUser get-user GET_USER list_orders list_order get_order get_order_status get_updates get_update
     search_web searchWeb find_cells fetch_url query_database read_file readFile describe_sheet show_table count_rows
     calculate compute_sum convert_units translate_text look_up_word lookup lookup_dns summarize_text explain_code
@@ -45,6 +52,11 @@ const READING: &str = "
     get_publisher get_last_updated list_uploads find_removed_rows count_deletes get_installation get_message
     search_books get_post list_posts get_transfer_status list_transfers get_payment_record get_shell_history
     search_python_docs getSQLSchema list_running_processes find_nuclear_plants get_amount find_mountain
+    get_weather list_issues fetch_html get_user_updates list_updated_files get_recently_updated get_date_created
+    get_amount_paid list_files_deleted get_users_assigned_to_task get_messages_sent_by_user fetch_push_notifications
+    get_lock_status get_push_events list_pushes get_rss_feed get_wind_speed is_on is_locked has_expired find_out_why
+    get_logged_in_users get_routes_at_stop get_cash_flow_as_reported get_in_progress_tasks get_out_of_stock_items get_up_time search_in_files get_current_time get_this_week list_all_users
+    get_my_orders get_release get_workflow_run get_invoice get_vote_count read_graph search_nodes get_me
     calc sum multiply average estimate_cost predict_price recommend_movie suggest_name classify_text
     查询订单 查询付款 查询更新 搜索网页 获取天气 读取文件 计算 翻译文本 列出文件 查看设置 统计人数 検索
 ";
@@ -55,7 +67,14 @@ const UNKNOWN: &str = "
     stock_report data_set github manage_users user documents listen showdown getaway findings
     counter searcher reader listing check_status test_connection validate_input export_csv download_file
     time_set clock_time_set time_stop time_tracker_start search_toggle search_push search_lock count_reset
-    find_and_frobnicate search_then_zap query_run
+    take_screenshot takeScreenshot playlist_manager exchange_rate queue_length park_information phone_recycle_service user_backup_status get_user_logged_out
+    find_and_frobnicate search_then_wibble query_run
+    fetch_push fetchPush get_lock getLock get_lock_for_file read_lock get_it_sent getItSent get_it_sent_now get_it_done
+    get_them_deleted find_them_sold get_order_shipped get_user_banned get_bill_paid get_mail_sent_to_bob get_fired get_paid
+    get_car_repaired get_request_approved get_message_posted get_it_running count_down countDown count_down_from_ten
+    read_aloud show_off get_off get_out get_rolled_back compute_instance_start compute_instance_stop compute_vm_reset
+    list_pop query_reset get_set fetch_sync view_toggle list_push find_swap show_print describe_drop lookup_lock
+    retrieve_dump get_state_reset fetch_rollback query_rollback
     天气 处理 echo ping generate_image screenshot navigate
 ";
 
@@ -106,7 +125,7 @@ fn the_table_of_names() {
         }
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
-    assert!(count >= 300, "{count} names");
+    assert!(count >= 450, "{count} names");
 }
 
 #[test]

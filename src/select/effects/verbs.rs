@@ -16,40 +16,76 @@ pub const READING: &[&str] = &[
 /// Verbs that change something and are hardly ever anything else in a name.
 #[rustfmt::skip]
 pub const ACTING: &[&str] = &[
-    "abort", "accept", "activate", "add", "adjust", "allocate", "alter", "amend", "annul", "append", "apply",
-    "approve", "assign", "attach", "authorize", "ban", "bet", "blacklist", "borrow", "buy", "cancel", "chmod",
-    "chown", "cleanup", "clear", "click", "configure", "confirm", "cordon", "create", "ddos", "deactivate",
-    "decline", "decommission", "decrease", "decrement", "delegate", "delete", "deliver", "demote", "deploy",
-    "deregister", "destroy", "detach", "detonate", "dial", "disable", "disarm", "disconnect", "dismiss",
-    "dispatch", "donate", "downgrade", "downvote", "drag", "edit", "eject", "enable", "encrypt", "enqueue",
-    "enroll", "erase", "escalate", "evict", "exec", "execute", "expire", "fill", "finalize", "finetune",
-    "flush", "follow", "forget", "freeze", "fulfill", "gamble", "hack", "hide", "hijack", "hire", "impersonate",
-    "increase", "increment", "infect", "ingest", "initialize", "initiate", "inject", "insert", "install",
-    "invest", "invite", "invoke", "kick", "kill", "lend", "liquidate", "login", "logout", "make", "migrate",
-    "mkdir", "modify", "mount", "mutate", "mute", "notify", "nuke", "offboard", "onboard", "override",
-    "overwrite", "pause", "pay", "persist", "preorder", "promote", "publish", "purge", "put", "quarantine",
-    "reactivate", "reassign", "rebook", "reboot", "rebuild", "recharge", "recreate", "redeem", "redeploy",
-    "reindex", "reinstall", "reject", "relocate", "remind", "remit", "remove", "rename", "renew", "reopen",
-    "reorder", "repay", "replace", "repost", "reschedule", "resend", "resize", "resolve", "restart", "restock",
-    "restore", "retweet", "revert", "revoke", "rewrite", "rid", "rm", "rmdir", "rotate", "sabotage", "save",
-    "sell", "send", "settle", "shred", "shut", "shutdown", "signup", "snooze", "spawn", "spend", "submit",
-    "subscribe", "sudo", "suspend", "taint", "terminate", "throttle", "topup", "transmit", "truncate", "umount",
-    "unarchive", "unassign", "unban", "unblock", "undelete", "undeploy", "undo", "unfollow", "unfreeze",
-    "unhide", "uninstall", "unlink", "unlock", "unmerge", "unmount", "unmute", "unpair", "unpin", "unpublish",
-    "unregister", "unsend", "unset", "unstake", "unsubscribe", "untag", "untrust", "unzip", "upsert", "upvote",
-    "vacuum", "wager", "whitelist", "wipe", "withdraw", "write",
+    "abort", "accept", "ack", "acknowledge", "acquire", "activate", "actuate", "add", "adjust", "allocate",
+    "alter", "amend", "annul", "anonymise", "anonymize", "append", "apply", "appoint", "approve", "assign",
+    "attach", "authorise", "authorize", "ban", "bet", "bind", "blacklist", "borrow", "buy", "bypass", "cancel",
+    "checkin", "cherrypick", "chgrp", "chmod", "chown", "cleanup", "clear", "click", "configure", "confirm",
+    "confiscate", "consume", "cordon", "create", "ddos", "deactivate", "deauthorize", "decline", "decommission",
+    "decrease", "decrement", "defer", "deflate", "defragment", "delegate", "delete", "delist", "deliver",
+    "demolish", "demote", "deny", "deploy", "deprecate", "deprovision", "dequeue", "derail", "deregister",
+    "destroy", "detach", "detonate", "dial", "disable", "disarm", "disassociate", "disband", "discard",
+    "disconnect", "disengage", "dismantle", "dismiss", "dispatch", "dispense", "displace", "dispose", "disrupt",
+    "dissolve", "distribute", "divert", "donate", "downgrade", "downvote", "drag", "edit", "eject", "elevate",
+    "emit", "enable", "encrypt", "endorse", "enforce", "enlist", "enqueue", "enroll", "erase", "escalate",
+    "evacuate", "evict", "exec", "execute", "expel", "expire", "expunge", "fill", "finalise", "finalize",
+    "finetune", "flush", "follow", "forfeit", "forget", "freeze", "fulfill", "gamble", "give", "hack", "halt",
+    "hibernate", "hide", "hijack", "hire", "ignite", "impersonate", "impose", "imprison", "increase", "increment",
+    "infect", "inflate", "inform", "ingest", "initialise", "initialize", "initiate", "inject", "insert", "install",
+    "interrupt", "intervene", "invest", "invite", "invoke", "kick", "kill", "lend", "liquidate", "login", "logout",
+    "make", "manipulate", "migrate", "mkdir", "modify", "mount", "mutate", "mute", "neutralize", "nominate",
+    "notify", "nuke", "nullify", "obliterate", "offboard", "offload", "onboard", "oust", "outsource", "override",
+    "overrule", "overturn", "overwrite", "paste", "pause", "pay", "penalize", "persist", "poison", "postpone",
+    "preorder", "promote", "prune", "publish", "punish", "purge", "put", "quarantine", "quit", "raise",
+    "reactivate", "reassign", "rebase", "rebook", "reboot", "rebuild", "recalibrate", "recharge", "reclaim",
+    "recompile", "reconfigure", "reconnect", "recreate", "redeem", "redeploy", "redistribute", "reduce", "refill",
+    "reformat", "reimage", "reimburse", "reindex", "reinitialize", "reinstall", "reinstate", "reject", "relabel",
+    "relaunch", "relinquish", "relocate", "remap", "remind", "remit", "remove", "rename", "renegotiate", "renew",
+    "renounce", "reopen", "reorder", "repartition", "repay", "replace", "replenish", "replicate", "repossess",
+    "repost", "reprint", "reprioritize", "reprogram", "requeue", "reschedule", "rescind", "resend", "resize",
+    "resolve", "respawn", "respond", "restart", "restock", "restore", "resubmit", "resurrect", "retire", "retract",
+    "retweet", "revert", "revoke", "rewrite", "rid", "rm", "rmdir", "rob", "rotate", "sabotage", "save",
+    "scramble", "seize", "sell", "send", "settle", "shred", "shut", "shutdown", "signup", "silence", "snatch",
+    "snooze", "spawn", "spend", "squash", "steal", "submit", "subscribe", "sudo", "surrender", "suspend",
+    "symlink", "taint", "tamper", "terminate", "throttle", "throw", "topup", "torch", "transact", "transmit",
+    "truncate", "umount", "unallocate", "unapprove", "unarchive", "unassign", "unban", "unbind", "unblacklist",
+    "unblock", "unbook", "uncancel", "uncordon", "undelete", "undeploy", "undo", "undock", "unenroll",
+    "unfavorite", "unflag", "unfollow", "unfreeze", "unfriend", "unhide", "uninstall", "uninvite", "unlike",
+    "unlink", "unload", "unlock", "unmark", "unmerge", "unmount", "unmute", "unpair", "unpin", "unplug",
+    "unpublish", "unregister", "unreserve", "unschedule", "unsend", "unset", "unshare", "unsnooze", "unstage",
+    "unstake", "unstar", "unstash", "unsubscribe", "unsync", "untag", "untrash", "untrust", "unvote", "unwatch",
+    "unwhitelist", "unzip", "upsert", "upvote", "vacuum", "vandalize", "vaporize", "veto", "wager", "whitelist",
+    "wipe", "withdraw", "write", "zap", "zeroize",
+];
+
+/// Verbs that change something in German, Spanish, French, Italian, Portuguese, Dutch, Polish, Turkish, Russian and
+/// Vietnamese.
+#[rustfmt::skip]
+pub const ACTING_FOREIGN: &[&str] = &[
+    "aanmaken", "abbrechen", "absagen", "absenden", "acheter", "acquistare", "actualizar", "adicionar",
+    "aggiornare", "ajouter", "aktualisieren", "alterar", "anadir", "anlegen", "annuler", "apagar", "atualizar",
+    "añadir", "bestellen", "betalen", "bezahlen", "borrar", "buchen", "cancelar", "cancellare", "comprar",
+    "comprare", "crear", "creare", "creer", "criar", "créer", "deletar", "détruire", "effacer", "eliminar",
+    "eliminare", "entfernen", "enviar", "envoyer", "erstellen", "escribir", "excluir", "guardar", "gönder", "gửi",
+    "hochladen", "inviare", "kaufen", "kopen", "kupić", "kündigen", "loeschen", "löschen", "modificar",
+    "modificare", "oluştur", "pagar", "pagare", "prenotare", "publicar", "publier", "reservar", "réserver",
+    "satın", "schicken", "schreiben", "scrivere", "senden", "spedire", "speichern", "sprzedać", "stornieren",
+    "subir", "supprimer", "transferir", "transférer", "trasferire", "téléverser", "ueberweisen", "umbenennen",
+    "usunąć", "utwórz", "vender", "vendere", "vendre", "verkaufen", "verkopen", "verschicken", "versenden",
+    "versturen", "verwijderen", "wysłać", "xóa", "écrire", "überweisen", "записать", "изменить", "купить",
+    "обновить", "оплатить", "отправить", "перевести", "продать", "создать", "удалить",
 ];
 
 /// Verbs that are also nouns (`get_order`), and shells and interpreters, which run anything. After a reading verb they are
 /// nouns, unless a joining word makes them the second verb (`get_and_post`).
 #[rustfmt::skip]
 pub const ACTING_OR_NOUN: &[&str] = &[
-    "airdrop", "archive", "bash", "bid", "broadcast", "burn", "charge", "checkout", "cmd", "commit", "copy",
-    "credit", "debit", "deposit", "drain", "drop", "dump", "duplicate", "email", "eval", "exploit", "forward",
-    "import", "interpreter", "invoice", "kubectl", "launch", "lock", "mail", "merge", "message", "mint", "move",
-    "order", "patch", "post", "powershell", "print", "provision", "purchase", "push", "pwsh", "refund", "repl",
-    "reply", "reset", "rollback", "rsvp", "run", "schedule", "sh", "share", "shell", "sms", "spam", "ssh",
-    "stake", "stash", "subprocess", "swap", "sync", "toggle", "trade", "transfer", "trash", "trigger", "tweet",
+    "airdrop", "archive", "bash", "bid", "bribe", "broadcast", "burn", "charge", "checkout", "clone", "cmd",
+    "commit", "copy", "credit", "debit", "deposit", "drain", "drop", "dump", "duplicate", "email", "eval",
+    "exploit", "fax", "forward", "import", "interpreter", "invoice", "kickoff", "kubectl", "launch", "lock",
+    "mail", "merge", "message", "mint", "move", "order", "patch", "pop", "post", "powershell", "print",
+    "provision", "purchase", "push", "pwsh", "refund", "repl", "reply", "reroute", "reset", "rollback", "rsvp",
+    "run", "schedule", "sh", "share", "shell", "shutoff", "sms", "spam", "ssh", "stake", "stash", "subprocess",
+    "swap", "sync", "takedown", "takeover", "teardown", "toggle", "trade", "transfer", "trash", "trigger", "tweet",
     "update", "upgrade", "upload", "vote", "wire", "zsh",
 ];
 
@@ -57,21 +93,34 @@ pub const ACTING_OR_NOUN: &[&str] = &[
 /// acts, `weather_report` does not.
 #[rustfmt::skip]
 pub const ACTING_WHEN_LEADING: &[&str] = &[
-    "alert", "bill", "block", "book", "bump", "call", "claim", "close", "command", "comment", "console", "cut",
-    "empty", "extend", "finish", "fire", "fork", "format", "fund", "grant", "issue", "join", "label", "leave",
-    "log", "mark", "open", "pin", "place", "press", "pull", "record", "register", "release", "reload", "rent",
-    "report", "reserve", "resume", "retry", "scale", "set", "ship", "sign", "start", "stop", "store", "switch",
-    "tag", "terminal", "turn", "unset", "void",
+    "alert", "backup", "bill", "block", "book", "boot", "bump", "call", "change", "claim", "close", "command",
+    "comment", "console", "crash", "cut", "dim", "discharge", "empty", "extend", "finish", "fire", "fix", "flash",
+    "flip", "fork", "format", "fund", "grant", "halve", "hang", "issue", "join", "label", "leave", "lift", "log",
+    "lower", "mark", "nudge", "offer", "open", "pin", "place", "play", "plug", "press", "pull", "record",
+    "recycle", "register", "release", "reload", "rent", "repair", "report", "request", "reserve", "resume",
+    "retry", "return", "ring", "rollout", "scale", "scrap", "set", "ship", "sign", "skip", "slow", "snap", "spin",
+    "spray", "stamp", "start", "steer", "stop", "store", "strike", "strip", "swipe", "switch", "tag", "take",
+    "terminal", "tune", "turn", "unset", "void", "wake", "warn",
 ];
 
 /// Words that are a verb at the end of a name too (`time_set`, `search_toggle`), unless a verb that is nothing else leads
-/// (`get_lock`). They do not accuse a tool, but a name that ends in one is not evidence of a harmless tool.
+/// (`get_commit`). They do not accuse a tool, but a name that ends in one is not evidence of a harmless tool.
 #[rustfmt::skip]
 pub const TRAILING: &[&str] = &[
-    "archive", "block", "burn", "close", "commit", "copy", "credit", "debit", "drop", "empty", "fire", "import",
-    "launch", "lock", "mark", "merge", "move", "open", "patch", "press", "provision", "push", "register",
-    "release", "reset", "resume", "rollback", "run", "set", "start", "stop", "swap", "switch", "sync", "toggle",
-    "trigger", "turn", "update", "upgrade", "upload",
+    "archive", "backup", "block", "burn", "clone", "close", "commit", "copy", "credit", "debit", "drop", "dump",
+    "empty", "fire", "import", "kickoff", "launch", "lock", "mark", "merge", "mint", "mount", "move", "open",
+    "patch", "pop", "press", "print", "provision", "push", "register", "release", "reset", "resume", "rollback",
+    "rollout", "run", "set", "shutoff", "stake", "start", "stash", "stop", "swap", "switch", "sync", "takedown",
+    "takeover", "teardown", "toggle", "trash", "trigger", "turn", "update", "upgrade", "upload",
+];
+
+/// Those of [`TRAILING`] that a reading verb hardly ever has as its object in the singular: `fetch_push` and `get_lock` do
+/// something, `get_commit` and `list_locks` do not.
+#[rustfmt::skip]
+pub const SELDOM_NOUNS: &[&str] = &[
+    "burn", "close", "drop", "dump", "kickoff", "lock", "mint", "mount", "move", "open", "pop", "press", "print",
+    "provision", "push", "reset", "resume", "rollback", "rollout", "shutoff", "stake", "start", "stash", "stop",
+    "swap", "switch", "sync", "takedown", "takeover", "teardown", "toggle", "trash", "turn",
 ];
 
 /// Reading verbs that are also nouns: `search_push` may push a search.
@@ -108,10 +157,59 @@ pub const ACTING_PAIRS: &[(&str, &str)] = &[
     ("self", "destruct"), ("sign", "off"), ("sign", "up"), ("top", "up"), ("type", "text"),
 ];
 
+/// Two words that only read together, though the first is an acting verb.
+#[rustfmt::skip]
+pub const READING_PAIRS: &[(&str, &str)] = &[
+    ("take", "screenshot"), ("take", "snapshot"),
+];
+
 /// Words that are followed by another verb.
 #[rustfmt::skip]
 pub const JOINING: &[&str] = &[
     "and", "n", "or", "plus", "then",
+];
+
+/// Words that turn a reading verb into another verb: `count_down`, `read_aloud`, `get_off`. Only as the last word do `in` and
+/// `on` (`get_in_progress_tasks` reads).
+#[rustfmt::skip]
+pub const PARTICLES: &[&str] = &[
+    "aloud", "away", "back", "down", "off", "out", "over", "through", "up",
+];
+
+/// Words that make an adjective of a particle before them: `get_out_of_stock_items`, `list_up_to_date_packages`.
+#[rustfmt::skip]
+pub const AFTER_PARTICLES: &[&str] = &[
+    "coming", "line", "links", "of", "stream", "time", "to", "votes",
+];
+
+/// Words that end the noun before them: what stands in front of one is what stands at the end of a name.
+#[rustfmt::skip]
+pub const PREPOSITIONS: &[&str] = &[
+    "as", "asap", "at", "by", "for", "from", "into", "now", "of", "onto", "to", "today", "with",
+];
+
+/// Pronouns that are the object of a verb: `get_it_sent`, `find_them_deleted`.
+#[rustfmt::skip]
+pub const PRONOUNS: &[&str] = &[
+    "everybody", "everyone", "everything", "her", "him", "it", "me", "someone", "something", "stuff", "that", "them",
+    "these", "things", "this", "those", "us",
+];
+
+/// Words before a participle that make a date, a number or a question of it: `get_last_updated`, `get_amount_paid`.
+#[rustfmt::skip]
+pub const BEFORE_PARTICIPLES: &[&str] = &[
+    "amount", "are", "as", "been", "count", "date", "days", "first", "has", "have", "hours", "is", "last",
+    "latest", "least", "most", "newly", "not", "number", "recent", "time", "timestamp", "total", "was", "were",
+    "when",
+];
+
+/// Participles that do not end in `ed`, of verbs that change something.
+#[rustfmt::skip]
+pub const IRREGULAR_PARTICIPLES: &[&str] = &[
+    "bought", "broken", "built", "burnt", "cut", "done", "driven", "fed", "flown", "forgotten", "frozen", "given",
+    "gone", "hidden", "hung", "kept", "laid", "lent", "lit", "made", "paid", "put", "quit", "redone", "reset",
+    "rewritten", "rid", "sent", "set", "shot", "shut", "sold", "spent", "stolen", "stuck", "sunk", "taken",
+    "thrown", "torn", "undone", "withdrawn", "woken", "written",
 ];
 
 /// Capabilities of tools that only read.

@@ -49,8 +49,9 @@ pub(super) const EXPLANATIONS: &[(&str, &str)] = &[
     ("there is one candidate", "只有一个候选者"),
     ("the tool has effects, so its candidates never run at once", "工具有副作用，其候选者从不同时运行"),
     (
-        "the effects of a server's tool are unknown, so its candidates never run at once",
-        "服务器工具的副作用未知，其候选者从不同时运行",
+        "the effects of a server's tool are unknown, so its candidates never run at once unless its server has \
+         assume_read_only",
+        "服务器工具的副作用未知，其候选者从不同时运行，除非该服务器设有 assume_read_only",
     ),
     ("a candidate's server is not trusted, so it never races", "某个候选者的服务器不受信任，因此不参与竞速"),
     ("calculation and time tools agree, so the fastest answer wins", "计算和时间工具的回答一致，最快者胜出"),

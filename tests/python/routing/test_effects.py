@@ -15,7 +15,17 @@ from .conftest import Lab
 pytestmark = pytest.mark.anyio
 
 ACTING = ["sell_shares", "tweet", "format_disk", "check_out_cart", "forward_mail", "find_and_delete"]
-UNKNOWN = ["frobnicate", "process", "time_set", "search_toggle", "find_and_zap"]
+UNKNOWN = [
+    "frobnicate",
+    "process",
+    "time_set",
+    "search_toggle",
+    "find_and_wibble",
+    "fetch_push",
+    "get_lock",
+    "get_it_sent",
+    "countDown",
+]
 READING = ["get_user", "search_web", "look_up_word"]
 
 
@@ -54,6 +64,7 @@ async def test_what_reads_runs_on_both(lab: Lab) -> None:
 async def test_the_user_can_vouch_for_a_server(lab: Lab, word: dict[str, bool]) -> None:
     await connected(lab, "process", "find_and_delete", **word)
     assert (await lab.hub.execute("process", {"text": "x"})).meta["source_count"] == 2
+    assert (await lab.hub.execute("process", {"text": "x"}, strategy="all")).meta["strategy"] == "all"
     # An assumption fills a gap; it does not contradict a name.
     both = (await lab.hub.execute("find_and_delete", {"text": "x"})).meta["source_count"]
     assert both == (1 if "assume_read_only" in word else 2)
@@ -75,12 +86,27 @@ async def test_the_users_trust_decides_what_a_hint_of_the_server_is_worth(
         before = calls(lab)
         result = await lab.hub.execute(name, {"text": "x"})
         assert calls(lab) - before == servers, (name, result.meta)
-    # A caller who names a strategy gets it, except for tools that may act.
+    # A caller who names a strategy gets it for harmless tools.
     for name, servers in {**expected, "get_user": 2}.items():
         before = calls(lab)
         await lab.hub.execute(name, {"text": "x"}, strategy="all")
-        at_least = 2 if name == "frobnicate" else servers
-        assert calls(lab) - before == at_least, name
+        assert calls(lab) - before == servers, name
+
+
+@pytest.mark.parametrize("strategy", ["first", "all"])
+async def test_a_named_strategy_never_runs_what_may_act_or_is_unknown_on_two_servers(
+    lab: Lab, strategy: Any
+) -> None:
+    lab.hub = ToolHub(strategies={"process": strategy})
+    await connected(lab, *ACTING, *UNKNOWN, *READING)
+    for name in [*ACTING, *UNKNOWN]:
+        before = calls(lab)
+        result = await lab.hub.execute(name, {"text": "x"}, strategy=strategy)
+        assert (calls(lab) - before, result.meta["strategy"]) == (1, "fallback"), name
+    before = calls(lab)
+    await lab.hub.execute("process", {"text": "x"})
+    assert calls(lab) - before == 1, "the hub's own strategy is named too"
+    assert (await lab.hub.execute("get_user", {"text": "x"}, strategy=strategy)).meta["strategy"] == strategy
 
 
 async def test_a_server_that_is_not_trusted_cannot_make_its_tools_repeatable(lab: Lab) -> None:

@@ -131,12 +131,13 @@ def test_the_evidence_for_effects_is_shown(
 
 def test_unknown_effects_of_servers_are_the_reason_for_a_fallback() -> None:
     hub, _ = hub_with("excel", "word")
-    explained = hub.explain("t")
-    assert explained.strategy == "fallback"
-    assert (
-        "because the effects of a server's tool are unknown, so its candidates never run at once."
-        in explained.text
-    )
+    for strategy in ("auto", "all", "first"):
+        explained = hub.explain("t", strategy=strategy)
+        assert explained.strategy == "fallback"
+        assert (
+            "because the effects of a server's tool are unknown, so its candidates never run at once unless its "
+            "server has assume_read_only." in explained.text
+        )
     assert hub_with("tools", "skills")[0].explain("t").strategy == "all"
 
 

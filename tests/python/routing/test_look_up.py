@@ -37,8 +37,8 @@ async def test_a_server_that_was_never_connected_is_asked(lab: Lab, source: str 
 
 
 async def test_two_servers_with_the_same_tools(lab: Lab) -> None:
-    lab.add("a", "far", "near")
-    lab.add("b", "far", "near")
+    lab.add("a", "far", "near", assume_read_only=True)
+    lab.add("b", "far", "near", assume_read_only=True)
     await lab.hub.connect()
     assert route(await lab.hub.dispatch(call("far", "b"))) == ("b x", "server")
     assert route(await lab.hub.dispatch(call("far", "a"))) == ("a x", "server")
