@@ -4,7 +4,7 @@
 
 use crate::error::clip;
 use crate::sources::mcp::listing::Listed;
-use crate::store::{Definition, PinChange, Store, StoredPin, pin_mark};
+use crate::store::{Definition, PinChange, Store, StoredPin, pin_mark, pin_mark::PinName};
 use parking_lot::Mutex;
 use ring::digest::{SHA256, digest};
 use serde_json::Value;
@@ -14,16 +14,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 pub struct Pins {
-    known: Mutex<BTreeMap<PinId, StoredPin>>,
+    known: Mutex<BTreeMap<PinName, StoredPin>>,
     store: Option<Arc<Store>>,
     are_lost: bool,
     is_reported: AtomicBool,
     /// Servers of which all tools were accepted after the loss.
     complete: Mutex<HashSet<Arc<str>>>,
+    /// Pins that are not secured yet.
+    fresh: Mutex<Vec<PinName>>,
 }
-
-/// Server and tool.
-type PinId = (Arc<str>, Arc<str>);
 
 impl Pins {
     pub fn new(store: Option<Arc<Store>>, are_lost: bool) -> Self {
@@ -37,13 +36,16 @@ impl Pins {
             are_lost,
             is_reported: AtomicBool::new(false),
             complete: Mutex::new(complete),
+            fresh: Mutex::default(),
         }
     }
 
     /// Accepts the first definition of a tool, or only notes it.
-    fn first(&self, id: PinId, now: Definition) -> (StoredPin, PinChange) {
+    fn first(&self, id: PinName, now: Definition) -> (StoredPin, PinChange) {
         let (server, tool) = id;
-        if self.are_lost && !self.complete.lock().contains(&server) {
+        let is_lost = self.are_lost && !self.complete.lock().contains(&server);
+        let is_missing = || self.store.as_ref().is_some_and(|store| store.is_pin_missing(&server, &tool));
+        if is_lost || is_missing() {
             self.report_loss();
             let change = PinChange::Unaccepted(now.clone());
             return (StoredPin { server, tool, accepted: Definition::default(), changed: Some(now) }, change);
@@ -51,8 +53,18 @@ impl Pins {
         if !self.are_lost && self.complete.lock().insert(Arc::from(pin_mark::ALL)) {
             self.mark_complete(Arc::from(pin_mark::ALL));
         }
+        self.fresh.lock().push((server.clone(), tool.clone()));
         let change = PinChange::First(now.clone());
         (StoredPin { server, tool, accepted: now, changed: None }, change)
+    }
+
+    /// Makes sure that the loss of the pins that [`Pins::refusal`] has made is noticed. Until then they do not count, and
+    /// their tools must not be published.
+    pub fn secure(&self) {
+        let fresh = std::mem::take(&mut *self.fresh.lock());
+        if let Some(store) = &self.store {
+            store.secure_pins(&fresh);
+        }
     }
 
     /// Tells the user once what the loss means.

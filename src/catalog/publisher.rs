@@ -155,6 +155,7 @@ impl ListingSink for ToolPublisher {
                 new.push(publication.candidate(hub, server, Source::Mcps, tool));
                 publication.tools.insert(name, listed.clone());
             }
+            self.pins.secure();
             hub.registry.insert_all(new);
             remove_missing(hub, server, Source::Mcps, &mut publication.tools, &now);
             hub.refuse(server.id(), refused);

@@ -28,6 +28,7 @@ mod uses;
 mod writer;
 
 pub use lists::{ListKey, StoredList};
+use pin_mark::{PinLosses, PinName};
 pub use pins::{Definition, PinChange, StoredPin};
 pub use uses::Use;
 
@@ -41,13 +42,15 @@ use std::path::Path;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
+/// How long the first use of a pinned server waits until its pins are written.
+const PINS_PATIENCE: Duration = Duration::from_secs(2);
+
 pub struct Store {
     shared: Arc<SharedStore>,
     stats: Arc<StatsSink>,
     uses: Mutex<Vec<Use>>,
     pins: Mutex<Vec<StoredPin>>,
-    /// The file had pins once, and they are gone.
-    pins_are_lost: bool,
+    pin_losses: PinLosses,
     /// A store belongs to one process; its copy in a forked child does nothing.
     process: u32,
 }
@@ -61,7 +64,8 @@ impl Store {
             Ok(opened) => opened,
             Err(why) => return (None, vec![in_memory(&path, &why)]),
         };
-        let pins_are_lost = !is_complete || pin_mark::are_lost(&path, &state.pins);
+        let mut pin_losses = pin_mark::losses(&path, &state.pins, is_read_only);
+        pin_losses.are_lost |= !is_complete;
         let shared = SharedStore::new(path.clone(), results_limit, file, is_read_only);
         let writer: Weak<SharedStore> = Arc::downgrade(&shared);
         let wake = move || writer.upgrade().into_iter().for_each(|shared| shared.wake_writer());
@@ -78,7 +82,7 @@ impl Store {
             stats,
             uses: Mutex::new(state.uses),
             pins: Mutex::new(state.pins),
-            pins_are_lost,
+            pin_losses,
             process: std::process::id(),
         });
         (Some(store), notice.into_iter().collect())
@@ -101,13 +105,37 @@ impl Store {
 
     /// True if pins are missing that were there before. Then a tool without a pin must not be accepted at first sight.
     pub fn pins_are_lost(&self) -> bool {
-        self.pins_are_lost
+        self.pin_losses.are_lost
+    }
+
+    /// Whether this tool had a pin that is missing now. It must not be accepted at first sight either.
+    pub fn is_pin_missing(&self, server: &Arc<str>, tool: &Arc<str>) -> bool {
+        self.pin_losses.missing.contains(&(server.clone(), tool.clone()))
+    }
+
+    /// Writes new pins, and notes their names beside the file: from now on their loss is noticed, also if this process is
+    /// killed. A pin must not count before.
+    pub fn secure_pins(&self, names: &[PinName]) {
+        if names.is_empty() || self.process != std::process::id() {
+            return;
+        }
+        self.flush(PINS_PATIENCE);
+        if let Err(error) = pin_mark::note(&self.shared.path, names) {
+            let path = self.shared.path.display();
+            self.shared.report(format!(
+                "The names of pinned tools cannot be written beside the store '{path}' ({error}): if the store is lost, \
+                 new definitions of these tools are accepted."
+            ));
+        }
     }
 
     /// Reports the loss of pins, when it matters to a server.
     pub fn report_lost_pins(&self) {
         let path = &self.shared.path;
-        let gone = format!("The store '{}' is not the one that was there before.", path.display());
+        let gone = match self.pin_losses.are_lost {
+            true => format!("The store '{}' is not the one that was there before.", path.display()),
+            false => format!("The store '{}' has lost some of its pins.", path.display()),
+        };
         self.shared.report(format!("{gone} {}", pin_mark::consequence(path)));
     }
 

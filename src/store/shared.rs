@@ -3,7 +3,6 @@
 use super::file::{FileId, FileProblem, StoreFile, reader};
 use super::fork::{self, OpenStore};
 use super::pending::PendingChanges;
-use super::pin_mark;
 use crate::stats::StatsSink;
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use rusqlite::Connection;
@@ -286,9 +285,6 @@ impl SharedStore {
         });
         let problem = match written {
             Ok(written) => {
-                if !batch.pins.is_empty() {
-                    pin_mark::leave(&self.path);
-                }
                 written.stats.into_iter().for_each(|(key, record)| stats.saved(key, record));
                 self.notices.lock().extend(written.refused_results.iter().map(|handle| {
                     format!(
