@@ -182,8 +182,7 @@ fn success_request(
             return Ok(ShapeRequest { full: visible(text).into_owned(), hits: None, skill: None, limit });
         }
     }
-    let mut own = hub.result_limit(tool, budget);
-    own.chars = limit.unwrap_or(own.chars);
+    let own = hub.result_limit(tool, budget, limit);
     let hits = match (own.hits, value.and_then(|value| value.cast_into::<PyList>().ok())) {
         (Some(count), Some(list)) => hit_lines(&list, count),
         _ => None,

@@ -59,8 +59,8 @@ pub struct CutText {
 }
 
 impl Hub {
-    /// The limit for results of a tool.
-    pub fn result_limit(&self, tool: &str, budget: ResultBudget) -> ResultLimit {
+    /// The limit for results of a tool; `given` is the one that the caller asked for.
+    pub fn result_limit(&self, tool: &str, budget: ResultBudget, given: Option<usize>) -> ResultLimit {
         let snapshot = self.registry.load();
         let entry = snapshot.get(tool);
         if entry.is_some_and(|entry| is_read_more(entry)) {
@@ -68,12 +68,14 @@ impl Hub {
             return ResultLimit { chars: usize::MAX, hits: None };
         }
         match budget {
-            ResultBudget::Run => ResultLimit { chars: self.options.result_limit, hits: None },
+            ResultBudget::Run => {
+                ResultLimit { chars: given.unwrap_or(self.options.result_limit), hits: None }
+            }
             ResultBudget::Kind => {
                 let tags = entry.and_then(|entry| entry.primary()).map(|one| &one.spec().capabilities);
                 let tags: Vec<String> = tags.into_iter().flatten().map(|tag| tag.to_string()).collect();
                 let (limits, kind) = (&self.options.result_limits, ToolKind::of(&tags, tool));
-                ResultLimit { chars: limits.of(kind), hits: limits.hits_of(kind) }
+                ResultLimit { chars: given.unwrap_or_else(|| limits.of(kind)), hits: limits.hits_of(kind) }
             }
         }
     }

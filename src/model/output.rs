@@ -156,6 +156,8 @@ pub enum NothingMeans {
 const SUCCESS: &str = "success";
 const ERROR: &str = "error";
 const RESULT: &str = "result";
+/// The keys under which tools say why they failed, the usual ones first.
+const REASONS: [&str; 5] = [ERROR, "message", "errors", "reason", "detail"];
 
 /// The one rule for what a returned value means.
 pub fn meaning<V: ReturnedValue>(value: &V, nothing: NothingMeans) -> Meaning {
@@ -170,7 +172,7 @@ pub fn meaning<V: ReturnedValue>(value: &V, nothing: NothingMeans) -> Meaning {
         Some(success) if !success.is_falsy() => Meaning::OwnResult,
         Some(_) => {
             let reason = |key| value.entry(key).filter(|reason| !reason.is_falsy());
-            let text = reason(ERROR).or_else(|| reason("message")).and_then(|reason| reason.shown());
+            let text = REASONS.into_iter().find_map(reason).and_then(|reason| reason.shown());
             Meaning::Failure(ReportedFailure::Own(text))
         }
     }
@@ -232,6 +234,7 @@ mod tests {
             reason(json!({"success": false, "error": "", "message": "no paper"})).as_deref(),
             Some("no paper")
         );
+        assert_eq!(reason(json!({"success": false, "errors": ["a", "b"]})).as_deref(), Some(r#"["a","b"]"#));
         assert!(reason(json!({"success": false})).is_some_and(|reason| reason.contains("without an error")));
         assert_eq!(ToolOutput::new(json!({"rows": []})).meaning(), Meaning::Value);
         assert_eq!(ToolOutput::new(json!(false)).meaning(), Meaning::Value);

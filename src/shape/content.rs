@@ -80,7 +80,22 @@ fn block_text(block: &Value) -> Option<&str> {
 
 fn image(block: &Value) -> Option<ImageData> {
     let (mime, data) = media(block)?;
-    IMAGE_TYPES.contains(&mime).then(|| ImageData { mime: mime.to_owned(), data: data.to_owned() })
+    if !IMAGE_TYPES.contains(&mime) {
+        return None;
+    }
+    Some(ImageData { mime: mime.to_owned(), data: base64(data)? })
+}
+
+/// Base64 as APIs take it: on one line and padded. `None` for other data, for which they would refuse the whole message.
+fn base64(data: &str) -> Option<String> {
+    let mut digits: String = data.split_whitespace().collect();
+    digits.truncate(digits.trim_end_matches('=').len());
+    let is_digit = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/');
+    if digits.is_empty() || digits.len() % 4 == 1 || !digits.bytes().all(is_digit) {
+        return None;
+    }
+    let padding = digits.len().next_multiple_of(4) - digits.len();
+    Some(digits + &"=".repeat(padding))
 }
 
 /// Type and base64 data of a block that has data.
@@ -90,7 +105,14 @@ fn media(block: &Value) -> Option<(&str, &str)> {
         _ => (block, "data"),
     };
     let mime = holder.get("mimeType").and_then(Value::as_str).unwrap_or("application/octet-stream");
-    Some((mime, holder.get(key)?.as_str()?))
+    let data = holder.get(key)?.as_str()?;
+    Some((mime, in_data_url(data).unwrap_or(data)))
+}
+
+/// The data in `data:image/png;base64,…`, which some servers send instead of the data alone.
+fn in_data_url(data: &str) -> Option<&str> {
+    let (head, data) = data.strip_prefix("data:")?.split_once(',')?;
+    head.ends_with(";base64").then_some(data)
 }
 
 fn kind(block: &Value) -> &str {

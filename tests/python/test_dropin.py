@@ -593,3 +593,79 @@ def test_the_own_words_of_an_error_are_one_visible_line(run: Run) -> None:
     hub = compat.ToolHub()
     hub.register(fail)
     assert run(hub.execute("fail"))["error"] == "red second (Tool 'fail' raised ValueError: red second)"
+
+
+def traced(execute: Any) -> Any:
+    """A decorator without `functools.wraps`, as orchestrators have them."""
+
+    async def inner(*args: Any, **kwargs: Any) -> Any:
+        return await execute(*args, **kwargs)
+
+    return inner
+
+
+class TracedInput:
+    name, description = "traced_input", "Takes the input alone."
+
+    @traced
+    async def execute(self, input: Any) -> Any:
+        return {"input": input}
+
+
+class TracedContext:
+    name, description = "traced_context", "Takes a context too."
+
+    @traced
+    async def execute(self, input: Any, task_ctx: Any = None) -> Any:
+        return {"input": input, "task_ctx": task_ctx}
+
+
+class TracedParameters:
+    name, description = "traced_parameters", "Takes named parameters."
+
+    @traced
+    async def execute(self, query: str, limit: int = 5) -> Any:
+        return {"query": query, "limit": limit}
+
+
+class Anything:
+    name, description = "anything", "Does not say what it takes."
+
+    async def execute(self, *args: Any, **kwargs: Any) -> Any:
+        return {"args": args, "kwargs": kwargs}
+
+
+class Further:
+    name, description = "further", "Takes what an older hub passed by position."
+
+    async def execute(self, input: Any, *args: Any, **kwargs: Any) -> Any:
+        return {"input": input, "args": args, "kwargs": kwargs}
+
+
+@pytest.mark.parametrize("input", [{"q": 1}, "text", {"input": "x", "y": 2}])
+def test_an_execute_that_hides_its_signature_gets_its_input_by_position(run: Run, input: Any) -> None:
+    hub = compat_hub(TracedInput(), TracedContext(), Anything(), Further())
+
+    def result(name: str) -> Any:
+        answer = run(hub.execute(name, input, task_ctx=CONTEXT))
+        assert answer.success, answer.error
+        return answer["result"]
+
+    assert result("traced_input") == {"input": input}
+    assert result("traced_context") == {"input": input, "task_ctx": CONTEXT}
+    assert result("anything") == {"args": (input,), "kwargs": {"task_ctx": CONTEXT}}
+    assert result("further") == {"input": input, "args": (), "kwargs": {"task_ctx": CONTEXT}}
+
+
+def test_a_hidden_signature_with_named_parameters_gets_them_by_name(run: Run) -> None:
+    hub = compat_hub(TracedParameters())
+    result = run(hub.execute("traced_parameters", {"query": "x", "limit": 2}))
+    assert result["result"] == {"query": "x", "limit": 2}
+
+
+def test_a_mock_of_execute_gets_what_the_orchestrator_passes(run: Run) -> None:
+    tool = mock.MagicMock(description="A mock.", execute=mock.AsyncMock(return_value="ok"))
+    tool.name = "mocked"
+    hub = compat_hub(tool)
+    assert run(hub.execute("mocked", {"q": 1}, task_ctx=9))["result"] == "ok"
+    tool.execute.assert_called_once_with({"q": 1}, task_ctx=9)

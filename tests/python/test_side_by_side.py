@@ -149,6 +149,22 @@ def test_what_one_definition_makes_stands_side_by_side_unless_it_is_made_of_the_
     assert names(hub, "most") == 2
 
 
+def test_a_method_of_an_object_made_again_replaces_itself() -> None:
+    class Api:
+        def __init__(self, user: str) -> None:
+            self.user = user
+
+        def find(self) -> str:
+            return self.user
+
+    hub = ToolHub()
+    for _ in range(3):
+        hub.register(Api("ada").find, name="find_it")
+    assert names(hub, "find_it") == 1
+    hub.register(Api("bob").find, name="find_it")
+    assert names(hub, "find_it") == 2
+
+
 def test_replace_says_it() -> None:
     hub = ToolHub()
     for place in ("yr", "dwd"):

@@ -281,6 +281,13 @@ def test_of_a_search_the_first_three_hits_are_shown_as_lines(hub: ToolHub) -> No
     assert result.meta["truncated"] is True
 
 
+@pytest.mark.parametrize("name", ["body", "page_content", "passage"])
+def test_the_text_of_a_hit_is_shown_whatever_its_name(hub: ToolHub, name: str) -> None:
+    hits = [{"title": f"Title {i}", "href": f"https://x/{i}", name: f"text of hit {i}"} for i in range(3)]
+    hub.register(lambda: hits, name="search_it")
+    assert hub.format(hub.call("search_it")).splitlines()[0] == "1. Title 0 – text of hit 0 – https://x/0"
+
+
 def test_a_list_that_is_no_list_of_hits_is_shown_as_data(hub: ToolHub) -> None:
     hub.register(lambda: [1, 2, 3], name="search_numbers")
     assert hub.format(hub.call("search_numbers")) == "[1, 2, 3]"

@@ -47,6 +47,13 @@ def test_any_falsy_success_is_a_failure_that_keeps_its_keys(falsy: Any) -> None:
     assert "result" not in result
 
 
+@pytest.mark.parametrize("key", ["error", "message", "errors", "reason", "detail"])
+def test_the_reason_of_a_failure_is_found_under_its_usual_names(key: str) -> None:
+    hub = ToolHub()
+    hub.register(lambda: {"success": False, key: ["no disk"]}, name="save")
+    assert "no disk" in (hub.call("save").error or "")
+
+
 def test_a_failure_without_words_has_a_sentence_but_no_key() -> None:
     result = returning({"success": False, "code": 7}).call("tool")
     assert result.get("error", "") == ""
@@ -250,6 +257,8 @@ def text(*texts: str) -> list[dict[str, str]]:
         ([{"n": 1}], ['{"n": 1}']),
         (None, []),
         ("5", ["5"]),
+        ("x", ['"x"']),
+        (1.0, ["1"]),
     ],
 )
 def test_the_wrapper_of_python_servers_is_taken_off(
@@ -268,6 +277,14 @@ def test_a_marked_wrapper_is_taken_off_whatever_the_text_says(served: Callable[.
     assert served(answer, outputSchema={"type": "object", "x-fastmcp-wrap-result": True}).result == 5
     other = {"content": text("x"), "structuredContent": {"result": 5, "unit": "m"}}
     assert served(other).result == {"result": 5, "unit": "m"}
+
+
+def test_an_image_beside_the_value_keeps_neither_in_its_wrapper(served: Callable[..., Any]) -> None:
+    image = {"type": "image", "data": PNG, "mimeType": "image/png"}
+    result = served({"content": [*text("5"), image], "structuredContent": {"result": 5}})
+    assert result.result == 5
+    assert image in result.content
+    assert "image/png" in result.text
 
 
 def test_several_texts_are_joined_by_an_empty_line(served: Callable[..., Any]) -> None:

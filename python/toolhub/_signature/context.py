@@ -9,7 +9,8 @@ import inspect
 import re
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
-from types import CoroutineType
+from functools import partial
+from types import CellType, CoroutineType, FunctionType
 from typing import Any, NamedTuple
 
 PASSED_ON: ContextVar[Mapping[str, Any] | None] = ContextVar("PASSED_ON", default=None)
@@ -55,6 +56,8 @@ def context_of(execute: Callable[..., Any]) -> Context | None:
         first, *rest = inspect.signature(execute).parameters.values()
     except (TypeError, ValueError):
         return None
+    if [first.kind, *(other.kind for other in rest)] == [first.VAR_POSITIONAL, first.VAR_KEYWORD]:
+        return _of_wrapper(execute)
     if not rest or first.name not in _INPUTS or first.kind is not first.POSITIONAL_OR_KEYWORD:
         return None
     names: set[str] = set()
@@ -62,11 +65,32 @@ def context_of(execute: Callable[..., Any]) -> Context | None:
     for parameter in rest:
         if parameter.kind is parameter.VAR_KEYWORD:
             takes_all = True
+        elif parameter.kind is parameter.VAR_POSITIONAL:
+            continue  # an orchestrator gives the input alone by position
         elif _is_context(parameter):
             names.add(parameter.name)
         else:
             return None
     return Context(first.name, frozenset(names), takes_all)
+
+
+def _of_wrapper(execute: Callable[..., Any]) -> Context | None:
+    """`execute(*args, **kwargs)`, mostly a decorator without `functools.wraps`: the function it closes over decides."""
+    cells = getattr(_function(execute), "__closure__", None) or ()
+    wrapped = [cell.cell_contents for cell in cells if _is_function(cell)]
+    if len(wrapped) != 1:
+        return Context("input", frozenset(), takes_all=True)
+    # A method of a class takes its object first.
+    inner = partial(wrapped[0], None) if _function(execute) is not execute else wrapped[0]
+    parameters = list(inspect.signature(inner).parameters)
+    return Context(parameters[0], frozenset(), takes_all=False) if len(parameters) == 1 else context_of(inner)
+
+
+def _is_function(cell: CellType) -> bool:
+    try:
+        return isinstance(cell.cell_contents, FunctionType)
+    except ValueError:  # not assigned yet
+        return False
 
 
 def _is_context(parameter: inspect.Parameter) -> bool:

@@ -32,7 +32,7 @@ def identity_of(obj: Any) -> Identity:
     if isinstance(inner, types.MethodType):
         function: Any = inner.__func__
         code: Any = getattr(function, "__code__", function)
-        return Identity(_qualified(function), id(code), [id(inner.__self__)])
+        return Identity(_qualified(function), id(code), _owner(inner.__self__))
     if isinstance(inner, types.FunctionType):
         return Identity(_qualified(inner), id(inner.__code__), _values(inner))
     if isinstance(inner, type):
@@ -54,6 +54,13 @@ def _qualified(named: Any) -> str | None:
     if not isinstance(name, str) or name.endswith("<lambda>"):
         return None
     return f"{getattr(named, '__module__', None)}.{name}"
+
+
+def _owner(owner: Any) -> list[int]:
+    """What tells the methods of one object from those of another: as for the objects, the values it was made with."""
+    if isinstance(owner, (type, types.ModuleType)):
+        return [id(owner)]
+    return _state(owner, cast(Any, type(owner)))
 
 
 def _values(function: types.FunctionType) -> list[int]:

@@ -82,23 +82,26 @@ pub fn unwrapped(mut output: ToolOutput, is_marked: bool) -> ToolOutput {
     output
 }
 
-/// Whether the content is this value: one block, or one for each item of a list.
+/// Whether the texts of the content are this value: one text, or one for each item of a list. Media may stand beside them.
 fn says_the_same(content: &[Value], value: &Value) -> bool {
-    let is = |block: &Value, value: &Value| {
-        let text = block.get("text").and_then(Value::as_str);
-        text.is_some_and(|text| match value {
-            Value::String(value) => value == text,
-            value => serde_json::from_str::<Value>(text).is_ok_and(|read| read == *value),
-        })
-    };
-    match (content, value) {
-        ([], Value::Null) => true,
-        ([block], value) if is(block, value) => true,
-        (blocks, Value::Array(items)) => {
-            blocks.len() == items.len() && blocks.iter().zip(items).all(|(block, item)| is(block, item))
+    let texts: Vec<&str> = content.iter().filter_map(|block| block.get("text")?.as_str()).collect();
+    match (texts.as_slice(), value) {
+        ([], Value::Null) => content.is_empty(),
+        ([text], value) if is_text_of(text, value) => true,
+        (texts, Value::Array(items)) => {
+            texts.len() == items.len() && texts.iter().zip(items).all(|(text, item)| is_text_of(text, item))
         }
         _ => false,
     }
+}
+
+/// Whether a text is this value as it is, or as JSON. Servers write 1.0 as `1` too.
+fn is_text_of(text: &str, value: &Value) -> bool {
+    if value.as_str() == Some(text) {
+        return true;
+    }
+    let Ok(read) = serde_json::from_str::<Value>(text) else { return false };
+    read == *value || read.as_f64().is_some_and(|read| value.as_f64() == Some(read))
 }
 
 /// The tool ran and says that it failed; what it says is its text.

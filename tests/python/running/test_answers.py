@@ -177,6 +177,9 @@ async def test_a_page_is_not_cut_again_in_any_way_of_calling() -> None:
     ):
         assert hub.format(result).startswith(ESSAY[:20_000])
         assert not result.meta["truncated"]
+    outcome = await hub.run(asks("read_more", handle=handle, limit=3_000), limit=1_000)
+    assert ESSAY[:3_000] in message_text(outcome)
+    assert not outcome.results[0].meta["truncated"]
     assert hub.read_more(handle, 0, 10**9) == ESSAY
 
 
@@ -242,6 +245,27 @@ async def test_images_are_blocks_of_the_apis_that_take_them() -> None:
     (part,) = (await written("gemini"))["parts"]
     assert part["functionResponse"]["response"] == {"result": texts}
     assert part["functionResponse"]["parts"] == [{"inlineData": {"mimeType": "image/png", "data": PNG}}]
+
+
+@pytest.mark.parametrize(
+    "data", [f"data:image/png;base64,{PNG}", PNG[:76] + "\n" + PNG[76:], PNG.rstrip("=")]
+)
+async def test_an_image_reaches_the_api_as_plain_base64(data: str) -> None:
+    hub = ToolHub()
+    block = {"type": "image", "data": data, "mimeType": "image/png"}
+    hub.register(lambda: [block], name="get_picture", read_only=True)
+    (answer,) = (await hub.run(asks("get_picture"), results="anthropic")).messages[0]["content"]
+    assert answer["content"][0]["source"]["data"] == PNG
+
+
+async def test_data_that_is_not_base64_is_a_note() -> None:
+    hub = ToolHub()
+    block = {"type": "image", "data": "https://example.org/a.png", "mimeType": "image/png"}
+    hub.register(lambda: [block], name="get_picture", read_only=True)
+    for results in ("anthropic", "openai_responses", "gemini"):
+        answer = json.dumps((await hub.run(asks("get_picture"), results=results)).messages)  # type: ignore[arg-type]
+        assert "[image/png, " in answer
+        assert "example.org" not in answer
 
 
 async def test_an_image_alone_needs_no_text() -> None:
