@@ -5,7 +5,7 @@
 //! uses a name that it re-exports has the arrow.
 
 use super::rules::{module, shipped};
-use super::source::{covered, inline_depth, paths, words};
+use super::source::{Leaf, covered, inline_depth, leaves, paths, words};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// One file of `src/`: what it shows under another name, and the code that ships.
@@ -53,25 +53,27 @@ impl Tree {
     fn uses(&self, module: &str) -> Vec<(bool, Vec<String>, String)> {
         let code = &self.0[module].code;
         let mut found = Vec::new();
-        for at in words(code, "use").filter(|at| inline_depth(code, *at) == 0) {
-            let before = code[..at].trim_end();
-            let line = before.rsplit(['\n', ';', '}']).next().unwrap_or("");
-            let public = line.trim_start().starts_with("pub");
-            let end = code[at..].find(';').map_or(code.len(), |length| at + length);
-            // Read as one path below an invented head, so that groups are written out.
-            let item = format!("use::{}", code[at + 3..end].trim());
-            for (_, path) in paths(&item, "use") {
-                if let Some(path) = self.absolute(module, &path) {
-                    let name = path.last().cloned().unwrap_or_default();
-                    found.push((public, path, name));
+        for UseItem { at, public, leaves } in use_items(code) {
+            let depth = inline_depth(code, at);
+            for (path, new_name) in leaves {
+                if let Some(path) = self.absolute(module, &path, depth) {
+                    let name = new_name.or_else(|| path.last().cloned()).unwrap_or_default();
+                    // What a module inside of the file re-exports is used by this file.
+                    found.push((public && depth == 0, path, name));
                 }
             }
         }
         found
     }
 
-    /// A path as seen from the root of the crate; `None` when it leads to a foreign crate.
-    fn absolute(&self, module: &str, path: &[String]) -> Option<Vec<String>> {
+    /// A path as seen from the root of the crate; `None` when it leads to a foreign crate, or stays in a module inside of the
+    /// file. `depth` is the number of such modules around it.
+    fn absolute(&self, module: &str, path: &[String], depth: usize) -> Option<Vec<String>> {
+        let supers = path.iter().take_while(|part| *part == "super").count();
+        if depth > 0 && path.first()? != "crate" && supers < depth {
+            return None;
+        }
+        let path = &path[depth.min(supers)..];
         let mut base: Vec<String> =
             module.split('/').filter(|part| !part.is_empty()).map(str::to_owned).collect();
         let mut rest = path;
@@ -170,15 +172,34 @@ impl Tree {
         for head in ["crate", "super", "self"].into_iter().chain(children) {
             for (at, path) in paths(code, head).into_iter().filter(|(at, _)| is_free(at)) {
                 // The later parts of a longer path are read with its head.
-                if code[..at].trim_end().ends_with("::") || inline_depth(code, at) > 0 {
+                if code[..at].trim_end().ends_with("::") {
                     continue;
                 }
                 let whole: Vec<String> = [vec![head.to_owned()], path].concat();
-                found.extend(self.absolute(module, &whole));
+                found.extend(self.absolute(module, &whole, inline_depth(code, at)));
             }
         }
         found
     }
+}
+
+/// One `use`: its place, whether it is public, and what it names.
+struct UseItem {
+    at: usize,
+    public: bool,
+    leaves: Vec<Leaf>,
+}
+
+fn use_items(code: &str) -> Vec<UseItem> {
+    let item = |at: usize| {
+        let before = code[..at].trim_end();
+        let line = before.rsplit(['\n', ';', '{', '}']).next().unwrap_or("");
+        let end = code[at..].find(';').map_or(code.len(), |length| at + length);
+        // Read as one path below an invented head, so that groups are written out.
+        let text = format!("::{}", code[at + 3..end].trim());
+        UseItem { at, public: line.trim_start().starts_with("pub"), leaves: leaves(&text, 0) }
+    };
+    words(code, "use").map(item).collect()
 }
 
 fn covered_by_use(code: &str) -> Vec<std::ops::Range<usize>> {
@@ -228,7 +249,7 @@ fn reachable<'a>(arrows: &'a BTreeMap<&'a str, BTreeSet<String>>, from: &str) ->
     found
 }
 
-/// A type name that two files define means two things to a reader.
+/// A type name that two files define means two things to a reader. A public `use … as Name` defines a name too.
 pub fn duplicate_types(files: &[(String, String)]) -> Vec<String> {
     let mut defined: BTreeMap<String, Vec<&str>> = BTreeMap::new();
     for (path, text) in files {
@@ -245,23 +266,27 @@ pub fn duplicate_types(files: &[(String, String)]) -> Vec<String> {
                 defined.entry(name.to_owned()).or_default().push(path);
             }
         }
+        let public = use_items(&code).into_iter().filter(|item| item.public).flat_map(|item| item.leaves);
+        for name in public.filter_map(|(_, new_name)| new_name) {
+            if name.chars().any(char::is_lowercase) && name.starts_with(char::is_uppercase) {
+                defined.entry(name).or_default().push(path);
+            }
+        }
     }
     let twice = defined.into_iter().filter(|(_, paths)| paths.len() > 1);
     twice.map(|(name, paths)| format!("the type `{name}` is defined in {}", paths.join(" and "))).collect()
 }
 
-/// The name of the type that a line at the left margin defines.
+/// The name of the type that a line defines. An indented `type` belongs to a trait.
 fn type_name(line: &str) -> Option<&str> {
     let mut parts = line.split_whitespace().peekable();
-    if line.starts_with([' ', '\t']) {
-        return None;
-    }
     while parts.peek().is_some_and(|part| part.starts_with("pub") || *part == "unsafe") {
         parts.next();
     }
     let keyword = parts.next()?;
     let name = parts.next()?;
-    let is_type = ["struct", "enum", "trait", "type", "union"].contains(&keyword);
+    let is_type = ["struct", "enum", "trait", "union"].contains(&keyword)
+        || keyword == "type" && !line.starts_with([' ', '\t']);
     let end = name.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(name.len());
     (is_type && end > 0).then(|| &name[..end])
 }

@@ -192,7 +192,7 @@ fn together(files: &[(&str, &str)], rule: fn(&[(String, String)]) -> Vec<String>
 
 #[test]
 fn circles_fire() {
-    let circle = |files| together(files, super::files::circles);
+    let circle = |files: &[(&str, &str)]| together(files, super::files::circles);
     let direct = circle(&[
         ("src/a/mod.rs", "mod b; mod c;"),
         ("src/a/b.rs", "use super::c::C; pub struct B;"),
@@ -216,6 +216,23 @@ fn circles_fire() {
         ("src/a/b.rs", "use super::A; pub struct B;"),
     ]);
     assert!(used_and_exported.len() == 1, "{used_and_exported:?}");
+    // A new name does not hide the definition, alone or in a group; neither does a module inside of a file.
+    for exports in ["pub use c::C as D;", "pub use c::{C as D};"] {
+        let renamed = circle(&[
+            ("src/a/mod.rs", &format!("mod b; mod c; {exports}")),
+            ("src/a/b.rs", "use super::D; pub struct B;"),
+            ("src/a/c.rs", "pub struct C; use crate::a::b::B;"),
+        ]);
+        assert!(renamed.len() == 1 && renamed[0].contains("src/a/b.rs uses a/c"), "{renamed:?}");
+    }
+    for inside in ["use super::super::c::C;", "fn f(_: super::super::c::C) {}", "pub use crate::a::c::C;"] {
+        let nested = circle(&[
+            ("src/a/mod.rs", "mod b; mod c;"),
+            ("src/a/b.rs", &format!("mod inner {{ {inside} }} pub struct B;")),
+            ("src/a/c.rs", "pub struct C; use super::b::B;"),
+        ]);
+        assert!(nested.len() == 1 && nested[0].contains("src/a/b.rs uses a/c"), "{inside}: {nested:?}");
+    }
 }
 
 #[test]
@@ -230,13 +247,26 @@ fn circles_stay_quiet() {
         ("src/a/c.rs", "pub struct C; #[cfg(test)] mod tests { use super::super::b::B; }"),
     ]);
     quiet(&[("src/a.rs", "use crate::b::{self, B};"), ("src/b.rs", "pub struct B; // crate::a")]);
+    // A module inside of a file may use that file.
+    quiet(&[
+        ("src/a.rs", "struct A; mod inner { use super::A; use self::x; }"),
+        ("src/b.rs", "use crate::a::A;"),
+    ]);
 }
 
 #[test]
 fn duplicate_types_fire_and_stay_quiet() {
-    let found = |files| together(files, super::files::duplicate_types);
+    let found = |files: &[(&str, &str)]| together(files, super::files::duplicate_types);
     let twice = found(&[("src/a.rs", "pub struct Job {}\n"), ("src/b/c.rs", "pub(crate) enum Job { A }\n")]);
     assert_eq!(twice, ["the type `Job` is defined in src/a.rs and src/b/c.rs"]);
+    for other in [
+        "mod inner {\n    pub struct Job;\n}\n",
+        "pub use x::Task as Job;\n",
+        "pub use x::{Task as Job, y};\n",
+    ] {
+        let hidden = found(&[("src/a.rs", "pub struct Job {}\n"), ("src/b.rs", other)]);
+        assert_eq!(hidden, ["the type `Job` is defined in src/a.rs and src/b.rs"], "{other}");
+    }
     let fine = found(&[
         ("src/a.rs", "pub struct Job<T>(T);\nimpl Iterator for X {\n    type Item = u8;\n}\n"),
         ("src/b.rs", "impl Iterator for Y {\n    type Item = u8;\n}\n#[cfg(test)]\nstruct Job;\n"),

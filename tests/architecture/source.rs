@@ -185,17 +185,25 @@ fn end_of_item(code: &str, mut at: usize) -> usize {
     at
 }
 
+/// A path, and the name after `as` if there is one.
+pub type Leaf = (Vec<String>, Option<String>);
+
 /// All paths that start with the word `head`, groups written out: `head::{a::b, c}` gives `a b` and `c`.
 pub fn paths(code: &str, head: &str) -> Vec<(usize, Vec<String>)> {
-    let mut found = Vec::new();
-    for start in words(code, head) {
-        let mut leaves = Vec::new();
-        if let Some(at) = after_colons(code.as_bytes(), start + head.len()) {
-            leaf_paths(code.as_bytes(), at, &[], &mut leaves);
-        }
-        found.extend(leaves.into_iter().map(|leaf| (start, leaf)));
+    let found = words(code, head).flat_map(|start| {
+        let leaves = leaves(code, start + head.len()).into_iter();
+        leaves.map(move |(path, _)| (start, path))
+    });
+    found.collect()
+}
+
+/// The paths behind the `::` at `at`, each with its new name.
+pub fn leaves(code: &str, at: usize) -> Vec<Leaf> {
+    let mut leaves = Vec::new();
+    if let Some(at) = after_colons(code.as_bytes(), at) {
+        leaf_paths(code.as_bytes(), at, &[], &mut leaves);
     }
-    found
+    leaves
 }
 
 fn skip_space(bytes: &[u8], mut at: usize) -> usize {
@@ -211,7 +219,7 @@ fn after_colons(bytes: &[u8], at: usize) -> Option<usize> {
 }
 
 /// Reads one path or group at `at`; gives the position after it.
-fn leaf_paths(bytes: &[u8], mut at: usize, before: &[String], found: &mut Vec<Vec<String>>) -> usize {
+fn leaf_paths(bytes: &[u8], mut at: usize, before: &[String], found: &mut Vec<Leaf>) -> usize {
     if bytes.get(at) == Some(&b'{') {
         let end = matching(bytes, at);
         at = skip_space(bytes, at + 1);
@@ -230,7 +238,7 @@ fn leaf_paths(bytes: &[u8], mut at: usize, before: &[String], found: &mut Vec<Ve
         _ => bytes[at..].iter().take_while(|b| is_word(**b)).count(),
     };
     if length == 0 {
-        found.push(before.to_vec()); // a turbofish: the path ends before it
+        found.push((before.to_vec(), None)); // a turbofish: the path ends before it
         return at;
     }
     let name = String::from_utf8_lossy(&bytes[at..at + length]).into_owned();
@@ -238,10 +246,18 @@ fn leaf_paths(bytes: &[u8], mut at: usize, before: &[String], found: &mut Vec<Ve
     match after_colons(bytes, at + length) {
         Some(next) => leaf_paths(bytes, next, &path, found),
         None => {
-            found.push(path);
+            found.push((path, new_name(bytes, at + length)));
             at + length
         }
     }
+}
+
+/// The name after `as` at `at`.
+fn new_name(bytes: &[u8], at: usize) -> Option<String> {
+    let rest = bytes[skip_space(bytes, at)..].strip_prefix(b"as ")?;
+    let rest = &rest[skip_space(rest, 0)..];
+    let length = rest.iter().take_while(|byte| is_word(**byte)).count();
+    Some(String::from_utf8_lossy(&rest[..length]).into_owned())
 }
 
 /// How many inline `mod name { … }` blocks are open at `at`.
