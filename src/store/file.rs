@@ -79,16 +79,13 @@ impl StoreFile {
         }
         // Changes that a killed process, or one still running, has not moved into the file yet.
         let has_log = fs::metadata(beside(path, "-wal")).is_ok_and(|data| data.is_file() && data.len() > 0);
-        let complete = if has_log { read_as(path, "mode=ro") } else { None };
-        // `immutable` is the only mode in which SQLite creates nothing beside the file; it ignores the log.
-        let is_complete = complete.is_some() || !has_log;
-        let (file, state) = complete.or_else(|| read_as(path, "immutable=1"))?;
-        let missing = if is_complete { "" } else { " except for its '-wal', which cannot be read here" };
+        let (file, state) = read_immutable(path)?;
+        let missing = if has_log { " except for its '-wal', which cannot be read here" } else { "" };
         let notice = format!(
             "The store '{}' cannot be written; its content is used{missing}, and changes stay in memory.",
             path.display()
         );
-        Some(OpenedFile { file, state, notice: Some(notice), is_read_only: true, is_complete })
+        Some(OpenedFile { file, state, notice: Some(notice), is_read_only: true, is_complete: !has_log })
     }
 
     /// Opens or creates the file, and reads its content.
@@ -205,8 +202,9 @@ fn connect(path: &Path) -> rusqlite::Result<(Connection, SchemaState)> {
     Ok((connection, state))
 }
 
-/// Opens the file in one of SQLite's read-only modes. `None` if its tables are not of this version.
-fn read_as(path: &Path, mode: &str) -> Option<(StoreFile, StoredState)> {
+/// Opens the file in the one mode in which SQLite creates nothing beside it; the log is ignored. `None` if its tables are not
+/// of this version.
+fn read_immutable(path: &Path) -> Option<(StoreFile, StoredState)> {
     let mut uri = String::from("file:");
     for letter in path.to_str()?.chars() {
         match letter {
@@ -217,7 +215,7 @@ fn read_as(path: &Path, mode: &str) -> Option<(StoreFile, StoredState)> {
         }
     }
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
-    let mut connection = Connection::open_with_flags(format!("{uri}?{mode}"), flags).ok()?;
+    let mut connection = Connection::open_with_flags(format!("{uri}?immutable=1"), flags).ok()?;
     let is_ready = schema::migrate(&mut connection, STEPS).ok()? == SchemaState::Ready;
     let state = StoredState::load(&connection).ok().filter(|_| is_ready)?;
     Some((StoreFile { connection, id: FileId::of(path) }, state))
