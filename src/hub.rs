@@ -5,13 +5,13 @@
 //! permission, cache) is [`crate::plan`].
 
 pub mod explain;
-mod kept_texts;
 mod missing;
 mod persistence;
 mod pin_refusals;
 mod planned;
 mod prompt;
 mod read_more;
+mod result_texts;
 mod search;
 mod shaping;
 
@@ -33,9 +33,9 @@ use crate::select::{self, Candidates, Selection, StrategyInput, StrategyPatterns
 use crate::stats::BreakerPolicy;
 use crate::store::Store;
 use crate::truncate::Limits;
-use kept_texts::KeptTexts;
 use parking_lot::{Mutex, RwLock};
 use pin_refusals::{PinRefusals, RefusalReasons};
+use result_texts::ResultTexts;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -108,7 +108,7 @@ pub struct Hub {
     store: OnceLock<Arc<Store>>,
     /// There should be a store, but it cannot be used.
     has_no_store: AtomicBool,
-    kept: Arc<KeptTexts>,
+    texts: Arc<ResultTexts>,
     /// Held while the tool that reads cut results is registered.
     offering: Mutex<()>,
     refusals: PinRefusals,
@@ -132,7 +132,7 @@ impl Hub {
             rng: Mutex::new(rng),
             store: OnceLock::new(),
             has_no_store: AtomicBool::new(false),
-            kept: Arc::default(),
+            texts: Arc::default(),
             offering: Mutex::default(),
             refusals: PinRefusals::default(),
             closed: AtomicBool::new(false),
@@ -144,7 +144,7 @@ impl Hub {
     pub fn close(&self) {
         self.closed.store(true, Ordering::Release);
         self.clear();
-        self.kept.clear();
+        self.texts.clear();
     }
 
     pub fn is_closed(&self) -> bool {

@@ -128,8 +128,19 @@ fn thrown<'py>(typ: &Bound<'py, PyAny>, value: Option<&Bound<'py, PyAny>>) -> Bo
 /// An object of ours that `await` or an asyncio.Task drives. Made with [`new_awaitable`].
 pub trait Awaited: PyClass<BaseType = Awaitable> {
     fn step(slf: &Bound<'_, Self>) -> PyResult<Step>;
-    fn throw(slf: &Bound<'_, Self>, error: Bound<'_, PyBaseException>) -> PyResult<Step>;
-    fn close(slf: &Bound<'_, Self>) -> PyResult<()>;
+
+    /// Stops waiting. Only for an object without a coroutine inside, which then needs no `throw` and no `close`.
+    fn leave(_: &Bound<'_, Self>) {}
+
+    fn throw(slf: &Bound<'_, Self>, error: Bound<'_, PyBaseException>) -> PyResult<Step> {
+        Self::leave(slf);
+        Err(PyErr::from_value(error.into_any()))
+    }
+
+    fn close(slf: &Bound<'_, Self>) -> PyResult<()> {
+        Self::leave(slf);
+        Ok(())
+    }
 }
 
 /// The base class of everything that is [`Awaited`]: the coroutine protocol, written once.

@@ -10,7 +10,7 @@ use super::pool::{self, FunctionCall, Leftover, NotQueued, PoolKind, Reply};
 use super::slots;
 use crate::workers::PoolRefusal;
 use parking_lot::Mutex;
-use pyo3::exceptions::{PyBaseException, PyRuntimeError};
+use pyo3::exceptions::PyRuntimeError;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -63,7 +63,7 @@ impl ThreadCall {
     }
 
     /// The caller leaves; the function goes on alone.
-    fn leave(&self, py: Python<'_>) {
+    fn stop_waiting(&self, py: Python<'_>) {
         let ThreadCallState { running, waiter, ended } = std::mem::take(&mut *self.state.lock());
         if let Some(RunningFunction { bridge, reply, key }) = running {
             drop(bridge.get().forget_mail(key));
@@ -110,14 +110,8 @@ impl Awaited for ThreadCall {
         Ok(Step::Yield(waiter))
     }
 
-    fn throw(slf: &Bound<'_, Self>, error: Bound<'_, PyBaseException>) -> PyResult<Step> {
-        slf.get().leave(slf.py());
-        Err(PyErr::from_value(error.into_any()))
-    }
-
-    fn close(slf: &Bound<'_, Self>) -> PyResult<()> {
-        slf.get().leave(slf.py());
-        Ok(())
+    fn leave(slf: &Bound<'_, Self>) {
+        slf.get().stop_waiting(slf.py());
     }
 }
 

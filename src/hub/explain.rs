@@ -1,7 +1,7 @@
 //! What would happen and why, in plain words.
 
 use super::PlannedRun;
-use super::kept_texts::in_language;
+use super::result_texts::in_language;
 use crate::error::{HubError, clip};
 use crate::invisible::line;
 use crate::model::{Lang, Shadow, Strategy};

@@ -12,7 +12,7 @@ impl Hub {
     pub fn keep_in(&self, store: Arc<Store>) {
         if self.store.set(store.clone()).is_ok() {
             self.registry.persist_stats(store.stats().clone());
-            self.kept.keep_in(store.clone());
+            self.texts.keep_in(store.clone());
             let uses = store.take_uses().into_iter().map(|one| (one.words, one.tool));
             self.uses.lock().restore(uses);
         }

@@ -1,6 +1,6 @@
 //! The tool by which a model reads the rest of a result that was cut.
 
-use super::kept_texts::{KeptTexts, in_language};
+use super::result_texts::{ResultTexts, in_language};
 use crate::error::HubError;
 use crate::model::{Arguments, CheckOptions, Effects, Evidence, Fitting, Lang, ToolOutput, ToolSpec};
 use crate::schema::ArgumentSchema;
@@ -18,14 +18,14 @@ const MAX_PAGE: usize = 100_000;
 pub struct ReadMore {
     spec: ToolSpec,
     schema: ArgumentSchema,
-    kept: Arc<KeptTexts>,
+    texts: Arc<ResultTexts>,
     /// The length of a page unless the model says otherwise.
     page: usize,
     lang: Lang,
 }
 
 impl ReadMore {
-    pub fn new(name: &str, kept: Arc<KeptTexts>, page: usize, lang: Lang) -> Self {
+    pub fn new(name: &str, texts: Arc<ResultTexts>, page: usize, lang: Lang) -> Self {
         let words = |en: &str, zh: &str| lang.pick(en, zh).to_owned();
         let parameters = Arc::new(json!({
             "type": "object",
@@ -57,14 +57,14 @@ impl ReadMore {
             idempotent: true,
             ..ToolSpec::named(name)
         };
-        ReadMore { spec, schema: ArgumentSchema::new(parameters), kept, page, lang }
+        ReadMore { spec, schema: ArgumentSchema::new(parameters), texts, page, lang }
     }
 
     fn read(&self, args: &Arguments) -> Result<ToolOutput, HubError> {
         let number = |name: &str| args.get(name).and_then(Value::as_f64).map(|number| number as usize);
         let handle = args.get("handle").and_then(Value::as_str).unwrap_or_default();
         let limit = number("limit").unwrap_or(self.page).min(MAX_PAGE);
-        let page = self.kept.page(handle, number("offset").unwrap_or_default(), limit, self.lang)?;
+        let page = self.texts.page(handle, number("offset").unwrap_or_default(), limit, self.lang)?;
         let (name, end, left) = (&self.spec.name, page.end, page.total - page.end);
         if page.text.is_empty() && limit > 0 {
             let note = format!(

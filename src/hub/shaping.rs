@@ -1,8 +1,8 @@
 //! Results cut for a model. What was cut is kept, and the model gets a tool to read it.
 
 use super::Hub;
-use super::kept_texts::{TextPage, in_language};
 use super::read_more::{NAMES, ReadMore};
+use super::result_texts::{TextPage, in_language};
 use crate::error::HubError;
 use crate::kind::ToolKind;
 use crate::model::Source;
@@ -93,7 +93,7 @@ impl Hub {
         if !shown.truncated && !hits.as_ref().is_some_and(|(_, has_more)| *has_more) {
             return ShapedText { text: shown.text, cut: None };
         }
-        let handle = self.kept.keep(full);
+        let handle = self.texts.keep(full);
         let total = full.chars().count();
         // The longest possible hint.
         let room = limit.chars.saturating_sub(self.hint(&handle, total, total).chars().count());
@@ -125,7 +125,7 @@ impl Hub {
 
     /// One page of a text that was cut.
     pub fn read_more(&self, handle: &str, offset: usize, limit: usize) -> Result<TextPage, HubError> {
-        self.kept.page(handle, offset, limit, self.options.lang)
+        self.texts.page(handle, offset, limit, self.options.lang)
     }
 
     /// The name of the tool that reads cut results, once it is offered.
@@ -157,7 +157,7 @@ impl Hub {
                 variant: 1,
                 priority: Source::Tools.default_priority(),
                 gate: None,
-                tool: Arc::new(ReadMore::new(name, self.kept.clone(), page, self.options.lang)),
+                tool: Arc::new(ReadMore::new(name, self.texts.clone(), page, self.options.lang)),
                 stats: Arc::new(CandidateStats::default()),
             });
         }

@@ -170,7 +170,7 @@ impl Store {
         self.shared.results_limit > 0
     }
 
-    /// Keeps a result under its handle. One that is larger than the limit is not kept.
+    /// Keeps a result under its handle. One that is larger than the limit is not stored.
     pub fn keep(&self, handle: &str, text: String) {
         let limit = self.shared.results_limit;
         if text.len() as u64 <= limit {
@@ -179,7 +179,7 @@ impl Store {
         }
     }
 
-    pub fn kept(&self, handle: &str) -> Option<String> {
+    pub fn result(&self, handle: &str) -> Option<String> {
         let pending = {
             let pending = self.shared.pending.lock();
             pending.results.iter().find(|one| one.handle == handle).map(|one| one.text.clone())

@@ -153,7 +153,7 @@ impl SharedStore {
                         format!("cannot be used: {why}. It was renamed to '{}'", aside.display())
                     }
                     Ok(None) => format!("cannot be used: {why}"),
-                    Err(kept) => format!("cannot be used: {why}, and {kept}"),
+                    Err(error) => format!("cannot be used: {why}, and {error}"),
                 };
                 Err(WorkError::Lost(lost(&self.path, &renamed)))
             }
@@ -288,7 +288,7 @@ impl SharedStore {
                 written.stats.into_iter().for_each(|(key, record)| stats.saved(key, record));
                 self.notices.lock().extend(written.refused_results.iter().map(|handle| {
                     format!(
-                        "The store has another result with the handle '{handle}'; the new one is not kept."
+                        "The store has another result with the handle '{handle}'; the new one is not stored."
                     )
                 }));
                 return true;

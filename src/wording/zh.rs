@@ -262,7 +262,7 @@ const HUB: &[(&str, &str)] = &[
         "[结束：全文共 {0} 个字符，其后没有更多内容]",
     ),
     (
-        "There is no kept result '{}'; newer results may have replaced it. Call the tool again.",
+        "There is no stored result '{}'; newer results may have replaced it. Call the tool again.",
         "没有保留结果 '{0}'；它可能已被较新的结果取代。请重新调用工具。",
     ),
     // Synthesis

@@ -352,7 +352,7 @@ def test_pages_give_the_whole_back(hub: ToolHub) -> None:
 
 
 def test_a_handle_that_is_gone_is_not_found(hub: ToolHub) -> None:
-    with pytest.raises(toolhub.ToolError, match="no kept result") as caught:
+    with pytest.raises(toolhub.ToolError, match="no stored result") as caught:
         hub.read_more("r_gone")
     assert caught.value.kind == "not_found"
     with pytest.raises(ValueError, match="offset must be at least 0, got -1"):

@@ -23,7 +23,7 @@ fn starts_a_new_file(folder: &Folder, word: &str) -> String {
     let aside: Vec<String> =
         folder.names().into_iter().filter(|name| name.starts_with(&format!("hub.db.{word}-"))).collect();
     assert!(!aside.is_empty() && notices[0].contains(&aside[0]), "{notices:?} {aside:?}");
-    assert_eq!(open(&folder.file()).kept("new").as_deref(), Some("text"));
+    assert_eq!(open(&folder.file()).result("new").as_deref(), Some("text"));
     aside[0].clone()
 }
 
@@ -50,7 +50,7 @@ fn a_file_with_damaged_pages_is_quarantined() {
     assert_eq!(store.flush(PATIENCE), found_at_once, "found later, the store goes on in memory");
     notices.extend(store.notices());
     assert!(notices.len() == 1 && notices[0].contains("hub.db.corrupt-"), "{notices:?}");
-    assert_eq!(store.kept("new").as_deref(), Some("text"));
+    assert_eq!(store.result("new").as_deref(), Some("text"));
     store.close(PATIENCE);
     close(&open(&folder.file()));
 }
@@ -104,7 +104,7 @@ fn a_file_that_is_replaced_by_a_folder_does_not_stop_the_hub() {
     assert!(!store.flush(PATIENCE));
     let notices = store.notices();
     assert!(notices.len() == 1 && notices[0].contains("goes on in memory"), "{notices:?}");
-    assert_eq!(store.kept("r_1").as_deref(), Some("text"));
+    assert_eq!(store.result("r_1").as_deref(), Some("text"));
     assert!(!store.flush(PATIENCE));
     assert_eq!(store.notices(), Vec::<String>::new(), "it is reported once");
     close(&store);
@@ -135,12 +135,12 @@ proptest! {
             Some(store) => {
                 store.keep("new", "text".into());
                 let written = store.flush(PATIENCE);
-                prop_assert_eq!(store.kept("new"), Some("text".to_owned()));
+                prop_assert_eq!(store.result("new"), Some("text".to_owned()));
                 store.close(PATIENCE);
                 let lost = store.notices().iter().any(|notice| notice.contains("goes on in memory"));
                 prop_assert_eq!(written, !lost);
                 let (next, _) = Store::open(&folder.file(), ROOM);
-                prop_assert_eq!(next.and_then(|next| next.kept("new")).is_some(), written);
+                prop_assert_eq!(next.and_then(|next| next.result("new")).is_some(), written);
             }
             // The application id is damaged: the file may belong to another program.
             None => prop_assert!(notices[0].contains("another program"), "{:?}", notices),

@@ -109,7 +109,7 @@ fn lists_uses_results_and_pins_come_back() {
     let uses = vec![Use { words: vec![1, u64::MAX], tool: Arc::from("read") }];
     store.save_uses(uses.clone());
     store.keep("r_1", "Straße 搜索".into());
-    assert_eq!(store.kept("r_1").as_deref(), Some("Straße 搜索"));
+    assert_eq!(store.result("r_1").as_deref(), Some("Straße 搜索"));
     let definition = |text: &str| Definition { hash: format!("h:{text}"), text: text.into() };
     for change in [PinChange::First(definition("a")), PinChange::First(definition("z"))] {
         store.change_pin(Arc::from("files"), Arc::from("read"), change);
@@ -121,7 +121,7 @@ fn lists_uses_results_and_pins_come_back() {
     assert_eq!(store.list(&id), Some(list("[1]")));
     assert_eq!(store.list(&ListKey { config: 8, ..id.clone() }), None, "another server under the same id");
     assert_eq!(store.take_uses(), uses);
-    assert_eq!((store.kept("r_1").as_deref(), store.kept("r_2")), (Some("Straße 搜索"), None));
+    assert_eq!((store.result("r_1").as_deref(), store.result("r_2")), (Some("Straße 搜索"), None));
     let pin = store.pin("files", "read").unwrap();
     assert_eq!(
         (pin.accepted, pin.changed),
@@ -161,9 +161,9 @@ fn results_make_room_and_large_ones_are_not_kept() {
         store.keep(&format!("r_{number}"), number.to_string().repeat(30));
         assert!(store.flush(PATIENCE));
     }
-    let kept: Vec<bool> = (0..10).map(|number| store.kept(&format!("r_{number}")).is_some()).collect();
+    let kept: Vec<bool> = (0..10).map(|number| store.result(&format!("r_{number}")).is_some()).collect();
     assert_eq!(kept, [false, false, false, false, false, false, false, true, true, true]);
-    assert_eq!(store.kept("huge"), None);
+    assert_eq!(store.result("huge"), None);
     close(&store);
     let (store, _) = Store::open(&folder.file(), 0);
     assert!(!store.unwrap().keeps_results());
@@ -180,12 +180,12 @@ fn a_result_never_replaces_another_with_the_same_handle() {
     assert!(other.flush(PATIENCE));
     let notices = other.notices();
     assert!(notices.len() == 1 && notices[0].contains("'r_1'"), "{notices:?}");
-    assert_eq!(one.kept("r_1").as_deref(), Some("the first"));
+    assert_eq!(one.result("r_1").as_deref(), Some("the first"));
     one.keep("r_2", "another".into());
     close(&one);
     close(&other);
     assert_eq!(
-        open(&folder.file()).kept("r_2").as_deref(),
+        open(&folder.file()).result("r_2").as_deref(),
         Some("another"),
         "the same text twice is not a clash"
     );
@@ -223,7 +223,7 @@ proptest! {
         close(&store);
         let store = open(&folder.file());
         for (number, text) in texts.iter().enumerate() {
-            prop_assert_eq!(store.kept(&number.to_string()), Some(text.clone()));
+            prop_assert_eq!(store.result(&number.to_string()), Some(text.clone()));
         }
         prop_assert_eq!(store.list(&id), Some(list(&texts[0])));
         close(&store);

@@ -50,7 +50,7 @@ fn a_removed_file_costs_one_warning_and_nothing_in_memory() {
     goes_on_in_memory(&store, MOVED);
     assert_eq!(view(&stats).calls, 11);
     assert_eq!(store.list(&id), Some(list("[1]")), "what could not be written is still there");
-    assert_eq!(store.kept("new").as_deref(), Some("text"));
+    assert_eq!(store.result("new").as_deref(), Some("text"));
     call(&stats, 1);
     assert_eq!(view(&stats).calls, 12);
     close(&store);
@@ -165,9 +165,9 @@ fn a_locked_file_is_written_later() {
     assert!(!store.flush(PATIENCE));
     let notices = store.notices();
     assert!(notices.len() == 1 && notices[0].contains("wait in memory"), "{notices:?}");
-    assert_eq!(store.kept("r_1").as_deref(), Some("text"));
+    assert_eq!(store.result("r_1").as_deref(), Some("text"));
     lock.execute_batch("ROLLBACK").unwrap();
     assert!(store.flush(PATIENCE), "the problem is over");
     close(&store);
-    assert_eq!(open(&folder.file()).kept("r_1").as_deref(), Some("text"));
+    assert_eq!(open(&folder.file()).result("r_1").as_deref(), Some("text"));
 }

@@ -120,7 +120,7 @@ fn a_killed_process_loses_nothing_that_was_flushed() {
         let kept = calls(&folder.file());
         assert!(kept >= reported, "round {round}: {kept} of at least {reported} calls");
         reported = kept;
-        assert!(open(&folder.file()).kept(&format!("r_{last}")).is_some());
+        assert!(open(&folder.file()).result(&format!("r_{last}")).is_some());
     }
     assert!(folder.names().iter().all(|name| !name.contains("corrupt")), "{:?}", folder.names());
 }

@@ -6,7 +6,6 @@ use crate::bindings::hub::PyHub;
 use crate::bindings::loop_bridge::{self, DeadlineKey, LoopBridge, Mail};
 use crate::plan::{FollowedFlight, Leader};
 use parking_lot::Mutex;
-use pyo3::exceptions::PyBaseException;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyWeakrefMethods, PyWeakrefReference};
@@ -116,7 +115,7 @@ impl FlightWait {
     fn wait(slf: &Bound<'_, Self>) -> PyResult<Step> {
         let (py, this) = (slf.py(), slf.get());
         if this.landed.lock().is_some() {
-            this.leave(py);
+            this.stop_waiting(py);
             return Ok(Step::Return(py.None()));
         }
         let bridge = this.bridge.bind(py);
@@ -162,7 +161,7 @@ impl FlightWait {
     }
 
     /// No message and no timer is expected any more.
-    pub fn leave(&self, py: Python<'_>) {
+    pub fn stop_waiting(&self, py: Python<'_>) {
         let WaitState { key, timer, waiter } = std::mem::take(&mut *self.state.lock());
         let bridge = self.bridge.bind(py).get();
         drop(key.and_then(|key| bridge.forget_mail(key)));
@@ -201,14 +200,8 @@ impl Awaited for FlightWait {
         Self::wait(slf)
     }
 
-    fn throw(slf: &Bound<'_, Self>, error: Bound<'_, PyBaseException>) -> PyResult<Step> {
-        slf.get().leave(slf.py());
-        Err(PyErr::from_value(error.into_any()))
-    }
-
-    fn close(slf: &Bound<'_, Self>) -> PyResult<()> {
-        slf.get().leave(slf.py());
-        Ok(())
+    fn leave(slf: &Bound<'_, Self>) {
+        slf.get().stop_waiting(slf.py());
     }
 }
 

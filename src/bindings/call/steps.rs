@@ -127,13 +127,13 @@ impl CallDriver {
         let (leader, notify) = (FlightWait::leader(&wait)?, FlightWait::notifier(&wait));
         match this.hub.get().shared_results().consult(shareable, now, leader, notify) {
             Consulted::Hit(cached) => {
-                wait.get().leave(py);
+                wait.get().stop_waiting(py);
                 let result = copy_of(py, &cached)?;
                 meta_of(&result)?.set_item(intern!(py, "cached"), true)?;
                 Self::synthesize(slf, result)
             }
             Consulted::Lead(lead) => {
-                wait.get().leave(py);
+                wait.get().stop_waiting(py);
                 this.state.lock().lead = Some(lead);
                 this.plan.lock().not_shared();
                 Ok(Next::Plan)

@@ -187,7 +187,7 @@ async def test_a_handle_that_has_expired_gets_a_clear_sentence() -> None:
     hub = with_essay()
     await hub.run(asks("get_essay"))
     outcome = await hub.run(asks("read_more", handle="r_0123456789abcdef"))
-    sentence = "There is no kept result 'r_0123456789abcdef'; newer results may have replaced it. Call the tool again."
+    sentence = "There is no stored result 'r_0123456789abcdef'; newer results may have replaced it. Call the tool again."
     assert message_text(outcome) == sentence
     assert outcome.results[0].kind is ErrorKind.NOT_FOUND
     with pytest.raises(ToolError, match=re.escape(sentence)):

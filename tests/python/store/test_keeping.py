@@ -87,7 +87,7 @@ def test_cut_results_can_be_read_on_in_the_next_process(tmp_path: Path) -> None:
     with ToolHub(store=tmp_path / "hub.db") as hub:
         assert hub.read_more(handle, 0, 9) == "Straße 7:"
         assert len(hub.read_more(handle, 0, 10_000)) == 5_010
-        with pytest.raises(ToolError, match="no kept result"):
+        with pytest.raises(ToolError, match="no stored result"):
             hub.read_more("r_00000000")
 
 

@@ -20,7 +20,7 @@ const HANDLE_BYTES: usize = 8;
 
 /// Texts by handle. The least recently used is dropped when there are too many or they are too long; a store keeps them too.
 #[derive(Default)]
-pub struct KeptTexts {
+pub struct ResultTexts {
     memory: Mutex<TextMemory>,
     store: OnceLock<Arc<Store>>,
 }
@@ -42,7 +42,7 @@ pub struct TextPage {
     pub total: usize,
 }
 
-impl KeptTexts {
+impl ResultTexts {
     /// Keeps texts in this store too; the first store stays.
     pub fn keep_in(&self, store: Arc<Store>) {
         let _ = self.store.set(store);
@@ -61,7 +61,7 @@ impl KeptTexts {
     /// One page of a text, or an error that says that it is gone. Pages begin and end between grapheme clusters.
     pub fn page(&self, handle: &str, offset: usize, limit: usize, lang: Lang) -> Result<TextPage, HubError> {
         let text = self.memory.lock().get(handle);
-        let text = text.or_else(|| self.store.get()?.kept(handle).map(Arc::from));
+        let text = text.or_else(|| self.store.get()?.result(handle).map(Arc::from));
         let Some(text) = text else { return Err(expired(handle, lang)) };
         let total = text.chars().count();
         let (bytes, end) = page(&text, offset, limit);
@@ -112,7 +112,7 @@ fn new_handle() -> String {
 
 fn expired(handle: &str, lang: Lang) -> HubError {
     let sentence = format!(
-        "There is no kept result '{}'; newer results may have replaced it. Call the tool again.",
+        "There is no stored result '{}'; newer results may have replaced it. Call the tool again.",
         clip(handle)
     );
     HubError::new(ErrorKind::NotFound, in_language(sentence, lang))
@@ -132,10 +132,10 @@ mod tests {
 
     #[test]
     fn pages_count_characters_and_end_at_the_end() {
-        let kept = KeptTexts::default();
-        let handle = kept.keep("天气很好 today");
+        let texts = ResultTexts::default();
+        let handle = texts.keep("天气很好 today");
         let page =
-            |offset, limit| kept.page(&handle, offset, limit, Lang::En).map(|page| (page.text, page.end));
+            |offset, limit| texts.page(&handle, offset, limit, Lang::En).map(|page| (page.text, page.end));
         assert_eq!(page(0, 4), Ok(("天气很好".to_owned(), 4)));
         assert_eq!(page(4, 100), Ok((" today".to_owned(), 10)));
         assert_eq!(page(50, 5), Ok((String::new(), 10)));
@@ -144,15 +144,15 @@ mod tests {
 
     #[test]
     fn the_least_recently_used_text_is_dropped() {
-        let kept = KeptTexts::default();
-        let first = kept.keep("first");
-        let second = kept.keep("second");
+        let texts = ResultTexts::default();
+        let first = texts.keep("first");
+        let second = texts.keep("second");
         for _ in 0..MAX_TEXTS - 1 {
-            assert!(kept.page(&first, 0, 1, Lang::En).is_ok());
-            kept.keep("x");
+            assert!(texts.page(&first, 0, 1, Lang::En).is_ok());
+            texts.keep("x");
         }
-        assert!(kept.page(&first, 0, 1, Lang::En).is_ok());
-        let error = kept.page(&second, 0, 1, Lang::En).err();
+        assert!(texts.page(&first, 0, 1, Lang::En).is_ok());
+        let error = texts.page(&second, 0, 1, Lang::En).err();
         assert!(
             error.is_some_and(|error| error.kind == ErrorKind::NotFound && error.message.contains(&second))
         );
