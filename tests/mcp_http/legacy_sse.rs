@@ -123,7 +123,7 @@ async fn giving_up_on_the_address_closes_the_stream() {
 async fn a_message_that_is_not_taken_fails_its_call_at_once() {
     for (reply, kind, status, outcome) in [
         (Reply::new(500, &[], "oops"), ErrorKind::Http, Some(500), Outcome::Unknown),
-        (Reply::new(404, &[], "oops"), ErrorKind::Http, Some(404), Outcome::Failed),
+        (Reply::new(400, &[], "oops"), ErrorKind::Http, Some(400), Outcome::Failed),
         (Reply::new(401, &[], "oops"), ErrorKind::Auth, Some(401), Outcome::Failed),
         (Reply::default().close(), ErrorKind::Closed, None, Outcome::Unknown),
     ] {
@@ -135,6 +135,22 @@ async fn a_message_that_is_not_taken_fails_its_call_at_once() {
         assert_eq!(transport.retired(), None, "the stream is still there");
         assert_eq!(server.requests().len(), 2, "it is not sent twice");
     }
+}
+
+/// The address is that of the session, and results come on the stream: the server does not know the session any more.
+#[tokio::test]
+async fn a_session_that_the_server_has_forgotten_is_over() {
+    let server = server(Reply::default().hang(), |_| Reply::new(404, &[], "oops")).await;
+    let transport = open(&server).await;
+    let error = ask(&*transport, call(1)).await.unwrap_err();
+    assert_eq!(
+        (error.kind, error.status, error.outcome),
+        (ErrorKind::Closed, Some(404), Outcome::NotSent),
+        "{error}"
+    );
+    assert!(!error.message.contains("s-1"), "{error}");
+    assert_eq!(transport.retired(), Some(error));
+    assert_eq!(server.requests().len(), 2, "it is not sent twice");
 }
 
 #[tokio::test]
