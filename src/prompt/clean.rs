@@ -71,6 +71,15 @@ pub fn paragraphs(text: &str, limit: usize) -> String {
     out
 }
 
+/// A text without terminal escape sequences and invisible characters.
+pub fn plain(text: &str) -> Cow<'_, str> {
+    let seen = |c: char| c == '\n' || c == '\t' || !is_invisible(c);
+    if text.chars().all(seen) {
+        return Cow::Borrowed(text);
+    }
+    Cow::Owned(without_commands(text).chars().filter(|c| seen(*c)).collect())
+}
+
 /// Removes terminal escape sequences, of which all but the first character are visible.
 fn without_commands(text: &str) -> Cow<'_, str> {
     let begins = |c: char| matches!(c, '\u{1b}' | '\u{90}'..='\u{9f}');

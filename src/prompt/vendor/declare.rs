@@ -2,7 +2,7 @@
 
 use super::api::Vendor;
 use super::names::{is_vendor_name, vendor_name};
-use super::{gemini, inline, strict};
+use super::{gemini, inline, plain, strict};
 use crate::model::Lang;
 use crate::model::ToolSpec;
 use crate::prompt::clean::{line, paragraphs};
@@ -54,7 +54,7 @@ impl<'a> VendorNames<'a> {
 /// A tool in the form of an API, or the reason why that is not possible.
 pub fn declare(spec: &ToolSpec, vendor: Vendor, names: &VendorNames<'_>) -> Result<ToolDeclaration, String> {
     let name = names.get(&spec.name)?;
-    let mut tree = inline::tree(&spec.parameters, vendor)?;
+    let (mut tree, renamed) = plain::cleaned(inline::tree(&spec.parameters, vendor)?)?;
     let limit =
         if matches!(vendor, Vendor::OpenAi | Vendor::OpenAiStrict) { DESCRIPTION } else { LONG_DESCRIPTION };
     let description = if name == *spec.name {
@@ -66,7 +66,7 @@ pub fn declare(spec: &ToolSpec, vendor: Vendor, names: &VendorNames<'_>) -> Resu
         Vendor::OpenAi => {
             declare_items(&mut tree);
             let function = json!({"name": name, "description": description, "parameters": tree});
-            (json!({"type": "function", "function": function}), false)
+            (json!({"type": "function", "function": function}), renamed)
         }
         Vendor::OpenAiStrict => {
             let parameters = strict::closed(tree)?;
@@ -75,8 +75,9 @@ pub fn declare(spec: &ToolSpec, vendor: Vendor, names: &VendorNames<'_>) -> Resu
             (json!({"type": "function", "function": function}), true)
         }
         Vendor::Anthropic => {
-            let (tree, renamed) = with_keys(tree, vendor)?;
-            (json!({"name": name, "description": description, "input_schema": tree}), renamed)
+            let (tree, has_keys) = with_keys(tree, vendor)?;
+            let declared = json!({"name": name, "description": description, "input_schema": tree});
+            (declared, renamed || has_keys)
         }
         Vendor::Gemini => {
             let (tree, _) = with_keys(tree, vendor)?;

@@ -15,6 +15,7 @@ mod declare;
 mod gemini;
 mod inline;
 mod names;
+mod plain;
 mod restore;
 mod strict;
 mod words;

@@ -1,7 +1,8 @@
 //! Converts arguments from a vendor's API back to the form of the tool's own schema.
 
 use super::api::Vendor;
-use super::{gemini, inline, names};
+use super::{gemini, inline, names, plain};
+use crate::prompt::clean::plain;
 use serde_json::{Map, Value};
 
 /// Restores the names of parameters, and drops a null that only means "not given". Parses values that were requested as JSON
@@ -27,7 +28,7 @@ fn rename(tree: &Value, arguments: &mut Map<String, Value>) {
     for key in strange {
         let own = properties
             .keys()
-            .find(|name| [".-", ""].into_iter().any(|also| names::key(name, also) == key))
+            .find(|name| [".-", ""].into_iter().any(|also| names::key(&plain(name), also) == key))
             .filter(|own| !arguments.contains_key(*own));
         if let Some(own) = own
             && let Some(value) = arguments.remove(&key)
@@ -50,8 +51,14 @@ impl Omitting {
         {
             *value = read;
         }
+        if let Value::String(text) = value
+            && let Some(own) = plain::restored_value(&branches(schemas), text)
+        {
+            *value = own;
+        }
         match value {
             Value::Object(given) => {
+                plain::restore_names(&branches(schemas), given);
                 let objects = self.matching(schemas, given);
                 given.retain(|name, value| !value.is_null() || !self.is_not_given(&objects, name));
                 for (name, value) in given {
