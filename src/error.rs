@@ -5,6 +5,7 @@
 
 use crate::invisible::line;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use std::borrow::Cow;
 use std::fmt;
 
@@ -102,6 +103,20 @@ pub struct HubError {
     pub retry_after: Option<f64>,
     /// Near names, when there is no such name.
     pub suggestions: Vec<std::sync::Arc<str>>,
+    /// What a server's tool sent with its failure.
+    #[serde(skip)]
+    pub content: Option<std::sync::Arc<ErrorContent>>,
+}
+
+/// The content of a tool's answer that reports a failure.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ErrorContent {
+    /// The content blocks, a list.
+    pub content: Value,
+    /// The `structuredContent`.
+    pub structured: Option<Value>,
+    /// The `_meta`.
+    pub meta: Option<Value>,
 }
 
 impl HubError {
@@ -124,6 +139,7 @@ impl HubError {
             status: None,
             retry_after: None,
             suggestions: Vec::new(),
+            content: None,
         }
     }
 

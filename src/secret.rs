@@ -61,11 +61,21 @@ impl Redactor {
         Self { secrets }
     }
 
-    /// The text with `***` where a secret was, or where the end of the text cut one off.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.secrets.is_empty()
+    }
+
+    /// The text with `***` where a secret was, or where the end of the text or a `…` cut one off.
     pub(crate) fn hide(&self, mut text: String) -> String {
         for Secret(secret) in &self.secrets {
             if text.contains(secret) {
                 text = text.replace(secret, "***");
+            }
+            let cuts: Vec<usize> = text.match_indices('…').map(|(at, _)| at).collect();
+            for at in cuts.into_iter().rev() {
+                if let Some(length) = begun_at_end(&text[..at], secret) {
+                    text.replace_range(at - length..at, "***");
+                }
             }
             if let Some(length) = begun_at_end(&text, secret) {
                 text.truncate(text.len() - length);
@@ -132,6 +142,7 @@ mod tests {
         assert_eq!(redactor.quote("bad key sk-1234567"), "bad key ***");
         assert_eq!(redactor.quote("bad key sk-12345"), "bad key ***");
         assert_eq!(redactor.quote("this is sk"), "this is sk");
+        assert_eq!(redactor.hide("bad key sk-12345… (code 1)".into()), "bad key ***… (code 1)");
     }
 
     proptest! {

@@ -64,7 +64,13 @@ impl Listener for RecordingListener {
 
 fn options(server: &HttpServer) -> HttpOptions {
     let headers = vec![("X-Key".to_owned(), "hush-hush-hush".to_owned())];
-    HttpOptions { url: format!("{}/mcp", server.base_url()), headers, limit: LIMIT, credentials: None }
+    HttpOptions {
+        url: format!("{}/mcp", server.base_url()),
+        headers,
+        limit: LIMIT,
+        credentials: None,
+        secrets: Arc::default(),
+    }
 }
 
 fn open(server: &HttpServer) -> Arc<StreamableHttp> {

@@ -86,7 +86,7 @@ class ToolResult(dict[str, Any]):
 
     @property
     def content(self) -> list[dict[str, Any]]:
-        """The content blocks of an MCP server as they came; for other tools one text block with the value."""
+        """The content blocks of an MCP server, also of a failure; for other tools one text block with the value."""
         if self._blocks is not None:
             return self._blocks.content
         return [{"type": "text", "text": self.text}] if self.success else []

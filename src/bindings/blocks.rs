@@ -1,6 +1,7 @@
 //! The content of an MCP server's answer, converted to Python when it is read.
 
 use super::json;
+use crate::error::ErrorContent;
 use crate::model::ToolOutput;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -20,6 +21,12 @@ type BlockParts<'py> = (Bound<'py, PyAny>, Option<Bound<'py, PyAny>>, Option<Bou
 impl Blocks {
     pub fn of(output: ToolOutput) -> Option<Self> {
         output.content.map(|content| Blocks { content, structured: output.structured, meta: output.meta })
+    }
+
+    /// What a tool sent with its failure.
+    pub fn of_error(sent: &ErrorContent) -> Self {
+        let ErrorContent { content, structured, meta } = sent.clone();
+        Blocks { content, structured, meta }
     }
 
     /// The blocks as they came.

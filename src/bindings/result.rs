@@ -81,6 +81,10 @@ fn of_run<'py>(
             let final_error = plan.final_error(errors.iter().map(|(slot, error)| (*slot, error)));
             let retryable = final_error.is_retryable(plan.is_repeatable());
             let same = || errors.iter().filter(|(_, error)| error.message == final_error.message);
+            let sent = same().map(|(slot, _)| *slot).find(|slot| attempts[*slot].blocks.is_some());
+            if let Some(blocks) = sent.and_then(|slot| attempts[slot].blocks.take()) {
+                put_blocks(&result, &meta, *blocks)?;
+            }
             let exception = same().chain(&errors).find_map(|(slot, _)| attempts[*slot].exception.as_deref());
             match same().find_map(|(slot, _)| attempts[*slot].value.as_ref()) {
                 Some(own) => own_failure(result, meta, &final_error, retryable, own.bind(py)),
@@ -90,10 +94,7 @@ fn of_run<'py>(
         [only] => {
             let value = attempts[*only].value.take().unwrap_or_else(|| py.None());
             if let Some(blocks) = attempts[*only].blocks.take() {
-                if let Some(server_meta) = blocks.meta() {
-                    meta.set_item(intern!(py, "server_meta"), json::to_python(py, server_meta)?)?;
-                }
-                result.setattr(intern!(py, "_blocks"), *blocks)?;
+                put_blocks(&result, &meta, *blocks)?;
             }
             if attempts[*only].is_own_result {
                 return own_success(result, meta, value.bind(py));
@@ -115,6 +116,15 @@ fn of_run<'py>(
             success(result, meta, PyString::new(py, &text).into_any().unbind())
         }
     }
+}
+
+/// What a server sent besides the value: content, structured content and `_meta`.
+fn put_blocks(result: &Bound<'_, PyDict>, meta: &Bound<'_, PyDict>, blocks: Blocks) -> PyResult<()> {
+    let py = result.py();
+    if let Some(server_meta) = blocks.meta() {
+        meta.set_item(intern!(py, "server_meta"), json::to_python(py, server_meta)?)?;
+    }
+    result.setattr(intern!(py, "_blocks"), blocks)
 }
 
 /// The result of a call that ended before any candidate was tried.

@@ -95,7 +95,9 @@ impl Servers {
         while let Some((server, answer)) = answers.next().await {
             self.remember(&server, answer.as_ref().err());
             if let Err(error) = answer {
-                failed.push((server.id().clone(), Err(with_name(server.id(), error))));
+                // Nothing was called, however the list failed.
+                let error = with_name(server.id(), error).with_outcome(Outcome::NotSent);
+                failed.push((server.id().clone(), Err(error)));
             } else if name.is_some_and(|name| self.hub.offers(name, wanted).is_ok()) {
                 break;
             }

@@ -1,12 +1,14 @@
 //! From a schema to its validator.
 
 use super::meter::MeteredValidator;
+use super::nullable::with_nulls;
 use super::relax::{Removal, relaxed};
 use super::structure::References;
 use crate::model::Unchecked;
 use crate::stack;
 use jsonschema::PatternOptions;
 use serde_json::Value;
+use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 
 /// Steps back that a pattern with look-around may take in one text.
@@ -56,6 +58,11 @@ pub fn compile(schema: &Arc<Value>) -> Compiled {
 }
 
 fn compile_here(schema: &Arc<Value>) -> Compiled {
+    let nullable = match with_nulls(schema) {
+        Cow::Borrowed(_) => schema.clone(),
+        Cow::Owned(schema) => Arc::new(schema),
+    };
+    let schema = &nullable;
     let references = References::of(schema);
     let levels = if references.are_used { DEEPEST } else { (depth(schema) / 2 + 1).min(DEEPEST) };
     let mut compiled = Compiled {

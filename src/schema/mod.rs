@@ -18,6 +18,7 @@ mod coerce;
 mod compile;
 mod convert;
 mod meter;
+mod nullable;
 mod objections;
 mod opaque;
 mod phrases;
@@ -150,11 +151,20 @@ impl ResultSchema {
     }
 
     pub fn check(&self, tool: &str, value: &Value) -> Result<(), HubError> {
+        match self.violations(value) {
+            None => Ok(()),
+            Some(violations) => {
+                let text =
+                    format!("The result of '{}' breaks the tool's own schema: {violations}.", clip(tool));
+                Err(HubError::new(ErrorKind::Protocol, text))
+            }
+        }
+    }
+
+    /// What is wrong with a value.
+    pub fn violations(&self, value: &Value) -> Option<String> {
         let task = Task { given: value, opaque: &[], coerce: false, part: "key" };
-        self.0.check(&task, &CheckOptions::here(false)).map(|_| ()).map_err(|violations| {
-            let text = format!("The result of '{}' breaks the tool's own schema: {violations}.", clip(tool));
-            HubError::new(ErrorKind::Protocol, text)
-        })
+        self.0.check(&task, &CheckOptions::here(false)).err()
     }
 }
 

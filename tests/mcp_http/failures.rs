@@ -120,7 +120,13 @@ async fn a_refused_connection_was_not_used_and_shows_no_secret() {
     let address = listener.local_addr().unwrap();
     drop(listener);
     let url = format!("http://me:hush-hush@{address}/mcp?key=hush-hush");
-    let transport = open_with(HttpOptions { url, headers: Vec::new(), limit: LIMIT, credentials: None });
+    let transport = open_with(HttpOptions {
+        url,
+        headers: Vec::new(),
+        limit: LIMIT,
+        credentials: None,
+        secrets: Arc::default(),
+    });
     let error = ask(&*transport, call(1)).await.unwrap_err();
     assert_eq!((error.kind, error.outcome), (ErrorKind::Connect, Outcome::NotSent));
     assert_eq!(error.message, format!("connection refused (http://{address}/mcp)"));

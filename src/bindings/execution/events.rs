@@ -282,7 +282,14 @@ impl Execution {
 
     fn answered(&self, py: Python<'_>, slot: usize, answer: Answer) {
         let output = match answer {
-            Err(error) => return self.fail(slot, error),
+            Err(mut error) => {
+                if let Some(sent) = error.content.take()
+                    && let Some(attempt) = self.state.lock().attempts.get_mut(slot)
+                {
+                    attempt.blocks = Some(Box::new(Blocks::of_error(&sent)));
+                }
+                return self.fail(slot, error);
+            }
             Ok(output) => output,
         };
         let value = json::to_python(py, &output.value);

@@ -5,6 +5,7 @@ use super::message::Params;
 use crate::error::ErrorKind;
 use serde_json::json;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep, timeout};
@@ -13,19 +14,58 @@ use tokio::time::{Instant, sleep, timeout};
 const DEBOUNCE: Duration = Duration::from_millis(100);
 /// The least time between two lists, however often a server announces changes.
 const BETWEEN_LISTS: Duration = Duration::from_millis(500);
+/// How long a list may be unanswered after a change was announced.
+const PATIENCE: Duration = Duration::from_secs(5);
 /// A subscription is renewed after this time, so a stream that died silently is noticed.
 const SUBSCRIPTION: Duration = Duration::from_secs(3600);
 const FIRST_RETRY: Duration = Duration::from_secs(1);
 const LONGEST_RETRY: Duration = Duration::from_secs(60);
 
-/// Lists the tools now, and again whenever the server announces a change. `list` returns false when its server is gone.
+/// What came of a list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ListOutcome {
+    /// The server gave a list, or refuses to.
+    Answered,
+    /// It may give one another time.
+    Unanswered,
+    /// There is no such server any more.
+    Gone,
+}
+
+/// Lists the tools now, again whenever the server announces a change, and again after a while when it did not answer.
+///
+/// A list that is not answered does not hide the changes that are announced meanwhile: then another one is requested.
 pub async fn keep_tools_listed<R>(changed: Arc<Notify>, list: impl Fn() -> R)
 where
-    R: Future<Output = bool>,
+    R: Future<Output = ListOutcome>,
 {
-    while list().await {
+    let mut pause = FIRST_RETRY;
+    loop {
+        let is_behind = AtomicBool::new(false);
+        let announced = async {
+            changed.notified().await;
+            is_behind.store(true, Ordering::Relaxed);
+            sleep(PATIENCE).await;
+        };
+        let outcome = tokio::select! {
+            biased;
+            outcome = list() => outcome,
+            () = announced => continue,
+        };
         sleep(BETWEEN_LISTS).await;
-        changed.notified().await;
+        match outcome {
+            ListOutcome::Gone => return,
+            // A change that was announced during the list may not be in it.
+            _ if is_behind.into_inner() => {}
+            ListOutcome::Answered => {
+                pause = FIRST_RETRY;
+                changed.notified().await;
+            }
+            ListOutcome::Unanswered => {
+                let _ = timeout(pause, changed.notified()).await;
+                pause = (pause * 2).min(LONGEST_RETRY);
+            }
+        }
         sleep(DEBOUNCE).await;
     }
 }
@@ -64,7 +104,7 @@ pub async fn until_idle(limit: Duration, unused_for: impl Fn() -> Option<Duratio
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::sync::atomic::AtomicUsize;
 
     #[tokio::test(start_paused = true)]
     async fn a_storm_of_changes_lists_twice_a_second_at_most() {
@@ -72,7 +112,7 @@ mod tests {
         let counter = lists.clone();
         let listing = tokio::spawn(keep_tools_listed(changed.clone(), move || {
             counter.fetch_add(1, Ordering::Relaxed);
-            std::future::ready(true)
+            std::future::ready(ListOutcome::Answered)
         }));
         for _ in 0..990 {
             changed.notify_one();
@@ -85,7 +125,50 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn listing_ends_with_its_server() {
         let changed = Arc::new(Notify::new());
-        keep_tools_listed(changed, || std::future::ready(false)).await;
+        keep_tools_listed(changed, || std::future::ready(ListOutcome::Gone)).await;
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_change_that_is_announced_during_a_list_is_listed_afterwards() {
+        let (changed, lists) = (Arc::new(Notify::new()), AtomicUsize::new(0));
+        changed.notify_one();
+        keep_tools_listed(changed, || {
+            let is_first = lists.fetch_add(1, Ordering::Relaxed) == 0;
+            async move {
+                sleep(PATIENCE / 2).await;
+                if is_first { ListOutcome::Answered } else { ListOutcome::Gone }
+            }
+        })
+        .await;
+        assert_eq!(lists.load(Ordering::Relaxed), 2);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_list_without_an_answer_is_requested_again() {
+        let (changed, lists) = (Arc::new(Notify::new()), AtomicUsize::new(0));
+        keep_tools_listed(changed, || {
+            let is_last = lists.fetch_add(1, Ordering::Relaxed) == 2;
+            std::future::ready(if is_last { ListOutcome::Gone } else { ListOutcome::Unanswered })
+        })
+        .await;
+        assert_eq!(lists.load(Ordering::Relaxed), 3);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_change_that_is_announced_during_an_endless_list_is_seen() {
+        let (changed, lists) = (Arc::new(Notify::new()), AtomicUsize::new(0));
+        changed.notify_one();
+        keep_tools_listed(changed, || {
+            let is_first = lists.fetch_add(1, Ordering::Relaxed) == 0;
+            async move {
+                if is_first {
+                    std::future::pending::<()>().await;
+                }
+                ListOutcome::Gone
+            }
+        })
+        .await;
+        assert_eq!(lists.load(Ordering::Relaxed), 2);
     }
 
     #[tokio::test(start_paused = true)]

@@ -4,10 +4,10 @@ use super::host::ServerCallbacks;
 use super::inbox::Inbox;
 use super::message::{Identity, Params, client_info, notification};
 use super::protocol::{Era, LEGACY, MODERN, NegotiatedProtocol};
+use super::secrets::ServerSecrets;
 use super::transport::{OutgoingRequest, Transport};
 use crate::error::{ErrorKind, HubError};
 use crate::tool::OnProgress;
-use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
@@ -45,6 +45,7 @@ pub struct Connection {
     inbox: Arc<Inbox>,
     identity: Identity,
     ids: AtomicU64,
+    secrets: Arc<ServerSecrets>,
     server: ServerIdentity,
     in_flight: AtomicUsize,
 }
@@ -89,6 +90,7 @@ impl Connection {
             inbox,
             identity,
             ids: AtomicU64::new(1),
+            secrets: callbacks.secrets.clone(),
             server,
             in_flight: AtomicUsize::new(0),
         }
@@ -129,20 +131,25 @@ impl Connection {
             }
             Err(error) => return Err(error),
         };
-        let found: Discovery = match serde_json::from_str(raw.get()) {
+        // Only the versions have to be there; one odd member does not lose the others.
+        let mut found: Value = match serde_json::from_str(raw.get()) {
             Ok(found) => found,
             Err(_) => return Ok(Probe::Legacy),
         };
-        if !found.supported_versions.iter().any(|version| version == MODERN) {
+        let versions = found.get("supportedVersions").and_then(Value::as_array);
+        if !versions.is_some_and(|versions| versions.iter().any(|version| version == MODERN)) {
             return Ok(Probe::Legacy);
         }
-        let info = found.meta.get("io.modelcontextprotocol/serverInfo").cloned().unwrap_or(found.server_info);
+        let info = match take(&mut take(&mut found, "_meta"), "io.modelcontextprotocol/serverInfo") {
+            Value::Null => take(&mut found, "serverInfo"),
+            info => info,
+        };
         Ok(Probe::Modern(ServerIdentity {
             era: Era::Modern,
             version: MODERN,
             info,
-            capabilities: found.capabilities,
-            instructions: found.instructions,
+            capabilities: take(&mut found, "capabilities"),
+            instructions: text(take(&mut found, "instructions")),
         }))
     }
 
@@ -163,9 +170,10 @@ impl Connection {
         let broken = |what: String| {
             HubError::new(ErrorKind::Protocol, format!("Failed to parse MCP response: {what}"))
         };
-        let greeting: Greeting =
+        let mut greeting: Value =
             serde_json::from_str(raw.get()).map_err(|error| broken(format!("initialize: {error}")))?;
-        let Some(offered) = greeting.protocol_version.as_str() else {
+        let protocol_version = take(&mut greeting, "protocolVersion");
+        let Some(offered) = protocol_version.as_str() else {
             return Err(broken("initialize: there is no protocolVersion".into()));
         };
         let Some(version) = LEGACY.iter().find(|version| **version == offered) else {
@@ -179,9 +187,9 @@ impl Connection {
         self.settle_on(ServerIdentity {
             era: Era::Legacy,
             version,
-            info: greeting.server_info,
-            capabilities: greeting.capabilities,
-            instructions: greeting.instructions,
+            info: take(&mut greeting, "serverInfo"),
+            capabilities: take(&mut greeting, "capabilities"),
+            instructions: text(take(&mut greeting, "instructions")),
         });
         let greeted = self.transport.send(notification("notifications/initialized", None));
         // A server that does not react to this notification is none the less there.
@@ -206,7 +214,10 @@ impl Connection {
         let id = self.ids.fetch_add(1, Ordering::Relaxed);
         let _watched = extras.on_progress.take().map(|on_progress| {
             extras.meta.insert("progressToken".into(), json!(id));
-            self.inbox.watch_progress(id, on_progress)
+            let secrets = self.secrets.clone();
+            let hidden: OnProgress =
+                Arc::new(move |progress: &Value| on_progress(&secrets.hide_json(progress.clone())));
+            self.inbox.watch_progress(id, hidden)
         });
         let body = self.identity.request(self.server.era, id, method, params, &extras.meta);
         let stage = Arc::default();
@@ -219,7 +230,12 @@ impl Connection {
         };
         let reply = self.transport.request(&request).await;
         guard.armed.store(false, Ordering::Relaxed);
-        reply
+        reply.map_err(|error| self.secrets.hide_error(error))
+    }
+
+    /// Why no further request can be sent, when that is so.
+    pub fn retired(&self) -> Option<HubError> {
+        self.transport.retired().map(|error| self.secrets.hide_error(error))
     }
 
     pub async fn close(&self) {
@@ -256,31 +272,15 @@ impl Drop for CancelGuard<'_> {
     }
 }
 
-/// A server's answer to `server/discover`; only the versions have to be there.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Discovery {
-    supported_versions: Vec<String>,
-    #[serde(default)]
-    capabilities: Value,
-    #[serde(default)]
-    server_info: Value,
-    #[serde(default)]
-    instructions: Option<String>,
-    #[serde(default, rename = "_meta")]
-    meta: Map<String, Value>,
+/// A member of a server's answer, taken out. `Null` when it is not there.
+fn take(answer: &mut Value, member: &str) -> Value {
+    answer.get_mut(member).map(Value::take).unwrap_or_default()
 }
 
-/// A server's answer to `initialize`.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Greeting {
-    #[serde(default)]
-    protocol_version: Value,
-    #[serde(default)]
-    capabilities: Value,
-    #[serde(default)]
-    server_info: Value,
-    #[serde(default)]
-    instructions: Option<String>,
+/// Instructions that are not text are none.
+fn text(value: Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text),
+        _ => None,
+    }
 }

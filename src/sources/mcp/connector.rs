@@ -102,7 +102,8 @@ impl Connector {
                 connected => connected,
             }
         };
-        timeout(limit, connect).await.unwrap_or_else(|_| Err(self.too_slow(limit)))
+        let connected = timeout(limit, connect).await.unwrap_or_else(|_| Err(self.too_slow(limit)));
+        connected.map_err(|error| self.callbacks.secrets.hide_error(error))
     }
 
     fn too_slow(&self, limit: Duration) -> HubError {
@@ -284,6 +285,7 @@ impl Connector {
                 .collect(),
             limit: self.config.options.max_message_bytes,
             credentials: self.credentials.clone(),
+            secrets: self.callbacks.secrets.clone(),
         }
     }
 
@@ -308,12 +310,18 @@ impl Connector {
 
     fn settled(&self, mut connection: Connection, server: ServerIdentity) -> Connection {
         connection.settle_on(server);
-        self.callbacks.set_instructions(connection.server().instructions.clone());
+        self.note(&connection);
         connection
     }
 
-    fn greeted(&self, connection: Connection, hint: ProtocolHint) -> (Connection, ProtocolHint) {
+    /// Keeps what a server says about itself.
+    fn note(&self, connection: &Connection) {
         self.callbacks.set_instructions(connection.server().instructions.clone());
+        self.callbacks.set_announces_changes(connection.server().announces_changes());
+    }
+
+    fn greeted(&self, connection: Connection, hint: ProtocolHint) -> (Connection, ProtocolHint) {
+        self.note(&connection);
         let hint = if connection.server().era == Era::Modern { ProtocolHint::Modern } else { hint };
         (connection, hint)
     }

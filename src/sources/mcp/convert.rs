@@ -1,10 +1,11 @@
 //! A server's answer to `tools/call` as a result of the hub.
 
-use crate::error::{ErrorKind, HubError, clip};
+use crate::error::{ErrorContent, ErrorKind, HubError, Outcome, clip};
 use crate::invisible::error_line;
 use crate::model::ToolOutput;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
+use std::sync::Arc;
 
 /// In characters: what a tool says about its failure is cut to this length.
 const MAX_REPORTED: usize = 20_000;
@@ -37,7 +38,11 @@ pub fn answer(tool: &str, raw: &RawValue) -> Result<CallAnswer, HubError> {
             return Ok(CallAnswer::NeedsInput { requests, state });
         }
         Some("task") => return Ok(CallAnswer::Task(Value::Object(map))),
-        _ => {}
+        Some("complete") | None => {}
+        Some(unknown) => {
+            let text = format!("the answer of '{}' is of the unknown type '{}'", clip(tool), clip(unknown));
+            return Err(protocol(text).with_outcome(Outcome::Unknown));
+        }
     }
     // The older protocol has the task inside, and no word for it outside.
     if let Some(task) = map.get("task").filter(|task| task.get("taskId").is_some_and(Value::is_string))
@@ -57,7 +62,12 @@ pub fn finished(tool: &str, mut map: Map<String, Value>) -> Result<ToolOutput, H
     };
     let structured = map.remove("structuredContent").filter(|value| !value.is_null());
     if map.get("isError").and_then(Value::as_bool) == Some(true) {
-        return Err(reported(tool, &content, structured.as_ref()));
+        let message = reported(tool, &content, structured.as_ref());
+        let sent = ErrorContent { content: Value::Array(content), structured, meta: map.remove("_meta") };
+        return Err(HubError {
+            content: Some(Arc::new(sent)),
+            ..HubError::new(ErrorKind::ToolError, message)
+        });
     }
     let value = match (&structured, content.as_slice()) {
         (Some(value), _) => value.clone(),
@@ -105,18 +115,17 @@ fn is_text_of(text: &str, value: &Value) -> bool {
 }
 
 /// The tool ran and says that it failed; what it says is its text.
-fn reported(tool: &str, content: &[Value], structured: Option<&Value>) -> HubError {
+fn reported(tool: &str, content: &[Value], structured: Option<&Value>) -> String {
     let texts: Vec<&str> = content.iter().filter_map(|block| block.get("text")?.as_str()).collect();
     let message = match (texts.is_empty(), structured) {
         (false, _) => error_line(&texts.join("\n"), MAX_REPORTED),
         (true, Some(value)) => error_line(&value.to_string(), MAX_REPORTED),
         (true, None) => String::new(),
     };
-    let text = match message.as_str() {
+    match message.as_str() {
         "" => format!("Tool '{}' reported an error without saying which.", clip(tool)),
         _ => message,
-    };
-    HubError::new(ErrorKind::ToolError, text)
+    }
 }
 
 pub fn protocol(what: String) -> HubError {

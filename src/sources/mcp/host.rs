@@ -1,15 +1,16 @@
 //! Requests of servers (roots, sampling, elicitation), and how the hub answers them.
 
-use super::config::{Endpoint, ServerConfig};
+use super::config::ServerConfig;
 use super::inbox::Listener;
-use crate::secret::{Redactor, Secret};
+use super::secrets::ServerSecrets;
+use crate::schema::ResultSchema;
 use crate::tool::BoxFuture;
 use parking_lot::Mutex;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use tokio::sync::Notify;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use tokio::sync::{Notify, Semaphore};
 
 /// An answer to a server: a result, or a JSON-RPC code and a sentence.
 pub type CallbackAnswer = Result<Value, (i64, String)>;
@@ -38,17 +39,24 @@ pub struct ServerCallbacks {
     host: Host,
     roots: Vec<String>,
     /// Removes the server's own secrets from its texts.
-    redactor: Redactor,
+    pub secrets: Arc<ServerSecrets>,
     /// Notified when the server announces that its tools have changed.
     pub tools_changed: Arc<Notify>,
     /// How many changes the server has announced.
     changes: AtomicU64,
     instructions: Mutex<Option<String>>,
+    questions: Semaphore,
+    /// Whether the server of the present session announces changes of its tools.
+    announces_changes: AtomicBool,
+    /// Whether it has acknowledged a subscription to them.
+    acknowledged: AtomicBool,
 }
 
 const METHOD_NOT_FOUND: i64 = -32601;
+const INTERNAL_ERROR: i64 = -32603;
+/// How many questions of a server may wait for a person at once. More are declined.
+pub const MOST_QUESTIONS: usize = 20;
 const LONGEST_LINE: usize = 2000;
-const SHORTEST_SECRET: usize = 8;
 
 impl ServerCallbacks {
     pub fn new(config: &ServerConfig, host: Host) -> Arc<Self> {
@@ -56,10 +64,13 @@ impl ServerCallbacks {
             server: config.id.clone(),
             host,
             roots: config.options.roots.clone(),
-            redactor: Redactor::new(entrusted(config)),
+            secrets: ServerSecrets::of(config),
             tools_changed: Arc::default(),
             changes: AtomicU64::new(0),
             instructions: Mutex::default(),
+            questions: Semaphore::new(MOST_QUESTIONS),
+            announces_changes: AtomicBool::new(false),
+            acknowledged: AtomicBool::new(false),
         })
     }
 
@@ -69,6 +80,12 @@ impl ServerCallbacks {
         self.tools_changed.notify_one();
     }
 
+    /// Whether the server announces changes of its tools, in the session that has begun.
+    pub fn set_announces_changes(&self, announces: bool) {
+        self.announces_changes.store(announces, Ordering::Relaxed);
+        self.acknowledged.store(false, Ordering::Relaxed);
+    }
+
     /// How many changes were announced so far.
     pub fn changes(&self) -> u64 {
         self.changes.load(Ordering::Acquire)
@@ -76,7 +93,7 @@ impl ServerCallbacks {
 
     /// Logs a line of the server in a form that is safe to show, and returns that form.
     pub fn log(&self, level: &str, text: &str) -> String {
-        let text = self.redactor.hide(super::wire::clean(text.trim(), LONGEST_LINE));
+        let text = self.secrets.hide(super::wire::clean(text.trim(), LONGEST_LINE));
         if let Some(log) = self.host.log.as_ref().filter(|_| !text.is_empty()) {
             log(&self.server, level, &text);
         }
@@ -86,7 +103,7 @@ impl ServerCallbacks {
     /// Reports an event of the connection to the hub's listeners.
     pub fn tell(&self, what: &str, details: Value) {
         if let Some(tell) = &self.host.tell {
-            tell(&self.server, what, details);
+            tell(&self.server, what, self.secrets.hide_json(details));
         }
     }
 
@@ -125,9 +142,12 @@ impl ServerCallbacks {
             }
             "elicitation/create" => match &self.host.elicit {
                 Some(ask) => {
+                    let Ok(_asking) = self.questions.try_acquire() else {
+                        return Ok(json!({"action": "decline"}));
+                    };
                     let asked_for = params.get("requestedSchema").cloned();
-                    let answer = ask(self.server.clone(), params).await?;
-                    Ok(with_defaults(answer, asked_for.as_ref()))
+                    let answer = ask(self.server.clone(), self.secrets.hide_json(params)).await?;
+                    checked(with_defaults(answer, asked_for.as_ref()), asked_for)
                 }
                 None => refusal(),
             },
@@ -140,17 +160,24 @@ impl ServerCallbacks {
     }
 }
 
-/// The secrets of a server: values of its environment and its headers. Short values are ordinary words, not secrets.
-fn entrusted(config: &ServerConfig) -> Vec<Secret> {
-    let long = |value: &str| (value.len() >= SHORTEST_SECRET).then(|| Secret::new(value));
-    match &config.endpoint {
-        Endpoint::Stdio(command) => command.env.values().filter_map(|value| long(value)).collect(),
-        Endpoint::Http(remote) => remote
-            .headers
-            .iter()
-            .flat_map(|(_, value)| value.expose().split_whitespace().chain([value.expose()]))
-            .filter_map(long)
-            .collect(),
+/// What a function of the user answers is sent only if it is an answer, and fits the form.
+fn checked(answer: Value, form: Option<Value>) -> CallbackAnswer {
+    let refused = |why: String| {
+        Err((INTERNAL_ERROR, format!("the answer of the elicitation function cannot be sent: {why}")))
+    };
+    match (answer.get("action").and_then(Value::as_str), answer.get("content")) {
+        (Some("decline" | "cancel"), _) => Ok(answer),
+        (Some("accept"), content) if content.is_none_or(Value::is_object) => {
+            let (Some(form), Some(content)) = (form.filter(Value::is_object), content) else {
+                return Ok(answer);
+            };
+            match ResultSchema::new(Arc::new(form)).violations(content) {
+                None => Ok(answer),
+                Some(violations) => refused(violations),
+            }
+        }
+        (Some("accept"), _) => refused("'content' must be a mapping".to_owned()),
+        _ => refused("'action' must be 'accept', 'decline' or 'cancel'".to_owned()),
     }
 }
 
@@ -175,6 +202,10 @@ impl Listener for ServerCallbacks {
     fn notified(&self, method: &str, params: Option<&RawValue>) {
         match method {
             "notifications/tools/list_changed" => self.announce_change(),
+            // The first one belongs to the session, which lists its tools by itself.
+            "notifications/subscriptions/acknowledged" if self.acknowledged.swap(true, Ordering::Relaxed) => {
+                self.reconnected();
+            }
             "notifications/message" => {
                 if self.host.log.is_none() {
                     return;
@@ -188,6 +219,13 @@ impl Listener for ServerCallbacks {
                 self.log(params["level"].as_str().unwrap_or("info"), &text);
             }
             _ => {}
+        }
+    }
+
+    /// A change may have been announced while nothing listened.
+    fn reconnected(&self) {
+        if self.announces_changes.load(Ordering::Relaxed) {
+            self.announce_change();
         }
     }
 

@@ -38,6 +38,9 @@ pub trait Listener: Send + Sync {
     /// Called on whatever thread reads from the server; must not block.
     fn notified(&self, method: &str, params: Option<&RawValue>);
 
+    /// A stream of notifications was opened again: some may have been missed.
+    fn reconnected(&self) {}
+
     /// A request of the server; `answer` is `Ok(result)` or `Err((code, message))`.
     fn asked(
         self: Arc<Self>,
@@ -160,6 +163,11 @@ impl Inbox {
         for (_, sender) in waiting {
             let _ = sender.send(Err(error.clone()));
         }
+    }
+
+    /// A stream of notifications was opened again.
+    pub fn reconnected(&self) {
+        self.listener.reconnected();
     }
 
     fn notified(&self, method: &str, params: Option<&RawValue>) {

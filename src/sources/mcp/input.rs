@@ -1,5 +1,6 @@
 //! Input that a server requests in the middle of a call.
 
+use super::host::MOST_QUESTIONS;
 use super::server::Server;
 use crate::error::{ErrorKind, HubError, clip};
 use serde_json::{Map, Value, json};
@@ -11,8 +12,16 @@ pub async fn gather(
     requests: Map<String, Value>,
 ) -> Result<Map<String, Value>, HubError> {
     let mut responses = Map::new();
+    let mut questions = 0;
     for (key, request) in requests {
         let method = request.get("method").and_then(Value::as_str).unwrap_or_default().to_owned();
+        if method == "elicitation/create" {
+            questions += 1;
+            if questions > MOST_QUESTIONS {
+                responses.insert(key, json!({"action": "decline"}));
+                continue;
+            }
+        }
         let params = request.get("params").cloned().unwrap_or_else(|| json!({}));
         let answer = server.callbacks().answer(&method, params).await.map_err(|(_, why)| {
             let text = format!(

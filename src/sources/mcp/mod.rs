@@ -29,6 +29,7 @@ pub mod listing;
 mod lists;
 pub mod message;
 pub mod protocol;
+pub mod secrets;
 pub mod server;
 mod session;
 pub mod skills;

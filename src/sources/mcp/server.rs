@@ -7,7 +7,7 @@
 mod publish;
 
 use super::auth::Credentials;
-use super::background;
+use super::background::{self, ListOutcome};
 use super::backoff::RetryBudget;
 use super::config::ServerConfig;
 use super::connection::{Connection, ServerIdentity};
@@ -396,8 +396,15 @@ impl Server {
         let list = move || {
             let (server, link) = (server.clone(), link.clone());
             async move {
-                let _ = Self::list(server.clone(), link, limit).await;
-                server.strong_count() > 0
+                let listed = Self::list(server.clone(), link.clone(), limit).await;
+                match listed {
+                    _ if server.strong_count() == 0 => ListOutcome::Gone,
+                    // A server that is lost lists its tools in its next session.
+                    Err(error) if is_unanswered(&error) && link.connection.retired().is_none() => {
+                        ListOutcome::Unanswered
+                    }
+                    _ => ListOutcome::Answered,
+                }
             }
         };
         let changed = self.callbacks().tools_changed.clone();
@@ -527,6 +534,11 @@ impl Link {
     fn of(session: &Session) -> Link {
         Link { connection: session.connection().clone(), generation: session.generation() }
     }
+}
+
+/// Whether a list failed on its way. A server that gives a wrong one will not give a better one by itself.
+fn is_unanswered(error: &HubError) -> bool {
+    matches!(error.kind, ErrorKind::Timeout | ErrorKind::Closed | ErrorKind::Connect | ErrorKind::Http)
 }
 
 fn closed_meanwhile() -> HubError {

@@ -37,7 +37,7 @@ impl Session {
     }
 
     pub fn why_lost(&self) -> Option<HubError> {
-        self.connection.transport().retired()
+        self.connection.retired()
     }
 
     /// Ends the tasks and the connection, in bounded time.

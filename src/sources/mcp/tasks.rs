@@ -79,6 +79,7 @@ impl Followed<'_> {
             tokio::time::sleep(pause).await;
             let age = self.since.elapsed();
             let (task, era) = self.ask("tasks/get", None).await?;
+            self.check_id(&task)?;
             match (status(&task), era) {
                 ("completed" | "failed" | "cancelled" | "input_required", Era::Legacy) => {
                     let (result, _) = self.ask("tasks/result", None).await?;
@@ -99,6 +100,15 @@ impl Followed<'_> {
             }
             pause = interval(&task);
         }
+    }
+
+    /// An answer about another task says nothing about this one.
+    fn check_id(&self, task: &Value) -> Result<(), HubError> {
+        if task.get("taskId").and_then(Value::as_str) == Some(self.id) {
+            return Ok(());
+        }
+        let text = format!("tasks/get of '{}': the answer does not have the id of the task", clip(self.tool));
+        Err(protocol(text).with_outcome(Outcome::Unknown))
     }
 
     fn output(&self, result: Option<Value>) -> Result<ToolOutput, HubError> {

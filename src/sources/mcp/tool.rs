@@ -102,10 +102,13 @@ impl McpTool {
         ctx.held.store(false, Ordering::Relaxed);
         let mut input: Option<(Map<String, Value>, Option<String>)> = None;
         for _ in 0..ROUNDS {
-            let raw = self.send(&connection, args, input.take(), ctx).await.inspect_err(|error| {
+            let is_first = input.is_none();
+            let sent = self.send(&connection, args, input.take(), ctx).await;
+            let raw = sent.map_err(|error| {
                 if error.kind == ErrorKind::Rpc {
                     self.server.answered();
                 }
+                if is_first { error } else { begun(error) }
             })?;
             self.server.answered();
             let size = raw.get().len();
@@ -118,16 +121,14 @@ impl McpTool {
                         .and_then(|output| self.checked(output));
                 }
                 CallAnswer::NeedsInput { requests, state } => {
-                    input = Some((
-                        Box::pin(input::gather(&self.server, &self.spec.name, requests)).await?,
-                        state,
-                    ));
+                    let responses = Box::pin(input::gather(&self.server, &self.spec.name, requests)).await;
+                    input = Some((responses.map_err(begun)?, state));
                 }
             }
         }
         let text =
             format!("Tool '{}' asked for more input {ROUNDS} times and was given up.", clip(&self.spec.name));
-        Err(HubError::new(ErrorKind::Limit, text))
+        Err(begun(HubError::new(ErrorKind::Limit, text)))
     }
 
     async fn send(
@@ -160,8 +161,16 @@ impl McpTool {
 
     /// What breaks the tool's own promise does not pass as a good answer.
     fn checked(&self, output: ToolOutput) -> Result<ToolOutput, HubError> {
-        if let (Some(schema), Some(structured)) = (&self.result, &output.structured) {
-            schema.check(&self.spec.name, structured)?;
+        match (&self.result, &output.structured) {
+            (Some(schema), Some(structured)) => schema.check(&self.spec.name, structured)?,
+            (Some(_), None) => {
+                let text = format!(
+                    "The result of '{}' breaks the tool's own schema: there is no structured content.",
+                    clip(&self.spec.name)
+                );
+                return Err(HubError::new(ErrorKind::Protocol, text));
+            }
+            (None, _) => {}
         }
         let mark = self.listed.output_schema.as_ref().and_then(|schema| schema.get(WRAPPED));
         Ok(convert::unwrapped(output, mark.and_then(Value::as_bool) == Some(true)))
@@ -226,6 +235,11 @@ impl McpTool {
     }
 }
 
+/// The error of a call that the server had taken: it asked for input, so it may have begun to work.
+fn begun(error: HubError) -> HubError {
+    error.with_outcome(Outcome::Unknown)
+}
+
 /// Whether the server refused the session of the call, and therefore did not run it.
 fn refuses_session(error: &HubError) -> bool {
     error.kind == ErrorKind::Closed && error.status.is_some() && error.outcome == Outcome::NotSent
@@ -261,7 +275,9 @@ impl Tool for McpTool {
                     let text = format!("Tool '{}' was cancelled.", clip(&self.spec.name));
                     Err(HubError::new(ErrorKind::Cancelled, text))
                 }
-                output = self.run(args, ctx) => output,
+                output = self.run(args, ctx) => {
+                    output.map_err(|error| self.server.callbacks().secrets.hide_error(error))
+                }
             }
         })
     }

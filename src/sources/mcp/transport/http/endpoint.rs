@@ -6,10 +6,9 @@ use super::failure;
 use super::options::HttpOptions;
 use crate::error::{ErrorKind, HubError, Outcome};
 use crate::net;
-use crate::secret::{Redactor, Secret};
 use crate::sources::mcp::auth::Credentials;
+use crate::sources::mcp::secrets::ServerSecrets;
 use bytes::Bytes;
-use parking_lot::Mutex;
 use reqwest::header::{AUTHORIZATION, CONTENT_LENGTH, HeaderMap, HeaderName, HeaderValue, LOCATION};
 use reqwest::header::{TRANSFER_ENCODING, WWW_AUTHENTICATE};
 use reqwest::{Client, Method, Request, Response, Url};
@@ -23,8 +22,6 @@ const IDLE: Duration = Duration::from_secs(4);
 const MOST_REDIRECTS: usize = 5;
 /// A login, then one more for a wider scope, then one for chance.
 const MOST_RENEWALS: usize = 3;
-/// Values that are shorter are words, and hiding them would only garble the errors.
-const SHORTEST_HIDDEN: usize = 8;
 
 pub(crate) struct HttpEndpoint {
     /// Each remote has its own: when the remote goes, its idle connections go with it.
@@ -36,10 +33,8 @@ pub(crate) struct HttpEndpoint {
     /// The address as it may be shown.
     pub(crate) shown: String,
     pub(crate) limit: usize,
-    redactor: Redactor,
+    secrets: Arc<ServerSecrets>,
     credentials: Option<Arc<dyn Credentials>>,
-    /// What the credentials gave last, so that a server cannot make us show it.
-    authorization: Mutex<Secret>,
 }
 
 impl HttpEndpoint {
@@ -47,7 +42,7 @@ impl HttpEndpoint {
     pub(crate) fn new(options: HttpOptions) -> Result<Self, HubError> {
         let url = checked_url(&options.url)?;
         let client = client(&url)?;
-        let redactor = Redactor::new(secrets(&options.headers, &url));
+        options.secrets.set_remote(&url, &options.headers);
         // The builder turns user and password into a header.
         let first = client.get(url).build().map_err(|_| unusable("The address has no valid form"))?;
         let mut headers = first.headers().clone();
@@ -65,9 +60,8 @@ impl HttpEndpoint {
             url: first.url().clone(),
             headers,
             limit: options.limit,
-            redactor,
+            secrets: options.secrets,
             credentials: options.credentials,
-            authorization: Mutex::default(),
         })
     }
 
@@ -119,10 +113,7 @@ impl HttpEndpoint {
 
     /// Foreign text made fit for an error message.
     pub(crate) fn quote(&self, text: &str) -> String {
-        let authorization = self.authorization.lock().clone();
-        let parts = authorization.expose().split_whitespace().filter(|part| part.len() >= SHORTEST_HIDDEN);
-        let text = Redactor::new(parts.map(Secret::new)).hide(text.to_owned());
-        self.redactor.quote(&text)
+        self.secrets.quote(text)
     }
 
     /// The error of an exchange that broke. Nothing was sent before a connection stood; after that the outcome is unknown.
@@ -150,10 +141,7 @@ impl HttpEndpoint {
             && let Some(value) = credentials.authorization().await?
         {
             headers.insert(AUTHORIZATION, hidden(AUTHORIZATION.as_str(), &value)?);
-            let mut known = self.authorization.lock();
-            if known.expose() != value {
-                *known = Secret::new(value);
-            }
+            self.secrets.add_authorization(&value);
         }
         Ok(headers)
     }
@@ -241,20 +229,6 @@ fn hidden(name: &str, value: &str) -> Result<HeaderValue, HubError> {
     })?;
     value.set_sensitive(true);
     Ok(value)
-}
-
-/// All that the server gets from us and could say back.
-fn secrets(headers: &[(String, String)], url: &Url) -> Vec<Secret> {
-    let query = url.query_pairs().map(|(_, value)| value.into_owned());
-    // "Bearer abc…" may come back as "abc…".
-    let headers = headers.iter().flat_map(|(_, value)| value.split_whitespace().chain([value.as_str()]));
-    let password = url.password().map(str::to_owned);
-    query
-        .chain(headers.map(str::to_owned))
-        .chain(password)
-        .filter(|value| value.len() >= SHORTEST_HIDDEN)
-        .map(Secret::new)
-        .collect()
 }
 
 /// The HTTP library as this transport needs it: it follows no redirect, tries nothing again by itself, unpacks gzip while

@@ -25,6 +25,7 @@ async fn keep_listening(shared: &Arc<HttpShared>) {
     let mut delay = ReconnectDelay::of_listening();
     let mut place = StreamPosition::default();
     while follow(shared, &remote, &mut place, &mut delay).await {
+        place.is_again = true;
         tokio::time::sleep(delay.wait(place.retry)).await;
     }
 }
@@ -34,6 +35,8 @@ async fn keep_listening(shared: &Arc<HttpShared>) {
 struct StreamPosition {
     last_id: Option<String>,
     retry: Option<Duration>,
+    /// There was a stream before this one.
+    is_again: bool,
 }
 
 /// One stream from its beginning to its end. False when it is not worth asking again.
@@ -52,6 +55,9 @@ async fn follow(
     };
     if response.status() != 200 || !matches!(body::kind(&response), BodyKind::Events) {
         return false;
+    }
+    if place.is_again {
+        shared.inbox.reconnected();
     }
     let mut events = Events::new(response, remote.limit);
     while let Ok(event) = events.next(remote).await {

@@ -1,6 +1,7 @@
 //! Where a server is and what it gets.
 
 use crate::sources::mcp::auth::Credentials;
+use crate::sources::mcp::secrets::ServerSecrets;
 use std::fmt;
 use std::sync::Arc;
 
@@ -12,6 +13,8 @@ pub struct HttpOptions {
     pub limit: usize,
     /// Credentials that change: a callable, OAuth.
     pub credentials: Option<Arc<dyn Credentials>>,
+    /// Gets the secrets of all these options, and hides them in what the server says.
+    pub secrets: Arc<ServerSecrets>,
 }
 
 impl fmt::Debug for HttpOptions {

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import os
+from dataclasses import replace
 
 from ..trial import CALL, SLACK, Trial
-from .catalogue import SECRET, call_case, case, connect_fails, connect_works, err
+from .catalogue import BOTH, SECRET, call_case, case, connect_fails, connect_works, err
 
 # ============================================================================= legacy SSE
 G = "legacy SSE"
@@ -31,6 +32,17 @@ call_case("stream_drop", G, "a dropped stream fails the calls in flight at once"
 G = "secrets"
 call_case("secret_in_logs", G, "tokens appear in no log, even at DEBUG", err("rpc"), tool="secret_in_error",
           forbid_in_logs=(SECRET,), debug_logs=True)
+
+
+@case("secret_in_texts", G, "what the client entrusted to a server is cut out of every text that the server gives back", on=BOTH, tier="hub",
+      trigger="tool `leak`")
+async def secret_in_texts(t: Trial) -> None:
+    client, _ = await t.connect(target=replace(t.target, env={**t.target.env, "LAB_TOKEN": SECRET}))
+    for how in ("rpc", "tool", "log", "progress") + (("stderr",) if t.target.transport == "stdio" else ()):
+        o = await t.call(client, "leak", {"how": how})
+        t.error(o)
+        shown = f"{o.value!r} {o.error!r} {o.exception!r}"
+        t.check(SECRET not in shown, f"{how}: the token is in {shown[:200]}", "LEAK")
 
 
 @case("env_not_inherited", G, "a server process does not inherit unrelated secrets of its parent", on="stdio", tier="hub",
@@ -70,6 +82,10 @@ async def modern_ok(t: Trial) -> None:
 
 
 connect_works("modern_discover_garbage", G, "a malformed discover answer falls back to initialize", on="stdio")
+
+
+connect_works("modern_odd_fields", G, "2026-07-28: a member of the answer to server/discover that is not what it should be does not lose the server",
+              on=BOTH, tier="hub")
 
 
 @case("modern_cancel", G, "2026-07-28 over HTTP: cancelling closes the response stream", on="http", fault="modern_ok",

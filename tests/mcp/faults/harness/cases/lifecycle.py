@@ -42,6 +42,7 @@ connect_fails("init_future_version", G, "connect fails: no common protocol versi
 connect_fails("init_empty_result", G, "connect fails: malformed result", "protocol", "connect", on=BOTH, within=6)
 connect_fails("init_garbage", G, "connect fails by its deadline", on="stdio", timeout=2, within=2 + SLACK + 5)
 connect_fails("init_half", G, "connect fails by its deadline", on="stdio", timeout=2, within=2 + SLACK + 5)
+connect_works("init_odd_fields", G, "a member of the greeting that is not what it should be does not lose the server", on=BOTH)
 connect_works("init_slow", G, "a slow but living server is waited for", on=BOTH)
 connect_works("slow_start", G, "a slow starting process is waited for", on="stdio")
 connect_works("init_huge_instructions", G, "5 MB of instructions do not break the handshake", on="stdio")

@@ -93,6 +93,27 @@ async def answer_while_list_hangs(t: Trial) -> None:
     t.ok(await t.call(client, "echo", {"text": "hi"}), "hi")
 
 
+@case("list_late", G, "a tools/list that was never answered is asked again", fault="list_late", tier="hub", trigger="the first tools/list hangs")
+async def list_late(t: Trial) -> None:
+    client, _ = await t.connect(timeout=2)
+    again = await t.eventually(lambda: len(t.received("tools/list")) > 1, 8)
+    t.check(bool(again), "the list was asked for only once")
+    await t.usable(client)
+
+
+@case("change_unheard", G, "tools that change while the stream for notifications is down are listed when it is open again", on="http",
+      tier="hub", trigger="tool `change_unheard` closes the GET stream")
+async def change_unheard(t: Trial) -> None:
+    client, _ = await t.connect()
+    t.ok(await t.list(client))
+    t.check(bool(await t.eventually(lambda: t.events("get"), 4)), "the client does not listen")
+    before = len(t.received("tools/list"))
+    t.ok(await t.call(client, "change_unheard"))
+    again = await t.eventually(lambda: len(t.received("tools/list")) > before, 8)
+    t.check(bool(again), "the tools were not listed again")
+    await t.usable(client)
+
+
 # ================================================================================ envelopes
 G = "envelope"
 call_case("dup_response", G, "first answer wins, the second is dropped", ok("first"))

@@ -56,7 +56,9 @@ async def structured(t: Trial) -> None:
 
 call_case("structured_invalid", G, "content that breaks the tool's own schema does not pass silently as valid", err("protocol"),
           list_first=True)
-call_case("structured_missing", G, "settles; the connection survives", settled, list_first=True)
+call_case("structured_missing", G, "an answer without the structured content that the tool's schema demands is no good answer", err("protocol"),
+          list_first=True)
+call_case("unknown_result_type", G, "an answer of an unknown type is not taken for a result", err("protocol"))
 call_case("structured_recursive_ref", G, "a schema that refers to itself does not blow the stack", settled, list_first=True)
 call_case("structured_bad_schema", G, "an invalid schema costs at most this call", settled, list_first=True)
 call_case("structured_redos", G, "a hostile pattern cannot stall the process", settled, list_first=True, timeout=3, limit=25)

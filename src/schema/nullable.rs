@@ -1,0 +1,73 @@
+//! `nullable: true` of OpenAPI, which many servers write into their schemas: JSON Schema has no such keyword.
+
+use serde_json::Value;
+use std::borrow::Cow;
+
+/// What these hold is data, not a schema.
+const DATA: [&str; 4] = ["const", "default", "enum", "examples"];
+
+/// The schema with null among the types wherever it is nullable.
+pub fn with_nulls(schema: &Value) -> Cow<'_, Value> {
+    if !has_nullable(schema) {
+        return Cow::Borrowed(schema);
+    }
+    let mut schema = schema.clone();
+    add_nulls(&mut schema);
+    Cow::Owned(schema)
+}
+
+fn has_nullable(schema: &Value) -> bool {
+    match schema {
+        Value::Object(map) => map
+            .iter()
+            .filter(|(key, _)| !DATA.contains(&key.as_str()))
+            .any(|(key, value)| (key == "nullable" && *value == Value::Bool(true)) || has_nullable(value)),
+        Value::Array(items) => items.iter().any(has_nullable),
+        _ => false,
+    }
+}
+
+fn add_nulls(schema: &mut Value) {
+    match schema {
+        Value::Object(map) => {
+            if map.get("nullable") == Some(&Value::Bool(true)) {
+                if let Some(kind) = map.get_mut("type").filter(|kind| kind.is_string()) {
+                    *kind = Value::Array(vec![kind.take(), "null".into()]);
+                }
+                if let Some(Value::Array(values)) = map.get_mut("enum")
+                    && !values.contains(&Value::Null)
+                {
+                    values.push(Value::Null);
+                }
+            }
+            let schemas = map.iter_mut().filter(|(key, _)| !DATA.contains(&key.as_str()));
+            schemas.for_each(|(_, value)| add_nulls(value));
+        }
+        Value::Array(items) => items.iter_mut().for_each(add_nulls),
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn what_is_nullable_may_be_null() {
+        let schema = json!({"properties": {
+            "a": {"type": "string", "nullable": true},
+            "b": {"type": "string", "enum": ["x"], "nullable": true},
+            "c": {"type": "string", "default": {"type": "x", "nullable": true}},
+            "nullable": {"type": "integer"},
+        }});
+        let expected = json!({"properties": {
+            "a": {"type": ["string", "null"], "nullable": true},
+            "b": {"type": ["string", "null"], "enum": ["x", null], "nullable": true},
+            "c": {"type": "string", "default": {"type": "x", "nullable": true}},
+            "nullable": {"type": "integer"},
+        }});
+        assert_eq!(*with_nulls(&schema), expected);
+        assert!(matches!(with_nulls(&json!({"properties": {"nullable": {}}})), Cow::Borrowed(_)));
+    }
+}

@@ -1,0 +1,184 @@
+"""Answers that are not what the protocol says: what is odd costs itself, what is wrong is an error."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from toolhub import ToolHub
+
+pytestmark = pytest.mark.anyio
+
+# A server of the protocol of 2026-07-28 that answers as it was told: tools/list with TOOLS, all else from ANSWERS by tool
+# and method, in order; the last answer stays. What it is sent goes into the file SEEN.
+SERVER = """
+import json, os, sys
+tools, answers = json.loads(os.environ["TOOLS"]), json.loads(os.environ["ANSWERS"])
+seen = open(os.environ["SEEN"], "a", buffering=1)
+for line in sys.stdin:
+    message = json.loads(line)
+    seen.write(line)
+    method, params = message.get("method"), message.get("params") or {}
+    if "id" not in message:
+        continue
+    if method == "server/discover":
+        result = {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}}
+    elif method == "tools/list":
+        result = {"tools": tools}
+    else:
+        queue = answers.get(params.get("name") or method) or [{"content": []}]
+        result = queue.pop(0) if len(queue) > 1 else queue[0]
+    print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}), flush=True)
+"""
+
+
+def text(words: str) -> dict[str, Any]:
+    return {"content": [{"type": "text", "text": words}]}
+
+
+class Told:
+    """A server that answers as it is told, and what it was sent."""
+
+    def __init__(self, folder: Path) -> None:
+        self.seen = folder / "seen"
+
+    def serve(self, answers: dict[str, list[Any]], *tools: dict[str, Any], **more: Any) -> dict[str, Any]:
+        listed = [{"name": name, "inputSchema": {"type": "object"}, **more} for name in answers] + list(tools)
+        env = {"TOOLS": json.dumps(listed), "ANSWERS": json.dumps(answers), "SEEN": str(self.seen)}
+        return {"command": sys.executable, "args": ["-c", SERVER], "env": env}
+
+    def sent(self, method: str) -> list[dict[str, Any]]:
+        messages = [json.loads(line) for line in self.seen.read_text().splitlines()]
+        return [message["params"] for message in messages if message.get("method") == method]
+
+
+@pytest.fixture
+def told(tmp_path: Path) -> Told:
+    return Told(tmp_path)
+
+
+async def test_an_unknown_type_of_result_is_not_a_result(hub: ToolHub, told: Told) -> None:
+    answers = {
+        "later": [{"resultType": "later", **text("wait")}],
+        "now": [{"resultType": "complete", **text("ok")}],
+    }
+    hub.add_server("s", **told.serve(answers))
+    result = await hub.execute("later", server="s")
+    assert (result.kind, result.meta["error"]["outcome"]) == ("protocol", "unknown")
+    assert "unknown type 'later'" in str(result.error)
+    assert (await hub.execute("now", server="s")).result == "ok"
+
+
+async def test_structured_content_that_the_schema_demands_must_be_there(hub: ToolHub, told: Told) -> None:
+    failed = {**text("no numbers"), "isError": True}
+    answers = {"sum": [text("3"), failed, {**text("3"), "structuredContent": {"sum": 3}}]}
+    hub.add_server("s", **told.serve(answers, outputSchema={"type": "object"}))
+    await hub.connect(["s"])
+    missing = await hub.execute("sum", server="s")
+    assert missing.kind == "protocol"
+    assert "there is no structured content" in str(missing.error)
+    assert (await hub.execute("sum", server="s")).kind == "tool_error"
+    assert (await hub.execute("sum", server="s")).result == {"sum": 3}
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": ["string", "null"]},
+        {"anyOf": [{"type": "string"}, {"type": "null"}]},
+        {"type": "string", "nullable": True},
+        {"type": "string", "enum": ["a"], "nullable": True},
+    ],
+)
+async def test_null_is_sent_where_it_is_allowed(schema: dict[str, Any], hub: ToolHub, told: Told) -> None:
+    tool = {"name": "note", "inputSchema": {"type": "object", "properties": {"text": schema}}}
+    hub.add_server("s", **told.serve({}, tool))
+    assert (await hub.execute("note", {"text": None}, server="s")).success
+    assert told.sent("tools/call")[0]["arguments"] == {"text": None}
+
+
+@pytest.mark.parametrize("id", ["t2", None, 5])
+async def test_an_answer_about_another_task_is_not_taken(id: Any, hub: ToolHub, told: Told) -> None:
+    task = {"taskId": "t1", "status": "working", "pollIntervalMs": 50}
+    other = {"status": "completed", "result": text("of another task")} | (
+        {} if id is None else {"taskId": id}
+    )
+    hub.add_server("s", **told.serve({"work": [{"resultType": "task", **task}], "tasks/get": [task, other]}))
+    result = await hub.execute("work", server="s")
+    assert (result.kind, result.meta["error"]["outcome"]) == ("protocol", "unknown")
+    assert "does not have the id of the task" in str(result.error)
+
+
+async def test_a_task_ends_with_the_answer_that_has_its_id(hub: ToolHub, told: Told) -> None:
+    task = {"taskId": "t1", "status": "working", "pollIntervalMs": 50}
+    done = {"taskId": "t1", "status": "completed", "result": text("done")}
+    hub.add_server("s", **told.serve({"work": [{"resultType": "task", **task}], "tasks/get": [task, done]}))
+    assert (await hub.execute("work", server="s")).result == "done"
+
+
+async def test_a_person_gets_at_most_twenty_questions_at_once(told: Told) -> None:
+    form = {"mode": "form", "message": "?", "requestedSchema": {"type": "object", "properties": {}}}
+    questions = {f"q{n}": {"method": "elicitation/create", "params": form} for n in range(50)}
+    asked = {"resultType": "input_required", "inputRequests": questions}
+    seen: list[Any] = []
+
+    def accept(server: str, request: Any) -> Any:
+        seen.append(request)
+        return {"action": "accept", "content": {}}
+
+    async with ToolHub(elicitation=accept) as hub:
+        hub.add_server("s", **told.serve({"ask": [asked, text("thanks")]}))
+        assert (await hub.execute("ask", server="s")).result == "thanks"
+    assert len(seen) == 20
+    given = told.sent("tools/call")[1]["inputResponses"]
+    actions = [given[f"q{n}"]["action"] for n in range(50)]
+    assert sorted(actions) == ["accept"] * 20 + ["decline"] * 30
+
+
+TOOLS_FOR: dict[str, Any] = {
+    "openai": lambda hub: hub.as_openai(),
+    "openai_strict": lambda hub: hub.as_openai(strict=True),
+    "anthropic": lambda hub: hub.as_anthropic(),
+    "gemini": lambda hub: hub.as_gemini(),
+}
+HIDDEN = "\u200b\u202e\x1b[31m"
+
+
+@pytest.mark.parametrize("vendor", ["openai", "openai_strict", "anthropic", "gemini"])
+async def test_vendors_get_no_hidden_characters(vendor: str, hub: ToolHub, told: Told) -> None:
+    inner = {
+        "type": "object",
+        "title": f"Ti{HIDDEN}tle",
+        "properties": {
+            f"pa{HIDDEN}th": {
+                "type": "string",
+                "title": f"Ti{HIDDEN}tle",
+                "description": f"De{HIDDEN}scription",
+                "default": f"de{HIDDEN}fault",
+                "examples": [f"ex{HIDDEN}ample"],
+                "pattern": f"^pat{HIDDEN}tern$",
+            },
+            "kind": {"type": "string", "enum": [f"o{HIDDEN}ne", "two"]},
+        },
+        "required": [f"pa{HIDDEN}th"],
+    }
+    schema = {"type": "object", "properties": {f"to{HIDDEN}p": inner}}
+    hub.add_server("s", **told.serve({}, {"name": "look", "inputSchema": schema, "title": f"Ti{HIDDEN}tle"}))
+    await hub.connect(["s"])
+    shown = json.dumps(list(TOOLS_FOR[vendor](hub)), ensure_ascii=False)
+    assert "look" in shown
+    call = {"name": "look", "arguments": json.dumps({"top": {"path": "x", "kind": "one"}})}
+    message = {"role": "assistant", "tool_calls": [{"id": "1", "type": "function", "function": call}]}
+    outcome = await hub.run(message)
+    assert outcome.results[0].success, outcome.results[0].error
+    own = {f"to{HIDDEN}p": {f"pa{HIDDEN}th": "x", "kind": f"o{HIDDEN}ne"}}
+    assert told.sent("tools/call")[0]["arguments"] == own
+    assert [
+        character
+        for character in "\u200b\u202e\x1b"
+        if character in shown or f"\\u{ord(character):04x}" in shown
+    ] == []
