@@ -398,6 +398,10 @@ class Servers:
         """
         Ends all servers and waits for it without the GIL, for at most `seconds`.
         """
+    def complete(self, /, kind: str, key: str, argument: str, value: str, context: Any, server: str | None, timeout: float | None) -> BridgeFuture:
+        """
+        Awaits `(server, answer)` of `completion/complete`, for an argument of a prompt or of a template.
+        """
     def connect(self, /, ids: Sequence[str] | None, timeout: float | None) -> BridgeFuture:
         """
         Awaits `(connected, failed)`: the ids of the servers that are connected now, and why the others are not.
@@ -406,14 +410,26 @@ class Servers:
         """
         Iterates over `(id, error or None)`, each as soon as it is known.
         """
+    def get_prompt(self, /, name: str, arguments: Any, server: str | None, timeout: float | None) -> BridgeFuture:
+        """
+        Awaits `(server, answer)` of `prompts/get`.
+        """
     def load_file(self, /, path: str | PathLike[str]) -> Any:
         """
         Loads a file: adds what is new, replaces what has changed, removes what is gone, and reports what is wrong.
         """
     def load_value(self, /, value: Any) -> Any: ...
+    def offers(self, /, kind: str, ids: Sequence[str] | None, timeout: float | None) -> BridgeFuture:
+        """
+        Awaits `(entries, failed)`: what servers offer of one kind, and why some could not list it.
+        """
     def pins(self, /) -> Any:
         """
         The tools of pinned servers: what was accepted, and what has changed.
+        """
+    def read_resource(self, /, uri: str, server: str | None, timeout: float | None) -> BridgeFuture:
+        """
+        Awaits `(server, answer)` of `resources/read`.
         """
     def refresh(self, /, ids: Sequence[str] | None, timeout: float | None) -> BridgeFuture:
         """
@@ -508,7 +524,7 @@ class Tokenizer:
 @final
 class ToolInfo:
     """
-    One tool name and everybody who offers it. What it shows of itself is what its first candidate says.
+    One tool name and its candidates. What it shows of itself is what its first candidate says.
     """
     def __repr__(self, /) -> str: ...
     @property

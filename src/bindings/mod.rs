@@ -35,6 +35,7 @@ mod loop_bridge;
 mod mailbox;
 mod mappings;
 mod notices;
+mod offers;
 mod once;
 mod options;
 mod parse;

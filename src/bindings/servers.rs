@@ -6,7 +6,9 @@ use super::credentials::{CredentialFactory, usual_file};
 use super::errors::tool_error;
 use super::hub::PyHub;
 use super::localized::localized;
+use super::offers::{self, OFFER_TIMEOUT, OfferAnswer, OfferLists, offer_kind};
 use super::{json, runtime};
+use crate::catalog::offers::PartialArgument;
 use crate::catalog::{ServerOutcome, ServerReport, Servers};
 use crate::error::{ErrorKind, HubError, clip};
 use crate::model::Lang;
@@ -230,6 +232,79 @@ impl PyServers {
         bridge::run(py, async move {
             let servers = core.pick(ids.as_deref())?;
             Ok(ConnectOutcome { lang: core.lang(), report: core.refresh(servers, timeout).await })
+        })
+    }
+
+    /// Awaits `(entries, failed)`: what servers offer of one kind, and why some could not list it.
+    #[pyo3(signature = (kind, ids, timeout))]
+    fn offers<'py>(
+        &self,
+        py: Python<'py>,
+        kind: &str,
+        ids: Option<Vec<String>>,
+        timeout: Option<f64>,
+    ) -> PyResult<Bound<'py, BridgeFuture>> {
+        let (core, kind) = (self.core.clone(), offer_kind(kind)?);
+        let limit = duration(py, timeout)?.unwrap_or(OFFER_TIMEOUT);
+        bridge::run(py, async move {
+            let lists = core.offers(kind, ids.as_deref(), limit).await?;
+            Ok(OfferLists { lang: core.lang(), lists })
+        })
+    }
+
+    /// Awaits `(server, answer)` of `resources/read`.
+    #[pyo3(signature = (uri, server, timeout))]
+    fn read_resource<'py>(
+        &self,
+        py: Python<'py>,
+        uri: String,
+        server: Option<String>,
+        timeout: Option<f64>,
+    ) -> PyResult<Bound<'py, BridgeFuture>> {
+        let core = self.core.clone();
+        let limit = duration(py, timeout)?.unwrap_or(OFFER_TIMEOUT);
+        bridge::run(
+            py,
+            async move { OfferAnswer::new(core.read_resource(&uri, server.as_deref(), limit).await?) },
+        )
+    }
+
+    /// Awaits `(server, answer)` of `prompts/get`.
+    #[pyo3(signature = (name, arguments, server, timeout))]
+    fn get_prompt<'py>(
+        &self,
+        py: Python<'py>,
+        name: String,
+        arguments: &Bound<'py, PyAny>,
+        server: Option<String>,
+        timeout: Option<f64>,
+    ) -> PyResult<Bound<'py, BridgeFuture>> {
+        let (core, arguments) = (self.core.clone(), offers::arguments(arguments)?);
+        let limit = duration(py, timeout)?.unwrap_or(OFFER_TIMEOUT);
+        bridge::run(py, async move {
+            OfferAnswer::new(core.get_prompt(&name, arguments, server.as_deref(), limit).await?)
+        })
+    }
+
+    /// Awaits `(server, answer)` of `completion/complete`, for an argument of a prompt or of a template.
+    #[pyo3(signature = (kind, key, argument, value, context, server, timeout))]
+    #[expect(clippy::too_many_arguments, reason = "they are the members of one request")]
+    fn complete<'py>(
+        &self,
+        py: Python<'py>,
+        kind: &str,
+        key: String,
+        argument: String,
+        value: String,
+        context: &Bound<'py, PyAny>,
+        server: Option<String>,
+        timeout: Option<f64>,
+    ) -> PyResult<Bound<'py, BridgeFuture>> {
+        let (core, kind) = (self.core.clone(), offer_kind(kind)?);
+        let limit = duration(py, timeout)?.unwrap_or(OFFER_TIMEOUT);
+        let argument = PartialArgument { name: argument, value, context: offers::arguments(context)? };
+        bridge::run(py, async move {
+            OfferAnswer::new(core.complete(kind, &key, argument, server.as_deref(), limit).await?)
         })
     }
 

@@ -65,7 +65,7 @@ impl Servers {
 
     /// Waits until announced changes of these servers are in their lists, for at most `patience`.
     pub async fn catch_up(&self, ids: &[String], patience: Duration) {
-        let each = self.behind(ids).into_iter().map(|server| async move { server.look().await });
+        let each = self.behind(ids).into_iter().map(|server| async move { server.look(false).await });
         let _ = tokio::time::timeout(patience, futures_util::future::join_all(each)).await;
     }
 
@@ -85,7 +85,7 @@ impl Servers {
         // Those that answer at once are not kept waiting by those that have to be started.
         asked.sort_by_key(|server| server.info().state != "connected");
         let one = |server: Arc<Server>| async move {
-            let looked = timeout_at(end, server.look()).await;
+            let looked = timeout_at(end, server.look(named.is_some())).await;
             let answer = looked.unwrap_or_else(|_| Err(too_slow(server.id(), patience)));
             (server, answer)
         };

@@ -5,6 +5,7 @@
 
 pub mod cache;
 mod look_up;
+pub mod offers;
 mod pins;
 mod publisher;
 mod set;
@@ -24,6 +25,7 @@ use crate::sources::mcp::tool::McpTool;
 use crate::stats::CandidateStats;
 use crate::store::StoredPin;
 use futures_util::stream::{self, Stream, StreamExt};
+use offers::KnownOffers;
 use parking_lot::Mutex;
 use pins::Pins;
 use publisher::ToolPublisher;
@@ -51,6 +53,8 @@ pub struct Servers {
     silent: Mutex<HashMap<Arc<str>, Instant>>,
     /// The servers whose lists were requested because a program looked at the tools of the hub.
     list_requested: Mutex<HashSet<Arc<str>>>,
+    /// What servers listed last in addition to tools.
+    offered: Mutex<KnownOffers>,
 }
 
 /// The id of a server, and why it failed if it did.
@@ -70,6 +74,7 @@ impl Servers {
             changing: Mutex::default(),
             silent: Mutex::default(),
             list_requested: Mutex::default(),
+            offered: Mutex::default(),
         })
     }
 
@@ -114,6 +119,7 @@ impl Servers {
         };
         self.silent.lock().remove(server.id());
         self.list_requested.lock().remove(server.id());
+        self.offered.lock().retain(|(id, _), _| id != server.id());
         self.publisher.admit(&server);
         replaced
     }

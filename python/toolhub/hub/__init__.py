@@ -39,6 +39,7 @@ from ._folders import FolderLoader, each
 from ._formatting import ResultFormatter
 from ._inspection import CapabilityRules
 from ._listing import ListFetcher
+from ._offer_methods import OfferMethods
 from ._prompt_methods import PromptMethods
 from ._prompts import Prompts
 from ._registration import Registration
@@ -77,7 +78,9 @@ def _checked_limits(limits: Any) -> dict[str, int]:
 
 
 @explain_unknown_options
-class ToolHub(ToolMethods, RunMethods, PromptMethods, SourceMethods, ServerMethods, CompatMethods):
+class ToolHub(
+    ToolMethods, RunMethods, PromptMethods, SourceMethods, ServerMethods, OfferMethods, CompatMethods
+):
     """Registers tools, selects among their candidates and calls them.
 
     Calls: `timeout` (seconds) applies to one candidate, `max_parallel` to the first batch of a race, and `cancel_grace`

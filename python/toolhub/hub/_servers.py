@@ -4,7 +4,7 @@ import inspect
 import logging
 import os
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from .. import _core
 from .._callbacks import Callbacks
@@ -16,6 +16,8 @@ from ..servers import ConnectReport, LoadReport, LogOnce, ServerInfo, as_info
 from ._state import HubState
 
 _log = logging.getLogger("toolhub.servers")
+
+_T = TypeVar("_T")
 
 _CLOSE_TIMEOUT = 10.0
 """Seconds; longer than any server may take to end."""
@@ -114,6 +116,50 @@ class ServerManager:
             return ConnectReport()
         listed: Any = await servers.refresh(_as_ids(ids), timeout)
         return ConnectReport(*listed)
+
+    async def offers(
+        self,
+        kind: str,
+        read: Callable[[str, dict[str, Any]], _T],
+        ids: Iterable[str] | None,
+        timeout: float | None,
+    ) -> tuple[list[_T], dict[str, ToolError]]:
+        """What servers offer of one kind, and why some could not list it."""
+        timeout = _as_timeout(timeout)
+        servers = self._named(ids)
+        if servers is None:
+            return [], {}
+        entries, failed = cast("Any", await servers.offers(kind, _as_ids(ids), timeout))
+        return [read(server, data) for server, data in entries], failed
+
+    async def read_resource(self, uri: str, server: str | None, timeout: float | None) -> Any:
+        """See `ToolHub.read_resource`; the server and its answer."""
+        return await self._open().read_resource(uri, server, _as_timeout(timeout))
+
+    async def get_prompt(
+        self, name: str, arguments: Mapping[str, str], server: str | None, timeout: float | None
+    ) -> Any:
+        """See `ToolHub.get_prompt`; the server and its answer."""
+        return await self._open().get_prompt(name, dict(arguments), server, _as_timeout(timeout))
+
+    async def complete(
+        self,
+        kind: str,
+        key: str,
+        argument: str,
+        value: str,
+        context: Mapping[str, str],
+        server: str | None,
+        timeout: float | None,
+    ) -> Any:
+        """See `ToolHub.complete`; the answer."""
+        _, answer = cast(
+            "Any",
+            await self._open().complete(
+                kind, key, argument, value, dict(context), server, _as_timeout(timeout)
+            ),
+        )
+        return answer
 
     def take_never_listed(self) -> list[str]:
         """The servers that have never listed their tools; each is returned once."""

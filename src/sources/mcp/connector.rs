@@ -22,6 +22,8 @@ use tokio::time::{sleep, timeout};
 
 /// A server that has read the first question of the modern era and is silent for this long is an older one.
 const PROBE: Duration = Duration::from_secs(2);
+/// However short a call is: a modern server must not be taken for an older one because it needs a moment.
+const SHORTEST_PROBE: Duration = Duration::from_secs(1);
 /// How often a process is asked whether it has read the question.
 const GLANCE: Duration = Duration::from_millis(50);
 /// A process may take this much of a caller's time before it gets the older greeting.
@@ -188,6 +190,7 @@ impl Connector {
         let begun = Instant::now();
         let longest = self.config.options.startup_timeout / 2;
         let share = options.patience.map_or(PROBE, |patience| patience.mul_f64(SHARE_OF_CALL));
+        let longest_silence = share.clamp(SHORTEST_PROBE, PROBE);
         let mut probe = pin!(connection.probe());
         let mut silent_since = None;
         loop {
@@ -200,7 +203,7 @@ impl Connector {
                 silent_since = None;
             }
             let silence = silent_since.get_or_insert_with(Instant::now).elapsed();
-            if silence >= PROBE.min(share) || begun.elapsed() >= longest {
+            if silence >= longest_silence || begun.elapsed() >= longest {
                 return None;
             }
         }

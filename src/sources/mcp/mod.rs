@@ -28,6 +28,7 @@ mod lifecycle;
 pub mod listing;
 mod lists;
 pub mod message;
+pub mod offers;
 pub mod protocol;
 pub mod secrets;
 pub mod server;

@@ -232,15 +232,15 @@ impl Server {
         }
     }
 
-    /// Lists the tools again because a caller misses one. A server in back-off is left alone, and callers that look at the
-    /// same time share one request.
-    pub async fn look(self: &Arc<Self>) -> Result<(), HubError> {
+    /// Lists the tools again because one is missing. A server in back-off is left alone, and callers that look at the
+    /// same time share one request. `is_for_call`: a caller has named this server, and waits for it.
+    pub async fn look(self: &Arc<Self>, is_for_call: bool) -> Result<(), HubError> {
         let look = {
             let mut life = self.life.lock();
             let known = life.look.as_ref().and_then(WeakShared::upgrade).filter(|look| look.peek().is_none());
             known.unwrap_or_else(|| {
                 let server = self.clone();
-                let look: Look = Box::pin(async move { server.look_now().await });
+                let look: Look = Box::pin(async move { server.look_now(is_for_call).await });
                 let look = look.shared();
                 life.look = look.downgrade();
                 look
@@ -249,10 +249,11 @@ impl Server {
         look.await
     }
 
-    async fn look_now(self: &Arc<Self>) -> Result<(), HubError> {
+    async fn look_now(self: &Arc<Self>, is_for_call: bool) -> Result<(), HubError> {
+        let purpose = if is_for_call { Purpose::Call(None) } else { Purpose::List };
         let mut ended = self.lists.ended();
         let before = *ended.borrow_and_update();
-        match self.begin(Purpose::List)? {
+        match self.begin(purpose)? {
             ConnectionRequest::Ready(link) => {
                 Self::list(Arc::downgrade(self), link, self.list_limit()).await.map(drop)
             }

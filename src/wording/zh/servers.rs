@@ -153,6 +153,17 @@ pub(super) const SERVERS: &[(&str, &str)] = &[
     ("no answer within {} s", "{0} 秒内没有回答"),
     ("Server '{}' closed its input: {~}", "服务器 '{0}' 关闭了它的输入：{1}"),
     ("Server '{}' closed its input", "服务器 '{0}' 关闭了它的输入"),
+    (
+        "Several servers have the {} '{}': {}; name one with `server`.",
+        "多个服务器都有 {0} '{1}'：{2}；请用 `server` 指定一个。",
+    ),
+    (
+        "No server lists the {} '{}'; name its server with `server` to ask for it anyway.",
+        "没有服务器列出 {0} '{1}'；如仍要请求，请用 `server` 指定服务器。",
+    ),
+    ("The argument '{}' of '{}' must be a text.", "'{1}' 的参数 '{0}' 必须是文本。"),
+    ("The prompt '{}' needs the argument '{}'.", "提示 '{0}' 需要参数 '{1}'。"),
+    ("Server '{}' did not answer for '{}' within {} s.", "服务器 '{0}' 未在 {2} 秒内回答 '{1}'。"),
     ("connection refused", "连接被拒绝"),
     ("the connection was lost", "连接已断开"),
     ("the connection was closed ({})", "连接已关闭（{0}）"),

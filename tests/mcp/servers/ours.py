@@ -161,5 +161,26 @@ async def sprout(name: str) -> str:
     return name
 
 
+@server.resource("note://hello", name="hello", description="A greeting", mime_type="text/plain")
+def hello() -> str:
+    return "Hello"
+
+
+@server.resource("note://bytes", mime_type="application/octet-stream")
+def raw_bytes() -> bytes:
+    return bytes(range(4))
+
+
+@server.resource("note://{name}/size")
+def size(name: str) -> str:
+    return f"{name} is {len(name)} long"
+
+
+@server.prompt()
+def greet(name: str) -> str:
+    """Greet a person."""
+    return f"Say hello to {name}."
+
+
 if __name__ == "__main__":
     serve(sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 0)

@@ -131,7 +131,7 @@ impl Server {
             HubError::new(ErrorKind::Closed, "the connection was lost").with_outcome(Outcome::NotSent)
         })?;
         if !self.lists.is_of(generation) {
-            self.look().await.map_err(|error| error.with_outcome(Outcome::NotSent))?;
+            self.look(true).await.map_err(|error| error.with_outcome(Outcome::NotSent))?;
         }
         if let Some(error) = self.life.lock().machine.error().cloned() {
             return Err(error.with_outcome(Outcome::NotSent));

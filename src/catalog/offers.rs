@@ -1,0 +1,275 @@
+//! Resources and prompts of all servers: listed side by side, and read from the server that has them.
+
+use super::{CONNECT_AT_ONCE, Servers};
+use crate::error::{ErrorKind, HubError, Outcome, clip};
+use crate::sources::mcp::offers::{self, OfferKind, OfferRequest};
+use crate::sources::mcp::server::Server;
+use futures_util::stream::{self, StreamExt};
+use serde_json::{Map, Value, json};
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::timeout;
+
+/// The offers of one server, or why it could not list them.
+pub type OfferedBy = (Arc<str>, Result<Vec<Value>, HubError>);
+
+/// What each server listed last of each kind.
+pub type KnownOffers = HashMap<(Arc<str>, OfferKind), Arc<Vec<Value>>>;
+
+/// The text that a user has begun for an argument.
+pub struct PartialArgument {
+    pub name: String,
+    pub value: String,
+    /// The arguments that are complete already.
+    pub context: Map<String, Value>,
+}
+
+impl Servers {
+    /// The offers of these servers, or of all that are not disabled.
+    pub async fn offers(
+        &self,
+        kind: OfferKind,
+        ids: Option<&[String]>,
+        limit: Duration,
+    ) -> Result<Vec<OfferedBy>, HubError> {
+        let servers = self.pick(ids)?;
+        let one = |server: Arc<Server>| async move {
+            let listed = timeout(limit, offers::list(&server, kind)).await;
+            let listed = listed.unwrap_or_else(|_| Err(too_late(&server, kind.name(), limit)));
+            if let Ok(offers) = &listed {
+                self.offered.lock().insert((server.id().clone(), kind), Arc::new(offers.clone()));
+            }
+            (server.id().clone(), listed)
+        };
+        Ok(stream::iter(servers).map(one).buffered(CONNECT_AT_ONCE).collect().await)
+    }
+
+    /// The contents of a resource, with the server that gave them.
+    pub async fn read_resource(
+        &self,
+        uri: &str,
+        server: Option<&str>,
+        limit: Duration,
+    ) -> Result<(Arc<str>, Map<String, Value>), HubError> {
+        let kinds = [OfferKind::Resources, OfferKind::ResourceTemplates];
+        let server = self.owner("resource", uri, server, &kinds, limit).await?;
+        let request = OfferRequest {
+            method: "resources/read",
+            name: uri.to_owned(),
+            params: vec![("uri", Value::from(uri))],
+        };
+        self.ask_offer(&server, &request, "contents", limit).await
+    }
+
+    /// The messages of a prompt, with the server that gave them.
+    pub async fn get_prompt(
+        &self,
+        name: &str,
+        arguments: Map<String, Value>,
+        server: Option<&str>,
+        limit: Duration,
+    ) -> Result<(Arc<str>, Map<String, Value>), HubError> {
+        check_texts(name, &arguments)?;
+        let server = self.owner("prompt", name, server, &[OfferKind::Prompts], limit).await?;
+        if let Some(prompt) = self.known(&server, OfferKind::Prompts, name) {
+            check_required(name, &prompt, &arguments)?;
+        }
+        let request = OfferRequest {
+            method: "prompts/get",
+            name: name.to_owned(),
+            params: vec![("name", Value::from(name)), ("arguments", Value::Object(arguments))],
+        };
+        self.ask_offer(&server, &request, "messages", limit).await
+    }
+
+    /// Values that a server suggests for an argument of a prompt or of a template.
+    pub async fn complete(
+        &self,
+        kind: OfferKind,
+        key: &str,
+        argument: PartialArgument,
+        server: Option<&str>,
+        limit: Duration,
+    ) -> Result<(Arc<str>, Map<String, Value>), HubError> {
+        check_texts(key, &argument.context)?;
+        let (what, reference) = match kind {
+            OfferKind::Prompts => ("prompt", json!({"type": "ref/prompt", "name": key})),
+            _ => ("resource", json!({"type": "ref/resource", "uri": key})),
+        };
+        let server = self.owner(what, key, server, &[kind], limit).await?;
+        let mut params =
+            vec![("ref", reference), ("argument", json!({"name": argument.name, "value": argument.value}))];
+        if !argument.context.is_empty() {
+            params.push(("context", json!({"arguments": argument.context})));
+        }
+        let request = OfferRequest { method: "completion/complete", name: key.to_owned(), params };
+        self.ask_offer(&server, &request, "completion", limit).await
+    }
+
+    async fn ask_offer(
+        &self,
+        server: &Arc<Server>,
+        request: &OfferRequest,
+        member: &str,
+        limit: Duration,
+    ) -> Result<(Arc<str>, Map<String, Value>), HubError> {
+        let asked = timeout(limit, offers::ask(server, request)).await;
+        let answer = asked.unwrap_or_else(|_| Err(too_late(server, &request.name, limit)))?;
+        match answer.get(member) {
+            Some(Value::Array(_) | Value::Object(_)) => Ok((server.id().clone(), answer)),
+            _ => {
+                let text = format!(
+                    "Failed to parse MCP response: {} of '{}': it has no '{member}'",
+                    request.method,
+                    clip(&request.name)
+                );
+                Err(HubError::new(ErrorKind::Protocol, text))
+            }
+        }
+    }
+
+    /// The server that has this resource or prompt: the named one, or the only one that lists it.
+    async fn owner(
+        &self,
+        what: &str,
+        key: &str,
+        server: Option<&str>,
+        kinds: &[OfferKind],
+        limit: Duration,
+    ) -> Result<Arc<Server>, HubError> {
+        if let Some(id) = server {
+            return self.get(id).ok_or_else(|| self.unknown(id));
+        }
+        for kind in kinds {
+            let mut owners = self.owners(*kind, key);
+            if owners.is_empty() {
+                self.offers(*kind, None, limit).await?;
+                owners = self.owners(*kind, key);
+            }
+            match owners.as_slice() {
+                [] => {}
+                [one] => return Ok(one.clone()),
+                several => {
+                    let ids: Vec<String> = several.iter().map(|one| format!("'{}'", one.id())).collect();
+                    let text = format!(
+                        "Several servers have the {what} '{}': {}; name one with `server`.",
+                        clip(key),
+                        ids.join(", ")
+                    );
+                    let error = HubError::new(ErrorKind::InvalidArguments, text);
+                    return Err(error.with_outcome(Outcome::NotSent));
+                }
+            }
+        }
+        let text = format!(
+            "No server lists the {what} '{}'; name its server with `server` to ask for it anyway.",
+            clip(key)
+        );
+        Err(HubError::new(ErrorKind::NotFound, text).with_outcome(Outcome::NotSent))
+    }
+
+    fn owners(&self, kind: OfferKind, key: &str) -> Vec<Arc<Server>> {
+        self.all().into_iter().filter(|server| self.known(server, kind, key).is_some()).collect()
+    }
+
+    /// What this server listed last under this key.
+    fn known(&self, server: &Server, kind: OfferKind, key: &str) -> Option<Value> {
+        let offered = self.offered.lock().get(&(server.id().clone(), kind)).cloned()?;
+        let is_it = |offer: &&Value| {
+            let listed = offer.get(kind.key()).and_then(Value::as_str).unwrap_or_default();
+            listed == key || (kind == OfferKind::ResourceTemplates && fits_template(listed, key))
+        };
+        offered.iter().find(is_it).cloned()
+    }
+}
+
+/// The arguments of prompts are texts.
+fn check_texts(name: &str, arguments: &Map<String, Value>) -> Result<(), HubError> {
+    match arguments.iter().find(|(_, value)| !value.is_string()) {
+        None => Ok(()),
+        Some((key, _)) => {
+            let text = format!("The argument '{}' of '{}' must be a text.", clip(key), clip(name));
+            Err(HubError::new(ErrorKind::InvalidArguments, text).with_outcome(Outcome::NotSent))
+        }
+    }
+}
+
+fn check_required(name: &str, prompt: &Value, arguments: &Map<String, Value>) -> Result<(), HubError> {
+    let declared = prompt.get("arguments").and_then(Value::as_array).into_iter().flatten();
+    let required = declared.filter(|one| one.get("required").and_then(Value::as_bool) == Some(true));
+    let mut names = required.filter_map(|one| one.get("name")?.as_str());
+    match names.find(|required| !arguments.contains_key(*required)) {
+        None => Ok(()),
+        Some(missing) => {
+            let text = format!("The prompt '{}' needs the argument '{}'.", clip(name), clip(missing));
+            Err(HubError::new(ErrorKind::InvalidArguments, text).with_outcome(Outcome::NotSent))
+        }
+    }
+}
+
+/// Whether an address can come from a template (RFC 6570). `{name}` stands for one part of a path; other expressions for any text.
+fn fits_template(template: &str, uri: &str) -> bool {
+    let Some((literal, rest)) = template.split_once('{') else { return template == uri };
+    let Some(uri) = uri.strip_prefix(literal) else { return false };
+    let Some((expression, rest)) = rest.split_once('}') else { return false };
+    let is_part = !expression.starts_with(['+', '#', '.', '/', ';', '?', '&']) && !expression.ends_with('*');
+    let next = rest.split('{').next().unwrap_or_default();
+    if next.is_empty() {
+        // Two expressions in a row, or the end: the first takes what it can.
+        let end = if is_part { uri.find('/').unwrap_or(uri.len()) } else { uri.len() };
+        return !(is_part && end == 0) && (fits_template(rest, &uri[end..]) || !rest.is_empty());
+    }
+    uri.match_indices(next).any(|(at, _)| {
+        let value = &uri[..at];
+        (!is_part || !(value.is_empty() || value.contains('/'))) && fits_template(rest, &uri[at..])
+    })
+}
+
+fn too_late(server: &Server, what: &str, limit: Duration) -> HubError {
+    let text = format!(
+        "Server '{}' did not answer for '{}' within {} s.",
+        server.id(),
+        clip(what),
+        limit.as_secs_f64()
+    );
+    HubError::new(ErrorKind::Timeout, text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::fits_template;
+    use proptest::prelude::*;
+
+    #[test]
+    fn addresses_are_found_by_their_template() {
+        for (template, uri, fits) in [
+            ("file:///{path}", "file:///a.txt", true),
+            ("file:///{path}", "file:///a/b.txt", false),
+            ("file:///{+path}", "file:///a/b.txt", true),
+            ("db://{table}/rows/{id}", "db://users/rows/7", true),
+            ("db://{table}/rows/{id}", "db://users/7", false),
+            ("db://{table}/rows/{id}", "db://users/rows/", false),
+            ("note://x", "note://x", true),
+            ("note://x", "note://y", false),
+            ("search://{?q}", "search://?q=1", true),
+            ("broken://{", "broken://x", false),
+        ] {
+            assert_eq!(fits_template(template, uri), fits, "{template} {uri}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_put_into_a_template_fits_it(parts in prop::collection::vec("[a-z0-9]{1,8}", 1..5)) {
+            let template: String = (0..parts.len()).map(|n| format!("/p{n}/{{v{n}}}")).collect();
+            let uri: String = parts.iter().enumerate().map(|(n, part)| format!("/p{n}/{part}")).collect();
+            prop_assert!(fits_template(&template, &uri));
+        }
+
+        #[test]
+        fn any_template_ends(template in "[a-z{}+/?*]{0,30}", uri in "[a-z/?]{0,30}") {
+            let _ = fits_template(&template, &uri);
+        }
+    }
+}

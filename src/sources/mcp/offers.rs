@@ -1,0 +1,202 @@
+//! What a server offers in addition to tools and skills: resources, templates of resources, and prompts. They are listed with
+//! limits and read on request, in both eras.
+
+use super::connection::{Connection, RequestExtras};
+use super::convert::protocol;
+use super::input;
+use super::message::Params;
+use super::server::Server;
+use super::wire::clean;
+use crate::error::{ErrorKind, HubError, clip};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+use std::collections::HashSet;
+use std::sync::Arc;
+
+const MAX_PAGES: usize = 400;
+const MAX_OFFERS: usize = 10_000;
+/// In characters.
+const MAX_KEY: usize = 8_000;
+const MAX_TEXT: usize = 100_000;
+/// How often one request may be answered with a question.
+const ROUNDS: usize = 10;
+const METHOD_NOT_FOUND: i64 = -32601;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum OfferKind {
+    Resources,
+    ResourceTemplates,
+    Prompts,
+}
+
+impl OfferKind {
+    pub const ALL: [OfferKind; 3] = [OfferKind::Resources, OfferKind::ResourceTemplates, OfferKind::Prompts];
+
+    /// The member of the answer that has the list.
+    pub fn name(self) -> &'static str {
+        match self {
+            OfferKind::Resources => "resources",
+            OfferKind::ResourceTemplates => "resourceTemplates",
+            OfferKind::Prompts => "prompts",
+        }
+    }
+
+    pub fn parse(name: &str) -> Option<OfferKind> {
+        Self::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+
+    /// The member that tells one offer from another.
+    pub fn key(self) -> &'static str {
+        match self {
+            OfferKind::Resources => "uri",
+            OfferKind::ResourceTemplates => "uriTemplate",
+            OfferKind::Prompts => "name",
+        }
+    }
+
+    fn method(self) -> &'static str {
+        match self {
+            OfferKind::Resources => "resources/list",
+            OfferKind::ResourceTemplates => "resources/templates/list",
+            OfferKind::Prompts => "prompts/list",
+        }
+    }
+
+    fn is_offered(self, connection: &Connection) -> bool {
+        let capability = if self == OfferKind::Prompts { "prompts" } else { "resources" };
+        connection.server().capabilities.get(capability).is_some_and(|declared| !declared.is_null())
+    }
+}
+
+/// One request about an offer.
+pub struct OfferRequest {
+    pub method: &'static str,
+    /// The resource or the prompt, as the modern era wants to see it in a header.
+    pub name: String,
+    pub params: Vec<(&'static str, Value)>,
+}
+
+#[derive(Deserialize)]
+struct OfferPage {
+    #[serde(flatten)]
+    members: Map<String, Value>,
+}
+
+/// All offers of one kind; none when the server does not declare the capability.
+pub async fn list(server: &Arc<Server>, kind: OfferKind) -> Result<Vec<Value>, HubError> {
+    let _call = server.begin_call();
+    let connection = server.connection().await?;
+    let listed = match list_once(&connection, kind).await {
+        // To list does no harm: when the connection is lost meanwhile, it is done once more.
+        Err(error) if error.kind == ErrorKind::Closed => list_once(&*server.connection().await?, kind).await,
+        listed => listed,
+    };
+    listed.inspect(|_| server.answered())
+}
+
+async fn list_once(connection: &Connection, kind: OfferKind) -> Result<Vec<Value>, HubError> {
+    let mut offers = Vec::new();
+    if !kind.is_offered(connection) {
+        return Ok(offers);
+    }
+    let (mut keys, mut cursors) = (HashSet::new(), HashSet::new());
+    let mut cursor: Option<String> = None;
+    for _ in 0..MAX_PAGES {
+        let params = match &cursor {
+            Some(cursor) => Params::new().with("cursor", cursor),
+            None => Params::new(),
+        };
+        let raw = match connection.request(kind.method(), params, RequestExtras::default()).await {
+            // A server with resources need not have templates.
+            Err(error) if error.code == Some(METHOD_NOT_FOUND) => return Ok(offers),
+            answer => answer?,
+        };
+        let mut page = read_page(kind, &raw)?;
+        let entries = match page.remove(kind.name()) {
+            None => Vec::new(),
+            Some(Value::Array(entries)) => entries,
+            Some(_) => return Err(protocol(format!("{}: '{}' is not a list", kind.method(), kind.name()))),
+        };
+        for entry in entries.into_iter().filter_map(|entry| checked(kind, entry)) {
+            if offers.len() < MAX_OFFERS && keys.insert(entry[kind.key()].to_string()) {
+                offers.push(entry);
+            }
+        }
+        match page.remove("nextCursor") {
+            Some(Value::String(next)) if cursors.insert(next.clone()) && offers.len() < MAX_OFFERS => {
+                cursor = Some(next);
+            }
+            _ => break,
+        }
+    }
+    Ok(offers)
+}
+
+fn read_page(kind: OfferKind, raw: &RawValue) -> Result<Map<String, Value>, HubError> {
+    let page: OfferPage =
+        serde_json::from_str(raw.get()).map_err(|error| protocol(format!("{}: {error}", kind.method())))?;
+    Ok(page.members)
+}
+
+/// An entry that can be used: its texts are safe to show, and all that is unknown stays.
+fn checked(kind: OfferKind, entry: Value) -> Option<Value> {
+    let Value::Object(mut entry) = entry else { return None };
+    let key = entry.get(kind.key())?.as_str()?;
+    if key.trim().is_empty() || key.chars().any(char::is_control) || key.chars().count() > MAX_KEY {
+        return None;
+    }
+    for text in ["name", "title", "description"].into_iter().filter(|text| *text != kind.key()) {
+        if let Some(Value::String(value)) = entry.get_mut(text) {
+            *value = clean(value, MAX_TEXT);
+        }
+    }
+    Some(Value::Object(entry))
+}
+
+/// Asks about one offer, and answers what the server asks meanwhile.
+pub async fn ask(server: &Arc<Server>, request: &OfferRequest) -> Result<Map<String, Value>, HubError> {
+    let _call = server.begin_call();
+    let connection = server.connection().await?;
+    let answer = match ask_once(server, &connection, request).await {
+        Err(error) if error.kind == ErrorKind::Closed => {
+            ask_once(server, &*server.connection().await?, request).await
+        }
+        answer => answer,
+    };
+    answer.inspect(|_| server.answered())
+}
+
+async fn ask_once(
+    server: &Arc<Server>,
+    connection: &Connection,
+    request: &OfferRequest,
+) -> Result<Map<String, Value>, HubError> {
+    let mut extra: Vec<(&str, Value)> = Vec::new();
+    for _ in 0..ROUNDS {
+        let given = request.params.iter().map(|(key, value)| (*key, value));
+        let params = given
+            .chain(extra.iter().map(|(key, value)| (*key, value)))
+            .fold(Params::new(), |params, (key, value)| params.with(key, value));
+        let extras = RequestExtras { name: Some(Arc::from(&*request.name)), ..RequestExtras::default() };
+        let raw = connection.request(request.method, params, extras).await?;
+        let wrong = |why: &str| protocol(format!("{} of '{}': {why}", request.method, clip(&request.name)));
+        let answer: Value = serde_json::from_str(raw.get()).map_err(|error| wrong(&error.to_string()))?;
+        let Value::Object(mut answer) = answer else { return Err(wrong("it is not an object")) };
+        match answer.get("resultType").and_then(Value::as_str) {
+            None | Some("complete") => return Ok(answer),
+            Some("input_required") => {
+                let requests = match answer.remove("inputRequests") {
+                    Some(Value::Object(requests)) => requests,
+                    _ => Map::new(),
+                };
+                let responses = Box::pin(input::gather(server, &request.name, requests)).await?;
+                extra = vec![("inputResponses", Value::Object(responses))];
+                extra.extend(answer.remove("requestState").map(|state| ("requestState", state)));
+            }
+            Some(_) => return Err(wrong("its 'resultType' is unknown")),
+        }
+    }
+    let text = format!("'{}' asked for more input {ROUNDS} times and was given up.", clip(&request.name));
+    Err(HubError::new(ErrorKind::Limit, text))
+}

@@ -1,0 +1,154 @@
+"""Resources, templates, prompts and completion of real servers, in both eras."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Any
+
+import catalogue
+import pytest
+
+from toolhub import InvalidArguments, ToolError, ToolHub, ToolNotFound
+
+pytestmark = pytest.mark.anyio
+
+WAYS = [("mcp1", "stdio"), ("mcp2", "stdio"), ("fastmcp", "stdio"), ("mcp1", "http"), ("mcp2", "http")]
+
+
+@pytest.fixture(scope="module", params=WAYS, ids="-".join)
+def reach(request: pytest.FixtureRequest, installed: Callable[..., Any]) -> Iterator[dict[str, Any]]:
+    sdk, transport = request.param
+    start = installed(sdk, "stdio")
+    if transport == "stdio":
+        yield start
+        return
+    port = catalogue.free_port()
+    with catalogue.listening(sdk, transport, str(port), port=port):
+        yield {"url": f"http://127.0.0.1:{port}/mcp"}
+
+
+@pytest.fixture(scope="module")
+async def ours(reach: dict[str, Any]) -> AsyncIterator[ToolHub]:
+    async with ToolHub() as hub:
+        hub.add_server("ours", **reach)
+        yield hub
+
+
+async def test_resources_are_listed_and_read(ours: ToolHub) -> None:
+    found = await ours.resources()
+    assert found.failed == {}
+    (hello,) = [one for one in found if one.uri == "note://hello"]
+    assert (hello.server, hello.name, hello.description) == ("ours", "hello", "A greeting")
+    assert hello.mime_type == "text/plain"
+    (content,) = await ours.read_resource("note://hello")
+    assert (content.text, content.blob, content.server) == ("Hello", None, "ours")
+    (content,) = await ours.read_resource("note://bytes", server="ours")
+    assert (content.text, content.blob) == (None, bytes(range(4)))
+
+
+async def test_a_template_finds_the_server_of_an_address(ours: ToolHub) -> None:
+    assert [one.uri_template for one in await ours.resource_templates()] == ["note://{name}/size"]
+    (content,) = await ours.read_resource("note://bread/size")
+    assert content.text == "bread is 5 long"
+
+
+async def test_prompts_are_listed_and_filled_in(ours: ToolHub) -> None:
+    (prompt,) = await ours.prompts(["ours"])
+    assert (prompt.name, prompt.description) == ("greet", "Greet a person.")
+    assert [one["name"] for one in prompt.arguments] == ["name"]
+    text = await ours.get_prompt("greet", {"name": "Ada"})
+    assert text.server == "ours"
+    assert [message["content"]["text"] for message in text.messages] == ["Say hello to Ada."]
+
+
+async def test_what_is_wrong_is_refused_before_it_is_sent(ours: ToolHub) -> None:
+    with pytest.raises(InvalidArguments, match="The prompt 'greet' needs the argument 'name'"):
+        await ours.get_prompt("greet")
+    wrong: Any = {"name": 5}
+    with pytest.raises(InvalidArguments, match="The argument 'name' of 'greet' must be a text"):
+        await ours.get_prompt("greet", wrong)
+    with pytest.raises(ToolNotFound, match="No server lists the resource 'note://nothing'"):
+        await ours.read_resource("note://nothing")
+    with pytest.raises(ToolError, match="nothing"):
+        await ours.read_resource("note://nothing", server="ours")
+
+
+async def test_a_resource_of_two_servers_needs_a_name(ours: ToolHub, reach: dict[str, Any]) -> None:
+    async with ToolHub() as hub:
+        hub.add_server("a", **reach)
+        hub.add_server("b", **reach)
+        with pytest.raises(
+            InvalidArguments, match="Several servers have the resource 'note://hello': 'a', 'b'"
+        ):
+            await hub.read_resource("note://hello")
+        (content,) = await hub.read_resource("note://hello", server="b")
+        assert content.server == "b"
+
+
+async def test_a_server_that_fails_does_not_hide_the_others(reach: dict[str, Any]) -> None:
+    async with ToolHub() as hub:
+        hub.add_server("good", **reach)
+        hub.add_server("bad", command=sys.executable, args=["-c", "import sys; sys.exit('no key')"])
+        found = await hub.resources()
+        assert {one.server for one in found} == {"good"}
+        assert "no key" in str(found.failed["bad"])
+
+
+def test_the_blocking_twins_do_the_same(reach: dict[str, Any]) -> None:
+    with ToolHub() as hub:
+        hub.add_server("ours", **reach)
+        assert "note://hello" in [one.uri for one in hub.resources_sync()]
+        assert hub.read_resource_sync("note://hello")[0].text == "Hello"
+        assert hub.resource_templates_sync()[0].server == "ours"
+        assert hub.prompts_sync()[0].name == "greet"
+        assert hub.get_prompt_sync("greet", {"name": "Ada"}).messages
+
+
+async def test_the_demonstration_server(hub: ToolHub, installed: Callable[..., Any]) -> None:
+    hub.add_server("everything", **installed("everything", "stdio"))
+    resources = await hub.resources()
+    assert resources
+    contents = await hub.read_resource(resources[0].uri)
+    assert contents[0].text or contents[0].blob
+    prompts = {prompt.name: prompt for prompt in await hub.prompts()}
+    completable = next(prompt for name, prompt in prompts.items() if "complet" in name)
+    argument = completable.arguments[0]["name"]
+    values = await hub.complete(argument, "", prompt=completable.name)
+    assert len(values) > 1
+    assert set(await hub.complete(argument, values[0][:3], prompt=completable.name)) <= set(values)
+
+
+# A server whose lists never end: pages without number, entries that are none, texts with terminal codes.
+ENDLESS = """
+import json, sys
+for line in sys.stdin:
+    message = json.loads(line)
+    method, rid = message.get("method"), message.get("id")
+    if rid is None:
+        continue
+    page = int((message.get("params") or {}).get("cursor") or 0)
+    result = {
+        "initialize": {"protocolVersion": "2025-06-18", "capabilities": {"resources": {}, "prompts": {}},
+                       "serverInfo": {"name": "s", "version": "1"}},
+        "resources/list": {"nextCursor": str(page + 1), "resources": [
+            {"uri": f"x://{page}/{n}", "name": "a" + chr(27) + "[31mb"} for n in range(100)
+        ] + [None, 7, {"uri": 5}, {"name": "x"}]},
+        "prompts/list": {"prompts": "none"},
+    }.get(method)
+    if result is None:
+        print(json.dumps({"jsonrpc": "2.0", "id": rid, "error": {"code": -32601, "message": "no"}}), flush=True)
+    else:
+        print(json.dumps({"jsonrpc": "2.0", "id": rid, "result": result}), flush=True)
+"""
+
+
+async def test_lists_have_limits(hub: ToolHub) -> None:
+    hub.add_server("s", command=sys.executable, args=["-c", ENDLESS])
+    resources = await hub.resources()
+    assert len(resources) == 10_000
+    assert {one.name for one in resources} == {"ab"}
+    assert await hub.resource_templates() == []
+    prompts = await hub.prompts()
+    assert prompts == []
+    assert "prompts/list: 'prompts' is not a list" in str(prompts.failed["s"])
