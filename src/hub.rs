@@ -329,20 +329,27 @@ impl Hub {
     ) -> Result<RunReport, HubError> {
         let now = tokio::time::Instant::now().into_std();
         let plan = self.plan_by_name(name, options, now)?;
-        Ok(self.run_planned(*plan, Arc::new(args), cancel).await)
+        Ok(self.run_planned(*plan, Arc::new(args), None, cancel).await)
     }
 
-    /// Runs chosen candidates on tokio, and records what was learnt.
+    /// Runs chosen candidates on tokio, and records what was learnt. `approved` holds the arguments of each candidate, or why
+    /// it must not start; without it, all take `args`.
     pub async fn run_planned(
         &self,
         mut plan: PlannedRun,
         args: Arc<Arguments>,
+        approved: Option<Vec<Result<Arc<Arguments>, HubError>>>,
         cancel: &CancellationToken,
     ) -> RunReport {
         let jobs: Vec<Job> = plan
             .candidates
             .iter()
-            .map(|candidate| Job { candidate: candidate.clone(), gates: self.gates(candidate) })
+            .enumerate()
+            .map(|(slot, candidate)| Job {
+                candidate: candidate.clone(),
+                gates: self.gates(candidate),
+                approved: approved.as_ref().map(|approved| approved[slot].clone()),
+            })
             .collect();
         let answers = execute::drive(&mut plan.run, &jobs, args, cancel).await;
         let now = tokio::time::Instant::now().into_std();

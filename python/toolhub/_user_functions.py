@@ -8,6 +8,9 @@ import asyncio
 import inspect
 import threading
 from collections.abc import Awaitable, Callable
+from concurrent.futures import Future
+from concurrent.futures import wait as wait_for
+from contextvars import ContextVar
 from functools import partial
 from typing import Any, ParamSpec, TypeVar, cast
 
@@ -44,6 +47,96 @@ async def alone(awaitable: Awaitable[T]) -> T:
         await asyncio.wait({task}, timeout=_GRACE)
         raise
     return task.result()
+
+
+class _Wait:
+    """A call of a hub that waits for a function of the user."""
+
+    def __init__(self, hub: object) -> None:
+        self.hub = hub
+        self.loop = asyncio.get_running_loop()
+        self.closed: asyncio.Future[None] = self.loop.create_future()
+        self.ended: Future[None] = Future()
+
+    def close(self) -> None:
+        """End the wait, from any thread."""
+        try:
+            self.loop.call_soon_threadsafe(self._close)
+        except RuntimeError:  # its loop is closed, and so the wait is over
+            self.end()
+
+    def _close(self) -> None:
+        if not self.closed.done():
+            self.closed.set_result(None)
+
+    def end(self) -> None:
+        """The wait is over."""
+        _waits.discard(self)
+        if not self.ended.done():
+            self.ended.set_result(None)
+
+
+_waits: set[_Wait] = set()
+_inside: ContextVar[tuple[_Wait, ...]] = ContextVar("toolhub_waits", default=())
+_CLOSING = 2.0
+"""Seconds that closing a hub waits for the calls that it has ended here."""
+
+
+class HubClosedError(Exception):
+    """The hub was closed while one of its calls waited for a function of the user."""
+
+
+async def until_closed(hub: object, question: Awaitable[T]) -> T:
+    """Await an answer of the user's function, but only while the hub is open; afterwards `HubClosedError`."""
+    wait = _Wait(hub)
+    token = _inside.set((*_inside.get(), wait))
+    task = asyncio.ensure_future(question)
+    _inside.reset(token)
+    _waits.add(wait)
+    try:
+        await asyncio.wait({task, wait.closed}, return_when=asyncio.FIRST_COMPLETED)
+        if task.done():
+            return task.result()
+        await _cancel(task)
+        raise HubClosedError
+    except asyncio.CancelledError:
+        if not task.done():
+            await _cancel(task)
+        raise
+    finally:
+        wait.closed.cancel()
+        wait.end()
+
+
+async def _cancel(task: "asyncio.Future[Any]") -> None:
+    task.cancel()
+    task.add_done_callback(_forget)
+    await asyncio.wait({task}, timeout=_GRACE)
+
+
+def _end_waits(hub: object) -> list[_Wait]:
+    """End the waits of a hub, except those inside which it is closed."""
+    ending = [wait for wait in list(_waits) if wait.hub is hub and wait not in _inside.get()]
+    for wait in ending:
+        wait.close()
+    return ending
+
+
+def end_waits(hub: object) -> None:
+    """End the calls of a hub that wait for a function of the user, and wait a bounded time for their end."""
+    try:
+        here = asyncio.get_running_loop()
+    except RuntimeError:
+        here = None
+    # Calls on the loop of this thread cannot end while it is blocked.
+    wait_for([wait.ended for wait in _end_waits(hub) if wait.loop is not here], timeout=_CLOSING)
+
+
+async def aend_waits(hub: object) -> None:
+    """`end_waits`, for async code."""
+    ending = [asyncio.wrap_future(wait.ended) for wait in _end_waits(hub)]
+    if ending:
+        await asyncio.wait(ending, timeout=_CLOSING)
 
 
 def _forget(task: "asyncio.Future[Any]") -> None:

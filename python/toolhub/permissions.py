@@ -80,12 +80,12 @@ class Permissions:
         """Whether a tool of this name may be called on this server; None means a native tool or skill."""
         return self.patterns.allows(name, server)
 
-    async def ask(self, approval: Approval) -> Any:
-        """What `approve` answers; `TimeoutError` after `timeout` seconds."""
+    async def ask(self, approval: Approval, within: float | None = None) -> Any:
+        """What `approve` answers; `TimeoutError` after `timeout` seconds, or `within` the time that the call has left."""
         if self._approve is None:
             return True
         try:
-            async with self._asking, asyncio.timeout(self.timeout):
+            async with asyncio.timeout(within), self._asking, asyncio.timeout(self.timeout):
                 return await _user_functions.call(self._approve, approval)
         except Exception as error:
             if not isinstance(error, TimeoutError):

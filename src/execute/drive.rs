@@ -23,6 +23,8 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 pub struct Job {
     pub candidate: Arc<Candidate>,
     pub gates: Vec<Arc<Gate>>,
+    /// Arguments of its own, or why it must not start. `None`: it takes those of the call.
+    pub approved: Option<Result<Arc<Arguments>, HubError>>,
 }
 
 pub type Answer = Result<ToolOutput, HubError>;
@@ -113,10 +115,12 @@ impl Executor for TokioExecutor<'_> {
     }
 
     fn start(&mut self, slot: usize) -> Result<Option<Turn>, Infallible> {
-        let Job { candidate, gates } = &self.jobs[slot];
+        let Job { candidate, gates, approved } = &self.jobs[slot];
+        let given = approved.clone().unwrap_or_else(|| Ok(self.args.clone()));
         let options = CheckOptions { deadline: self.run.expires(slot), ..CheckOptions::here(true) };
-        let fitting = match candidate.tool.check(&self.args, &options) {
-            Ok(fitting) => fitting,
+        let checked = given.and_then(|given| Ok((candidate.tool.check(&given, &options)?, given)));
+        let (fitting, given) = match checked {
+            Ok(checked) => checked,
             Err(refusal) => {
                 self.answers[slot] = Some(Err(refusal));
                 self.run.rejected(slot, now());
@@ -126,7 +130,7 @@ impl Executor for TokioExecutor<'_> {
         if self.run.refuse_late_start(slot, now()) {
             return Ok(None);
         }
-        let args = fitting.replacement.map_or_else(|| self.args.clone(), Arc::new);
+        let args = fitting.replacement.map_or(given, Arc::new);
         self.begun.begin(&candidate.stats, now());
         let deadline = self.run.expires(slot).unwrap_or_else(now);
         let token = CancellationToken::new();

@@ -2,12 +2,14 @@
 
 use super::{
     ApprovalRequest, CallPlan, CallRequest, Consulted, FlightLead, LookUpRequest, PlanStep, RunEnd,
-    ServerSet, Shareable, SharedResults, Unreachable, Verdict, answer_kind, question, synthesis_prompt,
+    ServerSet, Shareable, SharedResults, Unreachable, Verdict, answer_kind, changed_meanwhile, is_unchanged,
+    not_approved, question, synthesis_prompt,
 };
-use crate::error::{ErrorKind, HubError, clip};
+use crate::error::{ErrorKind, HubError, Outcome, clip};
 use crate::hub::{Hub, PlannedRun, RunReport, answer_text};
 use crate::kind::ToolKind;
 use crate::model::{Arguments, CheckOptions, ToolOutput};
+use crate::registry::Candidate;
 use crate::tool::BoxFuture;
 use serde_json::Value;
 use std::sync::Arc;
@@ -81,16 +83,18 @@ pub async fn call(
     cancel: &CancellationToken,
 ) -> CallResult {
     let mut plan = CallPlan::new(request, now());
-    let mut lead = None;
-    let mut args = args;
+    let (mut lead, mut approved) = (None, None);
     let ended = tokio::select! {
         biased;
-        ended = prepare(&mut plan, &mut lead, hub, services, shared, &mut args) => ended,
+        ended = prepare(&mut plan, &mut lead, hub, services, shared, (&args, &mut approved)) => ended,
         () = cancel.cancelled() => Readied::Over(Box::new(CallResult::refused(cancelled(&plan)))),
     };
     let mut result = match ended {
         Readied::Over(result) => *result,
-        Readied::Run(planned) => CallResult::of(hub.run_planned(*planned, args.clone(), cancel).await),
+        Readied::Run(planned) => {
+            let approved = approved.map(|approved| for_run(&approved, &planned));
+            CallResult::of(hub.run_planned(*planned, args.clone(), approved, cancel).await)
+        }
     };
     // A call that was cancelled has no result to share: a follower leads.
     let cancelled = matches!(&result.outcome, Err(error) if error.kind == ErrorKind::Cancelled);
@@ -120,16 +124,13 @@ async fn prepare(
     hub: &Hub,
     services: &dyn CallServices,
     shared: &SharedResults<CallResult>,
-    args: &mut Arc<Arguments>,
+    (args, approved): (&Arc<Arguments>, &mut Option<Approved>),
 ) -> Readied {
     loop {
         match plan.next(hub, services.servers(), now()) {
             PlanStep::LookUp(request) => plan.looked_up(services.look_up(&request).await),
-            PlanStep::Approve(request) => match fitted(&request, args) {
-                Ok(fitted) => {
-                    *args = fitted;
-                    plan.approval_answered(services.approve(&request, args).await);
-                }
+            PlanStep::Approve(request) => match ask(plan, services, request, args).await {
+                Ok(answers) => *approved = Some(answers),
                 Err(error) => return Readied::Over(Box::new(CallResult::refused(error))),
             },
             PlanStep::Share(shareable) => match share(plan, shared, &shareable).await {
@@ -145,16 +146,80 @@ async fn prepare(
     }
 }
 
-/// The arguments as the first candidate that accepts them takes them.
-fn fitted(request: &ApprovalRequest, args: &Arc<Arguments>) -> Result<Arc<Arguments>, HubError> {
-    let mut refusal = None;
+/// What was asked about each candidate: its arguments, and the answer.
+type Approved = Vec<(Arc<Candidate>, Result<Arc<Arguments>, HubError>)>;
+
+/// Asks about each form of the arguments that a candidate takes, within the deadline of the call.
+async fn ask(
+    plan: &mut CallPlan,
+    services: &dyn CallServices,
+    request: ApprovalRequest,
+    args: &Arc<Arguments>,
+) -> Result<Approved, HubError> {
+    let mut forms: Vec<(Arc<Arguments>, Result<(), String>)> = Vec::new();
+    let mut approved = Vec::new();
     for candidate in &request.candidates {
-        match candidate.tool.check(args, &CheckOptions::here(true)) {
-            Ok(fitting) => return Ok(fitting.replacement.map_or_else(|| args.clone(), Arc::new)),
-            Err(error) => refusal = refusal.or(Some(error)),
-        }
+        let fitting = match candidate.tool.check(args, &CheckOptions::here(true)) {
+            Ok(fitting) => fitting.replacement.map_or_else(|| args.clone(), Arc::new),
+            Err(error) => {
+                approved.push((candidate.clone(), Err(error)));
+                continue;
+            }
+        };
+        let known = forms.iter().position(|(form, _)| form.as_value() == fitting.as_value());
+        let at = match known {
+            Some(at) => at,
+            None => {
+                let answer = answered(plan, services, &request, &fitting).await?;
+                forms.push((fitting, answer));
+                forms.len() - 1
+            }
+        };
+        let (form, answer) = &forms[at];
+        let refusal = |reason: &String| not_approved(&request.name, reason);
+        approved.push((candidate.clone(), answer.as_ref().map(|()| form.clone()).map_err(refusal)));
     }
-    refusal.map_or_else(|| Ok(args.clone()), Err)
+    if let (true, Some((_, Err(error)))) = (forms.is_empty(), approved.first()) {
+        return Err(error.clone());
+    }
+    if forms.is_empty() {
+        forms.push((args.clone(), answered(plan, services, &request, args).await?));
+    }
+    let refusal = forms.iter().map(|(_, answer)| answer.clone().err()).collect::<Option<Vec<_>>>();
+    plan.approval_answered(match refusal.and_then(|reasons| reasons.into_iter().next()) {
+        Some(reason) => Verdict::Refused(reason),
+        None => Verdict::Approved,
+    });
+    Ok(approved)
+}
+
+async fn answered(
+    plan: &CallPlan,
+    services: &dyn CallServices,
+    request: &ApprovalRequest,
+    args: &Arguments,
+) -> Result<Result<(), String>, HubError> {
+    let asked = services.approve(request, args);
+    let verdict = match plan.time_left(now()) {
+        None => asked.await,
+        Some(left) => match tokio::time::timeout(left, asked).await {
+            Ok(verdict) => verdict,
+            Err(_) => return Err(plan.deadline_passed(Outcome::NotSent)),
+        },
+    };
+    Ok(match verdict {
+        Verdict::Approved => Ok(()),
+        Verdict::Refused(reason) => Err(reason),
+    })
+}
+
+/// What each candidate of a run gets; one that was not asked about must not start.
+fn for_run(approved: &Approved, planned: &PlannedRun) -> Vec<Result<Arc<Arguments>, HubError>> {
+    let of = |now: &Arc<Candidate>| {
+        let asked = approved.iter().find(|(asked, _)| is_unchanged(asked, now));
+        asked.map_or_else(|| Err(changed_meanwhile(&planned.what)), |(_, answer)| answer.clone())
+    };
+    planned.candidates.iter().map(of).collect()
 }
 
 /// The result of another call, or the lead.
@@ -178,7 +243,9 @@ async fn share(
         );
         let landed = match tokio::time::timeout(left.min(own).min(overdue), flight).await {
             Ok(result) => result.ok().flatten(),
-            Err(_) if left <= own.min(overdue) => return Ok(CallResult::refused(plan.deadline_passed())),
+            Err(_) if left <= own.min(overdue) => {
+                return Ok(CallResult::refused(plan.deadline_passed(Outcome::Unknown)));
+            }
             Err(_) if own < overdue => {
                 return Ok(CallResult::refused(plan.followed_too_long(&shareable.time)));
             }

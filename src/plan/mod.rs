@@ -38,7 +38,7 @@ mod synthesis;
 
 pub use drive::{CallResult, CallServices, call};
 pub use lookup::LookUpRequest;
-pub use permissions::{ApprovalRequest, Permissions, Verdict};
+pub use permissions::{ApprovalRequest, Permissions, Verdict, changed_meanwhile, is_unchanged, not_approved};
 pub use request::{CallRequest, CallTarget, SharingRequest, TimeAllowed};
 pub use servers::{KnownServers, ServerSet, unknown_server, unknown_to};
 pub use share::{Consulted, FlightLead, FollowedFlight, Leader, RunEnd, ShareKey, Shareable, SharedResults};
@@ -181,7 +181,7 @@ impl CallPlan {
             ApprovalState::Given => Ok(None),
             ApprovalState::Refused(reason) => {
                 self.is_forbidden = true;
-                Err(permit::not_allowed(self.request.target.name(), reason))
+                Err(permissions::not_approved(self.request.target.name(), reason))
             }
             ApprovalState::Open => {
                 Ok(permit::approval(hub, self.request.target.name(), &self.options, candidates))

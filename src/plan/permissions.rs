@@ -1,6 +1,8 @@
 //! What an agent may call, and the question that asks for an approval.
 
+use crate::error::{ErrorKind, HubError, clip};
 use crate::pattern::PatternList;
+use crate::registry::Candidate;
 use crate::select::Candidates;
 use std::sync::Arc;
 
@@ -21,9 +23,36 @@ pub struct ApprovalRequest {
     pub servers: Vec<Arc<str>>,
     /// Empty for a tool that no server has listed yet.
     pub description: Arc<str>,
-    /// The candidates, in the order in which they would be tried. The caller is shown the arguments as the first one that
-    /// accepts them takes them, checked and coerced, and the call runs with exactly those.
+    /// The candidates, in the order in which they would be tried. Each checks and coerces the arguments for itself; every
+    /// form that comes of it is a question of its own, and a candidate runs with exactly what was shown.
     pub candidates: Candidates,
+}
+
+/// Whether an approval for one candidate holds for another: it is the same tool, not replaced in between.
+pub fn is_unchanged(asked: &Candidate, now: &Candidate) -> bool {
+    // A server's tool is a new object each time it is published; what it says of itself is what was approved.
+    let is_relisted = || {
+        let (one, other) = (asked.spec(), now.spec());
+        asked.tool.identity().is_none()
+            && now.tool.identity().is_none()
+            && one.name == other.name
+            && one.description == other.description
+            && one.parameters == other.parameters
+            && one.annotations == other.annotations
+    };
+    let is_beside = asked.source == now.source && asked.server == now.server;
+    is_beside && (Arc::ptr_eq(&asked.tool, &now.tool) || is_relisted())
+}
+
+/// The error of a candidate that nobody was asked about: it was registered or replaced in the meantime.
+pub fn changed_meanwhile(name: &str) -> HubError {
+    not_approved(name, "it changed while its approval was awaited")
+}
+
+/// The error of a candidate that must not run, with the reason as the rest of a sentence.
+pub fn not_approved(name: &str, reason: &str) -> HubError {
+    let text = format!("Tool '{}' was not called: {reason}.", clip(name));
+    HubError::new(ErrorKind::NotAllowed, text)
 }
 
 /// The answer to an [`ApprovalRequest`].

@@ -1,9 +1,9 @@
 //! Which providers of a tool a call may use, and which calls need an approval.
 
-use super::permissions::ApprovalRequest;
+use super::permissions::{ApprovalRequest, not_approved};
 use super::request::CallTarget;
 use super::state::{CallPlan, RouteState};
-use crate::error::{ErrorKind, HubError, clip};
+use crate::error::HubError;
 use crate::hub::Hub;
 use crate::model::{CallOptions, Source};
 use crate::route::RouteRule;
@@ -43,7 +43,7 @@ impl CallPlan {
         }
         let total = known.len();
         known.retain(|(_, server)| permissions.allowed.allows(&name, server.as_deref()));
-        let refused = |reason: &str| Err(not_allowed(&name, reason));
+        let refused = |reason: &str| Err(not_approved(&name, reason));
         self.is_forbidden = true;
         if known.is_empty() {
             return refused("it is not among the tools that are allowed here");
@@ -111,8 +111,4 @@ fn providers(hub: &Hub, name: &str, options: &CallOptions) -> Vec<Provider> {
         .filter(|one| options.allowed.as_ref().is_none_or(|list| list.allows(name, one.server.as_deref())))
         .map(|one| (one.source, one.server.clone()))
         .collect()
-}
-
-pub(super) fn not_allowed(name: &str, reason: &str) -> HubError {
-    HubError::new(ErrorKind::NotAllowed, format!("Tool '{}' was not called: {reason}.", clip(name)))
 }

@@ -98,7 +98,7 @@ impl CallPlan {
     }
 
     /// A call without time left starts nothing: no server is asked, nor the caller.
-    pub(super) fn check_deadline(&self, now: Instant) -> Result<(), HubError> {
+    pub fn check_deadline(&self, now: Instant) -> Result<(), HubError> {
         match self.time_left(now) {
             Some(Duration::ZERO) => Err(late(
                 self.request.target.name(),
@@ -109,10 +109,10 @@ impl CallPlan {
         }
     }
 
-    /// The error of a call whose deadline passed while it waited for an identical one.
-    pub fn deadline_passed(&self) -> HubError {
+    /// The error of a call whose deadline passed while it waited for an identical one, or for an approval.
+    pub fn deadline_passed(&self, outcome: Outcome) -> HubError {
         let deadline = self.request.options.deadline.unwrap_or_default();
-        late(self.request.target.name(), deadline, Outcome::Unknown)
+        late(self.request.target.name(), deadline, outcome)
     }
 
     /// The error of a call that waited for an identical one as long as its own candidates may take.

@@ -111,7 +111,7 @@ async fn a_capability_finds_tools_of_any_name() {
     let jobs: Vec<_> = plan
         .candidates
         .iter()
-        .map(|candidate| Job { candidate: candidate.clone(), gates: hub.gates(candidate) })
+        .map(|candidate| Job { candidate: candidate.clone(), gates: hub.gates(candidate), approved: None })
         .collect();
     let answers =
         drive(&mut plan.run, &jobs, Arc::new(Arguments::default()), &CancellationToken::new()).await;

@@ -17,7 +17,7 @@ from .._callbacks import Callbacks
 from .._checks import check_callable, check_mapping, check_path, check_seconds, check_text, check_whole
 from .._compat import CORE_TOOLS, SOURCE_ALIASES, CompatMethods
 from .._unknown_options import explain_unknown_options
-from .._user_functions import in_thread
+from .._user_functions import aend_waits, end_waits, in_thread
 from ..events import Event, Events
 from ..options import (
     DEFAULT,
@@ -313,6 +313,7 @@ class ToolHub(
         """
         self._release()
         ending = _core.end_calls(self._core, blocking=True)
+        end_waits(self._core)
         self._servers.close()
         if ending is not None:
             ending.wait()
@@ -341,6 +342,7 @@ class ToolHub(
         """`close`, for async code."""
         self._release()
         ending = _core.end_calls(self._core, blocking=False)
+        await aend_waits(self._core)
         await self._servers.aclose()
         if ending is not None:
             await cast("Any", ending.wait_async())

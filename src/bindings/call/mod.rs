@@ -6,6 +6,7 @@
 //!
 //! A plain call has no such driver: it is a run alone.
 
+mod approval;
 mod canonical;
 pub mod entry;
 pub mod flight;
@@ -106,7 +107,9 @@ impl CallDriver {
         // A locked state is in use right now, so it is not garbage.
         let Some(state) = self.state.try_lock() else { return Ok(()) };
         visit.call(&state.inner)?;
-        visit.call(&state.approved)?;
+        if let Some(approvals) = &state.approvals {
+            approvals.traverse(&visit)?;
+        }
         if let Some(extras) = &state.extras {
             extras.traverse(&visit)?;
         }

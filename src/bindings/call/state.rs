@@ -1,5 +1,6 @@
 //! One call under way on the caller's event loop: its request, its plan, and what it waits for.
 
+use super::approval::Approvals;
 use super::flight::{FlightWait, SharedResult};
 use crate::bindings::argument_checks::Checks;
 use crate::bindings::awaiting::Awaitable;
@@ -43,8 +44,7 @@ pub(super) struct CallState {
     /// The iterator of the awaitable that is being stepped.
     pub(super) inner: Option<Py<PyAny>>,
     pub(super) lead: Option<FlightLead<SharedResult>>,
-    /// The arguments that were shown for approval, checked and coerced; the call runs with these. Python code has only a copy.
-    pub(super) approved: Option<Py<PyAny>>,
+    pub(super) approvals: Option<Box<Approvals>>,
     pub(super) route_reported: bool,
 }
 
@@ -73,7 +73,7 @@ impl CallDriver {
             awaiting: Awaiting::Nothing,
             inner: None,
             lead: None,
-            approved: None,
+            approvals: None,
             route_reported: false,
         };
         CallDriver { hub, args, checks, callbacks, plan: Mutex::new(plan), state: Mutex::new(state) }

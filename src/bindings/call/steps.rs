@@ -2,12 +2,10 @@
 
 use super::flight::{FlightWait, Landed};
 use super::state::{Awaiting, CallDriver};
-use super::verdict::{failed_question, verdict};
 use crate::bindings::argument_checks::Checks;
 use crate::bindings::awaiting::{Step, iterator_of, new_awaitable};
 use crate::bindings::bridge;
-use crate::bindings::copying;
-use crate::bindings::execution::{Execution, arguments};
+use crate::bindings::execution::Execution;
 use crate::bindings::imported::Imported;
 use crate::bindings::json;
 use crate::bindings::localized::localize;
@@ -16,17 +14,16 @@ use crate::bindings::result::{copy_result, refused};
 use crate::bindings::result_size::size_of_result;
 use crate::bindings::text_of::text_of;
 use crate::bindings::value;
-use crate::error::{ErrorKind, HubError};
+use crate::error::{ErrorKind, HubError, Outcome};
 use crate::kind::ToolKind;
 use crate::plan::{
-    ApprovalRequest, Consulted, LookUpRequest, PlanStep, RunEnd, ServerSet, Shareable, question,
-    synthesis_prompt,
+    Consulted, LookUpRequest, PlanStep, RunEnd, ServerSet, Shareable, question, synthesis_prompt,
 };
 use crate::shape::content::ImageNotes;
 use parking_lot::Mutex;
-use pyo3::exceptions::{PyException, PyRuntimeError, PyTimeoutError};
+use pyo3::exceptions::{PyException, PyTimeoutError};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList, PyString, PyTuple};
+use pyo3::types::{PyDict, PyList, PyString};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -59,12 +56,16 @@ impl CallDriver {
                 let extras = this.state.lock().extras.take();
                 let name = planned.what.clone();
                 let hub = this.hub.clone_ref(py);
-                let approved = this.state.lock().approved.take();
-                // What was approved runs as it is: a candidate that would have to change it is skipped.
-                let coerce = this.checks.coerce && approved.is_none();
+                let approvals = this.state.lock().approvals.take();
+                // What was approved runs as it is.
+                let coerce = this.checks.coerce && approvals.is_none();
                 let checks = Checks { coerce, ..this.checks };
-                let args = approved.unwrap_or_else(|| this.args.clone_ref(py));
-                let execution = Execution::new(hub, Ok(planned), &name, args, checks, extras);
+                let approved = approvals.map(|approvals| approvals.for_run(py, &planned));
+                let args = this.args.clone_ref(py);
+                let mut execution = Execution::new(hub, Ok(planned), &name, args, checks, extras);
+                if let Some(approved) = approved {
+                    execution = execution.with_arguments(approved);
+                }
                 this.state.lock().awaiting = Awaiting::Run;
                 Ok(Next::Await(new_awaitable(py, execution)?.into_any()))
             }
@@ -88,35 +89,6 @@ impl CallDriver {
         };
         this.state.lock().awaiting = Awaiting::LookUp(found);
         Ok(Next::Await(bridge::run(py, ask)?.into_any()))
-    }
-
-    fn ask_approval<'py>(&self, py: Python<'py>, request: ApprovalRequest) -> PyResult<Next<'py>> {
-        static APPROVAL: Imported = Imported::new("toolhub.permissions", "Approval");
-        let Some(permissions) = &self.callbacks.permissions else {
-            self.plan.lock().approval_answered(verdict(py.None().bind(py)));
-            return Ok(Next::Plan);
-        };
-        let now = Instant::now();
-        let deadline = self.plan.lock().time_left(now).map(|left| now + left);
-        let fitting = match arguments::fit(&request.candidates, self.args.bind(py), self.checks, deadline) {
-            Ok(fitting) => fitting,
-            Err(error) => return self.refuse(py, &error).map(Next::Finish),
-        };
-        let Ok(arguments) = copying::copy(&fitting) else {
-            return Err(PyRuntimeError::new_err("arguments that were copied cannot be copied again"));
-        };
-        self.state.lock().approved = Some(fitting.unbind());
-        let servers = PyTuple::new(py, request.servers.iter().map(|id| &**id))?;
-        let approval = APPROVAL.get(py)?.call1((
-            &*request.name,
-            arguments,
-            self.callbacks.call_id.as_deref(),
-            servers,
-            &*request.description,
-        ))?;
-        let question = permissions.bind(py).call_method1(intern!(py, "ask"), (approval,))?;
-        self.state.lock().awaiting = Awaiting::Approval;
-        Ok(iterator_of(&question)?.map_or(Next::Plan, Next::Await))
     }
 
     fn share<'py>(slf: &Bound<'py, Self>, shareable: &Shareable) -> PyResult<Next<'py>> {
@@ -161,15 +133,7 @@ impl CallDriver {
                 this.plan.lock().looked_up(unreachable);
                 Ok(Next::Plan)
             }
-            Awaiting::Approval => {
-                let limit = this.approval_limit(py);
-                let verdict = match ended {
-                    Ok(answer) => verdict(answer.bind(py)),
-                    Err(error) => failed_question(py, error, limit)?,
-                };
-                this.plan.lock().approval_answered(verdict);
-                Ok(Next::Plan)
-            }
+            Awaiting::Approval => this.approval_ended(py, ended),
             Awaiting::Flight(wait, time) => {
                 ended?;
                 match wait.get().take_landed() {
@@ -177,7 +141,7 @@ impl CallDriver {
                     // The leader ended without a result, or had less time: consult again, and perhaps lead.
                     Landed::Nothing => Ok(Next::Plan),
                     Landed::Late => {
-                        let error = this.plan.lock().deadline_passed();
+                        let error = this.plan.lock().deadline_passed(Outcome::Unknown);
                         this.refuse(py, &error).map(Next::Finish)
                     }
                     Landed::TimedOut => {
@@ -200,12 +164,6 @@ impl CallDriver {
         }
     }
 
-    fn approval_limit(&self, py: Python<'_>) -> f64 {
-        let permissions = self.callbacks.permissions.as_ref();
-        let limit = permissions.and_then(|one| one.bind(py).getattr(intern!(py, "timeout")).ok());
-        limit.and_then(|limit| limit.extract().ok()).unwrap_or_default()
-    }
-
     /// Hands the result of a run to the calls that share it.
     fn land(&self, result: &Bound<'_, PyDict>) -> PyResult<()> {
         let Some(lead) = self.state.lock().lead.take() else { return Ok(()) };
@@ -221,6 +179,7 @@ impl CallDriver {
     /// Asks the model when several answers were merged; otherwise the result is final.
     fn synthesize<'py>(slf: &Bound<'py, Self>, result: Bound<'py, PyDict>) -> PyResult<Next<'py>> {
         static ASK: Imported = Imported::new("toolhub.hub._synthesis", "ask_within");
+        static UNTIL_CLOSED: Imported = Imported::new("toolhub._user_functions", "until_closed");
         let (py, this) = (slf.py(), slf.get());
         let meta = meta_of(&result)?;
         let merged =
@@ -242,6 +201,7 @@ impl CallDriver {
             }
             Ok((prompt, limit)) => {
                 let question = ASK.get(py)?.call1((llm, prompt, limit.as_secs_f64()))?;
+                let question = UNTIL_CLOSED.get(py)?.call1((&this.hub, question))?;
                 let result = result.unbind();
                 this.state.lock().awaiting = Awaiting::Synthesis { result, begun, limit };
                 Ok(iterator_of(&question)?.map_or(Next::Plan, Next::Await))
@@ -283,6 +243,9 @@ impl CallDriver {
                 None
             }
             Ok(_) => Some("the model gave an empty answer".to_owned()),
+            Err(error) if self.hub.get().core().is_closed() && error.is_instance_of::<PyException>(py) => {
+                Some("the hub was closed".to_owned())
+            }
             Err(error) if error.is_instance_of::<PyTimeoutError>(py) => {
                 Some(format!("the model did not answer within {} s", limit.as_secs_f64()))
             }
@@ -307,7 +270,7 @@ impl CallDriver {
         Ok(())
     }
 
-    fn refuse<'py>(&self, py: Python<'py>, error: &HubError) -> PyResult<Bound<'py, PyDict>> {
+    pub(super) fn refuse<'py>(&self, py: Python<'py>, error: &HubError) -> PyResult<Bound<'py, PyDict>> {
         let (name, elapsed) = {
             let plan = self.plan.lock();
             (plan.request().target.name().clone(), plan.elapsed(Instant::now()))

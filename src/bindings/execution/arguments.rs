@@ -13,7 +13,6 @@ use crate::schema;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde_json::Value;
-use std::sync::Arc;
 use std::time::Instant;
 
 /// The arguments as this candidate takes them, or what it has against them.
@@ -31,28 +30,17 @@ pub fn prepare(
     }
 }
 
-/// The arguments as the first of these candidates that accepts them takes them, in a copy that nothing else refers to.
+/// For each candidate of a run: its arguments, or why it must not start.
+pub type SlotArguments = Vec<Result<Py<PyAny>, HubError>>;
+
+/// The arguments as this candidate takes them, in a copy that nothing else refers to.
 pub fn fit<'py>(
-    candidates: &[Arc<Candidate>],
+    candidate: &Candidate,
     given: &Bound<'py, PyAny>,
     checks: Checks,
     deadline: Option<Instant>,
 ) -> Result<Bound<'py, PyAny>, HubError> {
-    let mut refusal = None;
-    for candidate in candidates {
-        match fit_one(candidate, given, &mut CheckPass::new(checks, deadline)) {
-            Ok(fitting) => return Ok(fitting),
-            Err(error) => refusal = refusal.or(Some(error)),
-        }
-    }
-    refusal.map_or_else(|| Ok(given.clone()), Err)
-}
-
-fn fit_one<'py>(
-    candidate: &Candidate,
-    given: &Bound<'py, PyAny>,
-    pass: &mut CheckPass,
-) -> Result<Bound<'py, PyAny>, HubError> {
+    let pass = &mut CheckPass::new(checks, deadline);
     let given = &whole(candidate, given, pass)?;
     if let Some(tool) = python_tool(candidate) {
         return tool.arguments.fit(given, pass);

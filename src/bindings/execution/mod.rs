@@ -29,6 +29,7 @@ pub use watch::Watch;
 use super::awaiting::{Awaited, Step, is_cancelled_error};
 use super::result;
 use crate::bindings::once::intern;
+use crate::error::HubError;
 use crate::execute::{Action, Executor, Run, advance};
 use detach::detach;
 use pyo3::exceptions::{PyBaseException, PyGeneratorExit, PyRuntimeError};
@@ -170,7 +171,22 @@ impl Executor for AsyncioExecutor<'_, '_> {
 
     fn start(&mut self, slot: usize) -> PyResult<Option<Step>> {
         let Some(start) = self.start_of(slot) else { return Ok(None) };
-        let args = self.0.get().state.lock().args.clone_ref(self.0.py());
+        let args = {
+            let state = self.0.get().state.lock();
+            let approved = state.approved.as_ref().map(|approved| &approved[slot]);
+            let clone = |args: &Py<PyAny>| args.clone_ref(self.0.py());
+            approved.map_or_else(
+                || Ok(clone(&state.args)),
+                |one| one.as_ref().map(clone).map_err(HubError::clone),
+            )
+        };
+        let args = match args {
+            Ok(args) => args,
+            Err(refusal) => {
+                self.0.get().reject(slot, refusal);
+                return Ok(None);
+            }
+        };
         self.run_in_place(Execution::begin(self.0, start, args)?)
     }
 

@@ -1,5 +1,6 @@
 //! The object that a caller awaits: what it was called with, and its state behind one lock.
 
+use super::arguments::SlotArguments;
 use super::state::State;
 use super::watch::Watch;
 use crate::bindings::argument_checks::Checks;
@@ -52,6 +53,12 @@ impl Execution {
     ) -> Self {
         let lang = hub.get().core().options.lang;
         Execution { hub, checks, extras, state: Mutex::new(State::new(plan, what, args, lang)) }
+    }
+
+    /// Each candidate gets these arguments, which were approved.
+    pub fn with_arguments(self, approved: SlotArguments) -> Self {
+        self.state.lock().approved = Some(Box::new(approved));
+        self
     }
 
     /// The bridge of the loop that this execution runs on, opened at first need.

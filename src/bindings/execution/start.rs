@@ -105,7 +105,7 @@ impl Execution {
         })
     }
 
-    fn reject(&self, slot: usize, refusal: HubError) {
+    pub(super) fn reject(&self, slot: usize, refusal: HubError) {
         let mut state = self.state.lock();
         state.attempts[slot].error = Some(Box::new(refusal));
         if let Some(plan) = state.plan.as_mut() {

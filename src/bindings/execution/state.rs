@@ -1,5 +1,6 @@
 //! What an execution knows, behind one lock.
 
+use super::arguments::SlotArguments;
 use super::in_place::InPlaceCoroutine;
 use crate::bindings::argument_checks::PreparedArguments;
 use crate::bindings::blocks::Blocks;
@@ -133,6 +134,8 @@ pub struct State {
     pub plan: Option<Box<PlannedRun>>,
     no_candidate: Option<Box<NoCandidate>>,
     pub args: Py<PyAny>,
+    /// What was approved, for each candidate, in place of `args`.
+    pub approved: Option<Box<SlotArguments>>,
     pub attempts: SmallVec<[Attempt; 2]>,
     pub direct: Option<InPlaceCoroutine>,
     pub timer: Option<DeadlineKey>,
@@ -157,6 +160,7 @@ impl State {
             plan,
             no_candidate,
             args,
+            approved: None,
             attempts: std::iter::repeat_with(Attempt::default).take(count).collect(),
             direct: None,
             timer: None,
@@ -268,6 +272,9 @@ impl State {
 
     pub fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
         visit.call(&self.args)?;
+        for args in self.approved.iter().flat_map(|approved| approved.iter().flatten()) {
+            visit.call(args)?;
+        }
         visit.call(&self.waiter)?;
         visit.call(&self.port)?;
         if let Some(direct) = &self.direct {

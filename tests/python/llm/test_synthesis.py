@@ -21,7 +21,9 @@ def hub() -> ToolHub:
 def two_answers(*answers: Any, name: str = "search_notes") -> ToolHub:
     hub = ToolHub()
     for number, answer in enumerate(answers):
-        hub.register(lambda query, answer=answer: answer, name=name, source="mcps", server=f"s{number}")
+        hub.register(
+            lambda query, answer=answer: answer, name=name, source="mcps", server=f"s{number}", read_only=True
+        )
     return hub
 
 

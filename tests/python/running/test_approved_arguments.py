@@ -183,7 +183,7 @@ async def test_arguments_that_do_not_fit_are_not_shown() -> None:
     assert asked == []
 
 
-async def test_another_candidate_that_would_change_what_was_approved_is_skipped() -> None:
+async def test_another_candidate_gets_its_own_arguments_and_a_question_of_its_own() -> None:
     hub, ran = ToolHub(), list[Any]()
 
     def first(count: int) -> None:
@@ -198,5 +198,6 @@ async def test_another_candidate_that_would_change_what_was_approved_is_skipped(
     asked: list[Any] = []
     message = '<tool_call>{"name": "send_mail", "arguments": {"count": "5"}}</tool_call>'
     outcome = await hub.run(message, approve=lambda call: asked.append(dict(call.arguments)) or True)
-    assert (asked, ran) == ([{"count": 5}], [5])
-    assert not outcome.results[0].success
+    assert asked == [{"count": 5}, {"count": "5"}]
+    assert ran == [5, {"count": "5"}], "each gets what was approved for it"
+    assert outcome.results[0].success

@@ -1,0 +1,206 @@
+//! Asking for the approval of a call: each form of the arguments that a candidate would run with is a question of its own.
+
+use super::state::{Awaiting, CallDriver};
+use super::steps::Next;
+use super::verdict::{failed_question, verdict};
+use crate::bindings::awaiting::iterator_of;
+use crate::bindings::copying;
+use crate::bindings::execution::arguments::{self, SlotArguments};
+use crate::bindings::imported::Imported;
+use crate::bindings::json;
+use crate::bindings::once::intern;
+use crate::error::HubError;
+use crate::hub::PlannedRun;
+use crate::plan::{ApprovalRequest, Verdict, changed_meanwhile, is_unchanged, not_approved};
+use crate::registry::Candidate;
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::gc::{PyTraverseError, PyVisit};
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+const EARLY: Duration = Duration::from_millis(2);
+
+/// What was asked, and what was answered so far.
+pub struct Approvals {
+    request: ApprovalRequest,
+    /// In the order of the candidates.
+    forms: Vec<ArgumentForm>,
+    /// The form that is asked about.
+    at: usize,
+    /// Candidates that do not accept the arguments.
+    refusals: Vec<(Arc<Candidate>, HubError)>,
+}
+
+/// Checked and coerced arguments, and the candidates that take them in this form. Python code has only a copy.
+struct ArgumentForm {
+    args: Py<PyAny>,
+    candidates: Vec<Arc<Candidate>>,
+    refusal: Option<String>,
+}
+
+impl Approvals {
+    /// The arguments as each candidate takes them; the error is that of the first candidate when all refuse them.
+    fn new(
+        driver: &CallDriver,
+        py: Python<'_>,
+        request: ApprovalRequest,
+        deadline: Option<Instant>,
+    ) -> Result<Self, HubError> {
+        let given = driver.args.bind(py);
+        let (mut forms, mut refusals) = (Vec::<ArgumentForm>::new(), Vec::new());
+        for candidate in &request.candidates {
+            match arguments::fit(candidate, given, driver.checks, deadline) {
+                Err(error) => refusals.push((candidate.clone(), error)),
+                Ok(args) => match forms.iter_mut().find(|form| is_same(form.args.bind(py), &args)) {
+                    Some(form) => form.candidates.push(candidate.clone()),
+                    None => forms.push(ArgumentForm {
+                        args: args.unbind(),
+                        candidates: vec![candidate.clone()],
+                        refusal: None,
+                    }),
+                },
+            }
+        }
+        if let (true, Some((_, error))) = (forms.is_empty(), refusals.first()) {
+            return Err(error.clone());
+        }
+        if forms.is_empty() {
+            // A tool that no server has listed yet: nothing is known about its arguments.
+            forms.push(ArgumentForm { args: given.clone().unbind(), candidates: Vec::new(), refusal: None });
+        }
+        Ok(Approvals { request, forms, at: 0, refusals })
+    }
+
+    /// The servers that would get the arguments in the form that is asked about.
+    fn servers(&self) -> Vec<Arc<str>> {
+        let form = &self.forms[self.at];
+        let takes = |id: &Arc<str>| form.candidates.iter().any(|one| one.server.as_ref() == Some(id));
+        match self.forms.len() {
+            1 => self.request.servers.clone(),
+            _ => self.request.servers.iter().filter(|id| takes(id)).cloned().collect(),
+        }
+    }
+
+    /// What each candidate of a run gets: the approved arguments, or the reason why it must not start.
+    pub fn for_run(&self, py: Python<'_>, planned: &PlannedRun) -> SlotArguments {
+        let of = |now: &Arc<Candidate>| {
+            let is_it = |asked: &Arc<Candidate>| is_unchanged(asked, now);
+            if let Some(form) = self.forms.iter().find(|form| form.candidates.iter().any(is_it)) {
+                return match &form.refusal {
+                    None => Ok(form.args.clone_ref(py)),
+                    Some(reason) => Err(not_approved(&self.request.name, reason)),
+                };
+            }
+            let refusal = self.refusals.iter().find(|(asked, _)| is_it(asked));
+            Err(refusal.map_or_else(|| changed_meanwhile(&self.request.name), |(_, error)| error.clone()))
+        };
+        planned.candidates.iter().map(of).collect()
+    }
+
+    pub fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+        self.forms.iter().try_for_each(|form| visit.call(&form.args))
+    }
+}
+
+/// Whether both are the same JSON: `5` and `"5"` are two forms, and so are values that have none.
+fn is_same(one: &Bound<'_, PyAny>, other: &Bound<'_, PyAny>) -> bool {
+    match (json::from_python(one), json::from_python(other)) {
+        (Ok(one), Ok(other)) => one == other,
+        _ => false,
+    }
+}
+
+impl CallDriver {
+    pub(super) fn ask_approval<'py>(&self, py: Python<'py>, request: ApprovalRequest) -> PyResult<Next<'py>> {
+        if self.callbacks.permissions.is_none() {
+            self.plan.lock().approval_answered(verdict(py.None().bind(py)));
+            return Ok(Next::Plan);
+        }
+        let now = Instant::now();
+        let deadline = self.plan.lock().time_left(now).map(|left| now + left);
+        let approvals = match Approvals::new(self, py, request, deadline) {
+            Ok(approvals) => approvals,
+            Err(error) => return self.refuse(py, &error).map(Next::Finish),
+        };
+        self.state.lock().approvals = Some(Box::new(approvals));
+        self.ask_about_form(py)
+    }
+
+    /// Asks about the form whose turn it is, within the deadline of the call.
+    fn ask_about_form<'py>(&self, py: Python<'py>) -> PyResult<Next<'py>> {
+        static APPROVAL: Imported = Imported::new("toolhub.permissions", "Approval");
+        static UNTIL_CLOSED: Imported = Imported::new("toolhub._user_functions", "until_closed");
+        let Some(permissions) = &self.callbacks.permissions else { return Ok(Next::Plan) };
+        let (args, servers, name, description) = {
+            let state = self.state.lock();
+            let Some(asked) = &state.approvals else { return Ok(Next::Plan) };
+            let args = asked.forms[asked.at].args.clone_ref(py);
+            (args, asked.servers(), asked.request.name.clone(), asked.request.description.clone())
+        };
+        let Ok(shown) = copying::copy(args.bind(py)) else {
+            return Err(PyRuntimeError::new_err("arguments that were copied cannot be copied again"));
+        };
+        let servers = PyTuple::new(py, servers.iter().map(|id| &**id))?;
+        let call_id = self.callbacks.call_id.as_deref();
+        let approval = APPROVAL.get(py)?.call1((&*name, shown, call_id, servers, &*description))?;
+        // A timer of the loop may be early by the resolution of its clock; the deadline must have passed then.
+        let left = self.plan.lock().time_left(Instant::now()).map(|left| (left + EARLY).as_secs_f64());
+        let question = permissions.bind(py).call_method1(intern!(py, "ask"), (approval, left))?;
+        let question = UNTIL_CLOSED.get(py)?.call1((&self.hub, question))?;
+        self.state.lock().awaiting = Awaiting::Approval;
+        Ok(iterator_of(&question)?.map_or(Next::Plan, Next::Await))
+    }
+
+    pub(super) fn approval_ended<'py>(
+        &self,
+        py: Python<'py>,
+        ended: PyResult<Py<PyAny>>,
+    ) -> PyResult<Next<'py>> {
+        let answered = match ended {
+            Ok(answer) => verdict(answer.bind(py)),
+            // The plan says so.
+            Err(_) if self.hub.get().core().is_closed() => return Ok(Next::Plan),
+            Err(error) => {
+                let verdict = failed_question(py, error, self.approval_limit(py))?;
+                let in_time = self.plan.lock().check_deadline(Instant::now());
+                match in_time {
+                    Ok(()) => verdict,
+                    Err(late) => return self.refuse(py, &late).map(Next::Finish),
+                }
+            }
+        };
+        let has_more = {
+            let mut state = self.state.lock();
+            let Some(asked) = &mut state.approvals else { return Ok(Next::Plan) };
+            let at = asked.at;
+            if let Verdict::Refused(reason) = &answered {
+                asked.forms[at].refusal = Some(reason.clone());
+            }
+            asked.at += 1;
+            asked.at < asked.forms.len()
+        };
+        if has_more {
+            return self.ask_about_form(py);
+        }
+        let verdict = {
+            let state = self.state.lock();
+            let forms = state.approvals.as_ref().map_or(&[][..], |asked| &asked.forms);
+            match forms.iter().all(|form| form.refusal.is_some()) {
+                true => {
+                    forms.first().and_then(|form| form.refusal.clone()).map_or(answered, Verdict::Refused)
+                }
+                false => Verdict::Approved,
+            }
+        };
+        self.plan.lock().approval_answered(verdict);
+        Ok(Next::Plan)
+    }
+
+    fn approval_limit(&self, py: Python<'_>) -> f64 {
+        let permissions = self.callbacks.permissions.as_ref();
+        let limit = permissions.and_then(|one| one.bind(py).getattr(intern!(py, "timeout")).ok());
+        limit.and_then(|limit| limit.extract().ok()).unwrap_or_default()
+    }
+}
