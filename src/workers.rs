@@ -4,17 +4,21 @@
 //! replaced. A thread that waits for another call steps aside, and may be replaced meanwhile. Both kinds are bounded, see
 //! [`PoolLimits`].
 //!
+//! A thread claims a call in two steps: it takes it from the queue, and begins it when it is ready to run it. Until it has
+//! begun the caller can withdraw it, and a call whose time is over never begins. So the caller knows whether it ran.
+//!
 //! No wake-up is lost: whatever lets a queued call run either comes back to [`WorkerPool::take`] on its own thread, or wakes
 //! a thread there; and a thread takes a call that may run before it considers to end.
 
 use crate::sync::waiting::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::collections::VecDeque;
+use std::time::Instant;
 
 #[derive(Clone, Copy, Debug)]
 pub struct PoolLimits {
     /// Calls that run at once, without those that were abandoned or have stepped aside.
     pub running: usize,
-    /// From this number of abandoned calls on, a tool that has some of them starts no other.
+    /// A tool that has abandoned calls starts no other if, with the calls that run, there might be more of them than this.
     pub abandoned: usize,
     /// Threads in all.
     pub threads: usize,
@@ -35,9 +39,16 @@ pub enum PoolRefusal {
 
 /// A call in the queue.
 pub trait QueuedCall {
-    /// Its stage, which says whether it is still wanted.
+    /// What an abandoned call holds until it ends.
     type Leftover;
+    /// Its stage, which says whether it is still wanted.
     fn stage(&self) -> &CallStage<Self::Leftover>;
+    /// After this moment it must not begin.
+    fn latest_start(&self) -> Option<Instant>;
+    /// Whether calls of the same tool were abandoned and still run.
+    fn has_abandoned(&self) -> bool;
+    /// Reports that it will not begin. Called outside the locks.
+    fn refuse(self, refusal: PoolRefusal);
 }
 
 /// Where a call is. Changed only while the state of its pool is locked, so that the counts there agree with it.
@@ -45,11 +56,15 @@ pub struct CallStage<K>(Mutex<Stage<K>>);
 
 enum Stage<K> {
     Queued,
+    /// Taken from the queue by a thread that has not begun it yet.
+    Taken,
     Running,
     /// Running, and waiting for another call.
     Aside,
     /// Running, but its caller has given up. `K` is released when it really ends.
     Abandoned(K),
+    /// It will never begin: its caller has given up before, or its time was over.
+    Withdrawn,
     Over,
 }
 
@@ -63,15 +78,6 @@ impl<K> CallStage<K> {
     fn lock(&self) -> MutexGuard<'_, Stage<K>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
-
-    fn begin(&self) -> bool {
-        let mut stage = self.lock();
-        let is_wanted = matches!(*stage, Stage::Queued);
-        if is_wanted {
-            *stage = Stage::Running;
-        }
-        is_wanted
-    }
 }
 
 /// How a call ended.
@@ -82,6 +88,17 @@ pub enum CallEnd<K> {
     Unwanted(K),
     /// Its end was reported before.
     Over,
+}
+
+/// What became of a call whose caller gave up.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Abandonment<K> {
+    /// It never ran, and never will.
+    NotStarted(K),
+    /// It runs on, and holds what was kept.
+    RunsOn,
+    /// It had ended before.
+    Ended(K),
 }
 
 struct PoolState<J> {
@@ -121,14 +138,14 @@ impl<J: QueuedCall> WorkerPool<J> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Queues a call of a tool that has this number of abandoned calls, inside this number of calls that wait for it. Ask
-    /// [`WorkerPool::needs_thread`] afterwards.
-    pub fn add(&self, call: J, abandoned_of_tool: usize, around: usize) -> Result<(), PoolRefusal> {
+    /// Queues a call that is inside this number of calls that wait for it. Ask [`WorkerPool::needs_thread`] afterwards.
+    pub fn add(&self, call: J, around: usize) -> Result<(), PoolRefusal> {
         if around >= self.limits.nested {
             return Err(PoolRefusal::Nested(around));
         }
+        let has_abandoned = call.has_abandoned();
         let mut state = self.lock();
-        if abandoned_of_tool > 0 && state.abandoned >= self.limits.abandoned {
+        if has_abandoned && state.abandoned >= self.limits.abandoned {
             return Err(PoolRefusal::Abandoned(state.abandoned));
         }
         if state.workers() == 0 && state.threads >= self.limits.threads {
@@ -157,7 +174,8 @@ impl<J: QueuedCall> WorkerPool<J> {
         needed
     }
 
-    /// Waits for a call that is still wanted; `None` when this thread should end. It is not counted any more then.
+    /// Waits for a call that is still wanted, which the thread has to [`WorkerPool::begin`]; `None` when the thread should
+    /// end. It is not counted any more then.
     pub fn take(&self) -> Option<J> {
         let mut state = self.lock();
         loop {
@@ -168,13 +186,17 @@ impl<J: QueuedCall> WorkerPool<J> {
             if state.running < self.limits.running
                 && let Some(call) = state.queue.pop_front()
             {
-                if call.stage().begin() {
-                    state.running += 1;
-                    return Some(call);
-                }
-                // Its caller has given up. Dropped outside the lock, because that may run code of the user.
+                let refusal = match self.claim(&mut state, &call) {
+                    Claim::Taken => return Some(call),
+                    Claim::Withdrawn => None,
+                    Claim::Refused(refusal) => Some(refusal),
+                };
+                // Dropped and reported outside the lock, because that may run code of the user.
                 drop(state);
-                drop(call);
+                match refusal {
+                    Some(refusal) => call.refuse(refusal),
+                    None => drop(call),
+                }
                 state = self.lock();
                 continue;
             }
@@ -189,11 +211,62 @@ impl<J: QueuedCall> WorkerPool<J> {
         }
     }
 
+    fn claim(&self, state: &mut PoolState<J>, call: &J) -> Claim {
+        let mut stage = call.stage().lock();
+        if !matches!(*stage, Stage::Queued) || is_late(call) {
+            *stage = Stage::Withdrawn;
+            return Claim::Withdrawn;
+        }
+        // Other calls may have been abandoned since it was queued, and those that run now may be.
+        if call.has_abandoned() && state.abandoned + state.running >= self.limits.abandoned {
+            *stage = Stage::Withdrawn;
+            return Claim::Refused(PoolRefusal::Abandoned(state.abandoned));
+        }
+        *stage = Stage::Taken;
+        state.running += 1;
+        Claim::Taken
+    }
+
+    /// The thread is ready to run the call that it took. False if the call must not run any more; take another then.
+    pub fn begin(&self, call: &J) -> bool {
+        let mut state = self.lock();
+        let mut stage = call.stage().lock();
+        // The clock is read under the lock: a caller that found its time over and then asked is answered the same.
+        match *stage {
+            Stage::Taken if is_late(call) => {
+                *stage = Stage::Withdrawn;
+                state.running -= 1;
+                false
+            }
+            Stage::Taken => {
+                *stage = Stage::Running;
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// The caller's time is over. True if the call has not begun; then it never will.
+    pub fn withdraw(&self, call: &CallStage<J::Leftover>) -> bool {
+        let mut state = self.lock();
+        let mut stage = call.lock();
+        match *stage {
+            Stage::Queued | Stage::Withdrawn => {}
+            Stage::Taken => {
+                state.running -= 1;
+                self.wake_for_queue(&state);
+            }
+            Stage::Running | Stage::Aside | Stage::Abandoned(_) | Stage::Over => return false,
+        }
+        *stage = Stage::Withdrawn;
+        true
+    }
+
     /// A call has ended on its thread, which comes back to [`WorkerPool::take`] or reports its own end.
     pub fn end(&self, call: &CallStage<J::Leftover>) -> CallEnd<J::Leftover> {
         let mut state = self.lock();
         match std::mem::replace(&mut *call.lock(), Stage::Over) {
-            Stage::Running => {
+            Stage::Taken | Stage::Running => {
                 state.running -= 1;
                 CallEnd::Wanted
             }
@@ -205,28 +278,27 @@ impl<J: QueuedCall> WorkerPool<J> {
                 state.abandoned -= 1;
                 CallEnd::Unwanted(kept)
             }
-            Stage::Queued | Stage::Over => CallEnd::Over,
+            Stage::Queued | Stage::Withdrawn | Stage::Over => CallEnd::Over,
         }
     }
 
-    /// The caller gives up. A queued call is skipped. A running one keeps `kept` until it ends; otherwise it is given back.
-    pub fn abandon(&self, call: &CallStage<J::Leftover>, kept: J::Leftover) -> Option<J::Leftover> {
+    /// The caller gives up. A call that has begun keeps `kept` until it ends; otherwise it is given back.
+    pub fn abandon(&self, call: &CallStage<J::Leftover>, kept: J::Leftover) -> Abandonment<J::Leftover> {
+        if self.withdraw(call) {
+            return Abandonment::NotStarted(kept);
+        }
         let mut state = self.lock();
         let mut stage = call.lock();
         match *stage {
-            Stage::Queued => {
-                *stage = Stage::Over;
-                return Some(kept);
-            }
             Stage::Running => state.running -= 1,
             Stage::Aside => state.aside -= 1,
-            Stage::Abandoned(_) | Stage::Over => return Some(kept),
+            _ => return Abandonment::Ended(kept),
         }
         *stage = Stage::Abandoned(kept);
         state.abandoned += 1;
         drop(stage);
         self.wake_for_queue(&state);
-        None
+        Abandonment::RunsOn
     }
 
     /// The thread of this call waits for another call. False if it does not count anyway; then it must not step back.
@@ -291,19 +363,51 @@ impl<J: QueuedCall> WorkerPool<J> {
     }
 }
 
+enum Claim {
+    Taken,
+    Withdrawn,
+    Refused(PoolRefusal),
+}
+
+fn is_late(call: &impl QueuedCall) -> bool {
+    call.latest_start().is_some_and(|at| at <= Instant::now())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
 
     #[derive(Clone, Default)]
-    struct Call(Arc<CallStage<&'static str>>);
+    struct Call(
+        Arc<CallStage<&'static str>>,
+        Option<Instant>,
+        Arc<AtomicBool>,
+        Arc<Mutex<Option<PoolRefusal>>>,
+    );
 
     impl QueuedCall for Call {
         type Leftover = &'static str;
         fn stage(&self) -> &CallStage<&'static str> {
             &self.0
         }
+
+        fn latest_start(&self) -> Option<Instant> {
+            self.1
+        }
+
+        fn has_abandoned(&self) -> bool {
+            self.2.load(Ordering::Relaxed)
+        }
+
+        fn refuse(self, refusal: PoolRefusal) {
+            *self.3.lock().unwrap() = Some(refusal);
+        }
+    }
+
+    fn of_hanging_tool() -> Call {
+        Call(Arc::default(), None, Arc::new(AtomicBool::new(true)), Arc::default())
     }
 
     fn pool(running: usize, abandoned: usize, threads: usize) -> WorkerPool<Call> {
@@ -313,21 +417,24 @@ mod tests {
     /// As a new thread would: it is counted and takes a call.
     fn started(pool: &WorkerPool<Call>) -> Call {
         assert!(pool.needs_thread());
-        pool.take().expect("a call is queued")
+        let call = pool.take().expect("a call is queued");
+        assert!(pool.begin(&call));
+        call
     }
 
     #[test]
     fn a_thread_over_the_limit_takes_a_call_that_may_run_before_it_ends() {
         let pool = pool(1, 10, 10);
         let (stuck, next) = (Call::default(), Call::default());
-        pool.add(stuck.clone(), 0, 0).unwrap();
+        pool.add(stuck.clone(), 0).unwrap();
         let running = started(&pool);
-        assert!(pool.abandon(&running.0, "kept").is_none());
-        pool.add(next, 0, 0).unwrap();
+        assert_eq!(pool.abandon(&running.0, "kept"), Abandonment::RunsOn);
+        pool.add(next, 0).unwrap();
         // A replacement is started for it, but the old thread comes back first: two threads, one too many.
         assert!(pool.needs_thread());
         assert!(matches!(pool.end(&stuck.0), CallEnd::Unwanted("kept")));
         let taken = pool.take().expect("the call that waits comes before the end of the thread");
+        assert!(pool.begin(&taken));
         assert!(pool.take().is_none(), "the other thread is one too many");
         assert!(matches!(pool.end(&taken.0), CallEnd::Wanted));
         assert_eq!(pool.counts(), (1, 0, 0));
@@ -337,47 +444,47 @@ mod tests {
     fn a_tool_with_abandoned_calls_is_refused_at_the_limit_and_others_are_not() {
         let pool = pool(2, 2, 10);
         for _ in 0..2 {
-            pool.add(Call::default(), 0, 0).unwrap();
+            pool.add(Call::default(), 0).unwrap();
             let call = started(&pool);
-            assert!(pool.abandon(&call.0, "").is_none());
+            assert_eq!(pool.abandon(&call.0, ""), Abandonment::RunsOn);
         }
-        assert_eq!(pool.add(Call::default(), 2, 0), Err(PoolRefusal::Abandoned(2)));
-        assert_eq!(pool.add(Call::default(), 0, 0), Ok(()));
+        assert_eq!(pool.add(of_hanging_tool(), 0), Err(PoolRefusal::Abandoned(2)));
+        assert_eq!(pool.add(Call::default(), 0), Ok(()));
     }
 
     #[test]
     fn a_pool_whose_threads_are_all_taken_refuses_at_once() {
         let pool = pool(1, 10, 2);
         for _ in 0..2 {
-            pool.add(Call::default(), 0, 0).unwrap();
+            pool.add(Call::default(), 0).unwrap();
             let call = started(&pool);
             assert!(pool.step_aside(&call.0));
         }
-        assert_eq!(pool.add(Call::default(), 0, 0), Err(PoolRefusal::Threads(2)));
+        assert_eq!(pool.add(Call::default(), 0), Err(PoolRefusal::Threads(2)));
     }
 
     #[test]
     fn a_call_inside_too_many_others_is_refused_as_a_recursion() {
         let pool = pool(2, 10, 4);
-        assert_eq!(pool.add(Call::default(), 0, 5), Err(PoolRefusal::Nested(5)));
+        assert_eq!(pool.add(Call::default(), 5), Err(PoolRefusal::Nested(5)));
         for around in 0..4 {
-            pool.add(Call::default(), 0, around).unwrap();
+            pool.add(Call::default(), around).unwrap();
             let call = started(&pool);
             assert!(pool.step_aside(&call.0));
         }
         // The threads are taken: by recursions if this call is inside one, by other calls if it is not.
-        assert_eq!(pool.add(Call::default(), 0, 2), Err(PoolRefusal::Nested(2)));
-        assert_eq!(pool.add(Call::default(), 0, 1), Err(PoolRefusal::Threads(4)));
+        assert_eq!(pool.add(Call::default(), 2), Err(PoolRefusal::Nested(2)));
+        assert_eq!(pool.add(Call::default(), 1), Err(PoolRefusal::Threads(4)));
     }
 
     #[test]
     fn a_call_that_is_given_up_while_it_waits_for_another_counts_once() {
         let pool = pool(1, 10, 10);
         let call = Call::default();
-        pool.add(call.clone(), 0, 0).unwrap();
+        pool.add(call.clone(), 0).unwrap();
         started(&pool);
         assert!(pool.step_aside(&call.0));
-        assert!(pool.abandon(&call.0, "kept").is_none());
+        assert_eq!(pool.abandon(&call.0, "kept"), Abandonment::RunsOn);
         assert_eq!(pool.counts(), (0, 0, 1));
         pool.step_back(&call.0);
         assert!(!pool.step_aside(&call.0));
@@ -389,9 +496,51 @@ mod tests {
     fn queued_calls_of_those_who_gave_up_are_skipped() {
         let pool = pool(1, 10, 10);
         let (unwanted, wanted) = (Call::default(), Call::default());
-        pool.add(unwanted.clone(), 0, 0).unwrap();
-        pool.add(wanted.clone(), 0, 0).unwrap();
-        assert_eq!(pool.abandon(&unwanted.0, "kept"), Some("kept"));
+        pool.add(unwanted.clone(), 0).unwrap();
+        pool.add(wanted.clone(), 0).unwrap();
+        assert_eq!(pool.abandon(&unwanted.0, "kept"), Abandonment::NotStarted("kept"));
         assert!(Arc::ptr_eq(&started(&pool).0, &wanted.0));
+    }
+
+    #[test]
+    fn a_call_that_was_taken_can_be_withdrawn_until_it_begins() {
+        let pool = pool(1, 10, 10);
+        let (unwanted, wanted) = (Call::default(), Call::default());
+        pool.add(unwanted.clone(), 0).unwrap();
+        assert!(pool.needs_thread());
+        let taken = pool.take().expect("a call is queued");
+        assert_eq!(pool.abandon(&unwanted.0, "kept"), Abandonment::NotStarted("kept"));
+        assert!(!pool.begin(&taken), "its caller was told that it never ran");
+        pool.add(wanted.clone(), 0).unwrap();
+        let taken = pool.take().expect("its place is free again");
+        assert!(pool.begin(&taken) && Arc::ptr_eq(&taken.0, &wanted.0));
+        assert!(!pool.withdraw(&wanted.0), "it has begun");
+        assert_eq!(pool.abandon(&wanted.0, "kept"), Abandonment::RunsOn);
+    }
+
+    #[test]
+    fn a_call_whose_time_is_over_never_begins() {
+        let pool = pool(1, 10, 10);
+        let (late, wanted) =
+            (Call(Arc::default(), Some(Instant::now()), Arc::default(), Arc::default()), Call::default());
+        pool.add(late.clone(), 0).unwrap();
+        pool.add(wanted.clone(), 0).unwrap();
+        assert!(Arc::ptr_eq(&started(&pool).0, &wanted.0));
+        assert!(pool.withdraw(&late.0));
+        assert_eq!(pool.abandon(&late.0, "kept"), Abandonment::NotStarted("kept"));
+    }
+
+    #[test]
+    fn calls_that_were_queued_before_the_limit_was_reached_are_refused_at_their_turn() {
+        let pool = pool(1, 2, 10);
+        let queued = [Call::default(), of_hanging_tool(), of_hanging_tool(), Call::default()];
+        queued.iter().for_each(|call| pool.add(call.clone(), 0).unwrap());
+        for call in &queued[..2] {
+            assert!(Arc::ptr_eq(&started(&pool).0, &call.0));
+            assert_eq!(pool.abandon(&call.0, ""), Abandonment::RunsOn);
+        }
+        assert!(Arc::ptr_eq(&started(&pool).0, &queued[3].0), "another tool still runs");
+        assert_eq!(*queued[2].3.lock().unwrap(), Some(PoolRefusal::Abandoned(2)));
+        assert_eq!(pool.counts().2, 2);
     }
 }

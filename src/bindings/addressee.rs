@@ -2,6 +2,7 @@
 
 use crate::execute::Answer;
 use crate::limit::Permits;
+use crate::workers::PoolRefusal;
 use parking_lot::Mutex;
 use pyo3::PyClass;
 use pyo3::gc::{PyTraverseError, PyVisit};
@@ -16,6 +17,8 @@ pub enum Message {
     Returned(PyResult<Py<PyAny>>),
     /// The thread of a sync function ended before the function did.
     WorkerLost,
+    /// A sync function was not called, because too many calls that were given up still run.
+    Refused(PoolRefusal),
     /// The concurrency limits have let an attempt in, or turned it away.
     Entered(Option<Permits>),
     /// A Rust future is over; its outcome is with the addressee.

@@ -11,8 +11,8 @@ use super::once::intern;
 use super::slots::{self, CallsAround, RunningMark};
 use super::{runtime, value};
 use crate::limit::Permits;
-use crate::stats::AbandonedCall;
-use crate::workers::{CallEnd, CallStage, PoolLimits, PoolRefusal, QueuedCall, WorkerPool};
+use crate::stats::{AbandonedCall, CandidateStats};
+use crate::workers::{Abandonment, CallEnd, CallStage, PoolLimits, PoolRefusal, QueuedCall, WorkerPool};
 use parking_lot::Mutex;
 use pyo3::exceptions::{PyBaseException, PyRecursionError};
 use pyo3::ffi;
@@ -21,6 +21,7 @@ use pyo3::types::PyTuple;
 use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
 
 /// Which threads a call runs on.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -59,6 +60,8 @@ pub struct PoolCall {
     call: Py<PyTuple>,
     kwargs: Py<PyAny>,
     reply: Reply,
+    latest_start: Option<Instant>,
+    tool: Option<Arc<CandidateStats>>,
 }
 
 impl QueuedCall for PoolCall {
@@ -66,6 +69,18 @@ impl QueuedCall for PoolCall {
 
     fn stage(&self) -> &CallStage<Leftover> {
         &self.reply.stage
+    }
+
+    fn latest_start(&self) -> Option<Instant> {
+        self.latest_start
+    }
+
+    fn has_abandoned(&self) -> bool {
+        self.tool.as_ref().is_none_or(|tool| tool.abandoned() > 0)
+    }
+
+    fn refuse(self, refusal: PoolRefusal) {
+        self.reply.mailbox.push(Mail::Deliver(self.reply.key, Message::Refused(refusal)));
     }
 }
 
@@ -110,6 +125,10 @@ pub struct FunctionCall<'py> {
     pub kwargs: Py<PyAny>,
     /// The calls around it. The function runs in a copy of the current context, in which it is one of them.
     pub around: CallsAround,
+    /// After this moment it must not begin.
+    pub latest_start: Option<Instant>,
+    /// The tool whose abandoned calls count; all callbacks count as one.
+    pub tool: Option<Arc<CandidateStats>>,
 }
 
 /// Why a call was not queued.
@@ -125,13 +144,12 @@ pub fn nested_too_deeply(around: usize) -> PyErr {
     ))
 }
 
-/// Hands a call to a pool. `abandoned` says how many calls of the same tool were given up and still run.
+/// Hands a call to a pool.
 pub fn submit(
     py: Python<'_>,
     kind: PoolKind,
-    FunctionCall { function, value, kwargs, around }: FunctionCall<'_>,
+    FunctionCall { function, value, kwargs, around, latest_start, tool }: FunctionCall<'_>,
     (mailbox, key): (Arc<LoopMailbox>, u64),
-    abandoned: usize,
 ) -> Result<Reply, NotQueued> {
     let reply = Reply { pool: pool(kind), mailbox, key, stage: Arc::default(), mark: Arc::default() };
     let call = || {
@@ -145,8 +163,8 @@ pub fn submit(
         }
     };
     let call = call().map_err(NotQueued::Failed)?.unbind();
-    let queued = PoolCall { call, kwargs, reply: reply.clone() };
-    reply.pool.workers.add(queued, abandoned, around.threads()).map_err(NotQueued::Refused)?;
+    let queued = PoolCall { call, kwargs, reply: reply.clone(), latest_start, tool };
+    reply.pool.workers.add(queued, around.threads()).map_err(NotQueued::Refused)?;
     match reply.pool.start_worker_if_needed(py) {
         // Another worker will take it.
         Err(_) if reply.pool.workers.counts().0 > 0 => Ok(reply),
@@ -197,11 +215,17 @@ impl Reply {
         }
     }
 
-    /// The caller gives up. A queued call is skipped; the thread of a running function may be replaced, and the function
-    /// keeps `leftover` until it ends.
-    pub fn abandon(&self, py: Python<'_>, leftover: Leftover) {
-        drop(self.pool.workers.abandon(&self.stage, leftover));
+    /// The caller gives up. The thread of a running function may be replaced, and the function keeps `leftover` until it
+    /// ends. True if the function was never called, and never will be.
+    pub fn abandon(&self, py: Python<'_>, leftover: Leftover) -> bool {
+        let abandonment = self.pool.workers.abandon(&self.stage, leftover);
         self.pool.replace_worker(py);
+        matches!(abandonment, Abandonment::NotStarted(_))
+    }
+
+    /// The caller's time is over. True if the function was never called, and never will be.
+    pub fn withdraw(&self) -> bool {
+        self.pool.workers.withdraw(&self.stage)
     }
 }
 
@@ -269,10 +293,15 @@ impl Worker {
         }
         END_GUARD
             .with_borrow_mut(|own| own.get_or_insert_with(|| ThreadEndGuard(thread.clone())).0.lose_call());
-        let Some(PoolCall { call, kwargs, reply }) = runtime::detached(py, || thread.pool.workers.take())
-        else {
-            thread.is_counted.store(false, Ordering::Relaxed);
-            return None;
+        let PoolCall { call, kwargs, reply, .. } = loop {
+            let Some(call) = runtime::detached(py, || thread.pool.workers.take()) else {
+                thread.is_counted.store(false, Ordering::Relaxed);
+                return None;
+            };
+            // Waiting for the GIL may have taken long.
+            if thread.pool.workers.begin(&call) {
+                break call;
+            }
         };
         CURRENT_CALL.set(Some((reply.pool.clone(), reply.stage.clone())));
         *thread.current.lock() = Some(reply);

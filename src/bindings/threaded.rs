@@ -44,18 +44,17 @@ impl ThreadCall {
             value: None,
             kwargs: PyDict::new(py).into_any().unbind(),
             around: slots::current(py)?,
+            latest_start: None,
+            tool: None,
         };
         let key = bridge.get().expect_mail(slf.clone().unbind(), 0);
-        // All callbacks count as one tool: at the limit none is started.
-        let submitted = pool::submit(py, PoolKind::Callbacks, call, (bridge.get().mailbox().clone(), key), 1);
+        let submitted = pool::submit(py, PoolKind::Callbacks, call, (bridge.get().mailbox().clone(), key));
         let reply = submitted.map_err(|not_queued| {
             drop(bridge.get().forget_mail(key));
             match not_queued {
                 NotQueued::Failed(error) => error,
                 NotQueued::Refused(PoolRefusal::Nested(around)) => pool::nested_too_deeply(around),
-                NotQueued::Refused(_) => PyRuntimeError::new_err(
-                    "too many callbacks that were given up still run; the function was not called",
-                ),
+                NotQueued::Refused(_) => too_many(),
             }
         })?;
         this.state.lock().running = Some(RunningFunction { bridge: bridge.unbind(), reply, key });
@@ -73,10 +72,15 @@ impl ThreadCall {
     }
 }
 
+fn too_many() -> PyErr {
+    PyRuntimeError::new_err("too many callbacks that were given up still run; the function was not called")
+}
+
 impl Addressee for ThreadCall {
     fn receive(slf: &Bound<'_, Self>, _slot: usize, message: Message) {
         let ended = match message {
             Message::Returned(ended) => ended,
+            Message::Refused(_) => Err(too_many()),
             _ => Err(PyRuntimeError::new_err("the thread of this function ended before the function did")),
         };
         let waiter = {

@@ -142,7 +142,8 @@ impl Executor for TokioExecutor<'_> {
             // The driver may have been dropped; then the entry does not matter.
             let _ = entered.send(slot);
         };
-        let attempt = attempt(candidate.clone(), gates.clone(), args, context, report_entry);
+        let latest_start = self.run.latest_start(slot).unwrap_or(deadline);
+        let attempt = attempt(candidate.clone(), gates.clone(), args, (context, latest_start), report_entry);
         self.slots.insert(self.tasks.spawn(attempt).id(), slot);
         Ok(None)
     }
@@ -193,12 +194,12 @@ async fn attempt(
     candidate: Arc<Candidate>,
     gates: Vec<Arc<Gate>>,
     args: Arc<Arguments>,
-    context: CallContext,
+    (context, latest_start): (CallContext, Instant),
     entered: impl FnOnce(),
 ) -> Answer {
+    let latest_start = if gates.is_empty() { context.deadline } else { latest_start };
     let permits = enter(&candidate, gates, &context).await?;
-    if now() >= context.deadline {
-        // Admitted at the moment its time was over: it is not started any more.
+    if now() >= latest_start {
         drop(permits);
         context.cancel.cancelled().await;
         return Err(gave_up());

@@ -295,6 +295,13 @@ impl Run {
         earliest(own, self.deadline_at())
     }
 
+    /// The last moment at which a candidate that had to wait, for a slot or a thread, may begin. With less than a tenth of
+    /// its time left it would most likely be given up while it runs, and nothing would be known about its outcome.
+    pub fn latest_start(&self, slot: usize) -> Option<Instant> {
+        let expires = self.expires(slot)?;
+        Some(expires - expires.saturating_duration_since(self.started(slot)) / 10)
+    }
+
     /// When [`Run::tick`] wants to be called next.
     pub fn wake_at(&self) -> Option<Instant> {
         if self.finished {

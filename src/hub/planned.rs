@@ -89,8 +89,11 @@ impl PlannedRun {
         match self.run.fate(slot) {
             Fate::TimedOut if self.run.never_sent(slot) => {
                 let seconds = self.run.timeout(slot).as_secs_f64();
-                let missing =
-                    if server.is_some() { "a concurrency slot or connection" } else { "a concurrency slot" };
+                let missing = if server.is_some() {
+                    "a concurrency slot or connection"
+                } else {
+                    "a concurrency slot or thread"
+                };
                 let mut text = format!(
                     "Tool '{name}'{place} timed out after {seconds} s waiting for {missing}; not started."
                 );

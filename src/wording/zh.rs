@@ -100,7 +100,7 @@ const HUB: &[(&str, &str)] = &[
         "工具 '{0}' 等待{2} {1} 秒后超时；未启动。",
     ),
     ("a concurrency slot or connection", "并发名额或连接"),
-    ("a concurrency slot", "并发名额"),
+    ("a concurrency slot or thread", "并发名额或线程"),
     (
         "Tool '{}' on server '{}' timed out after {} s (it may still have run).",
         "服务器 '{1}' 上的工具 '{0}' 在 {2} 秒后超时（可能已经执行）。",

@@ -13,7 +13,7 @@ use crate::bindings::pool::Leftover;
 use crate::bindings::python_tool::{python_tool, raised};
 use crate::bindings::{json, user_code, value};
 use crate::error::{ErrorKind, HubError, clip};
-use crate::execute::{Answer, overloaded, reported, worker_lost};
+use crate::execute::{Answer, overloaded, refused_by_pool, reported, worker_lost};
 use crate::model::{Meaning, NothingMeans, ReportedFailure};
 use pyo3::prelude::*;
 use std::sync::Arc;
@@ -41,6 +41,7 @@ impl Addressee for Execution {
             Message::Returned(Ok(value)) => this.returned(py, slot, value),
             Message::Returned(Err(error)) => this.raised(py, slot, error),
             Message::WorkerLost => this.fail(slot, worker_lost(&this.tool_name(slot))),
+            Message::Refused(refusal) => this.fail(slot, refused_by_pool(&this.tool_name(slot), refusal)),
             Message::Answered(answer) => this.answered(py, slot, *answer),
             Message::Entered(Some(permits)) => {
                 let unwanted = this.state.lock().admit(slot, permits);
@@ -181,8 +182,11 @@ impl Execution {
             AttemptState::InPlace => {}
             AttemptState::Thread { reply, key } => {
                 this.forget_mail(py, key);
-                if let Some(leftover) = this.take_leftover(slot) {
-                    reply.abandon(py, leftover);
+                if let Some(leftover) = this.take_leftover(slot)
+                    && reply.abandon(py, leftover)
+                    && let Some(plan) = this.state.lock().plan.as_mut()
+                {
+                    plan.run.set_waiting(slot, true);
                 }
                 this.mark_stopped(slot);
             }

@@ -214,10 +214,11 @@ impl Execution {
             }
         };
         let around = this.held(py, start)?.map_or_else(|| slots::current(py), Ok)?;
-        let call = FunctionCall { function: tool.call.bind(py).clone(), value, kwargs, around };
+        let latest_start = this.state.lock().plan.as_ref().and_then(|plan| plan.run.latest_start(slot));
+        let (function, tool_stats) = (tool.call.bind(py).clone(), Some(start.candidate.stats.clone()));
+        let call = FunctionCall { function, value, kwargs, around, latest_start, tool: tool_stats };
         let Address { mailbox, key } = Self::address(slf, slot)?;
-        let abandoned = start.candidate.stats.abandoned();
-        match pool::submit(py, PoolKind::Tools, call, (mailbox, key), abandoned) {
+        match pool::submit(py, PoolKind::Tools, call, (mailbox, key)) {
             Ok(reply) => {
                 let reply = Box::new(reply);
                 this.state.lock().attempts[slot].state = AttemptState::Thread { reply, key };

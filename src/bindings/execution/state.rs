@@ -191,8 +191,17 @@ impl State {
     pub fn tick(&mut self, now: Instant) {
         let Some(plan) = self.plan.as_mut() else { return };
         for (slot, attempt) in self.attempts.iter().enumerate() {
-            if let AttemptState::Native { held, .. } = &attempt.state {
-                plan.run.set_waiting(slot, held.load(Ordering::Relaxed));
+            match &attempt.state {
+                AttemptState::Native { held, .. } => {
+                    plan.run.set_waiting(slot, held.load(Ordering::Relaxed));
+                }
+                // A function that no thread has begun yet is not begun after this moment either.
+                AttemptState::Thread { reply, .. }
+                    if plan.run.expires(slot).is_some_and(|at| at <= now) && reply.withdraw() =>
+                {
+                    plan.run.set_waiting(slot, true);
+                }
+                _ => {}
             }
         }
         plan.run.tick(now);
@@ -224,8 +233,7 @@ impl State {
     /// The limits let this attempt in. One that was stopped meanwhile gives its place back.
     pub fn admit(&mut self, slot: usize, permits: Permits) -> Option<Permits> {
         let wanted = self.plan.as_ref().is_some_and(|plan| {
-            // Let in at the very moment at which its time is over, it is not started any more.
-            let late = plan.run.expires(slot).is_some_and(|at| at <= Instant::now());
+            let late = plan.run.latest_start(slot).is_some_and(|at| at <= Instant::now());
             plan.run.fate(slot) == Fate::Running && !late
         });
         if !wanted {

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+import time
 
 import pytest
 
@@ -293,3 +294,110 @@ def test_calls_whose_callers_have_ended_are_not_nested(hub: ToolHub) -> None:
     call(600)
     assert over.wait(60)
     assert results == [None]
+
+
+def test_queued_work_never_begins_after_its_time_even_if_its_caller_has_not_noticed(world: World) -> None:
+    """The deadline of all calls passes while the event loop is busy, so no caller can withdraw its call. The threads that
+    become free then find the queue as it was."""
+    hub = ToolHub(breaker_threshold=0)
+    blocked, late = Blocked(), Blocked()
+    late.released.set()
+    hub.register(blocked, name="blocked")
+    hub.register(late, name="late")
+
+    def let_threads_empty_the_queue(deadline: float) -> None:
+        """Blocks the event loop, so that it cannot expire anything meanwhile."""
+        end = time.monotonic() + deadline
+        while time.monotonic() <= end:
+            time.sleep(deadline)
+        blocked.released.set()
+        while _core.pool_state()[1] < WORKERS:
+            time.sleep(0.001)
+
+    async def main() -> None:
+        calls = [asyncio.create_task(hub.execute("blocked")) for _ in range(WORKERS)]
+        for _ in range(WORKERS):
+            await blocked.has_begun()
+        deadline = 0.05
+        waiting = [asyncio.create_task(hub.execute("late", deadline=deadline)) for _ in range(WORKERS)]
+        await turns()
+        let_threads_empty_the_queue(deadline)
+        results = await asyncio.gather(*waiting)
+        await asyncio.wait(calls)
+        assert late.runs == 0
+        for result in results:
+            assert (result.kind, result.meta["error"]["outcome"]) == (ErrorKind.TIMEOUT, "not_sent")
+            assert "not started" in str(result.error)
+
+    world.run(main())
+
+
+@pytest.mark.parametrize("option", ["timeout", "deadline"])
+def test_a_call_that_only_waited_for_a_thread_was_not_sent(world: World, option: str) -> None:
+    hub = ToolHub(breaker_threshold=0)
+    blocked, acts = Blocked(), Blocked()
+    hub.register(blocked, name="blocked")
+    hub.register(acts, name="delete_it")
+
+    async def main() -> None:
+        calls = [asyncio.create_task(hub.execute("blocked")) for _ in range(WORKERS)]
+        for _ in range(WORKERS):
+            await blocked.has_begun()
+        result = await hub.execute("delete_it", None, **{option: 0.01})  # type: ignore[arg-type]
+        assert result.meta["error"]["outcome"] == "not_sent"
+        assert result.meta["error"]["retryable"]
+        assert "not started" in str(result.error)
+        blocked.released.set()
+        await asyncio.wait(calls)
+        assert acts.runs == 0
+
+    world.run(main())
+
+
+def test_after_a_wait_for_a_thread_the_next_candidate_is_tried(world: World) -> None:
+    """The tool may act, but it has not begun, so nothing can have happened."""
+    hub = ToolHub(breaker_threshold=0)
+    blocked, first = Blocked(), Blocked()
+    hub.register(blocked, name="blocked")
+    hub.register(first, name="delete_it", timeout=0.01)
+
+    async def second() -> str:
+        return "second"
+
+    hub.register(second, name="delete_it", source="skills")
+
+    async def main() -> None:
+        calls = [asyncio.create_task(hub.execute("blocked")) for _ in range(WORKERS)]
+        for _ in range(WORKERS):
+            await blocked.has_begun()
+        result = await hub.execute("delete_it", strategy="fallback")
+        assert result.result == "second", result.meta
+        blocked.released.set()
+        await asyncio.wait(calls)
+        assert first.runs == 0
+
+    world.run(main())
+
+
+def test_the_limit_of_abandoned_calls_holds_for_calls_that_were_queued_before(world: World) -> None:
+    hub = ToolHub(breaker_threshold=0, cancel_grace=0.01)
+    blocked = Blocked()
+    hub.register(blocked, name="blocked")
+    limit = 256
+
+    async def main() -> None:
+        calls = [asyncio.create_task(hub.execute("blocked")) for _ in range(limit + 2 * WORKERS)]
+        for call in calls[:limit]:
+            await blocked.has_begun()
+            call.cancel()  # the next one in the queue may begin
+        rest = await asyncio.gather(*calls[limit:])
+        assert {(result.kind, result.meta["error"]["outcome"]) for result in rest} == {
+            (ErrorKind.OVERLOADED, "not_sent")
+        }
+        assert blocked.runs == limit
+        assert _core.pool_state()[2] <= limit
+        blocked.released.set()
+        await asyncio.wait(calls)
+
+    world.run(main())
+    pool_at_rest()
