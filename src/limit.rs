@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn a_freed_place_goes_to_the_one_who_waited_longest() {
+    fn a_freed_slot_goes_to_the_longest_waiter() {
         let gate = Gate::new(1, 10);
         let order = Arc::new(Mutex::new(Vec::new()));
         let first = through(pass([gate.clone()], None, |_| {}));
@@ -383,7 +383,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_slots_of_one_gate_are_kept() {
+    fn only_the_slots_of_one_gate_remain() {
         let (own, shared) = (Gate::new(1, 10), Gate::new(1, 10));
         let mut permits = through(pass([own.clone(), shared.clone()], None, |_| {})).unwrap();
         permits.keep_only(Some(&own));

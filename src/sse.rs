@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_are_no_utf8_cost_a_character_not_the_stream() {
+    fn bytes_that_are_not_utf8_cost_a_character_not_the_stream() {
         let events = parse([&b"data: a\xffb\n\ndata: c\n\n"[..]]);
         assert_eq!(events[0].data, "a\u{fffd}b");
         assert_eq!(events[1].data, "c");
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn many_small_events_are_no_large_one() {
+    fn many_small_events_are_not_a_large_one() {
         let mut parser = SseParser::new(100);
         for _ in 0..1000 {
             parser.feed(b"data: 1234\n\n: comment\n").unwrap();

@@ -493,7 +493,7 @@ mod tests {
     }
 
     #[test]
-    fn queued_calls_of_those_who_gave_up_are_skipped() {
+    fn queued_calls_without_a_caller_are_skipped() {
         let pool = pool(1, 10, 10);
         let (unwanted, wanted) = (Call::default(), Call::default());
         pool.add(unwanted.clone(), 0).unwrap();

@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn the_order_of_keys_is_no_change() {
+    fn the_order_of_keys_is_not_a_change() {
         let (a, b) = (
             tool(json!({"type": "object", "x": [1, {"p": 1, "q": 2}]})),
             tool(json!({"x": [1, {"q": 2, "p": 1}], "type": "object"})),

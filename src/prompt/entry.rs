@@ -328,7 +328,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_default_is_told_once() {
+    fn a_default_is_shown_once() {
         assert!(tells_default("Starting cell (default A1)", "A1"));
         assert!(tells_default("Defaults to 5.", "5"));
         assert!(!tells_default("Defaults to 50.", "5"));

@@ -87,7 +87,7 @@ fn every_line_of_the_table() {
 }
 
 #[test]
-fn an_unknown_source_names_what_there_is_and_what_was_meant() {
+fn an_unknown_source_names_the_known_ones_and_a_near_one() {
     let labels = Labels::default();
     let error = labels.route(Some("exel"), &these(&["excel", "word"])).unwrap_err();
     assert_eq!(

@@ -91,7 +91,7 @@ fn the_index_follows_the_registry() {
 }
 
 #[test]
-fn more_changes_than_are_noted_are_found_all_the_same() {
+fn more_changes_than_are_recorded_are_still_found() {
     let (registry, search) = (Registry::default(), Search::default());
     assert!(names(&search, &registry, "tool").is_empty());
     for n in 0..3_000 {

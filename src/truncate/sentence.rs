@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn these_are_no_ends() {
+    fn these_are_not_ends() {
         for text in [
             "Pi is 3.14 and v1.2.3 is out",
             "see https://example.com/a.b?c=d!e for more",

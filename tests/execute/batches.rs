@@ -169,7 +169,7 @@ fn all_does_not_wait_for_resting_candidates() {
 }
 
 #[test]
-fn when_everybody_rests_they_are_tried_one_by_one() {
+fn when_all_candidates_rest_they_are_tried_one_by_one() {
     for strategy in [Strategy::First, Strategy::All] {
         let mut hand = Hand::new(Rules { healthy: 0, ..rules(strategy) }, 3);
         assert_eq!(hand.starts(), [0], "{strategy:?}");

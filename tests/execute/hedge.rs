@@ -73,7 +73,7 @@ fn after_a_failed_batch_there_is_no_hedge() {
 }
 
 #[test]
-fn a_resting_candidate_is_no_hedge() {
+fn a_resting_candidate_is_not_a_hedge() {
     let mut hand = Hand::new(Rules { hedge_after: Some(ms(200)), healthy: 1, ..rules(Strategy::First) }, 2);
     hand.starts();
     hand.tick(200);

@@ -194,7 +194,7 @@ async fn of_several_answers_only_the_first_candidates_counts_as_the_last_success
 
 /// Dropping the future of the call drops the probe, which then never reports.
 #[tokio::test(start_paused = true)]
-async fn a_probe_whose_caller_has_gone_does_not_rest_the_candidate_for_ever() {
+async fn a_probe_without_a_caller_does_not_rest_the_candidate_forever() {
     let (hub, _, bad) = with_a_rested_one(Double::failing("t", ErrorKind::ToolError).after(50)).await;
     tokio::time::advance(ms(5_000)).await;
     let dropped = tokio::time::timeout(ms(10), call(&hub, "t", &at("bad"))).await;

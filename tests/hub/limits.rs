@@ -44,7 +44,7 @@ async fn a_tool_with_a_limit_of_one_never_runs_twice_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn those_who_wait_are_let_in_in_the_order_of_their_calls() {
+async fn waiting_calls_start_in_the_order_of_their_calls() {
     let hub = hub();
     let stage = Stage::new(&hub);
     stage.add(Double::answering("t", 1).after(10).with(|spec| spec.max_concurrency = Some(1)));

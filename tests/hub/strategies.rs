@@ -59,7 +59,7 @@ async fn an_answer_that_counts_as_a_failure_does_not_win() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_loser_that_answers_all_the_same_is_not_heard() {
+async fn a_late_answer_of_a_loser_is_dropped() {
     let hub = hub();
     let stage = Stage::new(&hub);
     stage.add(Double::answering("t", "winner").after(10));

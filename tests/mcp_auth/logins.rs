@@ -147,7 +147,7 @@ async fn an_answer_to_another_login_is_turned_away_and_ours_still_counts() {
 }
 
 #[tokio::test]
-async fn a_user_who_says_no_is_understood() {
+async fn a_refusal_of_the_user_is_reported() {
     let world = World::new().await;
     world.issuer.turn(|knobs| knobs.deny = true);
     let error = world.fails(&world.oauth(), &["refused", "access_denied", "No!"]).await;

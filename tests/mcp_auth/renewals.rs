@@ -76,7 +76,7 @@ async fn without_a_refresh_token_the_user_signs_in_again() {
 }
 
 #[tokio::test]
-async fn a_refresh_survives_the_caller_who_began_it() {
+async fn a_refresh_survives_the_caller_that_began_it() {
     let world = World::new().await;
     let oauth = signed_in(&world).await;
     let closed = world.issuer.state.gate.acquire_many(1000).await.unwrap();

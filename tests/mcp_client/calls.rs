@@ -68,7 +68,7 @@ async fn errors_of_the_tool_and_of_the_protocol_are_distinguished() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn giving_up_tells_the_server_which_call_it_was() {
+async fn a_cancellation_names_the_call_to_the_server() {
     let world = World::new("legacy");
     world.connect().await;
     let cancel = CancellationToken::new();

@@ -107,7 +107,7 @@ async fn a_stale_list_is_used_at_once_and_renewed_by_the_first_connection() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn filters_and_prefixes_apply_to_what_was_kept() {
+async fn filters_and_prefixes_apply_to_cached_lists() {
     let place = Place::new();
     let first = place.world("modern", json!({"include": ["sum"]}));
     first.0.connect().await;

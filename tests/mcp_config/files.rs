@@ -59,7 +59,7 @@ fn nothing_to_load_is_fine_on_request() {
 }
 
 #[test]
-fn roots_that_are_no_configuration() {
+fn roots_that_are_not_a_configuration() {
     for (value, expected) in [
         (json!([]), "/p/mcp.json: must be an object with `mcpServers`, not a list."),
         (json!("x"), "/p/mcp.json: must be an object with `mcpServers`, not a string."),

@@ -84,7 +84,7 @@ async fn an_answer_is_known_by_its_body() {
 }
 
 #[tokio::test]
-async fn a_body_that_is_no_answer_is_a_protocol_error_at_once() {
+async fn a_body_that_is_not_an_answer_is_a_protocol_error_at_once() {
     let gzip = ["content-type: application/json", "content-encoding: gzip", "content-length: 20"];
     let page = Reply::head(200, ["content-type: text/html", "content-length: 100"]).send("<html>").hang();
     for reply in [

@@ -81,7 +81,7 @@ async fn a_session_is_ended_once() {
 }
 
 #[tokio::test]
-async fn a_server_that_does_not_let_go_is_left_in_the_end() {
+async fn a_server_that_keeps_the_connection_open_is_disconnected() {
     let server = legacy_server(|_| Reply::default().hang()).await;
     let transport = open(&server);
     shake_hands(&*transport).await;

@@ -26,7 +26,7 @@ async fn a_forgotten_session_retires_the_transport() {
 }
 
 #[tokio::test]
-async fn a_404_is_no_lost_session_where_there_is_none() {
+async fn a_404_without_a_session_is_not_a_lost_session() {
     let unknown = r#"{"jsonrpc": "2.0", "id": 2, "error": {"code": -32601, "message": "no"}}"#;
     let server = legacy_server(move |_| Reply::json(404, unknown)).await;
     let transport = open(&server);

@@ -51,7 +51,7 @@ fn a_search_for_something_is_about_that() {
 }
 
 #[test]
-fn a_thing_that_is_found_is_no_web_research() {
+fn finding_a_thing_is_not_web_research() {
     for (name, description) in [
         ("find_user", ""),
         ("find_user", "Find a user by id"),
@@ -166,7 +166,7 @@ fn forms_of_a_word_share_a_stem_and_other_words_do_not() {
 }
 
 #[test]
-fn the_first_clause_tells_the_subject() {
+fn the_first_clause_names_the_subject() {
     assert_eq!(tags("get", "获取新闻，包含财经、健康、游戏、电影等资讯"), ["news"]);
     assert_eq!(tags("get", "Get news including finance, health, games and movies"), ["news"]);
     // Unless it only tells the circumstances.

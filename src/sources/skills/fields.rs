@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_odd_is_told_and_loaded() {
+    fn odd_fields_are_reported_and_loaded() {
         for (field, value, why) in [
             ("name", json!("other"), "folder"),
             ("name", json!("PDF"), "lower-case"),
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn what_could_not_be_told_or_would_pass_for_another_is_refused() {
+    fn names_that_cannot_be_shown_or_imitate_others_are_refused() {
         for (field, value, why) in [
             ("name", json!("server/greet"), "characters"),
             ("name", json!("a\u{202e}b"), "characters"),

@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_and_body_are_told_apart() {
+    fn fields_and_body_are_separated() {
         let text = "\u{feff}---\r\nname: a\r\n---\r\n# Title\r\n---\r\n";
         let (fields, body) = read(text).unwrap();
         assert_eq!((Value::Object(fields), body), (json!({"name": "a"}), "# Title\r\n---\r\n"));
@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_plain_data_is_refused() {
+    fn data_that_is_not_plain_is_refused() {
         let deep = format!("a: {}{}", "[".repeat(100), "]".repeat(100));
         for (yaml, why) in [
             ("a: &x [1]\nb: *x", "alias"),

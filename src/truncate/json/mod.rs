@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_beyond_the_window_is_said_in_characters() {
+    fn what_is_beyond_the_window_is_counted_in_characters() {
         let text = serde_json::to_string(&vec!["x".repeat(50); 1000]).unwrap_or_default();
         let cut = cut(&text, 200).text;
         assert!(cut.ends_with(r#" of 53,001 characters cut]"]"#), "{cut}");

@@ -192,7 +192,7 @@ def search(query: str, limit: int = 10, unit: Literal["celsius", "fahrenheit"] =
     ],
     ids=str,
 )
-def test_who_has_checked_cannot_be_seen_in_the_words(args: Mapping[str, Any]) -> None:
+def test_errors_of_both_checks_read_alike(args: Mapping[str, Any]) -> None:
     hub = ToolHub()
     hub.register(search, name="t")
     schema = hub.get("t").parameters

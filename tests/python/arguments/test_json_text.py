@@ -98,7 +98,7 @@ def test_an_object_with_execute_gets_a_mapping_if_it_declares_the_keys(hub: Tool
 
 
 @given(st.text())
-def test_a_text_that_is_no_object_of_parameters_arrives_as_it_is(text: str) -> None:
+def test_a_text_that_is_not_an_object_arrives_unchanged(text: str) -> None:
     hub = ToolHub()
     hub.register(Execute())
     assert hub.call("any", text).result == text

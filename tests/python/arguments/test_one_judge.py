@@ -244,7 +244,7 @@ def test_an_instance_that_the_hint_names_is_passed(hint: Any, value: Any, coerce
     assert reaching(boxed(hint), {"it": value, "rest": 1}, coerce=coerce) == ("got", value, 1)
 
 
-def test_what_is_beside_an_instance_is_checked_and_coerced_all_the_same() -> None:
+def test_values_beside_an_instance_are_still_checked_and_coerced() -> None:
     hint = dict[str, Frame | int]
     assert reaching(boxed(hint), {"it": {"a": FRAME}, "rest": "5"}) == ("got", {"a": FRAME}, 5)
     assert violations(boxed(Frame), {"it": FRAME, "rest": "yes"}) == [

@@ -434,7 +434,7 @@ def test_cancel_while_losers_are_awaited(hub: ToolHub, world: World) -> None:
     world.run(main())
 
 
-def test_who_is_cancelled_from_elsewhere_is_not_disturbed_in_its_clean_up(hub: ToolHub, world: World) -> None:
+def test_a_task_that_is_cancelled_from_elsewhere_cleans_up_undisturbed(hub: ToolHub, world: World) -> None:
     """As at the end of `asyncio.run`, which cancels every task there is, the caller's and those of the candidates."""
     racers = [Hanging(), Hanging()]
     offer(hub, "race", *racers)

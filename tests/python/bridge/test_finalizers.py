@@ -22,7 +22,7 @@ def run(script: str) -> str:
     return ran.stdout
 
 
-def test_a_value_that_calls_the_hub_when_it_is_copied_can_be_kept() -> None:
+def test_a_value_that_calls_the_hub_when_it_is_copied_can_be_cached() -> None:
     script = """
 class Value:
     def __deepcopy__(self, memo):
@@ -36,7 +36,7 @@ print(hub.call("value", {}, cache_ttl=9).success, hub.call("value", {}, cache_tt
     assert run(script).split() == ["True", "True"]
 
 
-def test_a_kept_value_may_close_the_hub_when_it_goes() -> None:
+def test_a_cached_value_may_close_the_hub_when_it_is_freed() -> None:
     script = """
 class Value:
     def __del__(self):
@@ -50,7 +50,7 @@ print("closed")
     assert run(script).split() == ["closed"]
 
 
-def test_who_waits_for_a_shared_answer_gets_one_when_it_cannot_be_copied() -> None:
+def test_a_follower_gets_an_answer_that_cannot_be_copied() -> None:
     script = """
 import asyncio
 

@@ -112,7 +112,7 @@ Ending = Callable[[ToolHub, str, Any], Coroutine[Any, Any, None]]
         *[(is_closed, name) for name in ("hangs", "hung_race", "answers_in_thread", "race", "calls")],
     ],
 )
-def test_everything_of_a_call_is_let_go(world: World, ending: Ending, name: str) -> None:
+def test_everything_of_a_call_is_freed(world: World, ending: Ending, name: str) -> None:
     witness = Witness()
 
     async def main() -> None:
@@ -124,7 +124,7 @@ def test_everything_of_a_call_is_let_go(world: World, ending: Ending, name: str)
 
 
 @pytest.mark.parametrize("name", ["answers", "answers_in_thread", "raises", "calls", "race", "bad_race"])
-def test_everything_of_a_blocking_call_is_let_go(name: str) -> None:
+def test_everything_of_a_blocking_call_is_freed(name: str) -> None:
     witness = Witness()
 
     def call() -> None:
@@ -140,7 +140,7 @@ def test_everything_of_a_blocking_call_is_let_go(name: str) -> None:
     witness.assert_gone()
 
 
-def test_a_hub_that_was_never_called_is_let_go() -> None:
+def test_a_hub_that_was_never_called_is_freed() -> None:
     witness = Witness()
     a_hub(witness)
     witness.assert_gone()

@@ -62,7 +62,7 @@ def test_so_many_run_at_once_and_no_more(hub: ToolHub, world: World) -> None:
     world.run(main())
 
 
-def test_a_function_that_blocks_for_ever_is_written_off(hub: ToolHub, world: World) -> None:
+def test_a_function_that_blocks_forever_is_abandoned(hub: ToolHub, world: World) -> None:
     blocked = Blocked()
     hub.register(blocked, name="blocked")
 
@@ -80,7 +80,7 @@ def test_a_function_that_blocks_for_ever_is_written_off(hub: ToolHub, world: Wor
         blocked.released.set()
 
 
-def test_more_are_written_off_than_there_are_workers(hub: ToolHub, world: World) -> None:
+def test_more_threads_are_abandoned_than_there_are_workers(hub: ToolHub, world: World) -> None:
     blocked = Blocked()
     hub.register(blocked, name="blocked")
 
@@ -101,7 +101,7 @@ def test_more_are_written_off_than_there_are_workers(hub: ToolHub, world: World)
     assert workers <= WORKERS  # the surplus workers that came back have ended
 
 
-def test_a_written_off_thread_is_replaced_for_those_who_wait_already(hub: ToolHub, world: World) -> None:
+def test_an_abandoned_thread_is_replaced_for_waiting_calls(hub: ToolHub, world: World) -> None:
     blocked = Blocked()
     hub.register(blocked, name="blocked")
 

@@ -33,7 +33,7 @@ def test_a_prompt_is_answered_async_and_blocking(server: FakeOpenAI) -> None:
     assert server.requests[0].headers["authorization"] == f"Bearer {KEY}"
 
 
-def test_a_chat_tells_all_about_the_answer(server: FakeOpenAI) -> None:
+def test_a_chat_returns_all_details_of_the_answer(server: FakeOpenAI) -> None:
     messages = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Where?"}]
     answer = asyncio.run(client(server, temperature=0.0, max_tokens=9, extra={"seed": 1}).chat(messages))
     assert answer["text"] == "Paris it is."

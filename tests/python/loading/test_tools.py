@@ -141,7 +141,9 @@ def test_an_interrupt_of_the_user_is_not_swallowed(hub: ToolHub, folder: Path, w
         hub.load_tools(folder)
 
 
-def test_classes_that_are_no_tools_say_why(hub: ToolHub, folder: Path, write: Write) -> None:
+def test_classes_that_are_not_tools_are_reported_with_the_reason(
+    hub: ToolHub, folder: Path, write: Write
+) -> None:
     write(
         "classes.py",
         """
@@ -277,7 +279,7 @@ def test_links_that_lead_back_end(hub: ToolHub, folder: Path, write: Write) -> N
 
 
 @pytest.mark.parametrize(("name", "why"), [("nowhere", "does not exist"), ("tools/a.py", "is not a folder")])
-def test_what_is_no_folder_is_reported(
+def test_a_path_that_is_not_a_folder_is_reported(
     hub: ToolHub, tmp_path: Path, write: Write, name: str, why: str
 ) -> None:
     write("a.py", "")
@@ -427,7 +429,7 @@ def test_what_is_not_a_file_is_reported(
         ("from .adding.more import x", "No module named '.adding.more'; '.adding' is not a package"),
     ],
 )
-def test_no_error_tells_private_names(hub: ToolHub, folder: Path, write: Write, text: str, why: str) -> None:
+def test_no_error_shows_private_names(hub: ToolHub, folder: Path, write: Write, text: str, why: str) -> None:
     write("adding.py", MARKED)
     write("b.py", text)
     (error,) = hub.load_tools(folder).errors

@@ -340,7 +340,7 @@ def test_a_fork_leaves_the_parents_server_alone() -> None:
 
 
 @pytest.mark.anyio
-async def test_connecting_tells_how_far_it_is() -> None:
+async def test_connecting_reports_progress() -> None:
     reported: dict[str, str | None] = {}
 
     def progress(id: str, error: ToolError | None) -> None:
@@ -431,7 +431,7 @@ async def test_the_hubs_model_answers_only_servers_that_may_ask_it(allowed: bool
         assert bool(asked) is allowed
 
 
-def test_a_call_that_waits_for_its_server_in_vain_was_not_sent(tmp_path: Path) -> None:
+def test_a_call_that_times_out_waiting_for_its_server_was_not_sent(tmp_path: Path) -> None:
     stuck = tmp_path / "stuck"
     program = (
         "import pathlib, runpy, sys, threading\n"

@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_reference_is_kept() {
+    fn text_that_is_not_a_reference_is_unchanged() {
         for text in
             ["$", "${", "${}", "${TOKEN", "a $TOKEN", "$MISSING", "pa$$word", "${TOKEN%.*}", "${a b}", "}"]
         {
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_answered_is_said() {
+    fn an_unresolved_reference_is_an_error() {
         assert_eq!(
             expanded("secret ${MISSING}").unwrap_err(),
             "needs the environment variable `MISSING`, which is not set; set it, or give a default as `${MISSING:-…}`."
