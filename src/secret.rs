@@ -1,9 +1,11 @@
 //! Values that must not be shown, and the one way for foreign text to get into an error message.
 
 mod arguments;
+mod in_text;
 mod names;
 
-pub use arguments::{ArgumentValues, Hidden};
+pub use arguments::{ArgumentValues, Hidden, LABELS};
+pub use in_text::is_secret_flag;
 pub use names::is_secret_name;
 
 use crate::invisible::one_line;

@@ -3,7 +3,7 @@
 use super::slices::Entries;
 use crate::error::{ErrorKind, clip};
 use crate::invisible::line;
-use crate::secret::{ArgumentValues, Hidden};
+use crate::secret::{ArgumentValues, Hidden, LABELS, is_secret_flag};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 
@@ -62,16 +62,20 @@ fn collect(value: &Bound<'_, PyAny>, is_hidden: bool, depth: usize, values: &mut
     if let Ok(text) = value.cast::<PyString>() {
         values.add(&text.to_string_lossy(), is_hidden);
     } else if let Ok(dict) = value.cast::<PyDict>() {
+        let labelled = LABELS.iter().filter_map(|label| dict.get_item(label).ok()?);
+        let labelled = labelled.filter_map(|label| text_of(&label)).any(|label| values.hides(&label));
         for entry in Entries::of(dict).take(MAX_MEMBERS) {
             let Ok((name, item)) = entry else { return };
-            let name = name.cast::<PyString>().map(|name| name.to_string_lossy().into_owned());
-            let hides = is_hidden || name.is_ok_and(|name| values.hides(&name));
-            collect(&item, hides, depth + 1, values);
+            let name = text_of(&name).unwrap_or_default();
+            let is_value = labelled && !LABELS.contains(&name.as_str());
+            collect(&item, is_hidden || is_value || values.hides(&name), depth + 1, values);
         }
     } else if let Ok(list) = value.cast::<PyList>() {
+        let mut after_flag = false;
         for at in 0..MAX_MEMBERS {
             let Ok(item) = list.get_item(at) else { return };
-            collect(&item, is_hidden, depth + 1, values);
+            collect(&item, is_hidden || after_flag, depth + 1, values);
+            after_flag = text_of(&item).is_some_and(|word| is_secret_flag(&word));
         }
     } else if let Ok(tuple) = value.cast::<PyTuple>() {
         for item in tuple.iter_borrowed().take(MAX_MEMBERS) {
@@ -84,6 +88,10 @@ fn collect(value: &Bound<'_, PyAny>, is_hidden: bool, depth: usize, values: &mut
     {
         values.add(&text.to_string_lossy(), is_hidden);
     }
+}
+
+fn text_of(value: &Bound<'_, PyAny>) -> Option<String> {
+    value.cast::<PyString>().ok().map(|text| text.to_string_lossy().into_owned())
 }
 
 fn is_number(value: &Bound<'_, PyAny>) -> bool {

@@ -1,6 +1,7 @@
 //! Takes the values of a call's arguments out of a text about the call. Errors quote them, and logs, events and spans must
 //! not show them.
 
+use super::in_text::{is_secret_flag, secrets_in};
 use super::names::is_secret_name;
 use serde_json::Value;
 
@@ -16,6 +17,9 @@ const LEAST_CHARS: usize = 3;
 /// A string that holds JSON is read, because the tool gets what is in it.
 const MAX_JSON: usize = 100_000;
 const MAX_DEPTH: usize = 64;
+
+/// Keys under which an entry has its name: `{"name": "Authorization", "value": "…"}`.
+pub const LABELS: [&str; 4] = ["name", "key", "header", "label"];
 
 /// Which values are hidden.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,8 +61,15 @@ impl ArgumentValues {
         if json && let Ok(inner @ (Value::Object(_) | Value::Array(_))) = serde_json::from_str(value) {
             self.add_json(&inner, is_hidden, 0);
         }
-        if is_hidden {
-            self.add_text(value);
+        match is_hidden {
+            true => self.add_text(value),
+            false => self.add_secrets_in(value),
+        }
+    }
+
+    fn add_secrets_in(&mut self, value: &str) {
+        for secret in secrets_in(&value[..value.floor_char_boundary(MAX_JSON)]) {
+            self.add_text(secret);
         }
     }
 
@@ -88,13 +99,21 @@ impl ArgumentValues {
         }
         match value {
             Value::String(text) if is_hidden => self.add_text(text),
+            Value::String(text) => self.add_secrets_in(text),
             Value::Number(number) if is_hidden => self.add_part(&number.to_string()),
             Value::Array(items) => {
-                items.iter().for_each(|item| self.add_json(item, is_hidden, depth + 1));
+                let mut after_flag = false;
+                for item in items {
+                    self.add_json(item, is_hidden || after_flag, depth + 1);
+                    after_flag = item.as_str().is_some_and(is_secret_flag);
+                }
             }
             Value::Object(map) => {
+                let label = LABELS.into_iter().find_map(|label| map.get(label)?.as_str());
+                let labelled = label.is_some_and(|label| self.hides(label));
                 for (name, item) in map {
-                    self.add_json(item, is_hidden || self.hides(name), depth + 1);
+                    let is_value = labelled && !LABELS.contains(&name.as_str());
+                    self.add_json(item, is_hidden || is_value || self.hides(name), depth + 1);
                 }
             }
             _ => {}

@@ -9,7 +9,7 @@ const READ_BYTES: usize = 300;
 #[rustfmt::skip]
 const WORDS: &[&str] = &[
     "apikey", "auth", "authentication", "authorization", "bearer", "connstr", "cookie", "cred", "credential", "csrf",
-    "cvc", "cvv", "dsn", "hmac", "jwt", "kennwort", "key", "keystore", "mdp", "mfa", "mnemonic", "otp", "parola",
+    "cvc", "cvv", "dsn", "hmac", "jwt", "kennwort", "key", "keystore", "mdp", "mfa", "mnemonic", "otp", "parola", "pem",
     "passkey", "passwd", "pswd", "psw", "pw", "pwd", "salt", "senha", "session", "sig", "signature", "ssn", "token",
     "totp", "wachtwoord",
 ];
@@ -24,8 +24,9 @@ const SINGULAR_WORDS: &[&str] = &[
 const ENDINGS: &[&str] = &[
     "accesscode", "accesskey", "apikey", "authcode", "authheader", "backupcode", "confirmationcode",
     "connectionstring", "connstr", "contrasena", "contraseña", "cookie", "cookiejar", "credential",
-    "credentialsfile", "databaseurl", "dburl", "encryptionkey", "jwt", "keyfile", "masterkey", "motdepasse", "oauth",
+    "credentialsfile", "databaseurl", "dburl", "encryptionkey", "jwt", "keyfile", "masterkey", "mongouri", "mongourl", "motdepasse", "oauth",
     "passcode", "passphrase", "passwd", "password", "passwort", "pincode", "privatekey", "pwd", "pwdhash",
+    "redisurl", "sasurl", "webhookurl",
     "recoverycode", "recoveryphrase", "secret", "secretkey", "securitycode", "seedphrase", "sessid", "sessionid",
     "sessionkey", "signingkey", "sshkey", "token", "verificationcode", "xsrf", "пароль", "токен",
     // Names in Chinese, Japanese and Korean have no spaces between words.
@@ -39,7 +40,7 @@ const ENDINGS: &[&str] = &[
 const CARRIERS_WIDE: &[&str] = &[
     "信息", "資訊", "数据", "內容", "内容", "参数", "字段", "标识", "标识符", "哈希", "原文", "明文", "头", "值", "串", "号",
 ];
-/// `db_pass`, but not a boarding pass.
+/// `pass` and `db_pass`, but not a boarding pass.
 const HAVE_A_PASS: &[&str] = &["admin", "db", "ftp", "imap", "mail", "mysql", "root", "smtp", "user"];
 /// Keys that are shown: they name something, or are meant to be known.
 const OPEN_KEYS: &[&str] = &[
@@ -116,7 +117,7 @@ fn ends_secret(words: &[&str]) -> bool {
         || ENDINGS.iter().any(|ending| {
             single.ends_with(ending) || bare.ends_with(ending) || is_split(ending, words, single)
         })
-        || last == "pass" && HAVE_A_PASS.contains(&before)
+        || last == "pass" && (words.len() == 1 || HAVE_A_PASS.contains(&before))
 }
 
 /// Whether the last words make up `ending`, which has at least two of them.
@@ -217,6 +218,11 @@ mod tests {
             "密碼",
             "パスワード",
             "비밀번호",
+            "pass",
+            "redis_url",
+            "MONGO_URI",
+            "webhookUrl",
+            "tls.pem",
         ] {
             assert!(is_secret_name(name), "{name}");
         }
@@ -237,7 +243,6 @@ mod tests {
             "compass",
             "compass_code",
             "boarding_pass",
-            "pass",
             "password_length",
             "secret_name",
             "auth_type",

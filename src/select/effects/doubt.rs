@@ -3,7 +3,8 @@
 
 use super::verbs::{
     ACTING, ACTING_OR_NOUN, ACTING_WHEN_LEADING, AFTER_PARTICLES, BEFORE_PARTICIPLES, IRREGULAR_PARTICIPLES,
-    JOINING, PARTICLES, PREPOSITIONS, PRONOUNS, READING, READING_OR_NOUN, SELDOM_NOUNS, TRAILING,
+    JOINED_AT_THE_END, JOINING, PARTICLES, PREPOSITIONS, PRONOUNS, READING, READING_OR_NOUN, SELDOM_NOUNS,
+    TRAILING,
 };
 
 /// Words that end in `ed` and are not participles.
@@ -36,19 +37,25 @@ fn ends_noun(words: &[&str], at: usize) -> bool {
     }
 }
 
-/// `find_and_frobnicate`.
+/// `find_and_frobnicate`, `calculate_tax_and_file`.
 fn joins_a_verb(words: &[&str]) -> bool {
-    words.get(1).is_some_and(|word| JOINING.contains(word))
-        && words.get(2).is_some_and(|word| !READING.contains(word))
+    let at_the_start = words.get(1).is_some_and(|word| JOINING.contains(word))
+        && words.get(2).is_some_and(|word| !READING.contains(word));
+    let at_the_end =
+        matches!(words, [.., join, last] if JOINING.contains(join) && JOINED_AT_THE_END.contains(last));
+    at_the_start || at_the_end
 }
 
-/// `count_down`, `read_aloud`, `get_off`. A state is asked for with `is` and `has`; `look up` and `find out` read.
+/// `count_down`, `read_aloud`, `get_off`, `clock_in`. A state is asked for with `is` and `has`; `look up` and `find out` read.
 fn is_phrasal(words: &[&str]) -> bool {
     let [verb, rest @ ..] = words else { return false };
-    if !READING.contains(verb) || matches!(*verb, "is" | "has") || matches!(words, ["find", "out", ..]) {
+    if matches!(words, ["is" | "has", ..] | ["find", "out", ..] | ["look", "up", ..]) {
         return false;
     }
     let is_last = rest.last().is_some_and(|word| PARTICLES.contains(word) || matches!(*word, "in" | "on"));
+    if !READING.contains(verb) {
+        return is_last;
+    }
     let is_second = rest.first().is_some_and(|word| PARTICLES.contains(word))
         && rest.get(1).is_none_or(|next| !AFTER_PARTICLES.contains(next));
     is_last || is_second

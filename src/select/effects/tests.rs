@@ -75,6 +75,8 @@ const UNKNOWN: &str = "
     read_aloud show_off get_off get_out get_rolled_back compute_instance_start compute_instance_stop compute_vm_reset
     list_pop query_reset get_set fetch_sync view_toggle list_push find_swap show_print describe_drop lookup_lock
     retrieve_dump get_state_reset fetch_rollback query_rollback
+    clock_in clock_out clock_punch time_off_request weather_control list_files_and_clean calculate_tax_and_file
+    find_my_iphone_ring read_mark get_shell
     天气 处理 echo ping generate_image screenshot navigate
 ";
 

@@ -107,20 +107,22 @@ pub const ACTING_WHEN_LEADING: &[&str] = &[
 /// (`get_commit`). They do not accuse a tool, but a name that ends in one is not evidence of a harmless tool.
 #[rustfmt::skip]
 pub const TRAILING: &[&str] = &[
-    "archive", "backup", "block", "burn", "clone", "close", "commit", "copy", "credit", "debit", "drop", "dump",
-    "empty", "fire", "import", "kickoff", "launch", "lock", "mark", "merge", "mint", "mount", "move", "open",
-    "patch", "pop", "press", "print", "provision", "push", "register", "release", "reset", "resume", "rollback",
-    "rollout", "run", "set", "shutoff", "stake", "start", "stash", "stop", "swap", "switch", "sync", "takedown",
-    "takeover", "teardown", "toggle", "trash", "trigger", "turn", "update", "upgrade", "upload",
+    "archive", "backup", "block", "burn", "clean", "clone", "close", "commit", "control", "copy", "credit",
+    "debit", "drop", "dump", "empty", "fire", "import", "kickoff", "launch", "lock", "mark", "merge", "mint",
+    "mount", "move", "open", "patch", "pop", "press", "print", "provision", "punch", "push", "register",
+    "release", "request", "reset", "resume", "ring", "rollback", "rollout", "run", "set", "shutoff", "stake",
+    "start", "stash", "stop", "swap", "switch", "sync", "takedown", "takeover", "teardown", "toggle", "trash",
+    "trigger", "turn", "update", "upgrade", "upload",
 ];
 
 /// Those of [`TRAILING`] that a reading verb hardly ever has as its object in the singular: `fetch_push` and `get_lock` do
 /// something, `get_commit` and `list_locks` do not.
 #[rustfmt::skip]
 pub const SELDOM_NOUNS: &[&str] = &[
-    "burn", "close", "drop", "dump", "kickoff", "lock", "mint", "mount", "move", "open", "pop", "press", "print",
-    "provision", "push", "reset", "resume", "rollback", "rollout", "shutoff", "stake", "start", "stash", "stop",
-    "swap", "switch", "sync", "takedown", "takeover", "teardown", "toggle", "trash", "turn",
+    "burn", "clean", "close", "drop", "dump", "kickoff", "lock", "mark", "mint", "mount", "move", "open", "pop",
+    "press", "print", "provision", "punch", "push", "reset", "resume", "ring", "rollback", "rollout", "shell",
+    "shutoff", "stake", "start", "stash", "stop", "swap", "switch", "sync", "takedown", "takeover", "teardown",
+    "toggle", "trash", "turn",
 ];
 
 /// Reading verbs that are also nouns: `search_push` may push a search.
@@ -152,7 +154,8 @@ pub const BESIDE_INTERPRETERS: &[&str] = &[
 #[rustfmt::skip]
 pub const ACTING_PAIRS: &[(&str, &str)] = &[
     ("api", "call"), ("browser", "navigate"), ("browser", "type"), ("check", "in"), ("check", "out"), ("clean", "up"),
-    ("go", "live"), ("hand", "over"), ("http", "request"), ("key", "press"), ("power", "off"), ("power", "on"),
+    ("go", "live"), ("hand", "over"), ("http", "request"), ("key", "press"), ("lock", "release"), ("mark", "as"),
+    ("mark", "done"), ("mark", "read"), ("mark", "unread"), ("power", "off"), ("power", "on"),
     ("process", "order"), ("process", "payment"), ("process", "refund"), ("request", "refund"),
     ("self", "destruct"), ("sign", "off"), ("sign", "up"), ("top", "up"), ("type", "text"),
 ];
@@ -167,6 +170,12 @@ pub const READING_PAIRS: &[(&str, &str)] = &[
 #[rustfmt::skip]
 pub const JOINING: &[&str] = &[
     "and", "n", "or", "plus", "then",
+];
+
+/// Words that may be the second verb at the end of a name, and are nouns elsewhere: `list_files_and_clean`.
+#[rustfmt::skip]
+pub const JOINED_AT_THE_END: &[&str] = &[
+    "act", "clean", "contact", "control", "exit", "file", "go", "punch", "tidy",
 ];
 
 /// Words that turn a reading verb into another verb: `count_down`, `read_aloud`, `get_off`. Only as the last word do `in` and

@@ -334,6 +334,27 @@ async def test_a_log_and_a_refusal_hide_what_is_named_like_a_secret(
     assert ("hush-123" in caplog.text, "hush-123" in str(refused.error)) == ((name in SHOWN,) * 2)
 
 
+@pytest.mark.parametrize(
+    "argument",
+    [
+        ["Authorization: Bearer hush-123"],
+        [{"name": "Authorization", "value": "Bearer hush-123"}],
+        "https://ada:hush-123@host/x",
+        "https://host/x?page=2&token=hush-123",
+        ["curl", "--password=hush-123"],
+        ["curl", "--token", "hush-123"],
+        "curl -H 'X-Api-Key: hush-123' https://host",
+    ],
+)
+async def test_a_log_hides_secrets_inside_of_texts(argument: Any, caplog: pytest.LogCaptureFixture) -> None:
+    hub = ToolHub()
+    hub.register(lambda **_: 1, name="t", parameters={"properties": {"plain": {}}})
+    with caplog.at_level(logging.DEBUG, "toolhub"):
+        assert (await hub.execute("t", {"plain": argument})).success
+    assert "plain" in caplog.text
+    assert "hush-123" not in caplog.text
+
+
 def _quotes(text: str, login: dict[str, Any], number: int, extra: str) -> str:
     raise ValueError(f"cannot use {text!r}, {login}, {number} or {extra}")
 
