@@ -46,7 +46,7 @@ async fn a_404_without_a_session_is_not_a_lost_session() {
 #[tokio::test]
 async fn what_comes_on_the_stream_is_heard_asked_and_answered() {
     let listener = Arc::<RecordingListener>::default();
-    let asked = json!({"jsonrpc": "2.0", "id": "q-1", "method": "ping"}).to_string();
+    let asked = json!({"jsonrpc": "2.0", "id": "q-1", "method": "roots/list"}).to_string();
     let stream = Reply::event_stream()
         .chunk(": hello\n\n")
         .chunk(event(&note("notifications/x")))
@@ -66,7 +66,7 @@ async fn what_comes_on_the_stream_is_heard_asked_and_answered() {
     let (body, session) = reply.recv().await.unwrap();
     assert_eq!(
         serde_json::from_str::<Value>(&body).unwrap(),
-        json!({"jsonrpc": "2.0", "id": "q-1", "result": {"you asked": "ping"}})
+        json!({"jsonrpc": "2.0", "id": "q-1", "result": {"you asked": "roots/list"}})
     );
     assert_eq!(session.as_deref(), Some("s-1"));
     let listening = server.requests().into_iter().find(|request| request.method == "GET").unwrap();

@@ -188,12 +188,12 @@ async fn an_endless_event_ends_the_connection() {
 
 #[tokio::test]
 async fn a_request_of_the_server_is_answered() {
-    let asked = json!({"jsonrpc": "2.0", "id": 7, "method": "ping"}).to_string();
+    let asked = json!({"jsonrpc": "2.0", "id": 7, "method": "roots/list"}).to_string();
     let server = server(Reply::default().chunk(event(&asked)).hang(), accepted).await;
     let _transport = open(&server).await;
     server.received(2).await;
     let body: Value = serde_json::from_str(&server.requests()[1].body).unwrap();
-    assert_eq!(body, json!({"jsonrpc": "2.0", "id": 7, "result": {"you asked": "ping"}}));
+    assert_eq!(body, json!({"jsonrpc": "2.0", "id": 7, "result": {"you asked": "roots/list"}}));
 }
 
 #[tokio::test]
