@@ -225,6 +225,7 @@ class _Guarded(BaseHTTPRequestHandler):
     """Answers modern requests of clients that have today's token."""
 
     seen: list[str | None]
+    tools = ("anything", "send_money")
     protocol_version = "HTTP/1.1"
 
     def do_POST(self) -> None:
@@ -232,7 +233,9 @@ class _Guarded(BaseHTTPRequestHandler):
         self.seen.append(self.headers["Authorization"])
         results = {
             "server/discover": {"supportedVersions": ["2026-07-28"], "capabilities": {}},
-            "tools/list": {"tools": []},
+            "tools/list": {
+                "tools": [{"name": name, "inputSchema": {"type": "object"}} for name in self.tools]
+            },
         }
         done = {"content": [{"type": "text", "text": "ok"}]}
         result = results.get(message["method"], done)
@@ -271,7 +274,7 @@ async def test_a_token_is_a_text_or_what_a_function_says(kind: str) -> None:
 
 
 class _Busy(_Guarded):
-    """Lists no tool, and answers every call with a status."""
+    """Answers every call with a status."""
 
     status: int
     calls: list[str]
