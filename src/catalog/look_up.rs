@@ -86,7 +86,7 @@ impl Servers {
         asked.sort_by_key(|server| server.info().state != "connected");
         let one = |server: Arc<Server>| async move {
             let looked = timeout_at(end, server.look(named.is_some())).await;
-            let answer = looked.unwrap_or_else(|_| Err(too_slow(server.id(), patience)));
+            let answer = looked.unwrap_or_else(|_| Err(too_slow(&server, patience)));
             (server, answer)
         };
         let mut answers = stream::iter(asked).map(one).buffer_unordered(CONNECT_AT_ONCE);
@@ -124,8 +124,14 @@ fn with_name(id: &str, error: HubError) -> HubError {
     HubError { message: message.into(), ..error }
 }
 
-fn too_slow(id: &str, patience: Duration) -> HubError {
-    let text = format!("Server '{id}' did not list its tools within {} s.", patience.as_secs_f64());
+fn too_slow(server: &Server, patience: Duration) -> HubError {
+    let (id, seconds) = (server.id(), patience.as_secs_f64());
+    let text = match server.startup_output() {
+        Some(reason) => format!(
+            "Server '{id}' did not list its tools within {seconds} s; its error stream says '{reason}'."
+        ),
+        None => format!("Server '{id}' did not list its tools within {seconds} s."),
+    };
     HubError::new(ErrorKind::Timeout, text).with_outcome(Outcome::NotSent)
 }
 

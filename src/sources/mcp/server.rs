@@ -452,7 +452,7 @@ impl Server {
     }
 
     /// While there is no connection: what the server's process says on its error stream.
-    pub(super) fn startup_output(&self) -> Option<String> {
+    pub fn startup_output(&self) -> Option<String> {
         let is_connecting = self.life.lock().machine.is_connecting();
         self.connector.error_output().filter(|_| is_connecting)
     }

@@ -123,6 +123,10 @@ pub(super) const SERVERS: &[(&str, &str)] = &[
     ("check that `command` and `args` start an MCP server", "请检查 `command` 和 `args` 是否启动 MCP 服务器"),
     ("Server '{}' is not running any more.", "服务器 '{0}' 已不再运行。"),
     ("Server '{}' did not connect within {} s.", "服务器 '{0}' 未在 {1} 秒内连接。"),
+    (
+        "Server '{}' did not list its tools within {} s; its error stream says '{}'.",
+        "服务器 '{0}' 未在 {1} 秒内列出工具；其错误流显示 '{2}'。",
+    ),
     ("Server '{}' did not list its tools within {} s.", "服务器 '{0}' 未在 {1} 秒内列出工具。"),
     ("Server '{}' could not list its tools: {~}", "服务器 '{0}' 无法列出工具：{1}"),
     (
