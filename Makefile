@@ -21,6 +21,9 @@ PYTEST_ARGS ?= -n 2
 BENCH_ARGS  ?=
 FAULT_ARGS  ?=
 CONFORMANCE_ARGS ?=
+# For each fuzz target; FUZZ_ARGS=schema runs some of them.
+FUZZ_SECONDS ?= 60
+FUZZ_ARGS   ?=
 
 BIN    := $(VENV)/bin
 PY     := $(BIN)/python
@@ -45,7 +48,7 @@ SKIP_INSTALL = $$(for file in pyproject.toml Cargo.toml packaging/purelib/*; do 
 
 say = @printf '\n\033[1m== %s\033[0m\n' "$(1)"
 
-.PHONY: help demo test ci bench eval docs test-all test-llm faults conformance servers wheel clean \
+.PHONY: help demo test ci bench eval docs test-all test-llm faults conformance loom fuzz servers wheel clean \
         setup develop release stubs stubs-check fmt fmt-check lint clippy types test-rust test-python lock interface
 
 help: ## this list
@@ -91,6 +94,15 @@ conformance: develop ## the MCP client through the official conformance suite (C
 	$(call say,conformance suite)
 	@$(PY) tests/mcp/install.py conformance
 	$(PY) tests/mcp/conformance/run.py $(CONFORMANCE_ARGS)
+
+loom: ## locks, queues and threads of the core in every order of their steps
+	$(call say,loom)
+	cargo test $(LOCKED) --manifest-path tests/loom/Cargo.toml --target-dir target/loom
+
+fuzz: ## all readers of foreign text on random input, FUZZ_SECONDS= for each target
+	$(call say,fuzz targets)
+	BOLERO_RANDOM_TEST_TIME_MS=$$(( $(FUZZ_SECONDS) * 1000 )) BOLERO_RANDOM_ITERATIONS=1000000000 \
+	  cargo test $(LOCKED) --test fuzz $(FUZZ_ARGS)
 
 wheel: $(VENV)/.stamp-dev ## a wheel for PYTHON, fat LTO, into dist/
 	$(MATURIN) build $(LOCKED) --profile wheel --interpreter "$(abspath $(PY))" --out dist

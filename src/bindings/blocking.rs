@@ -7,10 +7,11 @@ use super::awaiting::{
     Awaitable, Awaited, Step, close, is_cancelled_error, new_awaitable, send, throw_value,
 };
 use super::loop_bridge::{LoopBridge, Mail};
-use super::mailbox::{Wakeup, wait_for};
+use super::mailbox::Notifier;
 use super::once::intern;
 use super::pool;
 use super::runtime;
+use super::wakeup::{Wakeup, wait_for};
 use parking_lot::Mutex;
 use pyo3::exceptions::{PyBaseException, PyOSError};
 use pyo3::ffi;

@@ -13,7 +13,7 @@
 use super::addressee::{Addressee, Message};
 use super::awaiting::{Awaitable, Awaited, Step, new_awaitable};
 use super::errors::tool_error;
-use super::job::InlineTask;
+use super::job::{self, CoreJob};
 use super::loop_bridge::{self, LoopBridge, LoopMailbox, Mail};
 use super::runtime;
 use crate::error::{ErrorKind, HubError};
@@ -111,7 +111,7 @@ enum FutureStage {
 }
 
 struct RunningFuture {
-    job: Arc<InlineTask>,
+    job: Arc<CoreJob>,
     bridge: Py<LoopBridge>,
     key: u64,
     /// The future on which the caller is suspended.
@@ -135,7 +135,7 @@ impl BridgeFuture {
         let (py, this) = (slf.py(), slf.get());
         runtime::check_generation(this.generation)?;
         let bridge = loop_bridge::current(py)?;
-        let job = InlineTask::start(future)?;
+        let job = job::start(future)?;
         let key = {
             let mut slot = this.slot.lock();
             if let OutcomeSlot::Settled(outcome) = &mut *slot {

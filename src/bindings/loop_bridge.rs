@@ -4,6 +4,7 @@ use super::addressee::{Addressee, Message, Recipient, Recipients, Sleeper};
 use super::imported::Imported;
 use super::mailbox::Mailbox;
 use super::once::{ForkSafeOnce, intern};
+use super::wakeup::Wakeup;
 use super::{internals, runtime, value};
 use parking_lot::Mutex;
 use pyo3::exceptions::PyOSError;
@@ -26,7 +27,7 @@ pub enum Mail {
 
 pub type LoopAction = Box<dyn FnOnce(&Bound<'_, LoopBridge>) + Send>;
 
-pub type LoopMailbox = Mailbox<Mail>;
+pub type LoopMailbox = Mailbox<Mail, Wakeup>;
 
 /// A deadline's place in the order of all.
 pub type DeadlineKey = (Instant, u64);
@@ -356,13 +357,13 @@ fn upgrade<'py>(bridge: &Bound<'py, PyWeakrefReference>) -> Option<Bound<'py, Lo
 
 #[cold]
 fn open<'py>(py: Python<'py>, event_loop: Bound<'py, PyAny>) -> PyResult<Bound<'py, LoopBridge>> {
-    let mailbox = Mailbox::new().map_err(|error| {
+    let wakeup = Wakeup::new().map_err(|error| {
         PyOSError::new_err(format!("toolhub could not open a mailbox for the event loop: {error}"))
     })?;
     let bridge = Bound::new(
         py,
         LoopBridge {
-            mailbox,
+            mailbox: Mailbox::new(wakeup),
             recipients: Mutex::default(),
             deadlines: Mutex::default(),
             create_future: event_loop.getattr("create_future")?.unbind(),
@@ -373,7 +374,7 @@ fn open<'py>(py: Python<'py>, event_loop: Bound<'py, PyAny>) -> PyResult<Bound<'
             event_loop: event_loop.clone().unbind(),
         },
     )?;
-    bridge.get().mailbox.attach(&event_loop, bridge.as_any())?;
+    bridge.get().mailbox.notifier().attach(&event_loop, bridge.as_any())?;
     let reference = PyWeakrefReference::new(&bridge)?.unbind();
     BRIDGES.with_borrow_mut(|bridges| {
         bridges.retain(|bridge| upgrade(bridge.bind(py)).is_some());

@@ -25,7 +25,7 @@ mod event_text;
 mod execution;
 mod hub;
 mod imported;
-
+mod inline_task;
 mod internals;
 mod job;
 mod json;
@@ -69,6 +69,7 @@ mod user_code;
 mod value;
 mod vendor_forms;
 mod views;
+mod wakeup;
 
 use pyo3::prelude::*;
 

@@ -8,7 +8,7 @@ use crate::bindings::addressee::Message;
 use crate::bindings::argument_checks::{CheckPass, PreparedArguments};
 use crate::bindings::awaiting::{iterator_of, new_awaitable};
 use crate::bindings::child::Child;
-use crate::bindings::job::InlineTask;
+use crate::bindings::job;
 use crate::bindings::loop_bridge::{LoopMailbox, Mail};
 use crate::bindings::pool::{self, FunctionCall, NotQueued, PoolKind};
 use crate::bindings::python_tool::{Callable, python_tool};
@@ -263,7 +263,7 @@ impl Execution {
             envelope.send(answer);
         };
         // Large arguments are serialised off the event loop, without the GIL.
-        let job = if is_light { InlineTask::start(call) } else { InlineTask::start_elsewhere(call) }?;
+        let job = if is_light { job::start(call) } else { job::start_elsewhere(call) }?;
         this.state.lock().attempts[slot].state = AttemptState::Native { cancel, job, key, held };
         Ok(())
     }

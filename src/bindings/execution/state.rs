@@ -4,7 +4,7 @@ use super::arguments::SlotArguments;
 use super::in_place::InPlaceCoroutine;
 use crate::bindings::argument_checks::PreparedArguments;
 use crate::bindings::blocks::Blocks;
-use crate::bindings::job::InlineTask;
+use crate::bindings::job::CoreJob;
 use crate::bindings::loop_bridge::{DeadlineKey, LoopBridge, LoopMailbox};
 use crate::bindings::pool::{Leftover, Reply};
 use crate::error::HubError;
@@ -78,7 +78,7 @@ pub enum AttemptState {
     /// What such a function gave is a coroutine, which waits to be awaited in the caller's context.
     Coroutine(Py<PyAny>),
     /// A tool in Rust.
-    Native { cancel: CancellationToken, job: Arc<InlineTask>, key: u64, held: Arc<AtomicBool> },
+    Native { cancel: CancellationToken, job: Arc<CoreJob>, key: u64, held: Arc<AtomicBool> },
 }
 
 /// One candidate's attempt and what came of it.

@@ -1,0 +1,40 @@
+//! Files of the core, with loom's locks in place of real ones.
+
+#[path = "../../../src/bindings/inline_task.rs"]
+pub mod inline_task;
+#[path = "../../../src/limit.rs"]
+pub mod limit;
+#[path = "../../../src/bindings/mailbox.rs"]
+pub mod mailbox;
+pub mod sync;
+#[path = "../../../src/workers.rs"]
+pub mod workers;
+
+/// Explores a scenario with at most this number of involuntary switches between threads. Two or three find nearly all
+/// mistakes; without a bound, four threads take hours.
+pub fn explore(preemptions: usize, scenario: impl Fn() + Sync + Send + 'static) {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(model.preemption_bound.unwrap_or(preemptions));
+    model.check(scenario);
+}
+
+/// Something that happens once. Unlike `loom::sync::Notify`, waiting for it never ends before.
+#[derive(Default)]
+pub struct Happening {
+    has_happened: loom::sync::Mutex<bool>,
+    changed: loom::sync::Condvar,
+}
+
+impl Happening {
+    pub fn notify(&self) {
+        *self.has_happened.lock().unwrap() = true;
+        self.changed.notify_all();
+    }
+
+    pub fn wait(&self) {
+        let mut has_happened = self.has_happened.lock().unwrap();
+        while !*has_happened {
+            has_happened = self.changed.wait(has_happened).unwrap();
+        }
+    }
+}
