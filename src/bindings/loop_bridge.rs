@@ -238,16 +238,18 @@ impl LoopBridge {
         Ok(())
     }
 
-    /// The loop's timer: expires everything that is due.
+    /// The loop's timer: expires everything that is due. What becomes due meanwhile waits for the next turn of the loop:
+    /// the tasks that were just cancelled run first, however long this took.
     fn _sweep(slf: &Bound<'_, Self>) -> PyResult<()> {
         let py = slf.py();
         let _inside = runtime::enter(py);
+        let now = Instant::now();
         slf.get().deadlines.lock().armed = None;
         loop {
             let due = {
                 let mut deadlines = slf.get().deadlines.lock();
                 match deadlines.by_time.first_key_value() {
-                    Some(((at, _), _)) if *at <= Instant::now() => deadlines.by_time.pop_first(),
+                    Some(((at, _), _)) if *at <= now => deadlines.by_time.pop_first(),
                     _ => None,
                 }
             };

@@ -1,16 +1,19 @@
 """Tools that do not stop when they are cancelled: the caller still gets its answer, and nothing breaks."""
 
 import asyncio
+import time
 
 import pytest
 
 from bridge.kit import Stubborn, World, fails, offer, quick, tasks_end, turns
 from toolhub import ErrorKind, ToolHub
 
+GRACE = 0.01
+
 
 @pytest.fixture
 def hub() -> ToolHub:
-    return ToolHub(cancel_grace=0.01, breaker_threshold=0)
+    return ToolHub(cancel_grace=GRACE, breaker_threshold=0)
 
 
 ANSWERS = [
@@ -47,6 +50,36 @@ def test_a_coroutine_that_swallows_its_cancellation_is_moved_out(
         await tasks_end()
         assert tool.over
         assert cancelling() == 0
+
+    world.run(main())
+
+
+def test_the_second_cancellation_comes_after_the_first_has_arrived(hub: ToolHub, world: World) -> None:
+    """On a busy machine the grace may be over before the loop has had a turn."""
+    tool = Stubborn()
+
+    class SlowToCancel(asyncio.Future[None]):
+        def cancel(self, msg: object = None) -> bool:
+            over = time.monotonic() + 3 * GRACE
+            while time.monotonic() < over:
+                pass
+            return super().cancel(msg)
+
+    async def busy() -> str:
+        while tool.cancellations < 2:
+            try:
+                await SlowToCancel()
+            except asyncio.CancelledError:
+                tool.cancellations += 1
+        return await tool()
+
+    hub.register(busy)
+
+    async def main() -> None:
+        assert (await hub.execute("busy", timeout=0.01)).kind is ErrorKind.TIMEOUT
+        assert tool.cancellations == 2
+        tool.released.set()
+        await tasks_end()
 
     world.run(main())
 

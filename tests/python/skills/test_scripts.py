@@ -25,7 +25,7 @@ def greet(folder: Path, skill: Skill) -> Path:
         "greet",
         **{
             "scripts/show.py": SHOW,
-            "scripts/long.sh": "sleep 600 & echo $! > pid; sleep 600",
+            "scripts/long.sh": "sleep 600 & echo $! > part; mv part pid; sleep 600",
             "scripts/loud.sh": "yes | head -c 3000000",
             "scripts/leaves.sh": "sleep 600 & echo $! > pid; echo done",
             "scripts/strange": "#!/nowhere/interpreter",
@@ -117,9 +117,13 @@ async def test_what_takes_too_long_is_ended_with_all_that_it_started(
     hub: ToolHub, folder: Path, greet: Path
 ) -> None:
     hub.load_skills(folder, python=False, allow_scripts=True)
-    with pytest.raises(ToolError) as caught:
-        await hub.run_skill_script("greet", "scripts/long.sh", timeout=1)
-    assert caught.value.kind == "timeout"
+    # On a busy machine a second may be over before the shell has started anything.
+    for timeout in (1, 4, 16):
+        with pytest.raises(ToolError) as caught:
+            await hub.run_skill_script("greet", "scripts/long.sh", timeout=timeout)
+        assert caught.value.kind == "timeout"
+        if (greet / "pid").exists():
+            break
     await _ended(int((greet / "pid").read_text()))
 
 
@@ -189,7 +193,7 @@ async def test_what_cannot_be_started_is_reported(hub: ToolHub, folder: Path, gr
 
 
 async def _ended(pid: int) -> None:
-    for _ in range(500):
+    for _ in range(3000):
         if not is_running(pid):
             return
         await asyncio.sleep(0.01)
