@@ -1,6 +1,8 @@
 """A function of the user that hangs holds up neither `asyncio.run`, nor the end of the program, nor its other threads."""
 
 import asyncio
+import json
+import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -8,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from bridge.kit import finish, quick, script
+from bridge.kit import SCRIPTS, finish, quick, script
 from toolhub import ToolHub
 from toolhub.hub import _embedding
 
 
-@pytest.mark.parametrize("function", ["approve", "llm", "embed", "token", "load"])
+@pytest.mark.parametrize("function", ["approve", "llm", "embed", "token", "load", "elicitation", "sampling"])
 def test_a_hung_function_holds_up_nothing(function: str) -> None:
     """The script starts a function that never returns, gives up, leaves `asyncio.run` and ends."""
     ended = finish(script("hung_function", function), 40)
@@ -57,6 +59,24 @@ def test_functions_of_the_user_do_not_use_the_executor_of_the_application(is_asy
 
     asyncio.run(main())
     assert threads[0] == ("MainThread" if is_async else "toolhub-callback")
+
+
+def test_questions_of_servers_do_not_use_the_executor_of_the_application() -> None:
+    threads: list[str] = []
+
+    def ask(server: str, request: Any) -> dict[str, Any]:
+        threads.append(threading.current_thread().name)
+        return {"action": "decline"}
+
+    async def main() -> None:
+        asyncio.get_running_loop().set_default_executor(_Refusing())
+        async with ToolHub(elicitation=ask) as hub:
+            hub.add_server("asking", command=sys.executable, args=[str(SCRIPTS / "asking_server.py")])
+            result = await hub.execute("ask", server="asking")
+            assert json.loads(result.unwrap()) == {"action": "decline"}
+
+    asyncio.run(main())
+    assert threads == ["toolhub-callback"]
 
 
 class Eats:

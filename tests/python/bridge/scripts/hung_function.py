@@ -56,6 +56,12 @@ async def main() -> None:
         hub = ToolHub()
         hub.add_server("remote", url="http://127.0.0.1:9/mcp", auth=hangs)
         await given_up(hub.connect())
+    elif kind in ("elicitation", "sampling"):
+        hub = ToolHub(elicitation=hangs) if kind == "elicitation" else ToolHub(sampling=hangs)
+        server = Path(__file__).with_name("asking_server.py")
+        hub.add_server("asking", command=sys.executable, args=[str(server)], allow_sampling=True)
+        tool = "ask" if kind == "elicitation" else "think"
+        await given_up(hub.execute(tool, server="asking"))
     elif kind == "load":
         with tempfile.TemporaryDirectory() as folder:
             text = "import __main__\n__main__.hangs()\n"
