@@ -48,7 +48,7 @@ SKIP_INSTALL = $$(for file in pyproject.toml Cargo.toml packaging/purelib/*; do 
 
 say = @printf '\n\033[1m== %s\033[0m\n' "$(1)"
 
-.PHONY: help demo test ci bench eval docs test-all test-llm faults conformance loom fuzz servers wheel clean \
+.PHONY: help demo test ci bench eval docs test-all test-llm faults conformance loom fuzz torture servers wheel clean \
         setup develop release stubs stubs-check fmt fmt-check lint clippy types test-rust test-python lock interface
 
 help: ## this list
@@ -103,6 +103,10 @@ fuzz: ## all readers of foreign text on random input, FUZZ_SECONDS= for each tar
 	$(call say,fuzz targets)
 	BOLERO_RANDOM_TEST_TIME_MS=$$(( $(FUZZ_SECONDS) * 1000 )) BOLERO_RANDOM_ITERATIONS=1000000000 \
 	  cargo test $(LOCKED) --test fuzz $(FUZZ_ARGS)
+
+torture: develop ## random scenarios against the contract (TORTURE_SECONDS=300, TORTURE_SEED=, TORTURE_ONLY=)
+	$(call say,torture)
+	TORTURE_SECONDS=$${TORTURE_SECONDS:-300} $(PY) tests/torture/run.py
 
 wheel: $(VENV)/.stamp-dev ## a wheel for PYTHON, fat LTO, into dist/
 	$(MATURIN) build $(LOCKED) --profile wheel --interpreter "$(abspath $(PY))" --out dist

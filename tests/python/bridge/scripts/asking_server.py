@@ -4,7 +4,10 @@ import json
 import sys
 
 QUESTIONS = {
-    "ask": ("elicitation/create", {"message": "Who?", "requestedSchema": {"type": "object", "properties": {}}}),
+    "ask": (
+        "elicitation/create",
+        {"message": "Who?", "requestedSchema": {"type": "object", "properties": {}}},
+    ),
     "think": (
         "sampling/createMessage",
         {"messages": [{"role": "user", "content": {"type": "text", "text": "Why?"}}], "maxTokens": 10},
