@@ -63,7 +63,19 @@ const ROOMS: &[(&str, &[&str])] = &[
     // L5: the outside world.
     (
         "sources",
-        &["tool", "model", "error", "invisible", "net", "pattern", "schema", "secret", "sse", "text"],
+        &[
+            "tool",
+            "model",
+            "error",
+            "invisible",
+            "net",
+            "pattern",
+            "schema",
+            "secret",
+            "sse",
+            "text",
+            "wording",
+        ],
     ),
     ("llm", &["tool", "model", "error", "net", "secret", "sse"]),
     ("gateway", &["hub", "tool", "model", "error"]),

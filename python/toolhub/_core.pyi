@@ -753,6 +753,11 @@ def min_result_limit() -> int:
     The least number of characters that a run gives a model of a result.
     """
 
+def notice_in_language(notice: str, lang: str) -> str:
+    """
+    The same, for notices that Python writes.
+    """
+
 def original_name(hub: Hub, vendor_name: str) -> str | None:
     """
     The tool with this name in an API; None if there is none.

@@ -4,6 +4,7 @@ import logging
 from dataclasses import dataclass, field
 from typing import Any
 
+from . import _core
 from .exceptions import ErrorKind, ToolError
 
 __all__ = ["ConnectReport", "LoadReport", "ServerInfo"]
@@ -69,11 +70,15 @@ class LoadReport:
 class LogOnce:
     """Logs the problems of reports, each one once, however often something is loaded."""
 
-    def __init__(self) -> None:
+    def __init__(self, lang: str = "en") -> None:
         self._logged: set[str] = set()
+        self._lang = lang
 
     def log(self, report: LoadReport) -> LoadReport:
-        """Log the problems that are new, and return the report."""
+        """Log the problems that are new, and return the report in the language of the hub."""
+        if self._lang != "en":
+            for problems in (report.errors, report.warnings, report.skipped):
+                problems[:] = [_core.notice_in_language(problem, self._lang) for problem in problems]
         if len(self._logged) > _MOST_REMEMBERED:
             self._logged.clear()
         parts = ((logging.WARNING, report.errors + report.warnings), (logging.INFO, report.skipped))

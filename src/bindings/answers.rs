@@ -3,7 +3,7 @@
 use super::hub::PyHub;
 use super::json;
 use super::once::intern;
-use super::text_of::{images_of, success_text};
+use super::text_of::{images_of, lang_of, success_text};
 use super::unicode::as_text;
 use crate::hub::{CutText, Hub, ResultBudget, ResultLimit, ShapeRequest, ShapedText};
 use crate::invisible::visible;
@@ -129,6 +129,7 @@ fn answer(given: GivenAnswer<'_>, text: String, format: ResultFormat) -> PyResul
         text,
         warnings: warnings.and_then(|warnings| warnings.extract().ok()).unwrap_or_default(),
         images,
+        lang: lang_of(&result),
     })
 }
 

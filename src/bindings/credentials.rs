@@ -3,6 +3,7 @@
 use super::callbacks::Callbacks;
 use crate::catalog::MakeCredentials;
 use crate::error::{ErrorKind, HubError};
+use crate::model::Lang;
 use crate::secret::Secret;
 use crate::sources::mcp::auth::{
     Bearer, Credentials, FileStore, Grant, MemoryStore, OAuth, OAuthConfig, Opener, TokenFunction,
@@ -23,16 +24,17 @@ pub struct CredentialFactory {
     store: Arc<dyn TokenStore>,
     /// A function of the user opens login pages.
     opens_pages: bool,
+    lang: Lang,
 }
 
 impl CredentialFactory {
     /// Login tokens are kept in `file`, or in memory when there is none.
-    pub fn new(callbacks: Arc<Callbacks>, file: Option<PathBuf>, opens_pages: bool) -> Arc<Self> {
+    pub fn new(callbacks: Arc<Callbacks>, file: Option<PathBuf>, opens_pages: bool, lang: Lang) -> Arc<Self> {
         let store: Arc<dyn TokenStore> = match file {
             Some(path) => Arc::new(FileStore::new(path)),
             None => Arc::new(MemoryStore::default()),
         };
-        Arc::new(CredentialFactory { callbacks, asked: Mutex::default(), store, opens_pages })
+        Arc::new(CredentialFactory { callbacks, asked: Mutex::default(), store, opens_pages, lang })
     }
 
     pub fn maker(self: &Arc<Self>) -> MakeCredentials {
@@ -53,6 +55,7 @@ impl CredentialFactory {
         let oauth = OAuthConfig {
             store: self.store.clone(),
             opener: self.opener(&config.id),
+            lang: self.lang,
             ..OAuthConfig::new(remote.url.clone())
         };
         let secret = Secret::clone;

@@ -3,7 +3,7 @@
 use super::once::intern;
 use crate::error::HubError;
 use crate::model::Lang;
-use crate::wording::in_chinese;
+use crate::wording::{in_chinese, notice_in_chinese};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
 
@@ -26,6 +26,9 @@ pub fn localize(result: &Bound<'_, PyDict>, lang: Lang) -> PyResult<()> {
             translate(row.cast::<PyDict>()?, intern!(py, "error"))?;
         }
     }
+    if let Some(reason) = meta.get_item(intern!(py, "synthesis_reason"))?.filter(|reason| !reason.is_none()) {
+        meta.set_item(intern!(py, "synthesis_reason"), &*in_chinese(&reason.str()?.to_string_lossy()))?;
+    }
     if let Some(warnings) = meta.get_item(intern!(py, "warnings"))? {
         let warnings: Vec<String> = warnings.extract()?;
         let translated: Vec<_> = warnings.iter().map(|warning| in_chinese(warning)).collect();
@@ -40,6 +43,20 @@ pub fn localized(error: HubError, lang: Lang) -> HubError {
         Lang::En => error,
         Lang::Zh => HubError { message: in_chinese(&error.message).into_owned().into(), ..error },
     }
+}
+
+/// A notice about a configuration, a folder or the store in a language.
+pub fn localized_notice(notice: String, lang: Lang) -> String {
+    match lang {
+        Lang::En => notice,
+        Lang::Zh => notice_in_chinese(&notice).into_owned(),
+    }
+}
+
+/// The same, for notices that Python writes.
+#[pyfunction]
+pub fn notice_in_language(notice: String, lang: &str) -> String {
+    localized_notice(notice, Lang::parse(lang).unwrap_or_default())
 }
 
 /// A sentence of the hub in a language.

@@ -114,7 +114,7 @@ mod _core {
     #[pymodule_export]
     use super::llm::ChatClient;
     #[pymodule_export]
-    use super::localized::in_language;
+    use super::localized::{in_language, notice_in_language};
     #[pymodule_export]
     use super::loop_bridge::{LoopBridge, current_bridge};
     #[pymodule_export]

@@ -43,9 +43,12 @@ fn environment(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
 
-fn refused(notices: &[Notice]) -> PyErr {
-    let texts: Vec<String> = notices.iter().map(ToString::to_string).collect();
-    PyValueError::new_err(texts.join("\n"))
+fn refused(notices: &[Notice], lang: Lang) -> PyErr {
+    PyValueError::new_err(texts(notices, lang).join("\n"))
+}
+
+fn texts(notices: &[Notice], lang: Lang) -> Vec<String> {
+    notices.iter().map(|notice| notice.text(lang)).collect()
 }
 
 #[pymethods]
@@ -71,7 +74,8 @@ impl PyServers {
         let host =
             Host { elicit: ask("elicitation"), sample: ask("sampling"), log: Some(log), tell: Some(tell) };
         let opens_pages = asks.iter().any(|known| known == "open_url");
-        let keys = CredentialFactory::new(queue.callbacks.clone(), tokens, opens_pages);
+        let lang = hub.get().core().options.lang;
+        let keys = CredentialFactory::new(queue.callbacks.clone(), tokens, opens_pages, lang);
         let core = Servers::new(hub.get().shared_core(), host, keys.maker());
         hub.get().set_servers(&core);
         let mut all = ALL.lock();
@@ -108,13 +112,13 @@ impl PyServers {
         runtime::check_generation(self.generation)?;
         let entry = json::from_python(entry)
             .map_err(|reason| PyValueError::new_err(format!("the configuration must be JSON: {reason}")))?;
-        let (config, warnings) =
-            server_from(id, &entry, None, &environment).map_err(|errors| refused(&errors))?;
+        let (config, warnings) = server_from(id, &entry, None, &environment)
+            .map_err(|errors| refused(&errors, self.core.lang()))?;
         if asks_for_token {
             self.keys.ask_for(id);
         }
         py.detach(|| self.put(config)).map_err(|error| PyValueError::new_err(error.message.into_owned()))?;
-        Ok(warnings.iter().map(ToString::to_string).collect())
+        Ok(texts(&warnings, self.core.lang()))
     }
 
     /// False when there is no such server. It ends in the background.
@@ -358,12 +362,12 @@ impl PyServers {
                 self.remove(py, id)?;
             }
         }
-        let texts = |notices: &[Notice]| notices.iter().map(ToString::to_string).collect::<Vec<_>>();
+        let lang = self.core.lang();
         let report = json!({
             "loaded": names.iter().map(|id| id.to_string()).collect::<Vec<_>>(),
             "skipped": [],
-            "warnings": texts(&loaded.warnings),
-            "errors": texts(&errors),
+            "warnings": texts(&loaded.warnings, lang),
+            "errors": texts(&errors, lang),
         });
         Ok(json::to_python(py, &report)?.unbind())
     }

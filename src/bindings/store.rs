@@ -1,7 +1,9 @@
 //! The store of a hub, for Python. Everything that touches the file runs without the GIL.
 
 use super::hub::PyHub;
+use super::localized::localized_notice;
 use super::runtime;
+use crate::model::Lang;
 use crate::store::{Store as Core, close_all, fork};
 use parking_lot::Mutex;
 use pyo3::exceptions::PyRuntimeError;
@@ -16,6 +18,7 @@ pub struct PyStore {
     core: Option<Arc<Core>>,
     /// Warnings for the user.
     notices: Mutex<Vec<String>>,
+    lang: Lang,
     generation: u64,
 }
 
@@ -25,6 +28,7 @@ impl PyStore {
     #[new]
     fn new(py: Python<'_>, hub: &Bound<'_, PyHub>, path: PathBuf, room: u64) -> Self {
         let hub = hub.get().shared_core();
+        let lang = hub.options.lang;
         let (core, notices) = py.detach(|| {
             let (store, notices) = Core::open(&path, room);
             match &store {
@@ -33,14 +37,14 @@ impl PyStore {
             }
             (store, notices)
         });
-        PyStore { core, notices: Mutex::new(notices), generation: runtime::generation() }
+        PyStore { core, notices: Mutex::new(notices), lang, generation: runtime::generation() }
     }
 
     /// The problems since the last call.
     fn notices(&self) -> Vec<String> {
         let mut notices = std::mem::take(&mut *self.notices.lock());
         notices.extend(self.of_this_process().into_iter().flat_map(|core| core.notices()));
-        notices
+        notices.into_iter().map(|notice| localized_notice(notice, self.lang)).collect()
     }
 
     /// Writes everything now. False if that failed or took longer than `seconds`, or if there is no file.

@@ -1,6 +1,7 @@
 //! Results in the form that each vendor's API expects.
 
 use super::content::ImageData;
+use crate::model::Lang;
 use serde::Serialize;
 use serde_json::ser::{Formatter, Serializer};
 use serde_json::{Map, Value, json};
@@ -66,13 +67,18 @@ pub struct ModelAnswer {
     pub success: bool,
     pub text: String,
     pub warnings: Vec<String>,
+    /// The language of the note.
+    pub lang: Lang,
     pub images: Vec<ImageData>,
 }
 
 impl ModelAnswer {
     /// The warnings as one sentence.
     fn note(&self) -> Option<String> {
-        (!self.warnings.is_empty()).then(|| format!("Note: {}.", self.warnings.join("; ")))
+        (!self.warnings.is_empty()).then(|| match self.lang {
+            Lang::En => format!("Note: {}.", self.warnings.join("; ")),
+            Lang::Zh => format!("注意：{}。", self.warnings.join("；")),
+        })
     }
 
     /// The text followed by the note, for an API that accepts only text.
@@ -216,7 +222,16 @@ mod tests {
     fn pictured() -> ModelAnswer {
         let images = vec![ImageData { mime: "image/png".into(), data: "AAAA".into() }];
         let (id, tool, text) = ("c1".to_owned(), "draw".to_owned(), "Done.".to_owned());
-        ModelAnswer { id, id_from_model: true, tool, success: true, text, warnings: Vec::new(), images }
+        ModelAnswer {
+            id,
+            id_from_model: true,
+            tool,
+            success: true,
+            text,
+            warnings: Vec::new(),
+            lang: Lang::En,
+            images,
+        }
     }
 
     #[test]

@@ -1,8 +1,9 @@
 //! L0, the hub's own sentences in other languages.
 //!
 //! Code writes every sentence in English. [`in_chinese`] looks a finished sentence up in one table of templates and writes it
-//! in Chinese; texts that are not in the table, such as a tool's own error, stay as they are. A test holds that the English
-//! side of the table occurs in the code.
+//! in Chinese; texts that are not in the table, such as a tool's own error, stay as they are. [`notice_in_chinese`] does the
+//! same for notices about configurations, folders and the store. Tests hold that the English side of the table occurs in the
+//! code, and that the sentences of the code are in the table.
 
 mod zh;
 
@@ -13,14 +14,30 @@ const MAX_DEPTH: usize = 6;
 
 /// A sentence of the hub in Chinese.
 pub fn in_chinese(sentence: &str) -> Cow<'_, str> {
-    translated(sentence, MAX_DEPTH)
+    translated(sentence, false, MAX_DEPTH)
 }
 
-fn translated(sentence: &str, depth: usize) -> Cow<'_, str> {
+/// A notice in Chinese: a sentence, or the place it is about, a colon and the sentence.
+pub fn notice_in_chinese(notice: &str) -> Cow<'_, str> {
+    let whole = translated(notice, true, MAX_DEPTH);
+    if whole != notice {
+        return whole;
+    }
+    let after_place = notice.match_indices(": ").find_map(|(at, colon)| {
+        let sentence = &notice[at + colon.len()..];
+        let chinese = translated(sentence, true, MAX_DEPTH);
+        (chinese != sentence).then(|| format!("{}：{chinese}", &notice[..at]))
+    });
+    after_place.map_or(whole, Cow::Owned)
+}
+
+fn translated(sentence: &str, is_notice: bool, depth: usize) -> Cow<'_, str> {
     if depth == 0 {
         return sentence.into();
     }
-    let found = zh::templates().find_map(|(english, chinese)| Some((captures(english, sentence)?, chinese)));
+    let templates = zh::templates().chain(zh::notices().filter(|_| is_notice));
+    let found =
+        templates.into_iter().find_map(|(english, chinese)| Some((captures(english, sentence)?, chinese)));
     let Some((captures, chinese)) = found else { return sentence.into() };
     let mut text = String::with_capacity(sentence.len());
     let mut rest = *chinese;
@@ -29,7 +46,7 @@ fn translated(sentence: &str, depth: usize) -> Cow<'_, str> {
         text.push_str(before);
         let (kind, capture) =
             number.parse().ok().and_then(|at: usize| captures.get(at)).copied().unwrap_or_default();
-        text.push_str(&within(kind, capture, depth - 1));
+        text.push_str(&within(kind, capture, is_notice, depth - 1));
         rest = after;
     }
     text.push_str(rest);
@@ -38,12 +55,17 @@ fn translated(sentence: &str, depth: usize) -> Cow<'_, str> {
 
 /// What a placeholder holds: `{}` text that stays as it is, `{~}` a sentence, `{;}`, `{,}` and `{|}` sentences joined by
 /// semicolons, by commas or by "or".
-fn within<'a>(kind: &str, capture: &'a str, depth: usize) -> Cow<'a, str> {
+fn within<'a>(kind: &str, capture: &'a str, is_notice: bool, depth: usize) -> Cow<'a, str> {
     let several = |separator: &str, joined: &str| {
-        capture.split(separator).map(|one| translated(one, depth)).collect::<Vec<_>>().join(joined).into()
+        capture
+            .split(separator)
+            .map(|one| translated(one, is_notice, depth))
+            .collect::<Vec<_>>()
+            .join(joined)
+            .into()
     };
     match kind {
-        "~" => translated(capture, depth),
+        "~" => translated(capture, is_notice, depth),
         ";" => several("; ", "；"),
         "," => several(", ", "，"),
         "|" => several(" or ", " 或 "),
@@ -149,8 +171,9 @@ mod tests {
             part.len() < 7 || code.contains(&part) || forms.any(|form| code.contains(&form))
         };
         let missing: Vec<&str> = zh::templates()
+            .chain(zh::notices())
             .flat_map(|(english, _)| english.split(['{', '}']).step_by(2))
-            .flat_map(|literal| literal.split(['.', '(', ')', '?', ',']))
+            .flat_map(|literal| literal.split(['.', '(', ')', '?', ',', ';']))
             .map(|part| part.trim_matches([' ', '\'', ':', ';']))
             .filter(|part| !occurs(part))
             .collect();
@@ -168,9 +191,92 @@ mod tests {
         }
     }
 
+    /// The texts in the code of a file, outside its tests, with `x` for each placeholder.
+    fn texts_of(code: &str) -> Vec<String> {
+        let code = code.split("#[cfg(test)]").next().unwrap_or_default();
+        let lines = code.lines().filter(|line| !line.trim_start().starts_with("//"));
+        let code = lines.collect::<Vec<_>>().join("\n").replace("\\\"", "”");
+        let joined = |text: &str| {
+            let parts: Vec<&str> = text.split("\\\n").map(str::trim_start).collect();
+            parts.concat()
+        };
+        let filled = |text: String| {
+            let mut parts = text.split('{');
+            let mut filled = parts.next().unwrap_or_default().to_owned();
+            for part in parts {
+                filled.push('x');
+                filled.push_str(part.split_once('}').map_or(part, |(_, rest)| rest));
+            }
+            filled
+        };
+        code.split('"').skip(1).step_by(2).map(|text| filled(joined(text))).collect()
+    }
+
+    #[test]
+    fn every_notice_about_a_configuration_is_translated() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/sources/mcp/config");
+        let mut untranslated = Vec::new();
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.extension().is_none_or(|kind| kind != "rs") {
+                continue;
+            }
+            let begins = [
+                "must ",
+                "is ",
+                "has ",
+                "needs ",
+                "names ",
+                "says ",
+                "holds ",
+                "asks ",
+                "does ",
+                "contradicts ",
+            ];
+            let texts = texts_of(&std::fs::read_to_string(&path).unwrap());
+            let sentences = texts.into_iter().filter(|text| {
+                begins.iter().any(|begin| text.starts_with(begin)) && text.ends_with(['.', '?'])
+            });
+            untranslated.extend(sentences.filter(|text| notice_in_chinese(text) == *text));
+        }
+        assert_eq!(untranslated, Vec::<String>::new());
+    }
+
+    #[test]
+    fn every_sentence_about_the_store_and_about_model_endpoints_is_translated() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+        let files =
+            ["store/file.rs", "store/mod.rs", "store/shared.rs", "llm/transport.rs", "llm/refusal.rs"];
+        let mut sentences = 0;
+        for file in files {
+            for text in texts_of(&std::fs::read_to_string(root.join(file)).unwrap()) {
+                if text.starts_with("The ") && text.ends_with('.') {
+                    sentences += 1;
+                    assert_ne!(notice_in_chinese(&text), text);
+                }
+            }
+        }
+        assert!(sentences > 10, "{sentences}");
+    }
+
+    #[test]
+    fn notices_begin_with_their_place() {
+        for (english, chinese) in [
+            ("/a/pdf: it has no description; say when to use it", "/a/pdf：它没有描述；请说明何时使用"),
+            (
+                "C:\\tools: it does not exist; give a folder of tools",
+                "C:\\tools：它不存在；请给出 tools 的文件夹",
+            ),
+            ("/a/b.py: ImportError: no module named x", "/a/b.py: ImportError: no module named x"),
+        ] {
+            assert_eq!(notice_in_chinese(english), chinese);
+        }
+        assert_eq!(in_chinese("a list: must not be empty."), "a list: must not be empty.");
+    }
+
     #[test]
     fn both_sides_have_the_same_placeholders() {
-        for (english, chinese) in zh::templates() {
+        for (english, chinese) in zh::templates().chain(zh::notices()) {
             let count = english.matches('{').count();
             assert!((0..count).all(|at| chinese.contains(&format!("{{{at}}}"))), "{english}");
             assert_eq!(chinese.matches('{').count(), count, "{english}");
@@ -183,6 +289,8 @@ mod tests {
             let _ = in_chinese(&text);
             let filled = zh::templates().nth(at).unwrap().0.split(['{', '}']).step_by(2).collect::<Vec<_>>().join(&text);
             let _ = in_chinese(&filled);
+            let _ = notice_in_chinese(&filled);
+            let _ = notice_in_chinese(&text);
         }
     }
 }

@@ -1,13 +1,22 @@
 //! The table: an English template and the Chinese one. The first template that fits counts, so the longer form of a sentence
 //! comes before the shorter one. In the Chinese template the placeholders are numbered.
 
+mod configuration;
 mod explanations;
+mod folders;
 mod login;
+mod models;
 mod servers;
 
 /// All templates in the order in which they are tried.
 pub(super) fn templates() -> impl Iterator<Item = &'static (&'static str, &'static str)> {
-    [FIRST, explanations::EXPLANATIONS, HUB, servers::SERVERS, login::LOGIN, LAST].into_iter().flatten()
+    let own = [FIRST, explanations::EXPLANATIONS, HUB, servers::SERVERS, login::LOGIN, models::MODELS, LAST];
+    own.into_iter().flatten()
+}
+
+/// Templates for notices, which begin with the place they are about. They are too general for other texts.
+pub(super) fn notices() -> impl Iterator<Item = &'static (&'static str, &'static str)> {
+    [configuration::CONFIGURATION, folders::FOLDERS].into_iter().flatten()
 }
 
 /// What may follow any sentence about a server. The sentence before it is shorter by that, so it comes first.
@@ -269,5 +278,6 @@ const HUB: &[(&str, &str)] = &[
     ("the deadline left no time to ask the model", "期限内没有时间询问模型"),
     ("the model gave an empty answer", "模型给出了空的回答"),
     ("the model did not answer within {} s", "模型未在 {0} 秒内回答"),
-    ("the model failed: {}", "模型失败：{0}"),
+    ("the model failed: {}: {~}", "模型失败：{0}：{1}"),
+    ("the model failed: {~}", "模型失败：{0}"),
 ];

@@ -200,7 +200,7 @@ class ToolHub(
         self._search = ToolSearch(self._core, embed)
         self._prompts = Prompts(self._core, self._search, core, lang)
         self._formatter = ResultFormatter(self._core, self._events)
-        self._folders = FolderLoader(self._core, self._registration, self._state)
+        self._folders = FolderLoader(self._core, self._registration, self._state, lang)
         self._skills = Skills(self._core, self._registration)
         self._add_aliases(source_aliases)
         self._llm = llm

@@ -18,10 +18,11 @@ if TYPE_CHECKING:
 class FolderLoader:
     """Loads folders, loads them again and watches them."""
 
-    def __init__(self, core: _core.Hub, registration: Registration, state: HubState) -> None:
+    def __init__(self, core: _core.Hub, registration: Registration, state: HubState, lang: str) -> None:
         self._core = core
         self._registration = registration
         self._state = state
+        self._lang = lang
         self._folders: Folders | None = None
 
     def load(self, source: str, path: str | os.PathLike[str], watch: bool, python: bool = True) -> LoadReport:
@@ -37,7 +38,7 @@ class FolderLoader:
         if watch:
             library()
         if self._folders is None:
-            self._folders = Folders()
+            self._folders = Folders(self._lang)
         report = self._folders.load(self._registration, self._core, source, folder, python)
         if watch:
             self._folders.watch(source, folder, reloading(self))

@@ -46,10 +46,10 @@ class SkillFolder:
 class Folders:
     """The folders of one hub. They are loaded one at a time."""
 
-    def __init__(self) -> None:
+    def __init__(self, lang: str = "en") -> None:
         self._folders: dict[tuple[str, Path], ModuleFolder | SkillFolder] = {}
         self._watchers: dict[tuple[str, Path], Watcher] = {}
-        self._log_once = LogOnce()
+        self._log_once = LogOnce(lang)
         # Modules run while they are imported, and may load a folder themselves: in the same thread that is fine.
         self._turn = threading.RLock()
 

@@ -4,6 +4,7 @@ use super::super::{Secret, denied};
 use super::browser::open_browser;
 use super::store::{MemoryStore, TokenStore};
 use crate::error::{HubError, clip};
+use crate::model::Lang;
 use crate::net::is_loopback;
 use crate::tool::BoxFuture;
 use reqwest::Url;
@@ -50,6 +51,8 @@ pub struct OAuthConfig {
     pub client_id_metadata_url: Option<String>,
     pub store: Arc<dyn TokenStore>,
     pub opener: Opener,
+    /// The language of the page that the browser shows after the login.
+    pub lang: Lang,
     /// How long the user may take to sign in.
     pub login_timeout: Duration,
 }
@@ -73,6 +76,7 @@ impl OAuthConfig {
             client_id_metadata_url: None,
             store: Arc::new(MemoryStore::default()),
             opener: Arc::new(open_browser),
+            lang: Lang::En,
             login_timeout: Duration::from_secs(300),
         }
     }

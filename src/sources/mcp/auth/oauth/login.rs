@@ -33,6 +33,7 @@ impl Login<'_> {
             state,
             issuer: self.found.issuer.id.clone(),
             must_name_issuer: self.found.issuer.names_itself,
+            lang: self.config.lang,
         };
         let code = self.ask_user(url, redirect, expected).await?;
         let fields = vec![

@@ -2,7 +2,10 @@
 
 use super::super::{denied, quote::quote};
 use crate::error::HubError;
+use crate::model::Lang;
+use crate::wording::in_chinese;
 use reqwest::Url;
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,6 +32,8 @@ pub(super) struct Expected {
     pub(super) issuer: String,
     /// The authorization server promised to name itself (RFC 9207).
     pub(super) must_name_issuer: bool,
+    /// The language of the page.
+    pub(super) lang: Lang,
 }
 
 impl Redirect {
@@ -91,7 +96,7 @@ async fn receive(mut stream: TcpStream, uri: Arc<Url>, expected: Arc<Expected>, 
             Err(error) => ("400 Bad Request", "The login failed. The program says why.", Some(Err(error))),
         },
     };
-    let _ = stream.write_all(page(status, text).as_bytes()).await;
+    let _ = stream.write_all(page(status, &in_language(text, expected.lang)).as_bytes()).await;
     let _ = stream.shutdown().await;
     if let Some(answer) = answer {
         // Full: another answer was first.
@@ -123,6 +128,13 @@ impl Expected {
         let error = fields.get("error").map_or("no code", String::as_str);
         let why = fields.get("error_description").map(|text| format!(": {}", quote(text, &[])));
         Err(denied(format!("The login was refused ({}{}).", quote(error, &[]), why.unwrap_or_default())))
+    }
+}
+
+fn in_language(text: &str, lang: Lang) -> Cow<'_, str> {
+    match lang {
+        Lang::En => text.into(),
+        Lang::Zh => in_chinese(text),
     }
 }
 
