@@ -98,6 +98,7 @@ async def list_late(t: Trial) -> None:
     client, _ = await t.connect(timeout=2)
     again = await t.eventually(lambda: len(t.received("tools/list")) > 1, 8)
     t.check(bool(again), "the list was asked for only once")
+    t.ok(await t.list(client))
     await t.usable(client)
 
 
