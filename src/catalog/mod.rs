@@ -20,15 +20,16 @@ use crate::sources::mcp::auth::Credentials;
 use crate::sources::mcp::config::ServerConfig;
 use crate::sources::mcp::host::Host;
 use crate::sources::mcp::listing::Listed;
+use crate::sources::mcp::offers::OfferKind;
 use crate::sources::mcp::server::Server;
 use crate::sources::mcp::tool::McpTool;
 use crate::stats::CandidateStats;
 use crate::store::StoredPin;
 use futures_util::stream::{self, Stream, StreamExt};
-use offers::KnownOffers;
 use parking_lot::Mutex;
 use pins::Pins;
 use publisher::ToolPublisher;
+use serde_json::Value;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -56,6 +57,9 @@ pub struct Servers {
     /// What servers listed last in addition to tools.
     offered: Mutex<KnownOffers>,
 }
+
+/// What each server listed last of each kind.
+type KnownOffers = HashMap<(Arc<str>, OfferKind), Arc<Vec<Value>>>;
 
 /// The id of a server, and why it failed if it did.
 pub type ServerOutcome = (Arc<str>, Result<(), HubError>);

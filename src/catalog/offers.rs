@@ -6,16 +6,12 @@ use crate::sources::mcp::offers::{self, OfferKind, OfferRequest};
 use crate::sources::mcp::server::Server;
 use futures_util::stream::{self, StreamExt};
 use serde_json::{Map, Value, json};
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::timeout;
 
 /// The offers of one server, or why it could not list them.
 pub type OfferedBy = (Arc<str>, Result<Vec<Value>, HubError>);
-
-/// What each server listed last of each kind.
-pub type KnownOffers = HashMap<(Arc<str>, OfferKind), Arc<Vec<Value>>>;
 
 /// The text that a user has begun for an argument.
 pub struct PartialArgument {

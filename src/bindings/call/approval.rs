@@ -1,116 +1,20 @@
 //! Asking for the approval of a call: each form of the arguments that a candidate would run with is a question of its own.
 
+use super::approvals::Approvals;
 use super::state::{Awaiting, CallDriver};
 use super::steps::Next;
 use super::verdict::{failed_question, verdict};
 use crate::bindings::awaiting::iterator_of;
 use crate::bindings::copying;
-use crate::bindings::execution::arguments::{self, SlotArguments};
 use crate::bindings::imported::Imported;
-use crate::bindings::json;
 use crate::bindings::once::intern;
-use crate::error::HubError;
-use crate::hub::PlannedRun;
-use crate::plan::{ApprovalRequest, Verdict, changed_meanwhile, is_unchanged, not_approved};
-use crate::registry::Candidate;
+use crate::plan::{ApprovalRequest, Verdict};
 use pyo3::exceptions::PyRuntimeError;
-use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 const EARLY: Duration = Duration::from_millis(2);
-
-/// What was asked, and what was answered so far.
-pub struct Approvals {
-    request: ApprovalRequest,
-    /// In the order of the candidates.
-    forms: Vec<ArgumentForm>,
-    /// The form that is asked about.
-    at: usize,
-    /// Candidates that do not accept the arguments.
-    refusals: Vec<(Arc<Candidate>, HubError)>,
-}
-
-/// Checked and coerced arguments, and the candidates that take them in this form. Python code has only a copy.
-struct ArgumentForm {
-    args: Py<PyAny>,
-    candidates: Vec<Arc<Candidate>>,
-    refusal: Option<String>,
-}
-
-impl Approvals {
-    /// The arguments as each candidate takes them; the error is that of the first candidate when all refuse them.
-    fn new(
-        driver: &CallDriver,
-        py: Python<'_>,
-        request: ApprovalRequest,
-        deadline: Option<Instant>,
-    ) -> Result<Self, HubError> {
-        let given = driver.args.bind(py);
-        let (mut forms, mut refusals) = (Vec::<ArgumentForm>::new(), Vec::new());
-        for candidate in &request.candidates {
-            match arguments::fit(candidate, given, driver.checks, deadline) {
-                Err(error) => refusals.push((candidate.clone(), error)),
-                Ok(args) => match forms.iter_mut().find(|form| is_same(form.args.bind(py), &args)) {
-                    Some(form) => form.candidates.push(candidate.clone()),
-                    None => forms.push(ArgumentForm {
-                        args: args.unbind(),
-                        candidates: vec![candidate.clone()],
-                        refusal: None,
-                    }),
-                },
-            }
-        }
-        if let (true, Some((_, error))) = (forms.is_empty(), refusals.first()) {
-            return Err(error.clone());
-        }
-        if forms.is_empty() {
-            // A tool that no server has listed yet: nothing is known about its arguments.
-            forms.push(ArgumentForm { args: given.clone().unbind(), candidates: Vec::new(), refusal: None });
-        }
-        Ok(Approvals { request, forms, at: 0, refusals })
-    }
-
-    /// The servers that would get the arguments in the form that is asked about.
-    fn servers(&self) -> Vec<Arc<str>> {
-        let form = &self.forms[self.at];
-        let takes = |id: &Arc<str>| form.candidates.iter().any(|one| one.server.as_ref() == Some(id));
-        match self.forms.len() {
-            1 => self.request.servers.clone(),
-            _ => self.request.servers.iter().filter(|id| takes(id)).cloned().collect(),
-        }
-    }
-
-    /// What each candidate of a run gets: the approved arguments, or the reason why it must not start.
-    pub fn for_run(&self, py: Python<'_>, planned: &PlannedRun) -> SlotArguments {
-        let of = |now: &Arc<Candidate>| {
-            let is_it = |asked: &Arc<Candidate>| is_unchanged(asked, now);
-            if let Some(form) = self.forms.iter().find(|form| form.candidates.iter().any(is_it)) {
-                return match &form.refusal {
-                    None => Ok(form.args.clone_ref(py)),
-                    Some(reason) => Err(not_approved(&self.request.name, reason)),
-                };
-            }
-            let refusal = self.refusals.iter().find(|(asked, _)| is_it(asked));
-            Err(refusal.map_or_else(|| changed_meanwhile(&self.request.name), |(_, error)| error.clone()))
-        };
-        planned.candidates.iter().map(of).collect()
-    }
-
-    pub fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
-        self.forms.iter().try_for_each(|form| visit.call(&form.args))
-    }
-}
-
-/// Whether both are the same JSON: `5` and `"5"` are two forms, and so are values that have none.
-fn is_same(one: &Bound<'_, PyAny>, other: &Bound<'_, PyAny>) -> bool {
-    match (json::from_python(one), json::from_python(other)) {
-        (Ok(one), Ok(other)) => one == other,
-        _ => false,
-    }
-}
 
 impl CallDriver {
     pub(super) fn ask_approval<'py>(&self, py: Python<'py>, request: ApprovalRequest) -> PyResult<Next<'py>> {
@@ -120,7 +24,7 @@ impl CallDriver {
         }
         let now = Instant::now();
         let deadline = self.plan.lock().time_left(now).map(|left| now + left);
-        let approvals = match Approvals::new(self, py, request, deadline) {
+        let approvals = match Approvals::new(self.args.bind(py), self.checks, request, deadline) {
             Ok(approvals) => approvals,
             Err(error) => return self.refuse(py, &error).map(Next::Finish),
         };

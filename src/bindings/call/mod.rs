@@ -7,6 +7,7 @@
 //! A plain call has no such driver: it is a run alone.
 
 mod approval;
+mod approvals;
 mod canonical;
 pub mod entry;
 pub mod flight;

@@ -1,6 +1,6 @@
 //! One call under way on the caller's event loop: its request, its plan, and what it waits for.
 
-use super::approval::Approvals;
+use super::approvals::Approvals;
 use super::flight::{FlightWait, SharedResult};
 use crate::bindings::argument_checks::Checks;
 use crate::bindings::awaiting::Awaitable;
