@@ -16,7 +16,8 @@ CROSS_SECTION = """
     healthy@stdio healthy@http healthy@sse
     spawn_missing@stdio exit_before_init@stdio exit_with_grandchild@stdio grandchild_detached@stdio
     auto_reconnect@stdio close_during_call@http cancel_during_connect@stdio
-    noise@stdio bom@stdio
+    noise@stdio bom@stdio noise_with_ids@stdio oversize_id_last@stdio
+    close_stdin@stdio daemon@stdio exit_with_daemon@stdio ping_storm@stdio
     never@stdio user_cancel@http user_cancel@sse answer_while_list_hangs@http
     unknown_id_first@stdio batch_response@http
     rpc_errors@stdio is_error@http terminal_escapes@http
