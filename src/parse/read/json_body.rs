@@ -132,7 +132,14 @@ fn drafts(
     }
     repairs.join(reading.repairs);
     let mut found = json_calls::calls(reading.value, repairs, body.shape, &*cx.tools).unwrap_or_default();
+    let is_nameless = |draft: &Draft| draft.name.is_empty() && draft.error.is_some();
+    // They have the text of the whole value: one report is enough.
+    found.dedup_by(|next, before| is_nameless(next) && is_nameless(before) && next.error == before.error);
     if let Some(why) = reading.cut {
+        // What has no name just before the break is a part of the call that broke.
+        while found.last().is_some_and(is_nameless) {
+            found.pop();
+        }
         found.push(Draft::failed("", format!("The call cannot be read: {why}.")));
     }
     found
