@@ -361,6 +361,19 @@ fn a_small_timeout_of_another_client_is_seconds() {
 }
 
 #[test]
+fn what_a_sentence_quotes_is_one_visible_line() {
+    for path in ["/nowhere/a\nb", "/nowhere/a\u{1b}[31m b", "/nowhere/a\r\nb"] {
+        let loaded = read(json!({"mcpServers": {"x": {"command": "y", "envFile": path}}}));
+        let [error] = &texts(&loaded.errors)[..] else { panic!("{loaded:?}") };
+        assert!(
+            error.starts_with("/p/mcp.json: server 'x': `envFile` names the file /nowhere/a "),
+            "{error:?}"
+        );
+        assert!(!error.contains(char::is_control) && error.contains(" b, which cannot be read"), "{error:?}");
+    }
+}
+
+#[test]
 fn ids_that_are_taken_and_refused() {
     for id in ["a", "my server", "a/b/c.json", "@scope/pkg", "服务器", &"x".repeat(200)] {
         let loaded = read(json!({"mcpServers": {id: {"command": "y"}}}));

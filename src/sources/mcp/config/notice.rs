@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::error::clip;
+use crate::invisible::line;
 use crate::model::Lang;
 use crate::wording::notice_in_chinese;
 
@@ -36,7 +37,7 @@ impl Notice {
 impl fmt::Display for Notice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.file {
-            Some(file) => write!(f, "{}:", file.display())?,
+            Some(file) => write!(f, "{}:", line(&file.to_string_lossy()))?,
             None => f.write_str("MCP configuration:")?,
         }
         if let Some(server) = &self.server {
@@ -81,6 +82,8 @@ impl Notes {
     }
 
     fn notice(&self, key: Option<&str>, message: String) -> Notice {
-        Notice { file: self.file.clone(), server: self.server.clone(), key: key.map(str::to_owned), message }
+        let (file, server, key) = (self.file.clone(), self.server.clone(), key.map(str::to_owned));
+        // It may quote what the file says, such as a path.
+        Notice { file, server, key, message: line(&message).into_owned() }
     }
 }
