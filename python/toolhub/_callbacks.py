@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from . import _background, _core
+from ._plain import readable
 
 _log = logging.getLogger("toolhub.mcp")
 
@@ -64,7 +65,7 @@ class Callbacks:
                 answer = _background.run(_awaited(answer))
             request.answer(answer)
         except (Exception, asyncio.CancelledError) as error:
-            request.refuse(f"{type(error).__name__}: {error}")
+            request.refuse(f"{type(error).__name__}: {readable(error)}")
 
     def report(self, server: str, event: Any) -> None:
         """Pass on what happened to a connection."""

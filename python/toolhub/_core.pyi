@@ -310,12 +310,17 @@ class ParsedCall:
     @property
     def id(self, /) -> str:
         """
-        The model's id, or one made here (`call_1`, …) when it gave none or the same one twice.
+        The model's id, or one made here (`call_1`, …) when it gave none, or gave the same one twice in a text.
         """
     @property
     def id_from_model(self, /) -> bool:
         """
         Whether the id is the model's own. Some APIs reject a result for an id they did not issue.
+        """
+    @property
+    def is_custom(self, /) -> bool:
+        """
+        Whether it calls a custom tool of OpenAI, whose input is a text.
         """
     @property
     def name(self, /) -> str:
@@ -884,12 +889,12 @@ def visible_text(text: str) -> str:
     A text as it is seen: without commands to terminals and invisible characters. The same object when it has none.
     """
 
-def write_answers(hub: Hub, answers: Sequence[tuple[str, bool, str, dict]], format: str, found: str | None, limit: int | None = None) -> "tuple[list[dict[str, Any]], list[tuple[str, int, int] | None]]":
+def write_answers(hub: Hub, answers: Sequence[tuple[str, bool, bool, str, dict]], format: str, found: str | None, limit: int | None = None) -> "tuple[list[dict[str, Any]], list[tuple[str, int, int] | None]]":
     """
     The results of a run as messages in a format, and what was cut of each. `found` is the format of the model's message.
     """
 
-def write_results(answers: Sequence[tuple[str, bool, str, dict]], format: str) -> Any:
+def write_results(answers: Sequence[tuple[str, bool, bool, str, dict]], format: str) -> Any:
     """
     Whole results in a format: a text for tags, otherwise a list.
     """

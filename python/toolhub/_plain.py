@@ -118,19 +118,26 @@ def shown(value: Any) -> str:
 def _masked(value: Any, depth: int) -> Any:
     if depth > 20:
         return "…"
-    if isinstance(value, dict):
-        items = cast("dict[Any, Any]", value).items()
-        return {key: "…" if _is_secret(key) else _masked(item, depth + 1) for key, item in items}
-    if isinstance(value, (list, tuple)):
-        return [_masked(item, depth + 1) for item in cast("list[Any]", value)[:100]]
+    # The classes decide, and their own methods read: those of a subclass may raise anything.
+    kind: type = type(cast("object", value))
+    if issubclass(kind, dict):
+        items: list[tuple[Any, Any]] = list(cast("Any", dict).items(value))
+        return {
+            key if type(key) is str else readable(key): "…" if _is_secret(key) else _masked(item, depth + 1)
+            for key, item in items
+        }
+    for sequence in (list, tuple):
+        if issubclass(kind, sequence):
+            members: list[Any] = cast("Any", sequence).__getitem__(value, slice(100))
+            return [_masked(item, depth + 1) for item in members]
     return value
 
 
 def _is_secret(key: object) -> bool:
-    if not isinstance(key, str):
+    if not issubclass(type(key), str):
         return False
     try:
-        return _core.is_secret_name(key)
+        return _core.is_secret_name(cast("str", key))
     except UnicodeEncodeError:
         return True  # a lone surrogate: no name that we can read
 

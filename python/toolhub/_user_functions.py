@@ -1,4 +1,4 @@
-"""Calls of functions that the user has given to a hub, such as `approve` and `llm`; sync or async.
+"""Calls of functions that the user has given to a hub, such as `approve`, `llm` and `progress`; sync or async.
 
 A plain function runs on a thread of ours. asyncio's own threads are not used: `asyncio.run` and the end of the interpreter
 wait for them, so a function that hangs would hold up both.
@@ -6,7 +6,10 @@ wait for them, so a function that hangs would hold up both.
 
 import asyncio
 import inspect
+import logging
 import threading
+import time
+from collections import deque
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
 from concurrent.futures import wait as wait_for
@@ -16,8 +19,10 @@ from typing import Any, ParamSpec, TypeVar, cast
 
 from . import _core
 
+_log = logging.getLogger("toolhub")
+
 _GRACE = 1.0
-"""Seconds that an async function may go on after its caller was cancelled."""
+"""Seconds that an async function may go on after its caller was cancelled, and that a call waits for `progress` at its end."""
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -143,6 +148,48 @@ def _forget(task: "asyncio.Future[Any]") -> None:
     """Take the exception of a task that is not awaited, so that asyncio does not log it."""
     if not task.cancelled():
         task.exception()
+
+
+_running: set["asyncio.Task[None]"] = set()
+
+
+class ProgressReports:
+    """Calls `progress` with each report, one after another, beside the call that the reports are about."""
+
+    _MOST = 1000
+    """Reports that wait for a slow function; older ones are dropped."""
+
+    def __init__(self, function: Callable[..., Any], deadline: float | None) -> None:
+        self._function = function
+        self._waiting: deque[Any] = deque(maxlen=self._MOST)
+        self._calls: asyncio.Task[None] | None = None
+        # A number beyond what a clock holds means no limit.
+        self._ends = None if deadline is None else time.monotonic() + float(min(deadline, 1e9))
+
+    def __call__(self, report: Any) -> None:
+        """Called by the core on the event loop."""
+        self._waiting.append(report)
+        if self._calls is None:
+            self._calls = asyncio.ensure_future(self._call_all())
+            # asyncio itself holds tasks only weakly.
+            _running.add(self._calls)
+            self._calls.add_done_callback(_running.discard)
+
+    async def _call_all(self) -> None:
+        try:
+            while self._waiting:
+                try:
+                    await call(self._function, self._waiting.popleft())
+                except Exception:
+                    _log.exception("the function given as 'progress' failed")
+        finally:
+            self._calls = None
+
+    async def settle(self) -> None:
+        """Wait until the function has seen all reports, for a moment and within the deadline of the call."""
+        left = _GRACE if self._ends is None else min(_GRACE, self._ends - time.monotonic())
+        if self._calls is not None and left > 0:
+            await asyncio.wait({self._calls}, timeout=left)
 
 
 class BoundedCall:

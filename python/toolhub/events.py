@@ -26,6 +26,7 @@ from itertools import count
 from typing import Any
 
 from . import _core
+from ._plain import readable
 
 __all__ = ["Event"]
 
@@ -246,7 +247,7 @@ class Watched:
             duration_ms=self._milliseconds(),
             success=False,
             kind=kind,
-            error=self._error(f"{type(error).__name__}: {error}", kind),
+            error=self._error(f"{type(error).__name__}: {readable(error)}", kind),
         )
 
     def _named(self) -> str:
@@ -254,7 +255,7 @@ class Watched:
 
     def _error(self, text: Any, kind: str | None) -> str | None:
         """The text of an error without the values of the arguments, which it may quote."""
-        if not isinstance(text, str):
+        if not issubclass(type(text), str):
             return None
         return _core.event_error(text, self._args, kind, debug=EXECUTE.isEnabledFor(logging.DEBUG))
 

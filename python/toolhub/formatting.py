@@ -43,8 +43,8 @@ def _pair(entry: Any) -> tuple[Any, Any] | None:
     return (pair[0], pair[1]) if len(pair) == 2 and not isinstance(pair[0], ToolResult) else None
 
 
-def _answer(entry: Any) -> tuple[str, bool, str, ToolResult]:
-    """The id of a call, whether the model gave it, the tool and the result."""
+def _answer(entry: Any) -> tuple[str, bool, bool, str, ToolResult]:
+    """The id of a call, whether the model gave it, whether it calls a custom tool, the tool and the result."""
     call, given = _pair(entry) or (None, entry)
     if not isinstance(given, Mapping) or "success" not in given:
         got = type(cast("object", given)).__name__
@@ -53,7 +53,8 @@ def _answer(entry: Any) -> tuple[str, bool, str, ToolResult]:
     meta = result.meta
     own = str((call if isinstance(call, str) else _of(call, "id")) or meta.get("call_id") or "")
     tool = str(_of(call, "name") or _of(call, "tool_name") or meta.get("tool") or "")
-    return own, bool(own) and getattr(call, "id_from_model", True), tool, result
+    from_model = bool(own) and getattr(call, "id_from_model", True)
+    return own, from_model, getattr(call, "is_custom", False), tool, result
 
 
 def _of(call: Any, name: str) -> Any:

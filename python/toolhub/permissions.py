@@ -9,6 +9,7 @@ from typing import Any
 from . import _user_functions
 from ._checks import check_seconds
 from ._core import PatternList, event_error
+from ._plain import readable
 
 __all__ = ["Approval", "Permissions"]
 
@@ -90,7 +91,7 @@ class Permissions:
         except Exception as error:
             if not isinstance(error, TimeoutError):
                 # The author of the callback has to know why; a model must not.
-                why = event_error(f"{type(error).__name__}: {error}", approval.arguments)
+                why = event_error(f"{type(error).__name__}: {readable(error)}", approval.arguments)
                 debug = _log.isEnabledFor(logging.DEBUG)
                 _log.warning(
                     "asking for approval of %r failed: %s",

@@ -52,7 +52,7 @@ class ToolResult(dict[str, Any]):
         given = self.get("error")
         if _is_empty(given):
             given = self.get("_meta", {}).get("error", {}).get("message")
-        return given if given is None or isinstance(given, str) else readable(given)
+        return None if given is None else readable(given)
 
     @property
     def meta(self) -> dict[str, Any]:
@@ -138,5 +138,7 @@ _SHOWN = 60
 def _is_empty(given: object) -> bool:
     try:
         return not given
-    except Exception:  # an array, for example, is neither true nor false
+    except KeyboardInterrupt:
+        raise
+    except BaseException:  # an array, for example, is neither true nor false
         return False

@@ -3,6 +3,7 @@
 use super::hub::PyHub;
 use super::json;
 use super::once::intern;
+use super::python_tool::raised;
 use super::text_of::{images_of, lang_of, success_text};
 use super::unicode::as_text;
 use crate::hub::{CutText, Hub, ResultBudget, ResultLimit, ShapeRequest, ShapedText};
@@ -12,7 +13,7 @@ use crate::shape::content::ImageNotes;
 use crate::shape::hits;
 use crate::shape::messages::{ModelAnswer, ResultFormat, conversation, write};
 use crate::shape::skill::SkillBlock;
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyException, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
 use serde_json::Value;
@@ -20,8 +21,8 @@ use serde_json::Value;
 /// The handle, and how many characters are shown of how many.
 type ReportedCut = (String, usize, usize);
 
-/// Id, whether the model gave it, tool, result.
-type GivenAnswer<'py> = (String, bool, String, Bound<'py, PyDict>);
+/// Id, whether the model gave it, whether it calls a custom tool, tool, result.
+type GivenAnswer<'py> = (String, bool, bool, String, Bound<'py, PyDict>);
 
 /// A result as text, cut to `limit` or to that of its kind of tool; and what was cut.
 #[pyfunction]
@@ -53,7 +54,9 @@ pub fn write_answers<'py>(
     let mut cuts = Vec::with_capacity(answers.len());
     let mut written = Vec::with_capacity(answers.len());
     for given in answers {
-        let (text, cut) = formatted(hub.get().core(), &given.3, limit, ResultBudget::Run, Some(format))?;
+        let formatted = formatted(hub.get().core(), &given.4, limit, ResultBudget::Run, Some(format));
+        // A result that cannot be read does not take the others along.
+        let (text, cut) = formatted.or_else(|error| unreadable(hub.py(), &given.3, error))?;
         cuts.push(cut);
         written.push(answer(given, text, format)?);
     }
@@ -70,9 +73,9 @@ pub fn write_results<'py>(
     let format = result_format(format)?;
     let mut written = Vec::with_capacity(answers.len());
     for given in answers {
-        let text = match failure_text(&given.3, Lang::default(), Some(format))? {
+        let text = match failure_text(&given.4, Lang::default(), Some(format))? {
             Some(text) => text,
-            None => visible(&success_text(&given.3, image_notes(Some(format)))?).into_owned(),
+            None => visible(&success_text(&given.4, image_notes(Some(format)))?).into_owned(),
         };
         written.push(answer(given, text, format)?);
     }
@@ -111,19 +114,28 @@ fn result_format(name: &str) -> PyResult<ResultFormat> {
     })
 }
 
+/// The text of a result that raises when it is read. What is not an error of the value, such as Ctrl-C, is raised.
+fn unreadable(py: Python<'_>, tool: &str, error: PyErr) -> PyResult<(String, Option<ReportedCut>)> {
+    if !error.is_instance_of::<PyException>(py) {
+        return Err(error);
+    }
+    Ok((raised(py, tool, &error).message.into_owned(), None))
+}
+
 /// `None`: a text for any model.
 fn image_notes(format: Option<ResultFormat>) -> ImageNotes {
     if format.is_some_and(ResultFormat::takes_images) { ImageNotes::Omitted } else { ImageNotes::Shown }
 }
 
 fn answer(given: GivenAnswer<'_>, text: String, format: ResultFormat) -> PyResult<ModelAnswer> {
-    let (id, id_from_model, tool, result) = given;
+    let (id, id_from_model, is_custom, tool, result) = given;
     let success = is_success(&result)?;
     let warnings = meta(&result, intern!(result.py(), "warnings"))?;
     let images = if success && format.takes_images() { images_of(&result)? } else { Vec::new() };
     Ok(ModelAnswer {
         id,
         id_from_model,
+        is_custom,
         tool,
         success,
         text,

@@ -24,12 +24,15 @@ pub struct PyParsedCall {
     #[pyo3(get)]
     name: Py<PyString>,
     arguments: Py<PyAny>,
-    /// The model's id, or one made here (`call_1`, …) when it gave none or the same one twice.
+    /// The model's id, or one made here (`call_1`, …) when it gave none, or gave the same one twice in a text.
     #[pyo3(get)]
     id: Py<PyString>,
     /// Whether the id is the model's own. Some APIs reject a result for an id they did not issue.
     #[pyo3(get)]
     id_from_model: bool,
+    /// Whether it calls a custom tool of OpenAI, whose input is a text.
+    #[pyo3(get)]
+    is_custom: bool,
     source: Option<String>,
     span: (usize, usize),
     repairs: Vec<&'static str>,
@@ -44,10 +47,11 @@ impl PyParsedCall {
     }
 
     fn new(py: Python<'_>, call: ParsedCall) -> PyResult<Py<Self>> {
-        let ParsedCall { name, arguments, id, id_from_model, source, span, repairs, error, raw } = call;
+        let ParsedCall { name, arguments, id, id_from_model, is_custom, source, span, repairs, error, raw } =
+            call;
         let arguments = pythonize::pythonize(py, &arguments)?.unbind();
         let (name, id) = (PyString::new(py, &name).unbind(), PyString::new(py, &id).unbind());
-        Py::new(py, Self { name, arguments, id, id_from_model, source, span, repairs, error, raw })
+        Py::new(py, Self { name, arguments, id, id_from_model, is_custom, source, span, repairs, error, raw })
     }
 }
 
@@ -167,7 +171,8 @@ pub fn parse_message(
                 return Err(refuse("it is nested too deeply, or cyclic".to_owned()));
             }
             found.text = marks.removed_from(&found.text);
-            found.calls.iter_mut().enumerate().for_each(|(at, call)| fail_marked(call, at, &marks));
+            found.calls.iter_mut().for_each(|call| fail_marked(call, &marks));
+            replace_marked_ids(&mut found.calls, &marks);
         }
         found
     };
@@ -176,7 +181,7 @@ pub fn parse_message(
 }
 
 /// Turns a call with parts that have no JSON form into an entry with an error.
-fn fail_marked(call: &mut ParsedCall, at: usize, marks: &json::Marks) {
+fn fail_marked(call: &mut ParsedCall, marks: &json::Marks) {
     if let Some(reason) = marks.reason(&call.name).map(str::to_owned) {
         call.error = Some(format!("The name of the tool cannot be read: {reason}."));
         (call.name, call.raw) = (String::new(), None);
@@ -192,11 +197,21 @@ fn fail_marked(call: &mut ParsedCall, at: usize, marks: &json::Marks) {
         call.error = Some(format!("The arguments cannot be read: {reason}."));
         call.arguments.clear();
     }
-    if marks.reason(&call.id).is_some() {
-        (call.id, call.id_from_model) = (format!("call_{}", at + 1), false);
-    }
     if call.source.as_deref().is_some_and(|source| marks.reason(source).is_some()) {
         call.source = None;
+    }
+}
+
+/// Gives calls whose id has no JSON form one that no other call has.
+fn replace_marked_ids(calls: &mut [ParsedCall], marks: &json::Marks) {
+    for at in 0..calls.len() {
+        if marks.reason(&calls[at].id).is_some() {
+            let mut id = format!("call_{}", at + 1);
+            while calls.iter().any(|call| call.id == id) {
+                id.push('_');
+            }
+            (calls[at].id, calls[at].id_from_model) = (id, false);
+        }
     }
 }
 

@@ -6,14 +6,14 @@ use super::imported::Imported;
 use super::json;
 use super::localized::localize;
 use super::once::intern;
-use super::python_tool::python_tool;
+use super::python_tool::{python_tool, raised};
 use super::templates::{
     CandidateTemplates, blank_meta, describe_call, describe_error, empty_meta, fill_meta, fill_success,
     new_attempt, source_name,
 };
 use super::text_of::text_of;
 use super::value;
-use crate::error::{ErrorKind, HubError};
+use crate::error::{ErrorKind, HubError, Outcome};
 use crate::execute::Fate;
 use crate::hub::{PlannedRun, part};
 use crate::invisible::error_line;
@@ -38,7 +38,10 @@ fn new_result(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
 /// The result of an execution, in the language of its hub.
 pub fn build(py: Python<'_>, mut finished: FinishedExecution, now: Instant) -> PyResult<Bound<'_, PyDict>> {
     let (result, lang) = match (finished.plan.take(), finished.no_candidate.take()) {
-        (Some(plan), _) => (of_run(py, &plan, &mut finished.attempts, now)?, plan.lang),
+        (Some(plan), _) => {
+            let result = of_run(py, &plan, &mut finished.attempts, now);
+            (result.or_else(|error| unreadable(py, &plan.what, error))?, plan.lang)
+        }
         (None, Some(missed)) => (refused(py, Some(&missed.what), &missed.error)?, missed.lang),
         (None, None) => {
             (refused(py, None, &HubError::new(ErrorKind::Cancelled, "Cancelled."))?, Lang::default())
@@ -125,6 +128,18 @@ fn put_blocks(result: &Bound<'_, PyDict>, meta: &Bound<'_, PyDict>, blocks: Bloc
         meta.set_item(intern!(py, "server_meta"), json::to_python(py, server_meta)?)?;
     }
     result.setattr(intern!(py, "_blocks"), blocks)
+}
+
+/// The result of a call whose answer raises when it is read.
+fn unreadable<'py>(py: Python<'py>, tool: &str, error: PyErr) -> PyResult<Bound<'py, PyDict>> {
+    let failed = raised(py, tool, &error).with_outcome(Outcome::Unknown);
+    failure(
+        new_result(py)?,
+        empty_meta(py, Some(&PyString::new(py, tool)))?,
+        &failed,
+        failed.is_retryable(false),
+        Some(&error),
+    )
 }
 
 /// The result of a call that ended before any candidate was tried.
@@ -236,7 +251,7 @@ fn own_failure<'py>(
 fn take_over(result: &Bound<'_, PyDict>, own: &Bound<'_, PyAny>) -> PyResult<()> {
     let py = result.py();
     result.update(value::as_dict(own)?.as_mapping())?;
-    if own.is_instance(&result.get_type())? {
+    if value::is_tool_result(own)? {
         for (name, value) in own.getattr(intern!(py, "__dict__"))?.cast_into::<PyDict>()? {
             result.setattr(name.cast_into::<PyString>()?, value)?;
         }

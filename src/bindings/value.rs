@@ -74,6 +74,24 @@ pub fn readable(value: &Bound<'_, PyAny>) -> PyResult<String> {
     Ok(READABLE.get(value.py())?.call1((value,))?.str()?.to_string_lossy().into_owned())
 }
 
+/// A tool's own result in a form that runs no code of the user when it is read again: the mapping is read here, once, and
+/// may raise whatever it wants. A `ToolResult`, which another call gave, keeps its attributes.
+pub fn read_own<'py>(value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    if is_tool_result(value)? {
+        return Ok(value.clone());
+    }
+    let dict = as_dict(value)?;
+    // Keys may compare themselves with ours.
+    own_result(dict.as_any())?;
+    Ok(dict.into_any())
+}
+
+/// Whether this is a result of ours. The class decides, because the object itself may say anything about its class.
+pub fn is_tool_result(value: &Bound<'_, PyAny>) -> PyResult<bool> {
+    static CLASS: Imported = Imported::new("toolhub.result", "ToolResult");
+    Ok(value.get_type().is(CLASS.get(value.py())?))
+}
+
 /// The result inside a tool's own result: its `result`, or the mapping without `success` and `error`.
 pub fn own_result<'py>(value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let py = value.py();

@@ -15,6 +15,8 @@ pub(super) struct Draft {
     pub source: Option<String>,
     pub repairs: Repairs,
     pub error: Option<String>,
+    /// A call of a custom tool; see [`super::ParsedCall::is_custom`].
+    pub is_custom: bool,
 }
 
 impl Draft {

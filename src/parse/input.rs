@@ -42,6 +42,8 @@ struct BufferState {
     settled: usize,
     /// All ids in use.
     ids: HashSet<String>,
+    /// An API issued the ids: each call keeps its own, even if another call has the same.
+    keeps_ids: bool,
     format: Option<&'static str>,
 }
 
@@ -215,6 +217,14 @@ impl InputBuffer {
         self.0.lock().advance(to);
     }
 
+    /// Adds the calls of a message whose ids an API issued. An id that is made here is none of theirs.
+    pub fn emit_issued(&self, drafts: Vec<Draft>, format: &'static str) {
+        let inner = &mut *self.0.lock();
+        inner.keeps_ids = true;
+        inner.ids.extend(drafts.iter().filter_map(|draft| draft.id.clone()));
+        inner.emit(drafts, Some(""), 0, format);
+    }
+
     /// Adds calls that span from the head to `to`.
     pub fn emit(&self, drafts: Vec<Draft>, to: usize, format: &'static str) {
         let inner = &mut *self.0.lock();
@@ -309,9 +319,9 @@ impl BufferState {
 
     fn add(&mut self, draft: Draft, span: (usize, usize), raw: Option<&str>) {
         let index = self.calls.len();
-        let Draft { name, arguments, id, source, mut repairs, error } = draft;
+        let Draft { name, arguments, id, source, mut repairs, error, is_custom } = draft;
         let given = id.is_some();
-        let own = id.filter(|id| !self.ids.contains(id));
+        let own = id.filter(|id| self.keeps_ids || !self.ids.contains(id));
         let id_from_model = own.is_some();
         if given && !id_from_model {
             repairs.add(SyntaxRepair::UsedId);
@@ -330,10 +340,21 @@ impl BufferState {
         }
         let raw = error.is_some().then(|| raw.unwrap_or_default().to_owned());
         let repairs = repairs.names();
-        self.calls.push(ParsedCall { name, arguments, id, id_from_model, source, span, repairs, error, raw });
+        self.calls.push(ParsedCall {
+            name,
+            arguments,
+            id,
+            id_from_model,
+            is_custom,
+            source,
+            span,
+            repairs,
+            error,
+            raw,
+        });
     }
 
-    /// An id for the call at `index` that no call before it has.
+    /// An id for the call at `index` that no other call has so far.
     fn fresh_id(&self, index: usize) -> String {
         let mut id = format!("call_{}", index + 1);
         while self.ids.contains(&id) {

@@ -109,13 +109,18 @@ fn object(
     if shape == CallShape::Bare && draft.error.is_some() {
         return None;
     }
-    draft.id = ID_KEYS.iter().find_map(|key| match map.get(*key) {
+    draft.id = id_of(&map);
+    draft.source = map.get("source").and_then(Value::as_str).map(str::to_owned);
+    Some(vec![draft])
+}
+
+/// The id of a call.
+pub(super) fn id_of(map: &Map<String, Value>) -> Option<String> {
+    ID_KEYS.iter().find_map(|key| match map.get(*key) {
         Some(Value::String(id)) if !id.is_empty() => Some(id.clone()),
         Some(Value::Number(id)) => Some(id.to_string()),
         _ => None,
-    });
-    draft.source = map.get("source").and_then(Value::as_str).map(str::to_owned);
-    Some(vec![draft])
+    })
 }
 
 /// Arguments written next to the name instead of inside their own object.

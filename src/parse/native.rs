@@ -29,7 +29,7 @@ pub fn parse_value(value: &Value, options: &ParseOptions) -> ParsedText {
         return whole::parse(&found.text, options);
     }
     let input = InputBuffer::default();
-    input.emit(found.drafts, 0, found.format.unwrap_or("openai"));
+    input.emit_issued(found.drafts, found.format.unwrap_or("openai"));
     let mut calls = input.take_calls();
     for (call, raw) in calls.iter_mut().zip(found.raw) {
         call.raw = raw;
@@ -78,6 +78,12 @@ impl ApiMessage<'_> {
             // The API has already executed it.
             "server_tool_use" => return,
             "function_call" => return self.call(map, "openai_responses"),
+            "custom_tool_call" => return self.custom_call(map, map, "openai_responses"),
+            "custom" => {
+                if let Some(Value::Object(custom)) = map.get("custom") {
+                    return self.custom_call(map, custom, "openai");
+                }
+            }
             "text" | "output_text" => {
                 self.text.push_str(map.get("text").and_then(Value::as_str).unwrap_or_default());
                 return;
@@ -105,7 +111,8 @@ impl ApiMessage<'_> {
             if self.drafts.len() == before && !call.is_null() {
                 self.format.get_or_insert("openai");
                 let why = "A tool call must be an object with a function.";
-                self.add([Draft::failed("", why)], call);
+                let id = call.as_object().and_then(json_calls::id_of);
+                self.add([Draft { id, ..Draft::failed("", why) }], call);
             }
         }
     }
@@ -116,6 +123,23 @@ impl ApiMessage<'_> {
             self.raw.push(failed.then(|| serde_json::to_string(value).unwrap_or_default()));
             self.drafts.push(draft);
         }
+    }
+
+    /// A call of a custom tool: its input is a text, which is the argument of a tool that takes one.
+    fn custom_call(&mut self, given: &Map<String, Value>, call: &Map<String, Value>, format: &'static str) {
+        let name = call.get("name").and_then(Value::as_str).unwrap_or_default().trim();
+        let input = call.get("input").cloned().unwrap_or_default();
+        let schema = self.tools.parameters(name);
+        let arguments = match schema.and_then(only_parameter).filter(|_| input.is_string()) {
+            Some(parameter) => Map::from_iter([(parameter.to_owned(), input)]).into(),
+            None => input,
+        };
+        let id = given.get("call_id").or_else(|| given.get("id")).and_then(Value::as_str);
+        let draft = Draft::new(name, Ok(arguments), Repairs::default());
+        let repairs = draft.repairs.without(&[SyntaxRepair::ArgumentsAsString]);
+        let id = id.filter(|id| !id.is_empty()).map(str::to_owned);
+        self.format.get_or_insert(format);
+        self.add([Draft { id, repairs, is_custom: true, ..draft }], given);
     }
 
     fn call(&mut self, given: &Map<String, Value>, format: &'static str) {
@@ -130,5 +154,18 @@ impl ApiMessage<'_> {
         // Structures and text for arguments are the API's own form.
         let own = [SyntaxRepair::NestedShape, SyntaxRepair::ArgumentsAsString];
         self.add(drafts.map(|draft| Draft { repairs: draft.repairs.without(&own), ..draft }), given);
+    }
+}
+
+/// The parameter of a tool that takes one: the only one that is required, or the only one at all.
+fn only_parameter(schema: &Value) -> Option<&str> {
+    let required = schema.get("required").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    match required {
+        [only] => only.as_str(),
+        [] => {
+            let properties = schema.get("properties")?.as_object()?;
+            properties.keys().next().filter(|_| properties.len() == 1).map(String::as_str)
+        }
+        _ => None,
     }
 }

@@ -10,8 +10,11 @@ pub struct ParsedCall {
     pub name: String,
     pub arguments: Map<String, Value>,
     pub id: String,
-    /// False for an id made here (`call_1`, …) because the model gave none, or gave the same one twice.
+    /// False for an id made here (`call_1`, …) because the model gave none, or gave the same one twice in a text.
     pub id_from_model: bool,
+    /// A call of a custom tool of OpenAI, whose input is a text; its API takes the result in another form.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_custom: bool,
     pub source: Option<String>,
     /// Start and end in the input, in characters, tags included.
     pub span: (usize, usize),

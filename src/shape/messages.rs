@@ -63,6 +63,8 @@ pub struct ModelAnswer {
     pub id: String,
     /// Some APIs reject a result for an id they did not issue.
     pub id_from_model: bool,
+    /// The answer to a call of a custom tool of OpenAI.
+    pub is_custom: bool,
     pub tool: String,
     pub success: bool,
     pub text: String,
@@ -152,7 +154,8 @@ fn openai_responses(answer: &ModelAnswer) -> Value {
         };
         texts.chain(answer.images.iter().map(image)).collect()
     };
-    json!({"type": "function_call_output", "call_id": answer.id, "output": output})
+    let kind = if answer.is_custom { "custom_tool_call_output" } else { "function_call_output" };
+    json!({"type": kind, "call_id": answer.id, "output": output})
 }
 
 fn anthropic(answer: &ModelAnswer) -> Value {
@@ -225,6 +228,7 @@ mod tests {
         ModelAnswer {
             id,
             id_from_model: true,
+            is_custom: false,
             tool,
             success: true,
             text,

@@ -1,7 +1,9 @@
 """Limits: never more at once than allowed, for the hub, a source or a tool; the others queue in order."""
 
 import asyncio
+import contextvars
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -259,3 +261,26 @@ def test_a_tool_that_calls_a_tool_lends_its_place(run: Run) -> None:
         assert (await hub.execute("inner")).result == "inner"
 
     run(scene())
+
+
+def test_calls_in_an_executor_borrow_with_a_copy_of_the_context(run: Run) -> None:
+    """A thread of an executor starts with an empty context: the remedy of the documentation."""
+    hub = ToolHub(limits={"hub": 1}, timeout=30)
+
+    @hub.tool
+    def part(i: int) -> int:
+        return i
+
+    @hub.tool
+    def whole() -> list[Any]:
+        with ThreadPoolExecutor(3) as executor:
+            calls = [
+                executor.submit(contextvars.copy_context().run, hub.call, "part", {"i": i}) for i in range(3)
+            ]
+            return [call.result().unwrap() for call in calls]
+
+    async def main() -> None:
+        results = await asyncio.gather(*[hub.execute("whole") for _ in range(2)])
+        assert [result.result for result in results] == [[0, 1, 2], [0, 1, 2]]
+
+    run(main())

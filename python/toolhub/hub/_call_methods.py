@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any, Never, Unpack, cast
 
@@ -12,6 +12,7 @@ from .._checks import check_callable, check_mapping, check_seconds, check_text, 
 from .._core import CallOptions as PlannedOptions
 from .._core import Hub
 from .._unknown_options import refuse_unknown
+from .._user_functions import ProgressReports
 from ..events import EXECUTE, RESULTS, Events, Watched
 from ..options import CallOptions, CapabilityOptions, Model, Progress
 from ..result import ToolResult
@@ -70,7 +71,7 @@ def _checked_options(
 # Typed, because True == 1: an option of the wrong type must not find the options that were made for a right one.
 _cached_options: "Callable[..., PlannedOptions]" = lru_cache(maxsize=256, typed=True)(_checked_options)
 
-Around = tuple[Progress | None, Mapping[str, Any] | None, Any, Any, dict[str, Any] | None]
+Around = tuple[ProgressReports | None, Mapping[str, Any] | None, Any, Any, dict[str, Any] | None]
 """What the core needs for a call in addition to its options: `progress`, `meta`, what reports about it, the model, and values
 for the tools that have parameters of these names."""
 
@@ -113,8 +114,9 @@ class CallMethods:
         A tool that is not registered is looked up on the servers that have not listed their tools yet, for at most the hub's
         `lookup_timeout`.
 
-        `progress` is called with each progress report of a tool on an MCP server: `{"progress": 3, "total": 10, "message": …}`;
-        `meta` is passed on to the server as `_meta`.
+        `progress` is called with each progress report of a tool on an MCP server: `{"progress": 3, "total": 10, "message": …}`.
+        A plain function runs on a thread of the hub, an async one on this event loop; one report after another, and a
+        function that hangs does not hold up the call. `meta` is passed on to the server as `_meta`.
 
         >>> import asyncio
         >>> from toolhub import ToolHub
@@ -136,7 +138,7 @@ class CallMethods:
                 return await _core.execute(self._core, name, args, planned, around)
         refuse_unknown(self, CallMethods.execute, options, name, args, extra)
         planned, around = self._planned_options(EXECUTE, **options)
-        return await _core.execute(self._core, name, args, planned, around)
+        return await settled(_core.execute(self._core, name, args, planned, around), around)
 
     async def execute_by_capability(
         self,
@@ -151,7 +153,8 @@ class CallMethods:
         """
         refuse_unknown(self, CallMethods.execute_by_capability, options)
         planned, around = self._planned_options(EXECUTE, max_parallel=max_parallel, **options)
-        return await _core.execute_by_capability(self._core, capability, args, planned, around)
+        awaitable = _core.execute_by_capability(self._core, capability, args, planned, around)
+        return await settled(awaitable, around)
 
     async def execute_many(
         self,
@@ -246,12 +249,14 @@ class CallMethods:
             check_callable("progress", progress)
         if meta is not None:
             check_mapping("meta", meta)
-        return call_options(**options), self._around(logger, progress, meta, llm, passed_on)
+        planned = call_options(**options)
+        reports = None if progress is None else ProgressReports(progress, options.get("deadline"))
+        return planned, self._around(logger, reports, meta, llm, passed_on)
 
     def _around(
         self,
         logger: logging.Logger,
-        progress: Any,
+        progress: ProgressReports | None,
         meta: Any,
         llm: Any,
         passed_on: dict[str, Any] | None = None,
@@ -266,6 +271,14 @@ class CallMethods:
         listens = self._events.listeners or logger.isEnabledFor(_INFO) or EXECUTE.isEnabledFor(_INFO)
         synthesises = llm is not None and RESULTS.isEnabledFor(_INFO)
         return self._events.watch if listens or synthesises else None
+
+
+async def settled(awaitable: Awaitable[ToolResult], around: Around) -> ToolResult:
+    """The result of a call, after `progress` has seen the last reports."""
+    result = await awaitable
+    if around[0] is not None:
+        await around[0].settle()
+    return result
 
 
 def _as_call(call: Any) -> tuple[str, Any]:

@@ -10,7 +10,7 @@ from ..options import DispatchOptions, Prefer, RequestOptions, StrategyName
 from ..permissions import Permissions
 from ..result import ToolResult
 from ..routing import Explanation
-from ._call_methods import CallMethods
+from ._call_methods import CallMethods, settled
 
 
 class DispatchMethods(CallMethods):
@@ -75,7 +75,7 @@ class DispatchMethods(CallMethods):
         self, request: Any, permissions: Permissions | None, **options: Unpack[DispatchOptions]
     ) -> ToolResult:
         planned, around = self._planned_options(ROUTE, **options)
-        return await _core.dispatch(self._core, request, planned, around, permissions)
+        return await settled(_core.dispatch(self._core, request, planned, around, permissions), around)
 
     def explain(
         self,

@@ -38,9 +38,9 @@ class ResultFormatter:
     ) -> list[dict[str, Any]]:
         """The results of a run as messages in a format; `found` is the format of the model's message."""
         pairs = zip(calls, results, strict=True)
-        answers = [(call.id, call.id_from_model, call.name, result) for call, result in pairs]
+        answers = [(call.id, call.id_from_model, call.is_custom, call.name, result) for call, result in pairs]
         messages, cuts = _core.write_answers(self._core, answers, format, found, limit)
-        for (_, _, _, result), cut in zip(answers, cuts, strict=True):
+        for (*_, result), cut in zip(answers, cuts, strict=True):
             self._report(result, cut)
         return messages
 

@@ -13,6 +13,7 @@ from ..options import DispatchOptions, ResultFormat
 from ..parsing import spelt_out
 from ..permissions import PATIENCE, Approval, Permissions
 from ..result import ToolResult
+from ._call_methods import settled
 from ._dispatch_methods import DispatchMethods
 from ._formatting import ResultFormatter
 from ._servers import ServerManager
@@ -97,7 +98,7 @@ class RunMethods(DispatchMethods):
         calls, text, found, groups = self._planned(message, "auto" if format == "tags" else format)
 
         async def answer(call: _core.ParsedCall) -> ToolResult:
-            return await _core.dispatch(self._core, call, planned, around, permissions)
+            return await settled(_core.dispatch(self._core, call, planned, around, permissions), around)
 
         answered = await _carry_out(calls, groups, concurrency, answer)
         await self._servers.catch_up(answered)

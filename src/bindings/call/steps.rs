@@ -5,6 +5,7 @@ use super::state::{Awaiting, CallDriver};
 use crate::bindings::argument_checks::Checks;
 use crate::bindings::awaiting::{Step, iterator_of, new_awaitable};
 use crate::bindings::bridge;
+use crate::bindings::errors::exception_text;
 use crate::bindings::execution::Execution;
 use crate::bindings::imported::Imported;
 use crate::bindings::json;
@@ -169,7 +170,9 @@ impl CallDriver {
         let Some(lead) = self.state.lock().lead.take() else { return Ok(()) };
         let end = end_of(result)?;
         if lead.is_wanted(end) {
-            let copy = copy_result(result.as_any())?.cast_into::<PyDict>()?.unbind();
+            // A value that raises when it is copied is not shared.
+            let Ok(copy) = copy_result(result.as_any()) else { return Ok(()) };
+            let copy = copy.cast_into::<PyDict>()?.unbind();
             let bytes = if lead.is_cached(end) { size_of_result(copy.bind(result.py()))? } else { 0 };
             lead.land(copy, bytes, end, Instant::now());
         }
@@ -251,7 +254,7 @@ impl CallDriver {
             }
             Err(error) if error.is_instance_of::<PyException>(py) => {
                 let class = error.get_type(py).name()?;
-                Some(format!("the model failed: {class}: {}", error.value(py).str()?))
+                Some(format!("the model failed: {class}: {}", exception_text(py, &error)))
             }
             Err(error) => return Err(error),
         };

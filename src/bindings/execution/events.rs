@@ -246,11 +246,15 @@ impl Execution {
 
     /// The tool gave a value: a success, or one of the ways in which a value says that it failed.
     pub(super) fn returned(&self, py: Python<'_>, slot: usize, value: Py<PyAny>) {
-        match value::meaning_of(value.bind(py), || self.nothing_means(slot)) {
+        let meaning = value::meaning_of(value.bind(py), || self.nothing_means(slot));
+        let is_own = matches!(meaning, Meaning::OwnResult | Meaning::Failure(ReportedFailure::Own(_)));
+        let value = match is_own.then(|| value::read_own(value.bind(py))).transpose() {
+            Ok(own) => own.map_or(value, Bound::unbind),
+            Err(error) => return self.raised(py, slot, error),
+        };
+        match meaning {
             Meaning::Failure(failure) => {
-                if matches!(failure, ReportedFailure::Own(_))
-                    && let Some(attempt) = self.state.lock().attempts.get_mut(slot)
-                {
+                if is_own && let Some(attempt) = self.state.lock().attempts.get_mut(slot) {
                     attempt.value = Some(value);
                 }
                 self.fail(slot, reported(&self.tool_name(slot), &failure));

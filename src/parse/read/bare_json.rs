@@ -1,12 +1,14 @@
 //! JSON without a marker: a call only if it has the shape of one, otherwise data.
 
 use crate::parse::context::ReadContext;
+use crate::parse::draft::Draft;
 use crate::parse::extent::ValueExtent;
 use crate::parse::json_calls::{self, CallShape};
-use crate::parse::keys::FIRST_KEYS;
+use crate::parse::keys::{ARGUMENT_KEYS, FIRST_KEYS, NAME_KEYS};
 use crate::parse::lenient::{self, MissingClosers};
 use crate::parse::marker::{Opening, ReadOutcome};
 use crate::parse::notation::Notation;
+use crate::parse::schemas::ToolSchemas;
 
 /// Reads the value at the bracket of the opening.
 pub async fn read(cx: &ReadContext, opening: Opening, format: &'static str) -> ReadOutcome {
@@ -44,6 +46,12 @@ pub async fn value(cx: &ReadContext, at: usize, stops: &[&str], format: &'static
         }
         json_calls::calls(reading.value, reading.repairs, CallShape::Bare, &*cx.tools)
     });
+    let drafts = drafts.or_else(|| {
+        // Between fences, a call of a known tool that cannot be read is not taken for data.
+        let broken = (!stops.is_empty())
+            .then(|| cx.input.with(at, end, |text| broken_call(text, missing, &*cx.tools)));
+        broken.flatten().map(|draft| vec![draft])
+    });
     match drafts {
         Some(drafts) => {
             cx.emit(drafts, end, format);
@@ -53,6 +61,26 @@ pub async fn value(cx: &ReadContext, at: usize, stops: &[&str], format: &'static
         None if missing > MissingClosers::NONE && cx.take_rescan() => BareJson::No,
         None => BareJson::Data(end),
     }
+}
+
+/// The entry for a text that clearly is a call, because it names a known tool and has arguments, but is not JSON.
+fn broken_call(text: &str, missing: MissingClosers, tools: &dyn ToolSchemas) -> Option<Draft> {
+    let why = lenient::read(text, Notation::Json, missing).err()?;
+    ARGUMENT_KEYS.iter().find_map(|key| value_of(text, key))?;
+    let name = NAME_KEYS.iter().find_map(|key| {
+        let value = value_of(text, key)?;
+        let quote = value.chars().next().filter(|first| matches!(first, '"' | '\''))?;
+        value[1..].split_once(quote).map(|(name, _)| name.trim())
+    })?;
+    tools.parameters(name)?;
+    Some(Draft::failed(name, format!("The call cannot be read: {why}.")))
+}
+
+/// What follows the first occurrence of a quoted key and its colon.
+fn value_of<'a>(text: &'a str, key: &str) -> Option<&'a str> {
+    let after = |quote: char| text.split_once(&format!("{quote}{key}{quote}")).map(|(_, after)| after);
+    let after = after('"').or_else(|| after('\''))?;
+    after.trim_start().strip_prefix(':').map(str::trim_start)
 }
 
 async fn may_be_call(cx: &ReadContext, at: usize) -> bool {
