@@ -216,17 +216,30 @@ impl Hub {
         options: &CallOptions,
         now: Instant,
     ) -> Result<Box<PlannedRun>, HubError> {
+        self.plan_known(name, options, now).unwrap_or_else(|| Err(self.not_registered(name, options)))
+    }
+
+    /// The same; `None` for a name that is not registered.
+    pub fn plan_known(
+        &self,
+        name: &str,
+        options: &CallOptions,
+        now: Instant,
+    ) -> Option<Result<Box<PlannedRun>, HubError>> {
         let snapshot = self.registry.load();
         let wanted = self.wanted(options);
-        let Some(entry) = snapshot.get(name) else {
-            return Err(self.missing(&snapshot, name, wanted.filter));
-        };
+        let entry = snapshot.get(name)?;
         let (candidates, healthy) = select::by_name(entry, wanted, now);
         if candidates.is_empty() {
-            return Err(self.no_provider(name, entry, wanted.filter));
+            return Some(Err(self.no_provider(name, entry, wanted.filter)));
         }
         let what = candidates[0].spec().name.clone();
-        Ok(self.plan(what, Some(entry.clone()), candidates, healthy, options, now))
+        Some(Ok(self.plan(what, Some(entry.clone()), candidates, healthy, options, now)))
+    }
+
+    /// The error for a name that is not registered, with near ones. It takes milliseconds when there are very many names.
+    pub fn not_registered(&self, name: &str, options: &CallOptions) -> HubError {
+        self.missing(&self.registry.load(), name, self.wanted(options).filter)
     }
 
     /// An execution of one candidate, whether it is registered or not.

@@ -14,7 +14,7 @@
 
 use crate::error::{ErrorKind, HubError, clip};
 use crate::model::{Prefer, Source};
-use crate::text::{NearName, near_names};
+use crate::text::near_names;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -187,8 +187,7 @@ impl Labels {
         // Sorted, so that a map's order is never seen in equally near names.
         known.sort_unstable();
         known.dedup();
-        let known: Vec<_> = known.into_iter().map(|name| (NearName::new(&name), name)).collect();
-        near_names(wanted, known.iter().map(|(near, name)| (near, name)), 3).into_iter().cloned().collect()
+        near_names(wanted, known.iter().map(|name| (&**name, name)), 3).into_iter().cloned().collect()
     }
 }
 

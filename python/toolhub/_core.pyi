@@ -730,7 +730,7 @@ def from_vendor_form(hub: Hub, name: str, arguments: Any) -> tuple[str, Any]:
 
 def gil_pauses() -> int:
     """
-    The number of times that the GIL was released between two slices, in this process.
+    The number of times that the GIL was released for a long text or between two slices, in this process.
     """
 
 def in_language(sentence: str, lang: str) -> str:

@@ -4,8 +4,9 @@ use super::hub::PyHub;
 use super::json;
 use super::once::intern;
 use super::python_tool::raised;
+use super::slices::released;
 use super::text_of::{images_of, lang_of, success_text};
-use super::unicode::as_text;
+use super::unicode::{as_text, string};
 use crate::hub::{CutText, Hub, ResultBudget, ResultLimit, ShapeRequest, ShapedText};
 use crate::invisible::visible;
 use crate::model::Lang;
@@ -17,6 +18,7 @@ use pyo3::exceptions::{PyException, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
 use serde_json::Value;
+use std::borrow::Cow;
 
 /// The handle, and how many characters are shown of how many.
 type ReportedCut = (String, usize, usize);
@@ -27,13 +29,14 @@ type GivenAnswer<'py> = (String, bool, bool, String, Bound<'py, PyDict>);
 /// A result as text, cut to `limit` or to that of its kind of tool; and what was cut.
 #[pyfunction]
 #[pyo3(signature = (hub, result, limit=None))]
-pub fn format_result(
-    hub: &Bound<'_, PyHub>,
-    result: &Bound<'_, PyDict>,
+pub fn format_result<'py>(
+    hub: &Bound<'py, PyHub>,
+    result: &Bound<'py, PyDict>,
     limit: Option<usize>,
-) -> PyResult<(String, Option<ReportedCut>)> {
+) -> PyResult<(Bound<'py, PyString>, Option<ReportedCut>)> {
     hub.get().check_process()?;
-    formatted(hub.get().core(), result, limit, ResultBudget::Kind, None)
+    let (text, cut) = formatted(hub.get().core(), result, limit, ResultBudget::Kind, None)?;
+    Ok((string(hub.py(), &text)?, cut))
 }
 
 /// The results of a run as messages in a format, and what was cut of each. `found` is the format of the model's message.
@@ -60,7 +63,10 @@ pub fn write_answers<'py>(
         cuts.push(cut);
         written.push(answer(given, text, format)?);
     }
-    Ok((json::to_python(hub.py(), &conversation(&written, format))?, cuts))
+    let made = released(hub.py(), size(&written), || conversation(&written, format));
+    let messages = json::to_python(hub.py(), &made)?;
+    released(hub.py(), size(&written), || drop(made));
+    Ok((messages, cuts))
 }
 
 /// Whole results in a format: a text for tags, otherwise a list.
@@ -75,11 +81,27 @@ pub fn write_results<'py>(
     for given in answers {
         let text = match failure_text(&given.4, Lang::default(), Some(format))? {
             Some(text) => text,
-            None => visible(&success_text(&given.4, image_notes(Some(format)))?).into_owned(),
+            None => seen(py, success_text(&given.4, image_notes(Some(format)))?),
         };
         written.push(answer(given, text, format)?);
     }
-    json::to_python(py, &write(&written, format))
+    let made = released(py, size(&written), || write(&written, format));
+    let results = json::to_python(py, &made)?;
+    released(py, size(&written), || drop(made));
+    Ok(results)
+}
+
+/// A text without what is not visible.
+fn seen(py: Python<'_>, text: String) -> String {
+    released(py, text.len(), || match visible(&text) {
+        Cow::Borrowed(_) => None,
+        Cow::Owned(seen) => Some(seen),
+    })
+    .unwrap_or(text)
+}
+
+fn size(answers: &[ModelAnswer]) -> usize {
+    answers.iter().map(|answer| answer.text.len()).sum()
 }
 
 /// One page of a result that was cut.
@@ -162,7 +184,11 @@ fn formatted(
         }
         None => success_request(hub, result, &tool, limit, budget, image_notes(format))?,
     };
-    let ShapedText { text, cut } = py.detach(|| hub.shape(&request));
+    let ShapedText { text, cut } = py.detach(|| {
+        let shaped = hub.shape(&request);
+        drop(request);
+        shaped
+    });
     let cut = cut.map(|CutText { handle, shown, total }| (handle, shown, total));
     if let Some((handle, _, _)) = &cut {
         let meta = result.getattr(intern!(py, "meta"))?;
@@ -188,11 +214,11 @@ fn success_request(
         let chars = limit.unwrap_or(Hub::skill_limit().chars);
         let limit = ResultLimit { chars, hits: None };
         if let Some(skill) = SkillBlock::of(&answer) {
-            let full = visible(&skill.with(&skill.instructions)).into_owned();
+            let full = seen(py, skill.with(&skill.instructions));
             return Ok(ShapeRequest { full, hits: None, skill: Some(skill), limit });
         }
         if let Some(text) = answer.get("text").and_then(Value::as_str) {
-            return Ok(ShapeRequest { full: visible(text).into_owned(), hits: None, skill: None, limit });
+            return Ok(ShapeRequest { full: seen(py, text.to_owned()), hits: None, skill: None, limit });
         }
     }
     let own = hub.result_limit(tool, budget, limit);
@@ -200,7 +226,7 @@ fn success_request(
         (Some(count), Some(list)) => hit_lines(&list, count),
         _ => None,
     };
-    let full = visible(&success_text(result, images)?).into_owned();
+    let full = seen(py, success_text(result, images)?);
     Ok(ShapeRequest { full, hits, skill: None, limit: own })
 }
 

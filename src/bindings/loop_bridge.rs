@@ -301,8 +301,7 @@ thread_local! {
     static BRIDGES: RefCell<Vec<Py<PyWeakrefReference>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// The bridges of all threads. The lock is only taken with the GIL and no Python code runs under it, so a fork never copies
-/// it while it is held.
+/// The bridges of all threads. No Python code runs under the lock.
 static ALL: Mutex<Vec<Py<PyWeakrefReference>>> = Mutex::new(Vec::new());
 
 /// The bridges of all loops that are alive, of every thread.
@@ -382,17 +381,27 @@ fn open<'py>(py: Python<'py>, event_loop: Bound<'py, PyAny>) -> PyResult<Bound<'
         bridges.retain(|bridge| upgrade(bridge.bind(py)).is_some());
         bridges.push(reference.clone_ref(py));
     });
-    let mut all = ALL.lock();
-    all.retain(|bridge| upgrade(bridge.bind(py)).is_some());
-    all.push(reference);
-    drop(all);
+    let known = ALL.lock().iter().map(|bridge| bridge.clone_ref(py)).collect::<Vec<_>>();
+    let gone: Vec<_> = known.iter().filter(|bridge| upgrade(bridge.bind(py)).is_none()).collect();
+    let removed: Vec<_> = {
+        let mut all = ALL.lock();
+        all.push(reference);
+        all.extract_if(.., |bridge| gone.iter().any(|one| one.is(&*bridge))).collect()
+    };
+    drop(removed);
     Ok(bridge)
 }
 
 /// In the child of a fork the bells are shared with the parent, so nothing may listen to them there.
 pub fn forget_loops() {
-    BRIDGES.with_borrow_mut(Vec::clear);
-    ALL.lock().clear();
+    // SAFETY: the child has one thread, this one. If the lock was held at the fork, its holder does not exist here.
+    unsafe {
+        if ALL.is_locked() {
+            ALL.force_unlock();
+        }
+    }
+    let forgotten = (BRIDGES.take(), std::mem::take(&mut *ALL.lock()));
+    drop(forgotten);
 }
 
 /// The bridge of the running loop, for the background loop and for tests.

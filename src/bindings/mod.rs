@@ -29,6 +29,7 @@ mod inline_task;
 mod internals;
 mod job;
 mod json;
+mod json_text;
 mod llm;
 mod localized;
 mod loop_bridge;

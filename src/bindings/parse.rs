@@ -3,8 +3,9 @@
 use super::imported::Imported;
 use super::json;
 use super::once::intern;
+use super::slices::released;
 use super::typed::TypedDict;
-use super::unicode::all_of;
+use super::unicode::{all_of, string};
 use crate::parse::{self, Event, ParseOptions, ParsedCall};
 use parking_lot::Mutex;
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -12,9 +13,6 @@ use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString};
 use serde_json::{Value, json};
-
-/// Shorter texts are parsed with the GIL held: releasing and taking it again would cost more.
-const SHORT: usize = 4_000;
 
 /// A tool call found in a text. If it cannot be read, `error` says why and `raw` is its text.
 // The fields that every caller reads are Python objects, which the interpreter returns without a call into Rust.
@@ -49,7 +47,9 @@ impl PyParsedCall {
     fn new(py: Python<'_>, call: ParsedCall) -> PyResult<Py<Self>> {
         let ParsedCall { name, arguments, id, id_from_model, is_custom, source, span, repairs, error, raw } =
             call;
-        let arguments = pythonize::pythonize(py, &arguments)?.unbind();
+        let given = Value::Object(arguments);
+        let arguments = json::to_python(py, &given)?.unbind();
+        json::dispose(py, given);
         let (name, id) = (PyString::new(py, &name).unbind(), PyString::new(py, &id).unbind());
         Py::new(py, Self { name, arguments, id, id_from_model, is_custom, source, span, repairs, error, raw })
     }
@@ -89,8 +89,8 @@ impl PyParsedCall {
 
     /// The text of a call that cannot be read.
     #[getter]
-    fn raw(&self) -> Option<&str> {
-        self.raw.as_deref()
+    fn raw<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyString>>> {
+        self.raw.as_deref().map(|raw| string(py, raw)).transpose()
     }
 
     /// The call as plain data.
@@ -104,7 +104,7 @@ impl PyParsedCall {
         dict.set_item(intern!(py, "span"), self.span)?;
         dict.set_item(intern!(py, "repairs"), self.repairs())?;
         dict.set_item(intern!(py, "error"), self.error())?;
-        dict.set_item(intern!(py, "raw"), self.raw())?;
+        dict.set_item(intern!(py, "raw"), self.raw(py)?)?;
         Ok(dict.into_any())
     }
 
@@ -137,7 +137,7 @@ pub fn parse_text(
 }
 
 /// The calls, the text around them, and the format of the first call.
-pub type ParsedMessage = (Vec<Py<PyParsedCall>>, String, Option<String>);
+pub type ParsedMessage = (Vec<Py<PyParsedCall>>, Py<PyString>, Option<String>);
 
 /// Parses a text or a message of a chat API; `caller` is the function that takes it. A message that `is_plain` has no objects
 /// left that could be spelt out: a call with values that have no JSON form is an entry with an error.
@@ -150,10 +150,10 @@ pub fn parse_message(
     let py = text.py();
     let found = if let Ok(text) = text.cast::<PyString>() {
         let text = all_of(text)?;
-        lightly(py, text.len(), || parse::parse(&text, options))
+        released(py, text.len(), || parse::parse(&text, options))
     } else if let Ok(bytes) = text.cast::<PyBytes>() {
         let bytes = bytes.as_bytes();
-        lightly(py, bytes.len(), || parse::parse(&String::from_utf8_lossy(bytes), options))
+        released(py, bytes.len(), || parse::parse(&String::from_utf8_lossy(bytes), options))
     } else {
         let refuse = |why: String| {
             PyTypeError::new_err(format!("{caller} takes a text or a message of a chat API: {why}"))
@@ -165,19 +165,23 @@ pub fn parse_message(
         if !(value.is_object() || value.is_array()) {
             return Err(refused(caller, text));
         }
-        let mut found = py.detach(|| parse::parse_value(&value, options));
-        if let Some(marks) = marks {
-            if marks.too_deep && found.calls.is_empty() {
-                return Err(refuse("it is nested too deeply, or cyclic".to_owned()));
+        let found = py.detach(|| {
+            let mut found = parse::parse_value(&value, options);
+            drop(value);
+            if let Some(marks) = marks {
+                if marks.too_deep && found.calls.is_empty() {
+                    return None;
+                }
+                found.text = marks.removed_from(&found.text);
+                found.calls.iter_mut().for_each(|call| fail_marked(call, &marks));
+                replace_marked_ids(&mut found.calls, &marks);
             }
-            found.text = marks.removed_from(&found.text);
-            found.calls.iter_mut().for_each(|call| fail_marked(call, &marks));
-            replace_marked_ids(&mut found.calls, &marks);
-        }
-        found
+            Some(found)
+        });
+        found.ok_or_else(|| refuse("it is nested too deeply, or cyclic".to_owned()))?
     };
     let calls: PyResult<_> = found.calls.into_iter().map(|call| PyParsedCall::new(py, call)).collect();
-    Ok((calls?, found.text, found.format))
+    Ok((calls?, string(py, &found.text)?.unbind(), found.format))
 }
 
 /// Turns a call with parts that have no JSON form into an entry with an error.
@@ -254,10 +258,10 @@ impl PyStreamParser {
         let py = delta.py();
         let made = if let Ok(text) = delta.cast::<PyString>() {
             let text = all_of(text)?;
-            lightly(py, text.len(), || self.stream.lock().feed(&text))
+            released(py, text.len(), || self.stream.lock().feed(&text))
         } else if let Ok(bytes) = delta.cast::<PyBytes>() {
             let bytes = bytes.as_bytes();
-            lightly(py, bytes.len(), || self.stream.lock().feed_bytes(bytes))
+            released(py, bytes.len(), || self.stream.lock().feed_bytes(bytes))
         } else {
             let given = delta.get_type().name()?;
             return Err(PyTypeError::new_err(format!("feed() takes str or bytes, got {given}")));
@@ -299,11 +303,6 @@ impl PyStreamParser {
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         visit.call(&self.settled)
     }
-}
-
-/// Runs `work` without the GIL, unless it is short.
-fn lightly<T: Send>(py: Python<'_>, size: usize, work: impl FnOnce() -> T + Send) -> T {
-    if size <= SHORT { work() } else { py.detach(work) }
 }
 
 pub fn options(format: &str, tools: Option<&Bound<'_, PyAny>>) -> PyResult<ParseOptions> {
@@ -357,7 +356,7 @@ fn dict(py: Python<'_>, event: Event) -> PyResult<Bound<'_, PyDict>> {
         dict.set_item(intern!(py, "index"), index)?;
     }
     if let Some((key, value)) = detail {
-        dict.set_item(key, value)?;
+        dict.set_item(key, string(py, value)?)?;
     }
     Ok(dict)
 }

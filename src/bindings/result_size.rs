@@ -1,6 +1,7 @@
 //! About how much memory a result takes, for the limit of the cache.
 
 use super::once::intern;
+use super::slices::{Entries, Slices};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyFrozenSet, PyList, PySet, PyTuple};
 use std::collections::HashSet;
@@ -14,18 +15,23 @@ pub fn size_of_result(result: &Bound<'_, PyDict>) -> PyResult<usize> {
     let attributes = result.getattr(intern!(result.py(), "__dict__"))?;
     let mut pending = vec![result.clone().into_any(), attributes];
     let mut seen = HashSet::new();
-    let mut bytes = 0usize;
+    let (mut bytes, mut slices) = (0usize, Slices::new());
     while let Some(object) = pending.pop() {
         if !seen.insert(object.as_ptr() as usize) {
             continue;
         }
+        slices.step(object.py());
         bytes = bytes.saturating_add(own_size(&object));
         if let Ok(dict) = object.cast::<PyDict>() {
-            pending.extend(dict.iter().flat_map(|(key, value)| [key, value]));
+            for entry in Entries::of(dict) {
+                let (key, value) = entry?;
+                pending.extend([key, value]);
+                slices.step(object.py());
+            }
         } else if let Ok(list) = object.cast::<PyList>() {
-            pending.extend(list.iter());
+            pending.extend(list.iter().inspect(|_| slices.step(object.py())));
         } else if let Ok(tuple) = object.cast::<PyTuple>() {
-            pending.extend(tuple.iter());
+            pending.extend(tuple.iter().inspect(|_| slices.step(object.py())));
         } else if let Ok(set) = object.cast::<PySet>() {
             pending.extend(set.iter());
         } else if let Ok(set) = object.cast::<PyFrozenSet>() {

@@ -10,6 +10,8 @@ use pyo3::types::PyDict;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+/// Work on fewer characters than this is done before the GIL could be taken again.
+const SHORT: usize = 4_000;
 /// The number of values in a slice: well below a millisecond of work.
 const SLICE: u32 = 4_000;
 /// A thread that waits for the GIL must wake up before this one takes it again.
@@ -17,10 +19,19 @@ const PAUSE: Duration = Duration::from_micros(20);
 
 static PAUSES: AtomicU64 = AtomicU64::new(0);
 
-/// The number of times that the GIL was released between two slices, in this process.
+/// The number of times that the GIL was released for a long text or between two slices, in this process.
 #[pyfunction]
 pub fn gil_pauses() -> u64 {
     PAUSES.load(Ordering::Relaxed)
+}
+
+/// Does work on a text of this size, without the GIL unless it is short.
+pub fn released<T: Send>(py: Python<'_>, size: usize, work: impl FnOnce() -> T + Send) -> T {
+    if size <= SHORT {
+        return work();
+    }
+    PAUSES.fetch_add(1, Ordering::Relaxed);
+    py.detach(work)
 }
 
 /// Counts the values of one piece of work.

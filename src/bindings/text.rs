@@ -1,7 +1,8 @@
 //! Shaping text for Python: cutting and merging. A huge string is never converted whole: only the window that decides
 //! the result crosses.
 
-use super::unicode::{all_of, raw, start_of};
+use super::slices::released;
+use super::unicode::{all_of, raw, start_of, string};
 use crate::invisible::visible;
 use crate::merge::{self, MergedText};
 use crate::model::Part;
@@ -13,9 +14,6 @@ use pyo3::types::PyString;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-/// Work on fewer characters than this is done before the GIL could be taken again.
-const SHORT: usize = 4_000;
-
 /// So much of the start tells whether it is JSON.
 const HEAD: usize = 256;
 
@@ -23,7 +21,7 @@ const HEAD: usize = 256;
 #[pyclass(frozen, module = "toolhub", name = "Truncated")]
 pub struct PyTruncated {
     #[pyo3(get)]
-    text: String,
+    text: Py<PyString>,
     #[pyo3(get)]
     cut: usize,
     #[pyo3(get)]
@@ -36,15 +34,18 @@ pub struct PyTruncated {
 
 #[pymethods]
 impl PyTruncated {
-    fn __str__(&self) -> &str {
-        &self.text
+    fn __str__(&self, py: Python<'_>) -> Py<PyString> {
+        self.text.clone_ref(py)
     }
 
-    fn __repr__(&self) -> String {
-        format!(
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        Ok(format!(
             "Truncated(text={:?}, cut={}, total={}, estimated={})",
-            self.text, self.cut, self.total, self.estimated
-        )
+            self.text.to_str(py)?,
+            self.cut,
+            self.total,
+            self.estimated
+        ))
     }
 }
 
@@ -99,9 +100,9 @@ pub fn truncate_text(
     let total = text.len()?;
     let window = window(text, 0, limit, &options)?;
     let cut = || truncate_window(&window, total, limit, &options);
-    let made = if window.len() <= SHORT { cut() } else { py.detach(cut) };
+    let made = released(py, window.len(), cut);
     Ok(PyTruncated {
-        text: made.text,
+        text: string(py, &made.text)?.unbind(),
         cut: made.cut,
         total: made.total,
         estimated: made.estimated,
@@ -113,10 +114,10 @@ pub fn truncate_text(
 #[pyfunction]
 pub fn visible_text<'py>(text: &Bound<'py, PyString>) -> PyResult<Bound<'py, PyString>> {
     let given = all_of(text)?;
-    Ok(match visible(&given) {
-        Cow::Borrowed(_) => text.clone(),
-        Cow::Owned(seen) => PyString::new(text.py(), &seen),
-    })
+    match released(text.py(), given.len(), || visible(&given)) {
+        Cow::Borrowed(_) => Ok(text.clone()),
+        Cow::Owned(seen) => string(text.py(), &seen),
+    }
 }
 
 /// The start of a text that decides how it is cut to `limit`, at least `chars` characters of it.
@@ -158,16 +159,16 @@ pub fn merge_labelled(
 
 /// Merges (label, text) pairs with a policy; the second value tells whether what is shown was cut.
 #[pyfunction]
-pub fn merge_texts(
-    py: Python<'_>,
-    given: Vec<(String, Bound<'_, PyString>)>,
+pub fn merge_texts<'py>(
+    py: Python<'py>,
+    given: Vec<(String, Bound<'py, PyString>)>,
     limit: usize,
     policy: &str,
-) -> PyResult<(String, bool)> {
+) -> PyResult<(Bound<'py, PyString>, bool)> {
     let merge = merge::policy(policy).ok_or_else(|| {
         let known: Vec<&str> = merge::POLICIES.iter().map(|(name, _)| *name).collect();
         PyValueError::new_err(format!("policy must be one of {}, got {policy:?}", known.join(", ")))
     })?;
     let merged = merge_labelled(py, &given, limit, merge)?;
-    Ok((merged.text, merged.truncated))
+    Ok((string(py, &merged.text)?, merged.truncated))
 }

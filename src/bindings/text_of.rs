@@ -3,6 +3,8 @@
 use super::blocks::Blocks;
 use super::json;
 use super::once::intern;
+use super::slices::released;
+use super::unicode;
 use super::value;
 use crate::model::Lang;
 use crate::shape::content::{self, ImageNotes};
@@ -21,31 +23,41 @@ pub fn text_of(
 ) -> PyResult<Option<String>> {
     if let Some(blocks) = blocks.filter(|blocks| !blocks.is_structured() && value.is_instance_of::<PyList>())
     {
-        return Ok(Some(content::text(blocks.blocks(), images)).filter(|text| !text.is_empty()));
+        return Ok(Some(content_text(value.py(), blocks.blocks(), images)).filter(|text| !text.is_empty()));
     }
     let text = if value.is_none() {
         None
     } else if let Some(content) = content_of(value) {
-        Some(content::text(&content, images))
+        Some(content_text(value.py(), content.as_array().map(Vec::as_slice).unwrap_or_default(), images))
     } else {
         Some(value::readable(value)?)
     };
     let notes =
         blocks.filter(|blocks| blocks.is_structured()).map(|one| content::notes(one.blocks(), images));
     Ok(match (text, notes.filter(|notes| !notes.is_empty())) {
-        (Some(text), Some(notes)) => Some(format!("{text}\n\n{notes}")),
+        (Some(text), Some(notes)) => Some(released(value.py(), text.len(), || format!("{text}\n\n{notes}"))),
         (text, notes) => text.or(notes),
     })
 }
 
-/// The blocks of a list of content blocks; `None` for any other value.
-fn content_of(value: &Bound<'_, PyAny>) -> Option<Vec<Value>> {
+fn content_text(py: Python<'_>, blocks: &[Value], images: ImageNotes) -> String {
+    released(py, size(blocks), || content::text(blocks, images))
+}
+
+/// About how many bytes the texts in blocks have.
+fn size(blocks: &[Value]) -> usize {
+    let members = blocks.iter().filter_map(Value::as_object).flat_map(|block| block.values());
+    members.map(|member| member.as_str().map_or(8, str::len)).sum()
+}
+
+/// A list of content blocks as JSON; `None` for any other value.
+fn content_of(value: &Bound<'_, PyAny>) -> Option<Value> {
     let list = value.cast::<PyList>().ok()?;
     // Long lists of data are not converted to see that they are not content.
     let first = list.get_item(0).ok()?.cast_into::<PyDict>().ok()?;
     first.get_item(intern!(value.py(), "type")).ok().flatten()?.cast_into::<PyString>().ok()?;
     let converted = json::from_python(value).ok()?;
-    content::blocks(&converted).map(<[Value]>::to_vec)
+    content::blocks(&converted).is_some().then_some(converted)
 }
 
 /// The images of a result that an API can take.
@@ -54,7 +66,12 @@ pub fn images_of(result: &Bound<'_, PyDict>) -> PyResult<Vec<content::ImageData>
     Ok(match (&blocks, result.get_item(intern!(result.py(), "result"))?) {
         (Some(blocks), _) => content::images(blocks.get().blocks()),
         (None, Some(value)) => {
-            content_of(&value).map(|content| content::images(&content)).unwrap_or_default()
+            let content = content_of(&value);
+            content
+                .as_ref()
+                .and_then(Value::as_array)
+                .map(|blocks| content::images(blocks))
+                .unwrap_or_default()
         }
         (None, None) => Vec::new(),
     })
@@ -93,8 +110,8 @@ fn nothing_text(lang: Lang) -> &'static str {
 
 /// The value of a successful result as text.
 #[pyfunction]
-pub fn result_text(result: &Bound<'_, PyDict>) -> PyResult<String> {
-    success_text(result, ImageNotes::Shown)
+pub fn result_text<'py>(result: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyString>> {
+    unicode::string(result.py(), &success_text(result, ImageNotes::Shown)?)
 }
 
 /// `[1.2 KB of binary data]`

@@ -3,11 +3,13 @@
 //! Python has an encoder for the same, but it works on whole strings and keeps what it made; for Chinese it is also several
 //! times slower than what is here.
 
+use super::slices::released;
 use pyo3::exceptions::PyTypeError;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyString, PyStringData};
 use std::borrow::Cow;
+use std::fmt::Write;
 
 /// The number of characters that are read together.
 const BLOCK: usize = 16;
@@ -24,23 +26,84 @@ pub fn as_text<'a, 'py>(what: &str, value: &'a Bound<'py, PyAny>) -> PyResult<&'
 pub fn start_of(text: &Bound<'_, PyString>, chars: usize) -> PyResult<String> {
     // SAFETY: the string lives as long as its data is read; strings do not change, and CPython is what we build for.
     let data = unsafe { text.data()? };
-    Ok(match data {
+    Ok(released(text.py(), text.len()?.min(chars), || match data {
         PyStringData::Ucs1(bytes) => narrow(&bytes[..chars.min(bytes.len())]),
         PyStringData::Ucs2(units) => wide(&units[..chars.min(units.len())]),
         PyStringData::Ucs4(units) => units.iter().take(chars).map(|unit| valid(*unit)).collect(),
-    })
+    }))
 }
 
 /// All of it: borrowed where Python keeps it in that form, made otherwise.
 pub fn all_of<'a>(text: &'a Bound<'_, PyString>) -> PyResult<Cow<'a, str>> {
     // SAFETY: as above.
-    match unsafe { text.data()? } {
+    let data = unsafe { text.data()? };
+    Ok(released(text.py(), text.len()?, || match data {
         // SAFETY: ASCII is UTF-8.
         PyStringData::Ucs1(bytes) if bytes.is_ascii() => {
-            Ok(Cow::Borrowed(unsafe { std::str::from_utf8_unchecked(bytes) }))
+            Cow::Borrowed(unsafe { std::str::from_utf8_unchecked(bytes) })
         }
-        _ => start_of(text, usize::MAX).map(Cow::Owned),
+        PyStringData::Ucs1(bytes) => Cow::Owned(narrow(bytes)),
+        PyStringData::Ucs2(units) => Cow::Owned(wide(units)),
+        PyStringData::Ucs4(units) => Cow::Owned(units.iter().map(|unit| valid(*unit)).collect()),
+    }))
+}
+
+/// Writes a text as JSON does, in quotes; `None` if it has lone surrogates.
+pub fn write_quoted(text: &Bound<'_, PyString>, out: &mut String) -> Option<()> {
+    // SAFETY: as above.
+    let data = unsafe { text.data().ok()? };
+    released(text.py(), text.len().ok()?, || {
+        out.push('"');
+        match data {
+            PyStringData::Ucs1(bytes) if bytes.is_ascii() => {
+                // SAFETY: ASCII is UTF-8.
+                write_escaped(unsafe { std::str::from_utf8_unchecked(bytes) }, out);
+            }
+            PyStringData::Ucs1(bytes) => write_escaped(&narrow(bytes), out),
+            PyStringData::Ucs2(units) if units.iter().any(|unit| (0xd800..=0xdfff).contains(unit)) => {
+                return None;
+            }
+            PyStringData::Ucs2(units) => write_escaped(&wide(units), out),
+            PyStringData::Ucs4(units) => {
+                write_escaped(
+                    &units.iter().map(|unit| char::from_u32(*unit)).collect::<Option<String>>()?,
+                    out,
+                );
+            }
+        }
+        out.push('"');
+        Some(())
+    })
+}
+
+/// Writes a text with the escapes of JSON: of quotes, backslashes and all control characters.
+fn write_escaped(text: &str, out: &mut String) {
+    let bytes = text.as_bytes();
+    let mut written = 0;
+    for (at, byte) in bytes.iter().enumerate() {
+        let (escape, len) = match byte {
+            b'"' => ("\\\"", 1),
+            b'\\' => ("\\\\", 1),
+            b'\n' => ("\\n", 1),
+            b'\r' => ("\\r", 1),
+            b'\t' => ("\\t", 1),
+            0x08 => ("\\b", 1),
+            0x0c => ("\\f", 1),
+            0..0x20 | 0x7f => ("", 1),
+            // U+0080 to U+009F
+            0xc2 if bytes.get(at + 1).is_some_and(|next| *next < 0xa0) => ("", 2),
+            _ => continue,
+        };
+        out.push_str(&text[written..at]);
+        if escape.is_empty() {
+            // The last byte is the code, below U+00A0. Writing to a String cannot fail.
+            let _ = write!(out, "\\u{:04x}", bytes[at + len - 1]);
+        } else {
+            out.push_str(escape);
+        }
+        written = at + len;
     }
+    out.push_str(&text[written..]);
 }
 
 /// A longer text is converted without the GIL.
@@ -82,9 +145,9 @@ pub fn string<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyString>
         let place = ffi::PyUnicode_DATA(object) as usize;
         py.detach(|| match u32::from(largest) {
             0..0x80 => std::ptr::copy_nonoverlapping(text.as_ptr(), place as *mut u8, count),
-            0x80..0x100 => write(text, place as *mut u8, |letter| letter as u8),
-            0x100..0x1_0000 => write(text, place as *mut u16, |letter| letter as u16),
-            _ => write(text, place as *mut u32, u32::from),
+            0x80..0x100 => write_units(text, place as *mut u8, |letter| letter as u8),
+            0x100..0x1_0000 => write_units(text, place as *mut u16, |letter| letter as u16),
+            _ => write_units(text, place as *mut u32, u32::from),
         });
         Ok(string)
     }
@@ -94,7 +157,7 @@ pub fn string<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyString>
 ///
 /// # Safety
 /// There must be room for all of them.
-unsafe fn write<T>(text: &str, place: *mut T, unit: impl Fn(char) -> T) {
+unsafe fn write_units<T>(text: &str, place: *mut T, unit: impl Fn(char) -> T) {
     for (at, letter) in text.chars().enumerate() {
         // SAFETY: the caller has made room.
         unsafe { place.add(at).write(unit(letter)) };

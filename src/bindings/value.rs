@@ -2,8 +2,11 @@
 
 use super::awaiting::is_coroutine;
 use super::imported::Imported;
+use super::json_text::json_text;
 use super::mappings::as_mapping;
 use super::once::intern;
+use super::slices::released;
+use super::unicode::all_of;
 use crate::model::{Meaning, NothingMeans, ReportedFailure, ReturnedValue, meaning};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
@@ -69,9 +72,21 @@ fn is_plain(value: &Bound<'_, PyAny>) -> bool {
 pub fn readable(value: &Bound<'_, PyAny>) -> PyResult<String> {
     static READABLE: Imported = Imported::new("toolhub._plain", "readable");
     if let Ok(text) = value.cast_exact::<PyString>() {
-        return Ok(text.to_string_lossy().into_owned());
+        return owned(text);
     }
-    Ok(READABLE.get(value.py())?.call1((value,))?.str()?.to_string_lossy().into_owned())
+    let is_data = value.is_exact_instance_of::<PyDict>()
+        || value.is_exact_instance_of::<PyList>()
+        || value.is_exact_instance_of::<PyTuple>();
+    if let Some(text) = is_data.then(|| json_text(value)).flatten() {
+        return Ok(text);
+    }
+    let text = READABLE.get(value.py())?.call1((value,))?;
+    owned(text.cast::<PyString>()?)
+}
+
+fn owned(text: &Bound<'_, PyString>) -> PyResult<String> {
+    let (py, text) = (text.py(), all_of(text)?);
+    Ok(released(py, text.len(), || text.into_owned()))
 }
 
 /// A tool's own result in a form that runs no code of the user when it is read again: the mapping is read here, once, and

@@ -4,7 +4,7 @@ use crate::error::{ErrorKind, HubError, clip};
 use crate::hub::Hub;
 use crate::registry::{Candidate, NameEntry, Snapshot};
 use crate::route::Directory;
-use crate::text::{NearName, near_names};
+use crate::text::near_names;
 use std::sync::Arc;
 
 /// The configured servers of a hub.
@@ -73,8 +73,7 @@ pub fn unknown_server(id: &str, known: Vec<Arc<str>>) -> HubError {
     let quoted: Vec<String> = known.iter().map(|id| format!("'{}'", clip(id))).collect();
     let listed = if quoted.is_empty() { "none".to_owned() } else { quoted.join(", ") };
     let mut message = format!("There is no server '{}'. Known servers: {listed}.", clip(id));
-    let names: Vec<_> = known.into_iter().map(|id| (NearName::new(&id), id)).collect();
-    let near = near_names(id, names.iter().map(|(near, id)| (near, id)), 3);
+    let near = near_names(id, known.iter().map(|id| (&**id, id)), 3);
     let suggestions: Vec<Arc<str>> = near.into_iter().cloned().collect();
     if let Some(near) = suggestions.first() {
         message.push_str(&format!(" Did you mean '{}'?", clip(near)));

@@ -6,6 +6,6 @@ use std::sync::Arc;
 
 /// Up to `limit` names like `wanted`, the most alike first.
 pub fn nearest(snapshot: &Snapshot, wanted: &str, limit: usize) -> Vec<Arc<str>> {
-    let names = snapshot.near_names();
-    near_names(wanted, names.iter().map(|(near, name)| (near, name)), limit).into_iter().cloned().collect()
+    let names = snapshot.names().map(|name| (&**name, name));
+    near_names(wanted, names, limit).into_iter().cloned().collect()
 }

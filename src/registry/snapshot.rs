@@ -2,7 +2,6 @@
 
 use super::candidate::{Candidate, ReplaceRule};
 use super::capability::answering;
-use crate::text::NearName;
 use imbl::shared_ptr::DefaultSharedPtr;
 use imbl::{GenericHashMap, OrdMap};
 use std::collections::{BTreeMap, HashSet};
@@ -61,15 +60,11 @@ pub struct Snapshot {
     tags: Map<OrdMap<(i32, u64), Arc<Candidate>>>,
     candidates: usize,
     version: u64,
-    /// Names in the form in which near names are compared, computed at the first miss.
-    near: Lazy<KnownNames>,
     sorted: Lazy<Vec<Arc<str>>>,
 }
 
 /// Computed at the first use. A clone starts empty, because a clone is about to change.
 struct Lazy<T>(OnceLock<Arc<T>>);
-
-type KnownNames = Vec<(NearName, Arc<str>)>;
 
 impl<T> Default for Lazy<T> {
     fn default() -> Self {
@@ -132,10 +127,9 @@ impl Snapshot {
         self.tags.iter().map(|(tag, candidates)| (&**tag, candidates.len())).collect()
     }
 
-    /// The names of all tools, for near-name look-ups.
-    pub(super) fn near_names(&self) -> Arc<KnownNames> {
-        let make = || Arc::new(self.order.values().map(|n| (NearName::new(n), n.clone())).collect());
-        self.near.0.get_or_init(make).clone()
+    /// The names of all tools, in the order of their first registration.
+    pub(super) fn names(&self) -> impl Iterator<Item = &Arc<str>> {
+        self.order.values()
     }
 
     /// The names that models may call, sorted.

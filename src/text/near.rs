@@ -1,7 +1,8 @@
 //! Near names: how much one name is like another, so that an error can suggest what was probably meant.
 //!
-//! Tools, servers, labels, arguments and configuration keys all use this one measure. It looks at every known name, so
-//! cheap upper bounds come first, and only the names with the highest bounds reach the exact comparison.
+//! Tools, servers, labels, arguments and configuration keys all use this one measure. The work is bounded whatever the number
+//! of names: of many, those that share the most letters with the wanted one are looked at; cheap upper bounds come before
+//! the exact comparison.
 
 use super::words::name_words;
 
@@ -11,12 +12,16 @@ const ALIKE: f64 = 0.72;
 const COMPARED: usize = 80;
 /// Exact comparisons for one wanted name, whatever the number of names.
 const EXACT: usize = 500;
+/// Names that are looked at. Of more, those with the most likely letters.
+const LOOKED_AT: usize = 1_000;
+/// Names whose letters are looked at; later ones are not suggested.
+const SCANNED: usize = 100_000;
 /// What a shared start counts for, relative to a typo.
 const SAME_START: f64 = 0.9;
 
-/// A name in the form that is compared. Make it once for a list of known names.
+/// A name in the form that is compared.
 #[derive(Clone, Debug)]
-pub struct NearName {
+struct NearName {
     /// Without case, and not longer than [`COMPARED`] characters.
     folded: String,
     chars: usize,
@@ -27,7 +32,7 @@ pub struct NearName {
 }
 
 impl NearName {
-    pub fn new(name: &str) -> Self {
+    fn new(name: &str) -> Self {
         let start = name.char_indices().nth(COMPARED).map_or(name, |(at, _)| &name[..at]);
         let folded: String = start.to_lowercase().chars().take(COMPARED).collect();
         let mut words = name_words(start);
@@ -44,7 +49,7 @@ impl NearName {
     }
 
     /// From 0 to 1; `None` when it is too low to be worth suggesting.
-    pub fn likeness(&self, other: &NearName) -> Option<f64> {
+    fn likeness(&self, other: &NearName) -> Option<f64> {
         let mut likeness = self.overlap(other);
         if self.bound(other) > likeness {
             let slips = strsim::damerau_levenshtein(&self.folded, &other.folded);
@@ -81,6 +86,58 @@ impl NearName {
     }
 }
 
+/// The letters of a name, without case, order and number, and its length in bytes: quick to make, and quick to compare.
+#[derive(Clone, Copy)]
+struct LetterSet {
+    letters: u64,
+    len: usize,
+}
+
+impl LetterSet {
+    fn of(name: &str) -> Self {
+        let bit = |byte: u8| 1u64 << (byte.to_ascii_lowercase() % 64);
+        let start = &name.as_bytes()[..name.len().min(COMPARED)];
+        let letters = start.iter().fold(0, |letters, byte| letters | bit(*byte));
+        LetterSet { letters, len: start.len() }
+    }
+
+    fn contains(self, other: LetterSet) -> bool {
+        other.letters & !self.letters == 0
+    }
+
+    /// The share of letters that may be the same, from 0 to 1.
+    fn similarity(self, other: LetterSet) -> f64 {
+        let only_here = (self.letters & !other.letters).count_ones();
+        let only_there = (other.letters & !self.letters).count_ones();
+        let slips = only_here.max(only_there) as usize;
+        1.0 - slips.max(self.len.abs_diff(other.len)) as f64 / self.len.max(other.len).max(1) as f64
+    }
+}
+
+/// The names whose letters are most like those of the wanted one or of its words, in the order given.
+fn promising<'a, N>(wanted: &NearName, names: Vec<(&'a str, N)>) -> Vec<(&'a str, N)> {
+    let whole = LetterSet::of(&wanted.folded);
+    let words: Vec<LetterSet> = wanted.words.iter().map(|word| LetterSet::of(word)).collect();
+    let score = |name: &str| {
+        let letters = LetterSet::of(name);
+        let found = words.iter().filter(|word| letters.contains(**word)).map(|word| word.len).sum::<usize>();
+        // As in `overlap`: a shared word counts more than similar letters.
+        let shared = match found {
+            0 => 0.0,
+            found => 0.6 + 0.4 * (found as f64 / letters.len.max(whole.len) as f64),
+        };
+        let similar = whole.similarity(letters);
+        // Of names with the same words, those with similar letters come first.
+        similar.max(shared) + similar / 100.0
+    };
+    let mut scored: Vec<(f64, usize, (&str, N))> =
+        names.into_iter().enumerate().map(|(at, one)| (score(one.0), at, one)).collect();
+    scored.select_nth_unstable_by(LOOKED_AT, |a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+    scored.truncate(LOOKED_AT);
+    scored.sort_unstable_by_key(|(_, at, _)| *at);
+    scored.into_iter().map(|(_, _, one)| one).collect()
+}
+
 /// The likeness of names of up to `longest` characters with this many slips between them. One slip is always near, except in
 /// names of one or two characters.
 fn typo(slips: f64, longest: f64) -> f64 {
@@ -89,20 +146,23 @@ fn typo(slips: f64, longest: f64) -> f64 {
 }
 
 /// Up to `limit` of the names that were probably meant, the most alike first; equal ones in the order given.
-pub fn near_names<'a, N>(
-    wanted: &str,
-    names: impl Iterator<Item = (&'a NearName, N)>,
-    limit: usize,
-) -> Vec<N> {
+pub fn near_names<'a, N>(wanted: &str, names: impl Iterator<Item = (&'a str, N)>, limit: usize) -> Vec<N> {
     let wanted = NearName::new(wanted);
-    let mut possible: Vec<(f64, &NearName, N)> =
-        names.filter_map(|(near, name)| Some((wanted.at_most(near)?, near, name))).collect();
+    let mut known: Vec<(&str, N)> = names.take(SCANNED).collect();
+    if known.len() > LOOKED_AT {
+        known = promising(&wanted, known);
+    }
+    let possible = known.into_iter().filter_map(|(text, name)| {
+        let near = NearName::new(text);
+        Some((wanted.at_most(&near)?, near, name))
+    });
+    let mut possible: Vec<(f64, NearName, N)> = possible.collect();
     if possible.len() > EXACT {
         // Stable, so that equal ones stay in the order given.
         possible.sort_by(|a, b| b.0.total_cmp(&a.0));
         possible.truncate(EXACT);
     }
-    let alike = |(_, near, name): (f64, &NearName, N)| Some((wanted.likeness(near)?, name));
+    let alike = |(_, near, name): (f64, NearName, N)| Some((wanted.likeness(&near)?, name));
     let mut near: Vec<(f64, N)> = possible.into_iter().filter_map(alike).collect();
     near.sort_by(|a, b| b.0.total_cmp(&a.0));
     near.into_iter().take(limit).map(|(_, name)| name).collect()
@@ -110,8 +170,7 @@ pub fn near_names<'a, N>(
 
 /// The one of these names that was probably meant; the first of equally good ones.
 pub fn nearest<'a>(wanted: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    let known: Vec<(NearName, &str)> = names.map(|name| (NearName::new(name), name)).collect();
-    near_names(wanted, known.iter().map(|(near, name)| (near, *name)), 1).pop()
+    near_names(wanted, names.map(|name| (name, name)), 1).pop()
 }
 
 #[cfg(test)]
@@ -158,8 +217,8 @@ mod tests {
 
     #[test]
     fn the_best_come_first_and_equals_keep_their_order() {
-        let names = ["search_a", "search_b", "serach", "other"].map(|name| (NearName::new(name), name));
-        let near = |limit| near_names("search", names.iter().map(|(near, name)| (near, *name)), limit);
+        let names = ["search_a", "search_b", "serach", "other"];
+        let near = |limit| near_names("search", names.iter().map(|name| (*name, *name)), limit);
         assert_eq!(near(9), ["search_a", "search_b", "serach"]);
         assert_eq!(near(1), ["search_a"]);
     }
@@ -175,6 +234,22 @@ mod tests {
         let wanted = NearName::new("forecast_weather");
         let compared = names.filter(|name| wanted.bound(name) >= ALIKE).count();
         assert!(compared < 500, "{compared}");
+    }
+
+    #[test]
+    fn a_near_name_is_found_among_very_many() {
+        let mut names: Vec<String> = (0..50_000).map(|number| format!("tool_{number}")).collect();
+        names.extend(["search_web", "get_current_time"].map(str::to_owned));
+        for (wanted, meant) in [
+            ("serach_web", "search_web"),
+            ("web_search", "search_web"),
+            ("get_time", "get_current_time"),
+            ("tool_4999", "tool_4999"),
+            ("tol_31415", "tool_31415"),
+        ] {
+            let near = near_names(wanted, names.iter().map(|name| (name.as_str(), name.as_str())), 1);
+            assert_eq!(near, [meant], "{wanted}");
+        }
     }
 
     proptest! {

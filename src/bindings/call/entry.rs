@@ -118,9 +118,13 @@ pub fn execute<'py>(
     let name = as_text("name", name)?.to_string_lossy();
     if around.watch.is_none() && !options.get().may_share() {
         let now = Instant::now();
-        let planned = match hub.get().core().is_closed() {
+        let (core, wanted) = (hub.get().core(), &options.get().options);
+        let planned = match core.is_closed() {
             true => Err(closed()),
-            false => hub.get().core().plan_by_name(&name, &options.get().options, now),
+            // Near names take a while when there are many names.
+            false => core
+                .plan_known(&name, wanted, now)
+                .unwrap_or_else(|| Err(hub.py().detach(|| core.not_registered(&name, wanted)))),
         };
         if let Some(execution) = plain(hub, &name, planned, &args, options, &around)? {
             return Ok(execution);
@@ -189,7 +193,7 @@ fn plain<'py>(
         Ok(planned) => Ok(planned),
         // The servers may have it.
         Err(error) => match this.servers() {
-            None if error.kind == ErrorKind::NotFound => {
+            None if error.kind == ErrorKind::NotFound && options.get().options.server.is_some() => {
                 select_by_name(this.core(), None, name, &options.get().options, Instant::now())
             }
             None => Err(error),

@@ -7,11 +7,12 @@ use crate::parse::ToolSchemas;
 use crate::prompt::vendor;
 use crate::registry::{NameEntry, Snapshot};
 use pyo3::prelude::*;
+use pyo3::types::PyString;
 use serde_json::Value;
 use std::sync::Arc;
 
 /// The calls, the text around them, the format, and the groups of calls that run together, by their positions in the list.
-type PlannedMessage = (Vec<Py<PyParsedCall>>, String, Option<String>, Vec<Vec<usize>>);
+type PlannedMessage = (Vec<Py<PyParsedCall>>, Py<PyString>, Option<String>, Vec<Vec<usize>>);
 
 /// Parses a model's message with the schemas of the tools that it names, and groups its calls.
 #[pyfunction]

@@ -44,7 +44,10 @@ impl CallDriver {
         let hub = this.hub.get();
         let servers = hub.servers();
         let servers = servers.as_deref().map(|servers| servers as &dyn ServerSet);
-        let step = this.plan.lock().next(hub.core(), servers, Instant::now());
+        let plan = || this.plan.lock().next(hub.core(), servers, Instant::now());
+        let is_known = hub.core().registry.load().get(this.plan.lock().request().target.name()).is_some();
+        // Near names of a name that is not known take a while when there are many names.
+        let step = if is_known { plan() } else { py.detach(plan) };
         match step {
             PlanStep::LookUp(request) => Self::look_up(slf, request),
             PlanStep::Approve(request) => this.ask_approval(py, request),
