@@ -225,20 +225,17 @@ impl Servers {
         stream::iter(all).for_each_concurrent(None, |server| async move { server.close().await }).await;
     }
 
-    /// A candidate for a tool of a connected server that has no complete list. Pins accept definitions, so a pinned server has
-    /// to list its tools.
+    /// A candidate for a tool that its server has not listed (yet): a program that names the server may call what its
+    /// configuration does not exclude, and the server knows whether it has it. A pin accepts a definition, so a pinned server
+    /// has to list its tools.
     pub fn unlisted(&self, server: &str, tool: &str) -> Option<Arc<Candidate>> {
         let server = self.get(server)?;
         let options = &server.config().options;
-        let list_decides = server.listing().is_some_and(|listing| !listing.is_cut);
-        if list_decides || server.info().state != "connected" || options.pin {
+        let own_name = tool.strip_prefix(options.prefix.as_deref().unwrap_or_default()).unwrap_or(tool);
+        if options.pin || !options.wants(own_name) {
             return None;
         }
-        let listed =
-            Arc::new(Listed::unlisted(tool.strip_prefix(options.prefix.as_deref().unwrap_or_default())?));
-        if !options.wants(&listed.name) {
-            return None;
-        }
+        let listed = Arc::new(Listed::unlisted(own_name));
         let mut spec = ToolSpec::named(tool);
         spec.timeout = options.timeout;
         Some(Arc::new(Candidate {

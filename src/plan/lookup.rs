@@ -4,7 +4,7 @@ use super::request::CallTarget;
 use super::servers::ServerSet;
 use super::state::CallPlan;
 use crate::error::{ErrorKind, HubError, Outcome, clip};
-use crate::hub::{Hub, PlannedRun};
+use crate::hub::Hub;
 use crate::model::CallOptions;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -45,26 +45,6 @@ impl CallPlan {
     fn patience(&self, hub: &Hub, now: Instant) -> Duration {
         let limits = [Some(hub.options.lookup_timeout), self.options.timeout, self.time_left(now)];
         limits.into_iter().flatten().min().unwrap_or_default()
-    }
-
-    /// A run on the server that the call names, when the look-up could not get a complete list from it.
-    ///
-    /// A list decides what may be called. A server that is connected and does not answer `tools/list` may still answer calls.
-    pub(super) fn on_a_server_without_a_list(
-        &self,
-        hub: &Hub,
-        servers: Option<&dyn ServerSet>,
-        now: Instant,
-    ) -> Option<Box<PlannedRun>> {
-        let named = self.options.server.as_ref()?;
-        let (CallTarget::Name(name) | CallTarget::Routed { name, .. }) = &self.request.target else {
-            return None;
-        };
-        if self.unreachable.is_none() || name.is_empty() || self.check_deadline(now).is_err() {
-            return None;
-        }
-        let candidate = servers?.unlisted(named, name)?;
-        Some(hub.plan_for(candidate, &self.options, now))
     }
 
     /// The final error of a call without a provider: the miss, or why the servers that may have it could not be asked.

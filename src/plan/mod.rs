@@ -98,13 +98,9 @@ impl CallPlan {
         self.narrow(hub)?;
         let mut planned = match self.select(hub, servers, now) {
             Ok(planned) => planned,
-            Err(miss) if !lookup::is_miss(&miss) => return Err(miss),
             Err(miss) => match self.look_up(hub, servers, now) {
-                Some(look_up) => return Ok(PlanStep::LookUp(look_up)),
-                None => match self.on_a_server_without_a_list(hub, servers, now) {
-                    Some(planned) => planned,
-                    None => return Err(self.missed(hub, miss)),
-                },
+                Some(look_up) if lookup::is_miss(&miss) => return Ok(PlanStep::LookUp(look_up)),
+                _ => return Err(self.missed(hub, miss)),
             },
         };
         if let Some(approval) = self.needed_approval(hub, &planned.candidates)? {
@@ -190,7 +186,7 @@ impl CallPlan {
     }
 }
 
-/// The candidates of a name, with an error that names the known servers when the call names another one.
+/// The candidates of a name. A call that names a server may use tools that the server has not listed.
 pub fn select_by_name(
     hub: &Hub,
     servers: Option<&dyn ServerSet>,
@@ -200,15 +196,20 @@ pub fn select_by_name(
 ) -> Result<Box<PlannedRun>, HubError> {
     let planned = hub.plan_by_name(name, options, now);
     let (Err(error), Some(server)) = (&planned, &options.server) else { return planned };
-    if error.kind != ErrorKind::NotFound {
+    if error.kind != ErrorKind::NotFound || name.is_empty() {
         return planned;
     }
-    let Some(unknown) = unknown_to(hub, servers, server) else { return planned };
-    let snapshot = hub.registry.load();
-    Err(match snapshot.get(name) {
-        Some(entry) => offered_elsewhere(unknown, name, entry),
-        None => unknown,
-    })
+    if let Some(unknown) = unknown_to(hub, servers, server) {
+        let snapshot = hub.registry.load();
+        return Err(match snapshot.get(name) {
+            Some(entry) => offered_elsewhere(unknown, name, entry),
+            None => unknown,
+        });
+    }
+    match servers.and_then(|servers| servers.unlisted(server, name)) {
+        Some(candidate) => Ok(hub.plan_for(candidate, options, now)),
+        None => planned,
+    }
 }
 
 /// The answer of a hub that was closed.

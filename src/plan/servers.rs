@@ -14,8 +14,8 @@ pub trait ServerSet: Send + Sync {
     /// In the order in which they were added.
     fn ids(&self) -> Vec<Arc<str>>;
 
-    /// A candidate for a tool of a connected server that has no complete list: only the server knows whether it has the tool.
-    /// `None` when the server has a complete list, which then decides, or when its configuration excludes or pins the tool.
+    /// A candidate for a tool that its server has not listed: the server knows whether it has it. `None` when there is no
+    /// such server, or its configuration excludes the tool.
     fn unlisted(&self, server: &str, tool: &str) -> Option<Arc<Candidate>>;
 }
 

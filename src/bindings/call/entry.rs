@@ -12,7 +12,9 @@ use crate::bindings::tool_from_python::as_json;
 use crate::bindings::unicode::as_text;
 use crate::error::{ErrorKind, HubError};
 use crate::hub::PlannedRun;
-use crate::plan::{CallPlan, CallRequest, CallTarget, Permissions, SharingRequest, closed, select_by_name};
+use crate::plan::{
+    CallPlan, CallRequest, CallTarget, Permissions, ServerSet, SharingRequest, closed, select_by_name,
+};
 use pyo3::exceptions::PyTypeError;
 use pyo3::inspect::PyStaticExpr;
 use pyo3::prelude::*;
@@ -197,6 +199,14 @@ fn plain<'py>(
                 select_by_name(this.core(), None, name, &options.get().options, Instant::now())
             }
             None => Err(error),
+            Some(servers) if options.get().options.server.is_some() => {
+                let servers: &dyn ServerSet = &*servers;
+                match select_by_name(this.core(), Some(servers), name, &options.get().options, Instant::now())
+                {
+                    Ok(planned) => Ok(planned),
+                    Err(_) => return Ok(None),
+                }
+            }
             Some(_) if this.core().is_closed() => Err(error),
             Some(_) => return Ok(None),
         },

@@ -85,8 +85,6 @@ pub struct Listing {
     pub notices: Vec<String>,
     /// For how long the server says that this holds.
     pub ttl_ms: Option<u64>,
-    /// The server has more pages or tools than we read, so a name that is missing here may still be one of its tools.
-    pub is_cut: bool,
 }
 
 impl Listing {
@@ -160,16 +158,13 @@ async fn fetch_pages(connection: &Connection) -> Result<Listing, HubError> {
         let page = heavy(raw.get().len(), || add_page(&raw, era, &mut listing, &mut names))?;
         listing.ttl_ms = page.ttl_ms.as_ref().and_then(Value::as_u64);
         match page.next_cursor {
-            Value::String(_) if listing.tools.len() >= MAX_TOOLS => {
-                listing.is_cut = true;
-                return Ok(listing);
+            Value::String(next) if cursors.insert(next.clone()) && listing.tools.len() < MAX_TOOLS => {
+                cursor = Some(next);
             }
-            Value::String(next) if cursors.insert(next.clone()) => cursor = Some(next),
             _ => return Ok(listing),
         }
     }
     listing.notices.push(format!("the list did not end after {MAX_PAGES} pages"));
-    listing.is_cut = true;
     Ok(listing)
 }
 
@@ -182,14 +177,9 @@ fn add_page(
 ) -> Result<ToolPage, HubError> {
     let page: ToolPage = serde_json::from_str(raw.get()).map_err(|error| malformed(&error.to_string()))?;
     let entries: Vec<&RawValue> = match &page.tools {
-        // A list without tools is not an empty list; a later page costs only itself.
-        None if listing.tools.is_empty() && listing.notices.is_empty() => {
-            return Err(malformed("'tools' is missing"));
-        }
         None => Vec::new(),
         Some(tools) => serde_json::from_str(tools.get()).map_err(|_| malformed("'tools' is not a list"))?,
     };
-    listing.is_cut |= entries.len() > MAX_TOOLS - listing.tools.len();
     for entry in entries.iter().take(MAX_TOOLS - listing.tools.len()) {
         match read(entry, era) {
             Ok(tool) if names.insert(tool.name.clone()) => listing.tools.push(Arc::new(tool)),

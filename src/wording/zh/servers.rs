@@ -25,7 +25,6 @@ pub(super) const SERVERS: &[(&str, &str)] = &[
     ("the list did not end after {} pages", "列表在 {0} 页之后仍未结束"),
     ("tools/list: {~}", "tools/list：{0}"),
     ("'tools' is not a list", "'tools' 不是列表"),
-    ("'tools' is missing", "缺少 'tools'"),
     ("the task of '{}' has no id", "'{0}' 的任务没有 id"),
     ("the task of '{}' ended without a result", "'{0}' 的任务结束但没有结果"),
     (
