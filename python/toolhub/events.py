@@ -88,7 +88,8 @@ class Event(dict[str, Any]):
 
 
 class Events:
-    """The listeners of a hub. A listener that fails is logged and never breaks a call."""
+    """The listeners of a hub. A listener that fails is logged and never breaks a call; `KeyboardInterrupt` and `SystemExit` in
+    one end the call that it heard of."""
 
     def __init__(self) -> None:
         # dict set/pop are atomic under the GIL. A lock here could deadlock: the garbage collector may run a finalizer that
@@ -134,9 +135,6 @@ class Events:
                 if hasattr(answer, "__await__"):
                     answer.close()
                     raise TypeError("a listener for events must be a plain function, not an async one")
-            except KeyboardInterrupt:
-                # The core emits events where nothing can be raised; the interpreter raises it in the main thread next.
-                _thread.interrupt_main()
             except Exception:
                 _TROUBLE.exception("a listener failed at the event %r", type)
 
@@ -145,8 +143,14 @@ class Events:
         return Watched(self, tool, args, call_id, is_readable)
 
     def emit_for_server(self, server: str, event: dict[str, Any]) -> None:
-        """Emit an event of a connection, as the core reports it."""
-        self.emit(event["type"], server=server, **event["details"])
+        """Emit an event of a connection, as the core reports it on a thread of its own."""
+        try:
+            self.emit(event["type"], server=server, **event["details"])
+        except KeyboardInterrupt:
+            # Nothing can be raised here; the interpreter raises it in the main thread.
+            _thread.interrupt_main()
+        except SystemExit:
+            _TROUBLE.exception("a listener asked for the exit of a thread of the hub")
 
 
 def _clean(key: str, value: Any) -> Any:

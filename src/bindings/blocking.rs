@@ -6,7 +6,7 @@
 use super::awaiting::{
     Awaitable, Awaited, Step, close, is_cancelled_error, new_awaitable, send, throw_value,
 };
-use super::loop_bridge::{LoopBridge, Mail};
+use super::loop_bridge::{LoopAction, LoopBridge, Mail};
 use super::mailbox::Notifier;
 use super::once::intern;
 use super::pool;
@@ -37,6 +37,28 @@ impl BlockingCall {
         let task = self.task.lock().take();
         drop(task);
         self.wakeup.notify();
+    }
+
+    /// Cancels from the thread that waits. The loop takes what is in its own queue before anything that comes later, so
+    /// nothing that is not under way yet starts; its mailbox would be read a turn too late for that.
+    fn cancel_from_here(self: &Arc<Self>, py: Python<'_>, bridge: &Bound<'_, LoopBridge>) {
+        let task = self.task.lock().take();
+        let Some(task) = task else {
+            let call = self.clone();
+            let cancel: LoopAction = Box::new(move |bridge| {
+                if let Err(error) = call.cancel(bridge.py()) {
+                    error.write_unraisable(bridge.py(), Some(bridge.as_any()));
+                }
+            });
+            return bridge.get().mailbox().push(Mail::Run(cancel));
+        };
+        let cancel = task.bind(py).getattr(intern!(py, "cancel"));
+        let event_loop = bridge.get().event_loop(py);
+        let asked =
+            cancel.and_then(|cancel| event_loop.call_method1(intern!(py, "call_soon_threadsafe"), (cancel,)));
+        if let Err(error) = asked {
+            error.write_unraisable(py, Some(bridge.as_any()));
+        }
     }
 
     fn cancel(&self, py: Python<'_>) -> PyResult<()> {
@@ -143,12 +165,7 @@ pub fn run_blocking(
             if interrupted.is_some() {
                 return Err(interrupt);
             }
-            let call = call.clone();
-            mailbox.push(Mail::Run(Box::new(move |bridge| {
-                if let Err(error) = call.cancel(bridge.py()) {
-                    error.write_unraisable(bridge.py(), Some(bridge.as_any()));
-                }
-            })));
+            call.cancel_from_here(py, bridge);
             interrupted = Some(interrupt);
         }
     }

@@ -5,6 +5,7 @@
 //! stops there, and with it the thread, until the process is gone.
 
 use super::runtime;
+use pyo3::exceptions::{PyKeyboardInterrupt, PySystemExit};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
@@ -95,6 +96,25 @@ pub fn apply<'py>(
     unsafe {
         let result = guarded(|| call(callable.as_ptr(), args.as_ptr(), std::ptr::null_mut()));
         Bound::from_owned_ptr_or_err(callable.py(), result)
+    }
+}
+
+/// A listener must not break a call, so its exceptions are only shown. `KeyboardInterrupt` and `SystemExit` are for the
+/// program and are passed on.
+pub fn only_interrupts<T>(heard: PyResult<T>, listener: &Bound<'_, PyAny>) -> PyResult<()> {
+    let py = listener.py();
+    match heard {
+        Err(error)
+            if error.is_instance_of::<PyKeyboardInterrupt>(py)
+                || error.is_instance_of::<PySystemExit>(py) =>
+        {
+            Err(error)
+        }
+        Err(error) => {
+            error.write_unraisable(py, Some(listener));
+            Ok(())
+        }
+        Ok(_) => Ok(()),
     }
 }
 

@@ -72,7 +72,7 @@ impl CallDriver {
             (state.lead.take(), state.inner.take())
         };
         drop((lead, inner));
-        self.report(py, intern!(py, "broken_off"), (error.value(py),));
+        self.report(py, intern!(py, "broken_off"), (error.value(py),))?;
         Err(error)
     }
 }

@@ -6,6 +6,7 @@ use crate::bindings::argument_checks::Checks;
 use crate::bindings::awaiting::Awaitable;
 use crate::bindings::execution::Extras;
 use crate::bindings::hub::PyHub;
+use crate::bindings::user_code;
 use crate::plan::{CallPlan, FlightLead, TimeAllowed, Unreachable};
 use parking_lot::Mutex;
 use pyo3::prelude::*;
@@ -79,16 +80,14 @@ impl CallDriver {
         CallDriver { hub, args, checks, callbacks, plan: Mutex::new(plan), state: Mutex::new(state) }
     }
 
-    /// Calls a method of the watch, if there is one. A listener must not break the call.
+    /// Calls a method of the watch, if there is one. An error is an interrupt, which ends the call.
     pub(super) fn report<'py>(
         &self,
         py: Python<'py>,
         method: &Bound<'py, pyo3::types::PyString>,
         args: impl pyo3::call::PyCallArgs<'py>,
-    ) {
-        let Some(watch) = &self.callbacks.watch else { return };
-        if let Err(error) = watch.bind(py).call_method1(method, args) {
-            error.write_unraisable(py, Some(watch.bind(py)));
-        }
+    ) -> PyResult<()> {
+        let Some(watch) = &self.callbacks.watch else { return Ok(()) };
+        user_code::only_interrupts(watch.bind(py).call_method1(method, args), watch.bind(py))
     }
 }

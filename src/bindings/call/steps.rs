@@ -52,11 +52,11 @@ impl CallDriver {
             PlanStep::LookUp(request) => Self::look_up(slf, request),
             PlanStep::Approve(request) => this.ask_approval(py, request),
             PlanStep::Share(shareable) => {
-                this.report_route(py);
+                this.report_route(py)?;
                 Self::share(slf, &shareable)
             }
             PlanStep::Run(planned) => {
-                this.report_route(py);
+                this.report_route(py)?;
                 let extras = this.state.lock().extras.take();
                 let name = planned.what.clone();
                 let hub = this.hub.clone_ref(py);
@@ -272,8 +272,7 @@ impl CallDriver {
         let took = begun.elapsed().as_secs_f64() * 1e3;
         let before: f64 = meta.get_item(intern!(py, "duration_ms"))?.map_or(Ok(0.0), |ms| ms.extract())?;
         meta.set_item(intern!(py, "duration_ms"), before + took)?;
-        self.report(py, intern!(py, "synthesised"), (result, took));
-        Ok(())
+        self.report(py, intern!(py, "synthesised"), (result, took))
     }
 
     pub(super) fn refuse<'py>(&self, py: Python<'py>, error: &HubError) -> PyResult<Bound<'py, PyDict>> {
@@ -286,17 +285,18 @@ impl CallDriver {
         Ok(result)
     }
 
-    fn report_route(&self, py: Python<'_>) {
+    fn report_route(&self, py: Python<'_>) -> PyResult<()> {
         if std::mem::replace(&mut self.state.lock().route_reported, true) || self.callbacks.watch.is_none() {
-            return;
+            return Ok(());
         }
         let (rule, source, server) = {
             let plan = self.plan.lock();
             let options = plan.options();
             (plan.route_name(), options.source.map(|source| source.name()), options.server.clone())
         };
-        if let Some(rule) = rule {
-            self.report(py, intern!(py, "routed"), (rule, source, server.as_deref()));
+        match rule {
+            Some(rule) => self.report(py, intern!(py, "routed"), (rule, source, server.as_deref())),
+            None => Ok(()),
         }
     }
 
@@ -315,7 +315,7 @@ impl CallDriver {
             meta.set_item(intern!(py, "route"), PyString::intern(py, route))?;
         }
         let method = if forbidden { intern!(py, "refused") } else { intern!(py, "finished") };
-        self.report(py, method, (&result,));
+        self.report(py, method, (&result,))?;
         Ok(Step::Return(result.into_any().unbind()))
     }
 }

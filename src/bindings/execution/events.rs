@@ -31,7 +31,10 @@ impl Addressee for Execution {
                 }
                 return;
             }
-            Message::Retried(news) => return this.retried(py, slot, &news),
+            Message::Retried(news) => match this.retried(py, slot, &news) {
+                Ok(()) => return,
+                Err(interrupt) => this.interrupt(interrupt),
+            },
             Message::Returned(Ok(value)) if is_coroutine(value.bind(py)) => {
                 let unwanted = this.state.lock().hold_coroutine(slot, value);
                 if let Some(coroutine) = unwanted {
@@ -199,7 +202,7 @@ impl Execution {
                 value::discard(coroutine.bind(py));
                 this.mark_stopped(slot);
             }
-            AttemptState::Nothing => this.mark_stopped(slot),
+            AttemptState::Nothing | AttemptState::Announced { .. } => this.mark_stopped(slot),
         }
     }
 

@@ -116,7 +116,9 @@ impl Execution {
         };
         drop(waiter);
         Self::stop_losers(slf);
-        slf.get().tell_changes(slf.py());
+        if let Err(interrupt) = slf.get().tell_changes(slf.py()) {
+            interrupt.write_unraisable(slf.py(), Some(slf.as_any()));
+        }
         let mut finished = slf.get().state.lock().end();
         record_and_release(slf.py(), &mut finished, Instant::now());
     }
@@ -163,8 +165,10 @@ impl Executor for AsyncioExecutor<'_, '_> {
 
     fn next_action(&mut self) -> Action {
         let this = self.0.get();
-        if this.extras.is_some() {
-            this.tell_changes(self.0.py());
+        if this.extras.is_some()
+            && let Err(interrupt) = this.tell_changes(self.0.py())
+        {
+            this.interrupt(interrupt);
         }
         this.state.lock().plan.as_mut().map_or(Action::Finish, |plan| plan.run.next_action())
     }
@@ -194,6 +198,9 @@ impl Executor for AsyncioExecutor<'_, '_> {
         let Some(start) = self.start_of(slot) else { return Ok(None) };
         let resumed = self.0.get().state.lock().take_resumed(slot);
         let awaitable = match resumed {
+            Resumed::Later => return Ok(Some(Step::Yield(self.0.py().None()))),
+            Resumed::Announced(_) if self.0.get().is_late(slot, Run::refuse_late_entry) => None,
+            Resumed::Announced(prepared) => Execution::enter(self.0, start, prepared)?,
             Resumed::Admitted(_) if self.0.get().is_late(slot, Run::refuse_late_entry) => None,
             Resumed::Admitted(prepared) => Execution::launch(self.0, start, prepared)?,
             Resumed::Coroutine(coroutine) => {

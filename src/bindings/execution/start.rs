@@ -66,7 +66,24 @@ impl Execution {
             return Ok(None);
         }
         candidate.stats.begin(start.at);
-        this.tell_started(py, slot);
+        if this.watch().is_none() {
+            return Self::enter(slf, start, prepared);
+        }
+        match this.tell_started(py, slot) {
+            Ok(()) => this.state.lock().announce(slot, prepared),
+            Err(interrupt) => this.interrupt(interrupt),
+        }
+        Ok(None)
+    }
+
+    /// Passes the limits.
+    pub(super) fn enter<'py>(
+        slf: &Bound<'py, Self>,
+        start: AttemptStart,
+        prepared: PreparedArguments,
+    ) -> PyResult<InPlace<'py>> {
+        let (py, this, slot) = (slf.py(), slf.get(), start.slot);
+        let candidate = &start.candidate;
         let hub = this.hub.get().core();
         if hub.is_unlimited(candidate) {
             return Self::launch(slf, start, prepared);

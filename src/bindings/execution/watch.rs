@@ -30,13 +30,11 @@ impl Watch {
         Watch { watcher, seen: Mutex::default() }
     }
 
-    pub(super) fn tell(&self, py: Python<'_>, change: Change) {
+    pub(super) fn tell(&self, py: Python<'_>, change: Change) -> PyResult<()> {
         let Change { what, slot, tool, source, server, took, error } = change;
         let (kind, message) = error.map(|error| (error.kind.name(), error.message.to_string())).unzip();
         let seconds = took.map(|took| took.as_secs_f64());
         let report = (what, slot, &*tool, source, server.as_deref(), seconds, kind, message);
-        if let Err(error) = user_code::apply(self.watcher.bind(py), report) {
-            error.write_unraisable(py, Some(self.watcher.bind(py)));
-        }
+        user_code::only_interrupts(user_code::apply(self.watcher.bind(py), report), self.watcher.bind(py))
     }
 }

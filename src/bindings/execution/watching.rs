@@ -4,6 +4,7 @@
 //! A call without listeners pays nothing for it.
 
 use super::Execution;
+use super::state::Phase;
 use super::watch::{Change, Watch};
 use crate::bindings::{json, user_code};
 use crate::error::HubError;
@@ -15,28 +16,34 @@ use std::time::Instant;
 
 impl Execution {
     /// Tells what has changed since the last time.
-    pub(super) fn tell_changes(&self, py: Python<'_>) {
-        let Some(watch) = self.watch() else { return };
-        for change in self.changes(watch) {
-            watch.tell(py, change);
-        }
+    pub(super) fn tell_changes(&self, py: Python<'_>) -> PyResult<()> {
+        let Some(watch) = self.watch() else { return Ok(()) };
+        self.changes(watch).into_iter().try_for_each(|change| watch.tell(py, change))
     }
 
     /// The arguments fit, and the attempt begins.
-    pub(super) fn tell_started(&self, py: Python<'_>, slot: usize) {
-        let Some(watch) = self.watch() else { return };
+    pub(super) fn tell_started(&self, py: Python<'_>, slot: usize) -> PyResult<()> {
+        let Some(watch) = self.watch() else { return Ok(()) };
         let change = self.state.lock().plan.as_ref().map(|plan| self.change(plan, slot, "started", None));
-        if let Some(change) = change {
-            watch.tell(py, change);
+        change.map_or(Ok(()), |change| watch.tell(py, change))
+    }
+
+    /// A listener was interrupted: everything is stopped, and nothing else starts. Then the caller is interrupted.
+    pub(super) fn interrupt(&self, interrupt: PyErr) {
+        let mut state = self.state.lock();
+        if state.phase != Phase::Done {
+            state.phase = Phase::Settling;
+            state.reraise = Some(Box::new(interrupt));
+            state.cancel_run(Instant::now());
         }
     }
 
     /// A tool is about to try again.
-    pub(super) fn retried(&self, py: Python<'_>, slot: usize, news: &Value) {
-        let Some(watch) = self.watch() else { return };
+    pub(super) fn retried(&self, py: Python<'_>, slot: usize, news: &Value) -> PyResult<()> {
+        let Some(watch) = self.watch() else { return Ok(()) };
         let change = {
             let state = self.state.lock();
-            let Some(plan) = &state.plan else { return };
+            let Some(plan) = &state.plan else { return Ok(()) };
             self.change(plan, slot, "retried", None)
         };
         let Change { tool, source, server, .. } = change;
@@ -44,12 +51,10 @@ impl Execution {
             let event = ("retried", slot, &*tool, source, server.as_deref(), None::<f64>, None::<&str>, news);
             user_code::apply(watch.watcher.bind(py), event)
         });
-        if let Err(error) = reported {
-            error.write_unraisable(py, Some(watch.watcher.bind(py)));
-        }
+        user_code::only_interrupts(reported, watch.watcher.bind(py))
     }
 
-    fn watch(&self) -> Option<&Watch> {
+    pub(super) fn watch(&self) -> Option<&Watch> {
         self.extras.as_ref().and_then(|extras| extras.watch.as_ref())
     }
 

@@ -3,7 +3,10 @@
 import asyncio
 import json
 import logging
+import os
+import signal
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -450,3 +453,68 @@ def test_ctrl_c_inside_a_listener_is_raised(how: str, event: str) -> None:
     }
     with pytest.raises(KeyboardInterrupt):
         calls[how]()
+
+
+def two_deletions(hub: ToolHub) -> dict[str, Any]:
+    text = '<tool_call>{"name": "do_delete", "arguments": {}}</tool_call>' * 2
+    calls = ["do_delete", "do_delete"]
+    return {
+        "run_sync": lambda: hub.run_sync(text),
+        "run": lambda: asyncio.run(hub.run(text)),
+        "call_many": lambda: hub.call_many(calls, concurrency=1),
+        "execute_many": lambda: asyncio.run(hub.execute_many(calls, concurrency=1)),
+    }
+
+
+WAYS = ["run_sync", "run", "call_many", "execute_many"]
+
+
+@pytest.mark.parametrize("how", WAYS)
+@pytest.mark.parametrize(("event", "runs"), [("started", 0), ("finished", 1)])
+@pytest.mark.parametrize("raised", [KeyboardInterrupt, SystemExit])
+def test_nothing_starts_after_an_interrupt_in_a_listener(
+    how: str, event: str, runs: int, raised: type[BaseException]
+) -> None:
+    hub = ToolHub()
+    ran: list[int] = []
+    hub.register(lambda: ran.append(1), name="do_delete")
+
+    def listener(heard: Any) -> None:
+        if heard.type == event:
+            raise raised
+
+    hub.on_event(listener)
+    with pytest.raises(raised):
+        two_deletions(hub)[how]()
+    assert len(ran) == runs
+
+
+@pytest.mark.parametrize("how", WAYS)
+@pytest.mark.parametrize(("event", "runs"), [("started", 0), ("finished", 1)])
+def test_nothing_starts_after_ctrl_c_while_a_listener_runs(how: str, event: str, runs: int) -> None:
+    """The listener itself goes on: the signal reaches the main thread, or the task as a cancellation."""
+    hub, seen = ToolHub(), threading.Event()
+    ran: list[int] = []
+    hub.register(lambda: ran.append(1), name="do_delete")
+    is_sync = how in ("run_sync", "call_many")
+
+    def on_signal(*_: Any) -> None:
+        seen.set()
+        raise KeyboardInterrupt
+
+    def listener(heard: Any) -> None:
+        if heard.type == event and not seen.is_set():
+            os.kill(os.getpid(), signal.SIGINT)
+            if is_sync:
+                assert seen.wait(30)
+            else:
+                seen.set()
+
+    hub.on_event(listener)
+    before = signal.signal(signal.SIGINT, on_signal if is_sync else signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            two_deletions(hub)[how]()
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert len(ran) == runs
