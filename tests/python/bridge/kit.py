@@ -173,8 +173,9 @@ async def turns(count: int = 10) -> None:
 
 
 def offer(hub: ToolHub, name: str, *functions: Any, **options: Any) -> None:
-    """Register candidates of one name, and no others; their servers are "0", "1", …"""
+    """Register harmless candidates of one name, and no others; their servers are "0", "1", …"""
     hub.unregister(name)
+    options.setdefault("read_only", True)
     for number, function in enumerate(functions):
         hub.register(function, name=name, source="mcps", server=str(number), **options)
 
