@@ -118,8 +118,8 @@ def test_a_candidate_that_is_let_in_while_the_caller_is_cancelled_never_starts(w
     hub = ToolHub()
     hold = asyncio.Event()
     beside, narrow = Hanging(hold), Hanging()
-    hub.register(beside, name="race", source="mcps", server="beside")
-    hub.register(narrow, name="race", source="mcps", server="narrow", max_concurrency=1)
+    hub.register(beside, name="race", source="mcps", server="beside", read_only=True)
+    hub.register(narrow, name="race", source="mcps", server="narrow", max_concurrency=1, read_only=True)
 
     async def main() -> None:
         holder = asyncio.create_task(hub.execute("race", server="narrow"))
