@@ -58,7 +58,7 @@ class ListFetcher:
             line.clear()
         if waiting:
             names = ", ".join(repr(id) for id in waiting)
-            _LOG.warning("Still waiting for the tools of %s after %s s.", names, self._timeout)
+            _LOG.warning("Still waiting for the tools of %s after %g s.", names, self._timeout)
 
 
 class _ProgressLine:

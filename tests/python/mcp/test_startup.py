@@ -111,6 +111,7 @@ async def test_the_silence_is_remembered_in_the_store(program: Program, tmp_path
     for _ in range(2):
         async with ToolHub(store=tmp_path / "store") as hub:
             hub.add_server("s", **program.how("ignores"))
+            await hub.connect()  # the store has the silence with the list of tools
             assert (await hub.execute("echo", {}, server="s")).success
     assert (program.starts(), program.questions()) == (3, 1)
 
