@@ -284,7 +284,8 @@ class LoopBridge:
         """
     def _sweep(self, /) -> None:
         """
-        The loop's timer: expires everything that is due.
+        The loop's timer: expires everything that is due. What becomes due meanwhile waits for the next turn of the loop:
+        the tasks that were just cancelled run first, however long this took.
         """
     @property
     def pending_deadlines(self, /) -> int: ...
