@@ -157,6 +157,7 @@ mod tests {
         for folder in ["src", "python/toolhub"] {
             read(&Path::new(env!("CARGO_MANIFEST_DIR")).join(folder), &mut code);
         }
+        let code = unbroken(&code);
         // Some sentences are put together from parts, and some name what they are about by a variable.
         let occurs = |part: &str| {
             let part = part.replace('"', "\\\"");
@@ -183,23 +184,25 @@ mod tests {
     #[test]
     fn every_reason_for_a_strategy_is_translated() {
         let code = include_str!("../select/rule.rs");
-        let reasons: Vec<&str> = code.split('"').skip(1).step_by(2).collect();
+        let reasons = texts_of(code);
         assert!(reasons.len() > 10, "{reasons:?}");
-        for reason in reasons {
-            let sentence = reason.replace("{}", "x");
+        for sentence in reasons {
             assert_ne!(in_chinese(&sentence), sentence);
         }
+    }
+
+    /// Code with the texts that go on in the next line on one line.
+    fn unbroken(code: &str) -> String {
+        let mut parts = code.split("\\\n");
+        let first = parts.next().unwrap_or_default().to_owned();
+        parts.fold(first, |all, part| all + part.trim_start())
     }
 
     /// The texts in the code of a file, outside its tests, with `x` for each placeholder.
     fn texts_of(code: &str) -> Vec<String> {
         let code = code.split("#[cfg(test)]").next().unwrap_or_default();
         let lines = code.lines().filter(|line| !line.trim_start().starts_with("//"));
-        let code = lines.collect::<Vec<_>>().join("\n").replace("\\\"", "”");
-        let joined = |text: &str| {
-            let parts: Vec<&str> = text.split("\\\n").map(str::trim_start).collect();
-            parts.concat()
-        };
+        let code = unbroken(&lines.collect::<Vec<_>>().join("\n").replace("\\\"", "”"));
         let filled = |text: String| {
             let mut parts = text.split('{');
             let mut filled = parts.next().unwrap_or_default().to_owned();
@@ -209,7 +212,7 @@ mod tests {
             }
             filled
         };
-        code.split('"').skip(1).step_by(2).map(|text| filled(joined(text))).collect()
+        code.split('"').skip(1).step_by(2).map(|text| filled(text.to_owned())).collect()
     }
 
     #[test]

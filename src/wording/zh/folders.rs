@@ -103,12 +103,19 @@ pub(super) const FOLDERS: &[(&str, &str)] = &[
         "The store '{}' cannot be written ({~}); changes wait in memory.",
         "存储 '{0}' 无法写入（{1}）；更改在内存中等待。",
     ),
+    ("The store '{}' has lost some of its pins. {~}", "存储 '{0}' 丢失了部分 pin。{1}"),
+    ("The store '{}' has lost some of its pins.", "存储 '{0}' 丢失了部分 pin。"),
     ("The store '{}' is not the one that was there before. {~}", "存储 '{0}' 不是之前的那个。{1}"),
     ("The store '{}' is not the one that was there before.", "存储 '{0}' 不是之前的那个。"),
     ("The store '{}' {~}; this hub goes on in memory.", "存储 '{0}' {1}；此 hub 在内存中继续。"),
     (
-        "The store has another result with the handle '{}'; the new one is not kept.",
+        "The store has another result with the handle '{}'; the new one is not stored.",
         "存储中已有句柄为 '{0}' 的另一个结果；新结果不会保留。",
+    ),
+    (
+        "The names of pinned tools cannot be written beside the store '{}' ({~}): if the store is lost, new definitions \
+         of these tools are accepted.",
+        "无法在存储 '{0}' 旁写入被 pin 的工具名称（{1}）：如果存储丢失，这些工具的新定义会被接受。",
     ),
     (
         "Its pins are lost: the tools of servers with `pin` are refused until hub.accept_pin() accepts them (to start \

@@ -101,7 +101,6 @@ pub(super) const SERVERS: &[(&str, &str)] = &[
         "服务器要求把消息发到另一个源 {0}，不会向那里发送；请配置服务器自己的地址",
     ),
     ("the server's process was started without its pipes", "启动服务器进程时没有管道"),
-    ("the server's input cannot be written to: {}", "无法写入服务器的输入：{0}"),
     ("the server gave no message", "服务器没有给出说明"),
     (
         "Auto-connect failed for server '{}': {~} (attempt {} in a row, {} s ago; not tried again yet, the next try is in {} s)",
@@ -119,6 +118,10 @@ pub(super) const SERVERS: &[(&str, &str)] = &[
     ("Server '{}' was closed", "服务器 '{0}' 已关闭"),
     ("it printed '{}', which is not MCP; {~}", "它输出了 '{0}'，这不是 MCP；{1}"),
     ("it sent no MCP message; {~}", "它没有发送 MCP 消息；{0}"),
+    (
+        "check that `command` and `args` start an MCP server; its error stream says '{}'",
+        "请检查 `command` 和 `args` 是否启动 MCP 服务器；其错误流显示 '{0}'",
+    ),
     ("check that `command` and `args` start an MCP server", "请检查 `command` 和 `args` 是否启动 MCP 服务器"),
     ("Server '{}' is not running any more.", "服务器 '{0}' 已不再运行。"),
     ("Server '{}' did not connect within {} s.", "服务器 '{0}' 未在 {1} 秒内连接。"),
@@ -144,14 +147,7 @@ pub(super) const SERVERS: &[(&str, &str)] = &[
     ("cannot start '{}': the folder '{}' does not exist", "无法启动 '{0}'：文件夹 '{1}' 不存在"),
     ("cannot start '{}': it may not be executed", "无法启动 '{0}'：没有执行权限"),
     ("cannot start '{}': {}", "无法启动 '{0}'：{1}"),
-    (
-        "no answer within {} s: it printed '{}', which is not MCP; check that `command` and `args` start an MCP server; its error stream says '{}'",
-        "{0} 秒内没有回答：它输出了 '{1}'，这不是 MCP；请检查 `command` 和 `args` 启动的是 MCP 服务器；其错误流显示 '{2}'",
-    ),
-    (
-        "no answer within {} s: it sent no MCP message; check that `command` and `args` start an MCP server; its error stream says '{}'",
-        "{0} 秒内没有回答：它没有发送 MCP 消息；请检查 `command` 和 `args` 启动的是 MCP 服务器；其错误流显示 '{1}'",
-    ),
+    ("no answer within {} s: {~}", "{0} 秒内没有回答：{1}"),
     ("no answer within {} s; its error stream says '{}'", "{0} 秒内没有回答；其错误流显示 '{1}'"),
     ("no answer within {} s", "{0} 秒内没有回答"),
     ("Server '{}' closed its input: {~}", "服务器 '{0}' 关闭了它的输入：{1}"),
