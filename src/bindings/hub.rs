@@ -32,7 +32,7 @@ use std::thread::{self, ThreadId};
 use std::time::Instant;
 
 /// What a tool in a list, and a row of statistics, cost in comparison with a value.
-const VALUES_OF_A_TOOL: u32 = 20;
+pub(super) const VALUES_OF_A_TOOL: u32 = 20;
 const VALUES_OF_A_ROW: u32 = 40;
 
 #[pyclass(frozen, module = "toolhub._core", name = "Hub")]

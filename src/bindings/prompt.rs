@@ -1,6 +1,6 @@
 //! Prompts and schemas for vendors' APIs, for Python.
 
-use super::hub::PyHub;
+use super::hub::{PyHub, VALUES_OF_A_TOOL};
 use super::json;
 use super::options::parse_lang;
 use super::slices::Slices;
@@ -78,30 +78,43 @@ fn vendor_called(name: &str) -> PyResult<Vendor> {
 #[pyfunction]
 pub fn vendor_tools<'py>(
     hub: &Bound<'py, PyHub>,
-    names: Vec<String>,
+    #[pyo3(from_py_with = in_slices)] names: Vec<String>,
     vendor: &str,
 ) -> PyResult<VendorTools<'py>> {
     let py = hub.py();
     hub.get().check_process()?;
     let vendor = vendor_called(vendor)?;
     let snapshot = hub.get().core().registry.snapshot();
-    let shown = speakers(&snapshot, &names);
     let made: Vec<_> = py.detach(|| {
+        let shown = speakers(&snapshot, &names);
+        drop(names);
         let all = VendorNames::of(snapshot.entries().map(|(name, _)| &**name));
-        shown.iter().map(|candidate| vendor::declare(candidate.spec(), vendor, &all)).collect()
+        let declared = |one: &Arc<Candidate>| vendor::declare(one.spec(), vendor, &all);
+        shown.iter().map(|candidate| (candidate.spec().name.to_string(), declared(candidate))).collect()
     });
     let (declared, mut skipped, mut slices) = (PyList::empty(py), Vec::new(), Slices::new());
-    for (candidate, made) in shown.iter().zip(made) {
-        let name = candidate.spec().name.to_string();
+    for (name, made) in made {
         match made {
             Ok(tool) => {
                 declared.append(json::to_python_in(py, &tool.value, &mut slices)?)?;
                 hub.get().vendor_forms().declared(name, vendor, tool.changed);
+                slices.step_by(py, VALUES_OF_A_TOOL);
             }
             Err(reason) => skipped.push((name, reason)),
         }
     }
     Ok((declared, skipped))
+}
+
+/// The names in a list that may be long.
+fn in_slices(names: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
+    let (names, mut slices) = (names.cast::<PyList>()?, Slices::new());
+    let mut read = Vec::with_capacity(names.len());
+    while let Ok(name) = names.get_item(read.len()) {
+        read.push(name.extract()?);
+        slices.step(names.py());
+    }
+    Ok(read)
 }
 
 /// The tool with this name in an API; None if there is none.

@@ -65,9 +65,12 @@ pub fn explain(
             (route.rule.name(), route.sentence(source.as_deref().unwrap_or_default(), prefer))
         }
     };
-    let plan = route.and_then(|route| match route {
-        Some(_) => core.offers(&name, &wanted).and_then(|()| core.plan_by_name(&name, &wanted, now)),
-        None => core.plan_by_name(&name, &wanted, now),
+    // A name that is missing is compared with many others.
+    let plan = hub.py().detach(|| {
+        route.and_then(|route| match route {
+            Some(_) => core.offers(&name, &wanted).and_then(|()| core.plan_by_name(&name, &wanted, now)),
+            None => core.plan_by_name(&name, &wanted, now),
+        })
     });
     let servers = this.servers();
     let to_ask = match (&plan, &servers) {

@@ -10,7 +10,7 @@ from typing import Any, get_args, get_type_hints
 
 import pytest
 
-from toolhub import ToolHub
+from toolhub import ToolHub, offers
 
 SHORT = {"call": "execute", "call_many": "execute_many", "call_by_capability": "execute_by_capability"}
 
@@ -51,7 +51,8 @@ def test_an_async_method_has_a_blocking_twin_that_takes_the_same(name: str) -> N
     assert twin in methods(), f"{name} has no blocking twin {twin}"
     assert not inspect.iscoroutinefunction(methods()[twin])
     assert accepted(methods()[twin]) == accepted(methods()[name])
-    returned = [get_type_hints(methods()[one])["return"] for one in (name, twin)]
+    # `toolhub` imports the classes of resources and prompts on first use.
+    returned = [get_type_hints(methods()[one], localns=vars(offers))["return"] for one in (name, twin)]
     assert returned[0] == returned[1]
 
 

@@ -1,24 +1,18 @@
-"""The methods of `ToolHub` for resources and prompts of MCP servers. The core lists and reads them."""
+"""The methods of `ToolHub` for resources and prompts of MCP servers. The core lists and reads them.
+
+`toolhub.offers` is imported on first use: most programs need no resources, and making its classes takes time.
+"""
+
+from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .. import _background
-from ..offers import (
-    Offers,
-    Prompt,
-    PromptText,
-    Resource,
-    ResourceContent,
-    ResourceTemplate,
-    as_contents,
-    as_prompt,
-    as_prompt_text,
-    as_resource,
-    as_template,
-    as_values,
-)
 from ._servers import ServerManager
+
+if TYPE_CHECKING:
+    from ..offers import Offers, Prompt, PromptText, Resource, ResourceContent, ResourceTemplate
 
 
 class OfferMethods:
@@ -33,7 +27,9 @@ class OfferMethods:
 
         A server that cannot list them is in `failed` of the result, with the reason. `timeout` (30 s) is for each server.
         """
-        return Offers(*await self._servers.offers("resources", as_resource, ids, timeout))
+        from .. import offers
+
+        return offers.Offers(*await self._servers.offers("resources", offers.as_resource, ids, timeout))
 
     def resources_sync(
         self, ids: Iterable[str] | None = None, *, timeout: float | None = None
@@ -50,7 +46,11 @@ class OfferMethods:
         self, ids: Iterable[str] | None = None, *, timeout: float | None = None
     ) -> Offers[ResourceTemplate]:
         """The templates for addresses of resources, like `resources`."""
-        return Offers(*await self._servers.offers("resourceTemplates", as_template, ids, timeout))
+        from .. import offers
+
+        return offers.Offers(
+            *await self._servers.offers("resourceTemplates", offers.as_template, ids, timeout)
+        )
 
     def resource_templates_sync(
         self, ids: Iterable[str] | None = None, *, timeout: float | None = None
@@ -65,8 +65,10 @@ class OfferMethods:
 
         Raises `ToolError`: of kind `not_found` if no server lists it, `invalid_arguments` if several do.
         """
+        from .. import offers
+
         source, answer = await self._servers.read_resource(uri, server, timeout)
-        return as_contents(uri, source, answer)
+        return offers.as_contents(uri, source, answer)
 
     def read_resource_sync(
         self, uri: str, *, server: str | None = None, timeout: float | None = None
@@ -78,7 +80,9 @@ class OfferMethods:
         self, ids: Iterable[str] | None = None, *, timeout: float | None = None
     ) -> Offers[Prompt]:
         """The prompts of all servers, or of those named, like `resources`."""
-        return Offers(*await self._servers.offers("prompts", as_prompt, ids, timeout))
+        from .. import offers
+
+        return offers.Offers(*await self._servers.offers("prompts", offers.as_prompt, ids, timeout))
 
     def prompts_sync(
         self, ids: Iterable[str] | None = None, *, timeout: float | None = None
@@ -95,8 +99,10 @@ class OfferMethods:
         timeout: float | None = None,
     ) -> PromptText:
         """Fill in a prompt. Without `server`, by the only server that lists it; required arguments must be there."""
+        from .. import offers
+
         source, answer = await self._servers.get_prompt(name, arguments or {}, server, timeout)
-        return as_prompt_text(name, source, answer)
+        return offers.as_prompt_text(name, source, answer)
 
     def get_prompt_sync(
         self,
@@ -124,11 +130,13 @@ class OfferMethods:
 
         `value` is what the user has typed so far, `context` the other arguments.
         """
+        from .. import offers
+
         key: Any = prompt if template is None else template
         if key is None or (prompt is not None and template is not None):
             raise TypeError("complete takes either a prompt or a template")
         kind = "resourceTemplates" if prompt is None else "prompts"
-        return as_values(
+        return offers.as_values(
             await self._servers.complete(kind, key, argument, value, context or {}, server, timeout)
         )
 
