@@ -880,7 +880,7 @@ def usual_token_file() -> Path | None:
     The default file for the tokens of logins.
     """
 
-def vendor_tools(hub: Hub, names: Sequence[str], vendor: str) -> tuple[list, list[tuple[str, str]]]:
+def vendor_tools(hub: Hub, names: list, vendor: str) -> tuple[list, list[tuple[str, str]]]:
     """
     These tools in the form of a vendor's API.
     """

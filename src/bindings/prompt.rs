@@ -78,12 +78,13 @@ fn vendor_called(name: &str) -> PyResult<Vendor> {
 #[pyfunction]
 pub fn vendor_tools<'py>(
     hub: &Bound<'py, PyHub>,
-    #[pyo3(from_py_with = in_slices)] names: Vec<String>,
+    names: &Bound<'py, PyList>,
     vendor: &str,
 ) -> PyResult<VendorTools<'py>> {
     let py = hub.py();
     hub.get().check_process()?;
     let vendor = vendor_called(vendor)?;
+    let names = in_slices(names)?;
     let snapshot = hub.get().core().registry.snapshot();
     let made: Vec<_> = py.detach(|| {
         let shown = speakers(&snapshot, &names);
@@ -107,9 +108,8 @@ pub fn vendor_tools<'py>(
 }
 
 /// The names in a list that may be long.
-fn in_slices(names: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
-    let (names, mut slices) = (names.cast::<PyList>()?, Slices::new());
-    let mut read = Vec::with_capacity(names.len());
+fn in_slices(names: &Bound<'_, PyList>) -> PyResult<Vec<String>> {
+    let (mut read, mut slices) = (Vec::with_capacity(names.len()), Slices::new());
     while let Ok(name) = names.get_item(read.len()) {
         read.push(name.extract()?);
         slices.step(names.py());
