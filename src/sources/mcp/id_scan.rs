@@ -9,7 +9,7 @@ const MAX_TOKEN: usize = 24;
 /// Scans the top level of one message.
 #[derive(Debug, Default)]
 pub struct IdScan {
-    place: Place,
+    state: IdScanState,
     depth: usize,
     /// The name or the scalar that is being read.
     token: Vec<u8>,
@@ -25,7 +25,7 @@ pub struct IdScan {
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-enum Place {
+enum IdScanState {
     #[default]
     Start,
     /// Behind `{` or `,` of the top level.
@@ -60,10 +60,10 @@ impl IdScan {
 
     pub fn feed(&mut self, mut bytes: &[u8]) {
         while let Some((&byte, rest)) = bytes.split_first() {
-            bytes = match self.place {
-                Place::Over => return,
-                Place::InName | Place::InText | Place::InNestedText => self.text(bytes),
-                Place::InNested => self.nested(bytes),
+            bytes = match self.state {
+                IdScanState::Over => return,
+                IdScanState::InName | IdScanState::InText | IdScanState::InNestedText => self.text(bytes),
+                IdScanState::InNested => self.nested(bytes),
                 _ => {
                     self.step(byte);
                     rest
@@ -89,15 +89,15 @@ impl IdScan {
             self.keep(b"\\");
             return &bytes[end + 1..];
         }
-        match self.place {
-            Place::InName => {
+        match self.state {
+            IdScanState::InName => {
                 self.name = std::mem::take(&mut self.token);
-                self.place = Place::AfterName;
+                self.state = IdScanState::AfterName;
             }
-            Place::InText => self.end_value(),
+            IdScanState::InText => self.end_value(),
             _ => {
                 self.token.clear();
-                self.place = Place::InNested;
+                self.state = IdScanState::InNested;
             }
         }
         &bytes[end + 1..]
@@ -114,7 +114,7 @@ impl IdScan {
             return &[];
         };
         match bytes[at] {
-            b'"' => self.place = Place::InNestedText,
+            b'"' => self.state = IdScanState::InNestedText,
             b'{' | b'[' => self.depth += 1,
             _ => self.depth -= 1,
         }
@@ -126,29 +126,31 @@ impl IdScan {
 
     fn step(&mut self, byte: u8) {
         let is_space = byte.is_ascii_whitespace();
-        match (self.place, byte) {
-            (Place::InScalar, b',' | b'}') => {
+        match (self.state, byte) {
+            (IdScanState::InScalar, b',' | b'}') => {
                 self.end_value();
                 self.step(byte);
             }
-            (Place::InScalar, _) if is_space => self.end_value(),
-            (Place::InScalar, _) => self.keep(&[byte]),
+            (IdScanState::InScalar, _) if is_space => self.end_value(),
+            (IdScanState::InScalar, _) => self.keep(&[byte]),
             _ if is_space => {}
-            (Place::Start, b'{') | (Place::AfterValue, b',') => self.place = Place::BeforeName,
-            (Place::BeforeName, b'"') => self.place = Place::InName,
-            (Place::AfterName, b':') => self.place = Place::BeforeValue,
-            (Place::BeforeValue, b'"') => self.place = Place::InText,
-            (Place::BeforeValue, b'{' | b'[') => {
+            (IdScanState::Start, b'{') | (IdScanState::AfterValue, b',') => {
+                self.state = IdScanState::BeforeName
+            }
+            (IdScanState::BeforeName, b'"') => self.state = IdScanState::InName,
+            (IdScanState::AfterName, b':') => self.state = IdScanState::BeforeValue,
+            (IdScanState::BeforeValue, b'"') => self.state = IdScanState::InText,
+            (IdScanState::BeforeValue, b'{' | b'[') => {
                 self.depth = 1;
-                self.place = Place::InNested;
+                self.state = IdScanState::InNested;
                 self.begin_value();
             }
-            (Place::BeforeValue, b',' | b'}' | b']' | b':') => self.place = Place::Over,
-            (Place::BeforeValue, _) => {
-                self.place = Place::InScalar;
+            (IdScanState::BeforeValue, b',' | b'}' | b']' | b':') => self.state = IdScanState::Over,
+            (IdScanState::BeforeValue, _) => {
+                self.state = IdScanState::InScalar;
                 self.keep(&[byte]);
             }
-            _ => self.place = Place::Over,
+            _ => self.state = IdScanState::Over,
         }
     }
 
@@ -166,12 +168,12 @@ impl IdScan {
     fn end_value(&mut self) {
         self.begin_value();
         let token = std::mem::take(&mut self.token);
-        if self.name == b"id" && self.place != Place::InNested {
+        if self.name == b"id" && self.state != IdScanState::InNested {
             let id = str::from_utf8(&token).ok().and_then(|text| text.parse().ok());
             // Two different ids leave the owner open.
             self.id = if self.id.is_none() || self.id == id { id } else { None };
         }
-        self.place = Place::AfterValue;
+        self.state = IdScanState::AfterValue;
     }
 }
 

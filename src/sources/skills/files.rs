@@ -205,15 +205,15 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     /// A skill's folder next to a secret; removed on drop.
-    struct Place(PathBuf);
+    struct FolderBesideSecret(PathBuf);
 
-    impl Place {
+    impl FolderBesideSecret {
         fn new(name: &str) -> Self {
             let root = std::env::temp_dir().join(format!("toolhub-{name}-{}", std::process::id()));
             fs::create_dir_all(root.join("skill/sub")).unwrap();
             fs::write(root.join("skill/sub/a.md"), "inside").unwrap();
             fs::write(root.join("secret"), "secret").unwrap();
-            Place(fs::canonicalize(root).unwrap())
+            FolderBesideSecret(fs::canonicalize(root).unwrap())
         }
 
         fn skill(&self) -> PathBuf {
@@ -221,7 +221,7 @@ mod tests {
         }
     }
 
-    impl Drop for Place {
+    impl Drop for FolderBesideSecret {
         fn drop(&mut self) {
             let _ = fs::remove_dir_all(&self.0);
         }
@@ -229,8 +229,8 @@ mod tests {
 
     #[test]
     fn only_what_is_inside_is_read() {
-        let place = Place::new("inside");
-        let skill = place.skill();
+        let folder = FolderBesideSecret::new("inside");
+        let skill = folder.skill();
         symlink("../secret", skill.join("out")).unwrap();
         symlink("sub/a.md", skill.join("in")).unwrap();
         symlink("round", skill.join("round")).unwrap();
@@ -250,10 +250,10 @@ mod tests {
 
     #[test]
     fn what_became_a_link_after_it_was_resolved_is_not_opened() {
-        let place = Place::new("swapped");
-        let skill = place.skill();
+        let folder = FolderBesideSecret::new("swapped");
+        let skill = folder.skill();
         fs::remove_dir_all(skill.join("sub")).unwrap();
-        symlink(&place.0, skill.join("sub")).unwrap();
+        symlink(&folder.0, skill.join("sub")).unwrap();
         assert!(open_below(&skill, &[OsStr::new("sub"), OsStr::new("secret")]).is_err());
         symlink("../secret", skill.join("late")).unwrap();
         assert!(open_below(&skill, &[OsStr::new("late")]).is_err());
