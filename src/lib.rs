@@ -25,6 +25,7 @@
 //! | L3 | [`execute`] | the contract, limits, statistics, candidates |
 //! | L4 | [`hub`], [`plan`] | everything above |
 //! | L5 the edge | [`sources`], [`llm`] | the contract, L0; [`sources`] also uses [`schema`] |
+//! | L5 the edge | [`gateway`] | [`hub`], [`plan`] and what they use; never [`sources`] |
 //! | L5 the edge | [`catalog`], `bindings` | everything above |
 //!
 //! The modules in the order of the flow:
@@ -32,6 +33,7 @@
 //! | module | what it does |
 //! |---|---|
 //! | `bindings` | Python's door: entry points, asyncio drivers, results |
+//! | [`gateway`] | the hub as one MCP server |
 //! | [`parse`] | model text to tool calls |
 //! | [`plan`] | one call from request to result |
 //! | [`route`] | what the `source` of a routed call means |
@@ -90,6 +92,7 @@ pub mod hub;
 pub mod plan;
 
 pub mod catalog;
+pub mod gateway;
 pub mod llm;
 pub mod sources;
 

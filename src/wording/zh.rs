@@ -4,13 +4,23 @@
 mod configuration;
 mod explanations;
 mod folders;
+mod gateway;
 mod login;
 mod models;
 mod servers;
 
 /// All templates in the order in which they are tried.
 pub(super) fn templates() -> impl Iterator<Item = &'static (&'static str, &'static str)> {
-    let own = [FIRST, explanations::EXPLANATIONS, HUB, servers::SERVERS, login::LOGIN, models::MODELS, LAST];
+    let own = [
+        FIRST,
+        explanations::EXPLANATIONS,
+        HUB,
+        servers::SERVERS,
+        login::LOGIN,
+        models::MODELS,
+        gateway::GATEWAY,
+        LAST,
+    ];
     own.into_iter().flatten()
 }
 

@@ -1,0 +1,369 @@
+//! Sessions without a store: a session id is signed and carries all that the gateway needs to know of the session.
+//!
+//! ```text
+//! id = base64url( payload ‖ HMAC-SHA256(key of the purpose, payload) )      payload = JSON, a few hundred bytes
+//! ```
+//!
+//! Any replica that has the key serves any request, and a session takes no memory. The first key signs, all of them are
+//! accepted, so that keys can be rotated. The key of each purpose (session ids, the state of a question to the caller) is
+//! derived from the secret, so that a text of one purpose never opens as one of another.
+//!
+//! `DELETE` ends a session on the replica that receives it, which remembers the id until it expires. The list is bounded:
+//! when it is full, the ids that expire first are forgotten.
+
+use crate::error::{ErrorKind, HubError};
+use crate::sync::Mutex;
+use base64::Engine;
+use base64::prelude::BASE64_URL_SAFE_NO_PAD;
+use parking_lot::RwLock;
+use ring::hmac;
+use ring::rand::{SecureRandom, SystemRandom};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// How long a session lives unless the options say otherwise. A client whose session has expired gets 404 and starts another.
+pub const SESSION_LIFETIME: Duration = Duration::from_secs(7 * 24 * 3600);
+/// How long a caller may take to answer a question.
+pub const STATE_LIFETIME: Duration = Duration::from_secs(3600);
+/// How long the ids of a replaced key are accepted unless the options say otherwise.
+pub const KEY_GRACE: Duration = SESSION_LIFETIME;
+/// Shorter secrets can be guessed.
+pub const SHORTEST_SECRET: usize = 32;
+
+/// Longer texts are not of our making.
+const LONGEST_ID: usize = 4096;
+/// The state of a question contains what the upstream server put into it.
+const LONGEST_STATE: usize = 1024 * 1024;
+const TAG_LENGTH: usize = 32;
+/// The ids that are remembered after their sessions were ended: at most about 3 MB.
+const MOST_ENDED: usize = 50_000;
+/// What a client may say of itself, per text.
+const LONGEST_CLIENT_TEXT: usize = 100;
+/// What is kept of the client's capabilities.
+const LONGEST_CAPABILITIES: usize = 1024;
+/// The capabilities of clients that change what the gateway does.
+const KEPT_CAPABILITIES: [&str; 5] = ["elicitation", "sampling", "roots", "tasks", "extensions"];
+
+/// Why a session id or a state is refused. Clients see 404, or an error without the reason: it would help to forge one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SessionRefusal {
+    /// Not of our making, changed, or signed with a key that is not accepted any more.
+    Forged,
+    Expired,
+    /// Ended by `DELETE`.
+    Ended,
+    /// Of another principal, or of another view.
+    Foreign,
+}
+
+/// What a session id carries.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SessionClaims {
+    /// The negotiated protocol version.
+    #[serde(rename = "v")]
+    pub version: String,
+    /// Those capabilities of the client that matter here.
+    #[serde(rename = "c", default, skip_serializing_if = "Map::is_empty")]
+    pub capabilities: Map<String, Value>,
+    /// `name` and `version` of the client.
+    #[serde(rename = "i", default, skip_serializing_if = "Map::is_empty")]
+    pub client: Map<String, Value>,
+    /// The id of the principal; empty for the anonymous one.
+    #[serde(rename = "p", default, skip_serializing_if = "String::is_empty")]
+    pub principal: String,
+    /// The name of the view; empty for the one that shows everything.
+    #[serde(rename = "w", default, skip_serializing_if = "String::is_empty")]
+    pub view: String,
+    /// In seconds since 1970.
+    #[serde(rename = "b")]
+    pub issued: u64,
+    #[serde(rename = "e")]
+    pub expires: u64,
+    /// Makes each id unique.
+    #[serde(rename = "n", default)]
+    nonce: String,
+}
+
+impl SessionClaims {
+    /// The claims of a new session. Long or unknown parts of what the client says of itself are left out, because they
+    /// travel in a header of every request.
+    pub fn new(version: &str, capabilities: &Value, client: &Value, principal: &str, view: &str) -> Self {
+        SessionClaims {
+            version: version.to_owned(),
+            capabilities: kept_capabilities(capabilities),
+            client: kept_client(client),
+            principal: principal.to_owned(),
+            view: view.to_owned(),
+            issued: 0,
+            expires: 0,
+            nonce: String::new(),
+        }
+    }
+}
+
+fn kept_capabilities(given: &Value) -> Map<String, Value> {
+    let known = |(name, value): (&String, &Value)| {
+        let is_kept = KEPT_CAPABILITIES.contains(&name.as_str()) && !value.is_null();
+        is_kept.then(|| (name.clone(), value.clone()))
+    };
+    let kept: Map<String, Value> = given.as_object().into_iter().flatten().filter_map(known).collect();
+    let size = |map: &Map<String, Value>| serde_json::to_string(map).map_or(usize::MAX, |text| text.len());
+    if size(&kept) <= LONGEST_CAPABILITIES {
+        return kept;
+    }
+    kept.into_iter().map(|(name, _)| (name, Value::Object(Map::new()))).collect()
+}
+
+fn kept_client(given: &Value) -> Map<String, Value> {
+    let kept = ["name", "version"].into_iter().filter_map(|field| {
+        let text: String = given.get(field)?.as_str()?.chars().take(LONGEST_CLIENT_TEXT).collect();
+        Some((field.to_owned(), Value::String(text)))
+    });
+    kept.collect()
+}
+
+/// What a signed text is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum SealPurpose {
+    Session,
+    State,
+}
+
+/// The keys that come of one secret.
+#[derive(Clone)]
+struct SigningKey {
+    session: hmac::Key,
+    state: hmac::Key,
+    /// In seconds since 1970; `None` while the secret is in use.
+    accepted_until: Option<u64>,
+}
+
+impl SigningKey {
+    fn new(secret: &[u8]) -> Self {
+        let root = hmac::Key::new(hmac::HMAC_SHA256, secret);
+        let derived = |label: &[u8]| hmac::Key::new(hmac::HMAC_SHA256, hmac::sign(&root, label).as_ref());
+        SigningKey {
+            session: derived(b"toolhub session 1"),
+            state: derived(b"toolhub state 1"),
+            accepted_until: None,
+        }
+    }
+
+    fn of(&self, purpose: SealPurpose) -> &hmac::Key {
+        match purpose {
+            SealPurpose::Session => &self.session,
+            SealPurpose::State => &self.state,
+        }
+    }
+}
+
+/// The keys of a gateway: the first one signs, all are accepted.
+pub struct SessionKeys(RwLock<Vec<SigningKey>>);
+
+impl SessionKeys {
+    /// A key of this process alone: its sessions end with it, and other replicas refuse them.
+    pub fn random() -> Result<Self, HubError> {
+        let mut secret = [0u8; 32];
+        SystemRandom::new().fill(&mut secret).map_err(|_| no_random())?;
+        Ok(SessionKeys(RwLock::new(vec![SigningKey::new(&secret)])))
+    }
+
+    /// The keys of these secrets, which replicas share. The first one signs.
+    pub fn new<'a>(secrets: impl IntoIterator<Item = &'a str>) -> Result<Self, HubError> {
+        let keys: Vec<SigningKey> = secrets.into_iter().map(checked).collect::<Result<_, _>>()?;
+        if keys.is_empty() {
+            return SessionKeys::random();
+        }
+        Ok(SessionKeys(RwLock::new(keys)))
+    }
+
+    /// Signs with a key of this secret from now on. What the older keys have signed is accepted for `grace` more.
+    pub fn rotate(&self, secret: &str, grace: Duration, now: SystemTime) -> Result<(), HubError> {
+        let key = checked(secret)?;
+        let (now, until) = (seconds(now), seconds(now).saturating_add(grace.as_secs()));
+        let mut keys = self.0.write();
+        for old in keys.iter_mut() {
+            old.accepted_until = Some(old.accepted_until.map_or(until, |earlier| earlier.min(until)));
+        }
+        keys.retain(|old| old.accepted_until.is_none_or(|until| until > now));
+        keys.insert(0, key);
+        Ok(())
+    }
+
+    fn seal(&self, purpose: SealPurpose, payload: &[u8]) -> String {
+        let keys = self.0.read();
+        let mut sealed = payload.to_vec();
+        // There is always a key: both ways to make this have at least one, and rotating adds one.
+        if let Some(key) = keys.first() {
+            sealed.extend_from_slice(hmac::sign(key.of(purpose), payload).as_ref());
+        }
+        BASE64_URL_SAFE_NO_PAD.encode(sealed)
+    }
+
+    /// The payload of a text that one of the keys has signed, and its signature.
+    fn unseal(
+        &self,
+        purpose: SealPurpose,
+        text: &str,
+        now: u64,
+    ) -> Result<(Vec<u8>, [u8; TAG_LENGTH]), SessionRefusal> {
+        let mut payload = BASE64_URL_SAFE_NO_PAD.decode(text).map_err(|_| SessionRefusal::Forged)?;
+        let at = payload.len().checked_sub(TAG_LENGTH).ok_or(SessionRefusal::Forged)?;
+        let tag: [u8; TAG_LENGTH] = payload[at..].try_into().map_err(|_| SessionRefusal::Forged)?;
+        payload.truncate(at);
+        let keys = self.0.read();
+        let accepted = keys.iter().filter(|key| key.accepted_until.is_none_or(|until| until > now));
+        // `verify` compares in constant time.
+        let is_signed = accepted.into_iter().any(|key| hmac::verify(key.of(purpose), &payload, &tag).is_ok());
+        if is_signed { Ok((payload, tag)) } else { Err(SessionRefusal::Forged) }
+    }
+}
+
+fn checked(secret: &str) -> Result<SigningKey, HubError> {
+    if secret.len() < SHORTEST_SECRET {
+        let text =
+            format!("A key of sessions needs at least {SHORTEST_SECRET} characters; make it of random ones.");
+        return Err(HubError::new(ErrorKind::InvalidArguments, text));
+    }
+    Ok(SigningKey::new(secret.as_bytes()))
+}
+
+fn no_random() -> HubError {
+    HubError::new(ErrorKind::Auth, "The system gives no random numbers for the keys of sessions.")
+}
+
+fn seconds(time: SystemTime) -> u64 {
+    time.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
+}
+
+/// The state of a question to the caller: what it is about, and to which principal it belongs.
+#[derive(Serialize, Deserialize)]
+struct StateClaims {
+    #[serde(rename = "p")]
+    principal: String,
+    #[serde(rename = "e")]
+    expires: u64,
+    /// The payload as base64url, so that any bytes can stand in it.
+    #[serde(rename = "s")]
+    payload: String,
+}
+
+/// The sessions of a gateway.
+pub struct Sessions {
+    keys: Arc<SessionKeys>,
+    lifetime: Duration,
+    /// Ended before they expired: the second of expiry, and the first half of the signature.
+    ended: Mutex<BTreeSet<(u64, [u8; 16])>>,
+}
+
+impl Sessions {
+    pub fn new(keys: Arc<SessionKeys>, lifetime: Duration) -> Self {
+        Sessions { keys, lifetime, ended: Mutex::default() }
+    }
+
+    pub fn keys(&self) -> &Arc<SessionKeys> {
+        &self.keys
+    }
+
+    /// The id of a new session: visible ASCII that fits into a header.
+    pub fn seal(&self, mut claims: SessionClaims, now: SystemTime) -> Result<String, HubError> {
+        let mut nonce = [0u8; 9];
+        SystemRandom::new().fill(&mut nonce).map_err(|_| no_random())?;
+        claims.nonce = BASE64_URL_SAFE_NO_PAD.encode(nonce);
+        claims.issued = seconds(now);
+        claims.expires = claims.issued.saturating_add(self.lifetime.as_secs());
+        let payload = serde_json::to_vec(&claims)
+            .map_err(|error| HubError::new(ErrorKind::Protocol, error.to_string()))?;
+        Ok(self.keys.seal(SealPurpose::Session, &payload))
+    }
+
+    /// The claims of a session that lives and belongs to this principal and view.
+    pub fn open(
+        &self,
+        id: &str,
+        principal: &str,
+        view: &str,
+        now: SystemTime,
+    ) -> Result<SessionClaims, SessionRefusal> {
+        Ok(self.opened(id, principal, view, now)?.0)
+    }
+
+    /// Ends a session, as `DELETE` asks. Other replicas accept its id until it expires.
+    pub fn end(&self, id: &str, principal: &str, view: &str, now: SystemTime) -> Result<(), SessionRefusal> {
+        let (claims, mark) = self.opened(id, principal, view, now)?;
+        let mut ended = self.ended.lock();
+        let live = ended.split_off(&(seconds(now), [0; 16]));
+        *ended = live;
+        ended.insert((claims.expires, mark));
+        while ended.len() > MOST_ENDED {
+            ended.pop_first();
+        }
+        Ok(())
+    }
+
+    fn opened(
+        &self,
+        id: &str,
+        principal: &str,
+        view: &str,
+        now: SystemTime,
+    ) -> Result<(SessionClaims, [u8; 16]), SessionRefusal> {
+        if id.len() > LONGEST_ID {
+            return Err(SessionRefusal::Forged);
+        }
+        let now = seconds(now);
+        let (payload, tag) = self.keys.unseal(SealPurpose::Session, id, now)?;
+        let claims: SessionClaims = serde_json::from_slice(&payload).map_err(|_| SessionRefusal::Forged)?;
+        let mut mark = [0u8; 16];
+        mark.copy_from_slice(&tag[..16]);
+        if claims.expires <= now {
+            return Err(SessionRefusal::Expired);
+        }
+        if claims.principal != principal || claims.view != view {
+            return Err(SessionRefusal::Foreign);
+        }
+        if self.ended.lock().contains(&(claims.expires, mark)) {
+            return Err(SessionRefusal::Ended);
+        }
+        Ok((claims, mark))
+    }
+
+    /// Signs the state of a question, which comes back with the answer.
+    pub fn seal_state(&self, principal: &str, payload: &[u8], now: SystemTime) -> Result<String, HubError> {
+        let expires = seconds(now).saturating_add(STATE_LIFETIME.as_secs());
+        let payload = BASE64_URL_SAFE_NO_PAD.encode(payload);
+        let claims = StateClaims { principal: principal.to_owned(), expires, payload };
+        let text = serde_json::to_vec(&claims)
+            .map_err(|error| HubError::new(ErrorKind::Protocol, error.to_string()))?;
+        Ok(self.keys.seal(SealPurpose::State, &text))
+    }
+
+    /// The payload of a state that was given to this principal.
+    pub fn open_state(
+        &self,
+        principal: &str,
+        state: &str,
+        now: SystemTime,
+    ) -> Result<Vec<u8>, SessionRefusal> {
+        if state.len() > LONGEST_STATE {
+            return Err(SessionRefusal::Forged);
+        }
+        let now = seconds(now);
+        let (text, _) = self.keys.unseal(SealPurpose::State, state, now)?;
+        let claims: StateClaims = serde_json::from_slice(&text).map_err(|_| SessionRefusal::Forged)?;
+        if claims.expires <= now {
+            return Err(SessionRefusal::Expired);
+        }
+        if claims.principal != principal {
+            return Err(SessionRefusal::Foreign);
+        }
+        BASE64_URL_SAFE_NO_PAD.decode(claims.payload).map_err(|_| SessionRefusal::Forged)
+    }
+}
+
+#[cfg(test)]
+#[path = "session/tests.rs"]
+mod tests;

@@ -1,0 +1,170 @@
+use super::*;
+use proptest::prelude::*;
+use serde_json::json;
+
+const KEY: &str = "0123456789abcdef0123456789abcdef";
+const OTHER: &str = "fedcba9876543210fedcba9876543210";
+
+fn sessions(secrets: &[&str]) -> Sessions {
+    Sessions::new(Arc::new(SessionKeys::new(secrets.iter().copied()).unwrap()), SESSION_LIFETIME)
+}
+
+fn claims() -> SessionClaims {
+    let capabilities = json!({"elicitation": {"form": {}}, "roots": {}, "unknown": {"a": 1}});
+    SessionClaims::new("2025-11-25", &capabilities, &json!({"name": "x", "version": "1"}), "ann", "ops")
+}
+
+fn at(seconds: u64) -> SystemTime {
+    UNIX_EPOCH + Duration::from_secs(1_800_000_000 + seconds)
+}
+
+#[test]
+fn any_replica_with_the_key_opens_an_id_and_reads_all_it_needs() {
+    let id = sessions(&[KEY]).seal(claims(), at(0)).unwrap();
+    let opened = sessions(&[KEY]).open(&id, "ann", "ops", at(SESSION_LIFETIME.as_secs() - 1)).unwrap();
+    assert_eq!((opened.version.as_str(), opened.principal.as_str()), ("2025-11-25", "ann"));
+    assert_eq!(Value::Object(opened.capabilities), json!({"elicitation": {"form": {}}, "roots": {}}));
+    assert_eq!(Value::Object(opened.client), json!({"name": "x", "version": "1"}));
+    assert!(id.len() < 400 && id.bytes().all(|byte| byte.is_ascii_graphic()), "{id}");
+}
+
+#[test]
+fn two_sessions_of_the_same_client_have_different_ids() {
+    let sessions = sessions(&[KEY]);
+    assert_ne!(sessions.seal(claims(), at(0)).unwrap(), sessions.seal(claims(), at(0)).unwrap());
+}
+
+#[test]
+fn expired_foreign_and_ended_ids_are_refused() {
+    let sessions = sessions(&[KEY]);
+    let id = sessions.seal(claims(), at(0)).unwrap();
+    let expired = sessions.open(&id, "ann", "ops", at(SESSION_LIFETIME.as_secs()));
+    assert_eq!(expired, Err(SessionRefusal::Expired));
+    assert_eq!(sessions.open(&id, "bob", "ops", at(1)), Err(SessionRefusal::Foreign));
+    assert_eq!(sessions.open(&id, "ann", "", at(1)), Err(SessionRefusal::Foreign));
+    // Another principal cannot end it either.
+    assert_eq!(sessions.end(&id, "bob", "ops", at(1)), Err(SessionRefusal::Foreign));
+    sessions.end(&id, "ann", "ops", at(1)).unwrap();
+    assert_eq!(sessions.open(&id, "ann", "ops", at(1)), Err(SessionRefusal::Ended));
+    assert_eq!(sessions.end(&id, "ann", "ops", at(1)), Err(SessionRefusal::Ended));
+}
+
+#[test]
+fn an_id_of_another_gateway_is_refused() {
+    let id = sessions(&[OTHER]).seal(claims(), at(0)).unwrap();
+    assert_eq!(sessions(&[KEY]).open(&id, "ann", "ops", at(0)), Err(SessionRefusal::Forged));
+    let random = Sessions::new(Arc::new(SessionKeys::random().unwrap()), SESSION_LIFETIME);
+    assert_eq!(random.open(&id, "ann", "ops", at(0)), Err(SessionRefusal::Forged));
+}
+
+#[test]
+fn ids_of_a_replaced_key_are_accepted_for_the_grace() {
+    let sessions = sessions(&[KEY]);
+    let old = sessions.seal(claims(), at(0)).unwrap();
+    sessions.keys().rotate(OTHER, Duration::from_secs(60), at(10)).unwrap();
+    let new = sessions.seal(claims(), at(10)).unwrap();
+    assert!(sessions.open(&old, "ann", "ops", at(69)).is_ok());
+    assert_eq!(sessions.open(&old, "ann", "ops", at(70)), Err(SessionRefusal::Forged));
+    assert!(sessions.open(&new, "ann", "ops", at(70)).is_ok());
+    // A replica that was started with the new key first and the old one second accepts both.
+    let replica = super::tests::sessions(&[OTHER, KEY]);
+    assert!(
+        replica.open(&old, "ann", "ops", at(70)).is_ok() && replica.open(&new, "ann", "ops", at(70)).is_ok()
+    );
+}
+
+#[test]
+fn a_second_rotation_does_not_prolong_the_first_grace() {
+    let sessions = sessions(&[KEY]);
+    let old = sessions.seal(claims(), at(0)).unwrap();
+    sessions.keys().rotate(OTHER, Duration::from_secs(10), at(0)).unwrap();
+    sessions.keys().rotate(&OTHER.repeat(2), Duration::from_secs(100), at(5)).unwrap();
+    assert!(sessions.open(&old, "ann", "ops", at(9)).is_ok());
+    assert_eq!(sessions.open(&old, "ann", "ops", at(10)), Err(SessionRefusal::Forged));
+}
+
+#[test]
+fn a_short_secret_is_refused_without_showing_it() {
+    let error = SessionKeys::new(["hunter2"]).err().unwrap();
+    assert!(error.message.contains("at least 32") && !error.message.contains("hunter2"), "{}", error.message);
+}
+
+#[test]
+fn a_state_is_no_session_and_a_session_no_state() {
+    let sessions = sessions(&[KEY]);
+    let id = sessions.seal(claims(), at(0)).unwrap();
+    let state = sessions.seal_state("ann", b"payload", at(0)).unwrap();
+    assert_eq!(sessions.open_state("ann", &id, at(0)), Err(SessionRefusal::Forged));
+    assert_eq!(sessions.open(&state, "ann", "ops", at(0)), Err(SessionRefusal::Forged));
+    assert_eq!(sessions.open_state("ann", &state, at(1)).unwrap(), b"payload");
+    assert_eq!(sessions.open_state("bob", &state, at(1)), Err(SessionRefusal::Foreign));
+    let late = at(STATE_LIFETIME.as_secs());
+    assert_eq!(sessions.open_state("ann", &state, late), Err(SessionRefusal::Expired));
+}
+
+#[test]
+fn a_client_that_says_much_of_itself_still_gets_a_short_id() {
+    let much = json!({"elicitation": {"x": "y".repeat(5_000)}, "sampling": {}});
+    let client = json!({"name": "ü".repeat(5_000), "version": 7});
+    let claims = SessionClaims::new("2025-11-25", &much, &client, "", "");
+    assert_eq!(Value::Object(claims.capabilities.clone()), json!({"elicitation": {}, "sampling": {}}));
+    let id = sessions(&[KEY]).seal(claims, at(0)).unwrap();
+    assert!(id.len() < 1000, "{}", id.len());
+    assert!(sessions(&[KEY]).open(&id, "", "", at(0)).is_ok());
+}
+
+#[test]
+fn the_memory_of_ended_sessions_is_bounded_and_empties_itself() {
+    let sessions = sessions(&[KEY]);
+    {
+        let mut ended = sessions.ended.lock();
+        for number in 0..MOST_ENDED as u64 {
+            ended.insert((1_800_000_000 + number, [0; 16]));
+        }
+    }
+    let id = sessions.seal(claims(), at(0)).unwrap();
+    sessions.end(&id, "ann", "ops", at(0)).unwrap();
+    assert_eq!(sessions.ended.lock().len(), MOST_ENDED);
+    let later = sessions.seal(claims(), at(MOST_ENDED as u64)).unwrap();
+    sessions.end(&later, "ann", "ops", at(MOST_ENDED as u64)).unwrap();
+    assert_eq!(sessions.ended.lock().len(), 2);
+    assert_eq!(sessions.open(&id, "ann", "ops", at(1)), Err(SessionRefusal::Ended));
+}
+
+proptest! {
+    #[test]
+    fn a_changed_id_never_opens(at_byte in any::<prop::sample::Index>(), bit in 0u8..8) {
+        let sessions = sessions(&[KEY]);
+        let id = sessions.seal(claims(), at(0)).unwrap();
+        let mut bytes = BASE64_URL_SAFE_NO_PAD.decode(&id).unwrap();
+        let position = at_byte.index(bytes.len());
+        bytes[position] ^= 1 << bit;
+        let changed = BASE64_URL_SAFE_NO_PAD.encode(bytes);
+        prop_assert_eq!(sessions.open(&changed, "ann", "ops", at(0)), Err(SessionRefusal::Forged));
+        // Nor one that is cut off, or goes on.
+        let cut = &id[..at_byte.index(id.len())];
+        prop_assert_eq!(sessions.open(cut, "ann", "ops", at(0)), Err(SessionRefusal::Forged));
+        prop_assert_eq!(sessions.open(&format!("{id}AAAA"), "ann", "ops", at(0)), Err(SessionRefusal::Forged));
+    }
+
+    #[test]
+    fn any_text_is_refused_as_an_id(text in ".{0,300}") {
+        prop_assert_eq!(sessions(&[KEY]).open(&text, "", "", at(0)), Err(SessionRefusal::Forged));
+    }
+
+    #[test]
+    fn any_state_of_any_principal_comes_back(principal in ".{0,40}", payload in prop::collection::vec(any::<u8>(), 0..300)) {
+        let sessions = sessions(&[KEY]);
+        let state = sessions.seal_state(&principal, &payload, at(0)).unwrap();
+        prop_assert!(state.bytes().all(|byte| byte.is_ascii_graphic()));
+        prop_assert_eq!(sessions.open_state(&principal, &state, at(0)).unwrap(), payload);
+    }
+
+    #[test]
+    fn any_principal_and_view_open_their_own_session(principal in ".{0,40}", view in ".{0,20}") {
+        let sessions = sessions(&[KEY]);
+        let claims = SessionClaims::new("2025-06-18", &Value::Null, &Value::Null, &principal, &view);
+        let id = sessions.seal(claims, at(0)).unwrap();
+        prop_assert!(sessions.open(&id, &principal, &view, at(0)).is_ok());
+    }
+}
