@@ -6,6 +6,7 @@
 use crate::invisible::line;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::fmt;
 
@@ -109,7 +110,7 @@ pub struct HubError {
 }
 
 /// The content of a tool's answer that reports a failure.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct ErrorContent {
     /// The content blocks, a list.
     pub content: Value,
@@ -117,6 +118,15 @@ pub struct ErrorContent {
     pub structured: Option<Value>,
     /// The `_meta`.
     pub meta: Option<Value>,
+    /// The whole result as it came, if the caller wants it and nothing was removed from it.
+    pub raw: Option<std::sync::Arc<RawValue>>,
+}
+
+/// `raw` has the same information as the other fields, in another form.
+impl PartialEq for ErrorContent {
+    fn eq(&self, other: &Self) -> bool {
+        self.content == other.content && self.structured == other.structured && self.meta == other.meta
+    }
 }
 
 impl HubError {

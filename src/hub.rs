@@ -32,6 +32,7 @@ use crate::search::{Search, Uses, Vectors};
 use crate::select::{self, Candidates, Selection, StrategyInput, StrategyPatterns, Wanted};
 use crate::stats::BreakerPolicy;
 use crate::store::Store;
+use crate::tool::CallContextExtras;
 use crate::truncate::Limits;
 use parking_lot::{Mutex, RwLock};
 use pin_refusals::{PinRefusals, RefusalReasons};
@@ -342,7 +343,7 @@ impl Hub {
     ) -> Result<RunReport, HubError> {
         let now = tokio::time::Instant::now().into_std();
         let plan = self.plan_by_name(name, options, now)?;
-        Ok(self.run_planned(*plan, Arc::new(args), None, cancel).await)
+        Ok(self.run_planned(*plan, Arc::new(args), None, &CallContextExtras::default(), cancel).await)
     }
 
     /// Runs chosen candidates on tokio, and records what was learnt. `approved` holds the arguments of each candidate, or why
@@ -352,6 +353,7 @@ impl Hub {
         mut plan: PlannedRun,
         args: Arc<Arguments>,
         approved: Option<Vec<Result<Arc<Arguments>, HubError>>>,
+        extras: &CallContextExtras,
         cancel: &CancellationToken,
     ) -> RunReport {
         let jobs: Vec<Job> = plan
@@ -364,7 +366,7 @@ impl Hub {
                 approved: approved.as_ref().map(|approved| approved[slot].clone()),
             })
             .collect();
-        let answers = execute::drive(&mut plan.run, &jobs, args, cancel).await;
+        let answers = execute::drive(&mut plan.run, &jobs, args, extras, cancel).await;
         let now = tokio::time::Instant::now().into_std();
         for (slot, answer) in answers.iter().enumerate() {
             plan.record(slot, answer.as_ref().and_then(|a| a.as_ref().err()).map(|error| error.kind), now);

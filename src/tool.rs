@@ -16,6 +16,32 @@ pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 /// Called with each progress report of a tool (`progress`, and perhaps `total` and `message`), on whatever thread.
 pub type OnProgress = Arc<dyn Fn(&Value) + Send + Sync>;
 
+/// An answer to a question: a result, or a JSON-RPC code and a sentence.
+pub type QuestionAnswer = Result<Value, (i64, String)>;
+
+/// Puts a question to the caller of one call: the method of the question (`elicitation/create`) and its parameters.
+pub type AskFunction = Arc<dyn Fn(&str, Value) -> BoxFuture<'static, QuestionAnswer> + Send + Sync>;
+
+/// How the caller of a call is asked. Questions about a call go to its own caller only.
+#[derive(Clone)]
+pub struct AskCaller {
+    /// Which caller this is. Calls with the same text belong to the same caller.
+    pub caller: Arc<str>,
+    pub ask: AskFunction,
+}
+
+/// What a caller gives to the tools of its call in addition to the arguments.
+#[derive(Clone, Default)]
+pub struct CallContextExtras {
+    pub progress: Option<OnProgress>,
+    /// Passed on to the tool's server as it is.
+    pub meta: Map<String, Value>,
+    /// `None`: a question goes to the owner of the hub, if there is a function for it.
+    pub ask: Option<AskCaller>,
+    /// The output keeps the text of a server's result, so that it can be passed on unchanged.
+    pub keep_raw: bool,
+}
+
 /// What a call carries in addition to its arguments.
 #[derive(Clone)]
 pub struct CallContext {
@@ -23,11 +49,9 @@ pub struct CallContext {
     pub deadline: Instant,
     /// Fires when the caller has gone or another candidate has won.
     pub cancel: CancellationToken,
-    pub progress: Option<OnProgress>,
+    pub extras: CallContextExtras,
     /// Called before each retry with `tries`, `seconds` until then, and the `error` of the last one.
     pub retried: Option<OnProgress>,
-    /// Passed on to the tool's server as it is.
-    pub meta: Map<String, Value>,
     /// True as long as nothing has begun: the tool waits for its server or for a place there.
     pub held: Arc<AtomicBool>,
 }
@@ -37,9 +61,8 @@ impl CallContext {
         CallContext {
             deadline,
             cancel,
-            progress: None,
+            extras: CallContextExtras::default(),
             retried: None,
-            meta: Map::new(),
             held: Arc::default(),
         }
     }
@@ -61,6 +84,12 @@ pub trait Tool: Any + Send + Sync {
     /// What tells this tool apart from others of the same name, source and server. `None`: there is only one of them.
     fn identity(&self) -> Option<&ToolIdentity> {
         None
+    }
+
+    /// What the definition has in addition to the spec: `title`, `outputSchema`, `icons`, `_meta`, and members that the hub does
+    /// not know.
+    fn definition_extras(&self) -> Map<String, Value> {
+        Map::new()
     }
 
     /// What is known about a call that waits for the tool to become available, as a text that is safe to show.

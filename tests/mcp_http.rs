@@ -10,11 +10,11 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 use toolhub::error::{ErrorKind, HubError, Outcome};
-use toolhub::sources::mcp::inbox::{Inbox, Listener};
+use toolhub::sources::mcp::inbox::{Asked, Inbox, Listener};
 use toolhub::sources::mcp::protocol::Era;
 use toolhub::sources::mcp::transport::http::{HttpOptions, StreamableHttp};
 use toolhub::sources::mcp::transport::{OutgoingRequest, Transport};
-use toolhub::tool::BoxFuture;
+use toolhub::tool::{BoxFuture, QuestionAnswer};
 
 #[path = "support/http_server.rs"]
 mod http_server;
@@ -57,7 +57,7 @@ impl Listener for RecordingListener {
         self.heard.send_modify(|heard| heard.push(method.to_owned()));
     }
 
-    fn asked(self: Arc<Self>, method: String, _: Value) -> BoxFuture<'static, Result<Value, (i64, String)>> {
+    fn asked(self: Arc<Self>, method: String, _: Value, _: Asked) -> BoxFuture<'static, QuestionAnswer> {
         Box::pin(async move { Ok(json!({ "you asked": method })) })
     }
 }

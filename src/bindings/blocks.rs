@@ -25,7 +25,7 @@ impl Blocks {
 
     /// What a tool sent with its failure.
     pub fn of_error(sent: &ErrorContent) -> Self {
-        let ErrorContent { content, structured, meta } = sent.clone();
+        let ErrorContent { content, structured, meta, .. } = sent.clone();
         Blocks { content, structured, meta }
     }
 

@@ -7,8 +7,7 @@
 use super::json;
 use super::notices::{NoticeBatch, Notices};
 use super::runtime;
-use crate::sources::mcp::host::CallbackAnswer;
-use crate::tool::BoxFuture;
+use crate::tool::{BoxFuture, QuestionAnswer};
 use pyo3::prelude::*;
 use serde_json::Value;
 use std::collections::VecDeque;
@@ -27,7 +26,7 @@ struct PendingCallback {
     function: &'static str,
     server: Arc<str>,
     params: Value,
-    answer: oneshot::Sender<CallbackAnswer>,
+    answer: oneshot::Sender<QuestionAnswer>,
 }
 
 #[derive(Default)]
@@ -53,7 +52,7 @@ impl Callbacks {
         function: &'static str,
         server: Arc<str>,
         params: Value,
-    ) -> BoxFuture<'static, CallbackAnswer> {
+    ) -> BoxFuture<'static, QuestionAnswer> {
         let (answer, answered) = oneshot::channel();
         {
             let mut queue = self.lock();
@@ -122,7 +121,7 @@ pub struct CallbackRequest {
     server: String,
     #[pyo3(get)]
     params: Py<PyAny>,
-    answer: parking_lot::Mutex<Option<oneshot::Sender<CallbackAnswer>>>,
+    answer: parking_lot::Mutex<Option<oneshot::Sender<QuestionAnswer>>>,
 }
 
 #[pymethods]

@@ -71,8 +71,13 @@ impl PyServers {
         let (lines, events) = (queue.notices.clone(), queue.notices.clone());
         let log: Log = Arc::new(move |server, level, text| lines.log(server, level, text));
         let tell: Tell = Arc::new(move |server, what, details| events.event(server, what, &details));
-        let host =
-            Host { elicit: ask("elicitation"), sample: ask("sampling"), log: Some(log), tell: Some(tell) };
+        let host = Host {
+            elicit: ask("elicitation"),
+            sample: ask("sampling"),
+            log: Some(log),
+            tell: Some(tell),
+            callers_answer: Arc::default(),
+        };
         let opens_pages = asks.iter().any(|known| known == "open_url");
         let lang = hub.get().core().options.lang;
         let keys = CredentialFactory::new(queue.callbacks.clone(), tokens, opens_pages, lang);

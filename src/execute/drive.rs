@@ -8,7 +8,7 @@ use crate::limit::{self, Gate, Passage, Permits};
 use crate::model::{Arguments, CheckOptions, Meaning, ReportedFailure, ToolOutput};
 use crate::registry::Candidate;
 use crate::stats::CandidateStats;
-use crate::tool::CallContext;
+use crate::tool::{CallContext, CallContextExtras};
 use crate::workers::PoolRefusal;
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -34,6 +34,7 @@ pub async fn drive(
     run: &mut Run,
     jobs: &[Job],
     args: Arc<Arguments>,
+    extras: &CallContextExtras,
     cancel: &CancellationToken,
 ) -> Vec<Option<Answer>> {
     let (entered, mut entries) = mpsc::unbounded_channel();
@@ -41,6 +42,7 @@ pub async fn drive(
         run,
         jobs,
         args,
+        extras,
         answers: jobs.iter().map(|_| None).collect(),
         tokens: jobs.iter().map(|_| None).collect(),
         begun: Begun::default(),
@@ -84,6 +86,7 @@ struct TokioExecutor<'a> {
     run: &'a mut Run,
     jobs: &'a [Job],
     args: Arc<Arguments>,
+    extras: &'a CallContextExtras,
     answers: Vec<Option<Answer>>,
     /// Dropping a guard fires its token. A call that is dropped thereby cancels its tools: they may have work elsewhere
     /// that only their token reaches.
@@ -135,7 +138,8 @@ impl Executor for TokioExecutor<'_> {
         let deadline = self.run.expires(slot).unwrap_or_else(now);
         let token = CancellationToken::new();
         self.tokens[slot] = Some(token.clone().drop_guard());
-        let context = CallContext::new(deadline, token);
+        let mut context = CallContext::new(deadline, token);
+        context.extras = self.extras.clone();
         self.run.set_waiting(slot, !gates.is_empty());
         let entered = self.entered.clone();
         let report_entry = move || {

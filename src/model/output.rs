@@ -1,7 +1,9 @@
 //! What goes into a tool and what comes out of it, on the Rust side.
 
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
+use std::sync::Arc;
 
 /// The arguments of a call: always a mapping. A bare value is bound to a parameter before it gets here.
 #[derive(Clone, Debug, PartialEq)]
@@ -73,7 +75,7 @@ impl Part<'_> {
 }
 
 /// What a tool that lives in Rust answers. Python values never pass through here; they stay where they are.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct ToolOutput {
     pub value: Value,
     /// The content blocks of an MCP server, as they came.
@@ -82,11 +84,24 @@ pub struct ToolOutput {
     pub structured: Option<Value>,
     /// Its `_meta`.
     pub meta: Option<Value>,
+    /// The whole result of an MCP server, as it came. Only if the caller wants it ([`crate::tool::CallContextExtras::keep_raw`]): it
+    /// is as large as all other fields together.
+    pub raw: Option<Arc<RawValue>>,
+}
+
+/// `raw` has the same information as the other fields, in another form.
+impl PartialEq for ToolOutput {
+    fn eq(&self, other: &Self) -> bool {
+        self.value == other.value
+            && self.content == other.content
+            && self.structured == other.structured
+            && self.meta == other.meta
+    }
 }
 
 impl ToolOutput {
     pub fn new(value: impl Into<Value>) -> Self {
-        ToolOutput { value: value.into(), content: None, structured: None, meta: None }
+        ToolOutput { value: value.into(), content: None, structured: None, meta: None, raw: None }
     }
 
     /// What this answer means. A tool in Rust that returns nothing has done its work.

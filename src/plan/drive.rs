@@ -10,7 +10,7 @@ use crate::hub::{Hub, PlannedRun, RunReport, answer_text};
 use crate::kind::ToolKind;
 use crate::model::{Arguments, CheckOptions, ToolOutput};
 use crate::registry::Candidate;
-use crate::tool::BoxFuture;
+use crate::tool::{BoxFuture, CallContextExtras};
 use serde_json::Value;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -73,13 +73,14 @@ impl CallResult {
     }
 }
 
-/// Makes one call, from request to result. Never fails: what goes wrong is in the result.
+/// Makes one call, from request to result. `extras` reach every tool that runs. Never fails: what goes wrong is in the result.
 pub async fn call(
     hub: &Hub,
     services: &dyn CallServices,
     shared: &SharedResults<CallResult>,
     request: CallRequest,
     args: Arc<Arguments>,
+    extras: &CallContextExtras,
     cancel: &CancellationToken,
 ) -> CallResult {
     let mut plan = CallPlan::new(request, now());
@@ -93,7 +94,7 @@ pub async fn call(
         Readied::Over(result) => *result,
         Readied::Run(planned) => {
             let approved = approved.map(|approved| for_run(&approved, &planned));
-            CallResult::of(hub.run_planned(*planned, args.clone(), approved, cancel).await)
+            CallResult::of(hub.run_planned(*planned, args.clone(), approved, extras, cancel).await)
         }
     };
     // A call that was cancelled has no result to share: a follower leads.

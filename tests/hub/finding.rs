@@ -2,6 +2,7 @@
 
 use super::*;
 use toolhub::execute::{Job, drive};
+use toolhub::tool::CallContextExtras;
 
 async fn refusal(hub: &Hub, name: &str, options: &CallOptions) -> HubError {
     match hub.execute(name, Arguments::default(), options, &CancellationToken::new()).await {
@@ -113,8 +114,14 @@ async fn a_capability_finds_tools_of_any_name() {
         .iter()
         .map(|candidate| Job { candidate: candidate.clone(), gates: hub.gates(candidate), approved: None })
         .collect();
-    let answers =
-        drive(&mut plan.run, &jobs, Arc::new(Arguments::default()), &CancellationToken::new()).await;
+    let answers = drive(
+        &mut plan.run,
+        &jobs,
+        Arc::new(Arguments::default()),
+        &CallContextExtras::default(),
+        &CancellationToken::new(),
+    )
+    .await;
     assert_eq!(plan.strategy, Strategy::All);
     assert!(answers.iter().all(|answer| matches!(answer, Some(Ok(_)))));
     assert_eq!(plan.run.decision(), Some(Decision::Won));

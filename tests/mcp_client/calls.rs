@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 use toolhub::error::ErrorKind;
 use toolhub::model::{Arguments, ToolOutput};
 use toolhub::sources::mcp::host::Host;
-use toolhub::tool::{CallContext, Tool};
+use toolhub::tool::{AskCaller, CallContext, Tool};
 
 fn context(cancel: &CancellationToken) -> CallContext {
     CallContext::new(Instant::now() + Duration::from_secs(20), cancel.clone())
@@ -97,8 +97,9 @@ async fn progress_is_passed_on_and_meta_goes_along() {
     let steps = Arc::new(parking_lot::Mutex::new(Vec::new()));
     let seen = steps.clone();
     let mut context = context(&CancellationToken::new());
-    context.progress = Some(Arc::new(move |update: &Value| seen.lock().push(update["progress"].clone())));
-    context.meta.insert("trace".into(), json!("t-1"));
+    context.extras.progress =
+        Some(Arc::new(move |update: &Value| seen.lock().push(update["progress"].clone())));
+    context.extras.meta.insert("trace".into(), json!("t-1"));
     let tool = world.unlisted("progress");
     let output = tool.call(&Arguments::default(), &context).await.unwrap();
     assert_eq!(output.value, json!("done"));
@@ -147,6 +148,88 @@ async fn a_modern_server_that_needs_input_is_asked_again_with_it() {
     let error = call(&world, "needs_input", json!({})).await.unwrap_err();
     assert_eq!(error.kind, ErrorKind::NotAllowed);
     assert!(error.message.contains("needs input that this hub cannot give"), "{}", error.message);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_caller_that_wants_it_gets_the_result_as_the_server_wrote_it() {
+    let world = World::new("legacy");
+    let tool = world.unlisted("odd");
+    let mut context = context(&CancellationToken::new());
+    let args = |fails: bool| Arguments::new(json!({"fails": fails}).as_object().unwrap().clone());
+    let output = tool.call(&args(false), &context).await.unwrap();
+    assert!(output.raw.is_none(), "an ordinary caller keeps a result once");
+    context.extras.keep_raw = true;
+    let raw = tool.call(&args(false), &context).await.unwrap().raw.unwrap();
+    let sent = r#"{"later":[1,{"b":1,"a":2.5}],"isError":false,"content":[{"type":"hologram","depth":3},{"type":"text","text":"x","mood":null}]}"#;
+    assert_eq!(raw.get(), sent);
+    let error = tool.call(&args(true), &context).await.unwrap_err();
+    let raw = error.content.unwrap().raw.clone().unwrap();
+    assert_eq!(raw.get(), sent.replace("false", "true"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn members_of_a_definition_that_the_hub_does_not_use_are_kept() {
+    let world = World::new("legacy");
+    world.connect().await;
+    let look = world.hub.registry.load().get("look").unwrap().candidates[0].clone();
+    let extras = Value::Object(look.tool.definition_extras());
+    assert_eq!(
+        extras,
+        json!({"icons": [{"src": "i.png"}], "later": 7, "_meta": {"org.example/x": 1}, "title": "Look"})
+    );
+}
+
+fn asking(caller: &'static str) -> Option<AskCaller> {
+    let ask = move |method: &str, params: Value| -> toolhub::tool::BoxFuture<'static, _> {
+        let name = format!("{caller}/{method}/{}", params["message"]);
+        Box::pin(async move { Ok(json!({"action": "accept", "content": {"name": name}})) })
+    };
+    Some(AskCaller { caller: caller.into(), ask: Arc::new(ask) })
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_question_goes_to_the_caller_of_its_call() {
+    for (mode, tool, answer) in
+        [("legacy", "asks", "/result/content/name"), ("modern", "needs_input", "/got/who/content/name")]
+    {
+        let world = World::with(mode, json!({}), answering());
+        world.connect().await;
+        let mut context = context(&CancellationToken::new());
+        context.extras.ask = asking("ann");
+        let reply = world.unlisted(tool).call(&Arguments::default(), &context).await.unwrap().value;
+        assert_eq!(reply.pointer(answer), Some(&json!("ann/elicitation/create/\"who?\"")), "{mode}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_question_that_may_belong_to_several_callers_is_declined() {
+    let world = World::with("legacy", json!({}), answering());
+    world.connect().await;
+    let (mut hers, mut his) = (context(&CancellationToken::new()), context(&CancellationToken::new()));
+    (hers.extras.ask, his.extras.ask) = (asking("ann"), asking("bob"));
+    let hanging = world.unlisted("hangs");
+    let hanging = tokio::spawn(async move { hanging.call(&Arguments::default(), &his).await });
+    world.until("the other call has arrived", |world| world.received("tools/call").len() == 1).await;
+    let reply = world.unlisted("asks").call(&Arguments::default(), &hers).await.unwrap().value;
+    assert_eq!(reply["result"], json!({"action": "decline"}));
+    hanging.abort();
+    let _ = hanging.await;
+    let reply = world.unlisted("asks").call(&Arguments::default(), &hers).await.unwrap().value;
+    assert_eq!(reply["result"]["content"]["name"], json!("ann/elicitation/create/\"who?\""));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_modern_server_is_told_for_each_call_whether_its_caller_answers() {
+    let world = World::new("modern");
+    let mut context = context(&CancellationToken::new());
+    let tool = world.unlisted("echo");
+    tool.call(&Arguments::default(), &context).await.unwrap();
+    context.extras.ask = asking("ann");
+    tool.call(&Arguments::default(), &context).await.unwrap();
+    let capability = |call: &Value| {
+        call["params"]["_meta"]["io.modelcontextprotocol/clientCapabilities"]["elicitation"].is_object()
+    };
+    assert_eq!(world.received("tools/call").iter().map(capability).collect::<Vec<_>>(), [false, true]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

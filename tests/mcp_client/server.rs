@@ -121,7 +121,8 @@ impl Server {
                             "properties": {"text": {"type": "string"}}, "required": ["text"]}},
                         {"name": "sum", "inputSchema": {"type": "object"},
                             "outputSchema": {"type": "object", "properties": {"sum": {"type": "integer"}}}},
-                        {"name": "look", "annotations": {"readOnlyHint": true}, "inputSchema": {"type": "object"}},
+                        {"name": "look", "annotations": {"readOnlyHint": true}, "icons": [{"src": "i.png"}], "later": 7,
+                            "_meta": {"org.example/x": 1}, "title": "Look", "inputSchema": {"type": "object"}},
                         {"name": 7}, null, {"inputSchema": {}},
                     ]),
                 };
@@ -143,6 +144,8 @@ impl Server {
             "echo" => self.answer(id, text(args["text"].as_str().unwrap_or_default())),
             "sum" => self.answer(id, json!({"content": [], "structuredContent": args})),
             "fails" => self.answer(id, json!({"isError": true, "content": [{"type": "text", "text": "no\u{1b} disk"}]})),
+            "odd" => self.answer(id, json!({"later": [1, {"b": 1, "a": 2.50}], "isError": args["fails"], "content": [
+                {"type": "hologram", "depth": 3}, {"type": "text", "text": "x", "mood": null}]})),
             "rpc" => self.say(&json!({"jsonrpc": "2.0", "id": id, "error": {"code": -32002, "message": "nope"}})),
             "dies" => std::process::exit(9),
             // Dies in its first life only.

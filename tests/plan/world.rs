@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 use toolhub::error::{ErrorKind, Outcome};
 use toolhub::plan::{ApprovalRequest, CallServices, LookUpRequest, ServerSet, SharedResults, Unreachable};
 use toolhub::registry::Candidate;
-use toolhub::tool::BoxFuture;
+use toolhub::tool::{BoxFuture, CallContextExtras};
 
 pub struct World {
     pub hub: Arc<Hub>,
@@ -81,11 +81,13 @@ impl World {
 
     pub async fn call_with(&self, request: CallRequest, args: Arguments) -> CallResult {
         let never = CancellationToken::new();
-        call(&self.hub, self, &self.shared, request, Arc::new(args), &never).await
+        call(&self.hub, self, &self.shared, request, Arc::new(args), &CallContextExtras::default(), &never)
+            .await
     }
 
     pub async fn call_until(&self, request: CallRequest, cancel: &CancellationToken) -> CallResult {
-        call(&self.hub, self, &self.shared, request, Arc::default(), cancel).await
+        call(&self.hub, self, &self.shared, request, Arc::default(), &CallContextExtras::default(), cancel)
+            .await
     }
 
     /// What was asked for, in order.

@@ -269,8 +269,8 @@ impl Execution {
         let mut context = CallContext::new(expires.unwrap_or_else(Instant::now), cancel.clone());
         let Address { mailbox, key } = Self::address(slf, slot)?;
         if let Some(extras) = &this.extras {
-            context.meta = extras.meta.clone();
-            context.progress = extras.progress.as_ref().map(|_| reporter(mailbox.clone(), key));
+            context.extras.meta = extras.meta.clone();
+            context.extras.progress = extras.progress.as_ref().map(|_| reporter(mailbox.clone(), key));
             context.retried = extras.watch.as_ref().map(|_| retry_teller(mailbox.clone(), key));
         }
         let (is_light, held) = (args.is_light(), context.held.clone());

@@ -7,7 +7,7 @@ use super::protocol::{Era, LEGACY, MODERN, NegotiatedProtocol};
 use super::secrets::ServerSecrets;
 use super::transport::{OutgoingRequest, Transport};
 use crate::error::{ErrorKind, HubError};
-use crate::tool::OnProgress;
+use crate::tool::{AskCaller, OnProgress};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
@@ -44,7 +44,11 @@ pub struct Connection {
     transport: Arc<dyn Transport>,
     inbox: Arc<Inbox>,
     identity: Identity,
+    /// For requests whose caller answers questions.
+    asking: Identity,
     ids: AtomicU64,
+    /// An older server is told once what it may ask for.
+    callers_answer: bool,
     secrets: Arc<ServerSecrets>,
     server: ServerIdentity,
     in_flight: AtomicUsize,
@@ -66,6 +70,8 @@ pub struct RequestExtras {
     pub headers: Vec<(String, String)>,
     pub meta: Map<String, Value>,
     pub on_progress: Option<OnProgress>,
+    /// Who is asked when the server has a question about this request.
+    pub ask: Option<AskCaller>,
 }
 
 /// How the first, modern, question was taken.
@@ -84,11 +90,14 @@ impl Connection {
             capabilities: Value::Null,
             instructions: None,
         };
-        let identity = Identity::new(callbacks.capabilities());
+        let identity = Identity::new(callbacks.capabilities(false));
+        let asking = Identity::new(callbacks.capabilities(true));
         Connection {
             transport,
             inbox,
             identity,
+            asking,
+            callers_answer: callbacks.callers_answer(),
             ids: AtomicU64::new(1),
             secrets: callbacks.secrets.clone(),
             server,
@@ -160,9 +169,10 @@ impl Connection {
     /// The handshake of the older protocol.
     pub async fn initialize(&mut self) -> Result<(), HubError> {
         self.server.era = Era::Legacy;
+        let identity = if self.callers_answer { &self.asking } else { &self.identity };
         let params = Params::new()
             .with("protocolVersion", &LEGACY[0])
-            .with("capabilities", &self.identity.capabilities)
+            .with("capabilities", &identity.capabilities)
             .with("clientInfo", &client_info());
         let answer = self.request("initialize", params, RequestExtras::default()).await;
         // What is asked after a refusal is asked in the modern way again.
@@ -219,7 +229,10 @@ impl Connection {
                 Arc::new(move |progress: &Value| on_progress(&secrets.hide_json(progress.clone())));
             self.inbox.watch_progress(id, hidden)
         });
-        let body = self.identity.request(self.server.era, id, method, params, &extras.meta);
+        let _asked = (method == "tools/call" || extras.ask.is_some())
+            .then(|| self.inbox.watch_questions(id, extras.ask.clone()));
+        let identity = if extras.ask.is_some() { &self.asking } else { &self.identity };
+        let body = identity.request(self.server.era, id, method, params, &extras.meta);
         let stage = Arc::default();
         let request = OutgoingRequest { id, method, name: extras.name, headers: extras.headers, body, stage };
         let guard = CancelGuard {

@@ -12,7 +12,7 @@ const MAX_REPORTED: usize = 20_000;
 
 /// What a call came to in one round.
 pub enum CallAnswer {
-    Done(ToolOutput),
+    Done(Box<ToolOutput>),
     /// The server wants something first: its questions, and a text to give back unchanged.
     NeedsInput {
         requests: Map<String, Value>,
@@ -22,7 +22,8 @@ pub enum CallAnswer {
     Task(Value),
 }
 
-pub fn answer(tool: &str, raw: &RawValue) -> Result<CallAnswer, HubError> {
+/// Reads one answer. A final one keeps the raw text if `keep_raw`.
+pub fn answer(tool: &str, raw: Box<RawValue>, keep_raw: bool) -> Result<CallAnswer, HubError> {
     let value: Value = serde_json::from_str(raw.get())
         .map_err(|error| protocol(format!("the answer of '{}': {error}", clip(tool))))?;
     let Value::Object(mut map) = value else {
@@ -50,11 +51,15 @@ pub fn answer(tool: &str, raw: &RawValue) -> Result<CallAnswer, HubError> {
     {
         return Ok(CallAnswer::Task(task.clone()));
     }
-    finished(tool, map).map(CallAnswer::Done)
+    finished(tool, map, keep_raw.then(|| Arc::from(raw))).map(|output| CallAnswer::Done(Box::new(output)))
 }
 
 /// A result that is final.
-pub fn finished(tool: &str, mut map: Map<String, Value>) -> Result<ToolOutput, HubError> {
+pub fn finished(
+    tool: &str,
+    mut map: Map<String, Value>,
+    raw: Option<Arc<RawValue>>,
+) -> Result<ToolOutput, HubError> {
     let content = match map.remove("content") {
         None | Some(Value::Null) => Vec::new(),
         Some(Value::Array(blocks)) => blocks,
@@ -63,7 +68,8 @@ pub fn finished(tool: &str, mut map: Map<String, Value>) -> Result<ToolOutput, H
     let structured = map.remove("structuredContent").filter(|value| !value.is_null());
     if map.get("isError").and_then(Value::as_bool) == Some(true) {
         let message = reported(tool, &content, structured.as_ref());
-        let sent = ErrorContent { content: Value::Array(content), structured, meta: map.remove("_meta") };
+        let sent =
+            ErrorContent { content: Value::Array(content), structured, meta: map.remove("_meta"), raw };
         return Err(HubError {
             content: Some(Arc::new(sent)),
             ..HubError::new(ErrorKind::ToolError, message)
@@ -76,7 +82,7 @@ pub fn finished(tool: &str, mut map: Map<String, Value>) -> Result<ToolOutput, H
         }
         (None, _) => Value::Array(content.clone()),
     };
-    Ok(ToolOutput { value, content: Some(Value::Array(content)), structured, meta: map.remove("_meta") })
+    Ok(ToolOutput { value, content: Some(Value::Array(content)), structured, meta: map.remove("_meta"), raw })
 }
 
 /// Takes off the `{"result": …}` that Python servers put around values that are not objects. `structured` keeps it.

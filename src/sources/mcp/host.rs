@@ -1,10 +1,10 @@
 //! Requests of servers (roots, sampling, elicitation), and how the hub answers them.
 
 use super::config::ServerConfig;
-use super::inbox::Listener;
+use super::inbox::{Asked, Listener};
 use super::secrets::ServerSecrets;
 use crate::schema::ResultSchema;
-use crate::tool::BoxFuture;
+use crate::tool::{BoxFuture, QuestionAnswer};
 use parking_lot::Mutex;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -12,11 +12,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use tokio::sync::{Notify, Semaphore};
 
-/// An answer to a server: a result, or a JSON-RPC code and a sentence.
-pub type CallbackAnswer = Result<Value, (i64, String)>;
-
 /// Asked with the server's id and the parameters of its request.
-pub type Ask = Arc<dyn Fn(Arc<str>, Value) -> BoxFuture<'static, CallbackAnswer> + Send + Sync>;
+pub type Ask = Arc<dyn Fn(Arc<str>, Value) -> BoxFuture<'static, QuestionAnswer> + Send + Sync>;
 
 /// Called with a log message: server, level, text.
 pub type Log = Arc<dyn Fn(&str, &str, &str) + Send + Sync>;
@@ -31,6 +28,8 @@ pub struct Host {
     pub sample: Option<Ask>,
     pub log: Option<Log>,
     pub tell: Option<Tell>,
+    /// Set when the hub is served: callers can be asked, so servers are told that they may ask.
+    pub callers_answer: Arc<AtomicBool>,
 }
 
 /// Handles what one server sends on its own: notifications, log lines, requests. It outlives connections.
@@ -107,10 +106,15 @@ impl ServerCallbacks {
         }
     }
 
-    /// The capabilities that we announce to a server.
-    pub fn capabilities(&self) -> Value {
+    /// Whether callers of the hub answer questions of servers.
+    pub fn callers_answer(&self) -> bool {
+        self.host.callers_answer.load(Ordering::Relaxed)
+    }
+
+    /// The capabilities that we announce to a server; `caller_answers`: the caller answers questions.
+    pub fn capabilities(&self, caller_answers: bool) -> Value {
         let mut capabilities = json!({});
-        if self.host.elicit.is_some() {
+        if self.host.elicit.is_some() || caller_answers {
             capabilities["elicitation"] = json!({"form": {}, "url": {}});
         }
         if self.host.sample.is_some() {
@@ -130,8 +134,8 @@ impl ServerCallbacks {
         self.instructions.lock().clone()
     }
 
-    /// Answers one request of the server, in whichever way it came.
-    pub async fn answer(&self, method: &str, params: Value) -> CallbackAnswer {
+    /// Answers one request of the server, in whichever way it came. A question goes to `asked` and to no other.
+    pub async fn answer(&self, method: &str, params: Value, asked: Asked) -> QuestionAnswer {
         let refusal =
             || Err((METHOD_NOT_FOUND, format!("Method not found: {}", super::wire::clean(method, 100))));
         match method {
@@ -140,17 +144,21 @@ impl ServerCallbacks {
                 let roots: Vec<Value> = self.roots.iter().map(|uri| json!({"uri": uri})).collect();
                 Ok(json!({"roots": roots}))
             }
-            "elicitation/create" => match &self.host.elicit {
-                Some(ask) => {
-                    let Ok(_asking) = self.questions.try_acquire() else {
-                        return Ok(json!({"action": "decline"}));
-                    };
-                    let asked_for = params.get("requestedSchema").cloned();
-                    let answer = ask(self.server.clone(), self.secrets.hide_json(params)).await?;
-                    checked(with_defaults(answer, asked_for.as_ref()), asked_for)
+            "elicitation/create" => {
+                let declined = || Ok(json!({"action": "decline"}));
+                if self.host.elicit.is_none() && matches!(asked, Asked::Owner) {
+                    return refusal();
                 }
-                None => refusal(),
-            },
+                let Ok(_asking) = self.questions.try_acquire() else { return declined() };
+                let asked_for = params.get("requestedSchema").cloned();
+                let params = self.secrets.hide_json(params);
+                let answer = match (asked, &self.host.elicit) {
+                    (Asked::Caller(caller), _) => (caller.ask)(method, params).await?,
+                    (Asked::Owner, Some(ask)) => ask(self.server.clone(), params).await?,
+                    (Asked::Unclear, _) | (Asked::Owner, None) => return declined(),
+                };
+                checked(with_defaults(answer, asked_for.as_ref()), asked_for)
+            }
             "sampling/createMessage" => match &self.host.sample {
                 Some(ask) => ask(self.server.clone(), params).await,
                 None => refusal(),
@@ -161,7 +169,7 @@ impl ServerCallbacks {
 }
 
 /// What a function of the user answers is sent only if it is an answer, and fits the form.
-fn checked(answer: Value, form: Option<Value>) -> CallbackAnswer {
+fn checked(answer: Value, form: Option<Value>) -> QuestionAnswer {
     let refused = |why: String| {
         Err((INTERNAL_ERROR, format!("the answer of the elicitation function cannot be sent: {why}")))
     };
@@ -229,7 +237,12 @@ impl Listener for ServerCallbacks {
         }
     }
 
-    fn asked(self: Arc<Self>, method: String, params: Value) -> BoxFuture<'static, CallbackAnswer> {
-        Box::pin(async move { self.answer(&method, params).await })
+    fn asked(
+        self: Arc<Self>,
+        method: String,
+        params: Value,
+        asked: Asked,
+    ) -> BoxFuture<'static, QuestionAnswer> {
+        Box::pin(async move { self.answer(&method, params, asked).await })
     }
 }

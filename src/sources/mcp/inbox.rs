@@ -7,7 +7,7 @@
 use super::heavy::heavy;
 use super::wire::{self, Incoming};
 use crate::error::{ErrorKind, HubError};
-use crate::tool::OnProgress;
+use crate::tool::{AskCaller, BoxFuture, OnProgress, QuestionAnswer};
 use foldhash::fast::RandomState;
 use futures_util::stream::{self, StreamExt};
 use parking_lot::Mutex;
@@ -41,21 +41,34 @@ pub trait Listener: Send + Sync {
     /// A stream of notifications was opened again: some may have been missed.
     fn reconnected(&self) {}
 
-    /// A request of the server; `answer` is `Ok(result)` or `Err((code, message))`.
+    /// A request of the server, for whoever `asked` names.
     fn asked(
         self: Arc<Self>,
         method: String,
         params: Value,
-    ) -> crate::tool::BoxFuture<'static, Result<Value, (i64, String)>>;
+        asked: Asked,
+    ) -> BoxFuture<'static, QuestionAnswer>;
+}
+
+/// Who answers a question of a server.
+pub enum Asked {
+    /// The owner of the hub.
+    Owner,
+    /// The caller of the call that the question belongs to.
+    Caller(AskCaller),
+    /// Calls of several callers are in flight, and the server does not say to which of them the question belongs.
+    Unclear,
 }
 
 /// Sends our answer to a request of the server.
-pub type Answerer = Box<dyn FnOnce(String) -> crate::tool::BoxFuture<'static, ()> + Send>;
+pub type Answerer = Box<dyn FnOnce(String) -> BoxFuture<'static, ()> + Send>;
 
 #[derive(Default)]
 struct Pending {
     waiting: HashMap<u64, oneshot::Sender<RpcReply>, RandomState>,
     progress: HashMap<u64, OnProgress, RandomState>,
+    /// The calls in flight, each with the caller that is asked about it, if there is one.
+    askers: HashMap<u64, Option<AskCaller>, RandomState>,
     /// Closed: all requests fail.
     over: Option<HubError>,
 }
@@ -106,6 +119,29 @@ impl Inbox {
         Watched { inbox: self.clone(), id }
     }
 
+    /// Questions about the call with this id go to `asker` until the guard is dropped.
+    pub fn watch_questions(self: &Arc<Self>, id: u64, asker: Option<AskCaller>) -> QuestionsWatched {
+        self.pending.lock().askers.insert(id, asker);
+        QuestionsWatched { inbox: self.clone(), id }
+    }
+
+    /// Who is asked: the caller of the call on whose stream the question came. A question that came on no call's stream
+    /// is for the one caller of all calls in flight.
+    fn asked_by(&self, wanted: Option<u64>) -> Asked {
+        let pending = self.pending.lock();
+        if let Some(asker) = wanted.and_then(|id| pending.askers.get(&id)) {
+            return asker.clone().map_or(Asked::Owner, Asked::Caller);
+        }
+        let mut askers = pending.askers.values();
+        let Some(first) = askers.next() else { return Asked::Owner };
+        let caller = |asker: &Option<AskCaller>| asker.as_ref().map(|asker| asker.caller.clone());
+        let own = caller(first);
+        match askers.all(|other| caller(other) == own) {
+            true => first.clone().map_or(Asked::Owner, Asked::Caller),
+            false => Asked::Unclear,
+        }
+    }
+
     /// Takes in the bytes of one line or event. True when they settled the request `wanted`.
     ///
     /// `answer` makes the way back for a request of the server.
@@ -133,7 +169,9 @@ impl Inbox {
                         settled |= self.settle(id, Err(echoed())) && Some(id) == wanted;
                     }
                 }
-                Ok(Incoming::Request { id, method, params }) => self.asked(id, method, params, answer()),
+                Ok(Incoming::Request { id, method, params }) => {
+                    self.asked((id, method, params), self.asked_by(wanted), answer());
+                }
                 Err(malformed) => {
                     if let Some(id) = malformed.id.or(wanted) {
                         settled |= self.settle(id, Err(malformed.error())) && Some(id) == wanted;
@@ -184,7 +222,12 @@ impl Inbox {
         }
     }
 
-    fn asked(&self, id: Box<RawValue>, method: String, params: Option<Box<RawValue>>, way: Option<Answerer>) {
+    fn asked(
+        &self,
+        (id, method, params): (Box<RawValue>, String, Option<Box<RawValue>>),
+        asked: Asked,
+        way: Option<Answerer>,
+    ) {
         let Some(way) = way else { return };
         if method == "ping" {
             return self.send_ready(way, answer_message(&id, Ok(serde_json::json!({}))));
@@ -196,7 +239,7 @@ impl Inbox {
         let listener = self.listener.clone();
         tokio::spawn(async move {
             let params = params.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
-            let answer = listener.asked(method, params).await;
+            let answer = listener.asked(method, params, asked).await;
             way(answer_message(&id, answer)).await;
             drop(permit);
         });
@@ -232,7 +275,7 @@ fn echoed() -> HubError {
     HubError::new(ErrorKind::Protocol, text)
 }
 
-fn answer_message(id: &RawValue, answer: Result<Value, (i64, String)>) -> String {
+fn answer_message(id: &RawValue, answer: QuestionAnswer) -> String {
     let id: Value = serde_json::from_str(id.get()).unwrap_or_default();
     match answer {
         Ok(result) => serde_json::json!({"jsonrpc": "2.0", "id": id, "result": result}),
@@ -272,5 +315,17 @@ pub struct Watched {
 impl Drop for Watched {
     fn drop(&mut self) {
         self.inbox.pending.lock().progress.remove(&self.id);
+    }
+}
+
+/// A call whose questions go to its caller.
+pub struct QuestionsWatched {
+    inbox: Arc<Inbox>,
+    id: u64,
+}
+
+impl Drop for QuestionsWatched {
+    fn drop(&mut self) {
+        self.inbox.pending.lock().askers.remove(&self.id);
     }
 }

@@ -37,6 +37,8 @@ pub struct Listed {
     pub needs_task: bool,
     /// Arguments that are also sent as headers, in the modern era over HTTP.
     pub headers: Vec<headers::Mirrored>,
+    /// The members that the hub does not use, such as `icons` and `_meta`. They are not part of what a pin accepts.
+    pub other: Map<String, Value>,
 }
 
 impl Listed {
@@ -62,6 +64,26 @@ impl Listed {
         Value::Object(entry)
     }
 
+    /// What the definition has in addition to the name, the description, the schema of the arguments and the annotations.
+    pub fn extras(&self) -> Map<String, Value> {
+        let mut extras = self.other.clone();
+        if let Some(title) = &self.title {
+            extras.insert("title".to_owned(), Value::String(title.clone()));
+        }
+        if let Some(schema) = &self.output_schema {
+            extras.insert("outputSchema".to_owned(), Value::clone(schema));
+        }
+        extras
+    }
+
+    fn to_stored_json(&self) -> Value {
+        let mut entry = self.to_json();
+        if let Value::Object(entry) = &mut entry {
+            entry.extend(self.other.clone());
+        }
+        entry
+    }
+
     /// A tool of which only the name is known.
     pub fn unlisted(name: &str) -> Self {
         Listed {
@@ -73,6 +95,7 @@ impl Listed {
             annotations: Map::new(),
             needs_task: false,
             headers: Vec::new(),
+            other: Map::new(),
         }
     }
 }
@@ -88,9 +111,9 @@ pub struct Listing {
 }
 
 impl Listing {
-    /// The tools as the protocol writes them.
+    /// The tools as the protocol writes them, with the members that the hub does not use.
     pub fn to_json(&self) -> String {
-        Value::Array(self.tools.iter().map(|tool| tool.to_json()).collect()).to_string()
+        Value::Array(self.tools.iter().map(|tool| tool.to_stored_json()).collect()).to_string()
     }
 
     /// Reads what [`Self::to_json`] wrote, as carefully as if it came from a server.
@@ -130,8 +153,8 @@ struct ToolEntry {
     output_schema: Value,
     #[serde(default)]
     annotations: Value,
-    #[serde(default)]
-    execution: Value,
+    #[serde(flatten)]
+    other: Map<String, Value>,
 }
 
 /// Fetches all pages, within `limit` in all.
@@ -209,6 +232,7 @@ fn read(raw: &RawValue, era: Era) -> Result<Listed, String> {
             .map_err(|reason| format!("the tool '{shown}', whose headers are invalid: {reason}"))?,
         Era::Legacy => Vec::new(),
     };
+    let task_support = entry.other.get("execution").and_then(|execution| execution.get("taskSupport"));
     let object = |value: Value| Some(value).filter(Value::is_object);
     let text = |value: &Value| value.as_str().map(|text| wire::clean(text, MAX_DESCRIPTION));
     Ok(Listed {
@@ -224,7 +248,8 @@ fn read(raw: &RawValue, era: Era) -> Result<Listed, String> {
             Value::Object(map) => map,
             _ => Map::new(),
         },
-        needs_task: entry.execution.get("taskSupport").and_then(Value::as_str) == Some("required"),
+        needs_task: task_support.and_then(Value::as_str) == Some("required"),
         headers,
+        other: entry.other,
     })
 }

@@ -190,7 +190,7 @@ async fn ask_once(
                     Some(Value::Object(requests)) => requests,
                     _ => Map::new(),
                 };
-                let responses = Box::pin(input::gather(server, &request.name, requests)).await?;
+                let responses = Box::pin(input::gather(server, &request.name, requests, None)).await?;
                 extra = vec![("inputResponses", Value::Object(responses))];
                 extra.extend(answer.remove("requestState").map(|state| ("requestState", state)));
             }

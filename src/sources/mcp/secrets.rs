@@ -93,13 +93,17 @@ impl ServerSecrets {
         }
         error.message = self.hide(error.message.into_owned()).into();
         error.content = error.content.map(|sent| {
-            let ErrorContent { content, structured, meta } = (*sent).clone();
+            let ErrorContent { content, structured, meta, raw } = (*sent).clone();
             let hide = |value: Option<Value>| value.map(|value| self.hide_json(value));
-            Arc::new(ErrorContent {
+            let mut hidden = ErrorContent {
                 content: self.hide_json(content),
                 structured: hide(structured),
                 meta: hide(meta),
-            })
+                raw: None,
+            };
+            // Members of the result that nothing else here knows may hold a secret too.
+            hidden.raw = raw.filter(|raw| hidden == *sent && self.hide(raw.get().to_owned()) == raw.get());
+            Arc::new(hidden)
         });
         error
     }

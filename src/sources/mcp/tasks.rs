@@ -17,6 +17,7 @@ use super::server::Server;
 use super::wire::clean;
 use crate::error::{ErrorKind, HubError, Outcome, clip};
 use crate::model::ToolOutput;
+use crate::tool::CallContext;
 use serde_json::{Map, Value};
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -48,11 +49,12 @@ pub async fn finish(
     connection: Arc<Connection>,
     tool: &str,
     seed: &Value,
+    ctx: &CallContext,
 ) -> Result<ToolOutput, HubError> {
     let id = seed.get("taskId").and_then(Value::as_str);
     let id = id.ok_or_else(|| protocol(format!("the task of '{}' has no id", clip(tool))))?;
     let (since, answered) = (Instant::now(), HashSet::new());
-    Followed { server, connection, tool, id, since, answered, over: false }.follow(seed).await
+    Followed { server, connection, tool, id, ctx, since, answered, over: false }.follow(seed).await
 }
 
 struct Followed<'a> {
@@ -61,6 +63,7 @@ struct Followed<'a> {
     connection: Arc<Connection>,
     tool: &'a str,
     id: &'a str,
+    ctx: &'a CallContext,
     since: Instant,
     /// Questions that were answered; they may be shown again before the server has taken the answers.
     answered: HashSet<String>,
@@ -113,7 +116,11 @@ impl Followed<'_> {
 
     fn output(&self, result: Option<Value>) -> Result<ToolOutput, HubError> {
         match result {
-            Some(Value::Object(result)) => finished(self.tool, result),
+            Some(Value::Object(result)) => {
+                // The result is a part of the answer, so its text is written again.
+                let raw = self.ctx.extras.keep_raw.then(|| serde_json::value::to_raw_value(&result).ok());
+                finished(self.tool, result, raw.flatten().map(Arc::from))
+            }
             _ => Err(protocol(format!("the task of '{}' ended without a result", clip(self.tool)))),
         }
     }
@@ -135,7 +142,7 @@ impl Followed<'_> {
             );
             return Err(HubError::new(ErrorKind::Limit, text).with_outcome(Outcome::Unknown));
         }
-        let responses = super::input::gather(self.server, self.tool, new).await;
+        let responses = super::input::gather(self.server, self.tool, new, self.ctx.extras.ask.as_ref()).await;
         let responses = responses.map_err(|error| error.with_outcome(Outcome::Unknown))?;
         self.ask("tasks/update", Some(&responses)).await.map(drop)
     }
@@ -176,7 +183,10 @@ impl Followed<'_> {
         if let Some(responses) = responses {
             params = params.with("inputResponses", responses);
         }
-        let raw = self.connection.request(method, params, named(self.id)).await?;
+        let raw = self
+            .connection
+            .request(method, params, RequestExtras { ask: self.ctx.extras.ask.clone(), ..named(self.id) })
+            .await?;
         let task = serde_json::from_str(raw.get()).map_err(|error| protocol(format!("{method}: {error}")))?;
         Ok((task, self.connection.server().era))
     }

@@ -112,16 +112,19 @@ impl McpTool {
             })?;
             self.server.answered();
             let size = raw.get().len();
-            match heavy(size, || convert::answer(&self.spec.name, &raw))? {
-                CallAnswer::Done(output) => return heavy(size, || self.checked(output)),
+            let keep_raw = ctx.extras.keep_raw;
+            match heavy(size, || convert::answer(&self.spec.name, raw, keep_raw))? {
+                CallAnswer::Done(output) => return heavy(size, || self.checked(*output)),
                 // Both are rare: in a box they do not make every other call's future larger.
                 CallAnswer::Task(task) => {
-                    return Box::pin(tasks::finish(&self.server, connection, &self.spec.name, &task))
+                    return Box::pin(tasks::finish(&self.server, connection, &self.spec.name, &task, ctx))
                         .await
                         .and_then(|output| self.checked(output));
                 }
                 CallAnswer::NeedsInput { requests, state } => {
-                    let responses = Box::pin(input::gather(&self.server, &self.spec.name, requests)).await;
+                    let ask = ctx.extras.ask.as_ref();
+                    let responses =
+                        Box::pin(input::gather(&self.server, &self.spec.name, requests, ask)).await;
                     input = Some((responses.map_err(begun)?, state));
                 }
             }
@@ -153,8 +156,9 @@ impl McpTool {
         let extras = RequestExtras {
             name: Some(self.listed.name.clone()),
             headers: headers::of_call(&self.listed.headers, args.as_value()),
-            meta: ctx.meta.clone(),
-            on_progress: ctx.progress.clone(),
+            meta: ctx.extras.meta.clone(),
+            on_progress: ctx.extras.progress.clone(),
+            ask: ctx.extras.ask.clone(),
         };
         connection.request("tools/call", params, extras).await.map_err(|error| self.unreachable(error))
     }
@@ -256,6 +260,10 @@ impl Tool for McpTool {
 
     fn unchecked(&self) -> &[Unchecked] {
         self.schema.unchecked()
+    }
+
+    fn definition_extras(&self) -> Map<String, Value> {
+        self.listed.extras()
     }
 
     fn why_waiting(&self) -> Option<String> {
