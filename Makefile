@@ -48,7 +48,7 @@ SKIP_INSTALL = $$(for file in pyproject.toml Cargo.toml packaging/purelib/*; do 
 
 say = @printf '\n\033[1m== %s\033[0m\n' "$(1)"
 
-.PHONY: help demo test ci bench eval docs test-all test-llm faults conformance loom fuzz torture servers wheel clean \
+.PHONY: help demo test ci bench eval docs test-all test-llm faults conformance loom fuzz torture soak servers wheel clean \
         setup develop release stubs stubs-check fmt fmt-check lint clippy types test-rust test-python lock interface
 
 help: ## this list
@@ -107,6 +107,11 @@ fuzz: ## all readers of foreign text on random input, FUZZ_SECONDS= for each tar
 torture: develop ## random scenarios against the contract (TORTURE_SECONDS=300, TORTURE_SEED=, TORTURE_ONLY=)
 	$(call say,torture)
 	TORTURE_SECONDS=$${TORTURE_SECONDS:-300} $(PY) tests/torture/run.py
+
+soak: develop ## 50 MCP servers that hang, crash and flood, without and with a store (SOAK_SECONDS=180, SOAK_SEED=, SOAK_SERVERS=)
+	$(call say,soak of the MCP client)
+	$(PY) tests/torture/mcp_soak/run.py
+	$(PY) tests/torture/mcp_soak/run.py --store
 
 wheel: $(VENV)/.stamp-dev ## a wheel for PYTHON, fat LTO, into dist/
 	$(MATURIN) build $(LOCKED) --profile wheel --interpreter "$(abspath $(PY))" --out dist
