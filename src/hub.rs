@@ -4,6 +4,7 @@
 //! [`PlannedRun::record`]. [`Hub::execute`] is all of that on tokio. What surrounds the run of a call (routing, look-up,
 //! permission, cache) is [`crate::plan`].
 
+mod choice;
 pub mod explain;
 mod missing;
 mod persistence;
@@ -15,6 +16,7 @@ mod result_texts;
 mod search;
 mod shaping;
 
+pub use choice::ShownTools;
 pub use planned::{PlannedRun, RunReport, answer_text, cancelled, late, part};
 pub use prompt::PromptRequest;
 pub use search::SearchQuery;

@@ -113,13 +113,4 @@ class CompatMethods:
         [{'name': 'length', 'candidates': [{'source': 'tools', 'priority': 0, 'meta': {'capabilities': ['count']}}]}]
         """
         self._lists.fetch_missing()
-        return [
-            {
-                "name": tool.name,
-                "candidates": [
-                    {"source": candidate.source, "priority": candidate.priority, "meta": candidate.meta}
-                    for candidate in tool.candidates
-                ],
-            }
-            for tool in self._core.tools()
-        ]
+        return self._core.list_tools()

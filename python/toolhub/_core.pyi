@@ -248,6 +248,10 @@ class Hub:
     def extract_capabilities(self, /, name: str, description: str) -> list[str]: ...
     def find_by_capability(self, /, capability: Any) -> list[Candidate]: ...
     def get(self, /, name: Any) -> ToolInfo | None: ...
+    def list_tools(self, /) -> "list[dict[str, Any]]":
+        """
+        All tools as dicts; see `ToolHub.list_tools`.
+        """
     def register(self, /, described: Any, source: str, server: str | None, priority: int | None, options: dict, replace: bool = False, instead_of: Any | None = None) -> tuple[Candidate, Candidate | None]:
         """
         Registers what `toolhub._signature.describe` has described; returns the candidate and the one it replaces.
@@ -259,7 +263,11 @@ class Hub:
         """
         Raises unless a server of this id is configured, or a registered tool has it.
         """
-    def stats(self, /, name: Any | None = None) -> list: ...
+    def stats(self, /, name: Any | None = None) -> "dict[str, list[dict[str, Any]]]": ...
+    def stats_table(self, /, name: Any | None = None) -> "list[dict[str, Any]]":
+        """
+        The statistics as one table.
+        """
     def tools(self, /, source: str | None = None, server: str | None = None, capability: str | None = None, category: str | None = None) -> "list[ToolInfo]": ...
     def unknown_server(self, /, id: str) -> str:
         """
@@ -528,6 +536,24 @@ class Tokenizer:
         """
 
 @final
+class ToolChoice:
+    """
+    Tools to show: those that come first, and others.
+    """
+    def __len__(self, /) -> int:
+        """
+        The number of tools behind the first ones.
+        """
+    def __new__(cls, /, hub: Hub, first: Sequence[str], tools=None) -> ToolChoice:
+        """
+        `first`, then all others by name; with `tools` only those in it.
+        """
+    def best(self, /, hits: list, most: int, all_of_them: bool) -> ToolChoice | None:
+        """
+        The first ones, and behind them the best `most` of the hits that were to choose from; None if there are fewer.
+        """
+
+@final
 class ToolInfo:
     """
     One tool name and its candidates. What it shows of itself is what its first candidate says.
@@ -789,9 +815,9 @@ def pool_state() -> tuple[int, int, int]:
     (workers, idle, abandoned) of the pool for tools, for tests and diagnosis.
     """
 
-def prompt_text(hub: Hub, base: str, core: Sequence[str], others: Sequence[str] | None, more: int, style: str, lang: str, budget: int | None = None, tokenizer: Tokenizer | None = None) -> str:
+def prompt_text(hub: Hub, base: str, core: Sequence[str], choice: ToolChoice | None, limit: int | None, style: str, lang: str, budget: int | None = None, tokenizer: Tokenizer | None = None) -> str:
     """
-    The prompt with the core tools and these others, most relevant first, or all; `more` further tools can be called.
+    The prompt with up to `limit` of the chosen tools behind the first ones; without a choice `core` first, then all others.
     """
 
 def read_more(hub: Hub, handle: Any, offset: int, limit: int) -> tuple[str | None, str | None]:
@@ -799,17 +825,12 @@ def read_more(hub: Hub, handle: Any, offset: int, limit: int) -> tuple[str | Non
     One page of a result that was cut.
     """
 
-def read_more_tool(hub: Hub) -> str | None:
-    """
-    The tool that reads cut results, once something was cut.
-    """
-
 def read_request(hub: Hub, request: Any) -> tuple[str, Any, str | None, str | None]:
     """
     A request as `(name, arguments, source, error)`, with the name and the arguments of the tool.
     """
 
-def recommend(hub: Hub, query: str, k: int, vector: Sequence[float] | None = None) -> list[Hit]:
+def recommend(hub: Hub, query: str, k: int, vector: Sequence[float] | None = None) -> "list[Hit]":
     """
     The same, weighed with what has worked.
     """
@@ -824,7 +845,7 @@ def run_blocking(bridge: LoopBridge, coroutine: Any) -> Any:
     Runs a coroutine on the loop behind `bridge` and blocks this thread until it ends.
     """
 
-def search(hub: Hub, query: str, k: int, vector: Sequence[float] | None = None) -> list[Hit]:
+def search(hub: Hub, query: str, k: int, vector: Sequence[float] | None = None) -> "list[Hit]":
     """
     The tools that fit the words of a query, and its vector where there is an embedding.
     """
@@ -847,11 +868,6 @@ def skill_file(folder: str | PathLike[str], path: str) -> Path:
 def stop_workers() -> None:
     """
     Ends all workers after what they are doing. Calls that come later find new pools.
-    """
-
-def tool_names(hub: Hub) -> "list[str]":
-    """
-    The names of all tools, sorted.
     """
 
 def truncate_text(text: str, limit: int, unit: str = "chars", tokenizer: Tokenizer | None = None, hits: int | None = None) -> Truncated:
@@ -880,9 +896,10 @@ def usual_token_file() -> Path | None:
     The default file for the tokens of logins.
     """
 
-def vendor_tools(hub: Hub, names: list, vendor: str) -> tuple[list, list[tuple[str, str]]]:
+def vendor_tools(hub: Hub, choice: ToolChoice, vendor: str, declared: list, limit: int | None = None) -> list[tuple[str, str]]:
     """
-    These tools in the form of a vendor's API.
+    Appends up to `limit` of the chosen tools to a list, in the form of a vendor's API. Returns the skipped ones, with the
+    reason.
     """
 
 def visible_text(text: str) -> str:

@@ -122,13 +122,6 @@ pub fn read_more(
     })
 }
 
-/// The tool that reads cut results, once something was cut.
-#[pyfunction]
-pub fn read_more_tool(hub: &Bound<'_, PyHub>) -> PyResult<Option<&'static str>> {
-    hub.get().check_process()?;
-    Ok(hub.get().core().read_more_tool())
-}
-
 fn result_format(name: &str) -> PyResult<ResultFormat> {
     ResultFormat::parse(name).ok_or_else(|| {
         let known: Vec<&str> = ResultFormat::ALL.iter().map(|format| format.name()).collect();

@@ -2,16 +2,18 @@
 
 use super::errors::tool_error;
 use super::localized::localized;
+use super::once::intern;
 use super::options::{
     kind_limits, parse_lang, parse_prefer, parse_shadow, parse_source, seconds, strategy_patterns,
 };
 use super::python_tool::{PythonTool, python_tool};
 use super::runtime;
 use super::slices::Slices;
+use super::stats_rows;
 use super::tool_from_python::callable;
 use super::unicode::as_text;
 use super::vendor_forms::VendorForms;
-use super::views::{PyCandidate, ToolInfo, stats_of};
+use super::views::{PyCandidate, ToolInfo, kept};
 use crate::catalog::Servers;
 use crate::hub::{Hub, HubOptions};
 use crate::limit::Gate;
@@ -29,11 +31,9 @@ use pyo3::types::{PyDict, PyList};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::thread::{self, ThreadId};
-use std::time::Instant;
 
-/// What a tool in a list, and a row of statistics, cost in comparison with a value.
+/// What a tool in a list costs in comparison with a value.
 pub(super) const VALUES_OF_A_TOOL: u32 = 20;
-const VALUES_OF_A_ROW: u32 = 40;
 
 #[pyclass(frozen, module = "toolhub._core", name = "Hub")]
 pub struct PyHub {
@@ -254,12 +254,37 @@ impl PyHub {
                 && category.is_none_or(|wanted| spec.category.as_deref() == Some(wanted))
         };
         let (py, snapshot) = (slf.py(), slf.get().core.registry.snapshot());
+        let shown: Vec<_> =
+            py.detach(|| snapshot.entries().filter_map(|(_, entry)| kept(entry, keep)).collect());
         let (tools, mut slices) = (PyList::empty(py), Slices::new());
-        for (_, entry) in snapshot.entries() {
-            if let Some(tool) = ToolInfo::new(slf.as_any(), entry, keep) {
-                tools.append(tool)?;
-            }
+        for candidates in shown {
+            tools.append(ToolInfo::of(slf.as_any(), candidates))?;
             slices.step_by(py, VALUES_OF_A_TOOL);
+        }
+        Ok(tools)
+    }
+
+    /// All tools as dicts; see `ToolHub.list_tools`.
+    #[pyo3(signature = () -> "list[dict[str, Any]]")]
+    fn list_tools<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyList>> {
+        let (py, snapshot) = (slf.py(), slf.get().core.registry.snapshot());
+        let (tools, mut slices) = (PyList::empty(py), Slices::new());
+        for (name, entry) in snapshot.entries() {
+            let Some(shown) = kept(entry, |_| true) else { continue };
+            let candidates = PyList::empty(py);
+            for candidate in shown {
+                let row = PyDict::new(py);
+                row.set_item(intern!(py, "source"), candidate.source.name())?;
+                row.set_item(intern!(py, "priority"), candidate.priority)?;
+                let candidate = PyCandidate::new(slf.clone().into_any().unbind(), candidate);
+                row.set_item(intern!(py, "meta"), candidate.meta(py)?)?;
+                candidates.append(row)?;
+                slices.step_by(py, VALUES_OF_A_TOOL);
+            }
+            let tool = PyDict::new(py);
+            tool.set_item(intern!(py, "name"), &**name)?;
+            tool.set_item(intern!(py, "candidates"), candidates)?;
+            tools.append(tool)?;
         }
         Ok(tools)
     }
@@ -317,21 +342,23 @@ impl PyHub {
         Ok(self.core.registry.load().get(&as_text("name", name)?.to_string_lossy()).is_some())
     }
 
-    #[pyo3(signature = (name=None))]
-    fn stats<'py>(&self, py: Python<'py>, name: Option<&Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyList>> {
+    #[pyo3(signature = (name=None) -> "dict[str, list[dict[str, Any]]]")]
+    fn stats<'py>(&self, py: Python<'py>, name: Option<&Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyDict>> {
         self.check_process()?;
         let name = name.map(|name| as_text("name", name)).transpose()?.map(|name| name.to_string_lossy());
-        let (rows, now, mut slices) = (PyList::empty(py), Instant::now(), Slices::new());
-        for (tool, entry) in self.core.registry.snapshot().entries() {
-            slices.step(py);
-            if name.as_ref().is_none_or(|name| **tool == **name) {
-                for candidate in &entry.candidates {
-                    rows.append(stats_of(py, candidate, now)?)?;
-                    slices.step_by(py, VALUES_OF_A_ROW);
-                }
-            }
-        }
-        Ok(rows)
+        stats_rows::by_tool(py, &self.core.registry.snapshot(), name.as_deref())
+    }
+
+    /// The statistics as one table.
+    #[pyo3(signature = (name=None) -> "list[dict[str, Any]]")]
+    fn stats_table<'py>(
+        &self,
+        py: Python<'py>,
+        name: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyList>> {
+        self.check_process()?;
+        let name = name.map(|name| as_text("name", name)).transpose()?.map(|name| name.to_string_lossy());
+        stats_rows::flat(py, &self.core.registry.snapshot(), name.as_deref())
     }
 
     fn capability_rules(&self) -> PyResult<Vec<(String, Vec<String>)>> {

@@ -18,6 +18,7 @@ mod builder_errors;
 mod call;
 mod callbacks;
 mod child;
+mod choice;
 mod copying;
 mod credentials;
 mod errors;
@@ -54,6 +55,7 @@ mod servers;
 mod skills;
 mod slices;
 mod slots;
+mod stats_rows;
 mod store;
 mod tables;
 mod templates;
@@ -85,7 +87,7 @@ mod _core {
     use super::*;
 
     #[pymodule_export]
-    use super::answers::{format_result, read_more, read_more_tool, write_answers, write_results};
+    use super::answers::{format_result, read_more, write_answers, write_results};
     #[pymodule_export]
     use super::awaiting::Awaitable;
     #[pymodule_export]
@@ -104,6 +106,8 @@ mod _core {
     use super::call::run::plan_run;
     #[pymodule_export]
     use super::callbacks::{CallbackQueue, CallbackRequest};
+    #[pymodule_export]
+    use super::choice::ToolChoice;
     #[pymodule_export]
     use super::event_text::{event_error, event_name};
     #[pymodule_export]
@@ -127,7 +131,7 @@ mod _core {
     #[pymodule_export]
     use super::pool::{Worker, pool_state, stop_workers};
     #[pymodule_export]
-    use super::prompt::{from_vendor_form, original_name, prompt_text, tool_names, vendor_tools};
+    use super::prompt::{from_vendor_form, original_name, prompt_text, vendor_tools};
     #[pymodule_export]
     use super::result::{copy_result, failed_result, python_empty_meta};
     #[pymodule_export]

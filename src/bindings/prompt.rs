@@ -1,10 +1,12 @@
 //! Prompts and schemas for vendors' APIs, for Python.
 
+use super::choice::ToolChoice;
 use super::hub::{PyHub, VALUES_OF_A_TOOL};
 use super::json;
 use super::options::parse_lang;
 use super::slices::Slices;
 use super::text::PyTokenizer;
+use super::unicode::string;
 use crate::hub::PromptRequest;
 use crate::prompt::vendor::{self, Vendor, VendorNames};
 use crate::prompt::{Count, PromptStyle};
@@ -17,83 +19,87 @@ use pyo3::types::{PyDict, PyList, PyString};
 use serde_json::Value;
 use std::sync::Arc;
 
-/// The names of all tools, sorted.
-#[pyfunction]
-#[pyo3(signature = (hub) -> "list[str]")]
-pub fn tool_names<'py>(hub: &Bound<'py, PyHub>) -> PyResult<Bound<'py, PyList>> {
-    hub.get().check_process()?;
-    let (py, snapshot) = (hub.py(), hub.get().core().registry.snapshot());
-    let (names, mut slices) = (PyList::empty(py), Slices::new());
-    for name in py.detach(|| snapshot.sorted_names()).iter() {
-        names.append(&**name)?;
-        slices.step(py);
-    }
-    Ok(names)
-}
-
 /// The candidate that describes each name, as in `ToolInfo`. Names that were removed meanwhile are skipped.
-fn speakers(snapshot: &Snapshot, names: &[String]) -> Vec<Arc<Candidate>> {
-    names.iter().filter_map(|name| snapshot.get(name)?.primary().cloned()).collect()
+fn speakers<'a>(
+    snapshot: &Snapshot,
+    names: impl IntoIterator<Item = &'a str>,
+) -> impl Iterator<Item = Arc<Candidate>> {
+    names.into_iter().filter_map(|name| snapshot.get(name)?.primary().cloned())
 }
 
-/// The prompt with the core tools and these others, most relevant first, or all; `more` further tools can be called.
+/// The prompt with up to `limit` of the chosen tools behind the first ones; without a choice `core` first, then all others.
 #[pyfunction]
-#[pyo3(signature = (hub, base, core, others, more, style, lang, budget=None, tokenizer=None))]
+#[pyo3(signature = (hub, base, core, choice, limit, style, lang, budget=None, tokenizer=None))]
 #[expect(clippy::too_many_arguments, reason = "one for each keyword of hub.system_prompt")]
-pub fn prompt_text(
-    hub: &Bound<'_, PyHub>,
+pub fn prompt_text<'py>(
+    hub: &Bound<'py, PyHub>,
     base: &str,
     core: Vec<String>,
-    others: Option<Vec<String>>,
-    more: usize,
+    choice: Option<&Bound<'_, ToolChoice>>,
+    limit: Option<usize>,
     style: &str,
     lang: &str,
     budget: Option<usize>,
     tokenizer: Option<&Bound<'_, PyTokenizer>>,
-) -> PyResult<String> {
+) -> PyResult<Bound<'py, PyString>> {
     hub.get().check_process()?;
     let style = PromptStyle::parse(style).ok_or_else(|| {
         PyValueError::new_err(format!("style must be 'detailed', 'compact' or 'names', got {style:?}"))
     })?;
     let lang = parse_lang(lang)?;
     let counter = tokenizer.map(|tokenizer| tokenizer.get().counter());
-    let showing = PromptRequest { base, core: &core, others: others.as_deref(), more, style, lang };
+    let choice = choice.map(|choice| choice.get().shown());
     let hub_core = hub.get().core();
     let made = hub.py().detach(|| {
+        let (core, others, more) = match choice {
+            None => (core, None, 0),
+            Some(choice) => {
+                let (first, mut others, more) = choice.for_prompt(limit);
+                // The tool that reads cut results is shown in any case: the model has a handle for it.
+                let reader = hub_core.read_more_tool().map(str::to_owned);
+                others.extend(reader.filter(|name| !first.contains(name) && !others.contains(name)));
+                (first, Some(others), more)
+            }
+        };
         let counter: &dyn TokenCounter = counter.as_deref().unwrap_or(&Estimate);
         let count = |text: &str| counter.count(text);
+        let showing = PromptRequest { base, core: &core, others: others.as_deref(), more, style, lang };
         hub_core.prompt(&showing, budget.map(|budget| (budget, &count as Count<'_>)))
     });
-    made.map_err(|error| PyValueError::new_err(error.to_string()))
+    let text = made.map_err(|error| PyValueError::new_err(error.to_string()))?;
+    string(hub.py(), &text)
 }
-
-/// The tools for an API, and the skipped ones with the reason.
-type VendorTools<'py> = (Bound<'py, PyList>, Vec<(String, String)>);
 
 fn vendor_called(name: &str) -> PyResult<Vendor> {
     Vendor::parse(name).ok_or_else(|| PyValueError::new_err(format!("there is no vendor {name:?}")))
 }
 
-/// These tools in the form of a vendor's API.
+/// Appends up to `limit` of the chosen tools to a list, in the form of a vendor's API. Returns the skipped ones, with the
+/// reason.
 #[pyfunction]
-pub fn vendor_tools<'py>(
-    hub: &Bound<'py, PyHub>,
-    names: &Bound<'py, PyList>,
+#[pyo3(signature = (hub, choice, vendor, declared, limit=None))]
+pub fn vendor_tools(
+    hub: &Bound<'_, PyHub>,
+    choice: &Bound<'_, ToolChoice>,
     vendor: &str,
-) -> PyResult<VendorTools<'py>> {
+    declared: &Bound<'_, PyList>,
+    limit: Option<usize>,
+) -> PyResult<Vec<(String, String)>> {
     let py = hub.py();
     hub.get().check_process()?;
     let vendor = vendor_called(vendor)?;
-    let names = in_slices(names)?;
-    let snapshot = hub.get().core().registry.snapshot();
+    let (core, choice) = (hub.get().core(), choice.get().shown());
     let made: Vec<_> = py.detach(|| {
-        let shown = speakers(&snapshot, &names);
-        drop(names);
+        let snapshot = core.registry.snapshot();
+        let mut names = choice.names(limit);
+        // As in a prompt.
+        names.extend(core.read_more_tool().filter(|name| !names.contains(name)));
         let all = VendorNames::of(snapshot.entries().map(|(name, _)| &**name));
-        let declared = |one: &Arc<Candidate>| vendor::declare(one.spec(), vendor, &all);
-        shown.iter().map(|candidate| (candidate.spec().name.to_string(), declared(candidate))).collect()
+        let declare =
+            |one: Arc<Candidate>| (one.spec().name.to_string(), vendor::declare(one.spec(), vendor, &all));
+        speakers(&snapshot, names).map(declare).collect()
     });
-    let (declared, mut skipped, mut slices) = (PyList::empty(py), Vec::new(), Slices::new());
+    let (mut skipped, mut slices) = (Vec::new(), Slices::new());
     for (name, made) in made {
         match made {
             Ok(tool) => {
@@ -104,17 +110,7 @@ pub fn vendor_tools<'py>(
             Err(reason) => skipped.push((name, reason)),
         }
     }
-    Ok((declared, skipped))
-}
-
-/// The names in a list that may be long.
-fn in_slices(names: &Bound<'_, PyList>) -> PyResult<Vec<String>> {
-    let (mut read, mut slices) = (Vec::with_capacity(names.len()), Slices::new());
-    while let Ok(name) = names.get_item(read.len()) {
-        read.push(name.extract()?);
-        slices.step(names.py());
-    }
-    Ok(read)
+    Ok(skipped)
 }
 
 /// The tool with this name in an API; None if there is none.
@@ -163,7 +159,7 @@ fn restored<'py>(
     arguments: &Bound<'py, PyDict>,
     vendor: Vendor,
 ) -> PyResult<Option<Bound<'py, PyAny>>> {
-    let speaker = speakers(&hub.get().core().registry.load(), &[name.to_owned()]).pop();
+    let speaker = speakers(&hub.get().core().registry.load(), [name]).next();
     // Arguments that are not JSON are reported by validation.
     let (Some(speaker), Ok(Value::Object(mut given))) = (speaker, json::from_python(arguments.as_any()))
     else {

@@ -1,13 +1,14 @@
 //! Search and recommendation, for Python.
 
-use super::hub::PyHub;
+use super::hub::{PyHub, VALUES_OF_A_TOOL};
+use super::slices::Slices;
 use super::unicode::start_of;
 use super::views::ToolInfo;
 use crate::hub::{Hub, SearchQuery};
 use crate::search::Hit as Found;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
-use pyo3::types::PyString;
+use pyo3::types::{PyList, PyString};
 
 /// Search reads no more of a query than this, so no more is copied.
 const QUERY_CHARS: usize = 8_000;
@@ -20,6 +21,12 @@ pub struct PyHit {
     #[pyo3(get)]
     score: f32,
     tool: Py<ToolInfo>,
+}
+
+impl PyHit {
+    pub fn name(&self) -> &str {
+        &self.name
+    }
 }
 
 #[pymethods]
@@ -39,24 +46,25 @@ impl PyHit {
 }
 
 /// The hits whose tools are still registered.
-fn hits(hub: &Bound<'_, PyHub>, found: Vec<Found>) -> PyResult<Vec<PyHit>> {
-    let snapshot = hub.get().core().registry.snapshot();
-    let mut hits = Vec::with_capacity(found.len());
+fn hits<'py>(hub: &Bound<'py, PyHub>, found: Vec<Found>) -> PyResult<Bound<'py, PyList>> {
+    let (py, snapshot) = (hub.py(), hub.get().core().registry.snapshot());
+    let (hits, mut slices) = (PyList::empty(py), Slices::new());
     for Found { name, score } in found {
         let tool = snapshot.get(&name).and_then(|entry| ToolInfo::new(hub.as_any(), entry, |_| true));
         if let Some(tool) = tool {
-            hits.push(PyHit { name: name.to_string(), score, tool: Py::new(hub.py(), tool)? });
+            hits.append(PyHit { name: name.to_string(), score, tool: Py::new(py, tool)? })?;
+            slices.step_by(py, VALUES_OF_A_TOOL);
         }
     }
     Ok(hits)
 }
 
-fn found(
-    hub: &Bound<'_, PyHub>,
+fn found<'py>(
+    hub: &Bound<'py, PyHub>,
     query: &Bound<'_, PyString>,
     vector: Option<Vec<f32>>,
     find: impl FnOnce(&Hub, SearchQuery<'_>) -> Vec<Found> + Send,
-) -> PyResult<Vec<PyHit>> {
+) -> PyResult<Bound<'py, PyList>> {
     hub.get().check_process()?;
     let query = start_of(query, QUERY_CHARS)?;
     let core = hub.get().core();
@@ -66,25 +74,25 @@ fn found(
 
 /// The tools that fit the words of a query, and its vector where there is an embedding.
 #[pyfunction]
-#[pyo3(signature = (hub, query, k, vector=None))]
-pub fn search(
-    hub: &Bound<'_, PyHub>,
+#[pyo3(signature = (hub, query, k, vector=None) -> "list[Hit]")]
+pub fn search<'py>(
+    hub: &Bound<'py, PyHub>,
     query: &Bound<'_, PyString>,
     k: usize,
     vector: Option<Vec<f32>>,
-) -> PyResult<Vec<PyHit>> {
+) -> PyResult<Bound<'py, PyList>> {
     found(hub, query, vector, |core, asked| core.search(asked, k))
 }
 
 /// The same, weighed with what has worked.
 #[pyfunction]
-#[pyo3(signature = (hub, query, k, vector=None))]
-pub fn recommend(
-    hub: &Bound<'_, PyHub>,
+#[pyo3(signature = (hub, query, k, vector=None) -> "list[Hit]")]
+pub fn recommend<'py>(
+    hub: &Bound<'py, PyHub>,
     query: &Bound<'_, PyString>,
     k: usize,
     vector: Option<Vec<f32>>,
-) -> PyResult<Vec<PyHit>> {
+) -> PyResult<Bound<'py, PyList>> {
     found(hub, query, vector, |core, asked| core.recommend(asked, k))
 }
 

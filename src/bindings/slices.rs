@@ -8,12 +8,16 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Work on fewer characters than this is done before the GIL could be taken again.
 const SHORT: usize = 4_000;
-/// The number of values in a slice: well below a millisecond of work.
+/// The most values in a slice: usually well below a millisecond of work.
 const SLICE: u32 = 4_000;
+/// The most time in a slice. Some values cost more than others, and so does every value on a slow machine.
+const SLICE_TIME: Duration = Duration::from_micros(500);
+/// The clock is read after this many values, so small calls never read it.
+const BLOCK: u32 = 250;
 /// A thread that waits for the GIL must wake up before this one takes it again.
 const PAUSE: Duration = Duration::from_micros(20);
 
@@ -36,37 +40,47 @@ pub fn released<T: Send>(py: Python<'_>, size: usize, work: impl FnOnce() -> T +
 
 /// Counts the values of one piece of work.
 pub struct Slices {
+    /// Values until the clock is read.
     left: u32,
+    /// Blocks until the slice is full.
+    blocks: u32,
+    /// When the slice began; known from its first block on.
+    since: Option<Instant>,
 }
 
 impl Slices {
     pub fn new() -> Self {
-        Slices { left: SLICE }
+        Slices { left: BLOCK, blocks: SLICE / BLOCK, since: None }
     }
 
     /// Counts a value. Lets other threads run when the slice is full.
     #[inline]
     pub fn step(&mut self, py: Python<'_>) {
-        self.left -= 1;
-        if self.left == 0 {
-            self.pause(py);
-        }
+        self.step_by(py, 1);
     }
 
-    /// Counts several values at once, of which a slice holds many.
+    /// Counts several values at once.
     #[inline]
     pub fn step_by(&mut self, py: Python<'_>, values: u32) {
-        match self.left.checked_sub(values) {
-            None | Some(0) => self.pause(py),
-            Some(left) => self.left = left,
+        if values < self.left {
+            self.left -= values;
+        } else {
+            self.end_block(py, values);
         }
     }
 
     #[cold]
-    fn pause(&mut self, py: Python<'_>) {
-        self.left = SLICE;
-        PAUSES.fetch_add(1, Ordering::Relaxed);
-        py.detach(|| std::thread::sleep(PAUSE));
+    fn end_block(&mut self, py: Python<'_>, values: u32) {
+        let ended = 1 + (values - self.left) / BLOCK;
+        self.left = BLOCK - (values - self.left) % BLOCK;
+        if ended >= self.blocks || self.since.is_some_and(|since| since.elapsed() >= SLICE_TIME) {
+            PAUSES.fetch_add(1, Ordering::Relaxed);
+            py.detach(|| std::thread::sleep(PAUSE));
+            (self.blocks, self.since) = (SLICE / BLOCK, Some(Instant::now()));
+        } else {
+            self.blocks -= ended;
+            self.since.get_or_insert_with(Instant::now);
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::once::intern;
 use super::python_tool::python_tool;
+use super::stats_rows::row_of;
 use super::typed::{TypedDict, TypedList};
 use super::{copying, json};
 use crate::model::{Effects, Safety};
@@ -10,7 +11,7 @@ use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::sync::Arc;
-use std::time::{Instant, UNIX_EPOCH};
+use std::time::Instant;
 
 /// One provider of a tool name.
 #[pyclass(frozen, module = "toolhub", name = "Candidate")]
@@ -140,7 +141,7 @@ impl PyCandidate {
 
     /// The notes that came with the registration; at least its capabilities.
     #[getter]
-    fn meta<'py>(&self, py: Python<'py>) -> PyResult<TypedDict<'py>> {
+    pub fn meta<'py>(&self, py: Python<'py>) -> PyResult<TypedDict<'py>> {
         if let Some(meta) = python_tool(&self.inner).and_then(|tool| tool.meta.as_ref()) {
             let meta = meta.bind(py);
             // A copy, so that its reader cannot change the hub's; one that goes in circles is only copied at its top.
@@ -157,7 +158,7 @@ impl PyCandidate {
     /// What its calls have shown so far.
     #[getter]
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<TypedDict<'py>> {
-        Ok(TypedDict(stats_of(py, &self.inner, Instant::now())?.into_any()))
+        Ok(TypedDict(row_of(py, &self.inner, Instant::now())?.into_any()))
     }
 
     fn __repr__(&self) -> String {
@@ -189,14 +190,12 @@ impl ToolInfo {
         entry: &NameEntry,
         keep: impl Fn(&Candidate) -> bool,
     ) -> Option<Self> {
-        let mut candidates: Vec<_> =
-            entry.candidates.iter().filter(|candidate| keep(candidate)).cloned().collect();
-        candidates.sort_by_key(|candidate| (candidate.priority, candidate.id));
-        if candidates.is_empty() {
-            None
-        } else {
-            Some(ToolInfo { candidates, owner: owner.clone().unbind() })
-        }
+        kept(entry, keep).map(|candidates| ToolInfo::of(owner, candidates))
+    }
+
+    /// `candidates` are those that [`kept`] returned.
+    pub fn of(owner: &Bound<'_, PyAny>, candidates: Vec<Arc<Candidate>>) -> Self {
+        ToolInfo { candidates, owner: owner.clone().unbind() }
     }
 
     fn first(&self, py: Python<'_>) -> PyCandidate {
@@ -313,28 +312,10 @@ impl ToolInfo {
     }
 }
 
-/// What the calls of a candidate have shown so far, as a row.
-pub fn stats_of<'py>(py: Python<'py>, candidate: &Candidate, now: Instant) -> PyResult<Bound<'py, PyDict>> {
-    let view = candidate.stats.view(now);
-    let row = PyDict::new(py);
-    row.set_item("tool", &*candidate.spec().name)?;
-    row.set_item("source", candidate.source.name())?;
-    row.set_item("server", candidate.server.as_deref())?;
-    row.set_item("variant", candidate.variant)?;
-    row.set_item("calls", view.calls)?;
-    row.set_item("successes", view.successes)?;
-    let failures = PyDict::new(py);
-    for (kind, count) in &view.failures {
-        failures.set_item(kind.name(), count)?;
-    }
-    row.set_item("failures", failures)?;
-    row.set_item("success_rate", view.success_rate)?;
-    row.set_item("latency_ewma_ms", view.latency_ewma_ms)?;
-    row.set_item("latency_p50_ms", view.latency_p50_ms)?;
-    row.set_item("latency_p95_ms", view.latency_p95_ms)?;
-    let last = view.last_success.and_then(|at| at.duration_since(UNIX_EPOCH).ok());
-    row.set_item("last_success", last.map(|since| since.as_secs_f64()))?;
-    row.set_item("breaker", view.breaker.name())?;
-    row.set_item("abandoned", view.abandoned)?;
-    Ok(row)
+/// The candidates of a name that a listing shows, in order of priority; `None` when none is left.
+pub fn kept(entry: &NameEntry, keep: impl Fn(&Candidate) -> bool) -> Option<Vec<Arc<Candidate>>> {
+    let mut candidates: Vec<_> =
+        entry.candidates.iter().filter(|candidate| keep(candidate)).cloned().collect();
+    candidates.sort_by_key(|candidate| (candidate.priority, candidate.id));
+    (!candidates.is_empty()).then_some(candidates)
 }

@@ -284,7 +284,7 @@ def test_any_value_that_a_tool_returns_comes_back_unchanged(value: Any) -> None:
     assert ToolResult(json.loads(json.dumps(result.meta))) == result.meta
 
 
-stats_of_one = {"tool", "source", "server", "calls", "successes", "failures", "success_rate"}
+stats_of_one = {"tool", "source", "server", "calls", "successes", "failures", "success_rate", "success_ewma"}
 
 
 def test_stats_count_calls_successes_failures_by_kind_and_latency(run: Run) -> None:
@@ -301,11 +301,13 @@ def test_stats_count_calls_successes_failures_by_kind_and_latency(run: Run) -> N
     (row,) = stats["t"]
     assert set(row) >= stats_of_one
     assert (row["calls"], row["successes"], row["failures"]) == (5, 2, {"tool_error": 2, "auth": 1})
-    assert 0 < row["success_rate"] < 1
+    assert row["success_rate"] == 2 / 5
+    assert 0 < row["success_ewma"] < 1
     assert all(
         row[key] >= 0 for key in ("latency_ewma_ms", "latency_p50_ms", "latency_p95_ms", "last_success")
     )
     assert stats["endless"][0]["failures"] == {"timeout": 1}
+    assert (stats["endless"][0]["success_rate"], stats["endless"][0]["success_ewma"]) == (0.0, 0.8)
     (fresh,) = stats["never_called"]
     assert (fresh["calls"], fresh["failures"], fresh["last_success"], fresh["latency_p50_ms"]) == (
         0,

@@ -43,29 +43,3 @@ class CapabilityRules(Mapping[str, list[str]]):
 
     def __len__(self) -> int:
         return len(self._core.capability_rules())
-
-
-def by_tool(rows: list[StatsRow]) -> dict[str, list[StatsRow]]:
-    """The rows of each tool name.
-
-    >>> by_tool([{"tool": "a", "calls": 1}, {"tool": "a", "calls": 2}])
-    {'a': [{'tool': 'a', 'calls': 1}, {'tool': 'a', 'calls': 2}]}
-    """
-    grouped: dict[str, list[StatsRow]] = {}
-    for row in rows:
-        grouped.setdefault(row["tool"], []).append(row)
-    return grouped
-
-
-def flat(rows: list[StatsRow]) -> list[StatsRow]:
-    """Rows that all have the same columns, with plain values only.
-
-    >>> flat([{"tool": "a", "failures": {"timeout": 2}}, {"tool": "b", "failures": {}}])
-    [{'tool': 'a', 'failures': 2, 'failures.timeout': 2}, {'tool': 'b', 'failures': 0, 'failures.timeout': 0}]
-    """
-    kinds = sorted({kind for row in rows for kind in row["failures"]})
-    return [
-        {**row, "failures": sum(row["failures"].values())}
-        | {f"failures.{kind}": row["failures"].get(kind, 0) for kind in kinds}
-        for row in rows
-    ]

@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Iterable
 from os import PathLike
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 from .. import _core
 from .._checks import check_whole
@@ -63,22 +63,17 @@ class Prompts:
         if limit is not None:
             limit = check_whole("limit", limit, 0)
         first = self._present(self._always_shown if core is None else core)
-        others, more = None, 0
+        choice = None
         if query is not None or tools is not None or limit is not None:
-            names = self._known(tools)
-            first, others = _divided(first, names)
+            choice = self._choice(first, tools)
             if query is not None:
-                others = self._relevant(query, _DEFAULT_LIMIT if limit is None else limit, others)
-            else:
-                others = others[:limit]
-            more = len(names) - len(first) - len(others)
-            others = self._with_read_more(first, others)
+                choice = self._relevant(query, _DEFAULT_LIMIT if limit is None else limit, choice)
         if tokenizer is not None and not isinstance(tokenizer, _core.Tokenizer):
             from .. import text
 
             tokenizer = text.tokenizer(tokenizer)
         return _core.prompt_text(
-            self._core, base, first, others, more, style, lang or self._lang, budget_tokens, tokenizer
+            self._core, base, first, choice, limit, style, lang or self._lang, budget_tokens, tokenizer
         )
 
     def original_name(self, vendor_name: str) -> str:
@@ -97,45 +92,34 @@ class Prompts:
         """The tools in the form of one API; see `ToolHub.as_openai`."""
         if limit is not None:
             limit = check_whole("limit", limit, 0)
-        first, others = _divided(self._present(core), self._known(tools))
+        choice = self._choice(self._present(core), tools)
         if query is not None:
-            others = self._relevant(query, _DEFAULT_LIMIT if limit is None else limit, others)
-        shown = self._with_read_more([], [*first, *others][:limit])
-        made, skipped = cast(
-            "tuple[list[Any], list[tuple[str, str]]]", _core.vendor_tools(self._core, shown, vendor)
-        )
+            choice = self._relevant(query, _DEFAULT_LIMIT if limit is None else limit, choice)
+        made = VendorTools()
+        skipped = _core.vendor_tools(self._core, choice, vendor, made, limit)
         for name, reason in skipped:
             _log.warning("the tool %r is left out for %s: %s", name, vendor, reason)
         if len(made) > _MAX_TOOLS.get(vendor, len(made)):
             _log.warning("%s accepts at most %d tools, got %d", vendor, _MAX_TOOLS[vendor], len(made))
-        return VendorTools(made, [Skipped(name, reason) for name, reason in skipped])
+        made.skipped = [Skipped(name, reason) for name, reason in skipped]
+        return made
 
-    def _with_read_more(self, first: list[str], others: list[str]) -> list[str]:
-        """The tool that reads cut results is shown in any case: the model has a handle for it."""
-        name = _core.read_more_tool(self._core)
-        return others if name is None or name in first or name in others else [*others, name]
-
-    def _known(self, tools: Iterable[str] | None) -> list[str]:
+    def _choice(self, first: list[str], tools: Iterable[str] | None) -> _core.ToolChoice:
         """The tools to choose from, in an order that does not depend on registration."""
-        names = _core.tool_names(self._core)
-        if tools is None:
-            return names
         if isinstance(tools, str):
             raise TypeError(f"tools must be a list of names, got the text {tools!r}")
-        wanted = set(tools)
-        return [name for name in names if name in wanted]
+        return _core.ToolChoice(self._core, first, None if tools is None else list(tools))
 
-    def _relevant(self, query: str, limit: int, names: list[str]) -> list[str]:
-        """The tools that match a query best."""
-        among = set(names)
+    def _relevant(self, query: str, limit: int, choice: _core.ToolChoice) -> _core.ToolChoice:
+        """The choice with only the tools that match a query best."""
         # The search cannot exclude tools, so request more than needed. Tools may be added meanwhile; if too few of the hits
-        # are in `names`, request more.
-        wanted = limit + max(0, len(self._core) - len(names))
+        # are in the choice, request more.
+        wanted = limit + max(0, len(self._core) - len(choice))
         while True:
             ranked = self._search.search(query, wanted)
-            found = [hit.name for hit in ranked if hit.name in among][:limit]
-            if len(found) == limit or len(ranked) < wanted:
-                return found
+            best = choice.best(ranked, limit, len(ranked) < wanted)
+            if best is not None:
+                return best
             wanted *= 2
 
     def _present(self, wanted: Iterable[str]) -> list[str]:
@@ -143,9 +127,3 @@ class Prompts:
         if isinstance(wanted, str):
             raise TypeError(f"core must be a list of names, got the text {wanted!r}")
         return [name for name in dict.fromkeys(wanted) if name in self._core]
-
-
-def _divided(first: list[str], names: list[str]) -> tuple[list[str], list[str]]:
-    """The names of `first` that are in `names`, and the rest of `names`."""
-    there, early = set(names), set(first)
-    return [name for name in first if name in there], [name for name in names if name not in early]

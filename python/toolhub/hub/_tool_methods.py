@@ -8,7 +8,7 @@ from .._core import Candidate, Hit, Hub, ToolInfo
 from .._marks import DecoratorOptions, with_checked_numbers, with_name
 from .._unknown_options import known_options, unknown_options
 from ..options import Source, StrategyName
-from ._inspection import CapabilityRules, StatsRow, by_tool, flat
+from ._inspection import CapabilityRules, StatsRow
 from ._listing import ListFetcher
 from ._registration import Registration
 from ._search import ToolSearch
@@ -196,8 +196,7 @@ class ToolMethods:
         >>> [(row["tool"], row["calls"], row["failures"]) for row in hub.stats(rows=True)]
         [('length', 1, 0)]
         """
-        candidates = cast("list[StatsRow]", self._core.stats(name))
-        return flat(candidates) if rows else by_tool(candidates)
+        return self._core.stats_table(name) if rows else self._core.stats(name)
 
     def search(self, query: str, k: int = 10) -> list[Hit]:
         """The `k` tools that match a query best, best first.

@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import textwrap
+import tracemalloc
 from collections.abc import Iterator
 from typing import Annotated, Any
 
@@ -278,12 +279,28 @@ def test_listings_of_many_tools_let_other_threads_run() -> None:
     hub, count = ToolHub(), 3_000
     for number in range(count):
         hub.register(len, name=f"tool_{number}", description="A tool.", parameters={"type": "object"})
-    listings: list[tuple[Any, int]] = [
-        (hub.tools, 20),
-        (hub.stats, 40),
-        (hub.as_openai, 5),
-    ]
-    for listing, values in listings:
+    listings: dict[str, tuple[Any, int]] = {
+        "tools": (hub.tools, 20),
+        "stats": (hub.stats, 40),
+        "rows of stats": (lambda: hub.stats(rows=True), 40),
+        "as_openai": (hub.as_openai, 5),
+        "list_tools": (hub.list_tools, 20),
+        "search": (lambda: hub.search("a tool", count), 20),
+    }
+    for name, (listing, values) in listings.items():
         before = _core.gil_pauses()
         assert len(listing()) == count
-        assert _core.gil_pauses() - before >= count * values // 4_000, listing.__name__
+        assert _core.gil_pauses() - before >= count * values // 4_000, name
+
+
+def test_tools_are_chosen_for_a_prompt_without_python_lists_of_all() -> None:
+    hub = ToolHub()
+    for number in range(2_000):
+        hub.register(len, name=f"tool_{number}", description="A tool.", parameters={"type": "object"})
+    tracemalloc.start()
+    try:
+        hub.system_prompt(limit=5)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 2_000 * 50, "a list of names takes more"

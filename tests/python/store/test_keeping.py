@@ -34,7 +34,7 @@ def test_statistics_come_back(tmp_path: Path) -> None:
         assert after["length"][0]["successes"] == 3
         assert after["broken"][0]["failures"] == {"tool_error": 1}
         for name in ("length", "broken"):
-            for key in ("success_rate", "latency_ewma_ms", "latency_p95_ms"):
+            for key in ("success_rate", "success_ewma", "latency_ewma_ms", "latency_p95_ms"):
                 assert after[name][0][key] == pytest.approx(before[name][0][key])
             # The file has microseconds.
             assert after[name][0]["last_success"] == pytest.approx(before[name][0]["last_success"], abs=1e-5)
