@@ -2,10 +2,12 @@
 
 mod backoff;
 mod client;
+mod fetch;
 mod loopback;
 mod retry_after;
 
 pub use backoff::Backoff;
 pub use client::{builder, sources, without_certificates};
+pub use fetch::fetch;
 pub use loopback::{is_loopback, literal, needs_no_proxy, unmapped};
 pub use retry_after::retry_after;

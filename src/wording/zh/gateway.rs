@@ -5,5 +5,23 @@ pub(super) const GATEWAY: &[(&str, &str)] = &[
         "A key of sessions needs at least {} characters; make it of random ones.",
         "会话密钥至少需要 {0} 个字符；请用随机字符生成。",
     ),
+    ("The set of keys at '{}' cannot be read: {~}.", "无法读取 '{0}' 处的密钥集：{1}。"),
+    ("The set of keys (JWKS) cannot be read: {~}.", "无法读取密钥集（JWKS）：{0}。"),
+    ("it is not JSON", "它不是 JSON"),
+    ("it has no list 'keys'", "它没有列表 'keys'"),
+    ("it has no public key that verifies signatures", "它没有可验证签名的公钥"),
+    ("it needs https (http is only for this machine)", "需要 https（http 仅用于本机）"),
+    ("it answered with HTTP {}", "它返回了 HTTP {0}"),
+    ("it sent more than {} bytes", "它发送了超过 {0} 字节"),
+    (
+        "Tokens of an issuer need 'issuer' and 'audience', so that no token for another service is accepted.",
+        "颁发者的令牌需要 'issuer' 和 'audience'，以免接受用于其他服务的令牌。",
+    ),
+    ("The list of algorithms for tokens is empty.", "令牌算法列表为空。"),
+    (
+        "The token of '{}' is empty or has characters that cannot stand in a header.",
+        "'{0}' 的令牌为空或含有请求头中不允许的字符。",
+    ),
+    ("The system gives no random numbers for the comparison of tokens.", "系统没有为令牌比较提供随机数。"),
     ("The system gives no random numbers for the keys of sessions.", "系统没有为会话密钥提供随机数。"),
 ];

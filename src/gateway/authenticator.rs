@@ -1,0 +1,259 @@
+//! Finds out who calls, before anything of a request is looked at: a static token, a JWT, or the user's function.
+//!
+//! Credentials are read from the header `Authorization: Bearer` only. A token in the URL is never read: URLs end up in logs.
+
+use super::jwt::{JwtOptions, JwtRefusal, JwtVerifier};
+use super::principal::Principal;
+use crate::error::{ErrorKind, HubError};
+use crate::secret::Secret;
+use crate::sync::Arc;
+use crate::tool::BoxFuture;
+use http::HeaderMap;
+use http::header::AUTHORIZATION;
+use ring::hmac;
+use ring::rand::{SecureRandom, SystemRandom};
+use std::time::SystemTime;
+
+/// A token that the configuration names.
+#[derive(Clone, Debug)]
+pub struct StaticToken {
+    /// What the principal is called in the audit log. Two tokens may name the same one.
+    pub name: String,
+    pub token: Secret,
+    /// The view of its callers; the only one that they may use.
+    pub view: Option<Arc<str>>,
+    /// What upstream servers get in the name of its callers.
+    pub upstream_token: Option<Secret>,
+}
+
+/// What a function of the user sees of a request.
+pub struct RequestCredentials<'a> {
+    pub headers: &'a HeaderMap,
+    /// The bearer token, if there is one.
+    pub token: Option<&'a str>,
+}
+
+/// A function of the user that names the caller; `None` refuses the request.
+pub trait PrincipalFunction: Send + Sync {
+    fn principal<'a>(
+        &'a self,
+        credentials: RequestCredentials<'a>,
+    ) -> BoxFuture<'a, Result<Option<Principal>, HubError>>;
+}
+
+/// What callers have to show. All ways that are configured are tried, in this order; without any, everyone is the anonymous
+/// principal.
+#[derive(Default)]
+pub struct AuthenticationOptions {
+    pub tokens: Vec<StaticToken>,
+    pub jwt: Option<JwtOptions>,
+    pub function: Option<Arc<dyn PrincipalFunction>>,
+    /// Where clients find the metadata of this resource (RFC 9728).
+    pub resource_metadata: Option<String>,
+}
+
+/// Why a request is refused before it is read.
+#[derive(Clone, Debug, PartialEq)]
+pub enum AuthenticationRefusal {
+    /// 401, without credentials.
+    Missing,
+    /// 401, with ones that do not hold.
+    Invalid(String),
+    /// 403: the token lacks these scopes.
+    Scopes(String),
+    /// 503: the credentials cannot be checked now.
+    Unavailable,
+}
+
+impl AuthenticationRefusal {
+    pub fn status(&self) -> u16 {
+        match self {
+            AuthenticationRefusal::Missing | AuthenticationRefusal::Invalid(_) => 401,
+            AuthenticationRefusal::Scopes(_) => 403,
+            AuthenticationRefusal::Unavailable => 503,
+        }
+    }
+
+    /// The sentence of the answer's body.
+    pub fn message(&self) -> String {
+        match self {
+            AuthenticationRefusal::Missing => "This server needs a bearer token.".to_owned(),
+            AuthenticationRefusal::Invalid(why) => format!("The bearer token is refused: {why}."),
+            AuthenticationRefusal::Scopes(scopes) => format!("The bearer token needs the scopes '{scopes}'."),
+            AuthenticationRefusal::Unavailable => {
+                "Credentials cannot be checked now; try again later.".to_owned()
+            }
+        }
+    }
+}
+
+struct KnownToken {
+    tag: hmac::Tag,
+    principal: Arc<Principal>,
+}
+
+/// Turns the headers of a request into its principal.
+pub struct Authenticator {
+    /// Random for each process: tokens are compared by their tags, in constant time.
+    key: hmac::Key,
+    tokens: Vec<KnownToken>,
+    jwt: Option<JwtVerifier>,
+    function: Option<Arc<dyn PrincipalFunction>>,
+    resource_metadata: Option<String>,
+    anonymous: Arc<Principal>,
+}
+
+impl Authenticator {
+    pub fn new(options: AuthenticationOptions) -> Result<Self, HubError> {
+        let mut secret = [0u8; 32];
+        SystemRandom::new().fill(&mut secret).map_err(|_| {
+            HubError::new(ErrorKind::Auth, "The system gives no random numbers for the comparison of tokens.")
+        })?;
+        let key = hmac::Key::new(hmac::HMAC_SHA256, &secret);
+        let known = |one: &StaticToken| {
+            if !is_bearer(one.token.expose()) {
+                let text = format!(
+                    "The token of '{}' is empty or has characters that cannot stand in a header.",
+                    crate::error::clip(&one.name)
+                );
+                return Err(HubError::new(ErrorKind::InvalidArguments, text));
+            }
+            let principal = Principal {
+                id: format!("token:{}", one.name).into(),
+                view: one.view.clone(),
+                upstream_token: one.upstream_token.clone(),
+                ..Principal::default()
+            };
+            let tag = hmac::sign(&key, one.token.expose().as_bytes());
+            Ok(KnownToken { tag, principal: Arc::new(principal) })
+        };
+        let tokens = options.tokens.iter().map(known).collect::<Result<_, _>>()?;
+        Ok(Authenticator {
+            tokens,
+            key,
+            jwt: options.jwt.map(JwtVerifier::new).transpose()?,
+            function: options.function,
+            resource_metadata: options.resource_metadata,
+            anonymous: Arc::new(Principal::anonymous()),
+        })
+    }
+
+    /// An authenticator that asks for nothing.
+    pub fn open() -> Result<Self, HubError> {
+        Authenticator::new(AuthenticationOptions::default())
+    }
+
+    /// Whether callers have to show credentials.
+    pub fn is_closed(&self) -> bool {
+        !self.tokens.is_empty() || self.jwt.is_some() || self.function.is_some()
+    }
+
+    /// Reads what can be read before the first request, so that mistakes show when the gateway starts.
+    pub async fn prepare(&self) -> Result<(), HubError> {
+        match &self.jwt {
+            Some(jwt) => jwt.read_keys().await,
+            None => Ok(()),
+        }
+    }
+
+    pub async fn authenticate(
+        &self,
+        headers: &HeaderMap,
+        now: SystemTime,
+    ) -> Result<Arc<Principal>, AuthenticationRefusal> {
+        if !self.is_closed() {
+            return Ok(self.anonymous.clone());
+        }
+        let token = bearer(headers)?;
+        if let Some(token) = token
+            && let Some(principal) = self.known(token)
+        {
+            return Ok(principal);
+        }
+        let mut refusal = match token {
+            Some(_) => AuthenticationRefusal::Invalid("it is not known".to_owned()),
+            None => AuthenticationRefusal::Missing,
+        };
+        if let (Some(jwt), Some(token)) = (&self.jwt, token) {
+            match jwt.verify(token, now).await {
+                Ok(principal) => return Ok(principal),
+                Err(JwtRefusal::Invalid(why)) => refusal = AuthenticationRefusal::Invalid(why.to_owned()),
+                Err(JwtRefusal::Scopes(scopes)) => refusal = AuthenticationRefusal::Scopes(scopes),
+                Err(JwtRefusal::NoKeys(_)) => refusal = AuthenticationRefusal::Unavailable,
+            }
+        }
+        let Some(function) = &self.function else { return Err(refusal) };
+        match function.principal(RequestCredentials { headers, token }).await {
+            Ok(Some(principal)) if !principal.id.is_empty() => {
+                let id = format!("user:{}", principal.id).into();
+                Ok(Arc::new(Principal { id, ..principal }))
+            }
+            // A principal without an id would be the anonymous one.
+            Ok(_) => Err(refusal),
+            Err(_) => Err(AuthenticationRefusal::Unavailable),
+        }
+    }
+
+    /// The principal of a static token. All tokens are compared, each in constant time.
+    fn known(&self, token: &str) -> Option<Arc<Principal>> {
+        let mut found = None;
+        for one in &self.tokens {
+            if hmac::verify(&self.key, token.as_bytes(), one.tag.as_ref()).is_ok() {
+                found = Some(one.principal.clone());
+            }
+        }
+        found
+    }
+
+    /// The header `WWW-Authenticate` of a refusal.
+    pub fn challenge(&self, refusal: &AuthenticationRefusal) -> Option<String> {
+        let mut fields: Vec<(&str, &str)> = Vec::new();
+        match refusal {
+            AuthenticationRefusal::Missing => {}
+            AuthenticationRefusal::Invalid(why) => {
+                fields.extend([("error", "invalid_token"), ("error_description", why)]);
+            }
+            AuthenticationRefusal::Scopes(scopes) => {
+                fields.extend([("error", "insufficient_scope"), ("scope", scopes)]);
+            }
+            AuthenticationRefusal::Unavailable => return None,
+        }
+        if let Some(url) = &self.resource_metadata {
+            fields.push(("resource_metadata", url));
+        }
+        let quoted = |(name, value): &(&str, &str)| {
+            let value: String =
+                value.chars().filter(|c| (' '..='~').contains(c) && !"\"\\".contains(*c)).collect();
+            format!("{name}=\"{value}\"")
+        };
+        let fields: Vec<String> = fields.iter().map(quoted).collect();
+        Some(format!("Bearer {}", fields.join(", ")).trim_end().to_owned())
+    }
+}
+
+/// The bearer token of a request. Two headers, or one that is not a bearer token, are refused: what one reader takes for the
+/// token must not be something else for another.
+fn bearer(headers: &HeaderMap) -> Result<Option<&str>, AuthenticationRefusal> {
+    let mut all = headers.get_all(AUTHORIZATION).iter();
+    let Some(value) = all.next() else { return Ok(None) };
+    let refused = |why: &str| Err(AuthenticationRefusal::Invalid(why.to_owned()));
+    if all.next().is_some() {
+        return refused("there are several Authorization headers");
+    }
+    let parts = value.to_str().ok().and_then(|value| value.trim().split_once(' '));
+    match parts {
+        Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") && is_bearer(token.trim()) => {
+            Ok(Some(token.trim()))
+        }
+        _ => refused("the Authorization header has no bearer token"),
+    }
+}
+
+/// Visible ASCII without spaces.
+fn is_bearer(token: &str) -> bool {
+    !token.is_empty() && token.bytes().all(|byte| byte.is_ascii_graphic())
+}
+
+#[cfg(test)]
+#[path = "authenticator/tests.rs"]
+mod tests;

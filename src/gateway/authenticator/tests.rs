@@ -1,0 +1,138 @@
+use super::*;
+use http::HeaderValue;
+use std::time::{Duration, UNIX_EPOCH};
+
+fn headers(values: &[&str]) -> HeaderMap {
+    let mut headers = HeaderMap::new();
+    for value in values {
+        headers.append(AUTHORIZATION, HeaderValue::from_str(value).unwrap());
+    }
+    headers
+}
+
+fn token(name: &str, token: &str, view: Option<&str>) -> StaticToken {
+    let upstream_token = Some(Secret::new("for-upstream"));
+    StaticToken { name: name.into(), token: token.into(), view: view.map(Arc::from), upstream_token }
+}
+
+fn authenticator(options: AuthenticationOptions) -> Authenticator {
+    Authenticator::new(options).unwrap()
+}
+
+async fn ask(
+    authenticator: &Authenticator,
+    values: &[&str],
+) -> Result<Arc<Principal>, AuthenticationRefusal> {
+    authenticator.authenticate(&headers(values), UNIX_EPOCH + Duration::from_secs(1_850_000_000)).await
+}
+
+#[tokio::test]
+async fn without_options_everyone_is_anonymous() {
+    let open = Authenticator::open().unwrap();
+    assert!(!open.is_closed());
+    for values in [vec![], vec!["Bearer anything"], vec!["Basic x"]] {
+        assert!(ask(&open, &values).await.unwrap().is_anonymous());
+    }
+}
+
+#[tokio::test]
+async fn a_static_token_names_its_principal_and_view() {
+    let tokens = vec![token("ann", "s3cret-a", None), token("bob", "s3cret-b", Some("ops"))];
+    let closed = authenticator(AuthenticationOptions { tokens, ..Default::default() });
+    assert_eq!(&*ask(&closed, &["Bearer s3cret-a"]).await.unwrap().id, "token:ann");
+    let bob = ask(&closed, &["bearer s3cret-b"]).await.unwrap();
+    assert_eq!((&*bob.id, bob.view.as_deref()), ("token:bob", Some("ops")));
+    // What goes upstream is not what came.
+    assert_eq!(bob.upstream_token.as_ref().unwrap().expose(), "for-upstream");
+}
+
+#[tokio::test]
+async fn everything_else_is_refused() {
+    let closed = authenticator(AuthenticationOptions {
+        tokens: vec![token("ann", "s3cret", None)],
+        ..Default::default()
+    });
+    assert_eq!(ask(&closed, &[]).await, Err(AuthenticationRefusal::Missing));
+    for values in [
+        vec!["Bearer s3cre"],
+        vec!["Bearer s3crets"],
+        vec!["Bearer S3CRET"],
+        vec!["Bearer "],
+        vec!["Bearer"],
+        vec!["s3cret"],
+        vec!["Basic s3cret"],
+        vec!["Bearer s3cret x"],
+        vec!["Bearer s3cret,"],
+        vec!["Bearer s3cret", "Bearer s3cret"],
+        vec!["Bearer s3cret", "Basic x"],
+    ] {
+        let refused = ask(&closed, &values).await.unwrap_err();
+        assert_eq!(refused.status(), 401, "{values:?}");
+        let challenge = closed.challenge(&refused).unwrap();
+        assert!(challenge.starts_with("Bearer error=\"invalid_token\"") && !challenge.contains("s3cret"));
+    }
+}
+
+#[test]
+fn a_challenge_is_one_well_formed_header() {
+    let metadata = Some("https://gateway.example/.well-known/oauth-protected-resource".to_owned());
+    let closed = authenticator(AuthenticationOptions { resource_metadata: metadata, ..Default::default() });
+    assert_eq!(
+        closed.challenge(&AuthenticationRefusal::Missing).unwrap(),
+        "Bearer resource_metadata=\"https://gateway.example/.well-known/oauth-protected-resource\""
+    );
+    let open = Authenticator::open().unwrap();
+    assert_eq!(open.challenge(&AuthenticationRefusal::Missing).unwrap(), "Bearer");
+    let hostile = AuthenticationRefusal::Invalid("a\"b\\c\r\nX-Evil: 1 ü".to_owned());
+    assert_eq!(
+        open.challenge(&hostile).unwrap(),
+        "Bearer error=\"invalid_token\", error_description=\"abcX-Evil: 1 \""
+    );
+    let scopes = AuthenticationRefusal::Scopes("tools:call".to_owned());
+    assert_eq!(scopes.status(), 403);
+    assert_eq!(open.challenge(&scopes).unwrap(), "Bearer error=\"insufficient_scope\", scope=\"tools:call\"");
+}
+
+#[test]
+fn an_empty_token_never_opens_a_gateway() {
+    for bad in ["", " ", "two words", "naïve", "line\nbreak"] {
+        let options = AuthenticationOptions { tokens: vec![token("ann", bad, None)], ..Default::default() };
+        assert!(Authenticator::new(options).is_err(), "{bad:?}");
+    }
+}
+
+struct ByHeader;
+
+impl PrincipalFunction for ByHeader {
+    fn principal<'a>(
+        &'a self,
+        credentials: RequestCredentials<'a>,
+    ) -> BoxFuture<'a, Result<Option<Principal>, HubError>> {
+        Box::pin(async move {
+            match credentials.token {
+                Some("broken") => Err(HubError::new(ErrorKind::Auth, "x")),
+                Some("nobody") => Ok(Some(Principal::anonymous())),
+                Some(token) if token.starts_with("user-") => {
+                    Ok(Some(Principal { id: token[5..].into(), ..Principal::default() }))
+                }
+                _ => Ok(None),
+            }
+        })
+    }
+}
+
+#[tokio::test]
+async fn a_function_names_the_caller_or_refuses() {
+    let options = AuthenticationOptions {
+        tokens: vec![token("ann", "s3cret", None)],
+        function: Some(Arc::new(ByHeader)),
+        ..Default::default()
+    };
+    let closed = authenticator(options);
+    assert_eq!(&*ask(&closed, &["Bearer s3cret"]).await.unwrap().id, "token:ann");
+    // A caller of the function never becomes one of the tokens.
+    assert_eq!(&*ask(&closed, &["Bearer user-token:ann"]).await.unwrap().id, "user:token:ann");
+    assert_eq!(ask(&closed, &[]).await, Err(AuthenticationRefusal::Missing));
+    assert_eq!(ask(&closed, &["Bearer nobody"]).await.unwrap_err().status(), 401);
+    assert_eq!(ask(&closed, &["Bearer broken"]).await.unwrap_err().status(), 503);
+}

@@ -1,0 +1,281 @@
+//! The public keys of a token issuer (JWKS, RFC 7517): read from a file, from a URL that the user configured, or from text.
+//!
+//! An address in a token (`jku`, `x5u`) is never followed. A key is only used for the algorithms of its own type, so a public
+//! RSA key can never serve as the secret of an HMAC.
+
+use crate::error::{ErrorKind, HubError, clip};
+use crate::net;
+use crate::sync::{Arc, Mutex};
+use base64::Engine;
+use base64::prelude::BASE64_URL_SAFE_NO_PAD;
+use ring::signature::{self, RsaParameters, RsaPublicKeyComponents, UnparsedPublicKey};
+use serde_json::Value;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+/// Keys are read again when they are older than this.
+const FRESH: Duration = Duration::from_secs(300);
+/// An unknown key id reads the keys again, but not more often than this: forged ids must not cause a storm.
+const REFRESH_PAUSE: Duration = Duration::from_secs(10);
+const FETCH_TIMEOUT: Duration = Duration::from_secs(10);
+const LONGEST_SET: usize = 1 << 20;
+/// Smaller RSA keys can be broken.
+const SMALLEST_MODULUS: usize = 256;
+
+/// The algorithms that are accepted, all of them asymmetric.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JwtAlgorithm {
+    Rs256,
+    Rs384,
+    Rs512,
+    Ps256,
+    Ps384,
+    Ps512,
+    Es256,
+    Es384,
+    EdDsa,
+}
+
+impl JwtAlgorithm {
+    pub const ALL: [JwtAlgorithm; 9] = [
+        JwtAlgorithm::Rs256,
+        JwtAlgorithm::Rs384,
+        JwtAlgorithm::Rs512,
+        JwtAlgorithm::Ps256,
+        JwtAlgorithm::Ps384,
+        JwtAlgorithm::Ps512,
+        JwtAlgorithm::Es256,
+        JwtAlgorithm::Es384,
+        JwtAlgorithm::EdDsa,
+    ];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            JwtAlgorithm::Rs256 => "RS256",
+            JwtAlgorithm::Rs384 => "RS384",
+            JwtAlgorithm::Rs512 => "RS512",
+            JwtAlgorithm::Ps256 => "PS256",
+            JwtAlgorithm::Ps384 => "PS384",
+            JwtAlgorithm::Ps512 => "PS512",
+            JwtAlgorithm::Es256 => "ES256",
+            JwtAlgorithm::Es384 => "ES384",
+            JwtAlgorithm::EdDsa => "EdDSA",
+        }
+    }
+
+    pub fn parse(name: &str) -> Option<Self> {
+        JwtAlgorithm::ALL.into_iter().find(|algorithm| algorithm.name() == name)
+    }
+
+    fn rsa(self) -> Option<&'static RsaParameters> {
+        match self {
+            JwtAlgorithm::Rs256 => Some(&signature::RSA_PKCS1_2048_8192_SHA256),
+            JwtAlgorithm::Rs384 => Some(&signature::RSA_PKCS1_2048_8192_SHA384),
+            JwtAlgorithm::Rs512 => Some(&signature::RSA_PKCS1_2048_8192_SHA512),
+            JwtAlgorithm::Ps256 => Some(&signature::RSA_PSS_2048_8192_SHA256),
+            JwtAlgorithm::Ps384 => Some(&signature::RSA_PSS_2048_8192_SHA384),
+            JwtAlgorithm::Ps512 => Some(&signature::RSA_PSS_2048_8192_SHA512),
+            JwtAlgorithm::Es256 | JwtAlgorithm::Es384 | JwtAlgorithm::EdDsa => None,
+        }
+    }
+}
+
+enum KeyMaterial {
+    Rsa { modulus: Vec<u8>, exponent: Vec<u8> },
+    P256(Vec<u8>),
+    P384(Vec<u8>),
+    Ed25519(Vec<u8>),
+}
+
+/// One public key of a set.
+pub(super) struct PublicKey {
+    id: Option<String>,
+    /// The only algorithm it is for, if it says so.
+    algorithm: Option<JwtAlgorithm>,
+    material: KeyMaterial,
+}
+
+impl PublicKey {
+    /// `None` for a key that does not verify signatures, or is of a type that is not known here: sets may contain such keys.
+    fn read(jwk: &Value) -> Option<Self> {
+        let text = |name: &str| jwk.get(name).and_then(Value::as_str);
+        let bytes = |name: &str| BASE64_URL_SAFE_NO_PAD.decode(text(name)?).ok();
+        if text("use").is_some_and(|what| what != "sig") {
+            return None;
+        }
+        let operations = jwk.get("key_ops").and_then(Value::as_array);
+        if operations.is_some_and(|all| !all.iter().any(|one| one == "verify")) {
+            return None;
+        }
+        let algorithm = match text("alg") {
+            Some(name) => Some(JwtAlgorithm::parse(name)?),
+            None => None,
+        };
+        let point = |length: usize| {
+            let (x, y) = (bytes("x")?, bytes("y")?);
+            (x.len() == length && y.len() == length).then(|| [&[4u8][..], &x, &y].concat())
+        };
+        let material = match (text("kty")?, text("crv")) {
+            ("RSA", _) => {
+                let (modulus, exponent) = (bytes("n")?, bytes("e")?);
+                // ring takes numbers without leading zeros; some issuers write them.
+                let trim =
+                    |number: Vec<u8>| number.into_iter().skip_while(|byte| *byte == 0).collect::<Vec<u8>>();
+                let (modulus, exponent) = (trim(modulus), trim(exponent));
+                (modulus.len() >= SMALLEST_MODULUS).then_some(KeyMaterial::Rsa { modulus, exponent })?
+            }
+            ("EC", Some("P-256")) => KeyMaterial::P256(point(32)?),
+            ("EC", Some("P-384")) => KeyMaterial::P384(point(48)?),
+            ("OKP", Some("Ed25519")) => KeyMaterial::Ed25519(bytes("x").filter(|x| x.len() == 32)?),
+            _ => return None,
+        };
+        Some(PublicKey { id: text("kid").map(str::to_owned), algorithm, material })
+    }
+
+    fn takes(&self, algorithm: JwtAlgorithm) -> bool {
+        let is_of_type = match self.material {
+            KeyMaterial::Rsa { .. } => algorithm.rsa().is_some(),
+            KeyMaterial::P256(_) => algorithm == JwtAlgorithm::Es256,
+            KeyMaterial::P384(_) => algorithm == JwtAlgorithm::Es384,
+            KeyMaterial::Ed25519(_) => algorithm == JwtAlgorithm::EdDsa,
+        };
+        is_of_type && self.algorithm.is_none_or(|only| only == algorithm)
+    }
+
+    pub(super) fn verifies(&self, algorithm: JwtAlgorithm, signed: &[u8], signature: &[u8]) -> bool {
+        let plain = |verify: &'static dyn signature::VerificationAlgorithm, key: &[u8]| {
+            UnparsedPublicKey::new(verify, key).verify(signed, signature).is_ok()
+        };
+        match (&self.material, algorithm.rsa()) {
+            (KeyMaterial::Rsa { modulus, exponent }, Some(parameters)) => {
+                RsaPublicKeyComponents { n: modulus, e: exponent }
+                    .verify(parameters, signed, signature)
+                    .is_ok()
+            }
+            (KeyMaterial::P256(key), None) => plain(&signature::ECDSA_P256_SHA256_FIXED, key),
+            (KeyMaterial::P384(key), None) => plain(&signature::ECDSA_P384_SHA384_FIXED, key),
+            (KeyMaterial::Ed25519(key), None) => plain(&signature::ED25519, key),
+            _ => false,
+        }
+    }
+}
+
+/// The keys of an issuer at one time.
+pub(super) struct KeySet(Vec<PublicKey>);
+
+impl KeySet {
+    pub(super) fn read(text: &[u8]) -> Result<Self, HubError> {
+        let set: Value = serde_json::from_slice(text).map_err(|_| unreadable("it is not JSON"))?;
+        let keys =
+            set.get("keys").and_then(Value::as_array).ok_or_else(|| unreadable("it has no list 'keys'"))?;
+        let keys: Vec<PublicKey> = keys.iter().filter_map(PublicKey::read).collect();
+        if keys.is_empty() {
+            return Err(unreadable("it has no public key that verifies signatures"));
+        }
+        Ok(KeySet(keys))
+    }
+
+    /// The keys that a token may have been signed with. A token without a key id fits a set with one key of its type.
+    pub(super) fn fitting(&self, id: Option<&str>, algorithm: JwtAlgorithm) -> Option<&PublicKey> {
+        let mut fitting = self.0.iter().filter(|key| key.takes(algorithm));
+        match id {
+            Some(id) => fitting.find(|key| key.id.as_deref() == Some(id)),
+            None => {
+                let only = fitting.next();
+                only.filter(|_| fitting.next().is_none())
+            }
+        }
+    }
+}
+
+fn unreadable(why: &str) -> HubError {
+    HubError::new(ErrorKind::InvalidArguments, format!("The set of keys (JWKS) cannot be read: {why}."))
+}
+
+/// Where the keys of an issuer come from.
+#[derive(Clone, Debug)]
+pub enum JwksSource {
+    Text(String),
+    File(PathBuf),
+    /// https, or http to this machine.
+    Url(String),
+}
+
+impl JwksSource {
+    async fn read(&self) -> Result<KeySet, HubError> {
+        let failed = |why: &str| {
+            let place = match self {
+                JwksSource::File(path) => path.display().to_string(),
+                JwksSource::Url(url) => url.split(['?', '#']).next().unwrap_or_default().to_owned(),
+                JwksSource::Text(_) => String::new(),
+            };
+            let text = format!("The set of keys at '{}' cannot be read: {why}.", clip(&place));
+            HubError::new(ErrorKind::Connect, text)
+        };
+        match self {
+            JwksSource::Text(text) => KeySet::read(text.as_bytes()),
+            JwksSource::File(path) => match std::fs::read(path) {
+                Ok(text) => KeySet::read(&text),
+                Err(error) => Err(failed(&error.to_string())),
+            },
+            JwksSource::Url(url) => match net::fetch(url, LONGEST_SET, FETCH_TIMEOUT).await {
+                Ok(text) => KeySet::read(&text),
+                Err(why) => Err(failed(&why)),
+            },
+        }
+    }
+}
+
+struct CachedKeys {
+    keys: Option<Arc<KeySet>>,
+    read_at: Option<Instant>,
+    tried_at: Option<Instant>,
+}
+
+/// The keys of an issuer, kept and read again. Keys that were read once stay in use while the source cannot be reached.
+pub(super) struct Jwks {
+    source: JwksSource,
+    cached: Mutex<CachedKeys>,
+    /// Held while the keys are read: concurrent requests wait for one reading.
+    reading: tokio::sync::Mutex<()>,
+}
+
+impl Jwks {
+    pub(super) fn new(source: JwksSource) -> Self {
+        let cached = CachedKeys { keys: None, read_at: None, tried_at: None };
+        Jwks { source, cached: Mutex::new(cached), reading: tokio::sync::Mutex::new(()) }
+    }
+
+    /// The keys; `is_unknown` asks whether they lack what a token needs, in which case they are read again.
+    pub(super) async fn keys(&self, is_unknown: impl Fn(&KeySet) -> bool) -> Result<Arc<KeySet>, HubError> {
+        if let Some(keys) = self.usable(&is_unknown) {
+            return Ok(keys);
+        }
+        let _reading = self.reading.lock().await;
+        if let Some(keys) = self.usable(&is_unknown) {
+            return Ok(keys);
+        }
+        self.cached.lock().tried_at = Some(Instant::now());
+        let read = self.source.read().await;
+        let mut cached = self.cached.lock();
+        match (read, &cached.keys) {
+            (Ok(keys), _) => {
+                let keys = Arc::new(keys);
+                cached.read_at = Some(Instant::now());
+                cached.keys = Some(keys.clone());
+                Ok(keys)
+            }
+            (Err(_), Some(keys)) => Ok(keys.clone()),
+            (Err(error), None) => Err(error),
+        }
+    }
+
+    /// The cached keys, unless they should be read again now.
+    fn usable(&self, is_unknown: &impl Fn(&KeySet) -> bool) -> Option<Arc<KeySet>> {
+        let cached = self.cached.lock();
+        let keys = cached.keys.clone()?;
+        let within = |moment: Option<Instant>, limit| moment.is_some_and(|moment| moment.elapsed() < limit);
+        let is_wanted = !within(cached.read_at, FRESH) || is_unknown(&keys);
+        (!is_wanted || within(cached.tried_at, REFRESH_PAUSE)).then_some(keys)
+    }
+}
