@@ -6,8 +6,8 @@ use serde_json::{Map, Value};
 use std::any::Any;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Weak};
 use std::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -54,6 +54,9 @@ pub struct CallContext {
     pub retried: Option<OnProgress>,
     /// True as long as nothing has begun: the tool waits for its server or for a place there.
     pub held: Arc<AtomicBool>,
+    /// The slots of the limits that the call has passed. A tool whose work may go on after its future has ended holds them until
+    /// the work has ended.
+    pub permits: Option<Weak<dyn Any + Send + Sync>>,
 }
 
 impl CallContext {
@@ -64,6 +67,7 @@ impl CallContext {
             extras: CallContextExtras::default(),
             retried: None,
             held: Arc::default(),
+            permits: None,
         }
     }
 }

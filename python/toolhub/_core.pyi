@@ -59,6 +59,25 @@ class CallOptions:
     def __new__(cls, /, strategy: str | None = None, timeout: float | None = None, deadline: float | None = None, max_parallel: int | None = None, hedge_after: float | None = None, source: str | None = None, server: str | None = None, validate: bool = True, coerce: bool = True, prefer: str | None = None, cache_ttl: float | None = None, single_flight: bool = False, none_is_input: bool = False) -> CallOptions: ...
 
 @final
+class CallScope:
+    """
+    The call that the current code is a part of.
+    """
+    def ask(self, /, method: str, params: Any) -> BridgeFuture:
+        """
+        Awaits the caller's answer to a question of this method.
+        """
+    @property
+    def can_ask(self, /) -> bool:
+        """
+        Whether the caller answers questions.
+        """
+    def report(self, /, progress: float, total: float | None = None, message: str | None = None) -> None:
+        """
+        Sends a progress report to the caller, if it wants any.
+        """
+
+@final
 class CallbackQueue:
     """
     The requests and notices of one hub, for the threads that serve them.
@@ -679,6 +698,11 @@ def copy_result(result: Any) -> Any:
 def current_bridge() -> LoopBridge:
     """
     The bridge of the running loop, for the background loop and for tests.
+    """
+
+def current_call_scope() -> CallScope | None:
+    """
+    The call that this code is a part of; None outside of one that came through the gateway.
     """
 
 def dispatch(hub: Hub, request: Any, options: CallOptions, around: tuple[Any | None, Any | None, Any | None, Any | None, dict | None] | None = None, permissions: Any | None = None) -> Any:

@@ -1,9 +1,9 @@
 //! Results for a model: cut to their limit, and written in the form of an API.
 
+use super::callable::raised;
 use super::hub::PyHub;
 use super::json;
 use super::once::intern;
-use super::python_tool::raised;
 use super::slices::released;
 use super::text_of::{images_of, lang_of, success_text};
 use super::unicode::{as_text, string};

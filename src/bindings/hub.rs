@@ -8,6 +8,7 @@ use super::options::{
 };
 use super::python_tool::{PythonTool, python_tool};
 use super::runtime;
+use super::served_loops::ServedLoops;
 use super::slices::Slices;
 use super::stats_rows;
 use super::tool_from_python::callable;
@@ -45,9 +46,15 @@ pub struct PyHub {
     vendor_forms: VendorForms,
     call_ids: AtomicU64,
     closed_by: OnceLock<ThreadId>,
+    /// Where its Python tools run when it is served.
+    served_on: Arc<ServedLoops>,
 }
 
 impl PyHub {
+    pub fn served_on(&self) -> &Arc<ServedLoops> {
+        &self.served_on
+    }
+
     pub fn core(&self) -> &Hub {
         &self.core
     }
@@ -115,6 +122,10 @@ impl PyHub {
             stats: Arc::new(CandidateStats::default()),
             variant: 1,
         };
+        if let Some(tool) = python_tool(&candidate) {
+            // A tool is made for one registration, so this is the first time.
+            let _ = tool.stats.set(candidate.stats.clone());
+        }
         let (registered, replaced) = core.registry.register(candidate, replacement);
         let seen = |inner| PyCandidate::new(slf.clone().into_any().unbind(), inner);
         (seen(registered), replaced.into_iter().next().map(seen))
@@ -181,6 +192,7 @@ impl PyHub {
             vendor_forms: VendorForms::default(),
             call_ids: AtomicU64::new(0),
             closed_by: OnceLock::new(),
+            served_on: Arc::default(),
         })
     }
 
@@ -200,7 +212,7 @@ impl PyHub {
         instead_of: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<(PyCandidate, Option<PyCandidate>)> {
         slf.get().check_process()?;
-        let callable = callable(&slf.get().core, described, options)?;
+        let callable = callable(&slf.get().core, slf.get().served_on.clone(), described, options)?;
         let replacement = match instead_of {
             _ if replace => ReplaceRule::All,
             Some(object) => ReplaceRule::Object(object.as_ptr() as usize),

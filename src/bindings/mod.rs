@@ -16,6 +16,8 @@ mod blocks;
 mod bridge;
 mod builder_errors;
 mod call;
+mod call_scope;
+mod callable;
 mod callbacks;
 mod child;
 mod choice;
@@ -51,6 +53,8 @@ mod result_size;
 mod routing;
 mod runtime;
 mod search;
+mod served_call;
+mod served_loops;
 mod servers;
 mod skills;
 mod slices;
@@ -104,6 +108,8 @@ mod _core {
     use super::call::request::read_request;
     #[pymodule_export]
     use super::call::run::plan_run;
+    #[pymodule_export]
+    use super::call_scope::{CallScope, current_call_scope};
     #[pymodule_export]
     use super::callbacks::{CallbackQueue, CallbackRequest};
     #[pymodule_export]
@@ -188,6 +194,7 @@ mod _core {
         awaiting::install_am_send::<call::CallDriver>(py);
         awaiting::install_am_send::<call::flight::FlightWait>(py);
         awaiting::install_am_send::<child::Child>(py);
+        awaiting::install_am_send::<served_call::ServedCall>(py);
         awaiting::install_am_send::<threaded::ThreadCall>(py);
         awaiting::install_am_send::<blocking::BlockingRoot>(py);
         before

@@ -18,6 +18,7 @@ use pyo3::exceptions::{PyBaseException, PyRecursionError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
+use std::any::Any;
 use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -52,6 +53,8 @@ impl PoolKind {
 pub struct Leftover {
     pub permits: Permits,
     pub counted: Option<AbandonedCall>,
+    /// The slots of a call that came from a driver on tokio.
+    pub held: Option<Arc<dyn Any + Send + Sync>>,
 }
 
 /// A function call in a pool.
@@ -62,6 +65,7 @@ pub struct PoolCall {
     reply: Reply,
     latest_start: Option<Instant>,
     tool: Option<Arc<CandidateStats>>,
+    held: Option<Arc<AtomicBool>>,
 }
 
 impl QueuedCall for PoolCall {
@@ -129,6 +133,8 @@ pub struct FunctionCall<'py> {
     pub latest_start: Option<Instant>,
     /// The tool whose abandoned calls count; all callbacks count as one.
     pub tool: Option<Arc<CandidateStats>>,
+    /// Set to false when the function begins.
+    pub held: Option<Arc<AtomicBool>>,
 }
 
 /// Why a call was not queued.
@@ -148,7 +154,7 @@ pub fn nested_too_deeply(around: usize) -> PyErr {
 pub fn submit(
     py: Python<'_>,
     kind: PoolKind,
-    FunctionCall { function, value, kwargs, around, latest_start, tool }: FunctionCall<'_>,
+    FunctionCall { function, value, kwargs, around, latest_start, tool, held }: FunctionCall<'_>,
     (mailbox, key): (Arc<LoopMailbox>, u64),
 ) -> Result<Reply, NotQueued> {
     let reply = Reply { pool: pool(kind), mailbox, key, stage: Arc::default(), mark: Arc::default() };
@@ -163,7 +169,7 @@ pub fn submit(
         }
     };
     let call = call().map_err(NotQueued::Failed)?.unbind();
-    let queued = PoolCall { call, kwargs, reply: reply.clone(), latest_start, tool };
+    let queued = PoolCall { call, kwargs, reply: reply.clone(), latest_start, tool, held };
     reply.pool.workers.add(queued, around.threads()).map_err(NotQueued::Refused)?;
     match reply.pool.start_worker_if_needed(py) {
         // Another worker will take it.
@@ -293,7 +299,7 @@ impl Worker {
         }
         END_GUARD
             .with_borrow_mut(|own| own.get_or_insert_with(|| ThreadEndGuard(thread.clone())).0.lose_call());
-        let PoolCall { call, kwargs, reply, .. } = loop {
+        let PoolCall { call, kwargs, reply, held, .. } = loop {
             let Some(call) = runtime::detached(py, || thread.pool.workers.take()) else {
                 thread.is_counted.store(false, Ordering::Relaxed);
                 return None;
@@ -303,6 +309,9 @@ impl Worker {
                 break call;
             }
         };
+        if let Some(held) = held {
+            held.store(false, Ordering::Relaxed);
+        }
         CURRENT_CALL.set(Some((reply.pool.clone(), reply.stage.clone())));
         *thread.current.lock() = Some(reply);
         Some((call, kwargs))

@@ -1,12 +1,13 @@
 //! Every `ToolResult`: of a call that ran, of one that was refused, and copies of a result.
 
 use super::blocks::Blocks;
+use super::callable::raised;
 use super::execution::{Attempt, FinishedExecution};
 use super::imported::Imported;
 use super::json;
 use super::localized::localize;
 use super::once::intern;
-use super::python_tool::{python_tool, raised};
+use super::python_tool::python_tool;
 use super::templates::{
     CandidateTemplates, blank_meta, describe_call, describe_error, empty_meta, fill_meta, fill_success,
     new_attempt, source_name,

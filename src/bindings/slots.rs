@@ -1,7 +1,7 @@
 //! What calls inside a tool know of the calls around them, as a context variable: it goes wherever the context of the tool
 //! goes, into its tasks, its threads and its blocking calls.
 
-use super::once::ForkSafeOnce;
+use super::once::{ForkSafeOnce, intern};
 use crate::limit::Lender;
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -77,6 +77,13 @@ pub fn current(py: Python<'_>) -> PyResult<CallsAround> {
 /// Makes the value of the context variable.
 pub fn hold(py: Python<'_>, around: CallsAround) -> PyResult<Py<HeldSlots>> {
     Py::new(py, HeldSlots(around))
+}
+
+/// Gives the context variable this value in a context that belongs to one call.
+pub fn enter(context: &Bound<'_, PyAny>, held: Py<HeldSlots>) -> PyResult<()> {
+    let py = context.py();
+    let set = variable(py)?.getattr(intern!(py, "set"))?;
+    context.call_method1(intern!(py, "run"), (set, held)).map(drop)
 }
 
 /// Does something while the context variable has this value.

@@ -46,6 +46,7 @@ impl ThreadCall {
             around: slots::current(py)?,
             latest_start: None,
             tool: None,
+            held: None,
         };
         let key = bridge.get().expect_mail(slf.clone().unbind(), 0);
         let submitted = pool::submit(py, PoolKind::Callbacks, call, (bridge.get().mailbox().clone(), key));

@@ -1,12 +1,13 @@
 //! A Python tool from the description that `toolhub._signature.describe` made and the options given at registration.
 
 use super::argument_checks::{ArgumentChecks, ArgumentStyle};
+use super::callable::Callable;
 use super::imported::Imported;
 use super::json;
 use super::once::ForkSafeOnce;
 use super::options::{parse_strategy, seconds};
 use super::plain_values;
-use super::python_tool::Callable;
+use super::served_loops::ServedLoops;
 use crate::hub::Hub;
 use crate::model::{NothingMeans, ToolIdentity, ToolSpec, Trust, tags};
 use crate::schema::ArgumentSchema;
@@ -15,10 +16,15 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 use serde_json::Value;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// The tool, ready to be called.
-pub fn callable(core: &Hub, described: &Bound<'_, PyAny>, options: &Bound<'_, PyDict>) -> PyResult<Callable> {
+pub fn callable(
+    core: &Hub,
+    served_on: Arc<ServedLoops>,
+    described: &Bound<'_, PyAny>,
+    options: &Bound<'_, PyDict>,
+) -> PyResult<Callable> {
     let spec = spec(core, described, options)?;
     let object = options.get_item("object")?.unwrap_or_else(|| described.clone());
     let build = Some(described.getattr("build")?).filter(|build| !build.is_none()).map(Bound::unbind);
@@ -35,6 +41,8 @@ pub fn callable(core: &Hub, described: &Bound<'_, PyAny>, options: &Bound<'_, Py
         identity: identity(&object)?,
         object: object.unbind(),
         meta: options.get_item("meta")?.filter(|meta| !meta.is_none()).map(Bound::unbind),
+        served_on,
+        stats: OnceLock::new(),
         templates: ForkSafeOnce::new(),
         spec,
     })

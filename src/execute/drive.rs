@@ -10,9 +10,11 @@ use crate::registry::Candidate;
 use crate::stats::CandidateStats;
 use crate::tool::{CallContext, CallContextExtras};
 use crate::workers::PoolRefusal;
+use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::convert::Infallible;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::{self, JoinSet};
@@ -49,6 +51,8 @@ pub async fn drive(
         tasks: JoinSet::new(),
         slots: HashMap::new(),
         entered,
+        entered_slots: vec![false; jobs.len()],
+        held: vec![None; jobs.len()],
     };
     let mut cancelled = false;
     loop {
@@ -65,12 +69,18 @@ pub async fn drive(
         tokio::select! {
             biased;
             () = cancel.cancelled(), if !cancelled => {}
-            Some(slot) = entries.recv() => executor.run.set_waiting(slot, false),
+            Some(slot) = entries.recv() => {
+                executor.run.set_waiting(slot, false);
+                executor.entered_slots[slot] = true;
+            }
             Some(joined) = executor.tasks.join_next_with_id() => {
                 let (id, answer) = joined.unwrap_or_else(|broken| (broken.id(), Err(panicked())));
                 executor.ended(id, answer);
             }
-            () = sleep_until(wake_at) => executor.run.tick(now()),
+            () = sleep_until(wake_at) => {
+                executor.note_waiting();
+                executor.run.tick(now());
+            }
         }
     }
 }
@@ -96,9 +106,22 @@ struct TokioExecutor<'a> {
     tasks: JoinSet<Answer>,
     slots: HashMap<task::Id, usize>,
     entered: mpsc::UnboundedSender<usize>,
+    /// Which attempts have passed the limits.
+    entered_slots: Vec<bool>,
+    /// Whether the tool of an attempt waits for its server or its thread.
+    held: Vec<Option<Arc<AtomicBool>>>,
 }
 
 impl TokioExecutor<'_> {
+    /// What has not begun when its time is over was not sent.
+    fn note_waiting(&mut self) {
+        for (slot, held) in self.held.iter().enumerate() {
+            if let Some(held) = held.as_ref().filter(|_| self.entered_slots[slot]) {
+                self.run.set_waiting(slot, held.load(Ordering::Relaxed));
+            }
+        }
+    }
+
     fn ended(&mut self, id: task::Id, answer: Answer) {
         let Some(slot) = self.slots.remove(&id) else { return };
         self.tokens[slot].take().map(DropGuard::disarm);
@@ -140,6 +163,7 @@ impl Executor for TokioExecutor<'_> {
         self.tokens[slot] = Some(token.clone().drop_guard());
         let mut context = CallContext::new(deadline, token);
         context.extras = self.extras.clone();
+        self.held[slot] = Some(context.held.clone());
         self.run.set_waiting(slot, !gates.is_empty());
         let entered = self.entered.clone();
         let report_entry = move || {
@@ -198,7 +222,7 @@ async fn attempt(
     candidate: Arc<Candidate>,
     gates: Vec<Arc<Gate>>,
     args: Arc<Arguments>,
-    (context, latest_start): (CallContext, Instant),
+    (mut context, latest_start): (CallContext, Instant),
     entered: impl FnOnce(),
 ) -> Answer {
     let latest_start = if gates.is_empty() { context.deadline } else { latest_start };
@@ -209,11 +233,27 @@ async fn attempt(
         return Err(gave_up());
     }
     entered();
-    let _permits = permits;
+    let permits = Arc::new(Mutex::new(permits));
+    let weak = Arc::downgrade(&permits);
+    context.permits = Some(weak);
+    let _held = AttemptPermits { permits, own: candidate.gate.clone() };
     let output = candidate.tool.call(&args, &context).await?;
     match output.meaning() {
         Meaning::Failure(failure) => Err(reported(&candidate.spec().name, &failure)),
         Meaning::Value | Meaning::OwnResult => Ok(output),
+    }
+}
+
+/// The slots of an attempt. When the attempt is over and its tool goes on without it, the tool keeps the slot of its own
+/// limit only: those of its source and of the hub are for all tools.
+struct AttemptPermits {
+    permits: Arc<Mutex<Permits>>,
+    own: Option<Arc<Gate>>,
+}
+
+impl Drop for AttemptPermits {
+    fn drop(&mut self) {
+        self.permits.lock().keep_only(self.own.as_ref());
     }
 }
 

@@ -153,6 +153,12 @@ const HUB: &[(&str, &str)] = &[
     ("The call of '{}' was cancelled.", "对 '{0}' 的调用已取消。"),
     ("Tool '{}' was cancelled from outside.", "工具 '{0}' 被外部取消。"),
     ("Tool '{}' was cancelled.", "工具 '{0}' 已取消。"),
+    ("Tool '{}' was ended because serving has ended.", "服务已停止，工具 '{0}' 的调用随之结束。"),
+    (
+        "Tool '{}' lives in Python and can only be called from Python.",
+        "工具 '{0}' 是 Python 工具，只能从 Python 调用。",
+    ),
+    ("The caller of this tool cannot be asked.", "无法向此工具的调用方提问。"),
     ("Cancelled while waiting for a free slot.", "在等待空闲名额时被取消。"),
     // The call of a model cannot be read
     ("The call cannot be read: {~}.", "无法读取此调用：{0}。"),

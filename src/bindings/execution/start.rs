@@ -7,11 +7,12 @@ use super::state::{Address, AttemptStart, AttemptState};
 use crate::bindings::addressee::Message;
 use crate::bindings::argument_checks::{CheckPass, PreparedArguments};
 use crate::bindings::awaiting::{iterator_of, new_awaitable};
+use crate::bindings::callable::Callable;
 use crate::bindings::child::Child;
 use crate::bindings::job;
 use crate::bindings::loop_bridge::{LoopMailbox, Mail};
 use crate::bindings::pool::{self, FunctionCall, NotQueued, PoolKind};
-use crate::bindings::python_tool::{Callable, python_tool};
+use crate::bindings::python_tool::python_tool;
 use crate::bindings::slots::{self, CallsAround, LentSlots};
 use crate::bindings::unchecked;
 use crate::error::{ErrorKind, HubError};
@@ -233,7 +234,8 @@ impl Execution {
         let around = this.held(py, start)?.map_or_else(|| slots::current(py), Ok)?;
         let latest_start = this.state.lock().plan.as_ref().and_then(|plan| plan.run.latest_start(slot));
         let (function, tool_stats) = (tool.call.bind(py).clone(), Some(start.candidate.stats.clone()));
-        let call = FunctionCall { function, value, kwargs, around, latest_start, tool: tool_stats };
+        let call =
+            FunctionCall { function, value, kwargs, around, latest_start, tool: tool_stats, held: None };
         let Address { mailbox, key } = Self::address(slf, slot)?;
         match pool::submit(py, PoolKind::Tools, call, (mailbox, key)) {
             Ok(reply) => {

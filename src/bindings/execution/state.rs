@@ -113,7 +113,7 @@ pub struct Attempt {
 pub fn leftover(permits: Option<Permits>, candidate: &Candidate) -> Leftover {
     let mut permits = permits.unwrap_or_default();
     permits.keep_only(candidate.gate.as_ref());
-    Leftover { permits, counted: Some(candidate.stats.count_abandoned()) }
+    Leftover { permits, counted: Some(candidate.stats.count_abandoned()), held: None }
 }
 
 /// What is left when an execution is over.
