@@ -37,6 +37,8 @@ def _serve(worker: "_core.Worker") -> None:
         except BaseException as error:
             worker.raised(error)
         else:
+            # The caller releases large arguments, and is the last to hold them.
+            job = run = call = kwargs = None
             worker.returned(value)
         # An idle worker must not keep the last call's objects alive.
         job = run = call = kwargs = value = None

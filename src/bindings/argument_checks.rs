@@ -13,21 +13,20 @@ use super::copying::{self, CopyError};
 use super::errors::exception_text;
 use super::json;
 use super::mappings::as_mapping;
-use super::once::intern;
+use super::patching::{patched, with_whole_numbers};
 use super::plain_values::{self, PlainParameter};
+use super::releasing::{LargeCopy, LargeJson};
+use super::slices::Slices;
 use super::user_code;
 use crate::error::{ErrorKind, HubError, clip};
 use crate::model::{Arguments, CheckOptions, Fitting, Unchecked};
 use crate::schema::{ArgumentSchema, Opaque};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyFloat, PyList, PyString, PyTuple};
+use pyo3::types::{PyDict, PyString};
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Instant;
-
-/// From here on every float is a whole number.
-const LARGE_FLOAT: f64 = 9_007_199_254_740_992.0;
 
 /// How a callable takes its arguments.
 pub enum ArgumentStyle {
@@ -62,11 +61,13 @@ pub struct CheckPass {
     pub passed_on: Option<Py<PyDict>>,
     /// Rules of the schema that were not checked.
     pub unchecked: Vec<Unchecked>,
+    /// The copy of large arguments, which must be released after the tool has ended.
+    pub large_copy: Option<LargeCopy>,
 }
 
 impl CheckPass {
     pub fn new(checks: Checks, deadline: Option<Instant>) -> Self {
-        CheckPass { checks, deadline, passed_on: None, unchecked: Vec::new() }
+        CheckPass { checks, deadline, passed_on: None, unchecked: Vec::new(), large_copy: None }
     }
 
     /// Runs a check of the core. One that takes long runs without the GIL.
@@ -115,7 +116,7 @@ pub struct ArgumentChecks {
 
 /// Arguments as JSON, with the places of objects that have no JSON form.
 struct Image {
-    value: Value,
+    value: LargeJson,
     opaque: Vec<Opaque>,
 }
 
@@ -126,7 +127,7 @@ impl ArgumentChecks {
         given: &Bound<'_, PyAny>,
         pass: &mut CheckPass,
     ) -> Result<PreparedArguments, HubError> {
-        let args = self.copied(given)?;
+        let args = self.copied(given, pass)?;
         match &self.style {
             ArgumentStyle::Value { is_optional: true, .. } if args.is_none() => {
                 Ok(PreparedArguments::Keywords(PyDict::new(given.py()).unbind()))
@@ -141,11 +142,20 @@ impl ArgumentChecks {
         }
     }
 
-    fn copied<'py>(&self, given: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>, HubError> {
-        copying::copy(given).map_err(|refusal| match refusal {
+    fn copied<'py>(
+        &self,
+        given: &Bound<'py, PyAny>,
+        pass: &mut CheckPass,
+    ) -> Result<Bound<'py, PyAny>, HubError> {
+        let copied = copying::copy_of_size(given).map_err(|refusal| match refusal {
             CopyError::TooDeep => self.refusal("the arguments are nested too deeply, or cyclic"),
             CopyError::Raised(error) => self.refusal(&exception_text(given.py(), &error)),
-        })
+        });
+        let (copy, is_large) = copied?;
+        if is_large {
+            pass.large_copy = Some(LargeCopy::new(&copy));
+        }
+        Ok(copy)
     }
 
     /// A copy of the arguments, checked and coerced, before rich types are built from them: what a caller approves. The
@@ -155,7 +165,7 @@ impl ArgumentChecks {
         given: &Bound<'py, PyAny>,
         pass: &mut CheckPass,
     ) -> Result<Bound<'py, PyAny>, HubError> {
-        let args = self.copied(given)?;
+        let args = self.copied(given, pass)?;
         if !pass.checks.validate {
             return Ok(args);
         }
@@ -196,9 +206,9 @@ impl ArgumentChecks {
     ) -> Result<Bound<'py, PyAny>, HubError> {
         let Some(schema) = &self.schema else { return Ok(value) };
         let image = match &self.build {
-            None => Image { value: self.json(&value)?, opaque: Vec::new() },
+            None => Image { value: self.json(&value)?.into(), opaque: Vec::new() },
             Some(_) => match json::image(&value) {
-                Ok((json, opaque)) => Image { value: json, opaque }.below(property),
+                Ok((json, opaque)) => Image::of(json, opaque, property),
                 // Too large for a copy: the builder alone checks it.
                 Err(_) => return Ok(value),
             },
@@ -277,10 +287,8 @@ impl ArgumentChecks {
         let py = value.py();
         let Some(schema) = &self.schema else { return Ok(value) };
         let Some(build) = &self.build else {
-            let image = Image { value: self.json(&value)?, opaque: Vec::new() };
-            let fitted = self.fitted(schema, &value, &image, property, pass).map(|fitted| fitted.value);
-            json::dispose(py, image.value);
-            return fitted;
+            let image = Image { value: self.json(&value)?.into(), opaque: Vec::new() };
+            return self.fitted(schema, &value, &image, property, pass).map(|fitted| fitted.value);
         };
         let Ok((json, opaque)) = json::image(&value) else {
             // Too large for a copy: the builder alone checks it.
@@ -288,7 +296,7 @@ impl ArgumentChecks {
             pass.unchecked.push(Unchecked { place: "".into(), reason });
             return user_code::call(build.bind(py), [&value]).map_err(|error| self.unbuilt(py, &error));
         };
-        let image = Image { value: json, opaque }.below(property);
+        let image = Image::of(json, opaque, property);
         let fitted = match self.fitted(schema, &value, &image, property, pass) {
             Ok(fitted) => fitted,
             Err(error) => {
@@ -296,17 +304,13 @@ impl ArgumentChecks {
             }
         };
         if self.needs_no_builder(&fitted.value) {
-            json::dispose(py, image.value);
             return Ok(fitted.value);
         }
         match user_code::call(build.bind(py), [&fitted.value]) {
-            Ok(built) => {
-                json::dispose(py, image.value);
-                Ok(built)
-            }
+            Ok(built) => Ok(built),
             Err(error) => built_from_whole_numbers(build.bind(py), &fitted.value)
                 .or_else(|| self.built_from_json(schema, build, &value, &image, property, pass))
-                .ok_or_else(|| self.explained(py, schema, &image, fitted.json.as_ref(), property, &error)),
+                .ok_or_else(|| self.explained(py, schema, &image, fitted.json.as_deref(), property, &error)),
         }
     }
 
@@ -331,6 +335,7 @@ impl ArgumentChecks {
         let shown = image.without(&self.hidden);
         let py = value.py();
         let json = pass.run(py, |options| schema.check_value(&self.tool, &shown, &image.opaque, options))?;
+        let json = json.map(LargeJson::from);
         let value = match &json {
             None => Ok(value.clone()),
             Some(json) => match property {
@@ -370,7 +375,7 @@ impl ArgumentChecks {
         }
         let json = json::from_python(value).ok()?;
         let value = json::to_python(value.py(), &json).ok()?;
-        let image = Image { value: json, opaque: Vec::new() }.below(property);
+        let image = Image::of(json, Vec::new(), property);
         self.fitted(schema, &value, &image, property, pass).ok()
     }
 
@@ -437,13 +442,13 @@ impl ArgumentChecks {
 /// A value that fits, and its JSON if that is not the one given.
 struct Fitted<'py> {
     value: Bound<'py, PyAny>,
-    json: Option<Value>,
+    json: Option<LargeJson>,
 }
 
 impl Image {
     /// The JSON without the members of these names.
     fn without(&self, names: &[String]) -> Cow<'_, Value> {
-        match &self.value {
+        match &*self.value {
             Value::Object(map) if names.iter().any(|name| map.contains_key(name)) => {
                 let shown = map.iter().filter(|(name, _)| !names.contains(name));
                 Cow::Owned(Value::Object(shown.map(|(name, value)| (name.clone(), value.clone())).collect()))
@@ -452,44 +457,14 @@ impl Image {
         }
     }
 
-    /// The image of a mapping that has the value under this name.
-    fn below(self, property: Option<&str>) -> Image {
-        let Some(name) = property else { return self };
+    /// The image of a value, or of a mapping that has it under this name.
+    fn of(value: Value, opaque: Vec<Opaque>, property: Option<&str>) -> Image {
+        let Some(name) = property else { return Image { value: value.into(), opaque } };
         let step = name.replace('~', "~0").replace('/', "~1");
-        let opaque = self.opaque.into_iter();
+        let opaque = opaque.into_iter();
         let opaque = opaque.map(|one| Opaque { place: format!("/{step}{}", one.place), ..one });
-        let value = Value::Object(Map::from_iter([(name.to_owned(), self.value)]));
-        Image { value, opaque: opaque.collect() }
-    }
-}
-
-/// The Python value for `after`, given that of `before`. Objects that did not change are kept; containers with a change
-/// inside are new, because two arguments may share one.
-fn patched<'py>(value: &Bound<'py, PyAny>, before: &Value, after: &Value) -> PyResult<Bound<'py, PyAny>> {
-    let py = value.py();
-    if before == after {
-        return Ok(value.clone());
-    }
-    match (before, after) {
-        (Value::Object(before), Value::Object(after)) if value.is_instance_of::<PyDict>() => {
-            let dict = value.cast::<PyDict>()?.copy()?;
-            for name in before.keys().filter(|name| !after.contains_key(*name)) {
-                dict.del_item(name)?;
-            }
-            for (name, new) in after {
-                match (before.get(name), dict.get_item(name)?) {
-                    (Some(old), Some(item)) => dict.set_item(name, patched(&item, old, new)?)?,
-                    _ => dict.set_item(name, json::to_python(py, new)?)?,
-                }
-            }
-            Ok(dict.into_any())
-        }
-        (Value::Array(before), Value::Array(after)) if before.len() == after.len() && is_sequence(value) => {
-            let items = value.try_iter()?.zip(before.iter().zip(after));
-            let items = items.map(|(item, (old, new))| patched(&item?, old, new));
-            Ok(PyList::new(py, items.collect::<PyResult<Vec<_>>>()?)?.into_any())
-        }
-        _ => json::to_python(py, after),
+        let value = Value::Object(Map::from_iter([(name.to_owned(), value)]));
+        Image { value: value.into(), opaque: opaque.collect() }
     }
 }
 
@@ -499,40 +474,6 @@ fn built_from_whole_numbers<'py>(
     build: &Bound<'py, PyAny>,
     value: &Bound<'py, PyAny>,
 ) -> Option<Bound<'py, PyAny>> {
-    let whole = with_whole_numbers(value)?;
+    let whole = with_whole_numbers(value, &mut Slices::new())?;
     user_code::call(build, [&whole]).ok()
-}
-
-/// A copy in which such floats are integers; `None` when there are none.
-fn with_whole_numbers<'py>(value: &Bound<'py, PyAny>) -> Option<Bound<'py, PyAny>> {
-    let py = value.py();
-    if let Ok(number) = value.cast_exact::<PyFloat>() {
-        let is_large = number.value().abs() >= LARGE_FLOAT && number.value().is_finite();
-        return is_large.then(|| number.call_method0(intern!(py, "__int__")).ok()).flatten();
-    }
-    if let Ok(dict) = value.cast_exact::<PyDict>() {
-        let copy = dict.copy().ok()?;
-        let mut changed = false;
-        for (key, item) in dict {
-            if let Some(whole) = with_whole_numbers(&item) {
-                copy.set_item(key, whole).ok()?;
-                changed = true;
-            }
-        }
-        return changed.then(|| copy.into_any());
-    }
-    if !is_sequence(value) {
-        return None;
-    }
-    let items: Vec<_> = value.try_iter().ok()?.collect::<PyResult<_>>().ok()?;
-    let whole: Vec<_> = items.iter().map(with_whole_numbers).collect();
-    if whole.iter().all(Option::is_none) {
-        return None;
-    }
-    let items = items.into_iter().zip(whole).map(|(item, whole)| whole.unwrap_or(item));
-    PyList::new(py, items).ok().map(Bound::into_any)
-}
-
-fn is_sequence(value: &Bound<'_, PyAny>) -> bool {
-    value.is_instance_of::<PyList>() || value.is_instance_of::<PyTuple>()
 }

@@ -6,6 +6,7 @@
 use super::mappings::as_mapping;
 use super::slices::{Entries, Slices};
 use crate::stack;
+use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyByteArray, PyDict, PyFloat, PyInt, PyList, PySet, PyString, PyTuple};
 use std::collections::HashMap;
@@ -32,23 +33,34 @@ const FLAT: usize = 1_000;
 /// Stack that a level may take, with what is called inside.
 const LEVEL: usize = 64 * 1024;
 
+/// A copy with more values is large.
+const LARGE: usize = 4_000;
+
 /// A copy that is being made.
 struct Copying<'py> {
-    /// What has been copied: by address, `None` while it is being copied.
+    /// What has been copied and may occur again: by address, `None` while it is being copied.
     seen: HashMap<usize, Option<Bound<'py, PyAny>>>,
+    values: usize,
     slices: Slices,
 }
 
 /// A copy in which no container is shared with the original.
 pub fn copy<'py>(object: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>, CopyError> {
+    copy_of_size(object).map(|(copy, _)| copy)
+}
+
+/// A copy, and whether it is so large that it should be released in slices.
+pub fn copy_of_size<'py>(object: &Bound<'py, PyAny>) -> Result<(Bound<'py, PyAny>, bool), CopyError> {
     // The usual arguments are a flat dict: one shallow copy and a look at each value.
     if let Ok(dict) = object.cast_exact::<PyDict>()
         && dict.len() <= FLAT
         && Entries::of(dict).all(|entry| entry.is_ok_and(|(_, value)| !must_be_copied(&value)))
     {
-        return Ok(dict.copy()?.into_any());
+        return Ok((dict.copy()?.into_any(), false));
     }
-    copy_deep(object, 0, &mut Copying { seen: HashMap::new(), slices: Slices::new() })
+    let mut copying = Copying { seen: HashMap::new(), values: 0, slices: Slices::new() };
+    let copy = copy_deep(object, 0, &mut copying)?;
+    Ok((copy, copying.values > LARGE))
 }
 
 /// Plain values never change. They are recognised first, because a test for `Mapping` is slow.
@@ -75,11 +87,15 @@ fn copy_deep<'py>(
     copying: &mut Copying<'py>,
 ) -> Result<Bound<'py, PyAny>, CopyError> {
     copying.slices.step(object.py());
+    copying.values += 1;
     if !must_be_copied(object) {
         return Ok(object.clone());
     }
     if depth > MAX_DEPTH || stack::remaining() < LEVEL {
         return Err(CopyError::TooDeep);
+    }
+    if occurs_once(object) {
+        return copy_container(object, depth, copying);
     }
     let address = object.as_ptr() as usize;
     match copying.seen.get(&address) {
@@ -91,6 +107,13 @@ fn copy_deep<'py>(
     let copy = copy_container(object, depth, copying)?;
     copying.seen.insert(address, Some(copy.clone()));
     Ok(copy)
+}
+
+/// Whether only one container refers to this object, which is then not part of a circle either. The table of what was
+/// copied stays small.
+fn occurs_once(object: &Bound<'_, PyAny>) -> bool {
+    // SAFETY: the object is alive and the GIL is held. One reference is its container's, one is ours.
+    unsafe { ffi::Py_REFCNT(object.as_ptr()) <= 2 }
 }
 
 fn copy_container<'py>(

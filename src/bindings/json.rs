@@ -65,20 +65,6 @@ fn nested<'py>(py: Python<'py>, value: &Value, slices: &mut Slices) -> PyResult<
     converted(py, value, slices)
 }
 
-/// Drops a value, a large one without the GIL.
-pub fn dispose(py: Python<'_>, value: Value) {
-    let is_large = match &value {
-        Value::Array(items) => !items.is_empty(),
-        Value::Object(map) => {
-            map.values().any(|inner| inner.is_array() || inner.is_object()) || map.len() > 100
-        }
-        _ => false,
-    };
-    if is_large {
-        py.detach(|| drop(value));
-    }
-}
-
 /// JSON that becomes Python objects where a return value is wanted.
 pub struct JsonValue(pub Value);
 

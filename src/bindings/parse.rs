@@ -3,6 +3,7 @@
 use super::imported::Imported;
 use super::json;
 use super::once::intern;
+use super::releasing::LargeJson;
 use super::slices::released;
 use super::typed::TypedDict;
 use super::unicode::{all_of, string};
@@ -47,9 +48,7 @@ impl PyParsedCall {
     fn new(py: Python<'_>, call: ParsedCall) -> PyResult<Py<Self>> {
         let ParsedCall { name, arguments, id, id_from_model, is_custom, source, span, repairs, error, raw } =
             call;
-        let given = Value::Object(arguments);
-        let arguments = json::to_python(py, &given)?.unbind();
-        json::dispose(py, given);
+        let arguments = json::to_python(py, &LargeJson::from(Value::Object(arguments)))?.unbind();
         let (name, id) = (PyString::new(py, &name).unbind(), PyString::new(py, &id).unbind());
         Py::new(py, Self { name, arguments, id, id_from_model, is_custom, source, span, repairs, error, raw })
     }

@@ -1,6 +1,7 @@
 //! Arguments in a form that is equal for equal arguments.
 
-use crate::bindings::slices::{Entries, Slices};
+use crate::bindings::slices::{Entries, Slices, released};
+use crate::bindings::unicode::write_quoted;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString};
 use std::fmt::Write;
@@ -24,7 +25,7 @@ fn write_value(value: &Bound<'_, PyAny>, text: &mut String, depth: usize, slices
     if value.is_none() {
         text.push_str("null");
     } else if let Ok(value) = value.cast_exact::<PyString>() {
-        write!(text, "{:?}", value.to_str().ok()?).ok()?;
+        write_quoted(value, text)?;
     } else if let Ok(value) = value.cast_exact::<PyBool>() {
         text.push_str(if value.is_true() { "true" } else { "false" });
     } else if value.is_exact_instance_of::<PyInt>() || value.is_exact_instance_of::<PyFloat>() {
@@ -37,16 +38,22 @@ fn write_value(value: &Bound<'_, PyAny>, text: &mut String, depth: usize, slices
         }
         text.push(']');
     } else {
-        let mut entries = Vec::new();
+        let (mut names, mut values) = (Vec::new(), Vec::new());
         for entry in Entries::of(value.cast_exact::<PyDict>().ok()?) {
+            slices.step(value.py());
             let (key, value) = entry.ok()?;
-            entries.push((key.cast_exact::<PyString>().ok()?.to_str().ok()?.to_owned(), value));
+            names.push(key.cast_exact::<PyString>().ok()?.to_str().ok()?.to_owned());
+            values.push(value);
         }
-        entries.sort_by(|a, b| a.0.cmp(&b.0));
+        let sorted = released(value.py(), names.len(), || {
+            let mut order: Vec<usize> = (0..names.len()).collect();
+            order.sort_by(|a, b| names[*a].cmp(&names[*b]));
+            order
+        });
         text.push('{');
-        for (key, value) in entries {
-            write!(text, "{key:?}:").ok()?;
-            write_value(&value, text, depth + 1, slices)?;
+        for at in sorted {
+            write!(text, "{:?}:", names[at]).ok()?;
+            write_value(&values[at], text, depth + 1, slices)?;
             text.push(',');
         }
         text.push('}');

@@ -55,6 +55,10 @@ impl Execution {
                 return Ok(None);
             }
         };
+        // Of an attempt that is repeated the earlier copy is dropped here, without the lock.
+        let earlier =
+            std::mem::replace(&mut this.state.lock().attempts[slot].large_copy, pass.large_copy.take());
+        drop(earlier);
         let warnings = warnings(py, candidate, &prepared);
         if !warnings.is_empty() {
             this.state.lock().attempts[slot].warnings = warnings;

@@ -7,6 +7,7 @@ use crate::bindings::blocks::Blocks;
 use crate::bindings::job::CoreJob;
 use crate::bindings::loop_bridge::{DeadlineKey, LoopBridge, LoopMailbox};
 use crate::bindings::pool::{Leftover, Reply};
+use crate::bindings::releasing::LargeCopy;
 use crate::error::HubError;
 use crate::execute::Fate;
 use crate::hub::PlannedRun;
@@ -93,6 +94,8 @@ pub enum AttemptState {
 pub struct Attempt {
     pub state: AttemptState,
     pub prepared: Option<PreparedArguments>,
+    /// The copy of large arguments, until the attempt is dropped.
+    pub large_copy: Option<LargeCopy>,
     pub permits: Option<Permits>,
     /// What it returned: a success, or a failure that it reported itself.
     pub value: Option<Py<PyAny>>,
@@ -320,6 +323,7 @@ impl State {
         }
         for attempt in &self.attempts {
             visit.call(&attempt.value)?;
+            visit.call(attempt.large_copy.as_ref().and_then(LargeCopy::object))?;
             match &attempt.prepared {
                 Some(PreparedArguments::Keywords(kwargs)) => visit.call(kwargs)?,
                 Some(PreparedArguments::Value(value)) => visit.call(value)?,
