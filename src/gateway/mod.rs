@@ -1,29 +1,68 @@
-//! L5, the hub as one MCP server.
+//! L5, the hub as one MCP server, for clients of both eras.
+//!
+//! ```text
+//! endpoint     HTTP (hyper, or ASGI through the bindings), stdio
+//!   ─► rpc         one JSON-RPC message, read to the letter
+//!   ─► principal   who calls;  view: what they see
+//!   ─► era         legacy (`initialize`, a signed session id) or modern (version and capabilities in every request)
+//!   ─► methods     tools/list, tools/call, tools/describe, …
+//!        tools/call ─► plan::call ─► the tool
+//!   ─► relay       what goes to the client beside the answer: progress, questions, list changes
+//! ◄─ answer        in the form of the client's era
+//! ```
+//!
+//! The room knows neither MCP servers nor Python: what it needs from them comes through [`Upstreams`]. Nothing is kept
+//! about a client but the calls that are running.
 //!
 //! | file | holds |
 //! |---|---|
+//! | [`state`] | what all requests share |
+//! | [`rpc`] | JSON-RPC: reading, errors, writing |
+//! | [`upstreams`] | what the gateway needs from the sources of tools |
 //! | [`authenticator`] | finds out who calls |
 //! | [`jwt`], [`jwks`] | signed tokens, and the keys of their issuer |
-//! | [`principal`] | who calls |
+//! | [`exchange`] | one request on its way to its answer |
+//! | [`caller`], [`principal`], [`view`] | who makes a request, and what they see |
 //! | [`session`] | signed session ids, so that any replica serves any request |
-//! | [`view`] | what a caller sees |
+//! | [`era`] | the two eras: negotiation, the form of results |
+//! | [`methods`] | the methods of the protocol |
+//! | [`relay`], [`in_flight`], [`list_changes`] | messages beside the answer; cancelling; changes of what a caller sees |
+//! | [`endpoint`] | HTTP and stdio |
 
 mod authenticator;
+mod caller;
+mod endpoint;
+mod era;
+mod exchange;
+mod in_flight;
 mod jwks;
 mod jwt;
+mod list_changes;
+mod methods;
+mod options;
 mod principal;
+mod relay;
+pub mod rpc;
 mod session;
+mod state;
+mod upstreams;
 mod view;
 
 pub use authenticator::{
     AuthenticationOptions, AuthenticationRefusal, Authenticator, PrincipalFunction, RequestCredentials,
     StaticToken,
 };
+pub use caller::Caller;
+pub use endpoint::http::handle;
+pub use endpoint::{HttpReply, ReplyBody, serve_http, serve_process_stdio, serve_stdio};
 pub use jwks::{JwksSource, JwtAlgorithm};
 pub use jwt::JwtOptions;
+pub use options::GatewayOptions;
 pub use principal::Principal;
 pub use session::{
     KEY_GRACE, SESSION_LIFETIME, SHORTEST_SECRET, STATE_LIFETIME, SessionClaims, SessionKeys, SessionRefusal,
     Sessions,
 };
+pub use state::Gateway;
+pub use upstreams::{NoUpstreams, Upstreams};
 pub use view::{AUTO_SEARCH_ABOVE, EffectsAllowed, SearchMode, View};

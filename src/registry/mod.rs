@@ -22,6 +22,7 @@ use parking_lot::Mutex;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
+use tokio::sync::watch;
 
 /// 2³² ids per server leave room for 2³² servers in a u64.
 const RESERVED: u64 = 1 << 32;
@@ -32,6 +33,8 @@ pub struct Registry {
     /// Held by the writer, which records its changes here.
     writer: Mutex<Journal>,
     next_id: AtomicU64,
+    /// The version of the newest snapshot, for those that wait for a change.
+    changes: watch::Sender<u64>,
     /// Loads and saves the statistics of candidates, when the hub has a store.
     stats_sink: OnceLock<Arc<StatsSink>>,
 }
@@ -49,6 +52,11 @@ impl Registry {
     /// A borrowed snapshot for the hot path: no reference count is touched.
     pub fn load(&self) -> arc_swap::Guard<Arc<Snapshot>> {
         self.current.load()
+    }
+
+    /// Fires after each change, with the version of the snapshot. Several changes may be seen as one.
+    pub fn watch(&self) -> watch::Receiver<u64> {
+        self.changes.subscribe()
     }
 
     /// The newest snapshot and the names that changed after `version`; `None` when the journal does not reach back so far.
@@ -102,7 +110,10 @@ impl Registry {
         let mut journal = self.writer.lock();
         let mut next = Snapshot::clone(&self.current.load());
         let made = make(&mut next, &mut journal);
+        let version = next.version();
         let last = self.current.swap(Arc::new(next));
+        // Under the lock, so that the versions are published in order.
+        self.changes.send_replace(version);
         drop(journal);
         drop(last);
         made

@@ -5,6 +5,7 @@ use super::capability::answering;
 use imbl::shared_ptr::DefaultSharedPtr;
 use imbl::{GenericHashMap, OrdMap};
 use std::collections::{BTreeMap, HashSet};
+use std::ops::Bound;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -29,6 +30,11 @@ impl NameEntry {
     /// The candidate whose description and schema represent the name.
     pub fn primary(&self) -> Option<&Arc<Candidate>> {
         self.candidates.iter().min_by_key(|candidate| (candidate.priority, candidate.id))
+    }
+
+    /// Where the name stands in the list of all names. Later names have higher positions.
+    pub fn position(&self) -> u64 {
+        self.position
     }
 
     /// True when the tool is hidden from models.
@@ -103,6 +109,13 @@ impl Snapshot {
     /// Names in the order of their first registration.
     pub fn entries(&self) -> impl Iterator<Item = (&Arc<str>, &Arc<NameEntry>)> {
         self.order.values().filter_map(|name| self.names.get(name).map(|entry| (name, entry)))
+    }
+
+    /// The entries whose position is above this one; all of them for `None`.
+    pub fn entries_after(&self, position: Option<u64>) -> impl Iterator<Item = (&Arc<str>, &Arc<NameEntry>)> {
+        let start = position.map_or(Bound::Unbounded, Bound::Excluded);
+        let names = self.order.range((start, Bound::Unbounded));
+        names.filter_map(|(_, name)| self.names.get(name).map(|entry| (name, entry)))
     }
 
     pub fn with_tag(&self, tag: &str) -> impl Iterator<Item = &Arc<Candidate>> {

@@ -24,4 +24,7 @@ pub(super) const GATEWAY: &[(&str, &str)] = &[
     ),
     ("The system gives no random numbers for the comparison of tokens.", "系统没有为令牌比较提供随机数。"),
     ("The system gives no random numbers for the keys of sessions.", "系统没有为会话密钥提供随机数。"),
+    ("There is no resource of that URI.", "没有这个 URI 的资源。"),
+    ("There is no prompt of that name.", "没有这个名称的提示模板。"),
+    ("There is no prompt or resource template of that name.", "没有这个名称的提示模板或资源模板。"),
 ];

@@ -1,0 +1,122 @@
+//! Who makes an HTTP request, and in which era: from its headers and what it says of itself.
+
+use super::reply::HttpReply;
+use crate::gateway::caller::Caller;
+use crate::gateway::era::{legacy, modern};
+use crate::gateway::principal::Principal;
+use crate::gateway::rpc::{RpcError, RpcId, RpcRequest, error_message};
+use crate::gateway::session::SessionClaims;
+use crate::gateway::state::Gateway;
+use crate::gateway::view::View;
+use crate::model::protocol::{Era, MODERN};
+use http::{HeaderMap, HeaderName, StatusCode};
+use serde_json::{Value, json};
+use std::sync::Arc;
+use std::time::SystemTime;
+
+pub const VERSION_HEADER: HeaderName = HeaderName::from_static("mcp-protocol-version");
+pub const SESSION_HEADER: HeaderName = HeaderName::from_static("mcp-session-id");
+
+/// The code with which a session that is not there is reported; the status 404 is what counts.
+const NO_SESSION: i64 = -32001;
+
+/// Who calls, and what they see.
+#[derive(Clone)]
+pub struct RequestOrigin {
+    pub principal: Arc<Principal>,
+    pub view: Arc<View>,
+}
+
+impl RequestOrigin {
+    /// Who makes an HTTP request, whatever it is about.
+    pub fn of(gateway: &Gateway) -> Self {
+        RequestOrigin { principal: gateway.anonymous.clone(), view: gateway.everything.clone() }
+    }
+
+    fn caller(&self, era: Era, version: &'static str, capabilities: Value, client: Value) -> Caller {
+        let (principal, view) = (self.principal.clone(), self.view.clone());
+        Caller { principal, view, era, version, capabilities, client, session: None }
+    }
+
+    /// The caller of a request. A version header that names no legacy version belongs to the modern era.
+    pub fn of_request(
+        &self,
+        gateway: &Gateway,
+        headers: &HeaderMap,
+        request: &RpcRequest,
+    ) -> Result<Caller, HttpReply> {
+        let refuse = |error| bad_request(Some(&request.id), &error);
+        let meta = modern::meta_of(request.params.as_deref());
+        if is_modern_header(headers) || modern::is_modern(&request.method, meta.as_ref()) {
+            let envelope = modern::envelope(meta.as_ref()).map_err(refuse)?;
+            return Ok(self.caller(Era::Modern, MODERN, envelope.capabilities, envelope.client));
+        }
+        if request.method == "initialize" {
+            let client = legacy::initialize(request.params.as_deref()).map_err(refuse)?;
+            return Ok(self.caller(Era::Legacy, client.version, client.capabilities, client.client));
+        }
+        self.of_session(gateway, headers, Some(&request.id))
+    }
+
+    /// The caller of a legacy message that is not `initialize`. A client without a session has no capabilities.
+    pub fn of_session(
+        &self,
+        gateway: &Gateway,
+        headers: &HeaderMap,
+        id: Option<&RpcId>,
+    ) -> Result<Caller, HttpReply> {
+        let header = version_header(headers);
+        let Some(session) = headers.get(SESSION_HEADER) else {
+            let version = header.and_then(legacy::known).unwrap_or(legacy::WITHOUT_HEADER);
+            return Ok(self.caller(Era::Legacy, version, json!({}), json!({})));
+        };
+        let session = session.to_str().unwrap_or_default();
+        let claims = self.open(gateway, session, id)?;
+        let version = legacy::known(&claims.version).unwrap_or(legacy::WITHOUT_HEADER);
+        if header.is_some_and(|header| header != version) {
+            let text = format!("Invalid Request: the session was opened with protocol version {version}");
+            return Err(bad_request(id, &RpcError::invalid_request(text)));
+        }
+        let (capabilities, client) = (Value::Object(claims.capabilities), Value::Object(claims.client));
+        let caller = self.caller(Era::Legacy, version, capabilities, client);
+        Ok(Caller { session: Some(Arc::from(session)), ..caller })
+    }
+
+    fn open(&self, gateway: &Gateway, session: &str, id: Option<&RpcId>) -> Result<SessionClaims, HttpReply> {
+        let now = SystemTime::now();
+        gateway.sessions.open(session, &self.principal.id, &self.view.name, now).map_err(|_| no_session(id))
+    }
+
+    /// Ends the session that `DELETE` names.
+    pub fn end_session(&self, gateway: &Gateway, headers: &HeaderMap) -> HttpReply {
+        let Some(session) = headers.get(SESSION_HEADER) else {
+            let error = RpcError::invalid_request("Invalid Request: the header Mcp-Session-Id is missing");
+            return bad_request(None, &error);
+        };
+        let session = session.to_str().unwrap_or_default();
+        let ended = gateway.sessions.end(session, &self.principal.id, &self.view.name, SystemTime::now());
+        match ended {
+            Ok(()) => HttpReply::empty(StatusCode::NO_CONTENT),
+            Err(_) => no_session(None),
+        }
+    }
+}
+
+fn version_header(headers: &HeaderMap) -> Option<&str> {
+    headers.get(VERSION_HEADER).map(|value| value.to_str().unwrap_or_default())
+}
+
+/// Whether the version header names no version of the older protocol.
+pub fn is_modern_header(headers: &HeaderMap) -> bool {
+    version_header(headers).is_some_and(|version| legacy::known(version).is_none())
+}
+
+pub fn bad_request(id: Option<&RpcId>, error: &RpcError) -> HttpReply {
+    HttpReply::json(StatusCode::BAD_REQUEST, error_message(id, error))
+}
+
+/// The same for an id that is forged, foreign, expired or ended.
+fn no_session(id: Option<&RpcId>) -> HttpReply {
+    let error = RpcError::new(NO_SESSION, "Session not found");
+    HttpReply::json(StatusCode::NOT_FOUND, error_message(id, &error))
+}

@@ -1,0 +1,142 @@
+//! Which requests may come from a browser: a page of another site must not reach the gateway, not even through a name
+//! that it lets point at this machine (DNS rebinding).
+
+use http::request::Parts;
+use http::{HeaderMap, header};
+use std::net::IpAddr;
+
+/// Why a request is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OriginRefusal {
+    Host,
+    Origin,
+}
+
+impl OriginRefusal {
+    pub fn message(self) -> &'static str {
+        match self {
+            OriginRefusal::Host => {
+                "Forbidden: the Host header names neither this machine nor an allowed host"
+            }
+            OriginRefusal::Origin => {
+                "Forbidden: the Origin header names neither this machine nor an allowed origin"
+            }
+        }
+    }
+}
+
+/// Refuses a request whose `Host` or `Origin` is foreign. An address is no name that could be rebound, so any address is
+/// a valid `Host`.
+pub fn check(parts: &Parts, hosts: &[String], origins: &[String]) -> Result<(), OriginRefusal> {
+    let host = host_of(parts).ok_or(OriginRefusal::Host)?;
+    let is_allowed =
+        |allowed: &String| allowed.eq_ignore_ascii_case(host) || allowed.eq_ignore_ascii_case(name_of(host));
+    if !is_local_name(host) && address_of(host).is_none() && !hosts.iter().any(is_allowed) {
+        return Err(OriginRefusal::Host);
+    }
+    match one(&parts.headers, &header::ORIGIN) {
+        Ok(None) => Ok(()),
+        Ok(Some(origin)) if origins.iter().any(|allowed| allowed.eq_ignore_ascii_case(origin)) => Ok(()),
+        Ok(Some(origin)) if is_local_origin(origin) => Ok(()),
+        _ => Err(OriginRefusal::Origin),
+    }
+}
+
+/// The host that the client asked for: the authority of its target, or the header. If both are there, they agree.
+fn host_of(parts: &Parts) -> Option<&str> {
+    let header = one(&parts.headers, &header::HOST).ok()?;
+    match (parts.uri.authority().map(|authority| authority.as_str()), header) {
+        (Some(target), Some(header)) if !target.eq_ignore_ascii_case(header) => None,
+        (target, header) => target.or(header).filter(|host| !host.contains('@')),
+    }
+}
+
+/// The value of a header that may occur once.
+fn one<'a>(headers: &'a HeaderMap, name: &header::HeaderName) -> Result<Option<&'a str>, ()> {
+    let mut all = headers.get_all(name).iter();
+    match (all.next(), all.next()) {
+        (None, _) => Ok(None),
+        (Some(value), None) => value.to_str().map(Some).map_err(|_| ()),
+        _ => Err(()),
+    }
+}
+
+/// A host without its port.
+fn name_of(host: &str) -> &str {
+    match host.strip_prefix('[') {
+        Some(rest) => rest.split(']').next().unwrap_or_default(),
+        None => host.rsplit_once(':').map_or(host, |(name, _)| name),
+    }
+}
+
+fn address_of(host: &str) -> Option<IpAddr> {
+    name_of(host).parse().ok()
+}
+
+fn is_local_name(host: &str) -> bool {
+    name_of(host).eq_ignore_ascii_case("localhost")
+}
+
+fn is_local_origin(origin: &str) -> bool {
+    let host = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
+    host.is_some_and(|host| is_local_name(host) || address_of(host).is_some_and(|ip| ip.is_loopback()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use http::Request;
+
+    fn checked(headers: &[(&str, &str)]) -> Result<(), OriginRefusal> {
+        let mut request = Request::builder().uri("/mcp");
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let (parts, ()) = request.body(()).unwrap().into_parts();
+        check(&parts, &["tools.example.com".to_owned()], &["https://app.example.com".to_owned()])
+    }
+
+    #[test]
+    fn only_this_machine_addresses_and_allowed_names_are_hosts() {
+        for host in [
+            "localhost",
+            "LOCALHOST:8000",
+            "127.0.0.1:8000",
+            "[::1]:8000",
+            "10.0.0.5",
+            "tools.example.com:80",
+        ] {
+            assert_eq!(checked(&[("host", host)]), Ok(()), "{host}");
+        }
+        for host in
+            ["evil.example.com", "localhost.example.com", "127.0.0.1.nip.io", "", "a@localhost", "[::1"]
+        {
+            let refused = checked(&[("host", host)]);
+            assert!(refused.is_err() || host == "[::1", "{host}");
+        }
+        assert_eq!(checked(&[]), Err(OriginRefusal::Host));
+        assert_eq!(checked(&[("host", "localhost"), ("host", "evil")]), Err(OriginRefusal::Host));
+    }
+
+    #[test]
+    fn a_page_of_another_site_is_refused() {
+        for origin in
+            ["http://localhost:3000", "https://127.0.0.1", "http://[::1]:5", "https://app.example.com"]
+        {
+            assert_eq!(checked(&[("host", "localhost"), ("origin", origin)]), Ok(()), "{origin}");
+        }
+        for origin in
+            ["null", "http://evil.example.com", "http://localhost.evil.com", "file://", "http://10.0.0.5", ""]
+        {
+            let refused = checked(&[("host", "localhost"), ("origin", origin)]);
+            assert_eq!(refused, Err(OriginRefusal::Origin), "{origin}");
+        }
+    }
+
+    #[test]
+    fn a_target_and_a_header_that_disagree_are_refused() {
+        let request =
+            Request::builder().uri("http://localhost:8/mcp").header("host", "other:8").body(()).unwrap();
+        assert_eq!(check(&request.into_parts().0, &[], &[]), Err(OriginRefusal::Host));
+    }
+}

@@ -1,0 +1,178 @@
+//! A message of a client on HTTP, and its answer: JSON, or events if something has to be sent before it.
+
+use super::accept::{Accepted, is_json};
+use super::identify::{RequestOrigin, SESSION_HEADER, bad_request, is_modern_header};
+use super::reply::HttpReply;
+use super::sse_stream::{AnswerStream, event};
+use super::{AnsweredRequest, answer, cancelled_request, in_use};
+use crate::gateway::caller::Caller;
+use crate::gateway::era::modern;
+use crate::gateway::exchange::Exchange;
+use crate::gateway::relay::Outlet;
+use crate::gateway::rpc::{
+    ClientMessage, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, RpcError, RpcRequest, read_message,
+};
+use crate::gateway::session::SessionClaims;
+use crate::gateway::state::Gateway;
+use crate::model::protocol::{Era, MODERN};
+use http::request::Parts;
+use http::{HeaderMap, HeaderValue, StatusCode};
+use serde_json::value::RawValue;
+use std::sync::Arc;
+use std::time::SystemTime;
+use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
+
+pub async fn post(
+    gateway: &Arc<Gateway>,
+    origin: &RequestOrigin,
+    parts: &Parts,
+    body: &[u8],
+) -> Result<HttpReply, HttpReply> {
+    if !is_json(&parts.headers) {
+        let error = RpcError::invalid_request("The Content-Type must be application/json");
+        return Err(HttpReply::refused(StatusCode::UNSUPPORTED_MEDIA_TYPE, &error));
+    }
+    let accepted = Accepted::of(&parts.headers);
+    if !accepted.json && !accepted.events {
+        let error = RpcError::invalid_request("The client must accept application/json or text/event-stream");
+        return Err(HttpReply::refused(StatusCode::NOT_ACCEPTABLE, &error));
+    }
+    let message = read_message(body).map_err(|refused| bad_request(refused.id.as_ref(), &refused.error))?;
+    match message {
+        ClientMessage::Request(request) => {
+            let caller = origin.of_request(gateway, &parts.headers, &request)?;
+            let session = session_for(gateway, &request, &caller);
+            let mut reply = respond(gateway, request, caller, accepted).await;
+            if let Some(session) = session {
+                reply.headers.push((SESSION_HEADER, session));
+            }
+            Ok(reply)
+        }
+        ClientMessage::Notification { method, params } => {
+            notified(gateway, origin, &parts.headers, &method, params.as_deref())?;
+            Ok(HttpReply::empty(StatusCode::ACCEPTED))
+        }
+        ClientMessage::Response { .. } => {
+            origin.of_session(gateway, &parts.headers, None)?;
+            Ok(HttpReply::empty(StatusCode::ACCEPTED))
+        }
+    }
+}
+
+/// The id of the session that `initialize` opens.
+fn session_for(gateway: &Gateway, request: &RpcRequest, caller: &Caller) -> Option<HeaderValue> {
+    if caller.era != Era::Legacy || request.method != "initialize" {
+        return None;
+    }
+    let claims = SessionClaims::new(
+        caller.version,
+        &caller.capabilities,
+        &caller.client,
+        &caller.principal.id,
+        &caller.view.name,
+    );
+    let id = gateway.sessions.seal(claims, SystemTime::now()).ok()?;
+    HeaderValue::try_from(id).ok()
+}
+
+/// A modern client cancels by closing the stream of its request; other notifications are accepted and ignored.
+fn notified(
+    gateway: &Gateway,
+    origin: &RequestOrigin,
+    headers: &HeaderMap,
+    method: &str,
+    params: Option<&RawValue>,
+) -> Result<(), HttpReply> {
+    if is_modern_header(headers) {
+        let version = headers.get(super::identify::VERSION_HEADER);
+        let version = version.and_then(|value| value.to_str().ok()).unwrap_or_default();
+        return if version == MODERN {
+            Ok(())
+        } else {
+            Err(bad_request(None, &modern::unsupported(version)))
+        };
+    }
+    let caller = origin.of_session(gateway, headers, None)?;
+    // Without a session, one client could name the request of another.
+    if let (Some(session), "notifications/cancelled") = (&caller.session, method)
+        && let Some(id) = cancelled_request(params)
+    {
+        gateway.in_flight.cancel(&in_flight_key(session, &id));
+    }
+    Ok(())
+}
+
+/// An id is unique within its session.
+fn in_flight_key(session: &str, id: &str) -> String {
+    format!("{session} {id}")
+}
+
+/// Runs the request. The answer is JSON, unless something has to be sent before it or it takes long.
+async fn respond(
+    gateway: &Arc<Gateway>,
+    request: RpcRequest,
+    caller: Caller,
+    accepted: Accepted,
+) -> HttpReply {
+    let era = caller.era;
+    let cancel = CancellationToken::new();
+    let entry = match &caller.session {
+        None => None,
+        Some(session) => {
+            let key = in_flight_key(session, &request.id.key());
+            match gateway.in_flight.enter(key, cancel.clone()) {
+                None => return bad_request(Some(&request.id), &in_use(&request.id)),
+                entry => entry,
+            }
+        }
+    };
+    let guard = cancel.clone().drop_guard();
+    let (outlet, mut messages) = Outlet::open();
+    let (done, mut answered) = oneshot::channel();
+    let exchange = Exchange { caller, outlet, cancel };
+    let keep_alive = gateway.options.keep_alive;
+    let gateway = gateway.clone();
+    // A task of its own: dropping a future is not enough to stop a tool, cancelling its token is.
+    tokio::spawn(async move {
+        let answer = answer(&gateway, &request, &exchange).await;
+        drop(entry);
+        // The client may have gone.
+        let _ = done.send(answer);
+    });
+    if !accepted.events {
+        messages.close();
+        let answer = answered.await.ok();
+        drop(guard);
+        return whole(era, accepted, answer);
+    }
+    let first = tokio::select! {
+        biased;
+        Some(message) = messages.recv() => Some(message),
+        answer = &mut answered => return whole(era, accepted, answer.ok()),
+        () = tokio::time::sleep(keep_alive) => None,
+    };
+    HttpReply::events(AnswerStream { first, messages, answer: answered, keep_alive, _guard: guard }.events())
+}
+
+/// An answer that nothing was sent before.
+fn whole(era: Era, accepted: Accepted, answer: Option<AnsweredRequest>) -> HttpReply {
+    let Some(answer) = answer else { return HttpReply::empty(StatusCode::INTERNAL_SERVER_ERROR) };
+    if !accepted.json {
+        return HttpReply::events(futures_util::stream::iter([event(&answer.message)]));
+    }
+    let status = match (era, answer.error) {
+        (Era::Modern, Some(code)) => status_of(code),
+        _ => StatusCode::OK,
+    };
+    HttpReply::json(status, answer.message)
+}
+
+/// The status that the modern protocol gives to an error.
+fn status_of(code: i64) -> StatusCode {
+    match code {
+        METHOD_NOT_FOUND => StatusCode::NOT_FOUND,
+        INVALID_REQUEST | INVALID_PARAMS | -32022..=-32020 => StatusCode::BAD_REQUEST,
+        _ => StatusCode::OK,
+    }
+}

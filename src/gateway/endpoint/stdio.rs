@@ -1,0 +1,253 @@
+//! The stdio endpoint: one message a line, one client.
+
+use super::lines::{LineReader, ReadLine};
+use super::{answer, cancelled_request, in_use};
+use crate::gateway::caller::Caller;
+use crate::gateway::era::legacy::{self, Initialized};
+use crate::gateway::era::modern;
+use crate::gateway::exchange::Exchange;
+use crate::gateway::in_flight::RequestsInFlight;
+use crate::gateway::list_changes::ListChanges;
+use crate::gateway::principal::Principal;
+use crate::gateway::relay::Outlet;
+use crate::gateway::rpc::{
+    ClientMessage, RpcError, RpcRequest, error_message, notification_message, read_message,
+};
+use crate::gateway::state::Gateway;
+use crate::gateway::view::View;
+use crate::model::protocol::{Era, MODERN};
+use serde_json::{Value, json};
+use std::io::{self, Read, Write};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+/// How many answers may wait for a slow client.
+const MOST_WAITING: usize = 256;
+/// What runs when the client closes its end may finish within this time; then it is cancelled.
+const GRACE: Duration = Duration::from_millis(500);
+const PIPE: usize = 64 * 1024;
+
+/// Serves one client on a pair of streams, until it closes its end or the gateway stops.
+pub async fn serve_stdio(
+    gateway: Arc<Gateway>,
+    reader: impl AsyncRead + Unpin,
+    writer: impl AsyncWrite + Unpin + Send + 'static,
+) {
+    let (output, messages) = mpsc::channel(MOST_WAITING);
+    let writing = tokio::spawn(write_all(writer, messages));
+    let mut client = StdioClient {
+        principal: gateway.anonymous.clone(),
+        view: gateway.everything.clone(),
+        initialized: None,
+        output,
+        in_flight: RequestsInFlight::default(),
+        running: JoinSet::new(),
+        gateway,
+    };
+    let (gateway, view) = (client.gateway.clone(), client.view.clone());
+    let mut lines = LineReader::new(reader, gateway.options.max_body);
+    let mut changes = ListChanges::new(&gateway, &view);
+    loop {
+        let line = tokio::select! {
+            () = gateway.stop.cancelled() => break,
+            // The client does not read any more.
+            () = client.output.closed() => break,
+            Some(_) = client.running.join_next() => continue,
+            true = changes.next(&gateway, &view), if client.initialized.is_some() => {
+                let changed = notification_message("notifications/tools/list_changed", &json!({}));
+                client.send(changed).await;
+                continue;
+            }
+            line = lines.next() => line,
+        };
+        match line {
+            ReadLine::Line(line) if line.trim_ascii().is_empty() => {}
+            ReadLine::Line(line) => client.receive(line).await,
+            ReadLine::TooLong => {
+                let error = RpcError::invalid_request("The message is larger than this server accepts");
+                client.send(error_message(None, &error)).await;
+            }
+            ReadLine::End => break,
+        }
+    }
+    client.close().await;
+    let _ = writing.await;
+}
+
+async fn write_all(mut writer: impl AsyncWrite + Unpin, mut messages: mpsc::Receiver<String>) {
+    while let Some(mut message) = messages.recv().await {
+        message.push('\n');
+        if writer.write_all(message.as_bytes()).await.is_err() || writer.flush().await.is_err() {
+            return;
+        }
+    }
+}
+
+struct StdioClient {
+    gateway: Arc<Gateway>,
+    principal: Arc<Principal>,
+    view: Arc<View>,
+    /// What a legacy client has said of itself.
+    initialized: Option<Initialized>,
+    output: mpsc::Sender<String>,
+    in_flight: RequestsInFlight,
+    running: JoinSet<()>,
+}
+
+impl StdioClient {
+    async fn send(&self, message: String) {
+        // A client that does not read any more ends the loop.
+        let _ = self.output.send(message).await;
+    }
+
+    async fn receive(&mut self, line: &[u8]) {
+        match read_message(line) {
+            Ok(ClientMessage::Request(request)) => {
+                let id = request.id.clone();
+                if let Err(error) = self.start(request) {
+                    self.send(error_message(Some(&id), &error)).await;
+                }
+            }
+            Ok(ClientMessage::Notification { method, params }) => {
+                if method == "notifications/cancelled"
+                    && let Some(key) = cancelled_request(params.as_deref())
+                {
+                    self.in_flight.cancel(&key);
+                }
+            }
+            Ok(ClientMessage::Response { .. }) => {}
+            Err(refused) => self.send(error_message(refused.id.as_ref(), &refused.error)).await,
+        }
+    }
+
+    /// Runs a request beside the others.
+    fn start(&mut self, request: RpcRequest) -> Result<(), RpcError> {
+        let caller = self.caller(&request)?;
+        let cancel = CancellationToken::new();
+        let entry = self.in_flight.enter(request.id.key(), cancel.clone());
+        let entry = entry.ok_or_else(|| in_use(&request.id))?;
+        let exchange = Exchange { caller, outlet: Outlet::of(self.output.clone()), cancel };
+        let (gateway, output) = (self.gateway.clone(), self.output.clone());
+        self.running.spawn(async move {
+            let answered = answer(&gateway, &request, &exchange).await;
+            drop(entry);
+            // A cancelled request gets no answer.
+            if !exchange.cancel.is_cancelled() {
+                let _ = output.send(answered.message).await;
+            }
+        });
+        Ok(())
+    }
+
+    fn caller(&mut self, request: &RpcRequest) -> Result<Caller, RpcError> {
+        let params = request.params.as_deref();
+        let meta = modern::meta_of(params);
+        let of = |era, version, capabilities, client| Caller {
+            principal: self.principal.clone(),
+            view: self.view.clone(),
+            era,
+            version,
+            capabilities,
+            client,
+            session: None,
+        };
+        if modern::is_modern(&request.method, meta.as_ref()) {
+            let envelope = modern::envelope(meta.as_ref())?;
+            return Ok(of(Era::Modern, MODERN, envelope.capabilities, envelope.client));
+        }
+        if request.method == "initialize" {
+            let client = legacy::initialize(params)?;
+            let caller = of(Era::Legacy, client.version, client.capabilities.clone(), client.client.clone());
+            self.initialized = Some(client);
+            return Ok(caller);
+        }
+        match &self.initialized {
+            Some(client) => {
+                Ok(of(Era::Legacy, client.version, client.capabilities.clone(), client.client.clone()))
+            }
+            None if request.method == "ping" => {
+                Ok(of(Era::Legacy, legacy::WITHOUT_HEADER, Value::Null, Value::Null))
+            }
+            None => Err(RpcError::invalid_request(
+                "Invalid Request: send 'initialize' first, or name the protocol version in '_meta'",
+            )),
+        }
+    }
+
+    async fn close(mut self) {
+        let all_done = async { while self.running.join_next().await.is_some() {} };
+        if tokio::time::timeout(GRACE, all_done).await.is_err() {
+            self.in_flight.cancel_all();
+            while self.running.join_next().await.is_some() {}
+        }
+    }
+}
+
+/// Serves the client that started this process. From now on, what other code prints goes to stderr, because a line that
+/// is no message would break the protocol.
+pub async fn serve_process_stdio(gateway: Arc<Gateway>) -> io::Result<()> {
+    let output = taken_stdout()?;
+    let (reader, to_reader) = tokio::io::simplex(PIPE);
+    let (from_writer, writer) = tokio::io::simplex(PIPE);
+    let runtime = tokio::runtime::Handle::current();
+    let reading = runtime.clone();
+    // Threads, because a read of stdin cannot be interrupted; they end with the process or their stream.
+    std::thread::Builder::new()
+        .name("toolhub-stdin".to_owned())
+        .spawn(move || pump_in(&reading, to_reader))?;
+    let done = CancellationToken::new();
+    let written = done.clone();
+    std::thread::Builder::new().name("toolhub-stdout".to_owned()).spawn(move || {
+        pump_out(&runtime, from_writer, output);
+        written.cancel();
+    })?;
+    serve_stdio(gateway, reader, writer).await;
+    done.cancelled().await;
+    Ok(())
+}
+
+fn pump_in(runtime: &tokio::runtime::Handle, mut to: impl AsyncWrite + Unpin) {
+    let mut buffer = vec![0; PIPE];
+    let mut input = io::stdin().lock();
+    loop {
+        match input.read(&mut buffer) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Ok(0) | Err(_) => break,
+            Ok(count) if runtime.block_on(to.write_all(&buffer[..count])).is_err() => break,
+            Ok(_) => {}
+        }
+    }
+    let _ = runtime.block_on(to.shutdown());
+}
+
+fn pump_out(runtime: &tokio::runtime::Handle, mut from: impl AsyncRead + Unpin, mut output: impl Write) {
+    let mut buffer = vec![0; PIPE];
+    loop {
+        match runtime.block_on(from.read(&mut buffer)) {
+            Ok(0) | Err(_) => return,
+            Ok(count) if output.write_all(&buffer[..count]).and_then(|()| output.flush()).is_err() => return,
+            Ok(_) => {}
+        }
+    }
+}
+
+/// The stdout of this process under another descriptor; the usual one leads to stderr.
+#[cfg(unix)]
+fn taken_stdout() -> io::Result<std::fs::File> {
+    use std::os::fd::AsFd;
+    let own = io::stdout().as_fd().try_clone_to_owned()?;
+    // SAFETY: both descriptors are those of the process, and dup2 touches no memory.
+    match unsafe { libc::dup2(libc::STDERR_FILENO, libc::STDOUT_FILENO) } {
+        -1 => Err(io::Error::last_os_error()),
+        _ => Ok(std::fs::File::from(own)),
+    }
+}
+
+#[cfg(not(unix))]
+fn taken_stdout() -> io::Result<io::Stdout> {
+    Ok(io::stdout())
+}

@@ -1,0 +1,51 @@
+//! The older protocol: `initialize`, then a session.
+
+use crate::gateway::rpc::{RpcError, object};
+use crate::gateway::state::Gateway;
+use crate::model::protocol::LEGACY;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
+
+/// The version of clients that send no header.
+pub const WITHOUT_HEADER: &str = "2025-03-26";
+
+/// What a client says of itself in `initialize`, and the version that was agreed.
+#[derive(Clone, Debug)]
+pub struct Initialized {
+    pub version: &'static str,
+    pub capabilities: Value,
+    pub client: Value,
+}
+
+/// Reads `initialize`. A version that we do not speak is answered with the newest one that we do.
+pub fn initialize(params: Option<&RawValue>) -> Result<Initialized, RpcError> {
+    let mut params = object(params)?;
+    let Some(Value::String(wanted)) = params.get("protocolVersion") else {
+        return Err(RpcError::invalid_params("Invalid params: 'protocolVersion' must be a string"));
+    };
+    let version = known(wanted).unwrap_or(LEGACY[0]);
+    let mut taken = |key: &str| match params.remove(key) {
+        Some(value @ Value::Object(_)) => Ok(value),
+        None => Ok(Value::Object(Map::new())),
+        Some(_) => Err(RpcError::invalid_params(format!("Invalid params: '{key}' must be an object"))),
+    };
+    Ok(Initialized { version, capabilities: taken("capabilities")?, client: taken("clientInfo")? })
+}
+
+/// The legacy version of this name.
+pub fn known(name: &str) -> Option<&'static str> {
+    LEGACY.iter().copied().find(|version| *version == name)
+}
+
+/// The result of `initialize`.
+pub fn welcome(gateway: &Gateway, version: &str, instructions: Option<&str>) -> String {
+    let mut result = json!({
+        "protocolVersion": version,
+        "capabilities": {"tools": {"listChanged": true}, "logging": {}},
+        "serverInfo": gateway.server_info(),
+    });
+    if let Some(instructions) = instructions {
+        result["instructions"] = json!(instructions);
+    }
+    result.to_string()
+}

@@ -1,0 +1,84 @@
+//! The protocol of 2026-07-28: every request carries the version and the capabilities of its client.
+
+use super::{ResultKind, modern_result};
+use crate::gateway::rpc::RpcError;
+use crate::gateway::state::Gateway;
+use crate::model::protocol::MODERN;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+pub const VERSION_KEY: &str = "io.modelcontextprotocol/protocolVersion";
+pub const CAPABILITIES_KEY: &str = "io.modelcontextprotocol/clientCapabilities";
+pub const CLIENT_KEY: &str = "io.modelcontextprotocol/clientInfo";
+
+/// The request asks in a version that is not served.
+pub const UNSUPPORTED_VERSION: i64 = -32022;
+
+/// What a request says of its client.
+#[derive(Clone, Debug)]
+pub struct RequestEnvelope {
+    pub capabilities: Value,
+    pub client: Value,
+}
+
+#[derive(Deserialize)]
+struct WithMeta {
+    #[serde(rename = "_meta")]
+    meta: Option<Value>,
+}
+
+/// `params._meta`, if there is one.
+pub fn meta_of(params: Option<&RawValue>) -> Option<Value> {
+    serde_json::from_str::<WithMeta>(params?.get()).ok()?.meta
+}
+
+/// Whether a request is one of the modern era: it names its version, or asks the first question of that era.
+pub fn is_modern(method: &str, meta: Option<&Value>) -> bool {
+    method == "server/discover" || meta.is_some_and(|meta| meta.get(VERSION_KEY).is_some())
+}
+
+/// Reads what the request says of its client.
+pub fn envelope(meta: Option<&Value>) -> Result<RequestEnvelope, RpcError> {
+    let Some(Value::Object(meta)) = meta else {
+        return Err(RpcError::invalid_params(format!(
+            "Invalid params: '_meta' must be an object with '{VERSION_KEY}' and '{CAPABILITIES_KEY}'"
+        )));
+    };
+    for key in [VERSION_KEY, CAPABILITIES_KEY] {
+        if !meta.contains_key(key) {
+            return Err(RpcError::invalid_params(format!("Invalid params: '_meta' has no '{key}'")));
+        }
+    }
+    let Some(version) = meta[VERSION_KEY].as_str() else {
+        return Err(RpcError::invalid_params(format!("Invalid params: '{VERSION_KEY}' must be a string")));
+    };
+    if version != MODERN {
+        return Err(unsupported(version));
+    }
+    let capabilities = meta[CAPABILITIES_KEY].clone();
+    if !capabilities.is_object() {
+        return Err(RpcError::invalid_params(format!(
+            "Invalid params: '{CAPABILITIES_KEY}' must be an object"
+        )));
+    }
+    let client = meta.get(CLIENT_KEY).filter(|client| client.is_object()).cloned();
+    Ok(RequestEnvelope { capabilities, client: client.unwrap_or_else(|| json!({})) })
+}
+
+pub fn unsupported(version: &str) -> RpcError {
+    RpcError::new(UNSUPPORTED_VERSION, "Unsupported protocol version")
+        .with_data(json!({"supported": [MODERN], "requested": version}))
+}
+
+/// The result of `server/discover`.
+pub fn discovered(gateway: &Gateway, instructions: Option<&str>) -> String {
+    let mut result = json!({
+        "supportedVersions": [MODERN],
+        "capabilities": {"tools": {"listChanged": true}},
+    });
+    if let Some(instructions) = instructions {
+        result["instructions"] = json!(instructions);
+    }
+    modern_result(gateway, &result.to_string(), ResultKind::Cacheable, &[])
+}

@@ -1,0 +1,14 @@
+//! One request on its way to its answer.
+
+use super::caller::Caller;
+use super::relay::Outlet;
+use tokio_util::sync::CancellationToken;
+
+/// One request on its way to its answer.
+pub struct Exchange {
+    pub caller: Caller,
+    /// Where progress and questions go.
+    pub outlet: Outlet,
+    /// Fires when the client has cancelled the request or is gone.
+    pub cancel: CancellationToken,
+}

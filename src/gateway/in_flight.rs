@@ -1,0 +1,47 @@
+//! The requests that are running, so that a later message can cancel one.
+
+use crate::sync::Mutex;
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::sync::Arc;
+use tokio_util::sync::CancellationToken;
+
+/// Running requests by a key that only their client knows. An entry lives as long as its request.
+#[derive(Clone, Default)]
+pub struct RequestsInFlight(Arc<Mutex<HashMap<String, CancellationToken>>>);
+
+impl RequestsInFlight {
+    /// Enters a request; `None` if another one with this key is running.
+    pub fn enter(&self, key: String, cancel: CancellationToken) -> Option<RunningRequest> {
+        match self.0.lock().entry(key.clone()) {
+            Entry::Occupied(_) => None,
+            Entry::Vacant(place) => {
+                place.insert(cancel);
+                Some(RunningRequest { all: self.clone(), key })
+            }
+        }
+    }
+
+    /// Cancels a request. One that has ended, or never was, is not an error: the messages may cross.
+    pub fn cancel(&self, key: &str) {
+        if let Some(cancel) = self.0.lock().get(key) {
+            cancel.cancel();
+        }
+    }
+
+    pub fn cancel_all(&self) {
+        self.0.lock().values().for_each(CancellationToken::cancel);
+    }
+}
+
+/// The entry of a running request; dropping it removes the entry.
+pub struct RunningRequest {
+    all: RequestsInFlight,
+    key: String,
+}
+
+impl Drop for RunningRequest {
+    fn drop(&mut self) {
+        self.all.0.lock().remove(&self.key);
+    }
+}

@@ -1,0 +1,49 @@
+//! When the tools that a caller sees have changed.
+
+use super::state::Gateway;
+use super::view::View;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::time::Duration;
+use tokio::sync::watch;
+
+/// Changes come in groups, such as the tools of a server; clients hear of a group once.
+const SETTLING: Duration = Duration::from_millis(50);
+
+/// Waits for changes of what a view shows. Changes of other tools are not reported, because the caller must not know them.
+pub struct ListChanges {
+    changes: watch::Receiver<u64>,
+    seen: u64,
+}
+
+impl ListChanges {
+    /// From now on.
+    pub fn new(gateway: &Gateway, view: &View) -> Self {
+        let changes = gateway.upstreams.changes();
+        ListChanges { changes, seen: fingerprint(gateway, view) }
+    }
+
+    /// Returns after the next change; false when there will be none.
+    pub async fn next(&mut self, gateway: &Gateway, view: &View) -> bool {
+        loop {
+            if self.changes.changed().await.is_err() {
+                return false;
+            }
+            tokio::time::sleep(SETTLING).await;
+            self.changes.mark_unchanged();
+            let now = fingerprint(gateway, view);
+            if std::mem::replace(&mut self.seen, now) != now {
+                return true;
+            }
+        }
+    }
+}
+
+/// Differs when the list of tools that the view shows differs.
+fn fingerprint(gateway: &Gateway, view: &View) -> u64 {
+    let snapshot = gateway.hub.registry.snapshot();
+    let mut hasher = DefaultHasher::new();
+    for (name, entry) in snapshot.entries().filter(|(_, entry)| view.sees(entry)) {
+        (name, entry.changed_at).hash(&mut hasher);
+    }
+    hasher.finish()
+}

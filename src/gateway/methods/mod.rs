@@ -1,0 +1,34 @@
+//! The methods of the protocol, the same for all endpoints.
+
+mod definition;
+mod listen;
+mod tools;
+
+use super::era::{ResultKind, legacy, modern, own_result};
+use super::exchange::Exchange;
+use super::rpc::{RpcError, RpcRequest};
+use super::state::Gateway;
+use crate::model::protocol::Era;
+
+/// The JSON text of the result, in the form of the caller's era.
+pub async fn dispatch(
+    gateway: &Gateway,
+    request: &RpcRequest,
+    exchange: &Exchange,
+) -> Result<String, RpcError> {
+    let params = request.params.as_deref();
+    let era = exchange.caller.era;
+    let instructions = gateway.options.instructions.as_deref();
+    match (request.method.as_str(), era) {
+        ("initialize", Era::Legacy) => {
+            Ok(legacy::welcome(gateway, legacy::initialize(params)?.version, instructions))
+        }
+        ("server/discover", Era::Modern) => Ok(modern::discovered(gateway, instructions)),
+        ("ping", Era::Legacy) => Ok(own_result(gateway, era, "{}".to_owned(), ResultKind::Plain)),
+        ("tools/list", _) => tools::list(gateway, &exchange.caller, params),
+        ("tools/call", _) => tools::call(gateway, exchange, params).await,
+        ("tools/describe", _) => tools::describe(gateway, &exchange.caller, params),
+        ("subscriptions/listen", Era::Modern) => listen::listen(gateway, request, exchange).await,
+        (method, _) => Err(RpcError::no_such_method(method)),
+    }
+}

@@ -1,0 +1,47 @@
+//! The options of a gateway.
+
+use super::session::{SESSION_LIFETIME, SessionKeys};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What the operator of a gateway decides.
+#[derive(Clone)]
+pub struct GatewayOptions {
+    /// The path of the HTTP endpoint.
+    pub path: Arc<str>,
+    /// Names of this server that clients may use as `Host`, with or without a port, beside `localhost` and any address.
+    pub allowed_hosts: Vec<String>,
+    /// The origins of web pages that may use this server, beside those of this machine.
+    pub allowed_origins: Vec<String>,
+    /// `serverInfo.name`.
+    pub name: Arc<str>,
+    /// Given to clients as guidance for their model.
+    pub instructions: Option<Arc<str>>,
+    /// What session ids are signed with; replicas share them. Without keys, sessions end with the process.
+    pub session_keys: Option<Arc<SessionKeys>>,
+    pub session_lifetime: Duration,
+    /// The tools of one page of `tools/list`.
+    pub page_size: usize,
+    /// The longest message, in bytes.
+    pub max_body: usize,
+    /// How long an answer may stay silent before it becomes an event stream with comments, so that proxies keep the
+    /// connection.
+    pub keep_alive: Duration,
+}
+
+impl Default for GatewayOptions {
+    fn default() -> Self {
+        GatewayOptions {
+            path: Arc::from("/mcp"),
+            allowed_hosts: Vec::new(),
+            allowed_origins: Vec::new(),
+            name: Arc::from("toolhub"),
+            instructions: None,
+            session_keys: None,
+            session_lifetime: SESSION_LIFETIME,
+            page_size: 1_000,
+            max_body: 16 * 1024 * 1024,
+            keep_alive: Duration::from_secs(15),
+        }
+    }
+}

@@ -1,0 +1,42 @@
+//! Messages for the client of one request, other than its answer.
+
+use super::rpc::notification_message;
+use serde_json::Value;
+use tokio::sync::mpsc;
+
+/// How many messages may wait for a slow client. Further reports of progress are dropped.
+const MOST_WAITING: usize = 64;
+
+/// Where messages for the client of one request go.
+#[derive(Clone, Debug)]
+pub struct Outlet(mpsc::Sender<String>);
+
+impl Outlet {
+    /// An outlet and the end from which the endpoint takes its messages.
+    pub fn open() -> (Outlet, mpsc::Receiver<String>) {
+        let (sender, receiver) = mpsc::channel(MOST_WAITING);
+        (Outlet(sender), receiver)
+    }
+
+    /// An outlet of a client that gets all messages in one stream.
+    pub fn of(sender: mpsc::Sender<String>) -> Outlet {
+        Outlet(sender)
+    }
+
+    /// Reports progress of the request that gave this token. A report may be lost: if the client is slow, the next one says
+    /// more than this one.
+    pub fn progress(&self, token: &Value, report: &Value) {
+        let mut params = report.clone();
+        if let Value::Object(params) = &mut params {
+            params.insert("progressToken".to_owned(), token.clone());
+            let _ = self
+                .0
+                .try_send(notification_message("notifications/progress", &Value::Object(params.clone())));
+        }
+    }
+
+    /// Sends a message; waits while the client is slow. A client that takes no messages gets none.
+    pub async fn send(&self, message: String) {
+        let _ = self.0.send(message).await;
+    }
+}

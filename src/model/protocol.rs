@@ -1,0 +1,36 @@
+//! The two eras of the protocol and their versions.
+
+/// The version we prefer.
+pub const MODERN: &str = "2026-07-28";
+/// The older versions we speak, newest first.
+pub const LEGACY: &[&str] = &["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
+
+/// The extension that lets a server answer a call with a task.
+pub const TASKS_EXTENSION: &str = "io.modelcontextprotocol/tasks";
+
+/// The version of this name, if we speak it.
+pub fn version(name: &str) -> Option<&'static str> {
+    LEGACY.iter().copied().chain([MODERN]).find(|version| *version == name)
+}
+
+/// Which of the two protocols server and client speak.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Era {
+    /// No sessions: every request carries the client's identity and version.
+    Modern,
+    /// `initialize`, sessions, requests from the server.
+    Legacy,
+}
+
+impl Era {
+    pub fn name(self) -> &'static str {
+        match self {
+            Era::Modern => "modern",
+            Era::Legacy => "legacy",
+        }
+    }
+
+    pub fn parse(name: &str) -> Option<Era> {
+        [Era::Modern, Era::Legacy].into_iter().find(|era| era.name() == name)
+    }
+}

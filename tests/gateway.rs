@@ -1,0 +1,11 @@
+//! The hub as an MCP server, with real sockets and pipes: both eras, HTTP and stdio.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on should stop")]
+
+#[path = "gateway/client.rs"]
+mod client;
+#[path = "gateway/http.rs"]
+mod http;
+#[path = "gateway/stdio.rs"]
+mod stdio;
+#[path = "gateway/world.rs"]
+mod world;

@@ -1,0 +1,109 @@
+//! The stdio endpoint.
+
+use crate::world::{PATIENCE, World, add, initialize, modern, request};
+use serde_json::{Value, json};
+use std::time::Duration;
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, ReadHalf, WriteHalf};
+use toolhub::gateway::{GatewayOptions, serve_stdio};
+use toolhub::model::{ToolOutput, ToolSpec};
+
+struct Pipe {
+    input: WriteHalf<DuplexStream>,
+    output: BufReader<ReadHalf<DuplexStream>>,
+    served: tokio::task::JoinHandle<()>,
+}
+
+impl Pipe {
+    fn to(world: &World) -> Pipe {
+        let (near, far) = tokio::io::duplex(1 << 20);
+        let (output, input) = tokio::io::split(near);
+        let (reader, writer) = tokio::io::split(far);
+        let served = tokio::spawn(serve_stdio(world.gateway.clone(), reader, writer));
+        Pipe { input, output: BufReader::new(output), served }
+    }
+
+    async fn send(&mut self, text: &str) {
+        self.input.write_all(text.as_bytes()).await.unwrap();
+        self.input.write_all(b"\n").await.unwrap();
+    }
+
+    async fn next(&mut self) -> Value {
+        let mut line = String::new();
+        tokio::time::timeout(PATIENCE, self.output.read_line(&mut line)).await.unwrap().unwrap();
+        serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line:?}"))
+    }
+
+    async fn ask(&mut self, message: &Value) -> Value {
+        self.send(&message.to_string()).await;
+        self.next().await
+    }
+}
+
+#[tokio::test]
+async fn both_eras_share_one_pipe() {
+    let world = World::new();
+    let mut pipe = Pipe::to(&world);
+    let early = pipe.ask(&request(1, "tools/list", json!({}))).await;
+    assert_eq!(early["error"]["code"], -32600, "a legacy client initialises first");
+    assert_eq!(pipe.ask(&request(2, "ping", json!({}))).await["result"], json!({}));
+    assert_eq!(pipe.ask(&initialize("2025-11-25")).await["result"]["protocolVersion"], "2025-11-25");
+    let call = json!({"name": "sum", "arguments": {"a": 1, "b": 1}});
+    let called = pipe.ask(&request(3, "tools/call", call.clone())).await;
+    assert_eq!(called["result"]["content"][0]["text"], "2");
+    let called = pipe.ask(&modern(4, "tools/call", call)).await;
+    assert_eq!(called["result"]["resultType"], "complete");
+    let found = pipe.ask(&modern(5, "server/discover", json!({}))).await;
+    assert_eq!(found["result"]["supportedVersions"], json!(["2026-07-28"]));
+}
+
+#[tokio::test]
+async fn what_is_not_a_message_is_answered_and_the_next_one_is_read() {
+    let world = World::with(GatewayOptions { max_body: 1000, ..GatewayOptions::default() });
+    let mut pipe = Pipe::to(&world);
+    pipe.send("").await;
+    pipe.send("{nonsense").await;
+    assert_eq!(pipe.next().await["error"]["code"], -32700);
+    pipe.send(&"x".repeat(5000)).await;
+    assert_eq!(pipe.next().await["error"]["code"], -32600);
+    assert_eq!(pipe.ask(&request(1, "ping", json!({}))).await["result"], json!({}));
+}
+
+#[tokio::test]
+async fn a_call_is_cancelled_and_not_answered() {
+    let mut world = World::new();
+    let mut pipe = Pipe::to(&world);
+    pipe.ask(&initialize("2025-11-25")).await;
+    pipe.send(&request(1, "tools/call", json!({"name": "wait"})).to_string()).await;
+    assert_eq!(world.act().await, "started");
+    let again = pipe.ask(&request(1, "ping", json!({}))).await;
+    assert_eq!(again["error"]["code"], -32600, "the id is in use");
+    let cancel = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}});
+    pipe.send(&cancel.to_string()).await;
+    assert_eq!(world.act().await, "cancelled");
+    assert_eq!(pipe.ask(&request(2, "ping", json!({}))).await["id"], 2);
+}
+
+#[tokio::test]
+async fn a_client_that_closes_its_end_gets_its_answers_and_cancels_the_rest() {
+    let mut world = World::new();
+    let mut pipe = Pipe::to(&world);
+    pipe.ask(&initialize("2025-11-25")).await;
+    pipe.send(&request(1, "tools/call", json!({"name": "wait"})).to_string()).await;
+    pipe.send(&request(2, "tools/call", json!({"name": "profile"})).to_string()).await;
+    assert_eq!(world.act().await, "started");
+    pipe.input.shutdown().await.unwrap();
+    assert_eq!(pipe.next().await["id"], 2);
+    assert_eq!(world.act().await, "cancelled");
+    tokio::time::timeout(PATIENCE, pipe.served).await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn a_legacy_client_hears_of_changes() {
+    let world = World::new();
+    let mut pipe = Pipe::to(&world);
+    pipe.ask(&initialize("2025-11-25")).await;
+    add(&world.gateway.hub, ToolSpec::named("new"), |_, _| async { Ok(ToolOutput::new(1)) });
+    assert_eq!(pipe.next().await["method"], "notifications/tools/list_changed");
+    let silent = tokio::time::timeout(Duration::from_millis(1), pipe.next()).await;
+    assert!(silent.is_err());
+}

@@ -1,0 +1,132 @@
+//! A served hub with a few tools.
+
+use crate::client::Http;
+use serde_json::{Value, json};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::TcpListener;
+use tokio::sync::mpsc;
+use toolhub::error::{ErrorKind, HubError};
+use toolhub::gateway::{Gateway, GatewayOptions, NoUpstreams, serve_http};
+use toolhub::hub::{Hub, HubOptions};
+use toolhub::model::{Arguments, Source, ToolOutput, ToolSpec};
+use toolhub::registry::Candidate;
+use toolhub::sources::function::FunctionTool;
+use toolhub::stats::CandidateStats;
+use toolhub::tool::{CallContext, Tool};
+
+/// Tests fail rather than hang.
+pub const PATIENCE: Duration = Duration::from_secs(20);
+
+pub struct World {
+    pub gateway: Arc<Gateway>,
+    /// What happened inside of tools.
+    pub acts: mpsc::UnboundedReceiver<&'static str>,
+}
+
+impl World {
+    pub fn new() -> World {
+        World::with(GatewayOptions::default())
+    }
+
+    pub fn with(options: GatewayOptions) -> World {
+        let hub = Arc::new(Hub::new(HubOptions::default()));
+        let (act, acts) = mpsc::unbounded_channel();
+        add(&hub, sum_spec(), |args, _| async move {
+            let number = |name| args.get(name).and_then(Value::as_i64).unwrap_or_default();
+            Ok(ToolOutput::new(number("a") + number("b")))
+        });
+        add(&hub, ToolSpec::named("profile"), |_, _| async { Ok(ToolOutput::new(json!({"name": "Ada"}))) });
+        add(&hub, ToolSpec::named("fail"), |_, _| async {
+            Err(HubError::new(ErrorKind::ToolError, "The disk is full."))
+        });
+        add(&hub, ToolSpec::named("wait"), move |_, ctx: CallContext| {
+            let act = act.clone();
+            async move {
+                let _ = act.send("started");
+                ctx.cancel.cancelled().await;
+                let _ = act.send("cancelled");
+                Err(HubError::new(ErrorKind::Cancelled, "The call was cancelled."))
+            }
+        });
+        add(&hub, ToolSpec::named("report"), |_, ctx: CallContext| async move {
+            if let Some(progress) = &ctx.extras.progress {
+                progress(&json!({"progress": 1, "total": 2, "message": "half"}));
+            }
+            let meta = Value::Object(ctx.extras.meta.clone());
+            Ok(ToolOutput::new(json!({"meta": meta})))
+        });
+        add(&hub, ToolSpec { is_hidden: true, ..ToolSpec::named("secret") }, |_, _| async {
+            Ok(ToolOutput::new("never"))
+        });
+        let upstreams = Arc::new(NoUpstreams::new(hub.clone()));
+        World { gateway: Arc::new(Gateway::new(hub, upstreams, options).unwrap()), acts }
+    }
+
+    /// Serves on a port of this machine.
+    pub async fn serve(&self) -> SocketAddr {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        tokio::spawn(serve_http(self.gateway.clone(), listener));
+        address
+    }
+
+    pub async fn client(&self) -> Http {
+        Http::connect(self.serve().await).await
+    }
+
+    pub async fn act(&mut self) -> &'static str {
+        tokio::time::timeout(PATIENCE, self.acts.recv()).await.unwrap().unwrap()
+    }
+}
+
+fn sum_spec() -> ToolSpec {
+    let parameters = json!({
+        "type": "object",
+        "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}},
+        "required": ["a", "b"],
+    });
+    ToolSpec {
+        description: Arc::from("Adds two numbers."),
+        parameters: Arc::new(parameters),
+        annotations: json!({"readOnlyHint": true, "x-own": 1}).as_object().cloned().unwrap(),
+        ..ToolSpec::named("sum")
+    }
+}
+
+pub fn add<F, R>(hub: &Hub, spec: ToolSpec, body: F)
+where
+    F: Fn(Arguments, CallContext) -> R + Send + Sync + 'static,
+    R: Future<Output = Result<ToolOutput, HubError>> + Send + 'static,
+{
+    let tool: Arc<dyn Tool> = Arc::new(FunctionTool::new(spec, body));
+    hub.registry.insert(Candidate {
+        id: hub.registry.next_id(),
+        source: Source::Tools,
+        server: None,
+        priority: 0,
+        tool,
+        gate: None,
+        stats: Arc::new(CandidateStats::default()),
+        variant: 0,
+    });
+}
+
+/// A legacy request.
+pub fn request(id: u64, method: &str, params: Value) -> Value {
+    json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
+}
+
+/// A modern one, with what every request carries.
+pub fn modern(id: u64, method: &str, mut params: Value) -> Value {
+    params["_meta"]["io.modelcontextprotocol/protocolVersion"] = json!("2026-07-28");
+    params["_meta"]["io.modelcontextprotocol/clientCapabilities"] = json!({});
+    params["_meta"]["io.modelcontextprotocol/clientInfo"] = json!({"name": "test", "version": "1"});
+    request(id, method, params)
+}
+
+pub fn initialize(version: &str) -> Value {
+    let client = json!({"name": "test", "version": "1"});
+    request(0, "initialize", json!({"protocolVersion": version, "capabilities": {}, "clientInfo": client}))
+}
