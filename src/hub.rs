@@ -191,6 +191,7 @@ impl Hub {
             prefer: options.prefer.or(self.options.prefer).unwrap_or_default(),
             shadow: self.options.shadow,
             allowed: options.allowed.as_deref(),
+            safety: options.safety,
             is_routed: options.is_routed,
         }
     }

@@ -53,6 +53,8 @@ impl PyCallOptions {
             server: server.map(Arc::from),
             prefer: prefer.map(parse_prefer).transpose()?,
             allowed: None,
+            safety: None,
+            principal: None,
             is_routed: false,
         };
         let cache_ttl = seconds("cache_ttl", cache_ttl)?;

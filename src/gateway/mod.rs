@@ -28,6 +28,9 @@
 //! | [`methods`] | the methods of the protocol |
 //! | [`relay`], [`in_flight`], [`list_changes`] | messages beside the answer; cancelling; changes of what a caller sees |
 //! | [`endpoint`] | HTTP and stdio |
+//! | [`search_mode`] | three tools instead of thousands |
+//! | [`limits`] | how much callers may ask for at once |
+//! | [`operate`] | health, metrics, the audit log, draining |
 
 mod authenticator;
 mod caller;
@@ -37,12 +40,15 @@ mod exchange;
 mod in_flight;
 mod jwks;
 mod jwt;
+mod limits;
 mod list_changes;
 mod methods;
+mod operate;
 mod options;
 mod principal;
 mod relay;
 pub mod rpc;
+pub mod search_mode;
 mod session;
 mod state;
 mod upstreams;
@@ -57,6 +63,10 @@ pub use endpoint::http::handle;
 pub use endpoint::{HttpReply, ReplyBody, serve_http, serve_process_stdio, serve_stdio};
 pub use jwks::{JwksSource, JwtAlgorithm};
 pub use jwt::JwtOptions;
+pub use limits::{Admission, GatewayLimits, Occupied, TooMany};
+pub use operate::{
+    AuditLog, AuditOutcome, AuditRecord, Drain, DrainReport, Metrics, MetricsGauges, Operation,
+};
 pub use options::GatewayOptions;
 pub use principal::Principal;
 pub use session::{
@@ -65,4 +75,4 @@ pub use session::{
 };
 pub use state::Gateway;
 pub use upstreams::{NoUpstreams, Upstreams};
-pub use view::{AUTO_SEARCH_ABOVE, EffectsAllowed, SearchMode, View};
+pub use view::{AUTO_SEARCH_ABOVE, DEFAULT_VIEW, EffectsAllowed, SearchMode, View, Views};

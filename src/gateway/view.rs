@@ -1,14 +1,22 @@
 //! What a caller sees: the one rule that `tools/list`, search, `tools/describe` and `tools/call` apply.
 //!
-//! A tool that a view hides does not exist for the caller: the answers about it are those about an unknown name.
+//! A tool that a view hides does not exist for the caller: the answers about it are those about an unknown name. A view that
+//! a caller must not use does not exist for it either.
 
-use crate::model::Safety;
+use super::principal::Principal;
+use crate::error::{ErrorKind, HubError, clip};
+use crate::model::{CallOptions, Safety};
 use crate::pattern::PatternList;
 use crate::registry::{Candidate, NameEntry};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// The highest number of tools that `SearchMode::Auto` lists one by one.
 pub const AUTO_SEARCH_ABOVE: usize = 100;
+
+/// The view of this name is that of callers who name none.
+pub const DEFAULT_VIEW: &str = "default";
+const LONGEST_NAME: usize = 64;
 
 /// Whether tools are listed one by one, or found by `search_tools`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -20,25 +28,56 @@ pub enum SearchMode {
     Off,
 }
 
+impl SearchMode {
+    pub const ALL: [SearchMode; 3] = [SearchMode::Auto, SearchMode::On, SearchMode::Off];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            SearchMode::Auto => "auto",
+            SearchMode::On => "on",
+            SearchMode::Off => "off",
+        }
+    }
+
+    pub fn parse(name: &str) -> Option<Self> {
+        SearchMode::ALL.into_iter().find(|mode| mode.name() == name)
+    }
+}
+
 /// How much a view lets its callers do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum EffectsAllowed {
     /// All tools.
     #[default]
     All,
-    /// Tools that are known to be harmless.
-    Harmless,
     /// Tools that are not known to act.
     NotActing,
+    /// Tools that are known to be harmless.
+    Harmless,
 }
 
 impl EffectsAllowed {
-    fn admits(self, candidate: &Candidate) -> bool {
-        let safety = candidate.spec().effects.safety;
+    pub const ALL: [EffectsAllowed; 3] =
+        [EffectsAllowed::All, EffectsAllowed::NotActing, EffectsAllowed::Harmless];
+
+    pub fn name(self) -> &'static str {
         match self {
-            EffectsAllowed::All => true,
-            EffectsAllowed::NotActing => safety != Safety::MayAct,
-            EffectsAllowed::Harmless => safety == Safety::Harmless,
+            EffectsAllowed::All => "all",
+            EffectsAllowed::NotActing => "not_acting",
+            EffectsAllowed::Harmless => "harmless",
+        }
+    }
+
+    pub fn parse(name: &str) -> Option<Self> {
+        EffectsAllowed::ALL.into_iter().find(|effects| effects.name() == name)
+    }
+
+    /// How careful a caller may have to be with a tool at most.
+    fn most(self) -> Option<Safety> {
+        match self {
+            EffectsAllowed::All => None,
+            EffectsAllowed::NotActing => Some(Safety::Unknown),
+            EffectsAllowed::Harmless => Some(Safety::Harmless),
         }
     }
 }
@@ -73,8 +112,81 @@ impl View {
 
     /// Whether callers may reach this provider of a tool.
     pub fn admits(&self, candidate: &Candidate) -> bool {
-        let name = &candidate.spec().name;
-        self.effects.admits(candidate)
-            && self.tools.as_ref().is_none_or(|tools| tools.allows(name, candidate.server.as_deref()))
+        let (name, server) = (&candidate.spec().name, candidate.server.as_deref());
+        self.effects.most().is_none_or(|most| candidate.spec().effects.safety <= most)
+            && self.tools.as_ref().is_none_or(|tools| tools.allows(name, server))
+    }
+
+    /// The provider whose definition represents a tool that callers see.
+    pub fn shown<'a>(&self, entry: &'a NameEntry) -> Option<&'a Arc<Candidate>> {
+        let admitted = entry.candidates.iter().filter(|candidate| self.admits(candidate));
+        admitted.min_by_key(|candidate| (candidate.priority, candidate.id))
+    }
+
+    /// The options of a call in this view: only providers that the view admits, and no result of another principal.
+    pub fn call_options(&self, principal: &Principal) -> CallOptions {
+        CallOptions {
+            allowed: self.tools.clone(),
+            safety: self.effects.most(),
+            principal: Some(principal.id.clone()),
+            ..CallOptions::default()
+        }
     }
 }
+
+/// The views of a gateway by name.
+#[derive(Clone, Debug)]
+pub struct Views {
+    named: BTreeMap<Arc<str>, Arc<View>>,
+    /// For callers who name no view, and whose token names none.
+    standard: Arc<View>,
+}
+
+impl Views {
+    /// `standard` is for callers who name no view, unless one of the views is called [`DEFAULT_VIEW`].
+    pub fn new(standard: View, views: impl IntoIterator<Item = View>) -> Result<Self, HubError> {
+        let mut named = BTreeMap::new();
+        for view in views {
+            if !is_name(&view.name) {
+                let text = format!(
+                    "'{}' cannot be the name of a view; use up to {LONGEST_NAME} letters, digits, '_' and '-'.",
+                    clip(&view.name)
+                );
+                return Err(HubError::new(ErrorKind::InvalidArguments, text));
+            }
+            named.insert(view.name.clone(), Arc::new(view));
+        }
+        let standard = named.get(DEFAULT_VIEW).cloned().unwrap_or_else(|| Arc::new(standard));
+        Ok(Views { named, standard })
+    }
+
+    /// The view that the path of a request names and this principal may use: `base` or `base/<view>`. `None` is 404, whatever
+    /// the reason. Names have no escapes, so a path is compared as it is: one with `%`, `..` or `//` names nothing.
+    pub fn of_path(&self, path: &str, base: &str, principal: &Principal) -> Option<Arc<View>> {
+        let rest = path.strip_prefix(base.trim_end_matches('/'))?;
+        let asked = match rest {
+            "" => None,
+            "/" if base.ends_with('/') => None,
+            rest => Some(rest.strip_prefix('/').filter(|name| is_name(name))?),
+        };
+        self.allowed(asked, principal)
+    }
+
+    /// The view for a caller without a path, such as that of stdio.
+    pub fn allowed(&self, asked: Option<&str>, principal: &Principal) -> Option<Arc<View>> {
+        match (asked, principal.view.as_deref()) {
+            (None, None) => Some(self.standard.clone()),
+            (Some(asked), Some(own)) if asked != own => None,
+            (Some(name), _) | (None, Some(name)) => self.named.get(name).cloned(),
+        }
+    }
+}
+
+fn is_name(name: &str) -> bool {
+    let fits = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+    !name.is_empty() && name.len() <= LONGEST_NAME && name.bytes().all(fits)
+}
+
+#[cfg(test)]
+#[path = "view/tests.rs"]
+mod tests;

@@ -46,6 +46,13 @@ impl RunReport {
         winners.into_iter().map(labelled).collect()
     }
 
+    /// The label of the provider that answered; of the last one that was tried when none did.
+    pub fn provider(&self) -> Option<String> {
+        let tried = || self.answers.iter().rposition(Option::is_some);
+        let slot = self.plan.run.winners().next().or_else(tried)?;
+        self.plan.candidates.get(slot).map(|candidate| candidate.label())
+    }
+
     /// The whole answer of the one candidate that succeeded, or the merged text.
     pub fn into_output(mut self) -> Answer {
         let mut winners = self.plan.run.winners();

@@ -3,7 +3,7 @@
 use std::fmt;
 
 /// How careful a caller has to be with a tool.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Safety {
     /// There is evidence that a call changes nothing.
     Harmless,

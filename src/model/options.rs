@@ -1,6 +1,6 @@
 //! What a caller may ask for in one call.
 
-use super::Source;
+use super::{Safety, Source};
 use crate::pattern::PatternList;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -103,6 +103,10 @@ pub struct CallOptions {
     pub prefer: Option<Prefer>,
     /// The patterns that a provider has to match, where the permissions of the call allow some providers of a tool only.
     pub allowed: Option<Arc<PatternList>>,
+    /// How careful a caller may have to be with a provider at most; `None`: any provider.
+    pub safety: Option<Safety>,
+    /// For whom the call is made, where that matters. Calls of different principals never share a result.
+    pub principal: Option<Arc<str>>,
     /// A model asked for the tool: the first match answers alone, the others are its fallback.
     pub is_routed: bool,
 }

@@ -36,6 +36,8 @@ pub trait CallServices: Send + Sync {
 #[derive(Clone, Debug)]
 pub struct CallResult {
     pub outcome: Result<ToolOutput, HubError>,
+    /// The label of the provider that answered; of the last one that was tried when none did.
+    pub provider: Option<String>,
     /// Every answer with the label of its provider, when several were merged.
     pub answers: Vec<(String, Value)>,
     /// What merged answers are about.
@@ -50,9 +52,10 @@ pub struct CallResult {
 impl CallResult {
     fn of(report: RunReport) -> Self {
         let answers = report.merged_answers();
+        let provider = report.provider();
         let answer_kind = answer_kind(&report.plan);
         let outcome = report.into_output();
-        CallResult { answers, answer_kind, outcome, cached: false, synthesized: false, route: None }
+        CallResult { outcome, provider, answers, answer_kind, cached: false, synthesized: false, route: None }
     }
 
     /// About how much memory the answers take.
@@ -64,6 +67,7 @@ impl CallResult {
     fn refused(error: HubError) -> Self {
         CallResult {
             outcome: Err(error),
+            provider: None,
             answers: Vec::new(),
             answer_kind: ToolKind::Other,
             cached: false,

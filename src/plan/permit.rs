@@ -109,6 +109,7 @@ fn providers(hub: &Hub, name: &str, options: &CallOptions) -> Vec<Provider> {
         .filter(|one| options.source.is_none_or(|source| source == one.source))
         .filter(|one| options.server.is_none() || options.server == one.server)
         .filter(|one| options.allowed.as_ref().is_none_or(|list| list.allows(name, one.server.as_deref())))
+        .filter(|one| options.safety.is_none_or(|most| one.spec().effects.safety <= most))
         .map(|one| (one.source, one.server.clone()))
         .collect()
 }

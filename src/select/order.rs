@@ -2,7 +2,7 @@
 
 use super::Candidates;
 use super::shadow::is_shadow;
-use crate::model::{Prefer, Shadow, Source};
+use crate::model::{Prefer, Safety, Shadow, Source};
 use crate::pattern::PatternList;
 use crate::registry::{Candidate, Filter, NameEntry, Snapshot};
 use std::sync::Arc;
@@ -16,6 +16,8 @@ pub struct Wanted<'a> {
     pub shadow: Shadow,
     /// The patterns that a provider has to match.
     pub allowed: Option<&'a PatternList>,
+    /// How careful a caller may have to be with a provider at most.
+    pub safety: Option<Safety>,
     /// A model asked: after the last success the order of the configuration counts, not what is known about health.
     pub is_routed: bool,
 }
@@ -33,6 +35,7 @@ impl Wanted<'_> {
             && self
                 .allowed
                 .is_none_or(|list| list.allows(&candidate.spec().name, candidate.server.as_deref()))
+            && self.safety.is_none_or(|most| candidate.spec().effects.safety <= most)
             && !(self.shadow == Shadow::Deny && is_shadow(candidate, entry))
     }
 

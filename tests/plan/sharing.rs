@@ -49,6 +49,8 @@ async fn calls_that_differ_are_not_shared() {
         shared(named("t"), Some(60), true, r#"{"n":1}"#),
         with_options(|options| options.source = Some(Source::Tools)),
         with_options(|options| options.strategy = Some(Strategy::First)),
+        with_options(|options| options.principal = Some("ann".into())),
+        with_options(|options| options.principal = Some("bob".into())),
         tenant,
     ];
     for request in requests {

@@ -17,6 +17,11 @@ pub(super) const GATEWAY: &[(&str, &str)] = &[
         "Tokens of an issuer need 'issuer' and 'audience', so that no token for another service is accepted.",
         "颁发者的令牌需要 'issuer' 和 'audience'，以免接受用于其他服务的令牌。",
     ),
+    (
+        "'{}' cannot be the name of a view; use up to {} letters, digits, '_' and '-'.",
+        "'{0}' 不能作为视图名称；请使用至多 {1} 个字母、数字、'_' 和 '-'。",
+    ),
+    ("The audit log '{}' cannot be written: {}.", "无法写入审计日志 '{0}'：{1}。"),
     ("The list of algorithms for tokens is empty.", "令牌算法列表为空。"),
     (
         "The token of '{}' is empty or has characters that cannot stand in a header.",

@@ -1,0 +1,209 @@
+//! How much callers may ask for at once: connections, requests of a principal, calls in a minute.
+//!
+//! A limit refuses at once; nothing queues here. What a principal may do does not depend on what others do.
+
+use super::view::View;
+use crate::sync::atomic::{AtomicUsize, Ordering};
+use crate::sync::{Arc, Mutex};
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+const MINUTE: Duration = Duration::from_secs(60);
+/// What a client is told to wait when too many of its requests are running.
+const SHORT_PAUSE: Duration = Duration::from_secs(1);
+/// Budgets that are full again are forgotten when there are more than this.
+const MOST_BUDGETS: usize = 10_000;
+
+/// The limits of a gateway.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GatewayLimits {
+    /// The longest message, in bytes: 413.
+    pub max_body: usize,
+    /// The longest head of a request, in bytes: 431.
+    pub max_headers: usize,
+    /// Connections at once; others are closed without an answer.
+    pub max_connections: usize,
+    /// Requests of one principal at once: 429.
+    pub max_in_flight: usize,
+    /// Standing streams of one principal at once: 429.
+    pub max_streams: usize,
+    /// How long a client may take to send the head of a request.
+    pub head_timeout: Duration,
+    /// How long a client may take to send the body of a request: 408.
+    pub body_timeout: Duration,
+    /// How long a client may take to read a part of an answer; then its connection is closed.
+    pub write_timeout: Duration,
+}
+
+impl Default for GatewayLimits {
+    fn default() -> Self {
+        GatewayLimits {
+            max_body: 16 * 1024 * 1024,
+            max_headers: 64 * 1024,
+            max_connections: 10_000,
+            max_in_flight: 1_000,
+            max_streams: 5_000,
+            head_timeout: Duration::from_secs(30),
+            body_timeout: Duration::from_secs(60),
+            write_timeout: Duration::from_secs(60),
+        }
+    }
+}
+
+/// The request is refused with 429; the client may come back after this time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TooMany {
+    pub retry_after: Duration,
+}
+
+impl TooMany {
+    /// The value of the header `Retry-After`, whole seconds.
+    pub fn seconds(&self) -> u64 {
+        self.retry_after.as_millis().div_ceil(1000).max(1) as u64
+    }
+}
+
+/// What a principal has running.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Occupied {
+    Request,
+    Stream,
+}
+
+#[derive(Default)]
+struct Running {
+    requests: usize,
+    streams: usize,
+}
+
+impl Running {
+    fn of(&mut self, what: Occupied) -> &mut usize {
+        match what {
+            Occupied::Request => &mut self.requests,
+            Occupied::Stream => &mut self.streams,
+        }
+    }
+}
+
+/// The calls that a principal may still make in a view: refilled evenly.
+struct CallBudget {
+    left: f64,
+    counted_at: Instant,
+}
+
+/// The id of a principal, and the name of a view.
+type BudgetKey = (Arc<str>, Arc<str>);
+
+#[derive(Default)]
+struct AdmissionCounts {
+    connections: AtomicUsize,
+    running: Mutex<HashMap<Arc<str>, Running>>,
+    budgets: Mutex<HashMap<BudgetKey, CallBudget>>,
+}
+
+/// Counts what is running, and refuses what exceeds a limit.
+#[derive(Clone)]
+pub struct Admission {
+    limits: GatewayLimits,
+    counts: Arc<AdmissionCounts>,
+}
+
+impl Admission {
+    pub fn new(limits: GatewayLimits) -> Self {
+        Admission { limits, counts: Arc::default() }
+    }
+
+    pub fn limits(&self) -> &GatewayLimits {
+        &self.limits
+    }
+
+    /// A place for a connection; `None` if there are too many.
+    pub fn connect(&self) -> Option<ConnectionPlace> {
+        let most = self.limits.max_connections;
+        let one_more = |now: usize| (now < most).then_some(now + 1);
+        let taken = self.counts.connections.fetch_update(Ordering::AcqRel, Ordering::Acquire, one_more);
+        taken.is_ok().then(|| ConnectionPlace(self.counts.clone()))
+    }
+
+    pub fn connections(&self) -> usize {
+        self.counts.connections.load(Ordering::Acquire)
+    }
+
+    /// A place for a request or a stream of a principal.
+    pub fn enter(&self, principal: &Arc<str>, what: Occupied) -> Result<OccupiedPlace, TooMany> {
+        let most = match what {
+            Occupied::Request => self.limits.max_in_flight,
+            Occupied::Stream => self.limits.max_streams,
+        };
+        let mut running = self.counts.running.lock();
+        let count = running.entry(principal.clone()).or_default().of(what);
+        if *count >= most {
+            return Err(TooMany { retry_after: SHORT_PAUSE });
+        }
+        *count += 1;
+        Ok(OccupiedPlace { counts: self.counts.clone(), principal: principal.clone(), what })
+    }
+
+    /// Requests and streams that are running.
+    pub fn running(&self) -> (usize, usize) {
+        let running = self.counts.running.lock();
+        running
+            .values()
+            .fold((0, 0), |(requests, streams), one| (requests + one.requests, streams + one.streams))
+    }
+
+    /// Takes one call from the budget of a principal in a view.
+    pub fn spend(&self, principal: &Arc<str>, view: &View, now: Instant) -> Result<(), TooMany> {
+        let Some(limit) = view.calls_per_minute else { return Ok(()) };
+        let limit = f64::from(limit.max(1));
+        let mut budgets = self.counts.budgets.lock();
+        if budgets.len() >= MOST_BUDGETS {
+            budgets.retain(|_, budget| now.saturating_duration_since(budget.counted_at) < MINUTE);
+        }
+        let key = (principal.clone(), view.name.clone());
+        let budget = budgets.entry(key).or_insert(CallBudget { left: limit, counted_at: now });
+        let gained =
+            now.saturating_duration_since(budget.counted_at).as_secs_f64() * limit / MINUTE.as_secs_f64();
+        budget.left = (budget.left + gained).min(limit);
+        budget.counted_at = now;
+        if budget.left < 1.0 {
+            let wait = (1.0 - budget.left) * MINUTE.as_secs_f64() / limit;
+            return Err(TooMany { retry_after: Duration::from_secs_f64(wait) });
+        }
+        budget.left -= 1.0;
+        Ok(())
+    }
+}
+
+/// Dropping it makes room for another connection.
+pub struct ConnectionPlace(Arc<AdmissionCounts>);
+
+impl Drop for ConnectionPlace {
+    fn drop(&mut self) {
+        self.0.connections.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+/// Dropping it makes room for another request or stream of the principal.
+pub struct OccupiedPlace {
+    counts: Arc<AdmissionCounts>,
+    principal: Arc<str>,
+    what: Occupied,
+}
+
+impl Drop for OccupiedPlace {
+    fn drop(&mut self) {
+        let mut running = self.counts.running.lock();
+        if let Some(one) = running.get_mut(&self.principal) {
+            let count = one.of(self.what);
+            *count = count.saturating_sub(1);
+            if one.requests == 0 && one.streams == 0 {
+                running.remove(&self.principal);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "limits/tests.rs"]
+mod tests;

@@ -1,0 +1,224 @@
+//! Metrics in the text format of Prometheus. Names are those of the OpenTelemetry conventions for MCP and GenAI, written as
+//! Prometheus writes them: `mcp.server.operation.duration` is `mcp_server_operation_duration_seconds`.
+
+use crate::sync::Mutex;
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::time::Duration;
+
+/// The upper ends of the buckets in seconds, as the conventions advise.
+const BUCKETS: [f64; 14] = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1.0, 2.5, 5.0, 7.5, 10.0];
+/// Operations beyond this number of series are counted together, so that metrics stay bounded.
+const MOST_SERIES: usize = 5_000;
+/// What stands for the tool of those.
+const OTHER: &str = "_other";
+
+/// What was done, as the labels of a series.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Operation {
+    /// A method of the protocol. Methods that are not known must be given as `_other`: clients choose their names.
+    pub method: &'static str,
+    /// A tool that exists and that the caller sees; empty otherwise.
+    pub tool: String,
+    /// `tool_error`, the kind of an error, or a JSON-RPC code; empty for a success.
+    pub error: String,
+    pub version: &'static str,
+    pub transport: &'static str,
+}
+
+#[derive(Clone, Default)]
+struct DurationHistogram {
+    buckets: [u64; BUCKETS.len()],
+    count: u64,
+    sum: f64,
+}
+
+impl DurationHistogram {
+    fn observe(&mut self, seconds: f64) {
+        for (bucket, end) in self.buckets.iter_mut().zip(BUCKETS) {
+            *bucket += u64::from(seconds <= end);
+        }
+        self.count += 1;
+        self.sum += seconds;
+    }
+
+    fn write(&self, text: &mut String, name: &str, labels: &str) {
+        let separator = if labels.is_empty() { "" } else { "," };
+        // Writing to a String cannot fail.
+        for (bucket, end) in self.buckets.iter().zip(BUCKETS) {
+            let _ = writeln!(text, "{name}_bucket{{{labels}{separator}le=\"{end}\"}} {bucket}");
+        }
+        let _ = writeln!(text, "{name}_bucket{{{labels}{separator}le=\"+Inf\"}} {}", self.count);
+        let _ = writeln!(text, "{name}_sum{{{labels}}} {}", self.sum);
+        let _ = writeln!(text, "{name}_count{{{labels}}} {}", self.count);
+    }
+}
+
+/// What is counted elsewhere, at the moment of a request for the metrics.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct MetricsGauges {
+    pub connections: usize,
+    pub requests: usize,
+    pub streams: usize,
+    pub tools: usize,
+    pub is_draining: bool,
+}
+
+#[derive(Default)]
+struct MetricsTables {
+    operations: BTreeMap<Operation, DurationHistogram>,
+    /// By the status of the answer.
+    refusals: BTreeMap<u16, u64>,
+    sessions: DurationHistogram,
+}
+
+/// What the gateway has done since it started.
+#[derive(Default)]
+pub struct Metrics(Mutex<MetricsTables>);
+
+impl Metrics {
+    pub fn operation(&self, mut operation: Operation, duration: Duration) {
+        let mut tables = self.0.lock();
+        if tables.operations.len() >= MOST_SERIES && !tables.operations.contains_key(&operation) {
+            operation.tool = OTHER.to_owned();
+        }
+        tables.operations.entry(operation).or_default().observe(duration.as_secs_f64());
+    }
+
+    /// A request that was refused before it was read, with the status of the answer.
+    pub fn refused(&self, status: u16) {
+        *self.0.lock().refusals.entry(status).or_default() += 1;
+    }
+
+    /// A session that its client ended.
+    pub fn session_ended(&self, lived: Duration) {
+        self.0.lock().sessions.observe(lived.as_secs_f64());
+    }
+
+    /// All metrics as text.
+    pub fn text(&self, gauges: &MetricsGauges) -> String {
+        const OPERATIONS: &str = "mcp_server_operation_duration_seconds";
+        const SESSIONS: &str = "mcp_server_session_duration_seconds";
+        let mut text = String::new();
+        let tables = self.0.lock();
+        let _ = writeln!(text, "# HELP {OPERATIONS} Duration of requests as the gateway received them.");
+        let _ = writeln!(text, "# TYPE {OPERATIONS} histogram");
+        for (operation, histogram) in &tables.operations {
+            histogram.write(&mut text, OPERATIONS, &labels(operation));
+        }
+        let _ = writeln!(text, "# HELP {SESSIONS} Life of sessions that their clients ended.");
+        let _ = writeln!(text, "# TYPE {SESSIONS} histogram");
+        tables.sessions.write(&mut text, SESSIONS, "");
+        let _ = writeln!(text, "# HELP toolhub_gateway_refusals_total Requests that were refused unread.");
+        let _ = writeln!(text, "# TYPE toolhub_gateway_refusals_total counter");
+        for (status, count) in &tables.refusals {
+            let _ = writeln!(
+                text,
+                "toolhub_gateway_refusals_total{{http_response_status_code=\"{status}\"}} {count}"
+            );
+        }
+        for (name, help, value) in [
+            ("connections", "Open connections.", gauges.connections),
+            ("requests", "Requests that are running.", gauges.requests),
+            ("streams", "Standing streams.", gauges.streams),
+            ("tools", "Tools of the hub.", gauges.tools),
+            ("draining", "1 while new requests are refused.", usize::from(gauges.is_draining)),
+        ] {
+            let _ = writeln!(text, "# HELP toolhub_gateway_{name} {help}");
+            let _ = writeln!(text, "# TYPE toolhub_gateway_{name} gauge");
+            let _ = writeln!(text, "toolhub_gateway_{name} {value}");
+        }
+        text
+    }
+}
+
+fn labels(operation: &Operation) -> String {
+    let mut labels = format!("mcp_method_name=\"{}\"", operation.method);
+    let mut add = |name: &str, value: &str| {
+        if !value.is_empty() {
+            let _ = write!(labels, ",{name}=\"{}\"", escaped(value));
+        }
+    };
+    add("gen_ai_tool_name", &operation.tool);
+    add("gen_ai_operation_name", if operation.method == "tools/call" { "execute_tool" } else { "" });
+    add("error_type", &operation.error);
+    add("mcp_protocol_version", operation.version);
+    add("network_transport", operation.transport);
+    labels
+}
+
+/// As the text format wants it in the value of a label.
+fn escaped(value: &str) -> String {
+    let mut text = String::with_capacity(value.len());
+    for c in value.chars() {
+        match c {
+            '\\' => text.push_str("\\\\"),
+            '"' => text.push_str("\\\""),
+            '\n' => text.push_str("\\n"),
+            c => text.push(c),
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn call(tool: &str, error: &str) -> Operation {
+        Operation {
+            method: "tools/call",
+            tool: tool.to_owned(),
+            error: error.to_owned(),
+            version: "2025-11-25",
+            transport: "tcp",
+        }
+    }
+
+    #[test]
+    fn a_series_has_the_names_of_the_conventions() {
+        let metrics = Metrics::default();
+        metrics.operation(call("add", ""), Duration::from_millis(20));
+        metrics.operation(call("add", ""), Duration::from_millis(300));
+        metrics.operation(call("add", "timeout"), Duration::from_secs(30));
+        metrics.refused(429);
+        let text = metrics.text(&MetricsGauges { connections: 3, ..Default::default() });
+        let labels =
+            "mcp_method_name=\"tools/call\",gen_ai_tool_name=\"add\",gen_ai_operation_name=\"execute_tool\"";
+        let rest = "mcp_protocol_version=\"2025-11-25\",network_transport=\"tcp\"";
+        for line in [
+            format!("mcp_server_operation_duration_seconds_bucket{{{labels},{rest},le=\"0.01\"}} 0"),
+            format!("mcp_server_operation_duration_seconds_bucket{{{labels},{rest},le=\"0.025\"}} 1"),
+            format!("mcp_server_operation_duration_seconds_bucket{{{labels},{rest},le=\"+Inf\"}} 2"),
+            format!(
+                "mcp_server_operation_duration_seconds_count{{{labels},error_type=\"timeout\",{rest}}} 1"
+            ),
+            "toolhub_gateway_refusals_total{http_response_status_code=\"429\"} 1".to_owned(),
+            "toolhub_gateway_connections 3".to_owned(),
+        ] {
+            assert!(text.lines().any(|own| own == line), "{line}\n{text}");
+        }
+    }
+
+    #[test]
+    fn series_are_bounded() {
+        let metrics = Metrics::default();
+        for number in 0..MOST_SERIES + 100 {
+            metrics.operation(call(&format!("tool{number}"), ""), Duration::ZERO);
+        }
+        assert_eq!(metrics.0.lock().operations.len(), MOST_SERIES + 1);
+        assert!(metrics.text(&MetricsGauges::default()).contains("gen_ai_tool_name=\"_other\""));
+    }
+
+    proptest! {
+        #[test]
+        fn any_name_of_a_tool_is_one_label(tool in "(?s).{0,40}") {
+            let metrics = Metrics::default();
+            metrics.operation(call(&tool, ""), Duration::ZERO);
+            let text = metrics.text(&MetricsGauges::default());
+            let lines = text.split('\n').filter(|line| line.starts_with("mcp_server_operation_duration_seconds_bucket"));
+            prop_assert_eq!(lines.count(), BUCKETS.len() + 1);
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! Search mode: a list of three tools instead of thousands, so that the context of a client stays small.
+//!
+//! `search_tools` finds tools by the ranking of [`Hub::search`], `describe_tool` shows one, `call_tool` calls one. Core tools of
+//! the view are listed beside them. In this mode the three names are those of the gateway, also when the hub has a tool of such
+//! a name; `call_tool` reaches that one.
+
+use super::view::{AUTO_SEARCH_ABOVE, SearchMode, View};
+use crate::hub::Hub;
+use crate::registry::{NameEntry, Snapshot};
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+pub const SEARCH_TOOLS: &str = "search_tools";
+pub const DESCRIBE_TOOL: &str = "describe_tool";
+pub const CALL_TOOL: &str = "call_tool";
+
+const DEFAULT_HITS: u64 = 10;
+const MOST_HITS: u64 = 50;
+/// What is shown of a description among the hits.
+const SHORT_DESCRIPTION: usize = 200;
+
+/// The tools of the gateway itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GatewayTool {
+    Search,
+    Describe,
+    Call,
+}
+
+impl GatewayTool {
+    pub const ALL: [GatewayTool; 3] = [GatewayTool::Search, GatewayTool::Describe, GatewayTool::Call];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            GatewayTool::Search => SEARCH_TOOLS,
+            GatewayTool::Describe => DESCRIBE_TOOL,
+            GatewayTool::Call => CALL_TOOL,
+        }
+    }
+
+    /// As `tools/list` shows it.
+    pub fn definition(self) -> Value {
+        let name = json!({"type": "string", "description": "The exact name of the tool."});
+        match self {
+            GatewayTool::Search => json!({
+                "name": SEARCH_TOOLS,
+                "description": "Finds tools that fit a task. Many more tools exist than are listed here: search before you \
+                    say that there is none. Returns names and short descriptions, best first.",
+                "inputSchema": {
+                    "type": "object",
+                    "properties": {
+                        "query": {"type": "string", "description": "What the tool should do, in a few words."},
+                        "limit": {
+                            "type": "integer", "minimum": 1, "maximum": MOST_HITS, "default": DEFAULT_HITS,
+                            "description": "How many tools to return at most.",
+                        },
+                    },
+                    "required": ["query"],
+                    "additionalProperties": false,
+                },
+                "annotations": {"readOnlyHint": true},
+            }),
+            GatewayTool::Describe => json!({
+                "name": DESCRIBE_TOOL,
+                "description": "Returns the full definition of one tool: its description and the JSON Schema of its arguments.",
+                "inputSchema": {
+                    "type": "object",
+                    "properties": {"name": name},
+                    "required": ["name"],
+                    "additionalProperties": false,
+                },
+                "annotations": {"readOnlyHint": true},
+            }),
+            GatewayTool::Call => json!({
+                "name": CALL_TOOL,
+                "description": "Calls a tool that search_tools has found. Read its definition with describe_tool first.",
+                "inputSchema": {
+                    "type": "object",
+                    "properties": {
+                        "name": name,
+                        "arguments": {"type": "object", "description": "The arguments of the tool, as its schema asks."},
+                    },
+                    "required": ["name"],
+                    "additionalProperties": false,
+                },
+            }),
+        }
+    }
+}
+
+/// Whether the view lists three tools instead of all. Automatically, when it shows more than [`AUTO_SEARCH_ABOVE`].
+pub fn is_on(view: &View, snapshot: &Snapshot) -> bool {
+    match view.search_mode {
+        SearchMode::On => true,
+        SearchMode::Off => false,
+        SearchMode::Auto => {
+            snapshot.len() > AUTO_SEARCH_ABOVE
+                && snapshot.entries().filter(|(_, entry)| view.sees(entry)).nth(AUTO_SEARCH_ABOVE).is_some()
+        }
+    }
+}
+
+/// The tool of the gateway that a call means in this view.
+pub fn gateway_tool(name: &str, view: &View, snapshot: &Snapshot) -> Option<GatewayTool> {
+    let tool = GatewayTool::ALL.into_iter().find(|tool| tool.name() == name)?;
+    is_on(view, snapshot).then_some(tool)
+}
+
+/// The core tools of a view that its callers see, in the order of the configuration.
+pub fn core<'a>(
+    view: &'a View,
+    snapshot: &'a Snapshot,
+) -> impl Iterator<Item = (&'a Arc<str>, &'a Arc<NameEntry>)> {
+    let is_own = |name: &str| GatewayTool::ALL.iter().any(|tool| tool.name() == name);
+    let entry = |name: &'a Arc<str>| snapshot.get(name).map(|entry| (name, entry));
+    view.core.iter().filter(move |name| !is_own(name)).filter_map(entry).filter(|(_, entry)| view.sees(entry))
+}
+
+/// The tools of a view that fit a query, best first, as `search_tools` returns them.
+pub fn search(hub: &Hub, view: &View, query: &str, limit: Option<u64>) -> Value {
+    let wanted = limit.unwrap_or(DEFAULT_HITS).clamp(1, MOST_HITS) as usize;
+    let snapshot = hub.registry.snapshot();
+    let shown =
+        |name: &str| snapshot.get(name).filter(|entry| view.sees(entry)).and_then(|entry| view.shown(entry));
+    // Hidden tools may take the first places: more are asked for until enough are visible.
+    let mut asked = wanted;
+    let hits = loop {
+        let hits = hub.search(query, asked);
+        let is_all = hits.len() < asked;
+        let visible: Vec<_> = hits
+            .iter()
+            .filter_map(|hit| shown(&hit.name).map(|one| (hit.name.clone(), one.clone())))
+            .collect();
+        if is_all || visible.len() >= wanted {
+            break visible;
+        }
+        asked = asked.saturating_mul(4);
+    };
+    let tools: Vec<Value> = hits
+        .iter()
+        .take(wanted)
+        .map(
+            |(name, candidate)| json!({"name": &**name, "description": short(&candidate.spec().description)}),
+        )
+        .collect();
+    json!({"tools": tools})
+}
+
+/// The first lines of a description, cut at a word.
+fn short(description: &str) -> String {
+    let text = description.split_whitespace().collect::<Vec<_>>().join(" ");
+    let Some((end, _)) = text.char_indices().nth(SHORT_DESCRIPTION) else { return text };
+    let cut = &text[..end];
+    format!("{}…", cut.rfind(' ').map_or(cut, |space| &cut[..space]))
+}
+
+#[cfg(test)]
+#[path = "search_mode/tests.rs"]
+mod tests;
