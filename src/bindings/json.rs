@@ -9,6 +9,7 @@ use crate::error::{ErrorKind, HubError, clip};
 use crate::model::Arguments;
 use crate::schema::Opaque;
 use crate::stack;
+use num_bigint::BigInt;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 use serde_json::{Map, Number, Value};
@@ -19,6 +20,10 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 const MAX_DEPTH: usize = 100;
 /// Stack that a level of a value may take, with what is called inside.
 const LEVEL: usize = 64 * 1024;
+/// An integer has at most this many digits: the time to read and write one grows with the square of its length.
+const MAX_DIGITS: usize = 100_000;
+/// No integer of `MAX_DIGITS` has more bits.
+const MAX_BITS: usize = MAX_DIGITS * 3322 / 1000;
 
 pub fn to_python<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyAny>> {
     converted(py, value, &mut Slices::new())
@@ -34,11 +39,7 @@ fn converted<'py>(py: Python<'py>, value: &Value, slices: &mut Slices) -> PyResu
     Ok(match value {
         Value::Null => py.None().into_bound(py),
         Value::Bool(flag) => PyBool::new(py, *flag).to_owned().into_any(),
-        Value::Number(number) => match (number.as_i64(), number.as_u64()) {
-            (Some(number), _) => number.into_pyobject(py)?.into_any(),
-            (None, Some(number)) => number.into_pyobject(py)?.into_any(),
-            _ => PyFloat::new(py, number.as_f64().unwrap_or(f64::NAN)).into_any(),
-        },
+        Value::Number(number) => from_number(py, number)?,
         Value::String(text) => unicode::string(py, text)?.into_any(),
         Value::Array(items) => {
             let list = PyList::empty(py);
@@ -55,6 +56,22 @@ fn converted<'py>(py: Python<'py>, value: &Value, slices: &mut Slices) -> PyResu
             dict.into_any()
         }
     })
+}
+
+/// An int for digits alone, a float for all else. What neither can hold is infinite, as in Python's own `json`.
+fn from_number<'py>(py: Python<'py>, number: &Number) -> PyResult<Bound<'py, PyAny>> {
+    let text = number.as_str();
+    if let Ok(small) = text.parse::<i64>() {
+        return Ok(small.into_pyobject(py)?.into_any());
+    }
+    let is_whole = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
+    if is_whole
+        && text.len() <= MAX_DIGITS
+        && let Ok(large) = text.parse::<BigInt>()
+    {
+        return Ok(large.into_pyobject(py)?.into_any());
+    }
+    Ok(PyFloat::new(py, text.parse().unwrap_or(f64::NAN)).into_any())
 }
 
 /// A member of a container. Values of ours nest less deeply than the parser allows, but a small stack may be full already.
@@ -345,8 +362,15 @@ fn integer(object: &Bound<'_, PyAny>) -> Result<Value, Trouble> {
     if let Ok(number) = object.extract::<i64>() {
         return Ok(Value::Number(number.into()));
     }
-    let number = object.extract::<u64>();
-    number.map(|n| Value::Number(n.into())).map_err(|_| Trouble::new("the integer does not fit into 64 bits"))
+    let bits = object.call_method0("bit_length").and_then(|bits| bits.extract::<usize>());
+    let large = match bits {
+        Ok(..=MAX_BITS) => object.extract::<BigInt>().ok(),
+        _ => None,
+    };
+    let number = large.and_then(|large| large.to_string().parse::<Number>().ok());
+    number
+        .map(Value::Number)
+        .ok_or_else(|| Trouble::new(format!("the integer has more than {MAX_DIGITS} digits")))
 }
 
 /// How an object without a JSON form is named in an error.

@@ -10,6 +10,7 @@ use crate::registry::{Candidate, NameEntry};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use serde_json::Value;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -73,12 +74,14 @@ impl PyCandidate {
 
     #[getter]
     fn annotations<'py>(&self, py: Python<'py>) -> PyResult<TypedDict<'py>> {
-        Ok(TypedDict(pythonize::pythonize(py, &self.inner.spec().annotations)?))
+        let annotations = Value::Object(self.inner.spec().annotations.clone());
+        json::to_python(py, &annotations).map(TypedDict)
     }
 
     #[getter]
     fn examples<'py>(&self, py: Python<'py>) -> PyResult<TypedList<'py>> {
-        Ok(TypedList(pythonize::pythonize(py, &self.inner.spec().examples)?))
+        let examples = Value::Array(self.inner.spec().examples.clone());
+        json::to_python(py, &examples).map(TypedList)
     }
 
     #[getter]

@@ -11,7 +11,6 @@ use serde_json::{Map, Value};
 
 use super::draft::Draft;
 use super::keys::has_swallowed_brace;
-use super::lenient::may_lose_digits;
 
 /// The call at the start of a text, and its length.
 pub(super) fn read(text: &str) -> Option<(Draft, usize)> {
@@ -62,9 +61,6 @@ impl<'de> Visitor<'de> for FastCallVisitor {
             if !new {
                 return Err(Error::custom("a key given twice"));
             }
-        }
-        if arguments.iter().flat_map(Map::values).any(may_lose_digits) {
-            return Err(Error::custom("a number that is perhaps not exact"));
         }
         let unusual = draft.name.is_empty()
             || draft.name.trim() != draft.name

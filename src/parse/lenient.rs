@@ -10,8 +10,6 @@ use super::notation::Notation;
 use super::repair::{Repairs, SyntaxRepair};
 use super::strings;
 
-/// From here on a float may stand for another integer than the one that was written.
-const LARGE_FLOAT: f64 = 9_007_199_254_740_992.0;
 /// The reader is recursive, so deeper values are refused.
 const DEEPEST: usize = 128;
 
@@ -40,7 +38,6 @@ pub(super) struct LenientValue {
 pub(super) fn read(text: &str, notation: Notation, missing: MissingClosers) -> Result<LenientValue, String> {
     if notation == Notation::Json
         && let Ok(value) = serde_json::from_str::<Value>(text)
-        && !may_lose_digits(&value)
     {
         return Ok(LenientValue { value, repairs: Repairs::default(), whole: true, cut: None });
     }
@@ -48,18 +45,6 @@ pub(super) fn read(text: &str, notation: Notation, missing: MissingClosers) -> R
     let value = reader.value()?;
     let whole = reader.rest().trim().is_empty();
     Ok(LenientValue { value, repairs: reader.repairs, whole, cut: reader.cut })
-}
-
-/// Whether a number may have been an integer with more digits than 64 bits hold: as a float it would be another number.
-pub(super) fn may_lose_digits(value: &Value) -> bool {
-    match value {
-        Value::Number(number) => {
-            number.is_f64() && number.as_f64().is_some_and(|float| float.abs() >= LARGE_FLOAT)
-        }
-        Value::Array(items) => items.iter().any(may_lose_digits),
-        Value::Object(map) => map.values().any(may_lose_digits),
-        _ => false,
-    }
 }
 
 pub(super) struct LenientReader<'a> {
@@ -275,19 +260,14 @@ impl<'a> LenientReader<'a> {
         let end = rest.find(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '-' | '+' | '.' | '_')));
         let digits = &rest[..end.unwrap_or(rest.len())];
         self.at += digits.len();
-        let is_whole = digits.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte, b'-' | b'+' | b'_'));
-        let exact = |number: Number| match is_whole && number.is_f64() {
-            true => Err(format!("the integer {} does not fit into 64 bits", short(digits))),
-            false => Ok(Value::Number(number)),
-        };
         if let Ok(number) = digits.parse::<Number>() {
-            return exact(number);
+            return Ok(Value::Number(number));
         }
         self.repairs.add(SyntaxRepair::OddNumber);
         let plain = digits.trim_start_matches('+').replace('_', "");
-        let whole = plain.parse::<i64>().ok().map(Number::from);
+        let whole = plain.parse::<i64>().ok().map(Number::from).or_else(|| plain.parse().ok());
         let number = whole.or_else(|| plain.parse::<f64>().ok().and_then(Number::from_f64));
-        number.map_or_else(|| Err(format!("\"{}\" is not a number", short(digits))), exact)
+        number.map(Value::Number).ok_or_else(|| format!("\"{}\" is not a number", short(digits)))
     }
 
     fn word(&mut self) -> Result<Value, String> {

@@ -84,26 +84,37 @@ fn normalized(value: &Value) -> Option<String> {
     }
 }
 
-/// A number in JSON notation, unless it has more digits than a number here can hold.
+/// A number in JSON notation, unless it is a fraction with more digits than a float holds.
 fn number(text: &str) -> Option<Number> {
     let number: Number = serde_json::from_str(text).ok()?;
-    same_number(text, &number).then_some(number)
+    let held = held(&number)?;
+    (decimal(text) == decimal(held.as_str())).then_some(held)
 }
 
 fn whole(number: &Number) -> Option<Number> {
     match number.as_f64() {
-        _ if !number.is_f64() => Some(number.clone()),
+        _ if is_integer(number) => Some(number.clone()),
         Some(float) if float.fract() == 0.0 && float.abs() < EXACT => Some((float as i64).into()),
         _ => None,
     }
 }
 
 fn is_exact(number: &Number) -> bool {
-    !number.is_f64() || number.as_f64().is_some_and(|float| float.abs() < EXACT)
+    is_integer(number) || number.as_f64().is_some_and(|float| float.abs() < EXACT)
+}
+
+/// Whether a number is written as an integer. Those have any number of digits.
+pub fn is_integer(number: &Number) -> bool {
+    !number.as_str().contains(['.', 'e', 'E'])
+}
+
+/// A number as most readers hold it: an integer as it is, all else as a float. `None` beyond the range of floats.
+fn held(number: &Number) -> Option<Number> {
+    if is_integer(number) { Some(number.clone()) } else { Number::from_f64(number.as_f64()?) }
 }
 
 fn same_number(text: &str, number: &Number) -> bool {
-    decimal(text) == decimal(&number.to_string())
+    held(number).is_some_and(|held| decimal(text) == decimal(held.as_str()))
 }
 
 /// The sign, the digits without surrounding zeros, and the power of ten of the last digit.

@@ -3,6 +3,7 @@
 //! Models read them, so they use JSON's names for types. They also end up in logs, so a value is shown only in part, with
 //! control characters escaped, and not at all when its name says that it is a secret.
 
+use super::convert::is_integer;
 use super::structure;
 use crate::invisible::is_invisible;
 use jsonschema::paths::{Location, LocationSegment};
@@ -168,7 +169,7 @@ pub fn by_format(name: &str) -> Option<&'static str> {
 pub fn literal(value: &Value) -> String {
     match value {
         Value::String(text) => cut(&quoted(text), LONGEST_NAME),
-        Value::Array(_) | Value::Object(_) => cut(&value.to_string(), LONGEST_NAME),
+        Value::Array(_) | Value::Object(_) | Value::Number(_) => cut(&value.to_string(), LONGEST_NAME),
         other => other.to_string(),
     }
 }
@@ -189,8 +190,11 @@ pub fn given(value: &Value, hidden: bool) -> String {
         }
         Value::Null => "null".into(),
         Value::Bool(flag) => format!("{flag} (boolean)"),
-        Value::Number(number) if number.is_f64() => format!("{number} (number)"),
-        Value::Number(number) => format!("{number} (integer)"),
+        Value::Number(number) => match (number.as_str(), is_integer(number)) {
+            (digits, true) if digits.len() > 40 => format!("an integer of {} digits", digits.len()),
+            (digits, true) => format!("{digits} (integer)"),
+            (text, false) => format!("{} (number)", cut(text, 40)),
+        },
         Value::Array(items) => format!("an array of {}", counted(items.len(), "item")),
         Value::Object(map) => format!("an object with {}", counted(map.len(), "key")),
     }

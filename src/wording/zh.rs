@@ -275,6 +275,7 @@ const HUB: &[(&str, &str)] = &[
     ("{} (boolean)", "{0}（布尔值）"),
     ("an array of {} items", "{0} 项的数组"),
     ("an array of {} item", "{0} 项的数组"),
+    ("an integer of {} digits", "{0} 位的整数"),
     ("an object with {} keys", "有 {0} 个键的对象"),
     ("an object with {} key", "有 {0} 个键的对象"),
     ("a Python object of type {}", "类型为 {0} 的 Python 对象"),

@@ -94,7 +94,6 @@ def _default(value: Any) -> dict[str, Any]:
         shown = _jsonable(value)
         text = json.dumps(shown, allow_nan=False)
         if len(text) <= _LONGEST_DEFAULT:
-            json.loads(text, parse_int=_check_integer)
             return {"default": shown}
     except Exception:  # a default may be any object, and its serialiser may fail in any way
         pass
@@ -112,12 +111,6 @@ def _jsonable(value: Any) -> Any:
     from pydantic_core import to_jsonable_python
 
     return to_jsonable_python(value)
-
-
-def _check_integer(digits: str) -> None:
-    """The core holds integers of 64 bits."""
-    if not -(2**63) <= int(digits) < 2**64:
-        raise OverflowError(digits)
 
 
 def _untitled(definitions: Mapping[str, Any]) -> dict[str, Any]:

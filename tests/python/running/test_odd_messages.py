@@ -34,9 +34,18 @@ def deep(levels: int) -> dict[str, Any]:
 
 RING: dict[str, Any] = {}
 RING["ring"] = RING
+
+
+class Huge(int):
+    """With more digits than Python writes."""
+
+    def __repr__(self) -> str:
+        return "Huge"
+
+
 ODD = [
-    10**30,
-    -(2**64),
+    Huge(1 << 400_000),
+    Huge(-(1 << 400_000)),
     math.nan,
     math.inf,
     "\ud800",
@@ -102,18 +111,18 @@ def test_no_message_raises(name: Any, arguments: Any, extra: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "text",
+    ("text", "value"),
     [
-        '<tool_call>{"name": "get_any", "arguments": {"a": 1000000000000000000000000000001}}</tool_call>',
-        '<tool_call>{"name": "get_any", "arguments": {"a": [-99999999999999999999,]}}</tool_call>',
-        '[TOOL_CALLS][{"name": "get_any", "arguments": {"a": 18446744073709551616}}]',
+        ('<tool_call>{"name": "get_any", "arguments": {"a": %d}}</tool_call>', 10**30 + 1),
+        ('<tool_call>{"name": "get_any", "arguments": {"a": [%d,]}}</tool_call>', -(10**20) + 1),
+        ('[TOOL_CALLS][{"name": "get_any", "arguments": {"a": %d}}]', 2**64),
     ],
 )
-def test_an_integer_is_never_rounded(text: str) -> None:
+def test_an_integer_is_never_rounded(text: str, value: int) -> None:
     RAN.clear()
-    (result,) = asyncio.run(HUB.run(text)).results
-    assert (result.kind, RAN) == ("invalid_arguments", [])
-    assert "does not fit into 64 bits" in str(result.error)
+    (result,) = asyncio.run(HUB.run(text % value)).results
+    assert (result.success, RAN) == (True, [{"a": [value] if "[%d,]" in text else value}])
+    RAN.clear()
     for number in (2**64 - 1, -(2**63), 1e30, 2.0**60):
         asyncio.run(
             HUB.run(f'<tool_call>{{"name": "get_any", "arguments": {{"a": {number!r}}}}}</tool_call>')

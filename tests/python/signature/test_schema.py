@@ -342,12 +342,13 @@ def test_a_type_that_is_only_itself() -> None:
     assert checked(Ring, None) == Ring(None)
 
 
-def test_a_default_that_is_too_large_for_json_is_not_shown() -> None:
-    def tool(limit: int = 10**30):
-        return limit
+def test_a_large_default_is_shown_exactly_unless_it_is_long() -> None:
+    def tool(limit: int = 10**30, long: int = 10**3000):
+        return limit, long
 
-    assert describe(tool).parameters["properties"] == {"limit": {"type": "integer"}}
-    assert reaching(tool, {}) == 10**30
+    shown = {"limit": {"type": "integer", "default": 10**30}, "long": {"type": "integer"}}
+    assert describe(tool).parameters["properties"] == shown
+    assert reaching(tool, {}) == (10**30, 10**3000)
 
 
 def test_parameters_may_be_hidden() -> None:

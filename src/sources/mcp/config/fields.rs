@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 
 use super::notice::Notes;
 use super::variables::Variables;
+use crate::error::clip;
 use crate::text::nearest;
 
 /// Longer waits are a mistake in the unit, and adding them to a clock could overflow.
@@ -163,7 +164,8 @@ impl<'a, 'n> Fields<'a, 'n> {
         match number.as_u64() {
             Some(number) if (least..=most).contains(&number) => Some(number),
             _ => {
-                self.error(key, format!("must be a whole number from {least} to {most}, not {number}."));
+                let given = clip(number.as_str());
+                self.error(key, format!("must be a whole number from {least} to {most}, not {given}."));
                 None
             }
         }
@@ -176,9 +178,10 @@ impl<'a, 'n> Fields<'a, 'n> {
         match Duration::try_from_secs_f64(seconds) {
             Ok(duration) if duration > Duration::ZERO && duration <= LONGEST => Some(duration),
             _ => {
+                let given = clip(number.as_str());
                 self.error(
                     key,
-                    format!("must be a number of {unit} above 0 and at most a year, not {number}."),
+                    format!("must be a number of {unit} above 0 and at most a year, not {given}."),
                 );
                 None
             }

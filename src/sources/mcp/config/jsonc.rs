@@ -101,6 +101,9 @@ fn place(text: &[u8], at: usize) -> String {
     format!("at line {line} column {column}")
 }
 
+/// The name under which serde_json hands a number to a visitor, so that every digit of it is kept.
+const NUMBER: &str = "$serde_json::private::Number";
+
 /// Reads a value as serde_json does and also sees the keys that a map would swallow.
 struct Node<'a> {
     /// Of the value being read, as in `mcpServers.github.env`.
@@ -159,6 +162,10 @@ impl<'de> Visitor<'de> for Node<'_> {
         let mut object = Map::new();
         let outside = self.path.len();
         while let Some(key) = map.next_key::<String>()? {
+            if key == NUMBER {
+                let digits: String = map.next_value()?;
+                return digits.parse().map(Value::Number).map_err(A::Error::custom);
+            }
             if outside > 0 {
                 self.path.push('.');
             }

@@ -41,14 +41,7 @@ pub struct SkillFile {
 struct SkillEntry {
     uri: String,
     frontmatter: Map<String, Value>,
-    resources: Resources,
-}
-
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum Resources {
-    Manifest(Vec<SkillFile>),
-    Word(String),
+    resources: Value,
 }
 
 impl Skill {
@@ -76,12 +69,16 @@ impl Skill {
             return wrong("it has no description");
         }
         let files = match entry.resources {
-            Resources::Word(word) if word == "dynamic" => None,
-            Resources::Word(_) => return wrong("its resources are neither a list nor 'dynamic'"),
-            Resources::Manifest(files) => match broken(&files, &entry.uri, folder) {
-                Some(why) => return wrong(why),
-                None => Some(files),
-            },
+            Value::String(word) if word == "dynamic" => None,
+            Value::String(_) => return wrong("its resources are neither a list nor 'dynamic'"),
+            listed => {
+                let files: Vec<SkillFile> = serde_json::from_value(listed)
+                    .map_err(|error| format!("an entry that is not a skill: {error}"))?;
+                if let Some(why) = broken(&files, &entry.uri, folder) {
+                    return wrong(why);
+                }
+                Some(files)
+            }
         };
         let (name, uri) = (Arc::from(name), Arc::from(entry.uri.as_str()));
         Ok(Skill { uri, name, description, front_matter: entry.frontmatter, files })
