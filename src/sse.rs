@@ -22,6 +22,16 @@ pub struct SseEvent {
     pub data: String,
 }
 
+/// What a parser that [skips](SseParser::skipping) large events found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SseItem {
+    Event(SseEvent),
+    /// A piece of the data of an event that is larger than the limit.
+    LargeData(Vec<u8>),
+    /// The end of such an event, with its `event:` field.
+    LargeEnd(String),
+}
+
 /// A line or an event exceeds the limit of the parser, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SseTooLarge(pub usize);
@@ -51,7 +61,13 @@ pub struct SseParser {
     after_cr: bool,
     /// The first line may begin with a byte order mark.
     first_line: bool,
-    ready: VecDeque<SseEvent>,
+    /// Whether an event over the limit is skipped; otherwise it is an error.
+    skips: bool,
+    /// The event so far is being skipped.
+    in_large_event: bool,
+    /// The current line is being skipped: whether it is a data line.
+    in_large_line: Option<bool>,
+    ready: VecDeque<SseItem>,
 }
 
 impl SseParser {
@@ -66,8 +82,16 @@ impl SseParser {
             retry: None,
             after_cr: false,
             first_line: true,
+            skips: false,
+            in_large_event: false,
+            in_large_line: None,
             ready: VecDeque::new(),
         }
+    }
+
+    /// A parser that hands out events over the limit in pieces, and goes on behind them.
+    pub fn skipping(limit: usize) -> Self {
+        Self { skips: true, ..Self::new(limit) }
     }
 
     /// Takes the next bytes. After an error the parser must not be used.
@@ -94,6 +118,15 @@ impl SseParser {
 
     /// The next whole event, if there is one.
     pub fn next_event(&mut self) -> Option<SseEvent> {
+        loop {
+            if let SseItem::Event(event) = self.ready.pop_front()? {
+                return Some(event);
+            }
+        }
+    }
+
+    /// The next whole event, or the next piece of one that is skipped.
+    pub fn next_item(&mut self) -> Option<SseItem> {
         self.ready.pop_front()
     }
 
@@ -114,18 +147,62 @@ impl SseParser {
             self.end_line()?;
         }
         self.dispatch();
-        Ok(self.ready.pop_front())
+        Ok(self.next_event())
     }
 
     fn extend_line(&mut self, bytes: &[u8]) -> Result<(), SseTooLarge> {
+        if let Some(is_data) = self.in_large_line {
+            if is_data {
+                self.skip_data(bytes);
+            }
+            return Ok(());
+        }
         if self.line.len() + bytes.len() > self.limit {
-            return Err(SseTooLarge(self.limit));
+            return self.begin_large_line(bytes);
         }
         self.line.extend_from_slice(bytes);
         Ok(())
     }
 
+    /// The current line gets too long with these bytes.
+    fn begin_large_line(&mut self, bytes: &[u8]) -> Result<(), SseTooLarge> {
+        if !self.skips {
+            return Err(SseTooLarge(self.limit));
+        }
+        const DATA: &[u8] = b"data:";
+        let mut line = std::mem::take(&mut self.line);
+        let (name, rest) = bytes.split_at(DATA.len().saturating_sub(line.len()).min(bytes.len()));
+        line.extend_from_slice(name);
+        let is_data = line.starts_with(DATA);
+        self.in_large_line = Some(is_data);
+        if is_data {
+            self.begin_large_event();
+            self.skip_data(&line[DATA.len()..]);
+            self.skip_data(rest);
+        }
+        Ok(())
+    }
+
+    fn begin_large_event(&mut self) {
+        if !std::mem::replace(&mut self.in_large_event, true)
+            && let Some(data) = self.data.take()
+        {
+            self.skip_data(data.as_bytes());
+        }
+        self.skip_data(b"\n");
+    }
+
+    fn skip_data(&mut self, bytes: &[u8]) {
+        if !bytes.is_empty() {
+            self.ready.push_back(SseItem::LargeData(bytes.to_vec()));
+        }
+    }
+
     fn end_line(&mut self) -> Result<(), SseTooLarge> {
+        if self.in_large_line.take().is_some() {
+            self.first_line = false;
+            return Ok(());
+        }
         let mut line = std::mem::take(&mut self.line);
         let mut bytes = line.as_slice();
         if std::mem::take(&mut self.first_line) {
@@ -160,8 +237,13 @@ impl SseParser {
 
     fn add_data(&mut self, value: &str) -> Result<(), SseTooLarge> {
         let used = self.data.as_ref().map_or(0, |data| data.len() + 1);
-        if used + value.len() > self.limit {
-            return Err(SseTooLarge(self.limit));
+        if self.in_large_event || used + value.len() > self.limit {
+            if !self.skips {
+                return Err(SseTooLarge(self.limit));
+            }
+            self.begin_large_event();
+            self.skip_data(value.as_bytes());
+            return Ok(());
         }
         match &mut self.data {
             Some(data) => {
@@ -179,8 +261,10 @@ impl SseParser {
             // An empty id clears the one before it.
             self.last_id = Some(id).filter(|id| !id.is_empty());
         }
-        if let Some(data) = self.data.take() {
-            self.ready.push_back(SseEvent { name, data });
+        if std::mem::take(&mut self.in_large_event) {
+            self.ready.push_back(SseItem::LargeEnd(name));
+        } else if let Some(data) = self.data.take() {
+            self.ready.push_back(SseItem::Event(SseEvent { name, data }));
         }
     }
 }
@@ -316,6 +400,46 @@ mod tests {
         let end = prop_oneof![Just("\n"), Just("\r\n"), Just("\r")];
         prop::collection::vec((line, end), 0..12)
             .prop_map(|lines| lines.into_iter().map(|(l, e)| l + e).collect())
+    }
+
+    /// The data of large events as one text each, next to the whole events.
+    fn skip_large(limit: usize, chunks: &[&[u8]]) -> Vec<Result<String, String>> {
+        let mut parser = SseParser::skipping(limit);
+        let (mut found, mut large) = (Vec::new(), Vec::new());
+        let mut take = |parser: &mut SseParser| {
+            while let Some(item) = parser.next_item() {
+                match item {
+                    SseItem::Event(event) => found.push(Ok(event.data)),
+                    SseItem::LargeData(bytes) => large.extend(bytes),
+                    SseItem::LargeEnd(_) => {
+                        let text = String::from_utf8(std::mem::take(&mut large)).unwrap();
+                        found.push(Err(text.trim().to_owned()));
+                    }
+                }
+            }
+        };
+        for chunk in chunks {
+            parser.feed(chunk).unwrap();
+            take(&mut parser);
+        }
+        found
+    }
+
+    #[test]
+    fn an_event_over_the_limit_is_skipped_and_the_next_is_whole() {
+        let text = b"data: 0123456789abcdef\n\ndata: ok\n\n: a comment that is much too long\ndata: 1\n\n\
+            data: 12345\ndata: 67890\ndata: abcde\nevent: message\n\ndata: end\n\n";
+        let expected: Vec<Result<String, String>> = vec![
+            Err("0123456789abcdef".into()),
+            Ok("ok".into()),
+            Ok("1".into()),
+            Err("12345\n67890\nabcde".into()),
+            Ok("end".into()),
+        ];
+        for size in [1, 2, 7, 1000] {
+            let chunks: Vec<&[u8]> = text.chunks(size).collect();
+            assert_eq!(skip_large(14, &chunks)[..], expected[..], "chunks of {size}");
+        }
     }
 
     proptest! {

@@ -186,6 +186,31 @@ async fn an_endless_event_ends_the_connection() {
     assert_eq!(transport.retired().unwrap().kind, ErrorKind::Limit);
 }
 
+/// The stream goes on: the other call is answered.
+#[tokio::test]
+async fn an_event_over_the_limit_fails_its_own_call_and_no_other() {
+    let large = "x".repeat(2 * LIMIT);
+    for large in [
+        format!(r#"{{"jsonrpc":"2.0","id":1,"result":{{"text":"{large}"}}}}"#),
+        format!(r#"{{"jsonrpc":"2.0","result":{{"text":"{large}","id":2}},"id":1}}"#),
+    ] {
+        let steps = Reply::default().hold().chunk(event(&large)).chunk(event(&answer(2)));
+        let server = server(steps.hang(), accepted).await;
+        let transport = open(&server).await;
+        let (first, second) = (call(1), call(2));
+        let both = async { tokio::join!(ask(&*transport, &first), ask(&*transport, &second)) };
+        let release = async {
+            server.received(3).await;
+            server.release();
+        };
+        let ((first, second), ()) = tokio::join!(both, release);
+        let error = first.unwrap_err();
+        assert_eq!((error.kind, error.outcome), (ErrorKind::Limit, Outcome::Unknown), "{error}");
+        assert_eq!(second.unwrap(), json!({"ok": 2}));
+        assert!(transport.retired().is_none());
+    }
+}
+
 #[tokio::test]
 async fn a_request_of_the_server_is_answered() {
     let asked = json!({"jsonrpc": "2.0", "id": 7, "method": "roots/list"}).to_string();

@@ -2,8 +2,9 @@
 //! that the stream names first.
 
 use super::http::HttpOptions;
-use super::http::body::{self, BodyKind, Events, is_message};
+use super::http::body::{self, BodyKind, Events, SharedEvent, is_message};
 use super::http::endpoint::{HttpEndpoint, shown};
+use super::http::failure;
 use super::http::protocol_headers::ProtocolHeaders;
 use super::http::refusal::{Refusal, forgotten_session, refusal};
 use super::http::sending::{SEND_TIME, accepted, closed, unaccepted};
@@ -52,7 +53,7 @@ impl LegacySse {
             return Err(HubError::new(ErrorKind::Protocol, text).with_outcome(Outcome::NotSent));
         }
         let base = response.url().clone();
-        let mut events = Events::new(response, remote.limit);
+        let mut events = Events::shared(response, remote.limit);
         let endpoint = loop {
             let event = events.next(&remote).await?;
             if event.name == "endpoint" {
@@ -93,13 +94,17 @@ async fn read(shared: Arc<SseShared>, remote: Arc<HttpEndpoint>, mut events: Eve
         let event = tokio::select! {
             biased;
             () = shared.closed.cancelled() => return,
-            event = events.next(&remote) => event,
+            event = events.next_shared(&remote) => event,
         };
         match event {
-            Ok(event) if is_message(&event) => {
+            Ok(SharedEvent::Whole(event)) if is_message(&event) => {
                 shared.inbox.receive(event.data.as_bytes(), None, &|| Some(shared.answerer()));
             }
-            Ok(_) => {}
+            // The stream goes on for the other requests.
+            Ok(SharedEvent::TooLarge(Some(id))) => {
+                shared.inbox.settle(id, Err(failure::too_large(remote.limit)));
+            }
+            Ok(SharedEvent::Whole(_) | SharedEvent::TooLarge(None)) => {}
             Err(error) => break error,
         }
     };

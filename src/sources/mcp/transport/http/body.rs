@@ -5,7 +5,8 @@
 use super::endpoint::HttpEndpoint;
 use super::failure;
 use crate::error::{ErrorKind, HubError};
-use crate::sse::{SseEvent, SseParser};
+use crate::sources::mcp::id_scan::IdScan;
+use crate::sse::{SseEvent, SseItem, SseParser};
 use bytes::Bytes;
 use reqwest::Response;
 use reqwest::header::CONTENT_TYPE;
@@ -17,6 +18,9 @@ const BEGINNING: usize = 64 * 1024;
 const BEGINNING_TIME: Duration = Duration::from_secs(1);
 /// How long the end of an answered stream is waited for, so that its connection can be used again.
 const END_TIME: Duration = Duration::from_secs(1);
+
+/// An event of more than this many times the limit ends a shared stream: it may have no end.
+const MOST_SKIPPED: usize = 4;
 
 /// What a body claims to be.
 pub(crate) enum BodyKind {
@@ -81,10 +85,22 @@ pub(crate) async fn beginning(mut response: Response) -> Vec<u8> {
     body
 }
 
+/// What comes next on a stream that many requests share.
+pub(crate) enum SharedEvent {
+    Whole(SseEvent),
+    /// An event over the limit: the id of the request that it answers, as soon as it is known; `None` at the end of an event
+    /// that did not say.
+    TooLarge(Option<u64>),
+}
+
 /// A stream of events, and where to go on should it break.
 pub(crate) struct Events {
     response: Response,
     parser: SseParser,
+    /// Of the large event that is being skipped, until its id is reported.
+    scan: Option<IdScan>,
+    /// How much of that event was skipped.
+    skipped: usize,
     ended: bool,
     /// From the streams before this one.
     last_id: Option<String>,
@@ -93,15 +109,63 @@ pub(crate) struct Events {
 
 impl Events {
     pub(crate) fn new(response: Response, limit: usize) -> Self {
-        Events { response, parser: SseParser::new(limit), ended: false, last_id: None, retry: None }
+        let scan = Some(IdScan::default());
+        Events {
+            response,
+            parser: SseParser::new(limit),
+            scan,
+            skipped: 0,
+            ended: false,
+            last_id: None,
+            retry: None,
+        }
+    }
+
+    /// A stream that goes on behind an event over the limit.
+    pub(crate) fn shared(response: Response, limit: usize) -> Self {
+        Events { parser: SseParser::skipping(limit), ..Events::new(response, limit) }
     }
 
     /// The next event. An error of the kind `Closed` is the end of the stream.
     pub(crate) async fn next(&mut self, remote: &HttpEndpoint) -> Result<SseEvent, HubError> {
+        match self.item(remote).await? {
+            SseItem::Event(event) => Ok(event),
+            SseItem::LargeData(_) | SseItem::LargeEnd(_) => Err(failure::too_large(remote.limit)),
+        }
+    }
+
+    /// The next event of a [shared](Self::shared) stream.
+    pub(crate) async fn next_shared(&mut self, remote: &HttpEndpoint) -> Result<SharedEvent, HubError> {
+        loop {
+            match self.item(remote).await? {
+                SseItem::Event(event) => return Ok(SharedEvent::Whole(event)),
+                SseItem::LargeData(bytes) => {
+                    self.skipped += bytes.len();
+                    if self.skipped > MOST_SKIPPED * remote.limit {
+                        return Err(failure::too_large(remote.limit));
+                    }
+                    let Some(scan) = &mut self.scan else { continue };
+                    scan.feed(&bytes);
+                    if let Some(id) = scan.id() {
+                        self.scan = None;
+                        return Ok(SharedEvent::TooLarge(Some(id)));
+                    }
+                }
+                SseItem::LargeEnd(_) => {
+                    self.skipped = 0;
+                    if self.scan.replace(IdScan::default()).is_some() {
+                        return Ok(SharedEvent::TooLarge(None));
+                    }
+                }
+            }
+        }
+    }
+
+    async fn item(&mut self, remote: &HttpEndpoint) -> Result<SseItem, HubError> {
         let too_large = |_| failure::too_large(remote.limit);
         loop {
-            if let Some(event) = self.parser.next_event() {
-                return Ok(event);
+            if let Some(item) = self.parser.next_item() {
+                return Ok(item);
             }
             if self.ended {
                 let text = format!("the server ended the stream without an answer ({})", remote.shown);
@@ -112,7 +176,7 @@ impl Events {
                 None => {
                     self.ended = true;
                     if let Some(event) = self.parser.finish().map_err(too_large)? {
-                        return Ok(event);
+                        return Ok(SseItem::Event(event));
                     }
                 }
             }

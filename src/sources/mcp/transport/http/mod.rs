@@ -12,7 +12,7 @@
 pub(crate) mod body;
 pub(crate) mod endpoint;
 mod exchange;
-mod failure;
+pub(crate) mod failure;
 mod listen;
 mod options;
 pub(crate) mod protocol_headers;
