@@ -20,7 +20,7 @@ use crate::sources::mcp::auth::Credentials;
 use crate::sources::mcp::config::ServerConfig;
 use crate::sources::mcp::host::Host;
 use crate::sources::mcp::listing::Listed;
-use crate::sources::mcp::offers::OfferKind;
+use crate::sources::mcp::offers::{OfferKind, OfferList};
 use crate::sources::mcp::server::Server;
 use crate::sources::mcp::tool::McpTool;
 use crate::stats::CandidateStats;
@@ -29,7 +29,6 @@ use futures_util::stream::{self, Stream, StreamExt};
 use parking_lot::Mutex;
 use pins::Pins;
 use publisher::ToolPublisher;
-use serde_json::Value;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -59,7 +58,7 @@ pub struct Servers {
 }
 
 /// What each server listed last of each kind.
-type KnownOffers = HashMap<(Arc<str>, OfferKind), Arc<Vec<Value>>>;
+type KnownOffers = HashMap<(Arc<str>, OfferKind), Arc<OfferList>>;
 
 /// The id of a server, and why it failed if it did.
 pub type ServerOutcome = (Arc<str>, Result<(), HubError>);

@@ -33,10 +33,12 @@ impl Servers {
         let one = |server: Arc<Server>| async move {
             let listed = timeout(limit, offers::list(&server, kind)).await;
             let listed = listed.unwrap_or_else(|_| Err(too_late(&server, kind.name(), limit)));
-            if let Ok(offers) = &listed {
-                self.offered.lock().insert((server.id().clone(), kind), Arc::new(offers.clone()));
-            }
-            (server.id().clone(), listed)
+            let offers = listed.map(|listed| {
+                let offers = listed.offers.clone();
+                self.offered.lock().insert((server.id().clone(), kind), Arc::new(listed));
+                offers
+            });
+            (server.id().clone(), offers)
         };
         Ok(stream::iter(servers).map(one).buffered(CONNECT_AT_ONCE).collect().await)
     }
@@ -169,14 +171,17 @@ impl Servers {
         self.all().into_iter().filter(|server| self.known(server, kind, key).is_some()).collect()
     }
 
-    /// What this server listed last under this key.
+    /// What this server listed last under this key, unless its list has changed since.
     fn known(&self, server: &Server, kind: OfferKind, key: &str) -> Option<Value> {
         let offered = self.offered.lock().get(&(server.id().clone(), kind)).cloned()?;
+        if !offered.is_current(server, kind) {
+            return None;
+        }
         let is_it = |offer: &&Value| {
             let listed = offer.get(kind.key()).and_then(Value::as_str).unwrap_or_default();
             listed == key || (kind == OfferKind::ResourceTemplates && fits_template(listed, key))
         };
-        offered.iter().find(is_it).cloned()
+        offered.offers.iter().find(is_it).cloned()
     }
 }
 

@@ -27,6 +27,7 @@ PROGRAMS = {
     "word": ("word", ["word_mcp_server"]),
     "time": ("time", ["mcp-server-time"]),
     "git": ("git", ["mcp-server-git"]),
+    "mcp16": ("mcp16", ["python", OURS]),
     "mcp1": ("mcp1", ["python", OURS]),
     "mcp2": ("mcp2", ["python", OURS]),
     "fastmcp": ("fastmcp", ["python", OURS]),

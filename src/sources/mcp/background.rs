@@ -1,9 +1,9 @@
 //! The tasks of a session: keep its tool list current, listen for changes, end it when nothing uses it.
 
-use super::connection::{Connection, RequestExtras};
+use super::connection::{Connection, LISTEN, RequestExtras, ServerIdentity};
 use super::message::Params;
 use crate::error::ErrorKind;
-use serde_json::json;
+use serde_json::{Map, Value};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -74,10 +74,11 @@ where
 /// when the server refuses it, as FastMCP 4 does although it promises to announce changes; false when the connection is lost.
 pub async fn subscribe(connection: Arc<Connection>) -> bool {
     let mut pause = FIRST_RETRY;
+    let wanted = wanted_changes(connection.server());
     while connection.transport().retired().is_none() {
         let begun = Instant::now();
-        let params = Params::new().with("notifications", &json!({"toolsListChanged": true}));
-        let stream = connection.request("subscriptions/listen", params, RequestExtras::default());
+        let params = Params::new().with("notifications", &wanted);
+        let stream = connection.request(LISTEN, params, RequestExtras::default());
         let Ok(ended) = timeout(SUBSCRIPTION, stream).await else { continue };
         if ended.is_err_and(|error| error.kind == ErrorKind::Rpc) {
             return true;
@@ -89,6 +90,13 @@ pub async fn subscribe(connection: Arc<Connection>) -> bool {
         pause = (pause * 2).min(LONGEST_RETRY);
     }
     false
+}
+
+/// The changes that a server announces: of its tools, its resources, its prompts.
+fn wanted_changes(server: &ServerIdentity) -> Map<String, Value> {
+    let kinds = ["tools", "resources", "prompts"].into_iter();
+    let announced = kinds.filter(|kind| server.announces_changes_of(kind));
+    announced.map(|kind| (format!("{kind}ListChanged"), Value::Bool(true))).collect()
 }
 
 /// Returns when nothing has used the connection for `limit`. `unused_for` returns `None` when the server is gone.

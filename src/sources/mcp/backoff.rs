@@ -17,6 +17,8 @@ pub struct ReconnectBackoff {
     /// Failures since the last answer to a call: attempts that failed, and connections that did not live long.
     failures: u32,
     until: Option<Instant>,
+    /// Until when attempts wait that no caller waits for.
+    list_until: Option<Instant>,
 }
 
 /// A connection that lived this long clears all failures.
@@ -27,6 +29,7 @@ impl ReconnectBackoff {
         self.failures += 1;
         // The first failure may be chance: the next caller tries at once.
         self.until = (self.failures > 1).then(|| now + pause(self.failures - 1));
+        self.list_until = Some(now + pause(self.failures));
     }
 
     pub fn lost(&mut self, lived: Duration, now: Instant) {
@@ -38,12 +41,21 @@ impl ReconnectBackoff {
 
     /// How long attempts have to wait.
     pub fn wait(&self, now: Instant) -> Option<Duration> {
-        self.until.and_then(|until| until.checked_duration_since(now)).filter(|wait| !wait.is_zero())
+        left(self.until, now)
+    }
+
+    /// How long attempts have to wait that no caller waits for: after the first failure too.
+    pub fn wait_for_list(&self, now: Instant) -> Option<Duration> {
+        left(self.until.max(self.list_until), now)
     }
 
     pub fn failures(&self) -> u32 {
         self.failures
     }
+}
+
+fn left(until: Option<Instant>, now: Instant) -> Option<Duration> {
+    until.and_then(|until| until.checked_duration_since(now)).filter(|wait| !wait.is_zero())
 }
 
 /// Retries may be a tenth of all calls, however many fail: they must not add much load to a server in trouble.

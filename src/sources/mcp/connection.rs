@@ -17,6 +17,8 @@ use tokio::time::timeout;
 
 /// A cancellation or a greeting that a server does not take within this time is not waited for.
 const COURTESY: Duration = Duration::from_secs(3);
+/// The stream on which a modern server announces changes.
+pub const LISTEN: &str = "subscriptions/listen";
 /// The server refuses our version and names its own.
 pub const UNSUPPORTED_VERSION: i64 = -32022;
 /// Other errors that only a modern server gives: headers that do not fit, a capability that we lack.
@@ -34,9 +36,14 @@ pub struct ServerIdentity {
 }
 
 impl ServerIdentity {
-    /// Whether the server announces changes of its tools.
+    /// Whether the server announces changes of its `tools`, `resources` or `prompts`.
+    pub fn announces_changes_of(&self, what: &str) -> bool {
+        self.capabilities.get(what).and_then(|declared| declared.get("listChanged"))
+            == Some(&Value::Bool(true))
+    }
+
     pub fn announces_changes(&self) -> bool {
-        self.capabilities.pointer("/tools/listChanged") == Some(&Value::Bool(true))
+        ["tools", "resources", "prompts"].iter().any(|what| self.announces_changes_of(what))
     }
 }
 
@@ -56,6 +63,13 @@ pub struct Connection {
 
 /// A request that is not answered yet.
 struct InFlight<'a>(&'a AtomicUsize);
+
+impl<'a> InFlight<'a> {
+    fn new(count: &'a AtomicUsize) -> Self {
+        count.fetch_add(1, Ordering::AcqRel);
+        InFlight(count)
+    }
+}
 
 impl Drop for InFlight<'_> {
     fn drop(&mut self) {
@@ -118,7 +132,8 @@ impl Connection {
         &self.transport
     }
 
-    /// Whether a request waits for its answer: a call, a list, a subscription.
+    /// Whether a request waits for its answer: a call, a list, the poll of a task. The hub's own subscription to changes does
+    /// not count: it would keep every server that announces changes alive.
     pub fn is_in_use(&self) -> bool {
         self.in_flight.load(Ordering::Acquire) > 0
     }
@@ -219,8 +234,7 @@ impl Connection {
         params: Params,
         mut extras: RequestExtras,
     ) -> Result<Box<RawValue>, HubError> {
-        self.in_flight.fetch_add(1, Ordering::AcqRel);
-        let _in_flight = InFlight(&self.in_flight);
+        let _in_flight = (method != LISTEN).then(|| InFlight::new(&self.in_flight));
         let id = self.ids.fetch_add(1, Ordering::Relaxed);
         let _watched = extras.on_progress.take().map(|on_progress| {
             extras.meta.insert("progressToken".into(), json!(id));

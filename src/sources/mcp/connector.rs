@@ -12,9 +12,7 @@ use super::transport::legacy_sse::LegacySse;
 use super::transport::stdio::{ProcessOutput, Program, Stdio};
 use crate::error::{ErrorKind, HubError};
 use arc_swap::ArcSwapOption;
-use parking_lot::Mutex;
 use serde_json::json;
-use std::collections::VecDeque;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -28,8 +26,6 @@ const SHORTEST_PROBE: Duration = Duration::from_secs(1);
 const GLANCE: Duration = Duration::from_millis(50);
 /// A process may take this much of a caller's time before it gets the older greeting.
 const SHARE_OF_CALL: f64 = 0.4;
-/// How many starts of processes are remembered.
-const REMEMBERED_STARTS: usize = 8;
 
 pub struct Connector {
     config: ServerConfig,
@@ -37,7 +33,6 @@ pub struct Connector {
     credentials: Option<Arc<dyn Credentials>>,
     /// Of the process that was started last.
     output: ArcSwapOption<ProcessOutput>,
-    starts: Mutex<VecDeque<Instant>>,
 }
 
 /// From which knowledge, and for how long, to connect.
@@ -68,7 +63,7 @@ impl Connector {
         callbacks: Arc<ServerCallbacks>,
         credentials: Option<Arc<dyn Credentials>>,
     ) -> Self {
-        Connector { config, callbacks, credentials, output: ArcSwapOption::empty(), starts: Mutex::default() }
+        Connector { config, callbacks, credentials, output: ArcSwapOption::empty() }
     }
 
     pub fn config(&self) -> &ServerConfig {
@@ -82,11 +77,6 @@ impl Connector {
     /// What the process that was started last says on its error stream, when it sounds like a reason.
     pub fn error_output(&self) -> Option<String> {
         self.output.load().as_ref()?.reason()
-    }
-
-    /// How many processes were started since then.
-    pub fn starts_since(&self, then: Instant) -> usize {
-        self.starts.lock().iter().filter(|at| **at >= then).count()
     }
 
     /// Connects within the time that the configuration gives.
@@ -216,12 +206,6 @@ impl Connector {
         let on_stderr_line = Box::new(move |line: &str| callbacks.log("debug", line));
         let output = Arc::new(ProcessOutput::default());
         self.output.store(Some(output.clone()));
-        let mut starts = self.starts.lock();
-        starts.push_back(Instant::now());
-        if starts.len() > REMEMBERED_STARTS {
-            starts.pop_front();
-        }
-        drop(starts);
         let id = self.config.id.clone();
         let transport = Stdio::open(id, program, limit, inbox.clone(), on_stderr_line, output)?;
         Ok(Connection::new(transport, inbox, &self.callbacks))
@@ -320,7 +304,7 @@ impl Connector {
     /// Keeps what a server says about itself.
     fn note(&self, connection: &Connection) {
         self.callbacks.set_instructions(connection.server().instructions.clone());
-        self.callbacks.set_announces_changes(connection.server().announces_changes());
+        self.callbacks.session_began(connection.server().announces_changes_of("tools"));
     }
 
     fn greeted(&self, connection: Connection, hint: ProtocolHint) -> (Connection, ProtocolHint) {

@@ -2,6 +2,7 @@
 
 use super::config::ServerConfig;
 use super::inbox::{Asked, Listener};
+use super::offer_changes::OfferChanges;
 use super::secrets::ServerSecrets;
 use crate::schema::ResultSchema;
 use crate::tool::{BoxFuture, QuestionAnswer};
@@ -43,6 +44,8 @@ pub struct ServerCallbacks {
     pub tools_changed: Arc<Notify>,
     /// How many changes the server has announced.
     changes: AtomicU64,
+    /// Counts the changes of resources and prompts.
+    pub offer_changes: OfferChanges,
     instructions: Mutex<Option<String>>,
     questions: Semaphore,
     /// Whether the server of the present session announces changes of its tools.
@@ -66,6 +69,7 @@ impl ServerCallbacks {
             secrets: ServerSecrets::of(config),
             tools_changed: Arc::default(),
             changes: AtomicU64::new(0),
+            offer_changes: OfferChanges::default(),
             instructions: Mutex::default(),
             questions: Semaphore::new(MOST_QUESTIONS),
             announces_changes: AtomicBool::new(false),
@@ -79,10 +83,12 @@ impl ServerCallbacks {
         self.tools_changed.notify_one();
     }
 
-    /// Whether the server announces changes of its tools, in the session that has begun.
-    pub fn set_announces_changes(&self, announces: bool) {
+    /// A session has begun. `announces`: its server announces changes of its tools.
+    pub fn session_began(&self, announces: bool) {
         self.announces_changes.store(announces, Ordering::Relaxed);
         self.acknowledged.store(false, Ordering::Relaxed);
+        // The server may have changed since the last one.
+        self.offer_changes.all();
     }
 
     /// How many changes were announced so far.
@@ -210,6 +216,8 @@ impl Listener for ServerCallbacks {
     fn notified(&self, method: &str, params: Option<&RawValue>) {
         match method {
             "notifications/tools/list_changed" => self.announce_change(),
+            "notifications/resources/list_changed" => self.offer_changes.resources(),
+            "notifications/prompts/list_changed" => self.offer_changes.prompts(),
             // The first one belongs to the session, which lists its tools by itself.
             "notifications/subscriptions/acknowledged" if self.acknowledged.swap(true, Ordering::Relaxed) => {
                 self.reconnected();
@@ -232,6 +240,7 @@ impl Listener for ServerCallbacks {
 
     /// A change may have been announced while nothing listened.
     fn reconnected(&self) {
+        self.offer_changes.all();
         if self.announces_changes.load(Ordering::Relaxed) {
             self.announce_change();
         }

@@ -14,6 +14,7 @@
 //! resources cannot disagree.
 
 use super::backoff::ReconnectBackoff;
+use super::list_starts::ListStarts;
 use super::protocol::ProtocolHint;
 use crate::error::HubError;
 use std::time::{Duration, Instant};
@@ -24,6 +25,7 @@ pub struct Lifecycle<A, S> {
     generation: u64,
     disabled: bool,
     backoff: ReconnectBackoff,
+    list_starts: ListStarts,
     hint: Option<ProtocolHint>,
     error: Option<HubError>,
     last_failure: Option<ConnectFailure>,
@@ -34,6 +36,17 @@ enum LifeStage<A, S> {
     Connecting(A),
     Ready { session: S, since: Instant },
     Closed,
+}
+
+/// Why a connection is wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ConnectReason {
+    /// A caller waits for it.
+    Call,
+    /// The list alone, which no user asked for. Such attempts back off from the first failure on, and are limited in number.
+    List,
+    /// A user asked for it: the back-off is ignored.
+    User,
 }
 
 /// How a request for a connection can be met.
@@ -48,7 +61,15 @@ pub enum Availability<'a, A, S> {
 pub enum Unavailable {
     Closed,
     Disabled,
-    BackingOff { wait: Duration, failures: u32, last: Box<ConnectFailure> },
+    BackingOff {
+        wait: Duration,
+        failures: u32,
+        last: Box<ConnectFailure>,
+    },
+    /// It was started often enough for its list alone.
+    ListedOften {
+        wait: Duration,
+    },
 }
 
 /// The failure that counted last for the back-off.
@@ -82,17 +103,17 @@ impl<A, S> Lifecycle<A, S> {
             generation: 0,
             disabled,
             backoff: ReconnectBackoff::default(),
+            list_starts: ListStarts::default(),
             hint: None,
             error: None,
             last_failure: None,
         }
     }
 
-    /// Asks for a connection. `start` is called when an attempt has to begin. With `insist` the back-off is ignored: a
-    /// user asked for this attempt.
+    /// Asks for a connection. `start` is called when an attempt has to begin.
     pub fn want(
         &mut self,
-        insist: bool,
+        reason: ConnectReason,
         now: Instant,
         start: impl FnOnce(ConnectStart) -> A,
     ) -> Result<Availability<'_, A, S>, Unavailable> {
@@ -100,10 +121,11 @@ impl<A, S> Lifecycle<A, S> {
             if self.disabled {
                 return Err(Unavailable::Disabled);
             }
-            let wait = self.backoff.wait(now).filter(|_| !insist);
-            if let Some((wait, last)) = wait.zip(self.last_failure.clone()) {
-                let (failures, last) = (self.backoff.failures(), Box::new(last));
-                return Err(Unavailable::BackingOff { wait, failures, last });
+            if let Some(unavailable) = self.must_wait(reason, now) {
+                return Err(unavailable);
+            }
+            if reason == ConnectReason::List {
+                self.list_starts.record(self.starts_of_attempt(), now);
             }
             self.generation += 1;
             let attempt = start(ConnectStart { generation: self.generation, hint: self.hint });
@@ -114,6 +136,30 @@ impl<A, S> Lifecycle<A, S> {
             LifeStage::Connecting(attempt) => Ok(Availability::InProgress(attempt)),
             LifeStage::Idle | LifeStage::Closed => Err(Unavailable::Closed),
         }
+    }
+
+    fn must_wait(&self, reason: ConnectReason, now: Instant) -> Option<Unavailable> {
+        let (backoff, limit) = match reason {
+            ConnectReason::User => return None,
+            ConnectReason::Call => (self.backoff.wait(now), None),
+            ConnectReason::List => {
+                (self.backoff.wait_for_list(now), self.list_starts.wait(self.starts_of_attempt(), now))
+            }
+        };
+        let wait = backoff.max(limit)?;
+        Some(match &self.last_failure {
+            Some(last) if self.backoff.failures() > 0 => Unavailable::BackingOff {
+                wait,
+                failures: self.backoff.failures(),
+                last: Box::new(last.clone()),
+            },
+            _ => Unavailable::ListedOften { wait },
+        })
+    }
+
+    /// A server of unknown era may have to be started a second time, for the older handshake.
+    fn starts_of_attempt(&self) -> usize {
+        if self.hint.is_some() { 1 } else { 2 }
     }
 
     /// An attempt succeeded. Gives back its handle, or the session when it comes too late.
@@ -209,20 +255,6 @@ impl<A, S> Lifecycle<A, S> {
 
     pub fn is_closed(&self) -> bool {
         matches!(self.stage, LifeStage::Closed)
-    }
-
-    /// Whether an attempt would begin with the next request for a connection.
-    pub fn is_idle(&self) -> bool {
-        matches!(self.stage, LifeStage::Idle)
-    }
-
-    /// The failure that counted last for the back-off.
-    pub fn last_failure(&self) -> Option<&ConnectFailure> {
-        self.last_failure.as_ref()
-    }
-
-    pub fn failures(&self) -> u32 {
-        self.backoff.failures()
     }
 
     pub fn is_connecting(&self) -> bool {

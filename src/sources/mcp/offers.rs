@@ -83,19 +83,48 @@ struct OfferPage {
     members: Map<String, Value>,
 }
 
+/// The offers of one kind, and the number of changes that they include.
+#[derive(Clone, Debug)]
+pub struct OfferList {
+    pub offers: Vec<Value>,
+    changes: u64,
+}
+
+impl OfferList {
+    /// Whether the server has announced no change since, and has not been connected again.
+    pub fn is_current(&self, server: &Server, kind: OfferKind) -> bool {
+        self.changes == changes(server, kind)
+    }
+}
+
+fn changes(server: &Server, kind: OfferKind) -> u64 {
+    let counted = &server.callbacks().offer_changes;
+    match kind {
+        OfferKind::Resources | OfferKind::ResourceTemplates => counted.of_resources(),
+        OfferKind::Prompts => counted.of_prompts(),
+    }
+}
+
 /// All offers of one kind; none when the server does not declare the capability.
-pub async fn list(server: &Arc<Server>, kind: OfferKind) -> Result<Vec<Value>, HubError> {
+pub async fn list(server: &Arc<Server>, kind: OfferKind) -> Result<OfferList, HubError> {
     let _call = server.begin_call();
-    let connection = server.connection().await?;
-    let listed = match list_once(&connection, kind).await {
+    let listed = match list_once(server, kind).await {
         // To list does no harm: when the connection is lost meanwhile, it is done once more.
-        Err(error) if error.kind == ErrorKind::Closed => list_once(&*server.connection().await?, kind).await,
+        Err(error) if error.kind == ErrorKind::Closed => list_once(server, kind).await,
         listed => listed,
     };
     listed.inspect(|_| server.answered())
 }
 
-async fn list_once(connection: &Connection, kind: OfferKind) -> Result<Vec<Value>, HubError> {
+async fn list_once(server: &Arc<Server>, kind: OfferKind) -> Result<OfferList, HubError> {
+    let connection = server.connection().await?;
+    // Before the request: a change that is announced meanwhile needs another list.
+    let changes = changes(server, kind);
+    let offers = list_pages(&connection, kind).await?;
+    Ok(OfferList { offers, changes })
+}
+
+async fn list_pages(connection: &Connection, kind: OfferKind) -> Result<Vec<Value>, HubError> {
     let mut offers = Vec::new();
     if !kind.is_offered(connection) {
         return Ok(offers);

@@ -14,9 +14,13 @@ use super::connection::{Connection, ServerIdentity};
 use super::connector::{ConnectOptions, Connector};
 use super::host::{Host, ServerCallbacks};
 use super::info::{self, ServerInfo};
-use super::lifecycle::{Availability, ConnectFailure, ConnectStart, Lifecycle, Released, Unavailable};
+use super::lifecycle::{
+    Availability, ConnectFailure, ConnectReason, ConnectStart, Lifecycle, Released, Unavailable,
+};
+use super::list_starts::{LIST_STARTS_WITHIN, MOST_LIST_STARTS};
 use super::listing::Listing;
 use super::lists::ServerLists;
+use super::outage::Outage;
 use super::protocol::{Era, ProtocolHint};
 use super::session::Session;
 use super::skills::Skills;
@@ -47,6 +51,7 @@ pub struct Server {
     life: Mutex<Life>,
     lists: ServerLists,
     pub(super) retry_budget: Mutex<RetryBudget>,
+    pub(super) outage: Outage,
     pub(super) concurrency: Option<Arc<Semaphore>>,
     /// How many calls use the connection, or wait for it.
     calls: AtomicUsize,
@@ -61,23 +66,6 @@ impl Drop for CallInProgress<'_> {
         self.0.calls.fetch_sub(1, Ordering::AcqRel);
     }
 }
-
-/// Why a connection is wanted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Purpose {
-    /// A call, whose caller waits for at most this long.
-    Call(Option<Duration>),
-    /// The list alone, which no user asked for.
-    List,
-    /// A user asked for it: the back-off is ignored.
-    Insist,
-}
-
-/// Processes that are started for the list alone: at most this many in this time.
-const LIST_STARTS: usize = 3;
-const LIST_STARTS_IN: Duration = Duration::from_secs(10);
-/// One attempt starts a process that does not know the modern protocol a second time.
-const STARTS_OF_ATTEMPT: usize = 2;
 
 struct Life {
     machine: Lifecycle<ConnectAttempt, Session>,
@@ -125,6 +113,7 @@ impl Server {
             life: Mutex::new(Life { machine, last_used: Instant::now(), look: None }),
             lists: ServerLists::default(),
             retry_budget: Mutex::default(),
+            outage: Outage::default(),
             calls: AtomicUsize::new(0),
         })
     }
@@ -199,7 +188,7 @@ impl Server {
         self: &Arc<Self>,
         patience: Option<Duration>,
     ) -> Result<Arc<Connection>, HubError> {
-        let link = match self.begin(Purpose::Call(patience))? {
+        let link = match self.begin(ConnectReason::Call, patience)? {
             ConnectionRequest::Ready(link) => link,
             ConnectionRequest::InProgress(attempt) => {
                 outcome(attempt).await.map_err(|error| self.auto_connect_failed(error))?
@@ -226,7 +215,7 @@ impl Server {
     }
 
     async fn insist(self: &Arc<Self>) -> Result<Link, HubError> {
-        match self.begin(Purpose::Insist)? {
+        match self.begin(ConnectReason::User, None)? {
             ConnectionRequest::Ready(link) => Ok(link),
             ConnectionRequest::InProgress(attempt) => outcome(attempt).await,
         }
@@ -250,10 +239,10 @@ impl Server {
     }
 
     async fn look_now(self: &Arc<Self>, is_for_call: bool) -> Result<(), HubError> {
-        let purpose = if is_for_call { Purpose::Call(None) } else { Purpose::List };
+        let reason = if is_for_call { ConnectReason::Call } else { ConnectReason::List };
         let mut ended = self.lists.ended();
         let before = *ended.borrow_and_update();
-        match self.begin(purpose)? {
+        match self.begin(reason, None)? {
             ConnectionRequest::Ready(link) => {
                 Self::list(Arc::downgrade(self), link, self.list_limit()).await.map(drop)
             }
@@ -286,29 +275,26 @@ impl Server {
         self.lists.end_round();
     }
 
-    /// A connection, or the attempt to get one that is in progress or was started now.
-    fn begin(self: &Arc<Self>, purpose: Purpose) -> Result<ConnectionRequest, HubError> {
+    /// A connection, or the attempt to get one that is in progress or was started now. `patience`: how long the caller waits.
+    fn begin(
+        self: &Arc<Self>,
+        reason: ConnectReason,
+        patience: Option<Duration>,
+    ) -> Result<ConnectionRequest, HubError> {
         let now = Instant::now();
         let (lost, started, begun) = {
             let mut life = self.life.lock();
             life.last_used = now;
             let lost = life.machine.take_lost(now, Session::why_lost);
             let mut started = false;
-            let begun = match self.too_many_starts(&life.machine, purpose, now) {
-                Some(unavailable) => Err(unavailable),
-                None => {
-                    let wanted = life.machine.want(purpose == Purpose::Insist, now, |start| {
-                        started = true;
-                        self.attempt(start, purpose)
-                    });
-                    wanted.map(|wanted| match wanted {
-                        Availability::Ready(session) => ConnectionRequest::Ready(Link::of(session)),
-                        Availability::InProgress(attempt) => {
-                            ConnectionRequest::InProgress(attempt.outcome.clone())
-                        }
-                    })
-                }
-            };
+            let wanted = life.machine.want(reason, now, |start| {
+                started = true;
+                self.attempt(start, patience)
+            });
+            let begun = wanted.map(|wanted| match wanted {
+                Availability::Ready(session) => ConnectionRequest::Ready(Link::of(session)),
+                Availability::InProgress(attempt) => ConnectionRequest::InProgress(attempt.outcome.clone()),
+            });
             (lost, started, begun)
         };
         // Outside of the lock: the session's destructors and the hub's listeners may do anything.
@@ -323,29 +309,8 @@ impl Server {
         begun.map_err(|unavailable| self.unavailable(unavailable))
     }
 
-    /// A server that fails again and again is not started for its list alone as often as the back-off allows for calls.
-    fn too_many_starts(
-        &self,
-        machine: &Lifecycle<ConnectAttempt, Session>,
-        purpose: Purpose,
-        now: Instant,
-    ) -> Option<Unavailable> {
-        let since = now.checked_sub(LIST_STARTS_IN)?;
-        let starts = self.connector.starts_since(since);
-        if purpose != Purpose::List || !machine.is_idle() || starts + STARTS_OF_ATTEMPT <= LIST_STARTS {
-            return None;
-        }
-        let last = Box::new(machine.last_failure()?.clone());
-        let wait = machine.backoff_left(now).unwrap_or_default().max(LIST_STARTS_IN / 2);
-        Some(Unavailable::BackingOff { wait, failures: machine.failures(), last })
-    }
-
     /// Starts an attempt to connect. It holds the connector, and not the server.
-    fn attempt(self: &Arc<Self>, start: ConnectStart, purpose: Purpose) -> ConnectAttempt {
-        let patience = match purpose {
-            Purpose::Call(patience) => patience,
-            Purpose::List | Purpose::Insist => None,
-        };
+    fn attempt(self: &Arc<Self>, start: ConnectStart, patience: Option<Duration>) -> ConnectAttempt {
         let options = ConnectOptions { hint: start.hint, patience };
         let (sender, outcome) = watch::channel(None);
         let (server, connector) = (Arc::downgrade(self), self.connector.clone());
@@ -414,7 +379,8 @@ impl Server {
             let server = Arc::downgrade(self);
             self.lists.set_silent(false);
             session.spawn(Box::pin(async move {
-                let is_refused = background::subscribe(connection).await;
+                let of_tools = connection.server().announces_changes_of("tools");
+                let is_refused = background::subscribe(connection).await && of_tools;
                 if let Some(server) = server.upgrade().filter(|_| is_refused) {
                     server.lists.set_silent(true);
                 }
@@ -443,6 +409,8 @@ impl Server {
         let mut life = self.life.lock();
         life.last_used = Instant::now();
         life.machine.answered();
+        drop(life);
+        self.outage.end();
     }
 
     /// Takes note of a call until the guard is dropped.
@@ -515,6 +483,15 @@ impl Server {
                 let wait = wait.as_secs_f64();
                 let error = self.backing_off(wait, failures, *last);
                 HubError { retry_after: Some(wait), ..error }.with_outcome(Outcome::NotSent)
+            }
+            Unavailable::ListedOften { wait } => {
+                let (within, wait) = (LIST_STARTS_WITHIN.as_secs(), wait.as_secs_f64());
+                let text = format!(
+                    "Server '{}' was started {MOST_LIST_STARTS} times in {within} s for its list alone; without a call it is started again in {wait:.1} s.",
+                    self.id()
+                );
+                let error = HubError::new(ErrorKind::Connect, text).with_outcome(Outcome::NotSent);
+                HubError { retry_after: Some(wait), ..error }
             }
         }
     }

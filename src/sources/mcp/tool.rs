@@ -20,6 +20,9 @@ use std::time::{Duration, Instant};
 /// How often one call may be asked for more input.
 const ROUNDS: usize = 10;
 
+/// The longest pause between two tries to reach a server that is being restarted.
+const LONGEST_RESTART_PAUSE: Duration = Duration::from_secs(1);
+
 /// The mark of FastMCP in an output schema: the value is under `result`.
 const WRAPPED: &str = "x-fastmcp-wrap-result";
 
@@ -62,6 +65,7 @@ impl McpTool {
         let mut tries = 0;
         let mut retries = 0;
         let mut new_session = false;
+        let (begun, mut restarts) = (Instant::now(), 0);
         loop {
             let mut is_connected = false;
             let error = match self.attempt(args, ctx, &mut is_connected).await {
@@ -71,6 +75,9 @@ impl McpTool {
             let pause = if refuses_session(&error) {
                 // The call did not run, and the server is there: this repetition is free, and happens once.
                 (!std::mem::replace(&mut new_session, true)).then_some(Duration::ZERO)
+            } else if let Some(pause) = self.until_restarted(&error, begun, restarts, ctx.deadline) {
+                restarts += 1;
+                Some(pause)
             } else {
                 let pause = self.pause(&error, retries, ctx.deadline, is_connected);
                 retries += 1;
@@ -178,6 +185,27 @@ impl McpTool {
         }
         let mark = self.listed.output_schema.as_ref().and_then(|schema| schema.get(WRAPPED));
         Ok(convert::unwrapped(output, mark.and_then(Value::as_bool) == Some(true)))
+    }
+
+    /// The pause before the next try of a call that was under way when its server stopped taking connections. Nothing was
+    /// sent, so the repetition is free.
+    fn until_restarted(
+        &self,
+        error: &HubError,
+        begun: Instant,
+        tries: u32,
+        deadline: Instant,
+    ) -> Option<Duration> {
+        let options = &self.server.config().options;
+        let is_refused = error.kind == ErrorKind::Connect && error.outcome == Outcome::NotSent;
+        let is_remote = matches!(self.server.config().endpoint, Endpoint::Http(_));
+        if !is_refused || !is_remote || options.retries == 0 {
+            return None;
+        }
+        let now = Instant::now();
+        let asked = error.retry_after.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+        let pause = asked.unwrap_or_else(|| backoff::pause(tries + 1).min(LONGEST_RESTART_PAUSE));
+        (self.server.outage.awaits(begun, now) && now + pause < deadline).then_some(pause)
     }
 
     /// How long to wait before another try, or `None` when there must not be one.

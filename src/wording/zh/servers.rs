@@ -110,6 +110,10 @@ pub(super) const SERVERS: &[(&str, &str)] = &[
         "Server '{}' was lost {} s after it was connected: {~} (failure {} in a row, {} s ago; not connected again yet, the next try is in {} s)",
         "服务器 '{0}' 在连接 {1} 秒后断开：{2}（连续第 {3} 次，{4} 秒前；尚未重新连接，{5} 秒后再试）",
     ),
+    (
+        "Server '{}' was started {} times in {} s for its list alone; without a call it is started again in {} s.",
+        "服务器 '{0}' 仅为获取列表在 {2} 秒内已启动 {1} 次；若没有调用，将在 {3} 秒后再次启动。",
+    ),
     ("Auto-connect failed for server '{}': {~}", "自动连接服务器 '{0}' 失败：{1}"),
     ("Server '{}' cannot be reached: {~}", "无法连接服务器 '{0}'：{1}"),
     ("Server '{}' is closed; add it again to use it.", "服务器 '{0}' 已关闭；请重新添加后使用。"),

@@ -116,3 +116,26 @@ async def test_between_two_tries_the_error_reports_the_last_one_and_the_next(hub
     pattern = r"\(attempt 2 in a row, [\d.]+ s ago; not tried again yet, the next try is in [\d.]+ s\)$"
     assert re.search(pattern, errors[2]), errors[2]
     assert results[2].meta["error"]["retry_after"] > 0
+
+
+@pytest.mark.parametrize("server", ["mcp1", "fastmcp"])
+async def test_calls_wait_for_a_server_that_is_restarted(
+    server: str, hub: ToolHub, installed: Callable[..., Any], until: Callable[..., Any]
+) -> None:
+    """Nothing listens when fifty calls are made. Nothing of them was sent, so all of them run once the server is back."""
+    installed(server)
+    port = catalogue.free_port()
+    words = [word.format(port=port) for word in SERVERS[server][0]]
+    tool, args = ACTS[server]
+    hub.add_server("s", url=f"http://127.0.0.1:{port}/mcp")
+    with catalogue.listening(server, *words, port=port):
+        assert (await hub.execute(tool, args, server="s")).success
+    refused: list[Any] = []
+    hub.on_event(lambda event: refused.append(event) if event["type"] == "retried" else None)
+    calls = [asyncio.create_task(hub.execute(tool, args, server="s", timeout=60)) for _ in range(50)]
+    await until(lambda: len(refused) >= 50)
+    with catalogue.listening(server, *words, port=port):
+        results = await asyncio.gather(*calls)
+        assert [str(result.error) for result in results if not result.success] == []
+        # `append` counts: none has run twice.
+        assert sorted(result.result for result in results) == list(range(1, 51))

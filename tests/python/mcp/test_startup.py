@@ -215,3 +215,12 @@ async def test_a_call_longer_than_the_idle_time_is_not_cut(
             break
         await asyncio.sleep(0.05)
     assert hub.servers()[0].state == "disconnected"
+
+
+async def test_the_first_call_of_a_server_on_an_old_sdk_works(
+    hub: ToolHub, installed: Callable[..., Any]
+) -> None:
+    """The SDK 1.6 knows no `server/discover`: it writes a traceback, and says nothing."""
+    hub.add_server("s", **installed("mcp16", "stdio"))
+    result = await hub.execute("add", {"a": 2, "b": 3}, server="s", timeout=20)
+    assert (result.success, result.text) == (True, "5"), result.error
