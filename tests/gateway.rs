@@ -3,8 +3,12 @@
 
 #[path = "gateway/client.rs"]
 mod client;
+#[path = "gateway/headers.rs"]
+mod headers;
 #[path = "gateway/http.rs"]
 mod http;
+#[path = "gateway/questions.rs"]
+mod questions;
 #[path = "gateway/stdio.rs"]
 mod stdio;
 #[path = "gateway/world.rs"]

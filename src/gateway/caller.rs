@@ -17,6 +17,13 @@ pub struct Caller {
     pub capabilities: Value,
     /// `name` and `version` of the client, as it gives them.
     pub client: Value,
-    /// The session of a legacy client on HTTP, as its header names it.
+    /// The session of a legacy client on HTTP, as its header names it, or a name for the pipe of a client on stdio.
     pub session: Option<Arc<str>>,
+}
+
+impl Caller {
+    /// The client whose answers to questions count: the principal, and its session if it has one.
+    pub fn client_key(&self) -> Arc<str> {
+        Arc::from(format!("{}\n{}", self.principal.id, self.session.as_deref().unwrap_or_default()))
+    }
 }

@@ -27,6 +27,7 @@
 //! | [`era`] | the two eras: negotiation, the form of results |
 //! | [`methods`] | the methods of the protocol |
 //! | [`relay`], [`in_flight`], [`list_changes`] | messages beside the answer; cancelling; changes of what a caller sees |
+//! | [`questions`], [`conversation`], [`capability`] | questions to clients of each era, and what they can be asked |
 //! | [`endpoint`] | HTTP and stdio |
 //! | [`search_mode`] | three tools instead of thousands |
 //! | [`limits`] | how much callers may ask for at once |
@@ -34,6 +35,8 @@
 
 mod authenticator;
 mod caller;
+mod capability;
+mod conversation;
 mod endpoint;
 mod era;
 mod exchange;
@@ -46,6 +49,7 @@ mod methods;
 mod operate;
 mod options;
 mod principal;
+mod questions;
 mod relay;
 pub mod rpc;
 pub mod search_mode;

@@ -35,8 +35,8 @@ impl Outlet {
         }
     }
 
-    /// Sends a message; waits while the client is slow. A client that takes no messages gets none.
-    pub async fn send(&self, message: String) {
-        let _ = self.0.send(message).await;
+    /// Sends a message; waits while the client is slow. False if it takes no messages.
+    pub async fn send(&self, message: String) -> bool {
+        self.0.send(message).await.is_ok()
     }
 }

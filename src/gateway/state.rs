@@ -1,8 +1,10 @@
 //! What all requests share.
 
+use super::conversation::WaitingCalls;
 use super::in_flight::RequestsInFlight;
 use super::options::GatewayOptions;
 use super::principal::Principal;
+use super::questions::OpenQuestions;
 use super::session::{SessionKeys, Sessions};
 use super::upstreams::Upstreams;
 use super::view::View;
@@ -21,6 +23,10 @@ pub struct Gateway {
     pub shared: SharedResults<CallResult>,
     /// The requests of legacy clients on HTTP, by session and id.
     pub in_flight: RequestsInFlight,
+    /// Questions to legacy clients.
+    pub questions: OpenQuestions,
+    /// Calls of modern clients that wait for an answer.
+    pub waiting: WaitingCalls,
     pub sessions: Sessions,
     /// The principal of callers without credentials.
     pub anonymous: Arc<Principal>,
@@ -48,6 +54,8 @@ impl Gateway {
             options,
             shared: SharedResults::default(),
             in_flight: RequestsInFlight::default(),
+            questions: OpenQuestions::default(),
+            waiting: WaitingCalls::default(),
             sessions: Sessions::new(keys, lifetime),
             anonymous: Arc::new(Principal::anonymous()),
             everything: Arc::new(View::everything()),

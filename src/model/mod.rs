@@ -6,6 +6,7 @@ mod identity;
 mod lang;
 mod options;
 mod output;
+pub mod param_headers;
 pub mod protocol;
 mod source;
 mod spec;

@@ -6,6 +6,9 @@ use std::net::SocketAddr;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
 
+/// The value of a header that is left out.
+pub const ABSENT: &str = "absent";
+
 pub struct Http {
     stream: BufReader<TcpStream>,
 }
@@ -41,8 +44,16 @@ impl Http {
     pub async fn send_post(&mut self, message: &Value, headers: &[(&str, &str)]) {
         let mut all =
             vec![("content-type", "application/json"), ("accept", "application/json, text/event-stream")];
+        // What a modern client repeats in headers, unless the test says otherwise.
+        let meta = &message["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"];
+        if let Some(version) = meta.as_str() {
+            all.push(("mcp-protocol-version", version));
+            all.push(("mcp-method", message["method"].as_str().unwrap()));
+            let name = message["params"]["name"].as_str();
+            all.extend(name.map(|name| ("mcp-name", name)));
+        }
         all.retain(|(name, _)| headers.iter().all(|(given, _)| given != name));
-        all.extend_from_slice(headers);
+        all.extend(headers.iter().filter(|(_, value)| *value != ABSENT));
         self.send("POST", &all, message.to_string().as_bytes()).await;
     }
 

@@ -33,7 +33,7 @@ async fn a_legacy_client_initialises_lists_and_calls() {
         .collect();
     assert_eq!(
         names,
-        ["sum", "profile", "fail", "wait", "report"],
+        ["sum", "profile", "fail", "wait", "report", "ask", "region"],
         "in order of registration, without hidden ones"
     );
     let sum = &listed["result"]["tools"][0];
@@ -64,7 +64,7 @@ async fn a_modern_client_needs_no_handshake() {
     assert_eq!(info["name"], "toolhub");
 
     let listed = client.post(&modern(2, "tools/list", json!({})), &[MODERN]).await.json();
-    assert_eq!(listed["result"]["tools"].as_array().map(Vec::len), Some(5));
+    assert_eq!(listed["result"]["tools"].as_array().map(Vec::len), Some(7));
     assert_eq!((&listed["result"]["ttlMs"], &listed["result"]["cacheScope"]), (&json!(0), &json!("private")));
 
     let call = modern(3, "tools/call", json!({"name": "profile"}));
@@ -277,7 +277,7 @@ async fn long_lists_come_in_pages_that_survive_changes() {
             None => break,
         }
     }
-    assert_eq!(names, ["sum", "profile", "fail", "wait", "report", "late"]);
+    assert_eq!(names, ["sum", "profile", "fail", "wait", "report", "ask", "region", "late"]);
 }
 
 #[tokio::test]
@@ -302,4 +302,9 @@ async fn wrong_versions_are_named() {
     assert_eq!(reply.json()["error"]["data"], expected);
     let reply = client.post(&request(1, "tools/list", json!({})), &[MODERN]).await;
     assert_eq!((reply.status, &reply.json()["error"]["code"]), (400, &json!(-32602)));
+    let levels = [("debug", json!({})), ("loud", Value::Null)];
+    for (level, result) in levels {
+        let set = client.post(&request(1, "logging/setLevel", json!({"level": level})), &[]).await.json();
+        assert_eq!(set.get("result").cloned().unwrap_or_default(), result, "{set}");
+    }
 }

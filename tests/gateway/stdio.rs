@@ -1,6 +1,6 @@
 //! The stdio endpoint.
 
-use crate::world::{PATIENCE, World, add, initialize, modern, request};
+use crate::world::{PATIENCE, World, add, initialize, initialize_with, modern, modern_with, request};
 use serde_json::{Value, json};
 use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, ReadHalf, WriteHalf};
@@ -106,4 +106,25 @@ async fn a_legacy_client_hears_of_changes() {
     assert_eq!(pipe.next().await["method"], "notifications/tools/list_changed");
     let silent = tokio::time::timeout(Duration::from_millis(1), pipe.next()).await;
     assert!(silent.is_err());
+}
+
+#[tokio::test]
+async fn a_client_of_each_era_is_asked() {
+    let world = World::new();
+    let mut pipe = Pipe::to(&world);
+    let can_ask = json!({"elicitation": {}});
+    pipe.ask(&initialize_with(can_ask.clone(), "2025-11-25")).await;
+    let question = pipe.ask(&request(1, "tools/call", json!({"name": "ask"}))).await;
+    assert_eq!(question["method"], "elicitation/create");
+    let answer = json!({"jsonrpc": "2.0", "id": question["id"], "result": {"action": "cancel"}});
+    let done = pipe.ask(&answer).await;
+    assert_eq!(done["result"]["structuredContent"]["answer"], json!({"action": "cancel"}));
+
+    let call = |params| modern_with(can_ask.clone(), 2, "tools/call", params);
+    let asked = pipe.ask(&call(json!({"name": "ask"}))).await;
+    let state = &asked["result"]["requestState"];
+    let answers = json!({"question": {"action": "decline"}});
+    let params = json!({"name": "ask", "requestState": state, "inputResponses": answers});
+    let done = pipe.ask(&call(params)).await;
+    assert_eq!(done["result"]["structuredContent"]["answer"], json!({"action": "decline"}));
 }

@@ -57,6 +57,22 @@ impl World {
             let meta = Value::Object(ctx.extras.meta.clone());
             Ok(ToolOutput::new(json!({"meta": meta})))
         });
+        add(&hub, ToolSpec::named("ask"), |_, ctx: CallContext| async move {
+            let Some(asker) = &ctx.extras.ask else { return Ok(ToolOutput::new("nobody to ask")) };
+            let params =
+                json!({"message": "Which?", "requestedSchema": {"type": "object", "properties": {}}});
+            let answer = (asker.ask)("elicitation/create", params).await;
+            let answer = answer.map_err(|(code, why)| {
+                HubError::new(ErrorKind::NotAllowed, format!("It cannot be asked ({code}: {why})."))
+            })?;
+            Ok(ToolOutput::new(json!({"answer": answer})))
+        });
+        let region = json!({"type": "object", "properties": {
+            "region": {"type": "string", "x-mcp-header": "Region"},
+            "n": {"type": "integer", "x-mcp-header": "N"},
+        }});
+        let spec = ToolSpec { parameters: Arc::new(region), ..ToolSpec::named("region") };
+        add(&hub, spec, |args, _| async move { Ok(ToolOutput::new(args.as_value().clone())) });
         add(&hub, ToolSpec { is_hidden: true, ..ToolSpec::named("secret") }, |_, _| async {
             Ok(ToolOutput::new("never"))
         });
@@ -119,14 +135,24 @@ pub fn request(id: u64, method: &str, params: Value) -> Value {
 }
 
 /// A modern one, with what every request carries.
-pub fn modern(id: u64, method: &str, mut params: Value) -> Value {
+pub fn modern(id: u64, method: &str, params: Value) -> Value {
+    modern_with(json!({}), id, method, params)
+}
+
+/// A modern request of a client that can do more.
+pub fn modern_with(capabilities: Value, id: u64, method: &str, mut params: Value) -> Value {
     params["_meta"]["io.modelcontextprotocol/protocolVersion"] = json!("2026-07-28");
-    params["_meta"]["io.modelcontextprotocol/clientCapabilities"] = json!({});
+    params["_meta"]["io.modelcontextprotocol/clientCapabilities"] = capabilities;
     params["_meta"]["io.modelcontextprotocol/clientInfo"] = json!({"name": "test", "version": "1"});
     request(id, method, params)
 }
 
 pub fn initialize(version: &str) -> Value {
+    initialize_with(json!({}), version)
+}
+
+pub fn initialize_with(capabilities: Value, version: &str) -> Value {
     let client = json!({"name": "test", "version": "1"});
-    request(0, "initialize", json!({"protocolVersion": version, "capabilities": {}, "clientInfo": client}))
+    let params = json!({"protocolVersion": version, "capabilities": capabilities, "clientInfo": client});
+    request(0, "initialize", params)
 }

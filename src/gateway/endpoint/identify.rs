@@ -1,5 +1,6 @@
 //! Who makes an HTTP request, and in which era: from its headers and what it says of itself.
 
+use super::modern_headers;
 use super::reply::HttpReply;
 use crate::gateway::caller::Caller;
 use crate::gateway::era::{legacy, modern};
@@ -48,6 +49,8 @@ impl RequestOrigin {
         let refuse = |error| bad_request(Some(&request.id), &error);
         let meta = modern::meta_of(request.params.as_deref());
         if is_modern_header(headers) || modern::is_modern(&request.method, meta.as_ref()) {
+            modern::has_envelope(meta.as_ref()).map_err(refuse)?;
+            modern_headers::check(gateway, &self.view, headers, request, meta.as_ref()).map_err(refuse)?;
             let envelope = modern::envelope(meta.as_ref()).map_err(refuse)?;
             return Ok(self.caller(Era::Modern, MODERN, envelope.capabilities, envelope.client));
         }

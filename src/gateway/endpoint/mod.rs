@@ -5,6 +5,7 @@ pub mod http;
 mod identify;
 mod lines;
 mod listener;
+mod modern_headers;
 mod origin;
 mod post;
 mod reply;
@@ -21,6 +22,7 @@ use super::rpc::{INVALID_REQUEST, RpcError, RpcId, RpcRequest, error_message, ob
 use super::state::Gateway;
 use serde_json::Value;
 use serde_json::value::RawValue;
+use std::sync::Arc;
 
 /// The answer to a request: the message, and the code if it is an error.
 pub struct AnsweredRequest {
@@ -29,7 +31,7 @@ pub struct AnsweredRequest {
 }
 
 /// Runs a request to its end.
-pub async fn answer(gateway: &Gateway, request: &RpcRequest, exchange: &Exchange) -> AnsweredRequest {
+pub async fn answer(gateway: &Arc<Gateway>, request: &RpcRequest, exchange: &Exchange) -> AnsweredRequest {
     match dispatch(gateway, request, exchange).await {
         Ok(result) => AnsweredRequest { message: result_message(&request.id, &result), error: None },
         Err(error) => {

@@ -53,8 +53,9 @@ pub async fn post(
             notified(gateway, origin, &parts.headers, &method, params.as_deref())?;
             Ok(HttpReply::empty(StatusCode::ACCEPTED))
         }
-        ClientMessage::Response { .. } => {
-            origin.of_session(gateway, &parts.headers, None)?;
+        ClientMessage::Response { id, outcome } => {
+            let caller = origin.of_session(gateway, &parts.headers, None)?;
+            gateway.questions.answer(&caller.client_key(), &id, outcome);
             Ok(HttpReply::empty(StatusCode::ACCEPTED))
         }
     }

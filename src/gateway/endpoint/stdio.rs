@@ -19,6 +19,7 @@ use crate::model::protocol::{Era, MODERN};
 use serde_json::{Value, json};
 use std::io::{self, Read, Write};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::mpsc;
@@ -29,6 +30,7 @@ use tokio_util::sync::CancellationToken;
 const MOST_WAITING: usize = 256;
 /// What runs when the client closes its end may finish within this time; then it is cancelled.
 const GRACE: Duration = Duration::from_millis(500);
+static NEXT_PIPE: AtomicU64 = AtomicU64::new(0);
 const PIPE: usize = 64 * 1024;
 
 /// Serves one client on a pair of streams, until it closes its end or the gateway stops.
@@ -42,6 +44,7 @@ pub async fn serve_stdio(
     let mut client = StdioClient {
         principal: gateway.anonymous.clone(),
         view: gateway.everything.clone(),
+        pipe: Arc::from(format!("pipe {}", NEXT_PIPE.fetch_add(1, Ordering::Relaxed))),
         initialized: None,
         output,
         in_flight: RequestsInFlight::default(),
@@ -91,6 +94,8 @@ struct StdioClient {
     gateway: Arc<Gateway>,
     principal: Arc<Principal>,
     view: Arc<View>,
+    /// Tells this client from those of other pipes.
+    pipe: Arc<str>,
     /// What a legacy client has said of itself.
     initialized: Option<Initialized>,
     output: mpsc::Sender<String>,
@@ -119,7 +124,11 @@ impl StdioClient {
                     self.in_flight.cancel(&key);
                 }
             }
-            Ok(ClientMessage::Response { .. }) => {}
+            Ok(ClientMessage::Response { id, outcome }) => {
+                let client =
+                    self.of(Era::Legacy, legacy::WITHOUT_HEADER, Value::Null, Value::Null).client_key();
+                self.gateway.questions.answer(&client, &id, outcome);
+            }
             Err(refused) => self.send(error_message(refused.id.as_ref(), &refused.error)).await,
         }
     }
@@ -143,34 +152,31 @@ impl StdioClient {
         Ok(())
     }
 
+    fn of(&self, era: Era, version: &'static str, capabilities: Value, client: Value) -> Caller {
+        let (principal, view) = (self.principal.clone(), self.view.clone());
+        Caller { principal, view, era, version, capabilities, client, session: Some(self.pipe.clone()) }
+    }
+
     fn caller(&mut self, request: &RpcRequest) -> Result<Caller, RpcError> {
         let params = request.params.as_deref();
         let meta = modern::meta_of(params);
-        let of = |era, version, capabilities, client| Caller {
-            principal: self.principal.clone(),
-            view: self.view.clone(),
-            era,
-            version,
-            capabilities,
-            client,
-            session: None,
-        };
         if modern::is_modern(&request.method, meta.as_ref()) {
             let envelope = modern::envelope(meta.as_ref())?;
-            return Ok(of(Era::Modern, MODERN, envelope.capabilities, envelope.client));
+            return Ok(self.of(Era::Modern, MODERN, envelope.capabilities, envelope.client));
         }
         if request.method == "initialize" {
             let client = legacy::initialize(params)?;
-            let caller = of(Era::Legacy, client.version, client.capabilities.clone(), client.client.clone());
+            let caller =
+                self.of(Era::Legacy, client.version, client.capabilities.clone(), client.client.clone());
             self.initialized = Some(client);
             return Ok(caller);
         }
         match &self.initialized {
             Some(client) => {
-                Ok(of(Era::Legacy, client.version, client.capabilities.clone(), client.client.clone()))
+                Ok(self.of(Era::Legacy, client.version, client.capabilities.clone(), client.client.clone()))
             }
             None if request.method == "ping" => {
-                Ok(of(Era::Legacy, legacy::WITHOUT_HEADER, Value::Null, Value::Null))
+                Ok(self.of(Era::Legacy, legacy::WITHOUT_HEADER, Value::Null, Value::Null))
             }
             None => Err(RpcError::invalid_request(
                 "Invalid Request: send 'initialize' first, or name the protocol version in '_meta'",

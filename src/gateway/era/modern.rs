@@ -6,7 +6,7 @@ use crate::gateway::state::Gateway;
 use crate::model::protocol::MODERN;
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 pub const VERSION_KEY: &str = "io.modelcontextprotocol/protocolVersion";
 pub const CAPABILITIES_KEY: &str = "io.modelcontextprotocol/clientCapabilities";
@@ -38,8 +38,8 @@ pub fn is_modern(method: &str, meta: Option<&Value>) -> bool {
     method == "server/discover" || meta.is_some_and(|meta| meta.get(VERSION_KEY).is_some())
 }
 
-/// Reads what the request says of its client.
-pub fn envelope(meta: Option<&Value>) -> Result<RequestEnvelope, RpcError> {
+/// Refuses a request that does not say which version it speaks and what its client can do.
+pub fn has_envelope(meta: Option<&Value>) -> Result<&Map<String, Value>, RpcError> {
     let Some(Value::Object(meta)) = meta else {
         return Err(RpcError::invalid_params(format!(
             "Invalid params: '_meta' must be an object with '{VERSION_KEY}' and '{CAPABILITIES_KEY}'"
@@ -50,6 +50,12 @@ pub fn envelope(meta: Option<&Value>) -> Result<RequestEnvelope, RpcError> {
             return Err(RpcError::invalid_params(format!("Invalid params: '_meta' has no '{key}'")));
         }
     }
+    Ok(meta)
+}
+
+/// Reads what the request says of its client.
+pub fn envelope(meta: Option<&Value>) -> Result<RequestEnvelope, RpcError> {
+    let meta = has_envelope(meta)?;
     let Some(version) = meta[VERSION_KEY].as_str() else {
         return Err(RpcError::invalid_params(format!("Invalid params: '{VERSION_KEY}' must be a string")));
     };

@@ -30,11 +30,16 @@ pub async fn listen(
     // From before the confirmation, so that no change is lost in between.
     let mut changes = ListChanges::new(gateway, view);
     let confirmed = json!({"notifications": honoured, "_meta": meta});
-    exchange.outlet.send(notification_message("notifications/subscriptions/acknowledged", &confirmed)).await;
+    let confirmed = notification_message("notifications/subscriptions/acknowledged", &confirmed);
+    if !exchange.outlet.send(confirmed).await {
+        return Err(RpcError::invalid_request("The client must accept text/event-stream"));
+    }
     let reports = async {
         while wants_tools && changes.next(gateway, view).await {
             let changed = notification_message("notifications/tools/list_changed", &json!({"_meta": meta}));
-            exchange.outlet.send(changed).await;
+            if !exchange.outlet.send(changed).await {
+                break;
+            }
         }
         std::future::pending::<()>().await;
     };

@@ -1,7 +1,11 @@
 //! The methods of the protocol, the same for all endpoints.
 
+mod asking;
+mod call;
 mod definition;
 mod listen;
+mod logging;
+mod results;
 mod tools;
 
 use super::era::{ResultKind, legacy, modern, own_result};
@@ -9,10 +13,11 @@ use super::exchange::Exchange;
 use super::rpc::{RpcError, RpcRequest};
 use super::state::Gateway;
 use crate::model::protocol::Era;
+use std::sync::Arc;
 
 /// The JSON text of the result, in the form of the caller's era.
 pub async fn dispatch(
-    gateway: &Gateway,
+    gateway: &Arc<Gateway>,
     request: &RpcRequest,
     exchange: &Exchange,
 ) -> Result<String, RpcError> {
@@ -25,8 +30,9 @@ pub async fn dispatch(
         }
         ("server/discover", Era::Modern) => Ok(modern::discovered(gateway, instructions)),
         ("ping", Era::Legacy) => Ok(own_result(gateway, era, "{}".to_owned(), ResultKind::Plain)),
+        ("logging/setLevel", Era::Legacy) => logging::set_level(params),
         ("tools/list", _) => tools::list(gateway, &exchange.caller, params),
-        ("tools/call", _) => tools::call(gateway, exchange, params).await,
+        ("tools/call", _) => call::call(gateway, exchange, params).await,
         ("tools/describe", _) => tools::describe(gateway, &exchange.caller, params),
         ("subscriptions/listen", Era::Modern) => listen::listen(gateway, request, exchange).await,
         (method, _) => Err(RpcError::no_such_method(method)),

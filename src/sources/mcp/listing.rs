@@ -6,9 +6,10 @@ use super::connection::{Connection, RequestExtras};
 use super::heavy::heavy;
 use super::message::Params;
 use super::protocol::Era;
+use super::wire;
 use super::wire::clean;
-use super::{headers, wire};
 use crate::error::{ErrorKind, HubError};
+use crate::model::param_headers::{Mirrored, mirrored};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
@@ -36,7 +37,7 @@ pub struct Listed {
     /// An older server takes calls of it as tasks only.
     pub needs_task: bool,
     /// Arguments that are also sent as headers, in the modern era over HTTP.
-    pub headers: Vec<headers::Mirrored>,
+    pub headers: Vec<Mirrored>,
     /// The members that the hub does not use, such as `icons` and `_meta`. They are not part of what a pin accepts.
     pub other: Map<String, Value>,
 }
@@ -228,7 +229,7 @@ fn read(raw: &RawValue, era: Era) -> Result<Listed, String> {
         return Err(format!("a tool whose name is longer than {MAX_NAME} characters: '{shown}'"));
     }
     let headers = match era {
-        Era::Modern => headers::mirrored(&entry.input_schema)
+        Era::Modern => mirrored(&entry.input_schema)
             .map_err(|reason| format!("the tool '{shown}', whose headers are invalid: {reason}"))?,
         Era::Legacy => Vec::new(),
     };

@@ -17,7 +17,6 @@ pub mod config;
 pub mod connection;
 mod connector;
 mod convert;
-mod headers;
 mod heavy;
 pub mod host;
 mod id_scan;

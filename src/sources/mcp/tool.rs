@@ -7,8 +7,9 @@ use super::heavy::heavy;
 use super::listing::Listed;
 use super::message::Params;
 use super::server::Server;
-use super::{backoff, headers, input, tasks};
+use super::{backoff, input, tasks};
 use crate::error::{ErrorKind, HubError, Outcome, clip};
+use crate::model::param_headers;
 use crate::model::{Arguments, CheckOptions, Fitting, ToolOutput, ToolSpec, Unchecked};
 use crate::schema::{ArgumentSchema, ResultSchema};
 use crate::tool::{BoxFuture, CallContext, Tool};
@@ -162,7 +163,7 @@ impl McpTool {
         }
         let extras = RequestExtras {
             name: Some(self.listed.name.clone()),
-            headers: headers::of_call(&self.listed.headers, args.as_value()),
+            headers: param_headers::of_call(&self.listed.headers, args.as_value()),
             meta: ctx.extras.meta.clone(),
             on_progress: ctx.extras.progress.clone(),
             ask: ctx.extras.ask.clone(),

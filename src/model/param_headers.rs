@@ -68,19 +68,26 @@ fn is_token(text: &str) -> bool {
     !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || extra(c))
 }
 
-/// The headers of one call. An argument that is not there, or null, has none.
+impl Mirrored {
+    /// The whole name of its header.
+    pub fn header(&self) -> String {
+        format!("Mcp-Param-{}", self.header)
+    }
+
+    /// What the header says in a call with these arguments. An argument that is not there, or null, has no header.
+    pub fn value(&self, args: &Value) -> Option<String> {
+        match self.path.iter().try_fold(args, |value, name| value.get(name))? {
+            Value::String(text) => Some(text.clone()),
+            Value::Number(number) => Some(number.to_string()),
+            Value::Bool(flag) => Some(flag.to_string()),
+            _ => None,
+        }
+    }
+}
+
+/// The headers of one call.
 pub fn of_call(mirrored: &[Mirrored], args: &Value) -> Vec<(String, String)> {
-    let one = |mirrored: &Mirrored| {
-        let value = mirrored.path.iter().try_fold(args, |value, name| value.get(name))?;
-        let text = match value {
-            Value::String(text) => text.clone(),
-            Value::Number(number) => number.to_string(),
-            Value::Bool(flag) => flag.to_string(),
-            _ => return None,
-        };
-        Some((format!("Mcp-Param-{}", mirrored.header), text))
-    };
-    mirrored.iter().filter_map(one).collect()
+    mirrored.iter().filter_map(|one| Some((one.header(), one.value(args)?))).collect()
 }
 
 #[cfg(test)]

@@ -1,0 +1,103 @@
+//! What a client can be asked.
+
+use super::caller::Caller;
+use super::rpc::{METHOD_NOT_FOUND, RpcError};
+use crate::tool::{AskCaller, BoxFuture, QuestionAnswer};
+use serde_json::{Value, json};
+use std::sync::{Arc, OnceLock};
+
+/// The client lacks a capability that the request needs.
+const MISSING_CAPABILITY: i64 = -32021;
+
+/// The capability of a client that a question needs.
+fn needed(method: &str, params: &Value) -> Value {
+    match method {
+        "elicitation/create" if params.get("mode").and_then(Value::as_str) == Some("url") => {
+            json!({"elicitation": {"url": {}}})
+        }
+        "elicitation/create" => json!({"elicitation": {}}),
+        "sampling/createMessage" => json!({"sampling": {}}),
+        "roots/list" => json!({"roots": {}}),
+        _ => json!({}),
+    }
+}
+
+/// Whether the client can be asked this. `elicitation: {}` means forms.
+pub fn can_answer(capabilities: &Value, method: &str, params: &Value) -> bool {
+    let has = |name: &str| capabilities.get(name).is_some_and(Value::is_object);
+    match method {
+        "elicitation/create" => {
+            let elicitation = capabilities.get("elicitation").filter(|value| value.is_object());
+            let kind = |name: &str| elicitation.is_some_and(|value| value.get(name).is_some());
+            match params.get("mode").and_then(Value::as_str) {
+                Some("url") => kind("url"),
+                _ => elicitation.is_some() && (kind("form") || !kind("url")),
+            }
+        }
+        "sampling/createMessage" => has("sampling"),
+        "roots/list" => has("roots"),
+        _ => false,
+    }
+}
+
+/// Whether any question can be put to the client.
+pub fn can_be_asked(caller: &Caller) -> bool {
+    ["elicitation", "sampling", "roots"]
+        .iter()
+        .any(|name| caller.capabilities.get(name).is_some_and(Value::is_object))
+}
+
+/// The first capability that a question needed and the client has not.
+#[derive(Clone, Default)]
+pub struct MissingCapability(Arc<OnceLock<Value>>);
+
+impl MissingCapability {
+    /// The error of a call that failed for want of it.
+    pub fn error(&self) -> Option<RpcError> {
+        let needed = self.0.get()?;
+        let error = RpcError::new(MISSING_CAPABILITY, "Missing required client capability");
+        Some(error.with_data(json!({"requiredCapabilities": needed})))
+    }
+
+    fn note(&self, method: &str, params: &Value) -> (i64, String) {
+        let _ = self.0.set(needed(method, params));
+        (METHOD_NOT_FOUND, "the client does not support it".to_owned())
+    }
+
+    /// Asks only what the client can answer.
+    pub fn guard(&self, caller: &Caller, asker: AskCaller) -> AskCaller {
+        let (missing, capabilities) = (self.clone(), caller.capabilities.clone());
+        let ask = asker.ask;
+        let guarded = move |method: &str, params: Value| -> BoxFuture<'static, QuestionAnswer> {
+            if can_answer(&capabilities, method, &params) {
+                return ask(method, params);
+            }
+            let refused = missing.note(method, &params);
+            Box::pin(std::future::ready(Err(refused)))
+        };
+        AskCaller { caller: asker.caller, ask: Arc::new(guarded) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clients_are_asked_what_they_can_answer() {
+        let (form, url) = (json!({}), json!({"mode": "url"}));
+        for (capabilities, forms, urls) in [
+            (json!({}), false, false),
+            (json!({"elicitation": null}), false, false),
+            (json!({"elicitation": {}}), true, false),
+            (json!({"elicitation": {"form": {}}}), true, false),
+            (json!({"elicitation": {"url": {}}}), false, true),
+            (json!({"elicitation": {"form": {}, "url": {}}}), true, true),
+        ] {
+            assert_eq!(can_answer(&capabilities, "elicitation/create", &form), forms, "{capabilities}");
+            assert_eq!(can_answer(&capabilities, "elicitation/create", &url), urls, "{capabilities}");
+        }
+        assert!(!can_answer(&json!({"elicitation": {}}), "sampling/createMessage", &form));
+        assert!(!can_answer(&json!({"elicitation": {}}), "nonsense/ask", &form));
+    }
+}

@@ -1,0 +1,181 @@
+//! The headers in which a modern request repeats what its body says, so that proxies can route it without reading the
+//! body. Headers that contradict the body are refused: a proxy and the gateway would see different requests.
+
+use crate::gateway::era::modern::VERSION_KEY;
+use crate::gateway::rpc::{RpcError, RpcRequest};
+use crate::gateway::state::Gateway;
+use crate::gateway::view::View;
+use crate::model::param_headers::{Mirrored, mirrored};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use http::HeaderMap;
+use serde::Deserialize;
+use serde_json::Value;
+
+/// Headers and body contradict each other, or a header is missing.
+pub const HEADER_MISMATCH: i64 = -32020;
+
+const VERSION: &str = "Mcp-Protocol-Version";
+const METHOD: &str = "Mcp-Method";
+const NAME: &str = "Mcp-Name";
+const PARAM: &str = "mcp-param-";
+
+#[derive(Default, Deserialize)]
+struct Mirroring {
+    name: Option<Value>,
+    uri: Option<Value>,
+    arguments: Option<Value>,
+}
+
+/// Compares the headers of a request with its body.
+pub fn check(
+    gateway: &Gateway,
+    view: &View,
+    headers: &HeaderMap,
+    request: &RpcRequest,
+    meta: Option<&Value>,
+) -> Result<(), RpcError> {
+    let version = meta.and_then(|meta| meta.get(VERSION_KEY)).and_then(Value::as_str);
+    // A version that is not text is refused as such.
+    if let Some(version) = version {
+        same(headers, VERSION, version, Encoding::Plain)?;
+    }
+    same(headers, METHOD, &request.method, Encoding::Plain)?;
+    let params = || -> Mirroring {
+        let params = request.params.as_ref().map(|params| params.get()).unwrap_or("{}");
+        serde_json::from_str(params).unwrap_or_default()
+    };
+    match request.method.as_str() {
+        "tools/call" => {
+            let params = params();
+            let Some(name) = params.name.as_ref().and_then(Value::as_str) else { return Ok(()) };
+            same(headers, NAME, name, Encoding::MayBeBase64)?;
+            arguments(gateway, view, headers, name, params.arguments.as_ref().unwrap_or(&Value::Null))
+        }
+        "prompts/get" => named(headers, params().name.as_ref()),
+        "resources/read" => named(headers, params().uri.as_ref()),
+        _ => Ok(()),
+    }
+}
+
+fn named(headers: &HeaderMap, name: Option<&Value>) -> Result<(), RpcError> {
+    match name.and_then(Value::as_str) {
+        Some(name) => same(headers, NAME, name, Encoding::MayBeBase64),
+        // The method refuses a request without a name.
+        None => Ok(()),
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Encoding {
+    Plain,
+    MayBeBase64,
+}
+
+fn mismatch(text: String) -> RpcError {
+    RpcError::new(HEADER_MISMATCH, text)
+}
+
+fn same(headers: &HeaderMap, name: &str, expected: &str, encoding: Encoding) -> Result<(), RpcError> {
+    let Some(value) = once(headers, name)? else {
+        return Err(mismatch(format!("Header mismatch: the header {name} is missing")));
+    };
+    let value = if encoding == Encoding::MayBeBase64 { decoded(value) } else { Some(value.to_owned()) };
+    match value.as_deref() == Some(expected) {
+        true => Ok(()),
+        false => Err(mismatch(format!("Header mismatch: the header {name} contradicts the body"))),
+    }
+}
+
+/// A header that must not occur twice: one reader would take the first, another one the last.
+fn once<'a>(headers: &'a HeaderMap, name: &str) -> Result<Option<&'a str>, RpcError> {
+    let mut all = headers.get_all(name).iter();
+    match (all.next(), all.next()) {
+        (None, _) => Ok(None),
+        (Some(value), None) => match value.to_str() {
+            Ok(value) => Ok(Some(value)),
+            Err(_) => Err(mismatch(format!("Header mismatch: the header {name} is not visible ASCII"))),
+        },
+        _ => Err(mismatch(format!("Header mismatch: the header {name} occurs more than once"))),
+    }
+}
+
+/// A value as it is, or from Base64 between marks; `None` if what is between the marks is not what we would write.
+fn decoded(value: &str) -> Option<String> {
+    let Some(inner) = value.strip_prefix("=?base64?").and_then(|rest| rest.strip_suffix("?=")) else {
+        return Some(value.to_owned());
+    };
+    let bytes = STANDARD.decode(inner).ok()?;
+    String::from_utf8(bytes).ok()
+}
+
+/// The arguments that the schema of the tool mirrors into headers. A schema that breaks the rules mirrors none.
+fn arguments(
+    gateway: &Gateway,
+    view: &View,
+    headers: &HeaderMap,
+    tool: &str,
+    args: &Value,
+) -> Result<(), RpcError> {
+    let snapshot = gateway.hub.registry.snapshot();
+    let entry = snapshot.get(tool).filter(|entry| view.sees(entry));
+    let Some(primary) = entry.and_then(|entry| entry.primary()) else { return Ok(()) };
+    let has_headers = headers.keys().any(|name| name.as_str().starts_with(PARAM));
+    if !has_headers && args.as_object().is_none_or(|args| args.is_empty()) {
+        return Ok(());
+    }
+    let mirrored = mirrored(&primary.spec().parameters).unwrap_or_default();
+    mirrored.iter().try_for_each(|one| argument(headers, one, args))
+}
+
+fn argument(headers: &HeaderMap, mirrored: &Mirrored, args: &Value) -> Result<(), RpcError> {
+    let name = mirrored.header();
+    match (once(headers, &name)?, mirrored.value(args)) {
+        (None, None) => Ok(()),
+        (Some(_), None) => Err(mismatch(format!("Header mismatch: {name} is there without its argument"))),
+        (None, Some(_)) => Err(mismatch(format!("Header mismatch: the header {name} is missing"))),
+        (Some(header), Some(value)) => match decoded(header) {
+            Some(header) if header == value || whole(&header).is_some_and(|n| Some(n) == whole(&value)) => {
+                Ok(())
+            }
+            _ => Err(mismatch(format!("Header mismatch: the header {name} contradicts the body"))),
+        },
+    }
+}
+
+/// The digits of a whole number that may be written with zeros after the point.
+fn whole(text: &str) -> Option<&str> {
+    let (digits, fraction) = text.split_once('.').unwrap_or((text, ""));
+    let unsigned = digits.strip_prefix('-').unwrap_or(digits);
+    let is_number = !unsigned.is_empty() && unsigned.bytes().all(|b| b.is_ascii_digit());
+    (is_number && fraction.bytes().all(|b| b == b'0') && !text.ends_with('.')).then_some(digits)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_read_as_clients_write_them() {
+        for (header, value) in [
+            ("us-west1", Some("us-west1")),
+            ("=?base64?SGVsbG8sIOS4lueVjA==?=", Some("Hello, 世界")),
+            ("=?base64?PT9iYXNlNjQ/bGl0ZXJhbD89?=", Some("=?base64?literal?=")),
+            ("=?base64?SGVsbG8?=", None),
+            ("=?base64?YQ=?=", None),
+            ("=?base64?YR==?=", None),
+            ("=?base64?/w==?=", None),
+        ] {
+            assert_eq!(decoded(header).as_deref(), value, "{header}");
+        }
+    }
+
+    #[test]
+    fn whole_numbers_are_equal_however_they_are_written() {
+        assert_eq!(whole("42"), whole("42.0"));
+        assert_eq!(whole("-7.00"), Some("-7"));
+        for text in ["", "-", "4.", "4.5", "1e3", "x", "--4"] {
+            assert_eq!(whole(text), None, "{text}");
+        }
+    }
+}

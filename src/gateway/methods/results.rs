@@ -1,0 +1,80 @@
+//! What a call came to, as a result of `tools/call`.
+
+use super::tools::{unknown_tool, written};
+use crate::error::{ErrorKind, HubError};
+use crate::gateway::caller::Caller;
+use crate::gateway::era::{ResultKind, foreign_result};
+use crate::gateway::rpc::RpcError;
+use crate::gateway::state::Gateway;
+use crate::model::ToolOutput;
+use serde_json::{Map, Value, json};
+
+/// The client cancelled the request. It does not expect an answer; on HTTP there has to be one.
+const CANCELLED: i64 = -32800;
+
+/// The answer to `tools/call`. What the tool or its server got wrong is a result with `isError`, so that a model reads it.
+pub fn answer(
+    gateway: &Gateway,
+    caller: &Caller,
+    tool: &str,
+    outcome: Result<ToolOutput, HubError>,
+) -> Result<String, RpcError> {
+    match outcome {
+        Ok(ToolOutput { raw: Some(raw), .. }) => Ok(foreign_result(caller.era, &raw)),
+        Ok(output) => written(gateway, caller, &own_content(&output), ResultKind::Plain),
+        Err(error) if error.kind == ErrorKind::NotFound => Err(unknown_tool(tool)),
+        Err(error) if error.kind == ErrorKind::Cancelled => Err(cancelled()),
+        Err(error) => failed(gateway, caller, error),
+    }
+}
+
+pub fn cancelled() -> RpcError {
+    RpcError::new(CANCELLED, "Request cancelled")
+}
+
+/// A result as MCP has it.
+fn own_content(output: &ToolOutput) -> Value {
+    let mut result = Map::new();
+    match &output.content {
+        Some(content) => {
+            result.insert("content".to_owned(), content.clone());
+            result.extend(output.structured.clone().map(|value| ("structuredContent".to_owned(), value)));
+        }
+        None => {
+            let value = output.inner();
+            result.insert("content".to_owned(), blocks(&value));
+            if value.is_object() {
+                result.insert("structuredContent".to_owned(), value);
+            }
+        }
+    }
+    Value::Object(result)
+}
+
+/// A value as content blocks: a text as it is, nothing as nothing, anything else as JSON.
+fn blocks(value: &Value) -> Value {
+    match value {
+        Value::Null => json!([]),
+        Value::String(text) => json!([{"type": "text", "text": text}]),
+        value => json!([{"type": "text", "text": value.to_string()}]),
+    }
+}
+
+/// A server's protocol error stays one; everything else is a result that says what went wrong.
+fn failed(gateway: &Gateway, caller: &Caller, error: HubError) -> Result<String, RpcError> {
+    if let (ErrorKind::Rpc, Some(code)) = (error.kind, error.code) {
+        return Err(RpcError::new(code, error.message));
+    }
+    if let Some(raw) = error.content.as_ref().and_then(|sent| sent.raw.as_ref()) {
+        return Ok(foreign_result(caller.era, raw));
+    }
+    let content = match &error.content {
+        Some(sent) => sent.content.clone(),
+        None => json!([{"type": "text", "text": error.message}]),
+    };
+    let mut result = json!({"content": content, "isError": true});
+    if let Some(structured) = error.content.as_ref().and_then(|sent| sent.structured.clone()) {
+        result["structuredContent"] = structured;
+    }
+    written(gateway, caller, &result, ResultKind::Plain)
+}
