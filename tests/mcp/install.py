@@ -21,6 +21,7 @@ LOCKS = ROOT / "requirements" / "servers"
 # What comes from npm: a folder with package.json and package-lock.json.
 NPM = {
     "npm": ROOT / "tests/mcp/servers/npm",
+    "community": ROOT / "tests/mcp/servers/community",
     "conformance": ROOT / "tests/mcp/conformance",
     "skills": ROOT / "tests/skills/npm",
 }

@@ -1,4 +1,4 @@
-"""One small server for three SDKs: the Python that runs it brings mcp 1.x, mcp 2.x or FastMCP 4.
+"""One small server for five SDKs: the Python that runs it brings mcp 1.x, mcp 2.x or FastMCP 2, 3 or 4.
 
     .servers/mcp1/bin/python ours.py stdio
     .servers/mcp2/bin/python ours.py http 8123
@@ -34,7 +34,11 @@ class Person(BaseModel):
 
 if find_spec("fastmcp"):
     from fastmcp import Context, FastMCP
-    from mcp_types import ToolListChangedNotification
+
+    if find_spec("mcp_types"):
+        from mcp_types import ToolListChangedNotification
+    else:
+        from mcp.types import ToolListChangedNotification
 
     server: Any = FastMCP("ours")
 
@@ -43,7 +47,10 @@ if find_spec("fastmcp"):
         server.run(TRANSPORTS[transport], show_banner=False, **where)
 
     async def tell_change(ctx: Any) -> None:
-        await ctx.send_notification(ToolListChangedNotification())
+        if hasattr(ctx, "send_tool_list_changed"):
+            await ctx.send_tool_list_changed()
+        else:
+            await ctx.send_notification(ToolListChangedNotification())
 
 elif find_spec("mcp.server.mcpserver"):
     from mcp.server import MCPServer
