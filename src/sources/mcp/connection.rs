@@ -257,7 +257,10 @@ impl Connection {
         };
         let reply = self.transport.request(&request).await;
         guard.armed.store(false, Ordering::Relaxed);
-        reply.map_err(|error| self.secrets.hide_error(error))
+        match reply {
+            Ok(described) if is_description(method) => Ok(self.secrets.hide_in_description(described)),
+            reply => reply.map_err(|error| self.secrets.hide_error(error)),
+        }
     }
 
     /// Why no further request can be sent, when that is so.
@@ -297,6 +300,11 @@ impl Drop for CancelGuard<'_> {
             });
         }
     }
+}
+
+/// Whether the answer describes the server or what it offers, and is kept and shown. Results belong to the caller.
+fn is_description(method: &str) -> bool {
+    matches!(method, "initialize" | "server/discover") || method.ends_with("/list")
 }
 
 /// A member of a server's answer, taken out. `Null` when it is not there.

@@ -98,7 +98,10 @@ impl ServerCallbacks {
 
     /// Logs a line of the server in a form that is safe to show, and returns that form.
     pub fn log(&self, level: &str, text: &str) -> String {
-        let text = self.secrets.hide(super::wire::clean(text.trim(), LONGEST_LINE));
+        // Before and after cleaning, as in `secret::Redactor::quote_within`; what is never shown is not searched.
+        let text = text.trim();
+        let hidden = self.secrets.hide(text[..text.floor_char_boundary(4 * LONGEST_LINE)].to_owned());
+        let text = self.secrets.hide(super::wire::clean(&hidden, LONGEST_LINE));
         if let Some(log) = self.host.log.as_ref().filter(|_| !text.is_empty()) {
             log(&self.server, level, &text);
         }
@@ -166,7 +169,7 @@ impl ServerCallbacks {
                 checked(with_defaults(answer, asked_for.as_ref()), asked_for)
             }
             "sampling/createMessage" => match &self.host.sample {
-                Some(ask) => ask(self.server.clone(), params).await,
+                Some(ask) => ask(self.server.clone(), self.secrets.hide_json(params)).await,
                 None => refusal(),
             },
             _ => refusal(),
@@ -228,8 +231,8 @@ impl Listener for ServerCallbacks {
                 }
                 let params: Value =
                     params.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
-                let text = match &params["data"] {
-                    Value::String(text) => text.clone(),
+                let text = match self.secrets.hide_json(params["data"].clone()) {
+                    Value::String(text) => text,
                     other => other.to_string(),
                 };
                 self.log(params["level"].as_str().unwrap_or("info"), &text);

@@ -2,12 +2,13 @@
 
 use super::config::{Endpoint, ServerConfig};
 use crate::error::{ErrorContent, HubError};
-use crate::secret::{Redactor, Secret, is_secret_name};
+use crate::secret::{Redactor, Secret, is_secret_flag, is_secret_name, secrets_in};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use parking_lot::RwLock;
 use reqwest::Url;
 use serde_json::Value;
+use serde_json::value::RawValue;
 use std::sync::Arc;
 
 /// Shorter values are words, and hiding them would only garble the texts.
@@ -17,23 +18,30 @@ const SHORTEST_NAMED: usize = 4;
 /// A server may still answer with a token that was replaced meanwhile.
 const KEPT_TOKENS: usize = 4;
 
+/// Headers that say what a client wants, not who it is. Their values stay in the texts of servers.
+const OPEN_HEADERS: [&str; 7] =
+    ["accept", "accept-encoding", "accept-language", "content-type", "host", "origin", "user-agent"];
+
 /// Values of the environment, headers and query, and the tokens of logins.
 #[derive(Default)]
 pub struct ServerSecrets(RwLock<KnownSecrets>);
 
 #[derive(Default)]
 struct KnownSecrets {
-    configured: Vec<Secret>,
+    configured: FoundSecrets,
     /// The last ones that a login gave, as headers.
     authorizations: Vec<String>,
     redactor: Redactor,
+    /// For those that are secret for certain.
+    certain: Redactor,
 }
 
 impl KnownSecrets {
     fn update(&mut self) {
-        let mut found = FoundSecrets(self.configured.clone());
-        self.authorizations.iter().for_each(|header| found.header(header));
-        self.redactor = Redactor::new(found.0);
+        let mut found = self.configured.clone();
+        self.authorizations.iter().for_each(|header| found.header("authorization", header));
+        self.certain = Redactor::new(found.certain.clone());
+        self.redactor = Redactor::new(found.certain.into_iter().chain(found.likely));
     }
 }
 
@@ -53,23 +61,23 @@ impl ServerSecrets {
     /// The secrets of a remote server.
     pub fn set_remote(&self, url: &Url, headers: &[(String, String)]) {
         let mut found = FoundSecrets::default();
-        headers.iter().for_each(|(_, value)| found.header(value));
+        headers.iter().for_each(|(name, value)| found.header(name, value));
         found.url(url);
         self.configure(found);
     }
 
     fn configure(&self, found: FoundSecrets) {
         let mut known = self.0.write();
-        known.configured = found.0;
+        known.configured = found;
         known.update();
     }
 
     /// Remembers an `Authorization` header that a login gave.
     pub fn add_authorization(&self, header: &str) {
-        let mut known = self.0.write();
-        if known.authorizations.last().is_some_and(|last| last == header) {
+        if self.0.read().authorizations.last().is_some_and(|last| last == header) {
             return;
         }
+        let mut known = self.0.write();
         known.authorizations.push(header.to_owned());
         if known.authorizations.len() > KEPT_TOKENS {
             known.authorizations.remove(0);
@@ -110,15 +118,23 @@ impl ServerSecrets {
 
     /// The same value with the secrets cut out of its texts.
     pub fn hide_json(&self, value: Value) -> Value {
-        match value {
-            _ if self.is_empty() => value,
-            Value::String(text) => Value::String(self.hide(text)),
-            Value::Array(items) => items.into_iter().map(|item| self.hide_json(item)).collect(),
-            Value::Object(map) => Value::Object(
-                map.into_iter().map(|(key, item)| (self.hide(key), self.hide_json(item))).collect(),
-            ),
-            other => other,
+        let redactor = self.0.read().redactor.clone();
+        if redactor.is_empty() { value } else { hidden_in(value, &redactor) }
+    }
+
+    /// A description of the server or of what it offers, without what is secret for certain: it reaches models and the
+    /// store. A place or a language from the configuration stays in it, because it tells how the tool works.
+    pub fn hide_in_description(&self, raw: Box<RawValue>) -> Box<RawValue> {
+        let certain = self.0.read().certain.clone();
+        if !certain.finds(raw.get()) {
+            return raw;
         }
+        let hidden = match serde_json::from_str(raw.get()) {
+            Ok(value) => serde_json::value::to_raw_value(&hidden_in(value, &certain)),
+            // A number that no value can hold: the text itself is JSON still.
+            Err(_) => RawValue::from_string(certain.hide(raw.get().to_owned())),
+        };
+        hidden.unwrap_or(raw)
     }
 
     fn is_empty(&self) -> bool {
@@ -126,93 +142,109 @@ impl ServerSecrets {
     }
 }
 
-#[derive(Default)]
-struct FoundSecrets(Vec<Secret>);
+fn hidden_in(value: Value, redactor: &Redactor) -> Value {
+    match value {
+        Value::String(text) => Value::String(redactor.hide(text)),
+        Value::Array(items) => items.into_iter().map(|item| hidden_in(item, redactor)).collect(),
+        Value::Object(map) => Value::Object(
+            map.into_iter().map(|(key, item)| (redactor.hide(key), hidden_in(item, redactor))).collect(),
+        ),
+        other => other,
+    }
+}
+
+#[derive(Clone, Default)]
+struct FoundSecrets {
+    /// Their name or their place makes them secret.
+    certain: Vec<Secret>,
+    /// Everything else that was configured and is longer than a word.
+    likely: Vec<Secret>,
+}
 
 impl FoundSecrets {
     /// A variable of the environment. Most are not secret, but their names do not always say so; paths are shown.
     fn setting(&mut self, name: &str, value: &str) {
         let is_path = value.starts_with(['/', '.', '~']) || value.get(1..3) == Some(":\\");
         if is_secret_name(name) {
-            self.add(value, SHORTEST_NAMED);
+            self.add_certain(value);
         } else if !is_path {
-            self.add(value, SHORTEST);
+            self.add_likely(value);
         }
-        if let Ok(url) = Url::parse(value) {
-            self.url(&url);
-        }
+        self.inside(value);
     }
 
-    /// `--api-key VALUE` and `--api-key=VALUE`.
+    /// `--api-key VALUE`, `--api-key=VALUE`, `--header "Authorization: Bearer VALUE"`, `postgres://user:VALUE@host/db`.
     fn options(&mut self, args: &[String]) {
         for (index, arg) in args.iter().enumerate() {
-            let Some(option) = arg.strip_prefix('-') else { continue };
-            match option.split_once('=') {
-                Some((name, value)) if is_secret_name(name) => self.add(value, SHORTEST_NAMED),
-                None if is_secret_name(option) => {
-                    if let Some(value) = args.get(index + 1) {
-                        self.add(value, SHORTEST_NAMED);
-                    }
-                }
-                _ => {}
+            self.inside(arg);
+            if let Some(value) = args.get(index + 1).filter(|_| is_secret_flag(arg)) {
+                self.add_certain(value);
             }
         }
     }
 
-    /// `Bearer abc…` may come back as `abc…`, and `Basic …` as the password inside.
-    fn header(&mut self, value: &str) {
-        self.add(value, SHORTEST);
-        value.split_whitespace().for_each(|part| self.add(part, SHORTEST));
+    /// Secrets that a longer text shows by their name or place.
+    fn inside(&mut self, text: &str) {
+        if let Ok(url) = Url::parse(text) {
+            self.url(&url);
+        }
+        for secret in secrets_in(text) {
+            self.add_certain(secret);
+        }
+    }
+
+    /// `Bearer abc…` may come back as `abc…`, `session=abc…; …` as `abc…`, and `Basic …` as the password inside.
+    fn header(&mut self, name: &str, value: &str) {
+        if OPEN_HEADERS.iter().any(|open| name.eq_ignore_ascii_case(open)) {
+            return;
+        }
+        let is_certain = is_secret_name(name);
+        let parts = value.split(|c: char| c.is_whitespace() || matches!(c, ';' | ',' | '='));
+        for part in parts.chain(value.split_whitespace()).chain([value]) {
+            match is_certain && part.len() >= SHORTEST {
+                true => self.add_certain(part),
+                false => self.add_likely(part),
+            }
+        }
+        if is_certain {
+            self.add_certain(value);
+        }
         let basic = value.strip_prefix("Basic ").and_then(|text| BASE64_STANDARD.decode(text.trim()).ok());
         if let Some((_, password)) =
             basic.as_deref().and_then(|pair| std::str::from_utf8(pair).ok()?.split_once(':'))
         {
-            self.add(password, SHORTEST_NAMED);
+            self.add_certain(password);
         }
     }
 
     /// The password becomes a header, and the query is sent as it is.
     fn url(&mut self, url: &Url) {
         for (name, value) in url.query_pairs() {
-            self.add(&value, if is_secret_name(&name) { SHORTEST_NAMED } else { SHORTEST });
+            match is_secret_name(&name) {
+                true => self.add_certain(&value),
+                false => self.add_likely(&value),
+            }
         }
         if let Some(password) = url.password() {
             let decoded = percent_decoded(password);
-            self.add(
+            self.add_certain(
                 &BASE64_STANDARD.encode(format!("{}:{decoded}", percent_decoded(url.username()))),
-                SHORTEST,
             );
-            self.add(password, SHORTEST_NAMED);
-            self.add(&decoded, SHORTEST_NAMED);
+            self.add_certain(&decoded);
         }
     }
 
-    /// The value and the forms that it has inside a URL and inside JSON.
-    fn add(&mut self, value: &str, shortest: usize) {
-        let value = value.trim();
-        if value.len() < shortest {
-            return;
-        }
-        self.0.push(Secret::new(value));
-        let quoted = Value::from(value).to_string();
-        let encoded: String = url_encoded(value);
-        for form in [quoted.trim_matches('"'), &encoded] {
-            if form != value {
-                self.0.push(Secret::new(form));
-            }
+    fn add_certain(&mut self, value: &str) {
+        if value.trim().len() >= SHORTEST_NAMED {
+            self.certain.push(Secret::new(value.trim()));
         }
     }
-}
 
-fn url_encoded(value: &str) -> String {
-    let mut url = String::new();
-    for byte in value.bytes() {
-        match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => url.push(char::from(byte)),
-            byte => url.push_str(&format!("%{byte:02X}")),
+    fn add_likely(&mut self, value: &str) {
+        if value.trim().len() >= SHORTEST {
+            self.likely.push(Secret::new(value.trim()));
         }
     }
-    url
 }
 
 fn percent_decoded(text: &str) -> String {
@@ -238,31 +270,45 @@ fn percent_decoded(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proptest::prelude::*;
 
     fn hidden(add: impl FnOnce(&mut FoundSecrets), text: &str) -> String {
         let mut found = FoundSecrets::default();
         add(&mut found);
-        Redactor::new(found.0).hide(text.to_owned())
+        Redactor::new(found.certain.into_iter().chain(found.likely)).hide(text.to_owned())
     }
 
     #[test]
     fn each_form_of_a_secret_is_found() {
         let url = Url::parse("https://me:p%40ss@a.example/mcp?key=s3cr&page=next-page").unwrap();
         assert_eq!(hidden(|found| found.url(&url), "p@ss p%40ss s3cr bWU6cEBzcw=="), "*** *** *** ***");
-        assert_eq!(hidden(|found| found.header("Bearer abcdefgh"), "abcdefgh"), "***");
-        assert_eq!(hidden(|found| found.header("Basic bWU6c2VjcmV0"), "secret"), "***");
+        assert_eq!(hidden(|found| found.header("authorization", "Bearer abcdefgh"), "abcdefgh"), "***");
+        assert_eq!(hidden(|found| found.header("authorization", "Basic bWU6c2VjcmV0"), "secret"), "***");
         assert_eq!(hidden(|found| found.setting("TOKEN", "a\"bc"), r#"{"t": "a\"bc"}"#), r#"{"t": "***"}"#);
         assert_eq!(hidden(|found| found.setting("TOKEN", "a bc"), "?t=a%20bc"), "?t=***");
         let args =
             ["--api-key".to_owned(), "k-12".to_owned(), "--token=t-34".to_owned(), "--level".to_owned()];
         assert_eq!(hidden(|found| found.options(&args), "k-12 t-34 --level"), "*** *** --level");
+        let args = [
+            "--header".to_owned(),
+            "Authorization: Bearer sesame".to_owned(),
+            "postgres://u:p-56@h/db".to_owned(),
+        ];
+        assert_eq!(hidden(|found| found.options(&args), "sesame p-56"), "*** ***");
+        assert_eq!(
+            hidden(|found| found.header("Cookie", "session=abcdefgh; theme=dark"), "abcdefgh dark"),
+            "*** dark"
+        );
+        assert_eq!(hidden(|found| found.header("X-Api-Key", "k-12"), "k-12"), "***");
     }
 
     #[test]
     fn words_and_paths_stay() {
         assert_eq!(hidden(|found| found.setting("MODE", "debug"), "debug"), "debug");
         assert_eq!(hidden(|found| found.setting("HOME", "/home/ann"), "/home/ann/x"), "/home/ann/x");
+        assert_eq!(
+            hidden(|found| found.header("Accept", "application/json"), "application/json"),
+            "application/json"
+        );
     }
 
     #[test]
@@ -273,10 +319,24 @@ mod tests {
         assert_eq!(secrets.hide("first-token other-token".into()), "*** ***");
     }
 
-    proptest! {
-        #[test]
-        fn percent_encoding_is_undone(text in ".{0,40}") {
-            prop_assert_eq!(percent_decoded(&url_encoded(&text)), text);
-        }
+    #[test]
+    fn percent_encoding_is_undone() {
+        assert_eq!(percent_decoded("p%40ss%C3%A9%zz%"), "p@ssé%zz%");
+    }
+
+    #[test]
+    fn only_what_is_certainly_secret_is_cut_out_of_descriptions() {
+        let mut found = FoundSecrets::default();
+        found.setting("TIMEZONE", "Europe/Berlin");
+        found.setting("API_KEY", "k-123456");
+        let secrets = ServerSecrets::default();
+        secrets.configure(found);
+        let raw = |text: &str| RawValue::from_string(text.to_owned()).unwrap();
+        let described =
+            secrets.hide_in_description(raw(r#"{"about": "Europe/Berlin, K-123456", "n": 1e400}"#));
+        assert_eq!(described.get(), r#"{"about": "Europe/Berlin, ***", "n": 1e400}"#);
+        let described =
+            secrets.hide_in_description(raw(r#"{"about":"Europe/Berlin, K-123456","k-123456":1}"#));
+        assert_eq!(described.get(), r#"{"about":"Europe/Berlin, ***","***":1}"#);
     }
 }

@@ -1,23 +1,13 @@
 //! The way for foreign text to get into an error message.
 
-use crate::invisible::one_line;
+use crate::secret::{Redactor, Secret};
 
 /// How much of a server's text an error message quotes.
 const QUOTE_CHARS: usize = 200;
 
 /// Foreign text made fit for an error message: one line, no terminal commands, no secrets, bounded.
-///
-/// Secrets are hidden before and after cleaning, as in `secret::Redactor::quote`, and before the text is cut.
 pub(super) fn quote(text: &str, secrets: &[&str]) -> String {
-    let hide = |text: String| {
-        let given = secrets.iter().filter(|secret| !secret.is_empty());
-        given.fold(text, |text, secret| text.replace(secret, "***"))
-    };
-    let line = hide(one_line(&hide(text.to_owned())));
-    match line.char_indices().nth(QUOTE_CHARS) {
-        Some((end, _)) => format!("{}…", line[..end].trim_end()),
-        None => line,
-    }
+    Redactor::new(secrets.iter().map(|secret| Secret::new(*secret))).quote_within(text, QUOTE_CHARS)
 }
 
 #[cfg(test)]
