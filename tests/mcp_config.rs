@@ -72,14 +72,14 @@ fn server<'a>(servers: &'a [ServerConfig], id: &str) -> &'a ServerConfig {
 fn command<'a>(servers: &'a [ServerConfig], id: &str) -> &'a Command {
     match &server(servers, id).endpoint {
         Endpoint::Stdio(command) => command,
-        Endpoint::Http(_) => panic!("{id} is behind a URL"),
+        other => panic!("{id} is no program: {other:?}"),
     }
 }
 
 fn remote<'a>(servers: &'a [ServerConfig], id: &str) -> &'a Remote {
     match &server(servers, id).endpoint {
         Endpoint::Http(remote) => remote,
-        Endpoint::Stdio(_) => panic!("{id} is a program"),
+        other => panic!("{id} is not behind a URL: {other:?}"),
     }
 }
 

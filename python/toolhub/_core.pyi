@@ -300,6 +300,39 @@ class Hub:
     def version(self, /) -> int: ...
 
 @final
+class InProcessHost:
+    """
+    The host of one server. It keeps neither the server nor its hub alive.
+    """
+    def accept(self, /) -> BridgeFuture:
+        """
+        Awaits the next session; None when the server was removed, replaced or closed.
+        """
+    def set_tools(self, /, tools: str, era: str) -> bool:
+        """
+        Takes the tools of the server as `tools/list` has them, as JSON text, and the era that its package speaks. False when
+        the server is gone.
+        """
+
+@final
+class InProcessSession:
+    """
+    The server's side of one session.
+    """
+    def end(self, /, reason: str | None = None) -> None:
+        """
+        Ends the session; requests in flight fail with the reason.
+        """
+    def receive(self, /) -> BridgeFuture:
+        """
+        Awaits the next message of the client as JSON text; None after the client has closed the session.
+        """
+    def send(self, /, message: str) -> BridgeFuture:
+        """
+        Sends a message, as JSON text; awaits False when the session is over.
+        """
+
+@final
 class LoopBridge:
     """
     The event loop owns its bridge (as the callback of the eventfd reader). When a closed loop is collected, the bridge goes
@@ -668,6 +701,11 @@ class Worker:
 def add_alias(hub: Hub, label: str, target: str | None) -> None:
     """
     Adds a word that routed calls may give as their source.
+    """
+
+def add_in_process(servers: Servers, id: str, entry: Any) -> tuple[InProcessHost, list[str]]:
+    """
+    Adds a server that runs in this process; returns its host and what is odd about its options.
     """
 
 def after_fork_in_child() -> None:

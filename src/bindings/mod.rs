@@ -28,6 +28,7 @@ mod event_text;
 mod execution;
 mod hub;
 mod imported;
+mod in_process;
 mod inline_task;
 mod internals;
 mod job;
@@ -124,6 +125,8 @@ mod _core {
     use super::execution::closing::{EndingCalls, end_calls};
     #[pymodule_export]
     use super::hub::{PyHub, extract_capabilities};
+    #[pymodule_export]
+    use super::in_process::{InProcessHost, InProcessSession, add_in_process};
     #[pymodule_export]
     use super::llm::ChatClient;
     #[pymodule_export]

@@ -29,25 +29,25 @@ use std::time::{Duration, Instant};
 
 #[pyclass(frozen, module = "toolhub._core", name = "Servers")]
 pub struct PyServers {
-    core: Arc<Servers>,
+    pub(super) core: Arc<Servers>,
     keys: Arc<CredentialFactory>,
     /// Which servers came from which file, so that loading it again can take some away.
     loaded: Mutex<HashMap<PathBuf, Vec<Arc<str>>>>,
-    generation: u64,
+    pub(super) generation: u64,
 }
 
 /// All sets of servers that there are, to be closed when the interpreter ends.
 static ALL: Mutex<Vec<Weak<Servers>>> = Mutex::new(Vec::new());
 
-fn environment(name: &str) -> Option<String> {
+pub(super) fn environment(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
 
-fn refused(notices: &[Notice], lang: Lang) -> PyErr {
+pub(super) fn refused(notices: &[Notice], lang: Lang) -> PyErr {
     PyValueError::new_err(texts(notices, lang).join("\n"))
 }
 
-fn texts(notices: &[Notice], lang: Lang) -> Vec<String> {
+pub(super) fn texts(notices: &[Notice], lang: Lang) -> Vec<String> {
     notices.iter().map(|notice| notice.text(lang)).collect()
 }
 
@@ -338,7 +338,7 @@ impl PyServers {
 }
 
 impl PyServers {
-    fn put(&self, config: crate::sources::mcp::config::ServerConfig) -> Result<(), HubError> {
+    pub(super) fn put(&self, config: crate::sources::mcp::config::ServerConfig) -> Result<(), HubError> {
         if let Some(replaced) = self.core.add(config)? {
             retire(replaced);
         }

@@ -57,6 +57,7 @@ pub fn place(config: &ServerConfig) -> u32 {
             add(b"http");
             add(remote.url.as_bytes());
         }
+        Endpoint::InProcess(_) => add(b"in process"),
     }
     let sum = sum.finish();
     sum.as_ref().iter().take(4).fold(0, |number, byte| number << 8 | u32::from(*byte))

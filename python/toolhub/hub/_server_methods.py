@@ -75,6 +75,24 @@ class ServerMethods:
         }
         return self._servers.add(id, entry, auth, options)
 
+    def add_fastmcp(self, mcp: Any, id: str | None = None, **options: Unpack[ServerOptions]) -> list[str]:
+        """Add the tools of a FastMCP server, or of an `MCPServer` of the MCP SDK, that is an object of this process.
+
+        The hub is a client of the server, without a socket or a child process, so everything works as with other servers:
+        effects, errors, progress, cancellation, resources, prompts. Its tools are known at once, and so are changes. `id`
+        is the server's name by default, `options` are those of `add_server`, which also tells what is returned.
+
+        The server runs on the running event loop, otherwise on a thread of its own. The loop must then be free during a
+        call: inside it, use `await hub.execute(...)`, not `hub.call(...)`.
+
+            mcp = FastMCP("Notes")
+            hub.add_fastmcp(mcp)
+        """
+        from ._hosted import check_server
+
+        check_server(mcp)
+        return self._servers.host(str(mcp.name) if id is None else id, mcp, options)
+
     def remove_server(self, id: str) -> bool:
         """Remove a server and its tools; False, and a warning in the log, if there is none with that id."""
         return self._servers.remove(id)

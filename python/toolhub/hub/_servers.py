@@ -64,6 +64,15 @@ class ServerManager:
             known["auth"] = auth
         return self._open().add(id, known, callable(auth))
 
+    def host(self, id: str, mcp: Any, options: Mapping[str, Any]) -> list[str]:
+        """Add a server that is an object of this process; see `ToolHub.add_fastmcp`."""
+        from ._hosted import HostedServer
+
+        entry = {"toolhub": dict(options)} if options else {}
+        host, warnings = _core.add_in_process(self._open(), id, entry)
+        HostedServer(mcp, host).start()
+        return warnings
+
     def remove(self, id: str) -> bool:
         """See `ToolHub.remove_server`."""
         if self._servers is not None and self._servers.remove(id):

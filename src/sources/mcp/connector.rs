@@ -4,10 +4,12 @@ use super::auth::Credentials;
 use super::config::{Dialect, Endpoint, Remote, ServerConfig};
 use super::connection::{Connection, Probe, ServerIdentity, UNSUPPORTED_VERSION};
 use super::host::ServerCallbacks;
+use super::in_process::ServerLink;
 use super::inbox::Inbox;
 use super::protocol::{Era, ProtocolHint};
 use super::transport::Transport;
 use super::transport::http::{HttpOptions, StreamableHttp};
+use super::transport::in_process::InProcess;
 use super::transport::legacy_sse::LegacySse;
 use super::transport::stdio::{ProcessOutput, Program, Stdio};
 use crate::error::{ErrorKind, HubError};
@@ -135,22 +137,23 @@ impl Connector {
                     cwd: command.cwd.clone(),
                     inherit: self.config.options.inherit_env.clone(),
                 };
-                self.stdio(&program, options).await
+                self.over_streams(|| self.start(&program), options).await
             }
             Endpoint::Http(remote) => self.http(remote, options).await,
+            Endpoint::InProcess(link) => self.over_streams(|| self.enter(link), options).await,
         }
     }
 
     /// A silent server is started afresh for the older handshake: queued behind an unanswered question, it might be
     /// taken for a mistake by a modern server that is only slow.
-    async fn stdio(
+    async fn over_streams(
         &self,
-        program: &Program,
+        start: impl Fn() -> Result<Connection, HubError>,
         options: ConnectOptions,
     ) -> Result<(Connection, ProtocolHint), HubError> {
         let mut is_silent = false;
         if options.hint != Some(ProtocolHint::Legacy) {
-            let mut connection = self.start(program)?;
+            let mut connection = start()?;
             match self.probe(&connection, options).await {
                 Some(Ok(Probe::Modern(server))) => {
                     return Ok((self.settled(connection, server), ProtocolHint::Modern));
@@ -165,7 +168,7 @@ impl Connector {
                 None => is_silent = true,
             }
         }
-        let mut connection = self.start(program)?;
+        let mut connection = start()?;
         self.initialize(&mut connection, is_silent).await?;
         Ok(self.greeted(connection, ProtocolHint::Legacy))
     }
@@ -208,6 +211,12 @@ impl Connector {
         self.output.store(Some(output.clone()));
         let id = self.config.id.clone();
         let transport = Stdio::open(id, program, limit, inbox.clone(), on_stderr_line, output)?;
+        Ok(Connection::new(transport, inbox, &self.callbacks))
+    }
+
+    fn enter(&self, link: &ServerLink) -> Result<Connection, HubError> {
+        let inbox = Inbox::new(self.callbacks.clone());
+        let transport = InProcess::open(self.config.id.clone(), link, inbox.clone())?;
         Ok(Connection::new(transport, inbox, &self.callbacks))
     }
 

@@ -28,6 +28,7 @@ pub fn transport(endpoint: &Endpoint, hint: Option<ProtocolHint>) -> &'static st
         Endpoint::Http(remote) if remote.dialect == Dialect::Sse => "sse",
         Endpoint::Http(_) if hint == Some(ProtocolHint::HttpSse) => "sse",
         Endpoint::Http(_) => "http",
+        Endpoint::InProcess(_) => "in_process",
     }
 }
 

@@ -248,6 +248,11 @@ impl<A, S> Lifecycle<A, S> {
         }
     }
 
+    /// The generation of the latest attempt.
+    pub fn generation(&self) -> u64 {
+        self.generation
+    }
+
     /// Whether results of this generation still count: the server is not closed, and no later attempt has begun.
     pub fn is_current(&self, generation: u64) -> bool {
         generation == self.generation && !self.is_closed()

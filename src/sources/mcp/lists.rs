@@ -124,6 +124,13 @@ impl ServerLists {
         round >= self.latest.lock().round
     }
 
+    /// Takes a list from the host of the server. What was spoken with the server stays as it was.
+    pub fn put_tools_of_host(&self, round: ListRound, listing: Arc<Listing>) {
+        let mut latest = self.latest.lock();
+        *latest = LatestList { round, at: Some(Instant::now()), protocol: latest.protocol };
+        self.tools.store(Some(listing));
+    }
+
     /// Takes a list of tools that is [newer](Self::is_newer).
     pub fn put_tools(
         &self,

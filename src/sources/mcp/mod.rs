@@ -5,7 +5,7 @@
 //!                        │
 //! config ─► Server ─► Session (background tasks) ─► Connection (handshake, requests, cancellation)
 //!              │                                        │
-//!   McpTool, SkillTool (candidates of the hub)    Transport: stdio · streamable HTTP · HTTP+SSE
+//!   McpTool, SkillTool (candidates of the hub)    Transport: stdio · streamable HTTP · HTTP+SSE · in process
 //!                                                       │
 //!                                                 Inbox (answers, progress) ─► ServerCallbacks (what the server sends)
 //! ```
@@ -20,6 +20,7 @@ mod convert;
 mod heavy;
 pub mod host;
 mod id_scan;
+pub mod in_process;
 pub mod inbox;
 pub mod info;
 mod input;

@@ -220,7 +220,7 @@ impl McpTool {
         // A program that cannot be started, or ends at once, will not do better a moment later.
         let hopeless = !is_connected
             && error.retry_after.is_none()
-            && matches!(self.server.config().endpoint, Endpoint::Stdio(_));
+            && !matches!(self.server.config().endpoint, Endpoint::Http(_));
         // `retries` counts total attempts for an HTTP refusal, but extra attempts for a connection failure.
         let refused = u32::from(error.kind == ErrorKind::Http);
         if !transient || !safe || hopeless || tries + refused >= self.server.config().options.retries {

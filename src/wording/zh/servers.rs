@@ -128,6 +128,9 @@ pub(super) const SERVERS: &[(&str, &str)] = &[
     ),
     ("check that `command` and `args` start an MCP server", "请检查 `command` 和 `args` 是否启动 MCP 服务器"),
     ("Server '{}' is not running any more.", "服务器 '{0}' 已不再运行。"),
+    ("Server '{}' ended its session: {}", "服务器 '{0}' 结束了会话：{1}"),
+    ("Server '{}' ended its session.", "服务器 '{0}' 结束了会话。"),
+    ("the server in this process is not running any more", "本进程中的服务器已不再运行"),
     ("Server '{}' did not connect within {} s.", "服务器 '{0}' 未在 {1} 秒内连接。"),
     (
         "Server '{}' did not list its tools within {} s; its error stream says '{}'.",

@@ -1,4 +1,4 @@
-//! Where a server is: a program to start, or a URL.
+//! Where a server is: a program to start, a URL, or this process.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,11 +13,13 @@ use super::env_file;
 use super::fields::Fields;
 use crate::error::clip;
 use crate::secret::Secret;
+use crate::sources::mcp::in_process::ServerLink;
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Endpoint {
     Stdio(Command),
     Http(Remote),
+    InProcess(ServerLink),
 }
 
 /// A program that speaks on its standard streams.

@@ -13,6 +13,7 @@ use super::notice::{Notes, Notice};
 use super::options::{self, ServerOptions};
 use super::variables::Variables;
 use super::{Environment, ServerConfig};
+use crate::sources::mcp::in_process::ServerLink;
 
 /// The longest id, in characters.
 const LONGEST_ID: usize = 200;
@@ -36,7 +37,21 @@ pub fn server_from(
     file: Option<&Path>,
     env: Environment<'_>,
 ) -> Result<(ServerConfig, Vec<Notice>), Vec<Notice>> {
-    let Entry { config, notes, .. } = read(id, entry, file, &Variables::new(file, env));
+    checked(read(id, entry, file, &Variables::new(file, env)))
+}
+
+/// A server in this process from its id and the options under `toolhub`.
+pub fn server_in_process(
+    id: &str,
+    entry: &Value,
+    link: ServerLink,
+    env: Environment<'_>,
+) -> Result<(ServerConfig, Vec<Notice>), Vec<Notice>> {
+    checked(read_at(id, entry, None, &Variables::new(None, env), Some(Endpoint::InProcess(link))))
+}
+
+fn checked(entry: Entry) -> Result<(ServerConfig, Vec<Notice>), Vec<Notice>> {
+    let Entry { config, notes, .. } = entry;
     match config {
         Some(config) => Ok((config, notes.warnings)),
         None => Err(notes.errors),
@@ -44,6 +59,17 @@ pub fn server_from(
 }
 
 pub(super) fn read(id: &str, entry: &Value, file: Option<&Path>, variables: &Variables<'_>) -> Entry {
+    read_at(id, entry, file, variables, None)
+}
+
+/// Reads an entry; its keys say where the server is, unless `known` does.
+fn read_at(
+    id: &str,
+    entry: &Value,
+    file: Option<&Path>,
+    variables: &Variables<'_>,
+    known: Option<Endpoint>,
+) -> Entry {
     let id: Arc<str> = id.into();
     let mut notes = Notes::new(file, Some(id.clone()));
     if let Some(problem) = problem_of_id(&id) {
@@ -60,7 +86,7 @@ pub(super) fn read(id: &str, entry: &Value, file: Option<&Path>, variables: &Var
     if let Some(ours) = fields.inner("toolhub") {
         options.read(ours);
     }
-    let endpoint = endpoint::read(&mut fields);
+    let endpoint = known.or_else(|| endpoint::read(&mut fields));
     let auth = auth::read(&mut fields);
     let auth = endpoint.as_ref().map_or(Auth::None, |endpoint| fitting(auth, endpoint, &mut fields));
     fields.finish_beside("toolhub", options::KEYS);
@@ -86,6 +112,7 @@ fn fitting(auth: Auth, endpoint: &Endpoint, fields: &mut Fields<'_, '_>) -> Auth
             fields.warn(key, "has no effect on a server that is started; give it variables in `env`.");
             Auth::None
         }
+        Endpoint::InProcess(_) => Auth::None,
         Endpoint::Http(remote) => {
             if remote.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("authorization")) {
                 fields.warn(key, "has no effect beside the header `Authorization`; keep one of them.");

@@ -6,7 +6,7 @@ use crate::error::{ErrorKind, HubError, Outcome, clip};
 use crate::sources::mcp::connection::ServerIdentity;
 use crate::sources::mcp::listing::{self, Listed, Listing};
 use crate::sources::mcp::lists::ListRound;
-use crate::sources::mcp::protocol::{NegotiatedProtocol, ProtocolHint};
+use crate::sources::mcp::protocol::{Era, NegotiatedProtocol, ProtocolHint};
 use crate::sources::mcp::session::Session;
 use crate::sources::mcp::skills::{self, Skills};
 use std::sync::{Arc, Weak};
@@ -89,6 +89,26 @@ impl Server {
         self.life.lock().machine.set_hint(ProtocolHint::from(protocol.era));
         let at = Instant::now().checked_sub(age);
         let _ = self.publish(ListRound::default(), listing, protocol, at, None);
+    }
+
+    /// Takes a list from the host of a server in this process, which knows the tools before a session asks for them.
+    pub fn take_list_of_host(self: &Arc<Self>, mut listing: Listing, era: Era) {
+        let generation = {
+            let mut life = self.life.lock();
+            life.machine.set_hint(ProtocolHint::from(era));
+            life.machine.generation()
+        };
+        let round = self.lists.begin(generation);
+        {
+            let _publishing = self.lists.publishing();
+            if self.is_current(round) && self.lists.is_newer(round) {
+                listing.tools.retain(|tool| self.config().options.wants(&tool.name));
+                let listing = Arc::new(listing);
+                self.lists.put_tools_of_host(round, listing.clone());
+                self.sink.publish_tools(self, &listing);
+            }
+        }
+        self.lists.end_round();
     }
 
     fn is_current(&self, round: ListRound) -> bool {

@@ -1,10 +1,11 @@
-//! How messages get to a server and back: three ways behind one contract.
+//! How messages get to a server and back: four ways behind one contract.
 //!
 //! A transport moves messages and knows what its way can do (a process that dies, an HTTP session that is forgotten). What
 //! the messages mean is the business of [`super::connection`]; what arrives without being the answer to a request goes to
 //! the [`Inbox`](super::inbox::Inbox) that the transport was opened with.
 
 pub mod http;
+pub mod in_process;
 pub mod legacy_sse;
 pub mod stdio;
 

@@ -1,0 +1,135 @@
+//! A session with a server in this process.
+
+use super::{OutgoingRequest, Transport};
+use crate::error::{ErrorKind, HubError, Outcome};
+use crate::sources::mcp::in_process::{ClientSide, ServerLink};
+use crate::sources::mcp::inbox::{Answerer, Inbox};
+use crate::sources::mcp::protocol::Era;
+use crate::sources::mcp::wire::clean;
+use crate::tool::BoxFuture;
+use parking_lot::Mutex;
+use serde_json::value::RawValue;
+use std::sync::{Arc, OnceLock};
+use tokio::sync::mpsc;
+
+/// In characters: the reason for the end of a session is cut to this length.
+const LONGEST_REASON: usize = 1_000;
+
+pub struct InProcess {
+    shared: Arc<InProcessShared>,
+}
+
+struct InProcessShared {
+    server: Arc<str>,
+    /// Gone once the transport is closed, which ends the input of the server.
+    to_server: Mutex<Option<mpsc::Sender<String>>>,
+    inbox: Arc<Inbox>,
+    /// Why the session is over.
+    over: OnceLock<HubError>,
+}
+
+impl InProcess {
+    pub fn open(server: Arc<str>, link: &ServerLink, inbox: Arc<Inbox>) -> Result<Arc<Self>, HubError> {
+        let ClientSide { to_server, from_server, reason } = link.open()?;
+        let shared = Arc::new(InProcessShared {
+            server,
+            to_server: Mutex::new(Some(to_server)),
+            inbox,
+            over: OnceLock::new(),
+        });
+        tokio::spawn(read(shared.clone(), from_server, reason));
+        Ok(Arc::new(InProcess { shared }))
+    }
+}
+
+/// Reads what the server sends until it ends the session.
+async fn read(
+    shared: Arc<InProcessShared>,
+    mut from_server: mpsc::Receiver<String>,
+    reason: Arc<OnceLock<String>>,
+) {
+    while let Some(message) = from_server.recv().await {
+        shared.inbox.receive(message.as_bytes(), None, &|| Some(shared.answerer()));
+    }
+    let error = shared.ended(reason.get().map(String::as_str));
+    let _ = shared.over.set(error.clone().with_outcome(Outcome::NotSent));
+    shared.to_server.lock().take();
+    shared.inbox.end(&error);
+}
+
+impl InProcessShared {
+    fn ended(&self, reason: Option<&str>) -> HubError {
+        let text = match reason {
+            Some(reason) => {
+                format!("Server '{}' ended its session: {}", self.server, clean(reason, LONGEST_REASON))
+            }
+            None => format!("Server '{}' ended its session.", self.server),
+        };
+        HubError::new(ErrorKind::Closed, text)
+    }
+
+    async fn deliver(&self, message: String) -> Result<(), HubError> {
+        let to_server = self.to_server.lock().clone();
+        let sent = match to_server {
+            Some(to_server) => to_server.send(message).await.is_ok(),
+            None => false,
+        };
+        if sent {
+            return Ok(());
+        }
+        let gone = || self.ended(None).with_outcome(Outcome::NotSent);
+        Err(self.over.get().cloned().unwrap_or_else(gone))
+    }
+
+    fn answerer(self: &Arc<Self>) -> Answerer {
+        let shared = self.clone();
+        Box::new(move |answer| {
+            Box::pin(async move {
+                let _ = shared.deliver(answer).await;
+            })
+        })
+    }
+}
+
+impl Transport for InProcess {
+    fn request<'a>(&'a self, request: &'a OutgoingRequest) -> BoxFuture<'a, Result<Box<RawValue>, HubError>> {
+        Box::pin(async move {
+            let expected = self.shared.inbox.await_answer(request.id)?;
+            self.shared.deliver(request.body.clone()).await?;
+            expected.answer().await
+        })
+    }
+
+    fn send<'a>(&'a self, message: String) -> BoxFuture<'a, Result<(), HubError>> {
+        Box::pin(self.shared.deliver(message))
+    }
+
+    fn on_negotiated(&self, _era: Era, _version: &'static str) {}
+
+    fn cancels_by_drop(&self) -> bool {
+        false
+    }
+
+    fn retired(&self) -> Option<HubError> {
+        self.shared.over.get().cloned()
+    }
+
+    fn has_unread(&self) -> bool {
+        let to_server = self.shared.to_server.lock();
+        to_server.as_ref().is_some_and(|sender| sender.capacity() < sender.max_capacity())
+    }
+
+    fn close(&self) -> BoxFuture<'_, ()> {
+        Box::pin(async move {
+            self.shared.to_server.lock().take();
+            let error = HubError::new(ErrorKind::Closed, "the connection to the server is closed");
+            self.shared.inbox.end(&error);
+        })
+    }
+}
+
+impl Drop for InProcess {
+    fn drop(&mut self) {
+        self.shared.to_server.lock().take();
+    }
+}
