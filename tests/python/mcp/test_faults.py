@@ -22,7 +22,7 @@ CROSS_SECTION = """
     unknown_id_first@stdio batch_response@http
     rpc_errors@stdio is_error@http terminal_escapes@http
     content_unknown_type@stdio structured_invalid@http structured_recursive_ref@stdio structured_remote_ref@http
-    deep_1e6@stdio int_bomb@http big_16mb@http invalid_utf8@stdio
+    deep_1e6@stdio int_bomb@http integers@sse numbers@stdio oversize_event@sse big_16mb@http invalid_utf8@stdio
     ask_elicitation@stdio ask_same_id@http storm_list_changed@stdio
     parallel_100@http collateral@http isolation_under_load@stdio
     list_bad_entries@stdio list_cursor_endless@http

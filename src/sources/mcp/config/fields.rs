@@ -8,9 +8,10 @@ use serde_json::{Map, Value};
 
 use super::notice::Notes;
 use super::variables::Variables;
-use crate::error::clip;
 use crate::text::nearest;
 
+/// How much of a number is shown.
+const MOST_DIGITS: usize = 40;
 /// Longer waits are a mistake in the unit, and adding them to a clock could overflow.
 const LONGEST: Duration = Duration::from_secs(366 * 24 * 3600);
 
@@ -164,7 +165,7 @@ impl<'a, 'n> Fields<'a, 'n> {
         match number.as_u64() {
             Some(number) if (least..=most).contains(&number) => Some(number),
             _ => {
-                let given = clip(number.as_str());
+                let given = shown(number);
                 self.error(key, format!("must be a whole number from {least} to {most}, not {given}."));
                 None
             }
@@ -178,7 +179,7 @@ impl<'a, 'n> Fields<'a, 'n> {
         match Duration::try_from_secs_f64(seconds) {
             Ok(duration) if duration > Duration::ZERO && duration <= LONGEST => Some(duration),
             _ => {
-                let given = clip(number.as_str());
+                let given = shown(number);
                 self.error(
                     key,
                     format!("must be a number of {unit} above 0 and at most a year, not {given}."),
@@ -221,6 +222,15 @@ fn number(value: &Value) -> Option<&serde_json::Number> {
     match value {
         Value::Number(number) => Some(number),
         _ => None,
+    }
+}
+
+/// A number for a sentence, whatever its length.
+fn shown(number: &serde_json::Number) -> String {
+    let text = number.as_str();
+    match text.char_indices().nth(MOST_DIGITS) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
     }
 }
 

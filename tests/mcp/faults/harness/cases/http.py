@@ -232,3 +232,15 @@ async def sse_big_event(t: Trial) -> None:
                 f"lost, and not for a stated limit: {o}")
         t.prefer(False, "a 2 MB result (one photograph) is refused by default")
     await t.usable(client)
+
+
+@case("oversize_event", G, "an event above the limit fails its own call, and the stream goes on for the others", on="sse",
+      trigger="tool `big` (60 MB), beside `slow`", outcome="error: limit; the other: result; then usable",
+      bound="20 s deadline + slack", tier="hub", rss_mib=200, limit=90)
+async def oversize_event(t: Trial) -> None:
+    client, _ = await t.connect()
+    slow = asyncio.ensure_future(t.call(client, "slow", {"seconds": 1}, timeout=20))
+    await asyncio.sleep(0.2)
+    t.error(await t.call(client, "big", {"bytes": 60_000_000}, timeout=20), "limit", within=15)
+    t.ok(await slow, "slow done")
+    await t.usable(client)

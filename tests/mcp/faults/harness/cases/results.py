@@ -125,4 +125,16 @@ async def numbers(t: Trial) -> None:
     o = await t.call(client, "numbers")
     if o.ok and isinstance(o.value.structured, dict):
         t.check(o.value.structured.get("i53") == 9007199254740993, f"i53 became {o.value.structured.get('i53')!r}")
+        t.prefer(o.value.structured.get("big") == int("9" * 400), "an integer of 400 digits was rounded")
+    await t.usable(client)
+
+
+@case("integers", G, "an integer of 400 digits arrives exactly, both ways", on=("stdio", "http", "sse"), trigger="tool `integers`",
+      tier="hub", outcome="result, then usable", bound="2 s deadline + slack")
+async def integers(t: Trial) -> None:
+    client, _ = await t.connect()
+    for n in (2**63, 2**64, -(10**399) - 7, 10**400 + 7):
+        o = await t.call(client, "integers", {"n": n})
+        if t.ok(o, str(n + 1)):
+            t.check(o.value.structured == {"n": n + 1, "all": [{"minus": -n}]}, f"{n} became {o.value.structured!r}")
     await t.usable(client)
