@@ -9,6 +9,8 @@ mod headers;
 mod http;
 #[path = "gateway/questions.rs"]
 mod questions;
+#[path = "gateway/real_clients.rs"]
+mod real_clients;
 #[path = "gateway/stdio.rs"]
 mod stdio;
 #[path = "gateway/world.rs"]

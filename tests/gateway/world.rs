@@ -45,6 +45,9 @@ impl World {
             let act = act.clone();
             async move {
                 let _ = act.send("started");
+                if let Some(progress) = &ctx.extras.progress {
+                    progress(&json!({"progress": 0}));
+                }
                 ctx.cancel.cancelled().await;
                 let _ = act.send("cancelled");
                 Err(HubError::new(ErrorKind::Cancelled, "The call was cancelled."))
