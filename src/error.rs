@@ -201,6 +201,16 @@ pub fn clip(name: &str) -> Cow<'_, str> {
     }
 }
 
+/// A number of seconds for a sentence: three digits, without zeros at the end.
+pub fn shown_seconds(seconds: f64) -> String {
+    let digits = if seconds >= 1e-6 { (2.0 - seconds.log10().floor()).clamp(0.0, 6.0) as usize } else { 0 };
+    let text = format!("{seconds:.digits$}");
+    match text.contains('.') {
+        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
+        false => text,
+    }
+}
+
 impl fmt::Display for HubError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)
@@ -264,6 +274,21 @@ mod tests {
             let error = HubError { code: Some(code), ..HubError::new(ErrorKind::Rpc, "x") };
             assert_eq!(error.proves_nothing_happened(), proves, "{code}");
             assert!(!error.of_inner_call().proves_nothing_happened(), "{code}");
+        }
+    }
+
+    #[test]
+    fn seconds_are_rounded_for_people() {
+        for (seconds, shown) in [
+            (1.998_123, "2"),
+            (0.05, "0.05"),
+            (29.97, "30"),
+            (12.34, "12.3"),
+            (0.0, "0"),
+            (120.4, "120"),
+            (0.5, "0.5"),
+        ] {
+            assert_eq!(shown_seconds(seconds), shown);
         }
     }
 }

@@ -55,12 +55,14 @@ def _checked(given: Any) -> ToolCandidate:
             f"for a function or an object, write hub.register(tool)"
         )
     meta = has.get("meta")
+    if meta is not None and not isinstance(meta, Mapping):
+        raise TypeError(f"the meta of a candidate must be a mapping, got {type(meta).__name__}")
     return ToolCandidate(
         has["name"],
         has.get("source", "tools"),
         has["tool"],
         has.get("priority"),
-        {} if meta is None else meta,
+        {} if meta is None else cast("dict[str, Any]", meta),
     )
 
 

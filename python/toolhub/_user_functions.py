@@ -198,13 +198,12 @@ class BoundedCall:
     While a call that was given up still runs, no other is started.
     """
 
-    def __init__(self, function: Callable[..., Any], seconds: float) -> None:
+    def __init__(self, function: Callable[..., Any]) -> None:
         self._function = function
-        self._seconds = seconds
         self._abandoned: threading.Thread | None = None
 
-    def __call__(self, *args: Any) -> Any:
-        """What the function returns or raises; `TimeoutError` when it takes too long."""
+    def __call__(self, seconds: float, *args: Any) -> Any:
+        """What the function returns or raises; `TimeoutError` when it takes longer than `seconds`."""
         if self._abandoned is not None and self._abandoned.is_alive():
             raise TimeoutError("an earlier call still runs")
         answer: list[Any] = []
@@ -218,10 +217,10 @@ class BoundedCall:
 
         thread = threading.Thread(target=run, name="toolhub-callback", daemon=True)
         thread.start()
-        thread.join(self._seconds)
+        thread.join(seconds)
         if thread.is_alive():
             self._abandoned = thread
-            raise TimeoutError(f"no answer within {self._seconds:g} s")
+            raise TimeoutError(f"no answer within {seconds:.3g} s")
         if errors:
             raise errors[0]
         return answer[0]

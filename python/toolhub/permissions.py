@@ -55,9 +55,15 @@ class Permissions:
     ) -> None:
         if isinstance(allowed, str):
             raise TypeError(f"allowed must be a list of patterns, got the text {allowed!r}")
+        patterns: list[Any] = ["*"] if allowed is None else list(allowed)
+        for pattern in patterns:
+            if not isinstance(pattern, str):
+                raise TypeError(
+                    f"allowed must be a list of patterns of tool names, got {type(pattern).__name__} in it"
+                )
         if approve is not None and not callable(approve):
             raise TypeError(f"approve must be callable, got {type(approve).__name__}")
-        self.patterns = PatternList(["*"] if allowed is None else list(allowed))
+        self.patterns = PatternList(patterns)
         self._approve = approve
         self.timeout = check_seconds("timeout", timeout, above_zero=True)
         # One question at a time, in the order of the calls.

@@ -10,7 +10,7 @@
 
 use super::builder_errors;
 use super::copying::{self, CopyError};
-use super::errors::exception_text;
+use super::errors::{class_of, exception_text};
 use super::json;
 use super::mappings::as_mapping;
 use super::patching::{patched, with_whole_numbers};
@@ -421,8 +421,7 @@ impl ArgumentChecks {
             (_, Some(mapping)) => named.update(mapping),
             (Some(single), _) => named.set_item(single, &args),
             (None, _) => {
-                let given =
-                    args.get_type().name().map_or_else(|_| "a bare value".into(), |name| name.to_string());
+                let given = class_of(&args);
                 return Err(self
                     .refusal(&format!("expected named arguments ({}), got {given}", self.names.join(", "))));
             }

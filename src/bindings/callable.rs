@@ -1,7 +1,7 @@
 //! A Python callable as the hub knows it, and the error for what it raises.
 
 use super::argument_checks::{ArgumentChecks, PreparedArguments};
-use super::errors::exception_text;
+use super::errors::{class_of, exception_text};
 use super::imported::Imported;
 use super::json;
 use super::once::{ForkSafeOnce, intern};
@@ -75,7 +75,7 @@ pub fn raised(py: Python<'_>, tool: &str, error: &PyErr) -> HubError {
     if let (Some(own), false) = (&own, text.is_empty()) {
         return HubError { message: text.into(), ..own.clone() };
     }
-    let class = error.get_type(py).name().map_or_else(|_| "an exception".into(), |name| name.to_string());
+    let class = class_of(value);
     let sentence = match text.as_str() {
         "" => format!("Tool '{}' raised {class}.", clip(tool)),
         text => format!("Tool '{}' raised {class}: {text}", clip(tool)),

@@ -2,7 +2,7 @@
 
 use super::imported::Imported;
 use super::once::intern;
-use crate::error::HubError;
+use crate::error::{HubError, clip};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -17,6 +17,12 @@ pub fn tool_error(py: Python<'_>, error: &HubError) -> PyErr {
         CLASS.get(py)?.call((&*error.message, error.kind.name()), Some(&details))
     };
     make().map_or_else(|error| error, PyErr::from_value)
+}
+
+/// The name of an object's class for a sentence. Code of the user may have made the class, with any name.
+pub fn class_of(object: &Bound<'_, PyAny>) -> String {
+    let name = object.get_type().name();
+    name.map_or_else(|_| "an object".to_owned(), |name| clip(&name.to_string_lossy()).into_owned())
 }
 
 /// The text of an exception. Code of the user runs in here; an exception that cannot be shown has a text, too.

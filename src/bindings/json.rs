@@ -1,7 +1,7 @@
 //! JSON across the boundary, by hand in both directions: an error must say where in the arguments it is, and other threads
 //! must get the GIL while a large value is converted.
 
-use super::errors::exception_text;
+use super::errors::{class_of, exception_text};
 use super::imported::Imported;
 use super::slices::{Entries, Slices};
 use super::unicode;
@@ -384,8 +384,7 @@ fn shown(object: &Bound<'_, PyAny>) -> Cow<'static, str> {
     if object.is_instance_of::<PyString>() {
         return "text that is not valid Unicode".into();
     }
-    let class = object.get_type().name().map_or_else(|_| "unknown".into(), |name| name.to_string());
-    format!("a Python object of type {class}").into()
+    format!("a Python object of type {}", class_of(object)).into()
 }
 
 /// Dates, enums, models, sets …: Python knows their plain form.

@@ -1,5 +1,6 @@
 //! Parsing for Python. Spans count characters, as Python does.
 
+use super::errors::class_of;
 use super::imported::Imported;
 use super::json;
 use super::once::intern;
@@ -219,7 +220,7 @@ fn replace_marked_ids(calls: &mut [ParsedCall], marks: &json::Marks) {
 }
 
 fn refused(caller: &str, given: &Bound<'_, PyAny>) -> PyErr {
-    let class = given.get_type().name().map_or_else(|_| "an object".to_owned(), |name| name.to_string());
+    let class = class_of(given);
     let (given, hint) = match given.is_none() {
         true => ("None", "; a message without text may have its calls elsewhere: pass the whole message"),
         false => (class.as_str(), ""),
@@ -262,7 +263,7 @@ impl PyStreamParser {
             let bytes = bytes.as_bytes();
             released(py, bytes.len(), || self.stream.lock().feed_bytes(bytes))
         } else {
-            let given = delta.get_type().name()?;
+            let given = class_of(delta);
             return Err(PyTypeError::new_err(format!("feed() takes str or bytes, got {given}")));
         };
         events(py, made)

@@ -2,6 +2,7 @@
 
 use super::argument_checks::{ArgumentChecks, ArgumentStyle};
 use super::callable::Callable;
+use super::errors::class_of;
 use super::imported::Imported;
 use super::json;
 use super::once::ForkSafeOnce;
@@ -148,8 +149,7 @@ fn spec(core: &Hub, described: &Bound<'_, PyAny>, options: &Bound<'_, PyDict>) -
 }
 
 fn wrong(what: &str, expected: &str, given: &Bound<'_, PyAny>) -> PyErr {
-    let class = given.get_type().name().map_or_else(|_| "something else".into(), |name| name.to_string());
-    PyTypeError::new_err(format!("{what} must be {expected}, got {class}"))
+    PyTypeError::new_err(format!("{what} must be {expected}, got {}", class_of(given)))
 }
 
 fn number(given: &Bound<'_, PyAny>) -> PyResult<f64> {

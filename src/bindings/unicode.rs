@@ -3,6 +3,7 @@
 //! Python has an encoder for the same, but it works on whole strings and keeps what it made; for Chinese it is also several
 //! times slower than what is here.
 
+use super::errors::class_of;
 use super::slices::released;
 use pyo3::exceptions::PyTypeError;
 use pyo3::ffi;
@@ -16,10 +17,9 @@ const BLOCK: usize = 16;
 
 /// An argument that has to be text, or an error that names it.
 pub fn as_text<'a, 'py>(what: &str, value: &'a Bound<'py, PyAny>) -> PyResult<&'a Bound<'py, PyString>> {
-    value.cast::<PyString>().map_err(|_| {
-        let kind = value.get_type().name().map(|name| name.to_string_lossy().into_owned());
-        PyTypeError::new_err(format!("{what} must be text, got {}", kind.unwrap_or_default()))
-    })
+    value
+        .cast::<PyString>()
+        .map_err(|_| PyTypeError::new_err(format!("{what} must be text, got {}", class_of(value))))
 }
 
 /// The first `chars` characters, or all. Lone surrogates, which no valid text has, become replacement characters.

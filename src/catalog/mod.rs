@@ -10,7 +10,7 @@ mod pins;
 mod publisher;
 mod set;
 
-use crate::error::{ErrorKind, HubError, Outcome};
+use crate::error::{ErrorKind, HubError, Outcome, shown_seconds};
 use crate::hub::Hub;
 use crate::model::{Lang, Source, ToolSpec};
 use crate::plan::unknown_server;
@@ -272,7 +272,7 @@ async fn within(
     let id = server.id().clone();
     let Some(timeout) = timeout else { return (id, work.await) };
     let done = tokio::time::timeout(timeout, work).await.unwrap_or_else(|_| {
-        let text = format!("Server '{id}' did not {what} within {} s.", timeout.as_secs_f64());
+        let text = format!("Server '{id}' did not {what} within {} s.", shown_seconds(timeout.as_secs_f64()));
         Err(HubError::new(ErrorKind::Timeout, text).with_outcome(Outcome::NotSent))
     });
     (id, done)

@@ -32,7 +32,7 @@ impl Draft {
             Ok(Value::Object(arguments)) => draft.arguments = arguments,
             Ok(Value::Null) => {}
             Ok(Value::String(text)) => draft.take_text(&text),
-            Ok(other) => draft.error = Some(not_an_object(&other)),
+            Ok(other) => draft.error = Some(not_an_object(kind_of(&other))),
             Err(why) => draft.error = Some(format!("The arguments cannot be read: {why}.")),
         }
         draft
@@ -55,17 +55,23 @@ impl Draft {
             Err(why) if text.trim_start().starts_with('{') => {
                 self.error = Some(format!("The arguments cannot be read: {why}."));
             }
-            _ => self.error = Some("The arguments must be an object, but are a text.".into()),
+            Ok(reading) if reading.value.is_array() && reading.whole => {
+                self.error = Some(not_an_object("a list"));
+            }
+            _ => self.error = Some(not_an_object("a text")),
         }
     }
 }
 
-fn not_an_object(value: &Value) -> String {
-    let kind = match value {
+fn not_an_object(kind: &str) -> String {
+    format!("The arguments must be an object, but are {kind}.")
+}
+
+fn kind_of(value: &Value) -> &'static str {
+    match value {
         Value::Array(_) => "a list",
         Value::Number(_) => "a number",
         Value::Bool(_) => "true or false",
         _ => "a text",
-    };
-    format!("The arguments must be an object, but are {kind}.")
+    }
 }

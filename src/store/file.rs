@@ -3,6 +3,7 @@
 use super::pin_mark;
 use super::schema::{self, STEPS, SchemaState};
 use super::state::StoredState;
+use crate::error::clip;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -37,12 +38,12 @@ impl FileProblem {
             Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => FileProblem::damaged(error),
             // The version matches but the tables do not: `no such column`, or text in place of a number.
             Some(ErrorCode::Unknown) | None => FileProblem::damaged(error),
-            _ => FileProblem::Unusable(error.to_string()),
+            _ => FileProblem::Unusable(clip(&error.to_string()).into_owned()),
         }
     }
 
     fn damaged(error: &rusqlite::Error) -> FileProblem {
-        FileProblem::Bad("corrupt", format!("it is damaged ({error})"))
+        FileProblem::Bad("corrupt", format!("it is damaged ({})", clip(&error.to_string())))
     }
 }
 

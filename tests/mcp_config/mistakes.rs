@@ -398,6 +398,15 @@ fn ids_that_are_taken_and_refused() {
 }
 
 #[test]
+fn the_values_of_variables_are_not_shown_in_a_path() {
+    let text = error(json!({"command": "y", "envFile": "/nowhere/${SECRET}.env"}));
+    assert!(
+        text.starts_with("`envFile` names the file /nowhere/${SECRET}.env, which cannot be read: "),
+        "{text}"
+    );
+}
+
+#[test]
 fn an_env_file_that_cannot_be_read() {
     let text = error(json!({"command": "y", "envFile": "none.env"}));
     let start = "`envFile` names the file /p/none.env, which cannot be read: ";

@@ -408,3 +408,32 @@ def test_a_model_that_cannot_be_asked_is_a_programming_error(hub: ToolHub, run: 
             run(hub.execute("pulse", **options))
         with pytest.raises(TypeError, match=expected):
             run(hub.execute_by_capability("pulse", **options))
+
+
+def test_the_name_of_an_exceptions_class_is_cleaned(hub: ToolHub, run: Run) -> None:
+    odd = type("Odd\x1b[31m\nError", (Exception,), {})
+
+    def fail() -> None:
+        raise odd("no")
+
+    async def fail_later() -> None:
+        raise odd
+
+    hub.register(fail)
+    hub.register(fail_later)
+    assert hub.call("fail").error == "Tool 'fail' raised Odd Error: no"
+    assert run(hub.execute("fail_later")).error == "Tool 'fail_later' raised Odd Error."
+
+
+def test_a_time_limit_is_rounded_for_people(run: Run) -> None:
+    hub = ToolHub()
+    hub.register(lambda: 1, name="act", effects=True)
+
+    async def never(_: object) -> bool:
+        await asyncio.sleep(3_600)
+        return True
+
+    outcome = run(
+        hub.run('<tool_call>{"name": "act"}</tool_call>', approve=never, approve_timeout=0.05 + 1e-9)
+    )
+    assert outcome.results[0].error.endswith("it was not approved within 0.05 s.")

@@ -52,6 +52,23 @@ def test_a_name_that_is_not_text(hub: ToolHub, given: Any) -> None:
     assert message(lambda: hub.read_more(given)) == f"handle must be text, got {kind}"
 
 
+def test_patterns_strategies_and_meta_of_another_type(hub: ToolHub) -> None:
+    assert message(lambda: ToolHub(strategies={"a": 1})) == (  # type: ignore[dict-item]
+        "the strategy for 'a' must be 'auto', 'first', 'all' or 'fallback', got int"
+    )
+    assert message(lambda: ToolHub(strategies={1: "all"})) == (  # type: ignore[dict-item]
+        "strategies must have patterns of tool names as keys, got int"
+    )
+    patterns = "allowed must be a list of patterns of tool names, got int in it"
+    assert message(lambda: hub.run("no calls", allowed=[5])) == patterns  # type: ignore[list-item]
+    assert message(lambda: toolhub.permissions.Permissions([5])) == patterns  # type: ignore[list-item]
+    candidate = toolhub.ToolCandidate("x", "tools", len, meta="x")  # type: ignore[arg-type]
+    assert message(lambda: hub.register_candidate(candidate)) == (
+        "the meta of a candidate must be a mapping, got str"
+    )
+    assert message(lambda: hub.as_openai(tools=[5])) == "each name in tools must be text, got int"  # type: ignore[list-item]
+
+
 def test_arguments_are_passed_as_a_mapping(hub: ToolHub) -> None:
     say = "has no option 'a'; pass the arguments of the tool as a mapping"
     assert message(lambda: hub.call("add", a=1)) == f"hub.call() {say}: hub.call('add', {{'a': …}})"  # type: ignore[call-arg]

@@ -385,4 +385,15 @@ def _pairs(strategies: Any) -> list[tuple[str, str]]:
         return []
     if not isinstance(strategies, Mapping):
         raise TypeError(f"strategies must map patterns to strategies, got {type(strategies).__name__}")
-    return list(cast("Mapping[str, str]", strategies).items())
+    pairs = list(cast("Mapping[Any, Any]", strategies).items())
+    for pattern, strategy in pairs:
+        if not isinstance(pattern, str):
+            raise TypeError(
+                f"strategies must have patterns of tool names as keys, got {type(pattern).__name__}"
+            )
+        if not isinstance(strategy, str):
+            raise TypeError(
+                f"the strategy for {pattern!r} must be 'auto', 'first', 'all' or 'fallback', "
+                f"got {type(strategy).__name__}"
+            )
+    return pairs

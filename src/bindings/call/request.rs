@@ -1,5 +1,6 @@
 //! Reading a request: a call as a model asked for it.
 
+use crate::bindings::errors::class_of;
 use crate::bindings::hub::PyHub;
 use crate::bindings::json;
 use crate::bindings::mappings::as_mapping;
@@ -51,7 +52,7 @@ pub fn read<'py>(given: &Bound<'py, PyAny>) -> PyResult<ReadRequest<'py>> {
     } else {
         return Err(PyTypeError::new_err(format!(
             "a request must be a mapping with tool_name and arguments, or a parsed call, got {}",
-            given.get_type().name()?
+            class_of(given)
         )));
     };
     let either = |keys: &[&Bound<'py, PyString>]| {
@@ -116,19 +117,16 @@ fn shown(value: &Bound<'_, PyAny>) -> PyResult<String> {
 
 /// What a model got wrong is an answer for the model, not an exception.
 fn fault(name: Option<&Bound<'_, PyAny>>, source: Option<&Bound<'_, PyAny>>) -> Option<String> {
-    let class = |value: &Bound<'_, PyAny>| {
-        value.get_type().name().map_or_else(|_| "an object".to_owned(), |name| name.to_string())
-    };
     let is_text = |value: &Bound<'_, PyAny>| value.is_instance_of::<PyString>();
     match (name, source) {
         (None, _) => Some(NAMELESS.to_owned()),
         (Some(name), _) if is_text(name) && name.len().unwrap_or(0) == 0 => Some(NAMELESS.to_owned()),
         (Some(name), _) if !is_text(name) => {
-            Some(format!("The call names no tool: expected 'tool_name' as text, got {}.", class(name)))
+            Some(format!("The call names no tool: expected 'tool_name' as text, got {}.", class_of(name)))
         }
         (_, Some(source)) if !is_text(source) => Some(format!(
             "The source of a call must be text (a server's id, 'tools', 'skills' or 'mcps') or be left out, got {}.",
-            class(source)
+            class_of(source)
         )),
         _ => None,
     }

@@ -5,7 +5,7 @@ use super::state::{Awaiting, CallDriver};
 use crate::bindings::argument_checks::Checks;
 use crate::bindings::awaiting::{Step, iterator_of, new_awaitable};
 use crate::bindings::bridge;
-use crate::bindings::errors::exception_text;
+use crate::bindings::errors::{class_of, exception_text};
 use crate::bindings::execution::Execution;
 use crate::bindings::imported::Imported;
 use crate::bindings::json;
@@ -15,7 +15,7 @@ use crate::bindings::result::{copy_result, refused};
 use crate::bindings::result_size::size_of_result;
 use crate::bindings::text_of::text_of;
 use crate::bindings::value;
-use crate::error::{ErrorKind, HubError, Outcome};
+use crate::error::{ErrorKind, HubError, Outcome, shown_seconds};
 use crate::kind::ToolKind;
 use crate::plan::{
     Consulted, LookUpRequest, PlanStep, RunEnd, ServerSet, Shareable, question, synthesis_prompt,
@@ -253,10 +253,10 @@ impl CallDriver {
                 Some("the hub was closed".to_owned())
             }
             Err(error) if error.is_instance_of::<PyTimeoutError>(py) => {
-                Some(format!("the model did not answer within {} s", limit.as_secs_f64()))
+                Some(format!("the model did not answer within {} s", shown_seconds(limit.as_secs_f64())))
             }
             Err(error) if error.is_instance_of::<PyException>(py) => {
-                let class = error.get_type(py).name()?;
+                let class = class_of(error.value(py));
                 Some(format!("the model failed: {class}: {}", exception_text(py, &error)))
             }
             Err(error) => return Err(error),

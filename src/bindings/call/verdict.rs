@@ -1,5 +1,7 @@
 //! What the answer of the user's `approve` means.
 
+use crate::bindings::errors::class_of;
+use crate::error::shown_seconds;
 use crate::plan::Verdict;
 use pyo3::exceptions::{PyException, PyTimeoutError};
 use pyo3::prelude::*;
@@ -20,10 +22,10 @@ pub fn verdict(answer: &Bound<'_, PyAny>) -> Verdict {
 /// A question that failed is a refusal. A cancellation or an interrupt is for the caller.
 pub fn failed_question(py: Python<'_>, error: PyErr, limit: f64) -> PyResult<Verdict> {
     if error.is_instance_of::<PyTimeoutError>(py) {
-        return Ok(Verdict::Refused(format!("it was not approved within {limit} s")));
+        return Ok(Verdict::Refused(format!("it was not approved within {} s", shown_seconds(limit))));
     }
     if !error.is_instance_of::<PyException>(py) {
         return Err(error);
     }
-    Ok(Verdict::Refused(format!("asking for approval failed ({})", error.get_type(py).name()?)))
+    Ok(Verdict::Refused(format!("asking for approval failed ({})", class_of(error.value(py)))))
 }

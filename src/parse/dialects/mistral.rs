@@ -17,7 +17,14 @@ const BLOCK: JsonBlock =
     JsonBlock { format: "mistral_json", opens: &[], closes: &[], stops: STOPS, shape: CallShape::Marked };
 
 fn list(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
-    json_body::reading(cx, opening, &BLOCK)
+    Box::pin(async move {
+        let at = cx.input.skip_space(opening.after).await;
+        // Its bracket is not that of a list.
+        if cx.input.literal(at, &["[ARGS]", "[CALL_ID]"]).await.is_some() {
+            return ReadOutcome::No;
+        }
+        json_body::reading(cx, opening, &BLOCK).await
+    })
 }
 
 fn named(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {

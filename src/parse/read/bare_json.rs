@@ -50,7 +50,7 @@ pub async fn value(cx: &ReadContext, at: usize, stops: &[&str], format: &'static
         // Between fences, a call of a known tool that cannot be read is not taken for data.
         let broken = (!stops.is_empty())
             .then(|| cx.input.with(at, end, |text| broken_call(text, missing, &*cx.tools)));
-        broken.flatten().map(|draft| vec![draft])
+        broken.flatten()
     });
     match drafts {
         Some(drafts) => {
@@ -63,9 +63,18 @@ pub async fn value(cx: &ReadContext, at: usize, stops: &[&str], format: &'static
     }
 }
 
-/// The entry for a text that clearly is a call, because it names a known tool and has arguments, but is not JSON.
-fn broken_call(text: &str, missing: MissingClosers, tools: &dyn ToolSchemas) -> Option<Draft> {
-    let why = lenient::read(text, Notation::Json, missing).err()?;
+/// The entry for a text that clearly is a call, because it names a known tool and has arguments, but is not JSON or has
+/// arguments of another type.
+fn broken_call(text: &str, missing: MissingClosers, tools: &dyn ToolSchemas) -> Option<Vec<Draft>> {
+    let why = match lenient::read(text, Notation::Json, missing) {
+        Ok(reading) => {
+            let drafts = json_calls::calls(reading.value, reading.repairs, CallShape::Marked, tools)?;
+            let are_known = drafts.iter().all(|draft| tools.parameters(&draft.name).is_some());
+            let is_wrong = drafts.iter().any(|draft| draft.error.is_some());
+            return (are_known && is_wrong).then_some(drafts);
+        }
+        Err(why) => why,
+    };
     ARGUMENT_KEYS.iter().find_map(|key| value_of(text, key))?;
     let name = NAME_KEYS.iter().find_map(|key| {
         let value = value_of(text, key)?;
@@ -73,7 +82,7 @@ fn broken_call(text: &str, missing: MissingClosers, tools: &dyn ToolSchemas) -> 
         value[1..].split_once(quote).map(|(name, _)| name.trim())
     })?;
     tools.parameters(name)?;
-    Some(Draft::failed(name, format!("The call cannot be read: {why}.")))
+    Some(vec![Draft::failed(name, format!("The call cannot be read: {why}."))])
 }
 
 /// What follows the first occurrence of a quoted key and its colon.

@@ -64,7 +64,7 @@ pub async fn read(cx: &ReadContext, opening: Opening, body: &JsonBlock) -> ReadO
         repairs.add(SyntaxRepair::Fence);
     }
     let stops = with_fence(body.stops, fenced);
-    let mut end = value(cx, at, body, &stops, repairs).await;
+    let (mut end, mut is_broken) = value(cx, at, body, &stops, repairs, false).await;
     let mut surplus = false;
     loop {
         let at = cx.input.skip_space(end).await;
@@ -75,7 +75,9 @@ pub async fn read(cx: &ReadContext, opening: Opening, body: &JsonBlock) -> ReadO
         }
         match cx.input.byte(at).await {
             Some(b'{' | b'[') if cx.input.literal(at, body.stops).await.is_none() => {
-                end = value(cx, at, body, &stops, repairs).await;
+                let (next, broke) = value(cx, at, body, &stops, repairs, is_broken).await;
+                end = next;
+                is_broken |= broke;
             }
             Some(b',' | b';') => {
                 let next = cx.input.skip_space(at + 1).await;
@@ -96,13 +98,21 @@ pub async fn read(cx: &ReadContext, opening: Opening, body: &JsonBlock) -> ReadO
     ReadOutcome::Block(end)
 }
 
-/// Reads one value, emits its calls, and returns the position after it.
-async fn value(cx: &ReadContext, at: usize, body: &JsonBlock, stops: &[&str], repairs: Repairs) -> usize {
+/// Reads one value and emits its calls. Returns the position after it, and whether a part of it cannot be read. Behind such a
+/// part stands the rest of it: what cannot be read there either is reported already.
+async fn value(
+    cx: &ReadContext,
+    at: usize,
+    body: &JsonBlock,
+    stops: &[&str],
+    repairs: Repairs,
+    is_broken: bool,
+) -> (usize, bool) {
     if body.shape == CallShape::Marked
         && let Some((draft, length)) = cx.input.with(at, cx.input.end_so_far(), fast_call::read)
     {
         cx.emit(vec![Draft { repairs, ..draft }], at + length, body.format);
-        return at + length;
+        return (at + length, false);
     }
     let (end, missing) = match cx.extent(at, Notation::Json, stops).await {
         ValueExtent::Closed(end) => (end, MissingClosers::NONE),
@@ -111,9 +121,13 @@ async fn value(cx: &ReadContext, at: usize, body: &JsonBlock, stops: &[&str], re
         ValueExtent::Cut { in_string: false } => (cx.input.end_so_far(), MissingClosers::OUTERMOST),
         ValueExtent::Cut { in_string: true } => (give_up(cx, at, stops).await, MissingClosers::OUTERMOST),
     };
-    let drafts = cx.input.with(at, end, |text| drafts(text, missing, body, repairs, cx));
+    let mut drafts = cx.input.with(at, end, |text| drafts(text, missing, body, repairs, cx));
+    let broke = drafts.iter().any(|draft| draft.name.is_empty() && draft.error.is_some());
+    if is_broken {
+        drafts.retain(|draft| draft.error.is_none());
+    }
     cx.emit(drafts, end, body.format);
-    end
+    (end, broke)
 }
 
 fn drafts(

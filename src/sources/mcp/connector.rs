@@ -12,7 +12,7 @@ use super::transport::http::{HttpOptions, StreamableHttp};
 use super::transport::in_process::InProcess;
 use super::transport::legacy_sse::LegacySse;
 use super::transport::stdio::{ProcessOutput, Program, Stdio};
-use crate::error::{ErrorKind, HubError};
+use crate::error::{ErrorKind, HubError, shown_seconds};
 use arc_swap::ArcSwapOption;
 use serde_json::json;
 use std::pin::pin;
@@ -101,7 +101,7 @@ impl Connector {
     }
 
     fn too_slow(&self, limit: Duration) -> HubError {
-        let mut text = format!("no answer within {} s", limit.as_secs_f64());
+        let mut text = format!("no answer within {} s", shown_seconds(limit.as_secs_f64()));
         if let Some(output) = &*self.output.load() {
             output.doubt().into_iter().for_each(|doubt| text.push_str(&format!(": {doubt}")));
             let last = output.reason().into_iter();

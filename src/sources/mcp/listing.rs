@@ -8,7 +8,7 @@ use super::message::Params;
 use super::protocol::Era;
 use super::wire;
 use super::wire::clean;
-use crate::error::{ErrorKind, HubError};
+use crate::error::{ErrorKind, HubError, shown_seconds};
 use crate::model::param_headers::{Mirrored, mirrored};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -162,7 +162,7 @@ struct ToolEntry {
 pub async fn fetch(connection: &Connection, limit: Duration) -> Result<Listing, HubError> {
     let pages = timeout(limit, fetch_pages(connection)).await;
     pages.unwrap_or_else(|_| {
-        let text = format!("no answer to tools/list within {} s", limit.as_secs_f64());
+        let text = format!("no answer to tools/list within {} s", shown_seconds(limit.as_secs_f64()));
         Err(HubError::new(ErrorKind::Timeout, text))
     })
 }

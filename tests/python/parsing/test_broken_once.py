@@ -31,6 +31,8 @@ BROKEN = {
     "kimi": "<|tool_calls_section_begin|><|tool_call_begin|>functions.t:0<|tool_call_argument_begin|>"
     f"{BAD}<|tool_call_end|><|tool_calls_section_end|>",
     "mistral, a bracket too many": '[TOOL_CALLS] [{}"name": "t", "arguments": {"a": 1}}',
+    "mistral, no name": '[TOOL_CALLS][ARGS]{"a": 1}',
+    "apertus, a bracket too many": '<|tools_prefix|>[{"t":] {"a": 1}}]<|tools_suffix|>',
     "mistral, no objects": '[TOOL_CALLS] ["t", "t"]',
     "cohere, a quote too many": '<|START_ACTION|>[ "  {"tool_call_id": "0", "tool_name": "t", '
     '"parameters": {"a": 1}}]<|END_ACTION|>',
@@ -94,3 +96,19 @@ async def test_the_calls_beside_a_broken_one_run_once(kind: str) -> None:
     outcome = await hub.run(f"{BROKEN[kind]}\n{GOOD}")
     assert sum(not result.success for result in outcome.results) == 1
     assert ran in ([1], []), "one bad block does not run another twice"
+
+
+async def test_arguments_of_another_type_are_named_and_between_fences_reported() -> None:
+    hub, ran = noting()
+    for given, kind in (("[1]", "a list"), ('"[1]"', "a list"), ('"some text"', "a text"), ("5", "a number")):
+        call = f'{{"name": "t", "arguments": {given}}}'
+        for text in (f"<tool_call>{call}</tool_call>", f"```json\n{call}\n```"):
+            (result,) = (await hub.run(text)).results
+            assert f"The arguments must be an object, but are {kind}." in result.error, text
+        # Without a fence or a tag, and for tools that nobody knows, it is data.
+        assert not (await hub.run(f"This is an example: {call}")).results
+        other = call.replace('"t"', '"unknown"')
+        assert not (await hub.run(f"```json\n{other}\n```")).results
+    description = '{"name": "t", "parameters": {"type": "object", "properties": {"a": {}}}}'
+    assert not (await hub.run(f"```json\n{description}\n```")).results
+    assert not ran

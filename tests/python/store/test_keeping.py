@@ -165,6 +165,7 @@ def test_a_damaged_file_is_quarantined(
     (message,) = caplog.messages
     assert str(aside) in message
     assert "a new one started" in message
+    assert message.isprintable()
     with ToolHub(store=tmp_path / "hub.db") as hub:
         hub.register(len, name="length")
         assert hub.stats("length")["length"][0]["calls"] == 1
@@ -304,3 +305,17 @@ def test_secrets_do_not_come_into_the_file(tmp_path: Path) -> None:
         hub.call("anything", {}, server="local")
         hub.flush()
     assert b"SECRET" not in (tmp_path / "hub.db").read_bytes()
+
+
+def test_what_a_damaged_file_holds_does_not_break_a_log_line(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    ToolHub(store=tmp_path / "hub.db").close()
+    with sqlite3.connect(tmp_path / "hub.db") as file:
+        file.execute("DROP TABLE candidates")
+        # SQLite quotes the definition of a table or view that is broken.
+        file.execute('CREATE VIEW candidates AS SELECT * FROM "x\n\x1b[31mWARNING forged"')
+    with caplog.at_level(logging.WARNING, "toolhub"), ToolHub(store=tmp_path / "hub.db") as hub:
+        hub.register(len, name="length")
+    (message,) = caplog.messages
+    assert message.isprintable(), message

@@ -229,7 +229,10 @@ fn named(entries: Vec<(&str, String)>) -> NamedTexts {
 
 fn env_file(fields: &mut Fields<'_, '_>) -> BTreeMap<String, String> {
     let Some(path) = fields.path_of("envFile") else { return BTreeMap::new() };
-    match env_file::read(&path) {
+    // The value of a variable may be a secret: its path is shown as it was written.
+    let written = fields.value("envFile").and_then(Value::as_str).filter(|written| written.contains('$'));
+    let shown = written.map_or_else(|| path.display().to_string(), str::to_owned);
+    match env_file::read(&path, &shown) {
         Ok(variables) => variables.into_iter().collect(),
         Err(message) => {
             fields.error("envFile", message);

@@ -3,12 +3,13 @@
 use std::path::Path;
 
 /// The variables in their order; the error is a sentence about the key that named the file.
-pub(super) fn read(path: &Path) -> Result<Vec<(String, String)>, String> {
+/// `shown` is how that sentence names the file.
+pub(super) fn read(path: &Path, shown: &str) -> Result<Vec<(String, String)>, String> {
     let bytes = std::fs::read(path)
-        .map_err(|error| format!("names the file {}, which cannot be read: {error}.", path.display()))?;
+        .map_err(|error| format!("names the file {shown}, which cannot be read: {error}."))?;
     let text = String::from_utf8_lossy(&bytes);
     parse(text.trim_start_matches('\u{feff}'))
-        .map_err(|line| format!("names the file {}, whose line {line} is not `NAME=value`.", path.display()))
+        .map_err(|line| format!("names the file {shown}, whose line {line} is not `NAME=value`."))
 }
 
 /// The error is the number of a line. The line itself may be a secret, so it is not shown.

@@ -56,8 +56,10 @@ pub(crate) fn forgotten_session(remote: &HttpEndpoint, status: Option<u16>) -> H
 fn refuses_session(status: u16, answered: Option<&(HubError, bool)>, body: &[u8]) -> bool {
     let names_session = |text: &str| text.to_ascii_lowercase().contains("session");
     match (status, answered) {
+        // An error of the method, which may have run: the 404 can be that of a service that the tool had called.
+        (404, Some((error, true))) => names_session(&error.message),
         // A method that the server does not know.
-        (404, Some((error, _))) => error.code != Some(METHOD_NOT_FOUND),
+        (404, Some((error, false))) => error.code != Some(METHOD_NOT_FOUND),
         (404, None) => true,
         (400, Some((error, is_for_request))) => {
             names_session(&error.message)
@@ -128,6 +130,7 @@ mod tests {
             (400, error("\"server-error\"", -32600, "Bad Request: Missing session ID")),
             (400, error("7", -32000, "Unknown session")),
             (400, "Bad Request: No valid session ID provided".to_owned()),
+            (404, error("7", -32001, "Session not found")),
             (404, String::new()),
         ] {
             assert!(refuses(status, &body), "{status} {body}");
@@ -141,6 +144,7 @@ mod tests {
             (400, error("7", -32000, "No money left")),
             (400, error("null", -32700, "Parse error")),
             (404, error("7", -32601, "Method not found")),
+            (404, error("7", -32603, "The repository was not found")),
             (400, "Bad Request".to_owned()),
             (500, error("null", -32000, "Session not found")),
             (403, "no session".to_owned()),
