@@ -12,43 +12,44 @@ use serde_json::Value;
 const LARGE_FLOAT: f64 = 9_007_199_254_740_992.0;
 
 /// What differs between two JSON values.
-enum Change<'a> {
+enum ValuePatch<'a> {
     Nothing,
     /// Nothing of it is the same.
     Whole,
     /// Names that are gone, and those with a new value.
-    Members(Vec<&'a str>, Vec<(&'a str, Change<'a>)>),
-    Items(Vec<Change<'a>>),
+    Members(Vec<&'a str>, Vec<(&'a str, ValuePatch<'a>)>),
+    Items(Vec<ValuePatch<'a>>),
 }
 
-impl<'a> Change<'a> {
+impl<'a> ValuePatch<'a> {
     fn between(before: &'a Value, after: &'a Value) -> Self {
         match (before, after) {
             (Value::Object(before), Value::Object(after)) => {
                 let gone: Vec<&str> =
                     before.keys().filter(|name| !after.contains_key(*name)).map(String::as_str).collect();
                 let changes = after.iter().filter_map(|(name, new)| {
-                    let change = before.get(name).map_or(Change::Whole, |old| Change::between(old, new));
-                    (!matches!(change, Change::Nothing)).then_some((name.as_str(), change))
+                    let change =
+                        before.get(name).map_or(ValuePatch::Whole, |old| ValuePatch::between(old, new));
+                    (!matches!(change, ValuePatch::Nothing)).then_some((name.as_str(), change))
                 });
                 let changes: Vec<_> = changes.collect();
                 if gone.is_empty() && changes.is_empty() {
-                    Change::Nothing
+                    ValuePatch::Nothing
                 } else {
-                    Change::Members(gone, changes)
+                    ValuePatch::Members(gone, changes)
                 }
             }
             (Value::Array(before), Value::Array(after)) if before.len() == after.len() => {
                 let items: Vec<_> =
-                    before.iter().zip(after).map(|(old, new)| Change::between(old, new)).collect();
-                if items.iter().all(|item| matches!(item, Change::Nothing)) {
-                    Change::Nothing
+                    before.iter().zip(after).map(|(old, new)| ValuePatch::between(old, new)).collect();
+                if items.iter().all(|item| matches!(item, ValuePatch::Nothing)) {
+                    ValuePatch::Nothing
                 } else {
-                    Change::Items(items)
+                    ValuePatch::Items(items)
                 }
             }
-            _ if before == after => Change::Nothing,
-            _ => Change::Whole,
+            _ if before == after => ValuePatch::Nothing,
+            _ => ValuePatch::Whole,
         }
     }
 }
@@ -58,9 +59,9 @@ impl<'a> Change<'a> {
 pub fn patched<'py>(value: &Bound<'py, PyAny>, before: &Value, after: &Value) -> PyResult<Bound<'py, PyAny>> {
     let py = value.py();
     if !is_large(before) {
-        return apply(value, &Change::between(before, after), after, &mut Slices::new());
+        return apply(value, &ValuePatch::between(before, after), after, &mut Slices::new());
     }
-    let change = py.detach(|| Change::between(before, after));
+    let change = py.detach(|| ValuePatch::between(before, after));
     let patched = apply(value, &change, after, &mut Slices::new());
     py.detach(|| drop(change));
     patched
@@ -68,15 +69,15 @@ pub fn patched<'py>(value: &Bound<'py, PyAny>, before: &Value, after: &Value) ->
 
 fn apply<'py>(
     value: &Bound<'py, PyAny>,
-    change: &Change<'_>,
+    change: &ValuePatch<'_>,
     after: &Value,
     slices: &mut Slices,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = value.py();
     slices.step(py);
     match change {
-        Change::Nothing => Ok(value.clone()),
-        Change::Members(gone, changes) if value.is_instance_of::<PyDict>() => {
+        ValuePatch::Nothing => Ok(value.clone()),
+        ValuePatch::Members(gone, changes) if value.is_instance_of::<PyDict>() => {
             let dict = value.cast::<PyDict>()?.copy()?;
             for name in gone {
                 dict.del_item(name)?;
@@ -90,7 +91,7 @@ fn apply<'py>(
             }
             Ok(dict.into_any())
         }
-        Change::Items(changes) if is_sequence(value) => {
+        ValuePatch::Items(changes) if is_sequence(value) => {
             let list = PyList::empty(py);
             for ((item, change), after) in
                 value.try_iter()?.zip(changes).zip(after.as_array().into_iter().flatten())
@@ -99,7 +100,9 @@ fn apply<'py>(
             }
             Ok(list.into_any())
         }
-        Change::Whole | Change::Members(..) | Change::Items(_) => json::to_python_in(py, after, slices),
+        ValuePatch::Whole | ValuePatch::Members(..) | ValuePatch::Items(_) => {
+            json::to_python_in(py, after, slices)
+        }
     }
 }
 

@@ -190,6 +190,10 @@ class Soak:
             self.found.append("the run was too short to measure memory")
             return
         growth = median(last) - median(warm)
+        tenths = [[kib for at, kib in samples if int(at * 10) == tenth] for tenth in range(10)]
+        print(
+            "resident MB in each tenth: " + " ".join(f"{median(part) / 1e3:.1f}" for part in tenths if part)
+        )
         print(
             f"resident {median(warm):.0f} KiB after the warm-up, {median(last):.0f} KiB at the end ({growth:+.0f})"
         )
