@@ -1,6 +1,8 @@
 //! The hub as an MCP server, with real sockets and pipes: both eras, HTTP and stdio.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on should stop")]
 
+#[path = "gateway/access.rs"]
+mod access;
 #[path = "gateway/client.rs"]
 mod client;
 #[path = "gateway/headers.rs"]

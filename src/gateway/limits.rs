@@ -17,8 +17,6 @@ const MOST_BUDGETS: usize = 10_000;
 /// The limits of a gateway.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GatewayLimits {
-    /// The longest message, in bytes: 413.
-    pub max_body: usize,
     /// The longest head of a request, in bytes: 431.
     pub max_headers: usize,
     /// Connections at once; others are closed without an answer.
@@ -38,7 +36,6 @@ pub struct GatewayLimits {
 impl Default for GatewayLimits {
     fn default() -> Self {
         GatewayLimits {
-            max_body: 16 * 1024 * 1024,
             max_headers: 64 * 1024,
             max_connections: 10_000,
             max_in_flight: 1_000,

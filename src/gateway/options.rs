@@ -1,6 +1,10 @@
 //! The options of a gateway.
 
+use super::authenticator::Authenticator;
+use super::limits::GatewayLimits;
+use super::operate::AuditLog;
 use super::session::{SESSION_LIFETIME, SessionKeys};
+use super::view::Views;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -22,6 +26,13 @@ pub struct GatewayOptions {
     pub session_lifetime: Duration,
     /// The tools of one page of `tools/list`.
     pub page_size: usize,
+    /// Who may call; without it, everyone may, as the anonymous principal.
+    pub authenticator: Option<Arc<Authenticator>>,
+    /// What callers see; without it, everything.
+    pub views: Option<Views>,
+    /// Where calls are written down.
+    pub audit: Option<Arc<AuditLog>>,
+    pub limits: GatewayLimits,
     /// The longest message, in bytes.
     pub max_body: usize,
     /// How long an answer may stay silent before it becomes an event stream with comments, so that proxies keep the
@@ -40,6 +51,10 @@ impl Default for GatewayOptions {
             session_keys: None,
             session_lifetime: SESSION_LIFETIME,
             page_size: 1_000,
+            authenticator: None,
+            views: None,
+            audit: None,
+            limits: GatewayLimits::default(),
             max_body: 16 * 1024 * 1024,
             keep_alive: Duration::from_secs(15),
         }

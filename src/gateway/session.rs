@@ -291,8 +291,14 @@ impl Sessions {
         Ok(self.opened(id, principal, view, now)?.0)
     }
 
-    /// Ends a session, as `DELETE` asks. Other replicas accept its id until it expires.
-    pub fn end(&self, id: &str, principal: &str, view: &str, now: SystemTime) -> Result<(), SessionRefusal> {
+    /// Ends a session, as `DELETE` asks, and returns how long it has lived. Other replicas accept its id until it expires.
+    pub fn end(
+        &self,
+        id: &str,
+        principal: &str,
+        view: &str,
+        now: SystemTime,
+    ) -> Result<Duration, SessionRefusal> {
         let (claims, mark) = self.opened(id, principal, view, now)?;
         let mut ended = self.ended.lock();
         let live = ended.split_off(&(seconds(now), [0; 16]));
@@ -301,7 +307,7 @@ impl Sessions {
         while ended.len() > MOST_ENDED {
             ended.pop_first();
         }
-        Ok(())
+        Ok(Duration::from_secs(seconds(now).saturating_sub(claims.issued)))
     }
 
     fn opened(

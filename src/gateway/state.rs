@@ -1,18 +1,22 @@
 //! What all requests share.
 
+use super::authenticator::Authenticator;
 use super::conversation::WaitingCalls;
 use super::in_flight::RequestsInFlight;
+use super::limits::Admission;
+use super::operate::{Drain, DrainReport, Metrics, MetricsGauges};
 use super::options::GatewayOptions;
 use super::principal::Principal;
 use super::questions::OpenQuestions;
 use super::session::{SessionKeys, Sessions};
 use super::upstreams::Upstreams;
-use super::view::View;
+use super::view::{View, Views};
 use crate::error::HubError;
 use crate::hub::Hub;
 use crate::plan::{CallResult, SharedResults};
 use serde_json::{Value, json};
 use std::sync::Arc;
+use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 /// The hub as an MCP server. It keeps nothing about its clients but the calls that are running.
@@ -30,10 +34,15 @@ pub struct Gateway {
     pub sessions: Sessions,
     /// The principal of callers without credentials.
     pub anonymous: Arc<Principal>,
-    /// The view that shows the whole hub.
-    pub everything: Arc<View>,
-    /// Fires when the gateway is about to stop: listeners are told, and no connection is accepted.
+    pub authenticator: Arc<Authenticator>,
+    pub views: Views,
+    pub admission: Admission,
+    pub drain: Drain,
+    pub metrics: Metrics,
+    /// Fires when the gateway is about to stop: standing streams end, and no connection is accepted.
     pub stop: CancellationToken,
+    /// Fires when requests that are still running have to end.
+    pub abort: CancellationToken,
 }
 
 impl Gateway {
@@ -48,6 +57,15 @@ impl Gateway {
             None => Arc::new(SessionKeys::random()?),
         };
         let lifetime = options.session_lifetime;
+        let authenticator = match &options.authenticator {
+            Some(authenticator) => authenticator.clone(),
+            None => Arc::new(Authenticator::open()?),
+        };
+        let views = match &options.views {
+            Some(views) => views.clone(),
+            None => Views::new(View::everything(), [])?,
+        };
+        let admission = Admission::new(options.limits);
         Ok(Gateway {
             hub,
             upstreams,
@@ -58,9 +76,37 @@ impl Gateway {
             waiting: WaitingCalls::default(),
             sessions: Sessions::new(keys, lifetime),
             anonymous: Arc::new(Principal::anonymous()),
-            everything: Arc::new(View::everything()),
+            authenticator,
+            views,
+            admission,
+            drain: Drain::default(),
+            metrics: Metrics::default(),
             stop: CancellationToken::new(),
+            abort: CancellationToken::new(),
         })
+    }
+
+    /// Stops without breaking calls: new requests are refused, running ones end within `grace`, and are cancelled then.
+    /// Returns how many were.
+    pub async fn drain(&self, grace: Duration) -> DrainReport {
+        let report = self.drain.wait(grace).await;
+        if report.left > 0 {
+            self.abort.cancel();
+        }
+        self.stop.cancel();
+        report
+    }
+
+    /// What is running now.
+    pub fn gauges(&self) -> MetricsGauges {
+        let (requests, streams) = self.admission.running();
+        MetricsGauges {
+            connections: self.admission.connections(),
+            requests,
+            streams,
+            tools: self.hub.registry.load().len(),
+            is_draining: self.drain.is_draining(),
+        }
     }
 
     /// `serverInfo`.

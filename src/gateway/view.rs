@@ -172,8 +172,12 @@ impl Views {
         self.allowed(asked, principal)
     }
 
-    /// The view for a caller without a path, such as that of stdio.
-    pub fn allowed(&self, asked: Option<&str>, principal: &Principal) -> Option<Arc<View>> {
+    /// The view of callers who name none.
+    pub fn standard(&self) -> Arc<View> {
+        self.standard.clone()
+    }
+
+    fn allowed(&self, asked: Option<&str>, principal: &Principal) -> Option<Arc<View>> {
         match (asked, principal.view.as_deref()) {
             (None, None) => Some(self.standard.clone()),
             (Some(asked), Some(own)) if asked != own => None,

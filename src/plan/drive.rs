@@ -64,7 +64,8 @@ impl CallResult {
         output.chain(self.answers.iter().map(|(_, value)| value)).map(|value| value.to_string().len()).sum()
     }
 
-    fn refused(error: HubError) -> Self {
+    /// Nothing was called.
+    pub fn refused(error: HubError) -> Self {
         CallResult {
             outcome: Err(error),
             provider: None,

@@ -1,8 +1,8 @@
 //! The streamable HTTP endpoint, as a function from a request to a reply. hyper and ASGI use the same one.
 
 use super::accept::Accepted;
-use super::identify::{RequestOrigin, is_modern_header};
-use super::origin;
+use super::admit::{Admitted, RequestPlace, admit};
+use super::identify::is_modern_header;
 use super::post::post;
 use super::reply::HttpReply;
 use super::sse_stream::event;
@@ -18,21 +18,20 @@ use std::sync::Arc;
 
 /// Answers one HTTP request. Dropping the future, or the body of the reply, cancels the call.
 pub async fn handle(gateway: &Arc<Gateway>, parts: &Parts, body: Bytes) -> HttpReply {
-    let options = &gateway.options;
-    if let Err(refusal) = origin::check(parts, &options.allowed_hosts, &options.allowed_origins) {
-        let error = RpcError::invalid_request(refusal.message());
-        return HttpReply::refused(StatusCode::FORBIDDEN, &error);
+    match admit(gateway, parts).await {
+        Ok(admitted) => serve(gateway, admitted, parts, body).await,
+        Err(reply) => reply,
     }
-    if parts.uri.path() != &*options.path {
-        return HttpReply::empty(StatusCode::NOT_FOUND);
-    }
-    let origin = RequestOrigin::of(gateway);
+}
+
+/// Answers a request that was admitted.
+pub async fn serve(gateway: &Arc<Gateway>, admitted: Admitted, parts: &Parts, body: Bytes) -> HttpReply {
     match parts.method {
-        Method::POST => post(gateway, &origin, parts, &body).await.unwrap_or_else(|refusal| refusal),
+        Method::POST => post(gateway, admitted, parts, &body).await.unwrap_or_else(|refusal| refusal),
         // The modern protocol has neither sessions nor a standing stream.
         _ if is_modern_header(&parts.headers) => not_allowed("POST"),
-        Method::GET => listen(gateway, &origin, parts).unwrap_or_else(|refusal| refusal),
-        Method::DELETE => origin.end_session(gateway, &parts.headers),
+        Method::GET => listen(gateway, admitted, parts).unwrap_or_else(|refusal| refusal),
+        Method::DELETE => admitted.origin.end_session(gateway, &parts.headers),
         _ => not_allowed("GET, POST, DELETE"),
     }
 }
@@ -43,22 +42,23 @@ fn not_allowed(allowed: &'static str) -> HttpReply {
 }
 
 /// The standing stream of a legacy client: changes of the list of tools.
-fn listen(gateway: &Arc<Gateway>, origin: &RequestOrigin, parts: &Parts) -> Result<HttpReply, HttpReply> {
+fn listen(gateway: &Arc<Gateway>, admitted: Admitted, parts: &Parts) -> Result<HttpReply, HttpReply> {
     if !Accepted::of(&parts.headers).events {
         let error = RpcError::invalid_request("The client must accept text/event-stream");
         return Err(HttpReply::refused(StatusCode::NOT_ACCEPTABLE, &error));
     }
-    let caller = origin.of_session(gateway, &parts.headers, None)?;
+    let caller = admitted.origin.of_session(gateway, &parts.headers, None)?;
     let changes = ListChanges::new(gateway, &caller.view);
-    Ok(HttpReply::events(list_changes(gateway.clone(), caller.view, changes)))
+    Ok(HttpReply::events(list_changes(gateway.clone(), caller.view, changes, admitted.place)))
 }
 
 fn list_changes(
     gateway: Arc<Gateway>,
     view: Arc<crate::gateway::view::View>,
     changes: ListChanges,
+    place: RequestPlace,
 ) -> impl Stream<Item = Bytes> + Send {
-    unfold(changes, move |mut changes| {
+    unfold((changes, place), move |(mut changes, place)| {
         let (gateway, view) = (gateway.clone(), view.clone());
         async move {
             let has_changed = tokio::select! {
@@ -66,7 +66,7 @@ fn list_changes(
                 () = gateway.stop.cancelled() => false,
             };
             let message = || notification_message("notifications/tools/list_changed", &json!({}));
-            has_changed.then(|| (event(&message()), changes))
+            has_changed.then(|| (event(&message()), (changes, place)))
         }
     })
 }

@@ -29,11 +29,6 @@ pub struct RequestOrigin {
 }
 
 impl RequestOrigin {
-    /// Who makes an HTTP request, whatever it is about.
-    pub fn of(gateway: &Gateway) -> Self {
-        RequestOrigin { principal: gateway.anonymous.clone(), view: gateway.everything.clone() }
-    }
-
     fn caller(&self, era: Era, version: &'static str, capabilities: Value, client: Value) -> Caller {
         let (principal, view) = (self.principal.clone(), self.view.clone());
         Caller { principal, view, era, version, capabilities, client, session: None }
@@ -99,7 +94,10 @@ impl RequestOrigin {
         let session = session.to_str().unwrap_or_default();
         let ended = gateway.sessions.end(session, &self.principal.id, &self.view.name, SystemTime::now());
         match ended {
-            Ok(()) => HttpReply::empty(StatusCode::NO_CONTENT),
+            Ok(lived) => {
+                gateway.metrics.session_ended(lived);
+                HttpReply::empty(StatusCode::NO_CONTENT)
+            }
             Err(_) => no_session(None),
         }
     }

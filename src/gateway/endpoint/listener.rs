@@ -1,10 +1,14 @@
 //! The HTTP endpoint on sockets.
 
-use super::http::handle;
+use super::admit::admit;
+use super::http::serve;
 use super::reply::{HttpReply, ReplyBody};
+use super::write_timeout::WriteTimeout;
+use crate::gateway::limits::ConnectionPlace;
 use crate::gateway::state::Gateway;
 use bytes::Bytes;
 use futures_util::StreamExt;
+use http::request::Parts;
 use http::{Request, Response, StatusCode};
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Full, LengthLimitError, Limited, StreamBody};
@@ -21,8 +25,11 @@ use tokio_util::sync::CancellationToken;
 
 /// After a failed accept, such as one for which no file descriptor was left.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-/// How long a client may take to send the head of a request.
-const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
+/// The least that hyper reads the head of a request into.
+const SMALLEST_HEAD: usize = 8192;
+/// What a client gets for whose connection there is no room.
+const NO_ROOM: &[u8] =
+    b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
 
 /// Serves connections until the gateway stops. Requests that are running then are answered.
 pub async fn serve_http(gateway: Arc<Gateway>, listener: TcpListener) {
@@ -32,9 +39,12 @@ pub async fn serve_http(gateway: Arc<Gateway>, listener: TcpListener) {
         tokio::select! {
             () = stop.cancelled() => break,
             accepted = listener.accept() => match accepted {
-                Ok((stream, _)) => {
-                    connections.spawn(serve_connection(gateway.clone(), stream, stop.clone()));
-                }
+                Ok((stream, _)) => match gateway.admission.connect() {
+                    Some(place) => {
+                        connections.spawn(serve_connection(gateway.clone(), stream, stop.clone(), place));
+                    }
+                    None => turn_away(&gateway, stream),
+                },
                 Err(_) => tokio::time::sleep(ACCEPT_PAUSE).await,
             },
             Some(_) = connections.join_next() => {}
@@ -44,7 +54,21 @@ pub async fn serve_http(gateway: Arc<Gateway>, listener: TcpListener) {
     while connections.join_next().await.is_some() {}
 }
 
-async fn serve_connection(gateway: Arc<Gateway>, stream: TcpStream, stop: CancellationToken) {
+/// Says that there is no room, as far as the socket takes it at once, and closes the connection.
+fn turn_away(gateway: &Gateway, stream: TcpStream) {
+    gateway.metrics.refused(StatusCode::SERVICE_UNAVAILABLE.as_u16());
+    if let Ok(mut stream) = stream.into_std() {
+        let _ = std::io::Write::write(&mut stream, NO_ROOM);
+    }
+}
+
+async fn serve_connection(
+    gateway: Arc<Gateway>,
+    stream: TcpStream,
+    stop: CancellationToken,
+    _place: ConnectionPlace,
+) {
+    let limits = *gateway.admission.limits();
     // Without this, a small answer waits for the acknowledgement of the one before it (40 ms).
     let _ = stream.set_nodelay(true);
     let service = service_fn(move |request| {
@@ -52,8 +76,11 @@ async fn serve_connection(gateway: Arc<Gateway>, stream: TcpStream, stop: Cancel
         async move { Ok::<_, Infallible>(reply(&gateway, request).await) }
     });
     let mut builder = auto::Builder::new(TokioExecutor::new());
-    builder.http1().timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT);
-    builder.http2().timer(TokioTimer::new());
+    let head = limits.max_headers.max(SMALLEST_HEAD);
+    builder.http1().timer(TokioTimer::new()).header_read_timeout(limits.head_timeout).max_buf_size(head);
+    let list_size = u32::try_from(limits.max_headers).unwrap_or(u32::MAX);
+    builder.http2().timer(TokioTimer::new()).max_header_list_size(list_size);
+    let stream = WriteTimeout::new(stream, limits.write_timeout);
     let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service));
     tokio::select! {
         // What a client did to its own connection is of no concern to others.
@@ -68,10 +95,7 @@ async fn reply(
     request: Request<Incoming>,
 ) -> Response<UnsyncBoxBody<Bytes, Infallible>> {
     let (parts, body) = request.into_parts();
-    let reply = match body_of(body, gateway.options.max_body).await {
-        Ok(body) => handle(gateway, &parts, body).await,
-        Err(refusal) => refusal,
-    };
+    let reply = answered(gateway, &parts, body).await.unwrap_or_else(|refusal| refusal);
     let mut response = Response::new(match reply.body {
         ReplyBody::Whole(bytes) => Full::new(bytes).boxed_unsync(),
         ReplyBody::Events(events) => {
@@ -81,6 +105,16 @@ async fn reply(
     *response.status_mut() = reply.status;
     response.headers_mut().extend(reply.headers);
     response
+}
+
+/// The body is read after the request was admitted: strangers cannot make the gateway read.
+async fn answered(gateway: &Arc<Gateway>, parts: &Parts, body: Incoming) -> Result<HttpReply, HttpReply> {
+    let admitted = admit(gateway, parts).await?;
+    let limit = gateway.admission.limits().body_timeout;
+    let read = tokio::time::timeout(limit, body_of(body, gateway.options.max_body)).await;
+    let body = read.unwrap_or_else(|_| Err(HttpReply::empty(StatusCode::REQUEST_TIMEOUT)));
+    let body = body.inspect_err(|reply| gateway.metrics.refused(reply.status.as_u16()))?;
+    Ok(serve(gateway, admitted, parts, body).await)
 }
 
 async fn body_of(body: Incoming, limit: usize) -> Result<Bytes, HttpReply> {

@@ -1,6 +1,7 @@
 //! Where clients connect: HTTP and stdio.
 
 mod accept;
+mod admit;
 pub mod http;
 mod identify;
 mod lines;
@@ -11,6 +12,7 @@ mod post;
 mod reply;
 mod sse_stream;
 mod stdio;
+mod write_timeout;
 
 pub use listener::serve_http;
 pub use reply::{HttpReply, ReplyBody};
@@ -18,11 +20,13 @@ pub use stdio::{serve_process_stdio, serve_stdio};
 
 use super::exchange::Exchange;
 use super::methods::dispatch;
+use super::operate::Operation;
 use super::rpc::{INVALID_REQUEST, RpcError, RpcId, RpcRequest, error_message, object, result_message};
 use super::state::Gateway;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use std::sync::Arc;
+use std::time::Instant;
 
 /// The answer to a request: the message, and the code if it is an error.
 pub struct AnsweredRequest {
@@ -32,11 +36,43 @@ pub struct AnsweredRequest {
 
 /// Runs a request to its end.
 pub async fn answer(gateway: &Arc<Gateway>, request: &RpcRequest, exchange: &Exchange) -> AnsweredRequest {
-    match dispatch(gateway, request, exchange).await {
+    let begun = Instant::now();
+    let dispatched = dispatch(gateway, request, exchange).await;
+    let code = dispatched.as_ref().err().map(|error| error.code);
+    if let Some(method) = known_method(&request.method) {
+        let error = code.map(|code| code.to_string()).unwrap_or_default();
+        let version = exchange.caller.version;
+        let operation = Operation { method, tool: String::new(), error, version };
+        gateway.metrics.operation(operation, begun.elapsed());
+    }
+    match dispatched {
         Ok(result) => AnsweredRequest { message: result_message(&request.id, &result), error: None },
         Err(error) => {
             AnsweredRequest { message: error_message(Some(&request.id), &error), error: Some(error.code) }
         }
+    }
+}
+
+/// The methods that are counted here; calls of tools are counted with their tool, and streams have no end. Clients choose the
+/// names of other methods, so they are counted together.
+fn known_method(name: &str) -> Option<&'static str> {
+    const COUNTED: [&str; 12] = [
+        "initialize",
+        "server/discover",
+        "ping",
+        "logging/setLevel",
+        "tools/list",
+        "tools/describe",
+        "resources/list",
+        "resources/templates/list",
+        "resources/read",
+        "prompts/list",
+        "prompts/get",
+        "completion/complete",
+    ];
+    match name {
+        "tools/call" | "subscriptions/listen" => None,
+        name => Some(COUNTED.into_iter().find(|known| *known == name).unwrap_or("_other")),
     }
 }
 

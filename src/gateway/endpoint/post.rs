@@ -1,6 +1,7 @@
 //! A message of a client on HTTP, and its answer: JSON, or events if something has to be sent before it.
 
 use super::accept::{Accepted, is_json};
+use super::admit::{Admitted, RequestPlace, too_many};
 use super::identify::{RequestOrigin, SESSION_HEADER, bad_request, is_modern_header};
 use super::reply::HttpReply;
 use super::sse_stream::{AnswerStream, event};
@@ -21,11 +22,10 @@ use serde_json::value::RawValue;
 use std::sync::Arc;
 use std::time::SystemTime;
 use tokio::sync::oneshot;
-use tokio_util::sync::CancellationToken;
 
 pub async fn post(
     gateway: &Arc<Gateway>,
-    origin: &RequestOrigin,
+    Admitted { origin, place }: Admitted,
     parts: &Parts,
     body: &[u8],
 ) -> Result<HttpReply, HttpReply> {
@@ -43,14 +43,20 @@ pub async fn post(
         ClientMessage::Request(request) => {
             let caller = origin.of_request(gateway, &parts.headers, &request)?;
             let session = session_for(gateway, &request, &caller);
-            let mut reply = respond(gateway, request, caller, accepted).await;
+            let place = match request.method.as_str() {
+                "subscriptions/listen" => {
+                    place.into_stream(gateway, &caller.principal).map_err(|refused| too_many(&refused))?
+                }
+                _ => place,
+            };
+            let mut reply = respond(gateway, request, caller, accepted, place).await;
             if let Some(session) = session {
                 reply.headers.push((SESSION_HEADER, session));
             }
             Ok(reply)
         }
         ClientMessage::Notification { method, params } => {
-            notified(gateway, origin, &parts.headers, &method, params.as_deref())?;
+            notified(gateway, &origin, &parts.headers, &method, params.as_deref())?;
             Ok(HttpReply::empty(StatusCode::ACCEPTED))
         }
         ClientMessage::Response { id, outcome } => {
@@ -115,9 +121,10 @@ async fn respond(
     request: RpcRequest,
     caller: Caller,
     accepted: Accepted,
+    place: RequestPlace,
 ) -> HttpReply {
     let era = caller.era;
-    let cancel = CancellationToken::new();
+    let cancel = gateway.abort.child_token();
     let entry = match &caller.session {
         None => None,
         Some(session) => {
@@ -140,6 +147,7 @@ async fn respond(
         drop(entry);
         // The client may have gone.
         let _ = done.send(answer);
+        drop(place);
     });
     if !accepted.events {
         messages.close();

@@ -37,6 +37,12 @@ impl HttpReply {
             .with(header::CONTENT_TYPE, HeaderValue::from_static(JSON))
     }
 
+    pub fn text(status: StatusCode, text: impl Into<Bytes>) -> Self {
+        let body = ReplyBody::Whole(text.into());
+        HttpReply { status, headers: Vec::new(), body }
+            .with(header::CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"))
+    }
+
     /// A JSON-RPC error that belongs to no request.
     pub fn refused(status: StatusCode, error: &RpcError) -> Self {
         HttpReply::json(status, error_message(None, error))

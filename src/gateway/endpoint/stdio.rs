@@ -43,7 +43,7 @@ pub async fn serve_stdio(
     let writing = tokio::spawn(write_all(writer, messages));
     let mut client = StdioClient {
         principal: gateway.anonymous.clone(),
-        view: gateway.everything.clone(),
+        view: gateway.views.standard(),
         pipe: Arc::from(format!("pipe {}", NEXT_PIPE.fetch_add(1, Ordering::Relaxed))),
         initialized: None,
         output,
@@ -139,7 +139,8 @@ impl StdioClient {
         let cancel = CancellationToken::new();
         let entry = self.in_flight.enter(request.id.key(), cancel.clone());
         let entry = entry.ok_or_else(|| in_use(&request.id))?;
-        let exchange = Exchange { caller, outlet: Outlet::of(self.output.clone()), cancel };
+        let outlet = Outlet::of(self.output.clone());
+        let exchange = Exchange { caller, outlet, cancel };
         let (gateway, output) = (self.gateway.clone(), self.output.clone());
         self.running.spawn(async move {
             let answered = answer(&gateway, &request, &exchange).await;

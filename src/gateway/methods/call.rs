@@ -1,8 +1,10 @@
 //! `tools/call`, in one request or in several: a modern client that is asked a question sends the request again.
 
 use super::asking::{by_request, caller_key};
+use super::perform::perform;
 use super::results::{answer, cancelled};
-use super::tools::{name_of, unknown_tool};
+use super::search_tools::{GatewayCall, read_call};
+use super::tools::name_of;
 use crate::gateway::caller::Caller;
 use crate::gateway::capability::{MissingCapability, can_be_asked};
 use crate::gateway::conversation::{Conversation, ConversationStep, Questioner};
@@ -11,10 +13,8 @@ use crate::gateway::questions::random_id;
 use crate::gateway::relay::Outlet;
 use crate::gateway::rpc::{INTERNAL_ERROR, RpcError, object};
 use crate::gateway::state::Gateway;
+use crate::model::Arguments;
 use crate::model::protocol::Era;
-use crate::model::{Arguments, CallOptions};
-use crate::plan::{self, CallRequest, CallTarget};
-use crate::registry::NameEntry;
 use crate::sync::Mutex;
 use crate::tool::{AskCaller, CallContextExtras, OnProgress};
 use serde_json::value::RawValue;
@@ -22,7 +22,6 @@ use serde_json::{Map, Value, json};
 use std::sync::Arc;
 use std::time::SystemTime;
 use tokio::sync::oneshot;
-use tokio_util::sync::CancellationToken;
 
 /// The key of the one question of a round.
 const QUESTION: &str = "question";
@@ -39,11 +38,12 @@ pub async fn call(
         Some(Value::Object(arguments)) => arguments,
         Some(_) => return Err(RpcError::invalid_params("Invalid params: 'arguments' must be an object")),
     };
-    let name = name_of(&params)?;
     let caller = &exchange.caller;
-    if !may_call(gateway, caller, name) {
-        return Err(unknown_tool(name));
-    }
+    let (name, arguments) = match read_call(gateway, caller, name_of(&params)?, arguments) {
+        GatewayCall::Tool(name, arguments) => (name, arguments),
+        GatewayCall::Answered(answer) => return answer,
+    };
+    let name = name.as_str();
     if caller.era == Era::Modern && params.contains_key("requestState") {
         let conversation = resumed(gateway, caller, name, &params)?;
         return converse(gateway, exchange, conversation).await;
@@ -58,21 +58,11 @@ pub async fn call(
     let ask = missing.guard(caller, by_request(&gateway.questions, exchange));
     let outlet = Arc::new(Mutex::new(exchange.outlet.clone()));
     let extras = extras(outlet, ask, meta);
-    let request = CallRequest::new(CallTarget::Name(Arc::from(name)), CallOptions::default());
-    let services = &*gateway.upstreams;
-    let called =
-        plan::call(&gateway.hub, services, &gateway.shared, request, args, &extras, &exchange.cancel).await;
+    let called = perform(gateway, caller, name, args, &extras, &exchange.cancel).await;
     match missing.error().filter(|_| caller.era == Era::Modern && called.outcome.is_err()) {
         Some(error) => Err(error),
         None => answer(gateway, caller, name, called.outcome),
     }
-}
-
-/// Whether the caller sees the tool. A name that nothing is known about may belong to a server that has not listed its
-/// tools yet.
-fn may_call(gateway: &Gateway, caller: &Caller, name: &str) -> bool {
-    let sees = |entry: &Arc<NameEntry>| caller.view.sees(entry);
-    gateway.hub.registry.load().get(name).is_none_or(sees)
 }
 
 /// What the tools of a call get beside the arguments.
@@ -106,15 +96,12 @@ fn begun(
     let ask = missing.guard(&exchange.caller, questioner.asker(caller_key(&exchange.caller)));
     let outlet = Arc::new(Mutex::new(exchange.outlet.clone()));
     let extras = extras(outlet.clone(), ask, meta);
-    let request = CallRequest::new(CallTarget::Name(tool.clone()), CallOptions::default());
-    let cancel = CancellationToken::new();
+    let cancel = gateway.abort.child_token();
     let guard = cancel.clone().drop_guard();
     let (done, result) = oneshot::channel();
-    let gateway = gateway.clone();
+    let (gateway, caller, name) = (gateway.clone(), exchange.caller.clone(), tool.clone());
     tokio::spawn(async move {
-        let services = &*gateway.upstreams;
-        let called =
-            plan::call(&gateway.hub, services, &gateway.shared, request, args, &extras, &cancel).await;
+        let called = perform(&gateway, &caller, &name, args, &extras, &cancel).await;
         // The client may have gone.
         let _ = done.send(called);
     });

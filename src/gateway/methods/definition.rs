@@ -1,33 +1,38 @@
 //! A tool as `tools/list` shows it.
 
-use crate::registry::NameEntry;
+use crate::gateway::view::View;
+use crate::registry::{Candidate, NameEntry};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Map, Value, json};
 
 /// The definition of a tool, written without copies.
 pub struct ToolDefinition<'a> {
     pub name: &'a str,
-    pub entry: &'a NameEntry,
+    /// The provider whose definition stands for the tool.
+    pub shown: &'a Candidate,
+}
+
+impl<'a> ToolDefinition<'a> {
+    /// As the callers of a view see the tool.
+    pub fn new(view: &View, name: &'a str, entry: &'a NameEntry) -> Option<Self> {
+        view.shown(entry).map(|shown| ToolDefinition { name, shown })
+    }
 }
 
 impl Serialize for ToolDefinition<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("name", self.name)?;
-        if let Some(primary) = self.entry.primary() {
-            let spec = primary.spec();
-            if !spec.description.is_empty() {
-                map.serialize_entry("description", &*spec.description)?;
-            }
-            map.serialize_entry("inputSchema", &InputSchema(&spec.parameters))?;
-            if !spec.annotations.is_empty() {
-                map.serialize_entry("annotations", &spec.annotations)?;
-            }
-            for (key, value) in &primary.tool.definition_extras() {
-                map.serialize_entry(key, value)?;
-            }
-        } else {
-            map.serialize_entry("inputSchema", &json!({"type": "object"}))?;
+        let spec = self.shown.spec();
+        if !spec.description.is_empty() {
+            map.serialize_entry("description", &*spec.description)?;
+        }
+        map.serialize_entry("inputSchema", &InputSchema(&spec.parameters))?;
+        if !spec.annotations.is_empty() {
+            map.serialize_entry("annotations", &spec.annotations)?;
+        }
+        for (key, value) in &self.shown.tool.definition_extras() {
+            map.serialize_entry(key, value)?;
         }
         map.end()
     }

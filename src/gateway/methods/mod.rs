@@ -5,7 +5,9 @@ mod call;
 mod definition;
 mod listen;
 mod logging;
+mod perform;
 mod results;
+mod search_tools;
 mod tools;
 
 use super::era::{ResultKind, legacy, modern, own_result};
@@ -23,7 +25,8 @@ pub async fn dispatch(
 ) -> Result<String, RpcError> {
     let params = request.params.as_deref();
     let era = exchange.caller.era;
-    let instructions = gateway.options.instructions.as_deref();
+    let instructions = exchange.caller.view.instructions.as_ref().or(gateway.options.instructions.as_ref());
+    let instructions = instructions.map(|text| &**text);
     match (request.method.as_str(), era) {
         ("initialize", Era::Legacy) => {
             Ok(legacy::welcome(gateway, legacy::initialize(params)?.version, instructions))

@@ -5,6 +5,7 @@ use crate::error::clip;
 use crate::gateway::caller::Caller;
 use crate::gateway::era::{ResultKind, own_result};
 use crate::gateway::rpc::{INTERNAL_ERROR, RpcError, object};
+use crate::gateway::search_mode::{self, GatewayTool};
 use crate::gateway::state::Gateway;
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -17,11 +18,19 @@ pub fn list(gateway: &Gateway, caller: &Caller, params: Option<&RawValue>) -> Re
         Some(cursor) => Some(position(cursor)?),
     };
     let snapshot = gateway.hub.registry.snapshot();
+    if search_mode::is_on(&caller.view, &snapshot) {
+        let own = GatewayTool::ALL.into_iter().map(GatewayTool::definition);
+        let core = search_mode::core(&caller.view, &snapshot)
+            .filter_map(|(name, entry)| ToolDefinition::new(&caller.view, name, entry))
+            .map(|definition| json!(definition));
+        let tools: Vec<Value> = own.chain(core).collect();
+        return written(gateway, caller, &json!({"tools": tools}), ResultKind::Cacheable);
+    }
     let mut visible = snapshot.entries_after(after).filter(|(_, entry)| caller.view.sees(entry));
     let page: Vec<_> = visible.by_ref().take(gateway.options.page_size.max(1)).collect();
     let next = visible.next().and(page.last()).map(|(_, entry)| entry.position().to_string());
     let tools: Vec<ToolDefinition<'_>> =
-        page.iter().map(|(name, entry)| ToolDefinition { name, entry }).collect();
+        page.iter().filter_map(|(name, entry)| ToolDefinition::new(&caller.view, name, entry)).collect();
     written(gateway, caller, &ListedTools { tools, next_cursor: next }, ResultKind::Cacheable)
 }
 
@@ -43,9 +52,9 @@ pub fn describe(gateway: &Gateway, caller: &Caller, params: Option<&RawValue>) -
     let params = object(params)?;
     let name = name_of(&params)?;
     let snapshot = gateway.hub.registry.snapshot();
-    let entry =
-        snapshot.get(name).filter(|entry| caller.view.sees(entry)).ok_or_else(|| unknown_tool(name))?;
-    let described = json!({"tool": ToolDefinition { name, entry }});
+    let entry = snapshot.get(name).filter(|entry| caller.view.sees(entry));
+    let shown = entry.and_then(|entry| ToolDefinition::new(&caller.view, name, entry));
+    let described = json!({"tool": shown.ok_or_else(|| unknown_tool(name))?});
     written(gateway, caller, &described, ResultKind::Plain)
 }
 

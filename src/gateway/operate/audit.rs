@@ -32,7 +32,7 @@ pub struct AuditRecord<'a> {
     pub tool: &'a str,
     /// The label of the provider that answered.
     pub candidate: Option<&'a str>,
-    pub arguments: &'a Map<String, Value>,
+    pub arguments: &'a Value,
     pub outcome: AuditOutcome<'a>,
     pub duration: Duration,
 }
@@ -123,7 +123,7 @@ fn unwritable(path: &Path, error: &io::Error) -> HubError {
 }
 
 /// The SHA-256 of the arguments with sorted keys, so that their order does not matter.
-fn argument_digest(arguments: &Map<String, Value>) -> String {
+fn argument_digest(arguments: &Value) -> String {
     fn object(map: &Map<String, Value>, text: &mut String) {
         let mut keys: Vec<&String> = map.keys().collect();
         keys.sort_unstable();
@@ -151,7 +151,7 @@ fn argument_digest(arguments: &Map<String, Value>) -> String {
         }
     }
     let mut text = String::new();
-    object(arguments, &mut text);
+    canonical(arguments, &mut text);
     let hash = digest(&SHA256, text.as_bytes());
     let hex: String = hash.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
     format!("sha256:{hex}")
@@ -203,7 +203,7 @@ mod tests {
             view: "ops",
             tool,
             candidate: Some("mcps:files"),
-            arguments: arguments.as_object().unwrap(),
+            arguments,
             outcome,
             duration: Duration::from_micros(1_500),
         };
@@ -226,7 +226,7 @@ mod tests {
 
     #[test]
     fn equal_arguments_have_equal_digests_in_any_order() {
-        let of = |value: Value| argument_digest(value.as_object().unwrap());
+        let of = |value: Value| argument_digest(&value);
         assert_eq!(
             of(json!({"a": 1, "b": {"c": [1], "d": 2}})),
             of(json!({"b": {"d": 2, "c": [1]}, "a": 1}))
@@ -255,7 +255,7 @@ mod tests {
         std::fs::create_dir_all(&folder).unwrap();
         let path = folder.join("audit.ndjson");
         let log = AuditLog::file(&path).unwrap();
-        let arguments = Map::new();
+        let arguments = json!({});
         let record = AuditRecord {
             time: UNIX_EPOCH,
             principal: "",

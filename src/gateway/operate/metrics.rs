@@ -23,7 +23,6 @@ pub struct Operation {
     /// `tool_error`, the kind of an error, or a JSON-RPC code; empty for a success.
     pub error: String,
     pub version: &'static str,
-    pub transport: &'static str,
 }
 
 #[derive(Clone, Default)]
@@ -143,7 +142,6 @@ fn labels(operation: &Operation) -> String {
     add("gen_ai_operation_name", if operation.method == "tools/call" { "execute_tool" } else { "" });
     add("error_type", &operation.error);
     add("mcp_protocol_version", operation.version);
-    add("network_transport", operation.transport);
     labels
 }
 
@@ -172,7 +170,6 @@ mod tests {
             tool: tool.to_owned(),
             error: error.to_owned(),
             version: "2025-11-25",
-            transport: "tcp",
         }
     }
 
@@ -186,7 +183,7 @@ mod tests {
         let text = metrics.text(&MetricsGauges { connections: 3, ..Default::default() });
         let labels =
             "mcp_method_name=\"tools/call\",gen_ai_tool_name=\"add\",gen_ai_operation_name=\"execute_tool\"";
-        let rest = "mcp_protocol_version=\"2025-11-25\",network_transport=\"tcp\"";
+        let rest = "mcp_protocol_version=\"2025-11-25\"";
         for line in [
             format!("mcp_server_operation_duration_seconds_bucket{{{labels},{rest},le=\"0.01\"}} 0"),
             format!("mcp_server_operation_duration_seconds_bucket{{{labels},{rest},le=\"0.025\"}} 1"),

@@ -5,5 +5,5 @@ mod drain;
 mod metrics;
 
 pub use audit::{AuditLog, AuditOutcome, AuditRecord};
-pub use drain::{Drain, DrainReport};
+pub use drain::{Drain, DrainPlace, DrainReport};
 pub use metrics::{Metrics, MetricsGauges, Operation};

@@ -22,6 +22,7 @@ pub(super) const GATEWAY: &[(&str, &str)] = &[
         "'{0}' 不能作为视图名称；请使用至多 {1} 个字母、数字、'_' 和 '-'。",
     ),
     ("The audit log '{}' cannot be written: {}.", "无法写入审计日志 '{0}'：{1}。"),
+    ("Too many calls within a minute; try again in {} s.", "一分钟内的调用过多；请在 {0} 秒后重试。"),
     ("The list of algorithms for tokens is empty.", "令牌算法列表为空。"),
     (
         "The token of '{}' is empty or has characters that cannot stand in a header.",

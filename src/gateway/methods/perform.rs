@@ -1,0 +1,95 @@
+//! One call of a tool for a caller: what the view and the budget allow, through the plan, into the audit log and the metrics.
+
+use crate::error::{ErrorKind, HubError, clip};
+use crate::gateway::caller::Caller;
+use crate::gateway::operate::{AuditOutcome, AuditRecord, Operation};
+use crate::gateway::state::Gateway;
+use crate::model::{Arguments, CallOptions};
+use crate::plan::{self, CallRequest, CallResult, CallTarget, LookUpRequest};
+use crate::tool::CallContextExtras;
+use std::sync::Arc;
+use std::time::{Instant, SystemTime};
+use tokio_util::sync::CancellationToken;
+
+/// Calls a tool that the caller sees. A tool that it does not see is `NotFound`, whether it exists or not.
+pub async fn perform(
+    gateway: &Gateway,
+    caller: &Caller,
+    name: &str,
+    args: Arc<Arguments>,
+    extras: &CallContextExtras,
+    cancel: &CancellationToken,
+) -> CallResult {
+    let (begun, time) = (Instant::now(), SystemTime::now());
+    let is_seen = sees(gateway, caller, name, cancel).await;
+    let called = match is_seen {
+        true => run(gateway, caller, name, args.clone(), extras, cancel).await,
+        false => CallResult::refused(unknown(name)),
+    };
+    let failure = called.outcome.as_ref().err().map(|error| error.kind.name());
+    if let Some(audit) = &gateway.options.audit {
+        let written = audit.write(&AuditRecord {
+            time,
+            principal: &caller.principal.id,
+            view: &caller.view.name,
+            tool: name,
+            candidate: called.provider.as_deref(),
+            arguments: args.as_value(),
+            outcome: failure.map_or(AuditOutcome::Ok, AuditOutcome::Error),
+            duration: begun.elapsed(),
+        });
+        // What is not in the log must not look as if it were.
+        if let Err(error) = written {
+            return CallResult::refused(error);
+        }
+    }
+    let operation = Operation {
+        method: "tools/call",
+        tool: if is_seen { name.to_owned() } else { String::new() },
+        error: failure.unwrap_or_default().to_owned(),
+        version: caller.version,
+    };
+    gateway.metrics.operation(operation, begun.elapsed());
+    called
+}
+
+async fn run(
+    gateway: &Gateway,
+    caller: &Caller,
+    name: &str,
+    args: Arc<Arguments>,
+    extras: &CallContextExtras,
+    cancel: &CancellationToken,
+) -> CallResult {
+    if let Err(refused) = gateway.admission.spend(&caller.principal.id, &caller.view, Instant::now()) {
+        let seconds = refused.seconds();
+        let text = format!("Too many calls within a minute; try again in {seconds} s.");
+        let error =
+            HubError { retry_after: Some(seconds as f64), ..HubError::new(ErrorKind::Overloaded, text) };
+        return CallResult::refused(error);
+    }
+    let options = caller.view.call_options(&caller.principal);
+    let request = CallRequest::new(CallTarget::Name(Arc::from(name)), options);
+    let services = &*gateway.upstreams;
+    plan::call(&gateway.hub, services, &gateway.shared, request, args, extras, cancel).await
+}
+
+/// Whether the caller sees the tool. If not, servers that have not listed their tools are asked, also when the tool is known
+/// and hidden: both take the same way.
+async fn sees(gateway: &Gateway, caller: &Caller, name: &str, cancel: &CancellationToken) -> bool {
+    let is_seen = || gateway.hub.registry.load().get(name).is_some_and(|entry| caller.view.sees(entry));
+    if is_seen() {
+        return true;
+    }
+    let patience = gateway.hub.options.lookup_timeout;
+    let request = LookUpRequest { name: Some(Arc::from(name)), options: CallOptions::default(), patience };
+    tokio::select! {
+        _ = gateway.upstreams.look_up(&request) => {}
+        () = cancel.cancelled() => {}
+    }
+    is_seen()
+}
+
+fn unknown(name: &str) -> HubError {
+    HubError::new(ErrorKind::NotFound, format!("There is no tool named '{}'.", clip(name)))
+}
