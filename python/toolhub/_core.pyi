@@ -239,6 +239,69 @@ class EndingCalls:
 class Execution(Awaitable): ...
 
 @final
+class Gateway:
+    """
+    The hub as one MCP server.
+    """
+    def __new__(cls, /, hub: Hub, *, path: str, name: str, instructions: str | None, allowed_hosts: Sequence[str], allowed_origins: Sequence[str], max_body: int | None) -> Gateway: ...
+    def bind(self, /, host: str, port: int) -> BridgeFuture:
+        """
+        Opens the socket; awaits the address that it got, as (host, port).
+        """
+    def enter(self, /) -> None:
+        """
+        Python tools run on the running event loop from now on.
+        """
+    def handle(self, /, method: str, target: str, headers: Sequence[tuple[Sequence[int], Sequence[int]]], body: bytes) -> BridgeFuture:
+        """
+        Awaits the reply to one HTTP request. Cancelling the await cancels the call.
+        """
+    def leave(self, /) -> None:
+        """
+        Python tools run on that loop no more.
+        """
+    @property
+    def max_body(self, /) -> int:
+        """
+        In bytes.
+        """
+    def serve_http(self, /, grace: float) -> BridgeFuture:
+        """
+        Serves the socket that `bind` has opened, until `stop`. What runs then gets `grace` seconds to end.
+        """
+    def serve_stdio(self, /, grace: float) -> BridgeFuture:
+        """
+        Serves the client that started this process, until it closes its end or `stop` is called. What runs then gets `grace`
+        seconds to end.
+        """
+    def stop(self, /) -> None:
+        """
+        Accepts nothing new; what runs is answered.
+        """
+
+@final
+class GatewayReply:
+    """
+    The reply to one HTTP request.
+    """
+    @property
+    def body(self, /) -> bytes | None:
+        """
+        The whole body; None if it is a stream.
+        """
+    def events(self, /) -> BridgeStream:
+        """
+        The parts of a body that is a stream, once.
+        """
+    @property
+    def headers(self, /) -> list[tuple[bytes, bytes]]:
+        """
+        As ASGI wants them.
+        """
+    @property
+    def status(self, /) -> int: ...
+
+@final
 class Hit:
     """
     A tool that matches a query: its `name`, its `score` (higher is better; scores of different queries do not compare) and the `tool`.

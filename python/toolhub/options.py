@@ -128,6 +128,16 @@ class CallOptions(CapabilityOptions, total=False):
     max_parallel: int | None
 
 
+class ServeOptions(TypedDict, total=False):
+    """The options of `hub.serve`, `hub.aserve` and `hub.asgi` that describe and limit the server."""
+
+    name: str
+    instructions: str | None
+    allowed_hosts: Sequence[str]
+    allowed_origins: Sequence[str]
+    max_body: int | None
+
+
 class ServerOptions(TypedDict, total=False):
     """The options of one MCP server. Times are in seconds."""
 

@@ -41,7 +41,7 @@ pub struct PyHub {
     core: Arc<Hub>,
     generation: u64,
     /// The MCP servers, once there are any. They hold the core; their maker holds them.
-    servers: OnceLock<Weak<Servers>>,
+    servers: Arc<OnceLock<Weak<Servers>>>,
     shared: SharedResults<Py<PyDict>>,
     vendor_forms: VendorForms,
     call_ids: AtomicU64,
@@ -70,6 +70,11 @@ impl PyHub {
 
     pub fn servers(&self) -> Option<Arc<Servers>> {
         self.servers.get().and_then(Weak::upgrade)
+    }
+
+    /// Where the servers are, once there are any.
+    pub fn servers_cell(&self) -> Arc<OnceLock<Weak<Servers>>> {
+        self.servers.clone()
     }
 
     /// The results that identical calls share.
@@ -187,7 +192,7 @@ impl PyHub {
         Ok(PyHub {
             core: Arc::new(Hub::new(options)),
             generation: runtime::generation(),
-            servers: OnceLock::new(),
+            servers: Arc::default(),
             shared: SharedResults::default(),
             vendor_forms: VendorForms::default(),
             call_ids: AtomicU64::new(0),

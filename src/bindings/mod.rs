@@ -26,6 +26,7 @@ mod credentials;
 mod errors;
 mod event_text;
 mod execution;
+mod gateway;
 mod hub;
 mod imported;
 mod in_process;
@@ -123,6 +124,8 @@ mod _core {
     use super::execution::Execution;
     #[pymodule_export]
     use super::execution::closing::{EndingCalls, end_calls};
+    #[pymodule_export]
+    use super::gateway::{GatewayReply, PyGateway};
     #[pymodule_export]
     use super::hub::{PyHub, extract_capabilities};
     #[pymodule_export]

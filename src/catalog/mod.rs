@@ -9,6 +9,7 @@ pub mod offers;
 mod pins;
 mod publisher;
 mod set;
+pub mod upstreams;
 
 use crate::error::{ErrorKind, HubError, Outcome, shown_seconds};
 use crate::hub::Hub;
@@ -31,6 +32,7 @@ use pins::Pins;
 use publisher::ToolPublisher;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 /// How many servers are connected at the same time by one `connect`.
@@ -79,6 +81,11 @@ impl Servers {
             list_requested: Mutex::default(),
             offered: Mutex::default(),
         })
+    }
+
+    /// The hub is served: servers that connect from now on are told that callers answer questions.
+    pub fn let_callers_answer(&self) {
+        self.host.callers_answer.store(true, Ordering::Relaxed);
     }
 
     pub fn all(&self) -> Vec<Arc<Server>> {

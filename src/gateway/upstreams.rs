@@ -14,6 +14,11 @@ pub trait Upstreams: CallServices {
     /// Fires after the set of tools has changed.
     fn changes(&self) -> watch::Receiver<u64>;
 
+    /// Waits until every server has listed its tools once, or has failed to within the hub's `lookup_timeout`.
+    fn listed(&self) -> BoxFuture<'_, ()> {
+        Box::pin(std::future::ready(()))
+    }
+
     /// The resources of all servers, as those list them.
     fn resources(&self) -> BoxFuture<'_, Result<Vec<Value>, HubError>>;
 

@@ -46,6 +46,7 @@ from ._registration import Registration
 from ._run_methods import RunMethods, RunOutcome
 from ._sampling import sampler
 from ._search import ToolSearch
+from ._serve_methods import ServeMethods
 from ._server_methods import ServerMethods
 from ._servers import ServerManager
 from ._skills import Skills, file_content
@@ -79,7 +80,14 @@ def _checked_limits(limits: Any) -> dict[str, int]:
 
 @explain_unknown_options
 class ToolHub(
-    ToolMethods, RunMethods, PromptMethods, SourceMethods, ServerMethods, OfferMethods, CompatMethods
+    ToolMethods,
+    RunMethods,
+    PromptMethods,
+    SourceMethods,
+    ServerMethods,
+    OfferMethods,
+    ServeMethods,
+    CompatMethods,
 ):
     """Registers tools, selects among their candidates and calls them.
 
@@ -194,6 +202,7 @@ class ToolHub(
             result_limits=list(kind_limits.items()),
         )
         self._state = HubState()
+        self._gateways: set[_core.Gateway] = set()
         self._events = Events()
         self._store = HubStore(self._core, store, store_results_max_bytes)
         self._registration = Registration(self._core, self._events, self._state)
@@ -353,6 +362,8 @@ class ToolHub(
     def _release(self) -> None:
         self._state.closed = True
         self._folders.close()
+        for gateway in list(self._gateways):
+            gateway.stop()
         self._core.close()
 
     def __enter__(self) -> Self:

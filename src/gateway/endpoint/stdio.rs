@@ -198,8 +198,9 @@ impl StdioClient {
 /// is no message would break the protocol.
 pub async fn serve_process_stdio(gateway: Arc<Gateway>) -> io::Result<()> {
     let output = taken_stdout()?;
-    let (reader, to_reader) = tokio::io::simplex(PIPE);
-    let (from_writer, writer) = tokio::io::simplex(PIPE);
+    // Dropping one end ends the other, so neither thread waits for a stream that is over.
+    let (reader, to_reader) = tokio::io::duplex(PIPE);
+    let (from_writer, writer) = tokio::io::duplex(PIPE);
     let runtime = tokio::runtime::Handle::current();
     let reading = runtime.clone();
     // Threads, because a read of stdin cannot be interrupted; they end with the process or their stream.

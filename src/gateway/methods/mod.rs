@@ -34,7 +34,11 @@ pub async fn dispatch(
         ("server/discover", Era::Modern) => Ok(modern::discovered(gateway, instructions)),
         ("ping", Era::Legacy) => Ok(own_result(gateway, era, "{}".to_owned(), ResultKind::Plain)),
         ("logging/setLevel", Era::Legacy) => logging::set_level(params),
-        ("tools/list", _) => tools::list(gateway, &exchange.caller, params),
+        ("tools/list", _) => {
+            // Some clients list the tools once, so servers that are just being started are waited for.
+            gateway.upstreams.listed().await;
+            tools::list(gateway, &exchange.caller, params)
+        }
         ("tools/call", _) => call::call(gateway, exchange, params).await,
         ("tools/describe", _) => tools::describe(gateway, &exchange.caller, params),
         ("subscriptions/listen", Era::Modern) => listen::listen(gateway, request, exchange).await,

@@ -1,0 +1,113 @@
+"""The command `toolhub`. It imports what a subcommand needs when that runs."""
+
+import argparse
+import contextlib
+import os
+import sys
+from collections.abc import Generator, Sequence
+from typing import Any
+
+_FAILED, _WRONG_USAGE = 1, 2
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; the exit code is 0 for success, 1 for a failure, 2 for wrong usage."""
+    given = _parser().parse_args(arguments)
+    return given.run(given)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        "toolhub", description="One interface to every tool your agent can call."
+    )
+    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+    serve = commands.add_parser(
+        "serve",
+        help="offer all tools as one MCP server",
+        description="Offer MCP servers, Python tools and skills as one MCP server, on stdio or over HTTP.",
+    )
+    serve.set_defaults(run=_serve)
+    several: dict[str, Any] = {"action": "append", "default": [], "metavar": "PATH"}
+    serve.add_argument("--config", help="an mcpServers file; may be given several times", **several)
+    serve.add_argument("--tools", help="a folder of Python tools; may be given several times", **several)
+    serve.add_argument("--skills", help="a folder of skills; may be given several times", **several)
+    serve.add_argument("--store", metavar="FILE", help="a file that keeps what the hub learns over restarts")
+    serve.add_argument("--http", action="store_true", help="serve over HTTP instead of stdio")
+    serve.add_argument("--host", default="127.0.0.1", help="the address for HTTP (%(default)s)")
+    serve.add_argument("--port", type=int, default=8000, help="the port for HTTP (%(default)s)")
+    serve.add_argument("--path", default="/mcp", help="the path for HTTP (%(default)s)")
+    serve.add_argument(
+        "--allow-host", action="append", default=[], metavar="NAME", help="a host name of this server"
+    )
+    serve.add_argument(
+        "--allow-origin", action="append", default=[], metavar="ORIGIN", help="an origin of web pages"
+    )
+    serve.add_argument("--name", default="toolhub", help="the server's name (%(default)s)")
+    serve.add_argument("--instructions", help="what clients tell their model about this server")
+    serve.add_argument(
+        "--grace", type=float, default=10.0, help="seconds for running calls at the end (%(default)s)"
+    )
+    return parser
+
+
+def _serve(given: argparse.Namespace) -> int:
+    import logging
+
+    from . import ToolHub
+    from .exceptions import ToolError
+
+    logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(name)s: %(message)s")
+    try:
+        # Tools may print while they are imported.
+        with contextlib.nullcontext() if given.http else _stdout_to_stderr():
+            hub = ToolHub(tools=given.tools, skills=given.skills, store=given.store)
+            errors = [error for path in given.config for error in hub.load_mcp(path).errors]
+    except (OSError, TypeError, ValueError, ToolError) as error:
+        return _failed(error, _WRONG_USAGE)
+    with hub:
+        if errors:
+            return _WRONG_USAGE  # they are logged
+        try:
+            hub.serve(
+                "http" if given.http else "stdio",
+                host=given.host,
+                port=given.port,
+                path=given.path,
+                ready=lambda serving: _say(f"toolhub: serving {len(hub)} tools at {serving.url}"),
+                grace=given.grace,
+                name=given.name,
+                instructions=given.instructions,
+                allowed_hosts=given.allow_host,
+                allowed_origins=given.allow_origin,
+            )
+        except ValueError as error:
+            return _failed(error, _WRONG_USAGE)
+        except ToolError as error:
+            return _failed(error, _FAILED)
+        except KeyboardInterrupt:
+            return 0
+    return 0
+
+
+def _failed(error: Exception, code: int) -> int:
+    _say(f"toolhub: {error}")
+    return code
+
+
+def _say(line: str) -> None:
+    sys.stderr.write(f"{line}\n")
+    sys.stderr.flush()
+
+
+@contextlib.contextmanager
+def _stdout_to_stderr() -> Generator[None]:
+    """What is printed meanwhile goes to stderr, because a line that is no message would break the protocol."""
+    sys.stdout.flush()
+    own = os.dup(1)
+    os.dup2(2, 1)
+    try:
+        yield
+    finally:
+        sys.stdout.flush()
+        os.dup2(own, 1)
+        os.close(own)

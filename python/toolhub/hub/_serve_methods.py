@@ -1,0 +1,174 @@
+"""The methods of `ToolHub` that serve it as one MCP server. The core serves; this opens and ends it."""
+
+import contextlib
+import signal
+import threading
+from collections.abc import Callable, Generator, Iterable
+from typing import TYPE_CHECKING, Any, Literal, Unpack, cast
+
+from .. import _background
+from .._checks import check_callable, check_seconds, check_text, check_whole
+from .._core import Gateway, Hub
+from ..options import ServeOptions
+from ._state import HubState
+
+if TYPE_CHECKING:
+    from ..serving import AsgiApp, Serving
+
+Transport = Literal["stdio", "http"]
+_HIGHEST_PORT = 65535
+
+
+class ServeMethods:
+    """`serve`, `aserve` and `asgi`."""
+
+    _core: Hub
+    _state: HubState
+    _gateways: set[Gateway]
+
+    def serve(
+        self,
+        transport: Transport = "stdio",
+        *,
+        host: str = "127.0.0.1",
+        port: int = 8000,
+        path: str = "/mcp",
+        ready: "Callable[[Serving], Any] | None" = None,
+        grace: float = 10.0,
+        **options: Unpack[ServeOptions],
+    ) -> None:
+        """Offer all tools of the hub as one MCP server, until the client leaves, Ctrl-C or SIGTERM.
+
+        `"stdio"` serves the program that started this one; what tools print goes to stderr. `"http"` serves
+        `http://host:port/path`; with `port=0` the system chooses a free port. `ready` is called once, with a `Serving` that
+        has the address (`url`, `host`, `port`) and can `stop`. Clients of both eras of the protocol are served.
+
+        SIGTERM, `stop` and closing the hub drain: nothing new is accepted, and calls that run get `grace` seconds to end.
+        Ctrl-C cancels them.
+
+        `name` and `instructions` describe the server to clients. A web page may use the server only if its origin is in
+        `allowed_origins` or on this machine; `allowed_hosts` are the names under which clients reach it, beside `localhost`
+        and addresses. Messages above `max_body` bytes are refused.
+
+        >>> from toolhub import ToolHub
+        >>> hub = ToolHub()
+        >>> _ = hub.register(len, name="length")
+        >>> hub.serve("http", port=0, ready=lambda serving: serving.stop())
+        """
+        gateway = self._gateway(path, options)
+        with _drained_by_sigterm(gateway):
+            _background.run(self._serve(gateway, transport, host, port, path, ready, grace))
+
+    async def aserve(
+        self,
+        transport: Transport = "stdio",
+        *,
+        host: str = "127.0.0.1",
+        port: int = 8000,
+        path: str = "/mcp",
+        ready: "Callable[[Serving], Any] | None" = None,
+        grace: float = 10.0,
+        **options: Unpack[ServeOptions],
+    ) -> None:
+        """`serve`, for async code: returns when serving has ended; cancelling it ends serving and all its calls at once.
+
+        Async tools run on the event loop of this call, so what they share with the rest of the program stays on one loop.
+        """
+        await self._serve(self._gateway(path, options), transport, host, port, path, ready, grace)
+
+    def asgi(self, *, path: str = "/mcp", **options: Unpack[ServeOptions]) -> "AsgiApp":
+        """The hub as an ASGI application, to be run by a server such as uvicorn or mounted in FastAPI or Starlette.
+
+        It answers at `path` below the place where it is mounted: `app.mount("/mcp", hub.asgi(path="/"))`, or
+        `app.mount("/", hub.asgi())` as the last route. Async tools run on the event loop of the application. A client
+        that disconnects cancels its call. The options are those of `serve`.
+
+        >>> from toolhub import ToolHub
+        >>> app = ToolHub().asgi()
+        """
+        from ..serving import AsgiApp
+
+        gateway = self._gateway(path, options)
+        self._gateways.add(gateway)
+        return AsgiApp(gateway)
+
+    async def _serve(
+        self,
+        gateway: Gateway,
+        transport: Transport,
+        host: str,
+        port: int,
+        path: str,
+        ready: "Callable[[Serving], Any] | None",
+        grace: float,
+    ) -> None:
+        if transport not in ("stdio", "http"):
+            raise ValueError(f"transport must be 'stdio' or 'http', got {transport!r}")
+        if ready is not None:
+            check_callable("ready", ready)
+        grace = check_seconds("grace", grace)
+        self._gateways.add(gateway)
+        gateway.enter()
+        try:
+            if transport == "http":
+                opened: Any = gateway.bind(_checked("host", host), _checked_port(port))
+                own_host, own_port = await opened
+                serving: Any = gateway.serve_http(grace)
+                if ready is not None:
+                    from ..serving import Serving
+
+                    ready(Serving(own_host, own_port, path, gateway.stop))
+            else:
+                serving = gateway.serve_stdio(grace)
+            await serving
+        finally:
+            self._gateways.discard(gateway)
+            gateway.stop()
+            gateway.leave()
+
+    def _gateway(self, path: str, options: ServeOptions) -> Gateway:
+        self._state.require_open()
+        max_body, instructions = options.get("max_body"), options.get("instructions")
+        return Gateway(
+            self._core,
+            path=_checked("path", path),
+            name=_checked("name", options.get("name", "toolhub")),
+            instructions=None if instructions is None else _checked("instructions", instructions),
+            allowed_hosts=_texts("allowed_hosts", options.get("allowed_hosts", ())),
+            allowed_origins=_texts("allowed_origins", options.get("allowed_origins", ())),
+            max_body=None if max_body is None else check_whole("max_body", max_body, 1),
+        )
+
+
+def _checked(what: str, text: Any) -> str:
+    check_text(what, text)
+    return text
+
+
+def _checked_port(port: Any) -> int:
+    if check_whole("port", port, 0) > _HIGHEST_PORT:
+        raise ValueError(f"port must be at most {_HIGHEST_PORT}, got {port}")
+    return port
+
+
+def _texts(what: str, texts: Any) -> list[str]:
+    if isinstance(texts, str) or not isinstance(texts, Iterable):
+        raise TypeError(f"{what} must be a list of texts, got {type(texts).__name__}")
+    return [_checked(f"each of {what}", text) for text in cast("Iterable[Any]", texts)]
+
+
+@contextlib.contextmanager
+def _drained_by_sigterm(gateway: Gateway) -> Generator[None]:
+    """SIGTERM ends serving properly. Only the main thread may handle signals."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def stop(_number: int, _frame: object) -> None:
+        gateway.stop()
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -1,0 +1,128 @@
+"""Serving a hub as one MCP server: what a program sees of it. The gateway itself is in the core."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from . import _core
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+
+
+@dataclass(frozen=True)
+class Serving:
+    """A hub that is being served over HTTP: where, and how to end it."""
+
+    host: str
+    port: int
+    path: str
+    _stop: Callable[[], None] = field(repr=False)
+
+    @property
+    def url(self) -> str:
+        """The address for clients.
+
+        >>> Serving("127.0.0.1", 8000, "/mcp", print).url
+        'http://127.0.0.1:8000/mcp'
+        """
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"http://{host}:{self.port}{self.path}"
+
+    def stop(self) -> None:
+        """Accept nothing new; calls that run are answered, then serving ends. May be called on any thread."""
+        self._stop()
+
+
+class AsgiApp:
+    """A hub as an ASGI 3 application; see `ToolHub.asgi`."""
+
+    def __init__(self, gateway: _core.Gateway) -> None:
+        self._gateway = gateway
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request, or live through the life of the application."""
+        if scope["type"] == "lifespan":
+            await self._live(receive, send)
+        elif scope["type"] == "http":
+            self._gateway.enter()
+            await self._answer(scope, receive, send)
+        elif scope["type"] == "websocket":
+            await send({"type": "websocket.close", "code": 1000})
+        else:
+            raise ValueError(f"toolhub serves HTTP, not {scope['type']!r}")
+
+    async def _live(self, receive: Receive, send: Send) -> None:
+        while True:
+            message = await receive()
+            if message["type"] == "lifespan.startup":
+                self._gateway.enter()
+                await send({"type": "lifespan.startup.complete"})
+            elif message["type"] == "lifespan.shutdown":
+                self._gateway.stop()
+                self._gateway.leave()
+                await send({"type": "lifespan.shutdown.complete"})
+                return
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        body = await _body(receive, self._gateway.max_body)
+        if body is None:
+            return  # the client has gone
+        handled = asyncio.ensure_future(self._reply(scope, body, send))
+        gone = asyncio.ensure_future(_disconnected(receive))
+        try:
+            await asyncio.wait((handled, gone), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in (handled, gone):
+                if not task.done():
+                    task.cancel()
+                    with contextlib.suppress(asyncio.CancelledError):
+                        await task
+        if not handled.cancelled():
+            handled.result()
+
+    async def _reply(self, scope: Scope, body: bytes, send: Send) -> None:
+        headers = [(bytes(name), bytes(value)) for name, value in scope["headers"]]
+        reply: Any = await self._gateway.handle(scope["method"], _target(scope), headers, body)
+        await send({"type": "http.response.start", "status": reply.status, "headers": reply.headers})
+        if reply.body is not None:
+            await send({"type": "http.response.body", "body": reply.body})
+            return
+        events: AsyncIterator[bytes] = reply.events()
+        async for part in events:
+            await send({"type": "http.response.body", "body": part, "more_body": True})
+        await send({"type": "http.response.body", "body": b""})
+
+
+def _target(scope: Scope) -> str:
+    """Path and query below the place where the application is mounted."""
+    from urllib.parse import quote
+
+    path, root = scope["path"], scope.get("root_path", "").rstrip("/")
+    if root and (path == root or path.startswith(f"{root}/")):
+        path = path[len(root) :]
+    query = scope.get("query_string", b"")
+    return quote(path or "/", safe="/:@!$&'()*+,;=~") + (f"?{query.decode('latin-1')}" if query else "")
+
+
+async def _body(receive: Receive, limit: int) -> bytes | None:
+    """The body, or as much of it as shows that it is too long; None if the client has gone."""
+    body = bytearray()
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            return None
+        body += message.get("body", b"")
+        if not message.get("more_body", False) or len(body) > limit:
+            return bytes(body)
+
+
+async def _disconnected(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass

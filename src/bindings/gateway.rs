@@ -1,0 +1,259 @@
+//! The gateway, as Python sees it: serving on a socket, on stdio, and request by request for ASGI.
+
+use super::bridge::{self, BridgeFuture, BridgeStream};
+use super::errors::tool_error;
+use super::hub::PyHub;
+use super::loop_bridge;
+use super::options::seconds;
+use super::runtime;
+use super::served_loops::{ServedLoop, ServedLoopGuard};
+use crate::catalog::Servers;
+use crate::catalog::upstreams::HubUpstreams;
+use crate::error::{ErrorKind, HubError, Outcome};
+use crate::gateway::{
+    Gateway, GatewayOptions, HttpReply, ReplyBody, handle, serve_http, serve_process_stdio,
+};
+use bytes::Bytes;
+use futures_util::StreamExt;
+use futures_util::stream::BoxStream;
+use http::Request;
+use parking_lot::Mutex;
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::gc::{PyTraverseError, PyVisit};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use std::convert::Infallible;
+use std::sync::{Arc, Weak};
+use tokio::net::TcpListener;
+
+/// The hub as one MCP server.
+#[pyclass(frozen, module = "toolhub._core", name = "Gateway")]
+pub struct PyGateway {
+    core: Arc<Gateway>,
+    hub: Py<PyHub>,
+    listener: Arc<Mutex<Option<TcpListener>>>,
+    /// The loop on which Python tools run.
+    place: Mutex<Option<(Arc<ServedLoop>, ServedLoopGuard)>>,
+    generation: u64,
+}
+
+#[pymethods]
+impl PyGateway {
+    #[new]
+    #[pyo3(signature = (hub, *, path, name, instructions, allowed_hosts, allowed_origins, max_body))]
+    fn new(
+        hub: &Bound<'_, PyHub>,
+        path: &str,
+        name: &str,
+        instructions: Option<&str>,
+        allowed_hosts: Vec<String>,
+        allowed_origins: Vec<String>,
+        max_body: Option<usize>,
+    ) -> PyResult<Self> {
+        hub.get().check_process()?;
+        let mut options = GatewayOptions {
+            path: Arc::from(checked_path(path)?),
+            name: Arc::from(name),
+            instructions: instructions.map(Arc::from),
+            allowed_hosts,
+            allowed_origins,
+            ..GatewayOptions::default()
+        };
+        options.max_body = max_body.unwrap_or(options.max_body);
+        let core = hub.get().shared_core();
+        let servers = hub.get().servers_cell();
+        let find = Box::new(move || servers.get().and_then(Weak::<Servers>::upgrade));
+        let upstreams = Arc::new(HubUpstreams::new(core.clone(), find, None));
+        let gateway = Gateway::new(core, upstreams, options).map_err(|error| tool_error(hub.py(), &error))?;
+        Ok(PyGateway {
+            core: Arc::new(gateway),
+            hub: hub.clone().unbind(),
+            listener: Arc::default(),
+            place: Mutex::default(),
+            generation: runtime::generation(),
+        })
+    }
+
+    /// Opens the socket; awaits the address that it got, as (host, port).
+    fn bind<'py>(&self, py: Python<'py>, host: String, port: u16) -> PyResult<Bound<'py, BridgeFuture>> {
+        runtime::check_generation(self.generation)?;
+        let place = self.listener.clone();
+        bridge::run(py, async move {
+            let failed = |error: std::io::Error| {
+                let text = format!("Cannot listen on {host}:{port}: {error}");
+                HubError::new(ErrorKind::Connect, text).with_outcome(Outcome::NotSent)
+            };
+            let listener = TcpListener::bind((host.as_str(), port)).await.map_err(failed)?;
+            let address = listener.local_addr().map_err(failed)?;
+            *place.lock() = Some(listener);
+            Ok((address.ip().to_string(), address.port()))
+        })
+    }
+
+    /// Serves the socket that `bind` has opened, until `stop`. What runs then gets `grace` seconds to end.
+    fn serve_http<'py>(&self, py: Python<'py>, grace: f64) -> PyResult<Bound<'py, BridgeFuture>> {
+        let listener = self.listener.lock().take();
+        let listener = listener.ok_or_else(|| PyRuntimeError::new_err("the gateway has no socket"))?;
+        let (core, drained) = (self.core.clone(), self.drained(grace)?);
+        bridge::run(py, async move {
+            tokio::select! {
+                () = serve_http(core, listener) => {}
+                () = drained => {}
+            }
+            Ok(())
+        })
+    }
+
+    /// Serves the client that started this process, until it closes its end or `stop` is called. What runs then gets `grace`
+    /// seconds to end.
+    fn serve_stdio<'py>(&self, py: Python<'py>, grace: f64) -> PyResult<Bound<'py, BridgeFuture>> {
+        let (core, drained) = (self.core.clone(), self.drained(grace)?);
+        bridge::run(py, async move {
+            let served = tokio::select! {
+                served = serve_process_stdio(core) => served,
+                () = drained => Ok(()),
+            };
+            served
+                .map_err(|error| HubError::new(ErrorKind::Connect, format!("Cannot serve on stdio: {error}")))
+        })
+    }
+
+    /// Accepts nothing new; what runs is answered.
+    fn stop(&self) {
+        self.core.stop.cancel();
+    }
+
+    /// Python tools run on the running event loop from now on.
+    fn enter(&self, py: Python<'_>) -> PyResult<()> {
+        let bridge = loop_bridge::current(py)?;
+        let is_here = |place: &(Arc<ServedLoop>, _)| Arc::ptr_eq(place.0.mailbox(), bridge.get().mailbox());
+        if self.place.lock().as_ref().is_some_and(is_here) {
+            return Ok(());
+        }
+        let place = ServedLoop::new(&bridge)?;
+        let guard = self.hub.get().served_on().open(place.clone());
+        let before = self.place.lock().replace((place, guard));
+        drop(before);
+        Ok(())
+    }
+
+    /// Python tools run on that loop no more.
+    fn leave(&self) {
+        let place = self.place.lock().take();
+        drop(place);
+    }
+
+    /// Awaits the reply to one HTTP request. Cancelling the await cancels the call.
+    fn handle<'py>(
+        &self,
+        py: Python<'py>,
+        method: &str,
+        target: &str,
+        headers: Vec<(Vec<u8>, Vec<u8>)>,
+        body: &[u8],
+    ) -> PyResult<Bound<'py, BridgeFuture>> {
+        runtime::check_generation(self.generation)?;
+        let mut request = Request::builder().method(method).uri(target);
+        for (name, value) in headers {
+            request = request.header(name, value);
+        }
+        let request = request
+            .body(())
+            .map_err(|error| PyValueError::new_err(format!("this is not an HTTP request: {error}")))?;
+        let (parts, ()) = request.into_parts();
+        let (core, body) = (self.core.clone(), Bytes::copy_from_slice(body));
+        bridge::run(py, async move { Ok(GatewayReply::new(handle(&core, &parts, body).await)) })
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.hub)
+    }
+
+    /// In bytes.
+    #[getter]
+    fn max_body(&self) -> usize {
+        self.core.options.max_body
+    }
+}
+
+impl PyGateway {
+    /// Ends when the gateway has stopped and the time for what runs is over.
+    fn drained(&self, grace: f64) -> PyResult<impl Future<Output = ()> + Send + use<>> {
+        let grace = seconds("grace", Some(grace))?.unwrap_or_default();
+        let stop = self.core.stop.clone();
+        Ok(async move {
+            stop.cancelled().await;
+            tokio::time::sleep(grace).await;
+        })
+    }
+}
+
+fn checked_path(path: &str) -> PyResult<&str> {
+    if path.starts_with('/') && !path.contains(['?', '#', ' ']) {
+        return Ok(if path.len() > 1 { path.trim_end_matches('/') } else { path });
+    }
+    Err(PyValueError::new_err(format!("path must be a path such as '/mcp', got '{path}'")))
+}
+
+/// The reply to one HTTP request.
+#[pyclass(frozen, module = "toolhub._core")]
+pub struct GatewayReply {
+    #[pyo3(get)]
+    status: u16,
+    headers: Vec<(Vec<u8>, Vec<u8>)>,
+    whole: Option<Bytes>,
+    events: Mutex<Option<BoxStream<'static, Bytes>>>,
+}
+
+impl GatewayReply {
+    fn new(reply: HttpReply) -> Self {
+        let headers = reply.headers.iter();
+        let headers =
+            headers.map(|(name, value)| (name.as_str().as_bytes().to_vec(), value.as_bytes().to_vec()));
+        let (whole, events) = match reply.body {
+            ReplyBody::Whole(bytes) => (Some(bytes), None),
+            ReplyBody::Events(events) => (None, Some(events.boxed())),
+        };
+        GatewayReply {
+            status: reply.status.as_u16(),
+            headers: headers.collect(),
+            whole,
+            events: Mutex::new(events),
+        }
+    }
+}
+
+#[pymethods]
+impl GatewayReply {
+    /// As ASGI wants them.
+    #[getter]
+    fn headers<'py>(&self, py: Python<'py>) -> Vec<(Bound<'py, PyBytes>, Bound<'py, PyBytes>)> {
+        self.headers.iter().map(|(name, value)| (PyBytes::new(py, name), PyBytes::new(py, value))).collect()
+    }
+
+    /// The whole body; None if it is a stream.
+    #[getter]
+    fn body<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyBytes>> {
+        self.whole.as_ref().map(|bytes| PyBytes::new(py, bytes))
+    }
+
+    /// The parts of a body that is a stream, once.
+    fn events(&self) -> PyResult<BridgeStream> {
+        let events = self.events.lock().take();
+        let events =
+            events.ok_or_else(|| PyRuntimeError::new_err("the body is not a stream, or was read"))?;
+        Ok(bridge::stream(events.map(|bytes| Ok(BodyPart(bytes)))))
+    }
+}
+
+struct BodyPart(Bytes);
+
+impl<'py> IntoPyObject<'py> for BodyPart {
+    type Target = PyBytes;
+    type Output = Bound<'py, PyBytes>;
+    type Error = Infallible;
+
+    fn into_pyobject(self, py: Python<'py>) -> Result<Self::Output, Infallible> {
+        Ok(PyBytes::new(py, &self.0))
+    }
+}
