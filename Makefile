@@ -48,7 +48,7 @@ SKIP_INSTALL = $$(for file in pyproject.toml Cargo.toml packaging/purelib/*; do 
 
 say = @printf '\n\033[1m== %s\033[0m\n' "$(1)"
 
-.PHONY: help demo test ci bench eval docs test-all test-llm faults conformance loom fuzz torture soak servers wheel clean \
+.PHONY: help demo test ci bench eval docs test-all test-llm faults conformance integrations loom fuzz torture soak servers wheel clean \
         setup develop release stubs stubs-check fmt fmt-check lint clippy types test-rust test-python lock interface
 
 help: ## this list
@@ -94,6 +94,11 @@ conformance: develop ## the MCP client through the official conformance suite (C
 	$(call say,conformance suite)
 	@$(PY) tests/mcp/install.py conformance
 	$(PY) tests/mcp/conformance/run.py $(CONFORMANCE_ARGS)
+
+integrations: develop servers ## other frameworks and clients, also those that take long to install
+	$(call say,integrations)
+	@$(PY) tests/mcp/install.py typescript inspector mcporter
+	CI=1 INTEGRATIONS=1 $(PY) -m pytest tests/python/integrations $(PYTEST_ARGS)
 
 loom: ## locks, queues and threads of the core in every order of their steps
 	$(call say,loom)

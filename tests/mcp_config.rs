@@ -72,7 +72,7 @@ fn server<'a>(servers: &'a [ServerConfig], id: &str) -> &'a ServerConfig {
 fn command<'a>(servers: &'a [ServerConfig], id: &str) -> &'a Command {
     match &server(servers, id).endpoint {
         Endpoint::Stdio(command) => command,
-        other => panic!("{id} is no program: {other:?}"),
+        other => panic!("{id} is not a program: {other:?}"),
     }
 }
 

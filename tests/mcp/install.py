@@ -24,7 +24,12 @@ NPM = {
     "community": ROOT / "tests/mcp/servers/community",
     "conformance": ROOT / "tests/mcp/conformance",
     "skills": ROOT / "tests/skills/npm",
+    "typescript": ROOT / "tests/mcp/servers/typescript",
+    "inspector": ROOT / "tests/mcp/servers/inspector",
+    "mcporter": ROOT / "tests/mcp/servers/mcporter",
 }
+# Clients that take long to install: only when they are named, as `make integrations` does.
+NAMED = ("typescript", "inspector", "mcporter")
 PYTHON = sorted(path.stem for path in LOCKS.glob("*.txt") if path.stem != "tools")
 
 
@@ -84,7 +89,7 @@ def install(name: str) -> None:
 
 def main() -> None:
     known = [*PYTHON, *NPM]
-    wanted = sys.argv[1:] or known
+    wanted = sys.argv[1:] or [name for name in known if name not in NAMED]
     if unknown := [name for name in wanted if name not in known]:
         raise SystemExit(f"unknown: {' '.join(unknown)}; there are {' '.join(known)}")
     for name in ("tools", *wanted):
