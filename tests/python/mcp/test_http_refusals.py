@@ -22,6 +22,8 @@ class Refusing(ThreadingHTTPServer):
     status = 500
     body = ""
     calls = 0
+    discoveries = 0
+    is_modern = False
 
     @property
     def url(self) -> str:
@@ -43,9 +45,13 @@ class Handler(BaseHTTPRequestHandler):
             },
             "tools/list": {"tools": tools},
         }
+        if self.server.is_modern:
+            self.server.discoveries += message["method"] == "server/discover"
+            results["server/discover"] = {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}}
         if message["method"] == "tools/call":
             self.server.calls += 1
-            self.answer(self.server.status, self.server.body)
+            body = self.server.body.replace("ID", str(message["id"]))
+            self.answer(self.server.status, body)
         elif "id" not in message:
             self.answer(202, "")
         elif message["method"] in results:
@@ -133,3 +139,19 @@ async def test_a_server_that_is_too_busy_has_done_nothing(hub: ToolHub, server: 
     hub.add_server("s", url=server.url, retries=0)
     error = (await hub.execute("send_mail", {})).meta["error"]
     assert (error["kind"], error["outcome"], error["retryable"]) == ("http", "not_sent", True)
+
+
+@pytest.mark.parametrize("body", ["", "no such tool", '{"error": "boom"}'])
+async def test_a_404_of_the_current_protocol_is_a_refusal_and_no_forgotten_session(
+    hub: ToolHub, server: Refusing, body: str
+) -> None:
+    """There are no sessions: the call is not repeated, and the connection stays."""
+    server.is_modern, server.status, server.body = True, 404, body
+    hub.add_server("s", url=server.url)
+    result = await hub.execute("send_mail", {})
+    error = result.meta["error"]
+    assert (result.kind, error["status"], error["outcome"]) == ("http", 404, "failed"), result.error
+    assert (server.calls, server.discoveries) == (1, 1)
+    server.status, server.body = 200, '{"jsonrpc": "2.0", "id": ID, "result": {"content": []}}'
+    assert (await hub.execute("send_mail", {})).success
+    assert (server.calls, server.discoveries) == (2, 1)
