@@ -134,6 +134,7 @@ def test_the_table_has_every_numeric_option() -> None:
     public["Permissions"] = Permissions
     covered = {name.split()[0].removeprefix("hub.").removesuffix("_sync") for name in USES}
     twins = {"call": "execute", "call_many": "execute_many", "call_by_capability": "execute_by_capability"}
+    twins["add_fastmcp"] = "add_server"  # the same options, checked in the same place
     keys = {kind: {k for k, h in kind.__annotations__.items() if is_number(h)} for kind in
             (CallOptions, CapabilityOptions, DispatchOptions, RequestOptions, ServerOptions)}  # fmt: skip
     for name, method in public.items():

@@ -188,6 +188,7 @@ async def test_listening_for_changes_does_not_keep_a_server_alive(
         await until(lambda: scripted.sent("subscriptions/listen"))
     await until(lambda: state(hub) == "disconnected")
     # The next call starts it again, and lists what it has by then.
+    (scripted.folder / "changed").touch()
     assert (await hub.execute("act", server="s")).success
     await until(lambda: "fresh" in hub)
 
