@@ -19,7 +19,7 @@
 //!
 //! | layer | modules | may use |
 //! |---|---|---|
-//! | L0 words | [`error`], [`invisible`], [`kind`], [`model`], [`net`], [`pattern`], [`secret`], [`sse`], [`stack`], [`sync`], [`text`] | nothing of ours; [`kind`] uses [`text`], [`secret`] uses [`text`] and [`invisible`] |
+//! | L0 words | [`aside`], [`error`], [`invisible`], [`kind`], [`model`], [`net`], [`pattern`], [`secret`], [`sse`], [`stack`], [`sync`], [`text`] | nothing of ours; [`kind`] uses [`text`], [`secret`] uses [`text`] and [`invisible`] |
 //! | L1 contracts | [`tool`], [`limit`], [`workers`] | L0 |
 //! | L2 stages | [`schema`], [`stats`], [`store`], [`registry`], [`parse`], [`route`], [`search`], [`select`], [`truncate`], [`merge`], [`synthesize`], [`prompt`] | L0, L1, and what the table in `tests/architecture.rs` says |
 //! | L3 | [`execute`] | the contract, limits, statistics, candidates |
@@ -50,11 +50,12 @@
 //! | [`merge`], [`synthesize`], [`truncate`] | several answers to one; long text to short |
 //! | [`search`], [`prompt`], [`llm`] | tools that fit a query; tools as a model reads them; a chat client |
 //! | [`model`], [`error`], [`pattern`] | plain data; kinds of errors; patterns of tool names |
-//! | [`kind`], [`net`], [`sse`], [`invisible`], [`secret`], [`stack`], [`sync`], [`text`] | what several modules need |
+//! | [`aside`], [`kind`], [`net`], [`sse`], [`invisible`], [`secret`], [`stack`], [`sync`], [`text`] | what several modules need |
 //! | [`wording`] | the hub's own sentences in Chinese |
 //!
 //! `docs/concepts/architecture.md` says more, and in which file each rule is.
 
+pub mod aside;
 pub mod error;
 pub mod invisible;
 pub mod kind;

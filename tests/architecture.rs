@@ -24,6 +24,7 @@ mod source;
 /// declares the rooms and is free.
 const ROOMS: &[(&str, &[&str])] = &[
     // L0: words. Plain data, nothing of ours below them.
+    ("aside", &[]),
     ("invisible", &[]),
     ("error", &["invisible"]),
     ("pattern", &[]),
@@ -56,7 +57,10 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("prompt", &["model", "error", "invisible"]),
     ("shape", &["model", "error"]),
     // L3: orchestration. It runs candidates but does not look them up.
-    ("execute", &["tool", "model", "error", "invisible", "stats", "limit", "workers", "registry::Candidate"]),
+    (
+        "execute",
+        &["aside", "tool", "model", "error", "invisible", "stats", "limit", "workers", "registry::Candidate"],
+    ),
     // L4: the stages in order. Never sources, gateway, bindings: they are below it in this list.
     ("hub", &["*"]),
     ("plan", &["*"]),
@@ -126,6 +130,7 @@ const DOORS: &[(What, &[&str])] = &[
             "bindings/runtime",
             "bindings/job",
             "stack",
+            "aside",
         ],
     ),
 ];

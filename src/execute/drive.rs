@@ -2,6 +2,7 @@
 
 use super::executor::{Executor, advance};
 use super::run::{Action, Run};
+use crate::aside;
 use crate::error::{ErrorKind, HubError, Outcome, clip};
 use crate::invisible::error_line;
 use crate::limit::{self, Gate, Passage, Permits};
@@ -143,7 +144,11 @@ impl Executor for TokioExecutor<'_> {
     fn start(&mut self, slot: usize) -> Result<Option<Turn>, Infallible> {
         let Job { candidate, gates, approved } = &self.jobs[slot];
         let given = approved.clone().unwrap_or_else(|| Ok(self.args.clone()));
-        let options = CheckOptions { deadline: self.run.expires(slot), ..CheckOptions::here(true) };
+        let options = CheckOptions {
+            coerce: true,
+            deadline: self.run.expires(slot),
+            aside: &|work| aside::in_place(work),
+        };
         let checked = given.and_then(|given| Ok((candidate.tool.check(&given, &options)?, given)));
         let (fitting, given) = match checked {
             Ok(checked) => checked,

@@ -5,10 +5,11 @@ use super::{
     ServerSet, Shareable, SharedResults, Unreachable, Verdict, answer_kind, changed_meanwhile, is_unchanged,
     not_approved, question, synthesis_prompt,
 };
+use crate::aside;
 use crate::error::{ErrorKind, HubError, Outcome, clip};
 use crate::hub::{Hub, PlannedRun, RunReport, answer_text};
 use crate::kind::ToolKind;
-use crate::model::{Arguments, CheckOptions, ToolOutput};
+use crate::model::{Arguments, CheckOptions, Fitting, ToolOutput};
 use crate::registry::Candidate;
 use crate::tool::{BoxFuture, CallContextExtras};
 use serde_json::Value;
@@ -165,7 +166,7 @@ async fn ask(
     let mut forms: Vec<(Arc<Arguments>, Result<(), String>)> = Vec::new();
     let mut approved = Vec::new();
     for candidate in &request.candidates {
-        let fitting = match candidate.tool.check(args, &CheckOptions::here(true)) {
+        let fitting = match fitted(candidate, args) {
             Ok(fitting) => fitting.replacement.map_or_else(|| args.clone(), Arc::new),
             Err(error) => {
                 approved.push((candidate.clone(), Err(error)));
@@ -197,6 +198,11 @@ async fn ask(
         None => Verdict::Approved,
     });
     Ok(approved)
+}
+
+fn fitted(candidate: &Candidate, args: &Arguments) -> Result<Fitting<Arguments>, HubError> {
+    let options = CheckOptions { aside: &|work| aside::in_place(work), ..CheckOptions::here(true) };
+    candidate.tool.check(args, &options)
 }
 
 async fn answered(

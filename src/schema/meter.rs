@@ -16,11 +16,14 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::time::Instant;
 
-/// The steps that a check may take, and for each value in a large one.
-const CHECK: u64 = 10_000_000;
+/// The steps of one decision whether a value fits, and for each value in a large one. The most costly schema of the public
+/// servers that the tests know takes less than a hundredth of it.
+const CHECK: u64 = 400_000;
 const CHECK_PER_VALUE: u64 = 50;
-/// The steps for one list of violations. Each may become an error, which needs memory, too.
-const EXPLAIN: u64 = 2_000_000;
+/// The steps for all lists of violations of a check, in a value that is not large.
+const EXPLAIN: u64 = 400_000;
+/// The steps for one list. Each may become an error, which needs memory, too.
+const LIST: u64 = 2_000_000;
 /// The steps of a usual check, well below a millisecond.
 const QUICK: u64 = 20_000;
 /// A power of two: the clock is read after this many steps.
@@ -35,7 +38,8 @@ pub struct Meter {
     left: Cell<u64>,
     deadline: Option<Instant>,
     check: u64,
-    explain: u64,
+    /// The steps that are left for lists of violations.
+    explain: Cell<u64>,
     /// Whether a pass was not finished.
     is_incomplete: Cell<bool>,
     /// The place in the schema of a pattern that was given up.
@@ -49,7 +53,7 @@ impl Meter {
             left: Cell::new(0),
             deadline: None,
             check: QUICK,
-            explain: QUICK,
+            explain: Cell::new(QUICK),
             is_incomplete: Cell::new(false),
             given_up: RefCell::new(None),
         }
@@ -57,8 +61,9 @@ impl Meter {
 
     /// All that a check of this value may take.
     pub fn full(value: &Value, deadline: Option<Instant>) -> Self {
-        let check = CHECK.max(values(value).saturating_mul(CHECK_PER_VALUE));
-        Meter { check, explain: EXPLAIN, deadline, ..Meter::quick() }
+        let for_size = values(value).saturating_mul(CHECK_PER_VALUE);
+        let explain = Cell::new(EXPLAIN.max(for_size));
+        Meter { check: CHECK.max(for_size), explain, deadline, ..Meter::quick() }
     }
 
     /// Whether the value fits; `None` if that takes too long.
@@ -73,7 +78,11 @@ impl Meter {
         value: &'a Value,
     ) -> Option<Vec<ValidationError<'a>>> {
         let list = || validator.iter_errors(MeteredValue { value, meter: Some(self) });
-        self.pass(self.explain, || list().filter(|error| self.is_certain(error)).collect())
+        let steps = self.explain.get().min(LIST);
+        let listed = self.pass(steps, || list().filter(|error| self.is_certain(error)).collect());
+        let used = if listed.is_some() { steps - self.left.get() } else { steps };
+        self.explain.set(self.explain.get() - used);
+        listed
     }
 
     /// The first violation; `None` if that takes too long.
@@ -83,7 +92,7 @@ impl Meter {
         value: &'a Value,
     ) -> Option<ValidationError<'a>> {
         let first = || validator.validate(MeteredValue { value, meter: Some(self) }).err();
-        self.pass(self.explain, first)?.filter(|error| self.is_certain(error))
+        self.pass(self.check.min(LIST), first)?.filter(|error| self.is_certain(error))
     }
 
     /// Whether a pass took too long.

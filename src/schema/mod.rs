@@ -37,6 +37,7 @@ use meter::{Meter, MeteredValidator};
 use serde_json::Value;
 use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
+use std::time::Instant;
 use words::Explainer;
 
 /// The reason for rules that would take too long.
@@ -150,23 +151,21 @@ impl ResultSchema {
         ResultSchema(Schema::new(schema))
     }
 
-    pub fn check(&self, tool: &str, value: &Value) -> Result<(), HubError> {
-        match self.violations(value) {
-            None => Ok(()),
-            Some(violations) => {
-                let text =
-                    format!("The result of '{}' breaks the tool's own schema: {violations}.", clip(tool));
-                Err(HubError::new(ErrorKind::Protocol, text))
-            }
-        }
+    /// What is wrong with a value. Ends with the deadline.
+    pub fn violations(&self, value: &Value, deadline: Option<Instant>) -> Option<String> {
+        let task = Task { given: value, opaque: &[], coerce: false, part: "key" };
+        self.0.check(&task, &CheckOptions { deadline, ..CheckOptions::here(false) }).err()
     }
 
-    /// What is wrong with a value.
-    pub fn violations(&self, value: &Value) -> Option<String> {
+    /// The same if it takes few steps; `Err` if it takes more.
+    pub fn violations_at_once(&self, value: &Value) -> Result<Option<String>, TakesLonger> {
         let task = Task { given: value, opaque: &[], coerce: false, part: "key" };
-        self.0.check(&task, &CheckOptions::here(false)).err()
+        self.0.check_at_once(&task).map(Judgement::err).ok_or(TakesLonger)
     }
 }
+
+/// The check takes more steps than a worker thread of a runtime can spare.
+pub struct TakesLonger;
 
 /// What fits, or what is wrong.
 type Judgement = Result<Fitting<Value>, String>;
@@ -187,21 +186,8 @@ impl Schema {
 
     /// Nearly every check is over in a few steps. One that is not starts again aside, with all steps that it may take.
     fn check(&self, task: &Task<'_>, options: &CheckOptions<'_>) -> Judgement {
-        if let Some(compiled) = self.compiled.get() {
-            let Some(validator) = &compiled.validator else { return Ok(compiled.unchanged(None)) };
-            let needed = compiled.stack_for(task.given);
-            if needed == 0 || stack::remaining() >= needed {
-                let meter = Meter::quick();
-                if meter.is_valid(validator, task.given) == Some(true) {
-                    return Ok(compiled.unchanged(None));
-                }
-                if !meter.is_incomplete() && stack::remaining() >= compiled.stack_for_all() {
-                    let judgement = compiled.judge(validator, &compiled.schema, &meter, task);
-                    if !meter.is_incomplete() {
-                        return judgement;
-                    }
-                }
-            }
+        if let Some(judgement) = self.check_at_once(task) {
+            return judgement;
         }
         let (mut judgement, deadline) = (None, options.deadline);
         (options.aside)(&mut || {
@@ -209,6 +195,25 @@ impl Schema {
             judgement = stack::with_room(compiled.stack_for_all(), || compiled.check_fully(task, deadline));
         });
         judgement.unwrap_or_else(|| Ok(self.compiled().unchanged(Some(TOO_LARGE))))
+    }
+
+    /// `None` if the schema is not compiled yet, or if this takes more steps or stack than can be had here.
+    fn check_at_once(&self, task: &Task<'_>) -> Option<Judgement> {
+        let compiled = self.compiled.get()?;
+        let Some(validator) = &compiled.validator else { return Some(Ok(compiled.unchanged(None))) };
+        let needed = compiled.stack_for(task.given);
+        if needed > 0 && stack::remaining() < needed {
+            return None;
+        }
+        let meter = Meter::quick();
+        if meter.is_valid(validator, task.given) == Some(true) {
+            return Some(Ok(compiled.unchanged(None)));
+        }
+        if meter.is_incomplete() || stack::remaining() < compiled.stack_for_all() {
+            return None;
+        }
+        let judgement = compiled.judge(validator, &compiled.schema, &meter, task);
+        (!meter.is_incomplete()).then_some(judgement)
     }
 }
 
@@ -220,7 +225,7 @@ impl Compiled {
     }
 
     /// Where all rules take too long, those whose cost does not multiply are checked.
-    fn check_fully(&self, task: &Task<'_>, deadline: Option<std::time::Instant>) -> Judgement {
+    fn check_fully(&self, task: &Task<'_>, deadline: Option<Instant>) -> Judgement {
         let Some(validator) = &self.validator else { return Ok(self.unchanged(None)) };
         let meter = Meter::full(task.given, deadline);
         match meter.is_valid(validator, task.given) {

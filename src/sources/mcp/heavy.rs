@@ -1,6 +1,6 @@
 //! Work on large messages, kept from delaying other servers.
 
-use tokio::runtime::{Handle, RuntimeFlavor};
+use crate::aside;
 
 /// Messages below this size are read in a fraction of a millisecond.
 const LARGE: usize = 256 * 1024;
@@ -8,12 +8,7 @@ const LARGE: usize = 256 * 1024;
 /// Runs work that takes time in proportion to `bytes`. Before a large one, the other tasks of this runtime thread move to
 /// another thread.
 pub fn heavy<T>(bytes: usize, work: impl FnOnce() -> T) -> T {
-    let has_workers =
-        || Handle::try_current().is_ok_and(|handle| handle.runtime_flavor() == RuntimeFlavor::MultiThread);
-    match bytes > LARGE && has_workers() {
-        true => tokio::task::block_in_place(work),
-        false => work(),
-    }
+    if bytes > LARGE { aside::in_place(work) } else { work() }
 }
 
 #[cfg(test)]

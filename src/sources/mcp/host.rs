@@ -3,6 +3,7 @@
 use super::config::ServerConfig;
 use super::inbox::{Asked, Listener};
 use super::offer_changes::OfferChanges;
+use super::result_check;
 use super::secrets::ServerSecrets;
 use crate::schema::ResultSchema;
 use crate::tool::{BoxFuture, QuestionAnswer};
@@ -166,7 +167,7 @@ impl ServerCallbacks {
                     (Asked::Owner, Some(ask)) => ask(self.server.clone(), params).await?,
                     (Asked::Unclear, _) | (Asked::Owner, None) => return declined(),
                 };
-                checked(with_defaults(answer, asked_for.as_ref()), asked_for)
+                checked(with_defaults(answer, asked_for.as_ref()), asked_for).await
             }
             "sampling/createMessage" => match &self.host.sample {
                 Some(ask) => ask(self.server.clone(), self.secrets.hide_json(params)).await,
@@ -178,20 +179,20 @@ impl ServerCallbacks {
 }
 
 /// What a function of the user answers is sent only if it is an answer, and fits the form.
-fn checked(answer: Value, form: Option<Value>) -> QuestionAnswer {
+async fn checked(mut answer: Value, form: Option<Value>) -> QuestionAnswer {
     let refused = |why: String| {
         Err((INTERNAL_ERROR, format!("the answer of the elicitation function cannot be sent: {why}")))
     };
     match (answer.get("action").and_then(Value::as_str), answer.get("content")) {
         (Some("decline" | "cancel"), _) => Ok(answer),
         (Some("accept"), content) if content.is_none_or(Value::is_object) => {
-            let (Some(form), Some(content)) = (form.filter(Value::is_object), content) else {
+            let (Some(form), Some(_)) = (form.filter(Value::is_object), content) else {
                 return Ok(answer);
             };
-            match ResultSchema::new(Arc::new(form)).violations(content) {
-                None => Ok(answer),
-                Some(violations) => refused(violations),
-            }
+            let form = Arc::new(ResultSchema::new(Arc::new(form)));
+            let (content, violations) = result_check::violations(&form, answer["content"].take(), None).await;
+            answer["content"] = content;
+            violations.map_or(Ok(answer), refused)
         }
         (Some("accept"), _) => refused("'content' must be a mapping".to_owned()),
         _ => refused("'action' must be 'accept', 'decline' or 'cancel'".to_owned()),

@@ -33,6 +33,7 @@ mod offer_changes;
 pub mod offers;
 mod outage;
 pub mod protocol;
+mod result_check;
 pub mod secrets;
 pub mod server;
 mod session;

@@ -7,7 +7,7 @@ use super::heavy::heavy;
 use super::listing::Listed;
 use super::message::Params;
 use super::server::Server;
-use super::{backoff, input, tasks};
+use super::{backoff, input, result_check, tasks};
 use crate::error::{ErrorKind, HubError, Outcome, clip};
 use crate::model::param_headers;
 use crate::model::{Arguments, CheckOptions, Fitting, ToolOutput, ToolSpec, Unchecked};
@@ -31,7 +31,7 @@ pub struct McpTool {
     spec: ToolSpec,
     schema: ArgumentSchema,
     /// What the answer must look like; `None` when the server does not say.
-    result: Option<ResultSchema>,
+    result: Option<Arc<ResultSchema>>,
     listed: Arc<Listed>,
     server: Arc<Server>,
 }
@@ -40,7 +40,7 @@ impl McpTool {
     pub fn new(server: Arc<Server>, listed: Arc<Listed>, spec: ToolSpec) -> Self {
         McpTool {
             schema: ArgumentSchema::new(spec.parameters.clone()),
-            result: listed.output_schema.clone().map(ResultSchema::new),
+            result: listed.output_schema.clone().map(|schema| Arc::new(ResultSchema::new(schema))),
             spec,
             listed,
             server,
@@ -122,12 +122,11 @@ impl McpTool {
             let size = raw.get().len();
             let keep_raw = ctx.extras.keep_raw;
             match heavy(size, || convert::answer(&self.spec.name, raw, keep_raw))? {
-                CallAnswer::Done(output) => return heavy(size, || self.checked(*output)),
+                CallAnswer::Done(output) => return self.checked(*output, ctx.deadline).await,
                 // Both are rare: in a box they do not make every other call's future larger.
                 CallAnswer::Task(task) => {
-                    return Box::pin(tasks::finish(&self.server, connection, &self.spec.name, &task, ctx))
-                        .await
-                        .and_then(|output| self.checked(output));
+                    let finished = tasks::finish(&self.server, connection, &self.spec.name, &task, ctx);
+                    return self.checked(Box::pin(finished).await?, ctx.deadline).await;
                 }
                 CallAnswer::NeedsInput { requests, state } => {
                     let ask = ctx.extras.ask.as_ref();
@@ -172,17 +171,24 @@ impl McpTool {
     }
 
     /// What breaks the tool's own promise does not pass as a good answer.
-    fn checked(&self, output: ToolOutput) -> Result<ToolOutput, HubError> {
-        match (&self.result, &output.structured) {
-            (Some(schema), Some(structured)) => schema.check(&self.spec.name, structured)?,
-            (Some(_), None) => {
+    async fn checked(&self, mut output: ToolOutput, deadline: Instant) -> Result<ToolOutput, HubError> {
+        if let Some(schema) = &self.result {
+            let Some(structured) = output.structured.take() else {
                 let text = format!(
                     "The result of '{}' breaks the tool's own schema: there is no structured content.",
                     clip(&self.spec.name)
                 );
                 return Err(HubError::new(ErrorKind::Protocol, text));
+            };
+            let (structured, violations) = result_check::violations(schema, structured, Some(deadline)).await;
+            if let Some(violations) = violations {
+                let text = format!(
+                    "The result of '{}' breaks the tool's own schema: {violations}.",
+                    clip(&self.spec.name)
+                );
+                return Err(HubError::new(ErrorKind::Protocol, text));
             }
-            (None, _) => {}
+            output.structured = Some(structured);
         }
         let mark = self.listed.output_schema.as_ref().and_then(|schema| schema.get(WRAPPED));
         Ok(convert::unwrapped(output, mark.and_then(Value::as_bool) == Some(true)))

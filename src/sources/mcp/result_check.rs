@@ -1,0 +1,69 @@
+//! What a server sends, against a schema of the server: the check must not delay other servers.
+
+use crate::aside;
+use crate::schema::{ResultSchema, TakesLonger};
+use serde_json::Value;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// What is wrong with a value, and the value itself. A check that takes more than a few steps runs on another thread, and
+/// ends with the deadline.
+pub async fn violations(
+    schema: &Arc<ResultSchema>,
+    value: Value,
+    deadline: Option<Instant>,
+) -> (Value, Option<String>) {
+    match schema.violations_at_once(&value) {
+        Ok(violations) => (value, violations),
+        Err(TakesLonger) => {
+            let schema = schema.clone();
+            let checked = aside::on_thread(move || {
+                let violations = schema.violations(&value, deadline);
+                (value, violations)
+            });
+            checked.await.unwrap_or_default()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Map, json};
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    /// Each level leads to the next one twice.
+    fn costly() -> Value {
+        let twice = |n: usize| json!({"anyOf": vec![json!({"$ref": format!("#/$defs/d{n}")}); 2]});
+        let mut defs: Map<String, Value> = (0..60).map(|n| (format!("d{n}"), twice(n + 1))).collect();
+        defs.insert("d60".into(), json!({"type": "integer"}));
+        json!({"properties": {"a": {"$ref": "#/$defs/d0"}, "b": {"type": "integer"}}, "$defs": defs})
+    }
+
+    #[tokio::test]
+    async fn other_tasks_take_turns_during_a_long_check() {
+        let schema = Arc::new(ResultSchema::new(Arc::new(costly())));
+        let turns = Arc::new(AtomicUsize::new(0));
+        let counted = turns.clone();
+        let other = tokio::spawn(async move {
+            loop {
+                counted.fetch_add(1, Ordering::Relaxed);
+                tokio::task::yield_now().await;
+            }
+        });
+        for (value, fits) in [(json!({"a": "x", "b": 1}), true), (json!({"a": "x", "b": "many"}), false)] {
+            let before = turns.load(Ordering::Relaxed);
+            let (same, violations) = violations(&schema, value.clone(), None).await;
+            assert_eq!((same, violations.is_none()), (value, fits), "{violations:?}");
+            assert!(turns.load(Ordering::Relaxed) > before);
+        }
+        other.abort();
+    }
+
+    #[tokio::test]
+    async fn a_check_ends_with_the_deadline() {
+        let schema = Arc::new(ResultSchema::new(Arc::new(costly())));
+        let value = json!({"a": "x", "b": "many"});
+        assert_eq!(violations(&schema, value.clone(), Some(Instant::now())).await, (value, None));
+    }
+}
