@@ -2,6 +2,7 @@
 
 use super::meter::MeteredValidator;
 use super::nullable::with_nulls;
+use super::pattern_size::PatternWeights;
 use super::relax::{Removal, relaxed};
 use super::structure::References;
 use crate::model::Unchecked;
@@ -74,7 +75,7 @@ fn compile_here(schema: &Arc<Value>) -> Compiled {
         levels,
         cheap: OnceLock::new(),
     };
-    if references.endless.is_empty() {
+    if references.endless.is_empty() && !PatternWeights::of(schema).are_too_large() {
         compiled.build();
     }
     if compiled.validator.is_none() {
@@ -92,10 +93,8 @@ fn compile_here(schema: &Arc<Value>) -> Compiled {
 
 impl Compiled {
     fn build(&mut self) {
-        if let Some((validator, may_give_up)) = build(&self.schema) {
-            self.validator = Some(validator);
-            self.may_give_up = may_give_up;
-        }
+        self.validator = build(&self.schema);
+        self.may_give_up = self.validator.as_ref().is_some_and(|built| built.weights.backtracks);
     }
 
     /// The bytes of stack that a check of this value may need; 0 if every thread has them.
@@ -120,21 +119,22 @@ impl Compiled {
         let compile = || {
             let references = References::of(&self.schema);
             let (rest, _) = relaxed(&self.schema, &references, Removal::Costly, &|_| true);
-            build(&rest).map(|(validator, _)| (rest, validator))
+            build(&rest).map(|validator| (rest, validator))
         };
         self.cheap.get_or_init(compile).as_ref()
     }
 }
 
-/// The validator, and whether its patterns may be given up. The engine that runs in linear time is preferred; the other one
-/// also knows look-around and back-references.
-fn build(schema: &Value) -> Option<(MeteredValidator, bool)> {
+/// The engine that runs in linear time is preferred; the other one also knows look-around and back-references, and goes back
+/// in the text for them.
+fn build(schema: &Value) -> Option<MeteredValidator> {
     let options = || jsonschema::options_for().should_validate_formats(false);
+    let weights = PatternWeights::of(schema);
     let linear = options().with_pattern_options(PatternOptions::regex()).build(schema);
-    linear.ok().map(|validator| (validator, false)).or_else(|| {
+    linear.ok().map(|validator| MeteredValidator { validator, weights }).or_else(|| {
         let look_around = PatternOptions::fancy_regex().backtrack_limit(BACKTRACKS);
-        let validator = options().with_pattern_options(look_around).build(schema);
-        validator.ok().map(|validator| (validator, true))
+        let validator = options().with_pattern_options(look_around).build(schema).ok()?;
+        Some(MeteredValidator { validator, weights: weights.with_backtracking() })
     })
 }
 

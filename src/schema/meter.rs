@@ -5,6 +5,7 @@
 //! changes nothing that outlives the check. An answer that makes it return soon does not exist: a union goes on with its
 //! next branch, whatever a value looks like.
 
+use super::pattern_size::{LIGHT, PatternWeights};
 use jsonschema::error::ValidationErrorKind as Violation;
 use jsonschema::json::{Array, Json, Node, NodeIdentity, Object, SerdeJson};
 use jsonschema::types::JsonType;
@@ -28,14 +29,28 @@ const LIST: u64 = 2_000_000;
 const QUICK: u64 = 20_000;
 /// A power of two: the clock is read after this many steps.
 const CLOCK: u64 = 4096;
-/// A step for this many bytes of text that a pattern may have to read.
-const TEXT: usize = 64;
+/// A step for this many bytes of text that a keyword may have to read.
+const TEXT: u64 = 64;
+/// A step for this many states of a pattern that a byte may lead to.
+const STATES: u64 = 8;
+/// The steps for each byte of a value: enough for patterns that are light.
+const CHECK_PER_BYTE: u64 = 1 + LIGHT / STATES;
+/// The steps of a text for an engine that goes back, in a usual check, which has to be short, and in a long one.
+const QUICK_BACKTRACKING: u64 = 2_500;
+const BACKTRACKING: u64 = 150;
 
-pub type MeteredValidator = Validator<Metered>;
+/// A validator, and what its patterns cost.
+pub struct MeteredValidator {
+    pub validator: Validator<Metered>,
+    pub weights: PatternWeights,
+}
 
 /// The steps of one check.
 pub struct Meter {
     left: Cell<u64>,
+    /// What the patterns of the current validator cost.
+    weights: Cell<PatternWeights>,
+    backtracking: u64,
     deadline: Option<Instant>,
     check: u64,
     /// The steps that are left for lists of violations.
@@ -51,6 +66,8 @@ impl Meter {
     pub fn quick() -> Self {
         Meter {
             left: Cell::new(0),
+            weights: Cell::default(),
+            backtracking: QUICK_BACKTRACKING,
             deadline: None,
             check: QUICK,
             explain: Cell::new(QUICK),
@@ -61,13 +78,22 @@ impl Meter {
 
     /// All that a check of this value may take.
     pub fn full(value: &Value, deadline: Option<Instant>) -> Self {
-        let for_size = values(value).saturating_mul(CHECK_PER_VALUE);
-        let explain = Cell::new(EXPLAIN.max(for_size));
-        Meter { check: CHECK.max(for_size), explain, deadline, ..Meter::quick() }
+        let (values, bytes) = size(value);
+        let for_size =
+            values.saturating_mul(CHECK_PER_VALUE).saturating_add(bytes.saturating_mul(CHECK_PER_BYTE));
+        Meter {
+            check: CHECK.max(for_size),
+            explain: Cell::new(EXPLAIN.max(for_size)),
+            backtracking: BACKTRACKING,
+            deadline,
+            ..Meter::quick()
+        }
     }
 
     /// Whether the value fits; `None` if that takes too long.
     pub fn is_valid(&self, validator: &MeteredValidator, value: &Value) -> Option<bool> {
+        let MeteredValidator { validator, weights } = validator;
+        self.weights.set(*weights);
         self.pass(self.check, || validator.is_valid(MeteredValue { value, meter: Some(self) }))
     }
 
@@ -77,6 +103,8 @@ impl Meter {
         validator: &'a MeteredValidator,
         value: &'a Value,
     ) -> Option<Vec<ValidationError<'a>>> {
+        let MeteredValidator { validator, weights } = validator;
+        self.weights.set(*weights);
         let list = || validator.iter_errors(MeteredValue { value, meter: Some(self) });
         let steps = self.explain.get().min(LIST);
         let listed = self.pass(steps, || list().filter(|error| self.is_certain(error)).collect());
@@ -91,6 +119,8 @@ impl Meter {
         validator: &MeteredValidator,
         value: &'a Value,
     ) -> Option<ValidationError<'a>> {
+        let MeteredValidator { validator, weights } = validator;
+        self.weights.set(*weights);
         let first = || validator.validate(MeteredValue { value, meter: Some(self) }).err();
         self.pass(self.check.min(LIST), first)?.filter(|error| self.is_certain(error))
     }
@@ -140,6 +170,18 @@ impl Meter {
         }
     }
 
+    /// Counts what a keyword that reads this text may take. It cannot be interrupted, so this comes first.
+    fn read(&self, text: &str) {
+        let (PatternWeights { largest, backtracks, .. }, bytes) = (self.weights.get(), text.len() as u64);
+        let matching = bytes.saturating_mul(largest) / STATES;
+        self.step(bytes / TEXT + matching + if backtracks { self.backtracking } else { 0 });
+    }
+
+    /// The same for the name of a property.
+    fn read_name(&self, name: &str) {
+        self.step(1 + (name.len() as u64).saturating_mul(self.weights.get().names) / STATES);
+    }
+
     #[cold]
     fn look_at_the_clock(&self, is_over: bool) {
         if is_over || self.deadline.is_some_and(|deadline| deadline <= Instant::now()) {
@@ -161,16 +203,25 @@ fn count(meter: Option<&Meter>, steps: u64) {
 
 /// The number of values inside a value, and itself.
 fn values(value: &Value) -> u64 {
-    let (mut count, mut todo) = (0, vec![value]);
+    size(value).0
+}
+
+/// The number of values, and the bytes of their texts and names.
+fn size(value: &Value) -> (u64, u64) {
+    let (mut count, mut bytes, mut todo) = (0, 0, vec![value]);
     while let Some(value) = todo.pop() {
         count += 1;
         match value {
             Value::Array(items) => todo.extend(items),
-            Value::Object(map) => todo.extend(map.values()),
+            Value::Object(map) => {
+                bytes += map.keys().map(|name| name.len() as u64).sum::<u64>();
+                todo.extend(map.values());
+            }
+            Value::String(text) => bytes += text.len() as u64,
             _ => {}
         }
     }
-    count
+    (count, bytes)
 }
 
 /// The representation of JSON that counts.
@@ -223,7 +274,9 @@ impl<'a> Node<'a, Metered> for MeteredValue<'a> {
     fn as_string(&self) -> Option<Cow<'a, str>> {
         let text = self.look().as_str()?;
         // The reader may be a pattern, which reads all of it.
-        count(self.meter, (text.len() / TEXT) as u64);
+        if let Some(meter) = self.meter {
+            meter.read(text);
+        }
         Some(Cow::Borrowed(text))
     }
 
@@ -302,8 +355,11 @@ impl<'a> Iterator for MeteredMembers<'a> {
     type Item = (&'a str, MeteredValue<'a>);
 
     fn next(&mut self) -> Option<Self::Item> {
-        count(self.meter, 1);
-        self.members.next().map(|(name, value)| (name.as_str(), MeteredValue { value, meter: self.meter }))
+        let (name, value) = self.members.next()?;
+        if let Some(meter) = self.meter {
+            meter.read_name(name);
+        }
+        Some((name.as_str(), MeteredValue { value, meter: self.meter }))
     }
 }
 

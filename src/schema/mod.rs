@@ -3,7 +3,7 @@
 //! ```text
 //! compile.rs     schema → one validator per tool, compiled at its first call
 //!   structure.rs   how schemas refer to each other;  relax.rs: a schema without the rules that cannot be checked
-//! meter.rs       what a check may cost: each look at a value is a step
+//! meter.rs       what a check may cost: each look at a value is a step;  pattern_size.rs: what a pattern costs
 //! coerce.rs      violations → safe replacements, until the value fits;  convert.rs: one value → another
 //! opaque.rs      places that hold Python objects without a JSON form: their builder judges them
 //! words.rs       violations that remain → sentences for a model;  phrases.rs: the words in them
@@ -21,6 +21,7 @@ mod meter;
 mod nullable;
 mod objections;
 mod opaque;
+mod pattern_size;
 mod phrases;
 mod relax;
 mod structure;
@@ -41,7 +42,8 @@ use std::time::Instant;
 use words::Explainer;
 
 /// The reason for rules that would take too long.
-const TOO_COSTLY: &str = "unions, conditions and references take too many steps for these arguments";
+const TOO_COSTLY: &str =
+    "unions, conditions, references and large patterns take too many steps for these arguments";
 const TOO_LARGE: &str = "the arguments take too many steps";
 
 /// The schema of a tool's arguments.

@@ -1,7 +1,8 @@
 //! A schema without the keywords that cannot be checked. All other checks stay, and none becomes stricter: where a missing
 //! part would turn into a refusal (`not`, `if`, `oneOf`, `unevaluatedProperties`), the keyword around it goes, too.
 
-use super::structure::{REFERENCES, References};
+use super::pattern_size::{LIGHT, PatternWeights, states};
+use super::structure::{REFERENCES, References, pointer};
 use crate::model::Unchecked;
 use serde_json::{Map, Value};
 use std::collections::HashSet;
@@ -11,7 +12,7 @@ use std::collections::HashSet;
 pub enum Removal {
     /// Those that are broken or lead nowhere.
     Broken,
-    /// Those whose work multiplies: unions, conditions, references.
+    /// Those whose work multiplies: unions, conditions, references, large patterns.
     Costly,
 }
 
@@ -93,6 +94,7 @@ pub fn relaxed(
         root: schema,
         references,
         removal,
+        largest_pattern: PatternWeights::of(schema).limit(),
         compiles: &|keyword, value| {
             let mut small = Map::from_iter([(keyword.to_owned(), value.clone())]);
             if let Some(dialect) = dialect {
@@ -116,6 +118,7 @@ pub fn relaxed(
         root: &first,
         references: &references,
         removal,
+        largest_pattern: u64::MAX,
         compiles: &|_, _| true,
         names,
         targets_are_relaxed: true,
@@ -130,6 +133,8 @@ struct Relaxation<'a> {
     root: &'a Value,
     references: &'a References,
     removal: Removal,
+    /// Patterns with more states are left out.
+    largest_pattern: u64,
     /// Whether a keyword with this value can be compiled by itself.
     compiles: &'a dyn Fn(&str, &Value) -> bool,
     /// The ids and anchors of the document.
@@ -223,7 +228,8 @@ impl Relaxation<'_> {
         if self.removal == Removal::Costly {
             let needs_patterns =
                 keyword == "additionalProperties" && holder.get("patternProperties").is_some();
-            if needs_patterns || COSTLY.contains(&keyword) || REFERENCES.contains(&keyword) {
+            let is_heavy = keyword == "pattern" && value.as_str().is_some_and(|text| states(text) > LIGHT);
+            if needs_patterns || is_heavy || COSTLY.contains(&keyword) || REFERENCES.contains(&keyword) {
                 return None;
             }
         }
@@ -248,23 +254,59 @@ impl Relaxation<'_> {
                 self.skip(place, keyword, "it holds no schema");
                 None
             }
+            Value::String(pattern) if keyword == "pattern" => match self.wrong_with(pattern) {
+                Some(reason) => {
+                    self.skip(place, keyword, reason);
+                    None
+                }
+                None => Some((value.clone(), false)),
+            },
+            Value::Array(names) if keyword == "type" && !(self.compiles)(keyword, value) => {
+                self.known_types(names, place)
+            }
             _ if LEAVES.contains(&keyword) && !(self.compiles)(keyword, value) => {
-                let reason = match keyword {
-                    "pattern" => "the pattern cannot be compiled",
-                    _ => "its value is not valid",
-                };
-                self.skip(place, keyword, reason);
+                self.skip(place, keyword, "its value is not valid");
                 None
             }
             _ => Some((value.clone(), false)),
         }
     }
 
+    /// Why a pattern cannot be checked.
+    fn wrong_with(&self, pattern: &str) -> Option<&'static str> {
+        if states(pattern) > self.largest_pattern {
+            return Some("the pattern becomes too large when it is compiled");
+        }
+        let compiles = (self.compiles)("pattern", &Value::String(pattern.to_owned()));
+        (!compiles).then_some("the pattern cannot be compiled")
+    }
+
+    /// The names of types that exist.
+    fn known_types(&mut self, names: &[Value], place: &str) -> Option<Relaxed> {
+        let (mut known, mut unknown) = (Vec::new(), Vec::new());
+        for (at, name) in names.iter().enumerate() {
+            if !(self.compiles)("type", name) || !name.is_string() {
+                unknown.push(at.to_string());
+            } else if !known.contains(name) {
+                known.push(name.clone());
+            }
+        }
+        if known.is_empty() {
+            self.skip(place, "type", "its value is not valid");
+            return None;
+        }
+        let inner = format!("{place}/type");
+        unknown.iter().for_each(|at| self.skip(&inner, at, "there is no such type"));
+        Some((Value::Array(known), !unknown.is_empty()))
+    }
+
     fn by_name(&mut self, keyword: &str, map: &Map<String, Value>, place: &str) -> Relaxed {
         let (mut kept, mut relaxed) = (Map::new(), false);
         for (name, value) in map {
-            if keyword == "patternProperties" && !(self.compiles)("pattern", &Value::String(name.clone())) {
-                self.skip(place, name, "the pattern cannot be compiled");
+            if keyword == "patternProperties"
+                && let Some(reason) = self.wrong_with(name)
+            {
+                self.skip(place, name, reason);
                 (relaxed, self.lost_pattern) = (true, true);
                 continue;
             }
@@ -293,9 +335,9 @@ impl Relaxation<'_> {
 
     fn resolves(&self, reference: &str) -> bool {
         match reference.split_once('#') {
-            Some(("", pointer)) if pointer.is_empty() || pointer.starts_with('/') => {
-                let target = self.root.pointer(pointer);
-                target.map_or(pointer.contains('%'), |target| target.is_object() || target.is_boolean())
+            Some(("", fragment)) if fragment.is_empty() || fragment.starts_with('/') => {
+                let target = pointer(fragment).and_then(|pointer| self.root.pointer(&pointer));
+                target.is_some_and(|target| target.is_object() || target.is_boolean())
             }
             Some(("", anchor)) => self.names.contains(anchor),
             Some((document, _)) => self.names.contains(document),

@@ -1,6 +1,7 @@
 //! Which subschemas look at the same value, and how they refer to each other.
 
 use serde_json::{Map, Value};
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 /// Longer chains of references could overflow the stack.
@@ -26,7 +27,20 @@ fn inline(map: &Map<String, Value>) -> impl Iterator<Item = &Value> {
 /// The target of a reference inside the document.
 pub fn target<'a>(root: &'a Value, map: &Map<String, Value>) -> Option<&'a Value> {
     let name = map.get("$ref").or_else(|| map.get("$dynamicRef"))?.as_str()?;
-    root.pointer(name.strip_prefix('#')?)
+    root.pointer(&pointer(name.strip_prefix('#')?)?)
+}
+
+/// The JSON pointer that the fragment of a reference holds; `None` if its `%` escapes are broken.
+pub fn pointer(fragment: &str) -> Option<Cow<'_, str>> {
+    if !fragment.contains('%') {
+        return Some(Cow::Borrowed(fragment));
+    }
+    let (mut bytes, mut rest) = (Vec::with_capacity(fragment.len()), fragment.bytes());
+    while let Some(byte) = rest.next() {
+        let mut digit = || char::from(rest.next()?).to_digit(16);
+        bytes.push(if byte == b'%' { u8::try_from(digit()? * 16 + digit()?).ok()? } else { byte });
+    }
+    String::from_utf8(bytes).ok().map(Cow::Owned)
 }
 
 /// The references of a schema.

@@ -27,6 +27,18 @@ fn one_broken_keyword_disables_only_itself() {
         (json!({"$ref": "https://example.com/x.json"}), "#/properties/a/$ref"),
         (json!({"$ref": "file:///etc/passwd"}), "#/properties/a/$ref"),
         (json!({"$ref": "#/properties/a"}), "#/properties/a/$ref"),
+        (json!({"$ref": "#/properties/%61"}), "#/properties/a/$ref"),
+        (json!({"$ref": "#/properties/%zz"}), "#/properties/a/$ref"),
+        (json!({"$ref": "#/properties/%ff"}), "#/properties/a/$ref"),
+        (json!({"$ref": "#/%E4"}), "#/properties/a/$ref"),
+        (json!({"$dynamicRef": "#/properties/%"}), "#/properties/a/$dynamicRef"),
+        (json!({"type": ["string", "foo"]}), "#/properties/a/type/1"),
+        (json!({"type": ["foo", 5]}), "#/properties/a/type"),
+        (json!({"pattern": "(.{0,200}.{0,200}){0,20}q$"}), "#/properties/a/pattern"),
+        (
+            json!({"patternProperties": {"(.{0,99}){999}": {}}}),
+            "#/properties/a/patternProperties/(.{0,99}){999}",
+        ),
         (json!({"anyOf": []}), "#/properties/a/anyOf"),
         (json!({"properties": 5}), "#/properties/a/properties"),
         (json!({"items": "text"}), "#/properties/a/items"),
@@ -94,6 +106,42 @@ fn a_pattern_that_takes_too_many_steps_is_given_up_and_reported() {
         skipped(&schema, json!({"a": endless, "b": "many"})).unwrap_err().contains("b: expected an integer")
     );
     assert!(skipped(&schema, json!({"a": "no"})).is_err());
+}
+
+#[test]
+fn of_a_list_of_types_only_the_unknown_names_are_dropped() {
+    let schema = json!({"properties": {"a": {"type": ["integer", "foo", "integer"]}}});
+    assert_eq!(
+        skipped(&schema, json!({"a": 5})).unwrap(),
+        ["#/properties/a/type/1 is not checked: there is no such type"]
+    );
+    assert!(skipped(&schema, json!({"a": "x"})).unwrap_err().contains("a: expected an integer"));
+}
+
+#[test]
+fn a_reference_with_escapes_is_followed() {
+    let schema =
+        json!({"properties": {"a": {"$ref": "#/$defs/a%20b"}}, "$defs": {"a b": {"type": "integer"}}});
+    assert_eq!(skipped(&schema, json!({"a": 5})), Ok(Vec::new()));
+    assert!(skipped(&schema, json!({"a": "x"})).is_err());
+}
+
+#[test]
+fn a_large_pattern_is_checked_with_short_texts_only() {
+    for pattern in ["(x?){900}q$", "[a-z]{0,200}[a-z]{0,200}[a-z]{0,200}q$"] {
+        let schema = json!({"properties": {
+            "a": {"type": "string", "pattern": pattern},
+            "b": {"type": "integer"},
+            "c": {"type": "string", "pattern": "^y"},
+        }});
+        assert_eq!(skipped(&schema, json!({"a": "xq"})), Ok(Vec::new()));
+        assert!(skipped(&schema, json!({"a": "x"})).is_err());
+        let long = "x".repeat(100_000);
+        let sentences = skipped(&schema, json!({"a": long})).unwrap();
+        assert!(matches!(sentences.as_slice(), [one] if one.contains("too many steps")), "{sentences:?}");
+        assert!(skipped(&schema, json!({"a": long, "b": "many"})).is_err());
+        assert!(skipped(&schema, json!({"a": long, "c": long})).is_err(), "small patterns fit any text");
+    }
 }
 
 /// A union of 60 levels, each of which leads to the next one twice.
