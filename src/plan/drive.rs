@@ -248,11 +248,10 @@ async fn share(
             Consulted::Lead(lead) => return Err(lead),
             Consulted::Follow(followed) => followed,
         };
-        let (left, own, overdue) = (
-            plan.time_left(now()).unwrap_or(Duration::MAX),
-            shareable.time.longest,
-            followed.overdue_at.saturating_duration_since(now()),
-        );
+        let overdue = followed.overdue_at.saturating_duration_since(now());
+        let left = plan.time_left(now()).unwrap_or(Duration::MAX);
+        // A leader that takes as long as this call may is replaced by it.
+        let own = if shareable.time.longest < overdue { shareable.time.timeouts } else { Duration::MAX };
         let landed = match tokio::time::timeout(left.min(own).min(overdue), flight).await {
             Ok(result) => result.ok().flatten(),
             Err(_) if left <= own.min(overdue) => {

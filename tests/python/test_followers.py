@@ -151,6 +151,28 @@ def test_a_follower_waits_no_longer_than_the_candidates_may_take(run: Run) -> No
     assert len(late) == 1
 
 
+def test_a_follower_has_its_own_timeout(run: Run) -> None:
+    """Not its timeout and the grace of a tool that it did not start."""
+    hub, go, runs = ToolHub(cancel_grace=60), asyncio.Event(), 0
+
+    async def get() -> str:
+        nonlocal runs
+        runs += 1
+        await go.wait()
+        return f"run {runs}"
+
+    hub.register(get, read_only=True)
+
+    async def both() -> None:
+        leader = asyncio.create_task(hub.execute("get", single_flight=True, timeout=300))
+        await turns()
+        follower = await asyncio.wait_for(hub.execute("get", single_flight=True, timeout=0.05), 30)
+        go.set()
+        assert (follower.kind, (await leader).result) == (ErrorKind.TIMEOUT, "run 1")
+
+    run(both())
+
+
 def test_calls_with_other_time_options_share_one_run(run: Run) -> None:
     hub, go, runs = ToolHub(), asyncio.Event(), 0
 

@@ -4,7 +4,7 @@ use crate::bindings::addressee::{Addressee, Message};
 use crate::bindings::awaiting::{Awaitable, Awaited, Step, new_awaitable};
 use crate::bindings::hub::PyHub;
 use crate::bindings::loop_bridge::{self, DeadlineKey, LoopBridge, Mail};
-use crate::plan::{FollowedFlight, Leader};
+use crate::plan::{FollowedFlight, Leader, TimeAllowed};
 use parking_lot::Mutex;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
@@ -29,7 +29,7 @@ pub enum Landed {
     Nothing,
     /// The deadline of the waiting call has passed.
     Late,
-    /// It has waited as long as its own candidates may take.
+    /// It has waited as long as its own candidates may run.
     TimedOut,
 }
 
@@ -53,7 +53,8 @@ pub struct FlightWait {
     bridge: Py<LoopBridge>,
     hub: Py<PyHub>,
     deadline: Option<Instant>,
-    /// When the candidates of this call would have ended, had it not waited.
+    /// When the candidates of this call would have timed out, and when they would have ended, had it not waited.
+    own_timeout: Instant,
     own_end: Instant,
     flight: OnceLock<FollowedFlight>,
     landed: Arc<Mutex<Option<Landed>>>,
@@ -68,17 +69,18 @@ struct WaitState {
 }
 
 impl FlightWait {
-    /// A wait until `deadline`, and not longer than the candidates may take.
+    /// A wait until `deadline`, and within the time that the call has.
     pub fn new<'py>(
         hub: &Bound<'py, PyHub>,
         deadline: Option<Instant>,
-        longest: Duration,
+        time: TimeAllowed,
     ) -> PyResult<Bound<'py, Self>> {
         let py = hub.py();
         let (bridge, hub) = (loop_bridge::current(py)?.unbind(), hub.clone().unbind());
-        let own_end = Instant::now() + longest.min(FOREVER);
+        let end_after = |time: Duration| Instant::now() + time.min(FOREVER);
+        let (own_timeout, own_end) = (end_after(time.timeouts), end_after(time.longest));
         let (flight, landed, state) = (OnceLock::new(), Arc::default(), Mutex::default());
-        new_awaitable(py, FlightWait { bridge, hub, deadline, own_end, flight, landed, state })
+        new_awaitable(py, FlightWait { bridge, hub, deadline, own_timeout, own_end, flight, landed, state })
     }
 
     /// What other followers know of this call if it leads.
@@ -134,12 +136,19 @@ impl FlightWait {
     /// Sets the timer to the next look at the leader, or to the deadline if that comes first.
     fn arm(slf: &Bound<'_, Self>) -> PyResult<()> {
         let this = slf.get();
-        let look = (Instant::now() + LOOK_AFTER).min(this.own_end);
-        let ends = [this.deadline, this.flight.get().map(|flight| flight.overdue_at)];
+        let look = Instant::now() + LOOK_AFTER;
+        let overdue_at = this.flight.get().map(|flight| flight.overdue_at);
+        let ends = [this.deadline, overdue_at, this.times_out_at()];
         let at = ends.into_iter().flatten().fold(look, Instant::min);
         let timer = LoopBridge::add_deadline(this.bridge.bind(slf.py()), at, slf.clone().unbind())?;
         this.state.lock().timer = Some(timer);
         Ok(())
+    }
+
+    /// When this call times out, if its leader has more time. A leader that takes as long as this call may is replaced by it.
+    fn times_out_at(&self) -> Option<Instant> {
+        let flight = self.flight.get()?;
+        (self.own_end < flight.overdue_at).then_some(self.own_timeout)
     }
 
     /// Whether the wait goes on after a look at the clock and at the leader.
@@ -153,7 +162,7 @@ impl FlightWait {
             self.hub.get().shared_results().give_up(flight);
             return false;
         }
-        if self.own_end <= now {
+        if self.times_out_at().is_some_and(|at| at <= now) {
             self.landed.lock().get_or_insert(Landed::TimedOut);
             return false;
         }

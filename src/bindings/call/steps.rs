@@ -99,7 +99,7 @@ impl CallDriver {
         let (py, this) = (slf.py(), slf.get());
         let now = Instant::now();
         let left = this.plan.lock().time_left(now);
-        let wait = FlightWait::new(this.hub.bind(py), left.map(|left| now + left), shareable.time.longest)?;
+        let wait = FlightWait::new(this.hub.bind(py), left.map(|left| now + left), shareable.time)?;
         let (leader, notify) = (FlightWait::leader(&wait)?, FlightWait::notifier(&wait));
         match this.hub.get().shared_results().consult(shareable, now, leader, notify) {
             Consulted::Hit(cached) => {
