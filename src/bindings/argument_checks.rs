@@ -25,6 +25,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 use serde_json::{Map, Value};
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -57,6 +58,9 @@ pub struct CheckPass {
     pub checks: Checks,
     /// When the caller stops waiting.
     pub deadline: Option<Instant>,
+    /// Whether a check that takes long is left to another thread; `is_deferred` then, and there is no answer.
+    pub may_defer: bool,
+    pub is_deferred: bool,
     /// Values of the caller for the tools that have parameters of these names.
     pub passed_on: Option<Py<PyDict>>,
     /// Rules of the schema that were not checked.
@@ -67,21 +71,38 @@ pub struct CheckPass {
 
 impl CheckPass {
     pub fn new(checks: Checks, deadline: Option<Instant>) -> Self {
-        CheckPass { checks, deadline, passed_on: None, unchecked: Vec::new(), large_copy: None }
+        CheckPass {
+            checks,
+            deadline,
+            may_defer: false,
+            is_deferred: false,
+            passed_on: None,
+            unchecked: Vec::new(),
+            large_copy: None,
+        }
     }
 
-    /// Runs a check of the core. One that takes long runs without the GIL.
+    /// Runs a check of the core. One that takes long runs without the GIL, or is deferred.
     pub fn run<T>(
         &mut self,
         py: Python<'_>,
         check: impl FnOnce(&CheckOptions<'_>) -> Result<Fitting<T>, HubError>,
     ) -> Result<Option<T>, HubError> {
+        let deferred = Cell::new(false);
         let options = CheckOptions {
             coerce: self.checks.coerce,
             deadline: self.deadline,
-            aside: &|work| py.detach(work),
+            aside: &|work| match self.may_defer {
+                true => deferred.set(true),
+                false => py.detach(work),
+            },
         };
-        let Fitting { replacement, unchecked } = check(&options)?;
+        let checked = check(&options);
+        if deferred.get() {
+            self.is_deferred = true;
+            return Err(HubError::new(ErrorKind::InvalidArguments, ""));
+        }
+        let Fitting { replacement, unchecked } = checked?;
         self.unchecked.extend(unchecked);
         Ok(replacement)
     }

@@ -17,16 +17,19 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::time::Instant;
 
-/// The steps of one decision whether a value fits, and for each value in a large one. The most costly schema of the public
-/// servers that the tests know takes less than a hundredth of it.
+/// The steps of one decision whether a value fits, and for each value in a large one. Usual
+/// arguments take a few hundred.
 const CHECK: u64 = 400_000;
 const CHECK_PER_VALUE: u64 = 50;
-/// The steps for all lists of violations of a check, in a value that is not large.
-const EXPLAIN: u64 = 400_000;
+/// The steps for all lists of violations of a check, in a value that is not large. A violation inside many others is costly.
+const EXPLAIN: u64 = 10_000;
+/// How much more a step of an explanation may cost than one of a decision, at most.
+const DEARER: u64 = CHECK / EXPLAIN;
 /// The steps for one list. Each may become an error, which needs memory, too.
 const LIST: u64 = 2_000_000;
 /// The steps of a usual check, well below a millisecond.
 const QUICK: u64 = 20_000;
+const QUICK_EXPLAIN: u64 = 2_000;
 /// A power of two: the clock is read after this many steps.
 const CLOCK: u64 = 4096;
 /// A step for this many bytes of text that a keyword may have to read.
@@ -51,10 +54,14 @@ pub struct Meter {
     /// What the patterns of the current validator cost.
     weights: Cell<PatternWeights>,
     backtracking: u64,
+    /// Whether violations are listed.
+    explains: Cell<bool>,
     deadline: Option<Instant>,
     check: u64,
     /// The steps that are left for lists of violations.
     explain: Cell<u64>,
+    /// The steps for the first violation.
+    first: u64,
     /// Whether a pass was not finished.
     is_incomplete: Cell<bool>,
     /// The place in the schema of a pattern that was given up.
@@ -68,9 +75,11 @@ impl Meter {
             left: Cell::new(0),
             weights: Cell::default(),
             backtracking: QUICK_BACKTRACKING,
+            explains: Cell::new(false),
             deadline: None,
             check: QUICK,
-            explain: Cell::new(QUICK),
+            explain: Cell::new(QUICK_EXPLAIN),
+            first: QUICK_EXPLAIN,
             is_incomplete: Cell::new(false),
             given_up: RefCell::new(None),
         }
@@ -84,6 +93,7 @@ impl Meter {
         Meter {
             check: CHECK.max(for_size),
             explain: Cell::new(EXPLAIN.max(for_size)),
+            first: EXPLAIN.max(for_size),
             backtracking: BACKTRACKING,
             deadline,
             ..Meter::quick()
@@ -94,6 +104,7 @@ impl Meter {
     pub fn is_valid(&self, validator: &MeteredValidator, value: &Value) -> Option<bool> {
         let MeteredValidator { validator, weights } = validator;
         self.weights.set(*weights);
+        self.explains.set(false);
         self.pass(self.check, || validator.is_valid(MeteredValue { value, meter: Some(self) }))
     }
 
@@ -105,6 +116,7 @@ impl Meter {
     ) -> Option<Vec<ValidationError<'a>>> {
         let MeteredValidator { validator, weights } = validator;
         self.weights.set(*weights);
+        self.explains.set(true);
         let list = || validator.iter_errors(MeteredValue { value, meter: Some(self) });
         let steps = self.explain.get().min(LIST);
         let listed = self.pass(steps, || list().filter(|error| self.is_certain(error)).collect());
@@ -121,8 +133,9 @@ impl Meter {
     ) -> Option<ValidationError<'a>> {
         let MeteredValidator { validator, weights } = validator;
         self.weights.set(*weights);
+        self.explains.set(true);
         let first = || validator.validate(MeteredValue { value, meter: Some(self) }).err();
-        self.pass(self.check.min(LIST), first)?.filter(|error| self.is_certain(error))
+        self.pass(self.first.min(LIST), first)?.filter(|error| self.is_certain(error))
     }
 
     /// Whether a pass took too long.
@@ -174,7 +187,8 @@ impl Meter {
     fn read(&self, text: &str) {
         let (PatternWeights { largest, backtracks, .. }, bytes) = (self.weights.get(), text.len() as u64);
         let matching = bytes.saturating_mul(largest) / STATES;
-        self.step(bytes / TEXT + matching + if backtracks { self.backtracking } else { 0 });
+        let steps = bytes / TEXT + matching + if backtracks { self.backtracking } else { 0 };
+        self.step(if self.explains.get() { steps / DEARER } else { steps });
     }
 
     /// The same for the name of a property.
@@ -202,7 +216,7 @@ fn count(meter: Option<&Meter>, steps: u64) {
 }
 
 /// The number of values inside a value, and itself.
-fn values(value: &Value) -> u64 {
+pub fn values(value: &Value) -> u64 {
     size(value).0
 }
 

@@ -45,6 +45,8 @@ use words::Explainer;
 const TOO_COSTLY: &str =
     "unions, conditions, references and large patterns take too many steps for these arguments";
 const TOO_LARGE: &str = "the arguments take too many steps";
+/// Schemas with fewer values are compiled where they are first used.
+const SMALL: u64 = 1_000;
 
 /// The schema of a tool's arguments.
 pub struct ArgumentSchema(Schema);
@@ -182,6 +184,11 @@ impl Schema {
         Schema { schema, compiled: OnceLock::new() }
     }
 
+    /// Whether compiling it takes a few milliseconds at most.
+    fn is_small(&self) -> bool {
+        meter::values(&self.schema) < SMALL && pattern_size::PatternWeights::of(&self.schema).are_light()
+    }
+
     fn compiled(&self) -> &Compiled {
         self.compiled.get_or_init(|| compile::compile(&self.schema))
     }
@@ -196,12 +203,14 @@ impl Schema {
             let compiled = self.compiled();
             judgement = stack::with_room(compiled.stack_for_all(), || compiled.check_fully(task, deadline));
         });
-        judgement.unwrap_or_else(|| Ok(self.compiled().unchanged(Some(TOO_LARGE))))
+        judgement.unwrap_or_else(|| {
+            Ok(self.compiled.get().map_or_else(Fitting::unchanged, Compiled::unchecked_for_size))
+        })
     }
 
-    /// `None` if the schema is not compiled yet, or if this takes more steps or stack than can be had here.
+    /// `None` if the schema is large and not compiled yet, or if this takes more steps or stack than can be had here.
     fn check_at_once(&self, task: &Task<'_>) -> Option<Judgement> {
-        let compiled = self.compiled.get()?;
+        let compiled = self.compiled.get().or_else(|| self.is_small().then(|| self.compiled()))?;
         let Some(validator) = &compiled.validator else { return Some(Ok(compiled.unchanged(None))) };
         let needed = compiled.stack_for(task.given);
         if needed > 0 && stack::remaining() < needed {
@@ -220,6 +229,10 @@ impl Schema {
 }
 
 impl Compiled {
+    fn unchecked_for_size(&self) -> Fitting<Value> {
+        self.unchanged(Some(TOO_LARGE))
+    }
+
     fn unchanged(&self, skipped: Option<&'static str>) -> Fitting<Value> {
         let mut unchecked = self.unchecked.clone();
         unchecked.extend(skipped.map(|reason| Unchecked { place: "".into(), reason }));
@@ -242,7 +255,7 @@ impl Compiled {
                 fitting.unchecked.push(Unchecked { place: "".into(), reason: TOO_COSTLY });
                 fitting
             }),
-            None => Ok(self.unchanged(Some(TOO_LARGE))),
+            None => Ok(self.unchecked_for_size()),
         }
     }
 

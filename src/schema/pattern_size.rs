@@ -68,6 +68,11 @@ impl PatternWeights {
         self.largest > MAX_STATES || self.total > MAX_TOTAL
     }
 
+    /// Whether they are compiled at once.
+    pub fn are_light(&self) -> bool {
+        self.total <= 10 * LIGHT
+    }
+
     /// The largest size at which a pattern of this schema is kept.
     pub fn limit(&self) -> u64 {
         if self.total > MAX_TOTAL { LIGHT } else { MAX_STATES }
@@ -76,14 +81,14 @@ impl PatternWeights {
 
 /// A group that is being read.
 #[derive(Default)]
-struct Group {
+struct PatternGroup {
     /// The states of all that is complete.
     before: u64,
     /// Those of the last piece, which may be repeated.
     last: u64,
 }
 
-impl Group {
+impl PatternGroup {
     fn push(&mut self, states: u64) {
         self.before = self.before.saturating_add(std::mem::replace(&mut self.last, states));
     }
@@ -96,7 +101,7 @@ impl Group {
 /// The number of states of a pattern, roughly.
 pub fn states(pattern: &str) -> u64 {
     let chars: Vec<char> = pattern.chars().collect();
-    let (mut at, mut groups, mut group) = (0, Vec::new(), Group::default());
+    let (mut at, mut groups, mut group) = (0, Vec::new(), PatternGroup::default());
     while let Some(&c) = chars.get(at) {
         at += 1;
         match c {

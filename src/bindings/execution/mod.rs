@@ -10,11 +10,13 @@
 //! The state's lock is never held while Python code runs.
 
 pub mod arguments;
+mod checked;
 pub mod closing;
 mod detach;
 mod direct;
 mod events;
 mod in_place;
+mod long_check;
 mod object;
 mod start;
 mod state;
@@ -203,6 +205,7 @@ impl Executor for AsyncioExecutor<'_, '_> {
             Resumed::Announced(prepared) => Execution::enter(self.0, start, prepared)?,
             Resumed::Admitted(_) if self.0.get().is_late(slot, Run::refuse_late_entry) => None,
             Resumed::Admitted(prepared) => Execution::launch(self.0, start, prepared)?,
+            Resumed::Checked(checked) => Execution::resume_checked(self.0, start, &checked)?,
             Resumed::Coroutine(coroutine) => {
                 Execution::resume_coroutine(self.0, start, coroutine.bind(self.0.py()))?
             }

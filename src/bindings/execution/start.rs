@@ -2,6 +2,7 @@
 
 use super::Execution;
 use super::arguments::{prepare, warnings};
+use super::checked::{CheckOutcome, CheckedArguments};
 use super::in_place::InPlaceCoroutine;
 use super::state::{Address, AttemptStart, AttemptState};
 use crate::bindings::addressee::Message;
@@ -40,15 +41,36 @@ impl Execution {
         start: AttemptStart,
         args: Py<PyAny>,
     ) -> PyResult<InPlace<'py>> {
-        let py = slf.py();
-        let this = slf.get();
-        let AttemptStart { slot, candidate, .. } = &start;
-        let slot = *slot;
+        let (py, this, slot) = (slf.py(), slf.get(), start.slot);
         let deadline = this.state.lock().plan.as_ref().and_then(|plan| plan.run.expires(slot));
         let mut pass = CheckPass::new(this.checks, deadline);
         let passed_on = this.extras.as_ref().and_then(|extras| extras.passed_on.as_ref());
         pass.passed_on = passed_on.map(|passed_on| passed_on.clone_ref(py));
-        let prepared = match prepare(candidate, args.bind(py), &mut pass) {
+        pass.may_defer = true;
+        let prepared = prepare(&start.candidate, args.bind(py), &mut pass);
+        if pass.is_deferred {
+            return Self::check_on_thread(slf, &start, args).map(|()| None);
+        }
+        Self::begin_checked(slf, start, (prepared, pass))
+    }
+
+    /// The arguments were checked on a thread.
+    pub(super) fn resume_checked<'py>(
+        slf: &Bound<'py, Self>,
+        start: AttemptStart,
+        checked: &Py<CheckedArguments>,
+    ) -> PyResult<InPlace<'py>> {
+        checked.get().take().map_or(Ok(None), |outcome| Self::begin_checked(slf, start, outcome))
+    }
+
+    fn begin_checked<'py>(
+        slf: &Bound<'py, Self>,
+        start: AttemptStart,
+        (prepared, mut pass): CheckOutcome,
+    ) -> PyResult<InPlace<'py>> {
+        let (py, this, slot) = (slf.py(), slf.get(), start.slot);
+        let candidate = &start.candidate;
+        let prepared = match prepared {
             Ok(prepared) => prepared,
             Err(refusal) => {
                 this.reject(slot, refusal);
@@ -135,7 +157,7 @@ impl Execution {
         }
     }
 
-    fn address(slf: &Bound<'_, Self>, slot: usize) -> PyResult<Address> {
+    pub(super) fn address(slf: &Bound<'_, Self>, slot: usize) -> PyResult<Address> {
         let port = Self::port(slf)?;
         let key = port.get().expect_mail(slf.clone().unbind(), slot);
         Ok(Address { mailbox: port.get().mailbox().clone(), key })

@@ -41,6 +41,66 @@ def test_a_schema_over_the_budget_is_checked_as_far_as_it_goes(hub: ToolHub) -> 
     assert "unchecked" not in hub.call("costly", {"a": 5, "b": 1}).meta
 
 
+class Turns:
+    """Counts the turns of the event loop."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    async def __call__(self) -> None:
+        while True:
+            self.count += 1
+            await asyncio.sleep(0)
+
+
+def test_the_event_loop_turns_during_a_long_check(hub: ToolHub) -> None:
+    async def take(**given: Any) -> str:
+        return "ran"
+
+    hub.register(take, name="costly", parameters=costly_schema())
+
+    async def main() -> None:
+        turns = Turns()
+        counting = asyncio.create_task(turns())
+        for given, fits in (({"a": "x", "b": 1}, True), ({"a": "x", "b": "many"}, False)):
+            before = turns.count
+            result = await hub.execute("costly", given)
+            assert result.success == fits, result
+            # A call whose check stops the loop takes a handful.
+            assert turns.count > before + 50
+        results = await asyncio.gather(*(hub.execute("costly", {"a": "x", "b": 1}) for _ in range(4)))
+        assert all(result.success and result.meta["unchecked"] for result in results)
+        counting.cancel()
+
+    asyncio.run(main())
+
+
+@pytest.mark.timeout(60)
+def test_a_nested_union_that_does_not_fit_is_refused_soon(hub: ToolHub) -> None:
+    """Each level has three branches that look at the next one; without a limit this takes 3 ** 40 steps."""
+    branch = {"type": "object", "properties": {"a": {"$ref": "#/$defs/n"}}, "required": ["a"]}
+    union = {"anyOf": [branch, branch, {**branch, "required": ["a", "q"]}, {"type": "integer"}]}
+    schema = {"type": "object", "$defs": {"n": union}, "properties": {"x": {"$ref": "#/$defs/n"}}}
+    hub.register(lambda **given: given, name="nested", parameters=schema)
+    value: Any = "bad"
+    for _ in range(40):
+        value = {"a": value}
+    result = hub.call("nested", {"x": value}, deadline=30)
+    assert result.kind == "invalid_arguments"
+
+
+@pytest.mark.timeout(60)
+def test_a_large_pattern_is_skipped(hub: ToolHub) -> None:
+    properties = {"x": {"type": "string", "pattern": "(.{0,200}.{0,200}){0,20}q$"}, "y": {"type": "integer"}}
+    hub.register(lambda **given: "ran", name="wide", parameters={"type": "object", "properties": properties})
+    result = hub.call("wide", {"x": "x" * 500}, deadline=30)
+    (sentence,) = result.meta["unchecked"]
+    assert (
+        sentence == "#/properties/x/pattern is not checked: the pattern becomes too large when it is compiled"
+    )
+    assert hub.call("wide", {"x": "x", "y": "many"}).kind == "invalid_arguments"
+
+
 def test_one_broken_keyword_disables_only_itself(hub: ToolHub, caplog: pytest.LogCaptureFixture) -> None:
     properties = {"a": {"type": "string", "pattern": "("}, "b": {"$ref": "#/nowhere", "maximum": 3}}
     hub.register(

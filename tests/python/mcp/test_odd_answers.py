@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sys
 from pathlib import Path
@@ -59,6 +60,30 @@ class Told:
 @pytest.fixture
 def told(tmp_path: Path) -> Told:
     return Told(tmp_path)
+
+
+@pytest.mark.timeout(120)
+async def test_a_costly_output_schema_delays_no_other_server(hub: ToolHub, told: Told) -> None:
+    """Each level of the schema leads to the next one twice; the answer is checked as far as the limit goes."""
+    defs: dict[str, Any] = {f"d{n}": {"anyOf": [{"$ref": f"#/$defs/d{n + 1}"}] * 2} for n in range(60)}
+    defs["d60"] = {"type": "integer"}
+    properties = {"a": {"$ref": "#/$defs/d0"}, "b": {"type": "integer"}}
+    schema = {"type": "object", "properties": properties, "$defs": defs}
+    answers = {
+        "fits": [{**text("ok"), "structuredContent": {"a": "x", "b": 1}}],
+        "wrong": [{**text("ok"), "structuredContent": {"a": "x", "b": "many"}}],
+    }
+    hub.add_server("costly", **told.serve(answers, outputSchema=schema))
+    hub.add_server("plain", **told.serve({"quick": [text("ok")]}))
+    await hub.connect()
+    costly = [asyncio.create_task(hub.execute("fits", server="costly", deadline=60)) for _ in range(6)]
+    quick = [await hub.execute("quick", server="plain", deadline=60) for _ in range(3)]
+    assert [result.result for result in quick] == ["ok"] * 3
+    assert all(result.success for result in await asyncio.gather(*costly))
+    wrong = await hub.execute("wrong", server="costly", deadline=60)
+    assert wrong.kind == "protocol"
+    assert wrong.error is not None
+    assert "b: expected an integer" in wrong.error
 
 
 async def test_an_unknown_type_of_result_is_not_a_result(hub: ToolHub, told: Told) -> None:
