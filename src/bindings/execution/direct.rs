@@ -8,6 +8,7 @@
 use super::Execution;
 use super::in_place::InPlaceCoroutine;
 use super::state::AttemptState;
+use super::uncancel;
 use crate::bindings::awaiting::{Awaited, send, throw};
 use crate::bindings::awaiting::{Step, cancellations, current_task_of, is_cancelled_error, new_awaitable};
 use crate::bindings::child::Child;
@@ -28,6 +29,13 @@ impl Execution {
         awaitable: Bound<'_, PyAny>,
         held: &LentSlots,
     ) -> PyResult<Option<Step>> {
+        if !internals::is_safe() {
+            let task = current_task_of(Self::port(slf)?.get().event_loop(slf.py()))?;
+            let pending = !task.is_none() && uncancel::is_pending(&task)?;
+            if let Some(direct) = slf.get().state.lock().direct.as_mut() {
+                direct.began_in = (!task.is_none()).then(|| (task.unbind(), pending));
+            }
+        }
         Self::on_step(slf, slots::within(slf.py(), held, || send(&awaitable)))
     }
 
@@ -41,10 +49,8 @@ impl Execution {
 
     pub(super) fn throw_in_place(slf: &Bound<'_, Self>, error: PyErr) -> PyResult<Step> {
         let py = slf.py();
-        if is_cancelled_error(py, &error)
-            && let Some(direct) = slf.get().state.lock().direct.as_mut()
-        {
-            direct.cancelled_by = Some(Box::new(error.clone_ref(py)));
+        if is_cancelled_error(py, &error) {
+            Self::deliver_cancellation(slf, &error)?;
         }
         let closing = error.is_instance_of::<PyGeneratorExit>(py);
         let stepped = slf.get().state.lock().direct.as_ref().map(|direct| direct.stepped(py));
@@ -55,13 +61,37 @@ impl Execution {
         match thrown {
             // A coroutine that is closed has to end; one that a tool makes up by itself is the tool's failure.
             Err(error) if closing && error.is_instance_of::<PyGeneratorExit>(py) => {
-                let direct = slf.get().state.lock().direct.take();
-                drop(direct);
+                if let Some(mut direct) = slf.get().state.lock().direct.take() {
+                    direct.unguard(py)?;
+                }
                 Self::abandon(slf);
                 Err(error)
             }
             thrown => Self::on_step_or_pump(slf, thrown),
         }
+    }
+
+    /// A cancellation of the caller's task is about to be thrown into the coroutine.
+    fn deliver_cancellation(slf: &Bound<'_, Self>, error: &PyErr) -> PyResult<()> {
+        let py = slf.py();
+        let Some(mut direct) = slf.get().state.lock().direct.take() else { return Ok(()) };
+        direct.cancelled_by = Some(Box::new(error.clone_ref(py)));
+        if let Some((_, pending)) = &mut direct.began_in {
+            *pending = false;
+        }
+        let mut handled = || -> PyResult<()> {
+            let Some((task, before)) = &direct.caller else { return Ok(()) };
+            let task = task.bind(py);
+            if std::mem::take(&mut direct.cancelled_itself) && cancellations(task)? > *before + direct.cancels
+            {
+                uncancel::uncancel(task)?;
+            }
+            direct.is_guarded |= uncancel::guard(task)?;
+            Ok(())
+        };
+        let handled = handled();
+        slf.get().state.lock().direct = Some(direct);
+        handled
     }
 
     fn on_step_or_pump(slf: &Bound<'_, Self>, stepped: PyResult<Step>) -> PyResult<Step> {
@@ -73,11 +103,32 @@ impl Execution {
 
     /// Takes in one step; `None` when the attempt is over and the policy goes on.
     fn on_step(slf: &Bound<'_, Self>, stepped: PyResult<Step>) -> PyResult<Option<Step>> {
+        if let Ok(Step::Yield(value)) = stepped {
+            return Self::suspended(slf, value);
+        }
+        let Some(mut direct) = slf.get().state.lock().direct.take() else { return stepped.map(|_| None) };
+        direct.unguard(slf.py())?;
+        let left_behind = direct.has_cancelled_itself(slf.py())?;
+        if left_behind && let Some((task, _)) = &direct.began_in {
+            uncancel::uncancel(task.bind(slf.py()))?;
+        }
+        Self::ended(slf, direct, stepped)?;
+        if left_behind {
+            // It is thrown into the caller's task at its next step, which therefore comes before the result.
+            slf.get().state.lock().absorbs_cancel = true;
+            return Ok(Some(Step::Yield(slf.py().None())));
+        }
+        Ok(None)
+    }
+
+    pub(super) fn absorbs_cancel(&self) -> bool {
+        std::mem::take(&mut self.state.lock().absorbs_cancel)
+    }
+
+    fn ended(slf: &Bound<'_, Self>, mut direct: InPlaceCoroutine, stepped: PyResult<Step>) -> PyResult<()> {
         match stepped {
-            Ok(Step::Yield(value)) => Self::suspended(slf, value),
-            Ok(Step::Return(value)) => {
+            Ok(Step::Return(value) | Step::Yield(value)) => {
                 let py = slf.py();
-                let Some(mut direct) = slf.get().state.lock().direct.take() else { return Ok(None) };
                 let is_cancelled = direct.caller_is_cancelled(py)?;
                 direct.uncancel(py)?;
                 if let Some(cancelled) = direct.outlived.take().or(direct.cancelled_by.take())
@@ -89,12 +140,9 @@ impl Execution {
                     return Err(*cancelled);
                 }
                 slf.get().returned(py, direct.slot, value);
-                Ok(None)
+                Ok(())
             }
-            Err(error) => {
-                let Some(direct) = slf.get().state.lock().direct.take() else { return Err(error) };
-                Self::ended_by(slf, direct, error).map(|()| None)
-            }
+            Err(error) => Self::ended_by(slf, direct, error),
         }
     }
 
@@ -120,8 +168,11 @@ impl Execution {
             if let Some(direct) = slf.get().state.lock().direct.as_mut() {
                 direct.caller = Some(caller);
             }
+            Self::note_own_cancel(slf)?;
             Self::arm(slf)?;
             Self::end_if_closed(slf);
+        } else {
+            Self::note_own_cancel(slf)?;
         }
         if cancelled_twice {
             Self::detach_to_task(slf, value).map(|()| None)
@@ -131,6 +182,24 @@ impl Execution {
             }
             Ok(Some(Step::Yield(value)))
         }
+    }
+
+    /// A cancellation that was asked for during the last step is the tool's own.
+    fn note_own_cancel(slf: &Bound<'_, Self>) -> PyResult<()> {
+        let py = slf.py();
+        let task = {
+            let state = slf.get().state.lock();
+            let began_in = state.direct.as_ref().and_then(|direct| direct.began_in.as_ref());
+            began_in.map(|(task, _)| task.clone_ref(py))
+        };
+        if !task.map_or(Ok(false), |task| uncancel::is_pending(task.bind(py)))? {
+            return Ok(());
+        }
+        let Some(mut direct) = slf.get().state.lock().direct.take() else { return Ok(()) };
+        let own = direct.has_cancelled_itself(py);
+        direct.cancelled_itself |= *own.as_ref().unwrap_or(&false);
+        slf.get().state.lock().direct = Some(direct);
+        own.map(drop)
     }
 
     /// The coroutine went on after a cancellation. If that was the caller's, it has the grace for its clean-up.
@@ -224,7 +293,8 @@ impl Execution {
     /// Moves a coroutine that ignored its cancellation into a task of its own; `pending` is what it waits for.
     fn detach_to_task(slf: &Bound<'_, Self>, pending: Py<PyAny>) -> PyResult<()> {
         let py = slf.py();
-        let Some(direct) = slf.get().state.lock().direct.take() else { return Ok(()) };
+        let Some(mut direct) = slf.get().state.lock().direct.take() else { return Ok(()) };
+        direct.unguard(py)?;
         let is_cancelled = direct.caller_is_cancelled(py)?;
         direct.uncancel(py)?;
         let leftover = slf.get().take_leftover(direct.slot).unwrap_or_default();
@@ -251,7 +321,6 @@ fn is_for_the_caller(py: Python<'_>, error: &PyErr) -> bool {
 
 /// The task that awaits us, and how many cancellations it has behind it.
 fn calling_task(event_loop: &Bound<'_, PyAny>) -> PyResult<(Py<PyAny>, usize)> {
-    let py = event_loop.py();
     let task = current_task_of(event_loop)?;
     if task.is_none() {
         return Err(PyRuntimeError::new_err("a hub's coroutine must be awaited inside an asyncio task"));
@@ -259,8 +328,7 @@ fn calling_task(event_loop: &Bound<'_, PyAny>) -> PyResult<(Py<PyAny>, usize)> {
     let mut behind = cancellations(&task)?;
     if behind > 0 && !internals::is_safe() {
         // One that was asked for and is yet to be delivered will be thrown into us: it is not behind the task.
-        let must = task.getattr_opt(intern!(py, "_must_cancel"))?;
-        behind -= usize::from(must.is_some_and(|must| must.is_truthy().unwrap_or(false)));
+        behind -= usize::from(uncancel::is_pending(&task)?);
     }
     Ok((task.unbind(), behind))
 }

@@ -20,6 +20,7 @@ mod long_check;
 mod object;
 mod start;
 mod state;
+mod uncancel;
 mod watch;
 mod watching;
 
@@ -72,6 +73,10 @@ impl Execution {
         };
         match phase {
             Phase::Running if in_place => Self::throw_in_place(slf, error),
+            // A cancellation that the tool asked for, and did not wait for.
+            Phase::Running if is_cancelled_error(slf.py(), &error) && this.absorbs_cancel() => {
+                Self::pump(slf)
+            }
             Phase::Running if !error.is_instance_of::<PyGeneratorExit>(slf.py()) => {
                 let waiter = {
                     let mut state = this.state.lock();
@@ -240,6 +245,7 @@ impl Awaited for Execution {
             if phase == Phase::New {
                 state.phase = Phase::Running;
             }
+            state.absorbs_cancel = false;
             (phase, state.direct.as_ref().map(|direct| direct.stepped(slf.py())))
         };
         if phase == Phase::New {

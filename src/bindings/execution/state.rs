@@ -153,6 +153,8 @@ pub struct State {
     pub approved: Option<Box<SlotArguments>>,
     pub attempts: SmallVec<[Attempt; 2]>,
     pub direct: Option<InPlaceCoroutine>,
+    /// A tool that has ended left a cancellation of the caller's task behind, which is still to be delivered.
+    pub absorbs_cancel: bool,
     pub timer: Option<DeadlineKey>,
     pub waiter: Option<Py<PyAny>>,
     pub port: Option<Py<LoopBridge>>,
@@ -178,6 +180,7 @@ impl State {
             approved: None,
             attempts: std::iter::repeat_with(Attempt::default).take(count).collect(),
             direct: None,
+            absorbs_cancel: false,
             timer: None,
             waiter: None,
             port: None,
