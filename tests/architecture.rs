@@ -68,6 +68,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     (
         "sources",
         &[
+            "aside",
             "tool",
             "model",
             "error",

@@ -1,0 +1,129 @@
+"""A tool that runs in the task of its caller: neither its `uncancel()` nor its `cancel()` reaches the caller."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from bridge.kit import World, offer, tasks_end, turns
+from toolhub import ToolHub
+
+
+@pytest.fixture
+def hub() -> ToolHub:
+    return ToolHub(breaker_threshold=0)
+
+
+def is_guarded(task: asyncio.Task[Any]) -> bool:
+    return type(task.uncancel).__name__ == "GuardedUncancel"
+
+
+class Uncancels:
+    """Does what the documentation of asyncio tells a coroutine that suppresses a cancellation."""
+
+    def __init__(self, goes_on: bool) -> None:
+        self.began, self.goes_on = asyncio.Event(), goes_on
+        self.end = asyncio.Event()
+
+    async def __call__(self) -> str:
+        task = asyncio.current_task()
+        assert task is not None
+        while not self.end.is_set():
+            self.began.set()
+            try:
+                await self.end.wait()
+            except asyncio.CancelledError:
+                task.uncancel()
+                if not self.goes_on:
+                    break
+        return "swallowed"
+
+
+@pytest.mark.parametrize("goes_on", [False, True])
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_tool_cannot_take_back_the_cancellation_of_its_caller(
+    world: World, count: int, goes_on: bool
+) -> None:
+    hub = ToolHub(breaker_threshold=0, cancel_grace=0.05)
+    tools = [Uncancels(goes_on) for _ in range(count)]
+    offer(hub, "eat", *tools)
+
+    async def main() -> None:
+        task = asyncio.create_task(hub.execute("eat", strategy="first"))
+        await tools[0].began.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert not is_guarded(task)
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(hub.execute("eat", strategy="first"), 0.05)
+        caller = asyncio.current_task()
+        assert caller is not None
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.05):
+                await hub.execute("eat", strategy="first")
+        assert (caller.cancelling(), is_guarded(caller)) == (0, False)
+        for tool in tools:
+            tool.end.set()
+        await tasks_end()
+
+    world.run(main())
+
+
+def test_a_timeout_inside_a_tool_takes_back_its_own_cancellation(hub: ToolHub, world: World) -> None:
+    async def patient() -> str:
+        try:
+            async with asyncio.timeout(0):
+                await asyncio.get_running_loop().create_future()
+        except TimeoutError:
+            return "inner timeout"
+        return "never"
+
+    offer(hub, "patient", patient)
+
+    async def main() -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        assert (await hub.execute("patient")).result == "inner timeout"
+        assert (task.cancelling(), is_guarded(task)) == (0, False)
+
+    world.run(main())
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_tool_that_cancels_its_task_does_not_cancel_its_caller(
+    hub: ToolHub, world: World, count: int
+) -> None:
+    if world.safe and count == 1:
+        pytest.skip("no documented interface tells a cancellation that is still to be delivered")
+
+    async def before_waiting() -> str:
+        task = asyncio.current_task()
+        assert task is not None
+        task.cancel()
+        await asyncio.sleep(0)
+        return "never"
+
+    async def after_waiting() -> str:
+        await asyncio.sleep(0)
+        return await before_waiting()
+
+    async def at_the_end() -> str:
+        task = asyncio.current_task()
+        assert task is not None
+        task.cancel()
+        return "done"
+
+    for function in (before_waiting, after_waiting, at_the_end):
+        offer(hub, function.__name__, *[function] * count)
+
+    async def main() -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        for name in ("before_waiting", "after_waiting", "at_the_end"):
+            result = await hub.execute(name, strategy="first")
+            assert result.success == (name == "at_the_end"), result
+            assert task.cancelling() == 0
+            await turns()
+
+    world.run(main())
