@@ -6,40 +6,74 @@ use std::borrow::Cow;
 /// A terminal command that does not end within this many bytes is treated as text.
 const LONGEST_COMMAND: usize = 4096;
 
-/// Controls, marks that turn the direction of writing, letters of no width, tags.
+/// Controls, line separators, marks that turn the direction of writing, letters without a shape, selectors of glyphs, tags.
 ///
-/// The two joiners (U+200C, U+200D) are not among them: Persian and families of emoji are written with them. Line ends and
-/// tabs are controls too; callers that keep them say so.
+/// The two joiners (U+200C, U+200D) and the two selectors of emoji (U+FE0E, U+FE0F) are not among them: Persian and families
+/// of emoji are written with them. [`visible`] keeps them only where they do that. Line ends and tabs are controls too;
+/// callers that keep them say so.
 pub fn is_invisible(c: char) -> bool {
     c.is_control()
-        || matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{feff}'
-            | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+        || matches!(c, '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
+            | '\u{180b}'..='\u{180f}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{fe00}'..='\u{fe0d}' | '\u{feff}' | '\u{ffa0}'
+            | '\u{fff0}'..='\u{fffb}' | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}'
+            | '\u{e0000}'..='\u{e0fff}')
 }
 
 /// The text as it is seen: without commands to terminals and without invisible characters, with its lines and tabs. A
 /// carriage return that would let one line be written over another ends the line.
 pub fn visible(text: &str) -> Cow<'_, str> {
     let plain = |b: u8| (b' '..=b'~').contains(&b) || matches!(b, b'\n' | b'\t');
-    if text.bytes().fold(true, |all, b| all & plain(b)) || !text.chars().any(|c| !stays(c)) {
+    if text.bytes().fold(true, |all, b| all & plain(b))
+        || !text.chars().any(|c| !stays(c) || shapes_its_neighbour(c))
+    {
         return Cow::Borrowed(text);
     }
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     let mut ends = EndMarks { bytes: text.as_bytes(), none_before: 0 };
+    // The last character that stayed, and a joiner behind it that stays if the next one is joined.
+    let (mut last, mut joiner) = (None, None);
     while let Some(c) = rest.chars().next() {
         if let Some(length) = command(rest, &mut ends) {
             rest = &rest[length..];
             continue;
         }
         rest = &rest[c.len_utf8()..];
-        match c {
-            '\r' if rest.starts_with('\n') => out.push('\r'),
-            '\r' => out.push('\n'),
-            c if stays(c) => out.push(c),
-            _ => {}
+        let c = match c {
+            '\r' if rest.starts_with('\n') => '\r',
+            '\r' | '\u{2028}' | '\u{2029}' => '\n',
+            '\u{200c}' | '\u{200d}' => {
+                // One of several is enough, and letters of ASCII are never joined: a row of them is a message.
+                joiner = joiner.or(last.filter(|c| is_joined(*c)).map(|_| c));
+                continue;
+            }
+            '\u{fe0e}' | '\u{fe0f}' if !last.is_some_and(has_emoji_form) => continue,
+            c if stays(c) => c,
+            _ => continue,
+        };
+        if let Some(joiner) = joiner.take().filter(|_| is_joined(c)) {
+            out.push(joiner);
         }
+        out.push(c);
+        last = Some(c);
     }
     Cow::Owned(out)
+}
+
+/// The joiners and the selectors of emoji, of which a text may have one between two characters.
+fn shapes_its_neighbour(c: char) -> bool {
+    matches!(c, '\u{200c}' | '\u{200d}' | '\u{fe0e}' | '\u{fe0f}')
+}
+
+/// Whether a character may stand beside a joiner: letters of joined scripts, and emoji.
+fn is_joined(c: char) -> bool {
+    c > '\u{2ff}' && !c.is_whitespace()
+}
+
+/// Whether a character may be shown as text or as emoji.
+fn has_emoji_form(c: char) -> bool {
+    matches!(c, '#' | '*' | '0'..='9' | '©' | '®' | '\u{203c}'..='\u{3299}' | '\u{1f000}'..='\u{1faff}')
 }
 
 /// The visible text as one line, with single spaces between words.
@@ -149,6 +183,10 @@ mod tests {
             ("\u{1b}(Bx\u{1b}7y\u{1b}Pq\u{1b}\\z", "xyz"),
             ("10 %\r20 %\rdone", "10 %\n20 %\ndone"),
             ("b\u{200b}\u{202e}\u{e0041}", "b"),
+            ("hi\u{fe00}\u{fe01}\u{e0101}\u{3164}\u{115f}", "hi"),
+            ("a\u{fe0f}\u{fe0e}\u{200d}\u{200c}b ❤\u{fe0f}\u{fe0f}", "ab ❤\u{fe0f}"),
+            ("می\u{200c}\u{200d}\u{200c}خ", "می\u{200c}خ"),
+            ("one\u{2028}two", "one\ntwo"),
             ("نمی\u{200c}خواهم 👨\u{200d}👩", "نمی\u{200c}خواهم 👨\u{200d}👩"),
             // A command that does not end takes no text with it.
             ("\u{1b}]0;all that follows", "]0;all that follows"),
@@ -170,7 +208,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_invisible_is_left_and_twice_is_once(text in "([a-c]|\\PC|[\u{1b}\u{9b}\\[\\]0;m\u{7}\\\\\r\n\t\u{200b}]){0,60}") {
+        fn nothing_invisible_is_left_and_twice_is_once(text in "([a-c]|\\PC|[\u{1b}\u{9b}\\[\\]0;m\u{7}\\\\\r\n\t\u{200b}\u{200c}\u{200d}\u{fe0f}❤\u{e0101}]){0,60}") {
             let seen = visible(&text).into_owned();
             prop_assert!(seen.chars().all(|c| c == '\r' || stays(c)), "{seen:?}");
             prop_assert!(!seen.replace("\r\n", "\n").contains('\r'));

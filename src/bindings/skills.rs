@@ -197,6 +197,7 @@ fn unregister(core: &Hub, candidate: Option<&Arc<Candidate>>) -> Option<String> 
 pub fn skill_file(folder: PathBuf, path: &str) -> PyResult<PathBuf> {
     let refused = |why: String| PyPermissionError::new_err(format!("{path:?} {why}"));
     let folder: &Path = &folder.canonicalize().map_err(|error| refused(error.to_string()))?;
-    let real = files::resolve(folder, path).map_err(|why| refused(why.to_string()))?;
-    if real.is_file() { Ok(real) } else { Err(refused("is not a file".into())) }
+    // Opened and closed again: that is where links are refused.
+    let found = files::open(folder, path).and_then(|_| files::resolve(folder, path));
+    found.map_err(|why| refused(why.to_string()))
 }

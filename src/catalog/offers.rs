@@ -8,7 +8,7 @@ use futures_util::stream::{self, StreamExt};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout, timeout_at};
 
 /// The offers of one server, or why it could not list them.
 pub type OfferedBy = (Arc<str>, Result<Vec<Value>, HubError>);
@@ -50,14 +50,15 @@ impl Servers {
         server: Option<&str>,
         limit: Duration,
     ) -> Result<(Arc<str>, Map<String, Value>), HubError> {
+        let until = Instant::now() + limit;
         let kinds = [OfferKind::Resources, OfferKind::ResourceTemplates];
-        let server = self.owner("resource", uri, server, &kinds, limit).await?;
+        let server = self.owner("resource", uri, server, &kinds, until).await?;
         let request = OfferRequest {
             method: "resources/read",
             name: uri.to_owned(),
             params: vec![("uri", Value::from(uri))],
         };
-        self.ask_offer(&server, &request, "contents", limit).await
+        self.ask_offer(&server, &request, "contents", (until, limit)).await
     }
 
     /// The messages of a prompt, with the server that gave them.
@@ -69,7 +70,8 @@ impl Servers {
         limit: Duration,
     ) -> Result<(Arc<str>, Map<String, Value>), HubError> {
         check_texts(name, &arguments)?;
-        let server = self.owner("prompt", name, server, &[OfferKind::Prompts], limit).await?;
+        let until = Instant::now() + limit;
+        let server = self.owner("prompt", name, server, &[OfferKind::Prompts], until).await?;
         if let Some(prompt) = self.known(&server, OfferKind::Prompts, name) {
             check_required(name, &prompt, &arguments)?;
         }
@@ -78,7 +80,7 @@ impl Servers {
             name: name.to_owned(),
             params: vec![("name", Value::from(name)), ("arguments", Value::Object(arguments))],
         };
-        self.ask_offer(&server, &request, "messages", limit).await
+        self.ask_offer(&server, &request, "messages", (until, limit)).await
     }
 
     /// Values that a server suggests for an argument of a prompt or of a template.
@@ -95,14 +97,15 @@ impl Servers {
             OfferKind::Prompts => ("prompt", json!({"type": "ref/prompt", "name": key})),
             _ => ("resource", json!({"type": "ref/resource", "uri": key})),
         };
-        let server = self.owner(what, key, server, &[kind], limit).await?;
+        let until = Instant::now() + limit;
+        let server = self.owner(what, key, server, &[kind], until).await?;
         let mut params =
             vec![("ref", reference), ("argument", json!({"name": argument.name, "value": argument.value}))];
         if !argument.context.is_empty() {
             params.push(("context", json!({"arguments": argument.context})));
         }
         let request = OfferRequest { method: "completion/complete", name: key.to_owned(), params };
-        self.ask_offer(&server, &request, "completion", limit).await
+        self.ask_offer(&server, &request, "completion", (until, limit)).await
     }
 
     async fn ask_offer(
@@ -110,9 +113,9 @@ impl Servers {
         server: &Arc<Server>,
         request: &OfferRequest,
         member: &str,
-        limit: Duration,
+        (until, limit): (Instant, Duration),
     ) -> Result<(Arc<str>, Map<String, Value>), HubError> {
-        let asked = timeout(limit, offers::ask(server, request)).await;
+        let asked = timeout_at(until, offers::ask(server, request)).await;
         let answer = asked.unwrap_or_else(|_| Err(too_late(server, &request.name, limit)))?;
         match answer.get(member) {
             Some(Value::Array(_) | Value::Object(_)) => Ok((server.id().clone(), answer)),
@@ -134,15 +137,20 @@ impl Servers {
         key: &str,
         server: Option<&str>,
         kinds: &[OfferKind],
-        limit: Duration,
+        until: Instant,
     ) -> Result<Arc<Server>, HubError> {
         if let Some(id) = server {
             return self.get(id).ok_or_else(|| self.unknown(id));
         }
+        let mut not_asked = None;
         for kind in kinds {
             let mut owners = self.owners(*kind, key);
             if owners.is_empty() {
-                self.offers(*kind, None, limit).await?;
+                // A server that does not answer leaves time for the one that has it.
+                let left = until.saturating_duration_since(Instant::now()) / 2;
+                let listed = self.offers(*kind, None, left).await?;
+                let mut failed = listed.into_iter().filter_map(|(id, offers)| Some((id, offers.err()?)));
+                not_asked = not_asked.or(failed.next());
                 owners = self.owners(*kind, key);
             }
             match owners.as_slice() {
@@ -159,6 +167,17 @@ impl Servers {
                     return Err(error.with_outcome(Outcome::NotSent));
                 }
             }
+        }
+        if let Some((id, error)) = not_asked {
+            let reason = match error.kind {
+                ErrorKind::Timeout => "it did not answer in time".to_owned(),
+                _ => error.message.trim_end_matches('.').to_owned(),
+            };
+            let text = format!(
+                "No server that answered lists the {what} '{}', and server '{id}' could not be asked: {reason}.",
+                clip(key)
+            );
+            return Err(HubError { message: text.into(), ..error }.with_outcome(Outcome::NotSent));
         }
         let text = format!(
             "No server lists the {what} '{}'; name its server with `server` to ask for it anyway.",

@@ -13,7 +13,7 @@ pub fn push_line(out: &mut String, text: &str, limit: usize, lang: Lang) {
         out.push_str(text);
         return;
     }
-    let text = &*without_commands(text);
+    let text = &*visible(text);
     let begun = out.len();
     // The start of the last word, in the output and in the text.
     let (mut shown, mut word, mut between) = (0, (begun, 0), false);
@@ -61,7 +61,7 @@ pub fn line(text: &str, limit: usize, lang: Lang) -> String {
 pub fn paragraphs(text: &str, limit: usize) -> String {
     const NOTICE: &str = "… [cut]";
     let seen = |c: &char| *c == '\n' || *c == '\t' || !is_invisible(*c);
-    let mut out: String = without_commands(text).trim().chars().filter(seen).take(limit + 1).collect();
+    let mut out: String = visible(text).trim().chars().filter(seen).take(limit + 1).collect();
     if out.chars().count() > limit {
         let room = limit.saturating_sub(NOTICE.chars().count());
         let end = out.char_indices().nth(room).map_or(out.len(), |(at, _)| at);
@@ -73,17 +73,10 @@ pub fn paragraphs(text: &str, limit: usize) -> String {
 
 /// A text without terminal escape sequences and invisible characters.
 pub fn plain(text: &str) -> Cow<'_, str> {
-    let seen = |c: char| c == '\n' || c == '\t' || !is_invisible(c);
-    if text.chars().all(seen) {
-        return Cow::Borrowed(text);
+    match visible(text) {
+        seen if seen.contains('\r') => Cow::Owned(seen.replace('\r', "")),
+        seen => seen,
     }
-    Cow::Owned(without_commands(text).chars().filter(|c| seen(*c)).collect())
-}
-
-/// Removes terminal escape sequences, of which all but the first character are visible.
-fn without_commands(text: &str) -> Cow<'_, str> {
-    let begins = |c: char| matches!(c, '\u{1b}' | '\u{90}'..='\u{9f}');
-    if text.contains(begins) { visible(text) } else { Cow::Borrowed(text) }
 }
 
 /// True if a name can be shown in a prompt unchanged.

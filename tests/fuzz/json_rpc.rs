@@ -62,17 +62,19 @@ fn any_bytes_are_survived() {
 }
 
 #[test]
-fn an_answer_is_found_alone_in_a_batch_and_behind_noise() {
+fn an_answer_is_found_alone_and_in_a_batch_and_not_behind_noise() {
     bolero::check!().with_type::<(u64, Vec<u8>)>().with_iterations(INPUTS).for_each(|(id, bytes)| {
         let result = value_of(&mut bytes.iter().copied(), 4);
         let message =
             format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{}}}", json!({"content": result}));
-        for text in [
-            message.clone(),
-            format!("[{message}]"),
-            format!("\u{feff}{message}\n"),
-            format!("ready> {message}"),
-        ] {
+        for noise in ["ready> ", "INFO received ", "{\"level\":\"info\"} ", "12:00 [", "5 "] {
+            let found = decode(format!("{noise}{message}").as_bytes());
+            assert!(
+                found.iter().all(|one| matches!(one, Err(noise) if noise.id.is_none())),
+                "{noise}: {found:?}"
+            );
+        }
+        for text in [message.clone(), format!("[{message}]"), format!("\u{feff}{message}\n")] {
             let found = decode(text.as_bytes());
             match &found[..] {
                 [Ok(Incoming::Response { id: Some(found), outcome: Ok(raw) })] => {

@@ -179,22 +179,32 @@ impl ServerCallbacks {
 }
 
 /// What a function of the user answers is sent only if it is an answer, and fits the form.
-async fn checked(mut answer: Value, form: Option<Value>) -> QuestionAnswer {
+async fn checked(answer: Value, form: Option<Value>) -> QuestionAnswer {
     let refused = |why: String| {
         Err((INTERNAL_ERROR, format!("the answer of the elicitation function cannot be sent: {why}")))
     };
-    match (answer.get("action").and_then(Value::as_str), answer.get("content")) {
-        (Some("decline" | "cancel"), _) => Ok(answer),
-        (Some("accept"), content) if content.is_none_or(Value::is_object) => {
-            let (Some(form), Some(_)) = (form.filter(Value::is_object), content) else {
-                return Ok(answer);
+    match answer.get("action").and_then(Value::as_str) {
+        // What a person typed before declining stays here.
+        Some(action @ ("decline" | "cancel")) => Ok(json!({"action": action})),
+        Some("accept") => {
+            let content = answer.get("content").cloned();
+            let Some(form) = form.filter(Value::is_object) else {
+                return match content {
+                    None => Ok(json!({"action": "accept"})),
+                    Some(content) if content.is_object() => {
+                        Ok(json!({"action": "accept", "content": content}))
+                    }
+                    Some(_) => refused("'content' must be a mapping".to_owned()),
+                };
             };
+            let content = content.unwrap_or_else(|| json!({}));
+            if !content.is_object() {
+                return refused("'content' must be a mapping".to_owned());
+            }
             let form = Arc::new(ResultSchema::new(Arc::new(form)));
-            let (content, violations) = result_check::violations(&form, answer["content"].take(), None).await;
-            answer["content"] = content;
-            violations.map_or(Ok(answer), refused)
+            let (content, violations) = result_check::violations(&form, content, None).await;
+            violations.map_or_else(|| Ok(json!({"action": "accept", "content": content})), refused)
         }
-        (Some("accept"), _) => refused("'content' must be a mapping".to_owned()),
         _ => refused("'action' must be 'accept', 'decline' or 'cancel'".to_owned()),
     }
 }

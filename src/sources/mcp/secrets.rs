@@ -235,8 +235,14 @@ impl FoundSecrets {
     }
 
     fn add_certain(&mut self, value: &str) {
-        if value.trim().len() >= SHORTEST_NAMED {
-            self.certain.push(Secret::new(value.trim()));
+        let value = value.trim();
+        if value.len() >= SHORTEST_NAMED {
+            self.certain.push(Secret::new(value));
+        }
+        // A key of several lines comes back line by line: in the log, and in lists. Its frame is no secret.
+        if value.contains('\n') {
+            let lines = value.lines().map(str::trim).filter(|line| !line.starts_with("-----"));
+            self.certain.extend(lines.filter(|line| line.len() >= SHORTEST).map(Secret::new));
         }
     }
 

@@ -44,22 +44,20 @@ pub fn decode(bytes: &[u8]) -> Vec<Result<Incoming, Malformed>> {
     loop {
         match rest.next() {
             None => return found,
-            Some(Ok(value)) => split(value, &mut found),
-            Some(Err(error)) => {
-                match behind_noise(&text).filter(|_| found.is_empty()) {
-                    Some(message) => found = decode(message.as_bytes()),
-                    None => found.push(Err(Malformed::new(&text, &error))),
+            Some(Ok(value)) => {
+                split(value, &mut found);
+                // What follows a value that is not a message was printed with it: a log line that quotes a message
+                // must not answer a request.
+                if let Some(Err(_)) = found.last() {
+                    return found;
                 }
+            }
+            Some(Err(error)) => {
+                found.push(Err(Malformed::new(&text, &error)));
                 return found;
             }
         }
     }
-}
-
-/// A message that follows something else on its line, such as a prompt that was printed without an end.
-fn behind_noise(text: &str) -> Option<&str> {
-    let start = text.find("{\"jsonrpc\"")?;
-    (start > 0).then(|| &text[start..])
 }
 
 /// Some servers answer with a batch although the client sent none.

@@ -167,6 +167,11 @@ pub(super) const SERVERS: &[(&str, &str)] = &[
         "No server lists the {} '{}'; name its server with `server` to ask for it anyway.",
         "没有服务器列出 {0} '{1}'；如仍要请求，请用 `server` 指定服务器。",
     ),
+    (
+        "No server that answered lists the {} '{}', and server '{}' could not be asked: {~}.",
+        "已回答的服务器都没有列出 {0} '{1}'，且无法询问服务器 '{2}'：{3}。",
+    ),
+    ("it did not answer in time", "它未及时回答"),
     ("The argument '{}' of '{}' must be a text.", "'{1}' 的参数 '{0}' 必须是文本。"),
     ("The prompt '{}' needs the argument '{}'.", "提示 '{0}' 需要参数 '{1}'。"),
     ("Server '{}' did not answer for '{}' within {} s.", "服务器 '{0}' 未在 {2} 秒内回答 '{1}'。"),

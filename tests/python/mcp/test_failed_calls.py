@@ -80,6 +80,7 @@ WRONG_ANSWERS = {
     ),
     "nothing": (lambda server, request: None, "'action' must be"),
     "no mapping": (lambda server, request: {"action": "accept", "content": 5}, "'content' must be a mapping"),
+    "no content": (lambda server, request: {"action": "accept"}, "required key is missing"),
     "not the form": (lambda server, request: {"action": "accept", "content": {"name": 5}}, "name"),
 }
 

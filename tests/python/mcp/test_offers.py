@@ -9,7 +9,7 @@ from typing import Any
 import catalogue
 import pytest
 
-from toolhub import InvalidArguments, ToolError, ToolHub, ToolNotFound
+from toolhub import InvalidArguments, ToolError, ToolHub, ToolNotFound, ToolTimeout
 
 pytestmark = pytest.mark.anyio
 
@@ -152,3 +152,33 @@ async def test_lists_have_limits(hub: ToolHub) -> None:
     prompts = await hub.prompts()
     assert prompts == []
     assert "prompts/list: 'prompts' is not a list" in str(prompts.failed["s"])
+
+
+# A server that never answers for its resources and prompts.
+HANGING = """
+import json, sys
+answers = {
+    "initialize": {"result": {"protocolVersion": "2025-06-18", "capabilities": {"resources": {}, "prompts": {}},
+                              "serverInfo": {"name": "s", "version": "1"}}},
+    "server/discover": {"error": {"code": -32601, "message": "no"}},
+    "tools/list": {"result": {"tools": []}},
+}
+for line in sys.stdin:
+    message = json.loads(line)
+    if message.get("method") in answers:
+        print(json.dumps({"jsonrpc": "2.0", "id": message["id"], **answers[message["method"]]}), flush=True)
+"""
+
+
+async def test_a_server_that_does_not_list_is_named_and_leaves_time_for_the_others(
+    hub: ToolHub, reach: dict[str, Any]
+) -> None:
+    hub.add_server("hangs", command=sys.executable, args=["-c", HANGING])
+    hub.add_server("good", **reach)
+    assert (await hub.connect()).failed == {}
+    (content,) = await hub.read_resource("note://hello", timeout=8)
+    assert content.text == "Hello"
+    with pytest.raises(ToolTimeout, match="server 'hangs' could not be asked: it did not answer in time"):
+        await hub.read_resource("note://nothing", timeout=1)
+    with pytest.raises(ToolTimeout, match="lists the prompt 'nothing', and server 'hangs'"):
+        await hub.get_prompt("nothing", timeout=1)

@@ -45,6 +45,13 @@ async def test_without_permission_nothing_is_run(hub: ToolHub, folder: Path, gre
     assert "run_skill_script" not in hub
 
 
+async def test_a_hard_link_to_a_script_outside_is_not_run(hub: ToolHub, folder: Path, greet: Path) -> None:
+    os.link(folder / "outside.py", greet / "scripts/hard.py")
+    hub.load_skills(folder, python=False, allow_scripts=True)
+    with pytest.raises(ToolError, match="is a hard link to a file outside the skill's folder"):
+        await hub.run_skill_script("greet", "scripts/hard.py")
+
+
 async def test_with_permission_there_is_a_tool_with_effects(
     hub: ToolHub, folder: Path, greet: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
