@@ -1,5 +1,6 @@
 //! Texts for logs, events and spans: one clean line, without the values of arguments.
 
+use super::servers;
 use super::slices::Entries;
 use crate::error::{ErrorKind, clip};
 use crate::invisible::line;
@@ -21,7 +22,7 @@ pub fn event_name(name: &Bound<'_, PyString>) -> String {
 }
 
 /// The text of an error for a log or an event. The values of the arguments are hidden, with `debug` only those whose names
-/// say that they are secret.
+/// say that they are secret. What servers were given in secret is always hidden.
 #[pyfunction]
 #[pyo3(signature = (text, arguments=None, kind=None, debug=false))]
 pub fn event_error(
@@ -31,17 +32,18 @@ pub fn event_error(
     debug: bool,
 ) -> String {
     let refused = kind == Some(ErrorKind::InvalidArguments.name());
+    let text = shortened(&servers::without_secrets(text.to_string_lossy().into_owned()));
     let Some(arguments) = arguments else {
         return match refused && !debug {
             // It quotes text that could not be read as a call.
             true => ErrorKind::InvalidArguments.sentence().to_owned(),
-            false => shortened(&text.to_string_lossy()),
+            false => text,
         };
     };
     let mut values = ArgumentValues::new(if debug { Hidden::Secrets } else { Hidden::All });
     let all = values.hides_all();
     collect(arguments, all, 0, &mut values);
-    values.hide(&shortened(&text.to_string_lossy()))
+    values.hide(&text)
 }
 
 fn shortened(text: &str) -> String {

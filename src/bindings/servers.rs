@@ -39,6 +39,12 @@ pub struct PyServers {
 /// All sets of servers that there are, to be closed when the interpreter ends.
 static ALL: Mutex<Vec<Weak<Servers>>> = Mutex::new(Vec::new());
 
+/// The text without the secrets of any server of this process: a server may give them back in a good answer.
+pub(super) fn without_secrets(text: String) -> String {
+    let all: Vec<_> = ALL.lock().iter().filter_map(Weak::upgrade).collect();
+    all.iter().flat_map(|servers| servers.all()).fold(text, |text, server| server.without_secrets(text))
+}
+
 pub(super) fn environment(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }

@@ -137,7 +137,7 @@ impl ServerCallbacks {
     }
 
     pub fn set_instructions(&self, text: Option<String>) {
-        *self.instructions.lock() = text;
+        *self.instructions.lock() = text.map(|text| self.secrets.hide(text));
     }
 
     pub fn instructions(&self) -> Option<String> {

@@ -305,6 +305,11 @@ mod tests {
             "*** dark"
         );
         assert_eq!(hidden(|found| found.header("X-Api-Key", "k-12"), "k-12"), "***");
+        let key = "-----BEGIN PRIVATE KEY-----\nMIIEvabcdefgh\nQQQQabcdefgh\n-----END PRIVATE KEY-----\n";
+        assert_eq!(
+            hidden(|found| found.setting("PRIVATE_KEY", key), "QQQQabcdefgh:MIIEvabcdefgh"),
+            "***:***"
+        );
     }
 
     #[test]

@@ -126,6 +126,11 @@ impl Server {
         self.connector.config()
     }
 
+    /// The text without what this server was given in secret.
+    pub fn without_secrets(&self, text: String) -> String {
+        self.callbacks().secrets.hide(text)
+    }
+
     pub(super) fn callbacks(&self) -> &Arc<ServerCallbacks> {
         self.connector.callbacks()
     }

@@ -203,3 +203,43 @@ async def test_a_good_result_is_not_changed(hub: ToolHub) -> None:
     )
     hub.add_server("s", command=sys.executable, args=["-c", program], env={"API_TOKEN": SECRET})
     assert (await hub.execute("get", server="s")).unwrap() == SECRET
+
+
+# Gives its key back in a good result, in its instructions, and line by line on its error stream.
+OPEN = """
+import json, os, sys
+key = os.environ["PRIVATE_KEY"]
+print(key, file=sys.stderr, flush=True)
+for line in sys.stdin:
+    message = json.loads(line)
+    answer = {
+        "initialize": {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "instructions": "use " + key,
+                       "serverInfo": {"name": "s", "version": "1"}},
+        "tools/list": {"tools": [{"name": "get_key", "inputSchema": {"type": "object"}}]},
+        "tools/call": {"content": [{"type": "text", "text": "connected with " + key}]},
+    }.get(message.get("method"))
+    if "id" in message:
+        body = {"result": answer} if answer else {"error": {"code": -32601, "message": "no"}}
+        print(json.dumps({"jsonrpc": "2.0", "id": message["id"], **body}), flush=True)
+"""
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "sk-proj-AbCdEf1234567890",
+        "-----BEGIN PRIVATE KEY-----\nMIIEvAbCdEf12\nQQxYzAbCdEf34\n-----END PRIVATE KEY-----\n",
+    ],
+)
+async def test_the_key_of_a_server_is_in_its_result_and_nowhere_else(
+    key: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    async with ToolHub() as hub:
+        hub.add_server("s", command=sys.executable, args=["-c", OPEN], env={"PRIVATE_KEY": key})
+        result = await hub.execute("get_key", server="s")
+        assert result.result == f"connected with {key}"
+        shown = repr(hub.servers())
+    shown += caplog.text
+    assert "result of get_key" in shown
+    assert not any(line in shown for line in key.splitlines() if not line.startswith("-----"))
