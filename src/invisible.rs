@@ -42,7 +42,7 @@ pub fn visible(text: &str) -> Cow<'_, str> {
         rest = &rest[c.len_utf8()..];
         let c = match c {
             '\r' if rest.starts_with('\n') => '\r',
-            '\r' | '\u{2028}' | '\u{2029}' => '\n',
+            '\r' | '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}' | '\u{2029}' => '\n',
             '\u{200c}' | '\u{200d}' => {
                 // One of several is enough, and letters of ASCII are never joined: a row of them is a message.
                 joiner = joiner.or(last.filter(|c| is_joined(*c)).map(|_| c));
@@ -186,7 +186,7 @@ mod tests {
             ("hi\u{fe00}\u{fe01}\u{e0101}\u{3164}\u{115f}", "hi"),
             ("a\u{fe0f}\u{fe0e}\u{200d}\u{200c}b ❤\u{fe0f}\u{fe0f}", "ab ❤\u{fe0f}"),
             ("می\u{200c}\u{200d}\u{200c}خ", "می\u{200c}خ"),
-            ("one\u{2028}two", "one\ntwo"),
+            ("one\u{2028}two\u{c}three", "one\ntwo\nthree"),
             ("نمی\u{200c}خواهم 👨\u{200d}👩", "نمی\u{200c}خواهم 👨\u{200d}👩"),
             // A command that does not end takes no text with it.
             ("\u{1b}]0;all that follows", "]0;all that follows"),

@@ -835,7 +835,7 @@ def error_kinds() -> list[tuple[str, bool, str]]:
 def event_error(text: str, arguments: Any | None = None, kind: str | None = None, debug: bool = False) -> str:
     """
     The text of an error for a log or an event. The values of the arguments are hidden, with `debug` only those whose names
-    say that they are secret.
+    say that they are secret. What servers were given in secret is always hidden.
     """
 
 def event_name(name: str) -> str:

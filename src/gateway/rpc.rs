@@ -316,7 +316,11 @@ mod tests {
             "{\"a\":".repeat(100_000),
             "}".repeat(100_000)
         );
-        assert_ne!(code(&deep), 0);
+        let Ok(ClientMessage::Request(request)) = read_message(deep.as_bytes()) else {
+            panic!("parameters are read later")
+        };
+        let refused = object(request.params.as_deref());
+        assert!(matches!(refused, Err(error) if error.code == INVALID_PARAMS));
     }
 
     #[test]

@@ -18,6 +18,8 @@ pub struct Server {
 
 impl Server {
     fn run(&self) {
+        // Ends the line on which the test harness names this test.
+        println!();
         self.note(&json!({"started": std::process::id()}));
         if self.mode == "refuses" {
             eprintln!("\u{1b}[31mfatal: no API key\u{1b}[0m");

@@ -13,7 +13,14 @@ import pytest
 import toolhub
 from toolhub import ToolCandidate, ToolError, ToolHub, compat
 from toolhub.llm import OpenAI
-from toolhub.options import CallOptions, CapabilityOptions, DispatchOptions, RequestOptions, ServerOptions
+from toolhub.options import (
+    CallOptions,
+    CapabilityOptions,
+    DispatchOptions,
+    RequestOptions,
+    ServeOptions,
+    ServerOptions,
+)
 from toolhub.permissions import Permissions
 
 HUGE = 10**400
@@ -80,6 +87,7 @@ USES: dict[str, Use] = {
     "complete": lambda hub, o: hub.complete_sync("x", "y", prompt="none", **o),
     "run_skill_script": lambda hub, o: hub.run_skill_script_sync("none", "x.py", **o),
     "add_server": lambda hub, o: hub.add_server("s", command="no-such-program", **o),
+    "serve": lambda hub, o: hub.serve("http", ready=lambda serving: serving.stop(), **{"port": 0, **o}),
     "truncate": lambda hub, o: toolhub.truncate("A sentence. " * 400, **o),
     "truncate tokens": lambda hub, o: toolhub.truncate({"a": [1] * 400}, unit="tokens", **o),
     "merge": lambda hub, o: toolhub.merge(["A sentence. " * 400, "Another."], **o),
@@ -116,6 +124,7 @@ OPTIONS: dict[str, tuple[str, ...]] = {
         *("timeout", "startup_timeout", "idle_timeout"),
         *("retries", "max_concurrency", "max_message_bytes"),
     ),
+    "serve": ("port", "grace", "max_body"),
     **dict.fromkeys(("truncate", "truncate tokens", "merge"), ("limit",)),
     "OpenAI": ("timeout", "max_retries", "temperature", "max_tokens"),
     "Permissions": ("timeout",),
@@ -135,8 +144,9 @@ def test_the_table_has_every_numeric_option() -> None:
     covered = {name.split()[0].removeprefix("hub.").removesuffix("_sync") for name in USES}
     twins = {"call": "execute", "call_many": "execute_many", "call_by_capability": "execute_by_capability"}
     twins["add_fastmcp"] = "add_server"  # the same options, checked in the same place
+    twins |= {"aserve": "serve", "asgi": "serve"}
     keys = {kind: {k for k, h in kind.__annotations__.items() if is_number(h)} for kind in
-            (CallOptions, CapabilityOptions, DispatchOptions, RequestOptions, ServerOptions)}  # fmt: skip
+            (CallOptions, CapabilityOptions, DispatchOptions, RequestOptions, ServeOptions, ServerOptions)}  # fmt: skip
     for name, method in public.items():
         parameters = inspect.signature(method).parameters.values()
         numeric = {p.name for p in parameters if is_number(p.annotation)}

@@ -10,7 +10,7 @@ from typing import Any, get_args, get_type_hints
 
 import pytest
 
-from toolhub import ToolHub, offers
+from toolhub import ToolHub, offers, serving
 
 SHORT = {"call": "execute", "call_many": "execute_many", "call_by_capability": "execute_by_capability"}
 
@@ -36,7 +36,7 @@ def accepted(method: Callable[..., Any]) -> tuple[list[str], set[str]]:
     keywords: set[str] = set()
     for parameter in list(inspect.signature(method).parameters.values())[1:]:
         if parameter.kind is parameter.VAR_KEYWORD:
-            (options,) = get_args(get_type_hints(method)[parameter.name])
+            (options,) = get_args(get_type_hints(method, localns=vars(serving))[parameter.name])
             keywords |= get_type_hints(options).keys()
         else:
             keywords.add(parameter.name)
@@ -51,8 +51,9 @@ def test_an_async_method_has_a_blocking_twin_that_takes_the_same(name: str) -> N
     assert twin in methods(), f"{name} has no blocking twin {twin}"
     assert not inspect.iscoroutinefunction(methods()[twin])
     assert accepted(methods()[twin]) == accepted(methods()[name])
-    # `toolhub` imports the classes of resources and prompts on first use.
-    returned = [get_type_hints(methods()[one], localns=vars(offers))["return"] for one in (name, twin)]
+    # `toolhub` imports the classes of resources, prompts and serving on first use.
+    later = vars(offers) | vars(serving)
+    returned = [get_type_hints(methods()[one], localns=later)["return"] for one in (name, twin)]
     assert returned[0] == returned[1]
 
 

@@ -29,8 +29,11 @@ impl Execution {
         awaitable: Bound<'_, PyAny>,
         held: &LentSlots,
     ) -> PyResult<Option<Step>> {
-        if !internals::is_safe() {
-            let task = current_task_of(Self::port(slf)?.get().event_loop(slf.py()))?;
+        // Without a loop there is no task that the tool could cancel.
+        if !internals::is_safe()
+            && let Ok(port) = Self::port(slf)
+        {
+            let task = current_task_of(port.get().event_loop(slf.py()))?;
             let pending = !task.is_none() && uncancel::is_pending(&task)?;
             if let Some(direct) = slf.get().state.lock().direct.as_mut() {
                 direct.began_in = (!task.is_none()).then(|| (task.unbind(), pending));

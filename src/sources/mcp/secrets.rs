@@ -131,7 +131,7 @@ impl ServerSecrets {
         }
         let hidden = match serde_json::from_str(raw.get()) {
             Ok(value) => serde_json::value::to_raw_value(&hidden_in(value, &certain)),
-            // A number that no value can hold: the text itself is JSON still.
+            // Nested deeper than a value may be: the text itself is JSON still.
             Err(_) => RawValue::from_string(certain.hide(raw.get().to_owned())),
         };
         hidden.unwrap_or(raw)
@@ -343,9 +343,10 @@ mod tests {
         let secrets = ServerSecrets::default();
         secrets.configure(found);
         let raw = |text: &str| RawValue::from_string(text.to_owned()).unwrap();
-        let described =
-            secrets.hide_in_description(raw(r#"{"about": "Europe/Berlin, K-123456", "n": 1e400}"#));
-        assert_eq!(described.get(), r#"{"about": "Europe/Berlin, ***", "n": 1e400}"#);
+        let deep =
+            |text: &str| format!(r#"{{"about": "{text}", "n": {}{}}}"#, "[".repeat(200), "]".repeat(200));
+        let described = secrets.hide_in_description(raw(&deep("Europe/Berlin, K-123456")));
+        assert_eq!(described.get(), deep("Europe/Berlin, ***"));
         let described =
             secrets.hide_in_description(raw(r#"{"about":"Europe/Berlin, K-123456","k-123456":1}"#));
         assert_eq!(described.get(), r#"{"about":"Europe/Berlin, ***","***":1}"#);
