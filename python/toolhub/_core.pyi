@@ -243,7 +243,7 @@ class Gateway:
     """
     The hub as one MCP server.
     """
-    def __new__(cls, /, hub: Hub, *, path: str, name: str, instructions: str | None, allowed_hosts: Sequence[str], allowed_origins: Sequence[str], max_body: int | None) -> Gateway: ...
+    def __new__(cls, /, hub: Hub, options: Any) -> Gateway: ...
     def bind(self, /, host: str, port: int) -> BridgeFuture:
         """
         Opens the socket; awaits the address that it got, as (host, port).

@@ -44,6 +44,11 @@ def _parser() -> argparse.ArgumentParser:
     )
     serve.add_argument("--name", default="toolhub", help="the server's name (%(default)s)")
     serve.add_argument("--instructions", help="what clients tell their model about this server")
+    serve.add_argument("--search-mode", default="auto", choices=("auto", "on", "off"), help="(%(default)s)")
+    serve.add_argument(
+        "--core", action="append", default=[], metavar="TOOL", help="a tool that is listed in search mode"
+    )
+    serve.add_argument("--audit", metavar="FILE", help="a file that gets a line for each call")
     serve.add_argument(
         "--grace", type=float, default=10.0, help="seconds for running calls at the end (%(default)s)"
     )
@@ -79,6 +84,10 @@ def _serve(given: argparse.Namespace) -> int:
                 instructions=given.instructions,
                 allowed_hosts=given.allow_host,
                 allowed_origins=given.allow_origin,
+                token=os.environ.get("TOOLHUB_TOKEN") or None,
+                search_mode=given.search_mode,
+                core=given.core,
+                audit=given.audit,
             )
         except ValueError as error:
             return _failed(error, _WRONG_USAGE)

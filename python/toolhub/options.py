@@ -5,6 +5,7 @@
 those of `hub.add_server`, which are also the keys of `toolhub` in an `mcpServers` file.
 """
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from typing import Any, Literal, Protocol, TypedDict
@@ -128,6 +129,22 @@ class CallOptions(CapabilityOptions, total=False):
     max_parallel: int | None
 
 
+SearchMode = Literal["auto", "on", "off"]
+"""Whether a served hub lists its tools one by one, or offers `search_tools`, `describe_tool` and `call_tool`."""
+
+
+class ViewOptions(TypedDict, total=False):
+    """What the callers of one view of a served hub see and may do."""
+
+    tools: Sequence[str] | None
+    effects: Literal["all", "not_acting", "harmless"]
+    calls_per_minute: int | None
+    core: Sequence[str]
+    search_mode: SearchMode
+    instructions: str | None
+    token: str | None
+
+
 class ServeOptions(TypedDict, total=False):
     """The options of `hub.serve`, `hub.aserve` and `hub.asgi` that describe and limit the server."""
 
@@ -136,6 +153,11 @@ class ServeOptions(TypedDict, total=False):
     allowed_hosts: Sequence[str]
     allowed_origins: Sequence[str]
     max_body: int | None
+    search_mode: SearchMode
+    core: Sequence[str]
+    token: str | Mapping[str, str] | None
+    views: Mapping[str, ViewOptions] | None
+    audit: str | os.PathLike[str] | None
 
 
 class ServerOptions(TypedDict, total=False):

@@ -2,6 +2,7 @@
 
 use super::bridge::{self, BridgeFuture, BridgeStream};
 use super::errors::tool_error;
+use super::gateway_options::PythonGatewayOptions;
 use super::hub::PyHub;
 use super::loop_bridge;
 use super::options::seconds;
@@ -10,9 +11,7 @@ use super::served_loops::{ServedLoop, ServedLoopGuard};
 use crate::catalog::Servers;
 use crate::catalog::upstreams::HubUpstreams;
 use crate::error::{ErrorKind, HubError, Outcome};
-use crate::gateway::{
-    Gateway, GatewayOptions, HttpReply, ReplyBody, handle, serve_http, serve_process_stdio,
-};
+use crate::gateway::{Gateway, HttpReply, ReplyBody, handle, serve_http, serve_process_stdio};
 use bytes::Bytes;
 use futures_util::StreamExt;
 use futures_util::stream::BoxStream;
@@ -40,26 +39,9 @@ pub struct PyGateway {
 #[pymethods]
 impl PyGateway {
     #[new]
-    #[pyo3(signature = (hub, *, path, name, instructions, allowed_hosts, allowed_origins, max_body))]
-    fn new(
-        hub: &Bound<'_, PyHub>,
-        path: &str,
-        name: &str,
-        instructions: Option<&str>,
-        allowed_hosts: Vec<String>,
-        allowed_origins: Vec<String>,
-        max_body: Option<usize>,
-    ) -> PyResult<Self> {
+    fn new(hub: &Bound<'_, PyHub>, options: &Bound<'_, PyAny>) -> PyResult<Self> {
         hub.get().check_process()?;
-        let mut options = GatewayOptions {
-            path: Arc::from(checked_path(path)?),
-            name: Arc::from(name),
-            instructions: instructions.map(Arc::from),
-            allowed_hosts,
-            allowed_origins,
-            ..GatewayOptions::default()
-        };
-        options.max_body = max_body.unwrap_or(options.max_body);
+        let options = PythonGatewayOptions::read(options)?.into_options(hub.py())?;
         let core = hub.get().shared_core();
         let servers = hub.get().servers_cell();
         let find = Box::new(move || servers.get().and_then(Weak::<Servers>::upgrade));
@@ -186,13 +168,6 @@ impl PyGateway {
             tokio::time::sleep(grace).await;
         })
     }
-}
-
-fn checked_path(path: &str) -> PyResult<&str> {
-    if path.starts_with('/') && !path.contains(['?', '#', ' ']) {
-        return Ok(if path.len() > 1 { path.trim_end_matches('/') } else { path });
-    }
-    Err(PyValueError::new_err(format!("path must be a path such as '/mcp', got '{path}'")))
 }
 
 /// The reply to one HTTP request.

@@ -27,6 +27,7 @@ mod errors;
 mod event_text;
 mod execution;
 mod gateway;
+mod gateway_options;
 mod hub;
 mod imported;
 mod in_process;

@@ -1,15 +1,16 @@
 """The methods of `ToolHub` that serve it as one MCP server. The core serves; this opens and ends it."""
 
 import contextlib
+import os
 import signal
 import threading
 from collections.abc import Callable, Generator, Iterable
 from typing import TYPE_CHECKING, Any, Literal, Unpack, cast
 
 from .. import _background
-from .._checks import check_callable, check_seconds, check_text, check_whole
-from .._core import Gateway, Hub
-from ..options import ServeOptions
+from .._checks import check_callable, check_mapping, check_path, check_seconds, check_text, check_whole
+from .._core import Gateway, Hub, unknown_options
+from ..options import ServeOptions, ViewOptions
 from ._state import HubState
 
 if TYPE_CHECKING:
@@ -49,6 +50,11 @@ class ServeMethods:
         `name` and `instructions` describe the server to clients. A web page may use the server only if its origin is in
         `allowed_origins` or on this machine; `allowed_hosts` are the names under which clients reach it, beside `localhost`
         and addresses. Messages above `max_body` bytes are refused.
+
+        `token` is the bearer token that callers must have, or several, by the name of who has each. `views` are parts of the
+        hub at `path/<name>`: `{"reader": {"tools": ["search_*"], "effects": "harmless", "token": …}}`; a caller with the
+        token of a view sees only that one. With `search_mode` on (`"auto"`: above 100 tools) only `search_tools`,
+        `describe_tool`, `call_tool` and the tools named in `core` are listed. `audit` is a file that gets a line for each call.
 
         >>> from toolhub import ToolHub
         >>> hub = ToolHub()
@@ -128,16 +134,75 @@ class ServeMethods:
 
     def _gateway(self, path: str, options: ServeOptions) -> Gateway:
         self._state.require_open()
-        max_body, instructions = options.get("max_body"), options.get("instructions")
-        return Gateway(
-            self._core,
-            path=_checked("path", path),
-            name=_checked("name", options.get("name", "toolhub")),
-            instructions=None if instructions is None else _checked("instructions", instructions),
-            allowed_hosts=_texts("allowed_hosts", options.get("allowed_hosts", ())),
-            allowed_origins=_texts("allowed_origins", options.get("allowed_origins", ())),
-            max_body=None if max_body is None else check_whole("max_body", max_body, 1),
-        )
+        return Gateway(self._core, _gateway_options(path, options))
+
+
+def _gateway_options(path: str, given: Any) -> dict[str, Any]:
+    max_body, audit = given.get("max_body"), given.get("audit")
+    if audit is not None:
+        check_path("audit", audit)
+    views: Any = {} if given.get("views") is None else given["views"]
+    check_mapping("views", views)
+    rows = [_view(name, view) for name, view in views.items()]
+    return {
+        "path": _checked("path", path),
+        "name": _checked("name", given.get("name", "toolhub")),
+        "instructions": _optional("instructions", given.get("instructions")),
+        "allowed_hosts": _texts("allowed_hosts", given.get("allowed_hosts", ())),
+        "allowed_origins": _texts("allowed_origins", given.get("allowed_origins", ())),
+        "max_body": None if max_body is None else check_whole("max_body", max_body, 1),
+        "search_mode": _checked("search_mode", given.get("search_mode", "auto")),
+        "core": _texts("core", given.get("core", ())),
+        "tokens": [*_tokens(given.get("token")), *(row.pop("token") for row in rows if row["token"])],
+        "views": rows,
+        "audit": None if audit is None else os.fspath(audit),
+    }
+
+
+def _tokens(given: Any) -> list[dict[str, Any]]:
+    """The tokens, each with the name of who has it."""
+    if given is None:
+        return []
+    tokens = {"token": given} if isinstance(given, str) else given
+    check_mapping("token", tokens)
+    return [
+        {
+            "name": _checked("the name of a token", name),
+            "token": _checked(f"the token of {name!r}", token),
+            "view": None,
+        }
+        for name, token in tokens.items()
+    ]
+
+
+def _view(name: Any, view: Any) -> dict[str, Any]:
+    what = f"views[{name!r}]"
+    check_mapping(what, view)
+    known = list(ViewOptions.__annotations__)
+    if unknown := [key for key in view if key not in known]:
+        raise TypeError(unknown_options(what, "key", list(map(str, unknown)), known))
+    tools, calls, token = view.get("tools"), view.get("calls_per_minute"), view.get("token")
+    has_token = token is not None and {
+        "name": name,
+        "token": _checked(f"{what}['token']", token),
+        "view": name,
+    }
+    return {
+        "name": _checked("the name of a view", name),
+        "tools": None if tools is None else _texts(f"{what}['tools']", tools),
+        "effects": _checked(f"{what}['effects']", view.get("effects", "all")),
+        "calls_per_minute": None
+        if calls is None
+        else check_whole(f"{what}['calls_per_minute']", calls, 1, 2**32 - 1),
+        "core": _texts(f"{what}['core']", view.get("core", ())),
+        "search_mode": _checked(f"{what}['search_mode']", view.get("search_mode", "auto")),
+        "instructions": _optional(f"{what}['instructions']", view.get("instructions")),
+        "token": has_token,
+    }
+
+
+def _optional(what: str, text: Any) -> str | None:
+    return None if text is None else _checked(what, text)
 
 
 def _checked(what: str, text: Any) -> str:
@@ -146,9 +211,10 @@ def _checked(what: str, text: Any) -> str:
 
 
 def _checked_port(port: Any) -> int:
-    if check_whole("port", port, 0) > _HIGHEST_PORT:
-        raise ValueError(f"port must be at most {_HIGHEST_PORT}, got {port}")
-    return port
+    number = check_whole("port", port, 0)
+    if number > _HIGHEST_PORT:
+        raise ValueError(f"port must be at most {_HIGHEST_PORT}, got {number}")
+    return number
 
 
 def _texts(what: str, texts: Any) -> list[str]:

@@ -198,6 +198,8 @@ async def test_closing_the_hub_ends_serving() -> None:
             {"transport": "http", "allowed_hosts": "a.example"},
             "allowed_hosts must be a list of texts, got str",
         ),
+        ({"transport": "http", "search_mode": "of"}, "search_mode must be one of auto, on, off, got 'of'"),
+        ({"transport": "http", "views": {"a": {"tool": []}}}, "views['a'] has no key 'tool'"),
         ({"transport": "http", "prot": 1}, "hub.serve() has no option 'prot'; did you mean 'port'?"),
     ],
 )
@@ -205,6 +207,55 @@ def test_wrong_options_are_refused(options: dict[str, Any], message: str) -> Non
     with pytest.raises((TypeError, ValueError)) as refusal:
         ToolHub().serve(**options)
     assert str(refusal.value).startswith(message)
+
+
+@pytest.mark.anyio
+async def test_tokens_and_views_decide_who_sees_what(tmp_path: Path) -> None:
+    hub = ToolHub()
+    hub.register(lambda: "pong", name="read_ping", read_only=True)
+    hub.register(lambda: "gone", name="delete_all")
+    audit = tmp_path / "audit.ndjson"
+    ready: asyncio.Future[Serving] = asyncio.get_running_loop().create_future()
+    views = {"reader": {"tools": ["read_*"], "token": "reader-secret"}}
+    serving = asyncio.create_task(
+        hub.aserve(
+            "http", port=0, ready=ready.set_result, token={"ann": "ann-secret"}, views=views, audit=audit
+        )
+    )
+    at = await ready
+
+    def listed(path: str, token: str | None) -> Any:
+        headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+        status, answer = post(at.url + path, "tools/list", **headers)
+        return [tool["name"] for tool in answer["result"]["tools"]] if status == 200 else status
+
+    seen = [
+        await asyncio.to_thread(listed, *asked)
+        for asked in (
+            ("", None),
+            ("", "wrong"),
+            ("", "ann-secret"),
+            ("/reader", "ann-secret"),
+            ("", "reader-secret"),
+        )
+    ]
+    assert seen == [401, 401, ["read_ping", "delete_all"], ["read_ping"], ["read_ping"]]
+    headers = {"Authorization": "Bearer reader-secret"}
+    _, refused = await asyncio.to_thread(
+        lambda: post(at.url, "tools/call", {"name": "delete_all"}, **headers)
+    )
+    _, unknown = await asyncio.to_thread(
+        lambda: post(at.url, "tools/call", {"name": "delete_all2"}, **headers)
+    )
+    assert refused["error"] == {
+        **unknown["error"],
+        "message": unknown["error"]["message"].replace("all2", "all"),
+    }
+    _, answer = await asyncio.to_thread(lambda: post(at.url, "tools/call", {"name": "read_ping"}, **headers))
+    assert answer["result"]["content"][0]["text"] == "pong"
+    at.stop()
+    await serving
+    assert [json.loads(line)["tool"] for line in audit.read_text().splitlines()][-1] == "read_ping"
 
 
 def test_a_port_that_is_taken_is_a_connect_error() -> None:
