@@ -205,7 +205,7 @@ stubs-check: develop ## the committed stub is what the extension says, and is tr
 	  || { echo "python/toolhub/_core.pyi is not what the extension says: run 'make stubs' and commit it" >&2; exit 1; }
 	$(PY) -m mypy.stubtest --allowlist scripts/stubtest-allowlist.txt toolhub._core
 
-test-rust: ## cargo test (the core, no Python)
+test-rust: servers ## cargo test (the core; clients of other SDKs, in their own environments, call it)
 	$(call say,cargo test)
 	cargo test $(LOCKED) --quiet
 

@@ -22,6 +22,8 @@ pub fn is_invisible(c: char) -> bool {
 
 /// The text as it is seen: without commands to terminals and without invisible characters, with its lines and tabs. A
 /// carriage return that would let one line be written over another ends the line.
+///
+/// JSON allows line separators within a string, but no line end: in a text that may be JSON they become spaces.
 pub fn visible(text: &str) -> Cow<'_, str> {
     let plain = |b: u8| (b' '..=b'~').contains(&b) || matches!(b, b'\n' | b'\t');
     if text.bytes().fold(true, |all, b| all & plain(b))
@@ -32,6 +34,7 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     let mut ends = EndMarks { bytes: text.as_bytes(), none_before: 0 };
+    let separator = if text.trim_start().starts_with(['{', '[', '"']) { ' ' } else { '\n' };
     // The last character that stayed, and a joiner behind it that stays if the next one is joined.
     let (mut last, mut joiner) = (None, None);
     while let Some(c) = rest.chars().next() {
@@ -42,7 +45,8 @@ pub fn visible(text: &str) -> Cow<'_, str> {
         rest = &rest[c.len_utf8()..];
         let c = match c {
             '\r' if rest.starts_with('\n') => '\r',
-            '\r' | '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}' | '\u{2029}' => '\n',
+            '\r' | '\u{b}' | '\u{c}' => '\n',
+            '\u{85}' | '\u{2028}' | '\u{2029}' => separator,
             '\u{200c}' | '\u{200d}' => {
                 // One of several is enough, and letters of ASCII are never joined: a row of them is a message.
                 joiner = joiner.or(last.filter(|c| is_joined(*c)).map(|_| c));
@@ -187,6 +191,7 @@ mod tests {
             ("a\u{fe0f}\u{fe0e}\u{200d}\u{200c}b ❤\u{fe0f}\u{fe0f}", "ab ❤\u{fe0f}"),
             ("می\u{200c}\u{200d}\u{200c}خ", "می\u{200c}خ"),
             ("one\u{2028}two\u{c}three", "one\ntwo\nthree"),
+            (" [\"one\u{2028}two\u{85}three\"]", " [\"one two three\"]"),
             ("نمی\u{200c}خواهم 👨\u{200d}👩", "نمی\u{200c}خواهم 👨\u{200d}👩"),
             // A command that does not end takes no text with it.
             ("\u{1b}]0;all that follows", "]0;all that follows"),

@@ -128,6 +128,15 @@ impl Authenticator {
             Ok(KnownToken { tag, principal: Arc::new(principal) })
         };
         let tokens = options.tokens.iter().map(known).collect::<Result<_, _>>()?;
+        // Who calls with it could not be told.
+        for (at, one) in options.tokens.iter().enumerate() {
+            let same = |other: &&StaticToken| other.token.expose() == one.token.expose();
+            if let Some(other) = options.tokens[..at].iter().find(same) {
+                let (first, second) = (crate::error::clip(&other.name), crate::error::clip(&one.name));
+                let text = format!("'{first}' and '{second}' have the same token; give each one of its own.");
+                return Err(HubError::new(ErrorKind::InvalidArguments, text));
+            }
+        }
         Ok(Authenticator {
             tokens,
             key,

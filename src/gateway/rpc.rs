@@ -3,12 +3,11 @@
 //! A message is taken apart once; its parameters stay raw text until a method reads them. Members that occur twice are
 //! refused, because two readers could disagree about which one counts.
 
+use crate::model::RpcEnvelope;
 use serde::Serialize;
-use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
-use std::fmt;
 
 pub const PARSE_ERROR: i64 = -32700;
 pub const INVALID_REQUEST: i64 = -32600;
@@ -110,7 +109,7 @@ impl UnreadableMessage {
 pub fn read_message(bytes: &[u8]) -> Result<ClientMessage, UnreadableMessage> {
     let parse_error = || UnreadableMessage::new(None, PARSE_ERROR, "Parse error: the body is not JSON");
     let text = std::str::from_utf8(bytes).map_err(|_| parse_error())?;
-    match serde_json::from_str::<ClientEnvelope<'_>>(text) {
+    match serde_json::from_str::<RpcEnvelope<'_>>(text) {
         Ok(envelope) => sorted(envelope),
         // What is not an object is found out before the end of the text: it may still be no JSON at all.
         Err(_) if serde_json::from_str::<&RawValue>(text).is_err() => Err(parse_error()),
@@ -125,7 +124,7 @@ pub fn read_message(bytes: &[u8]) -> Result<ClientMessage, UnreadableMessage> {
     }
 }
 
-fn sorted(envelope: ClientEnvelope<'_>) -> Result<ClientMessage, UnreadableMessage> {
+fn sorted(envelope: RpcEnvelope<'_>) -> Result<ClientMessage, UnreadableMessage> {
     let id = envelope.id.and_then(RpcId::of);
     let refuse = |message| Err(UnreadableMessage::new(id.clone(), INVALID_REQUEST, message));
     if envelope.has_twice {
@@ -211,54 +210,6 @@ fn on_one_line(mut text: String) -> String {
         text = text.replace(['\n', '\r'], " ");
     }
     text
-}
-
-/// The members of a message, each as raw text.
-#[derive(Default)]
-struct ClientEnvelope<'a> {
-    jsonrpc: Option<&'a RawValue>,
-    id: Option<&'a RawValue>,
-    method: Option<&'a RawValue>,
-    params: Option<&'a RawValue>,
-    result: Option<&'a RawValue>,
-    error: Option<&'a RawValue>,
-    /// A member of JSON-RPC occurs more than once.
-    has_twice: bool,
-}
-
-impl<'de> Deserialize<'de> for ClientEnvelope<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct ClientMembers;
-        impl<'de> Visitor<'de> for ClientMembers {
-            type Value = ClientEnvelope<'de>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a JSON-RPC message")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                let mut envelope = ClientEnvelope::default();
-                while let Some(key) = map.next_key::<Cow<'de, str>>()? {
-                    let place = match &*key {
-                        "jsonrpc" => &mut envelope.jsonrpc,
-                        "id" => &mut envelope.id,
-                        "method" => &mut envelope.method,
-                        "params" => &mut envelope.params,
-                        "result" => &mut envelope.result,
-                        "error" => &mut envelope.error,
-                        _ => {
-                            map.next_value::<IgnoredAny>()?;
-                            continue;
-                        }
-                    };
-                    let is_second = place.replace(map.next_value()?).is_some();
-                    envelope.has_twice |= is_second;
-                }
-                Ok(envelope)
-            }
-        }
-        deserializer.deserialize_map(ClientMembers)
-    }
 }
 
 #[cfg(test)]

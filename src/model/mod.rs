@@ -8,6 +8,7 @@ mod options;
 mod output;
 pub mod param_headers;
 pub mod protocol;
+mod rpc_envelope;
 mod source;
 mod spec;
 
@@ -19,5 +20,6 @@ pub use options::{CallOptions, Prefer, Shadow, Strategy};
 pub use output::{
     Arguments, Meaning, NothingMeans, Part, ReportedFailure, ReturnedValue, ToolOutput, meaning, own_result,
 };
+pub use rpc_envelope::RpcEnvelope;
 pub use source::Source;
 pub use spec::{ToolSpec, tags};

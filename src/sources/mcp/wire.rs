@@ -6,11 +6,9 @@
 use super::id_scan::IdScan;
 use crate::error::{ErrorKind, HubError, Outcome};
 use crate::invisible::{is_invisible, visible};
-use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
+use crate::model::RpcEnvelope;
 use serde_json::Value;
 use serde_json::value::RawValue;
-use std::borrow::Cow;
-use std::fmt;
 
 /// What a server may have sent.
 #[derive(Debug)]
@@ -102,8 +100,8 @@ fn message(value: &RawValue) -> Result<Incoming, Malformed> {
 }
 
 /// What kind of message it is.
-fn sorted(envelope: RawEnvelope<'_>) -> Result<Incoming, Malformed> {
-    if !envelope.is_message() {
+fn sorted(envelope: RpcEnvelope<'_>) -> Result<Incoming, Malformed> {
+    if !is_message(&envelope) {
         return Err(Malformed { id: None, reason: "it is not a JSON-RPC message".into() });
     }
     let params = envelope.params.map(RawValue::to_owned);
@@ -187,84 +185,9 @@ pub fn clean(text: &str, limit: usize) -> String {
     out
 }
 
-/// The members of a message, each as raw text; the last of several with one name counts.
-#[derive(Default)]
-struct RawEnvelope<'a> {
-    jsonrpc: Option<&'a RawValue>,
-    id: Option<&'a RawValue>,
-    method: Option<&'a RawValue>,
-    params: Option<&'a RawValue>,
-    result: Option<&'a RawValue>,
-    error: Option<&'a RawValue>,
-    /// There are members that JSON-RPC does not know.
-    has_other: bool,
-}
-
-impl RawEnvelope<'_> {
-    /// Programs log in JSON too, with an `id` or a `method` of their own. A server may leave out the version, if all else is
-    /// JSON-RPC.
-    fn is_message(&self) -> bool {
-        let has_content = self.method.is_some() || self.result.is_some() || self.error.is_some();
-        self.jsonrpc.is_some() || (has_content && !self.has_other)
-    }
-}
-
-impl<'de> Deserialize<'de> for RawEnvelope<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Members;
-        impl<'de> Visitor<'de> for Members {
-            type Value = RawEnvelope<'de>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a JSON-RPC message")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                let mut envelope = RawEnvelope::default();
-                while let Some(EnvelopeKey(key)) = map.next_key()? {
-                    let place = match &*key {
-                        "jsonrpc" => &mut envelope.jsonrpc,
-                        "id" => &mut envelope.id,
-                        "method" => &mut envelope.method,
-                        "params" => &mut envelope.params,
-                        "result" => &mut envelope.result,
-                        "error" => &mut envelope.error,
-                        _ => {
-                            map.next_value::<IgnoredAny>()?;
-                            envelope.has_other = true;
-                            continue;
-                        }
-                    };
-                    *place = Some(map.next_value()?);
-                }
-                Ok(envelope)
-            }
-        }
-        deserializer.deserialize_map(Members)
-    }
-}
-
-/// A member's name, borrowed where it has no escapes.
-struct EnvelopeKey<'a>(Cow<'a, str>);
-
-impl<'de> Deserialize<'de> for EnvelopeKey<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Name;
-        impl<'de> Visitor<'de> for Name {
-            type Value = EnvelopeKey<'de>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a name")
-            }
-
-            fn visit_borrowed_str<E>(self, name: &'de str) -> Result<Self::Value, E> {
-                Ok(EnvelopeKey(Cow::Borrowed(name)))
-            }
-
-            fn visit_str<E>(self, name: &str) -> Result<Self::Value, E> {
-                Ok(EnvelopeKey(Cow::Owned(name.to_owned())))
-            }
-        }
-        deserializer.deserialize_str(Name)
-    }
+/// Programs log in JSON too, with an `id` or a `method` of their own. A server may leave out the version, if all else is
+/// JSON-RPC.
+fn is_message(envelope: &RpcEnvelope<'_>) -> bool {
+    let has_content = envelope.method.is_some() || envelope.result.is_some() || envelope.error.is_some();
+    envelope.jsonrpc.is_some() || (has_content && !envelope.has_other)
 }

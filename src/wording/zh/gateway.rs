@@ -28,6 +28,10 @@ pub(super) const GATEWAY: &[(&str, &str)] = &[
         "The token of '{}' is empty or has characters that cannot stand in a header.",
         "'{0}' 的令牌为空或含有请求头中不允许的字符。",
     ),
+    (
+        "'{}' and '{}' have the same token; give each one of its own.",
+        "'{0}' 和 '{1}' 的令牌相同；请为每一个使用各自的令牌。",
+    ),
     ("The system gives no random numbers for the comparison of tokens.", "系统没有为令牌比较提供随机数。"),
     ("The system gives no random numbers for the keys of sessions.", "系统没有为会话密钥提供随机数。"),
     ("Cannot listen on {}:{}: {}", "无法监听 {0}:{1}：{2}"),

@@ -25,6 +25,8 @@ def make_hub() -> ToolHub:
     @hub.tool
     async def sleep(seconds: float) -> str:
         """Sleep for a while."""
+        sys.stderr.write("sleep begins\n")
+        sys.stderr.flush()
         try:
             await asyncio.sleep(seconds)
         except asyncio.CancelledError:

@@ -75,11 +75,11 @@ async def test_a_span_carries_no_value_of_an_argument(traced: Traced) -> None:
     async def login(user: str, password: str, tries: int) -> None:
         raise ValueError(f"{user} cannot sign in with {password}")
 
-    await traced.hub.execute("login", {"user": "ada lovelace", "password": "hunter2", "tries": 1})
-    await traced.hub.execute("login", {"user": "ada lovelace", "password": "hunter2", "tries": "many times"})
+    await traced.hub.execute("login", {"user": "grace hopper", "password": "hunter2", "tries": 1})
+    await traced.hub.execute("login", {"user": "grace hopper", "password": "hunter2", "tries": "many times"})
     exported = "".join(span.to_json() for span in traced.exporter.get_finished_spans())
     assert "cannot sign in" in exported
-    assert not any(value in exported for value in ("ada", "hunter2", "many times"))
+    assert not any(value in exported for value in ("grace", "hunter2", "many times"))
 
 
 async def test_a_cancelled_call_ends_its_span(traced: Traced) -> None:

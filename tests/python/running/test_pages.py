@@ -5,7 +5,7 @@ import re
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from toolhub import ToolHub
@@ -92,6 +92,7 @@ VALUES = st.recursive(
 )
 
 
+@example(value=["\u2028", "\u2029", "\x85"], limit=150)
 @given(
     value=st.lists(VALUES, min_size=1) | st.dictionaries(st.text(max_size=8), VALUES, min_size=1),
     limit=st.integers(150, 900),
