@@ -107,22 +107,29 @@ struct WaitingCall {
     expires: Instant,
 }
 
+#[derive(Default)]
+struct WaitingState {
+    calls: HashMap<String, WaitingCall>,
+    /// A task cancels those whose time is over. One is enough, however often the map is empty in between.
+    has_task: bool,
+}
+
 /// The calls that wait for the answer of a client.
 #[derive(Clone, Default)]
-pub struct WaitingCalls(Arc<Mutex<HashMap<String, WaitingCall>>>);
+pub struct WaitingCalls(Arc<Mutex<WaitingState>>);
 
 impl WaitingCalls {
     /// Keeps a call for its client; false when too many are waiting already. The call is cancelled then.
     pub fn keep(&self, id: String, conversation: Conversation) -> bool {
         let expires = Instant::now() + ANSWER_TIME;
-        let mut all = self.0.lock();
-        if all.len() >= MOST_WAITING {
+        let mut state = self.0.lock();
+        if state.calls.len() >= MOST_WAITING {
             return false;
         }
-        let is_first = all.is_empty();
-        all.insert(id, WaitingCall { conversation, expires });
-        drop(all);
-        if is_first {
+        state.calls.insert(id, WaitingCall { conversation, expires });
+        let had_task = std::mem::replace(&mut state.has_task, true);
+        drop(state);
+        if !had_task {
             tokio::spawn(expire(self.clone()));
         }
         true
@@ -130,7 +137,7 @@ impl WaitingCalls {
 
     /// The call of this id, if it is still waiting.
     pub fn take(&self, id: &str) -> Option<Conversation> {
-        self.0.lock().remove(id).map(|call| call.conversation)
+        self.0.lock().calls.remove(id).map(|call| call.conversation)
     }
 }
 
@@ -138,14 +145,52 @@ impl WaitingCalls {
 async fn expire(calls: WaitingCalls) {
     loop {
         let next = {
-            let mut all = calls.0.lock();
+            let mut state = calls.0.lock();
             let now = Instant::now();
-            all.retain(|_, call| call.expires > now);
-            all.values().map(|call| call.expires).min()
+            state.calls.retain(|_, call| call.expires > now);
+            let next = state.calls.values().map(|call| call.expires).min();
+            state.has_task = next.is_some();
+            next
         };
         match next {
             Some(next) => tokio::time::sleep_until(next).await,
             None => return,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio_util::sync::CancellationToken;
+
+    fn conversation(cancel: &CancellationToken) -> Conversation {
+        let (_, questions) = Questioner::channel();
+        let (_, result) = oneshot::channel();
+        let outlet = Arc::new(Mutex::new(Outlet::open().0));
+        let missing = MissingCapability::default();
+        let _guard = cancel.clone().drop_guard();
+        Conversation { tool: Arc::from("t"), outlet, questions, result, open: None, missing, _guard }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn calls_end_when_no_answer_comes_and_one_task_watches_them() {
+        let calls = WaitingCalls::default();
+        let tasks = tokio::runtime::Handle::current().metrics().num_alive_tasks();
+        for id in ["one", "two", "three"] {
+            assert!(calls.keep(id.to_owned(), conversation(&CancellationToken::new())));
+            assert!(calls.take(id).is_some());
+        }
+        assert_eq!(tokio::runtime::Handle::current().metrics().num_alive_tasks(), tasks + 1);
+        let cancel = CancellationToken::new();
+        calls.keep("four".to_owned(), conversation(&cancel));
+        cancel.cancelled().await;
+        assert!(calls.take("four").is_none());
+        tokio::task::yield_now().await;
+        assert_eq!(tokio::runtime::Handle::current().metrics().num_alive_tasks(), tasks);
+        // The next one is watched again.
+        let cancel = CancellationToken::new();
+        calls.keep("five".to_owned(), conversation(&cancel));
+        cancel.cancelled().await;
     }
 }
