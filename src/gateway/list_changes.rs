@@ -5,6 +5,7 @@ use super::view::View;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::Duration;
 use tokio::sync::watch;
+use tokio::time::Instant;
 
 /// Changes come in groups, such as the tools of a server; clients hear of a group once.
 const SETTLING: Duration = Duration::from_millis(50);
@@ -13,22 +14,27 @@ const SETTLING: Duration = Duration::from_millis(50);
 pub struct ListChanges {
     changes: watch::Receiver<u64>,
     seen: u64,
+    /// When the group of changes that has begun is over.
+    settled_at: Option<Instant>,
 }
 
 impl ListChanges {
     /// From now on.
     pub fn new(gateway: &Gateway, view: &View) -> Self {
         let changes = gateway.upstreams.changes();
-        ListChanges { changes, seen: fingerprint(gateway, view) }
+        ListChanges { changes, seen: fingerprint(gateway, view), settled_at: None }
     }
 
-    /// Returns after the next change; false when there will be none.
+    /// Returns after the next change; false when there will be none. Dropping the future loses no change.
     pub async fn next(&mut self, gateway: &Gateway, view: &View) -> bool {
         loop {
-            if self.changes.changed().await.is_err() {
-                return false;
-            }
-            tokio::time::sleep(SETTLING).await;
+            let settled_at = match self.settled_at {
+                Some(at) => at,
+                None if self.changes.changed().await.is_err() => return false,
+                None => *self.settled_at.insert(Instant::now() + SETTLING),
+            };
+            tokio::time::sleep_until(settled_at).await;
+            self.settled_at = None;
             self.changes.mark_unchanged();
             let now = fingerprint(gateway, view);
             if std::mem::replace(&mut self.seen, now) != now {

@@ -109,6 +109,25 @@ async fn a_legacy_client_hears_of_changes() {
 }
 
 #[tokio::test]
+async fn a_change_is_reported_to_a_client_that_keeps_asking() {
+    let world = World::new();
+    let mut pipe = Pipe::to(&world);
+    pipe.ask(&initialize("2025-11-25")).await;
+    add(&world.gateway.hub, ToolSpec::named("new"), |_, _| async { Ok(ToolOutput::new(1)) });
+    let reported = async {
+        let mut id = 1;
+        loop {
+            id += 1;
+            let message = pipe.ask(&request(id, "ping", json!({}))).await;
+            if message["method"] == "notifications/tools/list_changed" {
+                break;
+            }
+        }
+    };
+    tokio::time::timeout(PATIENCE, reported).await.unwrap();
+}
+
+#[tokio::test]
 async fn a_client_of_each_era_is_asked() {
     let world = World::new();
     let mut pipe = Pipe::to(&world);
