@@ -98,6 +98,17 @@ async fn a_client_that_closes_its_end_gets_its_answers_and_cancels_the_rest() {
 }
 
 #[tokio::test]
+async fn the_last_message_needs_no_line_end() {
+    let world = World::new();
+    let mut pipe = Pipe::to(&world);
+    let message = request(1, "ping", json!({})).to_string();
+    pipe.input.write_all(message.as_bytes()).await.unwrap();
+    pipe.input.shutdown().await.unwrap();
+    assert_eq!(pipe.next().await["result"], json!({}));
+    tokio::time::timeout(PATIENCE, pipe.served).await.unwrap().unwrap();
+}
+
+#[tokio::test]
 async fn a_legacy_client_hears_of_changes() {
     let world = World::new();
     let mut pipe = Pipe::to(&world);

@@ -40,7 +40,12 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
         loop {
             let Ok(available) = self.reader.fill_buf().await else { return ReadLine::End };
             if available.is_empty() {
-                return ReadLine::End;
+                // The last message may have no line end.
+                self.is_done = true;
+                return match self.line.is_empty() {
+                    true => ReadLine::End,
+                    false => ReadLine::Line(&self.line),
+                };
             }
             let end = memchr::memchr(b'\n', available);
             let taken = end.unwrap_or(available.len());
