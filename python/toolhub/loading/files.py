@@ -134,8 +134,8 @@ def mark_of(path: str | Path) -> tuple[int, int, int] | None:
     return data.st_mtime_ns, data.st_size, data.st_ino
 
 
-def place_of(folder: str | Path) -> tuple[int, int] | None:
-    """The identity of a folder, independent of its path; None if it is gone."""
+def place_of(folder: str | Path | int) -> tuple[int, int] | None:
+    """The identity of a folder (a path or a descriptor), independent of its path; None if it is gone."""
     try:
         data = os.stat(folder)
     except OSError:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import logging
 import os
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -57,16 +58,20 @@ class Watcher:
 
 
 def _watch(watchfiles: Any, folder: Path, changed: Callable[[], Any], stop: threading.Event) -> None:
-    there = True
+    there, failures = True, 0
     while not stop.is_set():
         if os.path.isdir(folder):
             there = True
             try:
                 _watch_one(watchfiles, folder, changed, stop)
+                failures = 0
             except (OSError, RuntimeError) as error:
-                if os.path.isdir(folder):
+                failures += 1
+                # A folder that was replaced while the watching began fails once.
+                if os.path.isdir(folder) and failures > 1:
                     _log.warning("%s: it is not watched any more: %s", folder, error)
                     return
+                stop.wait(_LOOK_MS / 1000)
         else:
             if there:
                 _tell(changed)
@@ -75,18 +80,34 @@ def _watch(watchfiles: Any, folder: Path, changed: Callable[[], Any], stop: thre
 
 
 def _watch_one(watchfiles: Any, folder: Path, changed: Callable[[], Any], stop: threading.Event) -> None:
-    """Watch until it is another folder of the same name, or none: what watches does not notice that."""
-    changes = watchfiles.watch(
-        folder, stop_event=stop, raise_interrupt=False, yield_on_timeout=True, rust_timeout=_LOOK_MS
-    )
-    looked, place = False, place_of(folder)
-    for changes_now in changes:
-        # What changed before the watching had begun is seen at the first look.
-        if (changes_now or not looked) and not stop.is_set():
-            looked = True
-            _tell(changed)
-        if place_of(folder) != place:
-            return
+    """Watch until it is another folder of the same name, or none: the library does not notice that."""
+    with _kept(folder) as place:
+        changes = watchfiles.watch(
+            folder, stop_event=stop, raise_interrupt=False, yield_on_timeout=True, rust_timeout=_LOOK_MS
+        )
+        looked = False
+        for changes_now in changes:
+            # What changed before the watching had begun is seen at the first look.
+            if (changes_now or not looked) and not stop.is_set():
+                looked = True
+                _tell(changed)
+            if place_of(folder) != place:
+                return
+
+
+@contextlib.contextmanager
+def _kept(folder: Path) -> Iterator[tuple[int, int] | None]:
+    """The identity of a folder that no new folder can get: the file system reuses the number of one that is gone, but not of
+    one that is open. Windows opens no folders, and does not reuse the numbers.
+    """
+    if os.name == "nt":
+        yield place_of(folder)
+        return
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        yield place_of(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _tell(changed: Callable[[], Any]) -> None:

@@ -11,8 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import watchfiles
 
 from toolhub import ToolHub
+from toolhub.loading.watching import Watcher
 
 from .conftest import Write
 
@@ -57,6 +59,63 @@ def test_a_folder_that_comes_back_is_watched_again(folder: Path, write: Write) -
             assert hub.call("back").result == 2
     finally:
         del builtins.loaded  # type: ignore[attr-defined]
+
+
+def test_a_folder_that_is_replaced_by_one_with_the_same_number_is_watched(
+    folder: Path, write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The number of a removed folder may be given to the next one: ext4 does it at once."""
+    watched, replaced, quiet, noticed = (threading.Event() for _ in range(4))
+    begin = watchfiles.watch
+
+    def looks(path: Path, **options: Any) -> Any:
+        for changes in begin(path, **options):
+            yield changes
+            if replaced.is_set() and not changes:
+                quiet.set()  # the last change of the removed folder was seen
+
+    def changed() -> None:
+        if (folder / "b.txt").exists():
+            noticed.set()
+        elif not folder.exists():
+            # In the thread that watches, so before it can look whether this is still the same folder.
+            folder.mkdir()
+            replaced.set()
+        watched.set()
+
+    monkeypatch.setattr(watchfiles, "watch", looks)
+    write("a.txt", "1")
+    watcher = Watcher(folder, changed)
+    try:
+        assert watched.wait(30)
+        shutil.rmtree(folder)
+        assert replaced.wait(30)
+        assert quiet.wait(30)
+        write("b.txt", "2")
+        assert noticed.wait(30)
+    finally:
+        watcher.close()
+
+
+def test_a_folder_that_is_gone_for_a_moment_while_the_watching_begins_is_watched(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begin = watchfiles.watch
+    begun: list[Path] = []
+    noticed = threading.Event()
+
+    def late(path: Path, **options: Any) -> Any:
+        begun.append(path)
+        if len(begun) == 1:
+            raise FileNotFoundError(path)
+        return begin(path, **options)
+
+    monkeypatch.setattr(watchfiles, "watch", late)
+    watcher = Watcher(folder, noticed.set)
+    try:
+        assert noticed.wait(30)
+    finally:
+        watcher.close()
 
 
 def test_without_the_library_it_says_what_to_do(
