@@ -107,6 +107,17 @@ pub struct HubError {
     /// What a server's tool sent with its failure.
     #[serde(skip)]
     pub content: Option<std::sync::Arc<ErrorContent>>,
+    /// A server's JSON-RPC error in its own words, for a caller that passes it on.
+    #[serde(skip)]
+    pub upstream: Option<std::sync::Arc<UpstreamError>>,
+}
+
+/// What a server sent in its JSON-RPC error beside the code, without control characters and secrets.
+#[derive(Clone, Debug, PartialEq)]
+pub struct UpstreamError {
+    /// The server's own text; [`HubError::message`] is the sentence around it.
+    pub message: String,
+    pub data: Option<Value>,
 }
 
 /// The content of a tool's answer that reports a failure.
@@ -150,6 +161,7 @@ impl HubError {
             retry_after: None,
             suggestions: Vec::new(),
             content: None,
+            upstream: None,
         }
     }
 

@@ -303,6 +303,9 @@ fn error_details<'py>(py: Python<'py>, error: &HubError, retryable: bool) -> PyR
             error.suggestions.iter().map(|s| &**s).collect::<Vec<_>>(),
         )?;
     }
+    if let Some(data) = error.upstream.as_ref().and_then(|sent| sent.data.as_ref()) {
+        details.set_item(intern!(py, "data"), json::to_python(py, data)?)?;
+    }
     Ok(details)
 }
 

@@ -65,6 +65,8 @@ async fn errors_of_the_tool_and_of_the_protocol_are_distinguished() {
     let error = call(&world, "rpc", json!({})).await.unwrap_err();
     assert_eq!((error.kind, error.code), (ErrorKind::Rpc, Some(-32002)));
     assert_eq!(error.message, "MCP error: nope (code -32002)");
+    let sent = error.upstream.expect("what the server sent");
+    assert_eq!((&*sent.message, &sent.data), ("nope", &Some(json!({"uri": "file:///gone"}))));
 }
 
 #[tokio::test(flavor = "multi_thread")]

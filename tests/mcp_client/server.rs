@@ -148,7 +148,7 @@ impl Server {
             "fails" => self.answer(id, json!({"isError": true, "content": [{"type": "text", "text": "no\u{1b} disk"}]})),
             "odd" => self.answer(id, json!({"later": [1, {"b": 1, "a": 2.50}], "isError": args["fails"], "content": [
                 {"type": "hologram", "depth": 3}, {"type": "text", "text": "x", "mood": null}]})),
-            "rpc" => self.say(&json!({"jsonrpc": "2.0", "id": id, "error": {"code": -32002, "message": "nope"}})),
+            "rpc" => self.say(&json!({"jsonrpc": "2.0", "id": id, "error": {"code": -32002, "message": "nope", "data": {"uri": "file:///gone"}}})),
             "dies" => std::process::exit(9),
             // Dies in its first life only.
             "look" if self.starts() == 1 => std::process::exit(9),

@@ -1,7 +1,7 @@
 //! The secrets that a server got from the hub. They are cut out of every text that it gives back.
 
 use super::config::{Endpoint, ServerConfig};
-use crate::error::{ErrorContent, HubError};
+use crate::error::{ErrorContent, HubError, UpstreamError};
 use crate::secret::{Redactor, Secret, is_secret_flag, is_secret_name, secrets_in};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
@@ -112,6 +112,11 @@ impl ServerSecrets {
             // Members of the result that nothing else here knows may hold a secret too.
             hidden.raw = raw.filter(|raw| hidden == *sent && self.hide(raw.get().to_owned()) == raw.get());
             Arc::new(hidden)
+        });
+        error.upstream = error.upstream.map(|sent| {
+            let UpstreamError { message, data } = (*sent).clone();
+            let data = data.map(|data| self.hide_json(data));
+            Arc::new(UpstreamError { message: self.hide(message), data })
         });
         error
     }

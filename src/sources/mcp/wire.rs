@@ -4,11 +4,12 @@
 //! odd field never loses the rest, and nothing is parsed twice.
 
 use super::id_scan::IdScan;
-use crate::error::{ErrorKind, HubError, Outcome};
+use crate::error::{ErrorKind, HubError, Outcome, UpstreamError};
 use crate::invisible::{is_invisible, visible};
 use crate::model::RpcEnvelope;
 use serde_json::Value;
 use serde_json::value::RawValue;
+use std::sync::Arc;
 
 /// What a server may have sent.
 #[derive(Debug)]
@@ -147,7 +148,8 @@ fn number(raw: &RawValue) -> Option<u64> {
 
 /// A server's error. Its text is for a terminal or a model: no control characters, not endless.
 fn rpc_error(raw: &RawValue) -> HubError {
-    let value: Value = serde_json::from_str(raw.get()).unwrap_or_default();
+    let mut value: Value = serde_json::from_str(raw.get()).unwrap_or_default();
+    let data = value.get_mut("data").map(Value::take).filter(|data| !data.is_null());
     let (code, message) = match &value {
         Value::Object(map) => (
             map.get("code").and_then(|code| match code {
@@ -162,12 +164,14 @@ fn rpc_error(raw: &RawValue) -> HubError {
         Value::String(text) => (None, Some(text.clone())),
         _ => (None, None),
     };
-    let message = clean(&message.unwrap_or_else(|| "the server gave no message".into()), 2000);
+    let message = message.unwrap_or_else(|| "the server gave no message".into());
+    let shown = clean(&message, 2000);
     let text = match code {
-        Some(code) => format!("MCP error: {message} (code {code})"),
-        None => format!("MCP error: {message}"),
+        Some(code) => format!("MCP error: {shown} (code {code})"),
+        None => format!("MCP error: {shown}"),
     };
-    HubError { code, ..HubError::new(ErrorKind::Rpc, text) }
+    let upstream = UpstreamError { message: clean(&message, usize::MAX), data };
+    HubError { code, upstream: Some(Arc::new(upstream)), ..HubError::new(ErrorKind::Rpc, text) }
 }
 
 /// Foreign text made safe to show: without terminal commands, control and invisible characters, and of bounded length.

@@ -57,6 +57,31 @@ async def test_a_tool_s_error_keeps_its_content(hub: ToolHub) -> None:
     assert result.structured == {"token": "***", "status": 403}
 
 
+REFUSES = """
+import json, os, sys
+for line in sys.stdin:
+    message = json.loads(line)
+    answer = {"error": {"code": -32601, "message": "no such method"}}
+    if message.get("method") == "initialize":
+        info = {"name": "s", "version": "1"}
+        answer = {"result": {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": info}}
+    elif message.get("method") == "tools/call":
+        data = {"uri": "file:///gone", "attempts": [1, 2.5, None], "key": os.environ["API_KEY"]}
+        answer = {"error": {"code": -32002, "message": "Resource not found", "data": data}}
+    if "id" in message:
+        print(json.dumps({"jsonrpc": "2.0", "id": message["id"], **answer}), flush=True)
+"""
+
+
+async def test_a_protocol_error_keeps_its_code_and_data_without_the_secrets(hub: ToolHub) -> None:
+    hub.add_server("s", command=sys.executable, args=["-c", REFUSES], env={"API_KEY": SECRET})
+    result = await hub.execute("read", server="s")
+    assert result.error == "MCP error: Resource not found (code -32002)"
+    error = result.meta["error"]
+    assert (error["kind"], error["code"]) == ("rpc", -32002)
+    assert error["data"] == {"uri": "file:///gone", "attempts": [1, 2.5, None], "key": "***"}
+
+
 @pytest.mark.parametrize("server", ["mcp1", "mcp2", "fastmcp"])
 async def test_the_error_of_a_real_tool_keeps_its_content(
     server: str, hub: ToolHub, installed: Callable[..., Any]
