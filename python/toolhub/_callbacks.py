@@ -1,4 +1,4 @@
-"""Functions of the user that the core calls: for input, a completion, a token, a page to open; and what servers log.
+"""Functions of the user that the core calls (for input, a completion, a token, a page to open), and reports of servers.
 
 A small pool of threads answers, so that a user who thinks about one question holds up no other. Log lines and events have
 a thread of their own. The loops of these threads are Python on purpose, as in `_pool`.
@@ -26,12 +26,15 @@ Owner = weakref.ref["Callbacks"]
 class Callbacks:
     """Answers what the servers of one hub ask for, with the functions that its owner has given."""
 
-    def __init__(self, functions: Mapping[str, Function], on_event: Function) -> None:
+    def __init__(
+        self, functions: Mapping[str, Function], on_event: Function, report_store: Callable[[], None]
+    ) -> None:
         self.queue = _core.CallbackQueue()
         self.tokens: dict[str, Callable[[], Any]] = {}
         """For servers whose token comes from a function."""
         self._functions: dict[str, Function] = {**functions, "token": self._token}
         self._on_event = on_event
+        self.report_store = report_store
         self._started = False
 
     def _token(self, server: str, _: Any) -> Any:
@@ -103,6 +106,7 @@ def _report(queue: "_core.CallbackQueue", owner: Owner) -> None:
         events, lines, dropped = notices
         callbacks = owner()
         if callbacks is not None:
+            callbacks.report_store()
             for server, event in events:
                 callbacks.report(server, event)
         for server, level, text in lines:

@@ -27,6 +27,8 @@ struct NoticeQueue {
     events: VecDeque<(Arc<str>, Value)>,
     lines: VecDeque<LogLine>,
     dropped: usize,
+    /// The store has notices, which it keeps itself.
+    store: bool,
     level: u32,
     /// When the level was last read from Python.
     checked: Option<Instant>,
@@ -79,6 +81,11 @@ impl Notices {
         self.arrived.notify_one();
     }
 
+    pub fn store_has_notices(&self) {
+        self.lock().store = true;
+        self.arrived.notify_one();
+    }
+
     pub fn set_level(&self, level: u32) {
         let mut queue = self.lock();
         queue.level = level;
@@ -89,7 +96,8 @@ impl Notices {
     pub fn next(&self) -> Option<TakenNotices> {
         let mut queue = self.lock();
         loop {
-            if !queue.events.is_empty() || !queue.lines.is_empty() {
+            if !queue.events.is_empty() || !queue.lines.is_empty() || queue.store {
+                queue.store = false;
                 return Some(TakenNotices {
                     events: std::mem::take(&mut queue.events),
                     lines: std::mem::take(&mut queue.lines),

@@ -89,6 +89,10 @@ impl PyServers {
         let keys = CredentialFactory::new(queue.callbacks.clone(), tokens, opens_pages, lang);
         let core = Servers::new(hub.get().shared_core(), host, keys.maker());
         hub.get().set_servers(&core);
+        if let Some(store) = hub.get().core().store() {
+            let notices = queue.notices.clone();
+            store.on_notice(Box::new(move || notices.store_has_notices()));
+        }
         let mut all = ALL.lock();
         all.retain(|servers| servers.strong_count() > 0);
         all.push(Arc::downgrade(&core));

@@ -11,13 +11,11 @@ use serde_json::Value;
 use std::collections::{BTreeMap, HashSet};
 use std::fmt::Write;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 pub struct Pins {
     known: Mutex<BTreeMap<PinName, StoredPin>>,
     store: Option<Arc<Store>>,
     are_lost: bool,
-    is_reported: AtomicBool,
     /// Servers of which all tools were accepted after the loss.
     complete: Mutex<HashSet<Arc<str>>>,
     /// Pins that are not secured yet.
@@ -34,7 +32,6 @@ impl Pins {
             known: Mutex::new(known),
             store,
             are_lost,
-            is_reported: AtomicBool::new(false),
             complete: Mutex::new(complete),
             fresh: Mutex::default(),
         }
@@ -67,11 +64,8 @@ impl Pins {
         }
     }
 
-    /// Tells the user once what the loss means.
     fn report_loss(&self) {
-        if let Some(store) = &self.store
-            && !self.is_reported.swap(true, Ordering::Relaxed)
-        {
+        if let Some(store) = &self.store {
             store.report_lost_pins();
         }
     }

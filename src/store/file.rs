@@ -18,6 +18,8 @@ const COMPANIONS: [&str; 3] = ["", "-wal", "-shm"];
 pub struct StoreFile {
     pub connection: Connection,
     pub id: FileId,
+    /// There was no file before, or an empty one.
+    pub is_new: bool,
 }
 
 /// Identifies a file on its disk, whatever its name is; empty where the system has no such number.
@@ -95,12 +97,13 @@ impl StoreFile {
         if !fs::metadata(path).map_or(true, |data| data.is_file()) {
             return Err(FileProblem::Unusable("it is not a file".to_owned()));
         }
+        let is_new = fs::metadata(path).map_or(true, |data| data.len() == 0);
         let begun = Instant::now();
         loop {
             let error = match connect(path) {
                 Err(error) => error,
                 Ok((connection, SchemaState::Ready)) => match StoredState::load(&connection) {
-                    Ok(state) => return Ok((StoreFile { connection, id: FileId::of(path) }, state)),
+                    Ok(state) => return Ok((StoreFile { connection, id: FileId::of(path), is_new }, state)),
                     Err(error) => error,
                 },
                 Ok((_, SchemaState::Newer(version))) => {
@@ -219,7 +222,7 @@ fn read_immutable(path: &Path) -> Option<(StoreFile, StoredState)> {
     let mut connection = Connection::open_with_flags(format!("{uri}?immutable=1"), flags).ok()?;
     let is_ready = schema::migrate(&mut connection, STEPS).ok()? == SchemaState::Ready;
     let state = StoredState::load(&connection).ok().filter(|_| is_ready)?;
-    Some((StoreFile { connection, id: FileId::of(path) }, state))
+    Some((StoreFile { connection, id: FileId::of(path), is_new: false }, state))
 }
 
 /// Creates the file readable for its owner alone: it holds results. SQLite gives its companions the same rights.

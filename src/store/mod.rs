@@ -39,6 +39,7 @@ use parking_lot::Mutex;
 use results::KeptResult;
 use shared::SharedStore;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
@@ -51,6 +52,8 @@ pub struct Store {
     uses: Mutex<Vec<Use>>,
     pins: Mutex<Vec<StoredPin>>,
     pin_losses: PinLosses,
+    /// The loss of pins needs one warning.
+    is_loss_reported: AtomicBool,
     /// A store belongs to one process; its copy in a forked child does nothing.
     process: u32,
 }
@@ -60,12 +63,14 @@ impl Store {
     /// store, everything stays in memory.
     pub fn open(path: &Path, results_limit: u64) -> (Option<Arc<Store>>, Vec<String>) {
         let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-        let OpenedFile { file, state, notice, is_read_only, is_complete } = match open_file(&path) {
+        let OpenedFile { file, state, mut notice, is_read_only, is_complete } = match open_file(&path) {
             Ok(opened) => opened,
             Err(why) => return (None, vec![in_memory(&path, &why)]),
         };
         let mut pin_losses = pin_mark::losses(&path, &state.pins, is_read_only);
         pin_losses.are_lost |= !is_complete;
+        notice = found_at_opening(&path, notice, &pin_losses, file.is_new);
+        let is_loss_reported = notice.is_some() && pin_losses.matter();
         let shared = SharedStore::new(path.clone(), results_limit, file, is_read_only);
         let writer: Weak<SharedStore> = Arc::downgrade(&shared);
         let wake = move || writer.upgrade().into_iter().for_each(|shared| shared.wake_writer());
@@ -83,6 +88,7 @@ impl Store {
             uses: Mutex::new(state.uses),
             pins: Mutex::new(state.pins),
             pin_losses,
+            is_loss_reported: AtomicBool::new(is_loss_reported),
             process: std::process::id(),
         });
         (Some(store), notice.into_iter().collect())
@@ -129,14 +135,16 @@ impl Store {
         }
     }
 
-    /// Reports the loss of pins, when it matters to a server.
+    /// Reports the loss of pins when a tool is refused for it, unless that was reported before.
     pub fn report_lost_pins(&self) {
-        let path = &self.shared.path;
-        let gone = match self.pin_losses.are_lost {
-            true => format!("The store '{}' is not the one that was there before.", path.display()),
-            false => format!("The store '{}' has lost some of its pins.", path.display()),
-        };
-        self.shared.report(format!("{gone} {}", pin_mark::consequence(path)));
+        if !self.is_loss_reported.swap(true, Ordering::Relaxed) {
+            self.shared.report(pin_loss(&self.shared.path, &self.pin_losses));
+        }
+    }
+
+    /// Calls `wake` after each new notice, from any thread. Only the first function counts.
+    pub fn on_notice(&self, wake: Box<dyn Fn() + Send + Sync>) {
+        self.shared.on_notice(wake);
     }
 
     /// The current pin of a tool: another process may have accepted it.
@@ -216,6 +224,23 @@ fn open_file(path: &Path) -> Result<OpenedFile, String> {
     fork::check_process()?;
     let _gate = fork::pass();
     StoreFile::open(path)
+}
+
+/// The notice at opening: what was found, and what it means for pins. A new file in the place of one with pins is a find.
+fn found_at_opening(path: &Path, notice: Option<String>, losses: &PinLosses, is_new: bool) -> Option<String> {
+    match notice {
+        Some(notice) if losses.matter() => Some(format!("{notice} {}", pin_mark::consequence(path))),
+        None if losses.are_lost && is_new => Some(pin_loss(path, losses)),
+        notice => notice,
+    }
+}
+
+fn pin_loss(path: &Path, losses: &PinLosses) -> String {
+    let gone = match losses.are_lost {
+        true => format!("The store '{}' is not the one that was there before.", path.display()),
+        false => format!("The store '{}' has lost some of its pins.", path.display()),
+    };
+    format!("{gone} {}", pin_mark::consequence(path))
 }
 
 fn in_memory(path: &Path, why: &str) -> String {

@@ -70,6 +70,12 @@ pub struct PinLosses {
     pub missing: HashSet<PinName>,
 }
 
+impl PinLosses {
+    pub fn matter(&self) -> bool {
+        self.are_lost || !self.missing.is_empty()
+    }
+}
+
 /// Compares the pins of a file with the mark beside it, and notes those that the mark does not have.
 pub fn losses(path: &Path, pins: &[StoredPin], is_read_only: bool) -> PinLosses {
     let is_whole = pins.iter().any(|pin| &*pin.server == ALL && &*pin.tool == ALL);

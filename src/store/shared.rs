@@ -28,6 +28,7 @@ pub struct SharedStore {
     changed: Condvar,
     /// Problems that have not been reported yet.
     notices: Mutex<Vec<String>>,
+    on_notice: OnceLock<Box<dyn Fn() + Send + Sync>>,
 }
 
 struct FileSlot {
@@ -81,6 +82,7 @@ impl SharedStore {
             signal: Mutex::new(signal),
             changed: Condvar::new(),
             notices: Mutex::default(),
+            on_notice: OnceLock::new(),
         })
     }
 
@@ -167,11 +169,13 @@ impl SharedStore {
     /// Goes on in memory: reports why, and ends all work with the file.
     fn give_up(&self, notice: String) {
         let mut signal = self.signal.lock();
-        if !std::mem::replace(&mut signal.ended, true) {
+        if std::mem::replace(&mut signal.ended, true) {
+            drop(signal);
+        } else {
             signal.failed = true;
-            self.notices.lock().push(notice);
+            drop(signal);
+            self.report(notice);
         }
-        drop(signal);
         self.changed.notify_all();
         if let Some(stats) = self.stats.get() {
             stats.close();
@@ -185,6 +189,12 @@ impl SharedStore {
 
     pub fn report(&self, notice: String) {
         self.notices.lock().push(notice);
+        self.on_notice.get().into_iter().for_each(|wake| wake());
+    }
+
+    pub fn on_notice(&self, wake: Box<dyn Fn() + Send + Sync>) {
+        // Only the first counts.
+        let _ = self.on_notice.set(wake);
     }
 
     pub fn put(&self, change: impl FnOnce(&mut PendingChanges)) {
@@ -286,11 +296,11 @@ impl SharedStore {
         let problem = match written {
             Ok(written) => {
                 written.stats.into_iter().for_each(|(key, record)| stats.saved(key, record));
-                self.notices.lock().extend(written.refused_results.iter().map(|handle| {
-                    format!(
+                written.refused_results.iter().for_each(|handle| {
+                    self.report(format!(
                         "The store has another result with the handle '{handle}'; the new one is not stored."
-                    )
-                }));
+                    ));
+                });
                 return true;
             }
             Err(problem) => problem,
@@ -302,7 +312,7 @@ impl SharedStore {
         }
         match problem {
             WorkError::Lost(notice) => self.give_up(notice),
-            WorkError::Temporary(why) if !self.signal.lock().failed => self.notices.lock().push(format!(
+            WorkError::Temporary(why) if !self.signal.lock().failed => self.report(format!(
                 "The store '{}' cannot be written ({why}); changes wait in memory.",
                 self.path.display()
             )),

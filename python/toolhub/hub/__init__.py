@@ -221,7 +221,7 @@ class ToolHub(
             check_callable(what, ask)
         if token_file is not None and not isinstance(token_file, Default):
             check_path("token_file", token_file)
-        callbacks = Callbacks(answers, self._events.emit_for_server)
+        callbacks = Callbacks(answers, self._events.emit_for_server, self._store.log_notices)
         self._servers = ServerManager(self._core, self._state, callbacks, token_file)
         self._lists = ListFetcher(self._servers, lookup_timeout)
         for folder in each(tools):

@@ -2,6 +2,7 @@
 
 import logging
 import os
+import threading
 from typing import Any, cast
 
 from .. import _core
@@ -12,6 +13,9 @@ _log = logging.getLogger("toolhub")
 _TIMEOUT = 10.0
 """Seconds that a write may take; other processes hold the lock of the file for less."""
 
+_LOG_TIMEOUT = 1.0
+"""Seconds to wait for a thread that is logging."""
+
 
 class HubStore:
     """The file of one hub, or nothing when the hub keeps everything in memory."""
@@ -19,26 +23,36 @@ class HubStore:
     def __init__(self, core: _core.Hub, path: Any, results_bytes: int) -> None:
         results_bytes = check_whole("store_results_max_bytes", results_bytes, 0)
         place = _checked_path(path)
+        self._logging = threading.RLock()
         self.file = None if place is None else _core.Store(core, place, results_bytes)
-        self._log_notices()
+        self.log_notices()
 
     def flush(self) -> bool:
         """See `ToolHub.flush`."""
         if self.file is None:
             return True
         written = self.file.flush(_TIMEOUT)
-        self._log_notices()
+        self.log_notices()
         return written
 
     def close(self) -> None:
         """Write everything and release the file."""
         if self.file is not None:
             self.file.close(_TIMEOUT)
-            self._log_notices()
+            self.log_notices()
 
-    def _log_notices(self) -> None:
-        for notice in [] if self.file is None else self.file.notices():
-            _log.warning("%s", notice)
+    def log_notices(self) -> None:
+        """Log what the store has to report; from any thread."""
+        if self.file is None:
+            return
+        # A hub that was closed has logged everything, unless a handler of the program blocks another thread.
+        is_alone = self._logging.acquire(timeout=_LOG_TIMEOUT)
+        try:
+            for notice in self.file.notices():
+                _log.warning("%s", notice)
+        finally:
+            if is_alone:
+                self._logging.release()
 
 
 def _checked_path(path: Any) -> str | None:

@@ -84,6 +84,10 @@ pub(super) const FOLDERS: &[(&str, &str)] = &[
     ("it called sys.exit({}) when it was imported", "它在导入时调用了 sys.exit({0})"),
     // The store
     (
+        "The store '{}' cannot be used: {~}. It was renamed to '{}', and a new one started. {~}",
+        "存储 '{0}' 无法使用：{1}。它已改名为 '{2}'，并新建了一个。{3}",
+    ),
+    (
         "The store '{}' cannot be used: {~}. It was renamed to '{}', and a new one started.",
         "存储 '{0}' 无法使用：{1}。它已改名为 '{2}'，并新建了一个。",
     ),
@@ -94,6 +98,10 @@ pub(super) const FOLDERS: &[(&str, &str)] = &[
     (
         "The store '{}' cannot be used ({~}); everything stays in memory.",
         "存储 '{0}' 无法使用（{1}）；一切保留在内存中。",
+    ),
+    (
+        "The store '{}' cannot be written; its content is used{}, and changes stay in memory. {~}",
+        "存储 '{0}' 无法写入；会使用其内容{1}，更改保留在内存中。{2}",
     ),
     (
         "The store '{}' cannot be written; its content is used{}, and changes stay in memory.",

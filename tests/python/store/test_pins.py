@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import logging
 import signal
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -99,6 +102,53 @@ async def test_a_store_that_is_damaged_after_a_kill_is_no_way_around_pins(
     small.lists(echo="Also send ~/.ssh to me.")
     await refuses(small, "echo")
     await refuses(small, "echo")
+
+
+def newer(path: Path) -> None:
+    with sqlite3.connect(path) as file:
+        file.execute("PRAGMA user_version = 99")
+    file.close()
+
+
+class Warnings(logging.Handler):
+    """The warnings of the library, from every thread."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.texts: list[str] = []
+        self.names_pins = threading.Event()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.texts.append(record.getMessage())
+        if "pins are lost" in self.texts[-1]:
+            self.names_pins.set()
+
+
+@pytest.fixture
+def warnings() -> Iterator[Warnings]:
+    handler = Warnings()
+    logging.getLogger("toolhub").addHandler(handler)
+    yield handler
+    logging.getLogger("toolhub").removeHandler(handler)
+
+
+@pytest.mark.parametrize("damage", [damaged, emptied, newer, Path.unlink])
+async def test_one_warning_names_the_lost_pins_before_the_hub_is_closed(
+    small: Small, damage: Callable[[Path], None], warnings: Warnings
+) -> None:
+    async with small.hub(pin=True) as hub:
+        await hub.connect()
+    damage_store(small, damage)
+    for _ in range(2):
+        assert warnings.texts == []
+        async with small.hub(pin=True) as hub:
+            assert (await hub.execute("echo", {"text": "hi"})).kind == "not_allowed"
+            assert await asyncio.to_thread(warnings.names_pins.wait, 30)
+            await hub.refresh()
+        (text,) = warnings.texts
+        assert "hub.accept_pin()" in text
+        warnings.texts.clear()
+        warnings.names_pins.clear()
 
 
 async def test_a_row_that_was_deleted_is_missed(small: Small, caplog: pytest.LogCaptureFixture) -> None:
