@@ -34,6 +34,8 @@ pub struct AskCaller {
 #[derive(Clone, Default)]
 pub struct CallContextExtras {
     pub progress: Option<OnProgress>,
+    /// Called with each log message of the tool, as the parameters of `notifications/message`. `None`: the caller wants none.
+    pub log: Option<OnProgress>,
     /// Passed on to the tool's server as it is.
     pub meta: Map<String, Value>,
     /// `None`: a question goes to the owner of the hub, if there is a function for it.

@@ -16,6 +16,7 @@ from . import _lifecycle
 from ._compat import ToolCandidate
 from ._core import Candidate, Hit, Tokenizer, ToolInfo, Truncated, extract_capabilities
 from ._marks import tool
+from .calls import CurrentCall, current_call
 from .exceptions import (
     AuthenticationFailed,
     ConnectionFailed,
@@ -43,6 +44,7 @@ __all__ = [
     "AuthenticationFailed",
     "Candidate",
     "ConnectionFailed",
+    "CurrentCall",
     "ErrorKind",
     "Explanation",
     "Hit",
@@ -67,6 +69,7 @@ __all__ = [
     "ToolResult",
     "ToolTimeout",
     "Truncated",
+    "current_call",
     "extract_capabilities",
     "format_results",
     "formats",

@@ -72,6 +72,15 @@ class CallScope:
         """
         Whether the caller answers questions.
         """
+    @property
+    def is_cancelled(self, /) -> bool:
+        """
+        Whether the caller has cancelled the call, or waits no more.
+        """
+    def log(self, /, level: str, data: Any, logger: str) -> None:
+        """
+        Sends a log message to the caller, if it wants messages of this level.
+        """
     def report(self, /, progress: float, total: float | None = None, message: str | None = None) -> None:
         """
         Sends a progress report to the caller, if it wants any.
@@ -803,7 +812,7 @@ def current_bridge() -> LoopBridge:
 
 def current_call_scope() -> CallScope | None:
     """
-    The call that this code is a part of; None outside of one that came through the gateway.
+    The call that this code is a part of; None outside of one that came through the gateway or wants progress.
     """
 
 def dispatch(hub: Hub, request: Any, options: CallOptions, around: tuple[Any | None, Any | None, Any | None, Any | None, dict | None] | None = None, permissions: Any | None = None) -> Any:
@@ -825,6 +834,12 @@ def end_calls(hub: Hub, blocking: bool) -> EndingCalls | None:
     """
     Ends the calls of a hub that are in flight, except those inside which it is closed. Returns what to wait for; with
     `blocking` calls on the loop of this thread are left out, because they cannot end while it is blocked.
+    """
+
+def enter_call_scope(progress: Any) -> Any:
+    """
+    From here on, reports of Python tools in this context go to `progress`, on the running loop. Returns what
+    `leave_call_scope` takes.
     """
 
 def error_kinds() -> list[tuple[str, bool, str]]:
@@ -898,6 +913,11 @@ def in_thread(function: Any) -> ThreadCall:
 def is_secret_name(name: str) -> bool:
     """
     Whether a name says that what it stands for must not be shown.
+    """
+
+def leave_call_scope(token: Any) -> None:
+    """
+    Ends what `enter_call_scope` began, in the same context. Reports that wait are delivered before it returns.
     """
 
 def merge_texts(given: Sequence[tuple[str, str]], limit: int, policy: str) -> tuple[str, bool]:

@@ -1,22 +1,36 @@
-//! What a Python tool can do during a call that came through the gateway: report progress, and ask its caller.
+//! What a Python tool can do during a call: report progress, send log messages, ask the caller, see that it was cancelled.
 
 use super::bridge::{self, BridgeFuture};
 use super::json::{self, JsonValue};
+use super::loop_bridge::{self, Mail};
 use super::once::{ForkSafeOnce, intern};
+use super::user_code;
 use crate::error::{ErrorKind, HubError};
-use crate::tool::CallContextExtras;
+use crate::tool::{CallContext, CallContextExtras, OnProgress};
+use parking_lot::Mutex;
 use pyo3::exceptions::PyValueError;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use serde_json::{Map, Value, json};
+use std::collections::VecDeque;
+use std::sync::Arc;
+use tokio_util::sync::CancellationToken;
+
+/// JSON-RPC: the answer of a client that does not know the question.
+const METHOD_NOT_FOUND: i64 = -32601;
 
 /// The call that the current code is a part of.
 #[pyclass(frozen, module = "toolhub._core")]
-pub struct CallScope(CallContextExtras);
+pub struct CallScope {
+    extras: CallContextExtras,
+    cancel: CancellationToken,
+    /// Of a call that a program made itself.
+    reports: Option<Arc<LoopReports>>,
+}
 
 impl CallScope {
-    pub fn new(extras: CallContextExtras) -> Self {
-        CallScope(extras)
+    pub fn new(ctx: &CallContext) -> Self {
+        CallScope { extras: ctx.extras.clone(), cancel: ctx.cancel.clone(), reports: None }
     }
 
     /// Makes this the call of everything that runs in `context`.
@@ -38,11 +52,76 @@ fn variable(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {
     VARIABLE.get_or_try_init(py, make).map(|variable| variable.bind(py))
 }
 
-/// The call that this code is a part of; None outside of one that came through the gateway.
+/// The call that this code is a part of; None outside of one that came through the gateway or wants progress.
 #[pyfunction]
 pub fn current_call_scope(py: Python<'_>) -> PyResult<Option<Py<CallScope>>> {
     let found = variable(py)?.call_method1(intern!(py, "get"), (py.None(),))?;
     Ok(found.cast_into::<CallScope>().ok().map(Bound::unbind))
+}
+
+/// From here on, reports of Python tools in this context go to `progress`, on the running loop. Returns what
+/// `leave_call_scope` takes.
+#[pyfunction]
+pub fn enter_call_scope<'py>(progress: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    let py = progress.py();
+    let mailbox = loop_bridge::current(py)?.get().mailbox().clone();
+    let reports = Arc::new(LoopReports { function: progress.clone().unbind(), waiting: Mutex::default() });
+    let (kept, report): (_, OnProgress) = (reports.clone(), {
+        Arc::new(move |update: &Value| {
+            if reports.add(update) {
+                let reports = reports.clone();
+                mailbox.push(Mail::Run(Box::new(move |bridge| reports.deliver(bridge.py()))));
+            }
+        })
+    });
+    let extras = CallContextExtras { progress: Some(report), ..CallContextExtras::default() };
+    let scope = CallScope { extras, cancel: CancellationToken::new(), reports: Some(kept) };
+    variable(py)?.call_method1(intern!(py, "set"), (Bound::new(py, scope)?,))
+}
+
+/// Ends what `enter_call_scope` began, in the same context. Reports that wait are delivered before it returns.
+#[pyfunction]
+pub fn leave_call_scope(token: &Bound<'_, PyAny>) -> PyResult<()> {
+    let py = token.py();
+    let scope = current_call_scope(py)?;
+    // A coroutine that the garbage collector closes ends in another context, which the scope does not belong to.
+    let _ = variable(py)?.call_method1(intern!(py, "reset"), (token,));
+    if let Some(reports) = scope.as_ref().and_then(|scope| scope.get().reports.as_ref()) {
+        reports.deliver(py);
+    }
+    Ok(())
+}
+
+/// Reports on their way to a function of Python, which is called on its loop.
+struct LoopReports {
+    function: Py<PyAny>,
+    waiting: Mutex<VecDeque<Value>>,
+}
+
+impl LoopReports {
+    /// How many may wait for the loop; older ones are dropped.
+    const MOST: usize = 1_000;
+
+    /// True if the loop does not know yet that reports wait.
+    fn add(&self, update: &Value) -> bool {
+        let mut waiting = self.waiting.lock();
+        if waiting.len() >= Self::MOST {
+            waiting.pop_front();
+        }
+        waiting.push_back(update.clone());
+        waiting.len() == 1
+    }
+
+    fn deliver(&self, py: Python<'_>) {
+        let updates = std::mem::take(&mut *self.waiting.lock());
+        for update in updates {
+            let called = json::to_python(py, &update)
+                .and_then(|update| user_code::call(self.function.bind(py), [&update]));
+            if let Err(error) = called {
+                error.write_unraisable(py, Some(self.function.bind(py)));
+            }
+        }
+    }
 }
 
 #[pymethods]
@@ -56,7 +135,7 @@ impl CallScope {
         total: Option<f64>,
         message: Option<&str>,
     ) -> PyResult<()> {
-        let Some(report) = &self.0.progress else { return Ok(()) };
+        let Some(report) = &self.extras.progress else { return Ok(()) };
         if !progress.is_finite() || total.is_some_and(|total| !total.is_finite()) {
             return Err(PyValueError::new_err("progress and total must be finite numbers"));
         }
@@ -68,10 +147,26 @@ impl CallScope {
         Ok(())
     }
 
+    /// Sends a log message to the caller, if it wants messages of this level.
+    fn log(&self, py: Python<'_>, level: &str, data: &Bound<'_, PyAny>, logger: &str) -> PyResult<()> {
+        let Some(log) = &self.extras.log else { return Ok(()) };
+        let data = json::from_python(data)
+            .map_err(|reason| PyValueError::new_err(format!("the message must be JSON: {reason}")))?;
+        let message = json!({"level": level, "logger": logger, "data": data});
+        py.detach(|| log(&message));
+        Ok(())
+    }
+
     /// Whether the caller answers questions.
     #[getter]
     fn can_ask(&self) -> bool {
-        self.0.ask.is_some()
+        self.extras.ask.is_some()
+    }
+
+    /// Whether the caller has cancelled the call, or waits no more.
+    #[getter]
+    fn is_cancelled(&self) -> bool {
+        self.cancel.is_cancelled()
     }
 
     /// Awaits the caller's answer to a question of this method.
@@ -83,16 +178,13 @@ impl CallScope {
     ) -> PyResult<Bound<'py, BridgeFuture>> {
         let params = json::from_python(params)
             .map_err(|reason| PyValueError::new_err(format!("the question must be JSON: {reason}")))?;
-        let ask = self.0.ask.clone();
+        let ask = self.extras.ask.clone();
         bridge::run(py, async move {
-            let Some(ask) = ask else {
-                let text = "The caller of this tool cannot be asked.";
-                return Err(HubError::new(ErrorKind::NotAllowed, text));
-            };
-            let answer = (ask.ask)(&method, params).await;
-            answer.map(JsonValue).map_err(|(code, message)| HubError {
-                code: Some(code),
-                ..HubError::new(ErrorKind::Rpc, message)
+            let unable = || HubError::new(ErrorKind::NotAllowed, "The caller of this tool cannot be asked.");
+            let answer = (ask.ok_or_else(unable)?.ask)(&method, params).await;
+            answer.map(JsonValue).map_err(|(code, message)| match code {
+                METHOD_NOT_FOUND => unable(),
+                _ => HubError::new(ErrorKind::ToolError, message),
             })
         })
     }

@@ -114,7 +114,7 @@ mod _core {
     #[pymodule_export]
     use super::call::run::plan_run;
     #[pymodule_export]
-    use super::call_scope::{CallScope, current_call_scope};
+    use super::call_scope::{CallScope, current_call_scope, enter_call_scope, leave_call_scope};
     #[pymodule_export]
     use super::callbacks::{CallbackQueue, CallbackRequest};
     #[pymodule_export]

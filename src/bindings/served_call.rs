@@ -141,7 +141,7 @@ fn start(bridge: &Bound<'_, LoopBridge>, place: &ServedLoop, order: CallOrder) {
     }
     let permits = ctx.permits.as_ref().and_then(Weak::upgrade);
     let lender = lender_of(&permits);
-    let scope = CallScope::new(ctx.extras.clone());
+    let scope = CallScope::new(&ctx);
     let name = tool.spec.name.clone();
     let made = (|| {
         let context = place.context(py)?;

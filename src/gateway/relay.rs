@@ -35,6 +35,11 @@ impl Outlet {
         }
     }
 
+    /// Passes on a log message of the request. It may be lost if the client is slow.
+    pub fn log(&self, message: &Value) {
+        let _ = self.0.try_send(notification_message("notifications/message", message));
+    }
+
     /// Sends a message; waits while the client is slow. False if it takes no messages.
     pub async fn send(&self, message: String) -> bool {
         self.0.send(message).await.is_ok()

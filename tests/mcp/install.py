@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-SERVERS = ROOT / ".servers"
+SERVERS = (ROOT / ".servers").resolve()  # npm takes a folder behind a link for a package of its own
 LOCKS = ROOT / "requirements" / "servers"
 # What comes from npm: a folder with package.json and package-lock.json.
 NPM = {

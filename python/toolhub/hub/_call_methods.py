@@ -114,7 +114,8 @@ class CallMethods:
         A tool that is not registered is looked up on the servers that have not listed their tools yet, for at most the hub's
         `lookup_timeout`.
 
-        `progress` is called with each progress report of a tool on an MCP server: `{"progress": 3, "total": 10, "message": …}`.
+        `progress` is called with each progress report of the tool (of one in Python: `current_call().report_progress`):
+        `{"progress": 3, "total": 10, "message": …}`.
         A plain function runs on a thread of the hub, an async one on this event loop; one report after another, and a
         function that hangs does not hold up the call. `meta` is passed on to the server as `_meta`.
 
@@ -275,9 +276,15 @@ class CallMethods:
 
 async def settled(awaitable: Awaitable[ToolResult], around: Around) -> ToolResult:
     """The result of a call, after `progress` has seen the last reports."""
-    result = await awaitable
-    if around[0] is not None:
-        await around[0].settle()
+    reports = around[0]
+    if reports is None:
+        return await awaitable
+    scope: Any = _core.enter_call_scope(reports)  # for tools in Python; servers report through the core
+    try:
+        result = await awaitable
+    finally:
+        _core.leave_call_scope(scope)
+    await reports.settle()
     return result
 
 

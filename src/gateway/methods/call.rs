@@ -1,6 +1,7 @@
 //! `tools/call`, in one request or in several: a modern client that is asked a question sends the request again.
 
 use super::asking::{by_request, caller_key};
+use super::logging::{is_at_least, wanted_level};
 use super::perform::perform;
 use super::results::{answer, cancelled};
 use super::search_tools::{GatewayCall, read_call};
@@ -57,7 +58,7 @@ pub async fn call(
     let missing = MissingCapability::default();
     let ask = missing.guard(caller, by_request(&gateway.questions, exchange));
     let outlet = Arc::new(Mutex::new(exchange.outlet.clone()));
-    let extras = extras(outlet, ask, meta);
+    let extras = extras(caller, outlet, ask, meta);
     let called = perform(gateway, caller, name, args, &extras, &exchange.cancel).await;
     match missing.error().filter(|_| caller.era == Era::Modern && called.outcome.is_err()) {
         Some(error) => Err(error),
@@ -67,20 +68,30 @@ pub async fn call(
 
 /// What the tools of a call get beside the arguments.
 fn extras(
+    caller: &Caller,
     outlet: Arc<Mutex<Outlet>>,
     ask: AskCaller,
     meta: Option<&Map<String, Value>>,
 ) -> CallContextExtras {
     let token = meta.and_then(|meta| meta.get("progressToken"));
     let progress = token.filter(|token| token.is_string() || token.is_i64()).cloned().map(|token| {
+        let outlet = outlet.clone();
         let report: OnProgress = Arc::new(move |report: &Value| outlet.lock().progress(&token, report));
         report
+    });
+    let log = wanted_level(caller, meta).map(|least| {
+        let log: OnProgress = Arc::new(move |message: &Value| {
+            if is_at_least(message, least) {
+                outlet.lock().log(message);
+            }
+        });
+        log
     });
     // What belongs to the exchange between client and gateway is not for others.
     let is_own = |key: &str| key == "progressToken" || key.starts_with("io.modelcontextprotocol/");
     let passed = meta.into_iter().flatten().filter(|(key, _)| !is_own(key));
     let meta = passed.map(|(key, value)| (key.clone(), value.clone())).collect();
-    CallContextExtras { progress, meta, ask: Some(ask), keep_raw: true }
+    CallContextExtras { progress, log, meta, ask: Some(ask), keep_raw: true }
 }
 
 /// Starts a call that can stop for questions.
@@ -95,7 +106,7 @@ fn begun(
     let missing = MissingCapability::default();
     let ask = missing.guard(&exchange.caller, questioner.asker(caller_key(&exchange.caller)));
     let outlet = Arc::new(Mutex::new(exchange.outlet.clone()));
-    let extras = extras(outlet.clone(), ask, meta);
+    let extras = extras(&exchange.caller, outlet.clone(), ask, meta);
     let cancel = gateway.abort.child_token();
     let guard = cancel.clone().drop_guard();
     let (done, result) = oneshot::channel();
