@@ -22,6 +22,8 @@ SUITES = {
     "skills": "skills",
     "startup": "startup",
     "cold_start": "cold_start",
+    "serving": "serving",
+    "serving_memory": "serving_memory",
 }
 
 

@@ -6,7 +6,7 @@ its own: `ENVIRONMENTS` names the lock file in `requirements/` that it is made f
 """
 
 CLIENTS = ("toolhub", "mcp_sdk", "fastmcp", "langchain", "aiohttp")
-ENVIRONMENTS = {"langchain": "bench-langchain"}
+ENVIRONMENTS = {"langchain": "bench-langchain", "mcp_proxy": "bench-mcp-proxy"}
 
 ARGUMENTS = {"a": 1, "b": 2}
 ANSWER = "3"
