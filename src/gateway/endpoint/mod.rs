@@ -88,3 +88,18 @@ pub fn in_use(id: &RpcId) -> RpcError {
         format!("Invalid Request: the id {id} belongs to a request that is running"),
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn size<A, B, C, F: Future>(_: fn(A, B, C) -> F) -> usize {
+        size_of::<F>()
+    }
+
+    #[test]
+    fn a_request_that_listens_is_small() {
+        let bytes = size(answer);
+        assert!(bytes <= 2_000, "{bytes} bytes for each of thousands of listeners");
+    }
+}

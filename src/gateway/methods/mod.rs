@@ -39,7 +39,8 @@ pub async fn dispatch(
             gateway.upstreams.listed().await;
             tools::list(gateway, &exchange.caller, params)
         }
-        ("tools/call", _) => call::call(gateway, exchange, params).await,
+        // Boxed: a request that listens would keep as much memory as a call needs.
+        ("tools/call", _) => Box::pin(call::call(gateway, exchange, params)).await,
         ("tools/describe", _) => tools::describe(gateway, &exchange.caller, params),
         ("subscriptions/listen", Era::Modern) => listen::listen(gateway, request, exchange).await,
         (method, _) => Err(RpcError::no_such_method(method)),
