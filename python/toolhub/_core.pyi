@@ -257,6 +257,10 @@ class Gateway:
         """
         Opens the socket; awaits the address that it got, as (host, port).
         """
+    def drain(self, /) -> None:
+        """
+        Refuses new requests; what runs may end, then serving ends.
+        """
     def enter(self, /) -> None:
         """
         Python tools run on the running event loop from now on.
@@ -269,23 +273,31 @@ class Gateway:
         """
         Python tools run on that loop no more.
         """
+    def list_new_servers(self, /) -> None:
+        """
+        Lists the tools of servers that have not listed them yet, in the background.
+        """
     @property
     def max_body(self, /) -> int:
         """
         In bytes.
         """
+    def reopen_audit(self, /) -> None:
+        """
+        Opens the audit log again by its name, after it was moved away.
+        """
     def serve_http(self, /, grace: float) -> BridgeFuture:
         """
-        Serves the socket that `bind` has opened, until `stop`. What runs then gets `grace` seconds to end.
+        Serves the socket that `bind` has opened, until `drain`. What runs then gets `grace` seconds to end.
         """
     def serve_stdio(self, /, grace: float) -> BridgeFuture:
         """
-        Serves the client that started this process, until it closes its end or `stop` is called. What runs then gets `grace`
+        Serves the client that started this process, until it closes its end or `drain` is called. What runs then gets `grace`
         seconds to end.
         """
     def stop(self, /) -> None:
         """
-        Accepts nothing new; what runs is answered.
+        Ends serving at once; what runs is answered if its client still waits.
         """
 
 @final
@@ -572,6 +584,10 @@ class Servers:
     def refresh(self, /, ids: Sequence[str] | None, timeout: float | None) -> BridgeFuture:
         """
         Lists the tools of servers again; awaits the same as `connect`.
+        """
+    def reload_files(self, /, only_changed: bool) -> list[tuple[Path, Any]]:
+        """
+        Loads the files again, or those that have changed; a report for each. A file with an error changes nothing.
         """
     def remove(self, /, id: str) -> bool:
         """

@@ -62,6 +62,7 @@ def _serve(given: argparse.Namespace) -> int:
     from .exceptions import ToolError
 
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(name)s: %(message)s")
+    logging.getLogger("toolhub.serving").setLevel(logging.INFO)
     try:
         # Tools may print while they are imported.
         with contextlib.nullcontext() if given.http else _stdout_to_stderr():

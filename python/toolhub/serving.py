@@ -24,20 +24,25 @@ class Serving:
     port: int
     path: str
     _stop: Callable[[], None] = field(repr=False)
+    _reload: Callable[[], None] = field(repr=False)
 
     @property
     def url(self) -> str:
         """The address for clients.
 
-        >>> Serving("127.0.0.1", 8000, "/mcp", print).url
+        >>> Serving("127.0.0.1", 8000, "/mcp", print, print).url
         'http://127.0.0.1:8000/mcp'
         """
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"http://{host}:{self.port}{self.path}"
 
     def stop(self) -> None:
-        """Accept nothing new; calls that run are answered, then serving ends. May be called on any thread."""
+        """Refuse new requests with 503; calls that run are answered, then serving ends. May be called on any thread."""
         self._stop()
+
+    def reload(self) -> None:
+        """What SIGHUP does, soon: load configuration files and folders again, open the audit log again."""
+        self._reload()
 
 
 class AsgiApp:

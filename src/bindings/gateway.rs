@@ -22,7 +22,9 @@ use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use std::convert::Infallible;
+use std::pin::pin;
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 use tokio::net::TcpListener;
 
 /// The hub as one MCP server.
@@ -72,37 +74,51 @@ impl PyGateway {
         })
     }
 
-    /// Serves the socket that `bind` has opened, until `stop`. What runs then gets `grace` seconds to end.
+    /// Serves the socket that `bind` has opened, until `drain`. What runs then gets `grace` seconds to end.
     fn serve_http<'py>(&self, py: Python<'py>, grace: f64) -> PyResult<Bound<'py, BridgeFuture>> {
         let listener = self.listener.lock().take();
         let listener = listener.ok_or_else(|| PyRuntimeError::new_err("the gateway has no socket"))?;
-        let (core, drained) = (self.core.clone(), self.drained(grace)?);
+        let (core, grace) = (self.core.clone(), seconds("grace", Some(grace))?.unwrap_or_default());
         bridge::run(py, async move {
-            tokio::select! {
-                () = serve_http(core, listener) => {}
-                () = drained => {}
-            }
+            until_drained(&core, grace, serve_http(core.clone(), listener)).await;
             Ok(())
         })
     }
 
-    /// Serves the client that started this process, until it closes its end or `stop` is called. What runs then gets `grace`
+    /// Serves the client that started this process, until it closes its end or `drain` is called. What runs then gets `grace`
     /// seconds to end.
     fn serve_stdio<'py>(&self, py: Python<'py>, grace: f64) -> PyResult<Bound<'py, BridgeFuture>> {
-        let (core, drained) = (self.core.clone(), self.drained(grace)?);
+        let (core, grace) = (self.core.clone(), seconds("grace", Some(grace))?.unwrap_or_default());
         bridge::run(py, async move {
-            let served = tokio::select! {
-                served = serve_process_stdio(core) => served,
-                () = drained => Ok(()),
-            };
+            let served = until_drained(&core, grace, serve_process_stdio(core.clone())).await;
             served
+                .unwrap_or(Ok(()))
                 .map_err(|error| HubError::new(ErrorKind::Connect, format!("Cannot serve on stdio: {error}")))
         })
     }
 
-    /// Accepts nothing new; what runs is answered.
+    /// Refuses new requests; what runs may end, then serving ends.
+    fn drain(&self) {
+        self.core.drain.begin();
+    }
+
+    /// Ends serving at once; what runs is answered if its client still waits.
     fn stop(&self) {
-        self.core.stop.cancel();
+        self.core.stop_now();
+    }
+
+    /// Opens the audit log again by its name, after it was moved away.
+    fn reopen_audit(&self, py: Python<'_>) -> PyResult<()> {
+        let Some(audit) = &self.core.options.audit else { return Ok(()) };
+        py.detach(|| audit.reopen()).map_err(|error| tool_error(py, &error))
+    }
+
+    /// Lists the tools of servers that have not listed them yet, in the background.
+    fn list_new_servers(&self) -> PyResult<()> {
+        runtime::check_generation(self.generation)?;
+        let core = self.core.clone();
+        let _ = runtime::spawn(async move { core.upstreams.listed().await });
+        Ok(())
     }
 
     /// Python tools run on the running event loop from now on.
@@ -158,16 +174,15 @@ impl PyGateway {
     }
 }
 
-impl PyGateway {
-    /// Ends when the gateway has stopped and the time for what runs is over.
-    fn drained(&self, grace: f64) -> PyResult<impl Future<Output = ()> + Send + use<>> {
-        let grace = seconds("grace", Some(grace))?.unwrap_or_default();
-        let stop = self.core.stop.clone();
-        Ok(async move {
-            stop.cancelled().await;
-            tokio::time::sleep(grace).await;
-        })
+/// Serves until its end, or until a drain is over; `None` if the drain took all of `grace`.
+async fn until_drained<T>(core: &Gateway, grace: Duration, serving: impl Future<Output = T>) -> Option<T> {
+    let mut serving = pin!(serving);
+    tokio::select! {
+        served = serving.as_mut() => return Some(served),
+        () = core.drain.begun() => {}
     }
+    let drained = async { tokio::join!(core.drain(grace), serving).1 };
+    tokio::time::timeout(grace, drained).await.ok()
 }
 
 /// The reply to one HTTP request.

@@ -19,6 +19,9 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
+/// How long calls may take to end after they were cancelled by a drain.
+const CANCELLED_WITHIN: Duration = Duration::from_secs(1);
+
 /// The hub as an MCP server. It keeps nothing about its clients but the calls that are running.
 pub struct Gateway {
     pub hub: Arc<Hub>,
@@ -38,6 +41,8 @@ pub struct Gateway {
     pub views: Views,
     pub admission: Admission,
     pub drain: Drain,
+    /// The calls of tools that are running, also those that wait for an answer of their client between two requests.
+    pub calls: Drain,
     pub metrics: Metrics,
     /// Fires when the gateway is about to stop: standing streams end, and no connection is accepted.
     pub stop: CancellationToken,
@@ -80,21 +85,30 @@ impl Gateway {
             views,
             admission,
             drain: Drain::default(),
+            calls: Drain::default(),
             metrics: Metrics::default(),
             stop: CancellationToken::new(),
             abort: CancellationToken::new(),
         })
     }
 
-    /// Stops without breaking calls: new requests are refused, running ones end within `grace`, and are cancelled then.
-    /// Returns how many were.
+    /// Stops without breaking calls, within `grace`: new requests are refused, and running ones end. The last fifth, a second
+    /// at most, is for those that had to be cancelled. Returns how many were.
     pub async fn drain(&self, grace: Duration) -> DrainReport {
-        let report = self.drain.wait(grace).await;
-        if report.left > 0 {
-            self.abort.cancel();
-        }
+        let rest = (grace / 5).min(CANCELLED_WITHIN);
+        let report = self.drain.wait(grace - rest).await;
+        // Calls that wait for an answer end too: requests that bring one are refused.
+        self.abort.cancel();
+        // Half of the rest is for their answers to reach the clients.
+        self.calls.idle(rest / 2).await;
         self.stop.cancel();
         report
+    }
+
+    /// Stops at once: standing streams end, and what runs is answered if its client still waits.
+    pub fn stop_now(&self) {
+        self.drain.begin();
+        self.stop.cancel();
     }
 
     /// What is running now.

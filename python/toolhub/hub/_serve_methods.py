@@ -11,6 +11,9 @@ from .. import _background
 from .._checks import check_callable, check_mapping, check_path, check_seconds, check_text, check_whole
 from .._core import Gateway, Hub, unknown_options
 from ..options import ServeOptions, ViewOptions
+from ._folders import FolderLoader
+from ._reloading import Reloader
+from ._servers import ServerManager
 from ._state import HubState
 
 if TYPE_CHECKING:
@@ -26,6 +29,8 @@ class ServeMethods:
     _core: Hub
     _state: HubState
     _gateways: set[Gateway]
+    _servers: ServerManager
+    _folders: FolderLoader
 
     def serve(
         self,
@@ -44,8 +49,11 @@ class ServeMethods:
         `http://host:port/path`; with `port=0` the system chooses a free port. `ready` is called once, with a `Serving` that
         has the address (`url`, `host`, `port`) and can `stop`. Clients of both eras of the protocol are served.
 
-        SIGTERM, `stop` and closing the hub drain: nothing new is accepted, and calls that run get `grace` seconds to end.
-        Ctrl-C cancels them.
+        SIGTERM and `stop` drain: new requests get 503, calls that run may end, and serving ends within `grace` seconds; a
+        second before that, what still runs is cancelled. Ctrl-C cancels it at once.
+
+        A configuration file that changes is loaded again while the hub is served, without breaking a call; one with an error
+        changes nothing and is logged. SIGHUP loads all files and folders again and opens the audit log again.
 
         `name` and `instructions` describe the server to clients. A web page may use the server only if its origin is in
         `allowed_origins` or on this machine; `allowed_hosts` are the names under which clients reach it, beside `localhost`
@@ -62,8 +70,8 @@ class ServeMethods:
         >>> hub.serve("http", port=0, ready=lambda serving: serving.stop())
         """
         gateway = self._gateway(path, options)
-        with _drained_by_sigterm(gateway):
-            _background.run(self._serve(gateway, transport, host, port, path, ready, grace))
+        with self._reloader(gateway) as reloader, _signals(gateway, reloader):
+            _background.run(self._serve(gateway, reloader, transport, host, port, path, ready, grace))
 
     async def aserve(
         self,
@@ -80,7 +88,9 @@ class ServeMethods:
 
         Async tools run on the event loop of this call, so what they share with the rest of the program stays on one loop.
         """
-        await self._serve(self._gateway(path, options), transport, host, port, path, ready, grace)
+        gateway = self._gateway(path, options)
+        with self._reloader(gateway) as reloader:
+            await self._serve(gateway, reloader, transport, host, port, path, ready, grace)
 
     def asgi(self, *, path: str = "/mcp", **options: Unpack[ServeOptions]) -> "AsgiApp":
         """The hub as an ASGI application, to be run by a server such as uvicorn or mounted in FastAPI or Starlette.
@@ -101,6 +111,7 @@ class ServeMethods:
     async def _serve(
         self,
         gateway: Gateway,
+        reloader: Reloader,
         transport: Transport,
         host: str,
         port: int,
@@ -123,7 +134,7 @@ class ServeMethods:
                 if ready is not None:
                     from ..serving import Serving
 
-                    ready(Serving(own_host, own_port, path, gateway.stop))
+                    ready(Serving(own_host, own_port, path, gateway.drain, reloader.request))
             else:
                 serving = gateway.serve_stdio(grace)
             await serving
@@ -131,6 +142,9 @@ class ServeMethods:
             self._gateways.discard(gateway)
             gateway.stop()
             gateway.leave()
+
+    def _reloader(self, gateway: Gateway) -> Reloader:
+        return Reloader(gateway, self._servers, self._folders.reload)
 
     def _gateway(self, path: str, options: ServeOptions) -> Gateway:
         self._state.require_open()
@@ -224,17 +238,18 @@ def _texts(what: str, texts: Any) -> list[str]:
 
 
 @contextlib.contextmanager
-def _drained_by_sigterm(gateway: Gateway) -> Generator[None]:
-    """SIGTERM ends serving properly. Only the main thread may handle signals."""
+def _signals(gateway: Gateway, reloader: Reloader) -> Generator[None]:
+    """SIGTERM drains, SIGHUP reloads. Only the main thread may handle signals."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
 
-    def stop(_number: int, _frame: object) -> None:
-        gateway.stop()
-
-    before = signal.signal(signal.SIGTERM, stop)
+    handlers: dict[int, Callable[[], None]] = {signal.SIGTERM: gateway.drain}
+    if hasattr(signal, "SIGHUP"):  # not on Windows
+        handlers[signal.SIGHUP] = reloader.request
+    before = {number: signal.signal(number, lambda got, _: handlers[got]()) for number in handlers}
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -49,6 +49,13 @@ class ServerManager:
             report = self._open().load_file(os.path.expanduser(config))
         return self._log_once.log(LoadReport(**report))
 
+    def reload_files(self, only_changed: bool) -> list[tuple[str, LoadReport]]:
+        """Load the configuration files again, or those that have changed. A file with an error changes nothing."""
+        if self._servers is None:
+            return []
+        reports = cast("list[tuple[Any, Any]]", self._servers.reload_files(only_changed))
+        return [(os.fspath(path), LoadReport(**report)) for path, report in reports]
+
     def add(self, id: str, entry: Mapping[str, Any], auth: Any, options: Mapping[str, Any]) -> list[str]:
         """Add a server from the keys of a configuration file; see `ToolHub.add_server`."""
         given: dict[str, Any] = {**entry, "toolhub": dict(options) or None}

@@ -1,12 +1,16 @@
 //! What happens to an HTTP request before its body is read: origin, credentials, view, limits.
 //!
 //! ```text
-//! Host, Origin ─► /healthz, /readyz ─► who calls (401, 403) ─► /metrics ─► view (404) ─► draining (503) ─► limits (429)
+//! Host, Origin ─► /healthz, /readyz ─► who calls (401, 403) ─► /metrics ─► view (404) ─► limits (429)
 //! ```
+//!
+//! While the gateway drains, new requests get 503. Answers to the questions of running calls, and cancellations, are taken:
+//! which one a message is shows its body.
 
 use super::identify::RequestOrigin;
 use super::origin;
 use super::reply::HttpReply;
+use super::stopping;
 use crate::gateway::authenticator::AuthenticationRefusal;
 use crate::gateway::limits::{Occupied, OccupiedPlace, TooMany};
 use crate::gateway::operate::DrainPlace;
@@ -27,6 +31,8 @@ const METRICS_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 pub struct Admitted {
     pub origin: RequestOrigin,
     pub place: RequestPlace,
+    /// It came while the gateway drains.
+    is_late: bool,
 }
 
 /// Held while a request runs.
@@ -41,6 +47,20 @@ impl RequestPlace {
     pub fn into_stream(self, gateway: &Gateway, principal: &Principal) -> Result<RequestPlace, TooMany> {
         let occupied = gateway.admission.enter(&principal.id, Occupied::Stream)?;
         Ok(RequestPlace { _occupied: occupied, _running: None })
+    }
+}
+
+impl Admitted {
+    /// Refuses a request that came while the gateway drains.
+    pub fn not_draining(self, gateway: &Gateway) -> Result<Admitted, HttpReply> {
+        match self.is_late {
+            true => {
+                gateway.metrics.refused(StatusCode::SERVICE_UNAVAILABLE.as_u16());
+                Err(HttpReply::refused(StatusCode::SERVICE_UNAVAILABLE, &stopping())
+                    .with(header::RETRY_AFTER, HeaderValue::from_static("1")))
+            }
+            false => Ok(self),
+        }
     }
 }
 
@@ -76,11 +96,12 @@ async fn admission(gateway: &Gateway, parts: &Parts) -> Result<Admitted, HttpRep
     }
     let view = gateway.views.of_path(path, &options.path, &principal);
     let view = view.ok_or_else(|| HttpReply::empty(StatusCode::NOT_FOUND))?;
-    let running = gateway.drain.enter().ok_or_else(draining)?;
+    let running = gateway.drain.enter();
+    let is_late = running.is_none();
     let what = if is_get { Occupied::Stream } else { Occupied::Request };
     let occupied = gateway.admission.enter(&principal.id, what).map_err(|refused| too_many(&refused))?;
-    let place = RequestPlace { _occupied: occupied, _running: (!is_get).then_some(running) };
-    Ok(Admitted { origin: RequestOrigin { principal, view }, place })
+    let place = RequestPlace { _occupied: occupied, _running: running.filter(|_| !is_get) };
+    Ok(Admitted { origin: RequestOrigin { principal, view }, place, is_late })
 }
 
 fn readiness(gateway: &Gateway) -> HttpReply {
@@ -104,12 +125,6 @@ fn unauthenticated(gateway: &Gateway, refusal: &AuthenticationRefusal) -> HttpRe
         Some(challenge) => reply.with(header::WWW_AUTHENTICATE, challenge),
         None => reply,
     }
-}
-
-fn draining() -> HttpReply {
-    let error = RpcError::invalid_request("The server is stopping; try again later");
-    HttpReply::refused(StatusCode::SERVICE_UNAVAILABLE, &error)
-        .with(header::RETRY_AFTER, HeaderValue::from_static("1"))
 }
 
 /// The reply to a caller who has too much running.

@@ -26,6 +26,14 @@ pub async fn handle(gateway: &Arc<Gateway>, parts: &Parts, body: Bytes) -> HttpR
 
 /// Answers a request that was admitted.
 pub async fn serve(gateway: &Arc<Gateway>, admitted: Admitted, parts: &Parts, body: Bytes) -> HttpReply {
+    let admitted = match parts.method {
+        Method::POST => Ok(admitted),
+        _ => admitted.not_draining(gateway),
+    };
+    let admitted = match admitted {
+        Ok(admitted) => admitted,
+        Err(refusal) => return refusal,
+    };
     match parts.method {
         Method::POST => post(gateway, admitted, parts, &body).await.unwrap_or_else(|refusal| refusal),
         // The modern protocol has neither sessions nor a standing stream.

@@ -28,6 +28,9 @@ use serde_json::value::RawValue;
 use std::sync::Arc;
 use std::time::Instant;
 
+/// JSON-RPC leaves these codes to servers.
+const STOPPING: i64 = -32000;
+
 /// The answer to a request: the message, and the code if it is an error.
 pub struct AnsweredRequest {
     pub message: String,
@@ -79,6 +82,11 @@ fn known_method(name: &str) -> Option<&'static str> {
 /// The key of the request that `notifications/cancelled` names.
 pub fn cancelled_request(params: Option<&RawValue>) -> Option<String> {
     object(params).ok()?.get("requestId").filter(|id| id.is_string() || id.is_number()).map(Value::to_string)
+}
+
+/// The answer to a request that comes while the gateway drains.
+pub fn stopping() -> RpcError {
+    RpcError::new(STOPPING, "The server is stopping; try again later")
 }
 
 pub fn in_use(id: &RpcId) -> RpcError {

@@ -25,7 +25,7 @@ use tokio::sync::oneshot;
 
 pub async fn post(
     gateway: &Arc<Gateway>,
-    Admitted { origin, place }: Admitted,
+    admitted: Admitted,
     parts: &Parts,
     body: &[u8],
 ) -> Result<HttpReply, HttpReply> {
@@ -39,6 +39,11 @@ pub async fn post(
         return Err(HttpReply::refused(StatusCode::NOT_ACCEPTABLE, &error));
     }
     let message = read_message(body).map_err(|refused| bad_request(refused.id.as_ref(), &refused.error))?;
+    let admitted = match message {
+        ClientMessage::Request(_) => admitted.not_draining(gateway)?,
+        _ => admitted,
+    };
+    let Admitted { origin, place, .. } = admitted;
     match message {
         ClientMessage::Request(request) => {
             let caller = origin.of_request(gateway, &parts.headers, &request)?;

@@ -1,7 +1,7 @@
 //! The stdio endpoint: one message a line, one client.
 
 use super::lines::{LineReader, ReadLine};
-use super::{answer, cancelled_request, in_use};
+use super::{answer, cancelled_request, in_use, stopping};
 use crate::gateway::caller::Caller;
 use crate::gateway::era::legacy::{self, Initialized};
 use crate::gateway::era::modern;
@@ -136,7 +136,10 @@ impl StdioClient {
     /// Runs a request beside the others.
     fn start(&mut self, request: RpcRequest) -> Result<(), RpcError> {
         let caller = self.caller(&request)?;
-        let cancel = CancellationToken::new();
+        let running = self.gateway.drain.enter().ok_or_else(stopping)?;
+        // A standing stream does not keep the gateway from stopping.
+        let running = (request.method != "subscriptions/listen").then_some(running);
+        let cancel = self.gateway.abort.child_token();
         let entry = self.in_flight.enter(request.id.key(), cancel.clone());
         let entry = entry.ok_or_else(|| in_use(&request.id))?;
         let outlet = Outlet::of(self.output.clone());
@@ -145,10 +148,11 @@ impl StdioClient {
         self.running.spawn(async move {
             let answered = answer(&gateway, &request, &exchange).await;
             drop(entry);
-            // A cancelled request gets no answer.
-            if !exchange.cancel.is_cancelled() {
+            // A request that its client has cancelled gets no answer.
+            if !exchange.cancel.is_cancelled() || gateway.abort.is_cancelled() {
                 let _ = output.send(answered.message).await;
             }
+            drop(running);
         });
         Ok(())
     }

@@ -1,11 +1,13 @@
 //! `tools/call`, in one request or in several: a modern client that is asked a question sends the request again.
 
 use super::asking::{by_request, caller_key};
+use super::call_record::CallRecord;
 use super::logging::{is_at_least, wanted_level};
 use super::perform::perform;
 use super::results::{answer, cancelled};
 use super::search_tools::{GatewayCall, read_call};
 use super::tools::name_of;
+use crate::error::ErrorKind;
 use crate::gateway::caller::Caller;
 use crate::gateway::capability::{MissingCapability, can_be_asked};
 use crate::gateway::conversation::{Conversation, ConversationStep, Questioner};
@@ -34,19 +36,23 @@ pub async fn call(
     params: Option<&RawValue>,
 ) -> Result<String, RpcError> {
     let mut params = object(params)?;
+    let caller = &exchange.caller;
     let arguments = match params.remove("arguments") {
         None | Some(Value::Null) => Map::new(),
         Some(Value::Object(arguments)) => arguments,
-        Some(_) => return Err(RpcError::invalid_params("Invalid params: 'arguments' must be an object")),
+        Some(other) => {
+            let error = RpcError::invalid_params("Invalid params: 'arguments' must be an object");
+            return Err(refused(gateway, caller, name_of(&params)?, &other, error));
+        }
     };
-    let caller = &exchange.caller;
     let (name, arguments) = match read_call(gateway, caller, name_of(&params)?, arguments) {
         GatewayCall::Tool(name, arguments) => (name, arguments),
         GatewayCall::Answered(answer) => return answer,
     };
     let name = name.as_str();
     if caller.era == Era::Modern && params.contains_key("requestState") {
-        let conversation = resumed(gateway, caller, name, &params)?;
+        let conversation = resumed(gateway, caller, name, &params)
+            .map_err(|error| refused(gateway, caller, name, &Value::Object(arguments), error))?;
         return converse(gateway, exchange, conversation).await;
     }
     let args = Arc::new(Arguments::new(arguments));
@@ -64,6 +70,13 @@ pub async fn call(
         Some(error) => Err(error),
         None => answer(gateway, caller, name, called.outcome),
     }
+}
+
+/// Writes down a call that was refused before a tool was chosen for it.
+fn refused(gateway: &Gateway, caller: &Caller, tool: &str, arguments: &Value, refusal: RpcError) -> RpcError {
+    let record = CallRecord::new(gateway, caller, tool, arguments);
+    let written = record.write(None, Some(ErrorKind::InvalidArguments.name()));
+    written.map_or_else(|error| RpcError::new(INTERNAL_ERROR, error.message), |()| refusal)
 }
 
 /// What the tools of a call get beside the arguments.

@@ -2,6 +2,7 @@
 
 mod asking;
 mod call;
+mod call_record;
 mod definition;
 mod listen;
 mod logging;

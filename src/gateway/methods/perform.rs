@@ -1,14 +1,15 @@
 //! One call of a tool for a caller: what the view and the budget allow, through the plan, into the audit log and the metrics.
 
+use super::call_record::CallRecord;
 use crate::error::{ErrorKind, HubError, clip};
 use crate::gateway::caller::Caller;
-use crate::gateway::operate::{AuditOutcome, AuditRecord, Operation};
+use crate::gateway::operate::Operation;
 use crate::gateway::state::Gateway;
 use crate::model::{Arguments, CallOptions};
 use crate::plan::{self, CallRequest, CallResult, CallTarget, LookUpRequest};
 use crate::tool::CallContextExtras;
 use std::sync::Arc;
-use std::time::{Instant, SystemTime};
+use std::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 /// Calls a tool that the caller sees. A tool that it does not see is `NotFound`, whether it exists or not.
@@ -20,28 +21,19 @@ pub async fn perform(
     extras: &CallContextExtras,
     cancel: &CancellationToken,
 ) -> CallResult {
-    let (begun, time) = (Instant::now(), SystemTime::now());
+    // Counted to its last line in the audit log, so that a drain waits for it.
+    let _running = gateway.calls.enter();
+    let record = CallRecord::new(gateway, caller, name, args.as_value());
+    let begun = record.begun();
     let is_seen = sees(gateway, caller, name, cancel).await;
     let called = match is_seen {
         true => run(gateway, caller, name, args.clone(), extras, cancel).await,
         false => CallResult::refused(unknown(name)),
     };
     let failure = called.outcome.as_ref().err().map(|error| error.kind.name());
-    if let Some(audit) = &gateway.options.audit {
-        let written = audit.write(&AuditRecord {
-            time,
-            principal: &caller.principal.id,
-            view: &caller.view.name,
-            tool: name,
-            candidate: called.provider.as_deref(),
-            arguments: args.as_value(),
-            outcome: failure.map_or(AuditOutcome::Ok, AuditOutcome::Error),
-            duration: begun.elapsed(),
-        });
-        // What is not in the log must not look as if it were.
-        if let Err(error) = written {
-            return CallResult::refused(error);
-        }
+    // What is not in the log must not look as if it were.
+    if let Err(error) = record.write(called.provider.as_deref(), failure) {
+        return CallResult::refused(error);
     }
     let operation = Operation {
         method: "tools/call",

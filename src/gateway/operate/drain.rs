@@ -1,13 +1,13 @@
 //! Stopping without breaking calls: running requests end, new ones are refused.
 
-use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
 
 #[derive(Default)]
 struct DrainState {
-    is_draining: AtomicBool,
+    begun: CancellationToken,
     running: Mutex<usize>,
     idle: Notify,
 }
@@ -36,7 +36,7 @@ impl Drain {
     }
 
     pub fn is_draining(&self) -> bool {
-        self.0.is_draining.load(Ordering::Acquire)
+        self.0.begun.is_cancelled()
     }
 
     pub fn running(&self) -> usize {
@@ -46,13 +46,23 @@ impl Drain {
     /// Refuses new requests from now on.
     pub fn begin(&self) {
         let running = self.0.running.lock();
-        self.0.is_draining.store(true, Ordering::Release);
+        self.0.begun.cancel();
         drop(running);
+    }
+
+    /// Returns when draining has begun.
+    pub async fn begun(&self) {
+        self.0.begun.cancelled().await;
     }
 
     /// Refuses new requests and waits until the running ones have ended, for at most `grace`.
     pub async fn wait(&self, grace: Duration) -> DrainReport {
         self.begin();
+        self.idle(grace).await
+    }
+
+    /// Waits until nothing is running, for at most `limit`.
+    pub async fn idle(&self, limit: Duration) -> DrainReport {
         let ended = async {
             loop {
                 let idle = self.0.idle.notified();
@@ -65,7 +75,7 @@ impl Drain {
                 idle.await;
             }
         };
-        let _ = tokio::time::timeout(grace, ended).await;
+        let _ = tokio::time::timeout(limit, ended).await;
         DrainReport { left: self.running() }
     }
 }

@@ -33,9 +33,12 @@ use serde_json::json;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::{Notify, Semaphore, watch};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
+
+/// How long a call may take from the choice of its server to its beginning there.
+const PLANNED_CALLS_BEGIN: Duration = Duration::from_millis(500);
 
 /// Receives what servers list. Called on threads that may block, one list of a server at a time.
 pub trait ListingSink: Send + Sync {
@@ -55,6 +58,7 @@ pub struct Server {
     pub(super) concurrency: Option<Arc<Semaphore>>,
     /// How many calls use the connection, or wait for it.
     calls: AtomicUsize,
+    calls_ended: Notify,
 }
 
 /// A call in progress; it keeps the connection from being closed for idleness.
@@ -63,7 +67,9 @@ pub(super) struct CallInProgress<'a>(&'a Server);
 impl Drop for CallInProgress<'_> {
     fn drop(&mut self) {
         self.0.life.lock().last_used = Instant::now();
-        self.0.calls.fetch_sub(1, Ordering::AcqRel);
+        if self.0.calls.fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.0.calls_ended.notify_waiters();
+        }
     }
 }
 
@@ -115,6 +121,7 @@ impl Server {
             retry_budget: Mutex::default(),
             outage: Outage::default(),
             calls: AtomicUsize::new(0),
+            calls_ended: Notify::new(),
         })
     }
 
@@ -263,6 +270,24 @@ impl Server {
     /// The limit for all pages of the list of tools.
     fn list_limit(&self) -> Duration {
         self.config().options.startup_timeout
+    }
+
+    /// Closes a server that was removed or replaced, when its last call has ended.
+    pub async fn retire(&self) {
+        loop {
+            let ended = self.calls_ended.notified();
+            let mut ended = std::pin::pin!(ended);
+            // From before the look, so that the last end is not missed.
+            ended.as_mut().enable();
+            if self.calls.load(Ordering::Acquire) > 0 {
+                ended.await;
+            }
+            // A call that was planned before the removal may be about to begin.
+            tokio::time::sleep(PLANNED_CALLS_BEGIN).await;
+            if self.calls.load(Ordering::Acquire) == 0 {
+                return self.close().await;
+            }
+        }
     }
 
     /// Ends the connection and every attempt for good. Calls in flight fail.

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use serde_json::{Map, Value};
 
@@ -61,6 +62,30 @@ pub fn load_file(path: &Path, env: Environment<'_>) -> Loaded {
         loaded.errors.extend(servers.errors);
     }
     loaded
+}
+
+/// Tells one content of a configuration file, and of the `.local` file beside it, from another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConfigStamp([Option<ConfigFileStamp>; 2]);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct ConfigFileStamp {
+    modified: Option<SystemTime>,
+    length: u64,
+    /// Differs when another file was moved to this place.
+    inode: u64,
+}
+
+/// Take it before the file is read: what changes meanwhile differs then.
+pub fn config_stamp(path: &Path) -> ConfigStamp {
+    ConfigStamp([path, &local_file(path)].map(|path| {
+        let data = std::fs::metadata(path).ok()?;
+        #[cfg(unix)]
+        let inode = std::os::unix::fs::MetadataExt::ino(&data);
+        #[cfg(not(unix))]
+        let inode = 0;
+        Some(ConfigFileStamp { modified: data.modified().ok(), length: data.len(), inode })
+    }))
 }
 
 /// `mcp.json` → `mcp.local.json`

@@ -1,0 +1,83 @@
+"""Reloads the configuration of a hub that is served: when a file has changed, and on request."""
+
+import logging
+import queue
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from .._core import Gateway
+from ..exceptions import ToolError
+from ..servers import LoadReport
+from ._servers import ServerManager
+
+_log = logging.getLogger("toolhub.serving")
+
+_LOOK = 0.5
+"""Seconds between two looks at the files. A change is loaded when it is seen twice."""
+_END = 5.0
+"""Seconds that a running reload gets when serving ends."""
+
+
+class Reloader:
+    """A thread that keeps a served hub in step with its configuration files."""
+
+    def __init__(
+        self, gateway: Gateway, servers: ServerManager, reload_folders: Callable[[], LoadReport]
+    ) -> None:
+        self._gateway = gateway
+        self._servers = servers
+        self._reload_folders = reload_folders
+        # Signal handlers put into it; unlike an Event, it cannot deadlock there.
+        self._requests: queue.SimpleQueue[str] = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._run, name="toolhub-reload", daemon=True)
+
+    def __enter__(self) -> "Reloader":
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._requests.put("end")
+        self._thread.join(_END)
+
+    def request(self) -> None:
+        """Load all files and folders again and open the audit log again, soon. May be called in a signal handler."""
+        self._requests.put("reload")
+
+    def _run(self) -> None:
+        while True:
+            try:
+                request = self._requests.get(timeout=_LOOK)
+            except queue.Empty:
+                self._guarded(self._files, True)
+                continue
+            if request == "end":
+                return
+            self._guarded(self._gateway.reopen_audit)
+            self._guarded(self._files, False)
+            self._guarded(self._reload_folders)
+
+    def _files(self, only_changed: bool) -> None:
+        reports = self._servers.reload_files(only_changed)
+        for path, report in reports:
+            for error in report.errors:
+                _log.error("the configuration was not reloaded, the old one stays: %s", error)
+            for warning in report.warnings:
+                _log.warning("%s", warning)
+            if report:
+                removed = f", removed {', '.join(report.removed)}" if report.removed else ""
+                _log.info("reloaded %s: %d servers%s", path, len(report.loaded), removed)
+        if reports:
+            self._gateway.list_new_servers()
+
+    @staticmethod
+    def _guarded(step: Callable[..., Any], *arguments: Any) -> None:
+        """One step that fails must not end the thread; a hub that was closed has nothing to reload."""
+        try:
+            step(*arguments)
+        except ToolError as error:
+            _log.error("%s", error)
+        except RuntimeError as error:
+            _log.debug("%s", error)
+        except Exception:
+            _log.exception("reloading failed")

@@ -1,0 +1,198 @@
+"""Operating a served hub: draining, reloading, the audit log."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+from support import wire
+
+HERE = Path(__file__).parent
+PROGRAM, UPSTREAM = str(HERE / "programs.py"), str(HERE / "upstream.py")
+
+
+def configure(path: Path, *names: str) -> None:
+    """Servers with one tool each, named like it. The file is replaced, as editors do."""
+    servers = {
+        name: {"command": sys.executable, "args": [UPSTREAM, name, str(path.parent)]} for name in names
+    }
+    draft = path.with_suffix(".draft")
+    draft.write_text(json.dumps({"mcpServers": servers}))
+    draft.replace(path)
+
+
+def appears(path: Path) -> None:
+    """Waits for a file."""
+    patience = threading.Event()
+    for _ in range(int(wire.PATIENCE / 0.02)):
+        if path.exists():
+            return
+        patience.wait(0.02)
+    raise AssertionError(f"{path.name} did not appear")
+
+
+def test_sigterm_drains(tmp_path: Path) -> None:
+    config = tmp_path / "mcp.json"
+    configure(config, "slow")
+    with wire.command("--config", str(config), "--grace", "30") as program:
+        url = program.url
+        assert wire.get(url, "/readyz") == 200
+        running = wire.send(url, "tools/call", {"name": "slow"})
+        appears(tmp_path / "slow.begun")
+        program.process.send_signal(signal.SIGTERM)
+        while wire.get(url, "/readyz") == 200:
+            pass
+        assert wire.get(url, "/healthz") == 200
+        status, refused, headers = wire.received(wire.send(url, "tools/call", {"name": "slow"}))
+        assert (status, headers["Retry-After"]) == (503, "1")
+        assert refused["error"] == {"code": -32000, "message": "The server is stopping; try again later"}
+        (tmp_path / "slow.go").touch()
+        _, answer, _ = wire.received(running)
+        assert answer["result"]["content"][0]["text"] == "slow is done"
+        assert program.process.wait(wire.PATIENCE) == 0
+
+
+def test_sigterm_drains_on_stdio(tmp_path: Path) -> None:
+    config = tmp_path / "mcp.json"
+    configure(config, "slow")
+    serve = ["-m", "toolhub", "serve", "--config", str(config), "--grace", "30"]
+    with wire.running(*serve) as program:
+        program.send(wire.message("tools/call", {"name": "slow"}, 1))
+        appears(tmp_path / "slow.begun")
+        program.process.send_signal(signal.SIGTERM)
+        # The signal and the message may cross; requests are refused from some moment on.
+        number = 2
+        while not any("stopping" in line for line in program.output.lines):
+            program.send(wire.message("tools/list", {}, number))
+            program.output.wait_for(f'"id":{number}')
+            number += 1
+        (tmp_path / "slow.go").touch()
+        assert "slow is done" in program.output.wait_for('"id":1,')
+        assert program.process.wait(wire.PATIENCE) == 0
+
+
+def test_calls_that_outlive_the_grace_are_cancelled_and_written_down(tmp_path: Path) -> None:
+    config, audit = tmp_path / "mcp.json", tmp_path / "audit.ndjson"
+    configure(config, "slow")
+    with wire.command("--config", str(config), "--grace", "2", "--audit", str(audit)) as program:
+        running = wire.send(program.url, "tools/call", {"name": "slow", "arguments": {"a": 1}})
+        appears(tmp_path / "slow.begun")
+        program.process.send_signal(signal.SIGTERM)
+        _, answer, _ = wire.received(running)
+        assert answer["error"]["message"] == "Request cancelled"
+        assert program.process.wait(wire.PATIENCE) == 0
+    (line,) = wire.audit_lines(audit)
+    assert (line["tool"], line["outcome"]) == ("slow", "cancelled")
+
+
+def test_a_changed_file_is_reloaded_without_breaking_a_call(tmp_path: Path) -> None:
+    config = tmp_path / "mcp.json"
+    configure(config, "first", "second")
+    with wire.command("--config", str(config)) as program:
+        url = program.url
+        assert wire.tools(url) == ["first", "second"]
+        with wire.listening(url) as changes:
+            changes.wait_for("acknowledged")
+            running = wire.send(url, "tools/call", {"name": "first"})
+            appears(tmp_path / "first.begun")
+            configure(config, "second", "third")
+            changes.wait_for("list_changed")
+        program.errors.wait_for(f"reloaded {config}")
+        assert wire.tools(url) == ["second", "third"]
+        (tmp_path / "first.go").touch()
+        _, answer, _ = wire.received(running)
+        assert answer["result"]["content"][0]["text"] == "first is done"
+        assert wire.call(url, "third", {"quick": True}) == "third is done"
+
+
+def test_a_broken_file_changes_nothing(tmp_path: Path) -> None:
+    config = tmp_path / "mcp.json"
+    configure(config, "first")
+    for broken in ('{"mcpServers": {', '{"mcpServers": {"second": {"command": 5}}}'):
+        with wire.command("--config", str(config)) as program:
+            url = program.url
+            assert wire.tools(url) == ["first"]
+            config.write_text(broken)
+            line = program.errors.wait_for("the old one stays")
+            assert str(config) in line
+            assert wire.call(url, "first", {"quick": True}) == "first is done"
+            configure(config, "first", "second")
+            program.errors.wait_for(f"reloaded {config}")
+            assert wire.tools(url) == ["first", "second"]
+        configure(config, "first")
+
+
+def test_sighup_reloads_and_opens_the_audit_log_again(tmp_path: Path) -> None:
+    config, audit = tmp_path / "mcp.json", tmp_path / "audit.ndjson"
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    configure(config, "first")
+    with wire.command("--config", str(config), "--tools", str(tools), "--audit", str(audit)) as program:
+        url = program.url
+        wire.call(url, "first", {"quick": True})
+        audit.rename(tmp_path / "old.ndjson")
+        (tools / "greet.py").write_text(
+            'import toolhub\n\n@toolhub.tool\ndef greet() -> str:\n    "Greet."\n    return "hello"\n'
+        )
+        program.process.send_signal(signal.SIGHUP)
+        program.errors.wait_for(f"reloaded {config}")
+        appears(audit)
+        wire.call(url, "first", {"quick": True})
+        while "greet" not in wire.tools(url):
+            pass
+        assert wire.call(url, "greet") == "hello"
+    assert [line["tool"] for line in wire.audit_lines(audit)] == ["first", "greet"]
+    assert [line["tool"] for line in wire.audit_lines(tmp_path / "old.ndjson")] == ["first"]
+
+
+def test_each_call_has_a_line_in_the_audit_log(tmp_path: Path) -> None:
+    config, audit = tmp_path / "mcp.json", tmp_path / "audit.ndjson"
+    configure(config, "slow")
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    (tools / "own.py").write_text(
+        "import toolhub\n\n@toolhub.tool\ndef twice(n: int) -> int:\n"
+        '    "Double."\n    return 2 * n\n\n@toolhub.tool\ndef breaks() -> None:\n    "Break."\n    raise OSError\n'
+    )
+    arguments = ["--config", str(config), "--tools", str(tools), "--audit", str(audit)]
+    with wire.command(*arguments, TOOLHUB_TOKEN="audit-secret") as program:
+        url = program.url
+        headers = {"Authorization": "Bearer audit-secret"}
+        wire.call(url, "twice", {"n": 4}, **headers)
+        wire.call(url, "twice", {"n": 4}, **headers)
+        wire.call(url, "twice", {"n": "many"}, **headers)
+        wire.call(url, "breaks", **headers)
+        wire.call(url, "no_such_tool", **headers)
+        wire.received(wire.send(url, "tools/call", {"name": "twice", "arguments": [4]}, **headers))
+        vanishing = wire.send(url, "tools/call", {"name": "slow"}, **headers)
+        appears(tmp_path / "slow.begun")
+        vanishing.close()
+        appears(tmp_path / "slow.cancelled")
+        wire.call(url, "twice", {"n": 5}, **headers)
+        program.process.send_signal(signal.SIGTERM)
+        assert program.process.wait(wire.PATIENCE) == 0
+    lines = wire.audit_lines(audit)
+    assert "audit-secret" not in audit.read_text()
+    assert all(
+        set(line) == {"time", "principal", "view", "tool", "candidate", "arguments", "outcome", "ms"}
+        for line in lines
+    )
+    outcomes: list[tuple[Any, Any]] = sorted((line["tool"], line["outcome"]) for line in lines)
+    assert outcomes == [
+        ("breaks", "tool_error"),
+        ("no_such_tool", "not_found"),
+        ("slow", "cancelled"),
+        ("twice", "invalid_arguments"),
+        ("twice", "invalid_arguments"),
+        ("twice", "ok"),
+        ("twice", "ok"),
+        ("twice", "ok"),
+    ]
+    assert {line["principal"] for line in lines} == {"token:token"}
+    digests = [line["arguments"] for line in lines if line["outcome"] == "ok"]
+    assert digests[0] == digests[1] != digests[2]
+    assert {line["candidate"] is None for line in lines if line["outcome"] == "ok"} == {False}
