@@ -63,7 +63,10 @@ fn blocks(value: &Value) -> Value {
 /// A server's protocol error stays one; everything else is a result that says what went wrong.
 fn failed(gateway: &Gateway, caller: &Caller, error: HubError) -> Result<String, RpcError> {
     if let (ErrorKind::Rpc, Some(code)) = (error.kind, error.code) {
-        return Err(RpcError::new(code, error.message));
+        // In the server's own words: the client is to see what it would see without the gateway.
+        let Some(sent) = &error.upstream else { return Err(RpcError::new(code, error.message)) };
+        let passed_on = RpcError::new(code, sent.message.clone());
+        return Err(sent.data.iter().fold(passed_on, |error, data| error.with_data(data.clone())));
     }
     if let Some(raw) = error.content.as_ref().and_then(|sent| sent.raw.as_ref()) {
         return Ok(foreign_result(caller.era, raw));
