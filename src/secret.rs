@@ -2,11 +2,13 @@
 
 mod arguments;
 mod folded;
+mod in_path;
 mod in_text;
 mod names;
 mod redactor;
 
 pub use arguments::{ArgumentValues, Hidden, LABELS};
+pub use in_path::{secret_segments, shown_path};
 pub use in_text::{is_secret_flag, secrets_in};
 pub use names::is_secret_name;
 pub(crate) use redactor::Redactor;

@@ -189,8 +189,9 @@ async fn an_endless_event_ends_the_connection() {
 /// The stream goes on: the other call is answered.
 #[tokio::test]
 async fn an_event_over_the_limit_fails_its_own_call_and_no_other() {
-    let large = "x".repeat(2 * LIMIT);
+    let (large, huge) = ("x".repeat(2 * LIMIT), "x".repeat(12 * LIMIT));
     for large in [
+        format!(r#"{{"jsonrpc":"2.0","id":1,"result":{{"text":"{huge}"}}}}"#),
         format!(r#"{{"jsonrpc":"2.0","id":1,"result":{{"text":"{large}"}}}}"#),
         format!(r#"{{"jsonrpc":"2.0","result":{{"text":"{large}","id":2}},"id":1}}"#),
     ] {

@@ -2,7 +2,7 @@
 
 use super::config::{Endpoint, ServerConfig};
 use crate::error::{ErrorContent, HubError, UpstreamError};
-use crate::secret::{Redactor, Secret, is_secret_flag, is_secret_name, secrets_in};
+use crate::secret::{Redactor, Secret, is_secret_flag, is_secret_name, secret_segments, secrets_in};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use parking_lot::RwLock;
@@ -230,6 +230,7 @@ impl FoundSecrets {
                 false => self.add_likely(&value),
             }
         }
+        secret_segments(url.path()).for_each(|key| self.add_certain(key));
         if let Some(password) = url.password() {
             let decoded = percent_decoded(password);
             self.add_certain(
@@ -293,6 +294,8 @@ mod tests {
         let url = Url::parse("https://me:p%40ss@a.example/mcp?key=s3cr&page=next-page").unwrap();
         assert_eq!(hidden(|found| found.url(&url), "p@ss p%40ss s3cr bWU6cEBzcw=="), "*** *** *** ***");
         assert_eq!(hidden(|found| found.header("authorization", "Bearer abcdefgh"), "abcdefgh"), "***");
+        let url = Url::parse("https://a.example/mcp/sk-5c1e7a90b3/sse").unwrap();
+        assert_eq!(hidden(|found| found.url(&url), "no route /mcp/sk-5c1e7a90b3"), "no route /mcp/***");
         assert_eq!(hidden(|found| found.header("authorization", "Basic bWU6c2VjcmV0"), "secret"), "***");
         assert_eq!(hidden(|found| found.setting("TOKEN", "a\"bc"), r#"{"t": "a\"bc"}"#), r#"{"t": "***"}"#);
         assert_eq!(hidden(|found| found.setting("TOKEN", "a bc"), "?t=a%20bc"), "?t=***");

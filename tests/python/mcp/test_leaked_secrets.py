@@ -12,9 +12,11 @@ import logging
 import re
 import subprocess
 import sys
+import threading
 import urllib.parse
 from collections.abc import Iterator
 from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -243,3 +245,42 @@ async def test_the_key_of_a_server_is_in_its_result_and_nowhere_else(
     shown += caplog.text
     assert "result of get_key" in shown
     assert not any(line in shown for line in key.splitlines() if not line.startswith("-----"))
+
+
+class QuotesThePath(BaseHTTPRequestHandler):
+    """Refuses every request and says for which address."""
+
+    def do_POST(self) -> None:
+        body = f"there is no {self.path} here".encode()
+        self.send_response(404)
+        self.send_header("Content-Type", "text/plain")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    do_GET = do_POST
+
+    def log_message(self, format: str, *args: Any) -> None:
+        pass
+
+
+@pytest.mark.parametrize(
+    "key", ["sk-5c1e7a90b3d2", "3fa85f64-5717-4562-b3fc-2c963f66afa6", "Qk3vZ81mNp02LwXt"]
+)
+@pytest.mark.parametrize("is_there", [True, False])
+async def test_a_key_in_the_path_of_an_address_is_not_shown(
+    key: str, is_there: bool, hub: ToolHub, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    told: list[Any] = []
+    hub.on_event(told.append)
+    with ThreadingHTTPServer(("127.0.0.1", 0), QuotesThePath) as web:
+        port = web.server_address[1] if is_there else catalogue.free_port()
+        threading.Thread(target=web.serve_forever, daemon=True).start()
+        hub.add_server("s", url=f"http://127.0.0.1:{port}/mcp/{key}/sse")
+        report = await hub.connect(["s"])
+        result = await hub.execute("anything", server="s")
+        web.shutdown()
+    shown = [str(report.failed["s"]), repr(dict(result)), repr(hub.servers()), repr(told), caplog.text]
+    assert [text for text in shown if key in text] == []
+    assert "/mcp/***/sse" in shown[0]

@@ -12,7 +12,7 @@ use super::command_line;
 use super::env_file;
 use super::fields::Fields;
 use crate::error::clip;
-use crate::secret::Secret;
+use crate::secret::{Secret, shown_path};
 use crate::sources::mcp::in_process::ServerLink;
 
 #[derive(Clone, Debug, PartialEq)]
@@ -53,10 +53,12 @@ pub enum Dialect {
 }
 
 impl Remote {
-    /// The URL without what may be secret in it: user, password and query.
+    /// The URL without what may be secret in it: user, password, query and keys in the path.
     pub fn shown_url(&self) -> String {
         let Ok(mut url) = Url::parse(&self.url) else { return "***".to_owned() };
         url.set_query(None);
+        let path = shown_path(url.path()).into_owned();
+        url.set_path(&path);
         // These fail for URLs without a host only, and such a one was refused.
         let _ = url.set_username("").and_then(|()| url.set_password(None));
         url.into()

@@ -19,8 +19,10 @@ const BEGINNING_TIME: Duration = Duration::from_secs(1);
 /// How long the end of an answered stream is waited for, so that its connection can be used again.
 const END_TIME: Duration = Duration::from_secs(1);
 
-/// An event of more than this many times the limit ends a shared stream: it may have no end.
+/// An event of more than this many times the limit ends a shared stream: any of the requests may wait for it in vain.
 const MOST_SKIPPED: usize = 4;
+/// The same if its request is known and has failed: only an event without an end is that long.
+const MOST_SKIPPED_OF_KNOWN: usize = 256;
 
 /// What a body claims to be.
 pub(crate) enum BodyKind {
@@ -141,7 +143,8 @@ impl Events {
                 SseItem::Event(event) => return Ok(SharedEvent::Whole(event)),
                 SseItem::LargeData(bytes) => {
                     self.skipped += bytes.len();
-                    if self.skipped > MOST_SKIPPED * remote.limit {
+                    let most = if self.scan.is_some() { MOST_SKIPPED } else { MOST_SKIPPED_OF_KNOWN };
+                    if self.skipped > remote.limit.saturating_mul(most) {
                         return Err(failure::too_large(remote.limit));
                     }
                     let Some(scan) = &mut self.scan else { continue };

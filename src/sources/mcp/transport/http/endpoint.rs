@@ -6,6 +6,7 @@ use super::failure;
 use super::options::HttpOptions;
 use crate::error::{ErrorKind, HubError, Outcome};
 use crate::net;
+use crate::secret::shown_path;
 use crate::sources::mcp::auth::Credentials;
 use crate::sources::mcp::secrets::ServerSecrets;
 use bytes::Bytes;
@@ -208,9 +209,9 @@ fn checked_url(text: &str) -> Result<Url, HubError> {
     Ok(url)
 }
 
-/// A URL as it may be shown: without user, password, query and fragment.
+/// A URL as it may be shown: without user, password, query, fragment and keys in its path.
 pub(crate) fn shown(url: &Url) -> String {
-    format!("{}{}", url.origin().ascii_serialization(), url.path())
+    format!("{}{}", url.origin().ascii_serialization(), shown_path(url.path()))
 }
 
 fn header(name: &str, value: &str) -> Result<(HeaderName, HeaderValue), HubError> {
