@@ -17,6 +17,8 @@ use crate::sources::mcp::config::{
 };
 use crate::sources::mcp::host::{Ask, Host, Log, Tell};
 use crate::sources::mcp::server::Server;
+#[cfg(target_os = "linux")]
+use crate::sources::mcp::transport::stdio;
 use crate::store::{Definition, StoredPin};
 use futures_util::stream::{StreamExt, TryStreamExt, once};
 use parking_lot::Mutex;
@@ -575,4 +577,6 @@ pub fn forget_servers() {
         }
     }
     std::mem::forget(std::mem::take(&mut *ALL.lock()));
+    #[cfg(target_os = "linux")]
+    stdio::forget_sentinel();
 }

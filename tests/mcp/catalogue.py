@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import socket
 import subprocess
 import time
@@ -63,8 +64,14 @@ def command(server: str, *args: str | Path) -> dict[str, Any]:
 
 
 def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        return taken.getsockname()[1]
+    """A port that nothing uses: below those that the system gives to outgoing connections, or one of them could take it before
+    the server that it is meant for does."""
+    while True:
+        try:
+            with socket.create_server(("127.0.0.1", random.randrange(15_000, 32_000))) as taken:
+                return taken.getsockname()[1]
+        except OSError:
+            continue
 
 
 def answers(port: int) -> bool:

@@ -2,12 +2,16 @@
 
 #[cfg(unix)]
 use super::group;
+#[cfg(target_os = "linux")]
+use super::sentinel::WatchedGroup;
 use crate::error::{ErrorKind, HubError};
 use crate::sources::mcp::wire::clean;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
 use std::process::{ExitStatus, Stdio};
+#[cfg(target_os = "linux")]
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::process::{Child, Command};
 use tokio::time::timeout;
@@ -67,9 +71,20 @@ impl Program {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
         #[cfg(unix)]
         let mark = group::ProcessMark::new();
+        #[cfg(target_os = "linux")]
+        let watched = WatchedGroup::new().map(Arc::new);
         #[cfg(unix)]
         {
-            group::detach(&mut command);
+            #[cfg(target_os = "linux")]
+            let entry = watched.clone();
+            let enter = move || {
+                #[cfg(target_os = "linux")]
+                if let Some(watched) = &entry {
+                    watched.enter();
+                }
+            };
+            // SAFETY: it makes one system call and stores a number.
+            unsafe { group::detach(&mut command, enter) };
             mark.put(&mut command);
         }
         match command.spawn() {
@@ -79,6 +94,8 @@ impl Program {
                 watch: child.id().and_then(group::ExitWatch::new),
                 #[cfg(unix)]
                 mark,
+                #[cfg(target_os = "linux")]
+                watched,
                 child,
                 over: false,
             }),
@@ -115,6 +132,9 @@ pub struct Process {
     watch: Option<group::ExitWatch>,
     #[cfg(unix)]
     mark: group::ProcessMark,
+    /// Given up before the process is reaped: afterwards the id of its group may belong to another.
+    #[cfg(target_os = "linux")]
+    watched: Option<Arc<WatchedGroup>>,
     over: bool,
 }
 
@@ -177,6 +197,8 @@ impl Process {
         }
         #[cfg(not(unix))]
         drop(descendants);
+        #[cfg(target_os = "linux")]
+        drop(self.watched.take());
         self.over = true;
         let _ = timeout(AFTER_TERM, self.child.wait()).await;
     }
@@ -203,6 +225,8 @@ impl Drop for Process {
             self.signal(libc::SIGKILL);
             self.mark.kill();
         }
+        #[cfg(target_os = "linux")]
+        drop(self.watched.take());
     }
 }
 

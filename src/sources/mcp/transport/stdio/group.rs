@@ -2,6 +2,7 @@
 
 #[cfg(target_os = "linux")]
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
+use std::sync::OnceLock;
 #[cfg(target_os = "linux")]
 use std::{io, os::unix::process::ExitStatusExt, process::ExitStatus};
 #[cfg(target_os = "linux")]
@@ -11,13 +12,17 @@ use tokio::process::Command;
 /// Gives the process a session of its own: a Ctrl-C at our terminal does not reach it, and it can be ended as a whole. On
 /// Linux the kernel kills it when we die. That signal is bound to the thread that forked, not to the process; it is
 /// right here because the runtime's workers live until shutdown.
-pub fn detach(command: &mut Command) {
+///
+/// # Safety
+/// `enter` is called in the new process before it executes the program, and may only make plain system calls.
+pub unsafe fn detach(command: &mut Command, enter: impl Fn() + Send + Sync + 'static) {
     #[cfg(target_os = "linux")]
     let parent = std::process::id();
-    // SAFETY: between fork and exec only plain system calls are made, nothing is allocated or locked.
+    // SAFETY: between fork and exec only plain system calls are made, nothing is allocated or locked; the caller promises it of `enter`.
     unsafe {
         command.pre_exec(move || {
             libc::setsid();
+            enter();
             #[cfg(target_os = "linux")]
             {
                 libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
@@ -85,7 +90,7 @@ pub struct ProcessMark(String);
 
 impl ProcessMark {
     pub fn new() -> Self {
-        ProcessMark(format!("{}-{:016x}", std::process::id(), fastrand::u64(..)))
+        ProcessMark(format!("{}{:016x}", host_mark(), fastrand::u64(..)))
     }
 
     /// A server may be a hub of its own: what its servers start carries both marks.
@@ -127,6 +132,38 @@ impl ProcessMark {
                 memchr::memmem::find(&environment, self.0.as_bytes()).is_some()
             })
             .collect()
+    }
+}
+
+/// What the marks of all servers of this process begin with. A forked copy of it has another one.
+fn host_mark() -> String {
+    static RANDOM: OnceLock<u64> = OnceLock::new();
+    format!("{}.{:016x}-", std::process::id(), RANDOM.get_or_init(|| fastrand::u64(..)))
+}
+
+/// The same for the sentinel, which has no heap.
+#[cfg(target_os = "linux")]
+#[derive(Clone, Copy)]
+pub struct HostMark {
+    text: [u8; HostMark::LONGEST],
+    length: usize,
+}
+
+#[cfg(target_os = "linux")]
+impl HostMark {
+    const LONGEST: usize = 64;
+
+    pub fn new() -> Self {
+        let mut mark = HostMark { text: [0; HostMark::LONGEST], length: 0 };
+        for (place, byte) in mark.text.iter_mut().zip(host_mark().bytes()) {
+            *place = byte;
+            mark.length += 1;
+        }
+        mark
+    }
+
+    pub fn as_bytes(&self) -> &[u8] {
+        self.text.get(..self.length).unwrap_or_default()
     }
 }
 

@@ -11,11 +11,15 @@ mod lines;
 mod output;
 mod pipe;
 mod reason;
+#[cfg(target_os = "linux")]
+mod sentinel;
 mod stdin_writer;
 mod supervisor;
 
 pub use child::Program;
 pub use output::ProcessOutput;
+#[cfg(target_os = "linux")]
+pub use sentinel::forget as forget_sentinel;
 
 use super::{OutgoingRequest, SendStage, Transport};
 use crate::error::{ErrorKind, HubError, Outcome};
