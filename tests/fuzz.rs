@@ -8,6 +8,8 @@
 mod config;
 #[path = "fuzz/front_matter.rs"]
 mod front_matter;
+#[path = "fuzz/gateway.rs"]
+mod gateway;
 #[path = "fuzz/json_rpc.rs"]
 mod json_rpc;
 #[path = "fuzz/parser.rs"]

@@ -1,6 +1,8 @@
 //! The hub as an MCP server, with real sockets and pipes: both eras, HTTP and stdio.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on should stop")]
 
+#[path = "gateway/abuse.rs"]
+mod abuse;
 #[path = "gateway/access.rs"]
 mod access;
 #[path = "gateway/client.rs"]
@@ -15,5 +17,7 @@ mod questions;
 mod real_clients;
 #[path = "gateway/stdio.rs"]
 mod stdio;
+#[path = "gateway/vanishing.rs"]
+mod vanishing;
 #[path = "gateway/world.rs"]
 mod world;

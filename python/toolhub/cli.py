@@ -52,7 +52,39 @@ def _parser() -> argparse.ArgumentParser:
     serve.add_argument(
         "--grace", type=float, default=10.0, help="seconds for running calls at the end (%(default)s)"
     )
+    login = commands.add_parser(
+        "login",
+        help="sign in at an MCP server in the browser",
+        description="Sign in at an MCP server in the browser. Its token is kept for later runs of this user.",
+    )
+    login.set_defaults(run=_login)
+    login.add_argument("server", metavar="SERVER", help="the name of the server in the configuration")
+    login.add_argument("--config", help="an mcpServers file; may be given several times", **several)
     return parser
+
+
+def _login(given: argparse.Namespace) -> int:
+    from . import ToolHub
+    from .exceptions import ToolError
+
+    def show(_server: str, url: str) -> None:
+        import webbrowser
+
+        _say(f"toolhub: sign in at {url}")
+        webbrowser.open(url)
+
+    with ToolHub(open_url=show) as hub:
+        errors = [error for path in given.config for error in hub.load_mcp(path).errors]
+        if errors:
+            return _failed(errors[0], _WRONG_USAGE)
+        try:
+            report = hub.connect_sync([given.server])
+        except ToolError as error:
+            return _failed(error, _WRONG_USAGE)
+        if given.server in report.failed:
+            return _failed(report.failed[given.server], _FAILED)
+    _say(f"toolhub: signed in at {given.server}")
+    return 0
 
 
 def _serve(given: argparse.Namespace) -> int:
@@ -99,7 +131,7 @@ def _serve(given: argparse.Namespace) -> int:
     return 0
 
 
-def _failed(error: Exception, code: int) -> int:
+def _failed(error: Exception | str, code: int) -> int:
     _say(f"toolhub: {error}")
     return code
 

@@ -15,6 +15,7 @@ use serde_json::Value;
 use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 /// Makes the credentials of one hub's servers.
 pub struct CredentialFactory {
@@ -24,17 +25,32 @@ pub struct CredentialFactory {
     store: Arc<dyn TokenStore>,
     /// A function of the user opens login pages.
     opens_pages: bool,
+    /// Set when the hub is served: without that function, no user is there to answer a login.
+    is_served: Arc<AtomicBool>,
     lang: Lang,
 }
 
 impl CredentialFactory {
     /// Login tokens are kept in `file`, or in memory when there is none.
-    pub fn new(callbacks: Arc<Callbacks>, file: Option<PathBuf>, opens_pages: bool, lang: Lang) -> Arc<Self> {
+    pub fn new(
+        callbacks: Arc<Callbacks>,
+        file: Option<PathBuf>,
+        opens_pages: bool,
+        is_served: Arc<AtomicBool>,
+        lang: Lang,
+    ) -> Arc<Self> {
         let store: Arc<dyn TokenStore> = match file {
             Some(path) => Arc::new(FileStore::new(path)),
             None => Arc::new(MemoryStore::default()),
         };
-        Arc::new(CredentialFactory { callbacks, asked: Mutex::default(), store, opens_pages, lang })
+        Arc::new(CredentialFactory {
+            callbacks,
+            asked: Mutex::default(),
+            store,
+            opens_pages,
+            is_served,
+            lang,
+        })
     }
 
     pub fn maker(self: &Arc<Self>) -> MakeCredentials {
@@ -56,6 +72,8 @@ impl CredentialFactory {
             store: self.store.clone(),
             opener: self.opener(&config.id),
             lang: self.lang,
+            server_id: config.id.clone(),
+            is_unattended: if self.opens_pages { Arc::default() } else { self.is_served.clone() },
             ..OAuthConfig::new(remote.url.clone())
         };
         let secret = Secret::clone;

@@ -97,16 +97,17 @@ impl PyServers {
         let (lines, events) = (queue.notices.clone(), queue.notices.clone());
         let log: Log = Arc::new(move |server, level, text| lines.log(server, level, text));
         let tell: Tell = Arc::new(move |server, what, details| events.event(server, what, &details));
+        let is_served = Arc::default();
         let host = Host {
             elicit: ask("elicitation"),
             sample: ask("sampling"),
             log: Some(log),
             tell: Some(tell),
-            callers_answer: Arc::default(),
+            callers_answer: Arc::clone(&is_served),
         };
         let opens_pages = asks.iter().any(|known| known == "open_url");
         let lang = hub.get().core().options.lang;
-        let keys = CredentialFactory::new(queue.callbacks.clone(), tokens, opens_pages, lang);
+        let keys = CredentialFactory::new(queue.callbacks.clone(), tokens, opens_pages, is_served, lang);
         let core = Servers::new(hub.get().shared_core(), host, keys.maker());
         hub.get().set_servers(&core);
         if let Some(store) = hub.get().core().store() {

@@ -105,6 +105,11 @@ impl View {
         View::default()
     }
 
+    /// Whether the view shows all tools that are for models.
+    pub fn shows_everything(&self) -> bool {
+        self.tools.is_none() && self.effects == EffectsAllowed::All
+    }
+
     /// Whether callers see the tool: it is for models, and the view admits at least one of its providers.
     pub fn sees(&self, entry: &NameEntry) -> bool {
         !entry.is_hidden() && entry.candidates.iter().any(|candidate| self.admits(candidate))

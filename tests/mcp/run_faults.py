@@ -1,7 +1,9 @@
 """The whole fault lab against the hub: `make faults`, or `python tests/mcp/run_faults.py --only lifecycle`.
 
 The lab lets a vague error pass. The hub promises that an error says what happened, so here such a pass fails too.
-All options go to the lab's own runner (`faults/run.py --help`).
+With `--through-gateway` the hub is served, and a client meets the faults through it (`make faults-gateway`). What went wrong
+upstream is a tool error for that client, with a text; its kind is not known, so vague errors pass there.
+All other options go to the lab's own runner (`faults/run.py --help`).
 """
 
 from __future__ import annotations
@@ -18,11 +20,14 @@ HERE = Path(__file__).parent
 def main() -> int:
     with tempfile.TemporaryDirectory(prefix="faults-") as folder:
         results = Path(folder) / "results.json"
-        command = [sys.executable, str(HERE / "faults" / "run.py"), "--client", "faults_adapter:ToolHub"]
-        failed = subprocess.run([*command, "--out", str(results), *sys.argv[1:]]).returncode
+        options = [option for option in sys.argv[1:] if option != "--through-gateway"]
+        through = len(options) < len(sys.argv) - 1
+        client = "gateway_adapter:Gateway" if through else "faults_adapter:ToolHub"
+        command = [sys.executable, str(HERE / "faults" / "run.py"), "--client", client]
+        failed = subprocess.run([*command, "--out", str(results), *options]).returncode
         if not results.exists():  # a wrong option, --help, or a runner that broke
             return failed
-        vague = [case["case"] for case in json.loads(results.read_text()) if case["vague"]]
+        vague = [case["case"] for case in json.loads(results.read_text()) if case["vague"] and not through]
     if vague:
         print(f"\n{len(vague)} vague: {' '.join(vague)}")
     return 1 if failed or vague else 0

@@ -9,7 +9,7 @@ use crate::gateway::state::Gateway;
 use bytes::Bytes;
 use futures_util::StreamExt;
 use http::request::Parts;
-use http::{Request, Response, StatusCode};
+use http::{HeaderValue, Request, Response, StatusCode, header};
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Full, LengthLimitError, Limited, StreamBody};
 use hyper::body::{Frame, Incoming};
@@ -95,6 +95,9 @@ async fn reply(
     request: Request<Incoming>,
 ) -> Response<UnsyncBoxBody<Bytes, Infallible>> {
     let (parts, body) = request.into_parts();
+    // A proxy may have read other ends of a chunked body than we have, above all if there is a Content-Length, too. What
+    // follows on the connection must not be taken for a request.
+    let is_chunked = parts.headers.contains_key(header::TRANSFER_ENCODING);
     let reply = answered(gateway, &parts, body).await.unwrap_or_else(|refusal| refusal);
     let mut response = Response::new(match reply.body {
         ReplyBody::Whole(bytes) => Full::new(bytes).boxed_unsync(),
@@ -104,6 +107,9 @@ async fn reply(
     });
     *response.status_mut() = reply.status;
     response.headers_mut().extend(reply.headers);
+    if is_chunked {
+        response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+    }
     response
 }
 

@@ -73,3 +73,48 @@ impl AsyncWrite for WriteTimeout {
         own.watch(cx, shut)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::TcpListener;
+
+    /// More than the sockets of both sides keep.
+    const MUCH: usize = 64 * 1024 * 1024;
+
+    async fn pair(timeout: Duration) -> (WriteTimeout, TcpStream) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        let (server, _) = listener.accept().await.unwrap();
+        (WriteTimeout::new(server, timeout), client)
+    }
+
+    #[tokio::test]
+    async fn a_client_that_does_not_read_is_given_up() {
+        let (mut server, _client) = pair(Duration::from_millis(20)).await;
+        let error = server.write_all(&vec![0; MUCH]).await.unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+    }
+
+    #[tokio::test]
+    async fn a_client_that_reads_gets_all() {
+        let (mut server, mut client) = pair(Duration::from_secs(30)).await;
+        let reading = tokio::spawn(async move {
+            let mut all = Vec::new();
+            client.read_to_end(&mut all).await.unwrap();
+            all.len()
+        });
+        server.write_all(&vec![0; MUCH]).await.unwrap();
+        server.shutdown().await.unwrap();
+        assert_eq!(reading.await.unwrap(), MUCH);
+    }
+
+    #[tokio::test]
+    async fn a_stream_on_which_nothing_is_written_may_stay_idle() {
+        let (mut server, mut client) = pair(Duration::from_millis(1)).await;
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        server.write_all(b"x").await.unwrap();
+        assert_eq!(client.read_u8().await.unwrap(), b'x');
+    }
+}

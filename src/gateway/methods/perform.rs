@@ -1,12 +1,12 @@
 //! One call of a tool for a caller: what the view and the budget allow, through the plan, into the audit log and the metrics.
 
 use super::call_record::CallRecord;
-use crate::error::{ErrorKind, HubError, clip};
+use crate::error::{ErrorKind, HubError, Outcome, clip};
 use crate::gateway::caller::Caller;
 use crate::gateway::operate::Operation;
 use crate::gateway::state::Gateway;
 use crate::model::{Arguments, CallOptions};
-use crate::plan::{self, CallRequest, CallResult, CallTarget, LookUpRequest};
+use crate::plan::{self, CallRequest, CallResult, CallTarget, LookUpRequest, Unreachable};
 use crate::tool::CallContextExtras;
 use std::sync::Arc;
 use std::time::Instant;
@@ -25,10 +25,11 @@ pub async fn perform(
     let _running = gateway.calls.enter();
     let record = CallRecord::new(gateway, caller, name, args.as_value());
     let begun = record.begun();
-    let is_seen = sees(gateway, caller, name, cancel).await;
-    let called = match is_seen {
-        true => run(gateway, caller, name, args.clone(), extras, cancel).await,
-        false => CallResult::refused(unknown(name)),
+    let found = find(gateway, caller, name, cancel).await;
+    let is_seen = found.is_ok();
+    let called = match found {
+        Ok(()) => run(gateway, caller, name, args.clone(), extras, cancel).await,
+        Err(error) => CallResult::refused(error),
     };
     let failure = called.outcome.as_ref().err().map(|error| error.kind.name());
     // What is not in the log must not look as if it were.
@@ -66,20 +67,33 @@ async fn run(
     plan::call(&gateway.hub, services, &gateway.shared, request, args, extras, cancel).await
 }
 
-/// Whether the caller sees the tool. If not, servers that have not listed their tools are asked, also when the tool is known
-/// and hidden: both take the same way.
-async fn sees(gateway: &Gateway, caller: &Caller, name: &str, cancel: &CancellationToken) -> bool {
+/// Fails when the caller does not see the tool. Servers that have not listed their tools are asked before, also when the tool
+/// is known and hidden: both take the same way.
+async fn find(
+    gateway: &Gateway,
+    caller: &Caller,
+    name: &str,
+    cancel: &CancellationToken,
+) -> Result<(), HubError> {
     let is_seen = || gateway.hub.registry.load().get(name).is_some_and(|entry| caller.view.sees(entry));
     if is_seen() {
-        return true;
+        return Ok(());
     }
     let patience = gateway.hub.options.lookup_timeout;
     let request = LookUpRequest { name: Some(Arc::from(name)), options: CallOptions::default(), patience };
-    tokio::select! {
-        _ = gateway.upstreams.look_up(&request) => {}
-        () = cancel.cancelled() => {}
+    let unreachable = tokio::select! {
+        unreachable = gateway.upstreams.look_up(&request) => unreachable,
+        () = cancel.cancelled() => Unreachable::new(),
+    };
+    if is_seen() {
+        return Ok(());
     }
-    is_seen()
+    // Callers who see some tools only must not learn of servers.
+    let login = unreachable.into_iter().find(|(_, error)| error.kind == ErrorKind::Auth);
+    match login.filter(|_| caller.view.shows_everything()) {
+        Some((_, error)) => Err(error.with_outcome(Outcome::NotSent)),
+        None => Err(unknown(name)),
+    }
 }
 
 fn unknown(name: &str) -> HubError {

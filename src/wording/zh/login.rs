@@ -6,6 +6,10 @@ pub(super) const LOGIN: &[(&str, &str)] = &[
         "bearer 令牌为空或含有请求头中不允许的字符；请只给出令牌本身，不要有空格或换行。",
     ),
     (
+        "The server '{}' wants a login, which nobody can answer here; run 'toolhub login {}' on this machine.",
+        "服务器 '{0}' 需要登录，但这里没有人可以应答；请在本机运行 'toolhub login {1}'。",
+    ),
+    (
         "No browser can be opened for the login ({}: {~}); give an opener that shows the address to the user.",
         "无法打开浏览器登录（{0}：{1}）；请提供一个向用户显示地址的 opener。",
     ),

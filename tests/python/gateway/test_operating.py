@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import sys
 import threading
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from support import wire
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "mcp"))
+import catalogue
 
 HERE = Path(__file__).parent
 PROGRAM, UPSTREAM = str(HERE / "programs.py"), str(HERE / "upstream.py")
@@ -196,3 +202,34 @@ def test_each_call_has_a_line_in_the_audit_log(tmp_path: Path) -> None:
     digests = [line["arguments"] for line in lines if line["outcome"] == "ok"]
     assert digests[0] == digests[1] != digests[2]
     assert {line["candidate"] is None for line in lines if line["outcome"] == "ok"} == {False}
+
+
+def test_a_login_that_nobody_can_answer_fails_at_once_and_the_command_signs_in(tmp_path: Path) -> None:
+    """With a server of the SDK that asks for OAuth."""
+    server = "guarded-mcp2"
+    try:
+        catalogue.command(server)
+    except catalogue.NotInstalled as missing:
+        (pytest.fail if os.environ.get("CI") else pytest.skip)(str(missing))
+    port, config = catalogue.free_port(), tmp_path / "mcp.json"
+    entry = {"url": f"http://127.0.0.1:{port}/mcp", "auth": "oauth"}
+    config.write_text(json.dumps({"mcpServers": {"guarded": entry}}))
+    # The browser of a person who agrees to everything.
+    browser = tmp_path / "browser"
+    browser.write_text(
+        f"#!{sys.executable}\nimport sys, urllib.request\nurllib.request.urlopen(sys.argv[1]).read()\n"
+    )
+    browser.chmod(0o755)
+    own = {"HOME": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path), "XDG_DATA_HOME": str(tmp_path)}
+    serve = ["--config", str(config)]
+    with catalogue.listening(server, str(port), port=port):
+        with wire.command(*serve, **own) as program:
+            assert wire.call(program.url, "granted").endswith(
+                "The server 'guarded' wants a login, which nobody can answer here; "
+                "run 'toolhub login guarded' on this machine."
+            )
+        login = ["-m", "toolhub", "login", "guarded", "--config", str(config)]
+        with wire.running(*login, BROWSER=str(browser), **own) as signing_in:
+            assert signing_in.process.wait(wire.PATIENCE) == 0, signing_in.errors.lines
+        with wire.command(*serve, **own) as program:
+            assert "code" in wire.call(program.url, "granted")

@@ -10,6 +10,7 @@ use crate::tool::BoxFuture;
 use reqwest::Url;
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// Shows the user the page of a login. It may return before the user has answered. It only ever gets http(s) URLs.
@@ -55,6 +56,10 @@ pub struct OAuthConfig {
     pub lang: Lang,
     /// How long the user may take to sign in.
     pub login_timeout: Duration,
+    /// The id of the server, for advice.
+    pub server_id: Arc<str>,
+    /// Set while no user could answer a login: it then fails at once.
+    pub is_unattended: Arc<AtomicBool>,
 }
 
 impl OAuthConfig {
@@ -78,7 +83,20 @@ impl OAuthConfig {
             opener: Arc::new(open_browser),
             lang: Lang::En,
             login_timeout: Duration::from_secs(300),
+            server_id: Arc::from(""),
+            is_unattended: Arc::default(),
         }
+    }
+
+    /// Fails when a user is needed and none is there.
+    pub(super) fn check_attended(&self) -> Result<(), HubError> {
+        if self.grant != Grant::AuthorizationCode || !self.is_unattended.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        let id = clip(&self.server_id);
+        Err(denied(format!(
+            "The server '{id}' wants a login, which nobody can answer here; run 'toolhub login {id}' on this machine."
+        )))
     }
 
     /// The server's URL, when all settings go together.

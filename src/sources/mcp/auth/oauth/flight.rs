@@ -88,6 +88,10 @@ impl OAuthShared {
             // An earlier flight has brought a new one, or taken the old one away.
             return Ok(());
         }
+        if old.is_none() {
+            // Before anything is sent, so that the caller does not wait for an authorization server in vain.
+            self.config.check_attended()?;
+        }
         let found = discover(&self.web, &self.config, &self.server, &need.challenge()).await?;
         self.check_client_stays(old.as_deref(), &found)?;
         // A token of another issuer, or for another resource, cannot be used.
@@ -209,6 +213,7 @@ impl OAuthShared {
                 },
             }
         }
+        self.config.check_attended()?;
         let token = login.in_browser(registered).await?;
         self.keep(token, Origin::Login).await
     }
