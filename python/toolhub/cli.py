@@ -36,6 +36,7 @@ def _parser() -> argparse.ArgumentParser:
     serve.add_argument("--host", default="127.0.0.1", help="the address for HTTP (%(default)s)")
     serve.add_argument("--port", type=int, default=8000, help="the port for HTTP (%(default)s)")
     serve.add_argument("--path", default="/mcp", help="the path for HTTP (%(default)s)")
+    serve.add_argument("--sse-path", help="also serve HTTP+SSE for old clients at this path, such as /sse")
     serve.add_argument(
         "--allow-host", action="append", default=[], metavar="NAME", help="a host name of this server"
     )
@@ -111,6 +112,7 @@ def _serve(given: argparse.Namespace) -> int:
                 host=given.host,
                 port=given.port,
                 path=given.path,
+                sse_path=given.sse_path,
                 ready=lambda serving: _say(f"toolhub: serving {len(hub)} tools at {serving.url}"),
                 grace=given.grace,
                 name=given.name,

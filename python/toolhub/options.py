@@ -148,6 +148,7 @@ class ViewOptions(TypedDict, total=False):
 class ServeOptions(TypedDict, total=False):
     """The options of `hub.serve`, `hub.aserve` and `hub.asgi` that describe and limit the server."""
 
+    sse_path: str | None
     name: str
     instructions: str | None
     allowed_hosts: Sequence[str]

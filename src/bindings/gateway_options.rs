@@ -19,6 +19,7 @@ use std::sync::Arc;
 #[derive(Deserialize)]
 pub struct PythonGatewayOptions {
     path: String,
+    sse_path: Option<String>,
     name: String,
     instructions: Option<String>,
     allowed_hosts: Vec<String>,
@@ -65,8 +66,17 @@ impl PythonGatewayOptions {
             ..View::everything()
         };
         let views = self.views.into_iter().map(view).collect::<PyResult<Vec<_>>>()?;
+        let path = checked_path("path", "/mcp", &self.path)?;
+        let sse_path =
+            self.sse_path.as_deref().map(|path| checked_path("sse_path", "/sse", path)).transpose()?;
+        if sse_path == Some(path) {
+            return Err(PyValueError::new_err(format!(
+                "path and sse_path must differ, got {path:?} for both"
+            )));
+        }
         let mut options = GatewayOptions {
-            path: Arc::from(checked_path(&self.path)?),
+            path: Arc::from(path),
+            sse_path: sse_path.map(Arc::from),
             name: Arc::from(self.name),
             instructions: self.instructions.map(Arc::from),
             allowed_hosts: self.allowed_hosts,
@@ -120,9 +130,9 @@ fn shared(texts: Vec<String>) -> Vec<Arc<str>> {
     texts.into_iter().map(Arc::from).collect()
 }
 
-fn checked_path(path: &str) -> PyResult<&str> {
+fn checked_path<'a>(what: &str, example: &str, path: &'a str) -> PyResult<&'a str> {
     if path.starts_with('/') && !path.contains(['?', '#', ' ']) {
         return Ok(if path.len() > 1 { path.trim_end_matches('/') } else { path });
     }
-    Err(PyValueError::new_err(format!("path must be a path such as '/mcp', got '{path}'")))
+    Err(PyValueError::new_err(format!("{what} must be a path such as '{example}', got '{path}'")))
 }

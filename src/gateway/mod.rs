@@ -54,6 +54,7 @@ mod relay;
 pub mod rpc;
 pub mod search_mode;
 mod session;
+mod sse_clients;
 mod state;
 mod upstreams;
 mod view;

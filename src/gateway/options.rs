@@ -13,6 +13,8 @@ use std::time::Duration;
 pub struct GatewayOptions {
     /// The path of the HTTP endpoint.
     pub path: Arc<str>,
+    /// The path of the transport HTTP+SSE of 2024-11-05, which is served only if there is one.
+    pub sse_path: Option<Arc<str>>,
     /// Names of this server that clients may use as `Host`, with or without a port, beside `localhost` and any address.
     pub allowed_hosts: Vec<String>,
     /// The origins of web pages that may use this server, beside those of this machine.
@@ -44,6 +46,7 @@ impl Default for GatewayOptions {
     fn default() -> Self {
         GatewayOptions {
             path: Arc::from("/mcp"),
+            sse_path: None,
             allowed_hosts: Vec::new(),
             allowed_origins: Vec::new(),
             name: Arc::from("toolhub"),

@@ -9,6 +9,7 @@ use super::options::GatewayOptions;
 use super::principal::Principal;
 use super::questions::OpenQuestions;
 use super::session::{SessionKeys, Sessions};
+use super::sse_clients::SseClients;
 use super::upstreams::Upstreams;
 use super::view::{View, Views};
 use crate::error::HubError;
@@ -34,6 +35,8 @@ pub struct Gateway {
     pub questions: OpenQuestions,
     /// Calls of modern clients that wait for an answer.
     pub waiting: WaitingCalls,
+    /// Clients of the transport HTTP+SSE that are connected.
+    pub sse_clients: SseClients,
     pub sessions: Sessions,
     /// The principal of callers without credentials.
     pub anonymous: Arc<Principal>,
@@ -79,6 +82,7 @@ impl Gateway {
             in_flight: RequestsInFlight::default(),
             questions: OpenQuestions::default(),
             waiting: WaitingCalls::default(),
+            sse_clients: SseClients::default(),
             sessions: Sessions::new(keys, lifetime),
             anonymous: Arc::new(Principal::anonymous()),
             authenticator,

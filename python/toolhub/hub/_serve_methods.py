@@ -47,7 +47,8 @@ class ServeMethods:
 
         `"stdio"` serves the program that started this one; what tools print goes to stderr. `"http"` serves
         `http://host:port/path`; with `port=0` the system chooses a free port. `ready` is called once, with a `Serving` that
-        has the address (`url`, `host`, `port`) and can `stop`. Clients of both eras of the protocol are served.
+        has the address (`url`, `host`, `port`) and can `stop`. Clients of both eras of the protocol are served. For clients
+        that know only HTTP+SSE, the transport before March 2025, `sse_path="/sse"` serves that too.
 
         SIGTERM and `stop` drain: new requests get 503, calls that run may end, and serving ends within `grace` seconds; a
         second before that, what still runs is cancelled. Ctrl-C cancels it at once.
@@ -160,6 +161,7 @@ def _gateway_options(path: str, given: Any) -> dict[str, Any]:
     rows = [_view(name, view) for name, view in views.items()]
     return {
         "path": _checked("path", path),
+        "sse_path": _optional("sse_path", given.get("sse_path")),
         "name": _checked("name", given.get("name", "toolhub")),
         "instructions": _optional("instructions", given.get("instructions")),
         "allowed_hosts": _texts("allowed_hosts", given.get("allowed_hosts", ())),

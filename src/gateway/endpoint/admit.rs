@@ -31,6 +31,8 @@ const METRICS_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 pub struct Admitted {
     pub origin: RequestOrigin,
     pub place: RequestPlace,
+    /// It uses the transport HTTP+SSE.
+    pub is_sse: bool,
     /// It came while the gateway drains.
     is_late: bool,
 }
@@ -94,14 +96,17 @@ async fn admission(gateway: &Gateway, parts: &Parts) -> Result<Admitted, HttpRep
     if path == METRICS && is_get && principal.view.is_none() {
         return Err(metrics(gateway));
     }
-    let view = gateway.views.of_path(path, &options.path, &principal);
+    let below = |base: &str| gateway.views.of_path(path, base, &principal);
+    let usual = below(&options.path);
+    let is_sse = usual.is_none();
+    let view = usual.or_else(|| below(options.sse_path.as_deref()?));
     let view = view.ok_or_else(|| HttpReply::empty(StatusCode::NOT_FOUND))?;
     let running = gateway.drain.enter();
     let is_late = running.is_none();
     let what = if is_get { Occupied::Stream } else { Occupied::Request };
     let occupied = gateway.admission.enter(&principal.id, what).map_err(|refused| too_many(&refused))?;
     let place = RequestPlace { _occupied: occupied, _running: running.filter(|_| !is_get) };
-    Ok(Admitted { origin: RequestOrigin { principal, view }, place, is_late })
+    Ok(Admitted { origin: RequestOrigin { principal, view }, place, is_sse, is_late })
 }
 
 fn readiness(gateway: &Gateway) -> HttpReply {

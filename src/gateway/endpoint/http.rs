@@ -3,6 +3,7 @@
 use super::accept::Accepted;
 use super::admit::{Admitted, RequestPlace, admit};
 use super::identify::is_modern_header;
+use super::legacy_sse;
 use super::post::post;
 use super::reply::HttpReply;
 use super::sse_stream::event;
@@ -34,6 +35,9 @@ pub async fn serve(gateway: &Arc<Gateway>, admitted: Admitted, parts: &Parts, bo
         Ok(admitted) => admitted,
         Err(refusal) => return refusal,
     };
+    if admitted.is_sse {
+        return legacy_sse::serve(gateway, admitted, parts, &body).unwrap_or_else(|refusal| refusal);
+    }
     match parts.method {
         Method::POST => post(gateway, admitted, parts, &body).await.unwrap_or_else(|refusal| refusal),
         // The modern protocol has neither sessions nor a standing stream.

@@ -33,7 +33,7 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
     }
 
     /// The next line. May be dropped and called again: what was read is kept.
-    pub async fn next(&mut self) -> ReadLine<'_> {
+    pub async fn next_line(&mut self) -> ReadLine<'_> {
         if std::mem::take(&mut self.is_done) {
             self.line.clear();
         }

@@ -1,9 +1,10 @@
-//! Where clients connect: HTTP and stdio.
+//! Where clients connect: HTTP, HTTP+SSE and stdio.
 
 mod accept;
 mod admit;
 pub mod http;
 mod identify;
+mod legacy_sse;
 mod lines;
 mod listener;
 mod modern_headers;

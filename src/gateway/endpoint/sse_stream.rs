@@ -10,6 +10,11 @@ use tokio_util::sync::DropGuard;
 /// A comment, which clients ignore and which keeps proxies from closing the connection.
 const COMMENT: &[u8] = b": \n\n";
 
+/// Nothing, so that proxies keep the connection.
+pub fn comment() -> Bytes {
+    Bytes::from_static(COMMENT)
+}
+
 /// A JSON-RPC message as an event. Messages have no line ends.
 pub fn event(message: &str) -> Bytes {
     Bytes::from(format!("event: message\ndata: {message}\n\n"))
@@ -39,7 +44,7 @@ impl AnswerStream {
                 Some(message) = stream.messages.recv() => Some((event(&message), Some(stream))),
                 // Without an answer the request has been dropped with the runtime: the stream just ends.
                 answered = &mut stream.answer => Some((event(&answered.ok()?.message), None)),
-                () = tokio::time::sleep(stream.keep_alive) => Some((Bytes::from_static(COMMENT), Some(stream))),
+                () = tokio::time::sleep(stream.keep_alive) => Some((comment(), Some(stream))),
             }
         })
     }

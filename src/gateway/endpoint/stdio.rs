@@ -1,5 +1,6 @@
-//! The stdio endpoint: one message a line, one client.
+//! The stdio endpoint: one message a line, one client. Its client also serves other transports on which a client has one stream.
 
+use super::identify::RequestOrigin;
 use super::lines::{LineReader, ReadLine};
 use super::{answer, cancelled_request, in_use, stopping};
 use crate::gateway::caller::Caller;
@@ -11,8 +12,9 @@ use crate::gateway::list_changes::ListChanges;
 use crate::gateway::principal::Principal;
 use crate::gateway::relay::Outlet;
 use crate::gateway::rpc::{
-    ClientMessage, RpcError, RpcRequest, error_message, notification_message, read_message,
+    ClientMessage, RpcError, RpcRequest, UnreadableMessage, error_message, notification_message, read_message,
 };
+use crate::gateway::sse_clients::HeldPlace;
 use crate::gateway::state::Gateway;
 use crate::gateway::view::View;
 use crate::model::protocol::{Era, MODERN};
@@ -33,17 +35,56 @@ const GRACE: Duration = Duration::from_millis(500);
 static NEXT_PIPE: AtomicU64 = AtomicU64::new(0);
 const PIPE: usize = 64 * 1024;
 
+/// What comes from a client that has one stream.
+pub enum ClientInput {
+    /// A message, and the place that it holds while it is worked on.
+    Message(Result<ClientMessage, UnreadableMessage>, Option<HeldPlace>),
+    TooLong,
+    End,
+}
+
+/// The messages of one client. `next` may be dropped and called again without loss.
+pub trait ClientMessages {
+    fn next(&mut self) -> impl Future<Output = ClientInput> + Send;
+}
+
+impl<R: AsyncRead + Unpin + Send> ClientMessages for LineReader<R> {
+    async fn next(&mut self) -> ClientInput {
+        loop {
+            return match self.next_line().await {
+                ReadLine::Line(line) if line.trim_ascii().is_empty() => continue,
+                ReadLine::Line(line) => ClientInput::Message(read_message(line), None),
+                ReadLine::TooLong => ClientInput::TooLong,
+                ReadLine::End => ClientInput::End,
+            };
+        }
+    }
+}
+
 /// Serves one client on a pair of streams, until it closes its end or the gateway stops.
 pub async fn serve_stdio(
     gateway: Arc<Gateway>,
-    reader: impl AsyncRead + Unpin,
+    reader: impl AsyncRead + Unpin + Send,
     writer: impl AsyncWrite + Unpin + Send + 'static,
 ) {
     let (output, messages) = mpsc::channel(MOST_WAITING);
     let writing = tokio::spawn(write_all(writer, messages));
+    let origin = RequestOrigin { principal: gateway.anonymous.clone(), view: gateway.views.standard() };
+    let lines = LineReader::new(reader, gateway.options.max_body);
+    serve_client(gateway, origin, lines, output).await;
+    let _ = writing.await;
+}
+
+/// Serves a client that sends one stream of messages and gets one, until either ends or the gateway stops.
+pub async fn serve_client(
+    gateway: Arc<Gateway>,
+    origin: RequestOrigin,
+    mut messages: impl ClientMessages,
+    output: mpsc::Sender<String>,
+) {
     let mut client = StdioClient {
-        principal: gateway.anonymous.clone(),
-        view: gateway.views.standard(),
+        principal: origin.principal,
+        view: origin.view,
         pipe: Arc::from(format!("pipe {}", NEXT_PIPE.fetch_add(1, Ordering::Relaxed))),
         initialized: None,
         output,
@@ -52,10 +93,9 @@ pub async fn serve_stdio(
         gateway,
     };
     let (gateway, view) = (client.gateway.clone(), client.view.clone());
-    let mut lines = LineReader::new(reader, gateway.options.max_body);
     let mut changes = ListChanges::new(&gateway, &view);
     loop {
-        let line = tokio::select! {
+        let input = tokio::select! {
             () = gateway.stop.cancelled() => break,
             // The client does not read any more.
             () = client.output.closed() => break,
@@ -65,20 +105,18 @@ pub async fn serve_stdio(
                 client.send(changed).await;
                 continue;
             }
-            line = lines.next() => line,
+            input = messages.next() => input,
         };
-        match line {
-            ReadLine::Line(line) if line.trim_ascii().is_empty() => {}
-            ReadLine::Line(line) => client.receive(line).await,
-            ReadLine::TooLong => {
+        match input {
+            ClientInput::Message(message, place) => client.receive(message, place).await,
+            ClientInput::TooLong => {
                 let error = RpcError::invalid_request("The message is larger than this server accepts");
                 client.send(error_message(None, &error)).await;
             }
-            ReadLine::End => break,
+            ClientInput::End => break,
         }
     }
     client.close().await;
-    let _ = writing.await;
 }
 
 async fn write_all(mut writer: impl AsyncWrite + Unpin, mut messages: mpsc::Receiver<String>) {
@@ -109,11 +147,11 @@ impl StdioClient {
         let _ = self.output.send(message).await;
     }
 
-    async fn receive(&mut self, line: &[u8]) {
-        match read_message(line) {
+    async fn receive(&mut self, message: Result<ClientMessage, UnreadableMessage>, place: Option<HeldPlace>) {
+        match message {
             Ok(ClientMessage::Request(request)) => {
                 let id = request.id.clone();
-                if let Err(error) = self.start(request) {
+                if let Err(error) = self.start(request, place) {
                     self.send(error_message(Some(&id), &error)).await;
                 }
             }
@@ -134,7 +172,7 @@ impl StdioClient {
     }
 
     /// Runs a request beside the others.
-    fn start(&mut self, request: RpcRequest) -> Result<(), RpcError> {
+    fn start(&mut self, request: RpcRequest, place: Option<HeldPlace>) -> Result<(), RpcError> {
         let caller = self.caller(&request)?;
         let running = self.gateway.drain.enter().ok_or_else(stopping)?;
         // A standing stream does not keep the gateway from stopping.
@@ -152,7 +190,7 @@ impl StdioClient {
             if !exchange.cancel.is_cancelled() || gateway.abort.is_cancelled() {
                 let _ = output.send(answered.message).await;
             }
-            drop(running);
+            drop((running, place));
         });
         Ok(())
     }

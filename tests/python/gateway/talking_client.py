@@ -76,10 +76,13 @@ async def main() -> None:
     if hasattr(mcp, "Client"):
         async with mcp.Client(URL, logging_callback=log, log_level="info", **answers) as client:
             return sys.stdout.write(json.dumps(await use(client)))
-    from mcp.client.streamable_http import streamable_http_client
+    if URL.endswith("/sse"):
+        from mcp.client.sse import sse_client as connect
+    else:
+        from mcp.client.streamable_http import streamable_http_client as connect
 
     async with (
-        streamable_http_client(URL) as (read, write, _),
+        connect(URL) as (read, write, *_),
         mcp.ClientSession(read, write, logging_callback=log, **answers) as session,
     ):
         await session.initialize()

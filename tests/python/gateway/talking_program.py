@@ -64,4 +64,4 @@ def was_given_up() -> bool:
     return given_up.wait(30)
 
 
-hub.serve("http", port=0, ready=lambda serving: print(serving.url, flush=True))
+hub.serve("http", port=0, sse_path="/sse", ready=lambda serving: print(serving.url, flush=True))

@@ -24,13 +24,16 @@ DONE = [
 MISSING_CAPABILITY = -32021
 
 
-@pytest.mark.parametrize("environment", ["mcp1", "mcp2"])
+@pytest.mark.parametrize(
+    ("environment", "path"), [("mcp1", "/mcp"), ("mcp1", "/sse"), ("mcp2", "/mcp")], ids=["1", "1-sse", "2"]
+)
 @pytest.mark.parametrize("habit", ["accept", "decline", "none"])
-def test_a_client_of_each_sdk_gets_reports_and_is_asked(environment: str, habit: str) -> None:
+def test_a_client_of_each_sdk_gets_reports_and_is_asked(environment: str, path: str, habit: str) -> None:
     answered: Any = {"accept": {"action": "accept", "city": "Bergen"}, "decline": {"action": "decline"}}
     unable = "failed" if environment == "mcp1" else MISSING_CAPABILITY
     with served_over_http(str(HERE / "talking_program.py")) as (_, url):
-        client = [sdk(environment), str(HERE / "talking_client.py"), url, habit]
+        address = url.removesuffix("/mcp") + path
+        client = [sdk(environment), str(HERE / "talking_client.py"), address, habit]
         run = subprocess.run(client, capture_output=True, text=True, timeout=50)
         assert run.returncode == 0, run.stderr
     answer = answered.get(habit, unable)

@@ -1,0 +1,122 @@
+//! HTTP+SSE, the transport of 2024-11-05, for old clients: a GET opens the one stream for all messages to the client, and names
+//! the address to which the client posts its own.
+
+use super::accept::{Accepted, is_json};
+use super::admit::{Admitted, RequestPlace, too_many};
+use super::identify::bad_request;
+use super::reply::HttpReply;
+use super::sse_stream::{comment, event};
+use super::stdio::{ClientInput, ClientMessages, serve_client};
+use crate::gateway::limits::TooMany;
+use crate::gateway::rpc::{INTERNAL_ERROR, RpcError, read_message};
+use crate::gateway::sse_clients::{PostedMessage, SseConnection};
+use crate::gateway::state::Gateway;
+use bytes::Bytes;
+use futures_util::stream::{Stream, unfold};
+use http::request::Parts;
+use http::{HeaderValue, Method, StatusCode, header};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::mpsc;
+use tokio::sync::mpsc::error::TrySendError;
+
+/// How many messages of a client, and how many for it, may wait.
+const MOST_WAITING: usize = 256;
+/// The name of the client's id in the address that it posts to.
+const SESSION: &str = "session";
+
+/// Answers a request at the path of this transport.
+pub fn serve(
+    gateway: &Arc<Gateway>,
+    admitted: Admitted,
+    parts: &Parts,
+    body: &[u8],
+) -> Result<HttpReply, HttpReply> {
+    match parts.method {
+        Method::GET => open(gateway, admitted, parts),
+        Method::POST => post(gateway, admitted, parts, body),
+        _ => {
+            let reply = HttpReply::empty(StatusCode::METHOD_NOT_ALLOWED);
+            Err(reply.with(header::ALLOW, HeaderValue::from_static("GET, POST")))
+        }
+    }
+}
+
+struct PostedMessages(mpsc::Receiver<PostedMessage>);
+
+impl ClientMessages for PostedMessages {
+    async fn next(&mut self) -> ClientInput {
+        match self.0.recv().await {
+            Some(PostedMessage { message, place }) => ClientInput::Message(Ok(message), Some(place)),
+            None => ClientInput::End,
+        }
+    }
+}
+
+fn open(gateway: &Arc<Gateway>, admitted: Admitted, parts: &Parts) -> Result<HttpReply, HttpReply> {
+    if !Accepted::of(&parts.headers).events {
+        let error = RpcError::invalid_request("The client must accept text/event-stream");
+        return Err(HttpReply::refused(StatusCode::NOT_ACCEPTABLE, &error));
+    }
+    let Admitted { origin, place, .. } = admitted;
+    let (messages, posted) = mpsc::channel(MOST_WAITING);
+    let (output, sent) = mpsc::channel(MOST_WAITING);
+    let connection =
+        gateway.sse_clients.enter(origin.principal.id.clone(), origin.view.name.clone(), messages);
+    let connection = connection.ok_or_else(|| {
+        let error = RpcError::new(INTERNAL_ERROR, "Internal error: no random numbers");
+        HttpReply::refused(StatusCode::INTERNAL_SERVER_ERROR, &error)
+    })?;
+    tokio::spawn(serve_client(gateway.clone(), origin, PostedMessages(posted), output));
+    let stream =
+        SseStream { is_open: false, sent, keep_alive: gateway.options.keep_alive, connection, _place: place };
+    Ok(HttpReply::events(stream.events()))
+}
+
+/// The stream of a client. Dropping it ends the connection and cancels the requests of the client.
+struct SseStream {
+    /// The client knows its address.
+    is_open: bool,
+    sent: mpsc::Receiver<String>,
+    keep_alive: Duration,
+    connection: SseConnection,
+    _place: RequestPlace,
+}
+
+impl SseStream {
+    fn events(self) -> impl Stream<Item = Bytes> + Send {
+        unfold(self, |mut stream| async move {
+            if !std::mem::replace(&mut stream.is_open, true) {
+                // Relative to the address of the stream, which may be below a place that only a proxy knows.
+                let address = format!("event: endpoint\ndata: ?{SESSION}={}\n\n", stream.connection.id);
+                return Some((Bytes::from(address), stream));
+            }
+            tokio::select! {
+                message = stream.sent.recv() => Some((event(&message?), stream)),
+                () = tokio::time::sleep(stream.keep_alive) => Some((comment(), stream)),
+            }
+        })
+    }
+}
+
+/// A message of a client. Its answer comes on the stream.
+fn post(gateway: &Gateway, admitted: Admitted, parts: &Parts, body: &[u8]) -> Result<HttpReply, HttpReply> {
+    if !is_json(&parts.headers) {
+        let error = RpcError::invalid_request("The Content-Type must be application/json");
+        return Err(HttpReply::refused(StatusCode::UNSUPPORTED_MEDIA_TYPE, &error));
+    }
+    let pairs = parts.uri.query().unwrap_or_default().split('&');
+    let id = pairs.filter_map(|pair| pair.split_once('=')).find(|(name, _)| *name == SESSION);
+    let Admitted { origin, place, .. } = admitted;
+    let found = id.and_then(|(_, id)| gateway.sse_clients.find(id, &origin.principal.id, &origin.view.name));
+    let messages = found.ok_or_else(|| {
+        let error = RpcError::invalid_request("Session not found");
+        HttpReply::refused(StatusCode::NOT_FOUND, &error)
+    })?;
+    let message = read_message(body).map_err(|refused| bad_request(refused.id.as_ref(), &refused.error))?;
+    match messages.try_send(PostedMessage { message, place: Box::new(place) }) {
+        Ok(()) => Ok(HttpReply::text(StatusCode::ACCEPTED, "Accepted")),
+        Err(TrySendError::Full(_)) => Err(too_many(&TooMany { retry_after: Duration::from_secs(1) })),
+        Err(TrySendError::Closed(_)) => Err(HttpReply::empty(StatusCode::NOT_FOUND)),
+    }
+}
