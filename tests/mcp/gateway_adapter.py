@@ -52,7 +52,8 @@ class Gateway(faults_adapter.ToolHub):
         self._serving = await ready
         self._client = toolhub.ToolHub()
         self._client.add_server(GATEWAY, url=self._serving.url)
-        report = await self._client.connect([GATEWAY], timeout=timeout)
+        # The time that a case gives is for its server; the gateway may wait longer for the list of that server.
+        report = await self._client.connect([GATEWAY])
         if GATEWAY in report.failed:
             raise of_report(report.failed[GATEWAY])
 

@@ -8,7 +8,7 @@ import logging
 import os
 import threading
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import Any
 
@@ -96,7 +96,7 @@ def _watch_one(watchfiles: Any, folder: Path, changed: Callable[[], Any], stop: 
 
 
 @contextlib.contextmanager
-def _kept(folder: Path) -> Iterator[tuple[int, int] | None]:
+def _kept(folder: Path) -> Generator[tuple[int, int] | None]:
     """The identity of a folder that no new folder can get: the file system reuses the number of one that is gone, but not of
     one that is open. Windows opens no folders, and does not reuse the numbers.
     """
