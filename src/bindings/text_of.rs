@@ -3,6 +3,7 @@
 use super::blocks::Blocks;
 use super::json;
 use super::once::intern;
+use super::releasing::LargeJson;
 use super::slices::released;
 use super::unicode;
 use super::value;
@@ -32,8 +33,10 @@ pub fn text_of(
     } else {
         Some(value::readable(value)?)
     };
-    let notes =
-        blocks.filter(|blocks| blocks.is_structured()).map(|one| content::notes(one.blocks(), images));
+    let notes = blocks.filter(|blocks| blocks.is_structured()).map(|one| {
+        let blocks = one.blocks();
+        released(value.py(), size(blocks), || content::notes(blocks, images))
+    });
     Ok(match (text, notes.filter(|notes| !notes.is_empty())) {
         (Some(text), Some(notes)) => Some(released(value.py(), text.len(), || format!("{text}\n\n{notes}"))),
         (text, notes) => text.or(notes),
@@ -51,30 +54,24 @@ fn size(blocks: &[Value]) -> usize {
 }
 
 /// A list of content blocks as JSON; `None` for any other value.
-fn content_of(value: &Bound<'_, PyAny>) -> Option<Value> {
+fn content_of(value: &Bound<'_, PyAny>) -> Option<LargeJson> {
     let list = value.cast::<PyList>().ok()?;
     // Long lists of data are not converted to see that they are not content.
     let first = list.get_item(0).ok()?.cast_into::<PyDict>().ok()?;
     first.get_item(intern!(value.py(), "type")).ok().flatten()?.cast_into::<PyString>().ok()?;
-    let converted = json::from_python(value).ok()?;
+    let converted = LargeJson::from(json::from_python(value).ok()?);
     content::blocks(&converted).is_some().then_some(converted)
 }
 
 /// The images of a result that an API can take.
 pub fn images_of(result: &Bound<'_, PyDict>) -> PyResult<Vec<content::ImageData>> {
-    let blocks = blocks_of(result)?;
-    Ok(match (&blocks, result.get_item(intern!(result.py(), "result"))?) {
-        (Some(blocks), _) => content::images(blocks.get().blocks()),
-        (None, Some(value)) => {
-            let content = content_of(&value);
-            content
-                .as_ref()
-                .and_then(Value::as_array)
-                .map(|blocks| content::images(blocks))
-                .unwrap_or_default()
-        }
-        (None, None) => Vec::new(),
-    })
+    let py = result.py();
+    let images = |blocks: &[Value]| released(py, size(blocks), || content::images(blocks));
+    if let Some(blocks) = blocks_of(result)? {
+        return Ok(images(blocks.get().blocks()));
+    }
+    let content = result.get_item(intern!(py, "result"))?.as_ref().and_then(content_of);
+    Ok(content.as_deref().and_then(Value::as_array).map(|blocks| images(blocks)).unwrap_or_default())
 }
 
 fn blocks_of<'py>(result: &Bound<'py, PyDict>) -> PyResult<Option<Bound<'py, Blocks>>> {

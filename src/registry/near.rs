@@ -1,11 +1,11 @@
 //! Near names: suggestions for a name that no candidate has.
 
 use super::Snapshot;
-use crate::text::near_names;
+use crate::text::near_by_letters;
 use std::sync::Arc;
 
 /// Up to `limit` names like `wanted`, the most alike first.
 pub fn nearest(snapshot: &Snapshot, wanted: &str, limit: usize) -> Vec<Arc<str>> {
-    let names = snapshot.names().map(|name| (&**name, name));
-    near_names(wanted, names, limit).into_iter().cloned().collect()
+    let names = snapshot.names().map(|one| (one.letters, &*one.name, &one.name));
+    near_by_letters(wanted, names, limit).into_iter().cloned().collect()
 }

@@ -2,6 +2,7 @@
 
 use super::candidate::{Candidate, ReplaceRule};
 use super::capability::answering;
+use crate::text::LetterSet;
 use imbl::shared_ptr::DefaultSharedPtr;
 use imbl::{GenericHashMap, OrdMap};
 use std::collections::{BTreeMap, HashSet};
@@ -57,11 +58,25 @@ impl NameEntry {
     }
 }
 
+/// A name in the list of all names.
+#[derive(Clone)]
+pub(super) struct OrderedName {
+    pub name: Arc<str>,
+    /// Kept beside the name, so that a search for near names reads few of them.
+    pub letters: LetterSet,
+}
+
+impl OrderedName {
+    fn new(name: &Arc<str>) -> Self {
+        OrderedName { name: name.clone(), letters: LetterSet::of(name) }
+    }
+}
+
 #[derive(Clone, Default)]
 pub struct Snapshot {
     names: Map<Arc<NameEntry>>,
     /// Names in the order of their first registration, so that lists are stable.
-    order: OrdMap<u64, Arc<str>>,
+    order: OrdMap<u64, OrderedName>,
     /// Tag → candidates, ordered by priority, then registration.
     tags: Map<OrdMap<(i32, u64), Arc<Candidate>>>,
     candidates: usize,
@@ -108,14 +123,14 @@ impl Snapshot {
 
     /// Names in the order of their first registration.
     pub fn entries(&self) -> impl Iterator<Item = (&Arc<str>, &Arc<NameEntry>)> {
-        self.order.values().filter_map(|name| self.names.get(name).map(|entry| (name, entry)))
+        self.order.values().filter_map(|one| self.names.get(&one.name).map(|entry| (&one.name, entry)))
     }
 
     /// The entries whose position is above this one; all of them for `None`.
     pub fn entries_after(&self, position: Option<u64>) -> impl Iterator<Item = (&Arc<str>, &Arc<NameEntry>)> {
         let start = position.map_or(Bound::Unbounded, Bound::Excluded);
         let names = self.order.range((start, Bound::Unbounded));
-        names.filter_map(|(_, name)| self.names.get(name).map(|entry| (name, entry)))
+        names.filter_map(|(_, one)| self.names.get(&one.name).map(|entry| (&one.name, entry)))
     }
 
     pub fn with_tag(&self, tag: &str) -> impl Iterator<Item = &Arc<Candidate>> {
@@ -141,7 +156,7 @@ impl Snapshot {
     }
 
     /// The names of all tools, in the order of their first registration.
-    pub(super) fn names(&self) -> impl Iterator<Item = &Arc<str>> {
+    pub(super) fn names(&self) -> impl Iterator<Item = &OrderedName> {
         self.order.values()
     }
 
@@ -166,7 +181,7 @@ impl Snapshot {
         let mut entry = match self.names.get(&name) {
             Some(entry) => NameEntry::clone(entry),
             None => {
-                self.order.insert(candidate.id, name.clone());
+                self.order.insert(candidate.id, OrderedName::new(&name));
                 NameEntry {
                     candidates: Vec::new(),
                     position: candidate.id,
@@ -193,7 +208,7 @@ impl Snapshot {
         }
         if candidate.id < entry.position {
             self.order.remove(&entry.position);
-            self.order.insert(candidate.id, name.clone());
+            self.order.insert(candidate.id, OrderedName::new(&name));
             entry.position = candidate.id;
         }
         let candidate = Arc::new(candidate);

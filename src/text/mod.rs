@@ -4,6 +4,6 @@ mod near;
 mod stem;
 mod words;
 
-pub use near::{near_names, nearest};
+pub use near::{LetterSet, near_by_letters, near_names, nearest};
 pub use stem::{StrongStemmer, push_stem};
 pub use words::{RunKind, first_run, fold_width, humps, is_hump, is_wide, name_words, words};

@@ -1,8 +1,9 @@
 //! Near names: how much one name is like another, so that an error can suggest what was probably meant.
 //!
 //! Tools, servers, labels, arguments and configuration keys all use this one measure. The work is bounded whatever the number
-//! of names: of many, those that share the most letters with the wanted one are looked at; cheap upper bounds come before
-//! the exact comparison.
+//! and the length of names, because a caller's event loop waits for it: of many names, those that share the most letters with
+//! the wanted one are looked at, and those with the highest upper bound are compared. Work is counted in steps of about ten
+//! nanoseconds; a stage that has used its steps ends with the best names so far.
 
 use super::words::name_words;
 
@@ -10,12 +11,17 @@ use super::words::name_words;
 const ALIKE: f64 = 0.72;
 /// Longer names are compared by their start: the cost stays bounded for a name of 10 kB.
 const COMPARED: usize = 80;
-/// Exact comparisons for one wanted name, whatever the number of names.
-const EXACT: usize = 500;
 /// Names that are looked at. Of more, those with the most likely letters.
 const LOOKED_AT: usize = 1_000;
-/// Names whose letters are looked at; later ones are not suggested.
-const SCANNED: usize = 100_000;
+/// Names whose letters are compared, one step each; later ones are not suggested.
+const SCAN_STEPS: usize = 100_000;
+/// The steps of looking at a name, without its characters.
+const LOOK: usize = 20;
+const LOOK_STEPS: usize = 50_000;
+/// One step for each pair of characters that an exact comparison compares.
+const EXACT_STEPS: usize = 60_000;
+/// How far an upper bound may lie below what it bounds, by rounding.
+const ROUNDING: f64 = 1e-9;
 /// What a shared start counts for, relative to a typo.
 const SAME_START: f64 = 0.9;
 
@@ -87,18 +93,18 @@ impl NearName {
 }
 
 /// The letters of a name, without case, order and number, and its length in bytes: quick to make, and quick to compare.
-#[derive(Clone, Copy)]
-struct LetterSet {
+#[derive(Clone, Copy, Debug)]
+pub struct LetterSet {
     letters: u64,
-    len: usize,
+    len: u32,
 }
 
 impl LetterSet {
-    fn of(name: &str) -> Self {
+    pub fn of(name: &str) -> Self {
         let bit = |byte: u8| 1u64 << (byte.to_ascii_lowercase() % 64);
         let start = &name.as_bytes()[..name.len().min(COMPARED)];
         let letters = start.iter().fold(0, |letters, byte| letters | bit(*byte));
-        LetterSet { letters, len: start.len() }
+        LetterSet { letters, len: start.len() as u32 }
     }
 
     fn contains(self, other: LetterSet) -> bool {
@@ -109,33 +115,91 @@ impl LetterSet {
     fn similarity(self, other: LetterSet) -> f64 {
         let only_here = (self.letters & !other.letters).count_ones();
         let only_there = (other.letters & !self.letters).count_ones();
-        let slips = only_here.max(only_there) as usize;
-        1.0 - slips.max(self.len.abs_diff(other.len)) as f64 / self.len.max(other.len).max(1) as f64
+        let slips = only_here.max(only_there).max(self.len.abs_diff(other.len));
+        1.0 - f64::from(slips) / f64::from(self.len.max(other.len).max(1))
     }
 }
 
-/// The names whose letters are most like those of the wanted one or of its words, in the order given.
-fn promising<'a, N>(wanted: &NearName, names: Vec<(&'a str, N)>) -> Vec<(&'a str, N)> {
-    let whole = LetterSet::of(&wanted.folded);
-    let words: Vec<LetterSet> = wanted.words.iter().map(|word| LetterSet::of(word)).collect();
-    let score = |name: &str| {
-        let letters = LetterSet::of(name);
-        let found = words.iter().filter(|word| letters.contains(**word)).map(|word| word.len).sum::<usize>();
+/// The work of one search, in steps of about ten nanoseconds.
+#[derive(Default)]
+struct SearchWork {
+    scan: usize,
+    look: usize,
+    exact: usize,
+}
+
+impl SearchWork {
+    /// Counts work if the limit allows it.
+    fn allows(spent: &mut usize, steps: usize, limit: usize) -> bool {
+        let is_allowed = *spent + steps <= limit;
+        *spent += if is_allowed { steps } else { 0 };
+        is_allowed
+    }
+}
+
+/// A name that was scanned: the likeness of its letters, and where it was.
+struct Scanned<'a, N> {
+    score: f64,
+    at: usize,
+    text: &'a str,
+    name: N,
+}
+
+/// The letters of the wanted name and of its words.
+struct WantedLetters {
+    whole: LetterSet,
+    words: Vec<LetterSet>,
+}
+
+impl WantedLetters {
+    fn of(wanted: &NearName) -> Self {
+        let words = wanted.words.iter().map(|word| LetterSet::of(word)).collect();
+        WantedLetters { whole: LetterSet::of(&wanted.folded), words }
+    }
+
+    /// How likely a name with these letters is near.
+    fn score(&self, letters: LetterSet) -> f64 {
+        let found = self.words.iter().filter(|word| letters.contains(**word)).map(|word| word.len);
         // As in `overlap`: a shared word counts more than similar letters.
-        let shared = match found {
+        let shared = match found.sum::<u32>() {
             0 => 0.0,
-            found => 0.6 + 0.4 * (found as f64 / letters.len.max(whole.len) as f64),
+            found => 0.6 + 0.4 * (f64::from(found) / f64::from(letters.len.max(self.whole.len))),
         };
-        let similar = whole.similarity(letters);
+        let similar = self.whole.similarity(letters);
         // Of names with the same words, those with similar letters come first.
         similar.max(shared) + similar / 100.0
-    };
-    let mut scored: Vec<(f64, usize, (&str, N))> =
-        names.into_iter().enumerate().map(|(at, one)| (score(one.0), at, one)).collect();
-    scored.select_nth_unstable_by(LOOKED_AT, |a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
-    scored.truncate(LOOKED_AT);
-    scored.sort_unstable_by_key(|(_, at, _)| *at);
-    scored.into_iter().map(|(_, _, one)| one).collect()
+    }
+}
+
+/// The names whose letters are most like those of the wanted one or of its words, the most likely first.
+fn promising<'a, N>(
+    wanted: &NearName,
+    names: impl Iterator<Item = (LetterSet, &'a str, N)>,
+    work: &mut SearchWork,
+) -> Vec<Scanned<'a, N>> {
+    let letters = WantedLetters::of(wanted);
+    let best_first =
+        |a: &Scanned<'a, N>, b: &Scanned<'a, N>| b.score.total_cmp(&a.score).then(a.at.cmp(&b.at));
+    let (mut kept, mut least) = (Vec::new(), f64::NEG_INFINITY);
+    for (at, (of_name, text, name)) in names.enumerate() {
+        if !SearchWork::allows(&mut work.scan, 1, SCAN_STEPS) {
+            break;
+        }
+        let score = letters.score(of_name);
+        // A later name must be better than the last one kept.
+        if score <= least {
+            continue;
+        }
+        kept.push(Scanned { score, at, text, name });
+        if kept.len() == 2 * LOOKED_AT {
+            let (_, last, _) = kept.select_nth_unstable_by(LOOKED_AT - 1, best_first);
+            least = last.score;
+            kept.truncate(LOOKED_AT);
+        }
+    }
+    kept.sort_unstable_by(best_first);
+    kept.truncate(LOOKED_AT);
+    kept
 }
 
 /// The likeness of names of up to `longest` characters with this many slips between them. One slip is always near, except in
@@ -147,25 +211,51 @@ fn typo(slips: f64, longest: f64) -> f64 {
 
 /// Up to `limit` of the names that were probably meant, the most alike first; equal ones in the order given.
 pub fn near_names<'a, N>(wanted: &str, names: impl Iterator<Item = (&'a str, N)>, limit: usize) -> Vec<N> {
+    near_by_letters(wanted, names.map(|(text, name)| (LetterSet::of(text), text, name)), limit)
+}
+
+/// The same, for names whose letters are known already: of very many names, few have to be read.
+pub fn near_by_letters<'a, N>(
+    wanted: &str,
+    names: impl Iterator<Item = (LetterSet, &'a str, N)>,
+    limit: usize,
+) -> Vec<N> {
+    near_within(wanted, names, limit, &mut SearchWork::default())
+}
+
+fn near_within<'a, N>(
+    wanted: &str,
+    names: impl Iterator<Item = (LetterSet, &'a str, N)>,
+    limit: usize,
+    work: &mut SearchWork,
+) -> Vec<N> {
     let wanted = NearName::new(wanted);
-    let mut known: Vec<(&str, N)> = names.take(SCANNED).collect();
-    if known.len() > LOOKED_AT {
-        known = promising(&wanted, known);
-    }
-    let possible = known.into_iter().filter_map(|(text, name)| {
-        let near = NearName::new(text);
-        Some((wanted.at_most(&near)?, near, name))
+    let scanned = promising(&wanted, names, work);
+    let may_look = |one: &Scanned<'a, N>| {
+        let steps = LOOK + one.text.len().min(COMPARED);
+        SearchWork::allows(&mut work.look, steps, LOOK_STEPS)
+    };
+    let possible = scanned.into_iter().take_while(may_look).filter_map(|one| {
+        let near = NearName::new(one.text);
+        Some((wanted.at_most(&near)?, near, one.at, one.name))
     });
-    let mut possible: Vec<(f64, NearName, N)> = possible.collect();
-    if possible.len() > EXACT {
-        // Stable, so that equal ones stay in the order given.
-        possible.sort_by(|a, b| b.0.total_cmp(&a.0));
-        possible.truncate(EXACT);
+    let mut possible: Vec<(f64, NearName, usize, N)> = possible.collect();
+    possible.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.2.cmp(&b.2)));
+    let mut found: Vec<(f64, usize, N)> = Vec::new();
+    for (most, near, at, name) in possible {
+        // The best names are known when no other can be as near.
+        let is_settled = found.len() >= limit
+            && found.get(limit.wrapping_sub(1)).is_none_or(|last| last.0 > most + ROUNDING);
+        if is_settled || !SearchWork::allows(&mut work.exact, wanted.chars * near.chars, EXACT_STEPS) {
+            break;
+        }
+        if let Some(likeness) = wanted.likeness(&near) {
+            let place = found.partition_point(|one| one.0 > likeness || one.0 == likeness && one.1 < at);
+            found.insert(place, (likeness, at, name));
+            found.truncate(limit);
+        }
     }
-    let alike = |(_, near, name): (f64, NearName, N)| Some((wanted.likeness(&near)?, name));
-    let mut near: Vec<(f64, N)> = possible.into_iter().filter_map(alike).collect();
-    near.sort_by(|a, b| b.0.total_cmp(&a.0));
-    near.into_iter().take(limit).map(|(_, name)| name).collect()
+    found.into_iter().map(|(_, _, name)| name).collect()
 }
 
 /// The one of these names that was probably meant; the first of equally good ones.
@@ -252,7 +342,46 @@ mod tests {
         }
     }
 
+    #[test]
+    fn the_work_is_bounded_whatever_the_number_and_the_length_of_names() {
+        let wanted = "synchronize_customer_invoices_of_the_northern_region_with_the_central_ledger_now";
+        for (count, length) in [(100_000, 80), (300_000, 80), (100_000, 12), (1_000, 5_000)] {
+            let names: Vec<String> = (0..count)
+                .map(|number| {
+                    let start =
+                        format!("synchronize_customer_{number}_invoices_of_the_northern_region_").repeat(100);
+                    start[..length].to_owned()
+                })
+                .collect();
+            let mut work = SearchWork::default();
+            let letters = names.iter().map(|name| (LetterSet::of(name), name.as_str(), name));
+            let near = near_within(&wanted[..length.min(wanted.len())], letters, 3, &mut work);
+            assert!(work.scan <= SCAN_STEPS && work.look <= LOOK_STEPS && work.exact <= EXACT_STEPS);
+            assert_eq!(near.len(), 3, "the best so far of {count} names with {length} characters");
+        }
+    }
+
+    #[test]
+    fn a_search_ends_when_no_other_name_can_be_nearer() {
+        let names: Vec<String> = (100..1_000).map(|number| format!("tool_{number}")).collect();
+        let mut work = SearchWork::default();
+        let letters = names.iter().map(|name| (LetterSet::of(name), name.as_str(), name.as_str()));
+        assert_eq!(near_within("tool_577", letters, 1, &mut work), ["tool_577"]);
+        assert!(work.exact <= 3 * 8 * 8, "{} steps", work.exact);
+    }
+
     proptest! {
+        #[test]
+        fn few_names_are_ordered_as_by_comparing_all(wanted in "[a-d_]{1,8}", names in prop::collection::vec("[a-d_]{0,8}", 0..20)) {
+            let near = NearName::new(&wanted);
+            let mut all: Vec<(f64, usize)> =
+                names.iter().enumerate().filter_map(|(at, name)| Some((near.likeness(&NearName::new(name))?, at))).collect();
+            all.sort_by(|a, b| b.0.total_cmp(&a.0));
+            let expected: Vec<usize> = all.into_iter().take(3).map(|(_, at)| at).collect();
+            let found = near_names(&wanted, names.iter().enumerate().map(|(at, name)| (name.as_str(), at)), 3);
+            prop_assert_eq!(found, expected);
+        }
+
         #[test]
         fn the_bound_never_hides_a_near_name(a in "[a-f_A-F0-3搜索]{0,12}", b in "[a-f_A-F0-3搜索]{0,12}") {
             let (a, b) = (NearName::new(&a), NearName::new(&b));

@@ -1,8 +1,9 @@
 //! What a caller is asked about one call, and the answers so far.
 
-use crate::bindings::argument_checks::Checks;
+use crate::bindings::argument_checks::{CheckPass, Checks};
 use crate::bindings::execution::arguments::{self, SlotArguments};
 use crate::bindings::json;
+use crate::bindings::releasing::{LargeJson, is_large};
 use crate::error::HubError;
 use crate::hub::PlannedRun;
 use crate::plan::{ApprovalRequest, changed_meanwhile, is_unchanged, not_approved};
@@ -31,17 +32,22 @@ pub(super) struct ArgumentForm {
 }
 
 impl Approvals {
-    /// The arguments as each candidate takes them; the error is that of the first candidate when all refuse them.
+    /// The arguments as each candidate takes them; the error is that of the first candidate when all refuse them. `None` if
+    /// a check takes long and `may_defer` is set.
     pub(super) fn new(
         given: &Bound<'_, PyAny>,
         checks: Checks,
-        request: ApprovalRequest,
+        request: &ApprovalRequest,
         deadline: Option<Instant>,
-    ) -> Result<Self, HubError> {
+        may_defer: bool,
+    ) -> Result<Option<Self>, HubError> {
         let py = given.py();
         let (mut forms, mut refusals) = (Vec::<ArgumentForm>::new(), Vec::new());
         for candidate in &request.candidates {
-            match arguments::fit(candidate, given, checks, deadline) {
+            let mut pass = CheckPass::new(checks, deadline);
+            pass.may_defer = may_defer;
+            match arguments::fit(candidate, given, &mut pass) {
+                _ if pass.is_deferred => return Ok(None),
                 Err(error) => refusals.push((candidate.clone(), error)),
                 Ok(args) => match forms.iter_mut().find(|form| is_same(form.args.bind(py), &args)) {
                     Some(form) => form.candidates.push(candidate.clone()),
@@ -60,7 +66,7 @@ impl Approvals {
             // A tool that no server has listed yet: nothing is known about its arguments.
             forms.push(ArgumentForm { args: given.clone().unbind(), candidates: Vec::new(), refusal: None });
         }
-        Ok(Approvals { request, forms, at: 0, refusals })
+        Ok(Some(Approvals { request: request.clone(), forms, at: 0, refusals }))
     }
 
     /// The servers that would get the arguments in the form that is asked about.
@@ -96,8 +102,7 @@ impl Approvals {
 
 /// Whether both are the same JSON: `5` and `"5"` are two forms, and so are values that have none.
 fn is_same(one: &Bound<'_, PyAny>, other: &Bound<'_, PyAny>) -> bool {
-    match (json::from_python(one), json::from_python(other)) {
-        (Ok(one), Ok(other)) => one == other,
-        _ => false,
-    }
+    let (Ok(first), Ok(second)) = (json::from_python(one), json::from_python(other)) else { return false };
+    let (first, second) = (LargeJson::from(first), LargeJson::from(second));
+    if is_large(&first) { one.py().detach(|| *first == *second) } else { *first == *second }
 }

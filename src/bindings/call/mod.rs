@@ -11,6 +11,7 @@ mod approvals;
 mod canonical;
 pub mod entry;
 pub mod flight;
+mod long_fit;
 pub mod request;
 pub mod run;
 mod state;
@@ -117,6 +118,7 @@ impl CallDriver {
         match &state.awaiting {
             Awaiting::Synthesis { result, .. } => visit.call(result),
             Awaiting::Flight(wait, _) => visit.call(wait),
+            Awaiting::Fit(fit) => visit.call(fit),
             _ => Ok(()),
         }
     }

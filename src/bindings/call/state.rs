@@ -2,6 +2,7 @@
 
 use super::approvals::Approvals;
 use super::flight::{FlightWait, SharedResult};
+use super::long_fit::LongFit;
 use crate::bindings::argument_checks::Checks;
 use crate::bindings::awaiting::Awaitable;
 use crate::bindings::execution::Extras;
@@ -53,10 +54,16 @@ pub(super) struct CallState {
 pub(super) enum Awaiting {
     Nothing,
     LookUp(Arc<Mutex<Option<Unreachable>>>),
+    /// A long check of the arguments that are to be approved.
+    Fit(Py<LongFit>),
     Approval,
     Flight(Py<FlightWait>, TimeAllowed),
     Run,
-    Synthesis { result: Py<PyDict>, begun: Instant, limit: Duration },
+    Synthesis {
+        result: Py<PyDict>,
+        begun: Instant,
+        limit: Duration,
+    },
     Done,
 }
 

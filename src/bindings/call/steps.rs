@@ -137,6 +137,7 @@ impl CallDriver {
                 this.plan.lock().looked_up(unreachable);
                 Ok(Next::Plan)
             }
+            Awaiting::Fit(fit) => this.fitting_ended(py, &fit, ended),
             Awaiting::Approval => this.approval_ended(py, ended),
             Awaiting::Flight(wait, time) => {
                 ended?;

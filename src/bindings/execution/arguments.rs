@@ -1,6 +1,6 @@
 //! The arguments of a call, as a candidate takes them.
 
-use crate::bindings::argument_checks::{CheckPass, Checks, PreparedArguments};
+use crate::bindings::argument_checks::{CheckPass, PreparedArguments};
 use crate::bindings::errors::exception_text;
 use crate::bindings::json;
 use crate::bindings::mappings::as_mapping;
@@ -14,7 +14,6 @@ use crate::schema;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde_json::Value;
-use std::time::Instant;
 
 /// The arguments as this candidate takes them, or what it has against them.
 pub fn prepare(
@@ -38,10 +37,8 @@ pub type SlotArguments = Vec<Result<Py<PyAny>, HubError>>;
 pub fn fit<'py>(
     candidate: &Candidate,
     given: &Bound<'py, PyAny>,
-    checks: Checks,
-    deadline: Option<Instant>,
+    pass: &mut CheckPass,
 ) -> Result<Bound<'py, PyAny>, HubError> {
-    let pass = &mut CheckPass::new(checks, deadline);
     let given = &whole(candidate, given, pass)?;
     if let Some(tool) = python_tool(candidate) {
         return tool.arguments.fit(given, pass);

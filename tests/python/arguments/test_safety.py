@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 import toolhub
 from toolhub import ToolHub, _core
+from toolhub.permissions import Approval
 
 
 @pytest.fixture
@@ -71,6 +72,51 @@ def test_the_event_loop_turns_during_a_long_check(hub: ToolHub) -> None:
         results = await asyncio.gather(*(hub.execute("costly", {"a": "x", "b": 1}) for _ in range(4)))
         assert all(result.success and result.meta["unchecked"] for result in results)
         counting.cancel()
+
+    asyncio.run(main())
+
+
+def test_the_event_loop_turns_while_arguments_are_checked_for_an_approval(hub: ToolHub) -> None:
+    async def take(**given: Any) -> str:
+        return "ran"
+
+    hub.register(take, name="costly", parameters=costly_schema())
+
+    async def main() -> None:
+        turns, asked = Turns(), list[int]()
+        counting = asyncio.create_task(turns())
+
+        async def approve(approval: Approval) -> bool:
+            assert approval.arguments == {"a": "x", "b": 1}
+            asked.append(turns.count)
+            return True
+
+        for number, is_asked in (('"1"', True), ('"many"', False)):
+            before = turns.count
+            call = f'{{"name": "costly", "arguments": {{"a": "x", "b": {number}}}}}'
+            outcome = await hub.run(f"<tool_call>{call}</tool_call>", approve=approve)
+            assert outcome.results[0].success == is_asked, outcome.results
+            # A check that stops the loop takes a handful.
+            assert (asked.pop() if is_asked else turns.count) > before + 50
+        assert not asked, "arguments that do not fit need no approval"
+        counting.cancel()
+
+    asyncio.run(main())
+
+
+def test_a_long_check_for_an_approval_ends_with_its_caller(hub: ToolHub) -> None:
+    hub.register(lambda **given: given, name="costly", parameters=costly_schema())
+    asked = list[Approval]()
+
+    async def main() -> None:
+        call = '<tool_call>{"name": "costly", "arguments": {"a": "x", "b": 1}}</tool_call>'
+        running = asyncio.create_task(hub.run(call, approve=asked.append))
+        for _ in range(10):
+            await asyncio.sleep(0)
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+        assert asked == []
 
     asyncio.run(main())
 
