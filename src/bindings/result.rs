@@ -19,7 +19,7 @@ use crate::execute::Fate;
 use crate::hub::{PlannedRun, part};
 use crate::invisible::error_line;
 use crate::merge::{self, MergedText};
-use crate::model::Lang;
+use crate::model::{Lang, ReturnedValue};
 use crate::plan::answer_kind;
 use crate::registry::Candidate;
 use crate::select::Rule;
@@ -224,8 +224,8 @@ fn own_success<'py>(
     Ok(result)
 }
 
-/// The failure that a tool reported with such a mapping. `error` is absent or empty as the tool gave it; the sentence is in
-/// `_meta`. A text is shown as every error is: one line without commands to terminals.
+/// The failure that a tool reported with such a mapping. A text is shown as every error is: one line without commands to
+/// terminals. In the place of an error that is absent or empty stands the sentence.
 fn own_failure<'py>(
     result: Bound<'py, PyDict>,
     meta: Bound<'py, PyDict>,
@@ -240,11 +240,14 @@ fn own_failure<'py>(
     meta.set_item(intern!(py, "error"), details)?;
     result.set_item(intern!(py, "success"), false)?;
     result.set_item(intern!(py, "_meta"), meta)?;
-    if let Some(text) =
-        result.get_item(intern!(py, "error"))?.and_then(|error| error.cast_into::<PyString>().ok())
-    {
-        result.set_item(intern!(py, "error"), error_line(&text.to_string_lossy(), usize::MAX))?;
-    }
+    let given = result.get_item(intern!(py, "error"))?;
+    let line = match given.as_ref().map(|given| given.cast::<PyString>()) {
+        Some(Ok(text)) => error_line(&text.to_string_lossy(), usize::MAX),
+        _ if given.as_ref().is_some_and(|given| !given.is_falsy()) => return Ok(result),
+        _ => String::new(),
+    };
+    let shown = if line.is_empty() { &*error.message } else { &line };
+    result.set_item(intern!(py, "error"), shown)?;
     Ok(result)
 }
 

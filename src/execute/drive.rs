@@ -296,7 +296,12 @@ const MAX_REPORTED: usize = 1_000;
 
 /// The error of a tool that reported a failure by what it returned.
 pub fn reported(tool: &str, failure: &ReportedFailure) -> HubError {
-    HubError::new(ErrorKind::ToolError, error_line(&failure.message(&clip(tool)), MAX_REPORTED))
+    let tool = clip(tool);
+    let mut text = error_line(&failure.message(&tool), MAX_REPORTED);
+    if text.is_empty() {
+        text = ReportedFailure::Own(None).message(&tool);
+    }
+    HubError::new(ErrorKind::ToolError, text)
 }
 
 /// Too many calls wait for the same tool, source or hub.

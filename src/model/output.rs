@@ -186,8 +186,11 @@ pub fn meaning<V: ReturnedValue>(value: &V, nothing: NothingMeans) -> Meaning {
         None => Meaning::Value,
         Some(success) if !success.is_falsy() => Meaning::OwnResult,
         Some(_) => {
-            let reason = |key| value.entry(key).filter(|reason| !reason.is_falsy());
-            let text = REASONS.into_iter().find_map(reason).and_then(|reason| reason.shown());
+            let reason = |key| {
+                let reason = value.entry(key).filter(|reason| !reason.is_falsy())?;
+                reason.shown().filter(|text| !text.trim().is_empty())
+            };
+            let text = REASONS.into_iter().find_map(reason);
             Meaning::Failure(ReportedFailure::Own(text))
         }
     }

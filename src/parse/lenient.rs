@@ -30,8 +30,15 @@ pub(super) struct LenientValue {
     pub repairs: Repairs,
     /// Nothing but white space follows it.
     pub whole: bool,
-    /// Set when the outermost list was cut off: why its last element is missing.
-    pub cut: Option<String>,
+    /// Set when the outermost list was cut off.
+    pub cut: Option<CutList>,
+}
+
+/// A list whose last element cannot be read.
+pub(super) struct CutList {
+    pub why: String,
+    /// Without a comma, what cannot be read may be the rest of the element before it.
+    pub follows_comma: bool,
 }
 
 /// Reads the value at the start of `text`; the caller checks what follows.
@@ -54,7 +61,7 @@ pub(super) struct LenientReader<'a> {
     pub repairs: Repairs,
     missing: MissingClosers,
     depth: usize,
-    cut: Option<String>,
+    cut: Option<CutList>,
 }
 
 impl<'a> LenientReader<'a> {
@@ -226,7 +233,7 @@ impl<'a> LenientReader<'a> {
             match self.value() {
                 Ok(item) => items.push(item),
                 Err(why) if self.depth == 1 && self.missing > MissingClosers::NONE && !items.is_empty() => {
-                    self.cut = Some(why);
+                    self.cut = Some(CutList { why, follows_comma: comma });
                     self.at = self.text.len();
                     return Ok(Value::Array(items));
                 }

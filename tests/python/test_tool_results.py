@@ -54,12 +54,15 @@ def test_the_reason_of_a_failure_is_found_under_its_usual_names(key: str) -> Non
     assert "no disk" in (hub.call("save").error or "")
 
 
-def test_a_failure_without_words_has_a_sentence_but_no_key() -> None:
-    result = returning({"success": False, "code": 7}).call("tool")
-    assert result.get("error", "") == ""
-    assert (
-        result["error"] == result.error == "Tool 'tool' failed: it reported success: False without an error"
-    )
+@pytest.mark.parametrize(
+    "words", [{}, *({"error": empty} for empty in (None, "", " \n", "\u200b", 0, False, [], {}))]
+)
+def test_a_failure_without_words_has_a_sentence(words: dict[str, Any]) -> None:
+    result = returning({"success": False, "code": 7, **words}).call("tool")
+    sentence = "Tool 'tool' failed: it reported success: False without an error"
+    assert dict(result)["error"] == result.get("error") == result.error == sentence
+    assert result.meta["errors"][0]["error"] == result.meta["error"]["message"] == sentence
+    assert result["code"] == 7
     with pytest.raises(ToolError, match="without an error"):
         result.unwrap()
 
@@ -76,7 +79,9 @@ def test_no_key_of_an_own_result_is_lost(own: dict[str, Any], success: Any) -> N
     if not success and isinstance(error, str):
         # An error is shown as one clean line.
         shown = result["error"]
-        assert shown == " ".join(error.split()) if error.isprintable() else shown == " ".join(shown.split())
+        words = " ".join(error.split())
+        assert shown == words if words and error.isprintable() else shown == " ".join(shown.split()) != ""
+    if not success and (isinstance(error, str) or not error):
         own = {key: own[key] for key in own if key != "error"}
     assert {key: result[key] for key in own} == own
     assert result.meta["attempts"][0]["ok"] is bool(success)

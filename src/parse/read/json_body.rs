@@ -56,7 +56,10 @@ pub async fn read(cx: &ReadContext, opening: Opening, body: &JsonBlock) -> ReadO
         at = cx.input.skip_space(at + body.opens[index].len()).await;
     }
     let (at, fenced) = skip_fence(cx, at).await;
-    if !matches!(cx.input.byte(at).await, Some(b'{' | b'[')) {
+    let first = cx.input.byte(at).await;
+    // A list cannot begin with a tag: that is another dialect's call, whose opening is broken.
+    let is_markup = first == Some(b'[') && cx.input.byte(at + 1).await == Some(b'<');
+    if !matches!(first, Some(b'{' | b'[')) || is_markup {
         return ReadOutcome::No;
     }
     let mut repairs = Repairs::default();
@@ -149,12 +152,16 @@ fn drafts(
     let is_nameless = |draft: &Draft| draft.name.is_empty() && draft.error.is_some();
     // They have the text of the whole value: one report is enough.
     found.dedup_by(|next, before| is_nameless(next) && is_nameless(before) && next.error == before.error);
-    if let Some(why) = reading.cut {
+    if let Some(cut) = reading.cut {
         // What has no name just before the break is a part of the call that broke.
         while found.last().is_some_and(is_nameless) {
             found.pop();
         }
-        found.push(Draft::failed("", format!("The call cannot be read: {why}.")));
+        // So is a call that has not got arguments yet: it must not run without them.
+        let is_part = |draft: &mut Draft| draft.error.is_some() || draft.arguments.is_empty();
+        let broken = found.pop_if(|draft| !cut.follows_comma && is_part(draft));
+        let name = broken.map(|draft| draft.name).unwrap_or_default();
+        found.push(Draft::failed(&name, format!("The call cannot be read: {}.", cut.why)));
     }
     found
 }

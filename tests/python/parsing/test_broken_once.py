@@ -3,9 +3,13 @@
 import logging
 from typing import Any
 
+import hypothesis
 import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
 
 import toolhub
+from parsing.writers import LITERAL, QUOTED
 from toolhub import ToolHub
 from toolhub.parsing import StreamParser
 
@@ -33,6 +37,8 @@ BROKEN = {
     "mistral, a bracket too many": '[TOOL_CALLS] [{}"name": "t", "arguments": {"a": 1}}',
     "mistral, no name": '[TOOL_CALLS][ARGS]{"a": 1}',
     "apertus, a bracket too many": '<|tools_prefix|>[{"t":] {"a": 1}}]<|tools_suffix|>',
+    "apertus, a list and no end": '<|tools_prefix|>[{"t":[} …',
+    "mistral, a bracket before the arguments": '[TOOL_CALLS] [{"name": "t", }arguments": {"a": 1}}]',
     "mistral, no objects": '[TOOL_CALLS] ["t", "t"]',
     "cohere, a quote too many": '<|START_ACTION|>[ "  {"tool_call_id": "0", "tool_name": "t", '
     '"parameters": {"a": 1}}]<|END_ACTION|>',
@@ -70,6 +76,28 @@ def test_a_broken_call_is_found_once_whole_and_streamed(kind: str, step: int) ->
     parts += parser.finish()
     broken = [part for part in parts if part.get("error") or getattr(part.get("call"), "error", None)]
     assert len(broken) == 1, parts
+
+
+WRITERS = {**QUOTED, **LITERAL}
+ARGUMENTS = st.sampled_from([{"a": "x y"}, {"a": [1, {"b": 2}]}, {"a": {"b": "c"}, "d": "e"}])
+
+
+@pytest.mark.parametrize("format", sorted(WRITERS))
+@settings(max_examples=60)
+@hypothesis.given(arguments=ARGUMENTS, data=st.data())
+def test_damage_to_one_call_is_reported_at_most_once(
+    format: str, arguments: dict[str, Any], data: st.DataObject
+) -> None:
+    text = WRITERS[format]([("t", arguments)])
+    at = data.draw(st.integers(0, len(text)))
+    inserted = data.draw(st.sampled_from([*'{}[]",: x\n', ""]))
+    removed = data.draw(st.integers(0, 2))
+    rest = data.draw(st.sampled_from([text[at + removed :], text[at + removed :], ""]))
+    for asked in (format, "auto"):
+        found = toolhub.parse(text[:at] + inserted + rest, asked).calls
+        assert sum(call.error is not None for call in found) <= 1, found
+        # A call that broke before its arguments must not run without them.
+        assert not any(call.error for call in found) or all(call.error or call.arguments for call in found)
 
 
 @pytest.mark.parametrize("kind", MESSAGES)
