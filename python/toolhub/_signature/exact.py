@@ -1,8 +1,8 @@
 """A builder that converts no scalars on its own.
 
 The JSON Schema in the core decides what an integer, a number, a boolean or text is, and coerces to it. pydantic would convert
-more: bytes to text, any enum member to its value, even to text for an `int`. Its scalars are therefore strict. A Python object
-that they refuse is tried in its JSON form, which the core checks.
+more: bytes to text, a `memoryview` to a list, any enum member to its value, even to text for an `int`. Its scalars are
+therefore strict. A Python object that they refuse is tried in its JSON form, which the core checks.
 """
 
 from __future__ import annotations
@@ -22,13 +22,14 @@ _HOLDERS = {
     *("dataclass-args", "dataclass-field", "nullable", "default", "union", "tagged-union", "function-after"),
     *("list", "tuple", "set", "frozenset", "dict"),
 }
+_SEVERAL = ("list", "tuple", "set", "frozenset")
 
 
 def exact(node: Any) -> Any:
     """A copy of a core schema with strict scalars.
 
-    >>> exact({"type": "list", "items_schema": {"type": "str"}})
-    {'type': 'list', 'items_schema': {'type': 'str', 'strict': True}}
+    >>> exact({"type": "dict", "values_schema": {"type": "str"}})
+    {'type': 'dict', 'values_schema': {'type': 'str', 'strict': True}}
     """
     if isinstance(node, (list, tuple)):
         kind = cast("Callable[[list[Any]], Any]", type(cast("object", node)))
@@ -55,7 +56,8 @@ def exact(node: Any) -> Any:
         }
     if kind not in _HOLDERS or schema.get("validate_default"):
         return schema
-    return {key: exact(part) if key in _PARTS else part for key, part in schema.items()}
+    held = {key: exact(part) if key in _PARTS else part for key, part in schema.items()}
+    return _without_bytes(held, kind) if kind in _SEVERAL else held
 
 
 def _is_described_otherwise(schema: dict[str, Any]) -> bool:
@@ -67,6 +69,19 @@ def _is_described_otherwise(schema: dict[str, Any]) -> bool:
     is_scalar = schema["type"] in ("str", "bool", "int", "float")
     is_field = schema["type"].endswith("-field")
     return (is_scalar and "pydantic_js_functions" in notes) or (is_field and "pydantic_js_extra" in notes)
+
+
+def _without_bytes(schema: dict[str, Any], kind: str) -> dict[str, Any]:
+    """Several values, but not those of a `memoryview`: pydantic refuses `bytes` and `bytearray` here, which are the same."""
+
+    def build(value: Any, validate: Callable[[Any], Any]) -> Any:
+        if isinstance(value, memoryview):
+            raise PydanticKnownError(cast(Any, f"{kind.replace('frozenset', 'frozen_set')}_type"))
+        return validate(value)
+
+    own = {key: value for key, value in schema.items() if key not in _OUTER}
+    function = {"type": "no-info", "function": build}
+    return {"type": "function-wrap", "function": function, "schema": own, **_outer(schema)}
 
 
 def _number(schema: dict[str, Any], kind: str) -> dict[str, Any]:

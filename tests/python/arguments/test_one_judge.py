@@ -379,6 +379,11 @@ def json_form(value: Any) -> Any:
         (int, fractions.Fraction(1, 3), "it: expected an integer"),
         (int, b"5", "it: expected an integer"),
         (str, b"red", "it: expected a string"),
+        (list[int], memoryview(b"5"), "it: expected an array"),
+        (dict[str, list[int]], {"a": memoryview(b"")}, "it.a: expected an array"),
+        (set[int], memoryview(b"5"), "it: expected an array"),
+        (frozenset[int], memoryview(b"5"), "it: expected an array"),
+        (tuple[int, ...], memoryview(b"5"), "it: expected an array"),
     ],
 )
 def test_the_builder_converts_no_scalars_on_its_own(hint: Any, value: Any, words: str) -> None:
