@@ -62,6 +62,7 @@ pub mod kind;
 pub mod model;
 pub mod net;
 pub mod pattern;
+pub mod principal;
 pub mod secret;
 pub mod sse;
 pub mod stack;

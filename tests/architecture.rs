@@ -37,8 +37,9 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("kind", &["text"]),
     ("secret", &["invisible", "text"]),
     ("wording", &[]),
+    ("principal", &["secret"]),
     // L1: the contract of a tool; permits, which know nothing of what they limit.
-    ("tool", &["model", "error"]),
+    ("tool", &["model", "error", "principal"]),
     ("limit", &["sync"]),
     // The threads of a pool, which know nothing of what they run.
     ("workers", &["sync"]),
@@ -75,6 +76,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "invisible",
             "net",
             "pattern",
+            "principal",
             "schema",
             "secret",
             "sse",
@@ -94,6 +96,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "invisible",
             "net",
             "pattern",
+            "principal",
             "registry",
             "search",
             "secret",

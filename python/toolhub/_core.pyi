@@ -252,7 +252,7 @@ class Gateway:
     """
     The hub as one MCP server.
     """
-    def __new__(cls, /, hub: Hub, options: Any) -> Gateway: ...
+    def __new__(cls, /, hub: Hub, options: Any, authenticate: Any | None = None) -> Gateway: ...
     def bind(self, /, host: str, port: int) -> BridgeFuture:
         """
         Opens the socket; awaits the address that it got, as (host, port).
@@ -285,6 +285,10 @@ class Gateway:
     def reopen_audit(self, /) -> None:
         """
         Opens the audit log again by its name, after it was moved away.
+        """
+    def rotate_session_key(self, /, key: str, grace: float | None) -> None:
+        """
+        Signs session ids with this key from now on. Those of older keys are accepted for `grace` seconds more.
         """
     def serve_http(self, /, grace: float) -> BridgeFuture:
         """
@@ -437,6 +441,12 @@ class LoopBridge:
     def pending_mail(self, /) -> int: ...
 
 @final
+class NamedPrincipal:
+    """
+    A caller that the user's function has named.
+    """
+
+@final
 class ParsedCall:
     """
     A tool call found in a text. If it cannot be read, `error` says why and `raw` is its text.
@@ -516,6 +526,13 @@ class PatternList:
         """
         Whether a pattern names a server, so that the provider of a tool decides.
         """
+
+@final
+class PrincipalAnswer:
+    """
+    Called by asyncio when the task of the function has ended.
+    """
+    def __call__(self, /, task: Any) -> None: ...
 
 @final
 class Servers:
@@ -986,6 +1003,11 @@ def read_more(hub: Hub, handle: Any, offset: int, limit: int) -> tuple[str | Non
     One page of a result that was cut.
     """
 
+def read_principal(answer: Any) -> NamedPrincipal:
+    """
+    Reads what the function given as `authenticate` has returned, which is not None. Errors show no value: it may be a token.
+    """
+
 def read_request(hub: Hub, request: Any) -> tuple[str, Any, str | None, str | None]:
     """
     A request as `(name, arguments, source, error)`, with the name and the arguments of the tool.
@@ -1009,6 +1031,11 @@ def run_blocking(bridge: LoopBridge, coroutine: Any) -> Any:
 def search(hub: Hub, query: str, k: int, vector: Sequence[float] | None = None) -> "list[Hit]":
     """
     The tools that fit the words of a query, and its vector where there is an embedding.
+    """
+
+def serve_section(path: str | PathLike[str]) -> Any | None:
+    """
+    The options of `toolhub serve` in a configuration file, as a mapping; None if there are none.
     """
 
 def server_options() -> list[str]:

@@ -33,26 +33,30 @@ def _parser() -> argparse.ArgumentParser:
     serve.add_argument("--skills", help="a folder of skills; may be given several times", **several)
     serve.add_argument("--store", metavar="FILE", help="a file that keeps what the hub learns over restarts")
     serve.add_argument("--http", action="store_true", help="serve over HTTP instead of stdio")
-    serve.add_argument("--host", default="127.0.0.1", help="the address for HTTP (%(default)s)")
-    serve.add_argument("--port", type=int, default=8000, help="the port for HTTP (%(default)s)")
-    serve.add_argument("--path", default="/mcp", help="the path for HTTP (%(default)s)")
+    serve.add_argument("--host", help="the address for HTTP (127.0.0.1)")
+    serve.add_argument("--port", type=int, help="the port for HTTP (8000)")
+    serve.add_argument("--path", help="the path for HTTP (/mcp)")
     serve.add_argument("--sse-path", help="also serve HTTP+SSE for old clients at this path, such as /sse")
     serve.add_argument(
-        "--allow-host", action="append", default=[], metavar="NAME", help="a host name of this server"
+        "--allow-host",
+        dest="allowed_hosts",
+        action="append",
+        metavar="NAME",
+        help="a host name of this server",
     )
     serve.add_argument(
-        "--allow-origin", action="append", default=[], metavar="ORIGIN", help="an origin of web pages"
+        "--allow-origin",
+        dest="allowed_origins",
+        action="append",
+        metavar="ORIGIN",
+        help="an origin of web pages",
     )
-    serve.add_argument("--name", default="toolhub", help="the server's name (%(default)s)")
+    serve.add_argument("--name", help="the server's name (toolhub)")
     serve.add_argument("--instructions", help="what clients tell their model about this server")
-    serve.add_argument("--search-mode", default="auto", choices=("auto", "on", "off"), help="(%(default)s)")
-    serve.add_argument(
-        "--core", action="append", default=[], metavar="TOOL", help="a tool that is listed in search mode"
-    )
+    serve.add_argument("--search-mode", choices=("auto", "on", "off"), help="(auto)")
+    serve.add_argument("--core", action="append", metavar="TOOL", help="a tool that is listed in search mode")
     serve.add_argument("--audit", metavar="FILE", help="a file that gets a line for each call")
-    serve.add_argument(
-        "--grace", type=float, default=10.0, help="seconds for running calls at the end (%(default)s)"
-    )
+    serve.add_argument("--grace", type=float, help="seconds for running calls at the end (10)")
     login = commands.add_parser(
         "login",
         help="sign in at an MCP server in the browser",
@@ -101,6 +105,7 @@ def _serve(given: argparse.Namespace) -> int:
         with contextlib.nullcontext() if given.http else _stdout_to_stderr():
             hub = ToolHub(tools=given.tools, skills=given.skills, store=given.store)
             errors = [error for path in given.config for error in hub.load_mcp(path).errors]
+            options = _serve_options(given)
     except (OSError, TypeError, ValueError, ToolError) as error:
         return _failed(error, _WRONG_USAGE)
     with hub:
@@ -109,28 +114,37 @@ def _serve(given: argparse.Namespace) -> int:
         try:
             hub.serve(
                 "http" if given.http else "stdio",
-                host=given.host,
-                port=given.port,
-                path=given.path,
-                sse_path=given.sse_path,
                 ready=lambda serving: _say(f"toolhub: serving {len(hub)} tools at {serving.url}"),
-                grace=given.grace,
-                name=given.name,
-                instructions=given.instructions,
-                allowed_hosts=given.allow_host,
-                allowed_origins=given.allow_origin,
-                token=os.environ.get("TOOLHUB_TOKEN") or None,
-                search_mode=given.search_mode,
-                core=given.core,
-                audit=given.audit,
+                **options,
             )
-        except ValueError as error:
+        except (TypeError, ValueError) as error:
             return _failed(error, _WRONG_USAGE)
         except ToolError as error:
             return _failed(error, _FAILED)
         except KeyboardInterrupt:
             return 0
     return 0
+
+
+_OPTIONS = (
+    *("host", "port", "path", "sse_path", "grace", "name", "instructions"),
+    *("allowed_hosts", "allowed_origins", "search_mode", "core", "audit"),
+)
+
+
+def _serve_options(given: argparse.Namespace) -> dict[str, Any]:
+    """The options in the configuration files under `serve`; the environment and the arguments come after them."""
+    from ._core import serve_section
+
+    options: dict[str, Any] = {}
+    for path in given.config:
+        options |= serve_section(path) or {}
+    for key in ("ready", "transport", "authenticate"):
+        if key in options:
+            raise ValueError(f"`serve` in a configuration file cannot have {key!r}")
+    if token := os.environ.get("TOOLHUB_TOKEN"):
+        options["token"] = token
+    return options | {key: value for key in _OPTIONS if (value := getattr(given, key)) is not None}
 
 
 def _failed(error: Exception | str, code: int) -> int:

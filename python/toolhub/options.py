@@ -145,8 +145,33 @@ class ViewOptions(TypedDict, total=False):
     token: str | None
 
 
+class TokenOptions(TypedDict, total=False):
+    """A bearer token that callers of a served hub may have. `upstream_token` is one for all servers, or one for each."""
+
+    token: str
+    view: str | None
+    upstream_token: str | Mapping[str, str] | None
+
+
+class JwtOptions(TypedDict, total=False):
+    """Which signed tokens a served hub accepts. `jwks` is a file, an https URL, or the set of keys itself."""
+
+    jwks: str | os.PathLike[str] | Mapping[str, Any]
+    issuer: str
+    audience: str | Sequence[str]
+    algorithms: Sequence[str]
+    scopes: str | Sequence[str]
+    principal_claim: str
+    view_claim: str | None
+
+
+Authenticate = Callable[[str | None, dict[str, str]], Any]
+"""Names the caller of a request from its bearer token and its headers (with names in lower case): returns a name, a mapping
+with `name` and perhaps `view`, `claims` and `upstream_token`, or None to refuse. Sync or async."""
+
+
 class ServeOptions(TypedDict, total=False):
-    """The options of `hub.serve`, `hub.aserve` and `hub.asgi` that describe and limit the server."""
+    """The options of `hub.serve`, `hub.aserve` and `hub.asgi` that describe and limit the server. Times are in seconds."""
 
     sse_path: str | None
     name: str
@@ -156,7 +181,20 @@ class ServeOptions(TypedDict, total=False):
     max_body: int | None
     search_mode: SearchMode
     core: Sequence[str]
-    token: str | Mapping[str, str] | None
+    token: str | Mapping[str, str | TokenOptions] | None
+    jwt: JwtOptions | None
+    authenticate: Authenticate | None
+    authenticate_timeout: float | None
+    resource_metadata: str | None
+    max_connections: int | None
+    max_in_flight: int | None
+    max_streams: int | None
+    max_headers: int | None
+    header_timeout: float | None
+    body_timeout: float | None
+    write_timeout: float | None
+    session_lifetime: float | None
+    session_keys: str | Sequence[str]
     views: Mapping[str, ViewOptions] | None
     audit: str | os.PathLike[str] | None
 

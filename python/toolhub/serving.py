@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from . import _core
+from ._checks import check_seconds, check_text
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -23,22 +24,31 @@ class Serving:
     host: str
     port: int
     path: str
-    _stop: Callable[[], None] = field(repr=False)
+    _gateway: _core.Gateway = field(repr=False)
     _reload: Callable[[], None] = field(repr=False)
 
     @property
     def url(self) -> str:
         """The address for clients.
 
-        >>> Serving("127.0.0.1", 8000, "/mcp", print, print).url
-        'http://127.0.0.1:8000/mcp'
+        >>> from toolhub import ToolHub
+        >>> ToolHub().serve("http", port=0, path="/tools", ready=lambda serving: serving.stop() or print(serving.url[:17]))
+        http://127.0.0.1:
         """
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"http://{host}:{self.port}{self.path}"
 
     def stop(self) -> None:
         """Refuse new requests with 503; calls that run are answered, then serving ends. May be called on any thread."""
-        self._stop()
+        self._gateway.drain()
+
+    def rotate_session_key(self, key: str, *, grace: float | None = None) -> None:
+        """Sign session ids with `key` from now on; those of the older keys are accepted for `grace` seconds more.
+
+        Without `grace` that is as long as they live. Give the new key to all replicas, as the last of their `session_keys`,
+        before one of them signs with it.
+        """
+        _rotate(self._gateway, key, grace)
 
     def reload(self) -> None:
         """What SIGHUP does, soon: load configuration files and folders again, open the audit log again."""
@@ -50,6 +60,10 @@ class AsgiApp:
 
     def __init__(self, gateway: _core.Gateway) -> None:
         self._gateway = gateway
+
+    def rotate_session_key(self, key: str, *, grace: float | None = None) -> None:
+        """Sign session ids with `key` from now on; see `Serving.rotate_session_key`."""
+        _rotate(self._gateway, key, grace)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request, or live through the life of the application."""
@@ -103,6 +117,11 @@ class AsgiApp:
         async for part in events:
             await send({"type": "http.response.body", "body": part, "more_body": True})
         await send({"type": "http.response.body", "body": b""})
+
+
+def _rotate(gateway: _core.Gateway, key: str, grace: float | None) -> None:
+    check_text("key", key)
+    gateway.rotate_session_key(key, None if grace is None else check_seconds("grace", grace))
 
 
 def _target(scope: Scope) -> str:

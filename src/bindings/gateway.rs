@@ -3,15 +3,18 @@
 use super::bridge::{self, BridgeFuture, BridgeStream};
 use super::errors::tool_error;
 use super::gateway_options::PythonGatewayOptions;
+use super::gateway_principal::{AuthenticateFunction, PythonPrincipalFunction, ServedPlace};
 use super::hub::PyHub;
 use super::loop_bridge;
 use super::options::seconds;
 use super::runtime;
-use super::served_loops::{ServedLoop, ServedLoopGuard};
+use super::served_loops::ServedLoop;
 use crate::catalog::Servers;
 use crate::catalog::upstreams::HubUpstreams;
 use crate::error::{ErrorKind, HubError, Outcome};
-use crate::gateway::{Gateway, HttpReply, ReplyBody, handle, serve_http, serve_process_stdio};
+use crate::gateway::{
+    Gateway, HttpReply, PrincipalFunction, ReplyBody, SessionKeys, handle, serve_http, serve_process_stdio,
+};
 use bytes::Bytes;
 use futures_util::StreamExt;
 use futures_util::stream::BoxStream;
@@ -24,7 +27,7 @@ use pyo3::types::PyBytes;
 use std::convert::Infallible;
 use std::pin::pin;
 use std::sync::{Arc, Weak};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 use tokio::net::TcpListener;
 
 /// The hub as one MCP server.
@@ -33,17 +36,32 @@ pub struct PyGateway {
     core: Arc<Gateway>,
     hub: Py<PyHub>,
     listener: Arc<Mutex<Option<TcpListener>>>,
-    /// The loop on which Python tools run.
-    place: Mutex<Option<(Arc<ServedLoop>, ServedLoopGuard)>>,
+    /// The loop on which Python tools and the function that names callers run.
+    place: ServedPlace,
+    authenticate: AuthenticateFunction,
+    /// Those that session ids are signed with, if the program has given any.
+    keys: Option<Arc<SessionKeys>>,
     generation: u64,
 }
 
 #[pymethods]
 impl PyGateway {
     #[new]
-    fn new(hub: &Bound<'_, PyHub>, options: &Bound<'_, PyAny>) -> PyResult<Self> {
+    #[pyo3(signature = (hub, options, authenticate=None))]
+    fn new(
+        hub: &Bound<'_, PyHub>,
+        options: &Bound<'_, PyAny>,
+        authenticate: Option<Py<PyAny>>,
+    ) -> PyResult<Self> {
         hub.get().check_process()?;
-        let options = PythonGatewayOptions::read(options)?.into_options(hub.py())?;
+        let place = ServedPlace::default();
+        let authenticate = authenticate.map(AuthenticateFunction::new);
+        let function = authenticate.clone().map(|function| {
+            let place = place.clone();
+            Arc::new(PythonPrincipalFunction { function, place }) as Arc<dyn PrincipalFunction>
+        });
+        let options = PythonGatewayOptions::read(options)?.into_options(hub.py(), function)?;
+        let keys = options.session_keys.clone();
         let core = hub.get().shared_core();
         let servers = hub.get().servers_cell();
         let find = Box::new(move || servers.get().and_then(Weak::<Servers>::upgrade));
@@ -53,7 +71,9 @@ impl PyGateway {
             core: Arc::new(gateway),
             hub: hub.clone().unbind(),
             listener: Arc::default(),
-            place: Mutex::default(),
+            place,
+            authenticate: authenticate.unwrap_or_default(),
+            keys,
             generation: runtime::generation(),
         })
     }
@@ -61,8 +81,9 @@ impl PyGateway {
     /// Opens the socket; awaits the address that it got, as (host, port).
     fn bind<'py>(&self, py: Python<'py>, host: String, port: u16) -> PyResult<Bound<'py, BridgeFuture>> {
         runtime::check_generation(self.generation)?;
-        let place = self.listener.clone();
+        let (place, core) = (self.listener.clone(), self.core.clone());
         bridge::run(py, async move {
+            core.authenticator.prepare().await?;
             let failed = |error: std::io::Error| {
                 let text = format!("Cannot listen on {host}:{port}: {error}");
                 HubError::new(ErrorKind::Connect, text).with_outcome(Outcome::NotSent)
@@ -163,8 +184,22 @@ impl PyGateway {
         bridge::run(py, async move { Ok(GatewayReply::new(handle(&core, &parts, body).await)) })
     }
 
+    /// Signs session ids with this key from now on. Those of older keys are accepted for `grace` seconds more.
+    fn rotate_session_key(&self, py: Python<'_>, key: &str, grace: Option<f64>) -> PyResult<()> {
+        let keys = self.keys.as_ref().ok_or_else(|| {
+            PyValueError::new_err("session_keys were not given, so every process has a random key of its own")
+        })?;
+        let grace = seconds("grace", grace)?.unwrap_or(self.core.options.session_lifetime);
+        keys.rotate(key, grace, SystemTime::now()).map_err(|error| tool_error(py, &error))
+    }
+
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        self.authenticate.traverse(&visit)?;
         visit.call(&self.hub)
+    }
+
+    fn __clear__(&self) {
+        self.authenticate.clear();
     }
 
     /// In bytes.

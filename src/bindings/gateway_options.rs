@@ -1,21 +1,26 @@
 //! The options of a gateway, from Python.
 
 use super::errors::tool_error;
+use super::gateway_principal::UpstreamTokenOption;
 use super::json;
+use super::options::seconds;
 use crate::error::HubError;
 use crate::gateway::{
-    AuditLog, AuthenticationOptions, Authenticator, EffectsAllowed, GatewayOptions, SearchMode, StaticToken,
-    View, Views,
+    AuditLog, AuthenticationOptions, Authenticator, EffectsAllowed, GatewayLimits, GatewayOptions,
+    JwksSource, JwtAlgorithm, JwtOptions, PrincipalFunction, SearchMode, SessionKeys, StaticToken, View,
+    Views,
 };
 use crate::pattern::PatternList;
 use crate::secret::Secret;
+use crate::sources::mcp::config::section;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use serde::Deserialize;
+use serde_json::Value;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// The keyword arguments of `toolhub._core.Gateway`; `toolhub.hub._serve_methods` has checked their types.
+/// The keyword arguments of `toolhub._core.Gateway`; `toolhub.hub._serve_options` has checked their types.
 #[derive(Deserialize)]
 pub struct PythonGatewayOptions {
     path: String,
@@ -28,6 +33,12 @@ pub struct PythonGatewayOptions {
     search_mode: String,
     core: Vec<String>,
     tokens: Vec<PythonToken>,
+    jwt: Option<PythonJwt>,
+    authenticate_timeout: Option<f64>,
+    resource_metadata: Option<String>,
+    limits: PythonLimits,
+    session_lifetime: Option<f64>,
+    session_keys: Vec<String>,
     views: Vec<PythonView>,
     audit: Option<PathBuf>,
 }
@@ -38,6 +49,45 @@ struct PythonToken {
     name: String,
     token: String,
     view: Option<String>,
+    upstream_token: Option<UpstreamTokenOption>,
+}
+
+#[derive(Deserialize)]
+struct PythonJwt {
+    jwks: String,
+    issuer: String,
+    audience: Vec<String>,
+    algorithms: Option<Vec<String>>,
+    scopes: Vec<String>,
+    principal_claim: String,
+    view_claim: Option<String>,
+}
+
+/// Numbers and seconds that replace the defaults.
+#[derive(Deserialize)]
+struct PythonLimits {
+    max_connections: Option<usize>,
+    max_in_flight: Option<usize>,
+    max_streams: Option<usize>,
+    max_headers: Option<usize>,
+    header_timeout: Option<f64>,
+    body_timeout: Option<f64>,
+    write_timeout: Option<f64>,
+}
+
+impl PythonLimits {
+    fn into_limits(self) -> PyResult<GatewayLimits> {
+        let standard = GatewayLimits::default();
+        Ok(GatewayLimits {
+            max_connections: self.max_connections.unwrap_or(standard.max_connections),
+            max_in_flight: self.max_in_flight.unwrap_or(standard.max_in_flight),
+            max_streams: self.max_streams.unwrap_or(standard.max_streams),
+            max_headers: self.max_headers.unwrap_or(standard.max_headers),
+            head_timeout: seconds("header_timeout", self.header_timeout)?.unwrap_or(standard.head_timeout),
+            body_timeout: seconds("body_timeout", self.body_timeout)?.unwrap_or(standard.body_timeout),
+            write_timeout: seconds("write_timeout", self.write_timeout)?.unwrap_or(standard.write_timeout),
+        })
+    }
 }
 
 #[derive(Deserialize)]
@@ -58,7 +108,11 @@ impl PythonGatewayOptions {
         serde_json::from_value(options).map_err(|error| wrong(error.to_string()))
     }
 
-    pub fn into_options(self, py: Python<'_>) -> PyResult<GatewayOptions> {
+    pub fn into_options(
+        self,
+        py: Python<'_>,
+        function: Option<Arc<dyn PrincipalFunction>>,
+    ) -> PyResult<GatewayOptions> {
         let failed = |error: HubError| tool_error(py, &error);
         let standard = View {
             search_mode: search_mode(&self.search_mode)?,
@@ -85,22 +139,71 @@ impl PythonGatewayOptions {
             ..GatewayOptions::default()
         };
         options.max_body = self.max_body.unwrap_or(options.max_body);
-        if !self.tokens.is_empty() {
-            let tokens = self.tokens.into_iter().map(|given| StaticToken {
-                name: given.name,
-                token: Secret::new(given.token),
-                view: given.view.map(Arc::from),
-                upstream_token: None,
-            });
-            let authentication =
-                AuthenticationOptions { tokens: tokens.collect(), ..AuthenticationOptions::default() };
-            options.authenticator = Some(Arc::new(Authenticator::new(authentication).map_err(failed)?));
+        options.limits = self.limits.into_limits()?;
+        if let Some(lifetime) = seconds("session_lifetime", self.session_lifetime)? {
+            options.session_lifetime = lifetime;
         }
+        if !self.session_keys.is_empty() {
+            let keys = SessionKeys::new(self.session_keys.iter().map(String::as_str)).map_err(failed)?;
+            options.session_keys = Some(Arc::new(keys));
+        }
+        let mut authentication = AuthenticationOptions {
+            tokens: self.tokens.into_iter().map(static_token).collect(),
+            jwt: self.jwt.map(jwt).transpose()?,
+            function,
+            resource_metadata: self.resource_metadata,
+            ..AuthenticationOptions::default()
+        };
+        if let Some(limit) = seconds("authenticate_timeout", self.authenticate_timeout)? {
+            authentication.function_timeout = limit;
+        }
+        options.authenticator = Some(Arc::new(Authenticator::new(authentication).map_err(failed)?));
         if let Some(path) = self.audit {
             options.audit = Some(Arc::new(AuditLog::file(&path).map_err(failed)?));
         }
         Ok(options)
     }
+}
+
+/// The options of `toolhub serve` in a configuration file, as a mapping; None if there are none.
+#[pyfunction]
+pub fn serve_section<'py>(py: Python<'py>, path: PathBuf) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let environment = |name: &str| std::env::var(name).ok();
+    let section = py.detach(|| section(&path, "serve", &environment)).map_err(PyValueError::new_err)?;
+    match section {
+        None => Ok(None),
+        Some(options @ Value::Object(_)) => json::to_python(py, &options).map(Some),
+        Some(_) => Err(PyValueError::new_err("`serve` must be an object with the options of serving")),
+    }
+}
+
+fn static_token(given: PythonToken) -> StaticToken {
+    StaticToken {
+        name: given.name,
+        token: Secret::new(given.token),
+        view: given.view.map(Arc::from),
+        upstream_tokens: given.upstream_token.map(Into::into).unwrap_or_default(),
+    }
+}
+
+fn jwt(given: PythonJwt) -> PyResult<JwtOptions> {
+    let names: Vec<&str> = JwtAlgorithm::ALL.iter().map(|algorithm| algorithm.name()).collect();
+    let algorithm = |name: &String| {
+        JwtAlgorithm::parse(name).ok_or_else(|| unknown("each of jwt['algorithms']", name, &names))
+    };
+    let algorithms = match given.algorithms {
+        None => JwtAlgorithm::ALL.to_vec(),
+        Some(given) => given.iter().map(algorithm).collect::<PyResult<_>>()?,
+    };
+    Ok(JwtOptions {
+        keys: JwksSource::parse(given.jwks),
+        issuer: given.issuer,
+        audience: given.audience,
+        algorithms,
+        scopes: given.scopes,
+        principal_claim: given.principal_claim,
+        view_claim: given.view_claim,
+    })
 }
 
 fn view(given: PythonView) -> PyResult<View> {

@@ -28,6 +28,7 @@ mod event_text;
 mod execution;
 mod gateway;
 mod gateway_options;
+mod gateway_principal;
 mod hub;
 mod imported;
 mod in_process;
@@ -127,6 +128,10 @@ mod _core {
     use super::execution::closing::{EndingCalls, end_calls};
     #[pymodule_export]
     use super::gateway::{GatewayReply, PyGateway};
+    #[pymodule_export]
+    use super::gateway_options::serve_section;
+    #[pymodule_export]
+    use super::gateway_principal::{NamedPrincipal, PrincipalAnswer, read_principal};
     #[pymodule_export]
     use super::hub::{PyHub, extract_capabilities};
     #[pymodule_export]

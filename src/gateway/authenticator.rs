@@ -3,8 +3,8 @@
 //! Credentials are read from the header `Authorization: Bearer` only. A token in the URL is never read: URLs end up in logs.
 
 use super::jwt::{JwtOptions, JwtRefusal, JwtVerifier};
-use super::principal::Principal;
 use crate::error::{ErrorKind, HubError};
+use crate::principal::{Principal, UpstreamTokens};
 use crate::secret::Secret;
 use crate::sync::Arc;
 use crate::tool::BoxFuture;
@@ -12,7 +12,11 @@ use http::HeaderMap;
 use http::header::AUTHORIZATION;
 use ring::hmac;
 use ring::rand::{SecureRandom, SystemRandom};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
+use tokio::time::timeout;
+
+/// How long the function of the user may take unless the options say otherwise.
+const FUNCTION_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A token that the configuration names.
 #[derive(Clone, Debug)]
@@ -23,7 +27,7 @@ pub struct StaticToken {
     /// The view of its callers; the only one that they may use.
     pub view: Option<Arc<str>>,
     /// What upstream servers get in the name of its callers.
-    pub upstream_token: Option<Secret>,
+    pub upstream_tokens: UpstreamTokens,
 }
 
 /// What a function of the user sees of a request.
@@ -33,7 +37,7 @@ pub struct RequestCredentials<'a> {
     pub token: Option<&'a str>,
 }
 
-/// A function of the user that names the caller; `None` refuses the request.
+/// A function of the user that names the caller; `None` refuses the request. `Err` means that it cannot be asked now.
 pub trait PrincipalFunction: Send + Sync {
     fn principal<'a>(
         &'a self,
@@ -43,13 +47,26 @@ pub trait PrincipalFunction: Send + Sync {
 
 /// What callers have to show. All ways that are configured are tried, in this order; without any, everyone is the anonymous
 /// principal.
-#[derive(Default)]
 pub struct AuthenticationOptions {
     pub tokens: Vec<StaticToken>,
     pub jwt: Option<JwtOptions>,
     pub function: Option<Arc<dyn PrincipalFunction>>,
+    /// How long the function may take.
+    pub function_timeout: Duration,
     /// Where clients find the metadata of this resource (RFC 9728).
     pub resource_metadata: Option<String>,
+}
+
+impl Default for AuthenticationOptions {
+    fn default() -> Self {
+        AuthenticationOptions {
+            tokens: Vec::new(),
+            jwt: None,
+            function: None,
+            function_timeout: FUNCTION_TIMEOUT,
+            resource_metadata: None,
+        }
+    }
 }
 
 /// Why a request is refused before it is read.
@@ -99,6 +116,7 @@ pub struct Authenticator {
     tokens: Vec<KnownToken>,
     jwt: Option<JwtVerifier>,
     function: Option<Arc<dyn PrincipalFunction>>,
+    function_timeout: Duration,
     resource_metadata: Option<String>,
     anonymous: Arc<Principal>,
 }
@@ -118,10 +136,19 @@ impl Authenticator {
                 );
                 return Err(HubError::new(ErrorKind::InvalidArguments, text));
             }
+            if one.upstream_tokens.iter().any(|upstream| *upstream == one.token) {
+                let text = format!(
+                    "The upstream token of '{}' is its own token, which never goes to an upstream server.",
+                    crate::error::clip(&one.name)
+                );
+                return Err(HubError::new(ErrorKind::InvalidArguments, text));
+            }
             let principal = Principal {
                 id: format!("token:{}", one.name).into(),
+                name: one.name.as_str().into(),
                 view: one.view.clone(),
-                upstream_token: one.upstream_token.clone(),
+                upstream_tokens: one.upstream_tokens.clone(),
+                subject_token: Some(one.token.clone()),
                 ..Principal::default()
             };
             let tag = hmac::sign(&key, one.token.expose().as_bytes());
@@ -142,6 +169,7 @@ impl Authenticator {
             key,
             jwt: options.jwt.map(JwtVerifier::new).transpose()?,
             function: options.function,
+            function_timeout: options.function_timeout,
             resource_metadata: options.resource_metadata,
             anonymous: Arc::new(Principal::anonymous()),
         })
@@ -173,7 +201,11 @@ impl Authenticator {
         if !self.is_closed() {
             return Ok(self.anonymous.clone());
         }
-        let token = bearer(headers)?;
+        let token = match bearer(headers) {
+            // The function may know other schemes.
+            Err(NoBearer::OtherScheme) if self.function.is_some() => None,
+            token => token.map_err(NoBearer::refusal)?,
+        };
         if let Some(token) = token
             && let Some(principal) = self.known(token)
         {
@@ -192,14 +224,11 @@ impl Authenticator {
             }
         }
         let Some(function) = &self.function else { return Err(refusal) };
-        match function.principal(RequestCredentials { headers, token }).await {
-            Ok(Some(principal)) if !principal.id.is_empty() => {
-                let id = format!("user:{}", principal.id).into();
-                Ok(Arc::new(Principal { id, ..principal }))
-            }
-            // A principal without an id would be the anonymous one.
-            Ok(_) => Err(refusal),
-            Err(_) => Err(AuthenticationRefusal::Unavailable),
+        let asked = function.principal(RequestCredentials { headers, token });
+        match timeout(self.function_timeout, asked).await {
+            Ok(Ok(Some(principal))) => named_by_function(principal, token).ok_or(refusal),
+            Ok(Ok(None)) => Err(refusal),
+            Ok(Err(_)) | Err(_) => Err(AuthenticationRefusal::Unavailable),
         }
     }
 
@@ -240,21 +269,47 @@ impl Authenticator {
     }
 }
 
+/// The principal of a caller that the user's function has named. Without a name it would be the anonymous one, and with the
+/// client's own token as its upstream token that one would leave the gateway: both are refused.
+fn named_by_function(principal: Principal, token: Option<&str>) -> Option<Arc<Principal>> {
+    let leaves = principal.upstream_tokens.iter().any(|upstream| Some(upstream.expose()) == token);
+    if principal.name.is_empty() || leaves {
+        return None;
+    }
+    let id = format!("user:{}", principal.name).into();
+    Some(Arc::new(Principal { id, subject_token: token.map(Secret::new), ..principal }))
+}
+
+/// Why a request has no bearer token although it has a header for it.
+enum NoBearer {
+    Several,
+    OtherScheme,
+}
+
+impl NoBearer {
+    fn refusal(self) -> AuthenticationRefusal {
+        let why = match self {
+            NoBearer::Several => "there are several Authorization headers",
+            NoBearer::OtherScheme => "the Authorization header has no bearer token",
+        };
+        AuthenticationRefusal::Invalid(why.to_owned())
+    }
+}
+
 /// The bearer token of a request. Two headers, or one that is not a bearer token, are refused: what one reader takes for the
 /// token must not be something else for another.
-fn bearer(headers: &HeaderMap) -> Result<Option<&str>, AuthenticationRefusal> {
+fn bearer(headers: &HeaderMap) -> Result<Option<&str>, NoBearer> {
     let mut all = headers.get_all(AUTHORIZATION).iter();
     let Some(value) = all.next() else { return Ok(None) };
-    let refused = |why: &str| Err(AuthenticationRefusal::Invalid(why.to_owned()));
     if all.next().is_some() {
-        return refused("there are several Authorization headers");
+        return Err(NoBearer::Several);
     }
     let parts = value.to_str().ok().and_then(|value| value.trim().split_once(' '));
     match parts {
         Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") && is_bearer(token.trim()) => {
             Ok(Some(token.trim()))
         }
-        _ => refused("the Authorization header has no bearer token"),
+        _ => Err(NoBearer::OtherScheme),
     }
 }
 

@@ -15,7 +15,8 @@ use std::time::{Duration, Instant};
 
 /// Keys are read again when they are older than this.
 const FRESH: Duration = Duration::from_secs(300);
-/// An unknown key id reads the keys again, but not more often than this: forged ids must not cause a storm.
+/// An unknown key id reads the keys again. After a reading that did not find it there is none for this long: forged ids must
+/// not cause a storm. A reading that found it causes no pause, so keys may be rotated at any time.
 const REFRESH_PAUSE: Duration = Duration::from_secs(10);
 const FETCH_TIMEOUT: Duration = Duration::from_secs(10);
 const LONGEST_SET: usize = 1 << 20;
@@ -202,6 +203,19 @@ pub enum JwksSource {
 }
 
 impl JwksSource {
+    /// An address, the set itself, or the path of a file.
+    pub fn parse(text: String) -> Self {
+        let begins =
+            |start: &str| text.trim_start().get(..start.len()).is_some_and(|s| s.eq_ignore_ascii_case(start));
+        if begins("https://") || begins("http://") {
+            JwksSource::Url(text)
+        } else if begins("{") {
+            JwksSource::Text(text)
+        } else {
+            JwksSource::File(PathBuf::from(text))
+        }
+    }
+
     async fn read(&self) -> Result<KeySet, HubError> {
         let failed = |why: &str| {
             let place = match self {
@@ -229,7 +243,8 @@ impl JwksSource {
 struct CachedKeys {
     keys: Option<Arc<KeySet>>,
     read_at: Option<Instant>,
-    tried_at: Option<Instant>,
+    /// The last reading that failed, or did not find what it was made for.
+    in_vain_at: Option<Instant>,
 }
 
 /// The keys of an issuer, kept and read again. Keys that were read once stay in use while the source cannot be reached.
@@ -242,7 +257,7 @@ pub(super) struct Jwks {
 
 impl Jwks {
     pub(super) fn new(source: JwksSource) -> Self {
-        let cached = CachedKeys { keys: None, read_at: None, tried_at: None };
+        let cached = CachedKeys { keys: None, read_at: None, in_vain_at: None };
         Jwks { source, cached: Mutex::new(cached), reading: tokio::sync::Mutex::new(()) }
     }
 
@@ -255,9 +270,10 @@ impl Jwks {
         if let Some(keys) = self.usable(&is_unknown) {
             return Ok(keys);
         }
-        self.cached.lock().tried_at = Some(Instant::now());
         let read = self.source.read().await;
         let mut cached = self.cached.lock();
+        let is_in_vain = read.as_ref().map_or(true, &is_unknown);
+        cached.in_vain_at = is_in_vain.then(Instant::now);
         match (read, &cached.keys) {
             (Ok(keys), _) => {
                 let keys = Arc::new(keys);
@@ -276,6 +292,6 @@ impl Jwks {
         let keys = cached.keys.clone()?;
         let within = |moment: Option<Instant>, limit| moment.is_some_and(|moment| moment.elapsed() < limit);
         let is_wanted = !within(cached.read_at, FRESH) || is_unknown(&keys);
-        (!is_wanted || within(cached.tried_at, REFRESH_PAUSE)).then_some(keys)
+        (!is_wanted || within(cached.in_vain_at, REFRESH_PAUSE)).then_some(keys)
     }
 }

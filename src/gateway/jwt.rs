@@ -5,8 +5,9 @@
 //! even read.
 
 use super::jwks::{Jwks, JwksSource, JwtAlgorithm};
-use super::principal::Principal;
 use crate::error::{ErrorKind, HubError};
+use crate::principal::{Principal, UpstreamTokens};
+use crate::secret::Secret;
 use crate::sync::{Arc, Mutex};
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
@@ -34,6 +35,8 @@ pub struct JwtOptions {
     pub algorithms: Vec<JwtAlgorithm>,
     /// The scopes that a token must have.
     pub scopes: Vec<String>,
+    /// The claim that names the caller, `sub` for most issuers.
+    pub principal_claim: String,
     /// The claim that names the view of the caller.
     pub view_claim: Option<String>,
 }
@@ -92,7 +95,7 @@ impl JwtVerifier {
         }
         let claims = self.signed_claims(token).await?;
         let expires = self.check(&claims, seconds.as_secs_f64())?;
-        let principal = Arc::new(self.principal(claims)?);
+        let principal = Arc::new(self.principal(token, claims)?);
         self.remember(mark, &principal, seconds.as_secs(), expires);
         Ok(principal)
     }
@@ -197,10 +200,11 @@ impl JwtVerifier {
         Ok(())
     }
 
-    fn principal(&self, claims: Map<String, Value>) -> Result<Principal, JwtRefusal> {
-        let subject = claims.get("sub").and_then(Value::as_str).filter(|subject| !subject.is_empty());
+    fn principal(&self, token: &str, claims: Map<String, Value>) -> Result<Principal, JwtRefusal> {
+        let subject = claims.get(&self.options.principal_claim).and_then(Value::as_str);
+        let subject = subject.filter(|subject| !subject.is_empty());
         let subject = subject.ok_or(JwtRefusal::Invalid("the token names no subject"))?;
-        let id = format!("jwt:{subject}").into();
+        let (id, name) = (format!("jwt:{subject}").into(), subject.into());
         let view = match &self.options.view_claim {
             None => None,
             // A token without the claim must not see more than one with it.
@@ -209,7 +213,8 @@ impl JwtVerifier {
                 None => return Err(JwtRefusal::Invalid("the token names no view")),
             },
         };
-        Ok(Principal { id, claims, view, upstream_token: None })
+        let subject_token = Some(Secret::new(token));
+        Ok(Principal { id, name, claims, view, upstream_tokens: UpstreamTokens::default(), subject_token })
     }
 }
 

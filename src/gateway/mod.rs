@@ -22,7 +22,7 @@
 //! | [`authenticator`] | finds out who calls |
 //! | [`jwt`], [`jwks`] | signed tokens, and the keys of their issuer |
 //! | [`exchange`] | one request on its way to its answer |
-//! | [`caller`], [`principal`], [`view`] | who makes a request, and what they see |
+//! | [`caller`], [`view`] | who makes a request, and what they see |
 //! | [`session`] | signed session ids, so that any replica serves any request |
 //! | [`era`] | the two eras: negotiation, the form of results |
 //! | [`methods`] | the methods of the protocol |
@@ -48,7 +48,6 @@ mod list_changes;
 mod methods;
 mod operate;
 mod options;
-mod principal;
 mod questions;
 mod relay;
 pub mod rpc;
@@ -59,6 +58,7 @@ mod state;
 mod upstreams;
 mod view;
 
+pub use crate::principal::{Principal, UpstreamTokens};
 pub use authenticator::{
     AuthenticationOptions, AuthenticationRefusal, Authenticator, PrincipalFunction, RequestCredentials,
     StaticToken,
@@ -73,7 +73,6 @@ pub use operate::{
     AuditLog, AuditOutcome, AuditRecord, Drain, DrainReport, Metrics, MetricsGauges, Operation,
 };
 pub use options::GatewayOptions;
-pub use principal::Principal;
 pub use session::{
     KEY_GRACE, SESSION_LIFETIME, SHORTEST_SECRET, STATE_LIFETIME, SessionClaims, SessionKeys, SessionRefusal,
     Sessions,

@@ -3,10 +3,10 @@
 //! A tool that a view hides does not exist for the caller: the answers about it are those about an unknown name. A view that
 //! a caller must not use does not exist for it either.
 
-use super::principal::Principal;
 use crate::error::{ErrorKind, HubError, clip};
 use crate::model::{CallOptions, Safety};
 use crate::pattern::PatternList;
+use crate::principal::Principal;
 use crate::registry::{Candidate, NameEntry};
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -71,7 +71,12 @@ async fn post(address: SocketAddr, path: &str, token: &str, message: &Value) -> 
 
 fn token(name: &str, view: Option<&str>) -> StaticToken {
     let token = format!("token-of-{name}").as_str().into();
-    StaticToken { name: name.to_owned(), token, view: view.map(Arc::from), upstream_token: None }
+    StaticToken {
+        name: name.to_owned(),
+        token,
+        view: view.map(Arc::from),
+        upstream_tokens: Default::default(),
+    }
 }
 
 fn tokens(tokens: Vec<StaticToken>) -> Option<Arc<Authenticator>> {

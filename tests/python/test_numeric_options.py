@@ -124,7 +124,10 @@ OPTIONS: dict[str, tuple[str, ...]] = {
         *("timeout", "startup_timeout", "idle_timeout"),
         *("retries", "max_concurrency", "max_message_bytes"),
     ),
-    "serve": ("port", "grace", "max_body"),
+    "serve": (
+        *("port", "grace", "max_body", "max_connections", "max_in_flight", "max_streams", "max_headers"),
+        *("authenticate_timeout", "header_timeout", "body_timeout", "write_timeout", "session_lifetime"),
+    ),
     **dict.fromkeys(("truncate", "truncate tokens", "merge"), ("limit",)),
     "OpenAI": ("timeout", "max_retries", "temperature", "max_tokens"),
     "Permissions": ("timeout",),

@@ -1,18 +1,18 @@
 """The methods of `ToolHub` that serve it as one MCP server. The core serves; this opens and ends it."""
 
 import contextlib
-import os
 import signal
 import threading
-from collections.abc import Callable, Generator, Iterable
-from typing import TYPE_CHECKING, Any, Literal, Unpack, cast
+from collections.abc import Callable, Generator
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from .. import _background
-from .._checks import check_callable, check_mapping, check_path, check_seconds, check_text, check_whole
-from .._core import Gateway, Hub, unknown_options
-from ..options import ServeOptions, ViewOptions
+from .._checks import check_callable, check_seconds, check_whole
+from .._core import Gateway, Hub
+from ..options import ServeOptions
 from ._folders import FolderLoader
 from ._reloading import Reloader
+from ._serve_options import asking, checked, gateway_options
 from ._servers import ServerManager
 from ._state import HubState
 
@@ -64,6 +64,17 @@ class ServeMethods:
         hub at `path/<name>`: `{"reader": {"tools": ["search_*"], "effects": "harmless", "token": …}}`; a caller with the
         token of a view sees only that one. With `search_mode` on (`"auto"`: above 100 tools) only `search_tools`,
         `describe_tool`, `call_tool` and the tools named in `core` are listed. `audit` is a file that gets a line for each call.
+
+        `jwt` accepts signed tokens of an issuer: `{"jwks": file or URL, "issuer": …, "audience": …}`, and perhaps
+        `algorithms`, `scopes`, `principal_claim` (`"sub"`) and `view_claim`. `authenticate` is your own function
+        `(token, headers) -> name`, sync or async, which may also return a mapping with `name`, `view`, `claims` and
+        `upstream_token`; None, an exception and anything else refuse the request. It has `authenticate_timeout` seconds.
+        The token of a caller is never sent to an upstream server; `upstream_token` is what `{principal.token}` in the headers
+        of a server stands for. `resource_metadata` is the address of the metadata that refused clients are sent to (RFC 9728).
+
+        Limits: `max_connections`; `max_in_flight` requests and `max_streams` standing streams of one caller; `max_headers`
+        bytes; `header_timeout`, `body_timeout` and `write_timeout` seconds for slow clients. Sessions of older clients live
+        `session_lifetime` seconds. Replicas share `session_keys`: the first one signs, all are accepted.
 
         >>> from toolhub import ToolHub
         >>> hub = ToolHub()
@@ -129,13 +140,13 @@ class ServeMethods:
         gateway.enter()
         try:
             if transport == "http":
-                opened: Any = gateway.bind(_checked("host", host), _checked_port(port))
+                opened: Any = gateway.bind(checked("host", host), _checked_port(port))
                 own_host, own_port = await opened
                 serving: Any = gateway.serve_http(grace)
                 if ready is not None:
                     from ..serving import Serving
 
-                    ready(Serving(own_host, own_port, path, gateway.drain, reloader.request))
+                    ready(Serving(own_host, own_port, path, gateway, reloader.request))
             else:
                 serving = gateway.serve_stdio(grace)
             await serving
@@ -149,81 +160,9 @@ class ServeMethods:
 
     def _gateway(self, path: str, options: ServeOptions) -> Gateway:
         self._state.require_open()
-        return Gateway(self._core, _gateway_options(path, options))
-
-
-def _gateway_options(path: str, given: Any) -> dict[str, Any]:
-    max_body, audit = given.get("max_body"), given.get("audit")
-    if audit is not None:
-        check_path("audit", audit)
-    views: Any = {} if given.get("views") is None else given["views"]
-    check_mapping("views", views)
-    rows = [_view(name, view) for name, view in views.items()]
-    return {
-        "path": _checked("path", path),
-        "sse_path": _optional("sse_path", given.get("sse_path")),
-        "name": _checked("name", given.get("name", "toolhub")),
-        "instructions": _optional("instructions", given.get("instructions")),
-        "allowed_hosts": _texts("allowed_hosts", given.get("allowed_hosts", ())),
-        "allowed_origins": _texts("allowed_origins", given.get("allowed_origins", ())),
-        "max_body": None if max_body is None else check_whole("max_body", max_body, 1),
-        "search_mode": _checked("search_mode", given.get("search_mode", "auto")),
-        "core": _texts("core", given.get("core", ())),
-        "tokens": [*_tokens(given.get("token")), *(row.pop("token") for row in rows if row["token"])],
-        "views": rows,
-        "audit": None if audit is None else os.fspath(audit),
-    }
-
-
-def _tokens(given: Any) -> list[dict[str, Any]]:
-    """The tokens, each with the name of who has it."""
-    if given is None:
-        return []
-    tokens = {"token": given} if isinstance(given, str) else given
-    check_mapping("token", tokens)
-    return [
-        {
-            "name": _checked("the name of a token", name),
-            "token": _checked(f"the token of {name!r}", token),
-            "view": None,
-        }
-        for name, token in tokens.items()
-    ]
-
-
-def _view(name: Any, view: Any) -> dict[str, Any]:
-    what = f"views[{name!r}]"
-    check_mapping(what, view)
-    known = list(ViewOptions.__annotations__)
-    if unknown := [key for key in view if key not in known]:
-        raise TypeError(unknown_options(what, "key", list(map(str, unknown)), known))
-    tools, calls, token = view.get("tools"), view.get("calls_per_minute"), view.get("token")
-    has_token = token is not None and {
-        "name": name,
-        "token": _checked(f"{what}['token']", token),
-        "view": name,
-    }
-    return {
-        "name": _checked("the name of a view", name),
-        "tools": None if tools is None else _texts(f"{what}['tools']", tools),
-        "effects": _checked(f"{what}['effects']", view.get("effects", "all")),
-        "calls_per_minute": None
-        if calls is None
-        else check_whole(f"{what}['calls_per_minute']", calls, 1, 2**32 - 1),
-        "core": _texts(f"{what}['core']", view.get("core", ())),
-        "search_mode": _checked(f"{what}['search_mode']", view.get("search_mode", "auto")),
-        "instructions": _optional(f"{what}['instructions']", view.get("instructions")),
-        "token": has_token,
-    }
-
-
-def _optional(what: str, text: Any) -> str | None:
-    return None if text is None else _checked(what, text)
-
-
-def _checked(what: str, text: Any) -> str:
-    check_text(what, text)
-    return text
+        given = gateway_options(path, options)
+        function = options.get("authenticate")
+        return Gateway(self._core, given, None if function is None else asking(function))
 
 
 def _checked_port(port: Any) -> int:
@@ -231,12 +170,6 @@ def _checked_port(port: Any) -> int:
     if number > _HIGHEST_PORT:
         raise ValueError(f"port must be at most {_HIGHEST_PORT}, got {number}")
     return number
-
-
-def _texts(what: str, texts: Any) -> list[str]:
-    if isinstance(texts, str) or not isinstance(texts, Iterable):
-        raise TypeError(f"{what} must be a list of texts, got {type(texts).__name__}")
-    return [_checked(f"each of {what}", text) for text in cast("Iterable[Any]", texts)]
 
 
 @contextlib.contextmanager

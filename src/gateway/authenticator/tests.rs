@@ -11,8 +11,8 @@ fn headers(values: &[&str]) -> HeaderMap {
 }
 
 fn token(name: &str, token: &str, view: Option<&str>) -> StaticToken {
-    let upstream_token = Some(Secret::new("for-upstream"));
-    StaticToken { name: name.into(), token: token.into(), view: view.map(Arc::from), upstream_token }
+    let upstream_tokens = UpstreamTokens { common: Some(Secret::new("for-upstream")), ..Default::default() };
+    StaticToken { name: name.into(), token: token.into(), view: view.map(Arc::from), upstream_tokens }
 }
 
 fn authenticator(options: AuthenticationOptions) -> Authenticator {
@@ -43,7 +43,7 @@ async fn a_static_token_names_its_principal_and_view() {
     let bob = ask(&closed, &["bearer s3cret-b"]).await.unwrap();
     assert_eq!((&*bob.id, bob.view.as_deref()), ("token:bob", Some("ops")));
     // What goes upstream is not what came.
-    assert_eq!(bob.upstream_token.as_ref().unwrap().expose(), "for-upstream");
+    assert_eq!(bob.upstream_tokens.for_server("any").unwrap().expose(), "for-upstream");
 }
 
 #[tokio::test]
@@ -121,7 +121,17 @@ impl PrincipalFunction for ByHeader {
                 Some("broken") => Err(HubError::new(ErrorKind::Auth, "x")),
                 Some("nobody") => Ok(Some(Principal::anonymous())),
                 Some(token) if token.starts_with("user-") => {
-                    Ok(Some(Principal { id: token[5..].into(), ..Principal::default() }))
+                    Ok(Some(Principal { name: token[5..].into(), ..Principal::default() }))
+                }
+                // A function that hands on what it got.
+                Some(token @ "own") => {
+                    let common = Some(Secret::new(token));
+                    let upstream_tokens = UpstreamTokens { common, ..UpstreamTokens::default() };
+                    Ok(Some(Principal { name: "ann".into(), upstream_tokens, ..Principal::default() }))
+                }
+                Some("late") => std::future::pending().await,
+                None if credentials.headers.contains_key(AUTHORIZATION) => {
+                    Ok(Some(Principal { name: "basic".into(), ..Principal::default() }))
                 }
                 _ => Ok(None),
             }
@@ -134,6 +144,7 @@ async fn a_function_names_the_caller_or_refuses() {
     let options = AuthenticationOptions {
         tokens: vec![token("ann", "s3cret", None)],
         function: Some(Arc::new(ByHeader)),
+        function_timeout: Duration::from_millis(20),
         ..Default::default()
     };
     let closed = authenticator(options);
@@ -143,4 +154,8 @@ async fn a_function_names_the_caller_or_refuses() {
     assert_eq!(ask(&closed, &[]).await, Err(AuthenticationRefusal::Missing));
     assert_eq!(ask(&closed, &["Bearer nobody"]).await.unwrap_err().status(), 401);
     assert_eq!(ask(&closed, &["Bearer broken"]).await.unwrap_err().status(), 503);
+    assert_eq!(ask(&closed, &["Bearer late"]).await.unwrap_err().status(), 503);
+    assert_eq!(ask(&closed, &["Bearer own"]).await.unwrap_err().status(), 401);
+    assert_eq!(&*ask(&closed, &["Basic YW5uOng="]).await.unwrap().id, "user:basic");
+    assert_eq!(ask(&closed, &["Basic YW5uOng=", "Bearer s3cret"]).await.unwrap_err().status(), 401);
 }

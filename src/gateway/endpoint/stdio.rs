@@ -9,7 +9,6 @@ use crate::gateway::era::modern;
 use crate::gateway::exchange::Exchange;
 use crate::gateway::in_flight::RequestsInFlight;
 use crate::gateway::list_changes::ListChanges;
-use crate::gateway::principal::Principal;
 use crate::gateway::relay::Outlet;
 use crate::gateway::rpc::{
     ClientMessage, RpcError, RpcRequest, UnreadableMessage, error_message, notification_message, read_message,
@@ -18,6 +17,7 @@ use crate::gateway::sse_clients::HeldPlace;
 use crate::gateway::state::Gateway;
 use crate::gateway::view::View;
 use crate::model::protocol::{Era, MODERN};
+use crate::principal::Principal;
 use serde_json::{Value, json};
 use std::io::{self, Read, Write};
 use std::sync::Arc;

@@ -15,6 +15,7 @@ fn options(fixture: &Value) -> JwtOptions {
         audience: vec!["https://gateway.example/mcp".to_owned()],
         algorithms: JwtAlgorithm::ALL.to_vec(),
         scopes: Vec::new(),
+        principal_claim: "sub".to_owned(),
         view_claim: None,
     }
 }
@@ -36,7 +37,7 @@ fn tokens_of_another_implementation_hold_in_every_accepted_algorithm() {
     for (algorithm, token) in valid {
         let principal = verify(options(&fixture), token.as_str().unwrap(), NOW).unwrap();
         assert_eq!((&*principal.id, &principal.view), ("jwt:ann", &None), "{algorithm}");
-        assert_eq!(principal.upstream_token, None);
+        assert_eq!(principal.upstream_tokens, UpstreamTokens::default());
         // Another one is not accepted.
         let others = JwtAlgorithm::ALL.into_iter().filter(|one| one.name() != algorithm).collect();
         let only_others = JwtOptions { algorithms: others, ..options(&fixture) };

@@ -32,6 +32,12 @@ pub(super) const GATEWAY: &[(&str, &str)] = &[
         "'{}' and '{}' have the same token; give each one of its own.",
         "'{0}' 和 '{1}' 的令牌相同；请为每一个使用各自的令牌。",
     ),
+    (
+        "The upstream token of '{}' is its own token, which never goes to an upstream server.",
+        "'{0}' 的上游令牌就是它自己的令牌，而后者绝不会发送到上游服务器。",
+    ),
+    ("Serving has ended.", "服务已结束。"),
+    ("The function was cancelled.", "函数已被取消。"),
     ("The system gives no random numbers for the comparison of tokens.", "系统没有为令牌比较提供随机数。"),
     ("The system gives no random numbers for the keys of sessions.", "系统没有为会话密钥提供随机数。"),
     ("Cannot listen on {}:{}: {}", "无法监听 {0}:{1}：{2}"),

@@ -407,6 +407,42 @@ asyncio.run(main())
     assert run.stdout.splitlines() == [listed, "hello ann", "4"], run.stderr
 
 
+def test_the_command_takes_secrets_from_its_configuration(tmp_path: Path) -> None:
+    config = tmp_path / "mcp.json"
+    config.write_text(
+        """{
+        // who may call, and what they see
+        "serve": {"token": {"ann": "${TOKEN_OF_ANN}"}, "views": {"none": {"tools": []}}, "port": 0, "name": "files"},
+    }"""
+    )
+    command = [sys.executable, "-m", "toolhub", "serve", "--http", "--config", str(config)]
+    environment = {**os.environ, "TOKEN_OF_ANN": "token-of-ann"}
+    program = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
+    try:
+        assert program.stderr is not None
+        url = program.stderr.readline().split()[-1]
+        assert post(url, "tools/list")[0] == 401
+        headers = {"Authorization": "Bearer token-of-ann"}
+        status, answer = post(url, "server/discover", **headers)
+        assert (status, answer["result"]["_meta"]["io.modelcontextprotocol/serverInfo"]["name"]) == (
+            200,
+            "files",
+        )
+        assert post(f"{url}/none", "tools/list", **headers)[1]["result"]["tools"] == []
+    finally:
+        program.kill()
+        program.communicate()
+    for section, words in (
+        ({"token": "${NO_SUCH_TOKEN}"}, "`serve.token` needs the environment variable `NO_SUCH_TOKEN`"),
+        ({"tokens": {}}, "did you mean 'token'?"),
+        ({"authenticate": "f"}, "cannot have 'authenticate'"),
+        ([], "`serve` must be an object"),
+    ):
+        config.write_text(json.dumps({"serve": section}))
+        run = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        assert (run.returncode, words in run.stderr) == (2, True), run.stderr
+
+
 def test_the_command_says_what_is_wrong(tmp_path: Path) -> None:
     for arguments, words in [
         ([], "COMMAND"),

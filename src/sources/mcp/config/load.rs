@@ -220,7 +220,7 @@ fn entries<'a>(
 
 /// Keys of a root that are never servers.
 fn is_remark(key: &str) -> bool {
-    key.starts_with(['$', '_', '/']) || matches!(key, "inputs" | "description" | "version")
+    key.starts_with(['$', '_', '/']) || matches!(key, "inputs" | "description" | "version" | "serve")
 }
 
 fn is_server(value: &Value) -> bool {

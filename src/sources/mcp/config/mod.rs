@@ -24,6 +24,7 @@ mod load;
 mod merge;
 mod notice;
 mod options;
+mod section;
 mod variables;
 
 pub use auth::Auth;
@@ -33,6 +34,7 @@ pub use entry::{server_from, server_in_process};
 pub use load::{ConfigStamp, Loaded, config_stamp, load_file, load_value};
 pub use notice::Notice;
 pub use options::{KEYS as SERVER_OPTIONS, ServerOptions};
+pub use section::section;
 pub use variables::Environment;
 
 use std::sync::Arc;

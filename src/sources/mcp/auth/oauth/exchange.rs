@@ -1,0 +1,220 @@
+//! Token exchange (RFC 8693): the token of a gateway's caller becomes a token for one upstream server.
+//!
+//! The caller's own token goes to the token endpoint that the operator configured, and nowhere else. Where there is no caller,
+//! for lists of tools, the client asks for a token in its own name (client credentials); if it gets none, requests go without.
+
+use super::super::quote::quote;
+use super::super::{Credentials, Secret, bearer_header, denied};
+use super::client::basic;
+use super::clock::now;
+use super::random::form;
+use super::token::seconds;
+use super::web::Web;
+use crate::error::HubError;
+use crate::tool::BoxFuture;
+use parking_lot::Mutex;
+use reqwest::Url;
+use serde_json::Value;
+use std::sync::Arc;
+
+const GRANT: &str = "urn:ietf:params:oauth:grant-type:token-exchange";
+const ACCESS_TOKEN: &str = "urn:ietf:params:oauth:token-type:access_token";
+/// A token is renewed this many seconds before it ends, or after ¾ of a short life.
+const AHEAD: u64 = 30;
+/// How long a token without `expires_in` is used.
+const UNSAID_LIFE: u64 = 300;
+
+/// Where tokens are exchanged, and for what.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TokenExchangeOptions {
+    pub token_endpoint: String,
+    pub client_id: String,
+    pub client_secret: Option<Secret>,
+    /// The name of the upstream server at the authorization server.
+    pub audience: Option<String>,
+    /// The address of the upstream server; given to the authorization server when there is no audience.
+    pub resource: Option<String>,
+    pub scopes: Vec<String>,
+}
+
+struct HeldToken {
+    /// The whole header.
+    header: Secret,
+    renew_at: u64,
+}
+
+/// The credentials of one caller, or of the hub itself, for one server.
+pub struct TokenExchange {
+    options: TokenExchangeOptions,
+    endpoint: Url,
+    web: Arc<Web>,
+    /// The caller's token; it may be replaced by a newer one of the same caller.
+    subject: Option<Mutex<Secret>>,
+    /// Locked while a token is asked for: concurrent requests wait for one exchange.
+    held: tokio::sync::Mutex<Option<HeldToken>>,
+}
+
+impl TokenExchange {
+    /// The credentials of the hub itself for the server at this address.
+    pub fn new(server: &str, options: TokenExchangeOptions) -> Result<Self, HubError> {
+        let parse = |text: &str| {
+            Url::parse(text).map_err(|_| denied("The token endpoint of a token exchange is not a URL."))
+        };
+        let endpoint = parse(&options.token_endpoint)?;
+        let web = Arc::new(Web::new(parse(server)?, [endpoint.clone()]));
+        web.check(&endpoint, "token endpoint")?;
+        Ok(TokenExchange { options, endpoint, web, subject: None, held: tokio::sync::Mutex::default() })
+    }
+
+    /// The credentials of a caller with this token.
+    pub fn for_subject(&self, token: Secret) -> Self {
+        TokenExchange {
+            options: self.options.clone(),
+            endpoint: self.endpoint.clone(),
+            web: self.web.clone(),
+            subject: Some(Mutex::new(token)),
+            held: tokio::sync::Mutex::default(),
+        }
+    }
+
+    /// The caller came with this token now.
+    pub fn set_subject(&self, token: &Secret) {
+        if let Some(subject) = &self.subject {
+            let mut subject = subject.lock();
+            if *subject != *token {
+                *subject = token.clone();
+            }
+        }
+    }
+
+    async fn ask(&self) -> Result<HeldToken, HubError> {
+        let subject = self.subject.as_ref().map(|subject| subject.lock().clone());
+        let mut fields = match &subject {
+            Some(subject) => vec![
+                ("grant_type", GRANT),
+                ("subject_token", subject.expose()),
+                ("subject_token_type", ACCESS_TOKEN),
+                ("requested_token_type", ACCESS_TOKEN),
+            ],
+            None => vec![("grant_type", "client_credentials")],
+        };
+        let scopes = self.options.scopes.join(" ");
+        let optional =
+            [("audience", self.options.audience.as_deref()), ("resource", self.options.resource.as_deref())];
+        fields.extend(optional.into_iter().filter_map(|(name, value)| Some((name, value?))));
+        if !scopes.is_empty() {
+            fields.push(("scope", &scopes));
+        }
+        // A server that takes the secret in one way only has not used up the token.
+        match self.send(&fields, subject.as_ref(), true).await {
+            Err((_, true)) if self.options.client_secret.is_some() => {
+                self.send(&fields, subject.as_ref(), false).await.map_err(|(error, _)| error)
+            }
+            sent => sent.map_err(|(error, _)| error),
+        }
+    }
+
+    /// The error, and whether the client was refused.
+    async fn send(
+        &self,
+        fields: &[(&str, &str)],
+        subject: Option<&Secret>,
+        in_header: bool,
+    ) -> Result<HeldToken, (HubError, bool)> {
+        let id = self.options.client_id.as_str();
+        let secret = self.options.client_secret.as_ref();
+        let mut fields = fields.to_vec();
+        let header = match secret {
+            Some(secret) if in_header => Some(basic(id, secret.expose())),
+            Some(secret) => {
+                fields.extend([("client_id", id), ("client_secret", secret.expose())]);
+                None
+            }
+            None => {
+                fields.push(("client_id", id));
+                None
+            }
+        };
+        let answer = self.web.post_form(&self.endpoint, form(fields), header.as_deref()).await;
+        let answer = answer.map_err(|error| (error, false))?;
+        let body: Value = answer.json().unwrap_or_default();
+        if (200..300).contains(&answer.status) {
+            return self.accept(&body).map_err(|error| (error, false));
+        }
+        let text = |name: &str| body.get(name).and_then(Value::as_str).filter(|text| !text.is_empty());
+        let secrets: Vec<&str> = [subject, secret].into_iter().flatten().map(Secret::expose).collect();
+        let mut why = format!("HTTP {}", answer.status);
+        for part in [text("error"), text("error_description")].into_iter().flatten() {
+            why = format!("{why}: {}", quote(part, &secrets));
+        }
+        let is_client = text("error") == Some("invalid_client") || answer.status == 401;
+        let text = format!("The token endpoint '{}' refused to exchange the caller's token ({why}).", self.shown());
+        Err((denied(text), is_client))
+    }
+
+    fn accept(&self, body: &Value) -> Result<HeldToken, HubError> {
+        let text = |name: &str| body.get(name).and_then(Value::as_str);
+        let issued = text("access_token")
+            .ok_or_else(|| denied(format!("The token endpoint '{}' answered without a token.", self.shown())))?;
+        if !text("token_type").is_some_and(|kind| kind.eq_ignore_ascii_case("bearer")) {
+            let text = format!("The token endpoint '{}' issued a token that is not a bearer token.", self.shown());
+            return Err(denied(text));
+        }
+        // An authorization server that hands the token back has exchanged nothing.
+        let is_same = self.subject.as_ref().is_some_and(|subject| subject.lock().expose() == issued);
+        if is_same {
+            let text = format!(
+                "The token endpoint '{}' answered with the caller's own token, which never goes to an upstream server.",
+                self.shown()
+            );
+            return Err(denied(text));
+        }
+        let life = body.get("expires_in").and_then(seconds).unwrap_or(UNSAID_LIFE);
+        let renew_at = now().saturating_add(life - AHEAD.min(life / 4));
+        Ok(HeldToken { header: Secret::new(bearer_header(issued)?), renew_at })
+    }
+
+    fn shown(&self) -> String {
+        quote(&self.endpoint.origin().ascii_serialization(), &[])
+    }
+}
+
+impl Credentials for TokenExchange {
+    fn authorization<'a>(&'a self) -> BoxFuture<'a, Result<Option<String>, HubError>> {
+        Box::pin(async move {
+            let mut held = self.held.lock().await;
+            if let Some(token) = held.as_ref().filter(|token| now() < token.renew_at) {
+                return Ok(Some(token.header.expose().to_owned()));
+            }
+            match self.ask().await {
+                Ok(token) => Ok(Some(held.insert(token).header.expose().to_owned())),
+                // Many servers list their tools to everyone.
+                Err(_) if self.subject.is_none() => Ok(None),
+                Err(error) => Err(error),
+            }
+        })
+    }
+
+    /// The upstream server refused the token: another one is asked for, unless that has happened meanwhile.
+    fn refused<'a>(
+        &'a self,
+        sent: &'a str,
+        status: u16,
+        _: Option<&'a str>,
+    ) -> BoxFuture<'a, Result<bool, HubError>> {
+        Box::pin(async move {
+            if status != 401 || sent.is_empty() {
+                return Ok(false);
+            }
+            let mut held = self.held.lock().await;
+            if held.as_ref().is_some_and(|token| token.header.expose() != sent) {
+                return Ok(true);
+            }
+            *held = None;
+            let token = self.ask().await?;
+            let is_other = token.header.expose() != sent;
+            *held = Some(token);
+            Ok(is_other)
+        })
+    }
+}

@@ -1,0 +1,266 @@
+"""What upstream servers get to see of the callers of a gateway, with servers of both SDK generations that record everything."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import subprocess
+import urllib.request
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.gateway import LegacyClient, ask, call, python_of, served
+
+from toolhub import ToolError, ToolHub
+
+pytestmark = pytest.mark.anyio
+ERAS = ["mcp1", "mcp2"]
+
+
+class Upstream:
+    """The program in `recorder.py`."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+
+    def recorded(self) -> str:
+        """All that it was sent, as one text."""
+        with urllib.request.urlopen(self.url.removesuffix("/mcp") + "/recorded", timeout=30) as answer:
+            return answer.read().decode()
+
+    def requests(self) -> list[Any]:
+        """All requests."""
+        return json.loads(self.recorded())
+
+
+@contextmanager
+def upstream(environment: str, *guard: str) -> Generator[Upstream]:
+    program = [python_of(environment), str(Path(__file__).parent / "recorder.py")]
+    variables = {**os.environ, "GUARD": ",".join(guard)}
+    process = subprocess.Popen(program, stdout=subprocess.PIPE, text=True, env=variables)
+    try:
+        assert process.stdout is not None
+        yield Upstream(process.stdout.readline().strip())
+    finally:
+        process.kill()
+        process.communicate()
+
+
+TOKENS = {
+    "ann": {"token": "incoming-of-ann", "upstream_token": "upstream-of-ann"},
+    "bob": {"token": "incoming-of-bob", "upstream_token": {"up": "upstream-of-bob"}},
+    "eve": {"token": "incoming-of-eve", "upstream_token": {"other": "upstream-of-eve"}},
+}
+
+
+@pytest.mark.parametrize("environment", ERAS)
+async def test_the_token_of_a_client_never_goes_upstream(environment: str) -> None:
+    """On every path, for clients of both eras, with and without headers by caller."""
+    with upstream(environment) as up:
+        hub = ToolHub()
+        hub.add_server("up", url=up.url, headers={"Authorization": "Bearer {principal.token:-own-token}"})
+        hub.add_server("plain", url=up.url, prefix="plain_")
+        async with hub, served(hub, token=TOKENS) as at:
+            for token in ("incoming-of-ann", "incoming-of-bob"):
+                client = LegacyClient(at.url, token)
+                await client.start()
+                for asked in (client.ask, lambda method, params=None, token=token: ask(at.url, method, params, token)):
+                    assert (await asked("tools/list")).status == 200
+                    for name in ("say", "plain_say"):
+                        params = {"name": name, "arguments": {"text": "hi"}, "_meta": {"trace": "t1"}}
+                        assert (await asked("tools/call", params)).content == "hi"
+                    await asked("resources/list")
+                    await asked("resources/templates/list")
+                    await asked("resources/read", {"uri": "note://one"})
+                    await asked("prompts/list")
+                    await asked("prompts/get", {"name": "greeting", "arguments": {"name": "x"}})
+                    await asked("tools/describe", {"name": "say"})
+                    reference = {"type": "ref/prompt", "name": "greeting"}
+                    argument = {"name": "name", "value": ""}
+                    await asked("completion/complete", {"ref": reference, "argument": argument})
+        recorded = up.recorded()
+    assert "incoming-of" not in recorded
+    assert "mcp-session-id" not in recorded or client.session not in recorded
+    assert all(token in recorded for token in ("upstream-of-ann", "upstream-of-bob", "own-token"))
+
+
+@pytest.mark.parametrize("environment", ERAS)
+async def test_each_caller_has_its_own_headers_and_connection(environment: str) -> None:
+    with upstream(environment) as up:
+        hub = ToolHub()
+        headers = {"Authorization": "Bearer {principal.token}", "X-User": "{principal.name} as {principal.id}"}
+        hub.add_server("up", url=up.url, headers=headers)
+        async with hub, served(hub, token=TOKENS) as at:
+            for name in ("ann", "bob", "ann"):
+                seen = json.loads((await call(at.url, "whoami", f"incoming-of-{name}")).content)
+                assert seen == {"authorization": f"Bearer upstream-of-{name}", "user": f"{name} as token:{name}"}
+            refused = (await call(at.url, "whoami", "incoming-of-eve")).result
+            assert refused["isError"]
+            text = refused["content"][0]["text"]
+            assert text.startswith("Server 'up' needs a token for 'token:eve', who has none")
+            with pytest.raises(ToolError, match="takes its credentials from the caller of a served hub") as error:
+                await hub.call("whoami")
+            assert error.value.kind == "auth"
+        sessions: dict[str, set[str]] = {}
+        for request in up.requests():
+            own = request["headers"].get("authorization", "")
+            if session := request["headers"].get("mcp-session-id"):
+                sessions.setdefault(own, set()).add(session)
+        assert not sessions.get("Bearer upstream-of-ann", set()) & sessions.get("Bearer upstream-of-bob", set())
+        if environment == "mcp1":
+            assert {len(of) for of in sessions.values()} == {1}
+
+
+async def test_lists_use_the_token_of_the_hub_and_callers_never_do() -> None:
+    with upstream("mcp2", "upstream-of-ann", "listing-token") as up:
+        hub = ToolHub()
+        hub.add_server("up", url=up.url, headers={"Authorization": "Bearer {principal.token:-listing-token}"})
+        async with hub, served(hub, token=TOKENS) as at:
+            tools = (await ask(at.url, "tools/list", token="incoming-of-eve")).result["tools"]
+            assert "whoami" in {tool["name"] for tool in tools}
+            assert "upstream-of-ann" in (await call(at.url, "whoami", "incoming-of-ann")).content
+            refused = (await call(at.url, "whoami", "incoming-of-eve")).result
+            assert "who has none" in refused["content"][0]["text"]
+            assert "listing-token" in (await hub.execute("whoami")).text
+
+
+async def test_a_function_assigns_tokens_and_claims() -> None:
+    def authenticate(token: str | None, _: dict[str, str]) -> Any:
+        if token == "evil":
+            return {"name": "evil", "claims": {"team": "a\r\nX-Evil: 1"}, "upstream_token": "x"}
+        return {"name": token, "claims": {"team": 7}, "upstream_token": {"up": f"for-{token}-{len(issued)}"}}
+
+    issued: list[int] = []
+    with upstream("mcp2") as up:
+        hub = ToolHub()
+        headers = {"Authorization": "Bearer {principal.token}", "X-User": "team {principal.claims.team}"}
+        hub.add_server("up", url=up.url, headers=headers)
+        async with hub, served(hub, authenticate=authenticate) as at:
+            first = json.loads((await call(at.url, "whoami", "ann")).content)
+            assert first == {"authorization": "Bearer for-ann-0", "user": "team 7"}
+            issued.append(1)
+            assert "for-ann-1" in (await call(at.url, "whoami", "ann")).content
+            refused = (await call(at.url, "whoami", "evil")).result
+            assert refused["isError"]
+            assert "cannot carry" in refused["content"][0]["text"]
+        assert "x-evil" not in up.recorded().lower()
+
+
+async def test_cached_and_shared_results_belong_to_one_caller() -> None:
+    """Also those of calls that a native tool makes for its caller."""
+    with upstream("mcp2") as up:
+        hub = ToolHub()
+        hub.add_server("up", url=up.url, headers={"Authorization": "Bearer {principal.token}"})
+
+        @hub.tool
+        async def inner(word: str) -> str:
+            found = await hub.execute("count", {"word": word}, cache_ttl=600, single_flight=True)
+            return found.text
+
+        async with hub, served(hub, token=TOKENS) as at:
+            seen = [
+                (await call(at.url, "inner", f"incoming-of-{name}", word="w")).content
+                for name in ("ann", "bob", "ann", "bob")
+            ]
+        assert seen == [f"Bearer upstream-of-{name} w 1" for name in ("ann", "bob", "ann", "bob")]
+
+
+class AuthorizationServer:
+    """The program in `authorization_server.py`, which is made of idpyoidc."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+
+    def get(self, path: str) -> Any:
+        """What it answers."""
+        with urllib.request.urlopen(self.url + path, timeout=30) as answer:
+            return json.loads(answer.read())
+
+    def login(self, user: str) -> tuple[str, str]:
+        """A token of a user for the gateway, and its subject."""
+        token = self.get(f"/login?user={user}")
+        return token, claims_of(token)["sub"]
+
+
+def claims_of(token: str) -> Any:
+    """The claims of a JWT, unchecked."""
+    part = token.split(".")[1]
+    return json.loads(base64.urlsafe_b64decode(part + "=" * (-len(part) % 4)))
+
+
+@pytest.fixture(scope="module")
+def issuer() -> Generator[AuthorizationServer]:
+    program = [python_of("oauth"), str(Path(__file__).parent / "authorization_server.py")]
+    process = subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    try:
+        assert process.stdout is not None
+        yield AuthorizationServer(process.stdout.readline().strip())
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def exchange(issuer: AuthorizationServer, **more: Any) -> dict[str, Any]:
+    client = {"client_id": "gateway", "client_secret": "secret-of-the-gateway"}
+    options = {"token_endpoint": f"{issuer.url}/token", **client, "audience": "https://up.example", **more}
+    return {"token_exchange": options}
+
+
+@pytest.mark.parametrize("environment", ERAS)
+async def test_tokens_of_callers_are_exchanged_for_ones_of_the_server(
+    environment: str, issuer: AuthorizationServer, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (ann, name_of_ann), (bob, name_of_bob) = issuer.login("ann"), issuer.login("bob")
+    audit = tmp_path / "audit.ndjson"
+    jwt = {"jwks": f"{issuer.url}/jwks.json", "issuer": issuer.url, "audience": "gateway"}
+    with upstream(environment) as up, caplog.at_level("DEBUG"):
+        hub = ToolHub()
+        hub.add_server("up", url=up.url, auth=exchange(issuer, scope="tools"))
+        async with hub, served(hub, jwt=jwt, audit=audit) as at:
+
+            async def used(token: str) -> str:
+                return json.loads((await call(at.url, "whoami", token)).content)["authorization"].split()[1]
+
+            before = issuer.get("/issued")
+            first = await used(ann)
+            claims = claims_of(first)
+            assert (claims["sub"], claims["aud"]) == (name_of_ann, ["https://up.example"])
+            assert await used(ann) == first  # kept until it ends
+            assert claims_of(await used(bob))["sub"] == name_of_bob
+            assert issuer.get("/issued") == before + 2
+            urllib.request.urlopen(up.url.removesuffix("/mcp") + "/revoke", timeout=30).close()
+            again = await used(ann)
+            assert again != first  # exchanged once more after 401
+            assert claims_of(again)["sub"] == name_of_ann
+            with pytest.raises(ToolError, match="takes its credentials from the caller"):
+                await hub.call("whoami")
+        recorded = up.recorded()
+    for token in (ann, bob):
+        assert all(token not in text for text in (recorded, caplog.text, audit.read_text()))
+    form = issuer.get("/forms")[-1]
+    assert form["grant_type"] == "urn:ietf:params:oauth:grant-type:token-exchange"
+    assert form["scope"] == "tools"
+
+
+async def test_a_token_that_cannot_be_exchanged_is_an_error_without_the_token(issuer: AuthorizationServer) -> None:
+    with upstream("mcp2") as up:
+        for number, options in enumerate(({"client_secret": "wrong-secret"}, {})):
+            hub = ToolHub()
+            hub.add_server("up", url=up.url, auth=exchange(issuer, **options))
+            async with hub, served(hub, token={"ann": f"not-of-the-issuer-{number}"}) as at:
+                refused = (await call(at.url, "whoami", f"not-of-the-issuer-{number}")).result
+                text = refused["content"][0]["text"]
+                assert refused["isError"]
+                assert f"The token endpoint '{issuer.url}' refused to exchange the caller's token (HTTP 4" in text
+                assert not any(secret in text for secret in ("not-of-the-issuer", "wrong-secret", "secret-of"))
+        assert "not-of-the-issuer" not in up.recorded()
+
+
+def test_unknown_placeholders_are_refused() -> None:
+    for wrong in ("{principal.tokn}", "{principal.claims.}", "{principal.token"):
+        with pytest.raises(ValueError, match="unknown placeholder"):
+            ToolHub().add_server("up", url="https://up.example/mcp", headers={"Authorization": wrong})
