@@ -2,6 +2,7 @@
 
 use crate::error::HubError;
 use crate::model::{Arguments, CheckOptions, Fitting, ToolIdentity, ToolOutput, ToolSpec, Unchecked};
+use crate::principal::Principal;
 use serde_json::{Map, Value};
 use std::any::Any;
 use std::future::Future;
@@ -38,6 +39,8 @@ pub struct CallContextExtras {
     pub log: Option<OnProgress>,
     /// Passed on to the tool's server as it is.
     pub meta: Map<String, Value>,
+    /// Whose credentials the tool's server gets, if it asks for those of the caller.
+    pub principal: Option<Arc<Principal>>,
     /// `None`: a question goes to the owner of the hub, if there is a function for it.
     pub ask: Option<AskCaller>,
     /// The output keeps the text of a server's result, so that it can be passed on unchanged.

@@ -1,5 +1,6 @@
 //! Results for a model: cut to their limit, and written in the form of an API.
 
+use super::call_scope;
 use super::callable::raised;
 use super::hub::PyHub;
 use super::json;
@@ -115,7 +116,8 @@ pub fn read_more(
     hub.get().check_process()?;
     let handle = as_text("handle", handle)?.to_string_lossy();
     let core = hub.get().core();
-    let page = hub.py().detach(|| core.read_more(&handle, offset, limit));
+    let reader = call_scope::principal(hub.py())?;
+    let page = hub.py().detach(|| core.read_more(&handle, (offset, limit), reader.as_deref()));
     Ok(match page {
         Ok(page) => (Some(page.text), None),
         Err(error) => (None, Some(error.message.into_owned())),
@@ -177,8 +179,9 @@ fn formatted(
         }
         None => success_request(hub, result, &tool, limit, budget, image_notes(format))?,
     };
+    let reader = call_scope::principal(py)?;
     let ShapedText { text, cut } = py.detach(|| {
-        let shaped = hub.shape(&request);
+        let shaped = hub.shape(&request, reader.as_deref());
         drop(request);
         shaped
     });

@@ -6,6 +6,7 @@ use super::loop_bridge::{self, Mail};
 use super::once::{ForkSafeOnce, intern};
 use super::user_code;
 use crate::error::{ErrorKind, HubError};
+use crate::principal::Principal;
 use crate::tool::{CallContext, CallContextExtras, OnProgress};
 use parking_lot::Mutex;
 use pyo3::exceptions::PyValueError;
@@ -59,6 +60,19 @@ pub fn current_call_scope(py: Python<'_>) -> PyResult<Option<Py<CallScope>>> {
     Ok(found.cast_into::<CallScope>().ok().map(Bound::unbind))
 }
 
+/// The caller of the served call that this code is a part of.
+pub fn principal(py: Python<'_>) -> PyResult<Option<Arc<Principal>>> {
+    let mut value = std::ptr::null_mut();
+    // SAFETY: a context variable, no default, a place for the value; the GIL is held.
+    if unsafe { ffi::PyContextVar_Get(variable(py)?.as_ptr(), std::ptr::null_mut(), &mut value) } < 0 {
+        return Err(PyErr::fetch(py));
+    }
+    // SAFETY: a new reference, or null when the variable has no value.
+    let value = unsafe { Bound::from_owned_ptr_or_opt(py, value) };
+    let scope = value.as_ref().and_then(|value| value.cast::<CallScope>().ok());
+    Ok(scope.and_then(|scope| scope.get().extras.principal.clone()))
+}
+
 /// From here on, reports of Python tools in this context go to `progress`, on the running loop. Returns what
 /// `leave_call_scope` takes.
 #[pyfunction]
@@ -74,7 +88,12 @@ pub fn enter_call_scope<'py>(progress: &Bound<'py, PyAny>) -> PyResult<Bound<'py
             }
         })
     });
-    let extras = CallContextExtras { progress: Some(report), ..CallContextExtras::default() };
+    // The calls inside a served call are made for its caller.
+    let extras = CallContextExtras {
+        progress: Some(report),
+        principal: principal(py)?,
+        ..CallContextExtras::default()
+    };
     let scope = CallScope { extras, cancel: CancellationToken::new(), reports: Some(kept) };
     variable(py)?.call_method1(intern!(py, "set"), (Bound::new(py, scope)?,))
 }

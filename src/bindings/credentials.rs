@@ -6,8 +6,8 @@ use crate::error::{ErrorKind, HubError};
 use crate::model::Lang;
 use crate::secret::Secret;
 use crate::sources::mcp::auth::{
-    Bearer, Credentials, FileStore, Grant, MemoryStore, OAuth, OAuthConfig, Opener, TokenFunction,
-    TokenStore, open_browser,
+    Bearer, Credentials, FileStore, Grant, MemoryStore, OAuth, OAuthConfig, Opener, TokenExchange,
+    TokenExchangeOptions, TokenFunction, TokenStore, open_browser,
 };
 use crate::sources::mcp::config::{Auth, Endpoint, ServerConfig};
 use parking_lot::Mutex;
@@ -90,6 +90,21 @@ impl CredentialFactory {
                     ..oauth
                 });
                 Ok(Some(Arc::new(oauth?)))
+            }
+            Auth::TokenExchange { token_endpoint, client_id, client_secret, audience, resource, scopes } => {
+                let options = TokenExchangeOptions {
+                    token_endpoint: token_endpoint.clone(),
+                    client_id: client_id.clone(),
+                    client_secret: client_secret.clone(),
+                    audience: audience.clone(),
+                    // The authorization server has to know for whom the token is.
+                    resource: match (audience, resource) {
+                        (None, None) => Some(remote.url.clone()),
+                        _ => resource.clone(),
+                    },
+                    scopes: scopes.clone(),
+                };
+                Ok(Some(Arc::new(TokenExchange::new(&remote.url, options)?)))
             }
             Auth::OAuth {
                 client_id,

@@ -115,10 +115,10 @@ pub fn read_principal(answer: &Bound<'_, PyAny>) -> PyResult<NamedPrincipal> {
     }))
 }
 
-type Answer = Result<Option<Principal>, HubError>;
+type NamedOrRefused = Result<Option<Principal>, HubError>;
 
 impl PrincipalFunction for PythonPrincipalFunction {
-    fn principal<'a>(&'a self, credentials: RequestCredentials<'a>) -> BoxFuture<'a, Answer> {
+    fn principal<'a>(&'a self, credentials: RequestCredentials<'a>) -> BoxFuture<'a, NamedOrRefused> {
         let token = credentials.token.map(str::to_owned);
         let mut headers: BTreeMap<String, String> = BTreeMap::new();
         for (name, value) in credentials.headers {
@@ -175,7 +175,7 @@ fn start(
     place: &ServedLoop,
     function: &AuthenticateFunction,
     (token, headers): (Option<String>, BTreeMap<String, String>),
-    answer: oneshot::Sender<Answer>,
+    answer: oneshot::Sender<NamedOrRefused>,
 ) -> PyResult<Py<PyAny>> {
     let py = bridge.py();
     let function = function.0.lock().as_ref().map(|function| function.clone_ref(py));
@@ -193,7 +193,7 @@ fn start(
 
 /// Called by asyncio when the task of the function has ended.
 #[pyclass(frozen, module = "toolhub._core")]
-pub struct PrincipalAnswer(Mutex<Option<oneshot::Sender<Answer>>>);
+pub struct PrincipalAnswer(Mutex<Option<oneshot::Sender<NamedOrRefused>>>);
 
 #[pymethods]
 impl PrincipalAnswer {

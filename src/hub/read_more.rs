@@ -1,8 +1,9 @@
 //! The tool by which a model reads the rest of a result that was cut.
 
 use super::result_texts::{ResultTexts, in_language};
-use crate::error::HubError;
+use crate::error::{ErrorKind, HubError};
 use crate::model::{Arguments, CheckOptions, Effects, Evidence, Fitting, Lang, ToolOutput, ToolSpec};
+use crate::principal::Principal;
 use crate::schema::ArgumentSchema;
 use crate::tool::{BoxFuture, CallContext, Tool};
 use crate::truncate::grouped;
@@ -60,11 +61,13 @@ impl ReadMore {
         ReadMore { spec, schema: ArgumentSchema::new(parameters), texts, page, lang }
     }
 
-    fn read(&self, args: &Arguments) -> Result<ToolOutput, HubError> {
+    fn read(&self, args: &Arguments, reader: Option<&Principal>) -> Result<ToolOutput, HubError> {
         let number = |name: &str| args.get(name).and_then(Value::as_f64).map(|number| number as usize);
         let handle = args.get("handle").and_then(Value::as_str).unwrap_or_default();
         let limit = number("limit").unwrap_or(self.page).min(MAX_PAGE);
-        let page = self.texts.page(handle, number("offset").unwrap_or_default(), limit, self.lang)?;
+        let page = self.texts.page(handle, (number("offset").unwrap_or_default(), limit), reader, self.lang);
+        // A wrong handle is the reader's mistake, and the tool is there.
+        let page = page.map_err(|error| HubError { kind: ErrorKind::InvalidArguments, ..error })?;
         let (name, end, left) = (&self.spec.name, page.end, page.total - page.end);
         if page.text.is_empty() && limit > 0 {
             let note = format!(
@@ -93,8 +96,8 @@ impl Tool for ReadMore {
     fn call<'a>(
         &'a self,
         args: &'a Arguments,
-        _: &'a CallContext,
+        ctx: &'a CallContext,
     ) -> BoxFuture<'a, Result<ToolOutput, HubError>> {
-        Box::pin(std::future::ready(self.read(args)))
+        Box::pin(std::future::ready(self.read(args, ctx.extras.principal.as_deref())))
     }
 }

@@ -2,11 +2,13 @@
 
 use crate::error::{ErrorKind, HubError, clip};
 use crate::model::Lang;
+use crate::principal::Principal;
 use crate::store::Store;
 use crate::truncate::page;
 use crate::wording::in_chinese;
 use parking_lot::Mutex;
 use ring::rand::{SecureRandom, SystemRandom};
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write;
 use std::sync::{Arc, OnceLock};
@@ -48,20 +50,30 @@ impl ResultTexts {
         let _ = self.store.set(store);
     }
 
-    /// Keeps a text and returns its handle. A text that exceeds the limit on its own replaces all others.
-    pub fn keep(&self, text: &str) -> String {
+    /// Keeps a text and returns its handle, which only this reader can use. A text that exceeds the limit on its own replaces
+    /// all others.
+    pub fn keep(&self, text: &str, reader: Option<&Principal>) -> String {
         let handle = new_handle();
+        let key = key(&handle, reader);
         if let Some(store) = self.store.get().filter(|store| store.keeps_results()) {
-            store.keep(&handle, text.to_owned());
+            store.keep(&key, text.to_owned());
         }
-        self.memory.lock().insert(handle.clone(), text.into());
+        self.memory.lock().insert(key.into_owned(), text.into());
         handle
     }
 
     /// One page of a text, or an error that says that it is gone. Pages begin and end between grapheme clusters.
-    pub fn page(&self, handle: &str, offset: usize, limit: usize, lang: Lang) -> Result<TextPage, HubError> {
-        let text = self.memory.lock().get(handle);
-        let text = text.or_else(|| self.store.get()?.result(handle).map(Arc::from));
+    /// The handle of another reader is like one that was never given.
+    pub fn page(
+        &self,
+        handle: &str,
+        (offset, limit): (usize, usize),
+        reader: Option<&Principal>,
+        lang: Lang,
+    ) -> Result<TextPage, HubError> {
+        let key = key(handle, reader);
+        let text = self.memory.lock().get(&key);
+        let text = text.or_else(|| self.store.get()?.result(&key).map(Arc::from));
         let Some(text) = text else { return Err(expired(handle, lang)) };
         let total = text.chars().count();
         let (bytes, end) = page(&text, offset, limit);
@@ -99,6 +111,15 @@ impl TextMemory {
     }
 }
 
+/// Under what a text is kept. A line break cannot be in a handle, so no handle is the key of another reader.
+fn key<'a>(handle: &'a str, reader: Option<&Principal>) -> Cow<'a, str> {
+    let first_line = handle.lines().next().unwrap_or_default();
+    match reader.filter(|reader| !reader.is_anonymous()) {
+        None => Cow::Borrowed(first_line),
+        Some(reader) => Cow::Owned(format!("{first_line}\n{}", reader.id)),
+    }
+}
+
 fn new_handle() -> String {
     let mut bytes = [0; HANDLE_BYTES];
     if SystemRandom::new().fill(&mut bytes).is_err() {
@@ -133,9 +154,10 @@ mod tests {
     #[test]
     fn pages_count_characters_and_end_at_the_end() {
         let texts = ResultTexts::default();
-        let handle = texts.keep("天气很好 today");
-        let page =
-            |offset, limit| texts.page(&handle, offset, limit, Lang::En).map(|page| (page.text, page.end));
+        let handle = texts.keep("天气很好 today", None);
+        let page = |offset, limit| {
+            texts.page(&handle, (offset, limit), None, Lang::En).map(|page| (page.text, page.end))
+        };
         assert_eq!(page(0, 4), Ok(("天气很好".to_owned(), 4)));
         assert_eq!(page(4, 100), Ok((" today".to_owned(), 10)));
         assert_eq!(page(50, 5), Ok((String::new(), 10)));
@@ -145,14 +167,14 @@ mod tests {
     #[test]
     fn the_least_recently_used_text_is_dropped() {
         let texts = ResultTexts::default();
-        let first = texts.keep("first");
-        let second = texts.keep("second");
+        let first = texts.keep("first", None);
+        let second = texts.keep("second", None);
         for _ in 0..MAX_TEXTS - 1 {
-            assert!(texts.page(&first, 0, 1, Lang::En).is_ok());
-            texts.keep("x");
+            assert!(texts.page(&first, (0, 1), None, Lang::En).is_ok());
+            texts.keep("x", None);
         }
-        assert!(texts.page(&first, 0, 1, Lang::En).is_ok());
-        let error = texts.page(&second, 0, 1, Lang::En).err();
+        assert!(texts.page(&first, (0, 1), None, Lang::En).is_ok());
+        let error = texts.page(&second, (0, 1), None, Lang::En).err();
         assert!(
             error.is_some_and(|error| error.kind == ErrorKind::NotFound && error.message.contains(&second))
         );

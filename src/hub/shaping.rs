@@ -6,6 +6,7 @@ use super::result_texts::{TextPage, in_language};
 use crate::error::HubError;
 use crate::kind::ToolKind;
 use crate::model::Source;
+use crate::principal::Principal;
 use crate::registry::{Candidate, NameEntry};
 use crate::shape::skill::SkillBlock;
 use crate::stats::CandidateStats;
@@ -85,15 +86,15 @@ impl Hub {
         ResultLimit { chars: SKILL_LIMIT, hits: None }
     }
 
-    /// Cuts a result to its limit. A text that was cut ends with the way to read the rest, if there is room for it.
-    pub fn shape(&self, request: &ShapeRequest) -> ShapedText {
+    /// Cuts a result to its limit, for a reader. A text that was cut ends with the way to read the rest, if there is room for it.
+    pub fn shape(&self, request: &ShapeRequest, reader: Option<&Principal>) -> ShapedText {
         let ShapeRequest { full, hits, skill, limit } = request;
         let text = hits.as_ref().map_or(full, |(lines, _)| lines);
         let shown = self.cut(text, limit.chars, limit.hits);
         if !shown.truncated && !hits.as_ref().is_some_and(|(_, has_more)| *has_more) {
             return ShapedText { text: shown.text, cut: None };
         }
-        let handle = self.texts.keep(full);
+        let handle = self.texts.keep(full, reader);
         let total = full.chars().count();
         // The longest possible hint.
         let room = limit.chars.saturating_sub(self.hint(&handle, total, total).chars().count());
@@ -124,8 +125,13 @@ impl Hub {
     }
 
     /// One page of a text that was cut.
-    pub fn read_more(&self, handle: &str, offset: usize, limit: usize) -> Result<TextPage, HubError> {
-        self.texts.page(handle, offset, limit, self.options.lang)
+    pub fn read_more(
+        &self,
+        handle: &str,
+        part: (usize, usize),
+        reader: Option<&Principal>,
+    ) -> Result<TextPage, HubError> {
+        self.texts.page(handle, part, reader, self.options.lang)
     }
 
     /// The name of the tool that reads cut results, once it is offered.

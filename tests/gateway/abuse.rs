@@ -131,8 +131,12 @@ async fn only_the_exact_path_of_a_view_is_served() {
 
 #[tokio::test]
 async fn a_token_in_the_address_is_not_a_credential() {
-    let token =
-        StaticToken { name: "ann".to_owned(), token: "ann-secret".into(), view: None, upstream_token: None };
+    let token = StaticToken {
+        name: "ann".to_owned(),
+        token: "ann-secret".into(),
+        view: None,
+        upstream_tokens: Default::default(),
+    };
     let options = AuthenticationOptions { tokens: vec![token], ..AuthenticationOptions::default() };
     let authenticator = Some(Arc::new(Authenticator::new(options).unwrap()));
     let address = World::with(GatewayOptions { authenticator, ..Default::default() }).serve().await;

@@ -215,7 +215,7 @@ fn wrong_authentication() {
         (json!("a b"), "`auth` must be a token of printable ASCII without spaces."),
         (
             json!({"type": "magic"}),
-            "`auth.type` must be \"bearer\", \"oauth\", \"client_credentials\" or \"none\", not \"magic\".",
+            "`auth.type` must be \"bearer\", \"oauth\", \"client_credentials\", \"token_exchange\" or \"none\", not \"magic\".",
         ),
         (json!({"type": "bearer"}), "`auth.token` is missing."),
         (json!({"type": "client_credentials", "client_secret": "s"}), "`auth.client_id` is missing."),

@@ -87,15 +87,9 @@ def _jwt(given: Any) -> dict[str, Any]:
     for key in ("jwks", "issuer", "audience"):
         if key not in given:
             raise ValueError(f"jwt needs {key!r}, so that no token for another service is accepted")
-    jwks: Any = given["jwks"]
-    if isinstance(given["jwks"], Mapping):
-        jwks = json.dumps(given["jwks"])
-    else:
-        check_path("jwt['jwks']", jwks)
-        jwks = os.fspath(jwks)
     algorithms = given.get("algorithms")
     return {
-        "jwks": jwks,
+        "jwks": _jwks(given["jwks"]),
         "issuer": checked("jwt['issuer']", given["issuer"]),
         "audience": _one_or_more("jwt['audience']", given["audience"]),
         "algorithms": None if algorithms is None else _one_or_more("jwt['algorithms']", algorithms),
@@ -103,6 +97,14 @@ def _jwt(given: Any) -> dict[str, Any]:
         "principal_claim": checked("jwt['principal_claim']", given.get("principal_claim", "sub")),
         "view_claim": _optional("jwt['view_claim']", given.get("view_claim")),
     }
+
+
+def _jwks(given: Any) -> str:
+    if isinstance(given, Mapping):
+        return json.dumps(given)
+    check_path("jwt['jwks']", given)
+    path: str | os.PathLike[str] = given
+    return os.fspath(path)
 
 
 def asking(function: Any) -> Callable[..., Any]:

@@ -3,6 +3,7 @@
 use super::canonical::canonical;
 use super::{CallCallbacks, CallDriver, request};
 use crate::bindings::awaiting::new_awaitable;
+use crate::bindings::call_scope;
 use crate::bindings::execution::{Execution, Extras, Watch};
 use crate::bindings::hub::PyHub;
 use crate::bindings::once::intern;
@@ -54,7 +55,9 @@ impl<'py> FromPyObject<'_, 'py> for Surroundings {
 
 impl Surroundings {
     fn extras(&self, py: Python<'_>, watch: Option<&Py<PyAny>>) -> PyResult<Option<Box<Extras>>> {
-        if self.progress.is_none() && self.meta.is_none() && watch.is_none() && self.passed_on.is_none() {
+        let principal = call_scope::principal(py)?;
+        let has_any = self.progress.is_some() || self.meta.is_some() || self.passed_on.is_some();
+        if !has_any && watch.is_none() && principal.is_none() {
             return Ok(None);
         }
         let meta = self.meta.as_ref().map(|meta| as_json("meta", meta.bind(py)));
@@ -66,7 +69,7 @@ impl Surroundings {
         let progress = self.progress.as_ref().map(|progress| progress.clone_ref(py));
         let passed_on = self.passed_on.as_ref().map(|passed_on| passed_on.clone_ref(py));
         let watch = watch.map(|one| Watch::new(one.clone_ref(py)));
-        Ok(Some(Box::new(Extras { progress, meta, watch, passed_on })))
+        Ok(Some(Box::new(Extras { progress, meta, watch, passed_on, principal })))
     }
 
     /// `None` when sharing was not requested, or the arguments cannot be compared.
@@ -231,12 +234,16 @@ fn planned_call<'py>(
     let permissions = permissions.flatten();
     let is_readable = request.unreadable.is_none();
     let watch = around.make_watch(request.target.name(), &args, call_id.as_deref(), is_readable)?;
+    let extras = around.extras(py, watch.as_ref())?;
+    let mut request = request;
+    // Calls inside a served call share results with those of its caller only.
+    let principal = extras.as_ref().and_then(|extras| extras.principal.as_ref());
+    request.options.principal = principal.map(|principal| principal.id.clone());
     let request = CallRequest {
         sharing: around.sharing(&args, options.get()),
         permissions: permissions.as_ref().map(python_permissions).transpose()?,
         ..request
     };
-    let extras = around.extras(py, watch.as_ref())?;
     let callbacks =
         CallCallbacks { watch, llm: around.llm, permissions: permissions.map(Bound::unbind), call_id };
     let plan = CallPlan::new(request, Instant::now());

@@ -9,10 +9,12 @@ use crate::bindings::hub::PyHub;
 use crate::bindings::loop_bridge::{self, LoopBridge};
 use crate::error::HubError;
 use crate::hub::PlannedRun;
+use crate::principal::Principal;
 use parking_lot::Mutex;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use std::sync::Arc;
 
 #[pyclass(frozen, extends = Awaitable, module = "toolhub._core")]
 pub struct Execution {
@@ -32,6 +34,8 @@ pub struct Extras {
     pub watch: Option<Watch>,
     /// Values of the caller for the tools that have parameters of these names.
     pub passed_on: Option<Py<PyDict>>,
+    /// The caller of the served call that this one is made in.
+    pub principal: Option<Arc<Principal>>,
 }
 
 impl Extras {

@@ -298,6 +298,7 @@ impl Execution {
         let Address { mailbox, key } = Self::address(slf, slot)?;
         if let Some(extras) = &this.extras {
             context.extras.meta = extras.meta.clone();
+            context.extras.principal = extras.principal.clone();
             context.extras.progress = extras.progress.as_ref().map(|_| reporter(mailbox.clone(), key));
             context.retried = extras.watch.as_ref().map(|_| retry_teller(mailbox.clone(), key));
         }

@@ -104,7 +104,14 @@ fn extras(
     let is_own = |key: &str| key == "progressToken" || key.starts_with("io.modelcontextprotocol/");
     let passed = meta.into_iter().flatten().filter(|(key, _)| !is_own(key));
     let meta = passed.map(|(key, value)| (key.clone(), value.clone())).collect();
-    CallContextExtras { progress, log, meta, ask: Some(ask), keep_raw: true }
+    CallContextExtras {
+        principal: Some(caller.principal.clone()),
+        progress,
+        log,
+        meta,
+        ask: Some(ask),
+        keep_raw: true,
+    }
 }
 
 /// Starts a call that can stop for questions.

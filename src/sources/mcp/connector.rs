@@ -33,6 +33,8 @@ pub struct Connector {
     config: ServerConfig,
     callbacks: Arc<ServerCallbacks>,
     credentials: Option<Arc<dyn Credentials>>,
+    /// Those of a remote server, for the caller that the connection is made for.
+    headers: Vec<(String, String)>,
     /// Of the process that was started last.
     output: ArcSwapOption<ProcessOutput>,
 }
@@ -64,8 +66,13 @@ impl Connector {
         config: ServerConfig,
         callbacks: Arc<ServerCallbacks>,
         credentials: Option<Arc<dyn Credentials>>,
+        headers: Vec<(String, String)>,
     ) -> Self {
-        Connector { config, callbacks, credentials, output: ArcSwapOption::empty() }
+        Connector { config, callbacks, credentials, headers, output: ArcSwapOption::empty() }
+    }
+
+    pub fn credentials(&self) -> Option<&Arc<dyn Credentials>> {
+        self.credentials.as_ref()
     }
 
     pub fn config(&self) -> &ServerConfig {
@@ -274,11 +281,7 @@ impl Connector {
     fn http_options(&self, remote: &Remote) -> HttpOptions {
         HttpOptions {
             url: remote.url.clone(),
-            headers: remote
-                .headers
-                .iter()
-                .map(|(name, value)| (name.clone(), value.expose().to_owned()))
-                .collect(),
+            headers: self.headers.clone(),
             limit: self.config.options.max_message_bytes,
             credentials: self.credentials.clone(),
             secrets: self.callbacks.secrets.clone(),

@@ -78,6 +78,11 @@ impl ServerCallbacks {
         })
     }
 
+    /// What the server is given to ask and to tell.
+    pub fn host(&self) -> &Host {
+        &self.host
+    }
+
     /// Records that the tools of the server have changed, so that they are listed again.
     pub fn announce_change(&self) {
         self.changes.fetch_add(1, Ordering::AcqRel);

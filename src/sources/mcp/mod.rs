@@ -32,6 +32,8 @@ pub mod message;
 mod offer_changes;
 pub mod offers;
 mod outage;
+mod principal_headers;
+mod principal_pool;
 pub mod protocol;
 mod result_check;
 pub mod secrets;

@@ -186,6 +186,7 @@ fn checked(kind: OfferKind, entry: Value) -> Option<Value> {
 /// Asks about one offer, and answers what the server asks meanwhile.
 pub async fn ask(server: &Arc<Server>, request: &OfferRequest) -> Result<Map<String, Value>, HubError> {
     let _call = server.begin_call();
+    let server = &server.for_caller(None)?;
     let connection = server.connection().await?;
     let answer = match ask_once(server, &connection, request).await {
         Err(error) if error.kind == ErrorKind::Closed => {

@@ -84,7 +84,7 @@ fn parts(text: &str) -> Result<Vec<HeaderPart<'_>>, &str> {
 pub(super) fn problem(text: &str) -> Option<String> {
     let wrong = parts(text).err()?;
     Some(format!(
-        "has the unknown placeholder `{}`; there are {{principal.token}}, {{principal.name}}, {{principal.id}} and {{principal.claims.…}}.",
+        "has the unknown placeholder `{}`; known are principal.token, principal.name, principal.id and principal.claims.NAME.",
         clip(wrong)
     ))
 }
@@ -164,7 +164,10 @@ fn missing(server: &str, principal: &Principal, field: PrincipalField<'_>) -> St
     let (server, caller) = (clip(server), clip(&principal.id));
     match field {
         PrincipalField::Claim(claim) => {
-            format!("Server '{server}' needs the claim '{}' of its callers, which '{caller}' lacks.", clip(claim))
+            format!(
+                "Server '{server}' needs the claim '{}' of its callers, which '{caller}' lacks.",
+                clip(claim)
+            )
         }
         _ => format!(
             "Server '{server}' needs a token for '{caller}', who has none; give one as upstream_token, or return it from authenticate."

@@ -1,5 +1,6 @@
 //! What a server keeps for each of its callers: bounded in number, replaced when the caller's credentials change.
 
+use super::principal_headers::HeaderNeeds;
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -57,6 +58,41 @@ impl<T> PrincipalPool<T> {
     pub(super) fn take(&self) -> Vec<Arc<T>> {
         let all = std::mem::take(&mut *self.0.lock());
         all.into_values().map(|entry| entry.value).collect()
+    }
+}
+
+/// What a server is for its callers.
+pub(super) enum CallerServers<T> {
+    /// The same for all.
+    Shared,
+    /// Different for each.
+    PerCaller { is_open_to_none: bool, servers: PrincipalPool<T> },
+    /// It is the server of one caller.
+    OfOne,
+}
+
+impl<T> CallerServers<T> {
+    /// `exchanges`: the credentials of the server differ by caller.
+    pub(super) fn of(needs: HeaderNeeds, exchanges: bool) -> Self {
+        match needs {
+            HeaderNeeds::Nothing if !exchanges => CallerServers::Shared,
+            needs => {
+                let is_open_to_none = needs == HeaderNeeds::CallerIfAny && !exchanges;
+                CallerServers::PerCaller { is_open_to_none, servers: PrincipalPool::default() }
+            }
+        }
+    }
+
+    /// Whether the tools that this server lists are offered by the hub.
+    pub(super) fn lists_tools(&self) -> bool {
+        !matches!(self, CallerServers::OfOne)
+    }
+
+    pub(super) fn take(&self) -> Vec<Arc<T>> {
+        match self {
+            CallerServers::PerCaller { servers, .. } => servers.take(),
+            _ => Vec::new(),
+        }
     }
 }
 

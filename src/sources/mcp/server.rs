@@ -4,12 +4,13 @@
 //! [`ServerLists`] holds what was listed. An attempt to connect is a task of its own, so a caller that gives up leaves it
 //! running for the next one. No task holds the server itself while it waits: dropping the server ends them all.
 
+mod callers;
 mod publish;
 
 use super::auth::Credentials;
 use super::background::{self, ListOutcome};
 use super::backoff::RetryBudget;
-use super::config::ServerConfig;
+use super::config::{Endpoint, ServerConfig};
 use super::connection::{Connection, ServerIdentity};
 use super::connector::{ConnectOptions, Connector};
 use super::host::{Host, ServerCallbacks};
@@ -21,6 +22,8 @@ use super::list_starts::{LIST_STARTS_WITHIN, MOST_LIST_STARTS};
 use super::listing::Listing;
 use super::lists::ServerLists;
 use super::outage::Outage;
+use super::principal_headers;
+use super::principal_pool::CallerServers;
 use super::protocol::{Era, ProtocolHint};
 use super::session::Session;
 use super::skills::Skills;
@@ -59,6 +62,7 @@ pub struct Server {
     /// How many calls use the connection, or wait for it.
     calls: AtomicUsize,
     calls_ended: Notify,
+    callers: CallerServers<Server>,
 }
 
 /// A call in progress; it keeps the connection from being closed for idleness.
@@ -110,11 +114,31 @@ impl Server {
         credentials: Option<Arc<dyn Credentials>>,
         sink: Arc<dyn ListingSink>,
     ) -> Arc<Self> {
+        let headers = match &config.endpoint {
+            Endpoint::Http(remote) => remote.headers.as_slice(),
+            _ => &[],
+        };
+        let exchanges = credentials.as_deref().is_some_and(Credentials::differ_by_caller);
+        let callers = CallerServers::of(principal_headers::needs(headers), exchanges);
+        let headers = principal_headers::own(headers);
+        let concurrency = config.options.max_concurrency.map(|slots| Arc::new(Semaphore::new(slots)));
+        Server::build(config, host, credentials, sink, headers, concurrency, callers)
+    }
+
+    fn build(
+        config: ServerConfig,
+        host: Host,
+        credentials: Option<Arc<dyn Credentials>>,
+        sink: Arc<dyn ListingSink>,
+        headers: Vec<(String, String)>,
+        concurrency: Option<Arc<Semaphore>>,
+        callers: CallerServers<Server>,
+    ) -> Arc<Self> {
         let callbacks = ServerCallbacks::new(&config, host);
         let machine = Lifecycle::new(config.disabled);
         Arc::new(Server {
-            concurrency: config.options.max_concurrency.map(|slots| Arc::new(Semaphore::new(slots))),
-            connector: Arc::new(Connector::new(config, callbacks, credentials)),
+            concurrency,
+            connector: Arc::new(Connector::new(config, callbacks, credentials, headers)),
             sink,
             life: Mutex::new(Life { machine, last_used: Instant::now(), look: None }),
             lists: ServerLists::default(),
@@ -122,6 +146,7 @@ impl Server {
             outage: Outage::default(),
             calls: AtomicUsize::new(0),
             calls_ended: Notify::new(),
+            callers,
         })
     }
 
@@ -290,8 +315,15 @@ impl Server {
         }
     }
 
-    /// Ends the connection and every attempt for good. Calls in flight fail.
+    /// Ends the connection and every attempt for good, also those of callers. Calls in flight fail.
     pub async fn close(&self) {
+        for server in self.callers.take() {
+            server.close_own().await;
+        }
+        self.close_own().await;
+    }
+
+    async fn close_own(&self) {
         let released = self.life.lock().machine.close();
         match released {
             Released::Nothing => {}
@@ -404,8 +436,13 @@ impl Server {
             }
         };
         let changed = self.callbacks().tools_changed.clone();
-        session.spawn(Box::pin(background::keep_tools_listed(changed, list)));
-        if connection.server().era == Era::Modern && connection.server().announces_changes() {
+        if self.callers.lists_tools() || self.config().options.pin {
+            session.spawn(Box::pin(background::keep_tools_listed(changed, list)));
+        }
+        if self.callers.lists_tools()
+            && connection.server().era == Era::Modern
+            && connection.server().announces_changes()
+        {
             let server = Arc::downgrade(self);
             self.lists.set_silent(false);
             session.spawn(Box::pin(async move {

@@ -56,6 +56,30 @@ impl McpTool {
     }
 
     async fn run(&self, args: &Arguments, ctx: &CallContext) -> Result<ToolOutput, HubError> {
+        let server =
+            self.server.for_caller(ctx.extras.principal.as_ref()).map_err(|error| self.of_caller(error))?;
+        // A server that was removed is closed when the last call of its callers has ended.
+        let _call = self.server.begin_call();
+        let output = ServerCall { tool: self, server: &server }.run(args, ctx).await;
+        output.map_err(|error| self.of_caller(server.callbacks().secrets.hide_error(error)))
+    }
+
+    /// Wrong credentials of one caller say nothing about the tool: it must not rest for others because of them.
+    fn of_caller(&self, error: HubError) -> HubError {
+        let is_refused = error.kind == ErrorKind::Auth || matches!(error.status, Some(401 | 403));
+        let kind = if is_refused && self.server.is_per_caller() { ErrorKind::NotAllowed } else { error.kind };
+        HubError { kind, ..error }
+    }
+}
+
+/// One call on the server that its caller may use.
+struct ServerCall<'a> {
+    tool: &'a McpTool,
+    server: &'a Arc<Server>,
+}
+
+impl ServerCall<'_> {
+    async fn run(&self, args: &Arguments, ctx: &CallContext) -> Result<ToolOutput, HubError> {
         ctx.held.store(true, Ordering::Relaxed);
         let _call = self.server.begin_call();
         let _slot = match &self.server.concurrency {
@@ -105,7 +129,7 @@ impl McpTool {
         let connection = self.server.connection_within(Some(patience)).await?;
         *is_connected = true;
         if self.server.config().options.pin {
-            self.server.confirm(&self.listed).await?;
+            self.server.confirm(&self.tool.listed).await?;
         }
         ctx.held.store(false, Ordering::Relaxed);
         let mut input: Option<(Map<String, Value>, Option<String>)> = None;
@@ -121,23 +145,25 @@ impl McpTool {
             self.server.answered();
             let size = raw.get().len();
             let keep_raw = ctx.extras.keep_raw;
-            match heavy(size, || convert::answer(&self.spec.name, raw, keep_raw))? {
+            match heavy(size, || convert::answer(&self.tool.spec.name, raw, keep_raw))? {
                 CallAnswer::Done(output) => return self.checked(*output, ctx.deadline).await,
                 // Both are rare: in a box they do not make every other call's future larger.
                 CallAnswer::Task(task) => {
-                    let finished = tasks::finish(&self.server, connection, &self.spec.name, &task, ctx);
+                    let finished = tasks::finish(self.server, connection, &self.tool.spec.name, &task, ctx);
                     return self.checked(Box::pin(finished).await?, ctx.deadline).await;
                 }
                 CallAnswer::NeedsInput { requests, state } => {
                     let ask = ctx.extras.ask.as_ref();
                     let responses =
-                        Box::pin(input::gather(&self.server, &self.spec.name, requests, ask)).await;
+                        Box::pin(input::gather(self.server, &self.tool.spec.name, requests, ask)).await;
                     input = Some((responses.map_err(begun)?, state));
                 }
             }
         }
-        let text =
-            format!("Tool '{}' asked for more input {ROUNDS} times and was given up.", clip(&self.spec.name));
+        let text = format!(
+            "Tool '{}' asked for more input {ROUNDS} times and was given up.",
+            clip(&self.tool.spec.name)
+        );
         Err(begun(HubError::new(ErrorKind::Limit, text)))
     }
 
@@ -148,8 +174,9 @@ impl McpTool {
         input: Option<(Map<String, Value>, Option<String>)>,
         ctx: &CallContext,
     ) -> Result<Box<serde_json::value::RawValue>, HubError> {
-        let mut params = Params::new().with("name", &*self.listed.name).with("arguments", args.as_value());
-        if tasks::wanted(connection, self.listed.needs_task) {
+        let mut params =
+            Params::new().with("name", &*self.tool.listed.name).with("arguments", args.as_value());
+        if tasks::wanted(connection, self.tool.listed.needs_task) {
             params = params.with("task", &json!({}));
         }
         if let Some((responses, state)) = input {
@@ -161,8 +188,8 @@ impl McpTool {
             }
         }
         let extras = RequestExtras {
-            name: Some(self.listed.name.clone()),
-            headers: param_headers::of_call(&self.listed.headers, args.as_value()),
+            name: Some(self.tool.listed.name.clone()),
+            headers: param_headers::of_call(&self.tool.listed.headers, args.as_value()),
             meta: ctx.extras.meta.clone(),
             on_progress: ctx.extras.progress.clone(),
             ask: ctx.extras.ask.clone(),
@@ -172,11 +199,11 @@ impl McpTool {
 
     /// What breaks the tool's own promise does not pass as a good answer.
     async fn checked(&self, mut output: ToolOutput, deadline: Instant) -> Result<ToolOutput, HubError> {
-        if let Some(schema) = &self.result {
+        if let Some(schema) = &self.tool.result {
             let Some(structured) = output.structured.take() else {
                 let text = format!(
                     "The result of '{}' breaks the tool's own schema: there is no structured content.",
-                    clip(&self.spec.name)
+                    clip(&self.tool.spec.name)
                 );
                 return Err(HubError::new(ErrorKind::Protocol, text));
             };
@@ -184,13 +211,13 @@ impl McpTool {
             if let Some(violations) = violations {
                 let text = format!(
                     "The result of '{}' breaks the tool's own schema: {violations}.",
-                    clip(&self.spec.name)
+                    clip(&self.tool.spec.name)
                 );
                 return Err(HubError::new(ErrorKind::Protocol, text));
             }
             output.structured = Some(structured);
         }
-        let mark = self.listed.output_schema.as_ref().and_then(|schema| schema.get(WRAPPED));
+        let mark = self.tool.listed.output_schema.as_ref().and_then(|schema| schema.get(WRAPPED));
         Ok(convert::unwrapped(output, mark.and_then(Value::as_bool) == Some(true)))
     }
 
@@ -222,7 +249,7 @@ impl McpTool {
             ErrorKind::Http => matches!(error.status, Some(429 | 502 | 503)),
             _ => false,
         };
-        let safe = error.outcome == Outcome::NotSent || self.spec.is_repeatable();
+        let safe = error.outcome == Outcome::NotSent || self.tool.spec.is_repeatable();
         // A program that cannot be started, or ends at once, will not do better a moment later.
         let hopeless = !is_connected
             && error.retry_after.is_none()
@@ -267,7 +294,7 @@ impl McpTool {
         let message = format!(
             "{} (tool '{}' on server '{}' may have run: the outcome is unknown)",
             error.message,
-            clip(&self.spec.name),
+            clip(&self.tool.spec.name),
             self.server.id()
         );
         HubError { message: message.into(), ..error }
@@ -318,9 +345,7 @@ impl Tool for McpTool {
                     let text = format!("Tool '{}' was cancelled.", clip(&self.spec.name));
                     Err(HubError::new(ErrorKind::Cancelled, text))
                 }
-                output = self.run(args, ctx) => {
-                    output.map_err(|error| self.server.callbacks().secrets.hide_error(error))
-                }
+                output = self.run(args, ctx) => output,
             }
         })
     }

@@ -62,6 +62,10 @@ pub(super) const CONFIGURATION: &[(&str, &str)] = &[
     ("has no `//` after the scheme", "协议之后没有 `//`"),
     ("is not a name that a header can have.", "不是有效的请求头名称。"),
     ("has a value with characters that a header cannot carry.", "的值含有请求头不能携带的字符。"),
+    (
+        "has the unknown placeholder `{}`; known are principal.token, principal.name, principal.id and principal.claims.NAME.",
+        "含有未知的占位符 `{0}`；已知的有 principal.token、principal.name、principal.id 和 principal.claims.NAME。",
+    ),
     ("has an id of {} characters; {} are allowed.", "的 id 有 {0} 个字符；最多允许 {1} 个。"),
     ("has a control character in its id; remove it.", "的 id 含有控制字符；请删除。"),
     ("names the file {}, which cannot be read: {}.", "指定的文件 {0} 无法读取：{1}。"),

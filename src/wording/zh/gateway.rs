@@ -37,6 +37,44 @@ pub(super) const GATEWAY: &[(&str, &str)] = &[
         "'{0}' 的上游令牌就是它自己的令牌，而后者绝不会发送到上游服务器。",
     ),
     ("Serving has ended.", "服务已结束。"),
+    (
+        "The header '{}' of server '{}' cannot carry what it is for '{}'.",
+        "服务器 '{1}' 的请求头 '{0}' 无法承载 '{2}' 的值。",
+    ),
+    (
+        "Server '{}' needs the claim '{}' of its callers, which '{}' lacks.",
+        "服务器 '{0}' 需要调用者的声明 '{1}'，而 '{2}' 没有。",
+    ),
+    (
+        "Server '{}' needs a token for '{}', who has none; give one as upstream_token, or return it from authenticate.",
+        "服务器 '{0}' 需要 '{1}' 的令牌，但它没有；请用 upstream_token 指定，或由 authenticate 返回。",
+    ),
+    (
+        "Server '{}' is used by too many callers at once; try again later.",
+        "同时使用服务器 '{0}' 的调用者过多；请稍后重试。",
+    ),
+    (
+        "Server '{}' takes its credentials from the caller of a served hub, and this call has none; serve the hub with `token`, `jwt` or `authenticate`, or give its headers a token of the hub after `:-`.",
+        "服务器 '{0}' 的凭据取自服务中心的调用者，而此调用没有调用者；请使用 `token`、`jwt` 或 `authenticate` 提供服务，或在其请求头的 `:-` 之后给出中心的令牌。",
+    ),
+    ("The token endpoint of a token exchange is not a URL.", "令牌交换的令牌端点不是 URL。"),
+    (
+        "The token endpoint '{}' refused to exchange the caller's token ({}).",
+        "令牌端点 '{0}' 拒绝交换调用者的令牌（{1}）。",
+    ),
+    ("The token endpoint '{}' answered without a token.", "令牌端点 '{0}' 的应答中没有令牌。"),
+    (
+        "The token endpoint '{}' issued a token that is not a bearer token.",
+        "令牌端点 '{0}' 颁发的令牌不是 bearer 令牌。",
+    ),
+    (
+        "The token endpoint '{}' answered with the caller's own token, which never goes to an upstream server.",
+        "令牌端点 '{0}' 返回了调用者自己的令牌，而它绝不会发送到上游服务器。",
+    ),
+    (
+        "'{}' came without a token, so there is none to exchange for the server.",
+        "'{0}' 没有带令牌，因此没有可为服务器交换的令牌。",
+    ),
     ("The function was cancelled.", "函数已被取消。"),
     ("The system gives no random numbers for the comparison of tokens.", "系统没有为令牌比较提供随机数。"),
     ("The system gives no random numbers for the keys of sessions.", "系统没有为会话密钥提供随机数。"),

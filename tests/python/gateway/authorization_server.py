@@ -31,7 +31,10 @@ def configuration(issuer: str) -> dict[str, Any]:
         "httpc_params": {"verify": False},
         "keys": {"uri_path": "jwks.json", "key_defs": [{"type": "EC", "crv": "P-256", "use": ["sig"]}]},
         "endpoint": {
-            "authorization": {"path": "authorization", "class": "idpyoidc.server.oauth2.authorization.Authorization"},
+            "authorization": {
+                "path": "authorization",
+                "class": "idpyoidc.server.oauth2.authorization.Authorization",
+            },
             "token": {
                 "path": "token",
                 "class": "idpyoidc.server.oauth2.token.Token",
@@ -57,7 +60,11 @@ def configuration(issuer: str) -> dict[str, Any]:
             },
         },
         "authentication": {
-            "anon": {"acr": "any", "class": "idpyoidc.server.user_authn.user.NoAuthn", "kwargs": {"user": "ann"}}
+            "anon": {
+                "acr": "any",
+                "class": "idpyoidc.server.user_authn.user.NoAuthn",
+                "kwargs": {"user": "ann"},
+            }
         },
         "scopes_to_claims": {"tools": []},
         "authz": {
@@ -91,7 +98,11 @@ class Endpoints(http.server.BaseHTTPRequestHandler):
         forms.append({name: values[0] for name, values in parse_qs(form).items()})
         endpoint = server.get_endpoint("token")
         info = {"headers": {name.lower(): value for name, value in self.headers.items()}}
-        request = endpoint.parse_request(forms[-1], http_info=info)
+        try:
+            request = endpoint.parse_request(forms[-1], http_info=info)
+        except Exception:  # how the library says that it does not know the client
+            self.answer({"error": "invalid_client"}, 401)
+            return
         result = request if "error" in request else endpoint.process_request(request)
         answer = result.get("response_args", result)
         answer = answer.to_dict() if hasattr(answer, "to_dict") else dict(answer)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import re
 import socket
 import subprocess
 import threading
@@ -89,6 +90,35 @@ async def test_tokens_of_two_libraries_are_accepted(
         refused = await call(at.url, "read_ping")
         assert (refused.status, refused.headers["www-authenticate"]) == (401, "Bearer")
     assert {json.loads(line)["principal"] for line in audit.read_text().splitlines()} == {"jwt:ann"}
+
+
+CLIENT = """
+import asyncio, sys
+from fastmcp import Client
+async def main():
+    async with Client(sys.argv[1], auth=sys.argv[2]) as client:
+        print([tool.name for tool in await client.list_tools()])
+        print((await client.call_tool("read_ping", {})).content[0].text)
+asyncio.run(main())
+"""
+
+
+@pytest.mark.parametrize("environment", ["fastmcp2", "fastmcp"])
+async def test_a_client_of_fastmcp_signs_in_with_its_token(
+    environment: str, issuer: Issuer, hub: ToolHub
+) -> None:
+    published = issuer("publish", keys=["first"])
+    async with served(hub, jwt=jwt_options(issuer, jwks=published)) as at:
+        command = [python_of(environment), "-c", CLIENT, at.url]
+        run = await asyncio.to_thread(
+            subprocess.run, [*command, issuer()], capture_output=True, text=True, timeout=50
+        )
+        assert run.stdout.splitlines() == ["['read_ping', 'delete_all']", "pong"], run.stderr
+        refused = await asyncio.to_thread(
+            subprocess.run, [*command, "wrong"], capture_output=True, text=True, timeout=50
+        )
+        assert refused.returncode != 0
+        assert re.search("401|The bearer token is refused", refused.stderr)
 
 
 async def test_tokens_that_do_not_hold_are_refused(issuer: Issuer, hub: ToolHub) -> None:

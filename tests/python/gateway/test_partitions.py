@@ -8,9 +8,9 @@ import re
 from typing import Any
 
 import pytest
-from support.gateway import MODERN, LegacyClient, ask, bearer, call, send, served
 
-from toolhub import ToolHub
+from support.gateway import MODERN, LegacyClient, ask, bearer, call, send, served
+from toolhub import ToolError, ToolHub
 
 pytestmark = pytest.mark.anyio
 TOKENS = {"ann": "token-of-ann", "bob": "token-of-bob"}
@@ -21,13 +21,12 @@ async def test_a_handle_of_another_caller_is_like_an_unknown_one() -> None:
     hub.register(lambda: "secret of ann " * 2000, name="long")
 
     @hub.tool
-    async def ask_model() -> str:
-        """Run what a model asked for, and give it the text that the model would get."""
-        batch = await hub.run('<tool_call>{"name": "long", "arguments": {}}</tool_call>')
-        return str(batch.answer)
+    async def for_model() -> str:
+        """Call a tool, and cut its result as a model would get it."""
+        return hub.format(await hub.execute("long"), 500)
 
     async with hub, served(hub, token=TOKENS) as at:
-        text = (await call(at.url, "ask_model", "token-of-ann")).content
+        text = (await call(at.url, "for_model", "token-of-ann")).content
         handle = re.findall(r"r_[0-9a-f]+", text)[0]
 
         async def read(handle: str, token: str) -> Any:
@@ -43,7 +42,8 @@ async def test_a_handle_of_another_caller_is_like_an_unknown_one() -> None:
         # Line breaks in a handle lead to no other key.
         tricked = await read(f"{handle}\ntoken:ann", "token-of-bob")
         assert tricked["isError"]
-        assert hub.read_more(handle).startswith("There is no stored result") is True
+        with pytest.raises(ToolError, match="There is no stored result"):
+            hub.read_more(handle)
 
 
 async def test_a_session_of_another_caller_is_not_found() -> None:
@@ -69,8 +69,8 @@ async def test_a_question_is_answered_by_its_own_caller_only() -> None:
     async def book() -> str:
         """Ask before booking."""
         schema = {"type": "object", "properties": {"sure": {"type": "boolean"}}}
-        answer = await current_call().elicit("Sure?", schema)
-        return str(answer)
+        answer = await current_call().ask("Sure?", schema)
+        return str(answer.accepted)
 
     capable = {"io.modelcontextprotocol/clientCapabilities": {"elicitation": {"form": {}}}}
 
@@ -92,7 +92,9 @@ async def test_a_question_is_answered_by_its_own_caller_only() -> None:
         assert asked["resultType"] == "input_required"
         answer = {
             "requestState": asked["requestState"],
-            "inputResponses": {key: {"action": "accept", "content": {"sure": True}} for key in asked["inputRequests"]},
+            "inputResponses": {
+                key: {"action": "accept", "content": {"sure": True}} for key in asked["inputRequests"]
+            },
         }
         foreign = await round_("token-of-bob", **answer)
         forged = await round_("token-of-bob", **{**answer, "requestState": "forged"})
@@ -114,7 +116,10 @@ async def test_shared_calls_are_shared_by_one_caller_only() -> None:
         return (await hub.execute("look", {"word": word}, cache_ttl=600)).text
 
     async with hub, served(hub, token=TOKENS) as at:
-        seen = [(await call(at.url, "cached", TOKENS[who], word="w")).content for who in ("ann", "bob", "ann", "bob")]
+        seen = [
+            (await call(at.url, "cached", TOKENS[who], word="w")).content
+            for who in ("ann", "bob", "ann", "bob")
+        ]
     assert seen == ["look 1", "look 2", "look 1", "look 2"]
 
 
@@ -138,7 +143,7 @@ async def test_metrics_name_no_caller() -> None:
     assert "ann" not in text
 
 
-async def test_a_call_that_needs_approval_is_refused_with_what_to_do() -> None:
+async def test_the_effects_of_a_view_decide_what_runs() -> None:
     hub = ToolHub()
     hub.register(lambda: "gone", name="delete_all", effects=True)
     views = {"careful": {"effects": "harmless"}}

@@ -18,12 +18,15 @@ pub use crate::secret::Secret;
 pub use bearer::{Bearer, TokenFunction};
 #[cfg(feature = "oauth")]
 pub use oauth::{
-    FileStore, Grant, MemoryStore, OAuth, OAuthConfig, Opener, StoredToken, TokenStore, open_browser,
+    FileStore, Grant, MemoryStore, OAuth, OAuthConfig, Opener, StoredToken, TokenExchange,
+    TokenExchangeOptions, TokenStore, open_browser,
 };
 
 use crate::error::{ErrorKind, HubError, Outcome};
+use crate::principal::Principal;
 use crate::tool::BoxFuture;
 use std::borrow::Cow;
+use std::sync::Arc;
 
 /// Supplies the credentials of requests, and learns when the server refused them.
 pub trait Credentials: Send + Sync {
@@ -38,6 +41,19 @@ pub trait Credentials: Send + Sync {
         status: u16,
         challenge: Option<&'a str>,
     ) -> BoxFuture<'a, Result<bool, HubError>>;
+
+    /// Whether each caller of a gateway needs credentials of its own.
+    fn differ_by_caller(&self) -> bool {
+        false
+    }
+
+    /// The credentials of a caller; `None` if those of the hub are for everyone.
+    fn of_caller(&self, _: &Principal) -> Result<Option<Arc<dyn Credentials>>, HubError> {
+        Ok(None)
+    }
+
+    /// The caller of these credentials makes another call, perhaps with a newer token.
+    fn called_by(&self, _: &Principal) {}
 }
 
 /// Without credentials the call was not sent, or was refused before it did anything: another candidate may be tried.

@@ -6,6 +6,7 @@
 //! | `"auth": "oauth"` (FastMCP), `{"type": "oauth", …}`, `{"CLIENT_ID": …}` (Cursor) | [`Auth::OAuth`] |
 //! | `"oauth": true`, `{"clientId": …, "callbackPort": …}` (Claude Code, Gemini, VS Code) | [`Auth::OAuth`] |
 //! | `{"type": "client_credentials", "client_id": …, "client_secret": …}` under either key | [`Auth::ClientCredentials`] |
+//! | `{"token_exchange": {"token_endpoint": …, "client_id": …, …}}`, `{"type": "token_exchange", …}` | [`Auth::TokenExchange`] |
 //!
 //! Keys are taken in `snake_case`, `camelCase` and (Cursor) capitals; `scopes` is a list or one text with
 //! spaces. `"type": "none"` and `"enabled": false` turn it off.
@@ -30,6 +31,15 @@ pub enum Auth {
         scopes: Vec<String>,
         /// Found out when it is not given.
         token_url: Option<String>,
+    },
+    /// The token of each caller of a served hub is exchanged for one of this server (RFC 8693).
+    TokenExchange {
+        token_endpoint: String,
+        client_id: String,
+        client_secret: Option<Secret>,
+        audience: Option<String>,
+        resource: Option<String>,
+        scopes: Vec<String>,
     },
     /// OAuth with a person and a browser. What is not given is found out, or registered.
     OAuth {
@@ -56,6 +66,7 @@ enum AuthKind {
     None,
     Bearer,
     ClientCredentials,
+    TokenExchange,
     OAuth,
 }
 
@@ -124,7 +135,16 @@ fn plain_oauth() -> Auth {
 }
 
 fn from_object(mut fields: Fields<'_, '_>) -> Auth {
+    if let Some(Value::Object(_)) = fields.value("token_exchange") {
+        let exchanged = fields.inner("token_exchange").map(token_exchange).unwrap_or_default();
+        fields.finish();
+        return exchanged;
+    }
     let kind = kind_of(&mut fields);
+    if kind == AuthKind::TokenExchange {
+        fields.ignore(&["type", "grant_type", "grantType"]);
+        return token_exchange(fields);
+    }
     let off = fields.flag("enabled") == Some(false) || kind == AuthKind::None;
     let client_id = any_text(&mut fields, &["client_id", "clientId", "CLIENT_ID"]);
     let client_secret = any_text(&mut fields, &["client_secret", "clientSecret", "CLIENT_SECRET"]);
@@ -132,7 +152,7 @@ fn from_object(mut fields: Fields<'_, '_>) -> Auth {
     let token_url = any_url(&mut fields, &["token_url", "tokenUrl"]);
     let token = any_text(&mut fields, &["token"]);
     let auth = match kind {
-        AuthKind::None => Auth::None,
+        AuthKind::None | AuthKind::TokenExchange => Auth::None,
         AuthKind::Bearer => match token {
             Some(token) => bearer(&mut fields, "token", &token),
             None => missing(&mut fields, "token"),
@@ -161,6 +181,24 @@ fn from_object(mut fields: Fields<'_, '_>) -> Auth {
     if off { Auth::None } else { auth }
 }
 
+fn token_exchange(mut fields: Fields<'_, '_>) -> Auth {
+    let endpoint = any_url(&mut fields, &["token_endpoint", "tokenEndpoint", "token_url", "tokenUrl"]);
+    let client_id = any_text(&mut fields, &["client_id", "clientId"]);
+    let client_secret = any_text(&mut fields, &["client_secret", "clientSecret"]).map(Secret::new);
+    let audience = any_text(&mut fields, &["audience"]);
+    let resource = any_url(&mut fields, &["resource"]);
+    let scopes = scopes(&mut fields);
+    let auth = match (endpoint, client_id) {
+        (Some(token_endpoint), Some(client_id)) => {
+            Auth::TokenExchange { token_endpoint, client_id, client_secret, audience, resource, scopes }
+        }
+        (None, _) => missing(&mut fields, "token_endpoint"),
+        (_, None) => missing(&mut fields, "client_id"),
+    };
+    fields.finish();
+    auth
+}
+
 fn kind_of(fields: &mut Fields<'_, '_>) -> AuthKind {
     let key = fields.first(&["type", "grant_type", "grantType"]);
     let Some((key, given)) = key.and_then(|key| Some((key, fields.text(key)?))) else {
@@ -171,10 +209,11 @@ fn kind_of(fields: &mut Fields<'_, '_>) -> AuthKind {
         "none" => AuthKind::None,
         "bearer" | "token" => AuthKind::Bearer,
         "clientcredentials" => AuthKind::ClientCredentials,
+        "tokenexchange" => AuthKind::TokenExchange,
         "oauth" | "oauth2" | "authorizationcode" => AuthKind::OAuth,
         _ => {
             let message = format!(
-                "must be \"bearer\", \"oauth\", \"client_credentials\" or \"none\", not {:?}.",
+                "must be \"bearer\", \"oauth\", \"client_credentials\", \"token_exchange\" or \"none\", not {:?}.",
                 clip(given)
             );
             fields.error(key, message);

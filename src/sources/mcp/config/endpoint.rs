@@ -14,6 +14,7 @@ use super::fields::Fields;
 use crate::error::clip;
 use crate::secret::{Secret, shown_path};
 use crate::sources::mcp::in_process::ServerLink;
+use crate::sources::mcp::principal_headers;
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Endpoint {
@@ -287,6 +288,8 @@ fn headers(fields: &mut Fields<'_, '_>) -> Vec<(String, Secret)> {
             fields.error(&key, "is not a name that a header can have.");
         } else if HeaderValue::try_from(value).is_err() {
             fields.error(&key, "has a value with characters that a header cannot carry.");
+        } else if let Some(problem) = principal_headers::problem(value) {
+            fields.error(&key, problem);
         } else {
             headers.push((name.to_owned(), Secret::new(value)));
         }

@@ -36,7 +36,8 @@ impl SkillTool {
         SkillTool { spec, schema: ArgumentSchema::new(parameters), skill, server }
     }
 
-    async fn run(&self, args: &Arguments) -> Result<ToolOutput, HubError> {
+    async fn run(&self, args: &Arguments, ctx: &CallContext) -> Result<ToolOutput, HubError> {
+        let server = self.server.for_caller(ctx.extras.principal.as_ref())?;
         let _slot = match &self.server.concurrency {
             Some(slots) => slots.acquire().await.ok(),
             None => None,
@@ -46,7 +47,7 @@ impl SkillTool {
             None => self.skill.uri.clone(),
             Some(path) => self.skill.uri_of(path).ok_or_else(|| self.no_file(path))?,
         };
-        let (skill, content) = self.read(&uri).await?;
+        let (skill, content) = self.read(&server, &uri).await?;
         if skill != self.skill {
             // The list is out of date.
             self.server.callbacks().announce_change();
@@ -63,16 +64,16 @@ impl SkillTool {
     }
 
     /// Reading does no harm: when the connection is lost meanwhile, it is read once more.
-    async fn read(&self, uri: &str) -> Result<(Arc<Skill>, Content), HubError> {
-        let connection = self.server.connection().await?;
+    async fn read(&self, server: &Arc<Server>, uri: &str) -> Result<(Arc<Skill>, Content), HubError> {
+        let connection = server.connection().await?;
         let read = match verified(&connection, &self.skill, uri).await {
             Err(error) if error.kind == ErrorKind::Closed => {
-                verified(&*self.server.connection().await?, &self.skill, uri).await
+                verified(&*server.connection().await?, &self.skill, uri).await
             }
             read => read,
         };
         if read.is_ok() {
-            self.server.answered();
+            server.answered();
         }
         read
     }
@@ -125,6 +126,6 @@ impl Tool for SkillTool {
         args: &'a Arguments,
         ctx: &'a CallContext,
     ) -> BoxFuture<'a, Result<ToolOutput, HubError>> {
-        Box::pin(call::unless_cancelled(&self.spec.name, ctx, self.run(args)))
+        Box::pin(call::unless_cancelled(&self.spec.name, ctx, self.run(args, ctx)))
     }
 }

@@ -129,10 +129,7 @@ impl Client {
                 fields.push(("client_secret", secret.expose().to_owned()));
                 Ok(None)
             }
-            Some(secret) => {
-                let pair = format!("{}:{}", encoded(&self.id), encoded(secret.expose()));
-                Ok(Some(format!("Basic {}", BASE64_STANDARD.encode(pair))))
-            }
+            Some(secret) => Ok(Some(basic(&self.id, secret.expose()))),
             None => Ok(None),
         }
     }
@@ -159,6 +156,11 @@ fn preferred(offered: Option<&[String]>) -> &'static str {
 fn pick(offered: Option<&[String]>, ways: [&'static str; 3]) -> Option<&'static str> {
     let offered = offered?;
     ways.into_iter().find(|way| offered.iter().any(|other| other == way))
+}
+
+/// The header of a client that proves itself with its secret.
+pub(super) fn basic(id: &str, secret: &str) -> String {
+    format!("Basic {}", BASE64_STANDARD.encode(format!("{}:{}", encoded(id), encoded(secret))))
 }
 
 /// RFC 6749 wants both parts of the Basic header encoded like a form first. A space is written in the way that servers

@@ -10,7 +10,8 @@ use super::clock::now;
 use super::random::form;
 use super::token::seconds;
 use super::web::Web;
-use crate::error::HubError;
+use crate::error::{HubError, clip};
+use crate::principal::Principal;
 use crate::tool::BoxFuture;
 use parking_lot::Mutex;
 use reqwest::Url;
@@ -23,6 +24,9 @@ const ACCESS_TOKEN: &str = "urn:ietf:params:oauth:token-type:access_token";
 const AHEAD: u64 = 30;
 /// How long a token without `expires_in` is used.
 const UNSAID_LIFE: u64 = 300;
+
+/// A client that got no token in its own name asks again after this many seconds.
+const REFUSED_FOR: u64 = 60;
 
 /// Where tokens are exchanged, and for what.
 #[derive(Clone, Debug, PartialEq)]
@@ -38,9 +42,15 @@ pub struct TokenExchangeOptions {
 }
 
 struct HeldToken {
-    /// The whole header.
+    /// The whole header; empty when there is no token.
     header: Secret,
     renew_at: u64,
+}
+
+impl HeldToken {
+    fn header(&self) -> Option<String> {
+        (!self.header.is_empty()).then(|| self.header.expose().to_owned())
+    }
 }
 
 /// The credentials of one caller, or of the hub itself, for one server.
@@ -66,24 +76,13 @@ impl TokenExchange {
         Ok(TokenExchange { options, endpoint, web, subject: None, held: tokio::sync::Mutex::default() })
     }
 
-    /// The credentials of a caller with this token.
-    pub fn for_subject(&self, token: Secret) -> Self {
+    fn for_subject(&self, token: Secret) -> Self {
         TokenExchange {
             options: self.options.clone(),
             endpoint: self.endpoint.clone(),
             web: self.web.clone(),
             subject: Some(Mutex::new(token)),
             held: tokio::sync::Mutex::default(),
-        }
-    }
-
-    /// The caller came with this token now.
-    pub fn set_subject(&self, token: &Secret) {
-        if let Some(subject) = &self.subject {
-            let mut subject = subject.lock();
-            if *subject != *token {
-                *subject = token.clone();
-            }
         }
     }
 
@@ -148,16 +147,19 @@ impl TokenExchange {
             why = format!("{why}: {}", quote(part, &secrets));
         }
         let is_client = text("error") == Some("invalid_client") || answer.status == 401;
-        let text = format!("The token endpoint '{}' refused to exchange the caller's token ({why}).", self.shown());
+        let text =
+            format!("The token endpoint '{}' refused to exchange the caller's token ({why}).", self.shown());
         Err((denied(text), is_client))
     }
 
     fn accept(&self, body: &Value) -> Result<HeldToken, HubError> {
         let text = |name: &str| body.get(name).and_then(Value::as_str);
-        let issued = text("access_token")
-            .ok_or_else(|| denied(format!("The token endpoint '{}' answered without a token.", self.shown())))?;
+        let issued = text("access_token").ok_or_else(|| {
+            denied(format!("The token endpoint '{}' answered without a token.", self.shown()))
+        })?;
         if !text("token_type").is_some_and(|kind| kind.eq_ignore_ascii_case("bearer")) {
-            let text = format!("The token endpoint '{}' issued a token that is not a bearer token.", self.shown());
+            let text =
+                format!("The token endpoint '{}' issued a token that is not a bearer token.", self.shown());
             return Err(denied(text));
         }
         // An authorization server that hands the token back has exchanged nothing.
@@ -184,15 +186,41 @@ impl Credentials for TokenExchange {
         Box::pin(async move {
             let mut held = self.held.lock().await;
             if let Some(token) = held.as_ref().filter(|token| now() < token.renew_at) {
-                return Ok(Some(token.header.expose().to_owned()));
+                return Ok(token.header());
             }
-            match self.ask().await {
-                Ok(token) => Ok(Some(held.insert(token).header.expose().to_owned())),
+            let token = match self.ask().await {
                 // Many servers list their tools to everyone.
-                Err(_) if self.subject.is_none() => Ok(None),
-                Err(error) => Err(error),
-            }
+                Err(_) if self.subject.is_none() => {
+                    HeldToken { header: Secret::default(), renew_at: now().saturating_add(REFUSED_FOR) }
+                }
+                asked => asked?,
+            };
+            Ok(held.insert(token).header())
         })
+    }
+
+    fn differ_by_caller(&self) -> bool {
+        true
+    }
+
+    fn of_caller(&self, principal: &Principal) -> Result<Option<Arc<dyn Credentials>>, HubError> {
+        let subject = principal.subject_token.clone().ok_or_else(|| {
+            let text = format!(
+                "'{}' came without a token, so there is none to exchange for the server.",
+                clip(&principal.id)
+            );
+            denied(text)
+        })?;
+        Ok(Some(Arc::new(self.for_subject(subject))))
+    }
+
+    fn called_by(&self, principal: &Principal) {
+        if let (Some(subject), Some(token)) = (&self.subject, &principal.subject_token) {
+            let mut subject = subject.lock();
+            if *subject != *token {
+                *subject = token.clone();
+            }
+        }
     }
 
     /// The upstream server refused the token: another one is asked for, unless that has happened meanwhile.

@@ -11,6 +11,7 @@ mod client;
 mod clock;
 mod config;
 mod discovery;
+mod exchange;
 mod flight;
 mod jwt;
 mod login;
@@ -24,6 +25,7 @@ mod web;
 
 pub use browser::open_browser;
 pub use config::{Grant, OAuthConfig, Opener};
+pub use exchange::{TokenExchange, TokenExchangeOptions};
 pub use store::{FileStore, MemoryStore, TokenStore};
 pub use stored::{Client, StoredToken};
 

@@ -159,7 +159,7 @@ impl TokenRequest<'_> {
 }
 
 /// Some servers send the number as text, or with a fraction.
-fn seconds(value: &Value) -> Option<u64> {
+pub(super) fn seconds(value: &Value) -> Option<u64> {
     let number = value.as_f64().or_else(|| value.as_str()?.trim().parse().ok())?;
     (number.is_finite() && number >= 0.0).then_some(number as u64)
 }

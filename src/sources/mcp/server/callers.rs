@@ -1,0 +1,82 @@
+//! The callers of a gateway at one server: each that has credentials of its own has a connection of its own, too.
+
+use super::{ListingSink, Server};
+use crate::error::{ErrorKind, HubError, Outcome};
+use crate::principal::Principal;
+use crate::sources::mcp::auth::Credentials;
+use crate::sources::mcp::config::Endpoint;
+use crate::sources::mcp::connection::ServerIdentity;
+use crate::sources::mcp::listing::Listing;
+use crate::sources::mcp::principal_headers;
+use crate::sources::mcp::principal_pool::CallerServers;
+use crate::sources::mcp::skills::Skills;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The connection of a caller is closed when it was not used for this long.
+const IDLE: Duration = Duration::from_secs(300);
+
+/// The lists of a caller's connection are used for its own calls only.
+struct NotPublished;
+
+impl ListingSink for NotPublished {
+    fn fetched(&self, _: &Arc<Server>, _: &ServerIdentity, _: &Listing) {}
+    fn publish_tools(&self, _: &Arc<Server>, _: &Arc<Listing>) {}
+    fn publish_skills(&self, _: &Arc<Server>, _: &Arc<Skills>) {}
+}
+
+impl Server {
+    /// Whether callers of a gateway have connections of their own.
+    pub fn is_per_caller(&self) -> bool {
+        matches!(self.callers, CallerServers::PerCaller { .. })
+    }
+
+    /// The server as this caller may use it.
+    pub fn for_caller(self: &Arc<Self>, principal: Option<&Arc<Principal>>) -> Result<Arc<Server>, HubError> {
+        let CallerServers::PerCaller { is_open_to_none, servers } = &self.callers else {
+            return Ok(self.clone());
+        };
+        let Some(principal) = principal.filter(|principal| !principal.is_anonymous()) else {
+            return if *is_open_to_none { Ok(self.clone()) } else { Err(self.needs_caller()) };
+        };
+        let headers = match &self.config().endpoint {
+            Endpoint::Http(remote) => principal_headers::of_principal(self.id(), &remote.headers, principal)?,
+            _ => Vec::new(),
+        };
+        let own = self.connector.credentials().map(|credentials| credentials.of_caller(principal));
+        let credentials = own.transpose()?.flatten().or_else(|| self.connector.credentials().cloned());
+        let make = |headers: &[(String, String)]| self.of_one(headers.to_vec(), credentials);
+        let unused_for = |server: &Server| Some(server.unused_for()).filter(|unused| !unused.is_zero());
+        let server = servers.get(&principal.id, headers, make, unused_for).ok_or_else(|| {
+            let text =
+                format!("Server '{}' is used by too many callers at once; try again later.", self.id());
+            HubError::new(ErrorKind::Overloaded, text).with_outcome(Outcome::NotSent)
+        })?;
+        if let Some(credentials) = server.connector.credentials() {
+            credentials.called_by(principal);
+        }
+        Ok(server)
+    }
+
+    fn of_one(
+        self: &Arc<Self>,
+        headers: Vec<(String, String)>,
+        credentials: Option<Arc<dyn Credentials>>,
+    ) -> Arc<Server> {
+        let mut config = self.config().clone();
+        config.options.idle_timeout = Some(config.options.idle_timeout.map_or(IDLE, |idle| idle.min(IDLE)));
+        let host = self.callbacks().host().clone();
+        // The limit of a server is one for all of its callers.
+        let concurrency = self.concurrency.clone();
+        let sink = Arc::new(NotPublished);
+        Server::build(config, host, credentials, sink, headers, concurrency, CallerServers::OfOne)
+    }
+
+    fn needs_caller(&self) -> HubError {
+        let text = format!(
+            "Server '{}' takes its credentials from the caller of a served hub, and this call has none; serve the hub with `token`, `jwt` or `authenticate`, or give its headers a token of the hub after `:-`.",
+            self.id()
+        );
+        HubError::new(ErrorKind::Auth, text).with_outcome(Outcome::NotSent)
+    }
+}
