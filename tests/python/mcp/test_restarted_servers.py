@@ -12,7 +12,8 @@ import pytest
 
 from toolhub import ToolHub
 
-pytestmark = pytest.mark.anyio
+# Each test starts real servers one after the other, which takes up to 15 s each on a busy machine.
+pytestmark = [pytest.mark.anyio, pytest.mark.timeout(240)]
 
 # How each is started, and its era. The reference server refuses an unknown session with 400 and a JSON-RPC error, the SDK
 # for Python with 404; in the modern era there is no session.
