@@ -81,6 +81,12 @@ if ending == "crash":
     ctypes.string_at(0)
 if ending == "exec":
     os.execv("/bin/sleep", ["sleep", "3600"])
+if ending == "add":
+    sys.stdin.readline()
+    known = list(own_children())
+    hubs[0].add_server("t", command=sys.executable, args=[server, "plain,bare"])
+    added = json.loads(hubs[0].call("children", server="t").unwrap())
+    print(json.dumps(added + [pid for pid in own_children() if pid not in known + added]), flush=True)
 if ending == "close":
     for hub in hubs:
         hub.close()
@@ -187,3 +193,19 @@ def test_the_output_of_the_host_ends_with_the_host(host: Callable[[str], HostPro
     assert len(open_files) == 2
     own = {os.readlink(f"/proc/{running.popen.pid}/fd/{number}") for number in (0, 1, 2)}
     assert own.isdisjoint(open_files)
+
+
+def test_a_killed_guard_is_replaced_and_its_successor_knows_all_servers(
+    host: Callable[[str], HostProcess],
+) -> None:
+    running = host("add")
+    guard = running.started[-1]
+    os.kill(guard, signal.SIGKILL)
+    assert running.popen.stdin is not None
+    running.popen.stdin.write("\n")
+    running.popen.stdin.flush()
+    running.started += running.read()
+    assert running.started[-1] != guard
+    running.popen.kill()
+    running.popen.wait(30)
+    assert running.left() == []

@@ -77,6 +77,10 @@ impl Program {
         {
             #[cfg(target_os = "linux")]
             let entry = watched.clone();
+            #[cfg(target_os = "linux")]
+            let is_watched = watched.is_some();
+            #[cfg(not(target_os = "linux"))]
+            let is_watched = false;
             let enter = move || {
                 #[cfg(target_os = "linux")]
                 if let Some(watched) = &entry {
@@ -84,7 +88,7 @@ impl Program {
                 }
             };
             // SAFETY: it makes one system call and stores a number.
-            unsafe { group::detach(&mut command, enter) };
+            unsafe { group::detach(&mut command, is_watched, enter) };
             mark.put(&mut command);
         }
         match command.spawn() {
@@ -268,6 +272,18 @@ mod tests {
         let descendants = process.descendants().await;
         process.end(descendants).await;
         assert_eq!(state(id), None);
+    }
+
+    #[tokio::test]
+    async fn a_process_outlives_the_thread_that_started_it() {
+        let runtime = tokio::runtime::Handle::current();
+        let start = move || {
+            let _inside = runtime.enter();
+            shell("cat; exit 5").start().unwrap()
+        };
+        let mut process = std::thread::spawn(start).join().unwrap();
+        drop(process.child.stdin.take());
+        assert_eq!(process.exited().await.unwrap().code(), Some(5));
     }
 
     #[tokio::test]

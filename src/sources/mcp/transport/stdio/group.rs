@@ -9,24 +9,31 @@ use std::{io, os::unix::process::ExitStatusExt, process::ExitStatus};
 use tokio::io::{Interest, unix::AsyncFd};
 use tokio::process::Command;
 
-/// Gives the process a session of its own: a Ctrl-C at our terminal does not reach it, and it can be ended as a whole. On
-/// Linux the kernel kills it when we die. That signal is bound to the thread that forked, not to the process; it is
-/// right here because the runtime's workers live until shutdown.
+/// Gives the process a session of its own: a Ctrl-C at our terminal does not reach it, and it can be ended as a whole.
+///
+/// On Linux the kernel kills a process that the sentinel does not watch when we die. That signal comes at the end of the thread that
+/// forked, not of the process, and a worker of the runtime ends some time after it has read a large message: so it is only the
+/// second choice.
 ///
 /// # Safety
 /// `enter` is called in the new process before it executes the program, and may only make plain system calls.
-pub unsafe fn detach(command: &mut Command, enter: impl Fn() + Send + Sync + 'static) {
+pub unsafe fn detach(command: &mut Command, is_watched: bool, enter: impl Fn() + Send + Sync + 'static) {
     #[cfg(target_os = "linux")]
     let parent = std::process::id();
-    // SAFETY: between fork and exec only plain system calls are made, nothing is allocated or locked; the caller promises it of `enter`.
+    #[cfg(not(target_os = "linux"))]
+    let _ = is_watched;
+    // SAFETY: between fork and exec only plain system calls are made, nothing is allocated or locked; the caller promises
+    // it of `enter`.
     unsafe {
         command.pre_exec(move || {
             libc::setsid();
             enter();
             #[cfg(target_os = "linux")]
             {
-                libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
-                // We died in between, so that signal will never come.
+                if !is_watched {
+                    libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+                }
+                // We died in between, and what ends our servers may have looked for them already.
                 if libc::getppid().unsigned_abs() != parent {
                     libc::_exit(1);
                 }

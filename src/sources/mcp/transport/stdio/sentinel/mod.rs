@@ -46,12 +46,17 @@ impl WatchedGroup {
         if let Some(parents) = current.take_if(|sentinel| sentinel.host != host) {
             std::mem::forget(parents);
         }
-        if current.as_mut().is_some_and(|sentinel| sentinel.has_died()) {
-            *current = None;
-        }
+        let dead = current.take_if(|sentinel| sentinel.has_died());
         let sentinel = match &mut *current {
             Some(sentinel) => sentinel,
-            none => none.insert(Sentinel::start(host)?),
+            none => {
+                // It takes over the servers of one that was killed.
+                let (groups, servers) = match dead {
+                    Some(dead) => (dead.groups.clone(), dead.servers),
+                    None => (Arc::new(GroupTable::new()?), 0),
+                };
+                none.insert(Sentinel::start(host, groups, servers)?)
+            }
         };
         let slot = sentinel.groups.reserve()?;
         sentinel.servers += 1;
@@ -72,7 +77,7 @@ impl Drop for WatchedGroup {
         }
         self.groups.free(self.slot);
         let mut current = CURRENT.lock();
-        // Not those of a sentinel that took the place of one that had died.
+        // Not if none could be started in the place of one that had died.
         let Some(sentinel) = current.as_mut().filter(|now| Arc::ptr_eq(&now.groups, &self.groups)) else {
             return;
         };
@@ -95,8 +100,7 @@ pub fn forget() {
 }
 
 impl Sentinel {
-    fn start(host: u32) -> Option<Self> {
-        let groups = Arc::new(GroupTable::new()?);
+    fn start(host: u32, groups: Arc<GroupTable>, servers: usize) -> Option<Self> {
         let (watched_end, lifeline) = pipe()?;
         let host_fd = pidfd(host);
         let task = process::SentinelTask {
@@ -106,7 +110,7 @@ impl Sentinel {
             mark: HostMark::new(),
         };
         let pid = fork(task)?;
-        Some(Sentinel { host, pid, groups, servers: 0, _lifeline: lifeline })
+        Some(Sentinel { host, pid, groups, servers, _lifeline: lifeline })
     }
 
     fn has_died(&self) -> bool {
