@@ -99,10 +99,10 @@ conformance: develop ## the MCP client through the official conformance suite (C
 	@$(PY) tests/mcp/install.py conformance
 	$(PY) tests/mcp/conformance/run.py $(CONFORMANCE_ARGS)
 
-integrations: develop servers ## other frameworks and clients, also those that take long to install
+integrations: develop servers ## other frameworks and clients, also those from npm, and the 100 cells of serving
 	$(call say,integrations)
 	@$(PY) tests/mcp/install.py typescript inspector mcporter
-	CI=1 INTEGRATIONS=1 $(PY) -m pytest tests/python/integrations $(PYTEST_ARGS)
+	CI=1 INTEGRATIONS=1 $(PY) -m pytest tests/python/integrations tests/python/gateway $(PYTEST_ARGS)
 
 loom: ## locks, queues and threads of the core in every order of their steps
 	$(call say,loom)
