@@ -48,7 +48,7 @@ SKIP_INSTALL = $$(for file in pyproject.toml Cargo.toml packaging/purelib/*; do 
 
 say = @printf '\n\033[1m== %s\033[0m\n' "$(1)"
 
-.PHONY: help demo test ci bench eval docs test-all test-llm faults faults-gateway conformance integrations loom fuzz torture soak servers wheel clean \
+.PHONY: help demo test ci bench eval docs test-all test-llm faults faults-gateway replicas conformance integrations loom fuzz torture soak servers wheel clean \
         setup develop release stubs stubs-check fmt fmt-check lint clippy types test-rust test-python lock interface
 
 help: ## this list
@@ -89,6 +89,10 @@ test-llm: develop ## synthesis and chat client against a real small model (its s
 faults: develop ## the MCP client through the whole fault lab (minutes; FAULT_ARGS="--only lifecycle")
 	$(call say,fault lab)
 	$(PY) tests/mcp/run_faults.py --jobs 2 --confirm 2 $(FAULT_ARGS)
+
+replicas: develop ## 10,000 sessions over three served hubs behind HAProxy (apt install haproxy)
+	$(call say,replicas)
+	$(PY) tests/mcp/replicas.py $(REPLICA_ARGS)
 
 faults-gateway: develop ## the whole fault lab behind a served hub (minutes; FAULT_ARGS as for faults)
 	$(call say,fault lab behind the gateway)

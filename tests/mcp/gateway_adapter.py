@@ -20,16 +20,14 @@ from toolhub.serving import Serving
 GATEWAY = "gateway"
 
 
-def is_up(serving: Serving) -> bool:
-    """Whether the gateway is ready for requests."""
-    import http.client
-
-    connection = http.client.HTTPConnection(serving.host, serving.port, timeout=5)
-    try:
-        connection.request("GET", "/readyz")
-        return connection.getresponse().status == 200
-    finally:
-        connection.close()
+async def is_up(serving: Serving) -> bool:
+    """Whether the gateway is ready for requests. Without a thread, which would count as a leak."""
+    reader, writer = await asyncio.open_connection(serving.host, serving.port)
+    writer.write(b"GET /readyz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n")
+    answer = await asyncio.wait_for(reader.read(), 5)
+    writer.close()
+    await writer.wait_closed()
+    return b" 200 " in answer.partition(b"\r\n")[0]
 
 
 class Gateway(faults_adapter.ToolHub):
@@ -76,7 +74,7 @@ class Gateway(faults_adapter.ToolHub):
         if self._client is not None:
             await self._client.aclose()
         if serving is not None and served is not None:
-            up = await asyncio.to_thread(is_up, serving)
+            up = await is_up(serving)
             serving.stop()
             await served
             assert up, "the gateway is not up any more"
