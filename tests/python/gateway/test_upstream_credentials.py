@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from support.gateway import LegacyClient, ask, call, python_of, served
-from toolhub import ToolHub
+from toolhub import ToolError, ToolHub
 
 pytestmark = pytest.mark.anyio
 ERAS = ["mcp1", "mcp2"]
@@ -151,6 +151,9 @@ async def test_lists_use_the_token_of_the_hub_and_callers_never_do() -> None:
             refused = (await call(at.url, "whoami", "incoming-of-eve")).result
             assert "who has none" in refused["content"][0]["text"]
             assert "listing-token" in (await hub.execute("whoami")).text
+            # Resources are read for no caller, so they are closed.
+            with pytest.raises(ToolError, match="takes its credentials from the caller"):
+                await hub.read_resource("note://one")
 
 
 async def test_a_function_assigns_tokens_and_claims() -> None:

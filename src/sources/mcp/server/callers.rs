@@ -58,6 +58,11 @@ impl Server {
         Ok(server)
     }
 
+    /// Fails when callers have credentials of their own.
+    pub fn for_everyone(&self) -> Result<(), HubError> {
+        if self.is_per_caller() { Err(self.needs_caller()) } else { Ok(()) }
+    }
+
     fn of_one(
         self: &Arc<Self>,
         headers: Vec<(String, String)>,
