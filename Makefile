@@ -98,10 +98,11 @@ faults-gateway: develop ## the whole fault lab behind a served hub (minutes; FAU
 	$(call say,fault lab behind the gateway)
 	$(PY) tests/mcp/run_faults.py --through-gateway --jobs 2 --confirm 2 $(FAULT_ARGS)
 
-conformance: develop ## the MCP client through the official conformance suite (CONFORMANCE_ARGS="tools_call")
+conformance: develop ## the MCP client and server through the official conformance suite (CONFORMANCE_ARGS="tools_call", SERVER_CONFORMANCE_ARGS="prompts")
 	$(call say,conformance suite)
-	@$(PY) tests/mcp/install.py conformance
+	@$(PY) tests/mcp/install.py conformance mcp1 mcp2
 	$(PY) tests/mcp/conformance/run.py $(CONFORMANCE_ARGS)
+	$(PY) tests/mcp/conformance/run_servers.py $(SERVER_CONFORMANCE_ARGS)
 
 integrations: develop servers ## other frameworks and clients, also those from npm, and the 100 cells of serving
 	$(call say,integrations)

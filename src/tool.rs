@@ -1,5 +1,9 @@
 //! L1, the contract of a tool. It knows no registry, no runtime, no transport.
 
+mod asking;
+
+pub use asking::{AskCaller, AskFunction, AskRound, CallLog, QuestionAnswer, RoundQuestion};
+
 use crate::error::HubError;
 use crate::model::{Arguments, CheckOptions, Fitting, ToolIdentity, ToolOutput, ToolSpec, Unchecked};
 use crate::principal::Principal;
@@ -17,32 +21,18 @@ pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 /// Called with each progress report of a tool (`progress`, and perhaps `total` and `message`), on whatever thread.
 pub type OnProgress = Arc<dyn Fn(&Value) + Send + Sync>;
 
-/// An answer to a question: a result, or a JSON-RPC code and a sentence.
-pub type QuestionAnswer = Result<Value, (i64, String)>;
-
-/// Puts a question to the caller of one call: the method of the question (`elicitation/create`) and its parameters.
-pub type AskFunction = Arc<dyn Fn(&str, Value) -> BoxFuture<'static, QuestionAnswer> + Send + Sync>;
-
-/// How the caller of a call is asked. Questions about a call go to its own caller only.
-#[derive(Clone)]
-pub struct AskCaller {
-    /// Which caller this is. Calls with the same text belong to the same caller.
-    pub caller: Arc<str>,
-    pub ask: AskFunction,
-}
-
 /// What a caller gives to the tools of its call in addition to the arguments.
 #[derive(Clone, Default)]
 pub struct CallContextExtras {
     pub progress: Option<OnProgress>,
-    /// Called with each log message of the tool, as the parameters of `notifications/message`. `None`: the caller wants none.
-    pub log: Option<OnProgress>,
     /// Passed on to the tool's server as it is.
     pub meta: Map<String, Value>,
     /// Whose credentials the tool's server gets, if it asks for those of the caller.
     pub principal: Option<Arc<Principal>>,
     /// `None`: a question goes to the owner of the hub, if there is a function for it.
     pub ask: Option<AskCaller>,
+    /// `None`: the caller does not want the log of the call.
+    pub log: Option<CallLog>,
     /// The output keeps the text of a server's result, so that it can be passed on unchanged.
     pub keep_raw: bool,
 }

@@ -11,6 +11,8 @@ mod client;
 mod headers;
 #[path = "gateway/http.rs"]
 mod http;
+#[path = "gateway/offers.rs"]
+mod offers;
 #[path = "gateway/questions.rs"]
 mod questions;
 #[path = "gateway/real_clients.rs"]

@@ -137,6 +137,8 @@ class ViewOptions(TypedDict, total=False):
     """What the callers of one view of a served hub see and may do."""
 
     tools: Sequence[str] | None
+    resources: Sequence[str] | None
+    prompts: Sequence[str] | None
     effects: Literal["all", "not_acting", "harmless"]
     calls_per_minute: int | None
     core: Sequence[str]

@@ -172,7 +172,7 @@ impl CallScope {
         let data = json::from_python(data)
             .map_err(|reason| PyValueError::new_err(format!("the message must be JSON: {reason}")))?;
         let message = json!({"level": level, "logger": logger, "data": data});
-        py.detach(|| log(&message));
+        py.detach(|| (log.write)(&message));
         Ok(())
     }
 
@@ -200,7 +200,7 @@ impl CallScope {
         let ask = self.extras.ask.clone();
         bridge::run(py, async move {
             let unable = || HubError::new(ErrorKind::NotAllowed, "The caller of this tool cannot be asked.");
-            let answer = (ask.ok_or_else(unable)?.ask)(&method, params).await;
+            let answer = ask.ok_or_else(unable)?.ask(&method, params).await;
             answer.map(JsonValue).map_err(|(code, message)| match code {
                 METHOD_NOT_FOUND => unable(),
                 _ => HubError::new(ErrorKind::ToolError, message),

@@ -94,6 +94,8 @@ impl PythonLimits {
 struct PythonView {
     name: String,
     tools: Option<Vec<String>>,
+    resources: Option<Vec<String>>,
+    prompts: Option<Vec<String>>,
     effects: String,
     calls_per_minute: Option<u32>,
     core: Vec<String>,
@@ -209,9 +211,14 @@ fn jwt(given: PythonJwt) -> PyResult<JwtOptions> {
 fn view(given: PythonView) -> PyResult<View> {
     let names: Vec<&str> = EffectsAllowed::ALL.iter().map(|effects| effects.name()).collect();
     let effects = EffectsAllowed::parse(&given.effects);
+    let patterns = |given: Option<Vec<String>>| {
+        given.map(|given| Arc::new(PatternList::new(given.iter().map(String::as_str))))
+    };
     Ok(View {
         name: Arc::from(given.name),
-        tools: given.tools.map(|tools| Arc::new(PatternList::new(tools.iter().map(String::as_str)))),
+        tools: patterns(given.tools),
+        resources: patterns(given.resources),
+        prompts: patterns(given.prompts),
         effects: effects.ok_or_else(|| unknown("effects", &given.effects, &names))?,
         calls_per_minute: given.calls_per_minute,
         core: shared(given.core),

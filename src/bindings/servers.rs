@@ -104,6 +104,7 @@ impl PyServers {
             log: Some(log),
             tell: Some(tell),
             callers_answer: Arc::clone(&is_served),
+            ..Host::default()
         };
         let opens_pages = asks.iter().any(|known| known == "open_url");
         let lang = hub.get().core().options.lang;

@@ -8,12 +8,13 @@ mod look_up;
 pub mod offers;
 mod pins;
 mod publisher;
+mod served_offers;
 mod set;
 pub mod upstreams;
 
 use crate::error::{ErrorKind, HubError, Outcome, shown_seconds};
 use crate::hub::Hub;
-use crate::model::{Lang, Source, ToolSpec};
+use crate::model::{Lang, OfferChange, Source, ToolSpec};
 use crate::plan::unknown_server;
 use crate::registry::Candidate;
 use crate::select::is_shadow;
@@ -34,6 +35,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
+use tokio::sync::broadcast;
 
 /// How many servers are connected at the same time by one `connect`.
 const CONNECT_AT_ONCE: usize = 16;
@@ -86,6 +88,11 @@ impl Servers {
     /// The hub is served: servers that connect from now on are told that callers answer questions.
     pub fn let_callers_answer(&self) {
         self.host.callers_answer.store(true, Ordering::Relaxed);
+    }
+
+    /// The changes of resources and prompts that servers announce.
+    pub fn watch_offers(&self) -> broadcast::Receiver<OfferChange> {
+        self.host.offers.watch()
     }
 
     pub fn all(&self) -> Vec<Arc<Server>> {
@@ -162,7 +169,13 @@ impl Servers {
             all.remove(index)
         };
         self.silent.lock().remove(removed.id());
+        self.offered.lock().retain(|(id, _), _| id != removed.id());
         self.publisher.dismiss(&removed);
+        for kind in [OfferKind::Resources, OfferKind::Prompts] {
+            if removed.declares(kind.capability()) == Some(true) {
+                self.host.offers.send(OfferChange::List { kind, server: removed.id().clone() });
+            }
+        }
         Some(removed)
     }
 

@@ -2,8 +2,9 @@
 
 use super::{CONNECT_AT_ONCE, Servers};
 use crate::error::{ErrorKind, HubError, Outcome, clip};
-use crate::sources::mcp::offers::{self, OfferKind, OfferRequest};
+use crate::sources::mcp::offers::{self, OfferKind, OfferList, OfferRequest};
 use crate::sources::mcp::server::Server;
+use crate::tool::CallContextExtras;
 use futures_util::stream::{self, StreamExt};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
@@ -21,6 +22,27 @@ pub struct PartialArgument {
     pub context: Map<String, Value>,
 }
 
+/// Which server has a resource or a prompt.
+pub enum OfferOwner {
+    One(Arc<Server>),
+    Several(Vec<Arc<Server>>),
+    /// None that answered lists it; with the first one that did not answer, and why.
+    Unknown(Option<(Arc<str>, HubError)>),
+}
+
+/// The server that may have it could not be asked.
+pub(super) fn not_asked(what: &str, key: &str, id: &str, error: HubError) -> HubError {
+    let reason = match error.kind {
+        ErrorKind::Timeout => "it did not answer in time".to_owned(),
+        _ => error.message.trim_end_matches('.').to_owned(),
+    };
+    let text = format!(
+        "No server that answered lists the {what} '{}', and server '{id}' could not be asked: {reason}.",
+        clip(key)
+    );
+    HubError { message: text.into(), ..error }.with_outcome(Outcome::NotSent)
+}
+
 impl Servers {
     /// The offers of these servers, or of all that are not disabled.
     pub async fn offers(
@@ -29,7 +51,15 @@ impl Servers {
         ids: Option<&[String]>,
         limit: Duration,
     ) -> Result<Vec<OfferedBy>, HubError> {
-        let servers = self.pick(ids)?;
+        Ok(self.list_offers(self.pick(ids)?, kind, limit).await)
+    }
+
+    pub(super) async fn list_offers(
+        &self,
+        servers: Vec<Arc<Server>>,
+        kind: OfferKind,
+        limit: Duration,
+    ) -> Vec<OfferedBy> {
         let one = |server: Arc<Server>| async move {
             let listed = timeout(limit, offers::list(&server, kind)).await;
             let listed = listed.unwrap_or_else(|_| Err(too_late(&server, kind.name(), limit)));
@@ -40,7 +70,7 @@ impl Servers {
             });
             (server.id().clone(), offers)
         };
-        Ok(stream::iter(servers).map(one).buffered(CONNECT_AT_ONCE).collect().await)
+        stream::iter(servers).map(one).buffered(CONNECT_AT_ONCE).collect().await
     }
 
     /// The contents of a resource, with the server that gave them.
@@ -56,9 +86,10 @@ impl Servers {
         let request = OfferRequest {
             method: "resources/read",
             name: uri.to_owned(),
-            params: vec![("uri", Value::from(uri))],
+            params: Map::from_iter([("uri".to_owned(), Value::from(uri))]),
         };
-        self.ask_offer(&server, &request, "contents", (until, limit)).await
+        let extras = CallContextExtras::default();
+        self.ask_offer(&server, &request, &extras, Some("contents"), (until, limit)).await
     }
 
     /// The messages of a prompt, with the server that gave them.
@@ -78,9 +109,13 @@ impl Servers {
         let request = OfferRequest {
             method: "prompts/get",
             name: name.to_owned(),
-            params: vec![("name", Value::from(name)), ("arguments", Value::Object(arguments))],
+            params: Map::from_iter([
+                ("name".to_owned(), Value::from(name)),
+                ("arguments".to_owned(), Value::Object(arguments)),
+            ]),
         };
-        self.ask_offer(&server, &request, "messages", (until, limit)).await
+        let extras = CallContextExtras::default();
+        self.ask_offer(&server, &request, &extras, Some("messages"), (until, limit)).await
     }
 
     /// Values that a server suggests for an argument of a prompt or of a template.
@@ -99,27 +134,31 @@ impl Servers {
         };
         let until = Instant::now() + limit;
         let server = self.owner(what, key, server, &[kind], until).await?;
-        let mut params =
-            vec![("ref", reference), ("argument", json!({"name": argument.name, "value": argument.value}))];
+        let partial = json!({"name": argument.name, "value": argument.value});
+        let mut params = Map::from_iter([("ref".to_owned(), reference), ("argument".to_owned(), partial)]);
         if !argument.context.is_empty() {
-            params.push(("context", json!({"arguments": argument.context})));
+            params.insert("context".to_owned(), json!({"arguments": argument.context}));
         }
         let request = OfferRequest { method: "completion/complete", name: key.to_owned(), params };
-        self.ask_offer(&server, &request, "completion", (until, limit)).await
+        let extras = CallContextExtras::default();
+        self.ask_offer(&server, &request, &extras, Some("completion"), (until, limit)).await
     }
 
-    async fn ask_offer(
+    pub(super) async fn ask_offer(
         &self,
         server: &Arc<Server>,
         request: &OfferRequest,
-        member: &str,
+        extras: &CallContextExtras,
+        member: Option<&str>,
         (until, limit): (Instant, Duration),
     ) -> Result<(Arc<str>, Map<String, Value>), HubError> {
-        let asked = timeout_at(until, offers::ask(server, request)).await;
+        let asked = timeout_at(until, offers::ask(server, request, extras)).await;
         let answer = asked.unwrap_or_else(|_| Err(too_late(server, &request.name, limit)))?;
-        match answer.get(member) {
-            Some(Value::Array(_) | Value::Object(_)) => Ok((server.id().clone(), answer)),
-            _ => {
+        match member
+            .filter(|member| !answer.get(*member).is_some_and(|value| value.is_array() || value.is_object()))
+        {
+            None => Ok((server.id().clone(), answer)),
+            Some(member) => {
                 let text = format!(
                     "Failed to parse MCP response: {} of '{}': it has no '{member}'",
                     request.method,
@@ -142,60 +181,67 @@ impl Servers {
         if let Some(id) = server {
             return self.get(id).ok_or_else(|| self.unknown(id));
         }
+        match self.find_owner(&self.pick(None)?, kinds, key, until).await {
+            OfferOwner::One(server) => Ok(server),
+            OfferOwner::Several(several) => {
+                let ids: Vec<String> = several.iter().map(|one| format!("'{}'", one.id())).collect();
+                let text = format!(
+                    "Several servers have the {what} '{}': {}; name one with `server`.",
+                    clip(key),
+                    ids.join(", ")
+                );
+                Err(HubError::new(ErrorKind::InvalidArguments, text).with_outcome(Outcome::NotSent))
+            }
+            OfferOwner::Unknown(Some((id, error))) => Err(not_asked(what, key, &id, error)),
+            OfferOwner::Unknown(None) => {
+                let text = format!(
+                    "No server lists the {what} '{}'; name its server with `server` to ask for it anyway.",
+                    clip(key)
+                );
+                Err(HubError::new(ErrorKind::NotFound, text).with_outcome(Outcome::NotSent))
+            }
+        }
+    }
+
+    /// Which of these servers lists this resource or prompt.
+    pub(super) async fn find_owner(
+        &self,
+        among: &[Arc<Server>],
+        kinds: &[OfferKind],
+        key: &str,
+        until: Instant,
+    ) -> OfferOwner {
         let mut not_asked = None;
         for kind in kinds {
-            let mut owners = self.owners(*kind, key);
-            if owners.is_empty() {
+            let owners =
+                || among.iter().filter(|server| self.known(server, *kind, key).is_some()).cloned().collect();
+            let mut found: Vec<Arc<Server>> = owners();
+            if found.is_empty() {
                 // A server that does not answer leaves time for the one that has it.
                 let left = until.saturating_duration_since(Instant::now()) / 2;
-                let listed = self.offers(*kind, None, left).await?;
+                let listed = self.list_offers(among.to_vec(), *kind, left).await;
                 let mut failed = listed.into_iter().filter_map(|(id, offers)| Some((id, offers.err()?)));
                 not_asked = not_asked.or(failed.next());
-                owners = self.owners(*kind, key);
+                found = owners();
             }
-            match owners.as_slice() {
-                [] => {}
-                [one] => return Ok(one.clone()),
-                several => {
-                    let ids: Vec<String> = several.iter().map(|one| format!("'{}'", one.id())).collect();
-                    let text = format!(
-                        "Several servers have the {what} '{}': {}; name one with `server`.",
-                        clip(key),
-                        ids.join(", ")
-                    );
-                    let error = HubError::new(ErrorKind::InvalidArguments, text);
-                    return Err(error.with_outcome(Outcome::NotSent));
-                }
+            match found.len() {
+                0 => {}
+                1 => return OfferOwner::One(found.remove(0)),
+                _ => return OfferOwner::Several(found),
             }
         }
-        if let Some((id, error)) = not_asked {
-            let reason = match error.kind {
-                ErrorKind::Timeout => "it did not answer in time".to_owned(),
-                _ => error.message.trim_end_matches('.').to_owned(),
-            };
-            let text = format!(
-                "No server that answered lists the {what} '{}', and server '{id}' could not be asked: {reason}.",
-                clip(key)
-            );
-            return Err(HubError { message: text.into(), ..error }.with_outcome(Outcome::NotSent));
-        }
-        let text = format!(
-            "No server lists the {what} '{}'; name its server with `server` to ask for it anyway.",
-            clip(key)
-        );
-        Err(HubError::new(ErrorKind::NotFound, text).with_outcome(Outcome::NotSent))
+        OfferOwner::Unknown(not_asked)
     }
 
-    fn owners(&self, kind: OfferKind, key: &str) -> Vec<Arc<Server>> {
-        self.all().into_iter().filter(|server| self.known(server, kind, key).is_some()).collect()
-    }
-
-    /// What this server listed last under this key, unless its list has changed since.
-    fn known(&self, server: &Server, kind: OfferKind, key: &str) -> Option<Value> {
+    /// What this server listed last, unless it has changed since.
+    pub(super) fn known_list(&self, server: &Server, kind: OfferKind) -> Option<Arc<OfferList>> {
         let offered = self.offered.lock().get(&(server.id().clone(), kind)).cloned()?;
-        if !offered.is_current(server, kind) {
-            return None;
-        }
+        offered.is_current(server, kind).then_some(offered)
+    }
+
+    /// What this server listed last under this key.
+    fn known(&self, server: &Server, kind: OfferKind, key: &str) -> Option<Value> {
+        let offered = self.known_list(server, kind)?;
         let is_it = |offer: &&Value| {
             let listed = offer.get(kind.key()).and_then(Value::as_str).unwrap_or_default();
             listed == key || (kind == OfferKind::ResourceTemplates && fits_template(listed, key))
@@ -246,7 +292,7 @@ fn fits_template(template: &str, uri: &str) -> bool {
     })
 }
 
-fn too_late(server: &Server, what: &str, limit: Duration) -> HubError {
+pub(super) fn too_late(server: &Server, what: &str, limit: Duration) -> HubError {
     let text = format!(
         "Server '{}' did not answer for '{}' within {} s.",
         server.id(),

@@ -1,21 +1,15 @@
 //! The servers of a hub as a gateway needs them.
 
 use super::Servers;
-use super::offers::{OfferedBy, PartialArgument};
 use crate::error::{ErrorKind, HubError};
-use crate::gateway::Upstreams;
+use crate::gateway::{OfferCall, SubscribedResource, Upstreams, View};
 use crate::hub::Hub;
-use crate::model::{Arguments, CallOptions};
+use crate::model::{Arguments, CallOptions, OfferChange, OfferKind};
 use crate::plan::{ApprovalRequest, CallServices, LookUpRequest, ServerSet, Unreachable, Verdict};
-use crate::sources::mcp::offers::OfferKind;
-use crate::tool::BoxFuture;
+use crate::tool::{BoxFuture, CallContextExtras};
 use serde_json::{Map, Value};
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
-use tokio::sync::watch;
-
-/// How long a server may take to list or read what it offers.
-const OFFER_TIMEOUT: Duration = Duration::from_secs(30);
+use tokio::sync::{broadcast, watch};
 
 /// Asks a model; the answer is its text.
 pub type ModelFunction = Arc<dyn Fn(&str) -> BoxFuture<'static, Result<String, HubError>> + Send + Sync>;
@@ -29,11 +23,14 @@ pub struct HubUpstreams {
     find: FindServers,
     found: OnceLock<Arc<Servers>>,
     model: Option<ModelFunction>,
+    /// Never fires: a hub without servers has no resources and prompts.
+    never: broadcast::Sender<OfferChange>,
 }
 
 impl HubUpstreams {
     pub fn new(hub: Arc<Hub>, find: FindServers, model: Option<ModelFunction>) -> Self {
-        let upstreams = HubUpstreams { hub, find, found: OnceLock::new(), model };
+        let upstreams =
+            HubUpstreams { hub, find, found: OnceLock::new(), model, never: broadcast::Sender::new(1) };
         upstreams.set();
         upstreams
     }
@@ -46,17 +43,6 @@ impl HubUpstreams {
         let servers = (self.find)()?;
         servers.let_callers_answer();
         Some(self.found.get_or_init(|| servers))
-    }
-
-    async fn offers(&self, kind: OfferKind) -> Result<Vec<Value>, HubError> {
-        let Some(servers) = self.set() else { return Ok(Vec::new()) };
-        // A server that cannot list its offers hides those of no other.
-        let lists = servers.offers(kind, None, OFFER_TIMEOUT).await?;
-        Ok(lists.into_iter().flat_map(|(_, listed): OfferedBy| listed.unwrap_or_default()).collect())
-    }
-
-    fn servers_or(&self, missing: &'static str) -> Result<&Arc<Servers>, HubError> {
-        self.set().ok_or_else(|| HubError::new(ErrorKind::NotFound, missing))
     }
 }
 
@@ -98,68 +84,43 @@ impl Upstreams for HubUpstreams {
         })
     }
 
-    fn resources(&self) -> BoxFuture<'_, Result<Vec<Value>, HubError>> {
-        Box::pin(self.offers(OfferKind::Resources))
+    fn offer_changes(&self) -> broadcast::Receiver<OfferChange> {
+        self.set().map_or_else(|| self.never.subscribe(), |servers| servers.watch_offers())
     }
 
-    fn resource_templates(&self) -> BoxFuture<'_, Result<Vec<Value>, HubError>> {
-        Box::pin(self.offers(OfferKind::ResourceTemplates))
-    }
-
-    fn read_resource<'a>(&'a self, uri: &'a str) -> BoxFuture<'a, Result<Value, HubError>> {
-        Box::pin(async move {
-            let servers = self.servers_or("There is no resource of that URI.")?;
-            let (_, answer) = servers.read_resource(uri, None, OFFER_TIMEOUT).await?;
-            Ok(Value::Object(answer))
-        })
-    }
-
-    fn prompts(&self) -> BoxFuture<'_, Result<Vec<Value>, HubError>> {
-        Box::pin(self.offers(OfferKind::Prompts))
-    }
-
-    fn get_prompt<'a>(
+    fn subscribe<'a>(
         &'a self,
-        name: &'a str,
-        arguments: &'a Map<String, Value>,
-    ) -> BoxFuture<'a, Result<Value, HubError>> {
+        view: &'a View,
+        uri: &'a str,
+    ) -> BoxFuture<'a, Result<SubscribedResource, HubError>> {
         Box::pin(async move {
-            let servers = self.servers_or("There is no prompt of that name.")?;
-            let (_, answer) = servers.get_prompt(name, arguments.clone(), None, OFFER_TIMEOUT).await?;
-            Ok(Value::Object(answer))
+            let missing = || HubError::new(ErrorKind::NotFound, "This hub has no servers.");
+            self.set().ok_or_else(missing)?.subscribe_served(view, uri).await
         })
     }
 
-    fn complete<'a>(&'a self, params: &'a Map<String, Value>) -> BoxFuture<'a, Result<Value, HubError>> {
+    fn may_have(&self, view: &View, capability: &str) -> bool {
+        self.set().is_some_and(|servers| servers.may_have(view, capability))
+    }
+
+    fn offers<'a>(&'a self, view: &'a View, kind: OfferKind, again: bool) -> BoxFuture<'a, Vec<Value>> {
         Box::pin(async move {
-            let (kind, key, argument) = completion(params)?;
-            let servers = self.servers_or("There is no prompt or resource template of that name.")?;
-            let (_, answer) = servers.complete(kind, &key, argument, None, OFFER_TIMEOUT).await?;
-            Ok(Value::Object(answer))
+            match self.set() {
+                Some(servers) => servers.served_offers(view, kind, again).await,
+                None => Vec::new(),
+            }
         })
     }
-}
 
-/// What `completion/complete` asks for.
-fn completion(params: &Map<String, Value>) -> Result<(OfferKind, String, PartialArgument), HubError> {
-    let wrong = |what: &str| {
-        let text = format!("The parameters of completion/complete are invalid: {what}.");
-        HubError::new(ErrorKind::InvalidArguments, text)
-    };
-    let reference = params.get("ref").ok_or_else(|| wrong("'ref' is missing"))?;
-    let text = |value: &Value, member: &str| value.get(member).and_then(Value::as_str).map(str::to_owned);
-    let (kind, key) = match reference.get("type").and_then(Value::as_str) {
-        Some("ref/prompt") => (OfferKind::Prompts, text(reference, "name")),
-        Some("ref/resource") => (OfferKind::ResourceTemplates, text(reference, "uri")),
-        _ => return Err(wrong("the type of 'ref' must be 'ref/prompt' or 'ref/resource'")),
-    };
-    let key = key.ok_or_else(|| wrong("'ref' names nothing"))?;
-    let argument = params.get("argument").ok_or_else(|| wrong("'argument' is missing"))?;
-    let context = params.get("context").and_then(|context| context.get("arguments")?.as_object().cloned());
-    let argument = PartialArgument {
-        name: text(argument, "name").ok_or_else(|| wrong("'argument' has no name"))?,
-        value: text(argument, "value").ok_or_else(|| wrong("'argument' has no value"))?,
-        context: context.unwrap_or_default(),
-    };
-    Ok((kind, key, argument))
+    fn ask_offer<'a>(
+        &'a self,
+        view: &'a View,
+        call: &'a OfferCall,
+        extras: &'a CallContextExtras,
+    ) -> BoxFuture<'a, Result<Map<String, Value>, HubError>> {
+        Box::pin(async move {
+            let missing = || HubError::new(ErrorKind::NotFound, "This hub has no servers.");
+            self.set().ok_or_else(missing)?.ask_served(view, call, extras).await
+        })
+    }
 }

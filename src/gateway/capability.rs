@@ -2,7 +2,7 @@
 
 use super::caller::Caller;
 use super::rpc::{METHOD_NOT_FOUND, RpcError};
-use crate::tool::{AskCaller, BoxFuture, QuestionAnswer};
+use crate::tool::{AskCaller, AskRound, BoxFuture, QuestionAnswer, RoundQuestion};
 use serde_json::{Value, json};
 use std::sync::{Arc, OnceLock};
 
@@ -65,17 +65,20 @@ impl MissingCapability {
     }
 
     /// Asks only what the client can answer.
-    pub fn guard(&self, caller: &Caller, asker: AskCaller) -> AskCaller {
-        let (missing, capabilities) = (self.clone(), caller.capabilities.clone());
-        let ask = asker.ask;
-        let guarded = move |method: &str, params: Value| -> BoxFuture<'static, QuestionAnswer> {
-            if can_answer(&capabilities, method, &params) {
-                return ask(method, params);
+    pub fn guard(&self, caller: &Caller, key: Arc<str>, round: AskRound) -> AskCaller {
+        let (missing, capabilities) = (self.clone(), Arc::new(caller.capabilities.clone()));
+        let can = capabilities.clone();
+        let guarded = move |questions: Vec<RoundQuestion>| -> BoxFuture<'static, Vec<QuestionAnswer>> {
+            let cannot = |one: &&RoundQuestion| !can_answer(&can, &one.method, &one.params);
+            match questions.iter().find(cannot) {
+                None => round(questions),
+                Some(refused) => {
+                    let refused = missing.note(&refused.method, &refused.params);
+                    Box::pin(std::future::ready(vec![Err(refused); questions.len()]))
+                }
             }
-            let refused = missing.note(method, &params);
-            Box::pin(std::future::ready(Err(refused)))
         };
-        AskCaller { caller: asker.caller, ask: Arc::new(guarded) }
+        AskCaller::new(key, capabilities, Arc::new(guarded))
     }
 }
 

@@ -1,13 +1,12 @@
-//! Calls of modern clients that stop for a question: the client gets the question as a result, and sends the request again
-//! with the answer. In between, the call waits here.
+//! Requests of modern clients that stop for questions: the client gets the questions as a result, and sends the request again
+//! with the answers. In between, the request waits here.
 
 use super::capability::MissingCapability;
 use super::relay::Outlet;
-use super::rpc::INTERNAL_ERROR;
-use crate::plan::CallResult;
+use super::rpc::{INTERNAL_ERROR, RpcError};
 use crate::sync::Mutex;
-use crate::tool::{AskCaller, QuestionAnswer};
-use serde_json::Value;
+use crate::tool::{AskRound, QuestionAnswer, RoundQuestion};
+use serde_json::{Map, Value};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,84 +19,112 @@ pub const ANSWER_TIME: Duration = Duration::from_secs(300);
 /// The calls that may wait for answers at once.
 const MOST_WAITING: usize = 1_000;
 
-/// A question of a running call.
-pub struct AskedQuestion {
-    pub method: String,
-    pub params: Value,
-    answer: oneshot::Sender<QuestionAnswer>,
+/// The questions that a running call asks together.
+pub struct OpenRound {
+    questions: Vec<RoundQuestion>,
+    /// The answers that have come so far, in the order of the questions.
+    answers: Vec<Option<Value>>,
+    answered: oneshot::Sender<Vec<QuestionAnswer>>,
+}
+
+impl OpenRound {
+    /// The questions without an answer.
+    pub fn open(&self) -> impl Iterator<Item = &RoundQuestion> {
+        self.questions.iter().zip(&self.answers).filter(|(_, answer)| answer.is_none()).map(|(one, _)| one)
+    }
+
+    /// Takes the answers to these questions out of `given`. An answer that is no object is none.
+    fn take(&mut self, given: &mut Map<String, Value>) {
+        for (question, answer) in self.questions.iter().zip(&mut self.answers) {
+            if answer.is_none() && given.get(&question.key).is_some_and(Value::is_object) {
+                *answer = given.remove(&question.key);
+            }
+        }
+    }
 }
 
 /// The end of a conversation that a call asks through.
 #[derive(Clone)]
-pub struct Questioner(mpsc::Sender<AskedQuestion>);
+pub struct Questioner(mpsc::Sender<OpenRound>);
 
 impl Questioner {
-    pub fn channel() -> (Questioner, mpsc::Receiver<AskedQuestion>) {
+    pub fn channel() -> (Questioner, mpsc::Receiver<OpenRound>) {
         let (sender, receiver) = mpsc::channel(1);
         (Questioner(sender), receiver)
     }
 
     /// As the tools of a call see it.
-    pub fn asker(self, caller: Arc<str>) -> AskCaller {
-        let ask = move |method: &str, params: Value| -> crate::tool::BoxFuture<'static, QuestionAnswer> {
-            let (sender, method) = (self.0.clone(), method.to_owned());
+    pub fn round(self) -> AskRound {
+        Arc::new(move |questions: Vec<RoundQuestion>| {
+            let sender = self.0.clone();
             Box::pin(async move {
-                let closed = || (INTERNAL_ERROR, "the client is gone".to_owned());
-                let (answer, answered) = oneshot::channel();
-                sender.send(AskedQuestion { method, params, answer }).await.map_err(|_| closed())?;
-                answered.await.map_err(|_| closed())?
+                let count = questions.len();
+                let closed = || vec![Err((INTERNAL_ERROR, "the client is gone".to_owned())); count];
+                let (answered, answers) = oneshot::channel();
+                let round = OpenRound { questions, answers: vec![None; count], answered };
+                if sender.send(round).await.is_err() {
+                    return closed();
+                }
+                answers.await.unwrap_or_else(|_| closed())
             })
-        };
-        AskCaller { caller, ask: Arc::new(ask) }
+        })
     }
 }
 
-/// A call under way. Dropping it cancels the call.
+/// What a request came to.
+pub struct FinishedRequest {
+    pub answer: Result<String, RpcError>,
+    /// Whether the answer reports a failure, in whichever form.
+    pub is_failure: bool,
+}
+
+/// A request under way. Dropping it cancels the request.
 pub struct Conversation {
-    pub tool: Arc<str>,
+    /// What the request asks for. A later message belongs to it only if it asks for the same.
+    pub subject: Arc<str>,
     /// Where progress goes: to the request that waits at the moment.
     pub outlet: Arc<Mutex<Outlet>>,
-    pub questions: mpsc::Receiver<AskedQuestion>,
-    pub result: oneshot::Receiver<CallResult>,
-    /// The question that the client has.
-    pub open: Option<AskedQuestion>,
+    pub questions: mpsc::Receiver<OpenRound>,
+    pub result: oneshot::Receiver<FinishedRequest>,
+    /// The questions that the client has.
+    pub open: Option<OpenRound>,
+    /// Answers that the client gave before they were asked for.
+    pub given: Map<String, Value>,
     pub missing: MissingCapability,
     pub _guard: DropGuard,
 }
 
 /// What a conversation came to.
 pub enum ConversationStep {
-    Done(Box<CallResult>),
-    /// There is a question in `open`.
+    Done(Box<FinishedRequest>),
+    /// There are questions in `open`.
     Asks,
-    /// The call is gone without a result.
+    /// The request is gone without a result.
     Lost,
 }
 
 impl Conversation {
-    /// Waits for the end of the call, or for its next question.
+    /// Waits for the end of the request, or for its next questions.
     pub async fn step(&mut self) -> ConversationStep {
-        if self.open.is_some() {
-            return ConversationStep::Asks;
-        }
-        tokio::select! {
-            biased;
-            Some(question) = self.questions.recv() => {
-                self.open = Some(question);
-                ConversationStep::Asks
+        loop {
+            if let Some(mut round) = self.open.take() {
+                round.take(&mut self.given);
+                if round.open().next().is_some() {
+                    self.open = Some(round);
+                    return ConversationStep::Asks;
+                }
+                let answers = round.answers.into_iter().flatten().map(Ok).collect();
+                // The request may have ended in the meantime; then its result is next.
+                let _ = round.answered.send(answers);
             }
-            result = &mut self.result => match result {
-                Ok(result) => ConversationStep::Done(Box::new(result)),
-                Err(_) => ConversationStep::Lost,
-            },
-        }
-    }
-
-    /// Gives the answer to the open question.
-    pub fn answer(&mut self, answer: Value) {
-        if let Some(question) = self.open.take() {
-            // The call may have ended in the meantime; then its result is next.
-            let _ = question.answer.send(Ok(answer));
+            tokio::select! {
+                biased;
+                Some(round) = self.questions.recv() => self.open = Some(round),
+                result = &mut self.result => return match result {
+                    Ok(result) => ConversationStep::Done(Box::new(result)),
+                    Err(_) => ConversationStep::Lost,
+                },
+            }
         }
     }
 }
@@ -170,7 +197,8 @@ mod tests {
         let outlet = Arc::new(Mutex::new(Outlet::open().0));
         let missing = MissingCapability::default();
         let _guard = cancel.clone().drop_guard();
-        Conversation { tool: Arc::from("t"), outlet, questions, result, open: None, missing, _guard }
+        let (subject, given) = (Arc::from("t"), Map::new());
+        Conversation { subject, outlet, questions, result, open: None, given, missing, _guard }
     }
 
     #[tokio::test(start_paused = true)]

@@ -2,11 +2,12 @@
 
 use super::caller::Caller;
 use super::relay::Outlet;
+use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 /// One request on its way to its answer.
 pub struct Exchange {
-    pub caller: Caller,
+    pub caller: Arc<Caller>,
     /// Where progress and questions go.
     pub outlet: Outlet,
     /// Fires when the client has cancelled the request or is gone.

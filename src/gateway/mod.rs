@@ -5,7 +5,7 @@
 //!   ─► rpc         one JSON-RPC message, read to the letter
 //!   ─► principal   who calls;  view: what they see
 //!   ─► era         legacy (`initialize`, a signed session id) or modern (version and capabilities in every request)
-//!   ─► methods     tools/list, tools/call, tools/describe, …
+//!   ─► methods     tools, resources, prompts, completion, …
 //!        tools/call ─► plan::call ─► the tool
 //!   ─► relay       what goes to the client beside the answer: progress, questions, list changes
 //! ◄─ answer        in the form of the client's era
@@ -26,9 +26,11 @@
 //! | [`session`] | signed session ids, so that any replica serves any request |
 //! | [`era`] | the two eras: negotiation, the form of results |
 //! | [`methods`] | the methods of the protocol |
-//! | [`relay`], [`in_flight`], [`list_changes`] | messages beside the answer; cancelling; changes of what a caller sees |
+//! | [`relay`], [`in_flight`] | messages beside the answer; cancelling |
+//! | [`list_changes`], [`client_changes`], [`subscribers`] | changes of what a caller sees, and of resources that it subscribed to |
 //! | [`questions`], [`conversation`], [`capability`] | questions to clients of each era, and what they can be asked |
 //! | [`endpoint`] | HTTP and stdio |
+//! | [`log_level`] | how much of the log of calls clients see |
 //! | [`search_mode`] | three tools instead of thousands |
 //! | [`limits`] | how much callers may ask for at once |
 //! | [`operate`] | health, metrics, the audit log, draining |
@@ -36,6 +38,7 @@
 mod authenticator;
 mod caller;
 mod capability;
+mod client_changes;
 mod conversation;
 mod endpoint;
 mod era;
@@ -45,6 +48,7 @@ mod jwks;
 mod jwt;
 mod limits;
 mod list_changes;
+mod log_level;
 mod methods;
 mod operate;
 mod options;
@@ -55,6 +59,7 @@ pub mod search_mode;
 mod session;
 mod sse_clients;
 mod state;
+mod subscribers;
 mod upstreams;
 mod view;
 
@@ -78,5 +83,5 @@ pub use session::{
     Sessions,
 };
 pub use state::Gateway;
-pub use upstreams::{NoUpstreams, Upstreams};
+pub use upstreams::{NoUpstreams, OfferCall, SubscribedResource, Upstreams};
 pub use view::{AUTO_SEARCH_ABOVE, DEFAULT_VIEW, EffectsAllowed, SearchMode, View, Views};

@@ -29,15 +29,13 @@ impl Outlet {
         let mut params = report.clone();
         if let Value::Object(params) = &mut params {
             params.insert("progressToken".to_owned(), token.clone());
-            let _ = self
-                .0
-                .try_send(notification_message("notifications/progress", &Value::Object(params.clone())));
+            self.notify("notifications/progress", &Value::Object(params.clone()));
         }
     }
 
-    /// Passes on a log message of the request. It may be lost if the client is slow.
-    pub fn log(&self, message: &Value) {
-        let _ = self.0.try_send(notification_message("notifications/message", message));
+    /// Sends a notification that may be lost if the client is slow.
+    pub fn notify(&self, method: &str, params: &Value) {
+        let _ = self.0.try_send(notification_message(method, params));
     }
 
     /// Sends a message; waits while the client is slow. False if it takes no messages.

@@ -4,11 +4,13 @@ use super::authenticator::Authenticator;
 use super::conversation::WaitingCalls;
 use super::in_flight::RequestsInFlight;
 use super::limits::Admission;
+use super::log_level::SessionLevels;
 use super::operate::{Drain, DrainReport, Metrics, MetricsGauges};
 use super::options::GatewayOptions;
 use super::questions::OpenQuestions;
 use super::session::{SessionKeys, Sessions};
 use super::sse_clients::SseClients;
+use super::subscribers::SessionSubscriptions;
 use super::upstreams::Upstreams;
 use super::view::{View, Views};
 use crate::error::HubError;
@@ -38,6 +40,10 @@ pub struct Gateway {
     /// Clients of the transport HTTP+SSE that are connected.
     pub sse_clients: SseClients,
     pub sessions: Sessions,
+    /// The log levels that legacy clients have set.
+    pub log_levels: SessionLevels,
+    /// The resources that legacy clients have subscribed to.
+    pub subscriptions: SessionSubscriptions,
     /// The principal of callers without credentials.
     pub anonymous: Arc<Principal>,
     pub authenticator: Arc<Authenticator>,
@@ -84,6 +90,8 @@ impl Gateway {
             waiting: WaitingCalls::default(),
             sse_clients: SseClients::default(),
             sessions: Sessions::new(keys, lifetime),
+            log_levels: SessionLevels::default(),
+            subscriptions: SessionSubscriptions::default(),
             anonymous: Arc::new(Principal::anonymous()),
             authenticator,
             views,

@@ -1,59 +1,88 @@
 //! What the gateway needs from the sources of tools, as a trait: the room knows no MCP client and no Python.
 
-use crate::error::HubError;
+use super::view::View;
+use crate::error::{ErrorKind, HubError};
 use crate::hub::Hub;
-use crate::model::Arguments;
+use crate::model::{Arguments, OfferChange, OfferKind};
 use crate::plan::{ApprovalRequest, CallServices, LookUpRequest, ServerSet, Unreachable, Verdict};
-use crate::tool::BoxFuture;
+use crate::tool::{BoxFuture, CallContextExtras};
 use serde_json::{Map, Value};
+use std::any::Any;
 use std::sync::Arc;
-use tokio::sync::watch;
+use tokio::sync::{broadcast, watch};
+
+/// A request of a client about one resource, template or prompt.
+pub struct OfferCall {
+    pub method: &'static str,
+    /// Where it is looked up.
+    pub kinds: &'static [OfferKind],
+    /// Its URI or name, as the client knows it.
+    pub key: String,
+    /// The parameters as the client sent them, without `_meta`.
+    pub params: Map<String, Value>,
+}
 
 /// The servers behind a gateway.
 pub trait Upstreams: CallServices {
     /// Fires after the set of tools has changed.
     fn changes(&self) -> watch::Receiver<u64>;
 
+    /// The changes of resources and prompts that servers announce.
+    fn offer_changes(&self) -> broadcast::Receiver<OfferChange>;
+
     /// Waits until every server has listed its tools once, or has failed to within the hub's `lookup_timeout`.
     fn listed(&self) -> BoxFuture<'_, ()> {
         Box::pin(std::future::ready(()))
     }
 
-    /// The resources of all servers, as those list them.
-    fn resources(&self) -> BoxFuture<'_, Result<Vec<Value>, HubError>>;
+    /// Whether a server that the view shows has this capability, such as `prompts` or `resources.subscribe`. A server that was
+    /// never connected may have it.
+    fn may_have(&self, view: &View, capability: &str) -> bool;
 
-    /// The resource templates of all servers.
-    fn resource_templates(&self) -> BoxFuture<'_, Result<Vec<Value>, HubError>>;
+    /// The resources, templates or prompts of the servers that the view shows, each as its server lists it. Keys that several
+    /// servers have are told apart. `again`: what was listed a moment ago is good enough.
+    fn offers<'a>(&'a self, view: &'a View, kind: OfferKind, again: bool) -> BoxFuture<'a, Vec<Value>>;
 
-    /// The result of `resources/read`.
-    fn read_resource<'a>(&'a self, uri: &'a str) -> BoxFuture<'a, Result<Value, HubError>>;
-
-    /// The prompts of all servers.
-    fn prompts(&self) -> BoxFuture<'_, Result<Vec<Value>, HubError>>;
-
-    /// The result of `prompts/get`.
-    fn get_prompt<'a>(
+    /// The result of a request about one of them, as its server gives it.
+    fn ask_offer<'a>(
         &'a self,
-        name: &'a str,
-        arguments: &'a Map<String, Value>,
-    ) -> BoxFuture<'a, Result<Value, HubError>>;
+        view: &'a View,
+        call: &'a OfferCall,
+        extras: &'a CallContextExtras,
+    ) -> BoxFuture<'a, Result<Map<String, Value>, HubError>>;
 
-    /// The result of `completion/complete` for these parameters.
-    fn complete<'a>(&'a self, params: &'a Map<String, Value>) -> BoxFuture<'a, Result<Value, HubError>>;
+    /// Subscribes to the changes of a resource, which then are among the `offer_changes`.
+    fn subscribe<'a>(
+        &'a self,
+        view: &'a View,
+        uri: &'a str,
+    ) -> BoxFuture<'a, Result<SubscribedResource, HubError>>;
 }
 
-/// The upstreams of a hub that has no servers: its tools change with its registry, and it has nothing else.
-pub struct NoUpstreams(Arc<Hub>);
+/// A subscription to a resource. Dropping it ends the subscription.
+pub struct SubscribedResource {
+    pub server: Arc<str>,
+    /// Its URI there.
+    pub uri: String,
+    _guard: Box<dyn Any + Send + Sync>,
+}
 
-impl NoUpstreams {
-    pub fn new(hub: Arc<Hub>) -> Self {
-        NoUpstreams(hub)
+impl SubscribedResource {
+    pub fn new(server: Arc<str>, uri: String, guard: impl Send + Sync + 'static) -> Self {
+        SubscribedResource { server, uri, _guard: Box::new(guard) }
     }
 }
 
-fn none<T: Send + 'static>(missing: &'static str) -> BoxFuture<'static, Result<T, HubError>> {
-    let error = HubError::new(crate::error::ErrorKind::NotFound, missing);
-    Box::pin(std::future::ready(Err(error)))
+/// The upstreams of a hub that has no servers: its tools change with its registry, and it has nothing else.
+pub struct NoUpstreams {
+    hub: Arc<Hub>,
+    never: broadcast::Sender<OfferChange>,
+}
+
+impl NoUpstreams {
+    pub fn new(hub: Arc<Hub>) -> Self {
+        NoUpstreams { hub, never: broadcast::Sender::new(1) }
+    }
 }
 
 impl CallServices for NoUpstreams {
@@ -77,34 +106,37 @@ impl CallServices for NoUpstreams {
 
 impl Upstreams for NoUpstreams {
     fn changes(&self) -> watch::Receiver<u64> {
-        self.0.registry.watch()
+        self.hub.registry.watch()
     }
 
-    fn resources(&self) -> BoxFuture<'_, Result<Vec<Value>, HubError>> {
-        Box::pin(std::future::ready(Ok(Vec::new())))
+    fn offer_changes(&self) -> broadcast::Receiver<OfferChange> {
+        self.never.subscribe()
     }
 
-    fn resource_templates(&self) -> BoxFuture<'_, Result<Vec<Value>, HubError>> {
-        Box::pin(std::future::ready(Ok(Vec::new())))
+    fn may_have(&self, _: &View, _: &str) -> bool {
+        false
     }
 
-    fn read_resource<'a>(&'a self, _: &'a str) -> BoxFuture<'a, Result<Value, HubError>> {
-        none("There is no resource of that URI.")
+    fn offers<'a>(&'a self, _: &'a View, _: OfferKind, _: bool) -> BoxFuture<'a, Vec<Value>> {
+        Box::pin(std::future::ready(Vec::new()))
     }
 
-    fn prompts(&self) -> BoxFuture<'_, Result<Vec<Value>, HubError>> {
-        Box::pin(std::future::ready(Ok(Vec::new())))
-    }
-
-    fn get_prompt<'a>(
+    fn ask_offer<'a>(
         &'a self,
-        _: &'a str,
-        _: &'a Map<String, Value>,
-    ) -> BoxFuture<'a, Result<Value, HubError>> {
-        none("There is no prompt of that name.")
+        _: &'a View,
+        _: &'a OfferCall,
+        _: &'a CallContextExtras,
+    ) -> BoxFuture<'a, Result<Map<String, Value>, HubError>> {
+        let error = HubError::new(ErrorKind::NotFound, "This hub has no servers.");
+        Box::pin(std::future::ready(Err(error)))
     }
 
-    fn complete<'a>(&'a self, _: &'a Map<String, Value>) -> BoxFuture<'a, Result<Value, HubError>> {
-        none("There is no prompt or resource template of that name.")
+    fn subscribe<'a>(
+        &'a self,
+        _: &'a View,
+        _: &'a str,
+    ) -> BoxFuture<'a, Result<SubscribedResource, HubError>> {
+        let error = HubError::new(ErrorKind::NotFound, "This hub has no servers.");
+        Box::pin(std::future::ready(Err(error)))
     }
 }

@@ -4,7 +4,7 @@
 //! a caller must not use does not exist for it either.
 
 use crate::error::{ErrorKind, HubError, clip};
-use crate::model::{CallOptions, Safety};
+use crate::model::{CallOptions, OfferKind, Safety};
 use crate::pattern::PatternList;
 use crate::principal::Principal;
 use crate::registry::{Candidate, NameEntry};
@@ -90,6 +90,10 @@ pub struct View {
     /// The tools that it shows; `None` shows all.
     pub tools: Option<Arc<PatternList>>,
     pub effects: EffectsAllowed,
+    /// The servers whose resources it shows. `None`: all, unless the view is limited to some tools.
+    pub resources: Option<Arc<PatternList>>,
+    /// The servers whose prompts it shows, likewise.
+    pub prompts: Option<Arc<PatternList>>,
     /// The calls that one principal may make within a minute.
     pub calls_per_minute: Option<u32>,
     /// Listed beside the tools of search mode, in this order.
@@ -120,6 +124,19 @@ impl View {
         let (name, server) = (&candidate.spec().name, candidate.server.as_deref());
         self.effects.most().is_none_or(|most| candidate.spec().effects.safety <= most)
             && self.tools.as_ref().is_none_or(|tools| tools.allows(name, server))
+    }
+
+    /// Whether callers see the resources or prompts of this server. A view that is limited to some tools shows those of the
+    /// servers that it names, and no others.
+    pub fn shows(&self, kind: OfferKind, server: &str) -> bool {
+        let named = match kind {
+            OfferKind::Resources | OfferKind::ResourceTemplates => &self.resources,
+            OfferKind::Prompts => &self.prompts,
+        };
+        match named {
+            Some(servers) => servers.allows(server, None),
+            None => self.tools.is_none() && self.effects == EffectsAllowed::All,
+        }
     }
 
     /// The provider whose definition represents a tool that callers see.

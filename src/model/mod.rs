@@ -4,6 +4,7 @@ mod checking;
 mod effects;
 mod identity;
 mod lang;
+mod offer;
 mod options;
 mod output;
 pub mod param_headers;
@@ -16,6 +17,7 @@ pub use checking::{CheckOptions, Fitting, RunAside, Unchecked};
 pub use effects::{Effects, Evidence, Safety, Trust};
 pub use identity::ToolIdentity;
 pub use lang::Lang;
+pub use offer::{OfferChange, OfferKind};
 pub use options::{CallOptions, Prefer, Shadow, Strategy};
 pub use output::{
     Arguments, Meaning, NothingMeans, Part, ReportedFailure, ReturnedValue, ToolOutput, meaning, own_result,

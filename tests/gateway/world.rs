@@ -64,7 +64,7 @@ impl World {
             let Some(asker) = &ctx.extras.ask else { return Ok(ToolOutput::new("nobody to ask")) };
             let params =
                 json!({"message": "Which?", "requestedSchema": {"type": "object", "properties": {}}});
-            let answer = (asker.ask)("elicitation/create", params).await;
+            let answer = asker.ask("elicitation/create", params).await;
             let answer = answer.map_err(|(code, why)| {
                 HubError::new(ErrorKind::NotAllowed, format!("It cannot be asked ({code}: {why})."))
             })?;

@@ -186,7 +186,7 @@ fn asking(caller: &'static str) -> Option<AskCaller> {
         let name = format!("{caller}/{method}/{}", params["message"]);
         Box::pin(async move { Ok(json!({"action": "accept", "content": {"name": name}})) })
     };
-    Some(AskCaller { caller: caller.into(), ask: Arc::new(ask) })
+    Some(AskCaller::one_by_one(caller.into(), Arc::new(json!({"elicitation": {}})), Arc::new(ask)))
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -137,7 +137,8 @@ def asking(function: Any) -> Callable[..., Any]:
 def _view(name: Any, view: Any) -> dict[str, Any]:
     what = f"views[{name!r}]"
     _check_keys(what, view, ViewOptions)
-    tools, calls, token = view.get("tools"), view.get("calls_per_minute"), view.get("token")
+    calls, token = view.get("calls_per_minute"), view.get("token")
+    patterns = {key: view.get(key) for key in ("tools", "resources", "prompts")}
     has_token = token is not None and {
         "name": name,
         "token": checked(f"{what}['token']", token),
@@ -146,7 +147,10 @@ def _view(name: Any, view: Any) -> dict[str, Any]:
     }
     return {
         "name": checked("the name of a view", name),
-        "tools": None if tools is None else _texts(f"{what}['tools']", tools),
+        **{
+            key: None if given is None else _texts(f"{what}[{key!r}]", given)
+            for key, given in patterns.items()
+        },
         "effects": checked(f"{what}['effects']", view.get("effects", "all")),
         "calls_per_minute": None
         if calls is None

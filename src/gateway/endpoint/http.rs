@@ -7,14 +7,13 @@ use super::legacy_sse;
 use super::post::post;
 use super::reply::HttpReply;
 use super::sse_stream::event;
-use crate::gateway::list_changes::ListChanges;
+use crate::gateway::client_changes::{ClientChanges, WantedLists};
 use crate::gateway::rpc::{RpcError, notification_message};
 use crate::gateway::state::Gateway;
 use bytes::Bytes;
 use futures_util::stream::{Stream, unfold};
 use http::request::Parts;
 use http::{HeaderValue, Method, StatusCode, header};
-use serde_json::json;
 use std::sync::Arc;
 
 /// Answers one HTTP request. Dropping the future, or the body of the reply, cancels the call.
@@ -53,32 +52,33 @@ fn not_allowed(allowed: &'static str) -> HttpReply {
     reply.with(header::ALLOW, HeaderValue::from_static(allowed))
 }
 
-/// The standing stream of a legacy client: changes of the list of tools.
+/// The standing stream of a legacy client: changes of lists, and of resources that it has subscribed to.
 fn listen(gateway: &Arc<Gateway>, admitted: Admitted, parts: &Parts) -> Result<HttpReply, HttpReply> {
     if !Accepted::of(&parts.headers).events {
         let error = RpcError::invalid_request("The client must accept text/event-stream");
         return Err(HttpReply::refused(StatusCode::NOT_ACCEPTABLE, &error));
     }
     let caller = admitted.origin.of_session(gateway, &parts.headers, None)?;
-    let changes = ListChanges::new(gateway, &caller.view);
-    Ok(HttpReply::events(list_changes(gateway.clone(), caller.view, changes, admitted.place)))
+    let subscribed = caller.session.as_ref().map(|session| gateway.subscriptions.of(session));
+    let subscribed = subscribed.unwrap_or_default();
+    let changes = ClientChanges::new(gateway, &caller.view, WantedLists::ALL, subscribed);
+    Ok(HttpReply::events(change_events(gateway.clone(), caller.view, changes, admitted.place)))
 }
 
-fn list_changes(
+fn change_events(
     gateway: Arc<Gateway>,
     view: Arc<crate::gateway::view::View>,
-    changes: ListChanges,
+    changes: ClientChanges,
     place: RequestPlace,
 ) -> impl Stream<Item = Bytes> + Send {
     unfold((changes, place), move |(mut changes, place)| {
         let (gateway, view) = (gateway.clone(), view.clone());
         async move {
-            let has_changed = tokio::select! {
-                has_changed = changes.next(&gateway, &view) => has_changed,
-                () = gateway.stop.cancelled() => false,
+            let (method, params) = tokio::select! {
+                notice = changes.next(&gateway, &view) => notice,
+                () = gateway.stop.cancelled() => return None,
             };
-            let message = || notification_message("notifications/tools/list_changed", &json!({}));
-            has_changed.then(|| (event(&message()), (changes, place)))
+            Some((event(&notification_message(method, &params)), (changes, place)))
         }
     })
 }

@@ -96,6 +96,8 @@ impl RequestOrigin {
         match ended {
             Ok(lived) => {
                 gateway.metrics.session_ended(lived);
+                gateway.log_levels.forget(session);
+                gateway.subscriptions.forget(session);
                 HttpReply::empty(StatusCode::NO_CONTENT)
             }
             Err(_) => no_session(None),

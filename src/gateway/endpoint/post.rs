@@ -143,7 +143,7 @@ async fn respond(
     let guard = cancel.clone().drop_guard();
     let (outlet, mut messages) = Outlet::open();
     let (done, mut answered) = oneshot::channel();
-    let exchange = Exchange { caller, outlet, cancel };
+    let exchange = Exchange { caller: Arc::new(caller), outlet, cancel };
     let keep_alive = gateway.options.keep_alive;
     let gateway = gateway.clone();
     // A task of its own: dropping a future is not enough to stop a tool, cancelling its token is.

@@ -4,11 +4,11 @@ use super::identify::RequestOrigin;
 use super::lines::{LineReader, ReadLine};
 use super::{answer, cancelled_request, in_use, stopping};
 use crate::gateway::caller::Caller;
+use crate::gateway::client_changes::{ClientChanges, WantedLists};
 use crate::gateway::era::legacy::{self, Initialized};
 use crate::gateway::era::modern;
 use crate::gateway::exchange::Exchange;
 use crate::gateway::in_flight::RequestsInFlight;
-use crate::gateway::list_changes::ListChanges;
 use crate::gateway::relay::Outlet;
 use crate::gateway::rpc::{
     ClientMessage, RpcError, RpcRequest, UnreadableMessage, error_message, notification_message, read_message,
@@ -18,7 +18,7 @@ use crate::gateway::state::Gateway;
 use crate::gateway::view::View;
 use crate::model::protocol::{Era, MODERN};
 use crate::principal::Principal;
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::io::{self, Read, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -93,16 +93,16 @@ pub async fn serve_client(
         gateway,
     };
     let (gateway, view) = (client.gateway.clone(), client.view.clone());
-    let mut changes = ListChanges::new(&gateway, &view);
+    let subscribed = gateway.subscriptions.of(&client.pipe);
+    let mut changes = ClientChanges::new(&gateway, &view, WantedLists::ALL, subscribed);
     loop {
         let input = tokio::select! {
             () = gateway.stop.cancelled() => break,
             // The client does not read any more.
             () = client.output.closed() => break,
             Some(_) = client.running.join_next() => continue,
-            true = changes.next(&gateway, &view), if client.initialized.is_some() => {
-                let changed = notification_message("notifications/tools/list_changed", &json!({}));
-                client.send(changed).await;
+            (method, params) = changes.next(&gateway, &view), if client.initialized.is_some() => {
+                client.send(notification_message(method, &params)).await;
                 continue;
             }
             input = messages.next() => input,
@@ -181,7 +181,7 @@ impl StdioClient {
         let entry = self.in_flight.enter(request.id.key(), cancel.clone());
         let entry = entry.ok_or_else(|| in_use(&request.id))?;
         let outlet = Outlet::of(self.output.clone());
-        let exchange = Exchange { caller, outlet, cancel };
+        let exchange = Exchange { caller: Arc::new(caller), outlet, cancel };
         let (gateway, output) = (self.gateway.clone(), self.output.clone());
         self.running.spawn(async move {
             let answered = answer(&gateway, &request, &exchange).await;
@@ -233,6 +233,8 @@ impl StdioClient {
             self.in_flight.cancel_all();
             while self.running.join_next().await.is_some() {}
         }
+        self.gateway.log_levels.forget(&self.pipe);
+        self.gateway.subscriptions.forget(&self.pipe);
     }
 }
 

@@ -38,10 +38,16 @@ pub fn known(name: &str) -> Option<&'static str> {
 }
 
 /// The result of `initialize`.
-pub fn welcome(gateway: &Gateway, version: &str, instructions: Option<&str>) -> String {
+pub fn welcome(
+    gateway: &Gateway,
+    version: &str,
+    mut capabilities: Value,
+    instructions: Option<&str>,
+) -> String {
+    capabilities["logging"] = json!({});
     let mut result = json!({
         "protocolVersion": version,
-        "capabilities": {"tools": {"listChanged": true}, "logging": {}},
+        "capabilities": capabilities,
         "serverInfo": gateway.server_info(),
     });
     if let Some(instructions) = instructions {

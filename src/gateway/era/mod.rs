@@ -7,8 +7,8 @@ use super::state::Gateway;
 use crate::model::protocol::Era;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
-use serde_json::Value;
 use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 
 /// Whether clients may keep a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,6 +69,19 @@ pub fn foreign_result(era: Era, raw: &RawValue) -> String {
         true => format!("{{{COMPLETE}}}"),
         false => format!("{{{COMPLETE},{members}"),
     }
+}
+
+/// The result of a server in the form of an era: as it came, with the members that the modern era requires. What a server
+/// calls public may differ between the callers of the gateway.
+pub fn foreign_object(era: Era, mut result: Map<String, Value>, kind: ResultKind) -> String {
+    if era == Era::Modern {
+        result.entry("resultType").or_insert_with(|| Value::from("complete"));
+        if kind == ResultKind::Cacheable {
+            result.entry("ttlMs").or_insert_with(|| Value::from(0));
+            result.insert("cacheScope".to_owned(), Value::from("private"));
+        }
+    }
+    Value::Object(result).to_string()
 }
 
 #[cfg(test)]

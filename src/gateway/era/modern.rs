@@ -78,10 +78,10 @@ pub fn unsupported(version: &str) -> RpcError {
 }
 
 /// The result of `server/discover`.
-pub fn discovered(gateway: &Gateway, instructions: Option<&str>) -> String {
+pub fn discovered(gateway: &Gateway, capabilities: Value, instructions: Option<&str>) -> String {
     let mut result = json!({
         "supportedVersions": [MODERN],
-        "capabilities": {"tools": {"listChanged": true}},
+        "capabilities": capabilities,
     });
     if let Some(instructions) = instructions {
         result["instructions"] = json!(instructions);

@@ -3,8 +3,10 @@
 use crate::gateway::caller::Caller;
 use crate::gateway::exchange::Exchange;
 use crate::gateway::questions::OpenQuestions;
+use crate::gateway::relay::Outlet;
 use crate::gateway::rpc::INTERNAL_ERROR;
-use crate::tool::{AskCaller, BoxFuture, QuestionAnswer};
+use crate::tool::{AskRound, QuestionAnswer, RoundQuestion};
+use futures_util::future::join_all;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,23 +20,30 @@ pub fn caller_key(caller: &Caller) -> Arc<str> {
     }
 }
 
-/// Asks by a request on the stream of the call, which the client answers by a message of its own.
-pub fn by_request(questions: &OpenQuestions, exchange: &Exchange) -> AskCaller {
-    let caller = caller_key(&exchange.caller);
+/// Asks by requests on the stream of the call, each of which the client answers by a message of its own.
+pub fn by_request(questions: &OpenQuestions, exchange: &Exchange) -> AskRound {
     let (questions, outlet, asker) =
         (questions.clone(), exchange.outlet.clone(), exchange.caller.client_key());
-    let ask = move |method: &str, params: Value| -> BoxFuture<'static, QuestionAnswer> {
-        let (questions, outlet, asker, method) =
-            (questions.clone(), outlet.clone(), asker.clone(), method.to_owned());
-        Box::pin(async move {
-            let failed = |why: &str| (INTERNAL_ERROR, why.to_owned());
-            let asked = questions.open(&asker).ok_or_else(|| failed("the system gives no random numbers"))?;
-            let request = json!({"jsonrpc": "2.0", "id": asked.id(), "method": method, "params": params});
-            if !outlet.send(request.to_string()).await {
-                return Err(failed("the client takes no events"));
-            }
-            asked.wait().await
-        })
-    };
-    AskCaller { caller, ask: Arc::new(ask) }
+    Arc::new(move |round: Vec<RoundQuestion>| {
+        let each = round.into_iter().map(|question| {
+            ask(questions.clone(), outlet.clone(), asker.clone(), question.method, question.params)
+        });
+        Box::pin(join_all(each.collect::<Vec<_>>()))
+    })
+}
+
+async fn ask(
+    questions: OpenQuestions,
+    outlet: Outlet,
+    asker: Arc<str>,
+    method: String,
+    params: Value,
+) -> QuestionAnswer {
+    let failed = |why: &str| (INTERNAL_ERROR, why.to_owned());
+    let asked = questions.open(&asker).ok_or_else(|| failed("the system gives no random numbers"))?;
+    let request = json!({"jsonrpc": "2.0", "id": asked.id(), "method": method, "params": params});
+    if !outlet.send(request.to_string()).await {
+        return Err(failed("the client takes no events"));
+    }
+    asked.wait().await
 }

@@ -1,10 +1,12 @@
 //! `subscriptions/listen`: the answer is a stream of changes, until one side ends it.
 
+use crate::gateway::client_changes::{ClientChanges, WantedLists};
 use crate::gateway::era::{ResultKind, modern_result};
 use crate::gateway::exchange::Exchange;
-use crate::gateway::list_changes::ListChanges;
 use crate::gateway::rpc::{RpcError, RpcRequest, notification_message, object};
 use crate::gateway::state::Gateway;
+use crate::gateway::subscribers::{ClientSubscriptions, MOST_RESOURCES};
+use crate::gateway::view::View;
 use serde_json::{Map, Value, json};
 
 const SUBSCRIPTION_KEY: &str = "io.modelcontextprotocol/subscriptionId";
@@ -19,29 +21,33 @@ pub async fn listen(
     let Some(Value::Object(wanted)) = params.get("notifications") else {
         return Err(RpcError::invalid_params("Invalid params: 'notifications' must be an object"));
     };
-    let wants_tools = wanted.get("toolsListChanged").and_then(Value::as_bool) == Some(true);
+    let wants = |name: &str| wanted.get(name).and_then(Value::as_bool) == Some(true);
+    let view = &exchange.caller.view;
+    let lists = WantedLists {
+        tools: wants("toolsListChanged"),
+        resources: wants("resourcesListChanged") && gateway.upstreams.may_have(view, "resources"),
+        prompts: wants("promptsListChanged") && gateway.upstreams.may_have(view, "prompts"),
+    };
+    let subscribed = ClientSubscriptions::default();
+    // From before the confirmation, so that no change is lost in between.
+    let mut changes = ClientChanges::new(gateway, view, lists, subscribed.clone());
+    let resources = Box::pin(subscribe(gateway, view, wanted, &subscribed)).await;
     let id: Value = serde_json::from_str(request.id.as_json()).unwrap_or_default();
     let meta = json!({SUBSCRIPTION_KEY: id});
-    let mut honoured = Map::new();
-    if wants_tools {
-        honoured.insert("toolsListChanged".to_owned(), json!(true));
-    }
-    let view = &exchange.caller.view;
-    // From before the confirmation, so that no change is lost in between.
-    let mut changes = ListChanges::new(gateway, view);
+    let honoured = honoured(lists, resources);
     let confirmed = json!({"notifications": honoured, "_meta": meta});
     let confirmed = notification_message("notifications/subscriptions/acknowledged", &confirmed);
     if !exchange.outlet.send(confirmed).await {
         return Err(RpcError::invalid_request("The client must accept text/event-stream"));
     }
     let reports = async {
-        while wants_tools && changes.next(gateway, view).await {
-            let changed = notification_message("notifications/tools/list_changed", &json!({"_meta": meta}));
-            if !exchange.outlet.send(changed).await {
-                break;
+        loop {
+            let (method, mut params) = changes.next(gateway, view).await;
+            params["_meta"] = meta.clone();
+            if !exchange.outlet.send(notification_message(method, &params)).await {
+                break std::future::pending::<()>().await;
             }
         }
-        std::future::pending::<()>().await;
     };
     tokio::select! {
         () = reports => {}
@@ -49,4 +55,38 @@ pub async fn listen(
         () = gateway.stop.cancelled() => {}
     }
     Ok(modern_result(gateway, "{}", ResultKind::Plain, &[(SUBSCRIPTION_KEY, &id)]))
+}
+
+/// Subscribes to the resources that the client names; returns those that it will hear of.
+async fn subscribe(
+    gateway: &Gateway,
+    view: &View,
+    wanted: &Map<String, Value>,
+    subscribed: &ClientSubscriptions,
+) -> Vec<Value> {
+    let named = wanted.get("resourceSubscriptions").and_then(Value::as_array).into_iter().flatten();
+    let mut honoured = Vec::new();
+    for uri in named.filter_map(Value::as_str).take(MOST_RESOURCES) {
+        if let Ok(resource) = gateway.upstreams.subscribe(view, uri).await
+            && subscribed.add(uri.to_owned(), resource)
+        {
+            honoured.push(json!(uri));
+        }
+    }
+    honoured
+}
+
+/// What will be reported.
+fn honoured(lists: WantedLists, resources: Vec<Value>) -> Map<String, Value> {
+    let lists = [
+        ("toolsListChanged", lists.tools),
+        ("resourcesListChanged", lists.resources),
+        ("promptsListChanged", lists.prompts),
+    ];
+    let wanted = lists.into_iter().filter(|(_, is_wanted)| *is_wanted);
+    let mut honoured: Map<String, Value> = wanted.map(|(name, _)| (name.to_owned(), json!(true))).collect();
+    if !resources.is_empty() {
+        honoured.insert("resourceSubscriptions".to_owned(), Value::Array(resources));
+    }
+    honoured
 }

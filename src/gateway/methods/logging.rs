@@ -1,44 +1,48 @@
-//! `logging/setLevel`, and which log messages of a call its client wants.
+//! `logging/setLevel`, and the log messages of calls.
 
 use crate::gateway::caller::Caller;
+use crate::gateway::log_level::LogLevel;
+use crate::gateway::relay::Outlet;
 use crate::gateway::rpc::{RpcError, object};
+use crate::gateway::state::Gateway;
 use crate::model::protocol::Era;
+use crate::sync::Mutex;
+use crate::tool::CallLog;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
+use std::sync::Arc;
 
-/// From the least important to the most.
-const LEVELS: [&str; 8] = ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
-
-/// What a legacy client gets. Its `logging/setLevel` is not kept, because any replica may get its next request.
-const LEGACY_LEVEL: &str = "info";
-
-/// Where a modern client names the level that it wants, for each request.
+/// The member of `_meta` in which a modern request asks for log messages.
 const LEVEL_KEY: &str = "io.modelcontextprotocol/logLevel";
 
-/// Checks the level. The gateway has no log of its own for clients, and keeps nothing about them.
-pub fn set_level(params: Option<&RawValue>) -> Result<String, RpcError> {
+/// Sets the least level of the messages that the client gets from now on.
+pub fn set_level(gateway: &Gateway, caller: &Caller, params: Option<&RawValue>) -> Result<String, RpcError> {
     let params = object(params)?;
-    match params.get("level").and_then(Value::as_str) {
-        Some(level) if LEVELS.contains(&level) => Ok("{}".to_owned()),
-        _ => Err(RpcError::invalid_params("Invalid params: 'level' must be one of the levels of syslog")),
-    }
-}
-
-/// The least important level that the client of a call wants; `None` if it wants no messages.
-pub fn wanted_level(caller: &Caller, meta: Option<&Map<String, Value>>) -> Option<usize> {
-    let wanted = match caller.era {
-        Era::Legacy => LEGACY_LEVEL,
-        Era::Modern => meta?.get(LEVEL_KEY)?.as_str()?,
+    let Some(level) = params.get("level").and_then(Value::as_str).and_then(LogLevel::parse) else {
+        return Err(RpcError::invalid_params("Invalid params: 'level' must be one of the levels of syslog"));
     };
-    rank(wanted)
+    if let Some(session) = &caller.session {
+        gateway.log_levels.set(session.clone(), level);
+    }
+    Ok("{}".to_owned())
 }
 
-/// Whether a message is of this level or a more important one.
-pub fn is_at_least(message: &Value, least: usize) -> bool {
-    let level = message.get("level").and_then(Value::as_str);
-    level.and_then(rank).is_some_and(|level| level >= least)
-}
-
-fn rank(level: &str) -> Option<usize> {
-    LEVELS.iter().position(|known| *known == level)
+/// Where the log messages of a request go. A modern client gets none unless the request asks for them.
+pub fn call_log(
+    gateway: &Gateway,
+    caller: &Caller,
+    meta: Option<&Map<String, Value>>,
+    outlet: Arc<Mutex<Outlet>>,
+) -> Option<CallLog> {
+    let least = match caller.era {
+        Era::Legacy => gateway.log_levels.of(caller.session.as_deref()),
+        Era::Modern => LogLevel::parse(meta?.get(LEVEL_KEY)?.as_str()?)?,
+    };
+    let write = move |message: &Value| {
+        let level = message.get("level").and_then(Value::as_str).and_then(LogLevel::parse);
+        if level.is_some_and(|level| level >= least) {
+            outlet.lock().notify("notifications/message", message);
+        }
+    };
+    Some(CallLog { level: least.name(), write: Arc::new(write) })
 }

@@ -3,19 +3,25 @@
 mod asking;
 mod call;
 mod call_record;
+mod capabilities;
 mod definition;
 mod listen;
 mod logging;
+mod offers;
 mod perform;
 mod results;
+mod rounds;
 mod search_tools;
+mod subscribe;
 mod tools;
 
 use super::era::{ResultKind, legacy, modern, own_result};
 use super::exchange::Exchange;
 use super::rpc::{RpcError, RpcRequest};
 use super::state::Gateway;
+use crate::model::OfferKind;
 use crate::model::protocol::Era;
+use capabilities::capabilities;
 use std::sync::Arc;
 
 /// The JSON text of the result, in the form of the caller's era.
@@ -30,11 +36,15 @@ pub async fn dispatch(
     let instructions = instructions.map(|text| &**text);
     match (request.method.as_str(), era) {
         ("initialize", Era::Legacy) => {
-            Ok(legacy::welcome(gateway, legacy::initialize(params)?.version, instructions))
+            let version = legacy::initialize(params)?.version;
+            let capabilities = capabilities(gateway, &exchange.caller).await;
+            Ok(legacy::welcome(gateway, version, capabilities, instructions))
         }
-        ("server/discover", Era::Modern) => Ok(modern::discovered(gateway, instructions)),
+        ("server/discover", Era::Modern) => {
+            Ok(modern::discovered(gateway, capabilities(gateway, &exchange.caller).await, instructions))
+        }
         ("ping", Era::Legacy) => Ok(own_result(gateway, era, "{}".to_owned(), ResultKind::Plain)),
-        ("logging/setLevel", Era::Legacy) => logging::set_level(params),
+        ("logging/setLevel", Era::Legacy) => logging::set_level(gateway, &exchange.caller, params),
         ("tools/list", _) => {
             // Some clients list the tools once, so servers that are just being started are waited for.
             gateway.upstreams.listed().await;
@@ -43,6 +53,22 @@ pub async fn dispatch(
         // Boxed: a request that listens would keep as much memory as a call needs.
         ("tools/call", _) => Box::pin(call::call(gateway, exchange, params)).await,
         ("tools/describe", _) => tools::describe(gateway, &exchange.caller, params),
+        ("resources/list", _) => {
+            Box::pin(offers::list(gateway, &exchange.caller, OfferKind::Resources, params)).await
+        }
+        ("resources/templates/list", _) => {
+            Box::pin(offers::list(gateway, &exchange.caller, OfferKind::ResourceTemplates, params)).await
+        }
+        ("resources/read", _) => Box::pin(offers::read(gateway, exchange, params)).await,
+        ("resources/subscribe", Era::Legacy) => {
+            Box::pin(subscribe::subscribe(gateway, &exchange.caller, params)).await
+        }
+        ("resources/unsubscribe", Era::Legacy) => subscribe::unsubscribe(gateway, &exchange.caller, params),
+        ("prompts/list", _) => {
+            Box::pin(offers::list(gateway, &exchange.caller, OfferKind::Prompts, params)).await
+        }
+        ("prompts/get", _) => Box::pin(offers::get_prompt(gateway, exchange, params)).await,
+        ("completion/complete", _) => Box::pin(offers::complete(gateway, exchange, params)).await,
         ("subscriptions/listen", Era::Modern) => listen::listen(gateway, request, exchange).await,
         (method, _) => Err(RpcError::no_such_method(method)),
     }

@@ -42,8 +42,12 @@ fn own_content(output: &ToolOutput) -> Value {
         }
         None => {
             let value = output.inner();
-            result.insert("content".to_owned(), blocks(&value));
-            if value.is_object() {
+            let (content, are_blocks) = match content_blocks(&value) {
+                Some(content) => (content, true),
+                None => (blocks(&value), false),
+            };
+            result.insert("content".to_owned(), content);
+            if value.is_object() && !are_blocks {
                 result.insert("structuredContent".to_owned(), value);
             }
         }
@@ -60,13 +64,44 @@ fn blocks(value: &Value) -> Value {
     }
 }
 
+/// A value that is a content block of MCP, or a list of them: a tool that returns one means it.
+fn content_blocks(value: &Value) -> Option<Value> {
+    match value {
+        Value::Object(_) if is_block(value) => Some(json!([value])),
+        Value::Array(list) if !list.is_empty() && list.iter().all(is_block) => Some(value.clone()),
+        _ => None,
+    }
+}
+
+fn is_block(value: &Value) -> bool {
+    let has = |member: &str| value.get(member).is_some_and(Value::is_string);
+    match value.get("type").and_then(Value::as_str) {
+        Some("text") => has("text"),
+        Some("image" | "audio") => has("data") && has("mimeType"),
+        Some("resource_link") => has("uri") && has("name"),
+        Some("resource") => value.get("resource").is_some_and(|resource| {
+            let has = |member: &str| resource.get(member).is_some_and(Value::is_string);
+            has("uri") && (has("text") || has("blob"))
+        }),
+        _ => false,
+    }
+}
+
+/// The JSON-RPC error of a server, in its own words.
+pub fn upstream_refusal(error: &HubError) -> Option<RpcError> {
+    let code = error.code.filter(|_| error.kind == ErrorKind::Rpc)?;
+    Some(match &error.upstream {
+        Some(upstream) => {
+            RpcError { data: upstream.data.clone(), ..RpcError::new(code, upstream.message.clone()) }
+        }
+        None => RpcError::new(code, error.message.clone()),
+    })
+}
+
 /// A server's protocol error stays one; everything else is a result that says what went wrong.
 fn failed(gateway: &Gateway, caller: &Caller, error: HubError) -> Result<String, RpcError> {
-    if let (ErrorKind::Rpc, Some(code)) = (error.kind, error.code) {
-        // In the server's own words: the client is to see what it would see without the gateway.
-        let Some(sent) = &error.upstream else { return Err(RpcError::new(code, error.message)) };
-        let passed_on = RpcError::new(code, sent.message.clone());
-        return Err(sent.data.iter().fold(passed_on, |error, data| error.with_data(data.clone())));
+    if let Some(refusal) = upstream_refusal(&error) {
+        return Err(refusal);
     }
     if let Some(raw) = error.content.as_ref().and_then(|sent| sent.raw.as_ref()) {
         return Ok(foreign_result(caller.era, raw));

@@ -1,7 +1,9 @@
 //! The tasks of a session: keep its tool list current, listen for changes, end it when nothing uses it.
 
 use super::connection::{Connection, LISTEN, RequestExtras, ServerIdentity};
+use super::host::ServerCallbacks;
 use super::message::Params;
+use super::protocol::Era;
 use crate::error::ErrorKind;
 use serde_json::{Map, Value};
 use std::sync::Arc;
@@ -72,14 +74,24 @@ where
 
 /// Modern servers announce changes on a stream. One that ends is opened again, with growing pauses. Returns true
 /// when the server refuses it, as FastMCP 4 does although it promises to announce changes; false when the connection is lost.
-pub async fn subscribe(connection: Arc<Connection>) -> bool {
+pub async fn subscribe(connection: Arc<Connection>, callbacks: Arc<ServerCallbacks>) -> bool {
     let mut pause = FIRST_RETRY;
-    let wanted = wanted_changes(connection.server());
+    let resources = &callbacks.subscriptions;
     while connection.transport().retired().is_none() {
         let begun = Instant::now();
+        let wanted = wanted_changes(connection.server(), resources.uris());
+        if wanted.is_empty() {
+            resources.changed.notified().await;
+            continue;
+        }
         let params = Params::new().with("notifications", &wanted);
         let stream = connection.request(LISTEN, params, RequestExtras::default());
-        let Ok(ended) = timeout(SUBSCRIPTION, stream).await else { continue };
+        let ended = tokio::select! {
+            ended = timeout(SUBSCRIPTION, stream) => ended,
+            // Another stream is opened for what is wanted now.
+            () = resources.changed.notified() => continue,
+        };
+        let Ok(ended) = ended else { continue };
         if ended.is_err_and(|error| error.kind == ErrorKind::Rpc) {
             return true;
         }
@@ -92,11 +104,26 @@ pub async fn subscribe(connection: Arc<Connection>) -> bool {
     false
 }
 
-/// The changes that a server announces: of its tools, its resources, its prompts.
-fn wanted_changes(server: &ServerIdentity) -> Map<String, Value> {
+/// Tells a legacy server in a new session what is subscribed to.
+pub async fn renew_subscriptions(connection: Arc<Connection>, callbacks: Arc<ServerCallbacks>) {
+    let is_legacy = connection.server().era == Era::Legacy;
+    for uri in callbacks.subscriptions.uris().into_iter().filter(|_| is_legacy) {
+        let params = Params::new().with("uri", &uri);
+        // A resource that is gone is not subscribed to any more.
+        let _ = connection.request("resources/subscribe", params, RequestExtras::default()).await;
+    }
+}
+
+/// The changes that a server announces: of its tools, its resources, its prompts, and of these resources.
+fn wanted_changes(server: &ServerIdentity, resources: Vec<String>) -> Map<String, Value> {
     let kinds = ["tools", "resources", "prompts"].into_iter();
     let announced = kinds.filter(|kind| server.announces_changes_of(kind));
-    announced.map(|kind| (format!("{kind}ListChanged"), Value::Bool(true))).collect()
+    let mut wanted: Map<String, Value> =
+        announced.map(|kind| (format!("{kind}ListChanged"), Value::Bool(true))).collect();
+    if !resources.is_empty() {
+        wanted.insert("resourceSubscriptions".to_owned(), resources.into());
+    }
+    wanted
 }
 
 /// Returns when nothing has used the connection for `limit`. `unused_for` returns `None` when the server is gone.

@@ -1,13 +1,13 @@
 //! One live connection to a server: numbered requests, cancellation that reaches the server, the handshake of either era.
 
 use super::host::ServerCallbacks;
-use super::inbox::Inbox;
+use super::inbox::{CallOwner, Inbox};
 use super::message::{Identity, Params, client_info, notification};
 use super::protocol::{Era, LEGACY, MODERN, NegotiatedProtocol};
 use super::secrets::ServerSecrets;
 use super::transport::{OutgoingRequest, Transport};
 use crate::error::{ErrorKind, HubError};
-use crate::tool::{AskCaller, OnProgress};
+use crate::tool::{AskCaller, CallLog, OnProgress};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
@@ -19,6 +19,8 @@ use tokio::time::timeout;
 const COURTESY: Duration = Duration::from_secs(3);
 /// The stream on which a modern server announces changes.
 pub const LISTEN: &str = "subscriptions/listen";
+/// How much of its log a modern server sends for a request.
+const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
 /// The server refuses our version and names its own.
 pub const UNSUPPORTED_VERSION: i64 = -32022;
 /// Other errors that only a modern server gives: headers that do not fit, a capability that we lack.
@@ -51,8 +53,7 @@ pub struct Connection {
     transport: Arc<dyn Transport>,
     inbox: Arc<Inbox>,
     identity: Identity,
-    /// For requests whose caller answers questions.
-    asking: Identity,
+    callbacks: Arc<ServerCallbacks>,
     ids: AtomicU64,
     /// An older server is told once what it may ask for.
     callers_answer: bool,
@@ -86,6 +87,8 @@ pub struct RequestExtras {
     pub on_progress: Option<OnProgress>,
     /// Who is asked when the server has a question about this request.
     pub ask: Option<AskCaller>,
+    /// Where the log messages of this request go.
+    pub log: Option<CallLog>,
 }
 
 /// How the first, modern, question was taken.
@@ -96,7 +99,7 @@ pub enum Probe {
 }
 
 impl Connection {
-    pub fn new(transport: Arc<dyn Transport>, inbox: Arc<Inbox>, callbacks: &ServerCallbacks) -> Self {
+    pub fn new(transport: Arc<dyn Transport>, inbox: Arc<Inbox>, callbacks: &Arc<ServerCallbacks>) -> Self {
         let server = ServerIdentity {
             era: Era::Modern,
             version: MODERN,
@@ -104,13 +107,12 @@ impl Connection {
             capabilities: Value::Null,
             instructions: None,
         };
-        let identity = Identity::new(callbacks.capabilities(false));
-        let asking = Identity::new(callbacks.capabilities(true));
+        let identity = Identity::new(callbacks.capabilities(&Value::Null));
         Connection {
             transport,
             inbox,
             identity,
-            asking,
+            callbacks: callbacks.clone(),
             callers_answer: callbacks.callers_answer(),
             ids: AtomicU64::new(1),
             secrets: callbacks.secrets.clone(),
@@ -184,10 +186,12 @@ impl Connection {
     /// The handshake of the older protocol.
     pub async fn initialize(&mut self) -> Result<(), HubError> {
         self.server.era = Era::Legacy;
-        let identity = if self.callers_answer { &self.asking } else { &self.identity };
+        // Which caller will have to answer is not known yet. Roots belong to one client, and a session to all of them.
+        let asked = json!({"elicitation": {"form": {}, "url": {}}, "sampling": {}});
+        let asked = if self.callers_answer { asked } else { Value::Null };
         let params = Params::new()
             .with("protocolVersion", &LEGACY[0])
-            .with("capabilities", &identity.capabilities)
+            .with("capabilities", &self.callbacks.capabilities(&asked))
             .with("clientInfo", &client_info());
         let answer = self.request("initialize", params, RequestExtras::default()).await;
         // What is asked after a refusal is asked in the modern way again.
@@ -243,10 +247,20 @@ impl Connection {
                 Arc::new(move |progress: &Value| on_progress(&secrets.hide_json(progress.clone())));
             self.inbox.watch_progress(id, hidden)
         });
+        if let Some(log) = extras.log.as_ref().filter(|_| self.server.era == Era::Modern) {
+            extras.meta.insert(LOG_LEVEL.into(), json!(log.level));
+        }
+        let asking = extras.ask.as_ref().filter(|_| self.server.era == Era::Modern);
+        let asking = asking.map(|ask| Identity::new(self.callbacks.capabilities(&ask.capabilities)));
         let _asked = (method == "tools/call" || extras.ask.is_some())
-            .then(|| self.inbox.watch_questions(id, extras.ask.clone()));
-        let identity = if extras.ask.is_some() { &self.asking } else { &self.identity };
-        let body = identity.request(self.server.era, id, method, params, &extras.meta);
+            .then(|| self.inbox.watch_call(id, CallOwner { ask: extras.ask.take(), log: extras.log.take() }));
+        let body = asking.as_ref().unwrap_or(&self.identity).request(
+            self.server.era,
+            id,
+            method,
+            params,
+            &extras.meta,
+        );
         let stage = Arc::default();
         let request = OutgoingRequest { id, method, name: extras.name, headers: extras.headers, body, stage };
         let guard = CancelGuard {

@@ -316,7 +316,8 @@ impl Connector {
     /// Keeps what a server says about itself.
     fn note(&self, connection: &Connection) {
         self.callbacks.set_instructions(connection.server().instructions.clone());
-        self.callbacks.session_began(connection.server().announces_changes_of("tools"));
+        let server = connection.server();
+        self.callbacks.session_began(server.announces_changes_of("tools"), &server.capabilities);
     }
 
     fn greeted(&self, connection: Connection, hint: ProtocolHint) -> (Connection, ProtocolHint) {

@@ -2,11 +2,14 @@
 
 use super::config::ServerConfig;
 use super::inbox::{Asked, Listener};
-use super::offer_changes::OfferChanges;
+use super::offer_changes::{OfferChanges, OfferSignals};
 use super::result_check;
 use super::secrets::ServerSecrets;
+use super::subscribed::SubscribedResources;
+use crate::model::OfferKind;
 use crate::schema::ResultSchema;
-use crate::tool::{BoxFuture, QuestionAnswer};
+use crate::tool::{AskCaller, BoxFuture, CallLog, QuestionAnswer, RoundQuestion};
+use futures_util::future::join_all;
 use parking_lot::Mutex;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -32,6 +35,8 @@ pub struct Host {
     pub tell: Option<Tell>,
     /// Set when the hub is served: callers can be asked, so servers are told that they may ask.
     pub callers_answer: Arc<AtomicBool>,
+    /// Fires when a server announces that its resources or prompts have changed.
+    pub offers: OfferSignals,
 }
 
 /// Handles what one server sends on its own: notifications, log lines, requests. It outlives connections.
@@ -47,14 +52,20 @@ pub struct ServerCallbacks {
     changes: AtomicU64,
     /// Counts the changes of resources and prompts.
     pub offer_changes: OfferChanges,
+    /// The resources whose changes the callers of the hub want to hear of.
+    pub subscriptions: SubscribedResources,
     instructions: Mutex<Option<String>>,
     questions: Semaphore,
     /// Whether the server of the present session announces changes of its tools.
     announces_changes: AtomicBool,
     /// Whether it has acknowledged a subscription to them.
     acknowledged: AtomicBool,
+    /// The capabilities of the server in its latest session.
+    declared: Mutex<Option<Value>>,
 }
 
+/// The capabilities of a client that answers questions.
+const QUESTIONS: [&str; 3] = ["elicitation", "sampling", "roots"];
 const METHOD_NOT_FOUND: i64 = -32601;
 const INTERNAL_ERROR: i64 = -32603;
 /// How many questions of a server may wait for a person at once. More are declined.
@@ -65,16 +76,18 @@ impl ServerCallbacks {
     pub fn new(config: &ServerConfig, host: Host) -> Arc<Self> {
         Arc::new(ServerCallbacks {
             server: config.id.clone(),
+            offer_changes: OfferChanges::new(config.id.clone(), host.offers.clone()),
             host,
             roots: config.options.roots.clone(),
             secrets: ServerSecrets::of(config),
             tools_changed: Arc::default(),
             changes: AtomicU64::new(0),
-            offer_changes: OfferChanges::default(),
             instructions: Mutex::default(),
             questions: Semaphore::new(MOST_QUESTIONS),
             announces_changes: AtomicBool::new(false),
             acknowledged: AtomicBool::new(false),
+            subscriptions: SubscribedResources::default(),
+            declared: Mutex::default(),
         })
     }
 
@@ -90,11 +103,23 @@ impl ServerCallbacks {
     }
 
     /// A session has begun. `announces`: its server announces changes of its tools.
-    pub fn session_began(&self, announces: bool) {
+    pub fn session_began(&self, announces: bool, capabilities: &Value) {
         self.announces_changes.store(announces, Ordering::Relaxed);
         self.acknowledged.store(false, Ordering::Relaxed);
-        // The server may have changed since the last one.
-        self.offer_changes.all();
+        let before = self.declared.lock().replace(capabilities.clone());
+        for kind in [OfferKind::Resources, OfferKind::Prompts] {
+            let has = |declared: &Value| declares(declared, kind.capability());
+            match before.as_ref().is_some_and(has) == has(capabilities) {
+                // The server may have changed since the last session.
+                true => self.offer_changes.forget(kind),
+                false => self.offer_changes.announce(kind),
+            }
+        }
+    }
+
+    /// Whether the server has this capability, such as `prompts` or `resources.subscribe`. `None` before its first session.
+    pub fn declares(&self, capability: &str) -> Option<bool> {
+        self.declared.lock().as_ref().map(|declared| declares(declared, capability))
     }
 
     /// How many changes were announced so far.
@@ -126,10 +151,15 @@ impl ServerCallbacks {
         self.host.callers_answer.load(Ordering::Relaxed)
     }
 
-    /// The capabilities that we announce to a server; `caller_answers`: the caller answers questions.
-    pub fn capabilities(&self, caller_answers: bool) -> Value {
+    /// The capabilities that we announce to a server, for a caller with these capabilities.
+    pub fn capabilities(&self, caller: &Value) -> Value {
         let mut capabilities = json!({});
-        if self.host.elicit.is_some() || caller_answers {
+        for name in QUESTIONS {
+            if let Some(declared) = caller.get(name).filter(|declared| declared.is_object()) {
+                capabilities[name] = declared.clone();
+            }
+        }
+        if self.host.elicit.is_some() {
             capabilities["elicitation"] = json!({"form": {}, "url": {}});
         }
         if self.host.sample.is_some() {
@@ -151,36 +181,93 @@ impl ServerCallbacks {
 
     /// Answers one request of the server, in whichever way it came. A question goes to `asked` and to no other.
     pub async fn answer(&self, method: &str, params: Value, asked: Asked) -> QuestionAnswer {
-        let refusal =
-            || Err((METHOD_NOT_FOUND, format!("Method not found: {}", super::wire::clean(method, 100))));
-        match method {
-            "ping" => Ok(json!({})),
-            "roots/list" if !self.roots.is_empty() => {
+        match (method, asked) {
+            ("ping", _) => Ok(json!({})),
+            ("roots/list", _) if !self.roots.is_empty() => {
                 let roots: Vec<Value> = self.roots.iter().map(|uri| json!({"uri": uri})).collect();
                 Ok(json!({"roots": roots}))
             }
-            "elicitation/create" => {
-                let declined = || Ok(json!({"action": "decline"}));
-                if self.host.elicit.is_none() && matches!(asked, Asked::Owner) {
-                    return refusal();
-                }
-                let Ok(_asking) = self.questions.try_acquire() else { return declined() };
-                let asked_for = params.get("requestedSchema").cloned();
-                let params = self.secrets.hide_json(params);
-                let answer = match (asked, &self.host.elicit) {
-                    (Asked::Caller(caller), _) => (caller.ask)(method, params).await?,
-                    (Asked::Owner, Some(ask)) => ask(self.server.clone(), params).await?,
-                    (Asked::Unclear, _) | (Asked::Owner, None) => return declined(),
-                };
-                checked(with_defaults(answer, asked_for.as_ref()), asked_for).await
+            ("sampling/createMessage", _) if self.host.sample.is_some() => self.sampled(params).await,
+            ("elicitation/create", Asked::Owner) if self.host.elicit.is_some() => {
+                self.elicited_from_owner(params).await
             }
-            "sampling/createMessage" => match &self.host.sample {
-                Some(ask) => ask(self.server.clone(), self.secrets.hide_json(params)).await,
-                None => refusal(),
-            },
-            _ => refusal(),
+            ("elicitation/create", Asked::Unclear) => Ok(json!({"action": "decline"})),
+            ("elicitation/create" | "sampling/createMessage" | "roots/list", Asked::Caller(caller)) => {
+                let (key, method) = (String::new(), method.to_owned());
+                let answers = self.ask_caller(&caller, vec![RoundQuestion { key, method, params }]).await;
+                answers.into_iter().next().unwrap_or_else(|| refusal("an unanswered question"))
+            }
+            (method, _) => refusal(method),
         }
     }
+
+    /// Whether a question of this method is for the caller, if there is one.
+    pub fn is_for_caller(&self, method: &str) -> bool {
+        match method {
+            "elicitation/create" => true,
+            "sampling/createMessage" => self.host.sample.is_none(),
+            "roots/list" => self.roots.is_empty(),
+            _ => false,
+        }
+    }
+
+    /// Puts questions to the caller of a call, all at once.
+    pub async fn ask_caller(&self, caller: &AskCaller, questions: Vec<RoundQuestion>) -> Vec<QuestionAnswer> {
+        let forms: Vec<Option<Value>> = questions.iter().map(form).collect();
+        let permits = self.questions.try_acquire_many(u32::try_from(questions.len()).unwrap_or(u32::MAX));
+        let Ok(_asking) = permits else {
+            return questions.iter().map(|question| declined(&question.method)).collect();
+        };
+        let hidden = questions
+            .into_iter()
+            .map(|question| RoundQuestion { params: self.secrets.hide_json(question.params), ..question });
+        let answers = caller.ask_round(hidden.collect()).await;
+        let checks = answers.into_iter().zip(forms).map(|(answer, form)| async move {
+            match form {
+                Some(form) => checked(with_defaults(answer?, Some(&form)), Some(form)).await,
+                None => answer,
+            }
+        });
+        join_all(checks).await
+    }
+
+    async fn elicited_from_owner(&self, params: Value) -> QuestionAnswer {
+        let Ok(_asking) = self.questions.try_acquire() else { return declined("elicitation/create") };
+        let Some(ask) = &self.host.elicit else { return refusal("elicitation/create") };
+        let asked_for = params.get("requestedSchema").cloned();
+        let answer = ask(self.server.clone(), self.secrets.hide_json(params)).await?;
+        checked(with_defaults(answer, asked_for.as_ref()), asked_for).await
+    }
+
+    async fn sampled(&self, params: Value) -> QuestionAnswer {
+        match &self.host.sample {
+            Some(ask) => ask(self.server.clone(), self.secrets.hide_json(params)).await,
+            None => refusal("sampling/createMessage"),
+        }
+    }
+}
+
+fn refusal(method: &str) -> QuestionAnswer {
+    Err((METHOD_NOT_FOUND, format!("Method not found: {}", super::wire::clean(method, 100))))
+}
+
+/// The answer when too many questions wait already.
+fn declined(method: &str) -> QuestionAnswer {
+    match method {
+        "elicitation/create" => Ok(json!({"action": "decline"})),
+        _ => Err((INTERNAL_ERROR, "too many questions are open".to_owned())),
+    }
+}
+
+/// The form that a question asks a person to fill in; `Null` for one without a form.
+fn form(question: &RoundQuestion) -> Option<Value> {
+    let is_elicitation = question.method == "elicitation/create";
+    is_elicitation.then(|| question.params.get("requestedSchema").cloned().unwrap_or_default())
+}
+
+fn declares(capabilities: &Value, path: &str) -> bool {
+    let declared = path.split('.').try_fold(capabilities, |declared, part| declared.get(part));
+    declared.is_some_and(|declared| !declared.is_null() && declared != &Value::Bool(false))
 }
 
 /// What a function of the user answers is sent only if it is an answer, and fits the form.
@@ -235,8 +322,14 @@ impl Listener for ServerCallbacks {
     fn notified(&self, method: &str, params: Option<&RawValue>) {
         match method {
             "notifications/tools/list_changed" => self.announce_change(),
-            "notifications/resources/list_changed" => self.offer_changes.resources(),
-            "notifications/prompts/list_changed" => self.offer_changes.prompts(),
+            "notifications/resources/list_changed" => self.offer_changes.announce(OfferKind::Resources),
+            "notifications/prompts/list_changed" => self.offer_changes.announce(OfferKind::Prompts),
+            "notifications/resources/updated" => {
+                let params = params.and_then(|raw| serde_json::from_str::<Value>(raw.get()).ok());
+                if let Some(uri) = params.as_ref().and_then(|params| params.get("uri")?.as_str()) {
+                    self.offer_changes.updated(uri);
+                }
+            }
             // The first one belongs to the session, which lists its tools by itself.
             "notifications/subscriptions/acknowledged" if self.acknowledged.swap(true, Ordering::Relaxed) => {
                 self.reconnected();
@@ -257,9 +350,21 @@ impl Listener for ServerCallbacks {
         }
     }
 
+    fn logged(&self, params: Option<&RawValue>, log: &CallLog) {
+        let params = params.and_then(|raw| serde_json::from_str::<Value>(raw.get()).ok());
+        if let Some(params) = params.filter(Value::is_object) {
+            (log.write)(&self.secrets.hide_json(params));
+        }
+    }
+
     /// A change may have been announced while nothing listened.
     fn reconnected(&self) {
-        self.offer_changes.all();
+        for kind in [OfferKind::Resources, OfferKind::Prompts] {
+            match self.declares(kind.capability()) {
+                Some(true) => self.offer_changes.announce(kind),
+                _ => self.offer_changes.forget(kind),
+            }
+        }
         if self.announces_changes.load(Ordering::Relaxed) {
             self.announce_change();
         }

@@ -7,7 +7,7 @@
 use super::heavy::heavy;
 use super::wire::{self, Incoming};
 use crate::error::{ErrorKind, HubError};
-use crate::tool::{AskCaller, BoxFuture, OnProgress, QuestionAnswer};
+use crate::tool::{AskCaller, BoxFuture, CallLog, OnProgress, QuestionAnswer};
 use foldhash::fast::RandomState;
 use futures_util::stream::{self, StreamExt};
 use parking_lot::Mutex;
@@ -38,6 +38,9 @@ pub trait Listener: Send + Sync {
     /// Called on whatever thread reads from the server; must not block.
     fn notified(&self, method: &str, params: Option<&RawValue>);
 
+    /// A log message of the call with this log.
+    fn logged(&self, _params: Option<&RawValue>, _log: &CallLog) {}
+
     /// A stream of notifications was opened again: some may have been missed.
     fn reconnected(&self) {}
 
@@ -60,6 +63,14 @@ pub enum Asked {
     Unclear,
 }
 
+/// The caller of a call in flight: who is asked about it, and where its log goes.
+#[derive(Clone, Default)]
+pub struct CallOwner {
+    /// `None`: the owner of the hub is asked.
+    pub ask: Option<AskCaller>,
+    pub log: Option<CallLog>,
+}
+
 /// Sends our answer to a request of the server.
 pub type Answerer = Box<dyn FnOnce(String) -> BoxFuture<'static, ()> + Send>;
 
@@ -67,8 +78,8 @@ pub type Answerer = Box<dyn FnOnce(String) -> BoxFuture<'static, ()> + Send>;
 struct Pending {
     waiting: HashMap<u64, oneshot::Sender<RpcReply>, RandomState>,
     progress: HashMap<u64, OnProgress, RandomState>,
-    /// The calls in flight, each with the caller that is asked about it, if there is one.
-    askers: HashMap<u64, Option<AskCaller>, RandomState>,
+    /// The calls in flight.
+    calls: HashMap<u64, CallOwner, RandomState>,
     /// Closed: all requests fail.
     over: Option<HubError>,
 }
@@ -119,26 +130,33 @@ impl Inbox {
         Watched { inbox: self.clone(), id }
     }
 
-    /// Questions about the call with this id go to `asker` until the guard is dropped.
-    pub fn watch_questions(self: &Arc<Self>, id: u64, asker: Option<AskCaller>) -> QuestionsWatched {
-        self.pending.lock().askers.insert(id, asker);
-        QuestionsWatched { inbox: self.clone(), id }
+    /// Questions and log messages of the call with this id go to its caller until the guard is dropped.
+    pub fn watch_call(self: &Arc<Self>, id: u64, owner: CallOwner) -> CallWatched {
+        self.pending.lock().calls.insert(id, owner);
+        CallWatched { inbox: self.clone(), id }
     }
 
-    /// Who is asked: the caller of the call on whose stream the question came. A question that came on no call's stream
-    /// is for the one caller of all calls in flight.
-    fn asked_by(&self, wanted: Option<u64>) -> Asked {
+    /// The caller whom a message concerns: that of the call on whose stream it came. A message that came on no call's stream
+    /// concerns the one caller of all calls in flight; `Err` when there are several.
+    fn owner(&self, wanted: Option<u64>) -> Result<Option<CallOwner>, SeveralCallers> {
         let pending = self.pending.lock();
-        if let Some(asker) = wanted.and_then(|id| pending.askers.get(&id)) {
-            return asker.clone().map_or(Asked::Owner, Asked::Caller);
+        if let Some(owner) = wanted.and_then(|id| pending.calls.get(&id)) {
+            return Ok(Some(owner.clone()));
         }
-        let mut askers = pending.askers.values();
-        let Some(first) = askers.next() else { return Asked::Owner };
-        let caller = |asker: &Option<AskCaller>| asker.as_ref().map(|asker| asker.caller.clone());
+        let mut owners = pending.calls.values();
+        let Some(first) = owners.next() else { return Ok(None) };
+        let caller = |owner: &CallOwner| owner.ask.as_ref().map(|asker| asker.caller.clone());
         let own = caller(first);
-        match askers.all(|other| caller(other) == own) {
-            true => first.clone().map_or(Asked::Owner, Asked::Caller),
-            false => Asked::Unclear,
+        match owners.all(|other| caller(other) == own) {
+            true => Ok(Some(first.clone())),
+            false => Err(SeveralCallers),
+        }
+    }
+
+    fn asked_by(&self, wanted: Option<u64>) -> Asked {
+        match self.owner(wanted) {
+            Ok(owner) => owner.and_then(|owner| owner.ask).map_or(Asked::Owner, Asked::Caller),
+            Err(SeveralCallers) => Asked::Unclear,
         }
     }
 
@@ -163,7 +181,9 @@ impl Inbox {
                         settled |= self.settle(id, Err(error));
                     }
                 }
-                Ok(Incoming::Notification { method, params }) => self.notified(&method, params.as_deref()),
+                Ok(Incoming::Notification { method, params }) => {
+                    self.notified(&method, params.as_deref(), wanted);
+                }
                 Ok(Incoming::Request { id, method, .. }) if HANDSHAKE.contains(&method.as_str()) => {
                     if let Ok(id) = id.get().parse() {
                         settled |= self.settle(id, Err(echoed())) && Some(id) == wanted;
@@ -208,7 +228,12 @@ impl Inbox {
         self.listener.reconnected();
     }
 
-    fn notified(&self, method: &str, params: Option<&RawValue>) {
+    fn notified(&self, method: &str, params: Option<&RawValue>, wanted: Option<u64>) {
+        if method == "notifications/message"
+            && let Ok(Some(CallOwner { log: Some(log), .. })) = self.owner(wanted)
+        {
+            self.listener.logged(params, &log);
+        }
         if method != "notifications/progress" {
             return self.listener.notified(method, params);
         }
@@ -318,14 +343,17 @@ impl Drop for Watched {
     }
 }
 
-/// A call whose questions go to its caller.
-pub struct QuestionsWatched {
+/// Calls of several callers are in flight.
+struct SeveralCallers;
+
+/// A call whose questions and log messages go to its caller.
+pub struct CallWatched {
     inbox: Arc<Inbox>,
     id: u64,
 }
 
-impl Drop for QuestionsWatched {
+impl Drop for CallWatched {
     fn drop(&mut self) {
-        self.inbox.pending.lock().askers.remove(&self.id);
+        self.inbox.pending.lock().calls.remove(&self.id);
     }
 }

@@ -4,39 +4,57 @@ use super::host::MOST_QUESTIONS;
 use super::inbox::Asked;
 use super::server::Server;
 use crate::error::{ErrorKind, HubError, clip};
-use crate::tool::AskCaller;
+use crate::tool::{AskCaller, QuestionAnswer, RoundQuestion};
 use serde_json::{Map, Value, json};
 
-/// Answers the requests of a server for input.
+/// Answers the requests of a server for input. What is for the caller is asked at once, so that it is asked once.
 pub async fn gather(
     server: &Server,
     tool: &str,
     requests: Map<String, Value>,
     ask: Option<&AskCaller>,
 ) -> Result<Map<String, Value>, HubError> {
+    let callbacks = server.callbacks();
+    let keys: Vec<String> = requests.keys().cloned().collect();
     let mut responses = Map::new();
-    let mut questions = 0;
-    let asked = || ask.cloned().map_or(Asked::Owner, Asked::Caller);
+    let (mut elicitations, mut round) = (0, Vec::new());
     for (key, request) in requests {
         let method = request.get("method").and_then(Value::as_str).unwrap_or_default().to_owned();
         if method == "elicitation/create" {
-            questions += 1;
-            if questions > MOST_QUESTIONS {
+            elicitations += 1;
+            if elicitations > MOST_QUESTIONS {
                 responses.insert(key, json!({"action": "decline"}));
                 continue;
             }
         }
         let params = request.get("params").cloned().unwrap_or_else(|| json!({}));
-        let answer = server.callbacks().answer(&method, params, asked()).await.map_err(|(_, why)| {
-            let text = format!(
-                "Tool '{}' on server '{}' needs input that this hub cannot give ({}: {why}).",
-                clip(tool),
-                server.id(),
-                super::wire::clean(&method, 60),
-            );
-            HubError::new(ErrorKind::NotAllowed, text)
-        })?;
-        responses.insert(key, answer);
+        if ask.is_some() && callbacks.is_for_caller(&method) {
+            round.push(RoundQuestion { key, method, params });
+            continue;
+        }
+        let answer = callbacks.answer(&method, params, Asked::Owner).await;
+        responses.insert(key, given(server, tool, &method, answer)?);
     }
-    Ok(responses)
+    if let Some(ask) = ask.filter(|_| !round.is_empty()) {
+        let asked: Vec<(String, String)> =
+            round.iter().map(|question| (question.key.clone(), question.method.clone())).collect();
+        let answers = callbacks.ask_caller(ask, round).await;
+        for ((key, method), answer) in asked.into_iter().zip(answers) {
+            responses.insert(key, given(server, tool, &method, answer)?);
+        }
+    }
+    // In the order of the requests.
+    Ok(keys.into_iter().filter_map(|key| responses.remove_entry(&key)).collect())
+}
+
+fn given(server: &Server, tool: &str, method: &str, answer: QuestionAnswer) -> Result<Value, HubError> {
+    answer.map_err(|(_, why)| {
+        let text = format!(
+            "Tool '{}' on server '{}' needs input that this hub cannot give ({}: {why}).",
+            clip(tool),
+            server.id(),
+            super::wire::clean(method, 60),
+        );
+        HubError::new(ErrorKind::NotAllowed, text)
+    })
 }

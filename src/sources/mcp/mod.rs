@@ -40,6 +40,8 @@ pub mod secrets;
 pub mod server;
 mod session;
 pub mod skills;
+mod subscribed;
+pub mod subscriptions;
 mod tasks;
 pub mod tool;
 pub mod transport;

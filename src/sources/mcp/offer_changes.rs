@@ -1,34 +1,73 @@
-//! Counts the changes of what a server offers in addition to tools, so that a list from before a change is not believed.
+//! Counts the changes of what a server offers in addition to tools, so that a list from before a change is not used.
 
+use crate::model::{OfferChange, OfferKind};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use tokio::sync::broadcast;
 
-#[derive(Debug, Default)]
+/// How many changes may wait for a slow listener. One that misses some looks at everything again.
+const MOST_WAITING: usize = 256;
+
+/// Tells of the changes that servers announce. All servers of a hub share it.
+#[derive(Clone)]
+pub struct OfferSignals(broadcast::Sender<OfferChange>);
+
+impl Default for OfferSignals {
+    fn default() -> Self {
+        OfferSignals(broadcast::Sender::new(MOST_WAITING))
+    }
+}
+
+impl OfferSignals {
+    pub fn watch(&self) -> broadcast::Receiver<OfferChange> {
+        self.0.subscribe()
+    }
+
+    pub fn send(&self, change: OfferChange) {
+        // There may be no listener.
+        let _ = self.0.send(change);
+    }
+}
+
+/// The changes of one server.
 pub struct OfferChanges {
+    server: Arc<str>,
     resources: AtomicU64,
     prompts: AtomicU64,
+    signals: OfferSignals,
 }
 
 impl OfferChanges {
-    pub fn resources(&self) {
-        self.resources.fetch_add(1, Ordering::AcqRel);
+    pub fn new(server: Arc<str>, signals: OfferSignals) -> Self {
+        OfferChanges { server, resources: AtomicU64::new(0), prompts: AtomicU64::new(0), signals }
     }
 
-    pub fn prompts(&self) {
-        self.prompts.fetch_add(1, Ordering::AcqRel);
+    /// The content of a resource has changed.
+    pub fn updated(&self, uri: &str) {
+        let (uri, server) = (Arc::from(uri), self.server.clone());
+        self.signals.send(OfferChange::Content { uri, server });
     }
 
-    /// Announcements may have been missed.
-    pub fn all(&self) {
-        self.resources();
-        self.prompts();
+    fn of(&self, kind: OfferKind) -> &AtomicU64 {
+        match kind {
+            OfferKind::Resources | OfferKind::ResourceTemplates => &self.resources,
+            OfferKind::Prompts => &self.prompts,
+        }
     }
 
-    /// How often the resources, with their templates, may have changed.
-    pub fn of_resources(&self) -> u64 {
-        self.resources.load(Ordering::Acquire)
+    /// The server has announced a change.
+    pub fn announce(&self, kind: OfferKind) {
+        self.forget(kind);
+        self.signals.send(OfferChange::List { kind, server: self.server.clone() });
     }
 
-    pub fn of_prompts(&self) -> u64 {
-        self.prompts.load(Ordering::Acquire)
+    /// A change may have been missed: what was listed is not used any more.
+    pub fn forget(&self, kind: OfferKind) {
+        self.of(kind).fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// How often the offers may have changed. Resources and their templates change together.
+    pub fn count(&self, kind: OfferKind) -> u64 {
+        self.of(kind).load(Ordering::Acquire)
     }
 }

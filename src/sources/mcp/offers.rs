@@ -8,6 +8,8 @@ use super::message::Params;
 use super::server::Server;
 use super::wire::clean;
 use crate::error::{ErrorKind, HubError, clip};
+pub use crate::model::OfferKind;
+use crate::tool::CallContextExtras;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
@@ -23,50 +25,8 @@ const MAX_TEXT: usize = 100_000;
 const ROUNDS: usize = 10;
 const METHOD_NOT_FOUND: i64 = -32601;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum OfferKind {
-    Resources,
-    ResourceTemplates,
-    Prompts,
-}
-
-impl OfferKind {
-    pub const ALL: [OfferKind; 3] = [OfferKind::Resources, OfferKind::ResourceTemplates, OfferKind::Prompts];
-
-    /// The member of the answer that has the list.
-    pub fn name(self) -> &'static str {
-        match self {
-            OfferKind::Resources => "resources",
-            OfferKind::ResourceTemplates => "resourceTemplates",
-            OfferKind::Prompts => "prompts",
-        }
-    }
-
-    pub fn parse(name: &str) -> Option<OfferKind> {
-        Self::ALL.into_iter().find(|kind| kind.name() == name)
-    }
-
-    /// The member that tells one offer from another.
-    pub fn key(self) -> &'static str {
-        match self {
-            OfferKind::Resources => "uri",
-            OfferKind::ResourceTemplates => "uriTemplate",
-            OfferKind::Prompts => "name",
-        }
-    }
-
-    fn method(self) -> &'static str {
-        match self {
-            OfferKind::Resources => "resources/list",
-            OfferKind::ResourceTemplates => "resources/templates/list",
-            OfferKind::Prompts => "prompts/list",
-        }
-    }
-
-    fn is_offered(self, connection: &Connection) -> bool {
-        let capability = if self == OfferKind::Prompts { "prompts" } else { "resources" };
-        connection.server().capabilities.get(capability).is_some_and(|declared| !declared.is_null())
-    }
+fn is_offered(kind: OfferKind, connection: &Connection) -> bool {
+    connection.server().capabilities.get(kind.capability()).is_some_and(|declared| !declared.is_null())
 }
 
 /// One request about an offer.
@@ -74,7 +34,7 @@ pub struct OfferRequest {
     pub method: &'static str,
     /// The resource or the prompt, as the modern era wants to see it in a header.
     pub name: String,
-    pub params: Vec<(&'static str, Value)>,
+    pub params: Map<String, Value>,
 }
 
 #[derive(Deserialize)]
@@ -98,11 +58,7 @@ impl OfferList {
 }
 
 fn changes(server: &Server, kind: OfferKind) -> u64 {
-    let counted = &server.callbacks().offer_changes;
-    match kind {
-        OfferKind::Resources | OfferKind::ResourceTemplates => counted.of_resources(),
-        OfferKind::Prompts => counted.of_prompts(),
-    }
+    server.callbacks().offer_changes.count(kind)
 }
 
 /// All offers of one kind; none when the server does not declare the capability.
@@ -126,7 +82,7 @@ async fn list_once(server: &Arc<Server>, kind: OfferKind) -> Result<OfferList, H
 
 async fn list_pages(connection: &Connection, kind: OfferKind) -> Result<Vec<Value>, HubError> {
     let mut offers = Vec::new();
-    if !kind.is_offered(connection) {
+    if !is_offered(kind, connection) {
         return Ok(offers);
     }
     let (mut keys, mut cursors) = (HashSet::new(), HashSet::new());
@@ -183,15 +139,19 @@ fn checked(kind: OfferKind, entry: Value) -> Option<Value> {
     Some(Value::Object(entry))
 }
 
-/// Asks about one offer, and answers what the server asks meanwhile.
-pub async fn ask(server: &Arc<Server>, request: &OfferRequest) -> Result<Map<String, Value>, HubError> {
+/// Asks about one offer, and answers what the server asks meanwhile. `extras` are those of the caller.
+pub async fn ask(
+    server: &Arc<Server>,
+    request: &OfferRequest,
+    extras: &CallContextExtras,
+) -> Result<Map<String, Value>, HubError> {
     let _call = server.begin_call();
     // The caller is not known here, and nobody may read with the credentials of the hub.
     server.for_everyone()?;
     let connection = server.connection().await?;
-    let answer = match ask_once(server, &connection, request).await {
+    let answer = match ask_once(server, &connection, request, extras).await {
         Err(error) if error.kind == ErrorKind::Closed => {
-            ask_once(server, &*server.connection().await?, request).await
+            ask_once(server, &*server.connection().await?, request, extras).await
         }
         answer => answer,
     };
@@ -202,15 +162,21 @@ async fn ask_once(
     server: &Arc<Server>,
     connection: &Connection,
     request: &OfferRequest,
+    extras: &CallContextExtras,
 ) -> Result<Map<String, Value>, HubError> {
-    let mut extra: Vec<(&str, Value)> = Vec::new();
+    let mut input: Map<String, Value> = Map::new();
     for _ in 0..ROUNDS {
-        let given = request.params.iter().map(|(key, value)| (*key, value));
-        let params = given
-            .chain(extra.iter().map(|(key, value)| (*key, value)))
-            .fold(Params::new(), |params, (key, value)| params.with(key, value));
-        let extras = RequestExtras { name: Some(Arc::from(&*request.name)), ..RequestExtras::default() };
-        let raw = connection.request(request.method, params, extras).await?;
+        let params = request.params.iter().chain(&input);
+        let params = params.fold(Params::new(), |params, (key, value)| params.with(key, value));
+        let sent = RequestExtras {
+            name: Some(Arc::from(&*request.name)),
+            meta: extras.meta.clone(),
+            on_progress: extras.progress.clone(),
+            ask: extras.ask.clone(),
+            log: extras.log.clone(),
+            ..RequestExtras::default()
+        };
+        let raw = connection.request(request.method, params, sent).await?;
         let wrong = |why: &str| protocol(format!("{} of '{}': {why}", request.method, clip(&request.name)));
         let answer: Value = serde_json::from_str(raw.get()).map_err(|error| wrong(&error.to_string()))?;
         let Value::Object(mut answer) = answer else { return Err(wrong("it is not an object")) };
@@ -221,9 +187,10 @@ async fn ask_once(
                     Some(Value::Object(requests)) => requests,
                     _ => Map::new(),
                 };
-                let responses = Box::pin(input::gather(server, &request.name, requests, None)).await?;
-                extra = vec![("inputResponses", Value::Object(responses))];
-                extra.extend(answer.remove("requestState").map(|state| ("requestState", state)));
+                let gathered = input::gather(server, &request.name, requests, extras.ask.as_ref());
+                let responses = Box::pin(gathered).await?;
+                input = Map::from_iter([("inputResponses".to_owned(), Value::Object(responses))]);
+                input.extend(answer.remove("requestState").map(|state| ("requestState".to_owned(), state)));
             }
             Some(_) => return Err(wrong("its 'resultType' is unknown")),
         }

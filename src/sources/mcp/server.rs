@@ -439,15 +439,16 @@ impl Server {
         if self.callers.lists_tools() || self.config().options.pin {
             session.spawn(Box::pin(background::keep_tools_listed(changed, list)));
         }
-        if self.callers.lists_tools()
-            && connection.server().era == Era::Modern
-            && connection.server().announces_changes()
-        {
-            let server = Arc::downgrade(self);
+        let callbacks = self.callbacks().clone();
+        session.spawn(Box::pin(background::renew_subscriptions(connection.clone(), callbacks)));
+        let announces =
+            connection.server().announces_changes() || self.declares("resources.subscribe") == Some(true);
+        if self.callers.lists_tools() && connection.server().era == Era::Modern && announces {
+            let (server, callbacks) = (Arc::downgrade(self), self.callbacks().clone());
             self.lists.set_silent(false);
             session.spawn(Box::pin(async move {
                 let of_tools = connection.server().announces_changes_of("tools");
-                let is_refused = background::subscribe(connection).await && of_tools;
+                let is_refused = background::subscribe(connection, callbacks).await && of_tools;
                 if let Some(server) = server.upgrade().filter(|_| is_refused) {
                     server.lists.set_silent(true);
                 }

@@ -193,6 +193,7 @@ impl ServerCall<'_> {
             meta: ctx.extras.meta.clone(),
             on_progress: ctx.extras.progress.clone(),
             ask: ctx.extras.ask.clone(),
+            log: ctx.extras.log.clone(),
         };
         connection.request("tools/call", params, extras).await.map_err(|error| self.unreachable(error))
     }

@@ -80,8 +80,9 @@ pub(super) const GATEWAY: &[(&str, &str)] = &[
     ("The system gives no random numbers for the keys of sessions.", "系统没有为会话密钥提供随机数。"),
     ("Cannot listen on {}:{}: {}", "无法监听 {0}:{1}：{2}"),
     ("Cannot serve on stdio: {}", "无法通过标准输入输出提供服务：{0}"),
-    ("The parameters of completion/complete are invalid: {}.", "completion/complete 的参数无效：{0}。"),
-    ("There is no resource of that URI.", "没有这个 URI 的资源。"),
-    ("There is no prompt of that name.", "没有这个名称的提示模板。"),
-    ("There is no prompt or resource template of that name.", "没有这个名称的提示模板或资源模板。"),
+    ("This hub has no servers.", "此 hub 没有服务器。"),
+    ("Several servers have the {} '{}'; name it {}.", "多个服务器都有 {0} '{1}'；请用 {2} 指明。"),
+    ("No server lists the {} '{}'.", "没有服务器列出 {0} '{1}'。"),
+    ("Server '{}' has no subscriptions to resources.", "服务器 '{0}' 不支持订阅资源。"),
+    ("Too many resources of server '{}' are subscribed to.", "服务器 '{0}' 被订阅的资源过多。"),
 ];

@@ -46,10 +46,10 @@ class Scenario:
     lines: list[str] = field(default_factory=list)
 
 
-def required(revision: str) -> list[str]:
-    """The client scenarios of a revision; the file is YAML, and of it only one plain list is wanted."""
+def required(revision: str, side: str = "client") -> list[str]:
+    """The scenarios of a revision for one side; the file is YAML, and of it only one plain list is wanted."""
     text = (SUITE / "requirements" / f"{revision}.yaml").read_text()
-    section = re.search(r"^client:\n((?:[ ]+.*\n|\s*#.*\n|\n)+)", text, re.MULTILINE)
+    section = re.search(rf"^{side}:\n((?:[ ]+.*\n|\s*#.*\n|\n)+)", text, re.MULTILINE)
     return re.findall(r"^\s+- (\S+)$", section.group(1), re.MULTILINE) if section else []
 
 

@@ -63,4 +63,5 @@ async def main() -> None:
         sys.stdout.write(json.dumps(await use(session)))
 
 
-asyncio.run(main())
+if __name__ == "__main__":
+    asyncio.run(main())

@@ -1,0 +1,264 @@
+//! Resources and prompts of servers as the clients of a gateway see them.
+//!
+//! A URI or name that only one server has stays as it is. One that several servers have is told apart by its server:
+//! `toolhub://<server>/<uri>` and `<server>__<prompt>`. These forms are understood at any time, so that a client that knows
+//! one from an earlier list can still use it.
+
+use super::Servers;
+use super::offers::{OfferOwner, OfferedBy, not_asked, too_late};
+use crate::error::{ErrorKind, HubError, Outcome, clip};
+use crate::gateway::{OfferCall, SubscribedResource, View};
+use crate::model::OfferKind;
+use crate::sources::mcp::offers::OfferRequest;
+use crate::sources::mcp::server::Server;
+use crate::sources::mcp::subscriptions;
+use crate::tool::CallContextExtras;
+use serde_json::{Map, Value};
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::{Instant, timeout_at};
+
+/// How long a server may take to list or read what it offers.
+const OFFER_TIMEOUT: Duration = Duration::from_secs(30);
+const SCHEME: &str = "toolhub://";
+const BETWEEN: &str = "__";
+
+/// A resource or prompt that was found: its server, and its key there.
+struct FoundOffer {
+    server: Arc<Server>,
+    key: String,
+}
+
+impl Servers {
+    fn shown(&self, view: &View, kind: OfferKind) -> Vec<Arc<Server>> {
+        let shows = |server: &Arc<Server>| !server.config().disabled && view.shows(kind, server.id());
+        self.all().into_iter().filter(shows).collect()
+    }
+
+    /// Whether a server that the view shows has this capability, or may have it.
+    pub fn may_have(&self, view: &View, capability: &str) -> bool {
+        let kind = if capability == "prompts" { OfferKind::Prompts } else { OfferKind::Resources };
+        let mut shown = self.shown(view, kind);
+        if capability == "completions" {
+            shown.extend(self.shown(view, OfferKind::Prompts));
+        }
+        shown.iter().any(|server| server.declares(capability) != Some(false))
+    }
+
+    /// The offers of the servers that the view shows. A server that cannot list its offers hides those of no other.
+    pub async fn served_offers(&self, view: &View, kind: OfferKind, again: bool) -> Vec<Value> {
+        let shown = self.shown(view, kind);
+        let (known, unknown) = match again {
+            true => shown.into_iter().partition(|server| self.known_list(server, kind).is_some()),
+            false => (Vec::new(), shown),
+        };
+        let mut lists: Vec<OfferedBy> = self.list_offers(unknown, kind, OFFER_TIMEOUT).await;
+        let known = known.into_iter().filter_map(|server: Arc<Server>| {
+            Some((server.id().clone(), Ok(self.known_list(&server, kind)?.offers.clone())))
+        });
+        lists.extend(known);
+        // The order of the configuration, whatever was known before.
+        let place: HashMap<Arc<str>, usize> =
+            self.all().iter().enumerate().map(|(place, server)| (server.id().clone(), place)).collect();
+        lists.sort_by_key(|(id, _)| place.get(id).copied().unwrap_or(usize::MAX));
+        told_apart(kind, lists)
+    }
+
+    /// Passes a request of a client on to the server that has what it names.
+    pub async fn ask_served(
+        &self,
+        view: &View,
+        call: &OfferCall,
+        extras: &CallContextExtras,
+    ) -> Result<Map<String, Value>, HubError> {
+        let until = Instant::now() + OFFER_TIMEOUT;
+        let found = self.find_served(view, call, until).await?;
+        let mut params = call.params.clone();
+        put_key(&mut params, call, &found.key);
+        let request = OfferRequest { method: call.method, name: found.key.clone(), params };
+        let member = match call.method {
+            "resources/read" => Some("contents"),
+            "prompts/get" => Some("messages"),
+            "completion/complete" => Some("completion"),
+            _ => None,
+        };
+        let limit = (until, OFFER_TIMEOUT);
+        let (_, mut answer) = self.ask_offer(&found.server, &request, extras, member, limit).await?;
+        if found.key != call.key {
+            rename_contents(&mut answer, &found.key, &call.key);
+        }
+        Ok(answer)
+    }
+
+    /// Subscribes to the changes of a resource.
+    pub async fn subscribe_served(&self, view: &View, uri: &str) -> Result<SubscribedResource, HubError> {
+        const KINDS: &[OfferKind] = &[OfferKind::Resources, OfferKind::ResourceTemplates];
+        let until = Instant::now() + OFFER_TIMEOUT;
+        let (method, key, params) = ("resources/subscribe", uri.to_owned(), Map::new());
+        let found = self.find_served(view, &OfferCall { method, kinds: KINDS, key, params }, until).await?;
+        let subscribed = timeout_at(until, subscriptions::subscribe(&found.server, &found.key)).await;
+        let guard = subscribed.unwrap_or_else(|_| Err(too_late(&found.server, uri, OFFER_TIMEOUT)))?;
+        Ok(SubscribedResource::new(found.server.id().clone(), found.key, guard))
+    }
+
+    async fn find_served(
+        &self,
+        view: &View,
+        call: &OfferCall,
+        until: Instant,
+    ) -> Result<FoundOffer, HubError> {
+        let kind = call.kinds.first().copied().unwrap_or(OfferKind::Resources);
+        let shown = self.shown(view, kind);
+        let what = if kind == OfferKind::Prompts { "prompt" } else { "resource" };
+        let found = |server: Arc<Server>, key: &str| FoundOffer { server, key: key.to_owned() };
+        let owner = self.find_owner(&shown, call.kinds, &call.key, until).await;
+        if let OfferOwner::One(server) = owner {
+            return Ok(found(server, &call.key));
+        }
+        if let Some((server, key)) = of_server(&shown, kind, &call.key) {
+            return Ok(found(server, key));
+        }
+        let refuse = |kind, text| Err(HubError::new(kind, text).with_outcome(Outcome::NotSent));
+        match owner {
+            OfferOwner::One(server) => Ok(found(server, &call.key)),
+            OfferOwner::Several(several) => {
+                let names: Vec<String> = several
+                    .iter()
+                    .map(|one| format!("'{}'", clip(&own_key(kind, one.id(), &call.key))))
+                    .collect();
+                let text = format!(
+                    "Several servers have the {what} '{}'; name it {}.",
+                    clip(&call.key),
+                    names.join(" or ")
+                );
+                refuse(ErrorKind::InvalidArguments, text)
+            }
+            OfferOwner::Unknown(Some((id, error))) => Err(not_asked(what, &call.key, &id, error)),
+            OfferOwner::Unknown(None) => {
+                // A server may have resources that it does not list, such as those that its tools link to.
+                let mut having = shown.iter().filter(|one| one.declares(kind.capability()) == Some(true));
+                match (having.next(), having.next()) {
+                    (Some(only), None) => Ok(found(only.clone(), &call.key)),
+                    _ => refuse(
+                        ErrorKind::NotFound,
+                        format!("No server lists the {what} '{}'.", clip(&call.key)),
+                    ),
+                }
+            }
+        }
+    }
+}
+
+/// One list of all; what several servers have gets the name of its server.
+fn told_apart(kind: OfferKind, lists: Vec<OfferedBy>) -> Vec<Value> {
+    let mut counts: HashMap<String, usize> = HashMap::new();
+    let key_of = |offer: &Value| offer.get(kind.key()).and_then(Value::as_str).map(str::to_owned);
+    for offer in lists.iter().filter_map(|(_, listed)| listed.as_ref().ok()).flatten() {
+        *counts.entry(key_of(offer).unwrap_or_default()).or_default() += 1;
+    }
+    let mut all = Vec::new();
+    for (id, listed) in lists {
+        for mut offer in listed.unwrap_or_default() {
+            let key = key_of(&offer).unwrap_or_default();
+            if counts.get(&key).is_some_and(|count| *count > 1) {
+                offer[kind.key()] = Value::from(own_key(kind, &id, &key));
+            }
+            all.push(offer);
+        }
+    }
+    all
+}
+
+/// The key of an offer that names its server.
+fn own_key(kind: OfferKind, server: &str, key: &str) -> String {
+    match kind {
+        OfferKind::Prompts => format!("{server}{BETWEEN}{key}"),
+        _ => format!("{SCHEME}{}/{key}", host(server)),
+    }
+}
+
+/// The server that a key names, and the key there.
+fn of_server<'a>(servers: &[Arc<Server>], kind: OfferKind, key: &'a str) -> Option<(Arc<Server>, &'a str)> {
+    servers.iter().find_map(|server| {
+        let rest = key.strip_prefix(&own_key(kind, server.id(), ""))?;
+        (!rest.is_empty()).then(|| (server.clone(), rest))
+    })
+}
+
+/// The id of a server as the host of a URI.
+fn host(id: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'~');
+    let encoded = |byte: u8| if plain(byte) { (byte as char).to_string() } else { format!("%{byte:02X}") };
+    id.bytes().map(encoded).collect()
+}
+
+/// Names what is asked for as its server does.
+fn put_key(params: &mut Map<String, Value>, call: &OfferCall, key: &str) {
+    let member = match call.method {
+        "prompts/get" => params.get_mut("name"),
+        "completion/complete" => params.get_mut("ref").and_then(|reference| {
+            reference.get_mut(if call.kinds == [OfferKind::Prompts] { "name" } else { "uri" })
+        }),
+        _ => params.get_mut("uri"),
+    };
+    if let Some(member) = member {
+        *member = Value::from(key);
+    }
+}
+
+/// The contents have the URI that the client asked for.
+fn rename_contents(answer: &mut Map<String, Value>, from: &str, to: &str) {
+    for content in answer.get_mut("contents").and_then(Value::as_array_mut).into_iter().flatten() {
+        if content.get("uri").and_then(Value::as_str) == Some(from) {
+            content["uri"] = Value::from(to);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    fn by(id: &str, offers: Value) -> OfferedBy {
+        (Arc::from(id), Ok(offers.as_array().cloned().unwrap()))
+    }
+
+    #[test]
+    fn only_what_several_servers_have_is_renamed() {
+        let lists = vec![
+            by("alpha", json!([{"name": "review", "x": 1.5}, {"name": "own"}])),
+            by("beta", json!([{"name": "review"}])),
+            (Arc::from("broken"), Err(HubError::new(ErrorKind::Closed, "gone"))),
+        ];
+        let all = told_apart(OfferKind::Prompts, lists);
+        assert_eq!(
+            json!(all).to_string(),
+            r#"[{"name":"alpha__review","x":1.5},{"name":"own"},{"name":"beta__review"}]"#
+        );
+        let lists = vec![by("a b", json!([{"uri": "note://x"}])), by("c", json!([{"uri": "note://x"}]))];
+        let uris: Vec<Value> =
+            told_apart(OfferKind::Resources, lists).iter().map(|one| one["uri"].clone()).collect();
+        assert_eq!(uris, ["toolhub://a%20b/note://x", "toolhub://c/note://x"]);
+    }
+
+    #[test]
+    fn contents_have_the_uri_that_was_asked_for() {
+        let mut answer =
+            json!({"contents": [{"uri": "note://x"}, {"uri": "note://y"}]}).as_object().cloned().unwrap();
+        rename_contents(&mut answer, "note://x", "toolhub://a/note://x");
+        assert_eq!(answer["contents"], json!([{"uri": "toolhub://a/note://x"}, {"uri": "note://y"}]));
+    }
+
+    proptest! {
+        #[test]
+        fn a_key_with_its_server_leads_back(id in "[ -~]{1,12}", key in "\\PC{1,20}") {
+            for kind in OfferKind::ALL {
+                let own = own_key(kind, &id, &key);
+                prop_assert_eq!(own.strip_prefix(&own_key(kind, &id, "")), Some(&*key));
+            }
+        }
+    }
+}

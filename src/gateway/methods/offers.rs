@@ -1,0 +1,169 @@
+//! Resources and prompts of the servers behind the gateway, and completion: passed through as the servers give them.
+
+use super::results::{cancelled, upstream_refusal};
+use super::rounds::{RequestSubject, RunningContext, answer_or_ask};
+use super::tools::written;
+use crate::error::{ErrorKind, HubError, clip};
+use crate::gateway::caller::Caller;
+use crate::gateway::conversation::FinishedRequest;
+use crate::gateway::era::{ResultKind, foreign_object};
+use crate::gateway::exchange::Exchange;
+use crate::gateway::rpc::{INTERNAL_ERROR, RpcError, object};
+use crate::gateway::state::Gateway;
+use crate::gateway::upstreams::OfferCall;
+use crate::model::OfferKind;
+use crate::model::protocol::Era;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
+use std::sync::Arc;
+
+/// The code of older protocols for a resource that is not there.
+const NO_RESOURCE: i64 = -32002;
+
+/// One page of what the caller sees of a kind.
+pub async fn list(
+    gateway: &Gateway,
+    caller: &Caller,
+    kind: OfferKind,
+    params: Option<&RawValue>,
+) -> Result<String, RpcError> {
+    available(gateway, caller, kind.capability(), kind.method())?;
+    let begin = match object(params)?.get("cursor") {
+        None | Some(Value::Null) => None,
+        Some(cursor) => Some(position(cursor)?),
+    };
+    let all = gateway.upstreams.offers(&caller.view, kind, begin.is_some()).await;
+    let begin = begin.unwrap_or(0);
+    let end = begin.saturating_add(gateway.options.page_size.max(1));
+    let mut page = Map::from_iter([(kind.name().to_owned(), json!([]))]);
+    if end < all.len() {
+        page.insert("nextCursor".to_owned(), json!(end.to_string()));
+    }
+    page[kind.name()] = all.into_iter().skip(begin).take(end - begin).collect();
+    written(gateway, caller, &page, ResultKind::Cacheable)
+}
+
+fn position(cursor: &Value) -> Result<usize, RpcError> {
+    let position = cursor.as_str().and_then(|text| text.parse().ok());
+    position.ok_or_else(|| RpcError::invalid_params("Invalid params: 'cursor' is not one of this server"))
+}
+
+/// A method that no server behind the view supports does not exist for its callers.
+fn available(gateway: &Gateway, caller: &Caller, capability: &str, method: &str) -> Result<(), RpcError> {
+    match gateway.upstreams.may_have(&caller.view, capability) {
+        true => Ok(()),
+        false => Err(RpcError::no_such_method(method)),
+    }
+}
+
+/// `resources/read`.
+pub async fn read(
+    gateway: &Arc<Gateway>,
+    exchange: &Exchange,
+    params: Option<&RawValue>,
+) -> Result<String, RpcError> {
+    const KINDS: &[OfferKind] = &[OfferKind::Resources, OfferKind::ResourceTemplates];
+    available(gateway, &exchange.caller, "resources", "resources/read")?;
+    ask(gateway, exchange, "resources/read", KINDS, "uri", object(params)?).await
+}
+
+/// `prompts/get`.
+pub async fn get_prompt(
+    gateway: &Arc<Gateway>,
+    exchange: &Exchange,
+    params: Option<&RawValue>,
+) -> Result<String, RpcError> {
+    available(gateway, &exchange.caller, "prompts", "prompts/get")?;
+    ask(gateway, exchange, "prompts/get", &[OfferKind::Prompts], "name", object(params)?).await
+}
+
+/// `completion/complete`.
+pub async fn complete(
+    gateway: &Arc<Gateway>,
+    exchange: &Exchange,
+    params: Option<&RawValue>,
+) -> Result<String, RpcError> {
+    available(gateway, &exchange.caller, "completions", "completion/complete")?;
+    let params = object(params)?;
+    let kind = params.get("ref").and_then(|reference| reference.get("type")).and_then(Value::as_str);
+    match kind {
+        Some("ref/prompt") => {
+            ask(gateway, exchange, "completion/complete", &[OfferKind::Prompts], "name", params).await
+        }
+        Some("ref/resource") => {
+            const KINDS: &[OfferKind] = &[OfferKind::ResourceTemplates, OfferKind::Resources];
+            ask(gateway, exchange, "completion/complete", KINDS, "uri", params).await
+        }
+        _ => Err(RpcError::invalid_params(
+            "Invalid params: the type of 'ref' must be 'ref/prompt' or 'ref/resource'",
+        )),
+    }
+}
+
+async fn ask(
+    gateway: &Arc<Gateway>,
+    exchange: &Exchange,
+    method: &'static str,
+    kinds: &'static [OfferKind],
+    member: &'static str,
+    mut params: Map<String, Value>,
+) -> Result<String, RpcError> {
+    let named = match params.get("ref").filter(|_| method == "completion/complete") {
+        Some(reference) => reference.get(member),
+        None => params.get(member),
+    };
+    let Some(key) = named.and_then(Value::as_str).map(str::to_owned) else {
+        return Err(RpcError::invalid_params(format!("Invalid params: '{member}' must be a string")));
+    };
+    let own = ["_meta", "inputResponses", "requestState"];
+    let round: Map<String, Value> = own.into_iter().filter_map(|name| params.remove_entry(name)).collect();
+    let subject = RequestSubject { method, name: key.clone() };
+    let call = OfferCall { method, kinds, key, params };
+    let run = async move |context: RunningContext| {
+        let RunningContext { gateway, caller, extras, cancel } = context;
+        let asked = gateway.upstreams.ask_offer(&caller.view, &call, &extras);
+        let answered = tokio::select! {
+            answered = asked => answered.map_err(|error| refused(&caller, &call, error)),
+            () = cancel.cancelled() => Err(cancelled()),
+        };
+        let is_failure = answered.is_err();
+        let kind = if call.method == "resources/read" { ResultKind::Cacheable } else { ResultKind::Plain };
+        FinishedRequest {
+            answer: answered.map(|result| foreign_object(caller.era, result, kind)),
+            is_failure,
+        }
+    };
+    answer_or_ask(gateway, exchange, &subject, round, run, |refusal| refusal).await
+}
+
+fn refused(caller: &Caller, call: &OfferCall, error: HubError) -> RpcError {
+    match (error.kind, error.code) {
+        (ErrorKind::NotFound, _) => missing(caller.era, call),
+        // The eras disagree about the code of a resource that is not there.
+        (ErrorKind::Rpc, Some(NO_RESOURCE)) if caller.era == Era::Modern => missing(caller.era, call),
+        (ErrorKind::InvalidArguments, _) => RpcError::invalid_params(error.message),
+        _ => upstream_refusal(&error).unwrap_or_else(|| RpcError::new(INTERNAL_ERROR, error.message)),
+    }
+}
+
+/// Why a resource cannot be subscribed to.
+pub fn subscription_refused(caller: &Caller, uri: String, error: HubError) -> RpcError {
+    let call = OfferCall { method: "resources/read", kinds: &[], key: uri, params: Map::new() };
+    match error.kind {
+        ErrorKind::NotAllowed | ErrorKind::Limit => RpcError::invalid_params(error.message),
+        _ => refused(caller, &call, error),
+    }
+}
+
+/// The same for what does not exist and for what the caller must not know of.
+fn missing(era: Era, call: &OfferCall) -> RpcError {
+    if call.method != "resources/read" {
+        let what = if call.kinds == [OfferKind::Prompts] { "prompt" } else { "resource template" };
+        return RpcError::invalid_params(format!("Unknown {what}: {}", clip(&call.key)));
+    }
+    let error = match era {
+        Era::Legacy => RpcError::new(NO_RESOURCE, "Resource not found"),
+        Era::Modern => RpcError::invalid_params("Resource not found"),
+    };
+    error.with_data(json!({"uri": call.key}))
+}

@@ -1,0 +1,53 @@
+//! `resources/subscribe` and `resources/unsubscribe` of legacy clients.
+
+use super::offers::subscription_refused;
+use crate::gateway::caller::Caller;
+use crate::gateway::rpc::{RpcError, object};
+use crate::gateway::state::Gateway;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+/// Tells the client of changes of a resource from now on, on its standing stream.
+pub async fn subscribe(
+    gateway: &Gateway,
+    caller: &Caller,
+    params: Option<&RawValue>,
+) -> Result<String, RpcError> {
+    let uri = uri(gateway, caller, "resources/subscribe", params)?;
+    let Some(session) = &caller.session else {
+        return Err(RpcError::invalid_request("Invalid Request: a subscription needs a session"));
+    };
+    let subscribed = gateway.upstreams.subscribe(&caller.view, &uri).await;
+    let subscribed = subscribed.map_err(|error| subscription_refused(caller, uri.clone(), error))?;
+    match gateway.subscriptions.of(session).add(uri, subscribed) {
+        true => Ok("{}".to_owned()),
+        false => Err(RpcError::invalid_params("Invalid params: too many resources are subscribed to")),
+    }
+}
+
+/// Ends a subscription. One that there is not has ended already.
+pub fn unsubscribe(
+    gateway: &Gateway,
+    caller: &Caller,
+    params: Option<&RawValue>,
+) -> Result<String, RpcError> {
+    let uri = uri(gateway, caller, "resources/unsubscribe", params)?;
+    if let Some(session) = &caller.session {
+        gateway.subscriptions.of(session).remove(&uri);
+    }
+    Ok("{}".to_owned())
+}
+
+fn uri(
+    gateway: &Gateway,
+    caller: &Caller,
+    method: &str,
+    params: Option<&RawValue>,
+) -> Result<String, RpcError> {
+    if !gateway.upstreams.may_have(&caller.view, "resources.subscribe") {
+        return Err(RpcError::no_such_method(method));
+    }
+    let params = object(params)?;
+    let uri = params.get("uri").and_then(Value::as_str).map(str::to_owned);
+    uri.ok_or_else(|| RpcError::invalid_params("Invalid params: 'uri' must be a string"))
+}

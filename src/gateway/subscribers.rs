@@ -1,0 +1,65 @@
+//! The resources that clients have subscribed to. Those of a legacy client are kept by the replica that was asked, for a
+//! limited number of sessions.
+
+use super::upstreams::SubscribedResource;
+use crate::sync::Mutex;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// The sessions whose subscriptions are kept at once.
+const MOST_SESSIONS: usize = 10_000;
+/// The resources that one client may subscribe to.
+pub const MOST_RESOURCES: usize = 1_000;
+
+/// The subscriptions of one client, by the URI that it knows.
+#[derive(Clone, Default)]
+pub struct ClientSubscriptions(Arc<Mutex<HashMap<String, SubscribedResource>>>);
+
+impl ClientSubscriptions {
+    /// False when the client has too many.
+    pub fn add(&self, uri: String, subscribed: SubscribedResource) -> bool {
+        let mut all = self.0.lock();
+        if all.len() >= MOST_RESOURCES && !all.contains_key(&uri) {
+            return false;
+        }
+        all.insert(uri, subscribed);
+        true
+    }
+
+    pub fn remove(&self, uri: &str) {
+        let removed = self.0.lock().remove(uri);
+        // Outside of the lock: ending a subscription may do more than forget it.
+        drop(removed);
+    }
+
+    /// The URI under which the client knows this resource of a server, if it has subscribed to it.
+    pub fn known_as(&self, server: &str, uri: &str) -> Option<String> {
+        let all = self.0.lock();
+        let is_it = |one: &&SubscribedResource| &*one.server == server && one.uri == uri;
+        all.iter().find(|(_, one)| is_it(one)).map(|(own, _)| own.clone())
+    }
+}
+
+/// The subscriptions of legacy clients, by session.
+#[derive(Default)]
+pub struct SessionSubscriptions(Mutex<HashMap<Arc<str>, ClientSubscriptions>>);
+
+impl SessionSubscriptions {
+    pub fn of(&self, session: &Arc<str>) -> ClientSubscriptions {
+        let mut all = self.0.lock();
+        if let Some(known) = all.get(session) {
+            return known.clone();
+        }
+        if all.len() >= MOST_SESSIONS {
+            let dropped = all.keys().next().cloned();
+            dropped.and_then(|dropped| all.remove(&dropped));
+        }
+        all.entry(session.clone()).or_default().clone()
+    }
+
+    /// The session has ended.
+    pub fn forget(&self, session: &str) {
+        let removed = self.0.lock().remove(session);
+        drop(removed);
+    }
+}

@@ -1,0 +1,67 @@
+//! What MCP servers offer in addition to tools.
+
+use std::sync::Arc;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum OfferKind {
+    Resources,
+    ResourceTemplates,
+    Prompts,
+}
+
+impl OfferKind {
+    pub const ALL: [OfferKind; 3] = [OfferKind::Resources, OfferKind::ResourceTemplates, OfferKind::Prompts];
+
+    /// The member of the answer that has the list.
+    pub fn name(self) -> &'static str {
+        match self {
+            OfferKind::Resources => "resources",
+            OfferKind::ResourceTemplates => "resourceTemplates",
+            OfferKind::Prompts => "prompts",
+        }
+    }
+
+    pub fn parse(name: &str) -> Option<OfferKind> {
+        Self::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+
+    /// The member that tells one offer from another.
+    pub fn key(self) -> &'static str {
+        match self {
+            OfferKind::Resources => "uri",
+            OfferKind::ResourceTemplates => "uriTemplate",
+            OfferKind::Prompts => "name",
+        }
+    }
+
+    /// The method that lists them.
+    pub fn method(self) -> &'static str {
+        match self {
+            OfferKind::Resources => "resources/list",
+            OfferKind::ResourceTemplates => "resources/templates/list",
+            OfferKind::Prompts => "prompts/list",
+        }
+    }
+
+    /// The capability of a server that has them.
+    pub fn capability(self) -> &'static str {
+        match self {
+            OfferKind::Resources | OfferKind::ResourceTemplates => "resources",
+            OfferKind::Prompts => "prompts",
+        }
+    }
+}
+
+/// What has changed on a server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum OfferChange {
+    List {
+        kind: OfferKind,
+        server: Arc<str>,
+    },
+    /// The content of a resource that was subscribed to.
+    Content {
+        uri: Arc<str>,
+        server: Arc<str>,
+    },
+}
