@@ -1,7 +1,7 @@
 //! The tool by which a model reads the rest of a result that was cut.
 
 use super::result_texts::{ResultTexts, in_language};
-use crate::error::{ErrorKind, HubError};
+use crate::error::HubError;
 use crate::model::{Arguments, CheckOptions, Effects, Evidence, Fitting, Lang, ToolOutput, ToolSpec};
 use crate::principal::Principal;
 use crate::schema::ArgumentSchema;
@@ -65,9 +65,8 @@ impl ReadMore {
         let number = |name: &str| args.get(name).and_then(Value::as_f64).map(|number| number as usize);
         let handle = args.get("handle").and_then(Value::as_str).unwrap_or_default();
         let limit = number("limit").unwrap_or(self.page).min(MAX_PAGE);
-        let page = self.texts.page(handle, (number("offset").unwrap_or_default(), limit), reader, self.lang);
-        // A wrong handle is the reader's mistake, and the tool is there.
-        let page = page.map_err(|error| HubError { kind: ErrorKind::InvalidArguments, ..error })?;
+        let page =
+            self.texts.page(handle, (number("offset").unwrap_or_default(), limit), reader, self.lang)?;
         let (name, end, left) = (&self.spec.name, page.end, page.total - page.end);
         if page.text.is_empty() && limit > 0 {
             let note = format!(

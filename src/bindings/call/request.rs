@@ -2,7 +2,7 @@
 
 use crate::bindings::errors::class_of;
 use crate::bindings::hub::PyHub;
-use crate::bindings::json::{from_python, to_python};
+use crate::bindings::json;
 use crate::bindings::mappings::as_mapping;
 use crate::bindings::once::intern;
 use crate::bindings::prompt;
@@ -11,7 +11,7 @@ use crate::parse::{self, ParseOptions};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 
 const NAMELESS: &str = "The call names no tool: expected 'tool_name' as text, got nothing.";
 
@@ -89,7 +89,7 @@ fn foreign<'py>(given: &Bound<'py, PyAny>) -> PyResult<ReadRequest<'py>> {
         source: None,
         error: Some(error),
     };
-    let value = match from_python(given) {
+    let value = match json::from_python(given) {
         Ok(value) => value,
         Err(reason) => return Ok(nothing(format!("The call cannot be read: {reason}."))),
     };
@@ -104,7 +104,7 @@ fn foreign<'py>(given: &Bound<'py, PyAny>) -> PyResult<ReadRequest<'py>> {
     }
     Ok(ReadRequest {
         name: PyString::new(py, &call.name),
-        arguments: Some(to_python(py, &Value::Object(call.arguments))?),
+        arguments: Some(json::to_python(py, &Value::Object(call.arguments))?),
         id: Some(call.id).filter(|_| call.id_from_model),
         source: call.source,
         error: call.error,
@@ -138,17 +138,7 @@ impl<'py> ReadRequest<'py> {
     pub fn restore(&mut self, hub: &Bound<'py, PyHub>, coerce: bool) -> PyResult<Bound<'py, PyAny>> {
         let py = hub.py();
         let given = self.arguments.take().unwrap_or_else(|| PyDict::new(py).into_any());
-        let mut read = object_in(&given).filter(|_| coerce);
-        if read.is_none() && coerce {
-            match repaired(&self.name, &given) {
-                None => {}
-                Some(Ok(object)) => read = to_python(py, &Value::Object(object))?.cast_into().ok(),
-                Some(Err(error)) => {
-                    self.error = Some(error);
-                    return Ok(PyDict::new(py).into_any());
-                }
-            }
-        }
+        let read = object_in(&given).filter(|_| coerce);
         let arguments = read.clone().map_or_else(|| given.clone(), Bound::into_any);
         let (name, arguments) = prompt::from_vendor_form(hub, &self.name, arguments)?;
         self.name = name;
@@ -163,21 +153,6 @@ impl<'py> ReadRequest<'py> {
         let entry = snapshot.get(&self.name.to_string_lossy());
         entry.is_none_or(|entry| entry.candidates.iter().any(|one| holds_arguments(one, object)))
     }
-}
-
-/// The object in a text that begins as one and is not JSON, repaired as `run` repairs the calls of models; or what is wrong
-/// with it. `None` for any other value.
-fn repaired(
-    name: &Bound<'_, PyString>,
-    given: &Bound<'_, PyAny>,
-) -> Option<Result<Map<String, Value>, String>> {
-    let text = given.cast_exact::<PyString>().ok()?.to_string_lossy();
-    if !text.trim_start().starts_with('{') {
-        return None;
-    }
-    let call = json!({"name": name.to_string_lossy(), "arguments": text});
-    let call = parse::parse_request(call, &ParseOptions::default()).pop()?;
-    Some(call.error.map_or(Ok(call.arguments), Err))
 }
 
 /// Name, arguments, source and error.

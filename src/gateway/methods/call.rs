@@ -45,7 +45,7 @@ pub async fn call(
         let RunningContext { gateway, caller, extras, cancel } = context;
         let called = perform(&gateway, &caller, &name, args, &extras, &cancel).await;
         let is_failure = called.outcome.is_err();
-        FinishedRequest { answer: answer(&gateway, &caller, &name, called.outcome), is_failure }
+        FinishedRequest { answer: answer(&gateway, &caller, &name, called), is_failure }
     };
     answer_or_ask(gateway, exchange, &subject, params, run, refuse).await
 }

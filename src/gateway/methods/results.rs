@@ -7,6 +7,7 @@ use crate::gateway::era::{ResultKind, foreign_result};
 use crate::gateway::rpc::RpcError;
 use crate::gateway::state::Gateway;
 use crate::model::ToolOutput;
+use crate::plan::CallResult;
 use serde_json::{Map, Value, json};
 
 /// The client cancelled the request. It does not expect an answer; on HTTP there has to be one.
@@ -17,12 +18,14 @@ pub fn answer(
     gateway: &Gateway,
     caller: &Caller,
     tool: &str,
-    outcome: Result<ToolOutput, HubError>,
+    called: CallResult,
 ) -> Result<String, RpcError> {
-    match outcome {
+    let is_tried = called.provider.is_some();
+    match called.outcome {
         Ok(ToolOutput { raw: Some(raw), .. }) => Ok(foreign_result(caller.era, &raw)),
         Ok(output) => written(gateway, caller, &own_content(&output), ResultKind::Plain),
-        Err(error) if error.kind == ErrorKind::NotFound => Err(unknown_tool(tool)),
+        // What a tool did not find is a result like any other failure.
+        Err(error) if error.kind == ErrorKind::NotFound && !is_tried => Err(unknown_tool(tool)),
         Err(error) if error.kind == ErrorKind::Cancelled => Err(cancelled()),
         Err(error) => failed(gateway, caller, error),
     }

@@ -122,8 +122,12 @@ async def set_level(level: types.LoggingLevel) -> None:
 
 
 async def main() -> None:
+    options = server.create_initialization_options()
+    # The SDK declares no subscriptions, not even with handlers for them.
+    assert options.capabilities.resources is not None
+    options.capabilities.resources.subscribe = True
     async with stdio_server() as (reader, writer):
-        await server.run(reader, writer, server.create_initialization_options())
+        await server.run(reader, writer, options)
 
 
 if __name__ == "__main__":

@@ -165,12 +165,14 @@ def get(url: str, path: str) -> int:
 def listening(url: str) -> Generator[Lines]:
     """The events of a stream that reports changes of the list of tools."""
     connection = send(url, "subscriptions/listen", {"notifications": {"toolsListChanged": True}})
-    reply = connection.getresponse()
+    events = Lines(_decoded(connection.getresponse()))
     try:
-        yield Lines(_decoded(reply))
+        yield events
     finally:
         assert connection.sock is not None
         connection.sock.shutdown(socket.SHUT_RDWR)
+        # Closing what a thread reads would break the thread.
+        events.end()
         connection.close()
 
 
