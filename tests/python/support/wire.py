@@ -177,7 +177,8 @@ def listening(url: str) -> Generator[Lines]:
 
 
 def _decoded(reply: http.client.HTTPResponse) -> Iterator[str]:
-    with suppress(OSError, http.client.HTTPException, ValueError):
+    # After a chunk that breaks off, http.client has no stream any more: AttributeError.
+    with suppress(OSError, http.client.HTTPException, ValueError, AttributeError):
         while line := reply.readline():
             yield line.decode()
 
