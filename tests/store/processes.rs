@@ -28,7 +28,8 @@ fn other_process() {
     let (store, notices) = Store::open(Path::new(&path), ROOM);
     // One process renames a bad file; another may find the new one in its place.
     let is_expected = |notice: &String| notice.contains("was renamed") || notice.contains("pins are lost");
-    let store = store.filter(|_| notices.iter().all(is_expected)).unwrap_or_else(|| unreachable!("{notices:?}"));
+    let store =
+        store.filter(|_| notices.iter().all(is_expected)).unwrap_or_else(|| unreachable!("{notices:?}"));
     let stats = Arc::new(CandidateStats::default());
     store.stats().track(key(), &stats);
     let once = || stats.record(Ok(()), Duration::from_millis(1), Instant::now(), &BreakerPolicy::default());
