@@ -204,5 +204,12 @@ async def _end(process: _Process, reading: asyncio.Future[Any] | None) -> None:
                 await process.exited()
     finally:
         if reading is not None:
+            reading.add_done_callback(_retrieve)
             reading.cancel()
         process.close()
+
+
+def _retrieve(reading: asyncio.Future[Any]) -> None:
+    """A cancelled `gather` ends with an exception, which asyncio reports unless it is asked for."""
+    if not reading.cancelled():
+        reading.exception()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 from pathlib import Path
 from typing import Any
@@ -132,6 +133,20 @@ async def test_what_takes_too_long_is_ended_with_all_that_it_started(
         if (greet / "pid").exists():
             break
     await _ended(int((greet / "pid").read_text()))
+
+
+async def test_output_that_stays_open_leaves_nothing_to_complain_of(
+    hub: ToolHub, folder: Path, greet: Path
+) -> None:
+    # A process without our mark in a session of its own cannot be found; it ends by itself.
+    (greet / "scripts/hides.sh").write_text("env -i setsid sleep 5 & echo > begun; sleep 600")
+    hub.load_skills(folder, python=False, allow_scripts=True)
+    for timeout in (1, 4, 16):
+        with pytest.raises(ToolError, match="was ended"):
+            await hub.run_skill_script("greet", "scripts/hides.sh", timeout=timeout)
+        if (greet / "begun").exists():
+            break
+    gc.collect()  # what asyncio has to say of the reader comes now, and fails the test
 
 
 async def test_what_a_script_leaves_behind_ends_with_it(hub: ToolHub, folder: Path, greet: Path) -> None:
