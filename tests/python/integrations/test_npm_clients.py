@@ -16,7 +16,8 @@ from typing import Any
 
 import pytest
 
-from gateway.test_serving import SEEN, sdk, served_over_http
+from gateway.test_serving import SEEN, served_over_http
+from support.gateway import python_of
 
 ROOT = Path(__file__).parents[3]
 HUB = """
@@ -111,13 +112,13 @@ def test_clients_of_the_typescript_sdk_list_call_report_ask_and_cancel(kind: str
 
 @pytest.mark.parametrize("client", ["mcp1", "mcp2"])
 def test_a_hub_mounted_in_fastapi_on_uvicorn(client: str) -> None:
-    app = [sdk("fastapi"), str(ROOT / "tests/integrations/fastapi_app.py")]
+    app = [python_of("fastapi"), str(ROOT / "tests/integrations/fastapi_app.py")]
     environ = {**os.environ, "PYTHONPATH": str(ROOT / "python")}
     with subprocess.Popen(app, stdout=subprocess.PIPE, text=True, env=environ) as program:
         try:
             assert program.stdout is not None
             url = program.stdout.readline().strip()
-            words = [sdk(client), str(ROOT / "tests/python/gateway/clients.py"), f"{url}/tools/mcp"]
+            words = [python_of(client), str(ROOT / "tests/python/gateway/clients.py"), f"{url}/tools/mcp"]
             done = subprocess.run(words, capture_output=True, text=True, timeout=50)
             assert done.returncode == 0, done.stderr
             with urllib.request.urlopen(f"{url}/hello", timeout=30) as reply:
