@@ -5,7 +5,7 @@
 # run quick. All Rust builds share one `target/`.
 #
 #   make test PYTHON=python3.12         another interpreter (the environment is made again)
-#   make test PYTEST_ARGS="-n 2 -k race"
+#   make test PYTEST_ARGS="-n 4 -k race"
 
 SHELL       := bash
 .SHELLFLAGS := -euo pipefail -c
@@ -16,8 +16,8 @@ MAKEFLAGS   += --no-builtin-rules --no-print-directory
 
 PYTHON      ?= python3
 VENV        ?= .venv
-# Two at a time; `PYTEST_ARGS=` for one after another.
-PYTEST_ARGS ?= -n 2
+# Four at a time, because many tests wait; `PYTEST_ARGS=` for one after another.
+PYTEST_ARGS ?= -n 4
 BENCH_ARGS  ?=
 FAULT_ARGS  ?=
 CONFORMANCE_ARGS ?=
@@ -197,7 +197,7 @@ lint: $(VENV)/.stamp-dev ## ruff
 clippy: $(VENV)/.stamp-dev ## clippy, without and with the Python face
 	$(call say,clippy)
 	cargo clippy $(LOCKED) --all-targets -- -D warnings
-	$(PYO3_ENV) cargo clippy $(LOCKED) --all-targets --features python -- -D warnings
+	$(PYO3_ENV) cargo clippy $(LOCKED) --lib --features python -- -D warnings
 
 types: develop ## pyright, strict, on python/
 	$(call say,pyright)

@@ -4,6 +4,7 @@
 //! [`PlannedRun::record`]. [`Hub::execute`] is all of that on tokio. What surrounds the run of a call (routing, look-up,
 //! permission, cache) is [`crate::plan`].
 
+mod callers;
 mod choice;
 pub mod explain;
 mod missing;
@@ -16,6 +17,7 @@ mod result_texts;
 mod search;
 mod shaping;
 
+pub use callers::CallerRecord;
 pub use choice::ShownTools;
 pub use planned::{PlannedRun, RunReport, answer_text, cancelled, late, part};
 pub use prompt::PromptRequest;
@@ -26,6 +28,7 @@ use crate::error::{ErrorKind, HubError, clip};
 use crate::execute::{self, Job, Rules, Run};
 use crate::limit::Gate;
 use crate::model::{Arguments, CallOptions, Lang, Prefer, Shadow, Source};
+use crate::offers::NativeOffers;
 use crate::prompt::PromptCache;
 use crate::registry::capability::CapabilityRules;
 use crate::registry::{Candidate, Filter, NameEntry, Registry, Snapshot};
@@ -36,6 +39,7 @@ use crate::stats::BreakerPolicy;
 use crate::store::Store;
 use crate::tool::CallContextExtras;
 use crate::truncate::Limits;
+use callers::KnownCallers;
 use parking_lot::{Mutex, RwLock};
 use pin_refusals::{PinRefusals, RefusalReasons};
 use result_texts::ResultTexts;
@@ -99,9 +103,12 @@ impl Default for HubOptions {
 pub struct Hub {
     pub registry: Registry,
     pub options: HubOptions,
+    /// Its own resources and prompts.
+    pub own_offers: NativeOffers,
     rules: RwLock<CapabilityRules>,
     search: Search,
     uses: Mutex<Uses>,
+    callers: KnownCallers,
     vectors: RwLock<Vectors>,
     prompts: PromptCache,
     labels: RwLock<Labels>,
@@ -126,9 +133,11 @@ impl Hub {
             gate: options.max_concurrency.map(gate),
             source_gates: options.source_concurrency.iter().map(|(s, n)| (*s, gate(*n))).collect(),
             registry: Registry::default(),
+            own_offers: NativeOffers::default(),
             rules: RwLock::new(CapabilityRules::default()),
             search: Search::default(),
             uses: Mutex::default(),
+            callers: KnownCallers::default(),
             vectors: RwLock::default(),
             prompts: PromptCache::default(),
             labels: RwLock::default(),
@@ -143,10 +152,12 @@ impl Hub {
         }
     }
 
-    /// Forgets all tools; every later call is refused.
+    /// Forgets all tools, resources and prompts; every later call is refused.
     pub fn close(&self) {
         self.closed.store(true, Ordering::Release);
         self.clear();
+        self.own_offers.clear();
+        self.callers.clear();
         self.texts.clear();
     }
 
@@ -321,6 +332,7 @@ impl Hub {
             run,
             entry,
             breaker: self.options.breaker,
+            caller: options.principal.as_ref().and_then(|id| self.callers.visit(id)),
             lang: self.options.lang,
         })
     }

@@ -21,7 +21,7 @@
 //! |---|---|---|
 //! | L0 words | [`aside`], [`error`], [`invisible`], [`kind`], [`model`], [`net`], [`pattern`], [`secret`], [`sse`], [`stack`], [`sync`], [`text`] | nothing of ours; [`kind`] uses [`text`], [`secret`] uses [`text`] and [`invisible`] |
 //! | L1 contracts | [`tool`], [`limit`], [`workers`] | L0 |
-//! | L2 stages | [`schema`], [`stats`], [`store`], [`registry`], [`parse`], [`route`], [`search`], [`select`], [`truncate`], [`merge`], [`synthesize`], [`prompt`] | L0, L1, and what the table in `tests/architecture.rs` says |
+//! | L2 stages | [`schema`], [`stats`], [`store`], [`registry`], [`parse`], [`route`], [`search`], [`select`], [`truncate`], [`merge`], [`synthesize`], [`prompt`], [`offers`] | L0, L1, and what the table in `tests/architecture.rs` says |
 //! | L3 | [`execute`] | the contract, limits, statistics, candidates |
 //! | L4 | [`hub`], [`plan`] | everything above |
 //! | L5 the edge | [`sources`], [`llm`] | the contract, L0; [`sources`] also uses [`schema`] |
@@ -34,6 +34,7 @@
 //! |---|---|
 //! | `bindings` | Python's door: entry points, asyncio drivers, results |
 //! | [`gateway`] | the hub as one MCP server |
+//! | [`offers`] | the resources and prompts of the hub itself |
 //! | [`parse`] | model text to tool calls |
 //! | [`plan`] | one call from request to result |
 //! | [`route`] | what the `source` of a routed call means |
@@ -75,6 +76,7 @@ pub mod tool;
 pub mod workers;
 
 pub mod merge;
+pub mod offers;
 pub mod parse;
 pub mod prompt;
 pub mod registry;

@@ -13,8 +13,8 @@
 //! pattern that matches the whole name forbids it wherever it comes from, but allows it only with its scope in front
 //! (`native/fs/delete`). Spaces around a pattern do not count.
 
-/// The scope of tools that belong to no server.
-const NATIVE: &str = "native";
+/// The scope of what belongs to no server: tools, resources and prompts of the hub itself.
+pub const NATIVE: &str = "native";
 
 /// One compiled pattern.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

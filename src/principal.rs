@@ -5,6 +5,9 @@ use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+/// A shorter token may be a part of a text by chance.
+const SHORTEST_TOKEN: usize = 8;
+
 /// The caller of a request. Caches, calls in flight, sessions and statistics are kept apart by its id.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Principal {
@@ -30,6 +33,24 @@ impl Principal {
 
     pub fn is_anonymous(&self) -> bool {
         self.id.is_empty()
+    }
+
+    /// Whether a text is the token that the caller came with, with or without a scheme, or has it inside.
+    pub fn shows_token(&self, text: &str) -> bool {
+        let Some(token) = self.subject_token.as_ref().map(Secret::expose).filter(|token| !token.is_empty())
+        else {
+            return false;
+        };
+        let last = text.rsplit(char::is_whitespace).next().unwrap_or_default();
+        text.trim() == token || last == token || (token.len() >= SHORTEST_TOKEN && text.contains(token))
+    }
+
+    /// The text without the token that the caller came with.
+    pub fn without_token(&self, text: &str) -> String {
+        match &self.subject_token {
+            Some(token) if self.shows_token(text) => text.replace(token.expose(), "***"),
+            _ => text.to_owned(),
+        }
     }
 }
 
@@ -64,6 +85,17 @@ mod tests {
         let tokens = UpstreamTokens { common: Some(Secret::new("for-all")), by_server: own };
         assert_eq!(tokens.for_server("files").map(Secret::expose), Some("for-files"));
         assert_eq!(tokens.for_server("mail").map(Secret::expose), Some("for-all"));
+    }
+
+    #[test]
+    fn the_callers_token_is_found_in_texts() {
+        let of = |token: &str| Principal { subject_token: Some(Secret::new(token)), ..Principal::default() };
+        for text in ["hunter2-hunter2", "Bearer hunter2-hunter2", "x=hunter2-hunter2;", " hunter2-hunter2 "] {
+            assert!(of("hunter2-hunter2").shows_token(text), "{text}");
+            assert!(!of("hunter2-hunter2").without_token(text).contains("hunter2"), "{text}");
+        }
+        assert!(of("key").shows_token("Bearer key") && !of("key").shows_token("monkey business"));
+        assert!(!of("").shows_token("") && !Principal::anonymous().shows_token("anything"));
     }
 
     #[test]

@@ -21,6 +21,9 @@ pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 /// Called with each progress report of a tool (`progress`, and perhaps `total` and `message`), on whatever thread.
 pub type OnProgress = Arc<dyn Fn(&Value) + Send + Sync>;
 
+/// Called on whatever thread.
+pub type OnTask = Arc<dyn Fn() + Send + Sync>;
+
 /// What a caller gives to the tools of its call in addition to the arguments.
 #[derive(Clone, Default)]
 pub struct CallContextExtras {
@@ -33,6 +36,8 @@ pub struct CallContextExtras {
     pub ask: Option<AskCaller>,
     /// `None`: the caller does not want the log of the call.
     pub log: Option<CallLog>,
+    /// Called when the tool's server has answered the call with a task, which is then followed to its end.
+    pub on_task: Option<OnTask>,
     /// The output keeps the text of a server's result, so that it can be passed on unchanged.
     pub keep_raw: bool,
 }

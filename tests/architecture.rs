@@ -57,6 +57,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("synthesize", &["model", "error", "kind"]),
     ("prompt", &["model", "error", "invisible"]),
     ("shape", &["model", "error"]),
+    ("offers", &["tool", "model", "error", "pattern", "shape"]),
     // L3: orchestration. It runs candidates but does not look them up.
     (
         "execute",
@@ -75,6 +76,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "error",
             "invisible",
             "net",
+            "offers",
             "pattern",
             "principal",
             "schema",
@@ -130,6 +132,8 @@ const DOORS: &[(What, &[&str])] = &[
             "sources/mcp",
             "sources/skills",
             "gateway",
+            // The first lists of servers go on when the client that asked for them leaves.
+            "catalog/first_lists",
             "store/writer",
             "bindings/runtime",
             "bindings/job",

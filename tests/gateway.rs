@@ -19,6 +19,8 @@ mod questions;
 mod real_clients;
 #[path = "gateway/stdio.rs"]
 mod stdio;
+#[path = "gateway/tasks.rs"]
+mod tasks;
 #[path = "gateway/vanishing.rs"]
 mod vanishing;
 #[path = "gateway/world.rs"]

@@ -19,6 +19,7 @@ SUITES = {
     "registry": "registry",
     "search": "searching",
     "prompt": "prompt",
+    "agents": "agents_suite",
     "skills": "skills",
     "startup": "startup",
     "cold_start": "cold_start",

@@ -157,15 +157,18 @@ async fn drive(mut connection: Connection, order: &Order) -> io::Result<(Vec<f64
     Ok((times, failed))
 }
 
-async fn obey(order: Order) -> io::Result<Value> {
-    let mut connections = Vec::new();
-    for _ in 0..order.connections {
-        let mut connection = Connection::open(&order).await?;
-        for number in 1..=WARM_UP {
-            connection.call(&order, number).await?;
-        }
-        connections.push(connection);
+async fn warm(order: &Order) -> io::Result<Connection> {
+    let mut connection = Connection::open(order).await?;
+    for number in 1..=WARM_UP {
+        connection.call(order, number).await?;
     }
+    Ok(connection)
+}
+
+async fn obey(order: Order) -> io::Result<Value> {
+    // All at once: servers close connections that wait for a few seconds.
+    let connections = (0..order.connections).map(|_| warm(&order));
+    let connections = futures_util::future::try_join_all(connections).await?;
     let begun = Instant::now();
     let driven = connections.into_iter().map(|connection| drive(connection, &order));
     let driven = futures_util::future::try_join_all(driven).await?;

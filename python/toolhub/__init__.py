@@ -36,6 +36,7 @@ from .exceptions import (
 from .formatting import format_results
 from .hub import RunOutcome, ToolHub
 from .parsing import ParsedCall, ParseResult, StreamParser, formats, parse
+from .principal import Principal
 from .result import ToolResult
 from .routing import Explanation
 from .text import merge, truncate
@@ -53,6 +54,7 @@ __all__ = [
     "NotAllowed",
     "ParseResult",
     "ParsedCall",
+    "Principal",
     "RunOutcome",
     "ServerError",
     "Strategy",
@@ -81,6 +83,8 @@ __all__ = [
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from . import agents as agents
+    from . import kit as kit
     from . import llm as llm
 
 _lifecycle.install()
@@ -88,7 +92,7 @@ _lifecycle.install()
 
 def __getattr__(name: str) -> Any:
     # Submodules are imported on first use, so that `toolhub.llm.OpenAI` works and `import toolhub` stays fast.
-    if name == "llm":
+    if name in ("agents", "kit", "llm"):
         from importlib import import_module
 
         return import_module(f"{__name__}.{name}")

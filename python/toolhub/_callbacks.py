@@ -14,6 +14,7 @@ from typing import Any
 
 from . import _background, _core
 from ._plain import readable
+from .principal import Principal
 
 _log = logging.getLogger("toolhub.mcp")
 
@@ -32,13 +33,22 @@ class Callbacks:
         self.queue = _core.CallbackQueue()
         self.tokens: dict[str, Callable[[], Any]] = {}
         """For servers whose token comes from a function."""
-        self._functions: dict[str, Function] = {**functions, "token": self._token}
+        self.headers: dict[str, Callable[[Principal | None], Any]] = {}
+        """For servers whose headers come from a function."""
+        self._functions: dict[str, Function] = {
+            **functions,
+            "token": self._token,
+            "headers": self._headers,
+        }
         self._on_event = on_event
         self.report_store = report_store
         self._started = False
 
     def _token(self, server: str, _: Any) -> Any:
         return self.tokens[server]()
+
+    def _headers(self, server: str, caller: Any) -> Any:
+        return self.headers[server](None if caller is None else Principal(**caller))
 
     @property
     def known(self) -> list[str]:

@@ -48,6 +48,14 @@ def check_number(what: str, value: Any, of: str = "") -> float:
     return number
 
 
+def check_finite(what: str, value: Any) -> float:
+    """A number that is neither infinite nor NaN."""
+    number = check_number(what, value)
+    if not math.isfinite(number):
+        raise ValueError(f"{what} must be a finite number, got {number}")
+    return number
+
+
 def check_seconds(what: str, value: Any, *, above_zero: bool = False, least: float = 0) -> float:
     """The number of seconds `value`, at most 30 years; raises unless it is `least` or more, or more than 0.
 

@@ -63,9 +63,9 @@ class CallScope:
     """
     The call that the current code is a part of.
     """
-    def ask(self, /, method: str, params: Any) -> BridgeFuture:
+    def ask(self, /, questions: Sequence[tuple[str, str, Any]]) -> BridgeFuture:
         """
-        Awaits the caller's answer to a question of this method.
+        Awaits the caller's answers to these questions, in the same order. Each has a key, a method and parameters.
         """
     @property
     def can_ask(self, /) -> bool:
@@ -81,9 +81,23 @@ class CallScope:
         """
         Sends a log message to the caller, if it wants messages of this level.
         """
+    @staticmethod
+    def nowhere() -> CallScope:
+        """
+        The scope of code that is not part of a call: there is no caller to ask.
+        """
+    @property
+    def principal(self, /) -> Any | None:
+        """
+        The caller that has shown credentials to a served hub, as the members of `toolhub.Principal`.
+        """
     def report(self, /, progress: float, total: float | None = None, message: str | None = None) -> None:
         """
         Sends a progress report to the caller, if it wants any.
+        """
+    def supports(self, /, method: str, params: Any) -> bool:
+        """
+        Whether the caller can be asked this.
         """
 
 @final
@@ -195,7 +209,7 @@ class Candidate:
     @property
     def stats(self, /) -> dict[str, Any]:
         """
-        What its calls have shown so far.
+        What its calls have shown so far; in a served call, those of its caller.
         """
     @property
     def timeout(self, /) -> float | None:
@@ -257,6 +271,11 @@ class Gateway:
         """
         Opens the socket; awaits the address that it got, as (host, port).
         """
+    @property
+    def body_timeout(self, /) -> float:
+        """
+        In seconds.
+        """
     def drain(self, /) -> None:
         """
         Refuses new requests; what runs may end, then serving ends.
@@ -264,6 +283,10 @@ class Gateway:
     def enter(self, /) -> None:
         """
         Python tools run on the running event loop from now on.
+        """
+    def exposure(self, /, host: str, port: int) -> str | None:
+        """
+        A warning when everyone who reaches this address may call the tools; None on this machine, and with credentials.
         """
     def handle(self, /, method: str, target: str, headers: Sequence[tuple[Sequence[int], Sequence[int]]], body: bytes) -> BridgeFuture:
         """
@@ -281,6 +304,10 @@ class Gateway:
     def max_body(self, /) -> int:
         """
         In bytes.
+        """
+    def reload(self, /, options: Any) -> BridgeFuture:
+        """
+        Applies the credentials, views and limits of these options to requests from now on. The other options stay.
         """
     def reopen_audit(self, /) -> None:
         """
@@ -348,12 +375,16 @@ class Hub:
     def add_capability_words(self, /, tag: str, words: Sequence[str]) -> None: ...
     def capabilities(self, /) -> dict: ...
     def capability_rules(self, /) -> list[tuple[str, list[str]]]: ...
+    def changed_after(self, /, version: int) -> BridgeFuture:
+        """
+        Awaits the version after the next change of the tools, or the present one if it is later than `version`.
+        """
     def close(self, /) -> None:
         """
         Forgets all tools and cached results; every later call is refused.
         """
     def extract_capabilities(self, /, name: str, description: str) -> list[str]: ...
-    def find_by_capability(self, /, capability: Any) -> list[Candidate]: ...
+    def find_by_capability(self, /, capability: Any) -> "list[Candidate]": ...
     def get(self, /, name: Any) -> ToolInfo | None: ...
     def list_tools(self, /) -> "list[dict[str, Any]]":
         """
@@ -370,8 +401,11 @@ class Hub:
         """
         Raises unless a server of this id is configured, or a registered tool has it.
         """
-    def stats(self, /, name: Any | None = None) -> "dict[str, list[dict[str, Any]]]": ...
-    def stats_table(self, /, name: Any | None = None) -> "list[dict[str, Any]]":
+    def stats(self, /, name: Any | None = None, caller: str | None = None) -> "dict[str, list[dict[str, Any]]]":
+        """
+        `caller` is the id of a principal, or `*`; None: the caller of the served call that this code is a part of, or everyone.
+        """
+    def stats_table(self, /, name: Any | None = None, caller: str | None = None) -> "list[dict[str, Any]]":
         """
         The statistics as one table.
         """
@@ -549,9 +583,9 @@ class Servers:
         """
         Awaits the end of all servers, within `seconds`.
         """
-    def add(self, /, id: str, entry: Any, asks_for_token: bool) -> list[str]:
+    def add(self, /, id: str, entry: Any, asks_for: str | None = None) -> list[str]:
         """
-        Adds one server; gives back what is odd about it. With `asks_for_token` its token is what a function says.
+        Adds one server; gives back what is odd about it. `asks_for`: a function gives its `token`, or its `headers`.
         """
     def are_behind(self, /, ids: Sequence[str]) -> bool:
         """
@@ -813,6 +847,12 @@ def add_in_process(servers: Servers, id: str, entry: Any) -> tuple[InProcessHost
     Adds a server that runs in this process; returns its host and what is odd about its options.
     """
 
+def add_offer(hub: Hub, kind: str, key: str, described: Any, object: Any, entry: Any, completions: Sequence[tuple[str, Any, Any]], replace: bool) -> None:
+    """
+    Adds a resource, a template or a prompt. `described` is the function, `entry` what lists show, and `completions` has for
+    each argument a list of texts, or a described function and the function itself.
+    """
+
 def after_fork_in_child() -> None:
     """
     The child of a fork has none of the parent's threads. Dropping the runtime would join them: forget it instead.
@@ -828,6 +868,11 @@ def before_fork() -> None:
 def binary_note(bytes: int) -> str:
     """
     `[1.2 KB of binary data]`
+    """
+
+def complete_own(hub: Hub, kind: str, key: str, argument: str, value: str, context: Any, timeout: float | None) -> BridgeFuture:
+    """
+    Awaits `(server, answer)` of `completion/complete`.
     """
 
 def copy_result(result: Any) -> Any:
@@ -928,9 +973,19 @@ def from_vendor_form(hub: Hub, name: str, arguments: Any) -> tuple[str, Any]:
     A call as an API sent it, with the name and the arguments of the tool.
     """
 
+def get_own_prompt(hub: Hub, name: str, given: Any, timeout: float | None) -> BridgeFuture:
+    """
+    Awaits `(server, answer)` of `prompts/get`.
+    """
+
 def gil_pauses() -> int:
     """
     The number of times that the GIL was released for a long text or between two slices, in this process.
+    """
+
+def has_own_offer(hub: Hub, kind: str, key: str) -> bool:
+    """
+    Whether the hub itself answers for a URI or a name.
     """
 
 def in_language(sentence: str, lang: str) -> str:
@@ -973,6 +1028,11 @@ def original_name(hub: Hub, vendor_name: str) -> str | None:
     The tool with this name in an API; None if there is none.
     """
 
+def own_offers(hub: Hub, kind: str) -> "list[tuple[str, dict[str, Any]]]":
+    """
+    What the hub itself offers of a kind, as `(server, entry)`.
+    """
+
 def parse_formats() -> list[str]:
     """
     The names of all formats, without `auto`.
@@ -998,9 +1058,19 @@ def prompt_text(hub: Hub, base: str, core: Sequence[str], choice: ToolChoice | N
     The prompt with up to `limit` of the chosen tools behind the first ones; without a choice `core` first, then all others.
     """
 
+def read_json(text: str) -> tuple[Any, list[str], str | None]:
+    """
+    Reads the JSON value at the start of a model's text: the value, the repairs, and why the rest of a list was left out.
+    """
+
 def read_more(hub: Hub, handle: Any, offset: int, limit: int) -> tuple[str | None, str | None]:
     """
     One page of a result that was cut.
+    """
+
+def read_own_resource(hub: Hub, uri: str, timeout: float | None) -> BridgeFuture:
+    """
+    Awaits `(server, answer)` of `resources/read`. The function runs on the running loop, or in the thread pool.
     """
 
 def read_principal(answer: Any) -> NamedPrincipal:
@@ -1013,9 +1083,24 @@ def read_request(hub: Hub, request: Any) -> tuple[str, Any, str | None, str | No
     A request as `(name, arguments, source, error)`, with the name and the arguments of the tool.
     """
 
+def read_yaml(text: str) -> Any:
+    """
+    Reads a YAML mapping as plain data.
+    """
+
 def recommend(hub: Hub, query: str, k: int, vector: Sequence[float] | None = None) -> "list[Hit]":
     """
     The same, weighed with what has worked.
+    """
+
+def remove_offer(hub: Hub, kind: str, key: str) -> bool:
+    """
+    Removes a resource, a template or a prompt; false if the hub has none of this key.
+    """
+
+def resource_updated(hub: Hub, uri: str) -> None:
+    """
+    Announces that the content of a resource has changed.
     """
 
 def result_text(result: dict) -> str:
@@ -1048,6 +1133,11 @@ def shutdown_runtime(seconds: float) -> None:
     Closes the door to other threads and ends the worker threads, while the interpreter is still whole.
     """
 
+def similarity(one: str, other: str) -> float:
+    """
+    The Jaccard similarity of two texts by their words, Chinese by its characters: from 0 to 1.
+    """
+
 def skill_file(folder: str | PathLike[str], path: str) -> Path:
     """
     The real path of a skill's file; raises `PermissionError` if that is outside the skill's folder.
@@ -1056,6 +1146,11 @@ def skill_file(folder: str | PathLike[str], path: str) -> Path:
 def stop_workers() -> None:
     """
     Ends all workers after what they are doing. Calls that come later find new pools.
+    """
+
+def tool_kind(name: str, capabilities: Sequence[str]) -> str:
+    """
+    The kind of a tool with this name and these capabilities: calculation, time, search, extraction, history or other.
     """
 
 def truncate_text(text: str, limit: int, unit: str = "chars", tokenizer: Tokenizer | None = None, hits: int | None = None) -> Truncated:
@@ -1093,6 +1188,11 @@ def vendor_tools(hub: Hub, choice: ToolChoice, vendor: str, declared: list, limi
 def visible_text(text: str) -> str:
     """
     A text as it is seen: without commands to terminals and invisible characters. The same object when it has none.
+    """
+
+def words_of(text: str) -> list[str]:
+    """
+    The words of a name or a text in lower case; a run of Chinese characters is one word.
     """
 
 def write_answers(hub: Hub, answers: Sequence[tuple[str, bool, bool, str, dict]], format: str, found: str | None, limit: int | None = None) -> "tuple[list[dict[str, Any]], list[tuple[str, int, int] | None]]":

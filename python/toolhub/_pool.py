@@ -32,16 +32,17 @@ def _serve(worker: "_core.Worker") -> None:
     take = cast("Callable[[], Any]", worker.next)
     while (job := take()) is not None:
         (run, *call), kwargs = job
+        # The core releases large arguments, so it must be the last to hold them.
         try:
             value = run(*call, **kwargs)
         except BaseException as error:
+            job = run = call = kwargs = None
             worker.raised(error)
         else:
-            # The caller releases large arguments, and is the last to hold them.
             job = run = call = kwargs = None
             worker.returned(value)
         # An idle worker must not keep the last call's objects alive.
-        job = run = call = kwargs = value = None
+        value = None
 
 
 def start_worker(worker: "_core.Worker", name: str) -> None:

@@ -3,15 +3,29 @@
 from __future__ import annotations
 
 import logging
-import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from . import _background, _core
-from ._checks import check_mapping, check_number, check_text
+from ._checks import check_finite, check_mapping, check_text
+from .principal import Principal
 
-__all__ = ["Answer", "CurrentCall", "LogLevel", "current_call"]
+if TYPE_CHECKING:
+    from .questions import Question, Root, Sample
+
+__all__ = ["Answer", "ClientCapability", "CurrentCall", "LogLevel", "current_call"]
+
+ClientCapability = Literal["elicitation", "elicitation.url", "sampling", "sampling.tools", "roots"]
+"""What a client can be asked, by the name of its capability in the protocol."""
+
+_CAPABILITIES: dict[str, tuple[str, dict[str, Any]]] = {
+    "elicitation": ("elicitation/create", {}),
+    "elicitation.url": ("elicitation/create", {"mode": "url"}),
+    "sampling": ("sampling/createMessage", {}),
+    "sampling.tools": ("sampling/createMessage", {"tools": []}),
+    "roots": ("roots/list", {}),
+}
 
 LogLevel = Literal["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"]
 """The levels of MCP, which are those of syslog."""
@@ -61,8 +75,8 @@ class CurrentCall:
 
         A client of a served hub gets MCP progress; `hub.execute(…, progress=function)` calls the function.
         """
-        progress = _finite("progress", progress)
-        total = None if total is None else _finite("total", total)
+        progress = check_finite("progress", progress)
+        total = None if total is None else check_finite("total", total)
         if message is not None:
             check_text("message", message)
         if self._scope is not None:
@@ -81,6 +95,16 @@ class CurrentCall:
             self._scope.log(level, message, logger)
 
     @property
+    def principal(self) -> Principal | None:
+        """Who calls a served hub: id, name and claims, never a token. None if no credentials were shown.
+
+        >>> current_call().principal is None
+        True
+        """
+        caller: Any = None if self._scope is None else self._scope.principal
+        return None if caller is None else Principal(**caller)
+
+    @property
     def can_ask(self) -> bool:
         """Whether `ask` reaches the caller. A client may still decline, or be unable to show the question."""
         return self._scope is not None and self._scope.can_ask
@@ -90,42 +114,137 @@ class CurrentCall:
         """Whether the caller of a sync tool has cancelled the call, or waits no more. Async tools are cancelled."""
         return self._scope is not None and self._scope.is_cancelled
 
-    async def ask(self, message: str, schema: Mapping[str, Any] | None = None) -> Answer:
+    def supports(self, what: ClientCapability) -> bool:
+        """Whether the client of this call can be asked that: for a form, a link, its model, its model with tools, its roots."""
+        if what not in _CAPABILITIES:
+            raise ValueError(f"what must be one of {', '.join(_CAPABILITIES)}; got {what!r}")
+        return self._scope is not None and self._scope.supports(*_CAPABILITIES[what])
+
+    async def ask(
+        self, message: str, schema: Mapping[str, Any] | None = None, *, key: str = "question"
+    ) -> Answer:
         """Ask the caller (MCP elicitation) and wait for the answer. Outside of a served hub it is declined.
 
         A client that does not support questions is a `ToolError`; if the tool lets it pass, the client
         gets the error of the protocol.
 
         `schema` is the JSON Schema of a flat object: the form that the caller fills in. Without one the caller only
-        accepts or declines. The time of an answer counts for the `timeout` of the call.
+        accepts or declines. The time of an answer counts for the `timeout` of the call. `key` names the question for
+        clients of 2026-07-28, which may answer it before it is asked.
 
             answer = await current_call().ask("Which city?", {"type": "object", "properties": {"city": {"type": "string"}}})
             if answer.accepted:
                 print(answer.content["city"])
         """
-        check_text("message", message)
-        form: Any = {"type": "object", "properties": {}} if schema is None else schema
-        check_mapping("schema", form)
-        if self._scope is None or not self._scope.can_ask:
+        from .questions import Form
+
+        question = Form(message, schema)
+        if not self.can_ask:
             return Answer("decline", {})
-        asked: Any = self._scope.ask(
-            "elicitation/create", {"message": message, "requestedSchema": dict(form)}
-        )
-        return _answer(await asked)
+        return (await self.ask_all({key: question}))[key]
 
-    def ask_sync(self, message: str, schema: Mapping[str, Any] | None = None) -> Answer:
+    def ask_sync(
+        self, message: str, schema: Mapping[str, Any] | None = None, *, key: str = "question"
+    ) -> Answer:
         """`ask`, for sync tools."""
-        return _background.run(self.ask(message, schema))
+        return _background.run(self.ask(message, schema, key=key))
+
+    async def ask_all(self, questions: Mapping[str, Question]) -> dict[str, Any]:
+        """Ask the client several questions at once; the answers have the same keys.
+
+        A `Form` or a `Link` is answered by an `Answer`, `Sampling` by a `Sample`, and `Roots` by a list of `Root`; see
+        `toolhub.questions`. A client of 2026-07-28 gets all of them in one result, an older one as requests side by side.
+        `ToolError` of kind `not_allowed` if there is no client to ask, or if it does not support one of the questions:
+        then none is asked. `supports` tells before.
+
+            answers = await current_call().ask_all({
+                "name": Form("What is your name?", {"type": "object", "properties": {"name": {"type": "string"}}}),
+                "greeting": Sampling("Write a greeting.", max_tokens=50),
+            })
+            print(answers["greeting"].text, answers["name"].content)
+        """
+        check_mapping("questions", questions)
+        for key, question in questions.items():
+            check_text("a key of questions", key)
+            if not hasattr(question, "method"):
+                raise TypeError(f"the question {key!r} must be a Form, Link, Sampling or Roots")
+        if not questions:
+            return {}
+        scope = self._scope or _core.CallScope.nowhere()
+        asked: Any = scope.ask([(key, one.method, one.params) for key, one in questions.items()])
+        given = cast("list[Any]", await asked)
+        return {key: one.read(answer) for (key, one), answer in zip(questions.items(), given, strict=True)}
+
+    def ask_all_sync(self, questions: Mapping[str, Question]) -> dict[str, Any]:
+        """`ask_all`, for sync tools."""
+        return _background.run(self.ask_all(questions))
+
+    async def ask_url(self, message: str, url: str, *, key: str = "question") -> Answer:
+        """Ask the user to open an address in the browser, for a login or a payment (MCP elicitation in URL mode).
+
+        `accept` means that the user agreed to open it, not that it is done. Errors are those of `ask_all`.
+        """
+        from .questions import Link
+
+        return (await self.ask_all({key: Link(message, url)}))[key]
+
+    def ask_url_sync(self, message: str, url: str, *, key: str = "question") -> Answer:
+        """`ask_url`, for sync tools."""
+        return _background.run(self.ask_url(message, url, key=key))
+
+    async def sample(
+        self,
+        messages: str | Sequence[str | Mapping[str, Any]],
+        *,
+        max_tokens: int = 512,
+        system_prompt: str | None = None,
+        temperature: float | None = None,
+        stop_sequences: Iterable[str] | None = None,
+        model_preferences: str | Sequence[str] | Mapping[str, Any] | None = None,
+        tools: Iterable[Mapping[str, Any]] | None = None,
+        tool_choice: str | Mapping[str, Any] | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        key: str = "sampling",
+    ) -> Sample:
+        """Ask the model of the client (MCP sampling) and wait for its answer; see `toolhub.questions.Sampling`.
+
+        Errors are those of `ask_all`.
+
+            sample = await current_call().sample("Summarise this: …", max_tokens=200)
+            print(sample.text)
+        """
+        from .questions import Sampling
+
+        question = Sampling(
+            messages,
+            max_tokens=max_tokens,
+            system_prompt=system_prompt,
+            temperature=temperature,
+            stop_sequences=stop_sequences,
+            model_preferences=model_preferences,
+            tools=tools,
+            tool_choice=tool_choice,
+            metadata=metadata,
+        )
+        return (await self.ask_all({key: question}))[key]
+
+    def sample_sync(self, messages: str | Sequence[str | Mapping[str, Any]], **options: Any) -> Sample:
+        """`sample`, for sync tools, with the same options."""
+        return _background.run(self.sample(messages, **options))
+
+    async def roots(self, *, key: str = "roots") -> list[Root]:
+        """The folders and other places that the user of the client works with. Errors are those of `ask_all`."""
+        from .questions import Roots
+
+        return (await self.ask_all({key: Roots()}))[key]
+
+    def roots_sync(self, *, key: str = "roots") -> list[Root]:
+        """`roots`, for sync tools."""
+        return _background.run(self.roots(key=key))
 
 
-def _finite(what: str, value: Any) -> float:
-    number = check_number(what, value)
-    if not math.isfinite(number):
-        raise ValueError(f"{what} must be a finite number, got {number}")
-    return number
-
-
-def _answer(given: Any) -> Answer:
+def answer_of(given: Any) -> Answer:
+    """The answer of a client to a form or a link; what cannot be read is a refusal."""
     match given:
         case {"action": "accept"}:
             content: Any = given.get("content")

@@ -105,17 +105,16 @@ def _serve(given: argparse.Namespace) -> int:
         with contextlib.nullcontext() if given.http else _stdout_to_stderr():
             hub = ToolHub(tools=given.tools, skills=given.skills, store=given.store)
             errors = [error for path in given.config for error in hub.load_mcp(path).errors]
-            options = _serve_options(given)
     except (OSError, TypeError, ValueError, ToolError) as error:
         return _failed(error, _WRONG_USAGE)
     with hub:
         if errors:
             return _WRONG_USAGE  # they are logged
         try:
-            hub.serve(
+            hub._serve_configured(
                 "http" if given.http else "stdio",
-                ready=lambda serving: _say(f"toolhub: serving {len(hub)} tools at {serving.url}"),
-                **options,
+                lambda: _serve_options(given),
+                lambda serving: _say(f"toolhub: serving {len(hub)} tools at {serving.url}"),
             )
         except (TypeError, ValueError) as error:
             return _failed(error, _WRONG_USAGE)

@@ -155,7 +155,8 @@ class Events:
 
 def _clean(key: str, value: Any) -> Any:
     """Texts of models, tools and servers as one line without commands to a terminal."""
-    if not isinstance(value, str) or (value.isprintable() and len(value) <= _SHORT):
+    # Other scripts have letters without a shape, which are printable.
+    if not isinstance(value, str) or (value.isascii() and value.isprintable() and len(value) <= _SHORT):
         return value
     return _core.event_error(value) if key == "error" else _core.event_name(value)
 

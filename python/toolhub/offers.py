@@ -1,4 +1,7 @@
-"""Resources and prompts of MCP servers, as `ToolHub.resources`, `prompts` and their kin return them."""
+"""Resources and prompts of a hub and of its MCP servers, as `ToolHub.resources`, `prompts` and their kin return them.
+
+The `server` of what the hub itself offers is `"native"`.
+"""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -25,7 +28,7 @@ class Offers(list[_T], Generic[_T]):
 
 @dataclass(frozen=True)
 class Resource:
-    """A resource that a server lists. `data` has the entry as it came, with what this class does not name."""
+    """A resource that the hub or a server lists. `data` has the entry as it came, with what this class does not name."""
 
     uri: str
     server: str
@@ -52,7 +55,7 @@ class ResourceTemplate:
 
 @dataclass(frozen=True)
 class Prompt:
-    """A prompt that a server lists. `arguments` are mappings with `name`, and perhaps `description` and `required`."""
+    """A prompt of the hub or a server. `arguments` are mappings with `name`, and perhaps `description` and `required`."""
 
     name: str
     server: str

@@ -6,11 +6,12 @@ those of `hub.add_server`, which are also the keys of `toolhub` in an `mcpServer
 """
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from enum import Enum
 from typing import Any, Literal, Protocol, TypedDict
 
 from .exceptions import Strategy
+from .principal import Principal
 
 __all__ = [
     "DEFAULT",
@@ -18,6 +19,7 @@ __all__ = [
     "CapabilityOptions",
     "Default",
     "DispatchOptions",
+    "HeaderFunction",
     "Lang",
     "Model",
     "Prefer",
@@ -59,6 +61,9 @@ Trust = Literal["full", "hints", "none"]
 
 Transport = Literal["http", "sse"]
 """How a server with a URL is reached."""
+
+HeaderFunction = Callable[[Principal | None], Mapping[str, str] | Awaitable[Mapping[str, str] | None] | None]
+"""Returns the headers of a request to a server for the caller of a served hub, or for the hub itself (None)."""
 
 Lang = Literal["en", "zh"]
 """The language of the hub's own words."""
@@ -188,6 +193,7 @@ class ServeOptions(TypedDict, total=False):
     authenticate: Authenticate | None
     authenticate_timeout: float | None
     resource_metadata: str | None
+    metrics_token: str | None
     max_connections: int | None
     max_in_flight: int | None
     max_streams: int | None

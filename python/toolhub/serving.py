@@ -90,7 +90,12 @@ class AsgiApp:
                 return
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
-        body = await _body(receive, self._gateway.max_body)
+        try:
+            body = await asyncio.wait_for(_body(receive, self._gateway.max_body), self._gateway.body_timeout)
+        except TimeoutError:
+            await send({"type": "http.response.start", "status": 408, "headers": [(b"connection", b"close")]})
+            await send({"type": "http.response.body", "body": b""})
+            return
         if body is None:
             return  # the client has gone
         handled = asyncio.ensure_future(self._reply(scope, body, send))

@@ -7,7 +7,7 @@ use super::json;
 use super::once::intern;
 use super::slices::released;
 use super::text_of::{images_of, lang_of, success_text};
-use super::unicode::{as_text, string};
+use super::unicode::{as_text, start_of, string};
 use crate::hub::{CutText, Hub, ResultBudget, ResultLimit, ShapeRequest, ShapedText};
 use crate::invisible::visible;
 use crate::model::Lang;
@@ -64,9 +64,7 @@ pub fn write_answers<'py>(
         cuts.push(cut);
         written.push(answer(given, text, format)?);
     }
-    let made = released(hub.py(), size(&written), || conversation(&written, format));
-    let messages = json::to_python(hub.py(), &made)?;
-    released(hub.py(), size(&written), || drop(made));
+    let messages = to_python_released(hub.py(), written, |written| conversation(written, format))?;
     Ok((messages, cuts))
 }
 
@@ -86,19 +84,32 @@ pub fn write_results<'py>(
         };
         written.push(answer(given, text, format)?);
     }
-    let made = released(py, size(&written), || write(&written, format));
-    let results = json::to_python(py, &made)?;
-    released(py, size(&written), || drop(made));
-    Ok(results)
+    to_python_released(py, written, |written| write(written, format))
+}
+
+/// What is made of the answers. Long texts are written and dropped without the GIL: the system needs milliseconds to take
+/// back the memory of some megabytes.
+fn to_python_released<'py>(
+    py: Python<'py>,
+    answers: Vec<ModelAnswer>,
+    make: impl FnOnce(&[ModelAnswer]) -> Value + Send,
+) -> PyResult<Bound<'py, PyAny>> {
+    let size = size(&answers);
+    let made = released(py, size, || make(&answers));
+    let results = json::to_python(py, &made);
+    released(py, size, || drop((made, answers)));
+    results
 }
 
 /// A text without what is not visible.
 fn seen(py: Python<'_>, text: String) -> String {
-    released(py, text.len(), || match visible(&text) {
-        Cow::Borrowed(_) => None,
-        Cow::Owned(seen) => Some(seen),
+    released(py, text.len(), move || {
+        let seen = match visible(&text) {
+            Cow::Borrowed(_) => None,
+            Cow::Owned(seen) => Some(seen),
+        };
+        seen.unwrap_or(text)
     })
-    .unwrap_or(text)
 }
 
 fn size(answers: &[ModelAnswer]) -> usize {
@@ -256,7 +267,8 @@ fn failure_text(
         true => "",
         false => lang.pick("Error: ", "错误："),
     };
-    Ok(Some(visible(&format!("{label}{error}")).into_owned()))
+    let sentence = released(result.py(), error.len(), move || format!("{label}{error}"));
+    Ok(Some(seen(result.py(), sentence)))
 }
 
 fn is_success(result: &Bound<'_, PyDict>) -> PyResult<bool> {
@@ -275,6 +287,6 @@ fn text_in(value: Option<Bound<'_, PyAny>>) -> String {
     let value = value.filter(|value| !value.is_none());
     value
         .and_then(|value| value.str().ok())
-        .map(|text| text.to_string_lossy().into_owned())
+        .and_then(|text| start_of(&text, usize::MAX).ok())
         .unwrap_or_default()
 }

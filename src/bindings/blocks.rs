@@ -1,6 +1,7 @@
 //! The content of an MCP server's answer, converted to Python when it is read.
 
 use super::json;
+use super::releasing::LargeJson;
 use crate::error::ErrorContent;
 use crate::model::ToolOutput;
 use pyo3::exceptions::PyValueError;
@@ -10,8 +11,8 @@ use serde_json::Value;
 
 #[pyclass(frozen, module = "toolhub._core")]
 pub struct Blocks {
-    content: Value,
-    structured: Option<Value>,
+    content: LargeJson,
+    structured: Option<LargeJson>,
     meta: Option<Value>,
 }
 
@@ -20,13 +21,15 @@ type BlockParts<'py> = (Bound<'py, PyAny>, Option<Bound<'py, PyAny>>, Option<Bou
 
 impl Blocks {
     pub fn of(output: ToolOutput) -> Option<Self> {
-        output.content.map(|content| Blocks { content, structured: output.structured, meta: output.meta })
+        let ToolOutput { content, structured, meta, .. } = output;
+        let structured = structured.map(LargeJson::from);
+        content.map(|content| Blocks { content: content.into(), structured, meta })
     }
 
     /// What a tool sent with its failure.
     pub fn of_error(sent: &ErrorContent) -> Self {
         let ErrorContent { content, structured, meta, .. } = sent.clone();
-        Blocks { content, structured, meta }
+        Blocks { content: content.into(), structured: structured.map(LargeJson::from), meta }
     }
 
     /// The blocks as they came.
@@ -56,8 +59,8 @@ impl Blocks {
     ) -> PyResult<Self> {
         let value = |object: &Bound<'_, PyAny>| json::from_python(object).map_err(PyValueError::new_err);
         Ok(Blocks {
-            content: value(content)?,
-            structured: structured.map(value).transpose()?,
+            content: value(content)?.into(),
+            structured: structured.map(value).transpose()?.map(LargeJson::from),
             meta: meta.map(value).transpose()?,
         })
     }

@@ -6,8 +6,10 @@ use super::loop_bridge::{self, Mail};
 use super::once::{ForkSafeOnce, intern};
 use super::user_code;
 use crate::error::{ErrorKind, HubError};
+use crate::gateway::can_answer;
 use crate::principal::Principal;
-use crate::tool::{CallContext, CallContextExtras, OnProgress};
+use crate::sources::mcp::form_answer::{fitting_form, form_of};
+use crate::tool::{CallContext, CallContextExtras, OnProgress, RoundQuestion};
 use parking_lot::Mutex;
 use pyo3::exceptions::PyValueError;
 use pyo3::ffi;
@@ -71,6 +73,13 @@ pub fn principal(py: Python<'_>) -> PyResult<Option<Arc<Principal>>> {
     let value = unsafe { Bound::from_owned_ptr_or_opt(py, value) };
     let scope = value.as_ref().and_then(|value| value.cast::<CallScope>().ok());
     Ok(scope.and_then(|scope| scope.get().extras.principal.clone()))
+}
+
+/// What Python code may know of a caller: no token.
+pub fn principal_value(principal: &Principal) -> Value {
+    json!({
+        "id": &*principal.id, "name": &*principal.name, "claims": &principal.claims, "view": principal.view.as_deref(),
+    })
 }
 
 /// From here on, reports of Python tools in this context go to `progress`, on the running loop. Returns what
@@ -145,6 +154,12 @@ impl LoopReports {
 
 #[pymethods]
 impl CallScope {
+    /// The scope of code that is not part of a call: there is no caller to ask.
+    #[staticmethod]
+    fn nowhere() -> CallScope {
+        CallScope { extras: CallContextExtras::default(), cancel: CancellationToken::new(), reports: None }
+    }
+
     /// Sends a progress report to the caller, if it wants any.
     #[pyo3(signature = (progress, total=None, message=None))]
     fn report(
@@ -176,6 +191,13 @@ impl CallScope {
         Ok(())
     }
 
+    /// The caller that has shown credentials to a served hub, as the members of `toolhub.Principal`.
+    #[getter]
+    fn principal<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let principal = self.extras.principal.as_ref().filter(|principal| !principal.is_anonymous());
+        principal.map(|principal| json::to_python(py, &principal_value(principal))).transpose()
+    }
+
     /// Whether the caller answers questions.
     #[getter]
     fn can_ask(&self) -> bool {
@@ -188,25 +210,62 @@ impl CallScope {
         self.cancel.is_cancelled()
     }
 
-    /// Awaits the caller's answer to a question of this method.
+    /// Whether the caller can be asked this.
+    fn supports(&self, method: &str, params: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let params = question(params)?;
+        Ok(self.extras.ask.as_ref().is_some_and(|ask| can_answer(&ask.capabilities, method, &params)))
+    }
+
+    /// Awaits the caller's answers to these questions, in the same order. Each has a key, a method and parameters.
     fn ask<'py>(
         &self,
         py: Python<'py>,
-        method: String,
-        params: &Bound<'py, PyAny>,
+        questions: Vec<(String, String, Bound<'py, PyAny>)>,
     ) -> PyResult<Bound<'py, BridgeFuture>> {
-        let params = json::from_python(params)
-            .map_err(|reason| PyValueError::new_err(format!("the question must be JSON: {reason}")))?;
+        let questions = questions
+            .into_iter()
+            .map(|(key, method, params)| Ok(RoundQuestion { key, method, params: question(&params)? }))
+            .collect::<PyResult<Vec<_>>>()?;
         let ask = self.extras.ask.clone();
         bridge::run(py, async move {
-            let unable = || HubError::new(ErrorKind::NotAllowed, "The caller of this tool cannot be asked.");
-            let answer = ask.ok_or_else(unable)?.ask(&method, params).await;
-            answer.map(JsonValue).map_err(|(code, message)| match code {
-                METHOD_NOT_FOUND => unable(),
-                _ => HubError::new(ErrorKind::ToolError, message),
-            })
+            let ask = ask.ok_or_else(unable)?;
+            let lacks = |one: &&RoundQuestion| !can_answer(&ask.capabilities, &one.method, &one.params);
+            let lacking = questions.iter().find(lacks).map(|one| one.method.clone());
+            let forms: Vec<_> = questions.iter().map(form_of).collect();
+            let mut answers = Vec::with_capacity(questions.len());
+            for (answer, form) in ask.ask_round(questions).await.into_iter().zip(forms) {
+                let answer = answer.map_err(|(code, message)| match (code, &lacking) {
+                    (METHOD_NOT_FOUND, Some(method)) => unsupported(method),
+                    (METHOD_NOT_FOUND, None) => unable(),
+                    _ => HubError::new(ErrorKind::ToolError, message),
+                })?;
+                answers.push(match form {
+                    Some(form) => fitting_form(answer, Some(form)).await.map_err(|why| unfit(&why))?,
+                    None => answer,
+                });
+            }
+            Ok(JsonValue(Value::Array(answers)))
         })
     }
+}
+
+fn question(params: &Bound<'_, PyAny>) -> PyResult<Value> {
+    json::from_python(params)
+        .map_err(|reason| PyValueError::new_err(format!("the question must be JSON: {reason}")))
+}
+
+fn unfit(why: &str) -> HubError {
+    HubError::new(ErrorKind::ToolError, format!("The answer of the client does not fit the form: {why}."))
+}
+
+fn unable() -> HubError {
+    HubError::new(ErrorKind::NotAllowed, "The caller of this tool cannot be asked.")
+}
+
+/// The client has not declared what the question needs.
+fn unsupported(method: &str) -> HubError {
+    let text = format!("The client of this call does not support '{method}'.");
+    HubError::new(ErrorKind::NotAllowed, text)
 }
 
 /// Whole numbers are written without a fraction, as most clients expect.

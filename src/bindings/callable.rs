@@ -18,8 +18,31 @@ use pyo3::prelude::*;
 use pyo3::types::PyString;
 use std::sync::{Arc, OnceLock};
 
+/// What a callable is for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CallableKind {
+    #[default]
+    Tool,
+    Resource,
+    Prompt,
+    Completion,
+}
+
+impl CallableKind {
+    /// How a sentence about it begins.
+    fn noun(self) -> &'static str {
+        match self {
+            CallableKind::Tool => "Tool",
+            CallableKind::Resource => "Resource",
+            CallableKind::Prompt => "Prompt",
+            CallableKind::Completion => "Completion",
+        }
+    }
+}
+
 /// What `toolhub._signature` found out about a callable.
 pub struct Callable {
+    pub kind: CallableKind,
     pub spec: ToolSpec,
     pub identity: ToolIdentity,
     /// The name, made once for all results.
@@ -55,6 +78,11 @@ impl Callable {
         }
     }
 
+    /// The error for an exception that it raised.
+    pub fn raised(&self, py: Python<'_>, error: &PyErr) -> HubError {
+        raised_by(py, self.kind, &self.spec.name, error)
+    }
+
     pub fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
         visit.call(&self.call)?;
         visit.call(&self.arguments.build)?;
@@ -69,6 +97,10 @@ const MAX_TEXT: usize = 1_000;
 /// The error for an exception that a tool raised, as one line. The text of a `ToolError` is for the reader of the result, so
 /// it is the error as it is, with its kind and details.
 pub fn raised(py: Python<'_>, tool: &str, error: &PyErr) -> HubError {
+    raised_by(py, CallableKind::Tool, tool, error)
+}
+
+fn raised_by(py: Python<'_>, kind: CallableKind, name: &str, error: &PyErr) -> HubError {
     let value = error.value(py);
     let text = error_line(&exception_text(py, error), MAX_TEXT);
     let own = if error.is_instance_of::<PyException>(py) { tool_error(value) } else { None };
@@ -76,9 +108,10 @@ pub fn raised(py: Python<'_>, tool: &str, error: &PyErr) -> HubError {
         return HubError { message: text.into(), ..own.clone() };
     }
     let class = class_of(value);
+    let (noun, name) = (kind.noun(), clip(name));
     let sentence = match text.as_str() {
-        "" => format!("Tool '{}' raised {class}.", clip(tool)),
-        text => format!("Tool '{}' raised {class}: {text}", clip(tool)),
+        "" => format!("{noun} '{name}' raised {class}."),
+        text => format!("{noun} '{name}' raised {class}: {text}"),
     };
     HubError { message: sentence.into(), ..own.unwrap_or_else(|| HubError::new(ErrorKind::ToolError, "")) }
 }

@@ -111,7 +111,7 @@ fn copy_deep<'py>(
 
 /// Whether only one container refers to this object, which is then not part of a circle either. The table of what was
 /// copied stays small.
-fn occurs_once(object: &Bound<'_, PyAny>) -> bool {
+pub fn occurs_once(object: &Bound<'_, PyAny>) -> bool {
     // SAFETY: the object is alive and the GIL is held. One reference is its container's, one is ours.
     unsafe { ffi::Py_REFCNT(object.as_ptr()) <= 2 }
 }

@@ -1,18 +1,17 @@
 //! Credentials for a server's requests, from its configuration.
 
+use super::call_scope::principal_value;
 use super::callbacks::Callbacks;
 use crate::catalog::MakeCredentials;
 use crate::error::{ErrorKind, HubError};
 use crate::model::Lang;
 use crate::secret::Secret;
 use crate::sources::mcp::auth::{
-    Bearer, Credentials, FileStore, Grant, MemoryStore, OAuth, OAuthConfig, Opener, TokenExchange,
-    TokenExchangeOptions, TokenFunction, TokenStore, open_browser,
+    AskedHeaders, Bearer, Credentials, FileStore, Grant, HeaderFunction, MemoryStore, OAuth, OAuthConfig,
+    Opener, TokenExchange, TokenExchangeOptions, TokenFunction, TokenStore, open_browser,
 };
 use crate::sources::mcp::config::{Auth, Endpoint, ServerConfig};
-use parking_lot::Mutex;
 use serde_json::Value;
-use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -20,8 +19,6 @@ use std::sync::atomic::AtomicBool;
 /// Makes the credentials of one hub's servers.
 pub struct CredentialFactory {
     callbacks: Arc<Callbacks>,
-    /// Servers whose token comes from a function of the user.
-    asked: Mutex<HashSet<Arc<str>>>,
     store: Arc<dyn TokenStore>,
     /// A function of the user opens login pages.
     opens_pages: bool,
@@ -43,14 +40,7 @@ impl CredentialFactory {
             Some(path) => Arc::new(FileStore::new(path)),
             None => Arc::new(MemoryStore::default()),
         };
-        Arc::new(CredentialFactory {
-            callbacks,
-            asked: Mutex::default(),
-            store,
-            opens_pages,
-            is_served,
-            lang,
-        })
+        Arc::new(CredentialFactory { callbacks, store, opens_pages, is_served, lang })
     }
 
     pub fn maker(self: &Arc<Self>) -> MakeCredentials {
@@ -58,15 +48,7 @@ impl CredentialFactory {
         Arc::new(move |config| factory.make(config))
     }
 
-    /// The token of this server comes from a function.
-    pub fn ask_for(&self, server: &str) {
-        self.asked.lock().insert(Arc::from(server));
-    }
-
     fn make(&self, config: &ServerConfig) -> Result<Option<Arc<dyn Credentials>>, HubError> {
-        if self.asked.lock().contains(&config.id) {
-            return Ok(Some(Arc::new(Bearer::asked(self.token_function(&config.id)))));
-        }
         let Endpoint::Http(remote) = &config.endpoint else { return Ok(None) };
         let oauth = OAuthConfig {
             store: self.store.clone(),
@@ -80,6 +62,11 @@ impl CredentialFactory {
         match &config.auth {
             Auth::None => Ok(None),
             Auth::Bearer(token) => Ok(Some(Arc::new(Bearer::fixed(token.expose())?))),
+            Auth::TokenFunction => Ok(Some(Arc::new(Bearer::asked(self.token_function(&config.id))))),
+            Auth::HeaderFunction => {
+                let function = self.header_function(&config.id);
+                Ok(Some(Arc::new(AskedHeaders::new(config.id.clone(), function))))
+            }
             Auth::ClientCredentials { client_id, client_secret, scopes, token_url } => {
                 let oauth = OAuth::new(OAuthConfig {
                     grant: Grant::ClientCredentials,
@@ -152,6 +139,15 @@ impl CredentialFactory {
                     Err((_, why)) => failed(why),
                 }
             })
+        })
+    }
+
+    fn header_function(&self, server: &Arc<str>) -> HeaderFunction {
+        let (callbacks, server) = (self.callbacks.clone(), server.clone());
+        Arc::new(move |caller| {
+            let caller = caller.map_or(Value::Null, |caller| principal_value(&caller));
+            let asked = callbacks.ask("headers", server.clone(), caller);
+            Box::pin(async move { asked.await.map_err(|(_, why)| why) })
         })
     }
 

@@ -1,7 +1,8 @@
 //! Texts for logs, events and spans: one clean line, without the values of arguments.
 
 use super::servers;
-use super::slices::Entries;
+use super::slices::{Entries, Slices};
+use super::unicode::start_of;
 use crate::error::{ErrorKind, clip};
 use crate::invisible::line;
 use crate::secret::{ArgumentValues, Hidden, LABELS, is_secret_flag};
@@ -14,6 +15,8 @@ const MAX_CHARS: usize = 2_000;
 const MAX_DEPTH: usize = 64;
 /// Members of one container that are read.
 const MAX_MEMBERS: usize = 2_000;
+/// Characters of one argument that are read.
+const MAX_READ: usize = 100_000;
 
 /// A name or an id for a log or an event: short, one line, without commands to a terminal.
 #[pyfunction]
@@ -32,7 +35,9 @@ pub fn event_error(
     debug: bool,
 ) -> String {
     let refused = kind == Some(ErrorKind::InvalidArguments.name());
-    let text = shortened(&servers::without_secrets(text.to_string_lossy().into_owned()));
+    // More than is shown: a secret must not be cut in two before it is hidden.
+    let start = start_of(text, 8 * MAX_CHARS).unwrap_or_default();
+    let text = shortened(&servers::without_secrets(start));
     let Some(arguments) = arguments else {
         return match refused && !debug {
             // It quotes text that could not be read as a call.
@@ -42,7 +47,7 @@ pub fn event_error(
     };
     let mut values = ArgumentValues::new(if debug { Hidden::Secrets } else { Hidden::All });
     let all = values.hides_all();
-    collect(arguments, all, 0, &mut values);
+    collect(arguments, all, 0, &mut values, &mut Slices::new());
     values.hide(&text)
 }
 
@@ -57,12 +62,19 @@ fn shortened(text: &str) -> String {
 }
 
 /// Reads exact types only, so that no code of the user runs.
-fn collect(value: &Bound<'_, PyAny>, is_hidden: bool, depth: usize, values: &mut ArgumentValues) {
+fn collect(
+    value: &Bound<'_, PyAny>,
+    is_hidden: bool,
+    depth: usize,
+    values: &mut ArgumentValues,
+    slices: &mut Slices,
+) {
+    slices.step(value.py());
     if depth > MAX_DEPTH || values.is_full() {
         return;
     }
-    if let Ok(text) = value.cast::<PyString>() {
-        values.add(&text.to_string_lossy(), is_hidden);
+    if let Some(text) = text_of(value) {
+        values.add(&text, is_hidden);
     } else if let Ok(dict) = value.cast::<PyDict>() {
         let labelled = LABELS.iter().filter_map(|label| dict.get_item(label).ok()?);
         let labelled = labelled.filter_map(|label| text_of(&label)).any(|label| values.hides(&label));
@@ -70,18 +82,18 @@ fn collect(value: &Bound<'_, PyAny>, is_hidden: bool, depth: usize, values: &mut
             let Ok((name, item)) = entry else { return };
             let name = text_of(&name).unwrap_or_default();
             let is_value = labelled && !LABELS.contains(&name.as_str());
-            collect(&item, is_hidden || is_value || values.hides(&name), depth + 1, values);
+            collect(&item, is_hidden || is_value || values.hides(&name), depth + 1, values, slices);
         }
     } else if let Ok(list) = value.cast::<PyList>() {
         let mut after_flag = false;
         for at in 0..MAX_MEMBERS {
             let Ok(item) = list.get_item(at) else { return };
-            collect(&item, is_hidden || after_flag, depth + 1, values);
+            collect(&item, is_hidden || after_flag, depth + 1, values, slices);
             after_flag = text_of(&item).is_some_and(|word| is_secret_flag(&word));
         }
     } else if let Ok(tuple) = value.cast::<PyTuple>() {
         for item in tuple.iter_borrowed().take(MAX_MEMBERS) {
-            collect(&item, is_hidden, depth + 1, values);
+            collect(&item, is_hidden, depth + 1, values, slices);
         }
     } else if let Ok(bytes) = value.cast::<PyBytes>() {
         values.add(&String::from_utf8_lossy(bytes.as_bytes()), is_hidden);
@@ -93,7 +105,7 @@ fn collect(value: &Bound<'_, PyAny>, is_hidden: bool, depth: usize, values: &mut
 }
 
 fn text_of(value: &Bound<'_, PyAny>) -> Option<String> {
-    value.cast::<PyString>().ok().map(|text| text.to_string_lossy().into_owned())
+    value.cast::<PyString>().ok().and_then(|text| start_of(text, MAX_READ).ok())
 }
 
 fn is_number(value: &Bound<'_, PyAny>) -> bool {

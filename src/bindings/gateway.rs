@@ -15,6 +15,7 @@ use crate::error::{ErrorKind, HubError, Outcome};
 use crate::gateway::{
     Gateway, HttpReply, PrincipalFunction, ReplyBody, SessionKeys, handle, serve_http, serve_process_stdio,
 };
+use crate::net::unmapped;
 use bytes::Bytes;
 use futures_util::StreamExt;
 use futures_util::stream::BoxStream;
@@ -25,6 +26,7 @@ use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use std::convert::Infallible;
+use std::net::IpAddr;
 use std::pin::pin;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, SystemTime};
@@ -39,6 +41,8 @@ pub struct PyGateway {
     /// The loop on which Python tools and the function that names callers run.
     place: ServedPlace,
     authenticate: AuthenticateFunction,
+    /// The same function, as the gateway calls it.
+    function: Option<Arc<dyn PrincipalFunction>>,
     /// Those that session ids are signed with, if the program has given any.
     keys: Option<Arc<SessionKeys>>,
     generation: u64,
@@ -60,7 +64,7 @@ impl PyGateway {
             let place = place.clone();
             Arc::new(PythonPrincipalFunction { function, place }) as Arc<dyn PrincipalFunction>
         });
-        let options = PythonGatewayOptions::read(options)?.into_options(hub.py(), function)?;
+        let options = PythonGatewayOptions::read(options)?.into_options(hub.py(), function.clone())?;
         let keys = options.session_keys.clone();
         let core = hub.get().shared_core();
         let servers = hub.get().servers_cell();
@@ -73,6 +77,7 @@ impl PyGateway {
             listener: Arc::default(),
             place,
             authenticate: authenticate.unwrap_or_default(),
+            function,
             keys,
             generation: runtime::generation(),
         })
@@ -83,7 +88,7 @@ impl PyGateway {
         runtime::check_generation(self.generation)?;
         let (place, core) = (self.listener.clone(), self.core.clone());
         bridge::run(py, async move {
-            core.authenticator.prepare().await?;
+            core.authenticator.load_full().prepare().await?;
             let failed = |error: std::io::Error| {
                 let text = format!("Cannot listen on {host}:{port}: {error}");
                 HubError::new(ErrorKind::Connect, text).with_outcome(Outcome::NotSent)
@@ -92,6 +97,16 @@ impl PyGateway {
             let address = listener.local_addr().map_err(failed)?;
             *place.lock() = Some(listener);
             Ok((address.ip().to_string(), address.port()))
+        })
+    }
+
+    /// A warning when everyone who reaches this address may call the tools; None on this machine, and with credentials.
+    fn exposure(&self, host: &str, port: u16) -> Option<String> {
+        let is_local = host.parse::<IpAddr>().is_ok_and(|ip| unmapped(ip).is_loopback());
+        (!is_local && !self.core.authenticator.load().is_closed()).then(|| {
+            format!(
+                "everyone who can reach {host}:{port} may call every tool: give `token`, `jwt` or `authenticate`, or serve on 127.0.0.1"
+            )
         })
     }
 
@@ -132,6 +147,18 @@ impl PyGateway {
     fn reopen_audit(&self, py: Python<'_>) -> PyResult<()> {
         let Some(audit) = &self.core.options.audit else { return Ok(()) };
         py.detach(|| audit.reopen()).map_err(|error| tool_error(py, &error))
+    }
+
+    /// Applies the credentials, views and limits of these options to requests from now on. The other options stay.
+    fn reload<'py>(
+        &self,
+        py: Python<'py>,
+        options: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, BridgeFuture>> {
+        runtime::check_generation(self.generation)?;
+        let options = PythonGatewayOptions::read(options)?.into_reloaded(py, self.function.clone())?;
+        let core = self.core.clone();
+        bridge::run(py, async move { core.reload(&options).await })
     }
 
     /// Lists the tools of servers that have not listed them yet, in the background.
@@ -200,6 +227,12 @@ impl PyGateway {
 
     fn __clear__(&self) {
         self.authenticate.clear();
+    }
+
+    /// In seconds.
+    #[getter]
+    fn body_timeout(&self) -> f64 {
+        self.core.admission.limits().body_timeout.as_secs_f64()
     }
 
     /// In bytes.

@@ -36,6 +36,7 @@ pub struct PythonGatewayOptions {
     jwt: Option<PythonJwt>,
     authenticate_timeout: Option<f64>,
     resource_metadata: Option<String>,
+    metrics_token: Option<String>,
     limits: PythonLimits,
     session_lifetime: Option<f64>,
     session_keys: Vec<String>,
@@ -110,6 +111,15 @@ impl PythonGatewayOptions {
         serde_json::from_value(options).map_err(|error| wrong(error.to_string()))
     }
 
+    /// The options of a gateway that runs: its audit log is open, and its keys may have been rotated.
+    pub fn into_reloaded(
+        self,
+        py: Python<'_>,
+        function: Option<Arc<dyn PrincipalFunction>>,
+    ) -> PyResult<GatewayOptions> {
+        PythonGatewayOptions { audit: None, session_keys: Vec::new(), ..self }.into_options(py, function)
+    }
+
     pub fn into_options(
         self,
         py: Python<'_>,
@@ -154,6 +164,7 @@ impl PythonGatewayOptions {
             jwt: self.jwt.map(jwt).transpose()?,
             function,
             resource_metadata: self.resource_metadata,
+            metrics_token: self.metrics_token.map(Secret::new),
             ..AuthenticationOptions::default()
         };
         if let Some(limit) = seconds("authenticate_timeout", self.authenticate_timeout)? {

@@ -1,16 +1,17 @@
 //! The hub, as Python sees it. Thin: it turns Python values into words of the core and back.
 
+use super::bridge::{self, BridgeFuture};
 use super::errors::tool_error;
 use super::localized::localized;
 use super::once::intern;
 use super::options::{
     kind_limits, parse_lang, parse_prefer, parse_shadow, parse_source, seconds, strategy_patterns,
 };
-use super::python_tool::{PythonTool, python_tool};
+use super::python_tool::{PythonTool, python_tool, traverse_offer};
 use super::runtime;
 use super::served_loops::ServedLoops;
 use super::slices::Slices;
-use super::stats_rows;
+use super::stats_rows::{self, CountedCalls};
 use super::tool_from_python::callable;
 use super::unicode::as_text;
 use super::vendor_forms::VendorForms;
@@ -328,14 +329,20 @@ impl PyHub {
         Ok(snapshot.get(&name).and_then(|entry| ToolInfo::new(slf.as_any(), entry, |_| true)))
     }
 
-    fn find_by_capability(
-        slf: &Bound<'_, Self>,
-        capability: &Bound<'_, PyAny>,
-    ) -> PyResult<Vec<PyCandidate>> {
-        let snapshot = slf.get().core.registry.load();
+    #[pyo3(signature = (capability) -> "list[Candidate]")]
+    fn find_by_capability<'py>(
+        slf: &Bound<'py, Self>,
+        capability: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyList>> {
+        let (py, snapshot) = (slf.py(), slf.get().core.registry.snapshot());
         let tag = as_text("capability", capability)?.to_string_lossy().to_lowercase();
-        let found = snapshot.answering(&tag).into_iter().flatten();
-        Ok(found.map(|candidate| PyCandidate::new(slf.clone().into_any().unbind(), candidate)).collect())
+        let found = py.detach(|| snapshot.answering(&tag));
+        let (candidates, mut slices) = (PyList::empty(py), Slices::new());
+        for candidate in found.into_iter().flatten() {
+            candidates.append(PyCandidate::new(slf.clone().into_any().unbind(), candidate))?;
+            slices.step_by(py, VALUES_OF_A_TOOL);
+        }
+        Ok(candidates)
     }
 
     fn capabilities<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
@@ -344,6 +351,15 @@ impl PyHub {
             counts.set_item(tag, count)?;
         }
         Ok(counts)
+    }
+
+    /// Awaits the version after the next change of the tools, or the present one if it is later than `version`.
+    fn changed_after<'py>(&self, py: Python<'py>, version: u64) -> PyResult<Bound<'py, BridgeFuture>> {
+        let mut changes = self.core.registry.watch();
+        bridge::run(py, async move {
+            let changed = changes.wait_for(|now| *now > version).await.map(|now| *now);
+            Ok(changed.unwrap_or(version))
+        })
     }
 
     #[getter]
@@ -359,23 +375,32 @@ impl PyHub {
         Ok(self.core.registry.load().get(&as_text("name", name)?.to_string_lossy()).is_some())
     }
 
-    #[pyo3(signature = (name=None) -> "dict[str, list[dict[str, Any]]]")]
-    fn stats<'py>(&self, py: Python<'py>, name: Option<&Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyDict>> {
+    /// `caller` is the id of a principal, or `*`; None: the caller of the served call that this code is a part of, or everyone.
+    #[pyo3(signature = (name=None, caller=None) -> "dict[str, list[dict[str, Any]]]")]
+    fn stats<'py>(
+        &self,
+        py: Python<'py>,
+        name: Option<&Bound<'py, PyAny>>,
+        caller: Option<&str>,
+    ) -> PyResult<Bound<'py, PyDict>> {
         self.check_process()?;
         let name = name.map(|name| as_text("name", name)).transpose()?.map(|name| name.to_string_lossy());
-        stats_rows::by_tool(py, &self.core.registry.snapshot(), name.as_deref())
+        let counted = CountedCalls::of(py, &self.core, caller)?;
+        stats_rows::by_tool(py, &self.core.registry.snapshot(), name.as_deref(), &counted)
     }
 
     /// The statistics as one table.
-    #[pyo3(signature = (name=None) -> "list[dict[str, Any]]")]
+    #[pyo3(signature = (name=None, caller=None) -> "list[dict[str, Any]]")]
     fn stats_table<'py>(
         &self,
         py: Python<'py>,
         name: Option<&Bound<'py, PyAny>>,
+        caller: Option<&str>,
     ) -> PyResult<Bound<'py, PyList>> {
         self.check_process()?;
         let name = name.map(|name| as_text("name", name)).transpose()?.map(|name| name.to_string_lossy());
-        stats_rows::flat(py, &self.core.registry.snapshot(), name.as_deref())
+        let counted = CountedCalls::of(py, &self.core, caller)?;
+        stats_rows::flat(py, &self.core.registry.snapshot(), name.as_deref(), &counted)
     }
 
     fn capability_rules(&self) -> PyResult<Vec<(String, Vec<String>)>> {
@@ -425,11 +450,15 @@ impl PyHub {
                 }
             }
         }
+        for offer in self.core.own_offers.all() {
+            traverse_offer(&offer, &visit)?;
+        }
         self.shared.try_each(|result| visit.call(result))
     }
 
     fn __clear__(&self) {
         self.core.registry.clear();
+        self.core.own_offers.clear();
         self.shared.clear();
     }
 }

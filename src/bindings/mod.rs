@@ -23,6 +23,7 @@ mod child;
 mod choice;
 mod copying;
 mod credentials;
+mod documents;
 mod errors;
 mod event_text;
 mod execution;
@@ -42,7 +43,9 @@ mod localized;
 mod loop_bridge;
 mod mailbox;
 mod mappings;
+mod native_offers;
 mod notices;
+mod offered_value;
 mod offers;
 mod once;
 mod options;
@@ -121,6 +124,8 @@ mod _core {
     #[pymodule_export]
     use super::choice::ToolChoice;
     #[pymodule_export]
+    use super::documents::{read_json, read_yaml, similarity, tool_kind, words_of};
+    #[pymodule_export]
     use super::event_text::{event_error, event_name};
     #[pymodule_export]
     use super::execution::Execution;
@@ -142,6 +147,11 @@ mod _core {
     use super::localized::{in_language, notice_in_language};
     #[pymodule_export]
     use super::loop_bridge::{LoopBridge, current_bridge};
+    #[pymodule_export]
+    use super::native_offers::{
+        add_offer, complete_own, get_own_prompt, has_own_offer, own_offers, read_own_resource, remove_offer,
+        resource_updated,
+    };
     #[pymodule_export]
     use super::options::PyCallOptions;
     #[pymodule_export]

@@ -3,6 +3,7 @@
 //! Both queues are bounded. Log lines below the level of Python's logger are dropped here, without the GIL.
 
 use super::json;
+use crate::sources::mcp::host::LogSink;
 use pyo3::prelude::*;
 use serde_json::{Value, json};
 use std::collections::VecDeque;
@@ -48,8 +49,13 @@ pub struct Notices {
     arrived: Condvar,
 }
 
-impl Notices {
-    pub fn log(&self, server: &str, level: &str, text: &str) {
+impl LogSink for Notices {
+    fn wants(&self, level: &str) -> bool {
+        let queue = self.lock();
+        !queue.closed && queue.wants(python_level(level))
+    }
+
+    fn write(&self, server: &str, level: &str, text: &str) {
         let level = python_level(level);
         let mut queue = self.lock();
         if queue.closed || !queue.wants(level) {
@@ -67,7 +73,9 @@ impl Notices {
         drop(queue);
         self.arrived.notify_one();
     }
+}
 
+impl Notices {
     pub fn event(&self, server: &str, what: &str, details: &Value) {
         let mut queue = self.lock();
         if queue.closed {
@@ -167,7 +175,7 @@ mod tests {
         let notices = Notices::default();
         notices.set_level(30);
         for level in ["debug", "info", "notice", "odd", "warning", "error", "emergency"] {
-            notices.log("a", level, "text");
+            notices.write("a", level, "text");
         }
         assert_eq!(levels(&notices), [30, 40, 50]);
     }
@@ -177,7 +185,7 @@ mod tests {
         let notices = Notices::default();
         notices.event("b", "connected", &Value::Null);
         for number in 0..5 * MAX_LINES {
-            notices.log("a", "error", &number.to_string());
+            notices.write("a", "error", &number.to_string());
         }
         let taken = notices.next().unwrap();
         assert_eq!((taken.events.len(), taken.lines.len(), taken.dropped), (1, MAX_LINES, 4 * MAX_LINES));
@@ -187,9 +195,9 @@ mod tests {
     #[test]
     fn what_waits_is_handed_out_after_the_end() {
         let notices = Notices::default();
-        notices.log("a", "error", "last");
+        notices.write("a", "error", "last");
         notices.close();
-        notices.log("a", "error", "too late");
+        notices.write("a", "error", "too late");
         assert_eq!(levels(&notices), [40]);
         assert!(notices.next().is_none());
     }

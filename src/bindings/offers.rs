@@ -1,5 +1,6 @@
 //! Resources and prompts of servers, on their way to Python.
 
+use super::call_scope;
 use super::errors::tool_error;
 use super::json;
 use super::localized::localized;
@@ -7,6 +8,7 @@ use crate::catalog::offers::OfferedBy;
 use crate::error::HubError;
 use crate::model::Lang;
 use crate::sources::mcp::offers::OfferKind;
+use crate::tool::CallContextExtras;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
@@ -19,6 +21,11 @@ pub const OFFER_TIMEOUT: Duration = Duration::from_secs(30);
 
 pub fn offer_kind(name: &str) -> PyResult<OfferKind> {
     OfferKind::parse(name).ok_or_else(|| PyValueError::new_err(format!("servers offer no '{name}'")))
+}
+
+/// Requests inside a served call are made for its caller.
+pub fn extras(py: Python<'_>) -> PyResult<CallContextExtras> {
+    Ok(CallContextExtras { principal: call_scope::principal(py)?, ..CallContextExtras::default() })
 }
 
 /// Arguments of a prompt; which values they may have is decided in the core.

@@ -8,6 +8,7 @@ use super::addressee::Message;
 use super::imported::Imported;
 use super::loop_bridge::{LoopAction, LoopMailbox, Mail};
 use super::once::intern;
+use super::releasing::LargeCopy;
 use super::slots::{self, CallsAround, RunningMark};
 use super::{runtime, value};
 use crate::limit::Permits;
@@ -55,6 +56,8 @@ pub struct Leftover {
     pub counted: Option<AbandonedCall>,
     /// The slots of a call that came from a driver on tokio.
     pub held: Option<Arc<dyn Any + Send + Sync>>,
+    /// The large arguments of a task. A thread has those of its call.
+    pub large_args: Option<LargeCopy>,
 }
 
 /// A function call in a pool.
@@ -66,6 +69,8 @@ pub struct PoolCall {
     latest_start: Option<Instant>,
     tool: Option<Arc<CandidateStats>>,
     held: Option<Arc<AtomicBool>>,
+    /// Dropped after `call` and `kwargs`, so that large arguments of a call that never begins are released in slices.
+    large_args: Option<LargeCopy>,
 }
 
 impl QueuedCall for PoolCall {
@@ -135,6 +140,8 @@ pub struct FunctionCall<'py> {
     pub tool: Option<Arc<CandidateStats>>,
     /// Set to false when the function begins.
     pub held: Option<Arc<AtomicBool>>,
+    /// Its arguments, if they are large. The thread keeps them until the function has ended: its caller may be gone then.
+    pub large_args: Option<LargeCopy>,
 }
 
 /// Why a call was not queued.
@@ -154,7 +161,7 @@ pub fn nested_too_deeply(around: usize) -> PyErr {
 pub fn submit(
     py: Python<'_>,
     kind: PoolKind,
-    FunctionCall { function, value, kwargs, around, latest_start, tool, held }: FunctionCall<'_>,
+    FunctionCall { function, value, kwargs, around, latest_start, tool, held, large_args }: FunctionCall<'_>,
     (mailbox, key): (Arc<LoopMailbox>, u64),
 ) -> Result<Reply, NotQueued> {
     let reply = Reply { pool: pool(kind), mailbox, key, stage: Arc::default(), mark: Arc::default() };
@@ -169,7 +176,7 @@ pub fn submit(
         }
     };
     let call = call().map_err(NotQueued::Failed)?.unbind();
-    let queued = PoolCall { call, kwargs, reply: reply.clone(), latest_start, tool, held };
+    let queued = PoolCall { call, kwargs, reply: reply.clone(), latest_start, tool, held, large_args };
     reply.pool.workers.add(queued, around.threads()).map_err(NotQueued::Refused)?;
     match reply.pool.start_worker_if_needed(py) {
         // Another worker will take it.
@@ -193,9 +200,12 @@ impl CallPool {
             return Ok(());
         }
         static START: Imported = Imported::new("toolhub._pool", "start_worker");
-        let thread =
-            WorkerThread { pool: self.clone(), current: Mutex::default(), is_counted: AtomicBool::new(true) };
-        let thread = Arc::new(thread);
+        let thread = Arc::new(WorkerThread {
+            pool: self.clone(),
+            current: Mutex::default(),
+            unwanted: Mutex::default(),
+            is_counted: AtomicBool::new(true),
+        });
         let worker = Worker(thread.clone());
         let started = START.get(py).and_then(|start| start.call1((worker, self.kind.thread_name())));
         started.map(drop).inspect_err(|_| {
@@ -210,14 +220,17 @@ impl CallPool {
 }
 
 impl Reply {
-    /// The function has ended. Gives the result back if the caller has given up.
-    fn post(&self, message: Message) -> Option<Message> {
+    /// The function has ended. Gives its arguments back if the caller has given up.
+    fn post(&self, message: Message, large_args: Option<LargeCopy>) -> CallEnd<Option<LargeCopy>> {
         match self.pool.workers.end(&self.stage) {
             CallEnd::Wanted => {
+                // The caller has a reference, too, and releases them before it returns.
+                drop(large_args);
                 self.mailbox.push(Mail::Deliver(self.key, message));
-                None
+                CallEnd::Wanted
             }
-            CallEnd::Unwanted(_) | CallEnd::Over => Some(message),
+            CallEnd::Unwanted(_) => CallEnd::Unwanted(large_args),
+            CallEnd::Over => CallEnd::Over,
         }
     }
 
@@ -264,9 +277,14 @@ pub struct Worker(Arc<WorkerThread>);
 /// ends with an error as soon as the thread takes the next call or ends.
 struct WorkerThread {
     pool: Arc<CallPool>,
-    current: Mutex<Option<Reply>>,
+    current: Mutex<Option<RunningCall>>,
+    /// What a call that was given up has left. Released when nothing else on this thread refers to it.
+    unwanted: Mutex<Vec<LargeCopy>>,
     is_counted: AtomicBool,
 }
+
+/// Where the result of a call goes, and its arguments if they are large.
+type RunningCall = (Reply, Option<LargeCopy>);
 
 thread_local! {
     static END_GUARD: RefCell<Option<ThreadEndGuard>> = const { RefCell::new(None) };
@@ -293,13 +311,14 @@ impl Worker {
     /// The next call: `context.run` and its arguments, and keywords. None when the thread should end.
     fn next(&self, py: Python<'_>) -> Option<(Py<PyTuple>, Py<PyAny>)> {
         let thread = &self.0;
+        thread.release_unwanted(py);
         // An exception from outside may hit the loop after `take` has ended it.
         if !thread.pool.is_ours() || !thread.is_counted.load(Ordering::Relaxed) {
             return None;
         }
         END_GUARD
             .with_borrow_mut(|own| own.get_or_insert_with(|| ThreadEndGuard(thread.clone())).0.lose_call());
-        let PoolCall { call, kwargs, reply, held, .. } = loop {
+        let PoolCall { call, kwargs, reply, held, large_args, .. } = loop {
             let Some(call) = runtime::detached(py, || thread.pool.workers.take()) else {
                 thread.is_counted.store(false, Ordering::Relaxed);
                 return None;
@@ -313,33 +332,65 @@ impl Worker {
             held.store(false, Ordering::Relaxed);
         }
         CURRENT_CALL.set(Some((reply.pool.clone(), reply.stage.clone())));
-        *thread.current.lock() = Some(reply);
+        *thread.current.lock() = Some((reply, large_args));
         Some((call, kwargs))
     }
 
     fn returned(&self, value: Bound<'_, PyAny>) {
-        if let Some(Some(_)) = self.0.end_call(Message::Returned(Ok(value.clone().unbind()))) {
+        if self.0.end_call(value.py(), Message::Returned(Ok(value.clone().unbind()))) {
             value::discard(&value);
+            self.0.unwanted.lock().push(LargeCopy::new(&value));
         }
     }
 
     fn raised(&self, error: Bound<'_, PyBaseException>) {
         drop_first_frame(&error);
-        self.0.end_call(Message::Returned(Err(PyErr::from_value(error.into_any()))));
+        let py = error.py();
+        self.0.end_call(py, Message::Returned(Err(PyErr::from_value(error.into_any()))));
     }
 }
 
 impl WorkerThread {
-    /// `None` if no call runs; the message if its caller has given up.
-    fn end_call(&self, message: Message) -> Option<Option<Message>> {
-        let reply = self.current.lock().take().filter(|_| self.pool.is_ours())?;
-        // When the thread ends, its variables may be gone already.
-        let _ = CURRENT_CALL.try_with(|current| current.take());
-        Some(reply.post(message))
+    /// True if a call ran whose caller has given up.
+    fn end_call(&self, py: Python<'_>, message: Message) -> bool {
+        let Some((reply, large_args)) = self.take_call() else { return false };
+        let _inside = large_args.as_ref().map(|_| runtime::enter(py));
+        match reply.post(message, large_args) {
+            CallEnd::Wanted => false,
+            CallEnd::Unwanted(large_args) => {
+                self.unwanted.lock().extend(large_args);
+                true
+            }
+            CallEnd::Over => true,
+        }
     }
 
+    fn take_call(&self) -> Option<RunningCall> {
+        let call = self.current.lock().take().filter(|_| self.pool.is_ours());
+        if call.is_some() {
+            // When the thread ends, its variables may be gone already.
+            let _ = CURRENT_CALL.try_with(|current| current.take());
+        }
+        call
+    }
+
+    /// Called when no Python frame of the call is left, so these references are the last ones unless the tool has kept more.
+    fn release_unwanted(&self, py: Python<'_>) {
+        let unwanted = std::mem::take(&mut *self.unwanted.lock());
+        if !unwanted.is_empty() {
+            let _inside = runtime::enter(py);
+            drop(unwanted);
+        }
+    }
+
+    /// The thread may have left the interpreter.
     fn lose_call(&self) {
-        self.end_call(Message::WorkerLost);
+        if let Some((reply, large_args)) = self.take_call() {
+            if let Some(large_args) = large_args {
+                large_args.forgo();
+            }
+            reply.post(Message::WorkerLost, None);
+        }
     }
 
     /// True if the thread was counted until now.

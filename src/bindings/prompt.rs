@@ -4,6 +4,7 @@ use super::choice::ToolChoice;
 use super::hub::{PyHub, VALUES_OF_A_TOOL};
 use super::json;
 use super::options::parse_lang;
+use super::releasing::{LargeJson, is_large, without_gil_if};
 use super::slices::Slices;
 use super::text::PyTokenizer;
 use super::unicode::string;
@@ -69,6 +70,9 @@ pub fn prompt_text<'py>(
     let text = made.map_err(|error| PyValueError::new_err(error.to_string()))?;
     string(hub.py(), &text)
 }
+
+/// Work on more arguments takes longer than releasing the GIL.
+const MANY: usize = 500;
 
 fn vendor_called(name: &str) -> PyResult<Vendor> {
     Vendor::parse(name).ok_or_else(|| PyValueError::new_err(format!("there is no vendor {name:?}")))
@@ -165,6 +169,10 @@ fn restored<'py>(
     else {
         return Ok(None);
     };
-    vendor::restore(&speaker.spec().parameters, &mut given, vendor);
-    json::to_python(hub.py(), &Value::Object(given)).map(Some)
+    let is_large = given.len() > MANY || given.values().any(is_large);
+    let restored = without_gil_if(hub.py(), is_large, || {
+        vendor::restore(&speaker.spec().parameters, &mut given, vendor);
+        given
+    });
+    json::to_python(hub.py(), &LargeJson::from(Value::Object(restored))).map(Some)
 }

@@ -4,8 +4,10 @@ use super::callable::Callable;
 use super::served_call;
 use crate::error::{ErrorKind, HubError, clip};
 use crate::model::{Arguments, CheckOptions, Fitting, ToolIdentity, ToolOutput, ToolSpec, Unchecked};
+use crate::offers::NativeOffer;
 use crate::registry::Candidate;
 use crate::tool::{BoxFuture, CallContext, Tool};
+use pyo3::gc::{PyTraverseError, PyVisit};
 use std::any::Any;
 use std::sync::Arc;
 
@@ -53,4 +55,14 @@ impl Tool for PythonTool {
 pub fn python_tool(candidate: &Candidate) -> Option<&Arc<Callable>> {
     let tool: Option<&PythonTool> = (&*candidate.tool as &dyn Any).downcast_ref();
     tool.map(|tool| &tool.0)
+}
+
+/// Shows the functions of a resource or a prompt to the garbage collector.
+pub fn traverse_offer(offer: &NativeOffer, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+    for function in offer.functions() {
+        if let Some(tool) = (&**function as &dyn Any).downcast_ref::<PythonTool>() {
+            tool.0.traverse(visit)?;
+        }
+    }
+    Ok(())
 }

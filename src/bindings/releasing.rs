@@ -14,7 +14,8 @@ const AT_ONCE: usize = 200;
 /// JSON with fewer values is dropped at once: releasing the GIL would take longer.
 const FEW: usize = 1_000;
 
-/// Our reference to a large copy of arguments. It is the last one when the tool has ended and kept nothing.
+/// Our reference to a large value, such as a copy of arguments. It is the last one when the tool has ended and kept nothing.
+/// Of several such references to a value, the one that is dropped last releases it.
 ///
 /// It must not be dropped while a lock is held: other threads get the GIL meanwhile, and may want the lock.
 pub struct LargeCopy(Option<Py<PyAny>>);
@@ -26,6 +27,20 @@ impl LargeCopy {
 
     pub fn object(&self) -> Option<&Py<PyAny>> {
         self.0.as_ref()
+    }
+
+    pub fn bound<'py>(&self, py: Python<'py>) -> Bound<'py, PyAny> {
+        self.0.as_ref().map_or_else(|| py.None().into_bound(py), |object| object.bind(py).clone())
+    }
+
+    /// Another reference to the same object.
+    pub fn clone_ref(&self, py: Python<'_>) -> Self {
+        LargeCopy(self.0.as_ref().map(|object| object.clone_ref(py)))
+    }
+
+    /// Drops the reference without the GIL, on a thread that may not take it any more.
+    pub fn forgo(mut self) {
+        drop(self.0.take());
     }
 }
 
@@ -107,6 +122,11 @@ impl Drop for LargeJson {
             Python::attach(|py| py.detach(|| drop(value)));
         }
     }
+}
+
+/// Does work on JSON, without the GIL if the JSON is large.
+pub fn without_gil_if<T: Send>(py: Python<'_>, is_large: bool, work: impl FnOnce() -> T + Send) -> T {
+    if is_large { py.detach(work) } else { work() }
 }
 
 /// Whether work on this JSON takes longer than releasing the GIL.

@@ -8,11 +8,13 @@ use super::json;
 use super::localized::localize;
 use super::once::intern;
 use super::python_tool::python_tool;
+use super::slices::released;
 use super::templates::{
     CandidateTemplates, blank_meta, describe_call, describe_error, empty_meta, fill_meta, fill_success,
     new_attempt, source_name,
 };
 use super::text_of::text_of;
+use super::unicode::{start_of, string};
 use super::value;
 use crate::error::{ErrorKind, HubError, Outcome};
 use crate::execute::Fate;
@@ -117,7 +119,7 @@ fn of_run<'py>(
             meta.set_item(intern!(py, "sources"), PyList::new(py, sources.collect::<Vec<_>>())?)?;
             result.setattr(intern!(py, "_answer_kind"), answer_kind(plan).name())?;
             result.setattr(intern!(py, "_full"), whole_answers(py, plan, attempts, &many)?)?;
-            success(result, meta, PyString::new(py, &text).into_any().unbind())
+            success(result, meta, string(py, &text)?.into_any().unbind())
         }
     }
 }
@@ -242,12 +244,15 @@ fn own_failure<'py>(
     result.set_item(intern!(py, "_meta"), meta)?;
     let given = result.get_item(intern!(py, "error"))?;
     let line = match given.as_ref().map(|given| given.cast::<PyString>()) {
-        Some(Ok(text)) => error_line(&text.to_string_lossy(), usize::MAX),
+        Some(Ok(text)) => {
+            let text = start_of(text, usize::MAX)?;
+            released(py, text.len(), move || error_line(&text, usize::MAX))
+        }
         _ if given.as_ref().is_some_and(|given| !given.is_falsy()) => return Ok(result),
         _ => String::new(),
     };
     let shown = if line.is_empty() { &*error.message } else { &line };
-    result.set_item(intern!(py, "error"), shown)?;
+    result.set_item(intern!(py, "error"), string(py, shown)?)?;
     Ok(result)
 }
 
@@ -283,7 +288,7 @@ fn failure<'py>(
     meta.set_item(intern!(py, "error"), error_details(py, error, retryable)?)?;
     result.set_item(intern!(py, "success"), false)?;
     result.set_item(intern!(py, "result"), py.None())?;
-    result.set_item(intern!(py, "error"), &*error.message)?;
+    result.set_item(intern!(py, "error"), string(py, &error.message)?)?;
     result.set_item(intern!(py, "_meta"), meta)?;
     if let Some(exception) = exception {
         // `into_value` puts the traceback back on the exception; `value` alone would lose it.
@@ -441,8 +446,8 @@ fn merged(
         let text = text_of(&value, attempts[*slot].blocks.as_deref(), ImageNotes::Shown)?;
         parts.push((plan.candidates[*slot].label(), text.unwrap_or_default()));
     }
-    Ok(py.detach(|| {
-        let parts = parts.iter().map(|(label, text)| part(label.clone(), text, merge::PART_LIMIT));
-        merge::simple(&parts.collect::<Vec<_>>())
+    Ok(py.detach(move || {
+        let shown = parts.iter().map(|(label, text)| part(label.clone(), text, merge::PART_LIMIT));
+        merge::simple(&shown.collect::<Vec<_>>())
     }))
 }

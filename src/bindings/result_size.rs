@@ -1,5 +1,6 @@
 //! About how much memory a result takes, for the limit of the cache.
 
+use super::copying::occurs_once;
 use super::once::intern;
 use super::slices::{Entries, Slices};
 use pyo3::prelude::*;
@@ -17,7 +18,8 @@ pub fn size_of_result(result: &Bound<'_, PyDict>) -> PyResult<usize> {
     let mut seen = HashSet::new();
     let (mut bytes, mut slices) = (0usize, Slices::new());
     while let Some(object) = pending.pop() {
-        if !seen.insert(object.as_ptr() as usize) {
+        // What only its container refers to is not entered: growing a large table is one long step.
+        if !occurs_once(&object) && !seen.insert(object.as_ptr() as usize) {
             continue;
         }
         slices.step(object.py());

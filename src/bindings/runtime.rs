@@ -15,8 +15,14 @@ use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
 use tokio::runtime::{Builder, Handle, Runtime};
 
-/// Few workers: they only move bytes and timers, and never wait for the interpreter.
-const WORKERS: usize = 2;
+/// Few workers: they only move bytes and timers, and never wait for the interpreter. A worker that finds work wakes another
+/// to look for more, which costs a small call more than its work if both share two cores with Python and the servers.
+const MAX_WORKERS: usize = 2;
+
+fn workers() -> usize {
+    let cores = thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    (cores / 2).clamp(1, MAX_WORKERS)
+}
 
 static RUNTIME: Mutex<Option<Runtime>> = Mutex::new(None);
 
@@ -59,7 +65,7 @@ pub fn handle() -> PyResult<Handle> {
         return Ok(runtime.handle().clone());
     }
     let made =
-        Builder::new_multi_thread().worker_threads(WORKERS).thread_name("toolhub-io").enable_all().build();
+        Builder::new_multi_thread().worker_threads(workers()).thread_name("toolhub-io").enable_all().build();
     let made = made
         .map_err(|error| PyRuntimeError::new_err(format!("toolhub could not start its runtime: {error}")))?;
     Ok(runtime.insert(made).handle().clone())

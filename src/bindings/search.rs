@@ -1,5 +1,6 @@
 //! Search and recommendation, for Python.
 
+use super::call_scope;
 use super::hub::{PyHub, VALUES_OF_A_TOOL};
 use super::slices::Slices;
 use super::unicode::start_of;
@@ -68,7 +69,10 @@ fn found<'py>(
     hub.get().check_process()?;
     let query = start_of(query, QUERY_CHARS)?;
     let core = hub.get().core();
-    let found = hub.py().detach(|| find(core, SearchQuery { words: &query, vector: vector.as_deref() }));
+    let principal = call_scope::principal(hub.py())?;
+    let caller = principal.as_ref().map(|principal| &*principal.id);
+    let asked = SearchQuery { words: &query, vector: vector.as_deref(), caller };
+    let found = hub.py().detach(|| find(core, asked));
     hits(hub, found)
 }
 

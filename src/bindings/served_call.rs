@@ -11,11 +11,13 @@ use super::awaiting::{
     new_awaitable, send, throw_value,
 };
 use super::call_scope::CallScope;
-use super::callable::{Callable, raised};
+use super::callable::{Callable, CallableKind};
 use super::json;
 use super::loop_bridge::{self, LoopBridge, Mail};
+use super::offered_value;
 use super::once::intern;
 use super::pool::{self, FunctionCall, Leftover, NotQueued, PoolKind, Reply};
+use super::releasing::{LargeCopy, LargeJson, release};
 use super::served_loops::ServedLoop;
 use super::slots::{self, CallsAround};
 use super::value;
@@ -142,7 +144,7 @@ fn start(bridge: &Bound<'_, LoopBridge>, place: &ServedLoop, order: CallOrder) {
     let permits = ctx.permits.as_ref().and_then(Weak::upgrade);
     let lender = lender_of(&permits);
     let scope = CallScope::new(&ctx);
-    let name = tool.spec.name.clone();
+    let called = tool.clone();
     let made = (|| {
         let context = place.context(py)?;
         let around = CallsAround::default().lending(lender);
@@ -157,6 +159,7 @@ fn start(bridge: &Bound<'_, LoopBridge>, place: &ServedLoop, order: CallOrder) {
             link: link.clone(),
             state: Mutex::new(ServedState::New),
             abandoned: Mutex::default(),
+            large_args: Mutex::default(),
         };
         let call = new_awaitable(py, call)?;
         let task = bridge.get().create_task_in(py, call.clone().into_any(), context.unbind());
@@ -169,7 +172,7 @@ fn start(bridge: &Bound<'_, LoopBridge>, place: &ServedLoop, order: CallOrder) {
                 *link.running.lock() = Some((task.unbind(), call.unbind()));
             }
         }
-        Ok((call, Err(error))) => call.get().finish(Err(raised(py, &name, &error))),
+        Ok((call, Err(error))) => call.get().finish(Err(called.raised(py, &error))),
         // The driver learns of it, because the sender of the answer is dropped.
         Err(error) => error.write_unraisable(py, Some(bridge.as_any())),
     }
@@ -202,6 +205,8 @@ pub struct ServedCall {
     link: Arc<CallLink>,
     state: Mutex<ServedState>,
     abandoned: Mutex<Option<AbandonedCall>>,
+    /// The large arguments of a coroutine, until it has ended.
+    large_args: Mutex<Option<LargeCopy>>,
 }
 
 enum ServedState {
@@ -234,7 +239,8 @@ impl ServedCall {
             let _ = sender.send(answer);
         }
         let (abandoned, permits) = (self.abandoned.lock().take(), self.permits.lock().take());
-        drop((running, abandoned, permits));
+        let large_args = self.large_args.lock().take();
+        drop((running, abandoned, permits, large_args));
     }
 
     fn over(&self, py: Python<'_>, answer: Answer) -> PyResult<Step> {
@@ -243,19 +249,22 @@ impl ServedCall {
     }
 
     fn raised(&self, py: Python<'_>, error: &PyErr) -> PyResult<Step> {
-        self.over(py, Err(raised(py, &self.tool.spec.name, error)))
+        self.over(py, Err(self.tool.raised(py, error)))
     }
 
     fn begin(slf: &Bound<'_, Self>) -> PyResult<Step> {
         let (py, this) = (slf.py(), slf.get());
         let Some(args) = this.args.lock().take() else { return this.over(py, Err(cancelled(&this.tool))) };
-        let prepared = match this.prepare(py, &args) {
+        let prepared = this.prepare(py, &args);
+        drop(LargeJson::from(args.into_value()));
+        let (prepared, large_args) = match prepared {
             Ok(prepared) => prepared,
             Err(refusal) => return this.over(py, Err(refusal)),
         };
         if !this.tool.is_async {
-            return Self::submit(slf, prepared);
+            return Self::submit(slf, prepared, large_args);
         }
+        *this.large_args.lock() = large_args;
         this.ctx.held.store(false, Ordering::Relaxed);
         match this.tool.invoke(py, &prepared) {
             Ok(value) => Self::run_value(slf, &value),
@@ -263,17 +272,29 @@ impl ServedCall {
         }
     }
 
-    fn prepare(&self, py: Python<'_>, args: &Arguments) -> Result<PreparedArguments, HubError> {
+    fn prepare(
+        &self,
+        py: Python<'_>,
+        args: &Arguments,
+    ) -> Result<(PreparedArguments, Option<LargeCopy>), HubError> {
         let given = json::to_python(py, args.as_value()).map_err(|error| {
             let text = format!("Invalid arguments for '{}': {error}", clip(&self.tool.spec.name));
             HubError::new(ErrorKind::InvalidArguments, text)
         })?;
         let checks = Checks { validate: true, coerce: true, none_is_input: false };
         let mut pass = CheckPass::new(checks, Some(self.ctx.deadline));
-        self.tool.arguments.prepare(&given, &mut pass)
+        let prepared = self.tool.arguments.prepare(&given, &mut pass);
+        if pass.large_copy.is_some() {
+            release(given);
+        }
+        Ok((prepared?, pass.large_copy))
     }
 
-    fn submit(slf: &Bound<'_, Self>, prepared: PreparedArguments) -> PyResult<Step> {
+    fn submit(
+        slf: &Bound<'_, Self>,
+        prepared: PreparedArguments,
+        large_args: Option<LargeCopy>,
+    ) -> PyResult<Step> {
         let (py, this) = (slf.py(), slf.get());
         let (value, kwargs) = match prepared {
             PreparedArguments::Keywords(kwargs) => (None, kwargs.into_any()),
@@ -294,6 +315,7 @@ impl ServedCall {
             latest_start: Some(this.ctx.deadline - this.ctx.deadline.saturating_duration_since(now) / 10),
             tool: this.tool.stats.get().cloned(),
             held: Some(this.ctx.held.clone()),
+            large_args,
         };
         let bridge = loop_bridge::current(py)?;
         let key = bridge.get().expect_mail(slf.clone().unbind(), 0);
@@ -361,7 +383,10 @@ impl ServedCall {
     /// The value as the core knows it.
     fn output(&self, value: &Bound<'_, PyAny>) -> Answer {
         let (py, name) = (value.py(), &self.tool.spec.name);
-        let failed = |error: PyErr| raised(py, name, &error);
+        let failed = |error: PyErr| self.tool.raised(py, &error);
+        if self.tool.kind != CallableKind::Tool {
+            return offered_value::read(value).map(ToolOutput::new).map_err(failed);
+        }
         let value = match value::meaning_of(value, || self.tool.nothing_means) {
             Meaning::Failure(failure) => return Err(reported(name, &failure)),
             Meaning::Value => as_json(value).map_err(failed)?,
@@ -381,7 +406,8 @@ impl ServedCall {
                 drop((bridge.get().forget_mail(key), waiter));
                 let counted = self.tool.stats.get().map(|stats| stats.count_abandoned());
                 let held = self.permits.lock().take();
-                reply.abandon(py, Leftover { permits: Permits::default(), counted, held })
+                let permits = Permits::default();
+                reply.abandon(py, Leftover { permits, counted, held, large_args: None })
             }
             ServedState::New => true,
             _ => false,
@@ -470,6 +496,9 @@ impl ServedCall {
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        if let Some(large_args) = self.large_args.try_lock() {
+            visit.call(large_args.as_ref().and_then(LargeCopy::object))?;
+        }
         // A locked state is in use right now, so it is not garbage.
         let Some(state) = self.state.try_lock() else { return Ok(()) };
         match &*state {

@@ -32,6 +32,16 @@ impl ServedLoop {
     }
 }
 
+tokio::task_local! {
+    /// The loop of the program that waits for what runs here.
+    static CALLERS_LOOP: Arc<ServedLoop>;
+}
+
+/// Runs a future for a program that waits for it on this loop: what it calls in Python runs there.
+pub async fn for_caller<T>(place: Arc<ServedLoop>, future: impl Future<Output = T>) -> T {
+    CALLERS_LOOP.scope(place, future).await
+}
+
 /// The loops of one hub: it may be served several times at once.
 #[derive(Default)]
 pub struct ServedLoops(Mutex<Vec<Arc<ServedLoop>>>);
@@ -43,9 +53,9 @@ impl ServedLoops {
         ServedLoopGuard { loops: self.clone(), place }
     }
 
-    /// The loop for the next call: that of the program that began to serve last.
+    /// The loop for the next call: that of the program that waits for it, or else of the one that began to serve last.
     pub fn current(&self) -> Option<Arc<ServedLoop>> {
-        self.0.lock().last().cloned()
+        CALLERS_LOOP.try_with(Arc::clone).ok().or_else(|| self.0.lock().last().cloned())
     }
 }
 

@@ -8,14 +8,14 @@ use super::hub::PyHub;
 use super::localized::localized;
 use super::offers::{self, OFFER_TIMEOUT, OfferAnswer, OfferLists, offer_kind};
 use super::{json, runtime};
-use crate::catalog::offers::PartialArgument;
 use crate::catalog::{ServerOutcome, ServerReport, Servers};
 use crate::error::{ErrorKind, HubError, clip};
 use crate::model::Lang;
+use crate::offers::PartialArgument;
 use crate::sources::mcp::config::{
-    ConfigStamp, Loaded, Notice, config_stamp, load_file, load_value, server_from,
+    Auth, ConfigStamp, Endpoint, Loaded, Notice, config_stamp, load_file, load_value, server_from,
 };
-use crate::sources::mcp::host::{Ask, Host, Log, Tell};
+use crate::sources::mcp::host::{Ask, Host, Tell};
 use crate::sources::mcp::server::Server;
 #[cfg(target_os = "linux")]
 use crate::sources::mcp::transport::stdio;
@@ -34,7 +34,6 @@ use std::time::{Duration, Instant};
 #[pyclass(frozen, module = "toolhub._core", name = "Servers")]
 pub struct PyServers {
     pub(super) core: Arc<Servers>,
-    keys: Arc<CredentialFactory>,
     loaded: Mutex<HashMap<PathBuf, LoadedConfig>>,
     pub(super) generation: u64,
 }
@@ -94,8 +93,7 @@ impl PyServers {
                 .any(|known| known == what)
                 .then(|| -> Ask { Arc::new(move |server, params| callbacks.ask(what, server, params)) })
         };
-        let (lines, events) = (queue.notices.clone(), queue.notices.clone());
-        let log: Log = Arc::new(move |server, level, text| lines.log(server, level, text));
+        let (log, events) = (queue.notices.clone(), queue.notices.clone());
         let tell: Tell = Arc::new(move |server, what, details| events.event(server, what, &details));
         let is_served = Arc::default();
         let host = Host {
@@ -119,7 +117,7 @@ impl PyServers {
         all.retain(|servers| servers.strong_count() > 0);
         all.push(Arc::downgrade(&core));
         drop(all);
-        Ok(PyServers { core, keys, loaded: Mutex::default(), generation: runtime::generation() })
+        Ok(PyServers { core, loaded: Mutex::default(), generation: runtime::generation() })
     }
 
     /// Loads a file: adds what is new, replaces what has changed, removes what is gone, and reports what is wrong.
@@ -164,22 +162,27 @@ impl PyServers {
         self.take(py, load_value(&value, None, &environment), None)
     }
 
-    /// Adds one server; gives back what is odd about it. With `asks_for_token` its token is what a function says.
-    #[pyo3(signature = (id, entry, asks_for_token))]
+    /// Adds one server; gives back what is odd about it. `asks_for`: a function gives its `token`, or its `headers`.
+    #[pyo3(signature = (id, entry, asks_for=None))]
     fn add(
         &self,
         py: Python<'_>,
         id: &str,
         entry: &Bound<'_, PyAny>,
-        asks_for_token: bool,
+        asks_for: Option<&str>,
     ) -> PyResult<Vec<String>> {
         runtime::check_generation(self.generation)?;
         let entry = json::from_python(entry)
             .map_err(|reason| PyValueError::new_err(format!("the configuration must be JSON: {reason}")))?;
-        let (config, warnings) = server_from(id, &entry, None, &environment)
+        let (mut config, warnings) = server_from(id, &entry, None, &environment)
             .map_err(|errors| refused(&errors, self.core.lang()))?;
-        if asks_for_token {
-            self.keys.ask_for(id);
+        match asks_for {
+            Some("headers") if !matches!(config.endpoint, Endpoint::Http(_)) => {
+                return Err(PyValueError::new_err("headers are for a server with a url"));
+            }
+            Some("headers") => config.auth = Auth::HeaderFunction,
+            Some(_) => config.auth = Auth::TokenFunction,
+            None => {}
         }
         py.detach(|| self.put(config)).map_err(|error| PyValueError::new_err(error.message.into_owned()))?;
         Ok(texts(&warnings, self.core.lang()))
@@ -312,10 +315,10 @@ impl PyServers {
         ids: Option<Vec<String>>,
         timeout: Option<f64>,
     ) -> PyResult<Bound<'py, BridgeFuture>> {
-        let (core, kind) = (self.core.clone(), offer_kind(kind)?);
+        let (core, kind, extras) = (self.core.clone(), offer_kind(kind)?, offers::extras(py)?);
         let limit = duration(py, timeout)?.unwrap_or(OFFER_TIMEOUT);
         bridge::run(py, async move {
-            let lists = core.offers(kind, ids.as_deref(), limit).await?;
+            let lists = core.offers(kind, ids.as_deref(), extras.principal.as_ref(), limit).await?;
             Ok(OfferLists { lang: core.lang(), lists })
         })
     }
@@ -329,12 +332,11 @@ impl PyServers {
         server: Option<String>,
         timeout: Option<f64>,
     ) -> PyResult<Bound<'py, BridgeFuture>> {
-        let core = self.core.clone();
+        let (core, extras) = (self.core.clone(), offers::extras(py)?);
         let limit = duration(py, timeout)?.unwrap_or(OFFER_TIMEOUT);
-        bridge::run(
-            py,
-            async move { OfferAnswer::new(core.read_resource(&uri, server.as_deref(), limit).await?) },
-        )
+        bridge::run(py, async move {
+            OfferAnswer::new(core.read_resource(&uri, server.as_deref(), &extras, limit).await?)
+        })
     }
 
     /// Awaits `(server, answer)` of `prompts/get`.
@@ -348,9 +350,10 @@ impl PyServers {
         timeout: Option<f64>,
     ) -> PyResult<Bound<'py, BridgeFuture>> {
         let (core, arguments) = (self.core.clone(), offers::arguments(arguments)?);
+        let extras = offers::extras(py)?;
         let limit = duration(py, timeout)?.unwrap_or(OFFER_TIMEOUT);
         bridge::run(py, async move {
-            OfferAnswer::new(core.get_prompt(&name, arguments, server.as_deref(), limit).await?)
+            OfferAnswer::new(core.get_prompt(&name, arguments, server.as_deref(), &extras, limit).await?)
         })
     }
 
@@ -368,11 +371,11 @@ impl PyServers {
         server: Option<String>,
         timeout: Option<f64>,
     ) -> PyResult<Bound<'py, BridgeFuture>> {
-        let (core, kind) = (self.core.clone(), offer_kind(kind)?);
+        let (core, kind, extras) = (self.core.clone(), offer_kind(kind)?, offers::extras(py)?);
         let limit = duration(py, timeout)?.unwrap_or(OFFER_TIMEOUT);
         let argument = PartialArgument { name: argument, value, context: offers::arguments(context)? };
         bridge::run(py, async move {
-            OfferAnswer::new(core.complete(kind, &key, argument, server.as_deref(), limit).await?)
+            OfferAnswer::new(core.complete(kind, &key, argument, server.as_deref(), &extras, limit).await?)
         })
     }
 

@@ -1,9 +1,11 @@
 //! Statistics of calls, in the shapes that Python shows: a row for each candidate.
 
+use super::call_scope;
 use super::slices::Slices;
 use crate::error::ErrorKind;
+use crate::hub::{CallerRecord, Hub};
 use crate::registry::{Candidate, Snapshot};
-use crate::stats::StatsView;
+use crate::stats::{CandidateStats, StatsView};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use std::collections::BTreeMap;
@@ -13,9 +15,47 @@ use std::time::{Instant, UNIX_EPOCH};
 /// What a row costs in comparison with a value.
 const VALUES_OF_A_ROW: u32 = 40;
 
+/// Whose calls are counted.
+pub enum CountedCalls {
+    OfEveryone,
+    /// Those of one caller of a served hub, if it has made any.
+    OfCaller(Option<Arc<CallerRecord>>),
+}
+
+/// Stands for all callers in the option of the same name.
+const EVERYONE: &str = "*";
+
+impl CountedCalls {
+    /// Those of the named caller; without a name, of the caller of the served call that this code is a part of, or of everyone.
+    pub fn of(py: Python<'_>, hub: &Hub, caller: Option<&str>) -> PyResult<Self> {
+        let own = match caller {
+            Some(_) => None,
+            None => call_scope::principal(py)?.filter(|principal| !principal.is_anonymous()),
+        };
+        let id = caller.or(own.as_ref().map(|principal| &*principal.id));
+        Ok(match id.filter(|id| *id != EVERYONE) {
+            Some(id) => CountedCalls::OfCaller(hub.caller(id)),
+            None => CountedCalls::OfEveryone,
+        })
+    }
+
+    fn view(&self, candidate: &Candidate, now: Instant) -> StatsView {
+        match self {
+            CountedCalls::OfEveryone => candidate.stats.view(now),
+            CountedCalls::OfCaller(Some(caller)) => caller.stats_of(candidate).view(now),
+            CountedCalls::OfCaller(None) => CandidateStats::default().view(now),
+        }
+    }
+}
+
 /// What the calls of a candidate have shown so far.
-pub fn row_of<'py>(py: Python<'py>, candidate: &Candidate, now: Instant) -> PyResult<Bound<'py, PyDict>> {
-    let view = candidate.stats.view(now);
+pub fn row_of<'py>(
+    py: Python<'py>,
+    candidate: &Candidate,
+    counted: &CountedCalls,
+    now: Instant,
+) -> PyResult<Bound<'py, PyDict>> {
+    let view = counted.view(candidate, now);
     let failures = PyDict::new(py);
     for (kind, count) in &view.failures {
         failures.set_item(kind.name(), count)?;
@@ -28,6 +68,7 @@ pub fn by_tool<'py>(
     py: Python<'py>,
     snapshot: &Snapshot,
     name: Option<&str>,
+    counted: &CountedCalls,
 ) -> PyResult<Bound<'py, PyDict>> {
     let (grouped, now, mut slices) = (PyDict::new(py), Instant::now(), Slices::new());
     for (tool, entry) in snapshot.entries() {
@@ -35,7 +76,7 @@ pub fn by_tool<'py>(
         if name.is_none_or(|name| **tool == *name) {
             let rows = PyList::empty(py);
             for candidate in &entry.candidates {
-                rows.append(row_of(py, candidate, now)?)?;
+                rows.append(row_of(py, candidate, counted, now)?)?;
                 slices.step_by(py, VALUES_OF_A_ROW);
             }
             grouped.set_item(&**tool, rows)?;
@@ -45,13 +86,18 @@ pub fn by_tool<'py>(
 }
 
 /// Rows that all have the same columns, with plain values only.
-pub fn flat<'py>(py: Python<'py>, snapshot: &Snapshot, name: Option<&str>) -> PyResult<Bound<'py, PyList>> {
+pub fn flat<'py>(
+    py: Python<'py>,
+    snapshot: &Snapshot,
+    name: Option<&str>,
+    counted: &CountedCalls,
+) -> PyResult<Bound<'py, PyList>> {
     let now = Instant::now();
     let (views, columns) = py.detach(|| {
         let entries = snapshot.entries().filter(|(tool, _)| name.is_none_or(|name| ***tool == *name));
         let candidates = entries.flat_map(|(_, entry)| &entry.candidates);
         let views: Vec<(&Arc<Candidate>, StatsView)> =
-            candidates.map(|candidate| (candidate, candidate.stats.view(now))).collect();
+            candidates.map(|candidate| (candidate, counted.view(candidate, now))).collect();
         let kinds = views.iter().flat_map(|(_, view)| &view.failures).map(|(kind, _)| *kind);
         let columns: BTreeMap<&str, ErrorKind> = kinds.map(|kind| (kind.name(), kind)).collect();
         let columns = columns.into_iter().map(|(name, kind)| (format!("failures.{name}"), kind));

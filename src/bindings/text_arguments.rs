@@ -2,13 +2,20 @@
 
 use super::argument_checks::ArgumentStyle;
 use super::imported::Imported;
+use super::json;
 use super::python_tool::python_tool;
+use super::releasing::LargeJson;
+use super::slices::released;
+use super::unicode::all_of;
 use crate::registry::Candidate;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PySlice, PyString};
+use serde_json::Value;
 
 /// An object starts within this number of characters.
 const WINDOW: isize = 64;
+/// `json.loads` holds the GIL until it has read all, so longer texts are read by the core.
+const LONG: usize = 100_000;
 
 /// The object that a text holds. `None` for any other value, and for text that is not an object in JSON.
 pub fn object_in<'py>(given: &Bound<'py, PyAny>) -> Option<Bound<'py, PyDict>> {
@@ -19,7 +26,21 @@ pub fn object_in<'py>(given: &Bound<'py, PyAny>) -> Option<Bound<'py, PyDict>> {
     if !window.cast::<PyString>().ok()?.to_string_lossy().trim_start().starts_with('{') {
         return None;
     }
+    if text.len().is_ok_and(|len| len > LONG)
+        && let Some(read) = long_object(text)
+    {
+        return Some(read);
+    }
     LOADS.get(given.py()).ok()?.call1((text,)).ok()?.cast_into().ok()
+}
+
+/// The same for a long text, read without the GIL. `None` if it is not JSON; `json.loads` accepts some more texts.
+fn long_object<'py>(text: &Bound<'py, PyString>) -> Option<Bound<'py, PyDict>> {
+    let py = text.py();
+    let given = all_of(text).ok()?;
+    let read = released(py, given.len(), || serde_json::from_str(&given).ok());
+    let read = LargeJson::from(Value::Object(read?));
+    json::to_python(py, &read).ok()?.cast_into().ok()
 }
 
 /// Whether the object in a text holds the arguments of this candidate; the rule is that of the core.

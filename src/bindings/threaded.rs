@@ -47,6 +47,7 @@ impl ThreadCall {
             latest_start: None,
             tool: None,
             held: None,
+            large_args: None,
         };
         let key = bridge.get().expect_mail(slf.clone().unbind(), 0);
         let submitted = pool::submit(py, PoolKind::Callbacks, call, (bridge.get().mailbox().clone(), key));

@@ -1,7 +1,7 @@
 //! A Python tool from the description that `toolhub._signature.describe` made and the options given at registration.
 
 use super::argument_checks::{ArgumentChecks, ArgumentStyle};
-use super::callable::Callable;
+use super::callable::{Callable, CallableKind};
 use super::errors::class_of;
 use super::imported::Imported;
 use super::json;
@@ -30,6 +30,7 @@ pub fn callable(
     let object = options.get_item("object")?.unwrap_or_else(|| described.clone());
     let build = Some(described.getattr("build")?).filter(|build| !build.is_none()).map(Bound::unbind);
     Ok(Callable {
+        kind: CallableKind::Tool,
         name: PyString::intern(described.py(), &spec.name).unbind(),
         is_async: described.getattr("is_async")?.extract()?,
         nothing_means: match described.getattr("nothing_fails")?.is_truthy()? {

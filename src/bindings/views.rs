@@ -1,8 +1,9 @@
 //! Read-only pictures of what is registered, for Python.
 
+use super::call_scope;
 use super::once::intern;
 use super::python_tool::python_tool;
-use super::stats_rows::row_of;
+use super::stats_rows::{CountedCalls, row_of};
 use super::typed::{TypedDict, TypedList};
 use super::{copying, json};
 use crate::model::{Effects, Safety};
@@ -158,10 +159,28 @@ impl PyCandidate {
         Ok(TypedDict(meta.into_any()))
     }
 
-    /// What its calls have shown so far.
+    /// What its calls have shown so far; in a served call, those of its caller.
     #[getter]
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<TypedDict<'py>> {
-        Ok(TypedDict(row_of(py, &self.inner, Instant::now())?.into_any()))
+        if call_scope::principal(py)?.is_none_or(|principal| principal.is_anonymous()) {
+            return Ok(TypedDict(
+                row_of(py, &self.inner, &CountedCalls::OfEveryone, Instant::now())?.into_any(),
+            ));
+        }
+        let name = self.name();
+        // The hub knows the calls of its callers.
+        let by_tool = self.owner.bind(py).call_method1(intern!(py, "stats"), (name,))?;
+        let rows = by_tool.cast::<PyDict>()?.get_item(name)?;
+        for row in rows.into_iter().flat_map(|rows| rows.try_iter()).flatten() {
+            let row = row?;
+            let is_own = row.get_item("source")?.eq(self.source())?
+                && row.get_item("server")?.eq(self.server())?
+                && row.get_item("variant")?.eq(self.inner.variant)?;
+            if is_own {
+                return Ok(TypedDict(row));
+            }
+        }
+        Ok(TypedDict(row_of(py, &self.inner, &CountedCalls::OfCaller(None), Instant::now())?.into_any()))
     }
 
     fn __repr__(&self) -> String {

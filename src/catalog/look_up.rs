@@ -6,12 +6,8 @@ use crate::model::{CallOptions, Source};
 use crate::sources::mcp::server::Server;
 use futures_util::stream::{self, StreamExt};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tokio::time::{Instant as Clock, timeout_at};
-
-/// After a look-up has waited for a server without an answer, others skip it for this long. The attempt to connect continues; once the
-/// server has listed its tools, no look-up is needed.
-const LEFT_ALONE: Duration = Duration::from_secs(30);
 
 impl Servers {
     /// The servers to ask when no candidate has what a call wants: those that may have more than they have listed, that are
@@ -34,8 +30,7 @@ impl Servers {
     }
 
     fn is_left_alone(&self, server: &Server) -> bool {
-        let silent = self.silent.lock().get(server.id()).is_some_and(|since| since.elapsed() < LEFT_ALONE);
-        silent || server.is_backing_off()
+        self.silent.reason(server.id()).is_some() || server.is_backing_off()
     }
 
     /// The servers that have never listed their tools, each once: what is shown of a hub has them listed first, and a server that
@@ -71,33 +66,31 @@ impl Servers {
 
     /// Asks them, until one has the tool or the time is over; without a name, all of them. Returns the servers that could not be
     /// asked, each with the reason.
+    ///
+    /// A caller that names no server does not wait for a list that has been running for longer than its patience already.
     pub async fn look_up(
         &self,
         name: Option<&str>,
         wanted: &CallOptions,
         patience: Duration,
     ) -> ServerReport {
-        let end = Clock::now() + patience;
         let named = wanted.server.as_deref();
         let missing = self.missing_lists(wanted.source, named).into_iter();
         let (left, mut asked): (Vec<_>, Vec<_>) =
             missing.partition(|one| named.is_none() && self.is_left_alone(one));
+        let mut failed: ServerReport =
+            left.iter().map(|one| (one.id().clone(), Err(self.left_alone(one)))).collect();
         // Those that answer at once are not kept waiting by those that have to be started.
         asked.sort_by_key(|server| server.info().state != "connected");
+        let end = Clock::now() + patience;
         let one = |server: Arc<Server>| async move {
-            let looked = timeout_at(end, server.look(named.is_some())).await;
-            let answer = looked.unwrap_or_else(|_| Err(too_slow(&server, patience)));
+            let answer = self.ask(&server, named.is_some(), patience, end).await;
             (server, answer)
         };
         let mut answers = stream::iter(asked).map(one).buffer_unordered(CONNECT_AT_ONCE);
-        let mut failed: ServerReport =
-            left.iter().map(|one| (one.id().clone(), Err(left_alone(one.id())))).collect();
         while let Some((server, answer)) = answers.next().await {
-            self.remember(&server, answer.as_ref().err());
-            if let Err(error) = answer {
-                // Nothing was called, however the list failed.
-                let error = with_name(server.id(), error).with_outcome(Outcome::NotSent);
-                failed.push((server.id().clone(), Err(error)));
+            if answer.is_err() {
+                failed.push((server.id().clone(), answer));
             } else if name.is_some_and(|name| self.hub.offers(name, wanted).is_ok()) {
                 break;
             }
@@ -105,13 +98,48 @@ impl Servers {
         failed
     }
 
+    /// Has a server list its tools, whether it failed recently or not.
+    pub(super) async fn list_one(&self, server: &Arc<Server>, patience: Duration) -> Result<(), HubError> {
+        self.ask(server, false, patience, Clock::now() + patience).await
+    }
+
+    async fn ask(
+        &self,
+        server: &Arc<Server>,
+        is_named: bool,
+        patience: Duration,
+        end: Clock,
+    ) -> Result<(), HubError> {
+        let since = server.listing_since().filter(|_| !is_named);
+        let end = since.map_or(end, |since| end.min(Clock::from_std(since) + patience));
+        let looked = timeout_at(end, server.look(is_named)).await;
+        let answer = looked.unwrap_or_else(|_| Err(too_slow(server, patience)));
+        // Nothing was called, however the list failed.
+        let answer = answer.map_err(|error| with_name(server.id(), error).with_outcome(Outcome::NotSent));
+        self.remember(server, answer.as_ref().err());
+        answer
+    }
+
     /// Failures to connect have their own rests.
     fn remember(&self, server: &Server, failure: Option<&HubError>) {
-        let mut silent = self.silent.lock();
-        silent.remove(server.id());
-        if failure.is_some_and(|error| error.kind != ErrorKind::Connect) {
-            silent.insert(server.id().clone(), Instant::now());
+        match failure.filter(|error| error.kind != ErrorKind::Connect) {
+            Some(error) => self.silent.add(server.id(), error.message.clone()),
+            None => self.silent.remove(server.id()),
         }
+    }
+
+    fn left_alone(&self, server: &Server) -> HubError {
+        let silent = self.silent.reason(server.id());
+        let reason = silent.or_else(|| server.info().error.map(|error| error.message));
+        let id = server.id();
+        let text = match reason {
+            Some(reason) => format!(
+                "Server '{id}' failed recently; it is tried again after a pause: {}",
+                reason.trim_end_matches('.')
+            ),
+            None => format!("Server '{id}' failed recently; it is tried again after a pause."),
+        };
+        HubError::new(ErrorKind::Connect, text)
     }
 }
 
@@ -133,9 +161,4 @@ fn too_slow(server: &Server, patience: Duration) -> HubError {
         None => format!("Server '{id}' did not list its tools within {seconds} s."),
     };
     HubError::new(ErrorKind::Timeout, text).with_outcome(Outcome::NotSent)
-}
-
-fn left_alone(id: &str) -> HubError {
-    let text = format!("Server '{id}' failed recently; it is tried again after a pause.");
-    HubError::new(ErrorKind::Connect, text)
 }

@@ -4,17 +4,19 @@
 //! which candidates the servers give to the hub ([`publisher`]), and how a tool that no server has listed is looked up.
 
 pub mod cache;
+mod first_lists;
 mod look_up;
 pub mod offers;
 mod pins;
 mod publisher;
 mod served_offers;
 mod set;
+mod silent;
 pub mod upstreams;
 
 use crate::error::{ErrorKind, HubError, Outcome, shown_seconds};
 use crate::hub::Hub;
-use crate::model::{Lang, OfferChange, Source, ToolSpec};
+use crate::model::{ChangedOffer, Lang, OfferKind, Source, ToolSpec};
 use crate::plan::unknown_server;
 use crate::registry::Candidate;
 use crate::select::is_shadow;
@@ -22,7 +24,6 @@ use crate::sources::mcp::auth::Credentials;
 use crate::sources::mcp::config::ServerConfig;
 use crate::sources::mcp::host::Host;
 use crate::sources::mcp::listing::Listed;
-use crate::sources::mcp::offers::{OfferKind, OfferList};
 use crate::sources::mcp::server::Server;
 use crate::sources::mcp::tool::McpTool;
 use crate::stats::CandidateStats;
@@ -31,11 +32,11 @@ use futures_util::stream::{self, Stream, StreamExt};
 use parking_lot::Mutex;
 use pins::Pins;
 use publisher::ToolPublisher;
-use std::collections::{HashMap, HashSet};
+use silent::SilentServers;
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
-use tokio::sync::broadcast;
+use std::time::Duration;
 
 /// How many servers are connected at the same time by one `connect`.
 const CONNECT_AT_ONCE: usize = 16;
@@ -53,16 +54,11 @@ pub struct Servers {
     all: Mutex<Vec<Arc<Server>>>,
     /// Held while a server is added or removed, which may wait for the store; `all` never waits.
     changing: Mutex<()>,
-    /// The servers that did not list their tools for a look-up, each with the time.
-    silent: Mutex<HashMap<Arc<str>, Instant>>,
+    /// The servers that did not list their tools for a look-up.
+    silent: SilentServers,
     /// The servers whose lists were requested because a program looked at the tools of the hub.
     list_requested: Mutex<HashSet<Arc<str>>>,
-    /// What servers listed last in addition to tools.
-    offered: Mutex<KnownOffers>,
 }
-
-/// What each server listed last of each kind.
-type KnownOffers = HashMap<(Arc<str>, OfferKind), Arc<OfferList>>;
 
 /// The id of a server, and why it failed if it did.
 pub type ServerOutcome = (Arc<str>, Result<(), HubError>);
@@ -72,6 +68,7 @@ impl Servers {
     pub fn new(hub: Arc<Hub>, host: Host, credentials: MakeCredentials) -> Arc<Self> {
         let pins = Pins::new(hub.store().cloned(), hub.pins_are_lost());
         let publisher = Arc::new(ToolPublisher::new(Arc::downgrade(&hub), pins));
+        let host = Host { offers: hub.own_offers.signals().clone(), ..host };
         Arc::new(Servers {
             hub,
             publisher,
@@ -79,9 +76,8 @@ impl Servers {
             credentials,
             all: Mutex::default(),
             changing: Mutex::default(),
-            silent: Mutex::default(),
+            silent: SilentServers::default(),
             list_requested: Mutex::default(),
-            offered: Mutex::default(),
         })
     }
 
@@ -90,9 +86,14 @@ impl Servers {
         self.host.callers_answer.store(true, Ordering::Relaxed);
     }
 
-    /// The changes of resources and prompts that servers announce.
-    pub fn watch_offers(&self) -> broadcast::Receiver<OfferChange> {
-        self.host.offers.watch()
+    /// How much servers shall log from now on: the lowest level that a client of the served hub wants. Waits, with a limit, until
+    /// those that are connected have been told.
+    pub async fn want_log_level(&self, level: Option<&'static str>) {
+        if self.host.log_level.set(level) {
+            stream::iter(self.all())
+                .for_each_concurrent(None, |server| async move { server.apply_log_level().await })
+                .await;
+        }
     }
 
     pub fn all(&self) -> Vec<Arc<Server>> {
@@ -134,10 +135,13 @@ impl Servers {
                 }
             }
         };
-        self.silent.lock().remove(server.id());
+        self.silent.remove(server.id());
         self.list_requested.lock().remove(server.id());
-        self.offered.lock().retain(|(id, _), _| id != server.id());
         self.publisher.admit(&server);
+        // After its tools are withdrawn: what is planned again finds those of the new server.
+        if let Some(replaced) = &replaced {
+            replaced.dismiss();
+        }
         replaced
     }
 
@@ -168,12 +172,12 @@ impl Servers {
             let index = all.iter().position(|server| &**server.id() == id)?;
             all.remove(index)
         };
-        self.silent.lock().remove(removed.id());
-        self.offered.lock().retain(|(id, _), _| id != removed.id());
+        self.silent.remove(removed.id());
         self.publisher.dismiss(&removed);
+        removed.dismiss();
         for kind in [OfferKind::Resources, OfferKind::Prompts] {
             if removed.declares(kind.capability()) == Some(true) {
-                self.host.offers.send(OfferChange::List { kind, server: removed.id().clone() });
+                self.host.offers.send(removed.id(), ChangedOffer::List(kind));
             }
         }
         Some(removed)

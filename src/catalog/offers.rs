@@ -2,7 +2,9 @@
 
 use super::{CONNECT_AT_ONCE, Servers};
 use crate::error::{ErrorKind, HubError, Outcome, clip};
-use crate::sources::mcp::offers::{self, OfferKind, OfferList, OfferRequest};
+use crate::offers::{PartialArgument, check_required, check_texts};
+use crate::principal::Principal;
+use crate::sources::mcp::offers::{self, OfferKind, OfferRequest};
 use crate::sources::mcp::server::Server;
 use crate::tool::CallContextExtras;
 use futures_util::stream::{self, StreamExt};
@@ -14,13 +16,8 @@ use tokio::time::{Instant, timeout, timeout_at};
 /// The offers of one server, or why it could not list them.
 pub type OfferedBy = (Arc<str>, Result<Vec<Value>, HubError>);
 
-/// The text that a user has begun for an argument.
-pub struct PartialArgument {
-    pub name: String,
-    pub value: String,
-    /// The arguments that are complete already.
-    pub context: Map<String, Value>,
-}
+/// Servers that are closed to a caller, and why.
+type ClosedServers = Vec<(Arc<str>, HubError)>;
 
 /// Which server has a resource or a prompt.
 pub enum OfferOwner {
@@ -28,6 +25,16 @@ pub enum OfferOwner {
     Several(Vec<Arc<Server>>),
     /// None that answered lists it; with the first one that did not answer, and why.
     Unknown(Option<(Arc<str>, HubError)>),
+}
+
+impl OfferOwner {
+    /// A server that is closed to the caller may have what no other lists.
+    pub(super) fn or_closed(self, closed: ClosedServers) -> Self {
+        match self {
+            OfferOwner::Unknown(None) => OfferOwner::Unknown(closed.into_iter().next()),
+            owner => owner,
+        }
+    }
 }
 
 /// The server that may have it could not be asked.
@@ -44,14 +51,18 @@ pub(super) fn not_asked(what: &str, key: &str, id: &str, error: HubError) -> Hub
 }
 
 impl Servers {
-    /// The offers of these servers, or of all that are not disabled.
+    /// The offers of these servers, or of all that are not disabled, as this caller may see them.
     pub async fn offers(
         &self,
         kind: OfferKind,
         ids: Option<&[String]>,
+        caller: Option<&Arc<Principal>>,
         limit: Duration,
     ) -> Result<Vec<OfferedBy>, HubError> {
-        Ok(self.list_offers(self.pick(ids)?, kind, limit).await)
+        let (servers, closed) = for_caller(self.pick(ids)?, caller);
+        let mut lists = self.list_offers(servers, kind, limit).await;
+        lists.extend(closed.into_iter().map(|(id, error)| (id, Err(error))));
+        Ok(lists)
     }
 
     pub(super) async fn list_offers(
@@ -63,12 +74,7 @@ impl Servers {
         let one = |server: Arc<Server>| async move {
             let listed = timeout(limit, offers::list(&server, kind)).await;
             let listed = listed.unwrap_or_else(|_| Err(too_late(&server, kind.name(), limit)));
-            let offers = listed.map(|listed| {
-                let offers = listed.offers.clone();
-                self.offered.lock().insert((server.id().clone(), kind), Arc::new(listed));
-                offers
-            });
-            (server.id().clone(), offers)
+            (server.id().clone(), listed.map(|listed| listed.offers.clone()))
         };
         stream::iter(servers).map(one).buffered(CONNECT_AT_ONCE).collect().await
     }
@@ -78,18 +84,18 @@ impl Servers {
         &self,
         uri: &str,
         server: Option<&str>,
+        extras: &CallContextExtras,
         limit: Duration,
     ) -> Result<(Arc<str>, Map<String, Value>), HubError> {
         let until = Instant::now() + limit;
         let kinds = [OfferKind::Resources, OfferKind::ResourceTemplates];
-        let server = self.owner("resource", uri, server, &kinds, until).await?;
+        let server = self.owner("resource", uri, server, &kinds, extras, until).await?;
         let request = OfferRequest {
             method: "resources/read",
             name: uri.to_owned(),
             params: Map::from_iter([("uri".to_owned(), Value::from(uri))]),
         };
-        let extras = CallContextExtras::default();
-        self.ask_offer(&server, &request, &extras, Some("contents"), (until, limit)).await
+        self.ask_offer(&server, &request, extras, Some("contents"), (until, limit)).await
     }
 
     /// The messages of a prompt, with the server that gave them.
@@ -98,12 +104,13 @@ impl Servers {
         name: &str,
         arguments: Map<String, Value>,
         server: Option<&str>,
+        extras: &CallContextExtras,
         limit: Duration,
     ) -> Result<(Arc<str>, Map<String, Value>), HubError> {
         check_texts(name, &arguments)?;
         let until = Instant::now() + limit;
-        let server = self.owner("prompt", name, server, &[OfferKind::Prompts], until).await?;
-        if let Some(prompt) = self.known(&server, OfferKind::Prompts, name) {
+        let server = self.owner("prompt", name, server, &[OfferKind::Prompts], extras, until).await?;
+        if let Some(prompt) = known(&server, OfferKind::Prompts, name) {
             check_required(name, &prompt, &arguments)?;
         }
         let request = OfferRequest {
@@ -114,8 +121,7 @@ impl Servers {
                 ("arguments".to_owned(), Value::Object(arguments)),
             ]),
         };
-        let extras = CallContextExtras::default();
-        self.ask_offer(&server, &request, &extras, Some("messages"), (until, limit)).await
+        self.ask_offer(&server, &request, extras, Some("messages"), (until, limit)).await
     }
 
     /// Values that a server suggests for an argument of a prompt or of a template.
@@ -125,6 +131,7 @@ impl Servers {
         key: &str,
         argument: PartialArgument,
         server: Option<&str>,
+        extras: &CallContextExtras,
         limit: Duration,
     ) -> Result<(Arc<str>, Map<String, Value>), HubError> {
         check_texts(key, &argument.context)?;
@@ -133,15 +140,14 @@ impl Servers {
             _ => ("resource", json!({"type": "ref/resource", "uri": key})),
         };
         let until = Instant::now() + limit;
-        let server = self.owner(what, key, server, &[kind], until).await?;
+        let server = self.owner(what, key, server, &[kind], extras, until).await?;
         let partial = json!({"name": argument.name, "value": argument.value});
         let mut params = Map::from_iter([("ref".to_owned(), reference), ("argument".to_owned(), partial)]);
         if !argument.context.is_empty() {
             params.insert("context".to_owned(), json!({"arguments": argument.context}));
         }
         let request = OfferRequest { method: "completion/complete", name: key.to_owned(), params };
-        let extras = CallContextExtras::default();
-        self.ask_offer(&server, &request, &extras, Some("completion"), (until, limit)).await
+        self.ask_offer(&server, &request, extras, Some("completion"), (until, limit)).await
     }
 
     pub(super) async fn ask_offer(
@@ -169,19 +175,22 @@ impl Servers {
         }
     }
 
-    /// The server that has this resource or prompt: the named one, or the only one that lists it.
+    /// The server that has this resource or prompt, for the caller of `extras`: the named one, or the only one that lists it.
     async fn owner(
         &self,
         what: &str,
         key: &str,
         server: Option<&str>,
         kinds: &[OfferKind],
+        extras: &CallContextExtras,
         until: Instant,
     ) -> Result<Arc<Server>, HubError> {
         if let Some(id) = server {
-            return self.get(id).ok_or_else(|| self.unknown(id));
+            let server = self.get(id).ok_or_else(|| self.unknown(id))?;
+            return server.for_caller(extras.principal.as_ref());
         }
-        match self.find_owner(&self.pick(None)?, kinds, key, until).await {
+        let (servers, closed) = for_caller(self.pick(None)?, extras.principal.as_ref());
+        match self.find_owner(&servers, kinds, key, until).await.or_closed(closed) {
             OfferOwner::One(server) => Ok(server),
             OfferOwner::Several(several) => {
                 let ids: Vec<String> = several.iter().map(|one| format!("'{}'", one.id())).collect();
@@ -214,7 +223,7 @@ impl Servers {
         let mut not_asked = None;
         for kind in kinds {
             let owners =
-                || among.iter().filter(|server| self.known(server, *kind, key).is_some()).cloned().collect();
+                || among.iter().filter(|server| known(server, *kind, key).is_some()).cloned().collect();
             let mut found: Vec<Arc<Server>> = owners();
             if found.is_empty() {
                 // A server that does not answer leaves time for the one that has it.
@@ -232,46 +241,31 @@ impl Servers {
         }
         OfferOwner::Unknown(not_asked)
     }
-
-    /// What this server listed last, unless it has changed since.
-    pub(super) fn known_list(&self, server: &Server, kind: OfferKind) -> Option<Arc<OfferList>> {
-        let offered = self.offered.lock().get(&(server.id().clone(), kind)).cloned()?;
-        offered.is_current(server, kind).then_some(offered)
-    }
-
-    /// What this server listed last under this key.
-    fn known(&self, server: &Server, kind: OfferKind, key: &str) -> Option<Value> {
-        let offered = self.known_list(server, kind)?;
-        let is_it = |offer: &&Value| {
-            let listed = offer.get(kind.key()).and_then(Value::as_str).unwrap_or_default();
-            listed == key || (kind == OfferKind::ResourceTemplates && fits_template(listed, key))
-        };
-        offered.offers.iter().find(is_it).cloned()
-    }
 }
 
-/// The arguments of prompts are texts.
-fn check_texts(name: &str, arguments: &Map<String, Value>) -> Result<(), HubError> {
-    match arguments.iter().find(|(_, value)| !value.is_string()) {
-        None => Ok(()),
-        Some((key, _)) => {
-            let text = format!("The argument '{}' of '{}' must be a text.", clip(key), clip(name));
-            Err(HubError::new(ErrorKind::InvalidArguments, text).with_outcome(Outcome::NotSent))
-        }
-    }
+/// What this server listed last under this key.
+fn known(server: &Server, kind: OfferKind, key: &str) -> Option<Value> {
+    let listed = offers::known(server, kind)?;
+    let is_it = |offer: &&Value| {
+        let listed = offer.get(kind.key()).and_then(Value::as_str).unwrap_or_default();
+        listed == key || (kind == OfferKind::ResourceTemplates && fits_template(listed, key))
+    };
+    listed.offers.iter().find(is_it).cloned()
 }
 
-fn check_required(name: &str, prompt: &Value, arguments: &Map<String, Value>) -> Result<(), HubError> {
-    let declared = prompt.get("arguments").and_then(Value::as_array).into_iter().flatten();
-    let required = declared.filter(|one| one.get("required").and_then(Value::as_bool) == Some(true));
-    let mut names = required.filter_map(|one| one.get("name")?.as_str());
-    match names.find(|required| !arguments.contains_key(*required)) {
-        None => Ok(()),
-        Some(missing) => {
-            let text = format!("The prompt '{}' needs the argument '{}'.", clip(name), clip(missing));
-            Err(HubError::new(ErrorKind::InvalidArguments, text).with_outcome(Outcome::NotSent))
+/// The servers as this caller may use them, and why some are closed to it.
+pub(super) fn for_caller(
+    servers: Vec<Arc<Server>>,
+    caller: Option<&Arc<Principal>>,
+) -> (Vec<Arc<Server>>, ClosedServers) {
+    let (mut open, mut closed) = (Vec::with_capacity(servers.len()), Vec::new());
+    for server in servers {
+        match server.for_caller(caller) {
+            Ok(own) => open.push(own),
+            Err(error) => closed.push((server.id().clone(), error)),
         }
     }
+    (open, closed)
 }
 
 /// Whether an address can come from a template (RFC 6570). `{name}` stands for one part of a path; other expressions for any text.

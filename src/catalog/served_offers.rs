@@ -2,14 +2,15 @@
 //!
 //! A URI or name that only one server has stays as it is. One that several servers have is told apart by its server:
 //! `toolhub://<server>/<uri>` and `<server>__<prompt>`. These forms are understood at any time, so that a client that knows
-//! one from an earlier list can still use it.
+//! one from an earlier list can still use it. What the hub has itself keeps its key, because it is always there.
 
 use super::Servers;
-use super::offers::{OfferOwner, OfferedBy, not_asked, too_late};
+use super::offers::{OfferOwner, OfferedBy, for_caller, not_asked, too_late};
 use crate::error::{ErrorKind, HubError, Outcome, clip};
 use crate::gateway::{OfferCall, SubscribedResource, View};
 use crate::model::OfferKind;
-use crate::sources::mcp::offers::OfferRequest;
+use crate::principal::Principal;
+use crate::sources::mcp::offers::{self, OfferRequest};
 use crate::sources::mcp::server::Server;
 use crate::sources::mcp::subscriptions;
 use crate::tool::CallContextExtras;
@@ -46,23 +47,31 @@ impl Servers {
         shown.iter().any(|server| server.declares(capability) != Some(false))
     }
 
-    /// The offers of the servers that the view shows. A server that cannot list its offers hides those of no other.
-    pub async fn served_offers(&self, view: &View, kind: OfferKind, again: bool) -> Vec<Value> {
-        let shown = self.shown(view, kind);
+    /// The offers of the servers that the view shows, as this caller may see them. A server that cannot list its offers, or is
+    /// closed to the caller, hides those of no other. `is_own`: whether the hub itself answers for a key.
+    pub async fn served_offers(
+        &self,
+        view: &View,
+        caller: &Arc<Principal>,
+        kind: OfferKind,
+        again: bool,
+        is_own: &(dyn Fn(&str) -> bool + Sync),
+    ) -> Vec<Value> {
+        let (shown, _) = for_caller(self.shown(view, kind), Some(caller));
         let (known, unknown) = match again {
-            true => shown.into_iter().partition(|server| self.known_list(server, kind).is_some()),
+            true => shown.into_iter().partition(|server| offers::known(server, kind).is_some()),
             false => (Vec::new(), shown),
         };
         let mut lists: Vec<OfferedBy> = self.list_offers(unknown, kind, OFFER_TIMEOUT).await;
         let known = known.into_iter().filter_map(|server: Arc<Server>| {
-            Some((server.id().clone(), Ok(self.known_list(&server, kind)?.offers.clone())))
+            Some((server.id().clone(), Ok(offers::known(&server, kind)?.offers.clone())))
         });
         lists.extend(known);
         // The order of the configuration, whatever was known before.
         let place: HashMap<Arc<str>, usize> =
             self.all().iter().enumerate().map(|(place, server)| (server.id().clone(), place)).collect();
         lists.sort_by_key(|(id, _)| place.get(id).copied().unwrap_or(usize::MAX));
-        told_apart(kind, lists)
+        told_apart(kind, lists, is_own)
     }
 
     /// Passes a request of a client on to the server that has what it names.
@@ -73,7 +82,7 @@ impl Servers {
         extras: &CallContextExtras,
     ) -> Result<Map<String, Value>, HubError> {
         let until = Instant::now() + OFFER_TIMEOUT;
-        let found = self.find_served(view, call, until).await?;
+        let found = self.find_served(view, call, extras.principal.as_ref(), until).await?;
         let mut params = call.params.clone();
         put_key(&mut params, call, &found.key);
         let request = OfferRequest { method: call.method, name: found.key.clone(), params };
@@ -91,12 +100,18 @@ impl Servers {
         Ok(answer)
     }
 
-    /// Subscribes to the changes of a resource.
-    pub async fn subscribe_served(&self, view: &View, uri: &str) -> Result<SubscribedResource, HubError> {
+    /// Subscribes to the changes of a resource, on the connection of the caller.
+    pub async fn subscribe_served(
+        &self,
+        view: &View,
+        caller: &Arc<Principal>,
+        uri: &str,
+    ) -> Result<SubscribedResource, HubError> {
         const KINDS: &[OfferKind] = &[OfferKind::Resources, OfferKind::ResourceTemplates];
         let until = Instant::now() + OFFER_TIMEOUT;
         let (method, key, params) = ("resources/subscribe", uri.to_owned(), Map::new());
-        let found = self.find_served(view, &OfferCall { method, kinds: KINDS, key, params }, until).await?;
+        let call = OfferCall { method, kinds: KINDS, key, params };
+        let found = self.find_served(view, &call, Some(caller), until).await?;
         let subscribed = timeout_at(until, subscriptions::subscribe(&found.server, &found.key)).await;
         let guard = subscribed.unwrap_or_else(|_| Err(too_late(&found.server, uri, OFFER_TIMEOUT)))?;
         Ok(SubscribedResource::new(found.server.id().clone(), found.key, guard))
@@ -106,13 +121,14 @@ impl Servers {
         &self,
         view: &View,
         call: &OfferCall,
+        caller: Option<&Arc<Principal>>,
         until: Instant,
     ) -> Result<FoundOffer, HubError> {
         let kind = call.kinds.first().copied().unwrap_or(OfferKind::Resources);
-        let shown = self.shown(view, kind);
+        let (shown, closed) = for_caller(self.shown(view, kind), caller);
         let what = if kind == OfferKind::Prompts { "prompt" } else { "resource" };
         let found = |server: Arc<Server>, key: &str| FoundOffer { server, key: key.to_owned() };
-        let owner = self.find_owner(&shown, call.kinds, &call.key, until).await;
+        let owner = self.find_owner(&shown, call.kinds, &call.key, until).await.or_closed(closed);
         if let OfferOwner::One(server) = owner {
             return Ok(found(server, &call.key));
         }
@@ -150,8 +166,8 @@ impl Servers {
     }
 }
 
-/// One list of all; what several servers have gets the name of its server.
-fn told_apart(kind: OfferKind, lists: Vec<OfferedBy>) -> Vec<Value> {
+/// One list of all; what several servers have, or the hub too, gets the name of its server.
+fn told_apart(kind: OfferKind, lists: Vec<OfferedBy>, is_own: &dyn Fn(&str) -> bool) -> Vec<Value> {
     let mut counts: HashMap<String, usize> = HashMap::new();
     let key_of = |offer: &Value| offer.get(kind.key()).and_then(Value::as_str).map(str::to_owned);
     for offer in lists.iter().filter_map(|(_, listed)| listed.as_ref().ok()).flatten() {
@@ -161,7 +177,7 @@ fn told_apart(kind: OfferKind, lists: Vec<OfferedBy>) -> Vec<Value> {
     for (id, listed) in lists {
         for mut offer in listed.unwrap_or_default() {
             let key = key_of(&offer).unwrap_or_default();
-            if counts.get(&key).is_some_and(|count| *count > 1) {
+            if counts.get(&key).is_some_and(|count| *count > 1) || is_own(&key) {
                 offer[kind.key()] = Value::from(own_key(kind, &id, &key));
             }
             all.push(offer);
@@ -233,15 +249,19 @@ mod tests {
             by("beta", json!([{"name": "review"}])),
             (Arc::from("broken"), Err(HubError::new(ErrorKind::Closed, "gone"))),
         ];
-        let all = told_apart(OfferKind::Prompts, lists);
+        let all = told_apart(OfferKind::Prompts, lists, &|_| false);
         assert_eq!(
             json!(all).to_string(),
             r#"[{"name":"alpha__review","x":1.5},{"name":"own"},{"name":"beta__review"}]"#
         );
         let lists = vec![by("a b", json!([{"uri": "note://x"}])), by("c", json!([{"uri": "note://x"}]))];
-        let uris: Vec<Value> =
-            told_apart(OfferKind::Resources, lists).iter().map(|one| one["uri"].clone()).collect();
+        let uris: Vec<Value> = told_apart(OfferKind::Resources, lists, &|_| false)
+            .iter()
+            .map(|one| one["uri"].clone())
+            .collect();
         assert_eq!(uris, ["toolhub://a%20b/note://x", "toolhub://c/note://x"]);
+        let own = told_apart(OfferKind::Prompts, vec![by("a", json!([{"name": "p"}]))], &|key| key == "p");
+        assert_eq!(own, [json!({"name": "a__p"})]);
     }
 
     #[test]

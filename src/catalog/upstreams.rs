@@ -1,15 +1,23 @@
-//! The servers of a hub as a gateway needs them.
+//! The servers of a hub, and its own resources and prompts, as a gateway needs them.
 
 use super::Servers;
-use crate::error::{ErrorKind, HubError};
+use super::first_lists::FirstLists;
+use crate::error::{ErrorKind, HubError, clip};
 use crate::gateway::{OfferCall, SubscribedResource, Upstreams, View};
 use crate::hub::Hub;
-use crate::model::{Arguments, CallOptions, OfferChange, OfferKind};
+use crate::model::{Arguments, OfferChange, OfferKind};
+use crate::offers::{OfferCallContext, PartialArgument};
+use crate::pattern::NATIVE;
 use crate::plan::{ApprovalRequest, CallServices, LookUpRequest, ServerSet, Unreachable, Verdict};
+use crate::principal::Principal;
 use crate::tool::{BoxFuture, CallContextExtras};
 use serde_json::{Map, Value};
 use std::sync::{Arc, OnceLock};
 use tokio::sync::{broadcast, watch};
+use tokio::time::timeout;
+
+/// Where a URI is looked up.
+const RESOURCES: &[OfferKind] = &[OfferKind::Resources, OfferKind::ResourceTemplates];
 
 /// Asks a model; the answer is its text.
 pub type ModelFunction = Arc<dyn Fn(&str) -> BoxFuture<'static, Result<String, HubError>> + Send + Sync>;
@@ -23,14 +31,13 @@ pub struct HubUpstreams {
     find: FindServers,
     found: OnceLock<Arc<Servers>>,
     model: Option<ModelFunction>,
-    /// Never fires: a hub without servers has no resources and prompts.
-    never: broadcast::Sender<OfferChange>,
+    first_lists: FirstLists,
 }
 
 impl HubUpstreams {
     pub fn new(hub: Arc<Hub>, find: FindServers, model: Option<ModelFunction>) -> Self {
-        let upstreams =
-            HubUpstreams { hub, find, found: OnceLock::new(), model, never: broadcast::Sender::new(1) };
+        let first_lists = FirstLists::default();
+        let upstreams = HubUpstreams { hub, find, found: OnceLock::new(), model, first_lists };
         upstreams.set();
         upstreams
     }
@@ -54,6 +61,13 @@ impl CallServices for HubUpstreams {
     fn look_up<'a>(&'a self, request: &'a LookUpRequest) -> BoxFuture<'a, Unreachable> {
         Box::pin(async move {
             let Some(servers) = self.set() else { return Unreachable::new() };
+            if request.options.server.is_none() {
+                let _ = timeout(request.patience, self.first_lists.wait(servers)).await;
+                let is_found = |name: &Arc<str>| self.hub.offers(name, &request.options).is_ok();
+                if request.name.as_ref().is_some_and(is_found) {
+                    return Unreachable::new();
+                }
+            }
             let report = servers.look_up(request.name.as_deref(), &request.options, request.patience).await;
             report.into_iter().filter_map(|(id, asked)| Some((id, asked.err()?))).collect()
         })
@@ -77,38 +91,66 @@ impl Upstreams for HubUpstreams {
     fn listed(&self) -> BoxFuture<'_, ()> {
         Box::pin(async move {
             let Some(servers) = self.set() else { return };
-            if servers.never_listed(None, None).is_empty() {
-                return;
-            }
-            servers.look_up(None, &CallOptions::default(), servers.lookup_timeout()).await;
+            self.first_lists.wait(servers).await;
         })
     }
 
     fn offer_changes(&self) -> broadcast::Receiver<OfferChange> {
-        self.set().map_or_else(|| self.never.subscribe(), |servers| servers.watch_offers())
+        self.hub.own_offers.signals().watch()
     }
 
     fn subscribe<'a>(
         &'a self,
         view: &'a View,
+        caller: &'a Arc<Principal>,
         uri: &'a str,
     ) -> BoxFuture<'a, Result<SubscribedResource, HubError>> {
         Box::pin(async move {
-            let missing = || HubError::new(ErrorKind::NotFound, "This hub has no servers.");
-            self.set().ok_or_else(missing)?.subscribe_served(view, uri).await
+            if self.answers_itself(view, RESOURCES, uri) {
+                return Ok(SubscribedResource::new(Arc::from(NATIVE), uri.to_owned(), ()));
+            }
+            self.set().ok_or_else(no_servers)?.subscribe_served(view, caller, uri).await
+        })
+    }
+
+    fn want_log_level(&self, level: Option<&'static str>) -> BoxFuture<'_, ()> {
+        Box::pin(async move {
+            if let Some(servers) = self.set() {
+                servers.want_log_level(level).await;
+            }
         })
     }
 
     fn may_have(&self, view: &View, capability: &str) -> bool {
-        self.set().is_some_and(|servers| servers.may_have(view, capability))
+        let own = match capability {
+            "prompts" => view.shows(OfferKind::Prompts, NATIVE),
+            "completions" => {
+                [OfferKind::Prompts, OfferKind::Resources].iter().any(|kind| view.shows(*kind, NATIVE))
+            }
+            _ => view.shows(OfferKind::Resources, NATIVE),
+        };
+        (own && self.hub.own_offers.has(capability))
+            || self.set().is_some_and(|servers| servers.may_have(view, capability))
     }
 
-    fn offers<'a>(&'a self, view: &'a View, kind: OfferKind, again: bool) -> BoxFuture<'a, Vec<Value>> {
+    fn offers<'a>(
+        &'a self,
+        view: &'a View,
+        caller: &'a Arc<Principal>,
+        kind: OfferKind,
+        again: bool,
+    ) -> BoxFuture<'a, Vec<Value>> {
         Box::pin(async move {
-            match self.set() {
-                Some(servers) => servers.served_offers(view, kind, again).await,
-                None => Vec::new(),
+            let mut all = match view.shows(kind, NATIVE) {
+                true => self.hub.own_offers.entries(kind),
+                false => Vec::new(),
+            };
+            if let Some(servers) = self.set() {
+                let kinds = if kind == OfferKind::Resources { RESOURCES } else { &[kind] };
+                let is_own = |key: &str| self.answers_itself(view, kinds, key);
+                all.extend(servers.served_offers(view, caller, kind, again, &is_own).await);
             }
+            all
         })
     }
 
@@ -119,8 +161,47 @@ impl Upstreams for HubUpstreams {
         extras: &'a CallContextExtras,
     ) -> BoxFuture<'a, Result<Map<String, Value>, HubError>> {
         Box::pin(async move {
-            let missing = || HubError::new(ErrorKind::NotFound, "This hub has no servers.");
-            self.set().ok_or_else(missing)?.ask_served(view, call, extras).await
+            if self.answers_itself(view, call.kinds, &call.key) {
+                return self.ask_itself(call, extras).await;
+            }
+            self.set().ok_or_else(no_servers)?.ask_served(view, call, extras).await
         })
     }
+}
+
+impl HubUpstreams {
+    /// Whether the hub itself has what the key names, for callers of this view.
+    fn answers_itself(&self, view: &View, kinds: &[OfferKind], key: &str) -> bool {
+        kinds.iter().all(|kind| view.shows(*kind, NATIVE)) && self.hub.own_offers.find(kinds, key).is_some()
+    }
+
+    async fn ask_itself(
+        &self,
+        call: &OfferCall,
+        extras: &CallContextExtras,
+    ) -> Result<Map<String, Value>, HubError> {
+        let (own, ctx) = (&self.hub.own_offers, OfferCallContext { limit: self.hub.options.timeout, extras });
+        match call.method {
+            "prompts/get" => {
+                let arguments = match call.params.get("arguments") {
+                    None | Some(Value::Null) => Map::new(),
+                    Some(Value::Object(arguments)) => arguments.clone(),
+                    Some(_) => {
+                        let text =
+                            format!("The arguments of '{}' must be a mapping of texts.", clip(&call.key));
+                        return Err(HubError::new(ErrorKind::InvalidArguments, text));
+                    }
+                };
+                own.get_prompt(&call.key, arguments, &ctx).await
+            }
+            "completion/complete" => {
+                own.complete(call.kinds, &call.key, &PartialArgument::read(&call.params)?, &ctx).await
+            }
+            _ => own.read(&call.key, &ctx).await,
+        }
+    }
+}
+
+fn no_servers() -> HubError {
+    HubError::new(ErrorKind::NotFound, "This hub has no servers.")
 }

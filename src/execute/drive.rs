@@ -11,14 +11,17 @@ use crate::registry::Candidate;
 use crate::stats::CandidateStats;
 use crate::tool::{CallContext, CallContextExtras};
 use crate::workers::PoolRefusal;
+use futures_util::future::BoxFuture;
+use futures_util::stream::FuturesUnordered;
+use futures_util::{FutureExt, StreamExt};
 use parking_lot::Mutex;
-use std::collections::HashMap;
 use std::convert::Infallible;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 use tokio::sync::{mpsc, oneshot};
-use tokio::task::{self, JoinSet};
+use tokio::task::JoinSet;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 /// A candidate and the gates it has to pass.
@@ -49,8 +52,7 @@ pub async fn drive(
         answers: jobs.iter().map(|_| None).collect(),
         tokens: jobs.iter().map(|_| None).collect(),
         begun: Begun::default(),
-        tasks: JoinSet::new(),
-        slots: HashMap::new(),
+        attempts: FuturesUnordered::new(),
         entered,
         entered_slots: vec![false; jobs.len()],
         held: vec![None; jobs.len()],
@@ -74,10 +76,7 @@ pub async fn drive(
                 executor.run.set_waiting(slot, false);
                 executor.entered_slots[slot] = true;
             }
-            Some(joined) = executor.tasks.join_next_with_id() => {
-                let (id, answer) = joined.unwrap_or_else(|broken| (broken.id(), Err(panicked())));
-                executor.ended(id, answer);
-            }
+            Some((slot, answer)) = executor.attempts.next() => executor.ended(slot, answer),
             () = sleep_until(wake_at) => {
                 executor.note_waiting();
                 executor.run.tick(now());
@@ -92,7 +91,8 @@ enum Turn {
     Finished,
 }
 
-/// Each attempt is a task of tokio.
+/// Several attempts are a task each, so that the work of one does not delay the others. A single attempt runs in the task
+/// of its call: handing it to another thread and back costs more than a small call.
 struct TokioExecutor<'a> {
     run: &'a mut Run,
     jobs: &'a [Job],
@@ -103,9 +103,8 @@ struct TokioExecutor<'a> {
     /// that only their token reaches.
     tokens: Vec<Option<DropGuard>>,
     begun: Begun,
-    /// Dropping the set aborts what outlived its grace.
-    tasks: JoinSet<Answer>,
-    slots: HashMap<task::Id, usize>,
+    /// Dropping them aborts what outlived its grace.
+    attempts: FuturesUnordered<BoxFuture<'static, (usize, Answer)>>,
     entered: mpsc::UnboundedSender<usize>,
     /// Which attempts have passed the limits.
     entered_slots: Vec<bool>,
@@ -123,8 +122,7 @@ impl TokioExecutor<'_> {
         }
     }
 
-    fn ended(&mut self, id: task::Id, answer: Answer) {
-        let Some(slot) = self.slots.remove(&id) else { return };
+    fn ended(&mut self, slot: usize, answer: Answer) {
         self.tokens[slot].take().map(DropGuard::disarm);
         // An answer that comes too late does not count.
         if report(self.run, slot, &answer) {
@@ -177,7 +175,14 @@ impl Executor for TokioExecutor<'_> {
         };
         let latest_start = self.run.latest_start(slot).unwrap_or(deadline);
         let attempt = attempt(candidate.clone(), gates.clone(), args, (context, latest_start), report_entry);
-        self.slots.insert(self.tasks.spawn(attempt).id(), slot);
+        let attempt = AssertUnwindSafe(attempt).catch_unwind();
+        let attempt = attempt.map(move |answer| (slot, answer.unwrap_or_else(|_| Err(panicked()))));
+        self.attempts.push(match self.jobs.len() {
+            1 => attempt.boxed(),
+            _ => {
+                in_a_task(attempt).map(move |ended| ended.unwrap_or_else(|| (slot, Err(panicked())))).boxed()
+            }
+        });
         Ok(None)
     }
 
@@ -197,6 +202,13 @@ impl Executor for TokioExecutor<'_> {
     fn finish(&mut self) -> Result<Turn, Infallible> {
         Ok(Turn::Finished)
     }
+}
+
+/// Dropping the future aborts the task.
+async fn in_a_task<T: Send + 'static>(work: impl Future<Output = T> + Send + 'static) -> Option<T> {
+    let mut task = JoinSet::new();
+    task.spawn(work);
+    task.join_next().await?.ok()
 }
 
 /// The candidates whose attempts have begun. If the call is dropped half-way, their half-open probes are released.

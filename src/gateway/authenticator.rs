@@ -55,6 +55,8 @@ pub struct AuthenticationOptions {
     pub function_timeout: Duration,
     /// Where clients find the metadata of this resource (RFC 9728).
     pub resource_metadata: Option<String>,
+    /// The token of the operator for the metrics of all callers. It is the token of no caller.
+    pub metrics_token: Option<Secret>,
 }
 
 impl Default for AuthenticationOptions {
@@ -65,6 +67,7 @@ impl Default for AuthenticationOptions {
             function: None,
             function_timeout: FUNCTION_TIMEOUT,
             resource_metadata: None,
+            metrics_token: None,
         }
     }
 }
@@ -104,20 +107,23 @@ impl AuthenticationRefusal {
     }
 }
 
+#[derive(Clone)]
 struct KnownToken {
     tag: hmac::Tag,
     principal: Arc<Principal>,
 }
 
 /// Turns the headers of a request into its principal.
+#[derive(Clone)]
 pub struct Authenticator {
     /// Random for each process: tokens are compared by their tags, in constant time.
     key: hmac::Key,
     tokens: Vec<KnownToken>,
-    jwt: Option<JwtVerifier>,
+    jwt: Option<Arc<JwtVerifier>>,
     function: Option<Arc<dyn PrincipalFunction>>,
     function_timeout: Duration,
     resource_metadata: Option<String>,
+    metrics: Option<hmac::Tag>,
     anonymous: Arc<Principal>,
 }
 
@@ -164,10 +170,13 @@ impl Authenticator {
                 return Err(HubError::new(ErrorKind::InvalidArguments, text));
             }
         }
+        check_metrics_token(&options)?;
+        let metrics = options.metrics_token.as_ref();
         Ok(Authenticator {
+            metrics: metrics.map(|token| hmac::sign(&key, token.expose().as_bytes())),
             tokens,
             key,
-            jwt: options.jwt.map(JwtVerifier::new).transpose()?,
+            jwt: options.jwt.map(JwtVerifier::new).transpose()?.map(Arc::new),
             function: options.function,
             function_timeout: options.function_timeout,
             resource_metadata: options.resource_metadata,
@@ -185,12 +194,44 @@ impl Authenticator {
         !self.tokens.is_empty() || self.jwt.is_some() || self.function.is_some()
     }
 
+    /// Whether there may be several callers, whose use is not for each other.
+    pub fn has_several_callers(&self) -> bool {
+        let first = self.tokens.first().map(|one| &one.principal.id);
+        let differ = self.tokens.iter().any(|one| Some(&one.principal.id) != first);
+        differ || self.jwt.is_some() || self.function.is_some()
+    }
+
+    /// Whether the request has the operator's token for metrics; `None` if there is no such token.
+    pub fn shows_metrics_token(&self, headers: &HeaderMap) -> Option<bool> {
+        let tag = self.metrics.as_ref()?;
+        let Ok(Some(token)) = bearer(headers) else { return Some(false) };
+        Some(hmac::verify(&self.key, token.as_bytes(), tag.as_ref()).is_ok())
+    }
+
     /// Reads what can be read before the first request, so that mistakes show when the gateway starts.
     pub async fn prepare(&self) -> Result<(), HubError> {
         match &self.jwt {
             Some(jwt) => jwt.read_keys().await,
             None => Ok(()),
         }
+    }
+
+    /// [`prepare`](Self::prepare), in place of another one. If the keys of the issuer cannot be read now and its settings are
+    /// the same, those that were read before go on to count.
+    pub async fn prepare_after(&mut self, before: &Authenticator) -> Result<(), HubError> {
+        let prepared = self.prepare().await;
+        match (&self.jwt, &before.jwt) {
+            (Some(new), Some(old)) if prepared.is_err() && new.has_settings_of(old) => {
+                self.jwt = Some(old.clone());
+                Ok(())
+            }
+            _ => prepared,
+        }
+    }
+
+    /// The tokens that are for one view: the name of the principal, and that of the view.
+    pub fn token_views(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.tokens.iter().filter_map(|one| Some((&*one.principal.name, one.principal.view.as_deref()?)))
     }
 
     pub async fn authenticate(
@@ -267,6 +308,18 @@ impl Authenticator {
         let fields: Vec<String> = fields.iter().map(quoted).collect();
         Some(format!("Bearer {}", fields.join(", ")).trim_end().to_owned())
     }
+}
+
+fn check_metrics_token(options: &AuthenticationOptions) -> Result<(), HubError> {
+    let Some(token) = &options.metrics_token else { return Ok(()) };
+    let text = if !is_bearer(token.expose()) {
+        "The token for metrics is empty or has characters that cannot stand in a header."
+    } else if options.tokens.iter().any(|one| one.token == *token) {
+        "The token for metrics is also the token of a caller; give it one of its own."
+    } else {
+        return Ok(());
+    };
+    Err(HubError::new(ErrorKind::InvalidArguments, text))
 }
 
 /// The principal of a caller that the user's function has named. Without a name it would be the anonymous one, and with the

@@ -2,6 +2,7 @@
 
 use super::caller::Caller;
 use super::rpc::{METHOD_NOT_FOUND, RpcError};
+use crate::model::protocol::{Era, LEGACY, TASKS_EXTENSION};
 use crate::tool::{AskCaller, AskRound, BoxFuture, QuestionAnswer, RoundQuestion};
 use serde_json::{Value, json};
 use std::sync::{Arc, OnceLock};
@@ -16,10 +17,16 @@ fn needed(method: &str, params: &Value) -> Value {
             json!({"elicitation": {"url": {}}})
         }
         "elicitation/create" => json!({"elicitation": {}}),
+        "sampling/createMessage" if has_tools(params) => json!({"sampling": {"tools": {}}}),
         "sampling/createMessage" => json!({"sampling": {}}),
         "roots/list" => json!({"roots": {}}),
         _ => json!({}),
     }
+}
+
+/// Whether the model of the client is asked to choose among tools.
+fn has_tools(params: &Value) -> bool {
+    ["tools", "toolChoice"].iter().any(|member| params.get(member).is_some())
 }
 
 /// Whether the client can be asked this. `elicitation: {}` means forms.
@@ -34,10 +41,36 @@ pub fn can_answer(capabilities: &Value, method: &str, params: &Value) -> bool {
                 _ => elicitation.is_some() && (kind("form") || !kind("url")),
             }
         }
+        "sampling/createMessage" if has_tools(params) => capabilities
+            .get("sampling")
+            .and_then(|sampling| sampling.get("tools"))
+            .is_some_and(Value::is_object),
         "sampling/createMessage" => has("sampling"),
         "roots/list" => has("roots"),
         _ => false,
     }
+}
+
+/// Whether calls of the client may be answered with a task. The modern client says so in each request; a legacy one asks for a
+/// task in the call itself, which the latest legacy version allows.
+pub fn takes_tasks(caller: &Caller) -> bool {
+    match caller.era {
+        Era::Legacy => caller.version == LEGACY[0],
+        Era::Modern => {
+            let extensions = caller.capabilities.get("extensions");
+            extensions.and_then(|all| all.get(TASKS_EXTENSION)).is_some_and(Value::is_object)
+        }
+    }
+}
+
+/// The error of a request about tasks whose client does not take them.
+pub fn needs_tasks() -> RpcError {
+    missing_capability(json!({"extensions": {TASKS_EXTENSION: {}}}))
+}
+
+fn missing_capability(needed: Value) -> RpcError {
+    let error = RpcError::new(MISSING_CAPABILITY, "Missing required client capability");
+    error.with_data(json!({"requiredCapabilities": needed}))
 }
 
 /// Whether any question can be put to the client.
@@ -54,9 +87,7 @@ pub struct MissingCapability(Arc<OnceLock<Value>>);
 impl MissingCapability {
     /// The error of a call that failed for want of it.
     pub fn error(&self) -> Option<RpcError> {
-        let needed = self.0.get()?;
-        let error = RpcError::new(MISSING_CAPABILITY, "Missing required client capability");
-        Some(error.with_data(json!({"requiredCapabilities": needed})))
+        self.0.get().cloned().map(missing_capability)
     }
 
     fn note(&self, method: &str, params: &Value) -> (i64, String) {
@@ -102,5 +133,19 @@ mod tests {
         }
         assert!(!can_answer(&json!({"elicitation": {}}), "sampling/createMessage", &form));
         assert!(!can_answer(&json!({"elicitation": {}}), "nonsense/ask", &form));
+        let (plain, tools) = (json!({"sampling": {}}), json!({"sampling": {"tools": {}}}));
+        let with_tools = json!({"tools": []});
+        for (capabilities, params, can) in [
+            (&plain, &form, true),
+            (&plain, &with_tools, false),
+            (&tools, &form, true),
+            (&tools, &with_tools, true),
+        ] {
+            assert_eq!(
+                can_answer(capabilities, "sampling/createMessage", params),
+                can,
+                "{capabilities} {params}"
+            );
+        }
     }
 }

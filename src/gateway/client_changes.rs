@@ -1,12 +1,15 @@
 //! The changes that one client hears of: of its lists, and of the resources that it subscribed to.
 
+use super::client_tasks::ClientTask;
 use super::list_changes::ListChanges;
 use super::state::Gateway;
 use super::subscribers::ClientSubscriptions;
 use super::view::View;
-use crate::model::{OfferChange, OfferKind};
+use crate::model::{ChangedOffer, OfferChange, OfferKind};
+use crate::principal::Principal;
 use serde_json::{Value, json};
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
+use std::sync::Arc;
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 
@@ -29,24 +32,72 @@ impl WantedLists {
     }
 }
 
+/// The tasks that a client hears of.
+#[derive(Clone, Debug)]
+pub enum WantedTasks {
+    None,
+    /// Those that this session has made.
+    OfSession(Arc<str>),
+    /// The modern client names them.
+    These(HashSet<Arc<str>>),
+}
+
+impl WantedTasks {
+    pub fn of_session(session: Option<&Arc<str>>) -> Self {
+        session.map_or(WantedTasks::None, |session| WantedTasks::OfSession(session.clone()))
+    }
+
+    fn notice(&self, task: &ClientTask) -> Option<ChangeNotice> {
+        match self {
+            WantedTasks::OfSession(session) if task.owner.is_session(session) && !task.is_modern() => {
+                Some(("notifications/tasks/status", Value::Object(task.summary())))
+            }
+            WantedTasks::These(ids) if ids.contains(&task.id) => {
+                Some(("notifications/tasks", Value::Object(task.details())))
+            }
+            _ => None,
+        }
+    }
+}
+
 /// A notification: its method and its parameters.
 pub type ChangeNotice = (&'static str, Value);
 
 pub struct ClientChanges {
+    /// The id of the principal.
+    caller: Arc<str>,
     wanted: WantedLists,
     tools: ListChanges,
     /// `None` when no more will come.
     offers: Option<Receiver<OfferChange>>,
     subscribed: ClientSubscriptions,
+    /// `None` for a client that hears of no tasks.
+    tasks: Option<(WantedTasks, Receiver<Arc<ClientTask>>)>,
     /// Changes that are still to be reported.
     due: VecDeque<ChangeNotice>,
 }
 
 impl ClientChanges {
     /// From now on.
-    pub fn new(gateway: &Gateway, view: &View, wanted: WantedLists, subscribed: ClientSubscriptions) -> Self {
+    pub fn new(
+        gateway: &Gateway,
+        view: &View,
+        principal: &Principal,
+        wanted: WantedLists,
+        subscribed: ClientSubscriptions,
+    ) -> Self {
         let (tools, offers) = (ListChanges::new(gateway, view), Some(gateway.upstreams.offer_changes()));
-        ClientChanges { wanted, tools, offers, subscribed, due: VecDeque::new() }
+        let caller = principal.id.clone();
+        ClientChanges { caller, wanted, tools, offers, subscribed, tasks: None, due: VecDeque::new() }
+    }
+
+    /// Reports these tasks too.
+    pub fn with_tasks(self, gateway: &Gateway, wanted: WantedTasks) -> Self {
+        let tasks = match wanted {
+            WantedTasks::None => None,
+            wanted => Some((wanted, gateway.tasks.changes())),
+        };
+        ClientChanges { tasks, ..self }
     }
 
     /// Returns after the next change that the client may know of. Dropping the future loses no change.
@@ -62,7 +113,20 @@ impl ClientChanges {
                     None => std::future::pending().await,
                 }
             };
+            let tasks = self.tasks.as_mut();
+            let task_changed = async {
+                match tasks {
+                    Some((wanted, changes)) => {
+                        changes.recv().await.ok().and_then(|task| wanted.notice(&task))
+                    }
+                    None => std::future::pending().await,
+                }
+            };
             let received = tokio::select! {
+                notice = task_changed => {
+                    self.due.extend(notice);
+                    continue;
+                }
                 true = self.tools.next(gateway, view), if self.wanted.tools => {
                     return ("notifications/tools/list_changed", json!({}));
                 }
@@ -80,14 +144,17 @@ impl ClientChanges {
         }
     }
 
-    /// Changes on servers that the view does not show are not reported.
+    /// Changes on servers that the view does not show are not reported, nor are those of other callers.
     fn notice(&self, view: &View, change: &OfferChange) -> Option<ChangeNotice> {
-        match change {
-            OfferChange::List { kind, server } => {
-                (self.wanted.wants(*kind) && view.shows(*kind, server)).then(|| list_changed(*kind))
+        if change.caller.as_ref().is_some_and(|caller| *caller != self.caller) {
+            return None;
+        }
+        match &change.what {
+            ChangedOffer::List(kind) => {
+                (self.wanted.wants(*kind) && view.shows(*kind, &change.server)).then(|| list_changed(*kind))
             }
-            OfferChange::Content { uri, server } => {
-                let own = self.subscribed.known_as(server, uri)?;
+            ChangedOffer::Content(uri) => {
+                let own = self.subscribed.known_as(&change.server, uri)?;
                 Some(("notifications/resources/updated", json!({"uri": own})))
             }
         }

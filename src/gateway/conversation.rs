@@ -4,18 +4,22 @@
 use super::capability::MissingCapability;
 use super::relay::Outlet;
 use super::rpc::{INTERNAL_ERROR, RpcError};
+use super::view::View;
+use crate::model::Arguments;
 use crate::sync::Mutex;
-use crate::tool::{AskRound, QuestionAnswer, RoundQuestion};
+use crate::tool::{AskRound, OnTask, QuestionAnswer, RoundQuestion};
 use serde_json::{Map, Value};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
-use tokio_util::sync::DropGuard;
+use tokio_util::sync::{CancellationToken, DropGuard};
 
 /// How long a call waits for an answer before it is cancelled.
 pub const ANSWER_TIME: Duration = Duration::from_secs(300);
+/// A call that takes longer becomes a task, if its client takes tasks.
+const TASK_AFTER: Duration = Duration::from_secs(10);
 /// The calls that may wait for answers at once.
 const MOST_WAITING: usize = 1_000;
 
@@ -23,7 +27,7 @@ const MOST_WAITING: usize = 1_000;
 pub struct OpenRound {
     questions: Vec<RoundQuestion>,
     /// The answers that have come so far, in the order of the questions.
-    answers: Vec<Option<Value>>,
+    answers: Vec<Option<QuestionAnswer>>,
     answered: oneshot::Sender<Vec<QuestionAnswer>>,
 }
 
@@ -37,8 +41,16 @@ impl OpenRound {
     fn take(&mut self, given: &mut Map<String, Value>) {
         for (question, answer) in self.questions.iter().zip(&mut self.answers) {
             if answer.is_none() && given.get(&question.key).is_some_and(Value::is_object) {
-                *answer = given.remove(&question.key);
+                *answer = given.remove(&question.key).map(Ok);
             }
+        }
+    }
+
+    /// The client refuses to answer this question.
+    pub fn refuse(&mut self, key: &str, refusal: (i64, String)) {
+        let all = self.questions.iter().zip(&mut self.answers);
+        if let Some((_, answer)) = all.into_iter().find(|(question, _)| question.key == key) {
+            *answer = Some(Err(refusal));
         }
     }
 }
@@ -78,10 +90,19 @@ pub struct FinishedRequest {
     pub is_failure: bool,
 }
 
+/// What a request asks for.
+#[derive(Clone)]
+pub struct RequestSubject {
+    pub method: &'static str,
+    pub name: String,
+    pub arguments: Arc<Arguments>,
+}
+
 /// A request under way. Dropping it cancels the request.
 pub struct Conversation {
-    /// What the request asks for. A later message belongs to it only if it asks for the same.
-    pub subject: Arc<str>,
+    pub subject: RequestSubject,
+    /// The name of the view through which it was made.
+    pub view: Arc<str>,
     /// Where progress goes: to the request that waits at the moment.
     pub outlet: Arc<Mutex<Outlet>>,
     pub questions: mpsc::Receiver<OpenRound>,
@@ -91,7 +112,46 @@ pub struct Conversation {
     /// Answers that the client gave before they were asked for.
     pub given: Map<String, Value>,
     pub missing: MissingCapability,
+    /// When the request becomes a task. `None`: its client takes no tasks.
+    pub becomes_task: Option<TaskSignal>,
+    pub cancel: CancellationToken,
     pub _guard: DropGuard,
+}
+
+/// When a call becomes a task.
+#[derive(Clone)]
+pub struct TaskSignal {
+    /// The server behind the tool has made a task of it.
+    by_server: CancellationToken,
+    /// It takes long, and no progress is reported to its client.
+    after: Option<Duration>,
+}
+
+impl TaskSignal {
+    /// A client that hears of the progress is not kept waiting without a word.
+    pub fn new(reports_progress: bool) -> Self {
+        let after = (!reports_progress).then_some(TASK_AFTER);
+        TaskSignal { by_server: CancellationToken::new(), after }
+    }
+
+    /// As the tools of a call see it.
+    pub fn sender(&self) -> OnTask {
+        let by_server = self.by_server.clone();
+        Arc::new(move || by_server.cancel())
+    }
+
+    pub async fn fired(&self) {
+        let late = async {
+            match self.after {
+                Some(after) => tokio::time::sleep(after).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            () = self.by_server.cancelled() => {}
+            () = late => {}
+        }
+    }
 }
 
 /// What a conversation came to.
@@ -104,6 +164,14 @@ pub enum ConversationStep {
 }
 
 impl Conversation {
+    /// Whether a message belongs to the request: it asks for the same, through the same view.
+    pub fn is_about(&self, subject: &RequestSubject, view: &View) -> bool {
+        self.subject.method == subject.method
+            && self.subject.name == subject.name
+            && self.subject.arguments.as_value() == subject.arguments.as_value()
+            && self.view == view.name
+    }
+
     /// Waits for the end of the request, or for its next questions.
     pub async fn step(&mut self) -> ConversationStep {
         loop {
@@ -113,7 +181,7 @@ impl Conversation {
                     self.open = Some(round);
                     return ConversationStep::Asks;
                 }
-                let answers = round.answers.into_iter().flatten().map(Ok).collect();
+                let answers = round.answers.into_iter().flatten().collect();
                 // The request may have ended in the meantime; then its result is next.
                 let _ = round.answered.send(answers);
             }
@@ -189,7 +257,34 @@ async fn expire(calls: WaitingCalls) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tokio_util::sync::CancellationToken;
+    use serde_json::json;
+
+    fn subject(name: &str, arguments: Value) -> RequestSubject {
+        let arguments = arguments.as_object().cloned().unwrap_or_default();
+        RequestSubject {
+            method: "tools/call",
+            name: name.to_owned(),
+            arguments: Arc::new(Arguments::new(arguments)),
+        }
+    }
+
+    #[tokio::test]
+    async fn an_answer_belongs_to_the_same_request_through_the_same_view() {
+        let (all, part) = (View::everything(), View { name: Arc::from("part"), ..View::default() });
+        let mut asked = conversation(&CancellationToken::new());
+        asked.subject = subject("greet", json!({"city": "Oslo", "days": [1, 2]}));
+        let same = subject("greet", json!({"days": [1, 2], "city": "Oslo"}));
+        assert!(asked.is_about(&same, &all));
+        assert!(!asked.is_about(&same, &part));
+        for other in [
+            subject("greet", json!({"city": "Rome", "days": [1, 2]})),
+            subject("greet", json!({"city": "Oslo"})),
+            subject("leave", json!({"city": "Oslo", "days": [1, 2]})),
+            RequestSubject { method: "prompts/get", ..same.clone() },
+        ] {
+            assert!(!asked.is_about(&other, &all));
+        }
+    }
 
     fn conversation(cancel: &CancellationToken) -> Conversation {
         let (_, questions) = Questioner::channel();
@@ -197,8 +292,23 @@ mod tests {
         let outlet = Arc::new(Mutex::new(Outlet::open().0));
         let missing = MissingCapability::default();
         let _guard = cancel.clone().drop_guard();
-        let (subject, given) = (Arc::from("t"), Map::new());
-        Conversation { subject, outlet, questions, result, open: None, given, missing, _guard }
+        let subject = subject("greet", json!({}));
+        let (view, given) = (Arc::from(""), Map::new());
+        let (open, becomes_task) = (None, None);
+        let cancel = cancel.clone();
+        Conversation {
+            subject,
+            view,
+            outlet,
+            questions,
+            result,
+            open,
+            given,
+            missing,
+            becomes_task,
+            cancel,
+            _guard,
+        }
     }
 
     #[tokio::test(start_paused = true)]

@@ -194,7 +194,7 @@ fn unreadable(why: &str) -> HubError {
 }
 
 /// Where the keys of an issuer come from.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum JwksSource {
     Text(String),
     File(PathBuf),

@@ -25,7 +25,7 @@ const REMEMBERED: usize = 1024;
 const REMEMBERED_FOR: u64 = 60;
 
 /// Which tokens are accepted.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct JwtOptions {
     pub keys: JwksSource,
     /// The `iss` of its tokens.
@@ -78,6 +78,10 @@ impl JwtVerifier {
         }
         let keys = Jwks::new(options.keys.clone());
         Ok(JwtVerifier { options, keys, remembered: Mutex::default() })
+    }
+
+    pub(super) fn has_settings_of(&self, other: &JwtVerifier) -> bool {
+        self.options == other.options
     }
 
     /// Reads the keys, so that a wrong file or address is reported when the gateway starts.

@@ -5,6 +5,7 @@
 use super::view::View;
 use crate::sync::atomic::{AtomicUsize, Ordering};
 use crate::sync::{Arc, Mutex};
+use arc_swap::ArcSwap;
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
@@ -91,8 +92,8 @@ struct CallBudget {
 /// The id of a principal, and the name of a view.
 type BudgetKey = (Arc<str>, Arc<str>);
 
-#[derive(Default)]
 struct AdmissionCounts {
+    limits: ArcSwap<GatewayLimits>,
     connections: AtomicUsize,
     running: Mutex<HashMap<Arc<str>, Running>>,
     budgets: Mutex<HashMap<BudgetKey, CallBudget>>,
@@ -101,22 +102,33 @@ struct AdmissionCounts {
 /// Counts what is running, and refuses what exceeds a limit.
 #[derive(Clone)]
 pub struct Admission {
-    limits: GatewayLimits,
     counts: Arc<AdmissionCounts>,
 }
 
 impl Admission {
     pub fn new(limits: GatewayLimits) -> Self {
-        Admission { limits, counts: Arc::default() }
+        Admission {
+            counts: Arc::new(AdmissionCounts {
+                limits: ArcSwap::from_pointee(limits),
+                connections: AtomicUsize::default(),
+                running: Mutex::default(),
+                budgets: Mutex::default(),
+            }),
+        }
     }
 
-    pub fn limits(&self) -> &GatewayLimits {
-        &self.limits
+    pub fn limits(&self) -> GatewayLimits {
+        **self.counts.limits.load()
+    }
+
+    /// Counts with these limits from now on; what runs stays, also when it is more.
+    pub fn set_limits(&self, limits: GatewayLimits) {
+        self.counts.limits.store(Arc::new(limits));
     }
 
     /// A place for a connection; `None` if there are too many.
     pub fn connect(&self) -> Option<ConnectionPlace> {
-        let most = self.limits.max_connections;
+        let most = self.limits().max_connections;
         let one_more = |now: usize| (now < most).then_some(now + 1);
         let taken = self.counts.connections.fetch_update(Ordering::AcqRel, Ordering::Acquire, one_more);
         taken.is_ok().then(|| ConnectionPlace(self.counts.clone()))
@@ -129,8 +141,8 @@ impl Admission {
     /// A place for a request or a stream of a principal.
     pub fn enter(&self, principal: &Arc<str>, what: Occupied) -> Result<OccupiedPlace, TooMany> {
         let most = match what {
-            Occupied::Request => self.limits.max_in_flight,
-            Occupied::Stream => self.limits.max_streams,
+            Occupied::Request => self.limits().max_in_flight,
+            Occupied::Stream => self.limits().max_streams,
         };
         let mut running = self.counts.running.lock();
         let count = running.entry(principal.clone()).or_default().of(what);

@@ -29,6 +29,7 @@
 //! | [`relay`], [`in_flight`] | messages beside the answer; cancelling |
 //! | [`list_changes`], [`client_changes`], [`subscribers`] | changes of what a caller sees, and of resources that it subscribed to |
 //! | [`questions`], [`conversation`], [`capability`] | questions to clients of each era, and what they can be asked |
+//! | [`client_tasks`] | calls that run as tasks of their clients |
 //! | [`endpoint`] | HTTP and stdio |
 //! | [`log_level`] | how much of the log of calls clients see |
 //! | [`search_mode`] | three tools instead of thousands |
@@ -39,6 +40,7 @@ mod authenticator;
 mod caller;
 mod capability;
 mod client_changes;
+mod client_tasks;
 mod conversation;
 mod endpoint;
 mod era;
@@ -62,6 +64,7 @@ mod state;
 mod subscribers;
 mod upstreams;
 mod view;
+mod view_indexes;
 
 pub use crate::principal::{Principal, UpstreamTokens};
 pub use authenticator::{
@@ -69,13 +72,14 @@ pub use authenticator::{
     StaticToken,
 };
 pub use caller::Caller;
+pub use capability::can_answer;
 pub use endpoint::http::handle;
 pub use endpoint::{HttpReply, ReplyBody, serve_http, serve_process_stdio, serve_stdio};
 pub use jwks::{JwksSource, JwtAlgorithm};
 pub use jwt::JwtOptions;
 pub use limits::{Admission, GatewayLimits, Occupied, TooMany};
 pub use operate::{
-    AuditLog, AuditOutcome, AuditRecord, Drain, DrainReport, Metrics, MetricsGauges, Operation,
+    AuditEvent, AuditLog, AuditOutcome, AuditRecord, Drain, DrainReport, Metrics, MetricsGauges, Operation,
 };
 pub use options::GatewayOptions;
 pub use session::{

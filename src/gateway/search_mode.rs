@@ -5,7 +5,8 @@
 //! a name; `call_tool` reaches that one.
 
 use super::view::{AUTO_SEARCH_ABOVE, SearchMode, View};
-use crate::hub::Hub;
+use super::view_indexes::ViewIndexes;
+use crate::hub::{Hub, SearchQuery};
 use crate::registry::{NameEntry, Snapshot};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -117,15 +118,26 @@ pub fn core<'a>(
 }
 
 /// The tools of a view that fit a query, best first, as `search_tools` returns them.
-pub fn search(hub: &Hub, view: &View, query: &str, limit: Option<u64>) -> Value {
+pub fn search<'a>(
+    hub: &Hub,
+    indexes: &ViewIndexes,
+    view: &Arc<View>,
+    query: impl Into<SearchQuery<'a>>,
+    limit: Option<u64>,
+) -> Value {
+    let query = query.into();
     let wanted = limit.unwrap_or(DEFAULT_HITS).clamp(1, MOST_HITS) as usize;
     let snapshot = hub.registry.snapshot();
     let shown =
         |name: &str| snapshot.get(name).filter(|entry| view.sees(entry)).and_then(|entry| view.shown(entry));
-    // Hidden tools may take the first places: more are asked for until enough are visible.
+    let index = indexes.of(view);
+    // Tools that are not for models may take the first places: more are asked for until enough are visible.
     let mut asked = wanted;
     let hits = loop {
-        let hits = hub.search(query, asked);
+        let hits = match &index {
+            Some(index) => hub.search_part(index, query, asked),
+            None => hub.search(query, asked),
+        };
         let is_all = hits.len() < asked;
         let visible: Vec<_> = hits
             .iter()

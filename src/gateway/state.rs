@@ -1,10 +1,11 @@
 //! What all requests share.
 
 use super::authenticator::Authenticator;
+use super::client_tasks::ClientTasks;
 use super::conversation::WaitingCalls;
 use super::in_flight::RequestsInFlight;
 use super::limits::Admission;
-use super::log_level::SessionLevels;
+use super::log_level::{LogLevel, SessionLevels};
 use super::operate::{Drain, DrainReport, Metrics, MetricsGauges};
 use super::options::GatewayOptions;
 use super::questions::OpenQuestions;
@@ -13,10 +14,13 @@ use super::sse_clients::SseClients;
 use super::subscribers::SessionSubscriptions;
 use super::upstreams::Upstreams;
 use super::view::{View, Views};
-use crate::error::HubError;
+use super::view_indexes::ViewIndexes;
+use crate::error::{ErrorKind, HubError, clip};
 use crate::hub::Hub;
 use crate::plan::{CallResult, SharedResults};
 use crate::principal::Principal;
+use arc_swap::ArcSwap;
+use http::StatusCode;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
@@ -37,6 +41,8 @@ pub struct Gateway {
     pub questions: OpenQuestions,
     /// Calls of modern clients that wait for an answer.
     pub waiting: WaitingCalls,
+    /// Calls that run as tasks.
+    pub tasks: ClientTasks,
     /// Clients of the transport HTTP+SSE that are connected.
     pub sse_clients: SseClients,
     pub sessions: Sessions,
@@ -46,8 +52,10 @@ pub struct Gateway {
     pub subscriptions: SessionSubscriptions,
     /// The principal of callers without credentials.
     pub anonymous: Arc<Principal>,
-    pub authenticator: Arc<Authenticator>,
-    pub views: Views,
+    /// Who may call. Replaced by [`Gateway::reload`], as the views are.
+    pub authenticator: ArcSwap<Authenticator>,
+    pub views: ArcSwap<Views>,
+    pub view_indexes: ViewIndexes,
     pub admission: Admission,
     pub drain: Drain,
     /// The calls of tools that are running, also those that wait for an answer of their client between two requests.
@@ -71,14 +79,7 @@ impl Gateway {
             None => Arc::new(SessionKeys::random()?),
         };
         let lifetime = options.session_lifetime;
-        let authenticator = match &options.authenticator {
-            Some(authenticator) => authenticator.clone(),
-            None => Arc::new(Authenticator::open()?),
-        };
-        let views = match &options.views {
-            Some(views) => views.clone(),
-            None => Views::new(View::everything(), [])?,
-        };
+        let (authenticator, views) = access(&options)?;
         let admission = Admission::new(options.limits);
         Ok(Gateway {
             hub,
@@ -88,13 +89,15 @@ impl Gateway {
             in_flight: RequestsInFlight::default(),
             questions: OpenQuestions::default(),
             waiting: WaitingCalls::default(),
+            tasks: ClientTasks::default(),
             sse_clients: SseClients::default(),
             sessions: Sessions::new(keys, lifetime),
             log_levels: SessionLevels::default(),
             subscriptions: SessionSubscriptions::default(),
             anonymous: Arc::new(Principal::anonymous()),
-            authenticator,
-            views,
+            authenticator: ArcSwap::new(authenticator),
+            views: ArcSwap::from_pointee(views),
+            view_indexes: ViewIndexes::default(),
             admission,
             drain: Drain::default(),
             calls: Drain::default(),
@@ -102,6 +105,22 @@ impl Gateway {
             stop: CancellationToken::new(),
             abort: CancellationToken::new(),
         })
+    }
+
+    /// Applies the credentials, views and limits of these options to all requests from now on; what runs is not affected.
+    /// Changes nothing when they have a mistake. The other options are those of the start.
+    pub async fn reload(&self, options: &GatewayOptions) -> Result<(), HubError> {
+        let (mut authenticator, views) = access(options)?;
+        if self.authenticator.load().is_closed() && !authenticator.is_closed() {
+            let text = "A server that asks for credentials cannot open while it runs; restart it to serve without them.";
+            return Err(HubError::new(ErrorKind::InvalidArguments, text));
+        }
+        Arc::make_mut(&mut authenticator).prepare_after(&self.authenticator.load_full()).await?;
+        // A credential that was taken back must stop to count before views change.
+        self.authenticator.store(authenticator);
+        self.views.store(Arc::new(views));
+        self.admission.set_limits(options.limits);
+        Ok(())
     }
 
     /// Stops without breaking calls, within `grace`: new requests are refused, and running ones end. The last fifth, a second
@@ -114,13 +133,40 @@ impl Gateway {
         // Half of the rest is for their answers to reach the clients.
         self.calls.idle(rest / 2).await;
         self.stop.cancel();
+        self.settle();
         report
+    }
+
+    /// A request was refused unread, with this status.
+    pub fn refused(&self, status: StatusCode, principal: Option<&Principal>) {
+        self.metrics.refused(status.as_u16());
+        if let Some(audit) = &self.options.audit {
+            audit.refused(status.as_u16(), principal.map_or("", |principal| &principal.id));
+        }
+    }
+
+    /// A session has ended: what its client has set counts no more.
+    pub fn forget_session(&self, session: &str) {
+        self.subscriptions.forget(session);
+        if self.log_levels.forget(session)
+            && let Ok(runtime) = tokio::runtime::Handle::try_current()
+        {
+            let (upstreams, lowest) = (self.upstreams.clone(), self.log_levels.lowest());
+            runtime.spawn(async move { upstreams.want_log_level(lowest.map(LogLevel::name)).await });
+        }
+    }
+
+    fn settle(&self) {
+        if let Some(audit) = &self.options.audit {
+            audit.settle();
+        }
     }
 
     /// Stops at once: standing streams end, and what runs is answered if its client still waits.
     pub fn stop_now(&self) {
         self.drain.begin();
         self.stop.cancel();
+        self.settle();
     }
 
     /// What is running now.
@@ -139,4 +185,28 @@ impl Gateway {
     pub fn server_info(&self) -> Value {
         json!({"name": &*self.options.name, "version": env!("CARGO_PKG_VERSION")})
     }
+}
+
+/// Who may call, and what they see. A token for a view that does not exist is a mistake: all its requests would get 404.
+fn access(options: &GatewayOptions) -> Result<(Arc<Authenticator>, Views), HubError> {
+    let authenticator = match &options.authenticator {
+        Some(authenticator) => authenticator.clone(),
+        None => Arc::new(Authenticator::open()?),
+    };
+    let views = match &options.views {
+        Some(views) => views.clone(),
+        None => Views::new(View::everything(), [])?,
+    };
+    for (name, view) in authenticator.token_views() {
+        if views.named(view).is_none() {
+            let known: Vec<String> = views.names().map(|name| format!("'{name}'")).collect();
+            let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+            let (name, view) = (clip(name), clip(view));
+            let text = format!(
+                "The token of '{name}' is for the view '{view}', which does not exist; known views: {known}."
+            );
+            return Err(HubError::new(ErrorKind::InvalidArguments, text));
+        }
+    }
+    Ok((authenticator, views))
 }

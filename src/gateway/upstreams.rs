@@ -5,6 +5,7 @@ use crate::error::{ErrorKind, HubError};
 use crate::hub::Hub;
 use crate::model::{Arguments, OfferChange, OfferKind};
 use crate::plan::{ApprovalRequest, CallServices, LookUpRequest, ServerSet, Unreachable, Verdict};
+use crate::principal::Principal;
 use crate::tool::{BoxFuture, CallContextExtras};
 use serde_json::{Map, Value};
 use std::any::Any;
@@ -35,13 +36,24 @@ pub trait Upstreams: CallServices {
         Box::pin(std::future::ready(()))
     }
 
+    /// How much servers shall log for requests: the lowest level that a client has set; `None` if none has.
+    fn want_log_level(&self, _: Option<&'static str>) -> BoxFuture<'_, ()> {
+        Box::pin(std::future::ready(()))
+    }
+
     /// Whether a server that the view shows has this capability, such as `prompts` or `resources.subscribe`. A server that was
     /// never connected may have it.
     fn may_have(&self, view: &View, capability: &str) -> bool;
 
-    /// The resources, templates or prompts of the servers that the view shows, each as its server lists it. Keys that several
-    /// servers have are told apart. `again`: what was listed a moment ago is good enough.
-    fn offers<'a>(&'a self, view: &'a View, kind: OfferKind, again: bool) -> BoxFuture<'a, Vec<Value>>;
+    /// The resources, templates or prompts of the servers that the view shows, each as its server lists it for this caller. Keys
+    /// that several servers have are told apart. `again`: what was listed a moment ago is good enough.
+    fn offers<'a>(
+        &'a self,
+        view: &'a View,
+        caller: &'a Arc<Principal>,
+        kind: OfferKind,
+        again: bool,
+    ) -> BoxFuture<'a, Vec<Value>>;
 
     /// The result of a request about one of them, as its server gives it.
     fn ask_offer<'a>(
@@ -55,6 +67,7 @@ pub trait Upstreams: CallServices {
     fn subscribe<'a>(
         &'a self,
         view: &'a View,
+        caller: &'a Arc<Principal>,
         uri: &'a str,
     ) -> BoxFuture<'a, Result<SubscribedResource, HubError>>;
 }
@@ -117,7 +130,13 @@ impl Upstreams for NoUpstreams {
         false
     }
 
-    fn offers<'a>(&'a self, _: &'a View, _: OfferKind, _: bool) -> BoxFuture<'a, Vec<Value>> {
+    fn offers<'a>(
+        &'a self,
+        _: &'a View,
+        _: &'a Arc<Principal>,
+        _: OfferKind,
+        _: bool,
+    ) -> BoxFuture<'a, Vec<Value>> {
         Box::pin(std::future::ready(Vec::new()))
     }
 
@@ -134,6 +153,7 @@ impl Upstreams for NoUpstreams {
     fn subscribe<'a>(
         &'a self,
         _: &'a View,
+        _: &'a Arc<Principal>,
         _: &'a str,
     ) -> BoxFuture<'a, Result<SubscribedResource, HubError>> {
         let error = HubError::new(ErrorKind::NotFound, "This hub has no servers.");

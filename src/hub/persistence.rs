@@ -42,7 +42,9 @@ impl Hub {
     pub fn settle_uses(&self) {
         let snapshot = self.registry.load();
         let mut uses = self.uses.lock();
-        uses.credit_successes(|name| snapshot.get(name).map_or(0, |entry| super::search::successes(entry)));
+        uses.credit_successes(|name| {
+            snapshot.get(name).map_or(0, |entry| super::search::successes(entry, None))
+        });
         self.keep_uses(&mut uses);
     }
 

@@ -1,5 +1,6 @@
 //! The candidates of one call, chosen and about to run.
 
+use super::callers::CallerRecord;
 use crate::error::{ErrorKind, HubError, Outcome, clip};
 use crate::execute::{Answer, Decision, Fate, Run};
 use crate::merge;
@@ -24,6 +25,8 @@ pub struct PlannedRun {
     pub run: Run,
     pub(super) entry: Option<Arc<NameEntry>>,
     pub(super) breaker: BreakerPolicy,
+    /// The caller of a served hub that the run is for.
+    pub(super) caller: Option<Arc<CallerRecord>>,
     /// The language of the result.
     pub lang: Lang,
 }
@@ -82,7 +85,11 @@ impl PlannedRun {
         // Of several answers only the first counts as the last success; otherwise `all` would rotate the order.
         let leads = ended.is_ok() && self.run.winners().next() == Some(slot);
         let leads = leads && self.entry.as_ref().is_some_and(|entry| entry.note_success(candidate.id));
-        candidate.stats.record(ended, self.run.duration(slot, now).unwrap_or_default(), now, &self.breaker);
+        let latency = self.run.duration(slot, now).unwrap_or_default();
+        candidate.stats.record(ended, latency, now, &self.breaker);
+        if let Some(caller) = &self.caller {
+            caller.record(candidate, ended, latency, now);
+        }
         if leads {
             candidate.stats.mark_preferred();
         }

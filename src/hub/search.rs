@@ -1,8 +1,9 @@
 //! Which tools fit a query, and which of them have shown that they do.
 
 use super::Hub;
-use crate::registry::NameEntry;
-use crate::search::{Hit, Topic, Unseen, proposed};
+use super::callers::CallerRecord;
+use crate::registry::{Candidate, NameEntry};
+use crate::search::{Hit, Search, Topic, Unseen, Uses, proposed};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -17,16 +18,18 @@ const SLOW_MS: f32 = 2_000.0;
 /// A tool that was used for the same query doubles its score.
 const USED: f32 = 1.0;
 
-/// A query: its words, and their embedding.
+/// A query: its words, their embedding, and who asks.
 #[derive(Clone, Copy)]
 pub struct SearchQuery<'a> {
     pub words: &'a str,
     pub vector: Option<&'a [f32]>,
+    /// The principal of a served call. What it has used counts for it alone.
+    pub caller: Option<&'a str>,
 }
 
 impl<'a> From<&'a str> for SearchQuery<'a> {
     fn from(words: &'a str) -> Self {
-        SearchQuery { words, vector: None }
+        SearchQuery { words, vector: None, caller: None }
     }
 }
 
@@ -35,11 +38,28 @@ impl Hub {
     pub fn search<'a>(&self, query: impl Into<SearchQuery<'a>>, k: usize) -> Vec<Hit> {
         let query = query.into();
         let hits = self.hits(query, k);
-        self.watch(Topic::of(query.words), &hits);
+        self.watch(Topic::of(query.words), &hits, self.asker(query).as_deref());
         hits
     }
 
-    fn hits(&self, SearchQuery { words, vector }: SearchQuery<'_>, k: usize) -> Vec<Hit> {
+    /// [`search`](Self::search) in the part of the tools that this index has.
+    pub fn search_part<'a>(&self, part: &Search, query: impl Into<SearchQuery<'a>>, k: usize) -> Vec<Hit> {
+        let query = query.into();
+        let hits = part.search(&self.registry, &self.capability_rules(), query.words, k);
+        self.watch(Topic::of(query.words), &hits, self.asker(query).as_deref());
+        hits
+    }
+
+    fn asker(&self, query: SearchQuery<'_>) -> Option<Arc<CallerRecord>> {
+        query.caller.and_then(|id| self.callers.visit(id))
+    }
+
+    /// What a caller has used; `None` if nothing is known of it.
+    pub fn caller(&self, id: &str) -> Option<Arc<CallerRecord>> {
+        self.callers.find(id)
+    }
+
+    fn hits(&self, SearchQuery { words, vector, .. }: SearchQuery<'_>, k: usize) -> Vec<Hit> {
         let by_words = |k| self.search.search(&self.registry, &self.capability_rules(), words, k);
         let Some(vector) = vector.filter(|_| k > 0) else { return by_words(k) };
         let hits = by_words(proposed(k));
@@ -65,13 +85,12 @@ impl Hub {
         let query = query.into();
         let topic = Topic::of(query.words);
         let mut hits = self.hits(query, k.saturating_mul(WIDER));
-        let (snapshot, now) = (self.registry.load(), Instant::now());
-        let used = {
-            let mut uses = self.uses.lock();
-            uses.credit_successes(|name| snapshot.get(name).map_or(0, |entry| successes(entry)));
-            self.keep_uses(&mut uses);
+        let (snapshot, now, asker) = (self.registry.load(), Instant::now(), self.asker(query));
+        let asker = asker.as_deref();
+        let used = self.with_uses(asker, |uses| {
+            uses.credit_successes(|name| snapshot.get(name).map_or(0, |entry| successes(entry, asker)));
             uses.similar(&topic)
-        };
+        });
         let top = hits.first().map_or(1.0, |hit| hit.score);
         // What was used for such a query is a hit, also when it shares no word with it.
         for (name, _) in &used {
@@ -83,34 +102,52 @@ impl Hub {
             let Some(entry) = snapshot.get(&hit.name) else { continue };
             let similar =
                 used.iter().find(|(name, _)| *name == hit.name).map_or(0.0, |(_, likeness)| *likeness);
-            hit.score *= reliability(entry, now) * (1.0 + USED * similar);
+            hit.score *= reliability(entry, asker, now) * (1.0 + USED * similar);
         }
         hits.sort_by(|a, b| b.score.total_cmp(&a.score));
         hits.truncate(k);
-        self.watch(topic, &hits);
+        self.watch(topic, &hits, asker);
         hits
     }
 
-    fn watch(&self, topic: Topic, hits: &[Hit]) {
+    fn watch(&self, topic: Topic, hits: &[Hit], asker: Option<&CallerRecord>) {
         let snapshot = self.registry.load();
-        let count = |name: &str| snapshot.get(name).map_or(0, |entry| successes(entry));
-        let mut uses = self.uses.lock();
-        uses.watch(topic, hits.iter().map(|hit| &hit.name), count);
-        self.keep_uses(&mut uses);
+        let count = |name: &str| snapshot.get(name).map_or(0, |entry| successes(entry, asker));
+        self.with_uses(asker, |uses| uses.watch(topic, hits.iter().map(|hit| &hit.name), count));
+    }
+
+    /// The uses of a caller, or of the hub. Only those of the hub are stored.
+    fn with_uses<T>(&self, asker: Option<&CallerRecord>, work: impl FnOnce(&mut Uses) -> T) -> T {
+        let mut uses = asker.map_or(&self.uses, |asker| &asker.uses).lock();
+        let done = work(&mut uses);
+        match asker {
+            Some(_) => drop(uses.take_unsaved()),
+            None => self.keep_uses(&mut uses),
+        }
+        done
     }
 }
 
-pub(super) fn successes(entry: &NameEntry) -> u64 {
-    entry.candidates.iter().map(|candidate| candidate.stats.successes()).sum()
+/// How often a caller has called a tool with success, or everyone together.
+pub(super) fn successes(entry: &NameEntry, asker: Option<&CallerRecord>) -> u64 {
+    match asker {
+        Some(asker) => asker.successes(entry),
+        None => entry.candidates.iter().map(|candidate| candidate.stats.successes()).sum(),
+    }
 }
 
-/// From 0 to 1: how often the best candidate succeeds, and how quickly. Nothing known is nothing bad.
-fn reliability(entry: &NameEntry, now: Instant) -> f32 {
+/// From 0 to 1: how often the best candidate succeeds, and how quickly, in the calls of a caller or of everyone. Nothing known
+/// is nothing bad.
+fn reliability(entry: &NameEntry, asker: Option<&CallerRecord>, now: Instant) -> f32 {
     let one = |stats: &crate::stats::CandidateStats| {
         let view = stats.view(now);
         let success = FAILING + (1.0 - FAILING) * view.success_rate as f32;
         let latency = view.latency_ewma_ms.unwrap_or(0.0) as f32;
         success * (1.0 - SPEED_PART * latency / (latency + SLOW_MS))
     };
-    entry.candidates.iter().map(|candidate| one(&candidate.stats)).fold(0.0, f32::max)
+    let of = |candidate: &Candidate| match asker {
+        Some(asker) => one(&asker.stats_of(candidate)),
+        None => one(&candidate.stats),
+    };
+    entry.candidates.iter().map(|candidate| of(candidate)).fold(0.0, f32::max)
 }

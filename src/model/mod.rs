@@ -17,7 +17,7 @@ pub use checking::{CheckOptions, Fitting, RunAside, Unchecked};
 pub use effects::{Effects, Evidence, Safety, Trust};
 pub use identity::ToolIdentity;
 pub use lang::Lang;
-pub use offer::{OfferChange, OfferKind};
+pub use offer::{ChangedOffer, OfferChange, OfferKind};
 pub use options::{CallOptions, Prefer, Shadow, Strategy};
 pub use output::{
     Arguments, Meaning, NothingMeans, Part, ReportedFailure, ReturnedValue, ToolOutput, meaning, own_result,

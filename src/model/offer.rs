@@ -54,14 +54,16 @@ impl OfferKind {
 
 /// What has changed on a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum OfferChange {
-    List {
-        kind: OfferKind,
-        server: Arc<str>,
-    },
-    /// The content of a resource that was subscribed to.
-    Content {
-        uri: Arc<str>,
-        server: Arc<str>,
-    },
+pub struct OfferChange {
+    pub what: ChangedOffer,
+    pub server: Arc<str>,
+    /// The principal on whose connection it was announced; `None` for everyone.
+    pub caller: Option<Arc<str>>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ChangedOffer {
+    List(OfferKind),
+    /// The content of the resource with this URI, which was subscribed to.
+    Content(Arc<str>),
 }

@@ -21,6 +21,10 @@ impl Arguments {
         &self.0
     }
 
+    pub fn into_value(self) -> Value {
+        self.0
+    }
+
     pub fn get(&self, name: &str) -> Option<&Value> {
         self.0.get(name)
     }

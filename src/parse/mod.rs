@@ -33,6 +33,7 @@
 
 mod context;
 mod dialects;
+mod document;
 mod draft;
 mod elements;
 mod extent;
@@ -59,6 +60,7 @@ mod view;
 mod whole;
 
 pub use dialects::names as formats;
+pub use document::{JsonDocument, read_json};
 pub use native::{has_foreign_arguments, parse_request, parse_value};
 pub use options::{ParseOptions, UnknownFormat};
 pub use parsed::{Event, ParsedCall, ParsedText};

@@ -1,5 +1,6 @@
 //! From a schema to its validator.
 
+use super::isolate::isolated;
 use super::meter::MeteredValidator;
 use super::nullable::with_nulls;
 use super::pattern_size::PatternWeights;
@@ -83,6 +84,13 @@ fn compile_here(schema: &Arc<Value>) -> Compiled {
             relaxed(schema, &references, Removal::Broken, &|small| build(small).is_some());
         compiled.schema = Arc::new(rest);
         compiled.unchecked = unchecked;
+        compiled.build();
+    }
+    if compiled.validator.is_none()
+        && let Some((rest, unchecked)) = isolated(&compiled.schema, &|small| build(small).is_some())
+    {
+        compiled.schema = Arc::new(rest);
+        compiled.unchecked.extend(unchecked);
         compiled.build();
     }
     if compiled.validator.is_none() {

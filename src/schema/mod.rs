@@ -3,6 +3,7 @@
 //! ```text
 //! compile.rs     schema → one validator per tool, compiled at its first call
 //!   structure.rs   how schemas refer to each other;  relax.rs: a schema without the rules that cannot be checked
+//!   isolate.rs     the parts of a schema that compile by themselves, where nothing else helps
 //! meter.rs       what a check may cost: each look at a value is a step;  pattern_size.rs: what a pattern costs
 //! coerce.rs      violations → safe replacements, until the value fits;  convert.rs: one value → another
 //! opaque.rs      places that hold Python objects without a JSON form: their builder judges them
@@ -17,6 +18,7 @@
 mod coerce;
 mod compile;
 mod convert;
+mod isolate;
 mod meter;
 mod nullable;
 mod objections;

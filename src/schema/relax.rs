@@ -239,6 +239,13 @@ impl Relaxation<'_> {
         let inner = format!("{place}/{}", step(keyword));
         match value {
             Value::Object(_) | Value::Bool(_) if ONE.contains(&keyword) => Some(self.schema(value, &inner)),
+            // Older drafts have a list of schemas here, the current one has `prefixItems` for it.
+            Value::Array(_)
+                if keyword == "items" && !(self.compiles)(keyword, &serde_json::json!([true])) =>
+            {
+                self.skip(place, keyword, "a list of schemas has no meaning here in this draft");
+                None
+            }
             Value::Array(items) if LIST.contains(&keyword) && !items.is_empty() => {
                 let mut relaxed = false;
                 let items = items.iter().enumerate().map(|(at, item)| {
@@ -312,7 +319,14 @@ impl Relaxation<'_> {
             }
             // `dependencies` may list names instead.
             let (value, lenient) = match value {
-                Value::Array(_) if keyword == "dependencies" => (value.clone(), false),
+                Value::Array(names) if keyword == "dependencies" && names.iter().all(Value::is_string) => {
+                    (value.clone(), false)
+                }
+                Value::Array(_) if keyword == "dependencies" => {
+                    self.skip(place, name, "its value is not valid");
+                    relaxed = true;
+                    continue;
+                }
                 _ => self.schema(value, &format!("{place}/{}", step(name))),
             };
             relaxed |= lenient;
@@ -327,7 +341,8 @@ impl Relaxation<'_> {
         } else if !value.as_str().is_some_and(|reference| self.resolves(reference)) {
             "it leads to no schema in this document"
         } else {
-            return Some((value.clone(), self.targets_are_relaxed));
+            let encoded = value.as_str().map(encoded).map_or_else(|| value.clone(), Value::String);
+            return Some((encoded, self.targets_are_relaxed));
         };
         self.skip(place, keyword, reason);
         None
@@ -357,6 +372,18 @@ fn collect_names(value: &Value, names: &mut HashSet<String>) {
         Value::Array(items) => items.iter().for_each(|item| collect_names(item, names)),
         _ => {}
     }
+}
+
+/// A reference as an address has to be written. Many contain names with spaces or letters that an address must not have.
+fn encoded(reference: &str) -> String {
+    let stays = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~:/?#[]@!$&'()*+,;=%".contains(&byte);
+    reference.bytes().fold(String::with_capacity(reference.len()), |mut text, byte| {
+        match stays(byte) {
+            true => text.push(char::from(byte)),
+            false => text.push_str(&format!("%{byte:02X}")),
+        }
+        text
+    })
 }
 
 /// A name as a step of a JSON pointer.

@@ -1,8 +1,9 @@
 //! The inverted index. It follows the registry incrementally: an update reads only the tools that changed.
 
 use super::dictionary::{Dictionary, Term};
+use super::part::ToolPart;
 use super::text::{Counts, analyse};
-use crate::registry::{NameEntry, Registry, Snapshot};
+use crate::registry::{Candidate, NameEntry, Registry, Snapshot};
 use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 use smallvec::SmallVec;
@@ -96,27 +97,27 @@ impl Index {
     }
 
     /// Catches up with the registry and returns the snapshot it read.
-    pub fn follow(&mut self, registry: &Registry) -> Arc<Snapshot> {
+    pub fn follow(&mut self, registry: &Registry, part: Option<&dyn ToolPart>) -> Arc<Snapshot> {
         let (snapshot, changed) = registry.changes_since(self.version);
         match changed {
-            Some(names) => names.iter().for_each(|name| self.refresh(name, snapshot.get(name))),
-            None => self.compare(&snapshot),
+            Some(names) => names.iter().for_each(|name| self.refresh(name, snapshot.get(name), part)),
+            None => self.compare(&snapshot, part),
         }
         self.version = snapshot.version();
         // Removed tools leave unused terms behind; rebuild when they are the majority.
         if self.unused > UNUSED_FLOOR && self.unused > self.dictionary.len() / 2 {
             *self = Index { version: self.version, ..Index::default() };
-            self.compare(&snapshot);
+            self.compare(&snapshot, part);
         }
         snapshot
     }
 
-    fn compare(&mut self, snapshot: &Snapshot) {
+    fn compare(&mut self, snapshot: &Snapshot, part: Option<&dyn ToolPart>) {
         let names = self.documents.iter().flatten().map(|document| &document.name);
         let gone: Vec<_> = names.filter(|name| snapshot.get(name).is_none()).cloned().collect();
         gone.iter().for_each(|name| self.remove(name));
         for (name, entry) in snapshot.entries() {
-            self.refresh(name, Some(entry));
+            self.refresh(name, Some(entry), part);
         }
         // Lists that grew item by item have spare capacity.
         self.postings.iter_mut().for_each(SmallVec::shrink_to_fit);
@@ -130,23 +131,26 @@ impl Index {
         self.slots.find(self.hasher.hash_one(name), has_name).copied()
     }
 
-    fn refresh(&mut self, name: &Arc<str>, entry: Option<&Arc<NameEntry>>) {
+    fn refresh(&mut self, name: &Arc<str>, entry: Option<&Arc<NameEntry>>, part: Option<&dyn ToolPart>) {
+        let entry = entry.filter(|entry| part.is_none_or(|part| part.has_entry(entry)));
         let known = self.slot(name).and_then(|slot| self.document(slot as usize));
         match (known, entry) {
             (Some(document), Some(entry)) if document.changed_at == entry.changed_at => {}
             (_, Some(entry)) => {
                 self.remove(name);
-                self.insert(name, entry);
+                self.insert(name, entry, part);
             }
             (_, None) => self.remove(name),
         }
     }
 
-    fn insert(&mut self, name: &Arc<str>, entry: &NameEntry) {
+    fn insert(&mut self, name: &Arc<str>, entry: &NameEntry, part: Option<&dyn ToolPart>) {
         if self.slots.len() == CAPACITY || self.dictionary.len() >= CAPACITY {
             return;
         }
-        let analysed = analyse(name, entry, &mut self.dictionary, &mut self.counts);
+        let counts = |candidate: &&Arc<Candidate>| part.is_none_or(|part| part.has_candidate(candidate));
+        let candidates: SmallVec<[&Arc<Candidate>; 2]> = entry.candidates.iter().filter(counts).collect();
+        let analysed = analyse(name, &candidates, &mut self.dictionary, &mut self.counts);
         let slot = self.free.pop().unwrap_or(self.documents.len() as DocumentSlot);
         self.postings.resize_with(self.dictionary.len(), || {
             self.unused += 1;

@@ -9,6 +9,7 @@
 mod dictionary;
 mod index;
 mod lexicon;
+mod part;
 mod query;
 mod rank;
 mod stop;
@@ -22,6 +23,7 @@ mod words;
 #[cfg(test)]
 mod tests;
 
+pub use part::ToolPart;
 pub use usage::{Topic, Uses};
 pub use vectors::{Unseen, Vectors, proposed};
 
@@ -41,11 +43,18 @@ pub struct Hit {
 
 #[derive(Default)]
 pub struct Search {
+    /// `None`: all tools.
+    part: Option<Arc<dyn ToolPart>>,
     /// Only the first search after a change takes the write lock, to read the changed tools.
     index: RwLock<Index>,
 }
 
 impl Search {
+    /// A search in a part of the tools.
+    pub fn of_part(part: Arc<dyn ToolPart>) -> Self {
+        Search { part: Some(part), index: RwLock::default() }
+    }
+
     /// The `k` best tools, best first. Tools that contain none of the words are left out.
     pub fn search(&self, registry: &Registry, rules: &CapabilityRules, words: &str, k: usize) -> Vec<Hit> {
         let capabilities = rules.extract("", words);
@@ -67,7 +76,7 @@ impl Search {
         }
         drop(index);
         let mut index = self.index.write();
-        let followed = (index.version() < wanted).then(|| index.follow(registry));
+        let followed = (index.version() < wanted).then(|| index.follow(registry, self.part.as_deref()));
         (followed, RwLockWriteGuard::downgrade(index))
     }
 }

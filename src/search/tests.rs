@@ -184,7 +184,7 @@ fn the_index_takes_less_than_twice_the_memory_of_the_texts() {
         register(&registry, &format!("{name}{}", number % 10), &description);
     }
     let mut index = index::Index::default();
-    index.follow(&registry);
+    index.follow(&registry, None);
     let taken: usize = index.bytes().iter().sum();
     assert!(taken < 2 * size, "{taken} bytes for {size}: {:?}", index.bytes());
 }

@@ -3,8 +3,9 @@
 use super::dictionary::{Dictionary, Term};
 use super::weights::{CHARACTER_LENGTH, FIELDS, Field, MEASURES, SATURATION};
 use super::words::{WordKind, each_word, start_of};
-use crate::registry::{Candidate, NameEntry};
+use crate::registry::Candidate;
 use serde_json::Value;
+use std::sync::Arc;
 
 /// Only the beginning of a description is indexed, so that a huge one stays cheap.
 const DESCRIPTION_BYTES: usize = 20_000;
@@ -22,12 +23,17 @@ pub struct Analysed {
     pub in_name: usize,
 }
 
-/// Reads the texts of all candidates of a name.
-pub fn analyse(name: &str, entry: &NameEntry, dictionary: &mut Dictionary, counts: &mut Counts) -> Analysed {
+/// Reads the texts of the candidates of a name.
+pub fn analyse(
+    name: &str,
+    candidates: &[&Arc<Candidate>],
+    dictionary: &mut Dictionary,
+    counts: &mut Counts,
+) -> Analysed {
     let mut reading = FieldReading { dictionary, counts, lengths: [0.0; FIELDS] };
     reading.text(Field::Name, start_of(name, NAME_BYTES));
     let names = reading.counts.order.len();
-    let candidates = &entry.candidates[..entry.candidates.len().min(CANDIDATES)];
+    let candidates = &candidates[..candidates.len().min(CANDIDATES)];
     for (at, candidate) in candidates.iter().enumerate() {
         let is_repeated = candidates[..at].iter().any(|other| same_text(other, candidate));
         reading.candidate(candidate, is_repeated);

@@ -16,18 +16,28 @@ const OPEN_QUERIES: usize = 64;
 const HITS: usize = 16;
 /// The number of uses recorded.
 const USES: usize = 1_024;
+/// The same for one caller of a served hub, of which there may be many.
+const QUERIES_OF_CALLER: usize = 16;
+const USES_OF_CALLER: usize = 128;
 /// The number of words recorded for a query.
 const WORDS: usize = 32;
 const BYTES: usize = 2_000;
 /// Queries less similar than this are unrelated.
 const MIN_SIMILARITY: f32 = 0.2;
 
-#[derive(Default)]
 pub struct Uses {
+    most_queries: usize,
+    most_uses: usize,
     open: VecDeque<RecordedQuery>,
     recorded: VecDeque<Used>,
     /// Uses that are not in the store yet.
     unsaved: Vec<Used>,
+}
+
+impl Default for Uses {
+    fn default() -> Self {
+        Uses::bounded(OPEN_QUERIES, USES)
+    }
 }
 
 struct RecordedQuery {
@@ -70,6 +80,16 @@ impl Topic {
 }
 
 impl Uses {
+    fn bounded(most_queries: usize, most_uses: usize) -> Self {
+        let (open, recorded, unsaved) = (VecDeque::new(), VecDeque::new(), Vec::new());
+        Uses { most_queries, most_uses, open, recorded, unsaved }
+    }
+
+    /// Those of one caller of a served hub.
+    pub fn of_caller() -> Self {
+        Uses::bounded(QUERIES_OF_CALLER, USES_OF_CALLER)
+    }
+
     /// Credits the successes since the last search to the queries that had the tool as a hit. `successes` returns the
     /// current success count of a tool.
     pub fn credit_successes(&mut self, successes: impl Fn(&str) -> u64) {
@@ -92,7 +112,7 @@ impl Uses {
             asked.hits.iter_mut().for_each(|(tool, before)| *before = successes(tool));
         }
         self.recorded.extend(used.into_iter().rev().inspect(|one| self.unsaved.push(one.clone())));
-        let surplus = self.recorded.len().saturating_sub(USES);
+        let surplus = self.recorded.len().saturating_sub(self.most_uses);
         self.recorded.drain(..surplus);
     }
 
@@ -104,7 +124,7 @@ impl Uses {
             words.dedup();
             self.recorded.push_back(Used { topic: Arc::new(Topic(words)), tool });
         }
-        let surplus = self.recorded.len().saturating_sub(USES);
+        let surplus = self.recorded.len().saturating_sub(self.most_uses);
         self.recorded.drain(..surplus);
     }
 
@@ -123,9 +143,9 @@ impl Uses {
         if topic.0.is_empty() {
             return;
         }
-        if self.open.len() == OPEN_QUERIES {
+        if self.open.len() >= self.most_queries {
             self.credit_successes(&successes);
-            self.open.drain(..OPEN_QUERIES / 2);
+            self.open.drain(..self.most_queries / 2);
         }
         let hits = hits.take(HITS).map(|tool| (tool.clone(), successes(tool))).collect();
         self.open.push_back(RecordedQuery { topic: Arc::new(topic), hits });

@@ -32,7 +32,7 @@ pub fn blocks(value: &Value) -> Option<&[Value]> {
 }
 
 /// Whether a value has the type of a content block and the fields that the type requires.
-fn is_block(value: &Value) -> bool {
+pub fn is_block(value: &Value) -> bool {
     let has = |key: &str| value.get(key).is_some_and(Value::is_string);
     match value.get("type").and_then(Value::as_str) {
         Some("text") => has("text"),

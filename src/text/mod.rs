@@ -1,9 +1,11 @@
 //! L0, reading text: the rules about words and scripts that several rooms share.
 
 mod near;
+mod similar;
 mod stem;
 mod words;
 
 pub use near::{LetterSet, near_by_letters, near_names, nearest};
+pub use similar::similarity;
 pub use stem::{StrongStemmer, push_stem};
 pub use words::{RunKind, first_run, fold_width, humps, is_hump, is_wide, name_words, words};

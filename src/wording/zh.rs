@@ -1,12 +1,14 @@
 //! The table: an English template and the Chinese one. The first template that fits counts, so the longer form of a sentence
 //! comes before the shorter one. In the Chinese template the placeholders are numbered.
 
+mod agents;
 mod configuration;
 mod explanations;
 mod folders;
 mod gateway;
 mod login;
 mod models;
+mod offers;
 mod servers;
 
 /// All templates in the order in which they are tried.
@@ -19,6 +21,8 @@ pub(super) fn templates() -> impl Iterator<Item = &'static (&'static str, &'stat
         login::LOGIN,
         models::MODELS,
         gateway::GATEWAY,
+        offers::OFFERS,
+        agents::AGENTS,
         LAST,
     ];
     own.into_iter().flatten()

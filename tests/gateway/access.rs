@@ -69,7 +69,7 @@ async fn post(address: SocketAddr, path: &str, token: &str, message: &Value) -> 
     ask(address, &format!("POST {path}"), &headers, &message.to_string()).await
 }
 
-fn token(name: &str, view: Option<&str>) -> StaticToken {
+pub fn token(name: &str, view: Option<&str>) -> StaticToken {
     let token = format!("token-of-{name}").as_str().into();
     StaticToken {
         name: name.to_owned(),
@@ -79,7 +79,7 @@ fn token(name: &str, view: Option<&str>) -> StaticToken {
     }
 }
 
-fn tokens(tokens: Vec<StaticToken>) -> Option<Arc<Authenticator>> {
+pub fn tokens(tokens: Vec<StaticToken>) -> Option<Arc<Authenticator>> {
     let options = AuthenticationOptions { tokens, ..AuthenticationOptions::default() };
     Some(Arc::new(Authenticator::new(options).unwrap()))
 }

@@ -49,7 +49,8 @@ impl Http {
         if let Some(version) = meta.as_str() {
             all.push(("mcp-protocol-version", version));
             all.push(("mcp-method", message["method"].as_str().unwrap()));
-            let name = message["params"]["name"].as_str();
+            let params = &message["params"];
+            let name = params["name"].as_str().or_else(|| params["taskId"].as_str());
             all.extend(name.map(|name| ("mcp-name", name)));
         }
         all.retain(|(name, _)| headers.iter().all(|(given, _)| given != name));

@@ -10,9 +10,10 @@ use toolhub::error::{ErrorKind, HubError, UpstreamError};
 use toolhub::gateway::{
     Gateway, GatewayOptions, NoUpstreams, OfferCall, SubscribedResource, Upstreams, View, Views,
 };
-use toolhub::model::{Arguments, OfferChange, OfferKind};
+use toolhub::model::{Arguments, ChangedOffer, OfferChange, OfferKind};
 use toolhub::pattern::PatternList;
 use toolhub::plan::{ApprovalRequest, CallServices, LookUpRequest, ServerSet, Unreachable, Verdict};
+use toolhub::principal::Principal;
 use toolhub::tool::{BoxFuture, CallContextExtras};
 
 /// One server, `notes`, with five resources and a prompt that asks.
@@ -62,7 +63,13 @@ impl Upstreams for Notes {
         capability != "completions" && view.shows(kind, "notes")
     }
 
-    fn offers<'a>(&'a self, _: &'a View, kind: OfferKind, _: bool) -> BoxFuture<'a, Vec<Value>> {
+    fn offers<'a>(
+        &'a self,
+        _: &'a View,
+        _: &'a Arc<Principal>,
+        kind: OfferKind,
+        _: bool,
+    ) -> BoxFuture<'a, Vec<Value>> {
         let listed = match kind {
             OfferKind::Prompts => vec![json!({"name": "ask"})],
             OfferKind::ResourceTemplates => Vec::new(),
@@ -110,6 +117,7 @@ impl Upstreams for Notes {
     fn subscribe<'a>(
         &'a self,
         _: &'a View,
+        _: &'a Arc<Principal>,
         uri: &'a str,
     ) -> BoxFuture<'a, Result<SubscribedResource, HubError>> {
         self.subscribers.fetch_add(1, Ordering::AcqRel);
@@ -207,7 +215,11 @@ async fn a_limited_view_has_no_resources_unless_it_names_their_server() {
     let everything = View::everything();
     assert!(everything.shows(OfferKind::Prompts, "notes"));
     let seen = |name: &str| {
-        served.world.gateway.views.of_path(&format!("/mcp/{name}"), "/mcp", &served.world.gateway.anonymous)
+        served.world.gateway.views.load().of_path(
+            &format!("/mcp/{name}"),
+            "/mcp",
+            &served.world.gateway.anonymous,
+        )
     };
     let (closed, open) = (seen("closed").unwrap(), seen("open").unwrap());
     assert!(!closed.shows(OfferKind::Resources, "notes") && !closed.shows(OfferKind::Prompts, "notes"));
@@ -244,9 +256,13 @@ async fn clients_hear_of_changes_and_of_resources_that_they_subscribed_to() {
     assert_eq!(client.event().await["params"]["notifications"], wanted);
 
     let server: Arc<str> = Arc::from("notes");
-    let list = |kind| OfferChange::List { kind, server: server.clone() };
-    let content = |uri: &str| OfferChange::Content { uri: Arc::from(uri), server: server.clone() };
+    let change = |what| OfferChange { what, server: server.clone(), caller: None };
+    let list = |kind| change(ChangedOffer::List(kind));
+    let content = |uri: &str| change(ChangedOffer::Content(Arc::from(uri)));
+    let of_another = |change: OfferChange| OfferChange { caller: Some(Arc::from("token:other")), ..change };
     for change in [
+        of_another(list(OfferKind::Resources)),
+        of_another(content("note://2")),
         list(OfferKind::Resources),
         content("note://3"),
         content("note://2"),

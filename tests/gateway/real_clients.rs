@@ -39,7 +39,7 @@ async fn run(environment: &str, mode: &str, world: &World) -> Option<Value> {
 }
 
 async fn all_works(environment: &str, mode: &str, version: &str) {
-    let mut world = World::new();
+    let mut world = World::new().with_background();
     let Some(found) = run(environment, mode, &world).await else { return };
     assert_eq!(found["version"], version);
     assert_eq!(found["tools"][0], "sum");
@@ -51,8 +51,16 @@ async fn all_works(environment: &str, mode: &str, version: &str) {
     assert_eq!(found["answer"]["answer"]["content"], json!({"x": "yes"}));
     assert_eq!(found["unknown"], -32602);
     assert_eq!((&found["changed"], &found["cancelled"]), (&json!(true), &json!(true)));
+    if environment == "mcp1" {
+        let answer = json!({"answer": {"action": "accept", "content": {"x": "yes"}}});
+        let tasks = json!([["completed", true, {"name": "Ada"}], ["completed", true, answer]]);
+        assert_eq!(found["tasks"], tasks);
+    }
     if environment == "mcp2" {
         assert_eq!(found["mirrored"], json!({"region": "日本", "n": 7}));
+        assert_eq!(found["background"], "done in the background");
+        let is_modern = version == "2026-07-28";
+        assert_eq!(found.get("followed").is_some(), is_modern, "the extension is one of the modern era");
     }
     assert_eq!(world.act().await, "started");
     assert_eq!(world.act().await, "cancelled");

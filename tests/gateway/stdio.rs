@@ -113,6 +113,7 @@ async fn a_legacy_client_hears_of_changes() {
     let world = World::new();
     let mut pipe = Pipe::to(&world);
     pipe.ask(&initialize("2025-11-25")).await;
+    pipe.send(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#).await;
     add(&world.gateway.hub, ToolSpec::named("new"), |_, _| async { Ok(ToolOutput::new(1)) });
     assert_eq!(pipe.next().await["method"], "notifications/tools/list_changed");
     let silent = tokio::time::timeout(Duration::from_millis(1), pipe.next()).await;
@@ -124,6 +125,7 @@ async fn a_change_is_reported_to_a_client_that_keeps_asking() {
     let world = World::new();
     let mut pipe = Pipe::to(&world);
     pipe.ask(&initialize("2025-11-25")).await;
+    pipe.send(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#).await;
     add(&world.gateway.hub, ToolSpec::named("new"), |_, _| async { Ok(ToolOutput::new(1)) });
     let reported = async {
         let mut id = 1;

@@ -9,8 +9,24 @@ use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 
 const MODERN: (&str, &str) = ("mcp-protocol-version", "2026-07-28");
-/// How long a tool may run on after its client has left.
-const CANCELLED_WITHIN: Duration = Duration::from_secs(1);
+/// A tool may run on for a second after its client has left.
+const TICKS: usize = 100;
+const TICK: Duration = Duration::from_millis(10);
+
+/// What happens next, if it happens within a second. The second is counted in ticks of the runtime that serves the gateway: when
+/// the machine is busy, the ticks are late too, so a slow machine does not fail the test.
+async fn act_within_a_second(world: &mut World) -> &'static str {
+    let a_second = async {
+        for _ in 0..TICKS {
+            tokio::time::sleep(TICK).await;
+        }
+    };
+    tokio::select! {
+        biased;
+        act = world.act() => act,
+        () = a_second => "nothing within a second",
+    }
+}
 
 async fn nothing_left(world: &World) {
     let gone = async {
@@ -49,8 +65,8 @@ async fn a_client_that_disconnects_cancels_its_call() {
                 assert_eq!(client.event().await["method"], "notifications/progress");
             }
             drop(client);
-            let cancelled = tokio::time::timeout(CANCELLED_WITHIN, world.act()).await;
-            assert_eq!(cancelled, Ok("cancelled"), "{accept}, progress: {with_progress}");
+            let next = act_within_a_second(&mut world).await;
+            assert_eq!(next, "cancelled", "{accept}, progress: {with_progress}");
         }
     }
     nothing_left(&world).await;
@@ -96,10 +112,10 @@ async fn a_reset_stream_of_http_2_cancels_its_call_and_no_other() {
     client.write_all(&bytes).await.unwrap();
     assert_eq!((world.act().await, world.act().await), ("started", "started"));
     client.write_all(&frame(RESET, 0, 1, &8_u32.to_be_bytes())).await.unwrap();
-    assert_eq!(tokio::time::timeout(CANCELLED_WITHIN, world.act()).await, Ok("cancelled"));
+    assert_eq!(act_within_a_second(&mut world).await, "cancelled");
     assert_eq!(world.gateway.calls.running(), 1, "the other call of the connection goes on");
     drop(client);
-    assert_eq!(tokio::time::timeout(CANCELLED_WITHIN, world.act()).await, Ok("cancelled"));
+    assert_eq!(act_within_a_second(&mut world).await, "cancelled");
     nothing_left(&world).await;
 }
 

@@ -23,6 +23,7 @@ pub struct World {
     pub gateway: Arc<Gateway>,
     /// What happened inside of tools.
     pub acts: mpsc::UnboundedReceiver<&'static str>,
+    acting: mpsc::UnboundedSender<&'static str>,
 }
 
 impl World {
@@ -41,6 +42,7 @@ impl World {
         add(&hub, ToolSpec::named("fail"), |_, _| async {
             Err(HubError::new(ErrorKind::ToolError, "The disk is full."))
         });
+        let acting = act.clone();
         add(&hub, ToolSpec::named("wait"), move |_, ctx: CallContext| {
             let act = act.clone();
             async move {
@@ -80,7 +82,36 @@ impl World {
             Ok(ToolOutput::new("never"))
         });
         let upstreams = Arc::new(NoUpstreams::new(hub.clone()));
-        World { gateway: Arc::new(Gateway::new(hub, upstreams, options).unwrap()), acts }
+        World { gateway: Arc::new(Gateway::new(hub, upstreams, options).unwrap()), acts, acting }
+    }
+
+    /// Adds a tool that works in the background, and then ends, asks or waits.
+    pub fn with_background(self) -> World {
+        let acting = self.acting.clone();
+        add(&self.gateway.hub, ToolSpec::named("background"), move |args, ctx: CallContext| {
+            let act = acting.clone();
+            async move {
+                // As a server that answers the call with a task.
+                if let Some(on_task) = &ctx.extras.on_task {
+                    on_task();
+                }
+                match (args.get("then").and_then(Value::as_str), &ctx.extras.ask) {
+                    (Some("ask"), Some(asker)) => {
+                        let params = json!({"message": "Which?", "requestedSchema": {"type": "object", "properties": {}}});
+                        let answer = asker.ask("elicitation/create", params).await;
+                        Ok(ToolOutput::new(answer.map_or_else(|(_, why)| why, |answer| answer.to_string())))
+                    }
+                    (Some("wait"), _) => {
+                        let _ = act.send("started");
+                        ctx.cancel.cancelled().await;
+                        let _ = act.send("cancelled");
+                        Err(HubError::new(ErrorKind::Cancelled, "The call was cancelled."))
+                    }
+                    _ => Ok(ToolOutput::new("done in the background")),
+                }
+            }
+        });
+        self
     }
 
     /// Serves on a port of this machine.

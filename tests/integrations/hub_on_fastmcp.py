@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import sys
 
 import cases
-from mcp_servers import Context, Server, client
+from mcp_servers import Context, Server, client, listening_client
 
 from toolhub import ToolHub
 from toolhub.integrations.fastmcp import attach
@@ -47,6 +49,23 @@ async def test_the_tools_of_the_hub_stand_beside_those_of_the_server() -> None:
     hub.close()
 
 
+async def test_clients_hear_of_changes_of_the_hub() -> None:
+    mcp, hub = Server("moving"), ToolHub()
+    hub.register(len, name="length")
+    attach(mcp, hub, tools=["*", "!hidden_*"])
+    async with listening_client(mcp) as (connected, changed):
+        assert await connected.names() == ["length"]
+        hub.register(len, name="hidden_length")
+        hub.register(abs, name="absolute")
+        await changed.wait()
+        assert sorted(await connected.names()) == ["absolute", "length"]
+        changed.clear()
+        hub.unregister("absolute")
+        await changed.wait()
+        assert await connected.names() == ["length"]
+    hub.close()
+
+
 async def test_the_hub_checks_the_arguments() -> None:
     mcp, hub, seen = Server("strict"), ToolHub(), []
 
@@ -64,6 +83,37 @@ async def test_the_hub_checks_the_arguments() -> None:
             assert "double" in text(answer)
         assert not seen
         assert text(await connected.call("double", {"number": "21"})) == "42", "as the hub reads numbers"
+    hub.close()
+
+
+ODD_SERVER = """
+import json, sys
+for line in sys.stdin:
+    message = json.loads(line)
+    tool = {"name": "look", "inputSchema": {"type": "object"}}
+    results = {
+        "initialize": {
+            "protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": {"name": "odd", "version": "1"}
+        },
+        "tools/list": {"tools": [tool]},
+        "tools/call": {"content": [{"type": "hologram", "depth": 3}, {"type": "text", "text": "a view"}]},
+    }
+    if "id" in message:
+        answer = {"jsonrpc": "2.0", "id": message["id"], "result": results.get(message["method"], {})}
+        print(json.dumps(answer), flush=True)
+"""
+
+
+async def test_content_of_an_unknown_kind_becomes_text() -> None:
+    mcp, hub = Server("odd"), ToolHub()
+    hub.add_server("odd", command=sys.executable, args=["-c", ODD_SERVER])
+    attach(mcp, hub)
+    async with client(mcp) as connected:
+        await connected.names()
+        answer = await connected.call("look")
+        assert not answer["isError"], answer
+        assert json.loads(text(answer)) == {"type": "hologram", "depth": 3}
+        assert answer["content"][1]["text"] == "a view"
     hub.close()
 
 

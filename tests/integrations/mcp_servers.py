@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import importlib
+import inspect
 import logging
 from typing import Any
 
@@ -45,6 +47,44 @@ async def client(server: Any, progress: Any = None) -> Any:
     else:
         async with Client(server) as connected:
             yield _SdkClient(connected, progress)
+
+
+@contextlib.asynccontextmanager
+async def listening_client(server: Any) -> Any:
+    """A client that hears of changes of the list of tools, and an event that is set with each."""
+    changed = asyncio.Event()
+
+    async def heard(message: Any) -> None:
+        if type(getattr(message, "root", message)).__name__ == "ToolListChangedNotification":
+            changed.set()
+
+    if IS_FASTMCP:
+        from fastmcp import Client
+
+        # FastMCP 4 tells clients of the older protocol only.
+        era = {"mode": "legacy"} if "mode" in inspect.signature(Client.__init__).parameters else {}
+        async with Client(server, message_handler=heard, **era) as connected:
+            yield _FastMcpClient(connected, None), changed
+        return
+    try:
+        from mcp import Client
+    except ImportError:
+        from mcp.shared.memory import create_connected_server_and_client_session
+
+        low = server._mcp_server
+        assert low.create_initialization_options().capabilities.tools.listChanged
+        async with create_connected_server_and_client_session(low, message_handler=heard) as session:
+            yield _SdkClient(session, None), changed
+        return
+
+    async def listen(changes: Any) -> None:
+        async for _ in changes:
+            changed.set()
+
+    async with Client(server) as connected, connected.listen(tools_list_changed=True) as changes:
+        listening = asyncio.ensure_future(listen(changes))
+        yield _SdkClient(connected, None), changed
+        listening.cancel()
 
 
 class _SdkClient:

@@ -90,12 +90,48 @@ def listening(server: str, *args: str, port: int, env: dict[str, str] | None = N
     quiet = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     process = subprocess.Popen(words, env={**os.environ, "PORT": str(port), **(env or {})}, **quiet)
     try:
-        limit = time.monotonic() + 60
-        while not answers(port):
-            if process.poll() is not None or time.monotonic() > limit:
-                raise RuntimeError(f"{' '.join(words)} does not listen on {port} (status {process.poll()})")
-            time.sleep(0.05)
+        _wait_for(port, process, words)
         yield
     finally:
         process.kill()
         process.wait()
+
+
+def _wait_for(port: int, process: subprocess.Popen[Any], words: list[str]) -> None:
+    limit = time.monotonic() + 60
+    while not answers(port):
+        if process.poll() is not None or time.monotonic() > limit:
+            raise RuntimeError(f"{' '.join(words)} does not listen on {port} (status {process.poll()})")
+        time.sleep(0.05)
+
+
+class ForkedServer:
+    """One of our servers, loaded once. Each start is a fork of it, so that a restart costs no time for imports."""
+
+    def __init__(self, sdk: str) -> None:
+        start = command(sdk, "forks")
+        self._words = [start["command"], *start["args"]]
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+        self._process = subprocess.Popen(self._words, text=True, **pipes)
+
+    @contextmanager
+    def listening(self, transport: str, port: int) -> Iterator[None]:
+        """The server on a port, for the time of the block; then it is killed."""
+        self._order(f"start {transport} {port}")
+        try:
+            _wait_for(port, self._process, self._words)
+            yield
+        finally:
+            self._order("kill")
+
+    def _order(self, order: str) -> None:
+        stdin, stdout = self._process.stdin, self._process.stdout
+        assert stdin is not None
+        assert stdout is not None
+        print(order, file=stdin, flush=True)
+        answer = stdout.readline().strip()
+        if answer != order.split()[0]:
+            raise RuntimeError(f"{' '.join(self._words)} ended (status {self._process.poll()})")
+
+    def end(self) -> None:
+        self._process.communicate()

@@ -4,6 +4,7 @@ use crate::world::{World, is_running};
 use serde_json::json;
 use toolhub::error::{ErrorKind, Outcome};
 use toolhub::sources::mcp::host::Host;
+use toolhub::sources::mcp::subscriptions::subscribe;
 use toolhub::tool::Tool;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -159,6 +160,24 @@ async fn an_idle_server_is_closed_and_comes_back_on_demand() {
     world.until("it is closed for idleness", |world| world.server().info().state == "disconnected").await;
     assert_eq!(world.call("echo", json!({"text": "back"})).await.unwrap(), json!("back"));
     assert_eq!(world.starts(), 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_with_a_subscriber_is_not_idle() {
+    let idle = json!({"idle_timeout": 0.2});
+    let world = World::with("subscribable", idle.clone(), Host::default());
+    world.add("other", "legacy", idle);
+    let subscription = subscribe(&world.server(), "note://x").await.unwrap();
+    let state = |world: &World, id: &str| world.servers.get(id).unwrap().info().state;
+    // As long as this takes, the first server is not used either.
+    for _ in 0..2 {
+        world.connect_one("other").await;
+        world.until("the other one is closed", |world| state(world, "other") == "disconnected").await;
+    }
+    assert_eq!(state(&world, "s"), "connected");
+    drop(subscription);
+    world.until("it is closed for idleness", |world| state(world, "s") == "disconnected").await;
+    assert_eq!(world.received("resources/subscribe").len(), 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -91,6 +91,12 @@ impl Server {
                 json!({"protocolVersion": "2025-11-25", "serverInfo": {"name": "test", "version": "1"},
                        "capabilities": {"tools": {}, "tasks": {"cancel": {}, "requests": {"tools": {"call": {}}}}}}),
             ),
+            "initialize" if self.mode == "subscribable" => self.answer(
+                id,
+                json!({"protocolVersion": "2025-06-18", "serverInfo": {"name": "test", "version": "1"},
+                       "capabilities": {"tools": {}, "resources": {"subscribe": true}}}),
+            ),
+            "resources/subscribe" | "resources/unsubscribe" => self.answer(id, json!({})),
             "initialize" => self.answer(
                 id,
                 json!({"protocolVersion": "2025-06-18", "capabilities": {"tools": {"listChanged": true}},
@@ -163,6 +169,13 @@ impl Server {
                 for step in 1..=3 {
                     self.say(&json!({"jsonrpc": "2.0", "method": "notifications/progress",
                         "params": {"progressToken": token, "progress": step, "total": 3}}));
+                }
+                self.answer(id, text("done"));
+            }
+            "logs" => {
+                for (level, data) in [("info", json!("low")), ("error", json!("high")), ("error", json!({"at": 7}))] {
+                    self.say(&json!({"jsonrpc": "2.0", "method": "notifications/message",
+                        "params": {"level": level, "data": data}}));
                 }
                 self.answer(id, text("done"));
             }

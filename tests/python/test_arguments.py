@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Annotated, Any, Literal, NamedTuple
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from pydantic import AfterValidator, BaseModel, Field
 
@@ -313,19 +313,18 @@ def test_an_object_with_execute_gets_a_copy_too(hub: ToolHub) -> None:
     assert given == {"a": 1, "b": [2]}
 
 
+texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=10)
 json_values = st.recursive(
     st.none()
     | st.booleans()
     | st.integers(-(2**63), 2**64 - 1)
     | st.floats(allow_nan=False, allow_infinity=False)
-    | st.text(st.characters(exclude_categories=["Cs"])),
-    lambda inner: (
-        st.lists(inner, max_size=5)
-        | st.dictionaries(st.text(st.characters(exclude_categories=["Cs"])), inner, max_size=5)
-    ),
-    max_leaves=30,
+    | texts,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(texts, inner, max_size=4),
+    max_leaves=10,
 )
-json_objects = st.dictionaries(st.text(st.characters(exclude_categories=["Cs"])), json_values, max_size=5)
+json_objects = st.dictionaries(texts, json_values, max_size=4)
+WIDE_AND_DEEP = {"wide": list(range(300)), "long": "é\n搜😀" * 2_000, "deep": [[[[[[{"a": [{}]}]]]]]]}
 
 
 def same(one: Any, other: Any) -> bool:
@@ -340,6 +339,7 @@ def same(one: Any, other: Any) -> bool:
 
 
 @given(args=json_objects)
+@example(args=WIDE_AND_DEEP)
 def test_any_json_reaches_a_tool_with_a_json_schema_unchanged(args: dict[str, Any]) -> None:
     hub = ToolHub()
     hub.register(lambda **arguments: {"got": arguments}, name="t", parameters={})
@@ -349,6 +349,7 @@ def test_any_json_reaches_a_tool_with_a_json_schema_unchanged(args: dict[str, An
 
 
 @given(args=json_objects)
+@example(args=WIDE_AND_DEEP)
 def test_any_json_passes_through_the_core_unchanged(args: dict[str, Any]) -> None:
     hub = ToolHub()
     # Examples and annotations are kept in the core, so what is read back has crossed twice.

@@ -3,6 +3,7 @@
 import json
 import math
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Callable
 from enum import IntEnum
@@ -139,17 +140,19 @@ def test_other_threads_run_while_a_large_value_is_written() -> None:
         nonlocal turns
         while not over.is_set():
             turns += 1
+            # The interpreter would let this thread run for 5 ms each time that the other one pauses.
+            time.sleep(0)
 
     other = threading.Thread(target=count)
     other.start()
-    seen = set[int]()
-    for _ in range(20):
+    try:
         before = turns
-        assert result.text
-        seen.add(turns - before)
-    over.set()
-    other.join()
-    assert max(seen) > 0
+        # The first one usually proves it; a busy machine may need more.
+        proved = any(result.text and turns > before for _ in range(20))
+    finally:
+        over.set()
+        other.join()
+    assert proved
 
 
 def test_data_that_another_thread_changes_is_written_or_shown() -> None:
@@ -175,8 +178,10 @@ def test_data_that_another_thread_changes_is_written_or_shown() -> None:
 
 def test_a_missing_name_among_very_many_is_near_the_right_one() -> None:
     hub = ToolHub()
-    for n in range(3_000):
-        hub.register(lambda: 1, name=f"tool_{n}", parameters={"type": "object"})
-    hub.register(lambda: 1, name="search_web", parameters={"type": "object"})
+
+    def nothing() -> None: ...
+
+    for name in [*(f"tool_{n}" for n in range(1_500)), "search_web"]:
+        hub.register(nothing, name=name, parameters={"type": "object"})
     assert "'search_web'" in str(hub.call("serach_web").error)
-    assert "'tool_2718'" in str(hub.call("tol_2718").error)
+    assert "'tool_1271'" in str(hub.call("tol_1271").error)

@@ -22,6 +22,7 @@ from toolhub.options import (
     ServerOptions,
 )
 from toolhub.permissions import Permissions
+from toolhub.questions import Sampling
 
 HUGE = 10**400
 ODD: list[Any] = [
@@ -93,6 +94,7 @@ USES: dict[str, Use] = {
     "merge": lambda hub, o: toolhub.merge(["A sentence. " * 400, "Another."], **o),
     "OpenAI": lambda hub, o: OpenAI("http://127.0.0.1:9/v1", model="m", **o),
     "Permissions": lambda hub, o: Permissions(**o),
+    "Sampling": lambda hub, o: Sampling("Hello", **o),
 }
 
 SECONDS = ("timeout", "deadline", "hedge_after", "cache_ttl")
@@ -131,6 +133,7 @@ OPTIONS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("truncate", "truncate tokens", "merge"), ("limit",)),
     "OpenAI": ("timeout", "max_retries", "temperature", "max_tokens"),
     "Permissions": ("timeout",),
+    "Sampling": ("max_tokens", "temperature"),
 }
 
 

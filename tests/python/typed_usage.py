@@ -121,6 +121,19 @@ async def asynchronous() -> None:
         assert_type(other, ToolHub)
 
 
+async def agents() -> None:
+    agent = toolhub.agents.CoordinationAgent(hub, str.upper, profile={"max_calls": 3})
+    assert_type(await agent.answer("Why?"), toolhub.agents.AgentAnswer)
+    async for event in agent.stream("Why?"):
+        assert_type(event, toolhub.agents.AgentEvent)
+        if isinstance(event, toolhub.agents.StepFinished):
+            assert_type(event.success, bool)
+    checked = await toolhub.agents.VerificationAgent().verify_result("42", evidence=[{"result": 42}])
+    assert_type(checked.issues, list[str])
+    assert_type(toolhub.agents.ChatLoop(hub, str.upper).messages, list[dict[str, Any]])
+    toolhub.agents.PlanningAgent(hub, 5)  # pyright: ignore[reportArgumentType]
+
+
 def of_my_own(name: str, **options: Unpack[CallOptions]) -> ToolResult:
     return hub.call(name, **options)
 

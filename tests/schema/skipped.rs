@@ -18,6 +18,25 @@ fn skipped(schema: &Value, args: Value) -> Result<Vec<String>, String> {
 }
 
 #[test]
+fn a_reference_to_a_name_with_a_space_is_followed() {
+    for name in ["a b", "größe", "x|y", "{id}"] {
+        let schema = json!({"properties": {"a": {"$ref": format!("#/$defs/{name}")}, "b": {"type": "integer"}},
+                            "$defs": {name: {"type": "string", "maxLength": 2}}});
+        assert_eq!(skipped(&schema, json!({"a": "ok", "b": 1})), Ok(Vec::new()), "{name}");
+        assert!(skipped(&schema, json!({"a": "long", "b": 1})).is_err(), "{name}");
+        assert!(skipped(&schema, json!({"a": "ok", "b": "no"})).is_err(), "{name}");
+    }
+}
+
+#[test]
+fn a_list_of_schemas_is_checked_where_the_draft_has_it() {
+    let schema = json!({"$schema": "http://json-schema.org/draft-07/schema#",
+                        "properties": {"a": {"items": [{"type": "string"}]}, "b": {"pattern": "("}}});
+    assert_eq!(skipped(&schema, json!({"a": ["x"]})).unwrap().len(), 1);
+    assert!(skipped(&schema, json!({"a": [[5]]})).is_err());
+}
+
+#[test]
 fn one_broken_keyword_disables_only_itself() {
     let broken = [
         (json!({"type": "no such type"}), "#/properties/a/type"),
@@ -42,6 +61,8 @@ fn one_broken_keyword_disables_only_itself() {
         (json!({"anyOf": []}), "#/properties/a/anyOf"),
         (json!({"properties": 5}), "#/properties/a/properties"),
         (json!({"items": "text"}), "#/properties/a/items"),
+        (json!({"items": [{"type": "string"}], "additionalItems": false}), "#/properties/a/items"),
+        (json!({"dependencies": {"q": ["r", 5]}}), "#/properties/a/dependencies/q"),
         (json!({"allOf": [{"$ref": "#/properties/a"}]}), "#/properties/a/allOf/0/$ref"),
         (json!({"patternProperties": {"(": {}}}), "#/properties/a/patternProperties/("),
         (json!(5), "#/properties/a"),

@@ -124,7 +124,8 @@ def facts_of(obj: Any) -> Facts:
 def _may_refer(function: types.FunctionType) -> bool:
     """Whether a default may refer to other objects, and so, in the end, to the function."""
     defaults = [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
-    return any(gc.is_tracked(value) and not isinstance(value, Enum) for value in defaults)
+    # The class alone decides: `isinstance` also asks the value, which may raise anything.
+    return any(gc.is_tracked(value) and not issubclass(type(value), Enum) for value in defaults)
 
 
 def _field_docs(obj: Any) -> dict[str, str]:

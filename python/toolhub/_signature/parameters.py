@@ -118,7 +118,8 @@ def _combined(make: Callable[[], Any]) -> Any:
 def _is_field(value: Any) -> bool:
     """Whether this is what `pydantic.Field()` gives. Without pydantic loaded it cannot be."""
     fields = sys.modules.get("pydantic.fields")
-    return fields is not None and isinstance(value, fields.FieldInfo)
+    # The class alone decides: `isinstance` also asks the value, which may raise anything.
+    return fields is not None and issubclass(type(value), fields.FieldInfo)
 
 
 def _doc(hint: Any) -> str | None:

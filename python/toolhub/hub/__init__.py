@@ -39,6 +39,7 @@ from ._folders import FolderLoader, each
 from ._formatting import ResultFormatter
 from ._inspection import CapabilityRules
 from ._listing import ListFetcher
+from ._native_methods import NativeMethods
 from ._offer_methods import OfferMethods
 from ._prompt_methods import PromptMethods
 from ._prompts import Prompts
@@ -86,6 +87,7 @@ class ToolHub(
     SourceMethods,
     ServerMethods,
     OfferMethods,
+    NativeMethods,
     ServeMethods,
     CompatMethods,
 ):
@@ -276,6 +278,7 @@ class ToolHub(
         approve_timeout: float = PATIENCE,
         concurrency: int = 16,
         limit: int | None = None,
+        admit: "Callable[[_core.ParsedCall], ToolResult | None] | None" = None,
         **options: Unpack[DispatchOptions],
     ) -> RunOutcome:
         """`run`, blocking.
@@ -296,6 +299,7 @@ class ToolHub(
                 approve_timeout=approve_timeout,
                 concurrency=concurrency,
                 limit=limit,
+                admit=admit,
                 **options,
             )
         )

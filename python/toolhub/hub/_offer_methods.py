@@ -1,4 +1,4 @@
-"""The methods of `ToolHub` for resources and prompts of MCP servers. The core lists and reads them.
+"""The methods of `ToolHub` that list and read resources and prompts: its own and those of MCP servers.
 
 `toolhub.offers` is imported on first use: most programs need no resources, and making its classes takes time.
 """
@@ -23,9 +23,10 @@ class OfferMethods:
     async def resources(
         self, ids: Iterable[str] | None = None, *, timeout: float | None = None
     ) -> Offers[Resource]:
-        """The resources of all servers, or of those named; servers are connected if needed.
+        """The resources of the hub and of all servers, or of those named; servers are connected if needed.
 
-        A server that cannot list them is in `failed` of the result, with the reason. `timeout` (30 s) is for each server.
+        The `server` of the hub's own is `"native"`, which is also how `ids` names them. A server that cannot list them is in
+        `failed` of the result, with the reason. `timeout` (30 s) is for each server.
         """
         from .. import offers
 
@@ -61,7 +62,7 @@ class OfferMethods:
     async def read_resource(
         self, uri: str, *, server: str | None = None, timeout: float | None = None
     ) -> list[ResourceContent]:
-        """Read a resource. Without `server`, from the only server that lists it or has a template for it.
+        """Read a resource. Without `server`, the hub's own, or from the only server that lists it or has a template for it.
 
         Raises `ToolError`: of kind `not_found` if no server lists it, `invalid_arguments` if several do.
         """
@@ -79,7 +80,7 @@ class OfferMethods:
     async def prompts(
         self, ids: Iterable[str] | None = None, *, timeout: float | None = None
     ) -> Offers[Prompt]:
-        """The prompts of all servers, or of those named, like `resources`."""
+        """The prompts of the hub and of all servers, or of those named, like `resources`."""
         from .. import offers
 
         return offers.Offers(*await self._servers.offers("prompts", offers.as_prompt, ids, timeout))
@@ -98,7 +99,10 @@ class OfferMethods:
         server: str | None = None,
         timeout: float | None = None,
     ) -> PromptText:
-        """Fill in a prompt. Without `server`, by the only server that lists it; required arguments must be there."""
+        """Fill in a prompt. Without `server`, the hub's own, or by the only server that lists it.
+
+        Required arguments must be there.
+        """
         from .. import offers
 
         source, answer = await self._servers.get_prompt(name, arguments or {}, server, timeout)
@@ -126,7 +130,7 @@ class OfferMethods:
         server: str | None = None,
         timeout: float | None = None,
     ) -> list[str]:
-        """Values that a server suggests for an argument of a `prompt` or of a resource `template`.
+        """Values that the hub or a server suggests for an argument of a `prompt` or of a resource `template`.
 
         `value` is what the user has typed so far, `context` the other arguments.
         """

@@ -19,6 +19,11 @@ class PromptMethods:
     _lists: ListFetcher
     _formatter: ResultFormatter
 
+    @property
+    def lang(self) -> Lang:
+        """The language of the hub's own words."""
+        return self._prompts.lang
+
     def system_prompt(
         self,
         base: str = "",

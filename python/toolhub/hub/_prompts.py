@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from .. import _core
 from .._checks import check_whole
+from ..options import Lang
 from ._search import ToolSearch
 
 _log = logging.getLogger("toolhub.prompt")
@@ -36,9 +37,9 @@ class VendorTools(list[dict[str, Any]]):
 class Prompts:
     """Selects tools for a model, and maps the names and arguments of an API back to those of the tools."""
 
-    def __init__(self, core: _core.Hub, search: ToolSearch, always_shown: Iterable[str], lang: str) -> None:
+    def __init__(self, core: _core.Hub, search: ToolSearch, always_shown: Iterable[str], lang: Lang) -> None:
         self._core = core
-        self._lang = lang
+        self.lang: Lang = lang
         self._search = search
         if isinstance(always_shown, str):
             raise TypeError(f"core must be a list of names, got the text {always_shown!r}")
@@ -73,7 +74,7 @@ class Prompts:
 
             tokenizer = text.tokenizer(tokenizer)
         return _core.prompt_text(
-            self._core, base, first, choice, limit, style, lang or self._lang, budget_tokens, tokenizer
+            self._core, base, first, choice, limit, style, lang or self.lang, budget_tokens, tokenizer
         )
 
     def original_name(self, vendor_name: str) -> str:

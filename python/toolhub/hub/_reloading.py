@@ -9,6 +9,7 @@ from typing import Any
 from .._core import Gateway
 from ..exceptions import ToolError
 from ..servers import LoadReport
+from ._configured_options import ConfiguredOptions
 from ._servers import ServerManager
 
 _log = logging.getLogger("toolhub.serving")
@@ -23,11 +24,16 @@ class Reloader:
     """A thread that keeps a served hub in step with its configuration files."""
 
     def __init__(
-        self, gateway: Gateway, servers: ServerManager, reload_folders: Callable[[], LoadReport]
+        self,
+        gateway: Gateway,
+        servers: ServerManager,
+        reload_folders: Callable[[], LoadReport],
+        configured: ConfiguredOptions | None,
     ) -> None:
         self._gateway = gateway
         self._servers = servers
         self._reload_folders = reload_folders
+        self._configured = configured
         # Signal handlers put into it; unlike an Event, it cannot deadlock there.
         self._requests: queue.SimpleQueue[str] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="toolhub-reload", daemon=True)
@@ -69,6 +75,8 @@ class Reloader:
                 _log.info("reloaded %s: %d servers%s", path, len(report.loaded), removed)
         if reports:
             self._gateway.list_new_servers()
+        if self._configured is not None and reports and not any(report.errors for _, report in reports):
+            self._configured.apply()
 
     @staticmethod
     def _guarded(step: Callable[..., Any], *arguments: Any) -> None:

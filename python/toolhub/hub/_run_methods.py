@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Unpack, cast
 
 from .. import _core
-from .._checks import check_seconds, check_whole
+from .._checks import check_callable, check_seconds, check_whole
 from .._unknown_options import refuse_unknown
 from ..events import ROUTE
 from ..options import DispatchOptions, ResultFormat
@@ -56,6 +56,7 @@ class RunMethods(DispatchMethods):
         approve_timeout: float = PATIENCE,
         concurrency: int = 16,
         limit: int | None = None,
+        admit: "Callable[[_core.ParsedCall], ToolResult | None] | None" = None,
         **options: Unpack[DispatchOptions],
     ) -> RunOutcome:
         """Execute the tool calls in a model's message and return the messages that answer them.
@@ -64,10 +65,10 @@ class RunMethods(DispatchMethods):
         is the format of a text. Harmless calls run concurrently, `concurrency` at a time; a call that may act runs alone, in
         its position among the others. `allowed` and `approve` are those of `toolhub.permissions.Permissions`. Each result is
         cut to `limit` characters (at least 1,000; by default `result_limit` of the hub); once one was cut, the model has the
-        tool `read_more`. Results are written in the form of the API that the message came from, with images where it takes
-        them, or in that of
-        `results` (`tags`, `openai`, `openai_responses`, `anthropic`, `gemini`); one of these names as `format` means
-        both. `options` are those of `dispatch`.
+        tool `read_more`. `admit` is called with each call just before it is made, and may return a result that takes its
+        place; None lets the call be made. Results are written in the form of the API that the message came from, with
+        images where it takes them, or in that of `results` (`tags`, `openai`, `openai_responses`, `anthropic`, `gemini`);
+        one of these names as `format` means both. `options` are those of `dispatch`.
 
         >>> import asyncio
         >>> from toolhub import ToolHub
@@ -91,6 +92,8 @@ class RunMethods(DispatchMethods):
             raise ValueError(f"results must be auto, tags, {', '.join(_NATIVE)}, got {results!r}")
         if results == "auto" and format in ("tags", *_NATIVE):
             results = format
+        if admit is not None:
+            check_callable("admit", admit)
         approve_timeout = check_seconds("approve_timeout", approve_timeout, above_zero=True)
         permissions = Permissions(allowed, approve, approve_timeout)
         refuse_unknown(self, RunMethods.run, options)
@@ -98,6 +101,8 @@ class RunMethods(DispatchMethods):
         calls, text, found, groups = self._planned(message, "auto" if format == "tags" else format)
 
         async def answer(call: _core.ParsedCall) -> ToolResult:
+            if admit is not None and (instead := admit(call)) is not None:
+                return instead
             return await settled(_core.dispatch(self._core, call, planned, around, permissions), around)
 
         answered = await _carry_out(calls, groups, concurrency, answer)

@@ -1,15 +1,18 @@
 """The methods of `ToolHub` that serve it as one MCP server. The core serves; this opens and ends it."""
 
 import contextlib
+import logging
 import signal
 import threading
 from collections.abc import Callable, Generator
-from typing import TYPE_CHECKING, Any, Literal, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Unpack, cast
 
 from .. import _background
 from .._checks import check_callable, check_seconds, check_whole
 from .._core import Gateway, Hub
+from .._unknown_options import refuse_unknown
 from ..options import ServeOptions
+from ._configured_options import ConfiguredOptions
 from ._folders import FolderLoader
 from ._reloading import Reloader
 from ._serve_options import asking, checked, gateway_options
@@ -19,8 +22,12 @@ from ._state import HubState
 if TYPE_CHECKING:
     from ..serving import AsgiApp, Serving
 
+_log = logging.getLogger("toolhub.serving")
+
 Transport = Literal["stdio", "http"]
 _HIGHEST_PORT = 65535
+_OWN: dict[str, Any] = {"host": "127.0.0.1", "port": 8000, "path": "/mcp", "grace": 10.0}
+"""The options of `serve` itself, with their defaults."""
 
 
 class ServeMethods:
@@ -54,7 +61,8 @@ class ServeMethods:
         second before that, what still runs is cancelled. Ctrl-C cancels it at once.
 
         A configuration file that changes is loaded again while the hub is served, without breaking a call; one with an error
-        changes nothing and is logged. SIGHUP loads all files and folders again and opens the audit log again.
+        changes nothing and is logged. SIGHUP loads all files and folders again and opens the audit log again. `toolhub serve`
+        applies tokens, views, `jwt` and limits of the section `serve` too; a warning names what needs a restart.
 
         `name` and `instructions` describe the server to clients. A web page may use the server only if its origin is in
         `allowed_origins` or on this machine; `allowed_hosts` are the names under which clients reach it, beside `localhost`
@@ -63,7 +71,8 @@ class ServeMethods:
         `token` is the bearer token that callers must have, or several, by the name of who has each. `views` are parts of the
         hub at `path/<name>`: `{"reader": {"tools": ["search_*"], "effects": "harmless", "token": …}}`; a caller with the
         token of a view sees only that one. With `search_mode` on (`"auto"`: above 100 tools) only `search_tools`,
-        `describe_tool`, `call_tool` and the tools named in `core` are listed. `audit` is a file that gets a line for each call.
+        `describe_tool`, `call_tool` and the tools named in `core` are listed. `audit` is a file that gets a line for each call,
+        search, read and refusal. `/metrics` shows each caller its own requests; the operator sees all with `metrics_token`.
 
         `jwt` accepts signed tokens of an issuer: `{"jwks": file or URL, "issuer": …, "audience": …}`, and perhaps
         `algorithms`, `scopes`, `principal_claim` (`"sub"`) and `view_claim`. `authenticate` is your own function
@@ -84,6 +93,26 @@ class ServeMethods:
         gateway = self._gateway(path, options)
         with self._reloader(gateway) as reloader, _signals(gateway, reloader):
             _background.run(self._serve(gateway, reloader, transport, host, port, path, ready, grace))
+
+    def _serve_configured(
+        self,
+        transport: Transport,
+        read: Callable[[], dict[str, Any]],
+        ready: "Callable[[Serving], Any] | None" = None,
+    ) -> None:
+        """`serve` with the options that `read` returns; they are read and applied again with each reload."""
+
+        def checked_options() -> dict[str, Any]:
+            given = read()
+            refuse_unknown(self, type(self).serve, given)
+            return {**_OWN, **given}
+
+        options = checked_options()
+        own = {key: options[key] for key in _OWN}
+        gateway = self._gateway(own["path"], cast("ServeOptions", options))
+        configured = ConfiguredOptions(gateway, checked_options, options)
+        with self._reloader(gateway, configured) as reloader, _signals(gateway, reloader):
+            _background.run(self._serve(gateway, reloader, transport, ready=ready, **own))
 
     async def aserve(
         self,
@@ -142,6 +171,8 @@ class ServeMethods:
             if transport == "http":
                 opened: Any = gateway.bind(checked("host", host), _checked_port(port))
                 own_host, own_port = await opened
+                if warning := gateway.exposure(own_host, own_port):
+                    _log.warning("%s", warning)
                 serving: Any = gateway.serve_http(grace)
                 if ready is not None:
                     from ..serving import Serving
@@ -155,8 +186,8 @@ class ServeMethods:
             gateway.stop()
             gateway.leave()
 
-    def _reloader(self, gateway: Gateway) -> Reloader:
-        return Reloader(gateway, self._servers, self._folders.reload)
+    def _reloader(self, gateway: Gateway, configured: ConfiguredOptions | None = None) -> Reloader:
+        return Reloader(gateway, self._servers, self._folders.reload, configured)
 
     def _gateway(self, path: str, options: ServeOptions) -> Gateway:
         self._state.require_open()

@@ -41,6 +41,7 @@ def gateway_options(path: str, given: Any) -> dict[str, Any]:
         "jwt": None if given.get("jwt") is None else _jwt(given["jwt"]),
         "authenticate_timeout": _above_zero("authenticate_timeout", given.get("authenticate_timeout")),
         "resource_metadata": _optional("resource_metadata", given.get("resource_metadata")),
+        "metrics_token": _optional("metrics_token", given.get("metrics_token")),
         "limits": {
             **{key: _at_least_one(key, given.get(key)) for key in _COUNTS},
             **{key: _above_zero(key, given.get(key)) for key in _TIMEOUTS},

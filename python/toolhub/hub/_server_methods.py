@@ -7,7 +7,7 @@ from typing import Any, Unpack
 from .. import _background
 from .._user_functions import in_thread
 from ..exceptions import ToolError
-from ..options import ServerOptions, Transport
+from ..options import HeaderFunction, ServerOptions, Transport
 from ..servers import ConnectReport, LoadReport, ServerInfo
 from ._servers import ServerManager
 
@@ -43,7 +43,7 @@ class ServerMethods:
         env: Mapping[str, str] | None = None,
         cwd: str | os.PathLike[str] | None = None,
         url: str | None = None,
-        headers: Mapping[str, str] | None = None,
+        headers: Mapping[str, str] | HeaderFunction | None = None,
         transport: Transport | None = None,
         auth: Any = None,
         disabled: bool = False,
@@ -55,6 +55,11 @@ class ServerMethods:
         a file, see `toolhub.options.ServerOptions`. `auth` is a bearer token, a function that returns one (sync or async,
         called for each request), `"oauth"` for a login in the browser, or a mapping with its details. A server with the same
         id is replaced. Returns warnings about the configuration.
+
+        `headers` may differ by caller of a served hub: with placeholders such as `{principal.token}`, or as a function of the
+        `toolhub.Principal`, sync or async, which is called for each request and returns the headers. It gets None where
+        there is no caller: for lists of tools, and for calls outside of a served hub. A caller for whom it raises or returns
+        None is refused, and so is a header with the caller's own token. It has 10 s.
 
         >>> from toolhub import ToolHub
         >>> hub = ToolHub()

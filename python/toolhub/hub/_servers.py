@@ -19,6 +19,9 @@ _log = logging.getLogger("toolhub.servers")
 
 _T = TypeVar("_T")
 
+NATIVE = "native"
+"""Names the hub itself among the servers."""
+
 _CLOSE_TIMEOUT = 10.0
 """Seconds; longer than any server may take to end."""
 
@@ -59,6 +62,11 @@ class ServerManager:
     def add(self, id: str, entry: Mapping[str, Any], auth: Any, options: Mapping[str, Any]) -> list[str]:
         """Add a server from the keys of a configuration file; see `ToolHub.add_server`."""
         given: dict[str, Any] = {**entry, "toolhub": dict(options) or None}
+        asks_for = "token" if callable(auth) else None
+        if callable(headers := given["headers"]):
+            if auth is not None:
+                raise ValueError("headers is a function, so it also returns Authorization: leave out auth")
+            self._callbacks.headers[id], given["headers"], asks_for = headers, None, "headers"
         for key, checked in (("args", _as_list), ("env", _as_dict), ("headers", _as_dict)):
             if given[key] is not None:
                 given[key] = checked(key, given[key])
@@ -69,7 +77,7 @@ class ServerManager:
             self._callbacks.tokens[id] = auth
         elif auth is not None:
             known["auth"] = auth
-        return self._open().add(id, known, callable(auth))
+        return self._open().add(id, known, asks_for)
 
     def host(self, id: str, mcp: Any, options: Mapping[str, Any]) -> list[str]:
         """Add a server that is an object of this process; see `ToolHub.add_fastmcp`."""
@@ -140,22 +148,36 @@ class ServerManager:
         ids: Iterable[str] | None,
         timeout: float | None,
     ) -> tuple[list[_T], dict[str, ToolError]]:
-        """What servers offer of one kind, and why some could not list it."""
-        timeout = _as_timeout(timeout)
-        servers = self._named(ids)
-        if servers is None:
-            return [], {}
-        entries, failed = cast("Any", await servers.offers(kind, _as_ids(ids), timeout))
-        return [read(server, data) for server, data in entries], failed
+        """What the hub and its servers offer of one kind, and why some servers could not list it."""
+        timeout, named = _as_timeout(timeout), _as_ids(ids)
+        own = _core.own_offers(self._core, kind) if named is None or NATIVE in named else []
+        offered = [read(server, data) for server, data in own]
+        if named is not None:
+            named = [id for id in named if id != NATIVE]
+        servers = self._named(named or None)
+        if servers is None or named == []:
+            return offered, {}
+        entries, failed = cast("Any", await servers.offers(kind, named, timeout))
+        return offered + [read(server, data) for server, data in entries], failed
+
+    def _answers_itself(self, kind: str, key: str, server: str | None) -> bool:
+        """Whether a request is for the hub itself: it names it, or names no server and the hub has what it asks for."""
+        return server == NATIVE or (server is None and _core.has_own_offer(self._core, kind, key))
 
     async def read_resource(self, uri: str, server: str | None, timeout: float | None) -> Any:
         """See `ToolHub.read_resource`; the server and its answer."""
+        self._state.require_open()
+        if self._answers_itself("resources", uri, server):
+            return await _core.read_own_resource(self._core, uri, _as_timeout(timeout))
         return await self._open().read_resource(uri, server, _as_timeout(timeout))
 
     async def get_prompt(
         self, name: str, arguments: Mapping[str, str], server: str | None, timeout: float | None
     ) -> Any:
         """See `ToolHub.get_prompt`; the server and its answer."""
+        self._state.require_open()
+        if self._answers_itself("prompts", name, server):
+            return await _core.get_own_prompt(self._core, name, dict(arguments), _as_timeout(timeout))
         return await self._open().get_prompt(name, dict(arguments), server, _as_timeout(timeout))
 
     async def complete(
@@ -169,12 +191,13 @@ class ServerManager:
         timeout: float | None,
     ) -> Any:
         """See `ToolHub.complete`; the answer."""
-        _, answer = cast(
-            "Any",
-            await self._open().complete(
-                kind, key, argument, value, dict(context), server, _as_timeout(timeout)
-            ),
-        )
+        self._state.require_open()
+        given, limit = dict(context), _as_timeout(timeout)
+        if self._answers_itself(kind, key, server):
+            asked = _core.complete_own(self._core, kind, key, argument, value, given, limit)
+        else:
+            asked = self._open().complete(kind, key, argument, value, given, server, limit)
+        _, answer = cast("Any", await asked)
         return answer
 
     def take_never_listed(self) -> list[str]:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any, Literal, TypeVar, Unpack, cast, overload
 
+from .._checks import check_text
 from .._core import Candidate, Hit, Hub, ToolInfo
 from .._marks import DecoratorOptions, with_checked_numbers, with_name
 from .._unknown_options import known_options, unknown_options
@@ -174,18 +175,23 @@ class ToolMethods:
         return self._core.version
 
     @overload
-    def stats(self, name: str | None = None) -> dict[str, list[StatsRow]]: ...
+    def stats(self, name: str | None = None, *, caller: str | None = None) -> dict[str, list[StatsRow]]: ...
 
     @overload
-    def stats(self, name: str | None = None, *, rows: Literal[True]) -> list[StatsRow]: ...
+    def stats(
+        self, name: str | None = None, *, rows: Literal[True], caller: str | None = None
+    ) -> list[StatsRow]: ...
 
     def stats(
-        self, name: str | None = None, *, rows: bool = False
+        self, name: str | None = None, *, rows: bool = False, caller: str | None = None
     ) -> dict[str, list[StatsRow]] | list[StatsRow]:
         """Statistics of past calls: for each tool name, one row per candidate. A store adds those of earlier processes.
 
         With `rows` the result is one flat list, ready for a table (`pandas.DataFrame(hub.stats(rows=True))`): `failures` is
         their number, and each kind that occurred has its own column, such as `failures.timeout`.
+
+        `caller` is the id of a `toolhub.Principal`: only the calls of this caller of a served hub, in this process. A tool
+        that runs for a caller gets the statistics of that caller, unless it asks for all of them with `caller="*"`.
 
         >>> from toolhub import ToolHub
         >>> hub = ToolHub()
@@ -196,7 +202,9 @@ class ToolMethods:
         >>> [(row["tool"], row["calls"], row["failures"]) for row in hub.stats(rows=True)]
         [('length', 1, 0)]
         """
-        return self._core.stats_table(name) if rows else self._core.stats(name)
+        if caller is not None:
+            check_text("caller", caller)
+        return self._core.stats_table(name, caller) if rows else self._core.stats(name, caller)
 
     def search(self, query: str, k: int = 10) -> list[Hit]:
         """The `k` tools that match a query best, best first.

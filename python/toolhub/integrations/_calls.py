@@ -3,7 +3,7 @@
 import asyncio
 import contextvars
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from .._core import PatternList, ToolInfo
 from .._user_functions import in_thread
@@ -54,6 +54,19 @@ class OfferedTools:
     async def all(self) -> list[ToolInfo]:
         """All of them. Lists of servers that are missing are fetched, in a thread: that may take time."""
         return [tool for tool in await in_thread(self.hub.tools) if _fits(tool, self._patterns)]
+
+    def version(self) -> int:
+        """Grows with each change of the hub's tools, offered or not."""
+        return self.hub._core.version
+
+    async def changed_after(self, version: int) -> int:
+        """Wait for a later version."""
+        return await cast("Any", self.hub._core.changed_after(version))
+
+    def fingerprint(self) -> frozenset[tuple[str, str, str]]:
+        """Differs when what is offered differs. Nothing is fetched for it."""
+        known = (tool for tool in self.hub._core.tools() if _fits(tool, self._patterns))
+        return frozenset((tool.name, tool.description, repr(tool.parameters)) for tool in known)
 
     async def get(self, name: str) -> ToolInfo | None:
         """One of them; None if the hub has none of this name, or it is not offered."""

@@ -4,6 +4,7 @@ The other way round, `hub.add_fastmcp(mcp)` takes the tools of such a server int
 """
 
 import inspect
+import json
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
@@ -11,6 +12,7 @@ from .._core import ToolInfo
 from ..hub import ToolHub
 from ..result import ToolResult
 from ._calls import OfferedTools, in_this_context
+from ._list_changes import ListChanges
 from ._packages import imported
 
 __all__ = ["attach"]
@@ -21,7 +23,8 @@ def attach(mcp: Any, hub: ToolHub, tools: Iterable[str] | None = None) -> None:
 
     `mcp` is a server of FastMCP (2 to 4) or of the SDK (`MCPServer`, in version 1 `FastMCP`). `tools` are names or patterns
     (`"search_*"`, `"!delete_*"`). The hub checks the arguments and chooses the candidates; tools that it gets later are
-    offered too. Progress goes to the client, and a client that cancels its request cancels the call.
+    offered too, and clients are told that the list has changed. Progress goes to the client, and a client that cancels its
+    request cancels the call.
 
         mcp = FastMCP("Notes")
         attach(mcp, hub)
@@ -60,6 +63,21 @@ def _as_call_result(result: ToolResult) -> dict[str, Any]:
     return answer
 
 
+def _validated(types: Any, answer: dict[str, Any]) -> Any:
+    """The answer as a type of the package. A content block of a kind that it does not know becomes text, as JSON."""
+
+    def known(block: dict[str, Any]) -> dict[str, Any]:
+        try:
+            types.CallToolResult.model_validate({"content": [block]})
+        except ValueError:
+            return {"type": "text", "text": json.dumps(block, ensure_ascii=False)}
+        return block
+
+    return types.CallToolResult.model_validate(
+        {**answer, "content": [known(one) for one in answer["content"]]}
+    )
+
+
 def _definition(tool: ToolInfo) -> dict[str, Any]:
     return {
         "name": tool.name,
@@ -80,7 +98,7 @@ def _component(types: Any, tools: Any, offered: OfferedTools) -> Callable[[ToolI
         async def run(self, arguments: dict[str, Any]) -> Any:
             context = dependencies.get_context()
             answer = await _call(offered.hub, self.name, arguments, context.report_progress)
-            result = types.CallToolResult.model_validate(answer)
+            result = _validated(types, answer)
             if answer["isError"] and not has_error_results:
                 raise errors.ToolError(answer["content"][0].get("text", self.name))
             is_error = {"is_error": True} if answer["isError"] else {}
@@ -104,13 +122,20 @@ def _types() -> Any:
     return imported("mcp.types", "mcp", "fastmcp")
 
 
+def _session() -> Any:
+    """The session of the present request."""
+    return imported("fastmcp.server.dependencies", "fastmcp", "fastmcp").get_context().session
+
+
 def _to_provider(mcp: Any, offered: OfferedTools) -> None:
     """FastMCP 3 and later: a provider. The server's own tools come first."""
     providers = imported("fastmcp.server.providers", "fastmcp", "fastmcp")
     made = _component(_types(), imported("fastmcp.tools.base", "fastmcp", "fastmcp"), offered)
+    changes = ListChanges(offered)
 
     class HubProvider(providers.Provider):
         async def _list_tools(self) -> list[Any]:
+            changes.request_of(_session)
             return [made(tool) for tool in await offered.all()]
 
         async def _get_tool(self, name: str, version: Any = None) -> Any:
@@ -124,9 +149,11 @@ def _to_middleware(mcp: Any, offered: OfferedTools) -> None:
     """FastMCP 2 has no providers, but its middleware may add to the list and answer calls."""
     middleware = imported("fastmcp.server.middleware", "fastmcp", "fastmcp")
     made = _component(_types(), imported("fastmcp.tools.tool", "fastmcp", "fastmcp"), offered)
+    changes = ListChanges(offered)
 
     class HubMiddleware(middleware.Middleware):
         async def on_list_tools(self, context: Any, call_next: Any) -> list[Any]:
+            changes.request_of(_session)
             own = list(await call_next(context))
             names = {tool.key for tool in own}
             return own + [made(tool) for tool in await offered.all() if tool.name not in names]
@@ -144,22 +171,48 @@ def _to_sdk(mcp: Any, offered: OfferedTools) -> None:
     """The SDK's server: its two methods that list and call are extended."""
     types = _types()
     list_own, call_own = mcp.list_tools, mcp.call_tool
+    changes = ListChanges(offered, _publisher(mcp))
 
     async def list_tools() -> list[Any]:
+        changes.request_of(lambda: mcp.get_context().session)
         own = list(await list_own())
         names = {tool.name for tool in own}
         others = (_definition(tool) for tool in await offered.all() if tool.name not in names)
         return own + [types.Tool.model_validate(other) for other in others]
 
     async def call_tool(name: str, arguments: dict[str, Any], *context: Any) -> Any:
+        changes.request_of(lambda: (context[0] if context else mcp.get_context()).session)
         own = any(tool.name == name for tool in await list_own())
         if own or await offered.get(name) is None:
             return await call_own(name, arguments, *context)
         current = context[0] if context else mcp.get_context()
         answer = await _call(offered.hub, name, arguments, current.report_progress)
-        return types.CallToolResult.model_validate(answer)
+        return _validated(types, answer)
 
     mcp.list_tools, mcp.call_tool = list_tools, call_tool
     if (server := getattr(mcp, "_mcp_server", None)) is not None:  # SDK 1.x has registered the old ones
         server.list_tools()(list_tools)
         server.call_tool(validate_input=False)(call_tool)
+        _announce(server)
+
+
+def _publisher(mcp: Any) -> Callable[[], Awaitable[Any]] | None:
+    """SDK 2.x has one place for changes, to which the clients of the modern protocol listen."""
+    bus = getattr(mcp, "_subscriptions", None)
+    if bus is None:
+        return None
+    subscriptions = imported("mcp.server.subscriptions", "mcp", "mcp")
+    return lambda: bus.publish(subscriptions.ToolsListChanged())
+
+
+def _announce(server: Any) -> None:
+    """The server of SDK 1.x says in `initialize` that its list may change."""
+    lowlevel = imported("mcp.server.lowlevel", "mcp", "mcp")
+    options = server.create_initialization_options
+
+    def with_changes(notification_options: Any = None, *rest: Any, **more: Any) -> Any:
+        changing = notification_options or lowlevel.NotificationOptions()
+        changing.tools_changed = True
+        return options(changing, *rest, **more)
+
+    server.create_initialization_options = with_changes

@@ -9,6 +9,7 @@ use crate::bindings::awaiting::iterator_of;
 use crate::bindings::copying;
 use crate::bindings::imported::Imported;
 use crate::bindings::once::intern;
+use crate::bindings::releasing::LargeCopy;
 use crate::error::HubError;
 use crate::plan::{ApprovalRequest, Verdict};
 use pyo3::exceptions::{PyRuntimeError, PyTimeoutError};
@@ -82,7 +83,11 @@ impl CallDriver {
         fitted: Option<Result<Approvals, HubError>>,
     ) -> PyResult<Next<'py>> {
         match fitted {
-            Some(Ok(approvals)) => self.state.lock().approvals = Some(Box::new(approvals)),
+            Some(Ok(approvals)) => {
+                // Those of an earlier question are dropped without the lock.
+                let earlier = self.state.lock().approvals.replace(Box::new(approvals));
+                drop(earlier);
+            }
             Some(Err(error)) => return self.refuse(py, &error).map(Next::Finish),
             None => return Err(PyRuntimeError::new_err("the checked arguments were taken twice")),
         }
@@ -97,12 +102,15 @@ impl CallDriver {
         let (args, servers, name, description) = {
             let state = self.state.lock();
             let Some(asked) = &state.approvals else { return Ok(Next::Plan) };
-            let args = asked.forms[asked.at].args.clone_ref(py);
+            let args = asked.forms[asked.at].args.bound(py);
             (args, asked.servers(), asked.request.name.clone(), asked.request.description.clone())
         };
-        let Ok(shown) = copying::copy(args.bind(py)) else {
+        let Ok((shown, is_large)) = copying::copy_of_size(&args) else {
             return Err(PyRuntimeError::new_err("arguments that were copied cannot be copied again"));
         };
+        if is_large && let Some(asked) = &mut self.state.lock().approvals {
+            asked.shown = Some(LargeCopy::new(&shown));
+        }
         let servers = PyTuple::new(py, servers.iter().map(|id| &**id))?;
         let call_id = self.callbacks.call_id.as_deref();
         let approval = APPROVAL.get(py)?.call1((&*name, shown, call_id, servers, &*description))?;
@@ -119,6 +127,8 @@ impl CallDriver {
         py: Python<'py>,
         ended: PyResult<Py<PyAny>>,
     ) -> PyResult<Next<'py>> {
+        // Released at the end, when no frame of the user's function is left.
+        let _shown = self.state.lock().approvals.as_mut().and_then(|asked| asked.shown.take());
         let answered = match ended {
             Ok(answer) => verdict(answer.bind(py)),
             // The plan says so.

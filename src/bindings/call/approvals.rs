@@ -1,9 +1,9 @@
 //! What a caller is asked about one call, and the answers so far.
 
 use crate::bindings::argument_checks::{CheckPass, Checks};
-use crate::bindings::execution::arguments::{self, SlotArguments};
+use crate::bindings::execution::arguments::{self, ApprovedArguments, SlotArguments};
 use crate::bindings::json;
-use crate::bindings::releasing::{LargeJson, is_large};
+use crate::bindings::releasing::{LargeCopy, LargeJson, is_large, release, without_gil_if};
 use crate::error::HubError;
 use crate::hub::PlannedRun;
 use crate::plan::{ApprovalRequest, changed_meanwhile, is_unchanged, not_approved};
@@ -20,13 +20,17 @@ pub struct Approvals {
     pub(super) forms: Vec<ArgumentForm>,
     /// The form that is asked about.
     pub(super) at: usize,
+    /// The copy that the user's function has, if it is large.
+    pub(super) shown: Option<LargeCopy>,
+    /// The check of the arguments takes long.
+    takes_long: bool,
     /// Candidates that do not accept the arguments.
     refusals: Vec<(Arc<Candidate>, HubError)>,
 }
 
 /// Checked and coerced arguments, and the candidates that take them in this form. Python code has only a copy.
 pub(super) struct ArgumentForm {
-    pub(super) args: Py<PyAny>,
+    pub(super) args: LargeCopy,
     candidates: Vec<Arc<Candidate>>,
     pub(super) refusal: Option<String>,
 }
@@ -49,10 +53,13 @@ impl Approvals {
             match arguments::fit(candidate, given, &mut pass) {
                 _ if pass.is_deferred => return Ok(None),
                 Err(error) => refusals.push((candidate.clone(), error)),
-                Ok(args) => match forms.iter_mut().find(|form| is_same(form.args.bind(py), &args)) {
-                    Some(form) => form.candidates.push(candidate.clone()),
+                Ok(args) => match forms.iter_mut().find(|form| is_same(&form.args.bound(py), &args)) {
+                    Some(form) => {
+                        form.candidates.push(candidate.clone());
+                        release(args);
+                    }
                     None => forms.push(ArgumentForm {
-                        args: args.unbind(),
+                        args: LargeCopy::new(&args),
                         candidates: vec![candidate.clone()],
                         refusal: None,
                     }),
@@ -64,9 +71,10 @@ impl Approvals {
         }
         if forms.is_empty() {
             // A tool that no server has listed yet: nothing is known about its arguments.
-            forms.push(ArgumentForm { args: given.clone().unbind(), candidates: Vec::new(), refusal: None });
+            forms.push(ArgumentForm { args: LargeCopy::new(given), candidates: Vec::new(), refusal: None });
         }
-        Ok(Some(Approvals { request: request.clone(), forms, at: 0, refusals }))
+        let (request, takes_long) = (request.clone(), !may_defer);
+        Ok(Some(Approvals { request, forms, at: 0, shown: None, takes_long, refusals }))
     }
 
     /// The servers that would get the arguments in the form that is asked about.
@@ -85,7 +93,9 @@ impl Approvals {
             let is_it = |asked: &Arc<Candidate>| is_unchanged(asked, now);
             if let Some(form) = self.forms.iter().find(|form| form.candidates.iter().any(is_it)) {
                 return match &form.refusal {
-                    None => Ok(form.args.clone_ref(py)),
+                    None => {
+                        Ok(ApprovedArguments { args: form.args.clone_ref(py), takes_long: self.takes_long })
+                    }
                     Some(reason) => Err(not_approved(&self.request.name, reason)),
                 };
             }
@@ -96,7 +106,8 @@ impl Approvals {
     }
 
     pub fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
-        self.forms.iter().try_for_each(|form| visit.call(&form.args))
+        visit.call(self.shown.as_ref().and_then(LargeCopy::object))?;
+        self.forms.iter().try_for_each(|form| visit.call(form.args.object()))
     }
 }
 
@@ -104,5 +115,5 @@ impl Approvals {
 fn is_same(one: &Bound<'_, PyAny>, other: &Bound<'_, PyAny>) -> bool {
     let (Ok(first), Ok(second)) = (json::from_python(one), json::from_python(other)) else { return false };
     let (first, second) = (LargeJson::from(first), LargeJson::from(second));
-    if is_large(&first) { one.py().detach(|| *first == *second) } else { *first == *second }
+    without_gil_if(one.py(), is_large(&first), || *first == *second)
 }

@@ -6,6 +6,7 @@ use crate::bindings::json;
 use crate::bindings::mappings::as_mapping;
 use crate::bindings::once::intern;
 use crate::bindings::prompt;
+use crate::bindings::releasing::{LargeJson, is_large, without_gil_if};
 use crate::bindings::text_arguments::{holds_arguments, object_in};
 use crate::parse::{self, ParseOptions};
 use pyo3::exceptions::PyTypeError;
@@ -93,7 +94,8 @@ fn foreign<'py>(given: &Bound<'py, PyAny>) -> PyResult<ReadRequest<'py>> {
         Ok(value) => value,
         Err(reason) => return Ok(nothing(format!("The call cannot be read: {reason}."))),
     };
-    let mut calls = parse::parse_request(value, &ParseOptions::default());
+    let is_large = is_large(&value);
+    let mut calls = without_gil_if(py, is_large, || parse::parse_request(value, &ParseOptions::default()));
     let Some(call) = calls.pop().filter(|_| calls.is_empty()) else {
         return Ok(nothing(
             "The request must be one call; pass a message with several calls to `run`.".to_owned(),
@@ -104,7 +106,7 @@ fn foreign<'py>(given: &Bound<'py, PyAny>) -> PyResult<ReadRequest<'py>> {
     }
     Ok(ReadRequest {
         name: PyString::new(py, &call.name),
-        arguments: Some(json::to_python(py, &Value::Object(call.arguments))?),
+        arguments: Some(json::to_python(py, &LargeJson::from(Value::Object(call.arguments)))?),
         id: Some(call.id).filter(|_| call.id_from_model),
         source: call.source,
         error: call.error,

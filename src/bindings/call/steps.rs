@@ -11,8 +11,10 @@ use crate::bindings::imported::Imported;
 use crate::bindings::json;
 use crate::bindings::localized::localize;
 use crate::bindings::once::intern;
+use crate::bindings::releasing::{LargeJson, is_large, without_gil_if};
 use crate::bindings::result::{copy_result, refused};
 use crate::bindings::result_size::size_of_result;
+use crate::bindings::slices::released;
 use crate::bindings::text_of::text_of;
 use crate::bindings::value;
 use crate::error::{ErrorKind, HubError, Outcome, shown_seconds};
@@ -224,12 +226,16 @@ impl CallDriver {
             answers.push((label, text.unwrap_or_default()));
         }
         let asked = match json::from_python(self.args.bind(py)) {
-            Ok(args) => question(&args),
+            Ok(args) => {
+                let args = LargeJson::from(args);
+                without_gil_if(py, is_large(&args), || question(&args))
+            }
             Err(_) => value::readable(self.args.bind(py))?,
         };
         let kind = result.getattr(intern!(py, "_answer_kind"))?.extract::<String>().ok();
         let kind = kind.and_then(|name| ToolKind::named(&name)).unwrap_or(ToolKind::Other);
-        Ok(synthesis_prompt(&asked, answers, kind))
+        let size = answers.iter().map(|(_, text)| text.len()).sum();
+        Ok(released(py, size, || synthesis_prompt(&asked, answers, kind)))
     }
 
     fn synthesized(

@@ -1,18 +1,24 @@
 //! What the answer of the user's `approve` means.
 
 use crate::bindings::errors::class_of;
+use crate::bindings::unicode::start_of;
 use crate::error::shown_seconds;
+use crate::invisible::error_line;
 use crate::plan::Verdict;
 use pyo3::exceptions::{PyException, PyTimeoutError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyString};
+
+/// Characters of a reason; what is longer is cut.
+const LONGEST: usize = 1_000;
 
 /// `True` approves, and nothing else does; a text is the reason of a refusal.
 pub fn verdict(answer: &Bound<'_, PyAny>) -> Verdict {
     if answer.cast::<PyBool>().is_ok_and(|answer| answer.is_true()) {
         return Verdict::Approved;
     }
-    let reason = answer.cast::<PyString>().ok().map(|text| text.to_string_lossy().into_owned());
+    let reason = answer.cast::<PyString>().ok().and_then(|text| start_of(text, 4 * LONGEST).ok());
+    let reason = reason.map(|reason| error_line(&reason, LONGEST));
     Verdict::Refused(match reason.filter(|reason| !reason.is_empty()) {
         Some(reason) => format!("it was not approved: {reason}"),
         None => "it was not approved".to_owned(),

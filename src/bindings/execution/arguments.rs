@@ -5,6 +5,7 @@ use crate::bindings::errors::exception_text;
 use crate::bindings::json;
 use crate::bindings::mappings::as_mapping;
 use crate::bindings::python_tool::python_tool;
+use crate::bindings::releasing::{LargeCopy, LargeJson};
 use crate::bindings::slices::{Entries, Slices, released};
 use crate::bindings::text_arguments::{holds_arguments, object_in};
 use crate::error::{ErrorKind, HubError};
@@ -30,8 +31,15 @@ pub fn prepare(
     }
 }
 
+/// Arguments that were checked and approved.
+pub struct ApprovedArguments {
+    pub args: LargeCopy,
+    /// Their check took long, so the next one begins on a thread.
+    pub takes_long: bool,
+}
+
 /// For each candidate of a run: its arguments, or why it must not start.
-pub type SlotArguments = Vec<Result<Py<PyAny>, HubError>>;
+pub type SlotArguments = Vec<Result<ApprovedArguments, HubError>>;
 
 /// The arguments as this candidate takes them, in a copy that nothing else refers to.
 pub fn fit<'py>(
@@ -43,8 +51,8 @@ pub fn fit<'py>(
     if let Some(tool) = python_tool(candidate) {
         return tool.arguments.fit(given, pass);
     }
-    let args = native_arguments(candidate, given, pass)?;
-    json::to_python(given.py(), args.as_value()).map_err(|error| {
+    let args = LargeJson::from(native_arguments(candidate, given, pass)?.into_value());
+    json::to_python(given.py(), &args).map_err(|error| {
         let reason = exception_text(given.py(), &error);
         let text = format!("Invalid arguments for '{}': {reason}", candidate.spec().name);
         HubError::new(ErrorKind::InvalidArguments, text)
@@ -128,8 +136,13 @@ fn native_arguments(
     if !pass.checks.validate {
         return Ok(args);
     }
-    let fitting = pass.run(py, |options| candidate.tool.check(&args, options))?;
-    Ok(fitting.unwrap_or(args))
+    match pass.run(py, |options| candidate.tool.check(&args, options)) {
+        Ok(None) => Ok(args),
+        replaced_or_refused => {
+            drop(LargeJson::from(args.into_value()));
+            replaced_or_refused.map(Option::unwrap_or_default)
+        }
+    }
 }
 
 /// What is odd about arguments that fit. A signature forbids what it does not know; a schema may not.

@@ -13,6 +13,7 @@ use crate::bindings::loop_bridge::{LoopBridge, wake};
 use crate::bindings::once::intern;
 use crate::bindings::pool::Leftover;
 use crate::bindings::python_tool::python_tool;
+use crate::bindings::releasing::LargeJson;
 use crate::bindings::{json, user_code, value};
 use crate::error::{ErrorKind, HubError, clip};
 use crate::execute::{Answer, overloaded, refused_by_pool, reported, worker_lost};
@@ -300,27 +301,33 @@ impl Execution {
     }
 
     fn answered(&self, py: Python<'_>, slot: usize, answer: Answer) {
-        let output = match answer {
+        let mut output = match answer {
             Err(mut error) => {
-                if let Some(sent) = error.content.take()
-                    && let Some(attempt) = self.state.lock().attempts.get_mut(slot)
-                {
-                    attempt.blocks = Some(Box::new(Blocks::of_error(&sent)));
+                if let Some(sent) = error.content.take() {
+                    self.put_blocks(slot, Blocks::of_error(&sent));
                 }
                 return self.fail(slot, error);
             }
             Ok(output) => output,
         };
-        let value = json::to_python(py, &output.value);
-        if let Some(blocks) = Blocks::of(output)
-            && let Some(attempt) = self.state.lock().attempts.get_mut(slot)
-        {
-            attempt.blocks = Some(Box::new(blocks));
+        let answer = LargeJson::from(std::mem::take(&mut output.value));
+        let value = json::to_python(py, &answer);
+        drop(answer);
+        if let Some(blocks) = Blocks::of(output) {
+            self.put_blocks(slot, blocks);
         }
         match value {
             Ok(value) => self.returned(py, slot, value.unbind()),
             Err(error) => self.raised(py, slot, error),
         }
+    }
+
+    fn put_blocks(&self, slot: usize, blocks: Blocks) {
+        let mut blocks = Some(Box::new(blocks));
+        if let Some(attempt) = self.state.lock().attempts.get_mut(slot) {
+            std::mem::swap(&mut attempt.blocks, &mut blocks);
+        }
+        // Those of an earlier attempt are dropped here, without the lock.
     }
 
     pub(super) fn fail(&self, slot: usize, error: HubError) {

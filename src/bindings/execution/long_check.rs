@@ -57,8 +57,16 @@ impl Execution {
         };
         let (function, kwargs) = (Bound::new(py, check)?.into_any(), PyDict::new(py).into_any().unbind());
         let around = slots::current(py)?;
-        let call =
-            FunctionCall { function, value: None, kwargs, around, latest_start, tool: None, held: None };
+        let call = FunctionCall {
+            function,
+            value: None,
+            kwargs,
+            around,
+            latest_start,
+            tool: None,
+            held: None,
+            large_args: None,
+        };
         let Address { mailbox, key } = Self::address(slf, slot)?;
         // The threads of tools may all be taken by tools.
         match pool::submit(py, PoolKind::Callbacks, call, (mailbox, key)) {

@@ -184,20 +184,23 @@ impl Executor for AsyncioExecutor<'_, '_> {
         let Some(start) = self.start_of(slot) else { return Ok(None) };
         let args = {
             let state = self.0.get().state.lock();
-            let approved = state.approved.as_ref().map(|approved| &approved[slot]);
-            let clone = |args: &Py<PyAny>| args.clone_ref(self.0.py());
+            let approved = state.approved.as_ref().map(|approved| approved[slot].as_ref());
+            let py = self.0.py();
             approved.map_or_else(
-                || Ok(clone(&state.args)),
-                |one| one.as_ref().map(clone).map_err(HubError::clone),
+                || Ok((state.args.clone_ref(py), false)),
+                |one| one.map(|one| (one.args.bound(py).unbind(), one.takes_long)).map_err(HubError::clone),
             )
         };
-        let args = match args {
+        let (args, takes_long) = match args {
             Ok(args) => args,
             Err(refusal) => {
                 self.0.get().reject(slot, refusal);
                 return Ok(None);
             }
         };
+        if takes_long {
+            return Execution::check_on_thread(self.0, &start, args).map(|()| None);
+        }
         self.run_in_place(Execution::begin(self.0, start, args)?)
     }
 

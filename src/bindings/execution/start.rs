@@ -259,9 +259,20 @@ impl Execution {
         };
         let around = this.held(py, start)?.map_or_else(|| slots::current(py), Ok)?;
         let latest_start = this.state.lock().plan.as_ref().and_then(|plan| plan.run.latest_start(slot));
-        let (function, tool_stats) = (tool.call.bind(py).clone(), Some(start.candidate.stats.clone()));
-        let call =
-            FunctionCall { function, value, kwargs, around, latest_start, tool: tool_stats, held: None };
+        let large_args = {
+            let state = this.state.lock();
+            state.attempts[slot].large_copy.as_ref().map(|copy| copy.clone_ref(py))
+        };
+        let call = FunctionCall {
+            function: tool.call.bind(py).clone(),
+            value,
+            kwargs,
+            around,
+            latest_start,
+            tool: Some(start.candidate.stats.clone()),
+            held: None,
+            large_args,
+        };
         let Address { mailbox, key } = Self::address(slf, slot)?;
         match pool::submit(py, PoolKind::Tools, call, (mailbox, key)) {
             Ok(reply) => {

@@ -121,7 +121,7 @@ pub struct Attempt {
 pub fn leftover(permits: Option<Permits>, candidate: &Candidate) -> Leftover {
     let mut permits = permits.unwrap_or_default();
     permits.keep_only(candidate.gate.as_ref());
-    Leftover { permits, counted: Some(candidate.stats.count_abandoned()), held: None }
+    Leftover { permits, counted: Some(candidate.stats.count_abandoned()), held: None, large_args: None }
 }
 
 /// What is left when an execution is over.
@@ -341,7 +341,7 @@ impl State {
     pub fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
         visit.call(&self.args)?;
         for args in self.approved.iter().flat_map(|approved| approved.iter().flatten()) {
-            visit.call(args)?;
+            visit.call(args.args.object())?;
         }
         visit.call(&self.waiter)?;
         visit.call(&self.port)?;

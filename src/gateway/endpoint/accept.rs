@@ -27,6 +27,14 @@ impl Accepted {
     }
 }
 
+/// Whether the body is sent as it is.
+pub fn is_plain(headers: &HeaderMap) -> bool {
+    headers
+        .get_all(header::CONTENT_ENCODING)
+        .iter()
+        .all(|value| value.as_bytes().eq_ignore_ascii_case(b"identity"))
+}
+
 /// Whether the body is declared as JSON.
 pub fn is_json(headers: &HeaderMap) -> bool {
     let kind = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();

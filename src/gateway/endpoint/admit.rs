@@ -19,6 +19,7 @@ use crate::gateway::state::Gateway;
 use crate::principal::Principal;
 use http::request::Parts;
 use http::{HeaderValue, Method, StatusCode, header};
+use std::sync::Arc;
 use std::time::SystemTime;
 
 const HEALTH: &str = "/healthz";
@@ -57,7 +58,7 @@ impl Admitted {
     pub fn not_draining(self, gateway: &Gateway) -> Result<Admitted, HttpReply> {
         match self.is_late {
             true => {
-                gateway.metrics.refused(StatusCode::SERVICE_UNAVAILABLE.as_u16());
+                gateway.refused(StatusCode::SERVICE_UNAVAILABLE, Some(&self.origin.principal));
                 Err(HttpReply::refused(StatusCode::SERVICE_UNAVAILABLE, &stopping())
                     .with(header::RETRY_AFTER, HeaderValue::from_static("1")))
             }
@@ -68,16 +69,23 @@ impl Admitted {
 
 /// Admits a request, or answers it without its body.
 pub async fn admit(gateway: &Gateway, parts: &Parts) -> Result<Admitted, HttpReply> {
-    let admitted = admission(gateway, parts).await;
+    let mut known = None;
+    let admitted = admission(gateway, parts, &mut known).await;
     if let Err(reply) = &admitted
-        && reply.status.is_client_error() | reply.status.is_server_error()
+        && (reply.status.is_client_error() || reply.status.is_server_error())
+        && parts.uri.path() != READINESS
     {
-        gateway.metrics.refused(reply.status.as_u16());
+        gateway.refused(reply.status, known.as_deref());
     }
     admitted
 }
 
-async fn admission(gateway: &Gateway, parts: &Parts) -> Result<Admitted, HttpReply> {
+/// `known` gets the principal as soon as it is.
+async fn admission(
+    gateway: &Gateway,
+    parts: &Parts,
+    known: &mut Option<Arc<Principal>>,
+) -> Result<Admitted, HttpReply> {
     let options = &gateway.options;
     if let Err(refusal) = origin::check(parts, &options.allowed_hosts, &options.allowed_origins) {
         let error = RpcError::invalid_request(refusal.message());
@@ -90,13 +98,24 @@ async fn admission(gateway: &Gateway, parts: &Parts) -> Result<Admitted, HttpRep
         READINESS if is_get => return Err(readiness(gateway)),
         _ => {}
     }
-    let authenticated = gateway.authenticator.authenticate(&parts.headers, SystemTime::now()).await;
-    let principal = authenticated.map_err(|refusal| unauthenticated(gateway, &refusal))?;
-    // Metrics name all tools, so they are not for callers who see some of them only.
-    if path == METRICS && is_get && principal.view.is_none() {
-        return Err(metrics(gateway));
+    if head_size(parts) > gateway.admission.limits().max_headers {
+        return Err(HttpReply::empty(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE));
     }
-    let below = |base: &str| gateway.views.of_path(path, base, &principal);
+    let authenticator = gateway.authenticator.load_full();
+    let is_metrics = path == METRICS && is_get;
+    let operator = authenticator.shows_metrics_token(&parts.headers).filter(|_| is_metrics);
+    if operator == Some(true) {
+        return Err(metrics(gateway.metrics.text(&gateway.gauges())));
+    }
+    let authenticated = authenticator.authenticate(&parts.headers, SystemTime::now()).await;
+    let principal = authenticated.map_err(|refusal| unauthenticated(gateway, &refusal))?;
+    *known = Some(principal.clone());
+    // Metrics name all tools, so they are not for callers who see some of them only.
+    if is_metrics && principal.view.is_none() {
+        return Err(metrics_for(gateway, &principal, operator));
+    }
+    let views = gateway.views.load_full();
+    let below = |base: &str| views.of_path(path, base, &principal);
     let usual = below(&options.path);
     let is_sse = usual.is_none();
     let view = usual.or_else(|| below(options.sse_path.as_deref()?));
@@ -105,8 +124,23 @@ async fn admission(gateway: &Gateway, parts: &Parts) -> Result<Admitted, HttpRep
     let is_late = running.is_none();
     let what = if is_get { Occupied::Stream } else { Occupied::Request };
     let occupied = gateway.admission.enter(&principal.id, what).map_err(|refused| too_many(&refused))?;
+    // Said before a client that waits for `100 Continue` sends its body.
+    if declared_length(parts).is_some_and(|length| length > options.max_body as u64) {
+        return Err(HttpReply::too_large());
+    }
     let place = RequestPlace { _occupied: occupied, _running: running.filter(|_| !is_get) };
     Ok(Admitted { origin: RequestOrigin { principal, view }, place, is_sse, is_late })
+}
+
+/// In bytes. hyper has a limit of its own, ASGI servers have others.
+fn head_size(parts: &Parts) -> usize {
+    let headers =
+        parts.headers.iter().map(|(name, value)| name.as_str().len() + value.len() + ": \r\n".len());
+    headers.sum::<usize>() + parts.uri.path().len() + parts.uri.query().map_or(0, str::len)
+}
+
+fn declared_length(parts: &Parts) -> Option<u64> {
+    parts.headers.get(header::CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }
 
 fn readiness(gateway: &Gateway) -> HttpReply {
@@ -116,8 +150,19 @@ fn readiness(gateway: &Gateway) -> HttpReply {
     }
 }
 
-fn metrics(gateway: &Gateway) -> HttpReply {
-    let mut reply = HttpReply::text(StatusCode::OK, gateway.metrics.text(&gateway.gauges()));
+/// What others did is not for a caller: it sees all only where there is no other, and no token for metrics.
+fn metrics_for(gateway: &Gateway, principal: &Principal, operator: Option<bool>) -> HttpReply {
+    match operator {
+        Some(_) if principal.is_anonymous() => unauthenticated(gateway, &AuthenticationRefusal::Missing),
+        None if !gateway.authenticator.load().has_several_callers() => {
+            metrics(gateway.metrics.text(&gateway.gauges()))
+        }
+        _ => metrics(gateway.metrics.text_of(&principal.id)),
+    }
+}
+
+fn metrics(text: String) -> HttpReply {
+    let mut reply = HttpReply::text(StatusCode::OK, text);
     reply.headers.clear();
     reply.with(header::CONTENT_TYPE, HeaderValue::from_static(METRICS_TYPE))
 }
@@ -125,7 +170,7 @@ fn metrics(gateway: &Gateway) -> HttpReply {
 fn unauthenticated(gateway: &Gateway, refusal: &AuthenticationRefusal) -> HttpReply {
     let status = StatusCode::from_u16(refusal.status()).unwrap_or(StatusCode::UNAUTHORIZED);
     let reply = HttpReply::refused(status, &RpcError::invalid_request(refusal.message()));
-    let challenge = gateway.authenticator.challenge(refusal);
+    let challenge = gateway.authenticator.load().challenge(refusal);
     match challenge.and_then(|challenge| HeaderValue::try_from(challenge).ok()) {
         Some(challenge) => reply.with(header::WWW_AUTHENTICATE, challenge),
         None => reply,

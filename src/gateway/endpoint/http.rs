@@ -7,7 +7,7 @@ use super::legacy_sse;
 use super::post::post;
 use super::reply::HttpReply;
 use super::sse_stream::event;
-use crate::gateway::client_changes::{ClientChanges, WantedLists};
+use crate::gateway::client_changes::{ClientChanges, WantedLists, WantedTasks};
 use crate::gateway::rpc::{RpcError, notification_message};
 use crate::gateway::state::Gateway;
 use bytes::Bytes;
@@ -19,6 +19,7 @@ use std::sync::Arc;
 /// Answers one HTTP request. Dropping the future, or the body of the reply, cancels the call.
 pub async fn handle(gateway: &Arc<Gateway>, parts: &Parts, body: Bytes) -> HttpReply {
     match admit(gateway, parts).await {
+        Ok(_) if body.len() > gateway.options.max_body => HttpReply::too_large(),
         Ok(admitted) => serve(gateway, admitted, parts, body).await,
         Err(reply) => reply,
     }
@@ -61,7 +62,8 @@ fn listen(gateway: &Arc<Gateway>, admitted: Admitted, parts: &Parts) -> Result<H
     let caller = admitted.origin.of_session(gateway, &parts.headers, None)?;
     let subscribed = caller.session.as_ref().map(|session| gateway.subscriptions.of(session));
     let subscribed = subscribed.unwrap_or_default();
-    let changes = ClientChanges::new(gateway, &caller.view, WantedLists::ALL, subscribed);
+    let changes = ClientChanges::new(gateway, &caller.view, &caller.principal, WantedLists::ALL, subscribed)
+        .with_tasks(gateway, WantedTasks::of_session(caller.session.as_ref()));
     Ok(HttpReply::events(change_events(gateway.clone(), caller.view, changes, admitted.place)))
 }
 

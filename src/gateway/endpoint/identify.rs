@@ -96,8 +96,7 @@ impl RequestOrigin {
         match ended {
             Ok(lived) => {
                 gateway.metrics.session_ended(lived);
-                gateway.log_levels.forget(session);
-                gateway.subscriptions.forget(session);
+                gateway.forget_session(session);
                 HttpReply::empty(StatusCode::NO_CONTENT)
             }
             Err(_) => no_session(None),

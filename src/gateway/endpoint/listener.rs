@@ -1,6 +1,7 @@
 //! The HTTP endpoint on sockets.
 
 use super::admit::admit;
+use super::first_bytes::FirstBytes;
 use super::http::serve;
 use super::reply::{HttpReply, ReplyBody};
 use super::write_timeout::WriteTimeout;
@@ -13,11 +14,11 @@ use http::{HeaderValue, Request, Response, StatusCode, header};
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Full, LengthLimitError, Limited, StreamBody};
 use hyper::body::{Frame, Incoming};
+use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use hyper_util::server::conn::auto;
 use std::convert::Infallible;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
@@ -56,7 +57,7 @@ pub async fn serve_http(gateway: Arc<Gateway>, listener: TcpListener) {
 
 /// Says that there is no room, as far as the socket takes it at once, and closes the connection.
 fn turn_away(gateway: &Gateway, stream: TcpStream) {
-    gateway.metrics.refused(StatusCode::SERVICE_UNAVAILABLE.as_u16());
+    gateway.refused(StatusCode::SERVICE_UNAVAILABLE, None);
     if let Ok(mut stream) = stream.into_std() {
         let _ = std::io::Write::write(&mut stream, NO_ROOM);
     }
@@ -64,28 +65,47 @@ fn turn_away(gateway: &Gateway, stream: TcpStream) {
 
 async fn serve_connection(
     gateway: Arc<Gateway>,
-    stream: TcpStream,
+    mut stream: TcpStream,
     stop: CancellationToken,
     _place: ConnectionPlace,
 ) {
-    let limits = *gateway.admission.limits();
+    let limits = gateway.admission.limits();
     // Without this, a small answer waits for the acknowledgement of the one before it (40 ms).
     let _ = stream.set_nodelay(true);
+    let first = tokio::select! {
+        () = stop.cancelled() => return,
+        first = tokio::time::timeout(limits.head_timeout, FirstBytes::read(&mut stream)) => first,
+    };
+    // What a client does to its own connection is of no concern to others, here and below.
+    let Ok(Ok(first)) = first else { return };
     let service = service_fn(move |request| {
         let gateway = gateway.clone();
         async move { Ok::<_, Infallible>(reply(&gateway, request).await) }
     });
-    let mut builder = auto::Builder::new(TokioExecutor::new());
+    let is_http2 = first.is_http2;
+    let stream = TokioIo::new(first.before(WriteTimeout::new(stream, limits.write_timeout)));
+    if is_http2 {
+        let list_size = u32::try_from(limits.max_headers).unwrap_or(u32::MAX);
+        let mut builder = http2::Builder::new(TokioExecutor::new());
+        builder.timer(TokioTimer::new()).max_header_list_size(list_size);
+        // A client that is not there any more does not answer a ping.
+        builder.keep_alive_interval(limits.head_timeout).keep_alive_timeout(limits.head_timeout);
+        let connection = builder.serve_connection(stream, service);
+        return until_stopped(connection, &stop, http2::Connection::graceful_shutdown).await;
+    }
+    let mut builder = http1::Builder::new();
     let head = limits.max_headers.max(SMALLEST_HEAD);
-    builder.http1().timer(TokioTimer::new()).header_read_timeout(limits.head_timeout).max_buf_size(head);
-    let list_size = u32::try_from(limits.max_headers).unwrap_or(u32::MAX);
-    builder.http2().timer(TokioTimer::new()).max_header_list_size(list_size);
-    let stream = WriteTimeout::new(stream, limits.write_timeout);
-    let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service));
+    builder.timer(TokioTimer::new()).header_read_timeout(limits.head_timeout).max_buf_size(head);
+    let connection = builder.serve_connection(stream, service);
+    until_stopped(connection, &stop, http1::Connection::graceful_shutdown).await;
+}
+
+/// Serves a connection to its end. When the gateway stops, `shut` lets it end after the requests that run.
+async fn until_stopped<C: Future>(connection: C, stop: &CancellationToken, shut: impl FnOnce(Pin<&mut C>)) {
+    let mut connection = pin!(connection);
     tokio::select! {
-        // What a client did to its own connection is of no concern to others.
         _ = connection.as_mut() => return,
-        () = stop.cancelled() => connection.as_mut().graceful_shutdown(),
+        () = stop.cancelled() => shut(connection.as_mut()),
     }
     let _ = connection.await;
 }
@@ -119,7 +139,7 @@ async fn answered(gateway: &Arc<Gateway>, parts: &Parts, body: Incoming) -> Resu
     let limit = gateway.admission.limits().body_timeout;
     let read = tokio::time::timeout(limit, body_of(body, gateway.options.max_body)).await;
     let body = read.unwrap_or_else(|_| Err(HttpReply::empty(StatusCode::REQUEST_TIMEOUT)));
-    let body = body.inspect_err(|reply| gateway.metrics.refused(reply.status.as_u16()))?;
+    let body = body.inspect_err(|reply| gateway.refused(reply.status, Some(&admitted.origin.principal)))?;
     Ok(serve(gateway, admitted, parts, body).await)
 }
 

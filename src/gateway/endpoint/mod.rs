@@ -2,6 +2,7 @@
 
 mod accept;
 mod admit;
+mod first_bytes;
 pub mod http;
 mod identify;
 mod legacy_sse;
@@ -11,6 +12,7 @@ mod modern_headers;
 mod origin;
 mod post;
 mod reply;
+mod running_answer;
 mod sse_stream;
 mod stdio;
 mod write_timeout;
@@ -47,7 +49,7 @@ pub async fn answer(gateway: &Arc<Gateway>, request: &RpcRequest, exchange: &Exc
         let error = code.map(|code| code.to_string()).unwrap_or_default();
         let version = exchange.caller.version;
         let operation = Operation { method, tool: String::new(), error, version };
-        gateway.metrics.operation(operation, begun.elapsed());
+        gateway.metrics.operation(operation, &exchange.caller.principal.id, begun.elapsed());
     }
     match dispatched {
         Ok(result) => AnsweredRequest { message: result_message(&request.id, &result), error: None },
@@ -60,7 +62,7 @@ pub async fn answer(gateway: &Arc<Gateway>, request: &RpcRequest, exchange: &Exc
 /// The methods that are counted here; calls of tools are counted with their tool, and streams have no end. Clients choose the
 /// names of other methods, so they are counted together.
 fn known_method(name: &str) -> Option<&'static str> {
-    const COUNTED: [&str; 12] = [
+    const COUNTED: [&str; 17] = [
         "initialize",
         "server/discover",
         "ping",
@@ -73,6 +75,11 @@ fn known_method(name: &str) -> Option<&'static str> {
         "prompts/list",
         "prompts/get",
         "completion/complete",
+        "tasks/get",
+        "tasks/result",
+        "tasks/update",
+        "tasks/cancel",
+        "tasks/list",
     ];
     match name {
         "tools/call" | "subscriptions/listen" => None,

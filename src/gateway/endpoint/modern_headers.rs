@@ -11,6 +11,7 @@ use base64::engine::general_purpose::STANDARD;
 use http::HeaderMap;
 use serde::Deserialize;
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 /// Headers and body contradict each other, or a header is missing.
 pub const HEADER_MISMATCH: i64 = -32020;
@@ -18,13 +19,15 @@ pub const HEADER_MISMATCH: i64 = -32020;
 const VERSION: &str = "Mcp-Protocol-Version";
 const METHOD: &str = "Mcp-Method";
 const NAME: &str = "Mcp-Name";
-const PARAM: &str = "mcp-param-";
 
 #[derive(Default, Deserialize)]
 struct Mirroring {
     name: Option<Value>,
     uri: Option<Value>,
-    arguments: Option<Value>,
+    #[serde(rename = "taskId")]
+    task: Option<Value>,
+    /// Read only if the tool mirrors some: they may be large.
+    arguments: Option<Box<RawValue>>,
 }
 
 /// Compares the headers of a request with its body.
@@ -50,10 +53,11 @@ pub fn check(
             let params = params();
             let Some(name) = params.name.as_ref().and_then(Value::as_str) else { return Ok(()) };
             same(headers, NAME, name, Encoding::MayBeBase64)?;
-            arguments(gateway, view, headers, name, params.arguments.as_ref().unwrap_or(&Value::Null))
+            arguments(gateway, view, headers, name, params.arguments.as_deref())
         }
         "prompts/get" => named(headers, params().name.as_ref()),
         "resources/read" => named(headers, params().uri.as_ref()),
+        "tasks/get" | "tasks/update" | "tasks/cancel" => named(headers, params().task.as_ref()),
         _ => Ok(()),
     }
 }
@@ -115,17 +119,17 @@ fn arguments(
     view: &View,
     headers: &HeaderMap,
     tool: &str,
-    args: &Value,
+    args: Option<&RawValue>,
 ) -> Result<(), RpcError> {
     let snapshot = gateway.hub.registry.snapshot();
     let entry = snapshot.get(tool).filter(|entry| view.sees(entry));
     let Some(primary) = entry.and_then(|entry| entry.primary()) else { return Ok(()) };
-    let has_headers = headers.keys().any(|name| name.as_str().starts_with(PARAM));
-    if !has_headers && args.as_object().is_none_or(|args| args.is_empty()) {
+    let mirrored = mirrored(&primary.spec().parameters).unwrap_or_default();
+    if mirrored.is_empty() {
         return Ok(());
     }
-    let mirrored = mirrored(&primary.spec().parameters).unwrap_or_default();
-    mirrored.iter().try_for_each(|one| argument(headers, one, args))
+    let args = args.and_then(|args| serde_json::from_str(args.get()).ok()).unwrap_or(Value::Null);
+    mirrored.iter().try_for_each(|one| argument(headers, one, &args))
 }
 
 fn argument(headers: &HeaderMap, mirrored: &Mirrored, args: &Value) -> Result<(), RpcError> {

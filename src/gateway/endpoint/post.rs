@@ -1,9 +1,10 @@
 //! A message of a client on HTTP, and its answer: JSON, or events if something has to be sent before it.
 
-use super::accept::{Accepted, is_json};
+use super::accept::{Accepted, is_json, is_plain};
 use super::admit::{Admitted, RequestPlace, too_many};
 use super::identify::{RequestOrigin, SESSION_HEADER, bad_request, is_modern_header};
 use super::reply::HttpReply;
+use super::running_answer::{RunningAnswer, ready};
 use super::sse_stream::{AnswerStream, event};
 use super::{AnsweredRequest, answer, cancelled_request, in_use};
 use crate::gateway::caller::Caller;
@@ -21,7 +22,6 @@ use http::{HeaderMap, HeaderValue, StatusCode};
 use serde_json::value::RawValue;
 use std::sync::Arc;
 use std::time::SystemTime;
-use tokio::sync::oneshot;
 
 pub async fn post(
     gateway: &Arc<Gateway>,
@@ -31,6 +31,10 @@ pub async fn post(
 ) -> Result<HttpReply, HttpReply> {
     if !is_json(&parts.headers) {
         let error = RpcError::invalid_request("The Content-Type must be application/json");
+        return Err(HttpReply::refused(StatusCode::UNSUPPORTED_MEDIA_TYPE, &error));
+    }
+    if !is_plain(&parts.headers) {
+        let error = RpcError::invalid_request("The body must not be compressed (Content-Encoding)");
         return Err(HttpReply::refused(StatusCode::UNSUPPORTED_MEDIA_TYPE, &error));
     }
     let accepted = Accepted::of(&parts.headers);
@@ -50,7 +54,10 @@ pub async fn post(
             let session = session_for(gateway, &request, &caller);
             let place = match request.method.as_str() {
                 "subscriptions/listen" => {
-                    place.into_stream(gateway, &caller.principal).map_err(|refused| too_many(&refused))?
+                    place.into_stream(gateway, &caller.principal).map_err(|refused| {
+                        gateway.refused(StatusCode::TOO_MANY_REQUESTS, Some(&caller.principal));
+                        too_many(&refused)
+                    })?
                 }
                 _ => place,
             };
@@ -140,33 +147,33 @@ async fn respond(
             }
         }
     };
-    let guard = cancel.clone().drop_guard();
     let (outlet, mut messages) = Outlet::open();
-    let (done, mut answered) = oneshot::channel();
-    let exchange = Exchange { caller: Arc::new(caller), outlet, cancel };
+    let exchange = Exchange { caller: Arc::new(caller), outlet, cancel: cancel.clone() };
     let keep_alive = gateway.options.keep_alive;
     let gateway = gateway.clone();
-    // A task of its own: dropping a future is not enough to stop a tool, cancelling its token is.
-    tokio::spawn(async move {
+    let mut running = RunningAnswer::new(async move {
         let answer = answer(&gateway, &request, &exchange).await;
-        drop(entry);
-        // The client may have gone.
-        let _ = done.send(answer);
-        drop(place);
+        drop((entry, place));
+        answer
     });
+    // Dropped before the request: its token has fired when it goes on by itself.
+    let guard = cancel.drop_guard();
     if !accepted.events {
         messages.close();
-        let answer = answered.await.ok();
+        let answer = (&mut running).await;
         drop(guard);
         return whole(era, accepted, answer);
     }
-    let first = tokio::select! {
+    let (first, answer) = tokio::select! {
         biased;
-        Some(message) = messages.recv() => Some(message),
-        answer = &mut answered => return whole(era, accepted, answer.ok()),
-        () = tokio::time::sleep(keep_alive) => None,
+        Some(message) = messages.recv() => (Some(message), running.detach()),
+        answer = &mut running => match (messages.try_recv(), answer) {
+            (Ok(message), Some(answer)) => (Some(message), ready(answer)),
+            (_, answer) => return whole(era, accepted, answer),
+        },
+        () = tokio::time::sleep(keep_alive) => (None, running.detach()),
     };
-    HttpReply::events(AnswerStream { first, messages, answer: answered, keep_alive, _guard: guard }.events())
+    HttpReply::events(AnswerStream { first, messages, answer, keep_alive, _guard: guard }.events())
 }
 
 /// An answer that nothing was sent before.

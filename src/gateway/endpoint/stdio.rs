@@ -4,7 +4,7 @@ use super::identify::RequestOrigin;
 use super::lines::{LineReader, ReadLine};
 use super::{answer, cancelled_request, in_use, stopping};
 use crate::gateway::caller::Caller;
-use crate::gateway::client_changes::{ClientChanges, WantedLists};
+use crate::gateway::client_changes::{ClientChanges, WantedLists, WantedTasks};
 use crate::gateway::era::legacy::{self, Initialized};
 use crate::gateway::era::modern;
 use crate::gateway::exchange::Exchange;
@@ -18,6 +18,7 @@ use crate::gateway::state::Gateway;
 use crate::gateway::view::View;
 use crate::model::protocol::{Era, MODERN};
 use crate::principal::Principal;
+use http::StatusCode;
 use serde_json::Value;
 use std::io::{self, Read, Write};
 use std::sync::Arc;
@@ -68,10 +69,14 @@ pub async fn serve_stdio(
     writer: impl AsyncWrite + Unpin + Send + 'static,
 ) {
     let (output, messages) = mpsc::channel(MOST_WAITING);
-    let writing = tokio::spawn(write_all(writer, messages));
-    let origin = RequestOrigin { principal: gateway.anonymous.clone(), view: gateway.views.standard() };
+    let over = CancellationToken::new();
+    let writing = tokio::spawn(write_all(writer, messages, over.clone()));
+    let origin =
+        RequestOrigin { principal: gateway.anonymous.clone(), view: gateway.views.load().standard() };
     let lines = LineReader::new(reader, gateway.options.max_body);
     serve_client(gateway, origin, lines, output).await;
+    // A tool may keep its call, and thereby a way to the client, for longer than the call runs.
+    over.cancel();
     let _ = writing.await;
 }
 
@@ -87,28 +92,35 @@ pub async fn serve_client(
         view: origin.view,
         pipe: Arc::from(format!("pipe {}", NEXT_PIPE.fetch_add(1, Ordering::Relaxed))),
         initialized: None,
+        takes_notifications: false,
         output,
         in_flight: RequestsInFlight::default(),
         running: JoinSet::new(),
         gateway,
     };
-    let (gateway, view) = (client.gateway.clone(), client.view.clone());
+    let (gateway, mut view) = (client.gateway.clone(), client.view.clone());
     let subscribed = gateway.subscriptions.of(&client.pipe);
-    let mut changes = ClientChanges::new(&gateway, &view, WantedLists::ALL, subscribed);
+    let mut changes = ClientChanges::new(&gateway, &view, &client.principal, WantedLists::ALL, subscribed)
+        .with_tasks(&gateway, WantedTasks::of_session(Some(&client.pipe)));
     loop {
         let input = tokio::select! {
             () = gateway.stop.cancelled() => break,
             // The client does not read any more.
             () = client.output.closed() => break,
             Some(_) = client.running.join_next() => continue,
-            (method, params) = changes.next(&gateway, &view), if client.initialized.is_some() => {
+            (method, params) = changes.next(&gateway, &view), if client.takes_notifications => {
                 client.send(notification_message(method, &params)).await;
                 continue;
             }
             input = messages.next() => input,
         };
         match input {
-            ClientInput::Message(message, place) => client.receive(message, place).await,
+            ClientInput::Message(message, place) => {
+                if let Some(now) = gateway.views.load().renewed(&view) {
+                    (view, client.view) = (now.clone(), now);
+                }
+                client.receive(message, place).await;
+            }
             ClientInput::TooLong => {
                 let error = RpcError::invalid_request("The message is larger than this server accepts");
                 client.send(error_message(None, &error)).await;
@@ -119,8 +131,21 @@ pub async fn serve_client(
     client.close().await;
 }
 
-async fn write_all(mut writer: impl AsyncWrite + Unpin, mut messages: mpsc::Receiver<String>) {
-    while let Some(mut message) = messages.recv().await {
+/// Writes messages until there are no more senders, or until it is over and what was sent before that is written.
+async fn write_all(
+    mut writer: impl AsyncWrite + Unpin,
+    mut messages: mpsc::Receiver<String>,
+    over: CancellationToken,
+) {
+    loop {
+        let message = tokio::select! {
+            message = messages.recv() => message,
+            () = over.cancelled(), if !messages.is_closed() => {
+                messages.close();
+                continue;
+            }
+        };
+        let Some(mut message) = message else { return };
         message.push('\n');
         if writer.write_all(message.as_bytes()).await.is_err() || writer.flush().await.is_err() {
             return;
@@ -136,6 +161,8 @@ struct StdioClient {
     pipe: Arc<str>,
     /// What a legacy client has said of itself.
     initialized: Option<Initialized>,
+    /// It has the answer to `initialize`.
+    takes_notifications: bool,
     output: mpsc::Sender<String>,
     in_flight: RequestsInFlight,
     running: JoinSet<()>,
@@ -156,6 +183,7 @@ impl StdioClient {
                 }
             }
             Ok(ClientMessage::Notification { method, params }) => {
+                self.takes_notifications |= method == "notifications/initialized";
                 if method == "notifications/cancelled"
                     && let Some(key) = cancelled_request(params.as_deref())
                 {
@@ -174,7 +202,10 @@ impl StdioClient {
     /// Runs a request beside the others.
     fn start(&mut self, request: RpcRequest, place: Option<HeldPlace>) -> Result<(), RpcError> {
         let caller = self.caller(&request)?;
-        let running = self.gateway.drain.enter().ok_or_else(stopping)?;
+        let running = self.gateway.drain.enter().ok_or_else(|| {
+            self.gateway.refused(StatusCode::SERVICE_UNAVAILABLE, Some(&self.principal));
+            stopping()
+        })?;
         // A standing stream does not keep the gateway from stopping.
         let running = (request.method != "subscriptions/listen").then_some(running);
         let cancel = self.gateway.abort.child_token();
@@ -216,6 +247,8 @@ impl StdioClient {
         }
         match &self.initialized {
             Some(client) => {
+                // A client that forgot to say so.
+                self.takes_notifications |= request.method != "ping";
                 Ok(self.of(Era::Legacy, client.version, client.capabilities.clone(), client.client.clone()))
             }
             None if request.method == "ping" => {
@@ -233,15 +266,15 @@ impl StdioClient {
             self.in_flight.cancel_all();
             while self.running.join_next().await.is_some() {}
         }
-        self.gateway.log_levels.forget(&self.pipe);
-        self.gateway.subscriptions.forget(&self.pipe);
+        self.gateway.forget_session(&self.pipe);
     }
 }
 
 /// Serves the client that started this process. From now on, what other code prints goes to stderr, because a line that
-/// is no message would break the protocol.
+/// is no message would break the protocol; and other code, child processes too, finds an empty stdin, because it would
+/// take the client's messages.
 pub async fn serve_process_stdio(gateway: Arc<Gateway>) -> io::Result<()> {
-    let output = taken_stdout()?;
+    let (input, output) = (taken_stdin()?, taken_stdout()?);
     // Dropping one end ends the other, so neither thread waits for a stream that is over.
     let (reader, to_reader) = tokio::io::duplex(PIPE);
     let (from_writer, writer) = tokio::io::duplex(PIPE);
@@ -250,7 +283,7 @@ pub async fn serve_process_stdio(gateway: Arc<Gateway>) -> io::Result<()> {
     // Threads, because a read of stdin cannot be interrupted; they end with the process or their stream.
     std::thread::Builder::new()
         .name("toolhub-stdin".to_owned())
-        .spawn(move || pump_in(&reading, to_reader))?;
+        .spawn(move || pump_in(&reading, input, to_reader))?;
     let done = CancellationToken::new();
     let written = done.clone();
     std::thread::Builder::new().name("toolhub-stdout".to_owned()).spawn(move || {
@@ -262,9 +295,8 @@ pub async fn serve_process_stdio(gateway: Arc<Gateway>) -> io::Result<()> {
     Ok(())
 }
 
-fn pump_in(runtime: &tokio::runtime::Handle, mut to: impl AsyncWrite + Unpin) {
+fn pump_in(runtime: &tokio::runtime::Handle, mut input: impl Read, mut to: impl AsyncWrite + Unpin) {
     let mut buffer = vec![0; PIPE];
-    let mut input = io::stdin().lock();
     loop {
         match input.read(&mut buffer) {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -285,6 +317,24 @@ fn pump_out(runtime: &tokio::runtime::Handle, mut from: impl AsyncRead + Unpin, 
             Ok(_) => {}
         }
     }
+}
+
+/// The stdin of this process under another descriptor; the usual one is empty.
+#[cfg(unix)]
+fn taken_stdin() -> io::Result<std::fs::File> {
+    use std::os::fd::{AsFd, AsRawFd};
+    let own = io::stdin().as_fd().try_clone_to_owned()?;
+    let empty = std::fs::File::open("/dev/null")?;
+    // SAFETY: both descriptors are those of the process, and dup2 touches no memory.
+    match unsafe { libc::dup2(empty.as_raw_fd(), libc::STDIN_FILENO) } {
+        -1 => Err(io::Error::last_os_error()),
+        _ => Ok(std::fs::File::from(own)),
+    }
+}
+
+#[cfg(not(unix))]
+fn taken_stdin() -> io::Result<io::Stdin> {
+    Ok(io::stdin())
 }
 
 /// The stdout of this process under another descriptor; the usual one leads to stderr.

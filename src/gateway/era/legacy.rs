@@ -45,6 +45,9 @@ pub fn welcome(
     instructions: Option<&str>,
 ) -> String {
     capabilities["logging"] = json!({});
+    if version == LEGACY[0] {
+        capabilities["tasks"] = json!({"list": {}, "cancel": {}, "requests": {"tools": {"call": {}}}});
+    }
     let mut result = json!({
         "protocolVersion": version,
         "capabilities": capabilities,

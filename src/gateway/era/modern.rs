@@ -3,7 +3,7 @@
 use super::{ResultKind, modern_result};
 use crate::gateway::rpc::RpcError;
 use crate::gateway::state::Gateway;
-use crate::model::protocol::MODERN;
+use crate::model::protocol::{MODERN, TASKS_EXTENSION};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
@@ -78,7 +78,8 @@ pub fn unsupported(version: &str) -> RpcError {
 }
 
 /// The result of `server/discover`.
-pub fn discovered(gateway: &Gateway, capabilities: Value, instructions: Option<&str>) -> String {
+pub fn discovered(gateway: &Gateway, mut capabilities: Value, instructions: Option<&str>) -> String {
+    capabilities["extensions"][TASKS_EXTENSION] = json!({});
     let mut result = json!({
         "supportedVersions": [MODERN],
         "capabilities": capabilities,

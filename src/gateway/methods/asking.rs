@@ -32,7 +32,7 @@ pub fn by_request(questions: &OpenQuestions, exchange: &Exchange) -> AskRound {
     })
 }
 
-async fn ask(
+pub async fn ask(
     questions: OpenQuestions,
     outlet: Outlet,
     asker: Arc<str>,

@@ -1,16 +1,18 @@
 //! `tools/call`.
 
-use super::call_record::CallRecord;
+use super::audited::AuditedRequest;
 use super::perform::perform;
 use super::results::answer;
-use super::rounds::{RequestSubject, RunningContext, answer_or_ask};
+use super::rounds::{RunningContext, answer_or_ask};
 use super::search_tools::{GatewayCall, read_call};
+use super::tasks;
 use super::tools::name_of;
 use crate::error::ErrorKind;
 use crate::gateway::caller::Caller;
-use crate::gateway::conversation::FinishedRequest;
+use crate::gateway::conversation::{FinishedRequest, RequestSubject};
 use crate::gateway::exchange::Exchange;
-use crate::gateway::rpc::{INTERNAL_ERROR, RpcError, object};
+use crate::gateway::operate::AuditEvent;
+use crate::gateway::rpc::{RpcError, object};
 use crate::gateway::state::Gateway;
 use crate::model::Arguments;
 use serde_json::value::RawValue;
@@ -33,12 +35,19 @@ pub async fn call(
             return Err(refused(gateway, caller, name_of(&params)?, &other, error));
         }
     };
+    let task = match tasks::wanted(caller, &mut params) {
+        Ok(task) => task,
+        Err(error) => {
+            return Err(refused(gateway, caller, name_of(&params)?, &Value::Object(arguments), error));
+        }
+    };
     let (name, arguments) = match read_call(gateway, caller, name_of(&params)?, arguments) {
         GatewayCall::Tool(name, arguments) => (name, arguments),
+        GatewayCall::Answered(_) if task.is_some() => return Err(tasks::not_as_task(name_of(&params)?)),
         GatewayCall::Answered(answer) => return answer,
     };
     let args = Arc::new(Arguments::new(arguments));
-    let subject = RequestSubject { method: "tools/call", name: name.clone() };
+    let subject = RequestSubject { method: "tools/call", name: name.clone(), arguments: args.clone() };
     let (called, given) = (name.clone(), args.clone());
     let refuse = |error| refused(gateway, caller, &called, given.as_value(), error);
     let run = async move |context: RunningContext| {
@@ -47,12 +56,15 @@ pub async fn call(
         let is_failure = called.outcome.is_err();
         FinishedRequest { answer: answer(&gateway, &caller, &name, called), is_failure }
     };
-    answer_or_ask(gateway, exchange, &subject, params, run, refuse).await
+    match task {
+        Some(wanted) => tasks::create(gateway, exchange, &subject, &params, &wanted, run).map_err(refuse),
+        None => answer_or_ask(gateway, exchange, &subject, params, run, refuse).await,
+    }
 }
 
 /// Writes down a call that was refused before a tool was chosen for it.
 fn refused(gateway: &Gateway, caller: &Caller, tool: &str, arguments: &Value, refusal: RpcError) -> RpcError {
-    let record = CallRecord::new(gateway, caller, tool, arguments);
-    let written = record.write(None, Some(ErrorKind::InvalidArguments.name()));
-    written.map_or_else(|error| RpcError::new(INTERNAL_ERROR, error.message), |()| refusal)
+    let event = AuditEvent::Call { tool, candidate: None, arguments };
+    let record = AuditedRequest::new(gateway, caller, event);
+    record.write(Some(ErrorKind::InvalidArguments)).err().unwrap_or(refusal)
 }

@@ -1,21 +1,29 @@
 //! A tool as `tools/list` shows it.
 
-use crate::gateway::view::View;
+use crate::gateway::caller::Caller;
+use crate::gateway::capability::takes_tasks;
+use crate::model::protocol::Era;
 use crate::registry::{Candidate, NameEntry};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Map, Value, json};
+
+const EXECUTION: &str = "execution";
+const TASK_SUPPORT: &str = "taskSupport";
 
 /// The definition of a tool, written without copies.
 pub struct ToolDefinition<'a> {
     pub name: &'a str,
     /// The provider whose definition stands for the tool.
     pub shown: &'a Candidate,
+    /// The client may call it as a task, whatever its server says: the gateway runs the task.
+    pub as_task: bool,
 }
 
 impl<'a> ToolDefinition<'a> {
-    /// As the callers of a view see the tool.
-    pub fn new(view: &View, name: &'a str, entry: &'a NameEntry) -> Option<Self> {
-        view.shown(entry).map(|shown| ToolDefinition { name, shown })
+    /// As the caller sees the tool.
+    pub fn new(caller: &Caller, name: &'a str, entry: &'a NameEntry) -> Option<Self> {
+        let as_task = caller.era == Era::Legacy && takes_tasks(caller);
+        caller.view.shown(entry).map(|shown| ToolDefinition { name, shown, as_task })
     }
 }
 
@@ -31,11 +39,29 @@ impl Serialize for ToolDefinition<'_> {
         if !spec.annotations.is_empty() {
             map.serialize_entry("annotations", &spec.annotations)?;
         }
-        for (key, value) in &self.shown.tool.definition_extras() {
+        let mut extras = self.shown.tool.definition_extras();
+        let execution = extras.remove(EXECUTION);
+        if let Some(execution) = with_task_support(execution, self.as_task) {
+            map.serialize_entry(EXECUTION, &execution)?;
+        }
+        for (key, value) in &extras {
             map.serialize_entry(key, value)?;
         }
         map.end()
     }
+}
+
+/// How the tool runs. What its server says of tasks is between the server and the hub.
+fn with_task_support(execution: Option<Value>, as_task: bool) -> Option<Map<String, Value>> {
+    let mut execution = match execution {
+        Some(Value::Object(execution)) => execution,
+        _ => Map::new(),
+    };
+    execution.remove(TASK_SUPPORT);
+    if as_task {
+        execution.insert(TASK_SUPPORT.to_owned(), json!("optional"));
+    }
+    Some(execution).filter(|execution| !execution.is_empty())
 }
 
 /// A schema of arguments. The protocol requires `type: "object"` at its root.

@@ -1,14 +1,16 @@
 //! `subscriptions/listen`: the answer is a stream of changes, until one side ends it.
 
-use crate::gateway::client_changes::{ClientChanges, WantedLists};
+use crate::gateway::caller::Caller;
+use crate::gateway::capability::{needs_tasks, takes_tasks};
+use crate::gateway::client_changes::{ClientChanges, WantedLists, WantedTasks};
 use crate::gateway::era::{ResultKind, modern_result};
 use crate::gateway::exchange::Exchange;
 use crate::gateway::rpc::{RpcError, RpcRequest, notification_message, object};
 use crate::gateway::state::Gateway;
 use crate::gateway::subscribers::{ClientSubscriptions, MOST_RESOURCES};
-use crate::gateway::view::View;
 use serde_json::{Map, Value, json};
 
+const TASK_IDS: &str = "taskIds";
 const SUBSCRIPTION_KEY: &str = "io.modelcontextprotocol/subscriptionId";
 
 /// Reports changes until the client goes or the gateway stops. The first message confirms what will be reported.
@@ -22,19 +24,21 @@ pub async fn listen(
         return Err(RpcError::invalid_params("Invalid params: 'notifications' must be an object"));
     };
     let wants = |name: &str| wanted.get(name).and_then(Value::as_bool) == Some(true);
-    let view = &exchange.caller.view;
+    let (view, principal) = (&exchange.caller.view, &exchange.caller.principal);
     let lists = WantedLists {
         tools: wants("toolsListChanged"),
         resources: wants("resourcesListChanged") && gateway.upstreams.may_have(view, "resources"),
         prompts: wants("promptsListChanged") && gateway.upstreams.may_have(view, "prompts"),
     };
+    let tasks = wanted_tasks(gateway, &exchange.caller, wanted)?;
     let subscribed = ClientSubscriptions::default();
     // From before the confirmation, so that no change is lost in between.
-    let mut changes = ClientChanges::new(gateway, view, lists, subscribed.clone());
-    let resources = Box::pin(subscribe(gateway, view, wanted, &subscribed)).await;
+    let mut changes = ClientChanges::new(gateway, view, principal, lists, subscribed.clone())
+        .with_tasks(gateway, tasks.clone());
+    let resources = Box::pin(subscribe(gateway, &exchange.caller, wanted, &subscribed)).await;
     let id: Value = serde_json::from_str(request.id.as_json()).unwrap_or_default();
     let meta = json!({SUBSCRIPTION_KEY: id});
-    let honoured = honoured(lists, resources);
+    let honoured = honoured(lists, resources, &tasks);
     let confirmed = json!({"notifications": honoured, "_meta": meta});
     let confirmed = notification_message("notifications/subscriptions/acknowledged", &confirmed);
     if !exchange.outlet.send(confirmed).await {
@@ -57,17 +61,32 @@ pub async fn listen(
     Ok(modern_result(gateway, "{}", ResultKind::Plain, &[(SUBSCRIPTION_KEY, &id)]))
 }
 
+/// The tasks of the caller that the client names.
+fn wanted_tasks(
+    gateway: &Gateway,
+    caller: &Caller,
+    wanted: &Map<String, Value>,
+) -> Result<WantedTasks, RpcError> {
+    let Some(Value::Array(named)) = wanted.get(TASK_IDS) else { return Ok(WantedTasks::None) };
+    if !takes_tasks(caller) {
+        return Err(needs_tasks());
+    }
+    let named = named.iter().filter_map(Value::as_str).take(MOST_RESOURCES);
+    let own = named.filter_map(|id| gateway.tasks.get(caller, id));
+    Ok(WantedTasks::These(own.map(|task| task.id.clone()).collect()))
+}
+
 /// Subscribes to the resources that the client names; returns those that it will hear of.
 async fn subscribe(
     gateway: &Gateway,
-    view: &View,
+    caller: &Caller,
     wanted: &Map<String, Value>,
     subscribed: &ClientSubscriptions,
 ) -> Vec<Value> {
     let named = wanted.get("resourceSubscriptions").and_then(Value::as_array).into_iter().flatten();
     let mut honoured = Vec::new();
     for uri in named.filter_map(Value::as_str).take(MOST_RESOURCES) {
-        if let Ok(resource) = gateway.upstreams.subscribe(view, uri).await
+        if let Ok(resource) = gateway.upstreams.subscribe(&caller.view, &caller.principal, uri).await
             && subscribed.add(uri.to_owned(), resource)
         {
             honoured.push(json!(uri));
@@ -77,7 +96,7 @@ async fn subscribe(
 }
 
 /// What will be reported.
-fn honoured(lists: WantedLists, resources: Vec<Value>) -> Map<String, Value> {
+fn honoured(lists: WantedLists, resources: Vec<Value>, tasks: &WantedTasks) -> Map<String, Value> {
     let lists = [
         ("toolsListChanged", lists.tools),
         ("resourcesListChanged", lists.resources),
@@ -87,6 +106,9 @@ fn honoured(lists: WantedLists, resources: Vec<Value>) -> Map<String, Value> {
     let mut honoured: Map<String, Value> = wanted.map(|(name, _)| (name.to_owned(), json!(true))).collect();
     if !resources.is_empty() {
         honoured.insert("resourceSubscriptions".to_owned(), Value::Array(resources));
+    }
+    if let WantedTasks::These(ids) = tasks {
+        honoured.insert(TASK_IDS.to_owned(), ids.iter().map(|id| json!(&**id)).collect());
     }
     honoured
 }

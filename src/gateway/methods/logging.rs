@@ -16,13 +16,19 @@ use std::sync::Arc;
 const LEVEL_KEY: &str = "io.modelcontextprotocol/logLevel";
 
 /// Sets the least level of the messages that the client gets from now on.
-pub fn set_level(gateway: &Gateway, caller: &Caller, params: Option<&RawValue>) -> Result<String, RpcError> {
+pub async fn set_level(
+    gateway: &Gateway,
+    caller: &Caller,
+    params: Option<&RawValue>,
+) -> Result<String, RpcError> {
     let params = object(params)?;
     let Some(level) = params.get("level").and_then(Value::as_str).and_then(LogLevel::parse) else {
         return Err(RpcError::invalid_params("Invalid params: 'level' must be one of the levels of syslog"));
     };
     if let Some(session) = &caller.session {
         gateway.log_levels.set(session.clone(), level);
+        // Before the answer: the next call of the client is logged as it wants.
+        gateway.upstreams.want_log_level(gateway.log_levels.lowest().map(LogLevel::name)).await;
     }
     Ok("{}".to_owned())
 }

@@ -1,8 +1,8 @@
 //! The methods of the protocol, the same for all endpoints.
 
 mod asking;
+mod audited;
 mod call;
-mod call_record;
 mod capabilities;
 mod definition;
 mod listen;
@@ -13,6 +13,7 @@ mod results;
 mod rounds;
 mod search_tools;
 mod subscribe;
+mod tasks;
 mod tools;
 
 use super::era::{ResultKind, legacy, modern, own_result};
@@ -44,7 +45,9 @@ pub async fn dispatch(
             Ok(modern::discovered(gateway, capabilities(gateway, &exchange.caller).await, instructions))
         }
         ("ping", Era::Legacy) => Ok(own_result(gateway, era, "{}".to_owned(), ResultKind::Plain)),
-        ("logging/setLevel", Era::Legacy) => logging::set_level(gateway, &exchange.caller, params),
+        ("logging/setLevel", Era::Legacy) => {
+            Box::pin(logging::set_level(gateway, &exchange.caller, params)).await
+        }
         ("tools/list", _) => {
             // Some clients list the tools once, so servers that are just being started are waited for.
             gateway.upstreams.listed().await;
@@ -69,6 +72,11 @@ pub async fn dispatch(
         }
         ("prompts/get", _) => Box::pin(offers::get_prompt(gateway, exchange, params)).await,
         ("completion/complete", _) => Box::pin(offers::complete(gateway, exchange, params)).await,
+        ("tasks/get", _) => tasks::get(gateway, &exchange.caller, params),
+        ("tasks/cancel", _) => tasks::cancel(gateway, &exchange.caller, params),
+        ("tasks/result", Era::Legacy) => Box::pin(tasks::result(gateway, exchange, params)).await,
+        ("tasks/list", Era::Legacy) => tasks::list(gateway, &exchange.caller, params),
+        ("tasks/update", Era::Modern) => tasks::update(gateway, &exchange.caller, params),
         ("subscriptions/listen", Era::Modern) => listen::listen(gateway, request, exchange).await,
         (method, _) => Err(RpcError::no_such_method(method)),
     }

@@ -1,18 +1,20 @@
 //! Resources and prompts of the servers behind the gateway, and completion: passed through as the servers give them.
 
+use super::audited::AuditedRequest;
 use super::results::{cancelled, upstream_refusal};
-use super::rounds::{RequestSubject, RunningContext, answer_or_ask};
+use super::rounds::{RunningContext, answer_or_ask};
 use super::tools::written;
 use crate::error::{ErrorKind, HubError, clip};
 use crate::gateway::caller::Caller;
-use crate::gateway::conversation::FinishedRequest;
+use crate::gateway::conversation::{FinishedRequest, RequestSubject};
 use crate::gateway::era::{ResultKind, foreign_object};
 use crate::gateway::exchange::Exchange;
+use crate::gateway::operate::AuditEvent;
 use crate::gateway::rpc::{INTERNAL_ERROR, RpcError, object};
 use crate::gateway::state::Gateway;
 use crate::gateway::upstreams::OfferCall;
-use crate::model::OfferKind;
 use crate::model::protocol::Era;
+use crate::model::{Arguments, OfferKind};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
@@ -32,7 +34,7 @@ pub async fn list(
         None | Some(Value::Null) => None,
         Some(cursor) => Some(position(cursor)?),
     };
-    let all = gateway.upstreams.offers(&caller.view, kind, begin.is_some()).await;
+    let all = gateway.upstreams.offers(&caller.view, &caller.principal, kind, begin.is_some()).await;
     let begin = begin.unwrap_or(0);
     let end = begin.saturating_add(gateway.options.page_size.max(1));
     let mut page = Map::from_iter([(kind.name().to_owned(), json!([]))]);
@@ -117,15 +119,21 @@ async fn ask(
     };
     let own = ["_meta", "inputResponses", "requestState"];
     let round: Map<String, Value> = own.into_iter().filter_map(|name| params.remove_entry(name)).collect();
-    let subject = RequestSubject { method, name: key.clone() };
+    let subject =
+        RequestSubject { method, name: key.clone(), arguments: Arc::new(Arguments::new(params.clone())) };
     let call = OfferCall { method, kinds, key, params };
     let run = async move |context: RunningContext| {
         let RunningContext { gateway, caller, extras, cancel } = context;
+        let arguments = call.params.get("arguments").cloned().unwrap_or_else(|| json!({}));
+        let record = event(&call, &arguments).map(|event| AuditedRequest::new(&gateway, &caller, event));
         let asked = gateway.upstreams.ask_offer(&caller.view, &call, &extras);
         let answered = tokio::select! {
-            answered = asked => answered.map_err(|error| refused(&caller, &call, error)),
-            () = cancel.cancelled() => Err(cancelled()),
+            answered = asked => answered,
+            () = cancel.cancelled() => Err(HubError::new(ErrorKind::Cancelled, "Cancelled.")),
         };
+        let failure = answered.as_ref().err().map(|error| error.kind);
+        let written = record.map_or(Ok(()), |record| record.write(failure));
+        let answered = written.and_then(|()| answered.map_err(|error| refused(&caller, &call, error)));
         let is_failure = answered.is_err();
         let kind = if call.method == "resources/read" { ResultKind::Cacheable } else { ResultKind::Plain };
         FinishedRequest {
@@ -136,8 +144,18 @@ async fn ask(
     answer_or_ask(gateway, exchange, &subject, round, run, |refusal| refusal).await
 }
 
+/// What the audit log records of a request; completions are not recorded.
+fn event<'a>(call: &'a OfferCall, arguments: &'a Value) -> Option<AuditEvent<'a>> {
+    match call.method {
+        "resources/read" => Some(AuditEvent::Resource { uri: &call.key }),
+        "prompts/get" => Some(AuditEvent::Prompt { prompt: &call.key, arguments }),
+        _ => None,
+    }
+}
+
 fn refused(caller: &Caller, call: &OfferCall, error: HubError) -> RpcError {
     match (error.kind, error.code) {
+        (ErrorKind::Cancelled, _) => cancelled(),
         (ErrorKind::NotFound, _) => missing(caller.era, call),
         // The eras disagree about the code of a resource that is not there.
         (ErrorKind::Rpc, Some(NO_RESOURCE)) if caller.era == Era::Modern => missing(caller.era, call),

@@ -1,9 +1,9 @@
 //! One call of a tool for a caller: what the view and the budget allow, through the plan, into the audit log and the metrics.
 
-use super::call_record::CallRecord;
+use super::audited::AuditedRequest;
 use crate::error::{ErrorKind, HubError, Outcome, clip};
 use crate::gateway::caller::Caller;
-use crate::gateway::operate::Operation;
+use crate::gateway::operate::{AuditEvent, Operation};
 use crate::gateway::state::Gateway;
 use crate::model::{Arguments, CallOptions};
 use crate::plan::{self, CallRequest, CallResult, CallTarget, LookUpRequest, Unreachable};
@@ -11,6 +11,15 @@ use crate::tool::CallContextExtras;
 use std::sync::Arc;
 use std::time::Instant;
 use tokio_util::sync::CancellationToken;
+
+/// How often a call is planned whose server is removed or replaced before it begins.
+const MOST_PLANS: usize = 3;
+
+/// Whether the server of the call was gone before anything was sent, as after a reload.
+fn is_unsent(called: &CallResult) -> bool {
+    let error = called.outcome.as_ref().err();
+    error.is_some_and(|error| error.kind == ErrorKind::Closed && error.outcome == Outcome::NotSent)
+}
 
 /// Calls a tool that the caller sees. A tool that it does not see is `NotFound`, whether it exists or not.
 pub async fn perform(
@@ -23,17 +32,26 @@ pub async fn perform(
 ) -> CallResult {
     // Counted to its last line in the audit log, so that a drain waits for it.
     let _running = gateway.calls.enter();
-    let record = CallRecord::new(gateway, caller, name, args.as_value());
+    let event = AuditEvent::Call { tool: name, candidate: None, arguments: args.as_value() };
+    let record = AuditedRequest::new(gateway, caller, event);
     let begun = record.begun();
-    let found = find(gateway, caller, name, cancel).await;
-    let is_seen = found.is_ok();
-    let called = match found {
-        Ok(()) => run(gateway, caller, name, args.clone(), extras, cancel).await,
-        Err(error) => CallResult::refused(error),
+    let mut plans = 0;
+    let (is_seen, called) = loop {
+        let found = find(gateway, caller, name, cancel).await;
+        let is_seen = found.is_ok();
+        let found = if plans == 0 { found.and_then(|()| spend(gateway, caller)) } else { found };
+        let called = match found {
+            Ok(()) => run(gateway, caller, name, args.clone(), extras, cancel).await,
+            Err(error) => CallResult::refused(error),
+        };
+        plans += 1;
+        if plans == MOST_PLANS || !is_unsent(&called) || gateway.hub.is_closed() || cancel.is_cancelled() {
+            break (is_seen, called);
+        }
     };
     let failure = called.outcome.as_ref().err().map(|error| error.kind.name());
     // What is not in the log must not look as if it were.
-    if let Err(error) = record.write(called.provider.as_deref(), failure) {
+    if let Err(error) = record.write_call(called.provider.as_deref(), failure) {
         return CallResult::refused(error);
     }
     let operation = Operation {
@@ -42,8 +60,18 @@ pub async fn perform(
         error: failure.unwrap_or_default().to_owned(),
         version: caller.version,
     };
-    gateway.metrics.operation(operation, begun.elapsed());
+    gateway.metrics.operation(operation, &caller.principal.id, begun.elapsed());
     called
+}
+
+/// Takes the call from the budget of the caller in its view.
+fn spend(gateway: &Gateway, caller: &Caller) -> Result<(), HubError> {
+    let spent = gateway.admission.spend(&caller.principal.id, &caller.view, Instant::now());
+    spent.map_err(|refused| {
+        let seconds = refused.seconds();
+        let text = format!("Too many calls within a minute; try again in {seconds} s.");
+        HubError { retry_after: Some(seconds as f64), ..HubError::new(ErrorKind::Overloaded, text) }
+    })
 }
 
 async fn run(
@@ -54,13 +82,6 @@ async fn run(
     extras: &CallContextExtras,
     cancel: &CancellationToken,
 ) -> CallResult {
-    if let Err(refused) = gateway.admission.spend(&caller.principal.id, &caller.view, Instant::now()) {
-        let seconds = refused.seconds();
-        let text = format!("Too many calls within a minute; try again in {seconds} s.");
-        let error =
-            HubError { retry_after: Some(seconds as f64), ..HubError::new(ErrorKind::Overloaded, text) };
-        return CallResult::refused(error);
-    }
     let options = caller.view.call_options(&caller.principal);
     let request = CallRequest::new(CallTarget::Name(Arc::from(name)), options);
     let services = &*gateway.upstreams;
@@ -89,11 +110,28 @@ async fn find(
         return Ok(());
     }
     // Callers who see some tools only must not learn of servers.
-    let login = unreachable.into_iter().find(|(_, error)| error.kind == ErrorKind::Auth);
-    match login.filter(|_| caller.view.shows_everything()) {
-        Some((_, error)) => Err(error.with_outcome(Outcome::NotSent)),
-        None => Err(unknown(name)),
+    match caller.view.shows_everything() {
+        true => Err(not_found(name, unreachable)),
+        false => Err(unknown(name)),
     }
+}
+
+/// Why there is no such tool: no server has it, or the servers that may have it could not list their tools.
+fn not_found(name: &str, unreachable: Unreachable) -> HubError {
+    let unknown = unknown(name);
+    let Some((_, first)) = unreachable.first() else { return unknown };
+    let text = format!("{} Some servers could not be asked: {}.", unknown.message, reasons(&unreachable));
+    let kind = first.kind;
+    match unreachable.into_iter().find(|(_, error)| error.kind == ErrorKind::Auth) {
+        // It says how to log in.
+        Some((_, login)) => login.with_outcome(Outcome::NotSent),
+        None => HubError::new(kind, text).with_outcome(Outcome::NotSent),
+    }
+}
+
+fn reasons(unreachable: &Unreachable) -> String {
+    let reasons = unreachable.iter().map(|(_, error)| error.message.trim_end_matches('.'));
+    reasons.collect::<Vec<_>>().join("; ")
 }
 
 fn unknown(name: &str) -> HubError {

@@ -67,11 +67,19 @@ fn blocks(value: &Value) -> Value {
     }
 }
 
-/// A value that is a content block of MCP, or a list of them: a tool that returns one means it.
+/// A value that is a content block of MCP, or a list of them: a tool that returns one means it. A text between blocks is one.
 fn content_blocks(value: &Value) -> Option<Value> {
+    let block = |one: &Value| match one {
+        Value::String(text) => json!({"type": "text", "text": text}),
+        one => one.clone(),
+    };
     match value {
         Value::Object(_) if is_block(value) => Some(json!([value])),
-        Value::Array(list) if !list.is_empty() && list.iter().all(is_block) => Some(value.clone()),
+        Value::Array(list)
+            if list.iter().any(is_block) && list.iter().all(|one| one.is_string() || is_block(one)) =>
+        {
+            Some(list.iter().map(block).collect())
+        }
         _ => None,
     }
 }

@@ -5,8 +5,11 @@ use super::asking::{by_request, caller_key};
 use super::logging;
 use super::results::cancelled;
 use crate::gateway::caller::Caller;
-use crate::gateway::capability::{MissingCapability, can_be_asked};
-use crate::gateway::conversation::{Conversation, ConversationStep, FinishedRequest, Questioner};
+use crate::gateway::capability::{MissingCapability, can_be_asked, takes_tasks};
+use crate::gateway::client_tasks::{ClientTaskStart, drive};
+use crate::gateway::conversation::{
+    Conversation, ConversationStep, FinishedRequest, Questioner, RequestSubject, TaskSignal,
+};
 use crate::gateway::exchange::Exchange;
 use crate::gateway::questions::random_id;
 use crate::gateway::relay::Outlet;
@@ -20,18 +23,6 @@ use std::sync::Arc;
 use std::time::SystemTime;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
-
-/// What a request is about.
-pub struct RequestSubject {
-    pub method: &'static str,
-    pub name: String,
-}
-
-impl RequestSubject {
-    fn text(&self) -> Arc<str> {
-        Arc::from(format!("{} {}", self.method, self.name))
-    }
-}
 
 /// What a request runs with.
 pub struct RunningContext {
@@ -64,36 +55,115 @@ where
         let conversation = resumed(gateway, caller, subject, &params, given).map_err(refuse)?;
         return converse(gateway, exchange, conversation).await;
     }
-    let outlet = Arc::new(Mutex::new(exchange.outlet.clone()));
     let meta = params.get("_meta").and_then(Value::as_object);
+    let takes_task = subject.method == "tools/call" && takes_tasks(caller);
+    if caller.era == Era::Modern && (takes_task || can_be_asked(caller)) {
+        let reports_progress = meta.is_some_and(|meta| meta.contains_key("progressToken"));
+        let start = ConversationStart {
+            given,
+            becomes_task: takes_task.then(|| TaskSignal::new(reports_progress)),
+            ..ConversationStart::new(gateway, exchange, subject, meta)
+        };
+        return converse(gateway, exchange, conversation(gateway, caller, start, run)).await;
+    }
     let missing = MissingCapability::default();
-    let context = |ask: AskCaller, cancel: CancellationToken| RunningContext {
+    let ask = missing.guard(caller, caller_key(caller), by_request(&gateway.questions, exchange));
+    let outlet = Arc::new(Mutex::new(exchange.outlet.clone()));
+    let context = RunningContext {
         gateway: gateway.clone(),
         caller: caller.clone(),
-        extras: extras(gateway, caller, outlet.clone(), ask, meta),
-        cancel,
+        extras: extras(gateway, caller, outlet, ask, meta),
+        cancel: exchange.cancel.clone(),
     };
-    if caller.era == Era::Modern && can_be_asked(caller) {
-        let (questioner, questions) = Questioner::channel();
-        let ask = missing.guard(caller, caller_key(caller), questioner.round());
-        let cancel = gateway.abort.child_token();
-        let _guard = cancel.clone().drop_guard();
-        let running = run(context(ask, cancel));
-        let (done, result) = oneshot::channel();
-        tokio::spawn(async move {
-            // The client may have gone.
-            let _ = done.send(running.await);
-        });
-        let subject = subject.text();
-        let conversation =
-            Conversation { subject, outlet, questions, result, open: None, given, missing, _guard };
-        return converse(gateway, exchange, conversation).await;
-    }
-    let ask = missing.guard(caller, caller_key(caller), by_request(&gateway.questions, exchange));
-    let finished = run(context(ask, exchange.cancel.clone())).await;
+    let finished = run(context).await;
     match missing.error().filter(|_| caller.era == Era::Modern && finished.is_failure) {
         Some(error) => Err(error),
         None => finished.answer,
+    }
+}
+
+/// What a conversation begins with.
+pub struct ConversationStart<'a> {
+    subject: RequestSubject,
+    meta: Option<&'a Map<String, Value>>,
+    /// Cancels the request.
+    pub cancel: CancellationToken,
+    pub outlet: Arc<Mutex<Outlet>>,
+    /// Answers that came with the request.
+    given: Map<String, Value>,
+    becomes_task: Option<TaskSignal>,
+    /// Hears of the progress in addition to the client.
+    pub on_progress: Option<OnProgress>,
+}
+
+impl<'a> ConversationStart<'a> {
+    pub fn new(
+        gateway: &Gateway,
+        exchange: &Exchange,
+        subject: &RequestSubject,
+        meta: Option<&'a Map<String, Value>>,
+    ) -> Self {
+        ConversationStart {
+            subject: subject.clone(),
+            meta,
+            cancel: gateway.abort.child_token(),
+            outlet: Arc::new(Mutex::new(exchange.outlet.clone())),
+            given: Map::new(),
+            becomes_task: None,
+            on_progress: None,
+        }
+    }
+}
+
+/// Runs a request beside its message, so that it can wait for the next one.
+pub fn conversation<R, F>(
+    gateway: &Arc<Gateway>,
+    caller: &Arc<Caller>,
+    start: ConversationStart<'_>,
+    run: R,
+) -> Conversation
+where
+    R: FnOnce(RunningContext) -> F,
+    F: Future<Output = FinishedRequest> + Send + 'static,
+{
+    let ConversationStart { subject, meta, cancel, outlet, given, becomes_task, on_progress } = start;
+    let missing = MissingCapability::default();
+    let (questioner, questions) = Questioner::channel();
+    let ask = missing.guard(caller, caller_key(caller), questioner.round());
+    let mut extras = extras(gateway, caller, outlet.clone(), ask, meta);
+    extras.on_task = becomes_task.as_ref().map(TaskSignal::sender);
+    extras.progress = both(extras.progress, on_progress);
+    let context =
+        RunningContext { gateway: gateway.clone(), caller: caller.clone(), extras, cancel: cancel.clone() };
+    let running = run(context);
+    let (done, result) = oneshot::channel();
+    tokio::spawn(async move {
+        // The client may have gone.
+        let _ = done.send(running.await);
+    });
+    let (open, view, _guard) = (None, caller.view.name.clone(), cancel.clone().drop_guard());
+    Conversation {
+        subject,
+        view,
+        outlet,
+        questions,
+        result,
+        open,
+        given,
+        missing,
+        becomes_task,
+        cancel,
+        _guard,
+    }
+}
+
+fn both(first: Option<OnProgress>, second: Option<OnProgress>) -> Option<OnProgress> {
+    match (first, second) {
+        (Some(first), Some(second)) => Some(Arc::new(move |report: &Value| {
+            first(report);
+            second(report);
+        })),
+        (first, second) => first.or(second),
     }
 }
 
@@ -116,7 +186,7 @@ fn extras(
     let passed = meta.into_iter().flatten().filter(|(key, _)| !is_own(key));
     let meta = passed.map(|(key, value)| (key.clone(), value.clone())).collect();
     let principal = Some(caller.principal.clone());
-    CallContextExtras { principal, progress, meta, ask: Some(ask), log, keep_raw: true }
+    CallContextExtras { principal, progress, meta, ask: Some(ask), log, on_task: None, keep_raw: true }
 }
 
 /// The request that waits for the answers that this message brings.
@@ -137,7 +207,7 @@ fn resumed(
         )
     };
     let mut conversation = gateway.waiting.take(&id).ok_or_else(gone)?;
-    if *conversation.subject != *subject.text() {
+    if !conversation.is_about(subject, &caller.view) {
         gateway.waiting.keep(id, conversation);
         return Err(refused());
     }
@@ -153,10 +223,22 @@ async fn converse(
     mut conversation: Conversation,
 ) -> Result<String, RpcError> {
     *conversation.outlet.lock() = exchange.outlet.clone();
-    let step = tokio::select! {
-        step = conversation.step() => step,
-        // Dropping the conversation cancels the request.
-        () = exchange.cancel.cancelled() => return Err(cancelled()),
+    let step = loop {
+        let signal = conversation.becomes_task.clone();
+        tokio::select! {
+            biased;
+            () = becomes_task(signal.as_ref()) => match hand_over(gateway, exchange, conversation) {
+                Ok(created) => return Ok(created),
+                // There are too many tasks, so the client waits for this answer.
+                Err(kept) => {
+                    conversation = *kept;
+                    conversation.becomes_task = None;
+                }
+            },
+            step = conversation.step() => break step,
+            // Dropping the conversation cancels the request.
+            () = exchange.cancel.cancelled() => return Err(cancelled()),
+        }
     };
     match step {
         ConversationStep::Done(finished) => {
@@ -170,6 +252,37 @@ async fn converse(
         }
         ConversationStep::Asks => input_required(gateway, &exchange.caller, conversation),
     }
+}
+
+async fn becomes_task(signal: Option<&TaskSignal>) {
+    match signal {
+        Some(signal) => signal.fired().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Makes a task of a request, whose client gets the id instead of the result.
+fn hand_over(
+    gateway: &Gateway,
+    exchange: &Exchange,
+    conversation: Conversation,
+) -> Result<String, Box<Conversation>> {
+    // The modern protocol has no progress of tasks.
+    let silent = Arc::new(Mutex::new(Outlet::open().0));
+    let start = ClientTaskStart::new(
+        &exchange.caller,
+        None,
+        conversation.cancel.clone(),
+        gateway.stop.child_token(),
+        silent.clone(),
+    );
+    let Some(task) = gateway.tasks.add(start) else { return Err(Box::new(conversation)) };
+    *conversation.outlet.lock() = silent.lock().clone();
+    let mut result = task.summary();
+    result.insert("resultType".to_owned(), json!("task"));
+    result.insert("_meta".to_owned(), json!({"io.modelcontextprotocol/serverInfo": gateway.server_info()}));
+    tokio::spawn(drive(gateway.tasks.clone(), task, conversation));
+    Ok(Value::Object(result).to_string())
 }
 
 /// The questions as a result. The request waits for the message that brings the answers.

@@ -17,7 +17,7 @@ pub async fn subscribe(
     let Some(session) = &caller.session else {
         return Err(RpcError::invalid_request("Invalid Request: a subscription needs a session"));
     };
-    let subscribed = gateway.upstreams.subscribe(&caller.view, &uri).await;
+    let subscribed = gateway.upstreams.subscribe(&caller.view, &caller.principal, &uri).await;
     let subscribed = subscribed.map_err(|error| subscription_refused(caller, uri.clone(), error))?;
     match gateway.subscriptions.of(session).add(uri, subscribed) {
         true => Ok("{}".to_owned()),

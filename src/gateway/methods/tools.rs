@@ -1,12 +1,16 @@
 //! `tools/list` and `tools/describe`.
 
+use super::audited::AuditedRequest;
 use super::definition::ToolDefinition;
-use crate::error::clip;
+use crate::error::{ErrorKind, clip};
 use crate::gateway::caller::Caller;
+use crate::gateway::capability::takes_tasks;
 use crate::gateway::era::{ResultKind, own_result};
+use crate::gateway::operate::AuditEvent;
 use crate::gateway::rpc::{INTERNAL_ERROR, RpcError, object};
 use crate::gateway::search_mode::{self, GatewayTool};
 use crate::gateway::state::Gateway;
+use crate::model::protocol::Era;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
@@ -19,9 +23,9 @@ pub fn list(gateway: &Gateway, caller: &Caller, params: Option<&RawValue>) -> Re
     };
     let snapshot = gateway.hub.registry.snapshot();
     if search_mode::is_on(&caller.view, &snapshot) {
-        let own = GatewayTool::ALL.into_iter().map(GatewayTool::definition);
+        let own = GatewayTool::ALL.into_iter().map(|tool| own_definition(caller, tool));
         let core = search_mode::core(&caller.view, &snapshot)
-            .filter_map(|(name, entry)| ToolDefinition::new(&caller.view, name, entry))
+            .filter_map(|(name, entry)| ToolDefinition::new(caller, name, entry))
             .map(|definition| json!(definition));
         let tools: Vec<Value> = own.chain(core).collect();
         return written(gateway, caller, &json!({"tools": tools}), ResultKind::Cacheable);
@@ -30,8 +34,17 @@ pub fn list(gateway: &Gateway, caller: &Caller, params: Option<&RawValue>) -> Re
     let page: Vec<_> = visible.by_ref().take(gateway.options.page_size.max(1)).collect();
     let next = visible.next().and(page.last()).map(|(_, entry)| entry.position().to_string());
     let tools: Vec<ToolDefinition<'_>> =
-        page.iter().filter_map(|(name, entry)| ToolDefinition::new(&caller.view, name, entry)).collect();
+        page.iter().filter_map(|(name, entry)| ToolDefinition::new(caller, name, entry)).collect();
     written(gateway, caller, &ListedTools { tools, next_cursor: next }, ResultKind::Cacheable)
+}
+
+/// A tool of the gateway. What `call_tool` calls may run as a task.
+fn own_definition(caller: &Caller, tool: GatewayTool) -> Value {
+    let mut definition = tool.definition();
+    if tool == GatewayTool::Call && caller.era == Era::Legacy && takes_tasks(caller) {
+        definition["execution"] = json!({"taskSupport": "optional"});
+    }
+    definition
 }
 
 #[derive(Serialize)]
@@ -51,9 +64,11 @@ fn position(cursor: &Value) -> Result<u64, RpcError> {
 pub fn describe(gateway: &Gateway, caller: &Caller, params: Option<&RawValue>) -> Result<String, RpcError> {
     let params = object(params)?;
     let name = name_of(&params)?;
+    let record = AuditedRequest::new(gateway, caller, AuditEvent::Describe { tool: name });
     let snapshot = gateway.hub.registry.snapshot();
     let entry = snapshot.get(name).filter(|entry| caller.view.sees(entry));
-    let shown = entry.and_then(|entry| ToolDefinition::new(&caller.view, name, entry));
+    let shown = entry.and_then(|entry| ToolDefinition::new(caller, name, entry));
+    record.write(shown.is_none().then_some(ErrorKind::NotFound))?;
     let described = json!({"tool": shown.ok_or_else(|| unknown_tool(name))?});
     written(gateway, caller, &described, ResultKind::Plain)
 }

@@ -1,8 +1,10 @@
 //! Metrics in the text format of Prometheus. Names are those of the OpenTelemetry conventions for MCP and GenAI, written as
 //! Prometheus writes them: `mcp.server.operation.duration` is `mcp_server_operation_duration_seconds`.
+//!
+//! The operator sees what all callers did together; a caller sees what it did itself.
 
-use crate::sync::Mutex;
-use std::collections::BTreeMap;
+use crate::sync::{Arc, Mutex};
+use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write;
 use std::time::Duration;
 
@@ -10,6 +12,10 @@ use std::time::Duration;
 const BUCKETS: [f64; 14] = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1.0, 2.5, 5.0, 7.5, 10.0];
 /// Operations beyond this number of series are counted together, so that metrics stay bounded.
 const MOST_SERIES: usize = 5_000;
+/// The same for one caller.
+const MOST_SERIES_OF_CALLER: usize = 100;
+/// The callers that are counted apart.
+const MOST_CALLERS: usize = 500;
 /// What stands for the tool of those.
 const OTHER: &str = "_other";
 
@@ -63,9 +69,20 @@ pub struct MetricsGauges {
     pub is_draining: bool,
 }
 
+type OperationSeries = BTreeMap<Operation, DurationHistogram>;
+
+fn observe(series: &mut OperationSeries, most: usize, mut operation: Operation, duration: Duration) {
+    if series.len() >= most && !series.contains_key(&operation) {
+        operation.tool = OTHER.to_owned();
+    }
+    series.entry(operation).or_default().observe(duration.as_secs_f64());
+}
+
 #[derive(Default)]
 struct MetricsTables {
-    operations: BTreeMap<Operation, DurationHistogram>,
+    operations: OperationSeries,
+    /// By the id of the principal.
+    of_callers: HashMap<Arc<str>, OperationSeries>,
     /// By the status of the answer.
     refusals: BTreeMap<u16, u64>,
     sessions: DurationHistogram,
@@ -76,12 +93,19 @@ struct MetricsTables {
 pub struct Metrics(Mutex<MetricsTables>);
 
 impl Metrics {
-    pub fn operation(&self, mut operation: Operation, duration: Duration) {
+    /// Counts an operation of a caller, named by the id of its principal. The anonymous one is not counted apart.
+    pub fn operation(&self, operation: Operation, caller: &Arc<str>, duration: Duration) {
         let mut tables = self.0.lock();
-        if tables.operations.len() >= MOST_SERIES && !tables.operations.contains_key(&operation) {
-            operation.tool = OTHER.to_owned();
+        if !caller.is_empty() {
+            let of_callers = &mut tables.of_callers;
+            if of_callers.len() >= MOST_CALLERS && !of_callers.contains_key(caller) {
+                let dropped = of_callers.keys().next().cloned();
+                dropped.and_then(|dropped| of_callers.remove(&dropped));
+            }
+            let own = of_callers.entry(caller.clone()).or_default();
+            observe(own, MOST_SERIES_OF_CALLER, operation.clone(), duration);
         }
-        tables.operations.entry(operation).or_default().observe(duration.as_secs_f64());
+        observe(&mut tables.operations, MOST_SERIES, operation, duration);
     }
 
     /// A request that was refused before it was read, with the status of the answer.
@@ -94,17 +118,21 @@ impl Metrics {
         self.0.lock().sessions.observe(lived.as_secs_f64());
     }
 
+    /// The metrics of one caller as text: what it did itself.
+    pub fn text_of(&self, caller: &str) -> String {
+        let tables = self.0.lock();
+        let mut text =
+            String::from("# Only your own requests. The operator sees all with the token for metrics.\n");
+        write_operations(&mut text, tables.of_callers.get(caller).unwrap_or(&OperationSeries::new()));
+        text
+    }
+
     /// All metrics as text.
     pub fn text(&self, gauges: &MetricsGauges) -> String {
-        const OPERATIONS: &str = "mcp_server_operation_duration_seconds";
         const SESSIONS: &str = "mcp_server_session_duration_seconds";
         let mut text = String::new();
         let tables = self.0.lock();
-        let _ = writeln!(text, "# HELP {OPERATIONS} Duration of requests as the gateway received them.");
-        let _ = writeln!(text, "# TYPE {OPERATIONS} histogram");
-        for (operation, histogram) in &tables.operations {
-            histogram.write(&mut text, OPERATIONS, &labels(operation));
-        }
+        write_operations(&mut text, &tables.operations);
         let _ = writeln!(text, "# HELP {SESSIONS} Life of sessions that their clients ended.");
         let _ = writeln!(text, "# TYPE {SESSIONS} histogram");
         tables.sessions.write(&mut text, SESSIONS, "");
@@ -128,6 +156,15 @@ impl Metrics {
             let _ = writeln!(text, "toolhub_gateway_{name} {value}");
         }
         text
+    }
+}
+
+fn write_operations(text: &mut String, series: &OperationSeries) {
+    const OPERATIONS: &str = "mcp_server_operation_duration_seconds";
+    let _ = writeln!(text, "# HELP {OPERATIONS} Duration of requests as the gateway received them.");
+    let _ = writeln!(text, "# TYPE {OPERATIONS} histogram");
+    for (operation, histogram) in series {
+        histogram.write(text, OPERATIONS, &labels(operation));
     }
 }
 
@@ -173,12 +210,41 @@ mod tests {
         }
     }
 
+    fn anyone() -> Arc<str> {
+        Arc::from("")
+    }
+
+    #[test]
+    fn a_caller_sees_its_own_requests_only() {
+        let (metrics, ann, bob) = (Metrics::default(), Arc::from("token:ann"), Arc::from("token:bob"));
+        metrics.operation(call("pay", ""), &ann, Duration::ZERO);
+        metrics.operation(call("read", ""), &bob, Duration::ZERO);
+        let (own, all) = (metrics.text_of("token:ann"), metrics.text(&MetricsGauges::default()));
+        assert!(own.contains("\"pay\"") && !own.contains("\"read\"") && !own.contains("toolhub_gateway"));
+        assert!(all.contains("\"pay\"") && all.contains("\"read\"") && !all.contains("token:"));
+        assert!(!metrics.text_of("token:eve").contains("_bucket"));
+    }
+
+    #[test]
+    fn callers_are_bounded() {
+        let metrics = Metrics::default();
+        for number in 0..MOST_CALLERS + 10 {
+            let caller = Arc::from(format!("jwt:{number}"));
+            for tool in 0..MOST_SERIES_OF_CALLER + if number == 0 { 5 } else { 0 } {
+                metrics.operation(call(&format!("tool{tool}"), ""), &caller, Duration::ZERO);
+            }
+        }
+        let tables = metrics.0.lock();
+        assert_eq!(tables.of_callers.len(), MOST_CALLERS);
+        assert!(tables.of_callers.values().all(|own| own.len() <= MOST_SERIES_OF_CALLER + 1));
+    }
+
     #[test]
     fn a_series_has_the_names_of_the_conventions() {
         let metrics = Metrics::default();
-        metrics.operation(call("add", ""), Duration::from_millis(20));
-        metrics.operation(call("add", ""), Duration::from_millis(300));
-        metrics.operation(call("add", "timeout"), Duration::from_secs(30));
+        metrics.operation(call("add", ""), &anyone(), Duration::from_millis(20));
+        metrics.operation(call("add", ""), &anyone(), Duration::from_millis(300));
+        metrics.operation(call("add", "timeout"), &anyone(), Duration::from_secs(30));
         metrics.refused(429);
         let text = metrics.text(&MetricsGauges { connections: 3, ..Default::default() });
         let labels =
@@ -202,7 +268,7 @@ mod tests {
     fn series_are_bounded() {
         let metrics = Metrics::default();
         for number in 0..MOST_SERIES + 100 {
-            metrics.operation(call(&format!("tool{number}"), ""), Duration::ZERO);
+            metrics.operation(call(&format!("tool{number}"), ""), &anyone(), Duration::ZERO);
         }
         assert_eq!(metrics.0.lock().operations.len(), MOST_SERIES + 1);
         assert!(metrics.text(&MetricsGauges::default()).contains("gen_ai_tool_name=\"_other\""));
@@ -212,7 +278,7 @@ mod tests {
         #[test]
         fn any_name_of_a_tool_is_one_label(tool in "(?s).{0,40}") {
             let metrics = Metrics::default();
-            metrics.operation(call(&tool, ""), Duration::ZERO);
+            metrics.operation(call(&tool, ""), &anyone(), Duration::ZERO);
             let text = metrics.text(&MetricsGauges::default());
             let lines = text.split('\n').filter(|line| line.starts_with("mcp_server_operation_duration_seconds_bucket"));
             prop_assert_eq!(lines.count(), BUCKETS.len() + 1);

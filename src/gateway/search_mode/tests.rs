@@ -9,6 +9,10 @@ use crate::stats::CandidateStats;
 use crate::tool::{BoxFuture, CallContext, Tool};
 use proptest::prelude::*;
 
+fn search(hub: &Hub, view: &View, query: &str, limit: Option<u64>) -> Value {
+    super::search(hub, &ViewIndexes::default(), &Arc::new(view.clone()), query, limit)
+}
+
 struct Named(ToolSpec);
 
 impl Tool for Named {
@@ -112,6 +116,34 @@ fn hidden_tools_neither_show_nor_take_the_place_of_visible_ones() {
 }
 
 #[test]
+fn hidden_tools_change_no_result_of_a_view() {
+    let visible = [
+        ("sekret_lookup", "Looks up a thing in the catalogue"),
+        ("send_bill", "Send a bill to the customer by mail"),
+        ("mail_out", "mail a customer letter"),
+    ];
+    let plain = Hub::new(HubOptions::default());
+    let (hub, indexes) = (Hub::new(HubOptions::default()), ViewIndexes::default());
+    for (name, description) in visible {
+        add(&plain, None, spec(name, description));
+        add(&hub, None, spec(name, description));
+    }
+    let view = Arc::new(seeing(&["sekret_lookup", "send_bill", "mail_out", "!other/*"]));
+    let same = |query: &str| {
+        let seen = names(&super::search(&hub, &indexes, &view, query, None));
+        assert_eq!(seen, names(&search(&plain, &View::everything(), query, None)), "{query}");
+    };
+    let all_same = || ["secret", "mail bill", "bill", "thing", "door"].into_iter().for_each(same);
+    all_same();
+    add(&hub, None, spec("secret_door", "Opens the secret door"));
+    all_same();
+    (0..30).for_each(|n| add(&hub, None, spec(&format!("bill_{n}"), "bill bill")));
+    // A provider that the view hides, of a tool that it shows.
+    add(&hub, Some("other"), spec("mail_out", "door door secret"));
+    all_same();
+}
+
+#[test]
 fn a_view_of_harmless_tools_shows_the_harmless_provider() {
     let hub = Hub::new(HubOptions::default());
     let acting = ToolSpec { effects: Effects::may_act(Evidence::Registration), ..spec("look", "acts") };
@@ -147,7 +179,7 @@ proptest! {
     fn search_shows_only_what_the_view_sees(query in ".{0,40}", limit in any::<Option<u64>>(), pattern in "[a-z*?_0-3/!]{0,8}") {
         let hub = hub_of(30);
         let view = seeing(&[&pattern]);
-        let found = search(&hub, &view, &query, limit);
+        let found = search(&hub, &view, query.as_str(), limit);
         let snapshot = hub.registry.snapshot();
         for name in names(&found) {
             prop_assert!(view.sees(snapshot.get(&name).unwrap()));

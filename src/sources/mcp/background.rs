@@ -36,29 +36,37 @@ pub enum ListOutcome {
 
 /// Lists the tools now, again whenever the server announces a change, and again after a while when it did not answer.
 ///
-/// A list that is not answered does not hide the changes that are announced meanwhile: then another one is requested.
+/// A list that is not answered does not hide the changes that are announced meanwhile: then another one is requested. A server
+/// that announces a change whenever it is asked for its list is asked less and less often.
 pub async fn keep_tools_listed<R>(changed: Arc<Notify>, list: impl Fn() -> R)
 where
     R: Future<Output = ListOutcome>,
 {
     let mut pause = FIRST_RETRY;
+    // How many lists in a row were outdated before they had arrived.
+    let mut outdated = 0;
     loop {
         let is_behind = AtomicBool::new(false);
         let announced = async {
             changed.notified().await;
             is_behind.store(true, Ordering::Relaxed);
-            sleep(PATIENCE).await;
+            sleep(grown(PATIENCE, outdated)).await;
         };
         let outcome = tokio::select! {
             biased;
             outcome = list() => outcome,
-            () = announced => continue,
+            () = announced => {
+                outdated += 1;
+                continue;
+            }
         };
-        sleep(BETWEEN_LISTS).await;
+        let is_behind = is_behind.into_inner();
+        sleep(grown(BETWEEN_LISTS, if is_behind { outdated } else { 0 })).await;
+        outdated = if is_behind { outdated + 1 } else { 0 };
         match outcome {
             ListOutcome::Gone => return,
             // A change that was announced during the list may not be in it.
-            _ if is_behind.into_inner() => {}
+            _ if is_behind => {}
             ListOutcome::Answered => {
                 pause = FIRST_RETRY;
                 changed.notified().await;
@@ -72,14 +80,20 @@ where
     }
 }
 
+/// Doubled for each time, up to the longest pause.
+fn grown(pause: Duration, times: u32) -> Duration {
+    pause.saturating_mul(2_u32.saturating_pow(times)).min(LONGEST_RETRY)
+}
+
 /// Modern servers announce changes on a stream. One that ends is opened again, with growing pauses. Returns true
 /// when the server refuses it, as FastMCP 4 does although it promises to announce changes; false when the connection is lost.
-pub async fn subscribe(connection: Arc<Connection>, callbacks: Arc<ServerCallbacks>) -> bool {
+/// Without `lists` only the changes of resources that are subscribed to are asked for.
+pub async fn subscribe(connection: Arc<Connection>, callbacks: Arc<ServerCallbacks>, lists: bool) -> bool {
     let mut pause = FIRST_RETRY;
     let resources = &callbacks.subscriptions;
     while connection.transport().retired().is_none() {
         let begun = Instant::now();
-        let wanted = wanted_changes(connection.server(), resources.uris());
+        let wanted = wanted_changes(Some(connection.server()).filter(|_| lists), resources.uris());
         if wanted.is_empty() {
             resources.changed.notified().await;
             continue;
@@ -115,9 +129,9 @@ pub async fn renew_subscriptions(connection: Arc<Connection>, callbacks: Arc<Ser
 }
 
 /// The changes that a server announces: of its tools, its resources, its prompts, and of these resources.
-fn wanted_changes(server: &ServerIdentity, resources: Vec<String>) -> Map<String, Value> {
+fn wanted_changes(server: Option<&ServerIdentity>, resources: Vec<String>) -> Map<String, Value> {
     let kinds = ["tools", "resources", "prompts"].into_iter();
-    let announced = kinds.filter(|kind| server.announces_changes_of(kind));
+    let announced = kinds.filter(|kind| server.is_some_and(|server| server.announces_changes_of(kind)));
     let mut wanted: Map<String, Value> =
         announced.map(|kind| (format!("{kind}ListChanged"), Value::Bool(true))).collect();
     if !resources.is_empty() {
@@ -176,6 +190,26 @@ mod tests {
         })
         .await;
         assert_eq!(lists.load(Ordering::Relaxed), 2);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_server_that_announces_a_change_whenever_it_is_listed_is_asked_less_and_less_often() {
+        for list_takes in [Duration::from_secs(1), PATIENCE * 2] {
+            let (changed, lists) = (Arc::new(Notify::new()), Arc::new(AtomicUsize::new(0)));
+            let (announced, counter) = (changed.clone(), lists.clone());
+            let listing = tokio::spawn(keep_tools_listed(changed, move || {
+                counter.fetch_add(1, Ordering::Relaxed);
+                announced.notify_one();
+                async move {
+                    sleep(list_takes).await;
+                    ListOutcome::Answered
+                }
+            }));
+            sleep(Duration::from_secs(600)).await;
+            listing.abort();
+            let lists = lists.load(Ordering::Relaxed);
+            assert!((10..=20).contains(&lists), "{lists} lists in 10 minutes, {list_takes:?} each");
+        }
     }
 
     #[tokio::test(start_paused = true)]

@@ -1,7 +1,7 @@
 //! One live connection to a server: numbered requests, cancellation that reaches the server, the handshake of either era.
 
 use super::host::ServerCallbacks;
-use super::inbox::{CallOwner, Inbox};
+use super::inbox::{CallOwner, CallWatched, Inbox};
 use super::message::{Identity, Params, client_info, notification};
 use super::protocol::{Era, LEGACY, MODERN, NegotiatedProtocol};
 use super::secrets::ServerSecrets;
@@ -134,6 +134,23 @@ impl Connection {
         &self.transport
     }
 
+    /// Questions that come on no call's stream may be for this caller until the guard is dropped.
+    pub fn watch_caller(&self, ask: Option<AskCaller>, log: Option<CallLog>) -> CallWatched {
+        let id = self.ids.fetch_add(1, Ordering::Relaxed);
+        self.inbox.watch_call(id, CallOwner { ask, log })
+    }
+
+    /// Sends the level that clients want to see to a legacy server that takes one.
+    pub async fn apply_log_level(&self) {
+        let takes_one = self.server.era == Era::Legacy && self.server.capabilities.get("logging").is_some();
+        let wanted = self.callbacks.host().log_level.to_send();
+        let Some(level) = wanted.filter(|_| takes_one) else { return };
+        let sent =
+            self.request("logging/setLevel", Params::new().with("level", level), RequestExtras::default());
+        // A server that refuses it logs as before.
+        let _ = timeout(COURTESY, sent).await;
+    }
+
     /// Whether a request waits for its answer: a call, a list, the poll of a task. The hub's own subscription to changes does
     /// not count: it would keep every server that announces changes alive.
     pub fn is_in_use(&self) -> bool {
@@ -252,7 +269,7 @@ impl Connection {
         }
         let asking = extras.ask.as_ref().filter(|_| self.server.era == Era::Modern);
         let asking = asking.map(|ask| Identity::new(self.callbacks.capabilities(&ask.capabilities)));
-        let _asked = (method == "tools/call" || extras.ask.is_some())
+        let asked = (method == "tools/call" || extras.ask.is_some())
             .then(|| self.inbox.watch_call(id, CallOwner { ask: extras.ask.take(), log: extras.log.take() }));
         let body = asking.as_ref().unwrap_or(&self.identity).request(
             self.server.era,
@@ -271,6 +288,7 @@ impl Connection {
         };
         let reply = self.transport.request(&request).await;
         guard.armed.store(false, Ordering::Relaxed);
+        asked.into_iter().for_each(CallWatched::end);
         match reply {
             Ok(described) if is_description(method) => Ok(self.secrets.hide_in_description(described)),
             reply => reply.map_err(|error| self.secrets.hide_error(error)),

@@ -104,6 +104,9 @@ impl Connector {
             }
         };
         let connected = timeout(limit, connect).await.unwrap_or_else(|_| Err(self.too_slow(limit)));
+        if let Ok((connection, _)) = &connected {
+            connection.apply_log_level().await;
+        }
         connected.map_err(|error| self.callbacks.secrets.hide_error(error))
     }
 

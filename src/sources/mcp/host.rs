@@ -1,13 +1,14 @@
 //! Requests of servers (roots, sampling, elicitation), and how the hub answers them.
 
 use super::config::ServerConfig;
+use super::form_answer::{fitting_form, form_of};
 use super::inbox::{Asked, Listener};
-use super::offer_changes::{OfferChanges, OfferSignals};
-use super::result_check;
+use super::offer_changes::OfferChanges;
 use super::secrets::ServerSecrets;
 use super::subscribed::SubscribedResources;
+use super::wanted_level::WantedLevel;
 use crate::model::OfferKind;
-use crate::schema::ResultSchema;
+use crate::offers::OfferSignals;
 use crate::tool::{AskCaller, BoxFuture, CallLog, QuestionAnswer, RoundQuestion};
 use futures_util::future::join_all;
 use parking_lot::Mutex;
@@ -20,8 +21,13 @@ use tokio::sync::{Notify, Semaphore};
 /// Asked with the server's id and the parameters of its request.
 pub type Ask = Arc<dyn Fn(Arc<str>, Value) -> BoxFuture<'static, QuestionAnswer> + Send + Sync>;
 
-/// Called with a log message: server, level, text.
-pub type Log = Arc<dyn Fn(&str, &str, &str) + Send + Sync>;
+/// Where the log lines of servers go.
+pub trait LogSink: Send + Sync {
+    /// Whether a line of this level is written. Asked before a line is cleaned, which costs more than all the rest.
+    fn wants(&self, level: &str) -> bool;
+    /// Writes a line of a server.
+    fn write(&self, server: &str, level: &str, text: &str);
+}
 
 /// Called with an event of a connection: server, what, details.
 pub type Tell = Arc<dyn Fn(&str, &str, Value) + Send + Sync>;
@@ -31,12 +37,14 @@ pub type Tell = Arc<dyn Fn(&str, &str, Value) + Send + Sync>;
 pub struct Host {
     pub elicit: Option<Ask>,
     pub sample: Option<Ask>,
-    pub log: Option<Log>,
+    pub log: Option<Arc<dyn LogSink>>,
     pub tell: Option<Tell>,
     /// Set when the hub is served: callers can be asked, so servers are told that they may ask.
     pub callers_answer: Arc<AtomicBool>,
-    /// Fires when a server announces that its resources or prompts have changed.
+    /// Announces changes of resources and prompts.
     pub offers: OfferSignals,
+    /// How much servers shall log.
+    pub log_level: WantedLevel,
 }
 
 /// Handles what one server sends on its own: notifications, log lines, requests. It outlives connections.
@@ -134,7 +142,7 @@ impl ServerCallbacks {
         let hidden = self.secrets.hide(text[..text.floor_char_boundary(4 * LONGEST_LINE)].to_owned());
         let text = self.secrets.hide(super::wire::clean(&hidden, LONGEST_LINE));
         if let Some(log) = self.host.log.as_ref().filter(|_| !text.is_empty()) {
-            log(&self.server, level, &text);
+            log.write(&self.server, level, &text);
         }
         text
     }
@@ -213,7 +221,7 @@ impl ServerCallbacks {
 
     /// Puts questions to the caller of a call, all at once.
     pub async fn ask_caller(&self, caller: &AskCaller, questions: Vec<RoundQuestion>) -> Vec<QuestionAnswer> {
-        let forms: Vec<Option<Value>> = questions.iter().map(form).collect();
+        let forms: Vec<Option<Value>> = questions.iter().map(form_of).collect();
         let permits = self.questions.try_acquire_many(u32::try_from(questions.len()).unwrap_or(u32::MAX));
         let Ok(_asking) = permits else {
             return questions.iter().map(|question| declined(&question.method)).collect();
@@ -224,7 +232,7 @@ impl ServerCallbacks {
         let answers = caller.ask_round(hidden.collect()).await;
         let checks = answers.into_iter().zip(forms).map(|(answer, form)| async move {
             match form {
-                Some(form) => checked(with_defaults(answer?, Some(&form)), Some(form)).await,
+                Some(form) => checked(answer?, Some(form)).await,
                 None => answer,
             }
         });
@@ -236,7 +244,7 @@ impl ServerCallbacks {
         let Some(ask) = &self.host.elicit else { return refusal("elicitation/create") };
         let asked_for = params.get("requestedSchema").cloned();
         let answer = ask(self.server.clone(), self.secrets.hide_json(params)).await?;
-        checked(with_defaults(answer, asked_for.as_ref()), asked_for).await
+        checked(answer, asked_for).await
     }
 
     async fn sampled(&self, params: Value) -> QuestionAnswer {
@@ -259,12 +267,6 @@ fn declined(method: &str) -> QuestionAnswer {
     }
 }
 
-/// The form that a question asks a person to fill in; `Null` for one without a form.
-fn form(question: &RoundQuestion) -> Option<Value> {
-    let is_elicitation = question.method == "elicitation/create";
-    is_elicitation.then(|| question.params.get("requestedSchema").cloned().unwrap_or_default())
-}
-
 fn declares(capabilities: &Value, path: &str) -> bool {
     let declared = path.split('.').try_fold(capabilities, |declared, part| declared.get(part));
     declared.is_some_and(|declared| !declared.is_null() && declared != &Value::Bool(false))
@@ -272,50 +274,9 @@ fn declares(capabilities: &Value, path: &str) -> bool {
 
 /// What a function of the user answers is sent only if it is an answer, and fits the form.
 async fn checked(answer: Value, form: Option<Value>) -> QuestionAnswer {
-    let refused = |why: String| {
-        Err((INTERNAL_ERROR, format!("the answer of the elicitation function cannot be sent: {why}")))
-    };
-    match answer.get("action").and_then(Value::as_str) {
-        // What a person typed before declining stays here.
-        Some(action @ ("decline" | "cancel")) => Ok(json!({"action": action})),
-        Some("accept") => {
-            let content = answer.get("content").cloned();
-            let Some(form) = form.filter(Value::is_object) else {
-                return match content {
-                    None => Ok(json!({"action": "accept"})),
-                    Some(content) if content.is_object() => {
-                        Ok(json!({"action": "accept", "content": content}))
-                    }
-                    Some(_) => refused("'content' must be a mapping".to_owned()),
-                };
-            };
-            let content = content.unwrap_or_else(|| json!({}));
-            if !content.is_object() {
-                return refused("'content' must be a mapping".to_owned());
-            }
-            let form = Arc::new(ResultSchema::new(Arc::new(form)));
-            let (content, violations) = result_check::violations(&form, content, None).await;
-            violations.map_or_else(|| Ok(json!({"action": "accept", "content": content})), refused)
-        }
-        _ => refused("'action' must be 'accept', 'decline' or 'cancel'".to_owned()),
-    }
-}
-
-/// Fields that the user accepted without filling them in get the defaults of the form.
-fn with_defaults(mut answer: Value, schema: Option<&Value>) -> Value {
-    let fields = schema.and_then(|schema| schema.get("properties")).and_then(Value::as_object);
-    if let (Some("accept"), Some(fields)) = (answer.get("action").and_then(Value::as_str), fields)
-        && answer.get("content").is_none_or(Value::is_object)
-    {
-        for (name, field) in fields {
-            if let Some(default) = field.get("default")
-                && answer["content"].get(name).is_none()
-            {
-                answer["content"][name] = default.clone();
-            }
-        }
-    }
-    answer
+    fitting_form(answer, form).await.map_err(|why| {
+        (INTERNAL_ERROR, format!("the answer of the elicitation function cannot be sent: {why}"))
+    })
 }
 
 impl Listener for ServerCallbacks {
@@ -335,16 +296,17 @@ impl Listener for ServerCallbacks {
                 self.reconnected();
             }
             "notifications/message" => {
-                if self.host.log.is_none() {
-                    return;
-                }
+                let Some(log) = &self.host.log else { return };
                 let params: Value =
                     params.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
-                let text = match self.secrets.hide_json(params["data"].clone()) {
-                    Value::String(text) => text,
-                    other => other.to_string(),
+                let level = params["level"].as_str().unwrap_or("info");
+                if !log.wants(level) {
+                    return;
+                }
+                match &params["data"] {
+                    Value::String(text) => self.log(level, text),
+                    other => self.log(level, &self.secrets.hide_json(other.clone()).to_string()),
                 };
-                self.log(params["level"].as_str().unwrap_or("info"), &text);
             }
             _ => {}
         }

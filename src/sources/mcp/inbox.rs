@@ -15,6 +15,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 use tokio::sync::{Semaphore, oneshot};
 
 /// How many requests of one server are being answered at once.
@@ -26,6 +27,10 @@ const QUEUED_ANSWERS: usize = 100_000;
 const SENT_AT_ONCE: usize = 8;
 /// JSON-RPC leaves codes from -32000 on to implementations.
 const TOO_MANY: (i64, &str) = (-32000, "too many requests at once; try again later");
+
+/// Calls that were given up and that a question may still belong to, and for how long.
+const MOST_GIVEN_UP: usize = 1_000;
+const REMEMBERED: Duration = Duration::from_secs(300);
 
 /// Only clients send these.
 const HANDSHAKE: [&str; 2] = ["initialize", "server/discover"];
@@ -71,6 +76,12 @@ pub struct CallOwner {
     pub log: Option<CallLog>,
 }
 
+impl CallOwner {
+    fn caller(&self) -> Option<&Arc<str>> {
+        self.ask.as_ref().map(|asker| &asker.caller)
+    }
+}
+
 /// Sends our answer to a request of the server.
 pub type Answerer = Box<dyn FnOnce(String) -> BoxFuture<'static, ()> + Send>;
 
@@ -79,9 +90,39 @@ struct Pending {
     waiting: HashMap<u64, oneshot::Sender<RpcReply>, RandomState>,
     progress: HashMap<u64, OnProgress, RandomState>,
     /// The calls in flight.
-    calls: HashMap<u64, CallOwner, RandomState>,
+    calls: HashMap<u64, WatchedCall, RandomState>,
+    /// Calls that were given up and not answered yet: the server may still work on them, and ask.
+    given_up: VecDeque<GivenUpCall>,
     /// Closed: all requests fail.
     over: Option<HubError>,
+}
+
+struct WatchedCall {
+    owner: CallOwner,
+    is_answered: bool,
+}
+
+struct GivenUpCall {
+    id: u64,
+    caller: Option<Arc<str>>,
+    at: Instant,
+}
+
+impl Pending {
+    /// The callers of all that the server may be working on.
+    fn callers(&self) -> impl Iterator<Item = Option<&Arc<str>>> {
+        let running = self.calls.values().map(|call| call.owner.caller());
+        let given_up = self.given_up.iter().filter(|call| call.at.elapsed() < REMEMBERED);
+        running.chain(given_up.map(|call| call.caller.as_ref()))
+    }
+
+    fn give_up(&mut self, id: u64, owner: &CallOwner) {
+        self.given_up.retain(|call| call.at.elapsed() < REMEMBERED);
+        if self.given_up.len() >= MOST_GIVEN_UP {
+            self.given_up.pop_front();
+        }
+        self.given_up.push_back(GivenUpCall { id, caller: owner.caller().cloned(), at: Instant::now() });
+    }
 }
 
 pub struct Inbox {
@@ -132,24 +173,30 @@ impl Inbox {
 
     /// Questions and log messages of the call with this id go to its caller until the guard is dropped.
     pub fn watch_call(self: &Arc<Self>, id: u64, owner: CallOwner) -> CallWatched {
-        self.pending.lock().calls.insert(id, owner);
+        self.pending.lock().calls.insert(id, WatchedCall { owner, is_answered: false });
         CallWatched { inbox: self.clone(), id }
     }
 
     /// The caller whom a message concerns: that of the call on whose stream it came. A message that came on no call's stream
-    /// concerns the one caller of all calls in flight; `Err` when there are several.
+    /// concerns the one caller of all calls that the server may be working on; `Err` when there are several, or when that one
+    /// has gone.
     fn owner(&self, wanted: Option<u64>) -> Result<Option<CallOwner>, SeveralCallers> {
         let pending = self.pending.lock();
-        if let Some(owner) = wanted.and_then(|id| pending.calls.get(&id)) {
-            return Ok(Some(owner.clone()));
+        if let Some(call) = wanted.and_then(|id| pending.calls.get(&id)) {
+            return Ok(Some(call.owner.clone()));
         }
-        let mut owners = pending.calls.values();
-        let Some(first) = owners.next() else { return Ok(None) };
-        let caller = |owner: &CallOwner| owner.ask.as_ref().map(|asker| asker.caller.clone());
-        let own = caller(first);
-        match owners.all(|other| caller(other) == own) {
-            true => Ok(Some(first.clone())),
-            false => Err(SeveralCallers),
+        if wanted.is_some_and(|id| pending.given_up.iter().any(|call| call.id == id)) {
+            return Err(SeveralCallers);
+        }
+        let mut callers = pending.callers();
+        let Some(own) = callers.next() else { return Ok(None) };
+        if !callers.all(|other| other == own) {
+            return Err(SeveralCallers);
+        }
+        match pending.calls.values().next() {
+            Some(call) => Ok(Some(call.owner.clone())),
+            None if own.is_none() => Ok(None),
+            None => Err(SeveralCallers),
         }
     }
 
@@ -204,7 +251,14 @@ impl Inbox {
 
     /// Delivers an answer; false when the request is not pending.
     pub fn settle(&self, id: u64, reply: RpcReply) -> bool {
-        let waiting = self.pending.lock().waiting.remove(&id);
+        let waiting = {
+            let mut pending = self.pending.lock();
+            if let Some(call) = pending.calls.get_mut(&id) {
+                call.is_answered = true;
+            }
+            pending.given_up.retain(|call| call.id != id);
+            pending.waiting.remove(&id)
+        };
         waiting.is_some_and(|sender| sender.send(reply).is_ok())
     }
 
@@ -343,7 +397,7 @@ impl Drop for Watched {
     }
 }
 
-/// Calls of several callers are in flight.
+/// The server may be working for several callers, or for one that has gone.
 struct SeveralCallers;
 
 /// A call whose questions and log messages go to its caller.
@@ -352,8 +406,82 @@ pub struct CallWatched {
     id: u64,
 }
 
+impl CallWatched {
+    /// The server does not work for this caller any more.
+    pub fn end(self) {
+        if let Some(call) = self.inbox.pending.lock().calls.get_mut(&self.id) {
+            call.is_answered = true;
+        }
+    }
+}
+
 impl Drop for CallWatched {
     fn drop(&mut self) {
-        self.inbox.pending.lock().calls.remove(&self.id);
+        let mut pending = self.inbox.pending.lock();
+        if let Some(call) = pending.calls.remove(&self.id).filter(|call| !call.is_answered) {
+            pending.give_up(self.id, &call.owner);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    struct Silent;
+
+    impl Listener for Silent {
+        fn notified(&self, _: &str, _: Option<&RawValue>) {}
+
+        fn asked(self: Arc<Self>, _: String, _: Value, _: Asked) -> BoxFuture<'static, QuestionAnswer> {
+            Box::pin(std::future::ready(Ok(Value::Null)))
+        }
+    }
+
+    fn of(caller: &str) -> CallOwner {
+        let ask = AskCaller::one_by_one(
+            Arc::from(caller),
+            Arc::new(json!({})),
+            Arc::new(|_, _| Box::pin(std::future::ready(Ok(Value::Null)))),
+        );
+        CallOwner { ask: Some(ask), log: None }
+    }
+
+    fn asked(inbox: &Inbox, wanted: Option<u64>) -> String {
+        match inbox.asked_by(wanted) {
+            Asked::Owner => "owner".to_owned(),
+            Asked::Caller(caller) => caller.caller.to_string(),
+            Asked::Unclear => "unclear".to_owned(),
+        }
+    }
+
+    #[test]
+    fn a_question_of_a_call_that_was_given_up_goes_to_no_other_caller() {
+        let inbox = Inbox::new(Arc::new(Silent));
+        drop(inbox.watch_call(1, of("ann")));
+        assert_eq!(asked(&inbox, None), "unclear", "its caller has gone");
+        let bob = inbox.watch_call(2, of("bob"));
+        assert_eq!(asked(&inbox, None), "unclear", "it may belong to the call that was given up");
+        assert_eq!(asked(&inbox, Some(1)), "unclear", "it came on the stream of that call");
+        assert_eq!(asked(&inbox, Some(2)), "bob");
+        // The server has answered the call late, so it works for bob alone.
+        assert!(!inbox.settle(1, Err(echoed())));
+        assert_eq!(asked(&inbox, None), "bob");
+        bob.end();
+        assert_eq!(asked(&inbox, None), "owner");
+    }
+
+    #[test]
+    fn calls_that_were_given_up_are_remembered_within_bounds() {
+        let inbox = Inbox::new(Arc::new(Silent));
+        for id in 0..MOST_GIVEN_UP as u64 + 50 {
+            drop(inbox.watch_call(id, of("ann")));
+        }
+        assert_eq!(inbox.pending.lock().given_up.len(), MOST_GIVEN_UP);
+        drop(inbox.watch_call(9_999, CallOwner::default()));
+        let own = Inbox::new(Arc::new(Silent));
+        drop(own.watch_call(1, CallOwner::default()));
+        assert_eq!(asked(&own, None), "owner", "the owner of the hub is there in any case");
     }
 }

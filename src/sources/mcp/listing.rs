@@ -161,10 +161,13 @@ struct ToolEntry {
 /// Fetches all pages, within `limit` in all.
 pub async fn fetch(connection: &Connection, limit: Duration) -> Result<Listing, HubError> {
     let pages = timeout(limit, fetch_pages(connection)).await;
-    pages.unwrap_or_else(|_| {
-        let text = format!("no answer to tools/list within {} s", shown_seconds(limit.as_secs_f64()));
-        Err(HubError::new(ErrorKind::Timeout, text))
-    })
+    pages.unwrap_or_else(|_| Err(unanswered(limit)))
+}
+
+/// The error of a list that did not come.
+pub fn unanswered(limit: Duration) -> HubError {
+    let text = format!("no answer to tools/list within {} s", shown_seconds(limit.as_secs_f64()));
+    HubError::new(ErrorKind::Timeout, text)
 }
 
 async fn fetch_pages(connection: &Connection) -> Result<Listing, HubError> {

@@ -25,7 +25,8 @@ pub struct ServerLists {
     latest: Mutex<LatestList>,
     /// How many rounds have begun and ended.
     begun: Mutex<u64>,
-    ended: watch::Sender<usize>,
+    ended: Arc<watch::Sender<usize>>,
+    running: Arc<Mutex<Vec<RunningEntry>>>,
     publishing: Mutex<()>,
     /// How many of the announced changes are in the list.
     covered: AtomicU64,
@@ -46,6 +47,28 @@ struct LatestList {
 pub struct ListRound {
     pub generation: u64,
     number: u64,
+}
+
+#[derive(Clone, Copy)]
+struct RunningEntry {
+    round: ListRound,
+    /// How many changes were announced before the request was sent.
+    changes: u64,
+    since: Instant,
+}
+
+/// A request for the lists that is running. Dropping it ends the round, whatever came of it.
+pub struct RunningRound {
+    round: ListRound,
+    running: Arc<Mutex<Vec<RunningEntry>>>,
+    ended: Arc<watch::Sender<usize>>,
+}
+
+impl Drop for RunningRound {
+    fn drop(&mut self) {
+        self.running.lock().retain(|entry| entry.round != self.round);
+        self.ended.send_modify(|ended| *ended += 1);
+    }
 }
 
 impl ServerLists {
@@ -104,7 +127,24 @@ impl ServerLists {
         ListRound { generation, number: *begun }
     }
 
-    /// The request is over, whatever came of it. Also called when a session ends, which may leave one unfinished.
+    /// The request of this round is sent now. `changes` were announced before.
+    pub fn run(&self, round: ListRound, changes: u64) -> RunningRound {
+        self.running.lock().push(RunningEntry { round, changes, since: Instant::now() });
+        RunningRound { round, running: self.running.clone(), ended: self.ended.clone() }
+    }
+
+    /// Whether a request of this session is running whose answer will have all of these changes.
+    pub fn is_running(&self, generation: u64, changes: u64) -> bool {
+        let covers = |entry: &RunningEntry| entry.round.generation == generation && entry.changes >= changes;
+        self.running.lock().iter().any(covers)
+    }
+
+    /// Since when the oldest request that is running has no answer.
+    pub fn running_since(&self) -> Option<Instant> {
+        self.running.lock().iter().map(|entry| entry.since).min()
+    }
+
+    /// Wakes those that wait for a round. Called when a session ends.
     pub fn end_round(&self) {
         self.ended.send_modify(|ended| *ended += 1);
     }
@@ -166,6 +206,20 @@ mod tests {
         assert!(!lists.is_newer(second));
         assert_eq!(lists.tools(), Some(listing(3)));
         assert!(lists.is_of(2) && !lists.is_of(1));
+    }
+
+    #[test]
+    fn a_round_runs_until_it_is_dropped() {
+        let lists = ServerLists::default();
+        let mut ended = lists.ended();
+        let running = lists.run(lists.begin(3), 7);
+        assert!(lists.is_running(3, 7) && lists.is_running(3, 6));
+        assert!(!lists.is_running(3, 8), "a change that was announced later is not in this list");
+        assert!(!lists.is_running(4, 7), "another session has its own list");
+        assert!(lists.running_since().is_some() && !ended.has_changed().unwrap());
+        drop(running);
+        assert!(!lists.is_running(3, 7) && lists.running_since().is_none());
+        assert_eq!(*ended.borrow_and_update(), 1);
     }
 
     #[test]

@@ -1,32 +1,18 @@
-//! Counts the changes of what a server offers in addition to tools, so that a list from before a change is not used.
+//! What a server listed last in addition to its tools, and the changes since: a list from before a change is not used.
 
-use crate::model::{OfferChange, OfferKind};
+use crate::model::{ChangedOffer, OfferKind};
+use crate::offers::OfferSignals;
+use parking_lot::Mutex;
+use serde_json::Value;
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use tokio::sync::broadcast;
 
-/// How many changes may wait for a slow listener. One that misses some looks at everything again.
-const MOST_WAITING: usize = 256;
-
-/// Tells of the changes that servers announce. All servers of a hub share it.
-#[derive(Clone)]
-pub struct OfferSignals(broadcast::Sender<OfferChange>);
-
-impl Default for OfferSignals {
-    fn default() -> Self {
-        OfferSignals(broadcast::Sender::new(MOST_WAITING))
-    }
-}
-
-impl OfferSignals {
-    pub fn watch(&self) -> broadcast::Receiver<OfferChange> {
-        self.0.subscribe()
-    }
-
-    pub fn send(&self, change: OfferChange) {
-        // There may be no listener.
-        let _ = self.0.send(change);
-    }
+/// The offers of one kind, and the number of changes that they include.
+#[derive(Debug)]
+pub struct OfferList {
+    pub offers: Vec<Value>,
+    changes: u64,
 }
 
 /// The changes of one server.
@@ -34,18 +20,19 @@ pub struct OfferChanges {
     server: Arc<str>,
     resources: AtomicU64,
     prompts: AtomicU64,
+    listed: Mutex<HashMap<OfferKind, Arc<OfferList>>>,
     signals: OfferSignals,
 }
 
 impl OfferChanges {
     pub fn new(server: Arc<str>, signals: OfferSignals) -> Self {
-        OfferChanges { server, resources: AtomicU64::new(0), prompts: AtomicU64::new(0), signals }
+        let (resources, prompts) = (AtomicU64::new(0), AtomicU64::new(0));
+        OfferChanges { server, resources, prompts, listed: Mutex::default(), signals }
     }
 
     /// The content of a resource has changed.
     pub fn updated(&self, uri: &str) {
-        let (uri, server) = (Arc::from(uri), self.server.clone());
-        self.signals.send(OfferChange::Content { uri, server });
+        self.signals.send(&self.server, ChangedOffer::Content(Arc::from(uri)));
     }
 
     fn of(&self, kind: OfferKind) -> &AtomicU64 {
@@ -58,7 +45,7 @@ impl OfferChanges {
     /// The server has announced a change.
     pub fn announce(&self, kind: OfferKind) {
         self.forget(kind);
-        self.signals.send(OfferChange::List { kind, server: self.server.clone() });
+        self.signals.send(&self.server, ChangedOffer::List(kind));
     }
 
     /// A change may have been missed: what was listed is not used any more.
@@ -69,5 +56,17 @@ impl OfferChanges {
     /// How often the offers may have changed. Resources and their templates change together.
     pub fn count(&self, kind: OfferKind) -> u64 {
         self.of(kind).load(Ordering::Acquire)
+    }
+
+    /// Keeps a list that was requested when there were this many changes.
+    pub fn keep(&self, kind: OfferKind, offers: Vec<Value>, changes: u64) -> Arc<OfferList> {
+        let list = Arc::new(OfferList { offers, changes });
+        self.listed.lock().insert(kind, list.clone());
+        list
+    }
+
+    /// What was listed last, unless it may have changed since.
+    pub fn known(&self, kind: OfferKind) -> Option<Arc<OfferList>> {
+        self.listed.lock().get(&kind).filter(|list| list.changes == self.count(kind)).cloned()
     }
 }

@@ -5,6 +5,7 @@ use super::connection::{Connection, RequestExtras};
 use super::convert::protocol;
 use super::input;
 use super::message::Params;
+use super::offer_changes::OfferList;
 use super::server::Server;
 use super::wire::clean;
 use crate::error::{ErrorKind, HubError, clip};
@@ -43,26 +44,13 @@ struct OfferPage {
     members: Map<String, Value>,
 }
 
-/// The offers of one kind, and the number of changes that they include.
-#[derive(Clone, Debug)]
-pub struct OfferList {
-    pub offers: Vec<Value>,
-    changes: u64,
-}
-
-impl OfferList {
-    /// Whether the server has announced no change since, and has not been connected again.
-    pub fn is_current(&self, server: &Server, kind: OfferKind) -> bool {
-        self.changes == changes(server, kind)
-    }
-}
-
-fn changes(server: &Server, kind: OfferKind) -> u64 {
-    server.callbacks().offer_changes.count(kind)
+/// What a server listed last, unless it has announced a change since or was connected again.
+pub fn known(server: &Server, kind: OfferKind) -> Option<Arc<OfferList>> {
+    server.callbacks().offer_changes.known(kind)
 }
 
 /// All offers of one kind; none when the server does not declare the capability.
-pub async fn list(server: &Arc<Server>, kind: OfferKind) -> Result<OfferList, HubError> {
+pub async fn list(server: &Arc<Server>, kind: OfferKind) -> Result<Arc<OfferList>, HubError> {
     let _call = server.begin_call();
     let listed = match list_once(server, kind).await {
         // To list does no harm: when the connection is lost meanwhile, it is done once more.
@@ -72,12 +60,13 @@ pub async fn list(server: &Arc<Server>, kind: OfferKind) -> Result<OfferList, Hu
     listed.inspect(|_| server.answered())
 }
 
-async fn list_once(server: &Arc<Server>, kind: OfferKind) -> Result<OfferList, HubError> {
+async fn list_once(server: &Arc<Server>, kind: OfferKind) -> Result<Arc<OfferList>, HubError> {
     let connection = server.connection().await?;
+    let own = &server.callbacks().offer_changes;
     // Before the request: a change that is announced meanwhile needs another list.
-    let changes = changes(server, kind);
+    let changes = own.count(kind);
     let offers = list_pages(&connection, kind).await?;
-    Ok(OfferList { offers, changes })
+    Ok(own.keep(kind, offers, changes))
 }
 
 async fn list_pages(connection: &Connection, kind: OfferKind) -> Result<Vec<Value>, HubError> {
@@ -139,15 +128,16 @@ fn checked(kind: OfferKind, entry: Value) -> Option<Value> {
     Some(Value::Object(entry))
 }
 
-/// Asks about one offer, and answers what the server asks meanwhile. `extras` are those of the caller.
+/// Asks about one offer on the connection of the caller, and answers what the server asks meanwhile.
 pub async fn ask(
     server: &Arc<Server>,
     request: &OfferRequest,
     extras: &CallContextExtras,
 ) -> Result<Map<String, Value>, HubError> {
+    // A server that was removed is closed when the last request of its callers has ended.
+    let _kept = server.begin_call();
+    let server = &server.for_caller(extras.principal.as_ref())?;
     let _call = server.begin_call();
-    // The caller is not known here, and nobody may read with the credentials of the hub.
-    server.for_everyone()?;
     let connection = server.connection().await?;
     let answer = match ask_once(server, &connection, request, extras).await {
         Err(error) if error.kind == ErrorKind::Closed => {

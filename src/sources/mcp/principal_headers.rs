@@ -9,6 +9,7 @@
 //!
 //! A caller that lacks the value is refused. It never gets the text after `:-`, which may be the hub's own token.
 
+use super::auth::Credentials;
 use crate::error::{ErrorKind, HubError, Outcome, clip};
 use crate::principal::Principal;
 use crate::secret::Secret;
@@ -89,14 +90,23 @@ pub(super) fn problem(text: &str) -> Option<String> {
     ))
 }
 
-/// What the headers of a server need.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What the headers of a server need, the least first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum HeaderNeeds {
     /// They are the same for all.
     Nothing,
     /// They differ by caller, and have texts for when there is none.
     CallerIfAny,
     Caller,
+}
+
+/// What credentials need.
+pub(super) fn needs_of(credentials: Option<&dyn Credentials>) -> HeaderNeeds {
+    match credentials.filter(|credentials| credentials.differ_by_caller()) {
+        None => HeaderNeeds::Nothing,
+        Some(credentials) if credentials.serve_without_caller() => HeaderNeeds::CallerIfAny,
+        Some(_) => HeaderNeeds::Caller,
+    }
 }
 
 pub(super) fn needs(headers: &[(String, Secret)]) -> HeaderNeeds {
@@ -145,6 +155,14 @@ pub(super) fn of_principal(
                     None => return Err(denied(missing(server, principal, field))),
                 },
             }
+        }
+        if principal.shows_token(&value) {
+            return Err(denied(format!(
+                "The header '{}' of server '{}' holds the own token of '{}', which never goes to an upstream server.",
+                clip(name),
+                clip(server),
+                clip(&principal.id)
+            )));
         }
         // A line break would begin another header.
         match HeaderValue::try_from(&value) {
@@ -219,6 +237,18 @@ mod tests {
     fn a_line_break_begins_no_other_header() {
         let refused = resolved("{principal.claims.evil}").unwrap_err();
         assert!(refused.contains("cannot carry") && !refused.contains("X-Evil"));
+    }
+
+    #[test]
+    fn the_callers_own_token_is_never_a_value() {
+        let mut caller = principal();
+        caller.subject_token = Some(Secret::new("incoming-token"));
+        caller.claims.insert("raw".to_owned(), json!("incoming-token"));
+        for value in ["{principal.claims.raw}", "Bearer {principal.claims.raw}", "x{principal.claims.raw}y"] {
+            let refused = of_principal("files", &headers(value), &caller).unwrap_err();
+            assert!(refused.message.contains("holds the own token of 'jwt:ann'"), "{refused}");
+            assert!(!refused.message.contains("incoming-token"));
+        }
     }
 
     #[test]

@@ -54,6 +54,10 @@ impl<T> PrincipalPool<T> {
         Some(value)
     }
 
+    fn all(&self) -> Vec<Arc<T>> {
+        self.0.lock().values().map(|entry| entry.value.clone()).collect()
+    }
+
     /// Takes all of them out.
     pub(super) fn take(&self) -> Vec<Arc<T>> {
         let all = std::mem::take(&mut *self.0.lock());
@@ -72,20 +76,27 @@ pub(super) enum CallerServers<T> {
 }
 
 impl<T> CallerServers<T> {
-    /// `exchanges`: the credentials of the server differ by caller.
-    pub(super) fn of(needs: HeaderNeeds, exchanges: bool) -> Self {
-        match needs {
-            HeaderNeeds::Nothing if !exchanges => CallerServers::Shared,
-            needs => {
-                let is_open_to_none = needs == HeaderNeeds::CallerIfAny && !exchanges;
-                CallerServers::PerCaller { is_open_to_none, servers: PrincipalPool::default() }
-            }
+    /// What the headers of the configuration need, and what the credentials do.
+    pub(super) fn of(headers: HeaderNeeds, credentials: HeaderNeeds) -> Self {
+        match headers.max(credentials) {
+            HeaderNeeds::Nothing => CallerServers::Shared,
+            needs => CallerServers::PerCaller {
+                is_open_to_none: needs == HeaderNeeds::CallerIfAny,
+                servers: PrincipalPool::default(),
+            },
         }
     }
 
     /// Whether the tools that this server lists are offered by the hub.
     pub(super) fn lists_tools(&self) -> bool {
         !matches!(self, CallerServers::OfOne)
+    }
+
+    pub(super) fn all(&self) -> Vec<Arc<T>> {
+        match self {
+            CallerServers::PerCaller { servers, .. } => servers.all(),
+            _ => Vec::new(),
+        }
     }
 
     pub(super) fn take(&self) -> Vec<Arc<T>> {

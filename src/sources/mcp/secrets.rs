@@ -17,6 +17,8 @@ const SHORTEST: usize = 8;
 const SHORTEST_NAMED: usize = 4;
 /// A server may still answer with a token that was replaced meanwhile.
 const KEPT_TOKENS: usize = 4;
+/// Headers that a function gave, of all names.
+const KEPT_HEADERS: usize = 64;
 
 /// Headers that say what a client wants, not who it is. Their values stay in the texts of servers.
 const OPEN_HEADERS: [&str; 7] =
@@ -29,8 +31,8 @@ pub struct ServerSecrets(RwLock<KnownSecrets>);
 #[derive(Default)]
 struct KnownSecrets {
     configured: FoundSecrets,
-    /// The last ones that a login gave, as headers.
-    authorizations: Vec<String>,
+    /// Headers that a login or a function gave: the last values of each name.
+    given: Vec<(String, String)>,
     redactor: Redactor,
     /// For those that are secret for certain.
     certain: Redactor,
@@ -39,7 +41,7 @@ struct KnownSecrets {
 impl KnownSecrets {
     fn update(&mut self) {
         let mut found = self.configured.clone();
-        self.authorizations.iter().for_each(|header| found.header("authorization", header));
+        self.given.iter().for_each(|(name, value)| found.header(name, value));
         self.certain = Redactor::new(found.certain.clone());
         self.redactor = Redactor::new(found.certain.into_iter().chain(found.likely));
     }
@@ -72,15 +74,20 @@ impl ServerSecrets {
         known.update();
     }
 
-    /// Remembers an `Authorization` header that a login gave.
-    pub fn add_authorization(&self, header: &str) {
-        if self.0.read().authorizations.last().is_some_and(|last| last == header) {
+    /// Remembers a header that a login or a function gave for a request.
+    pub fn add_header(&self, name: &str, value: &str) {
+        let is_it = |(known, before): &(String, String)| known == name && before == value;
+        if self.0.read().given.iter().any(is_it) {
             return;
         }
         let mut known = self.0.write();
-        known.authorizations.push(header.to_owned());
-        if known.authorizations.len() > KEPT_TOKENS {
-            known.authorizations.remove(0);
+        let given = &mut known.given;
+        given.push((name.to_owned(), value.to_owned()));
+        if given.iter().filter(|(known, _)| known == name).count() > KEPT_TOKENS {
+            let oldest = given.iter().position(|(known, _)| known == name);
+            oldest.map(|oldest| given.remove(oldest));
+        } else if given.len() > KEPT_HEADERS {
+            given.remove(0);
         }
         known.update();
     }
@@ -333,8 +340,8 @@ mod tests {
     #[test]
     fn the_tokens_of_a_login_are_hidden_also_after_the_next_one() {
         let secrets = ServerSecrets::default();
-        secrets.add_authorization("Bearer first-token");
-        secrets.add_authorization("Bearer other-token");
+        secrets.add_header("authorization", "Bearer first-token");
+        secrets.add_header("authorization", "Bearer other-token");
         assert_eq!(secrets.hide("first-token other-token".into()), "*** ***");
     }
 

@@ -5,6 +5,8 @@
 //! running for the next one. No task holds the server itself while it waits: dropping the server ends them all.
 
 mod callers;
+mod ending;
+mod look;
 mod publish;
 
 use super::auth::Credentials;
@@ -15,9 +17,7 @@ use super::connection::{Connection, ServerIdentity};
 use super::connector::{ConnectOptions, Connector};
 use super::host::{Host, ServerCallbacks};
 use super::info::{self, ServerInfo};
-use super::lifecycle::{
-    Availability, ConnectFailure, ConnectReason, ConnectStart, Lifecycle, Released, Unavailable,
-};
+use super::lifecycle::{Availability, ConnectFailure, ConnectReason, ConnectStart, Lifecycle, Unavailable};
 use super::list_starts::{LIST_STARTS_WITHIN, MOST_LIST_STARTS};
 use super::listing::Listing;
 use super::lists::ServerLists;
@@ -27,9 +27,8 @@ use super::principal_pool::CallerServers;
 use super::protocol::{Era, ProtocolHint};
 use super::session::Session;
 use super::skills::Skills;
-use crate::error::{ErrorKind, HubError, Outcome};
+use crate::error::{ErrorKind, HubError, Outcome, clip};
 use crate::tool::BoxFuture;
-use futures_util::FutureExt;
 use futures_util::future::WeakShared;
 use parking_lot::Mutex;
 use serde_json::json;
@@ -39,9 +38,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::{Notify, Semaphore, watch};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
-
-/// How long a call may take from the choice of its server to its beginning there.
-const PLANNED_CALLS_BEGIN: Duration = Duration::from_millis(500);
+use tokio_util::sync::CancellationToken;
 
 /// Receives what servers list. Called on threads that may block, one list of a server at a time.
 pub trait ListingSink: Send + Sync {
@@ -62,6 +59,8 @@ pub struct Server {
     /// How many calls use the connection, or wait for it.
     calls: AtomicUsize,
     calls_ended: Notify,
+    /// Fires when the server was removed or replaced.
+    dismissed: CancellationToken,
     callers: CallerServers<Server>,
 }
 
@@ -118,8 +117,8 @@ impl Server {
             Endpoint::Http(remote) => remote.headers.as_slice(),
             _ => &[],
         };
-        let exchanges = credentials.as_deref().is_some_and(Credentials::differ_by_caller);
-        let callers = CallerServers::of(principal_headers::needs(headers), exchanges);
+        let of_credentials = principal_headers::needs_of(credentials.as_deref());
+        let callers = CallerServers::of(principal_headers::needs(headers), of_credentials);
         let headers = principal_headers::own(headers);
         let concurrency = config.options.max_concurrency.map(|slots| Arc::new(Semaphore::new(slots)));
         Server::build(config, host, credentials, sink, headers, concurrency, callers)
@@ -146,6 +145,7 @@ impl Server {
             outage: Outage::default(),
             calls: AtomicUsize::new(0),
             calls_ended: Notify::new(),
+            dismissed: CancellationToken::new(),
             callers,
         })
     }
@@ -258,83 +258,9 @@ impl Server {
         }
     }
 
-    /// Lists the tools again because one is missing. A server in back-off is left alone, and callers that look at the
-    /// same time share one request. `is_for_call`: a caller has named this server, and waits for it.
-    pub async fn look(self: &Arc<Self>, is_for_call: bool) -> Result<(), HubError> {
-        let look = {
-            let mut life = self.life.lock();
-            let known = life.look.as_ref().and_then(WeakShared::upgrade).filter(|look| look.peek().is_none());
-            known.unwrap_or_else(|| {
-                let server = self.clone();
-                let look: Look = Box::pin(async move { server.look_now(is_for_call).await });
-                let look = look.shared();
-                life.look = look.downgrade();
-                look
-            })
-        };
-        look.await
-    }
-
-    async fn look_now(self: &Arc<Self>, is_for_call: bool) -> Result<(), HubError> {
-        let reason = if is_for_call { ConnectReason::Call } else { ConnectReason::List };
-        let mut ended = self.lists.ended();
-        let before = *ended.borrow_and_update();
-        match self.begin(reason, None)? {
-            ConnectionRequest::Ready(link) => {
-                Self::list(Arc::downgrade(self), link, self.list_limit()).await.map(drop)
-            }
-            ConnectionRequest::InProgress(attempt) => {
-                outcome(attempt).await.map_err(|error| self.auto_connect_failed(error))?;
-                // A new session lists its tools by itself.
-                let _ = timeout(self.list_limit(), ended.wait_for(|ended| *ended > before)).await;
-                self.life.lock().machine.error().cloned().map_or(Ok(()), Err)
-            }
-        }
-    }
-
     /// The limit for all pages of the list of tools.
     fn list_limit(&self) -> Duration {
         self.config().options.startup_timeout
-    }
-
-    /// Closes a server that was removed or replaced, when its last call has ended.
-    pub async fn retire(&self) {
-        loop {
-            let ended = self.calls_ended.notified();
-            let mut ended = std::pin::pin!(ended);
-            // From before the look, so that the last end is not missed.
-            ended.as_mut().enable();
-            if self.calls.load(Ordering::Acquire) > 0 {
-                ended.await;
-            }
-            // A call that was planned before the removal may be about to begin.
-            tokio::time::sleep(PLANNED_CALLS_BEGIN).await;
-            if self.calls.load(Ordering::Acquire) == 0 {
-                return self.close().await;
-            }
-        }
-    }
-
-    /// Ends the connection and every attempt for good, also those of callers. Calls in flight fail.
-    pub async fn close(&self) {
-        for server in self.callers.take() {
-            server.close_own().await;
-        }
-        self.close_own().await;
-    }
-
-    async fn close_own(&self) {
-        let released = self.life.lock().machine.close();
-        match released {
-            Released::Nothing => {}
-            Released::Session(session) => session.close().await,
-            Released::Attempt(ConnectAttempt { outcome: mut ended, task }) => {
-                drop(task);
-                // The attempt drops its connection before this ends.
-                while ended.changed().await.is_ok() {}
-            }
-        }
-        self.lists.end_round();
     }
 
     /// A connection, or the attempt to get one that is in progress or was started now. `patience`: how long the caller waits.
@@ -443,12 +369,13 @@ impl Server {
         session.spawn(Box::pin(background::renew_subscriptions(connection.clone(), callbacks)));
         let announces =
             connection.server().announces_changes() || self.declares("resources.subscribe") == Some(true);
-        if self.callers.lists_tools() && connection.server().era == Era::Modern && announces {
+        if connection.server().era == Era::Modern && announces {
             let (server, callbacks) = (Arc::downgrade(self), self.callbacks().clone());
+            let lists = self.callers.lists_tools();
             self.lists.set_silent(false);
             session.spawn(Box::pin(async move {
                 let of_tools = connection.server().announces_changes_of("tools");
-                let is_refused = background::subscribe(connection, callbacks).await && of_tools;
+                let is_refused = background::subscribe(connection, callbacks, lists).await && of_tools;
                 if let Some(server) = server.upgrade().filter(|_| is_refused) {
                     server.lists.set_silent(true);
                 }
@@ -466,10 +393,6 @@ impl Server {
             }));
         }
         session
-    }
-
-    fn unused_for(&self) -> Duration {
-        self.life.lock().unused_for(&self.calls)
     }
 
     /// The server has answered a call, so the failures before it do not count any more.
@@ -497,7 +420,7 @@ impl Server {
     fn end_idle(&self, generation: u64, idle: Duration) -> bool {
         let session = {
             let mut life = self.life.lock();
-            if life.unused_for(&self.calls) < idle {
+            if life.unused_for(self.is_awaited()) < idle {
                 return false;
             }
             life.machine.take_idle(generation)
@@ -511,13 +434,13 @@ impl Server {
     }
 
     fn auto_connect_failed(&self, error: HubError) -> HubError {
-        let message = format!("Auto-connect failed for server '{}': {}", self.id(), error.message);
+        let message = format!("Auto-connect failed for server '{}': {}", clip(self.id()), error.message);
         HubError { message: message.into(), ..error }
     }
 
     /// Nothing was tried for this call: the sentence reports the last failure, and when the next try is.
     fn backing_off(&self, wait: f64, failures: u32, last: ConnectFailure) -> HubError {
-        let id = self.id();
+        let id = clip(self.id());
         let ConnectFailure { error, at, lived } = last;
         let (ago, why) = (at.elapsed().as_secs_f64(), &error.message);
         match lived {
@@ -567,12 +490,9 @@ impl Server {
 
 impl Life {
     /// For how long nothing has used the connection: no call, no task, no subscription.
-    fn unused_for(&self, calls: &AtomicUsize) -> Duration {
+    fn unused_for(&self, is_awaited: bool) -> Duration {
         let is_in_use = self.machine.session().is_some_and(|session| session.connection().is_in_use());
-        match is_in_use || calls.load(Ordering::Acquire) > 0 {
-            true => Duration::ZERO,
-            false => self.last_used.elapsed(),
-        }
+        if is_in_use || is_awaited { Duration::ZERO } else { self.last_used.elapsed() }
     }
 }
 

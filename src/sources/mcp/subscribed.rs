@@ -16,6 +16,10 @@ pub struct SubscribedResources {
 }
 
 impl SubscribedResources {
+    pub fn is_empty(&self) -> bool {
+        self.counts.lock().is_empty()
+    }
+
     pub fn uris(&self) -> Vec<String> {
         self.counts.lock().keys().cloned().collect()
     }

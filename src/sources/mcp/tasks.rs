@@ -53,8 +53,16 @@ pub async fn finish(
 ) -> Result<ToolOutput, HubError> {
     let id = seed.get("taskId").and_then(Value::as_str);
     let id = id.ok_or_else(|| protocol(format!("the task of '{}' has no id", clip(tool))))?;
+    if let Some(on_task) = &ctx.extras.on_task {
+        on_task();
+    }
     let (since, answered) = (Instant::now(), HashSet::new());
-    Followed { server, connection, tool, id, ctx, since, answered, over: false }.follow(seed).await
+    // Between two requests about it, too, a question may belong to the task.
+    let watched = connection.watch_caller(ctx.extras.ask.clone(), ctx.extras.log.clone());
+    let mut followed = Followed { server, connection, tool, id, ctx, since, answered, over: false };
+    let output = followed.follow(seed).await;
+    watched.end();
+    output
 }
 
 struct Followed<'a> {

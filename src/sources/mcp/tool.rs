@@ -83,7 +83,7 @@ impl ServerCall<'_> {
         ctx.held.store(true, Ordering::Relaxed);
         let _call = self.server.begin_call();
         let _slot = match &self.server.concurrency {
-            Some(slots) => slots.acquire().await.ok(),
+            Some(slots) => self.tool.server.unless_dismissed(slots.acquire()).await?.ok(),
             None => None,
         };
         self.server.retry_budget.lock().called();
@@ -97,6 +97,10 @@ impl ServerCall<'_> {
                 Ok(output) => return Ok(output),
                 Err(error) => error,
             };
+            // Another server may have taken the place of this one.
+            if self.tool.server.is_dismissed() && is_unsent(&error) {
+                return Err(error);
+            }
             let pause = if refuses_session(&error) {
                 // The call did not run, and the server is there: this repetition is free, and happens once.
                 (!std::mem::replace(&mut new_session, true)).then_some(Duration::ZERO)
@@ -126,7 +130,8 @@ impl ServerCall<'_> {
         is_connected: &mut bool,
     ) -> Result<ToolOutput, HubError> {
         let patience = ctx.deadline.saturating_duration_since(Instant::now());
-        let connection = self.server.connection_within(Some(patience)).await?;
+        let connect = self.server.connection_within(Some(patience));
+        let connection = self.tool.server.unless_dismissed(connect).await??;
         *is_connected = true;
         if self.server.config().options.pin {
             self.server.confirm(&self.tool.listed).await?;
@@ -307,9 +312,14 @@ fn begun(error: HubError) -> HubError {
     error.with_outcome(Outcome::Unknown)
 }
 
+/// Whether there was no connection to send the call on.
+fn is_unsent(error: &HubError) -> bool {
+    error.kind == ErrorKind::Closed && error.outcome == Outcome::NotSent
+}
+
 /// Whether the server refused the session of the call, and therefore did not run it.
 fn refuses_session(error: &HubError) -> bool {
-    error.kind == ErrorKind::Closed && error.status.is_some() && error.outcome == Outcome::NotSent
+    is_unsent(error) && error.status.is_some()
 }
 
 impl Tool for McpTool {

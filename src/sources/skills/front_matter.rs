@@ -34,6 +34,12 @@ pub fn read_leniently(text: &str) -> Result<(Map<String, Value>, &str, bool), St
     }
 }
 
+/// A YAML mapping that is a document of its own. Errors begin with "it".
+pub fn read_mapping(yaml: &str) -> Result<Map<String, Value>, String> {
+    let read = if yaml.len() > MAX_BYTES { Err(too_long()) } else { parse(yaml).and_then(mapping) };
+    read.map_err(|why| why.replace("its front matter", "it"))
+}
+
 /// The start of a file up to the end of its front matter, and a little more. A file without front matter, or with one that
 /// is too long, is not read to its end.
 pub fn read_front(file: &mut impl Read) -> io::Result<Vec<u8>> {
@@ -275,6 +281,15 @@ mod tests {
         for without in ["", "name: a", "---\nname: a", " ---\nname: a\n---\n"] {
             assert!(read(without).unwrap_err().contains("does not begin with"), "{without}");
         }
+    }
+
+    #[test]
+    fn a_document_of_its_own_is_read_without_fences() {
+        let read = read_mapping("name: a\nprompt: |\n  One\n  ---\n  two\n").unwrap();
+        assert_eq!(Value::Object(read), json!({"name": "a", "prompt": "One\n---\ntwo\n"}));
+        assert_eq!(read_mapping("- a").unwrap_err(), "it is not a mapping");
+        assert!(read_mapping("a: [").unwrap_err().starts_with("it is not YAML: "));
+        assert_eq!(read_mapping(&"#".repeat(MAX_BYTES + 1)).unwrap_err(), "it is longer than 262144 bytes");
     }
 
     #[test]

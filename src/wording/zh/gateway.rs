@@ -25,6 +25,14 @@ pub(super) const GATEWAY: &[(&str, &str)] = &[
     ("Too many calls within a minute; try again in {} s.", "一分钟内的调用过多；请在 {0} 秒后重试。"),
     ("The list of algorithms for tokens is empty.", "令牌算法列表为空。"),
     (
+        "A server that asks for credentials cannot open while it runs; restart it to serve without them.",
+        "要求凭据的服务器不能在运行时变为开放；要在没有凭据的情况下提供服务，请重新启动。",
+    ),
+    (
+        "The token of '{}' is for the view '{}', which does not exist; known views: {}.",
+        "'{0}' 的令牌用于视图 '{1}'，但该视图不存在；已知视图：{2}。",
+    ),
+    (
         "The token of '{}' is empty or has characters that cannot stand in a header.",
         "'{0}' 的令牌为空或含有请求头中不允许的字符。",
     ),
@@ -36,10 +44,51 @@ pub(super) const GATEWAY: &[(&str, &str)] = &[
         "The upstream token of '{}' is its own token, which never goes to an upstream server.",
         "'{0}' 的上游令牌就是它自己的令牌，而后者绝不会发送到上游服务器。",
     ),
+    (
+        "The token for metrics is empty or has characters that cannot stand in a header.",
+        "指标令牌为空或含有请求头中不允许的字符。",
+    ),
+    (
+        "The token for metrics is also the token of a caller; give it one of its own.",
+        "指标令牌同时是某个调用者的令牌；请为其使用单独的令牌。",
+    ),
     ("Serving has ended.", "服务已结束。"),
     (
         "The header '{}' of server '{}' cannot carry what it is for '{}'.",
         "服务器 '{1}' 的请求头 '{0}' 无法承载 '{2}' 的值。",
+    ),
+    (
+        "The header '{}' of server '{}' holds the own token of '{}', which never goes to an upstream server.",
+        "服务器 '{1}' 的请求头 '{0}' 含有 '{2}' 自己的令牌，而后者绝不会发送到上游服务器。",
+    ),
+    (
+        "The headers function of server '{}' did not return within {} s.",
+        "服务器 '{0}' 的请求头函数未在 {1} 秒内返回。",
+    ),
+    ("The headers function of server '{}' failed: {}", "服务器 '{0}' 的请求头函数失败：{1}"),
+    (
+        "The headers function of server '{}' returned more than {} headers.",
+        "服务器 '{0}' 的请求头函数返回了超过 {1} 个请求头。",
+    ),
+    (
+        "Server '{}' is closed to '{}': its headers function returned None.",
+        "服务器 '{0}' 不对 '{1}' 开放：其请求头函数返回了 None。",
+    ),
+    (
+        "The headers function of server '{}' must return a mapping of texts or None.",
+        "服务器 '{0}' 的请求头函数必须返回文本映射或 None。",
+    ),
+    (
+        "The headers function of server '{}' returned the header '{}', which it may not set.",
+        "服务器 '{0}' 的请求头函数返回了它不得设置的请求头 '{1}'。",
+    ),
+    (
+        "The headers function of server '{}' returned a value for '{}' that no header can carry.",
+        "服务器 '{0}' 的请求头函数为 '{1}' 返回了请求头无法承载的值。",
+    ),
+    (
+        "The headers function of server '{}' returned the caller's own token, which never goes to an upstream server.",
+        "服务器 '{0}' 的请求头函数返回了调用者自己的令牌，而后者绝不会发送到上游服务器。",
     ),
     (
         "Server '{}' needs the claim '{}' of its callers, which '{}' lacks.",
@@ -80,6 +129,10 @@ pub(super) const GATEWAY: &[(&str, &str)] = &[
     ("The system gives no random numbers for the keys of sessions.", "系统没有为会话密钥提供随机数。"),
     ("Cannot listen on {}:{}: {}", "无法监听 {0}:{1}：{2}"),
     ("Cannot serve on stdio: {}", "无法通过标准输入输出提供服务：{0}"),
+    (
+        "Server '{}' was removed or replaced before the call began; nothing was sent.",
+        "服务器 '{0}' 在调用开始之前已被移除或替换；未发送任何内容。",
+    ),
     ("This hub has no servers.", "此 hub 没有服务器。"),
     ("Several servers have the {} '{}'; name it {}.", "多个服务器都有 {0} '{1}'；请用 {2} 指明。"),
     ("No server lists the {} '{}'.", "没有服务器列出 {0} '{1}'。"),

@@ -1,6 +1,10 @@
 //! Sentences about MCP servers and skills.
 
 pub(super) const SERVERS: &[(&str, &str)] = &[
+    (
+        "Server '{}' failed recently; it is tried again after a pause: {~}",
+        "服务器 '{0}' 最近失败，稍后会再试：{1}",
+    ),
     ("Server '{}' failed recently; it is tried again after a pause.", "服务器 '{0}' 最近失败；稍后会再试。"),
     ("initialize: there is no protocolVersion", "initialize：没有 protocolVersion"),
     (

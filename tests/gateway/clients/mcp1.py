@@ -17,6 +17,19 @@ async def elicit(context: Any, params: Any) -> types.ElicitResult:
     return types.ElicitResult(action="accept", content={"x": "yes"})
 
 
+async def as_task(session: ClientSession, name: str) -> Any:
+    """Calls a tool as a task: follows its states, then fetches the result (and answers questions meanwhile)."""
+    created = await session.experimental.call_tool_as_task(name)
+    id = created.task.taskId
+    async for state in session.experimental.poll_task(id):
+        if state.status == "input_required":
+            break
+    result = await session.experimental.get_task_result(id, types.CallToolResult)
+    listed = [task.taskId for task in (await session.experimental.list_tasks()).tasks]
+    ended = (await session.experimental.get_task(id)).status
+    return [ended, id in listed, result.structuredContent]
+
+
 async def main(url: str) -> None:
     changed = anyio.Event()
 
@@ -42,6 +55,7 @@ async def main(url: str) -> None:
         await session.call_tool("report", progress_callback=progress)
         FOUND["progress"] = reports
         FOUND["answer"] = (await session.call_tool("ask")).structuredContent
+        FOUND["tasks"] = [await as_task(session, name) for name in ("profile", "ask")]
         try:
             await session.call_tool("nonsuch")
         except McpError as error:

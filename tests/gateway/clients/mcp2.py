@@ -2,9 +2,11 @@
 
 import json
 import sys
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, ClassVar, Literal
 
 import anyio
+from mcp.client.extension import ClaimContext, ClientExtension, ResultClaim
 
 from mcp import Client, MCPError, types
 
@@ -14,6 +16,47 @@ FOUND: dict[str, Any] = {}
 async def elicit(context: Any, params: Any) -> types.ElicitResult:
     FOUND["question"] = params.message
     return types.ElicitResult(action="accept", content={"x": "yes"})
+
+
+class TaskHandle(types.Result):
+    """A call that was answered with a task."""
+
+    result_type: Literal["task"]
+    task_id: str
+
+
+class TaskState(types.Result):
+    status: str
+    result: dict[str, Any] | None = None
+
+
+class TaskParams(types.RequestParams):
+    task_id: str
+
+
+class GetTask(types.Request[TaskParams, Literal["tasks/get"]]):
+    method: Literal["tasks/get"] = "tasks/get"
+    params: TaskParams
+    name_param: ClassVar[str | None] = "taskId"
+
+
+class Tasks(ClientExtension):
+    """The extension for tasks, as its specification asks of a client: ask for the task until it has ended."""
+
+    identifier = "io.modelcontextprotocol/tasks"
+
+    def claims(self) -> Sequence[ResultClaim[Any]]:
+        return [ResultClaim(result_type="task", model=TaskHandle, resolve=self.follow)]
+
+    async def follow(self, handle: TaskHandle, ctx: ClaimContext) -> types.CallToolResult:
+        while True:
+            request = GetTask(params=TaskParams(task_id=handle.task_id))
+            state = await ctx.session.send_request(request, TaskState)
+            if state.status == "completed":
+                FOUND["followed"] = ctx.tool_name
+                return types.CallToolResult.model_validate(state.result)
+            assert state.status == "working", state
+            await anyio.sleep(0.05)
 
 
 async def grown(client: Client, mode: str, changed: anyio.Event) -> None:
@@ -36,7 +79,9 @@ async def main(url: str, mode: str) -> None:
         if isinstance(message, types.ToolListChangedNotification):
             changed.set()
 
-    async with Client(url, mode=mode, elicitation_callback=elicit, message_handler=heard) as client:
+    async with Client(
+        url, mode=mode, elicitation_callback=elicit, message_handler=heard, extensions=[Tasks()]
+    ) as client:
         FOUND["version"] = client.protocol_version
         FOUND["tools"] = [tool.name for tool in (await client.list_tools()).tools]
         FOUND["sum"] = (await client.call_tool("sum", {"a": 2, "b": 3})).content[0].text
@@ -51,6 +96,7 @@ async def main(url: str, mode: str) -> None:
         FOUND["progress"] = reports
         FOUND["answer"] = (await client.call_tool("ask")).structured_content
         FOUND["mirrored"] = (await client.call_tool("region", {"region": "日本", "n": 7})).structured_content
+        FOUND["background"] = (await client.call_tool("background", {"then": "end"})).content[0].text
         try:
             await client.call_tool("nonsuch")
         except MCPError as error:

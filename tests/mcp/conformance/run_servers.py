@@ -1,9 +1,9 @@
 """The official conformance suite for servers, against hubs that serve: `make conformance`.
 
 Runs what both revisions of the specification require (the suite's own frozen lists) against a hub in front of a conformant
-server, of the same era and of the other one, and against a hub with tools of its own. Exit status 0 means that all
-required scenarios pass, but those of `MISSING`. A scenario of `MISSING` that passes is an error too, so that the list can
-only shrink. Words on the command line choose scenarios by a part of their name.
+server, of the same era and of the other one, and against a hub with tools, resources and prompts of its own. Exit status 0
+means that all required scenarios pass, but those of `MISSING`. A scenario of `MISSING` that passes is an error too, so that
+the list can only shrink. Words on the command line choose scenarios by a part of their name.
 """
 
 from __future__ import annotations
@@ -26,43 +26,8 @@ RUNS = (
     ("native", "2025-11-25"),
     ("native", "2026-07-28"),
 )
-# Scenarios that do not pass, each with the reason.
-NO_RESOURCES = "a hub has no resources of its own"
-NO_PROMPTS = "a hub has no prompts of its own"
-FORMS_ONLY = "a Python tool asks with a form, one question at a time, under a key of the gateway"
-_OFFERS = {
-    "completion-complete": NO_PROMPTS,
-    "resources-list": NO_RESOURCES,
-    "resources-read-text": NO_RESOURCES,
-    "resources-read-binary": NO_RESOURCES,
-    "resources-templates-read": NO_RESOURCES,
-    "prompts-list": NO_PROMPTS,
-    "prompts-get-simple": NO_PROMPTS,
-    "prompts-get-with-args": NO_PROMPTS,
-    "prompts-get-embedded-resource": NO_PROMPTS,
-    "prompts-get-with-image": NO_PROMPTS,
-}
-MISSING: dict[tuple[str, str], dict[str, str]] = {
-    ("native", "2025-11-25"): {
-        **_OFFERS,
-        "tools-call-sampling": FORMS_ONLY,
-        "resources-subscribe": NO_RESOURCES,
-        "resources-unsubscribe": NO_RESOURCES,
-    },
-    ("native", "2026-07-28"): {
-        **_OFFERS,
-        "server-stateless": FORMS_ONLY,
-        "sep-2164-resource-not-found": NO_RESOURCES,
-        "caching": NO_PROMPTS,
-        "input-required-result-basic-elicitation": FORMS_ONLY,
-        "input-required-result-basic-sampling": FORMS_ONLY,
-        "input-required-result-basic-list-roots": FORMS_ONLY,
-        "input-required-result-multiple-input-requests": FORMS_ONLY,
-        "input-required-result-non-tool-request": NO_PROMPTS,
-        "input-required-result-capability-check": FORMS_ONLY,
-        "input-required-result-ignore-extra-params": FORMS_ONLY,
-    },
-}
+# Scenarios that do not pass, each with the reason, by kind of hub and revision.
+MISSING: dict[tuple[str, str], dict[str, str]] = {}
 
 
 @contextmanager

@@ -1,6 +1,6 @@
 """The hub that the conformance suite meets as a server: `python served.py front-legacy`, `front-modern` or `native`.
 
-`front-…`: in front of a server of one era, on the MCP SDK of that era. `native`: with tools of its own.
+`front-…`: in front of a server of one era, on the MCP SDK of that era. `native`: with tools, resources and prompts of its own.
 """
 
 from __future__ import annotations

@@ -1,11 +1,12 @@
-"""A client of the installed SDK (1.x: legacy, 2.x: modern) that tries each feature with each upstream of a served hub:
-`python client.py URL MARKS UPSTREAM…`. It prints what came of each cell.
+"""A client of the installed SDK (1.x: legacy, 2.x: modern), or of FastMCP, that tries each feature with each upstream of a
+served hub: `python client.py URL MARKS UPSTREAM…`. It prints what came of each cell.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import importlib.util
 import json
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -16,9 +17,13 @@ import mcp
 from mcp import types
 
 IS_MODERN = hasattr(mcp, "Client")
+IS_FASTMCP = importlib.util.find_spec("fastmcp") is not None
 URL, MARKS, UPSTREAMS = sys.argv[1], Path(sys.argv[2]), sys.argv[3:]
 PERSON = {"name": "Marit", "age": 36}
 SECONDS = 20
+TOOLS = ("add", "fail", "ask", "slow", "grow", "broken", "task")
+# What the servers of a package cannot have.
+MISSING = {"typescript2": ("task",), "fastmcp4": ("grow", "broken", "task")}
 
 
 async def elicit(context: Any, params: Any) -> Any:
@@ -41,8 +46,47 @@ class Peer:
         return result.model_dump(mode="json", by_alias=True)
 
 
+class FastPeer(Peer):
+    """A client of FastMCP."""
+
+    async def names(self) -> list[str]:
+        return [tool.name for tool in await self.session.list_tools()]
+
+    async def call(self, name: str, arguments: dict[str, Any] | None = None, **more: Any) -> dict[str, Any]:
+        if "progress_callback" in more:
+            more["progress_handler"] = more.pop("progress_callback")
+        result = await self.session.call_tool_mcp(name, arguments or {}, **more)
+        return result.model_dump(mode="json", by_alias=True)
+
+
 @contextlib.asynccontextmanager
-async def connected() -> AsyncIterator[Peer]:
+async def connected_fastmcp(is_listening: bool) -> AsyncIterator[Peer]:
+    from fastmcp import Client
+    from fastmcp.client.elicitation import ElicitResult
+
+    peer = FastPeer(None)
+
+    async def heard(message: Any) -> None:
+        if isinstance(getattr(message, "root", message), types.ToolListChangedNotification):
+            peer.changed.set()
+
+    async def answer(message: str, response_type: Any, params: Any, context: Any) -> Any:
+        assert message == "Who are you?", message
+        return ElicitResult(action="accept", content=PERSON)
+
+    # FastMCP hears of changes in the older era only.
+    mode = "legacy" if is_listening else "auto"
+    async with Client(URL, mode=mode, elicitation_handler=answer, message_handler=heard) as client:
+        peer.session = client
+        yield peer
+
+
+@contextlib.asynccontextmanager
+async def connected(is_listening: bool = False) -> AsyncIterator[Peer]:
+    if IS_FASTMCP:
+        async with connected_fastmcp(is_listening) as peer:
+            yield peer
+        return
     if IS_MODERN:
         async with mcp.Client(URL, mode="2026-07-28", elicitation_callback=elicit) as client:
             yield Peer(client)
@@ -70,7 +114,8 @@ async def until(condition: Callable[[], Any]) -> None:
 
 
 async def list_(peer: Peer, to: str) -> None:
-    expected = {f"{to}_{name}" for name in ("add", "fail", "ask", "slow", "grow", "broken", "task")}
+    missing = next((names for kind, names in MISSING.items() if to.startswith(kind)), ())
+    expected = {f"{to}_{name}" for name in TOOLS if name not in missing}
     assert expected <= set(await peer.names())
 
 
@@ -119,9 +164,9 @@ async def elicitation(peer: Peer, to: str) -> None:
 
 
 async def list_change(peer: Peer, to: str) -> None:
-    name = f"{to}_grown_{'modern' if IS_MODERN else 'legacy'}"
+    name = f"{to}_grown_{'fastmcp' if IS_FASTMCP else 'modern' if IS_MODERN else 'legacy'}"
     assert name not in await peer.names()
-    if IS_MODERN:
+    if IS_MODERN and not IS_FASTMCP:
         async with peer.session.listen(tools_list_changed=True) as changes:
             await peer.call(f"{to}_grow", {"name": name})
             async for _ in changes:
@@ -157,6 +202,15 @@ async def protocol_error(peer: Peer, to: str) -> None:
 async def task(peer: Peer, to: str) -> None:
     answer = await peer.call(f"{to}_task")
     assert answer["content"][0]["text"] == "the task is done", answer
+    if not IS_MODERN:
+        # The hub offers each tool as a task, whatever its server does.
+        for name, arguments in ((f"{to}_task", {}), (f"{to}_add", {"a": 2, "b": 3})):
+            created = await peer.session.experimental.call_tool_as_task(name, arguments)
+            async for _ in peer.session.experimental.poll_task(created.task.taskId):
+                pass
+            asked = (created.task.taskId, types.CallToolResult)
+            result = await peer.session.experimental.get_task_result(*asked)
+            assert result.content[0].text in ("the task is done", "5"), result
 
 
 FEATURES: dict[str, Callable[[Peer, str], Awaitable[None]]] = {
@@ -175,7 +229,7 @@ FEATURES: dict[str, Callable[[Peer, str], Awaitable[None]]] = {
 async def attempt(feature: Callable[[Peer, str], Awaitable[None]], to: str) -> str:
     """Each cell has a connection of its own, so that a failure spoils no other."""
     try:
-        async with asyncio.timeout(SECONDS), connected() as peer:
+        async with asyncio.timeout(SECONDS), connected(feature is list_change) as peer:
             await feature(peer, to)
     except BaseException as error:
         while isinstance(error, BaseExceptionGroup):

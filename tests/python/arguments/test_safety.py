@@ -1,6 +1,7 @@
 """Arguments that are built to hurt: endless schemas and patterns, deep and large values, hostile objects."""
 
 import asyncio
+import datetime
 import logging
 import re
 import subprocess
@@ -434,6 +435,30 @@ def test_hostile_objects_never_escape(hub: ToolHub, name: str) -> None:
     asyncio.run(main())
 
 
+@pytest.mark.filterwarnings("error::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize("name", hostile_objects())
+def test_a_hostile_default_is_kept_from_the_hub(hub: ToolHub, name: str) -> None:
+    odd = hostile_objects()[name]
+
+    def untyped(x=odd):  # type: ignore[no-untyped-def]
+        return x is odd
+
+    async def plain(x: int = odd) -> bool:
+        return x is odd
+
+    async def rich(*, x: datetime.date = odd, y: Annotated[int, Field(ge=1)] = 1) -> bool:
+        return x is odd
+
+    for tool in (untyped, plain, rich):
+        # A second time from the cache of what is known about a function.
+        hub.register(tool)
+        hub.register(tool)
+        result = hub.call(tool.__name__)
+        assert result.result is True, (tool.__name__, result.error)
+    assert len(hub.as_openai()) == len(hub.tools()) == 3
+    assert hub.explain("rich")
+
+
 def test_long_answers_are_merged_by_their_start_and_their_bytes() -> None:
     long = "word " * 50_000
     merged = toolhub.merge([long + "yes", long + "no", long + "yes", "é" * 20_000, "é" * 20_000], limit=20)
@@ -443,10 +468,20 @@ def test_long_answers_are_merged_by_their_start_and_their_bytes() -> None:
     assert third.startswith("[result 4, result 5] (same answer from 2) é")
 
 
+def nothing() -> None:
+    """A function that is known after its first registration, so that the others are quick."""
+
+
 def test_listings_of_many_tools_let_other_threads_run() -> None:
-    hub, count = ToolHub(), 3_000
+    hub, count = ToolHub(), 1_500
     for number in range(count):
-        hub.register(len, name=f"tool_{number}", description="A tool.", parameters={"type": "object"})
+        hub.register(
+            nothing,
+            name=f"tool_{number}",
+            description="A tool.",
+            parameters={"type": "object"},
+            capabilities=["many"],
+        )
     listings: dict[str, tuple[Any, int]] = {
         "tools": (hub.tools, 20),
         "stats": (hub.stats, 40),
@@ -454,6 +489,7 @@ def test_listings_of_many_tools_let_other_threads_run() -> None:
         "as_openai": (hub.as_openai, 5),
         "list_tools": (hub.list_tools, 20),
         "search": (lambda: hub.search("a tool", count), 20),
+        "find_by_capability": (lambda: hub.find_by_capability("many"), 20),
     }
     for name, (listing, values) in listings.items():
         before = _core.gil_pauses()
@@ -462,13 +498,13 @@ def test_listings_of_many_tools_let_other_threads_run() -> None:
 
 
 def test_tools_are_chosen_for_a_prompt_without_python_lists_of_all() -> None:
-    hub = ToolHub()
-    for number in range(2_000):
-        hub.register(len, name=f"tool_{number}", description="A tool.", parameters={"type": "object"})
+    hub, count = ToolHub(), 1_000
+    for number in range(count):
+        hub.register(nothing, name=f"tool_{number}", description="A tool.", parameters={"type": "object"})
     tracemalloc.start()
     try:
         hub.system_prompt(limit=5)
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert peak < 2_000 * 50, "a list of names takes more"
+    assert peak < count * 50, "a list of names takes more"

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from gateway.test_serving import served_over_http
-from support.gateway import python_of
+from support.gateway import call, python_of, served
 from toolhub import ToolHub, current_call
 
 HERE = Path(__file__).parent
@@ -100,6 +100,41 @@ def test_reports_of_calls_side_by_side_stay_apart() -> None:
         assert reports == [[{"progress": at}] for at in range(8)]
 
     asyncio.run(main())
+
+
+@pytest.mark.anyio
+async def test_a_tool_knows_who_calls_and_no_token() -> None:
+    hub = ToolHub()
+
+    def seen() -> str:
+        principal = current_call().principal
+        return "none" if principal is None else json.dumps(vars(principal))
+
+    async def who() -> str:
+        """Who calls?"""
+        return seen()
+
+    hub.register(who, name="who_async")
+    hub.register(seen, name="who_sync")
+
+    @hub.tool
+    async def who_inside() -> str:
+        """Who is the caller of a call inside this one?"""
+        return (await hub.execute("who_async")).text
+
+    def authenticate(token: str | None, _: dict[str, str]) -> Any:
+        team = {"name": token, "claims": {"team": "blue"}, "view": "own"}
+        return {**team, "upstream_token": "upstream-secret"} if token else None
+
+    tools = ("who_async", "who_sync", "who_inside")
+    async with served(hub, authenticate=authenticate, views={"own": {}}) as at:
+        for name in ("incoming-ann", "incoming-bob"):
+            expected = {"id": f"user:{name}", "name": name, "claims": {"team": "blue"}, "view": "own"}
+            for tool in tools:
+                assert json.loads((await call(at.url, tool, name)).content) == expected
+    async with served(hub) as at:
+        assert [(await call(at.url, tool)).content for tool in tools] == ["none"] * 3
+    assert [(await hub.execute(tool)).text for tool in tools] == ["none"] * 3
 
 
 def test_nothing_happens_outside_of_a_served_hub(caplog: pytest.LogCaptureFixture) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from support.gateway import python_of
+from support.gateway import LegacyClient, python_of, send
 from toolhub import ToolHub
 from toolhub.serving import Serving
 
@@ -125,7 +125,7 @@ async def test_a_view_of_some_tools_shows_resources_only_if_it_names_their_serve
             ]:
                 assert (await ask(closed, method, params))["error"]["code"] == -32601
             found = await ask(closed, "server/discover")
-            assert set(found["result"]["capabilities"]) == {"tools"}
+            assert set(found["result"]["capabilities"]) == {"tools", "extensions"}
             found = (await ask(opened, "server/discover"))["result"]["capabilities"]
             assert "resources" in found
             assert "prompts" not in found
@@ -137,7 +137,8 @@ async def test_a_hub_without_such_servers_has_no_such_methods() -> None:
     with ToolHub() as hub:
         async with served(hub) as url:
             found = await ask(url, "server/discover")
-            assert found["result"]["capabilities"] == {"tools": {"listChanged": True}}
+            tasks = {"io.modelcontextprotocol/tasks": {}}
+            assert found["result"]["capabilities"] == {"tools": {"listChanged": True}, "extensions": tasks}
             for method in (
                 "resources/list",
                 "resources/templates/list",
@@ -176,11 +177,49 @@ async def test_a_tool_may_return_content_blocks() -> None:
             return [{"type": "text", "text": "see"}, picture]
 
         @hub.tool
+        def mixed() -> Any:
+            return ["see", picture, "there"]
+
+        @hub.tool
+        def texts() -> Any:
+            return ["see", "there"]
+
+        @hub.tool
         def typed() -> Any:
             return {"type": "image", "size": 3}
 
         async with served(hub) as url:
             looked = (await ask(url, "tools/call", {"name": "look"}))["result"]
             assert looked["content"] == [{"type": "text", "text": "see"}, picture]
+            told = (await ask(url, "tools/call", {"name": "mixed"}))["result"]
+            assert told["content"] == [looked["content"][0], picture, {"type": "text", "text": "there"}]
+            data = (await ask(url, "tools/call", {"name": "texts"}))["result"]
+            assert data["content"] == [{"type": "text", "text": '["see","there"]'}]
             plain = (await ask(url, "tools/call", {"name": "typed"}))["result"]
             assert plain["structuredContent"] == {"type": "image", "size": 3}
+
+
+async def test_a_legacy_server_is_told_the_lowest_level_that_a_client_wants() -> None:
+    """Each client sees what it asked for; when the one that wants most has gone, the server logs less."""
+    with hub_of(logging={"command": python_of("mcp1"), "args": [str(HERE / "logging_server.py")]}) as hub:
+        async with served(hub) as url:
+            quiet, curious = LegacyClient(url), LegacyClient(url)
+            for client in (quiet, curious):
+                await client.start()
+            assert (await quiet.call("levels")).content == ""
+            await quiet.ask("logging/setLevel", {"level": "error"})
+            assert (await quiet.call("levels")).content == "error"
+            await curious.ask("logging/setLevel", {"level": "debug"})
+            heard, unheard = await curious.call("levels"), await quiet.call("levels")
+            assert (heard.content, unheard.content) == ("error,debug", "error,debug")
+            assert "a detail" in heard.text
+            assert "a detail" not in unheard.text
+            headers = {"Mcp-Session-Id": curious.session}
+            assert (await asyncio.to_thread(send, url, "DELETE", None, headers)).status == 204
+            while (await quiet.call("levels")).content != "error,debug,error":
+                await asyncio.sleep(0.01)
+            # A server that is connected later hears of it, too.
+            hub.add_server(
+                "later", command=python_of("mcp1"), args=[str(HERE / "logging_server.py")], prefix="later_"
+            )
+            assert (await quiet.call("later_levels")).content == "error"

@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 
 from support import wire
+from support.gateway import python_of
+from toolhub import ToolError, ToolHub
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "mcp"))
 import catalogue
@@ -95,6 +97,13 @@ def test_calls_that_outlive_the_grace_are_cancelled_and_written_down(tmp_path: P
     assert (line["tool"], line["outcome"]) == ("slow", "cancelled")
 
 
+def test_the_first_list_has_the_tools_of_all_servers(tmp_path: Path) -> None:
+    names = [f"tool{n}" for n in range(6)]
+    configure(tmp_path / "mcp.json", *names)
+    with wire.command("--config", str(tmp_path / "mcp.json")) as program:
+        assert wire.tools(program.url) == names
+
+
 def test_a_changed_file_is_reloaded_without_breaking_a_call(tmp_path: Path) -> None:
     config = tmp_path / "mcp.json"
     configure(config, "first", "second")
@@ -155,6 +164,63 @@ def test_sighup_reloads_and_opens_the_audit_log_again(tmp_path: Path) -> None:
     assert [line["tool"] for line in wire.audit_lines(tmp_path / "old.ndjson")] == ["first"]
 
 
+def configure_serving(path: Path, /, **options: Any) -> None:
+    draft = path.with_suffix(".draft")
+    draft.write_text(json.dumps({"mcpServers": {}, "serve": options}))
+    draft.replace(path)
+
+
+def status(url: str, token: str) -> int:
+    connection = wire.send(url, "tools/list", Authorization=f"Bearer {token}")
+    return wire.received(connection)[0]
+
+
+def test_tokens_views_and_limits_are_reloaded(tmp_path: Path) -> None:
+    config = tmp_path / "mcp.json"
+    old, new, reader = ("first-token-of-greta", "second-token-of-wilma", "third-token-of-heiner")
+    configure_serving(config, token={"greta": old})
+    with wire.command("--config", str(config)) as program:
+        url = program.url
+        assert (status(url, old), status(url, new)) == (200, 401)
+        views = {"reader": {"tools": ["nothing_*"]}}
+        tokens = {"wilma": new, "heiner": {"token": reader, "view": "reader"}}
+        configure_serving(config, token=tokens, views=views, path="/other", name="other", max_in_flight=3)
+        line = program.errors.wait_for("restart to apply")
+        assert line.endswith("restart to apply the changes of serve: name, path")
+        assert [status(url, token) for token in (old, new, reader)] == [401, 200, 200]
+        assert status(f"{url}/reader", reader) == 200
+
+        # Mistakes change nothing.
+        configure_serving(config, token={"wilma": {"token": new, "view": "absent"}})
+        line = program.errors.wait_for("the old ones stay")
+        assert "The token of 'wilma' is for the view 'absent'" in line
+        assert status(url, new) == 200
+        configure_serving(config)
+        program.errors.wait_for("restart it to serve without")
+        configure_serving(config, tokn={"greta": old})
+        program.errors.wait_for("'tokn'")
+        assert [status(url, token) for token in (old, new)] == [401, 200]
+
+        configure_serving(config, token={"greta": old})
+        program.process.send_signal(signal.SIGHUP)
+        while status(url, old) != 200:
+            pass
+        assert status(url, new) == 401
+        assert len([line for line in program.errors.lines if "restart to apply" in line]) == 1
+
+
+def test_a_token_for_an_unknown_view_is_refused_at_the_start() -> None:
+    hub = ToolHub()
+    token = {"greta": {"token": "first-token-of-greta", "view": "reader"}}
+    with pytest.raises(ToolError) as refused:
+        hub.serve("http", port=0, token=token, views={"writer": {}, "admin": {}})
+    assert str(refused.value).endswith(
+        "The token of 'greta' is for the view 'reader', which does not exist; known views: 'admin', 'writer'."
+    )
+    with pytest.raises(ToolError, match="known views: none"):
+        hub.asgi(token=token)
+
+
 def test_each_call_has_a_line_in_the_audit_log(tmp_path: Path) -> None:
     config, audit = tmp_path / "mcp.json", tmp_path / "audit.ndjson"
     configure(config, "slow")
@@ -183,10 +249,9 @@ def test_each_call_has_a_line_in_the_audit_log(tmp_path: Path) -> None:
         assert program.process.wait(wire.PATIENCE) == 0
     lines = wire.audit_lines(audit)
     assert "audit-secret" not in audit.read_text()
-    assert all(
-        set(line) == {"time", "principal", "view", "tool", "candidate", "arguments", "outcome", "ms"}
-        for line in lines
-    )
+    envelope = {"v", "type", "time", "principal", "view", "outcome", "ms"}
+    assert all(set(line) == envelope | {"tool", "candidate", "arguments"} for line in lines)
+    assert {(line["v"], line["type"]) for line in lines} == {(1, "call")}
     outcomes: list[tuple[Any, Any]] = sorted((line["tool"], line["outcome"]) for line in lines)
     assert outcomes == [
         ("breaks", "tool_error"),
@@ -233,3 +298,146 @@ def test_a_login_that_nobody_can_answer_fails_at_once_and_the_command_signs_in(t
             assert signing_in.process.wait(wire.PATIENCE) == 0, signing_in.errors.lines
         with wire.command(*serve, **own) as program:
             assert "code" in wire.call(program.url, "granted")
+
+
+def replaced(config: Path, servers: dict[str, Path]) -> None:
+    """Servers with the tool `slow` and one slot each, by name and folder."""
+    entries = {
+        name: {
+            "command": sys.executable,
+            "args": [UPSTREAM, "slow", str(folder)],
+            "toolhub": {"max_concurrency": 1},
+        }
+        for name, folder in servers.items()
+    }
+    draft = config.with_suffix(".draft")
+    draft.write_text(json.dumps({"mcpServers": entries}))
+    draft.replace(config)
+
+
+def until_running(url: str, number: int) -> None:
+    """Waits until the gateway works on this many requests."""
+    patience = threading.Event()
+    for _ in range(int(wire.PATIENCE / 0.02)):
+        if f"toolhub_gateway_requests {number}\n" in wire.page(url, "/metrics"):
+            return
+        patience.wait(0.02)
+    raise AssertionError(f"{number} requests are not running")
+
+
+def test_a_call_that_waits_moves_to_the_server_that_replaces_its_own(tmp_path: Path) -> None:
+    """One call runs on the old server and ends there; the one that waits for its slot runs on the new one, at once."""
+    config, old, new = tmp_path / "mcp.json", tmp_path / "old", tmp_path / "new"
+    old.mkdir()
+    new.mkdir()
+    replaced(config, {"only": old})
+    with wire.command("--config", str(config)) as program:
+        url = program.url
+        running = wire.send(url, "tools/call", {"name": "slow"})
+        appears(old / "slow.begun")
+        waiting = wire.send(url, "tools/call", {"name": "slow"})
+        until_running(url, 2)
+        replaced(config, {"only": new})
+        appears(new / "slow.begun")
+        (new / "slow.go").touch()
+        _, answer, _ = wire.received(waiting)
+        assert answer["result"]["content"][0]["text"] == "slow is done"
+        (old / "slow.go").touch()
+        _, answer, _ = wire.received(running)
+        assert answer["result"]["content"][0]["text"] == "slow is done"
+
+
+def test_a_call_that_waits_for_a_removed_server_is_refused(tmp_path: Path) -> None:
+    """It neither waits for ever nor runs on a server that the configuration does not name any more."""
+    config, old, other = tmp_path / "mcp.json", tmp_path / "old", tmp_path / "other"
+    old.mkdir()
+    other.mkdir()
+    replaced(config, {"only": old})
+    with wire.command("--config", str(config)) as program:
+        url = program.url
+        running = wire.send(url, "tools/call", {"name": "slow"})
+        appears(old / "slow.begun")
+        waiting = wire.send(url, "tools/call", {"name": "slow"})
+        until_running(url, 2)
+        configure(config, "other")
+        _, answer, _ = wire.received(waiting)
+        assert answer["error"]["message"] == "Unknown tool: slow"
+        (old / "slow.go").touch()
+        _, answer, _ = wire.received(running)
+        assert answer["result"]["content"][0]["text"] == "slow is done"
+
+
+def test_refusals_searches_and_reads_are_in_the_audit_log(tmp_path: Path) -> None:
+    """Each kind has its line, without a secret, and a client that tries again and again does not fill the log."""
+    config, audit = tmp_path / "mcp.json", tmp_path / "audit.ndjson"
+    suite = HERE.parents[1] / "mcp" / "conformance"
+    serve = {"token": {"ann": "audit-secret", "bob": "other-secret"}, "search_mode": "on", "max_in_flight": 3}
+    server = {"command": python_of("mcp1"), "args": [str(suite / "upstream_legacy.py")]}
+    slow = {"command": sys.executable, "args": [UPSTREAM, "slow", str(tmp_path)]}
+    config.write_text(json.dumps({"mcpServers": {"notes": server, "slow": slow}, "serve": serve}))
+    own, other = ({"Authorization": f"Bearer {token}"} for token in ("audit-secret", "other-secret"))
+    with wire.command("--config", str(config), "--audit", str(audit)) as program:
+        url = program.url
+
+        def ask(method: str, params: Any) -> Any:
+            return wire.received(wire.send(url, method, params, **own))[1]
+
+        ask("tools/list", {})  # waits for the servers
+        tools = {"search_tools": {"query": "hunter2"}, "describe_tool": {"name": "slow"}}
+        for name, arguments in tools.items():
+            assert "result" in ask("tools/call", {"name": name, "arguments": arguments})
+        ask("tools/call", {"name": "describe_tool", "arguments": {"name": "no_such_tool"}})
+        ask("tools/describe", {"name": "slow"})
+        uri = "test://static-text"
+        read = wire.send(url, "resources/read", {"uri": uri}, **own, **{"Mcp-Name": uri})
+        assert wire.received(read)[1]["result"]["contents"]
+        ask("prompts/get", {"name": "test_simple_prompt"})
+        for _ in range(50):
+            assert wire.received(wire.send(url, "tools/list", {}, Authorization="Bearer hunter2"))[0] == 401
+        slow_call = {"name": "call_tool", "arguments": {"name": "slow"}}
+        running = [wire.send(url, "tools/call", slow_call, **other) for _ in range(3)]
+        # All of them are there soon.
+        while wire.received(wire.send(url, "tools/list", {}, **other))[0] != 429:
+            pass
+        appears(tmp_path / "slow.begun")
+        program.process.send_signal(signal.SIGTERM)
+        while wire.get(url, "/readyz") == 200:
+            pass
+        assert wire.received(wire.send(url, "tools/list", {}, **own))[0] == 503
+        (tmp_path / "slow.go").touch()
+        for one in running:
+            assert wire.received(one)[0] == 200
+        assert program.process.wait(wire.PATIENCE) == 0
+    text, lines = audit.read_text(), wire.audit_lines(audit)
+    assert not any(secret in text for secret in ("audit-secret", "other-secret", "hunter2"))
+    envelope = {"v", "type", "time", "principal", "view", "outcome", "ms"}
+    assert all(envelope <= set(line) for line in lines)
+    seen = {
+        (
+            line["type"],
+            line["principal"],
+            line.get("tool") or line.get("uri") or line.get("prompt"),
+            line["outcome"],
+        )
+        for line in lines
+        if line["type"] != "refusal"
+    }
+    assert seen == {
+        ("search", "token:ann", None, "ok"),
+        ("describe", "token:ann", "slow", "ok"),
+        ("describe", "token:ann", "no_such_tool", "not_found"),
+        ("resource", "token:ann", uri, "ok"),
+        ("prompt", "token:ann", "test_simple_prompt", "ok"),
+        ("call", "token:bob", "slow", "ok"),
+    }
+    counts: dict[Any, int] = {}
+    for line in lines:
+        if line["type"] == "refusal":
+            key = (line["status"], line["principal"], line["outcome"])
+            counts[key] = counts.get(key, 0) + line["count"]
+    assert counts == {
+        (401, "", "auth"): 50,
+        (429, "token:bob", "overloaded"): 1,
+        (503, "token:ann", "closed"): 1,
+    }
+    assert len([line for line in lines if line["type"] == "refusal"]) < 40

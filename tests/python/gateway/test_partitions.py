@@ -132,15 +132,109 @@ async def test_a_view_has_a_budget_for_each_caller() -> None:
             assert (await call(f"{at.url}/few", "ping", token)).result["isError"]
 
 
-async def test_metrics_name_no_caller() -> None:
+async def metrics(url: str, token: str | None) -> Any:
+    address = url.removesuffix("/mcp") + "/metrics"
+    return await asyncio.to_thread(send, address, "GET", None, bearer(token))
+
+
+async def test_metrics_show_a_caller_its_own_requests_and_the_operator_all() -> None:
     hub = ToolHub()
     hub.register(lambda: "pong", name="ping")
-    async with hub, served(hub, token=TOKENS) as at:
+    hub.register(lambda: "paid", name="pay_salaries")
+    async with hub, served(hub, token=TOKENS, metrics_token="token-of-the-operator") as at:
         await call(at.url, "ping", "token-of-ann")
-        address = at.url.removesuffix("/mcp") + "/metrics"
-        text = (await asyncio.to_thread(send, address, "GET", None, bearer("token-of-bob"))).text
-    assert "mcp_server_operation_duration_seconds" in text
-    assert "ann" not in text
+        await call(at.url, "pay_salaries", "token-of-bob")
+        own = (await metrics(at.url, "token-of-ann")).text
+        assert "mcp_server_operation_duration_seconds" in own
+        assert '"ping"' in own
+        assert "pay_salaries" not in own
+        assert "toolhub_gateway_connections" not in own
+        everything = (await metrics(at.url, "token-of-the-operator")).text
+        assert all(text in everything for text in ('"ping"', '"pay_salaries"', "toolhub_gateway_connections"))
+        assert not any(name in everything for name in ("token:ann", "token:bob"))
+        assert (await metrics(at.url, None)).status == 401
+        # It is the token of no caller.
+        assert (await call(at.url, "ping", "token-of-the-operator")).status == 401
+    async with served(ToolHub(), metrics_token="token-of-the-operator") as at:
+        assert (await metrics(at.url, None)).status == 401
+        assert "toolhub_gateway_tools" in (await metrics(at.url, "token-of-the-operator")).text
+    async with served(ToolHub(), token="only-token") as at:
+        assert "toolhub_gateway_tools" in (await metrics(at.url, "only-token")).text
+    with pytest.raises(ToolError, match="also the token of a caller"):
+        ToolHub().asgi(token={"ann": "same-token"}, metrics_token="same-token")
+
+
+async def test_rankings_and_statistics_depend_on_the_callers_own_use() -> None:
+    """What one caller has used, and what failed for it, moves nothing in the recommendations for another."""
+    hub = ToolHub()
+    for name in ("train_alpha", "train_beta", "train_gamma"):
+        hub.register(lambda fail=False: 1 // (not fail), name=name, description="Finds a train connection.")
+
+    @hub.tool
+    def suggest(query: str) -> str:
+        """The names of tools, best first."""
+        return json.dumps([hit.name for hit in hub.recommend(query, 9) if hit.name.startswith("train_")])
+
+    @hub.tool
+    def numbers(everyone: bool = False) -> str:
+        """How often each tool was called."""
+        rows = hub.stats(rows=True, caller="*" if everyone else None)
+        own = {
+            row["tool"]: (row["calls"], row["failures"]) for row in rows if row["tool"].startswith("train_")
+        }
+        candidate = hub.get("train_beta").candidates[0]  # type: ignore[union-attr]
+        return json.dumps([own, candidate.stats["calls"]])
+
+    async with hub, served(hub, token=TOKENS) as at:
+
+        async def suggested(who: str) -> list[str]:
+            reply = await call(at.url, "suggest", TOKENS[who], query="a train connection")
+            return json.loads(reply.content)
+
+        first = await suggested("ann")
+        assert await suggested("bob") == first
+        used, failing = first[2], first[0]
+        await call(at.url, used, TOKENS["ann"])
+        for _ in range(3):
+            assert (await call(at.url, failing, TOKENS["ann"], fail=True)).result["isError"]
+        assert await suggested("ann") == [used, first[1], failing]
+        assert await suggested("bob") == first
+
+        async def counted(who: str, **options: Any) -> Any:
+            return json.loads((await call(at.url, "numbers", TOKENS[who], **options)).content)
+
+        (own, _), (others, _) = await counted("ann"), await counted("bob")
+        assert (own[used], own[failing]) == ([1, 0], [3, 3])
+        assert set(map(tuple, others.values())) == {(0, 0)}
+        (everyone, _) = await counted("bob", everyone=True)
+        assert (everyone[used], everyone[failing]) == ([1, 0], [3, 3])
+        assert hub.stats(used, caller="token:ann")[used][0]["calls"] == 1
+        assert hub.stats(used, caller="token:bob")[used][0]["calls"] == 0
+        assert hub.stats(used)[used][0]["calls"] == 1
+
+
+async def test_a_search_of_one_caller_teaches_nothing_to_another() -> None:
+    """The use that follows a search belongs to the one who searched, also in search mode."""
+    hub = ToolHub()
+    hub.register(lambda: "ok", name="odd_name", description="Unrelated words.")
+    hub.register(lambda: "ok", name="invoice_archive", description="Looks up an invoice.")
+
+    @hub.tool
+    def suggest() -> str:
+        """The best tools."""
+        return json.dumps([hit.name for hit in hub.recommend("invoice of last year", 2)])
+
+    async with hub, served(hub, token=TOKENS, search_mode="on") as at:
+
+        async def use(who: str, tool: str, **arguments: Any) -> str:
+            return (await call(at.url, tool, TOKENS[who], **arguments)).content
+
+        before = await use("bob", "call_tool", name="suggest", arguments={})
+        for _ in range(3):
+            await use("ann", "search_tools", query="invoice of last year unrelated words")
+            await use("ann", "call_tool", name="odd_name", arguments={})
+        assert "odd_name" in await use("ann", "call_tool", name="suggest", arguments={})
+        assert await use("bob", "call_tool", name="suggest", arguments={}) == before
 
 
 async def test_the_effects_of_a_view_decide_what_runs() -> None:

@@ -57,7 +57,8 @@ def post(url: str, method: str, params: Any = None, **headers: str) -> tuple[int
         "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
         "io.modelcontextprotocol/clientCapabilities": {},
     }
-    given: dict[str, Any] = {**(params or {}), "_meta": meta}
+    given: dict[str, Any] = {**(params or {})}
+    given["_meta"] = {**meta, **given.get("_meta", {})}
     own = {"Mcp-Method": method, "MCP-Protocol-Version": "2026-07-28", "Content-Type": "application/json"}
     if "name" in given:
         own["Mcp-Name"] = given["name"]
@@ -247,7 +248,9 @@ async def test_tokens_and_views_decide_who_sees_what(tmp_path: Path) -> None:
     assert answer["result"]["content"][0]["text"] == "pong"
     at.stop()
     await serving
-    assert [json.loads(line)["tool"] for line in audit.read_text().splitlines()][-1] == "read_ping"
+    lines = [json.loads(line) for line in audit.read_text().splitlines()]
+    assert [line["tool"] for line in lines if line["type"] == "call"][-1] == "read_ping"
+    assert sum(line["count"] for line in lines if line.get("status") == 401) == 2
 
 
 def test_a_port_that_is_taken_is_a_connect_error() -> None:
@@ -450,3 +453,25 @@ def test_the_command_says_what_is_wrong(tmp_path: Path) -> None:
         )
         assert (run.returncode, words in run.stderr) == (2, True), run.stderr
         assert run.stdout == ""
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("options", "is_open"),
+    [
+        ({"host": "0.0.0.0"}, True),
+        ({"host": "0.0.0.0", "token": "some-token"}, False),
+        ({"host": "127.0.0.1"}, False),
+        ({"host": "localhost"}, False),
+    ],
+)
+async def test_serving_everyone_on_a_network_is_warned_about(
+    options: Any, is_open: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    ready: asyncio.Future[Serving] = asyncio.get_running_loop().create_future()
+    with caplog.at_level("WARNING", "toolhub.serving"):
+        serving = asyncio.create_task(ToolHub().aserve("http", port=0, ready=ready.set_result, **options))
+        (await ready).stop()
+        await serving
+    warned = [record for record in caplog.records if "may call every tool" in record.getMessage()]
+    assert len(warned) == int(is_open)

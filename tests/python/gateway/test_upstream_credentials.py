@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import json
 import os
 import subprocess
+import threading
 import urllib.request
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -15,7 +17,7 @@ from typing import Any
 import pytest
 
 from support.gateway import LegacyClient, ask, call, python_of, served
-from toolhub import ToolError, ToolHub
+from toolhub import Principal, ToolError, ToolHub
 
 pytestmark = pytest.mark.anyio
 ERAS = ["mcp1", "mcp2"]
@@ -151,9 +153,182 @@ async def test_lists_use_the_token_of_the_hub_and_callers_never_do() -> None:
             refused = (await call(at.url, "whoami", "incoming-of-eve")).result
             assert "who has none" in refused["content"][0]["text"]
             assert "listing-token" in (await hub.execute("whoami")).text
-            # Resources are read for no caller, so they are closed.
+            # As a call outside of a gateway, this is one of the hub itself.
+            assert [content.text for content in await hub.read_resource("note://one")] == ["noted"]
+            refused = await ask(at.url, "resources/read", {"uri": "note://one"}, "incoming-of-eve")
+            assert "who has none" in refused.message["error"]["message"]
+
+
+def requests_of(up: Upstream, *prefixes: str) -> dict[str, set[str]]:
+    """The methods that begin like this, each with the `Authorization` of its requests."""
+    found: dict[str, set[str]] = {}
+    for request in up.requests():
+        method = json.loads(request["body"] or "{}").get("method", "")
+        if method.startswith(prefixes):
+            found.setdefault(method, set()).add(request["headers"].get("authorization", ""))
+    return found
+
+
+@pytest.mark.parametrize("environment", ERAS)
+async def test_resources_and_prompts_are_those_of_the_caller(environment: str) -> None:
+    """Lists, reads, prompts and completions go over the connection of the caller, also from a native tool."""
+    with upstream(environment) as up:
+        hub = ToolHub()
+        hub.add_server("up", url=up.url, headers={"Authorization": "Bearer {principal.token}"})
+
+        @hub.tool
+        async def read_note() -> str:
+            """Read a resource for the caller."""
+            listed = [resource.uri for resource in await hub.resources()]
+            contents = await hub.read_resource("note://one")
+            return f"{listed} {contents[0].text} {(await hub.get_prompt('greeting', {'name': 'x'})).messages}"
+
+        async with hub, served(hub, token=TOKENS) as at:
+            for name in ("ann", "bob"):
+                client = LegacyClient(at.url, f"incoming-of-{name}")
+                await client.start()
+                for asked in (
+                    client.ask,
+                    lambda method, params=None, name=name: ask(at.url, method, params, f"incoming-of-{name}"),
+                ):
+                    listed = (await asked("resources/list")).result["resources"]
+                    assert [resource["uri"] for resource in listed] == ["note://one"]
+                    read = (await asked("resources/read", {"uri": "note://one"})).result
+                    assert read["contents"][0]["text"] == "noted"
+                    listed = (await asked("prompts/list")).result["prompts"]
+                    assert [prompt["name"] for prompt in listed] == ["greeting"]
+                    asked_for = {"name": "greeting", "arguments": {"name": "x"}}
+                    prompt = (await asked("prompts/get", asked_for)).result
+                    assert prompt["messages"][0]["content"]["text"] == "Hello x"
+                text = (await call(at.url, "read_note", f"incoming-of-{name}")).content
+                assert text.startswith("['note://one'] noted")
+                assert "Hello x" in text
+            refused = await ask(at.url, "resources/read", {"uri": "note://one"}, "incoming-of-eve")
+            assert "who has none" in refused.message["error"]["message"]
+            assert (await ask(at.url, "resources/list", token="incoming-of-eve")).result["resources"] == []
+            assert (await call(at.url, "read_note", "incoming-of-eve")).result["isError"]
             with pytest.raises(ToolError, match="takes its credentials from the caller"):
                 await hub.read_resource("note://one")
+        seen = requests_of(up, "resources/", "prompts/")
+    both = {"Bearer upstream-of-ann", "Bearer upstream-of-bob"}
+    for method in ("resources/list", "resources/read", "prompts/list", "prompts/get"):
+        assert seen[method] == both, method
+
+
+@pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
+@pytest.mark.parametrize("environment", ERAS)
+async def test_a_function_of_the_caller_gives_the_headers(environment: str, is_async: bool) -> None:
+    """It is called for each request, on a thread of the hub, and its headers are used as they are then."""
+    seen: list[tuple[Any, str]] = []
+    issued = [0]
+
+    def headers(principal: Principal | None) -> dict[str, str] | None:
+        seen.append((principal, threading.current_thread().name))
+        if principal is None:
+            return {"Authorization": "Bearer of-the-hub"}
+        if principal.claims.get("team") is None:
+            return None
+        return {
+            "Authorization": f"Bearer for-{principal.name}-{issued[0]}",
+            "X-User": f"{principal.id} of {principal.claims['team']}",
+        }
+
+    async def later(principal: Principal | None) -> dict[str, str] | None:
+        await asyncio.sleep(0)
+        return headers(principal)
+
+    def authenticate(token: str | None, _: dict[str, str]) -> Any:
+        return {"name": token, "claims": {} if token == "eve" else {"team": "blue"}}
+
+    with upstream(environment) as up:
+        hub = ToolHub()
+        hub.add_server("up", url=up.url, headers=later if is_async else headers)
+        async with hub, served(hub, authenticate=authenticate) as at:
+            for name in ("ann", "bob"):
+                text = (await call(at.url, "whoami", name)).content
+                expected = {"authorization": f"Bearer for-{name}-0", "user": f"user:{name} of blue"}
+                assert json.loads(text) == expected
+            issued[0] = 1
+            assert "for-ann-1" in (await call(at.url, "whoami", "ann")).content
+            read = await ask(at.url, "resources/read", {"uri": "note://one"}, "bob")
+            assert read.result["contents"][0]["text"] == "noted"
+            refused = (await call(at.url, "whoami", "eve")).result
+            assert refused["isError"]
+            assert "Server 'up' is closed to 'user:eve'" in refused["content"][0]["text"]
+            assert "of-the-hub" in (await hub.execute("whoami")).text
+        assert requests_of(up, "resources/read")["resources/read"] == {"Bearer for-bob-1"}
+        assert "user:eve" not in up.recorded()
+    assert all(thread.startswith("toolhub-") for _, thread in seen), seen
+    callers = [principal for principal, _ in seen if principal is not None]
+    assert not any("token" in repr(principal) for principal in callers)
+
+
+async def test_headers_of_a_function_that_cannot_be_sent_are_refused() -> None:
+    """Each is an error that shows no value; the client's own token never leaves, however the function got it."""
+    seen: dict[str, str] = {}
+
+    def authenticate(token: str | None, _: dict[str, str]) -> Any:
+        # Each case is a caller of its own: a connection that failed is not tried again at once.
+        seen["token"] = token or ""
+        return {"name": seen["token"].removeprefix("incoming-token-of-")}
+
+    answers: dict[str, tuple[Any, str]] = {
+        "own": (lambda: {"X-Copy": f"Bearer {seen['token']}"}, "returned the caller's own token"),
+        "break": (lambda: {"X-A": "hunter2\r\nX-Evil: 1"}, "that no header can carry"),
+        "session": (lambda: {"Mcp-Session-Id": "hunter2"}, "which it may not set"),
+        "number": (lambda: {"X-A": 5}, "must return a mapping of texts"),
+        "raises": (lambda: {}[seen["token"]], "The headers function of server 'up' failed: KeyError"),
+        "none": (lambda: None, "is closed to 'user:none'"),
+    }
+    with upstream("mcp2") as up:
+        hub = ToolHub()
+
+        def headers(principal: Principal | None) -> Any:
+            return None if principal is None else answers[principal.name][0]()
+
+        hub.add_server("up", url=up.url, headers=headers)
+        async with hub, served(hub, authenticate=authenticate) as at:
+            for case, (_, expected) in answers.items():
+                refused = (await call(at.url, "whoami", f"incoming-token-of-{case}")).result
+                assert refused["isError"], case
+                text = refused["content"][0]["text"]
+                assert expected in text, case
+                assert "incoming-token-of" not in text
+                assert "hunter2" not in text
+        recorded = up.recorded().lower()
+    assert "incoming-token-of" not in recorded
+    assert "x-evil" not in recorded
+
+
+async def test_claims_never_carry_the_clients_own_token_upstream() -> None:
+    def authenticate(token: str | None, _: dict[str, str]) -> Any:
+        return {"name": "ann", "claims": {"raw": token}, "upstream_token": "upstream-of-ann"}
+
+    with upstream("mcp2") as up:
+        hub = ToolHub()
+        hub.add_server("up", url=up.url, headers={"X-User": "{principal.claims.raw}"})
+        async with hub, served(hub, authenticate=authenticate) as at:
+            refused = (await call(at.url, "whoami", "incoming-token-of-ann")).result
+            assert "holds the own token of 'user:ann'" in refused["content"][0]["text"]
+        assert "incoming-token-of-ann" not in up.recorded()
+
+
+def test_a_function_of_headers_needs_a_url_and_no_auth() -> None:
+    with pytest.raises(ValueError, match="headers are for a server with a url"):
+        ToolHub().add_server("up", command="server", headers=lambda _: {})
+    with pytest.raises(ValueError, match="leave out auth"):
+        ToolHub().add_server("up", url="https://up.example/mcp", headers=lambda _: {}, auth="key")
+
+
+async def test_a_server_that_gets_a_function_later_uses_it() -> None:
+    with upstream("mcp2") as up:
+        async with ToolHub() as hub:
+            hub.add_server("up", url=up.url)
+            assert json.loads((await hub.execute("whoami")).text)["user"] is None
+            hub.add_server("up", url=up.url, headers=lambda _: {"X-User": "later"})
+            assert json.loads((await hub.execute("whoami")).text)["user"] == "later"
+            hub.add_server("up", url=up.url)
+            assert json.loads((await hub.execute("whoami")).text)["user"] is None
 
 
 async def test_a_function_assigns_tokens_and_claims() -> None:

@@ -13,7 +13,7 @@ import pytest
 
 RUN = Path(__file__).parents[2] / "torture" / "mcp_soak" / "run.py"
 # The grace is for a busy machine: what is proved here are the answers and the end, not the speed.
-SHORT = ["--seconds", "10", "--servers", "20", "--callers", "4", "--grace", "30", "--any-memory"]
+SHORT = ["--seconds", "4", "--servers", "20", "--callers", "3", "--grace", "30", "--any-memory"]
 
 
 @pytest.mark.timeout(300)

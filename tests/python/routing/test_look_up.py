@@ -103,7 +103,10 @@ async def test_a_silent_server_holds_a_look_up_only_once(tmp_path: Path) -> None
         assert hub.explain(call("far")).refreshes == []
         again = await hub.dispatch(call("far"))
         assert again.meta["duration_ms"] < 500, "no call waited"
-        assert "Server 'silent' failed recently; it is tried again after a pause." in str(again.error)
+        assert (
+            "Server 'silent' failed recently; it is tried again after a pause: "
+            "Server 'silent' did not list its tools within 0.5 s." in str(again.error)
+        )
         named = await hub.dispatch(call("far", "silent"))
         assert named.kind is ErrorKind.TIMEOUT
         assert named.meta["error"]["outcome"] == "not_sent"

@@ -388,38 +388,54 @@ async def test_an_error_that_quotes_arguments_shows_no_value_of_them(
     assert all("cannot use" in event.error for event in heard.of("failed"))
 
 
-EVIL = "\x1b]0;title\x07\x1b[31mevil\x1b[0m\r\nERROR:root:forged\u202e\u200b"
+# Commands, line ends and marks; and letters without a shape, which Python takes for printable ones.
+EVIL = [
+    "\x1b]0;title\x07\x1b[31mevil\x1b[0m\r\nERROR:root:forged\u202e\u200b",
+    "for\u3164\u115fg\uffa0ed\u034f",
+]
 
 
+@pytest.mark.parametrize("evil", EVIL, ids=["commands", "fillers"])
 async def test_names_and_errors_are_cleaned_before_logs_events_and_explanations(
-    hub: ToolHub, heard: Heard, caplog: pytest.LogCaptureFixture
+    hub: ToolHub, heard: Heard, caplog: pytest.LogCaptureFixture, evil: str
 ) -> None:
     def breaks() -> None:
-        raise RuntimeError(EVIL)
+        raise RuntimeError(evil)
 
-    hub.register(breaks, name=f"b {EVIL}")
+    hub.register(breaks, name=f"b {evil}")
     hub.register(breaks, name="breaks")
     with caplog.at_level(logging.DEBUG, "toolhub"):
         await hub.execute("breaks")
-        await hub.execute(f"b {EVIL}")
-        await hub.execute(f"missing {EVIL}")
-        await hub.dispatch({"id": EVIL, "name": "breaks", "arguments": {}, "source": EVIL})
-        await hub.dispatch({"id": EVIL, "name": EVIL, "arguments": {EVIL: EVIL}})
-        call = json.dumps({"id": EVIL, "name": EVIL, "arguments": {}})
+        await hub.execute(f"b {evil}")
+        await hub.execute(f"missing {evil}")
+        await hub.dispatch({"id": evil, "name": "breaks", "arguments": {}, "source": evil})
+        await hub.dispatch({"id": evil, "name": evil, "arguments": {evil: evil}})
+        call = json.dumps({"id": evil, "name": evil, "arguments": {}})
         await hub.run(f"<tool_call>{call}</tool_call>")
         await hub.run(f"<tool_call>{call}</tool_call>", allowed=["nothing"])
     shown = [record.getMessage() for record in caplog.records] + [
         str(value) for event in heard for value in event.values()
     ]
-    for name in ("breaks", f"b {EVIL}", f"missing {EVIL}"):
+    for name in ("breaks", f"b {evil}", f"missing {evil}"):
         explained = hub.explain(name).text
         assert not any(line.startswith("ERROR") for line in explained.splitlines())
         shown += explained.splitlines()
-    shown.append(hub.explain({"name": "breaks", "source": EVIL}).text)
+    shown.append(hub.explain({"name": "breaks", "source": evil}).text)
     assert any("forged" in text for text in shown)
     for text in shown:
-        assert not any(c in text for c in "\x1b\x07\r\u202e\u200b"), text
+        assert not any(c in text for c in "\x1b\x07\r\u202e\u200b\u3164\u115f\uffa0\u034f"), text
         assert not any(line.startswith("ERROR") for line in text.splitlines()), text
+
+
+async def test_the_reason_of_a_refusal_is_one_line_of_limited_length(hub: ToolHub) -> None:
+    hub.register(lambda: 1, name="send_mail")
+    call = '<tool_call>{"name": "send_mail", "arguments": {}}</tool_call>'
+    for reason, shown in (("no:\r\n\x1b[31mnot \u202enow\n", "no: not now"), ("word " * 9_999, "word word")):
+        outcome = await hub.run(call, approve=lambda _, reason=reason: reason)
+        error = str(outcome.results[0].error)
+        assert error.startswith(f"Tool 'send_mail' was not called: it was not approved: {shown}")
+        assert error.isprintable()
+        assert len(error) < 1_200
 
 
 async def test_a_long_name_is_short_in_a_log(

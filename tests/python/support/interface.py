@@ -21,6 +21,7 @@ RECORD = Path(__file__).parents[1] / "interface.txt"
 # The modules that `docs/reference/stability.md` calls stable. `None`: the names of the package itself.
 MODULES = [
     None,
+    "agents",
     "compat",
     "events",
     "exceptions",
@@ -28,6 +29,7 @@ MODULES = [
     "integrations.langchain",
     "integrations.openai_agents",
     "integrations.pydantic_ai",
+    "kit",
     "llm",
     "options",
     "otel",

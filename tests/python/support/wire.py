@@ -154,11 +154,21 @@ def tools(url: str) -> list[str]:
 
 def get(url: str, path: str) -> int:
     """The status of a page beside the endpoint."""
+    return _got(url, path)[0]
+
+
+def page(url: str, path: str) -> str:
+    """The text of a page beside the endpoint."""
+    return _got(url, path)[1]
+
+
+def _got(url: str, path: str) -> tuple[int, str]:
     connection = http.client.HTTPConnection(url.removeprefix("http://").partition("/")[0], timeout=PATIENCE)
     connection.request("GET", path)
-    status = connection.getresponse().status
+    reply = connection.getresponse()
+    got = reply.status, reply.read().decode()
     connection.close()
-    return status
+    return got
 
 
 @contextmanager

@@ -47,12 +47,16 @@ class Spec:
         return {"command": sys.executable, "args": ["-S", "-E", str(SERVER)], "env": self.env}
 
     def start(self) -> None:
-        """Starts a server over HTTP and waits until it listens."""
-        assert self.port is not None
+        """Starts a server over HTTP."""
         words = [sys.executable, "-S", "-E", str(SERVER), str(self.port)]
         self.process = subprocess.Popen(
             words, env=self.env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL
         )
+
+    def wait(self) -> None:
+        """Waits until it listens."""
+        assert self.process is not None
+        assert self.port is not None
         limit = time.monotonic() + 60
         while self.process.poll() is None and time.monotonic() < limit:
             try:
@@ -84,6 +88,14 @@ def free_port() -> int:
         return taken.getsockname()[1]
 
 
+def start(specs: list[Spec]) -> None:
+    """Starts servers over HTTP, all at once, and waits until they listen."""
+    for spec in specs:
+        spec.start()
+    for spec in specs:
+        spec.wait()
+
+
 class Restarts:
     """Kills servers over HTTP at random, and starts again what is dead."""
 
@@ -95,8 +107,7 @@ class Restarts:
         self.count = 0
 
     def __enter__(self) -> Restarts:
-        for spec in self._specs:
-            spec.start()
+        start(self._specs)
         self._thread.start()
         return self
 
@@ -104,9 +115,10 @@ class Restarts:
         """No more restarts; every server is up."""
         self._over.set()
         self._thread.join()
-        for spec in self._specs:
-            if spec.process is None or spec.process.poll() is not None:
-                spec.start()
+        start(self._dead())
+
+    def _dead(self) -> list[Spec]:
+        return [spec for spec in self._specs if spec.process is None or spec.process.poll() is not None]
 
     def __exit__(self, *_: object) -> None:
         self._over.set()
@@ -121,9 +133,7 @@ class Restarts:
                 victim.kill()
                 self.count += 1
                 self._over.wait(self._rng.uniform(0.0, 1.0))
-            for spec in self._specs:
-                if spec.process is None or spec.process.poll() is not None:
-                    spec.start()
+            start(self._dead())
 
 
 def marked(mark: str) -> list[int]:

@@ -2,12 +2,14 @@
 //!
 //! ```text
 //! transport ─► Credentials ─┬─ Bearer: a fixed token, or a function that is asked for each request
+//!     │                     ├─ AskedHeaders: a function that is asked for all headers, by caller
 //!     ▲                     └─ OAuth: discovery ─► registration ─► login in the browser ─► token ─► TokenStore
 //!     └── 401/403 ── refused ──────┘                (or client credentials)      ▲── refresh ──┘
 //! ```
 //!
 //! Why the OAuth client is our own is in `docs/decisions/2026-11-15-oauth.md`.
 
+mod asked_headers;
 mod bearer;
 #[cfg(feature = "oauth")]
 pub mod oauth;
@@ -15,6 +17,7 @@ pub mod oauth;
 mod quote;
 
 pub use crate::secret::Secret;
+pub use asked_headers::{AskedHeaders, HeaderFunction};
 pub use bearer::{Bearer, TokenFunction};
 #[cfg(feature = "oauth")]
 pub use oauth::{
@@ -27,6 +30,9 @@ use crate::principal::Principal;
 use crate::tool::BoxFuture;
 use std::borrow::Cow;
 use std::sync::Arc;
+
+/// Headers for one request, or why there are none.
+pub type GivenHeaders = Result<Vec<(String, Secret)>, HubError>;
 
 /// Supplies the credentials of requests, and learns when the server refused them.
 pub trait Credentials: Send + Sync {
@@ -42,18 +48,28 @@ pub trait Credentials: Send + Sync {
         challenge: Option<&'a str>,
     ) -> BoxFuture<'a, Result<bool, HubError>>;
 
+    /// Other headers of a request; `None` if there are none.
+    fn headers<'a>(&'a self) -> Option<BoxFuture<'a, GivenHeaders>> {
+        None
+    }
+
     /// Whether each caller of a gateway needs credentials of its own.
     fn differ_by_caller(&self) -> bool {
         false
     }
 
+    /// Whether the hub's own credentials may be used for calls without a caller.
+    fn serve_without_caller(&self) -> bool {
+        false
+    }
+
     /// The credentials of a caller; `None` if those of the hub are for everyone.
-    fn of_caller(&self, _: &Principal) -> Result<Option<Arc<dyn Credentials>>, HubError> {
+    fn of_caller(&self, _: &Arc<Principal>) -> Result<Option<Arc<dyn Credentials>>, HubError> {
         Ok(None)
     }
 
     /// The caller of these credentials makes another call, perhaps with a newer token.
-    fn called_by(&self, _: &Principal) {}
+    fn called_by(&self, _: &Arc<Principal>) {}
 }
 
 /// Without credentials the call was not sent, or was refused before it did anything: another candidate may be tried.

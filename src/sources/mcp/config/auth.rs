@@ -24,6 +24,10 @@ pub enum Auth {
     #[default]
     None,
     Bearer(Secret),
+    /// A function of the program gives the bearer token of each request.
+    TokenFunction,
+    /// A function of the program gives the headers of each request, by caller.
+    HeaderFunction,
     /// OAuth without a user (client credentials).
     ClientCredentials {
         client_id: String,

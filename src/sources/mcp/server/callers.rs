@@ -5,12 +5,15 @@ use crate::error::{ErrorKind, HubError, Outcome};
 use crate::principal::Principal;
 use crate::sources::mcp::auth::Credentials;
 use crate::sources::mcp::config::Endpoint;
-use crate::sources::mcp::connection::ServerIdentity;
+use crate::sources::mcp::connection::{Connection, ServerIdentity};
+use crate::sources::mcp::host::Host;
 use crate::sources::mcp::listing::Listing;
 use crate::sources::mcp::principal_headers;
 use crate::sources::mcp::principal_pool::CallerServers;
 use crate::sources::mcp::skills::Skills;
+use futures_util::future::join_all;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 /// The connection of a caller is closed when it was not used for this long.
@@ -45,7 +48,7 @@ impl Server {
         };
         let own = self.connector.credentials().map(|credentials| credentials.of_caller(principal));
         let credentials = own.transpose()?.flatten().or_else(|| self.connector.credentials().cloned());
-        let make = |headers: &[(String, String)]| self.of_one(headers.to_vec(), credentials);
+        let make = |headers: &[(String, String)]| self.of_one(principal, headers.to_vec(), credentials);
         let unused_for = |server: &Server| Some(server.unused_for()).filter(|unused| !unused.is_zero());
         let server = servers.get(&principal.id, headers, make, unused_for).ok_or_else(|| {
             let text =
@@ -58,19 +61,38 @@ impl Server {
         Ok(server)
     }
 
-    /// Fails when callers have credentials of their own.
-    pub fn for_everyone(&self) -> Result<(), HubError> {
-        if self.is_per_caller() { Err(self.needs_caller()) } else { Ok(()) }
+    pub(super) fn unused_for(&self) -> Duration {
+        self.life.lock().unused_for(self.is_awaited())
+    }
+
+    /// Whether a caller waits for this server: for the answer to a call, or for the changes of a resource.
+    pub(super) fn is_awaited(&self) -> bool {
+        self.calls.load(Ordering::Acquire) > 0 || !self.callbacks().subscriptions.is_empty()
+    }
+
+    /// Tells the server how much to log, on each of its connections. One that is not connected hears of it when it is.
+    pub async fn apply_log_level(self: &Arc<Self>) {
+        let all = self.callers.all().into_iter().chain([self.clone()]);
+        let connections = all.filter_map(|server| server.live_connection());
+        join_all(connections.map(async |connection| connection.apply_log_level().await)).await;
+    }
+
+    fn live_connection(&self) -> Option<Arc<Connection>> {
+        let life = self.life.lock();
+        let session = life.machine.session().filter(|session| !session.is_lost());
+        session.map(|session| session.connection().clone())
     }
 
     fn of_one(
         self: &Arc<Self>,
+        principal: &Principal,
         headers: Vec<(String, String)>,
         credentials: Option<Arc<dyn Credentials>>,
     ) -> Arc<Server> {
         let mut config = self.config().clone();
         config.options.idle_timeout = Some(config.options.idle_timeout.map_or(IDLE, |idle| idle.min(IDLE)));
-        let host = self.callbacks().host().clone();
+        let host = self.callbacks().host();
+        let host = Host { offers: host.offers.of_caller(principal.id.clone()), ..host.clone() };
         // The limit of a server is one for all of its callers.
         let concurrency = self.concurrency.clone();
         let sink = Arc::new(NotPublished);

@@ -23,10 +23,12 @@ impl Server {
         link: Link,
         limit: Duration,
     ) -> Result<Arc<Listing>, HubError> {
-        let (round, changes) = {
+        let (round, changes, _running) = {
             let server = server.upgrade().ok_or_else(closed_meanwhile)?;
             // Read before the request is sent: a change that is announced meanwhile needs another list.
-            (server.lists.begin(link.generation), server.callbacks().changes())
+            let changes = server.callbacks().changes();
+            let round = server.lists.begin(link.generation);
+            (round, changes, server.lists.run(round, changes))
         };
         // Side by side: a slow one does not delay the other.
         let tools = async {
@@ -45,7 +47,6 @@ impl Server {
             if listed.is_ok() {
                 server.lists.cover(changes);
             }
-            server.lists.end_round();
         }
         listed
     }
@@ -74,6 +75,11 @@ impl Server {
         self.lists.put_tools(round, listing.clone(), protocol, at);
         self.sink.publish_tools(self, &listing);
         Ok(listing)
+    }
+
+    /// Returns when the list that was taken last is published: at once, or after the moment that this takes.
+    pub fn wait_for_publication(&self) {
+        drop(self.lists.publishing());
     }
 
     /// Publishes the list again, because what the hub takes of it has changed.

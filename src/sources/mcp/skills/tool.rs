@@ -39,7 +39,7 @@ impl SkillTool {
     async fn run(&self, args: &Arguments, ctx: &CallContext) -> Result<ToolOutput, HubError> {
         let server = self.server.for_caller(ctx.extras.principal.as_ref())?;
         let _slot = match &self.server.concurrency {
-            Some(slots) => slots.acquire().await.ok(),
+            Some(slots) => self.server.unless_dismissed(slots.acquire()).await?.ok(),
             None => None,
         };
         let path = call::asked_file(args);

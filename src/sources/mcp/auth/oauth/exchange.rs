@@ -203,7 +203,7 @@ impl Credentials for TokenExchange {
         true
     }
 
-    fn of_caller(&self, principal: &Principal) -> Result<Option<Arc<dyn Credentials>>, HubError> {
+    fn of_caller(&self, principal: &Arc<Principal>) -> Result<Option<Arc<dyn Credentials>>, HubError> {
         let subject = principal.subject_token.clone().ok_or_else(|| {
             let text = format!(
                 "'{}' came without a token, so there is none to exchange for the server.",
@@ -214,7 +214,7 @@ impl Credentials for TokenExchange {
         Ok(Some(Arc::new(self.for_subject(subject))))
     }
 
-    fn called_by(&self, principal: &Principal) {
+    fn called_by(&self, principal: &Arc<Principal>) {
         if let (Some(subject), Some(token)) = (&self.subject, &principal.subject_token) {
             let mut subject = subject.lock();
             if *subject != *token {

@@ -138,11 +138,17 @@ impl HttpEndpoint {
     }
 
     async fn authorized(&self, mut headers: HeaderMap) -> Result<HeaderMap, HubError> {
-        if let Some(credentials) = &self.credentials
-            && let Some(value) = credentials.authorization().await?
-        {
+        let Some(credentials) = &self.credentials else { return Ok(headers) };
+        if let Some(value) = credentials.authorization().await? {
             headers.insert(AUTHORIZATION, hidden(AUTHORIZATION.as_str(), &value)?);
-            self.secrets.add_authorization(&value);
+            self.secrets.add_header(AUTHORIZATION.as_str(), &value);
+        }
+        if let Some(asked) = credentials.headers() {
+            for (name, value) in asked.await? {
+                self.secrets.add_header(&name, value.expose());
+                let (name, value) = header(&name, value.expose())?;
+                headers.insert(name, value);
+            }
         }
         Ok(headers)
     }

@@ -1,0 +1,70 @@
+"""What all agents that answer questions have: one run at a time, its events, pause and resume."""
+
+from abc import ABC, abstractmethod
+from collections.abc import AsyncGenerator, Mapping
+from typing import Any, ClassVar
+
+from .. import kit
+from ..kit import check_text
+from .events import AgentAnswer, AgentEvent
+from .model import AgentModel
+from .profile import AgentProfile
+from .running import AgentRun, check_state, events_of
+from .view import AgentView
+
+
+class AnsweringAgent(ABC):
+    """An agent that answers one question at a time."""
+
+    profile: AgentProfile
+    view: AgentView
+    _kind: ClassVar[str]
+    """What a paused state says of the agent that made it."""
+    _model: AgentModel
+    _run: AgentRun | None = None
+
+    async def answer(self, question: str = "", *, state: Mapping[str, Any] | None = None) -> AgentAnswer:
+        """Answer a question, or go on with the `state` of a paused run. A failure is an answer too; see `AgentAnswer`."""
+        return await self._work(self._begin(question, state), state)
+
+    def answer_sync(self, question: str = "", *, state: Mapping[str, Any] | None = None) -> AgentAnswer:
+        """`answer`, blocking."""
+        return kit.run(self.answer(question, state=state))
+
+    async def stream(
+        self, question: str = "", *, state: Mapping[str, Any] | None = None
+    ) -> AsyncGenerator[AgentEvent, None]:
+        """`answer`, with every event as it happens; the last one is `Answered` or `Paused`. Leaving the loop ends the run."""
+        run = self._begin(question, state)
+        events = events_of(run, self._work(run, state))
+        try:
+            async for event in events:
+                yield event
+        finally:
+            await events.aclose()
+            self._run = None  # also if the work was cancelled before it began
+
+    def resume(self, state: Mapping[str, Any]) -> AsyncGenerator[AgentEvent, None]:
+        """`stream` from the state of a paused run, which may come from another process."""
+        return self.stream(state=state)
+
+    def pause(self) -> None:
+        """Let the run end after the round or the steps that are running; its last event is `Paused`, with the state."""
+        if self._run is not None:
+            self._run.pausing = True
+
+    def _begin(self, question: str, state: Mapping[str, Any] | None) -> AgentRun:
+        if self._run is not None:
+            raise RuntimeError("This agent is answering a question; use another agent for a second one.")
+        check_text("question", question)
+        given: Mapping[str, Any] = {} if state is None else check_state(state, self._kind)
+        if given:
+            question = given["question"]
+            self.view.budget.restore(given["spent"])
+        self._run = AgentRun(self.profile.name, question, self.view, given.get("run"))
+        self.view.start(given.get("seconds_left"))
+        self._model.emit = self._run.emit
+        return self._run
+
+    @abstractmethod
+    async def _work(self, run: AgentRun, state: Mapping[str, Any] | None) -> AgentAnswer: ...

@@ -1,0 +1,205 @@
+"""The loop of a chat agent: model, calls, results, until there is an answer."""
+
+import json
+from collections.abc import Callable, Mapping
+from os import PathLike
+from typing import TYPE_CHECKING, Any, cast
+
+from .. import ParsedCall, kit
+from ..kit import check_whole
+from ..options import Model
+from ..parsing import spelt_out
+from ..permissions import Approval
+from ..result import ToolResult
+from .answering import AnsweringAgent
+from .chat_state import ChatState
+from .events import AgentAnswer, CallFinished, Verified
+from .model import AgentModel, Message
+from .profile import AgentProfile
+from .prompts import AgentPrompts
+from .running import AgentRun
+from .verification import VerificationAgent
+from .view import AgentView, RunStop
+
+if TYPE_CHECKING:
+    from ..hub import RunOutcome, ToolHub
+
+_KIND = "ChatLoop"
+_SHOW_ALL = 30
+"""Up to this number of tools the prompt has all of them; of more, the ten that fit the first question."""
+
+
+class ChatLoop(AnsweringAgent):
+    """Talks with a model that calls tools: system prompt, model, calls, results back, until an answer without calls.
+
+    `llm` gets one prompt with the whole conversation, or messages if it has an async method `chat` (`toolhub.llm.OpenAI`).
+    `chat` is a function of your own that gets the messages and returns the model's message: a text, or a message of the
+    OpenAI, Anthropic or Gemini API. The conversation grows only at its end, so that a provider's prompt cache keeps it.
+    Questions that follow belong to the same conversation (`messages`).
+
+    A loop ends after `max_rounds` of its profile, when the budget or the deadline is used up, after two empty answers, and
+    when the model makes the same call more than `max_repeats` times in a row.
+
+    >>> import asyncio
+    >>> from toolhub import ToolHub
+    >>> hub = ToolHub()
+    >>> _ = hub.register(len, name="count_letters", description="Count letters")
+    >>> script = iter(['<tool_call>{"name": "count_letters", "arguments": {"obj": "rust"}}</tool_call>', "It has 4."])
+    >>> answer = asyncio.run(ChatLoop(hub, lambda prompt: next(script)).answer("How many letters has rust?"))
+    >>> answer.text, answer.spent["calls"], answer.verification["verified"]
+    ('It has 4.', 1, True)
+    """
+
+    _kind = _KIND
+
+    def __init__(
+        self,
+        hub: "ToolHub",
+        llm: Model | None = None,
+        *,
+        chat: Callable[[list[Message]], Any] | None = None,
+        profile: "AgentProfile | Mapping[str, Any] | str | PathLike[str] | None" = None,
+        approve: Callable[[Approval], Any] | None = None,
+        view: AgentView | None = None,
+        prompts: AgentPrompts | None = None,
+        verifier: Any = None,
+        max_repeats: int = 3,
+    ) -> None:
+        if llm is None and chat is None:
+            raise TypeError("ChatLoop needs a model: llm or chat")
+        self.profile = AgentProfile.of(profile)
+        self.view = AgentView.of(hub, self.profile, approve) if view is None else view
+        self._models = (llm, chat)
+        self._model = AgentModel(self.view, llm, chat)
+        self._prompts = AgentPrompts(lang=hub.lang) if prompts is None else prompts
+        self._verifier = verifier or VerificationAgent(lang=hub.lang)
+        self._max_repeats = check_whole("max_repeats", max_repeats, 1)
+        self.messages: list[Message] = []
+
+    def sub_agent(
+        self,
+        profile: "AgentProfile | Mapping[str, Any] | str",
+        llm: Model | None = None,
+        approve: Callable[[Approval], Any] | None = None,
+    ) -> "ChatLoop":
+        """A loop inside this one, by a profile or the name of a view of this agent's profile; never with more than it has."""
+        own = self.profile.view(profile) if isinstance(profile, str) else AgentProfile.of(profile)
+        view = AgentView.of(self.view.hub, own, approve, self.view)
+        model, chat = self._models if llm is None else (llm, None)
+        return ChatLoop(self.view.hub, model, chat=chat, profile=own, view=view, prompts=self._prompts)
+
+    def _begin(self, question: str, state: Mapping[str, Any] | None) -> AgentRun:
+        run = super()._begin(question, state)
+        if state is not None:
+            self.messages = [dict(one) for one in state["messages"]]
+        return run
+
+    async def _work(self, run: AgentRun, state: Mapping[str, Any] | None) -> AgentAnswer:
+        talk = ChatState(state)
+        try:
+            await self.view.ready()
+            if state is None:
+                self._ask(run.question)
+            while True:
+                if not await run.may_go_on():
+                    kept = {"kind": _KIND, "version": 1, "question": run.question, "messages": self.messages}
+                    return run.paused({**kept, **talk.state()})
+                if talk.rounds >= self.profile.max_rounds:
+                    raise self.view.stop("rounds", f"There is no answer after {talk.rounds} rounds.")
+                if (text := await self._round(run, talk)) is not None:
+                    return await self._conclude(run, talk, text)
+        except RunStop as stop:
+            return run.end(
+                talk.text or str(stop), False, stop.reason, [str(stop)], str(stop), verification=None
+            )
+        finally:
+            self._run = None
+
+    def _ask(self, question: str) -> None:
+        if not self.messages:
+            base = self._prompts.text("chat", profile=self.profile.prompt).strip()
+            names = self.view.prompt_names()
+            many = (len(self.view.hub) if names is None else len(names)) > _SHOW_ALL
+            has_tools = names is None or bool(names)
+            prompt = self.view.hub.system_prompt(
+                base, query=question if many else None, tools=names, lang=self._prompts.lang
+            )
+            self.messages.append({"role": "system", "content": prompt if has_tools else base})
+        self.messages.append({"role": "user", "content": question})
+
+    async def _round(self, run: AgentRun, talk: ChatState) -> str | None:
+        """One request to the model and the calls in its answer; the text if it has none."""
+        message = await self._model.chat(self.messages)
+        talk.rounds += 1
+        if not isinstance(message, (str, dict)):
+            message = spelt_out(message)
+        content: Any = cast("Message", message).get("content") if isinstance(message, dict) else message
+        if not message or (isinstance(message, str) and not message.strip()):
+            return self._ask_again(talk)
+        if not self.profile.enable_tool_calling:
+            text = str(content or "")
+            self._say(message)
+            return text if text.strip() else self._ask_again(talk)
+        outcome = await self.view.hub.run(
+            message,
+            allowed=self.view.patterns(),
+            approve=self.view.approval(),
+            admit=lambda call: self._admit(call, talk),
+            limit=self.profile.max_tool_result_length,
+            deadline=self.view.left(),
+        )
+        self._say(message)
+        talk.text = outcome.text.strip() or talk.text
+        if not outcome:
+            return outcome.text if outcome.text.strip() else self._ask_again(talk)
+        self.messages += outcome.messages
+        self._report(run, talk, outcome)
+        if talk.stop is not None:
+            raise talk.stop
+        return None
+
+    def _ask_again(self, talk: ChatState) -> None:
+        talk.empty += 1
+        if talk.empty > 1:
+            raise self.view.stop("empty", "The model answered nothing, twice.")
+        self.messages.append({"role": "user", "content": self._prompts.text("empty")})
+
+    def _say(self, message: Any) -> None:
+        said = {"role": "assistant", "content": message} if isinstance(message, str) else message
+        self.messages.append(said)
+
+    def _admit(self, call: ParsedCall, talk: ChatState) -> ToolResult | None:
+        """The result of a call that is not made: for lack of time or budget, or because it was made again and again."""
+        if call.error is not None:
+            return None
+        name = self.view.hub.original_name(call.name)
+        if (left := self.view.left()) is not None and left <= 0:
+            return talk.refuse(name, self.view.stop("deadline", "The deadline of the run has passed."))
+        key = f"{name} {json.dumps(call.arguments, sort_keys=True, default=str)}"
+        talk.repeats = talk.repeats + 1 if key == talk.last else 1
+        talk.last = key
+        if talk.repeats > self._max_repeats + 1:
+            why = f"The model made the same call {talk.repeats} times in a row: {name}."
+            return talk.refuse(name, self.view.stop("repeated", why))
+        if talk.repeats > self._max_repeats:
+            return kit.failed_result(name, "limit", self._prompts.text("repeated", call=name))
+        refusal = self.view.budget.take_call(name)
+        if refusal is None:
+            return None
+        talk.refused += 1
+        if talk.refused > self._max_repeats:
+            return talk.refuse(name, self.view.stop("budget", refusal))
+        return kit.failed_result(name, "limit", self.view.say(refusal))
+
+    def _report(self, run: AgentRun, talk: ChatState, outcome: "RunOutcome") -> None:
+        for call, result in zip(outcome.calls, outcome.results, strict=True):
+            record = {"tool": call.name, "arguments": call.arguments, "success": result.success}
+            talk.evidence.append({**record, "result": result.text if result.success else None})
+            run.emit(CallFinished(id=call.id, **record, text=result.text, error=result.error))
+
+    async def _conclude(self, run: AgentRun, talk: ChatState, text: str) -> AgentAnswer:
+        evidence = talk.evidence or None
+        known = "\n".join(str(one["content"]) for one in self.messages if one.get("role") == "user")
+        checked = await self._verifier.verify_result(text, evidence=evidence, question=known)
+        run.emit(Verified(**checked))
+        return run.end(text, True, "answered", [], verification=dict(checked))

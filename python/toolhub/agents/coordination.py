@@ -1,0 +1,166 @@
+"""From a question to an answer: plan, carry out, verify."""
+
+from collections.abc import Callable, Mapping
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+from ..kit import check_whole
+from ..options import Model
+from ..permissions import Approval
+from .answering import AnsweringAgent
+from .events import AgentAnswer, PlanMade, StepFinished, StepStarted, Verified
+from .execution import ExecutionAgent
+from .model import AgentModel
+from .planning import PlanningAgent
+from .plans import Plan, Step, StepResult
+from .profile import AgentProfile
+from .prompts import AgentPrompts
+from .running import AgentRun
+from .scheduling import Results, carry_out
+from .verification import VerificationAgent
+from .view import AgentView, RunStop
+
+if TYPE_CHECKING:
+    from ..hub import ToolHub
+
+_KIND = "CoordinationAgent"
+
+
+class CoordinationAgent(AnsweringAgent):
+    """Plans how to answer a question, carries the plan out and verifies the result.
+
+    The answer is the last successful result that is not empty; without one, the errors. `planner`, `executor` and `verifier`
+    replace a part by one of your own with the same method (`decompose_task`, `execute_step`, `verify_result`). One agent
+    answers one question at a time.
+
+    >>> import asyncio
+    >>> from toolhub import ToolHub
+    >>> hub = ToolHub()
+    >>> @hub.tool
+    ... def calculate(expression: str) -> int:
+    ...     return eval(expression, {})
+    >>> def model(prompt: str) -> str:
+    ...     return '[{"id": 1, "description": "Calculate 17 * 3", "tool_type": "calculate"}]'
+    >>> answer = asyncio.run(CoordinationAgent(hub, model).answer("What is 17 times 3?"))
+    >>> answer.text, answer.success, answer.verification["verified"]
+    ('51', True, True)
+    """
+
+    _kind = _KIND
+
+    def __init__(
+        self,
+        hub: "ToolHub",
+        llm: Model | None = None,
+        *,
+        profile: "AgentProfile | Mapping[str, Any] | str | PathLike[str] | None" = None,
+        approve: Callable[[Approval], Any] | None = None,
+        view: AgentView | None = None,
+        prompts: AgentPrompts | None = None,
+        planner: Any = None,
+        executor: Any = None,
+        verifier: Any = None,
+        max_parallel: int = 5,
+    ) -> None:
+        self.profile = AgentProfile.of(profile)
+        self.view = AgentView.of(hub, self.profile, approve) if view is None else view
+        self._llm = llm
+        self._model = AgentModel(self.view, llm)
+        self._prompts = AgentPrompts(lang=hub.lang) if prompts is None else prompts
+        parts: dict[str, Any] = {"profile": self.profile, "view": self.view, "model": self._model}
+        self._planner = planner or PlanningAgent(hub, prompts=self._prompts, **parts)
+        self._executor = executor or ExecutionAgent(hub, prompts=self._prompts, **parts)
+        self._verifier = verifier or VerificationAgent(lang=hub.lang)
+        self._max_parallel = check_whole("max_parallel", max_parallel, 1)
+
+    def sub_agent(
+        self,
+        profile: "AgentProfile | Mapping[str, Any] | str",
+        llm: Model | None = None,
+        approve: Callable[[Approval], Any] | None = None,
+    ) -> "CoordinationAgent":
+        """An agent inside this one, by a profile or the name of a view of this agent's profile.
+
+        Its tools, effects, budget and deadline are a part of those of this agent, whatever its profile says.
+        """
+        own = self.profile.view(profile) if isinstance(profile, str) else AgentProfile.of(profile)
+        view = AgentView.of(self.view.hub, own, approve, self.view)
+        return CoordinationAgent(
+            self.view.hub,
+            self._llm if llm is None else llm,
+            profile=own,
+            view=view,
+            prompts=self._prompts,
+            max_parallel=self._max_parallel,
+        )
+
+    async def _work(self, run: AgentRun, state: Mapping[str, Any] | None) -> AgentAnswer:
+        try:
+            plan = await self._plan(run, state)
+            results: Results = {one["id"]: StepResult(one) for one in (state or {}).get("results", [])}
+            await carry_out(
+                plan,
+                self._executor.execute_step,
+                max_parallel=self._max_parallel,
+                may_act=getattr(self._executor, "may_act", None),
+                results=results,
+                started=lambda step: run.emit(
+                    StepStarted(id=step.id, description=step.description, tool=step.tool_type)
+                ),
+                finished=lambda step, result: run.emit(
+                    StepFinished(id=step.id, success=result.success, step=dict(result))
+                ),
+                goes_on=run.may_go_on,
+            )
+            stopped = any(result.stopped for result in results.values())
+            if run.pausing and len(results) < len(plan) and not stopped:
+                kept = [dict(result) for result in results.values()]
+                question = {"kind": _KIND, "version": 1, "question": run.question}
+                return run.paused({**question, "plan": [dict(step) for step in plan], "results": kept})
+            return await self._conclude(run, plan, results)
+        except RunStop as stop:
+            return run.end(str(stop), False, stop.reason, [str(stop)], str(stop), steps=[], verification=None)
+        finally:
+            self._run = None
+
+    async def _plan(self, run: AgentRun, state: Mapping[str, Any] | None) -> Plan:
+        if state is not None and "plan" in state:
+            return Plan(Step.of(one) for one in state["plan"])
+        made: Any = await self._planner.decompose_task(run.question)
+        plan = Plan((Step.of(one) for one in made), getattr(made, "problems", ()))
+        run.emit(PlanMade(steps=[dict(step) for step in plan], problems=plan.problems))
+        return plan
+
+    async def _conclude(self, run: AgentRun, plan: Plan, results: Results) -> AgentAnswer:
+        ordered = [results[step.id] for step in plan if step.id in results]
+        errors = [self.view.say(f"Step {one.id}: {one.error}") for one in ordered if not one.success]
+        steps = [dict(one) for one in ordered]
+        stop = next((one for one in ordered if one.stopped), None)
+        good = [one for one in ordered if one.success and one.result.strip()]
+        if not good:
+            reason = "failed" if stop is None else str(stop.stopped)
+            text = "\n".join(errors) or self.view.say("No step gave a result.")
+            message = "" if stop is None else str(stop.error)
+            return run.end(text, False, reason, errors, message, steps=steps, verification=None)
+        last = good[-1]
+        called = [_as_record(one) for one in ordered if one.method in ("tool", "capability")]
+        evidence = called if called and last.method == "reasoning" else None
+        earlier = [one for one in good if one is not last]
+        checked = await self._verifier.verify_result(last, earlier, evidence=evidence, question=run.question)
+        run.emit(Verified(**checked))
+        reason = "answered" if stop is None else str(stop.stopped)
+        message = "" if stop is None else str(stop.error)
+        return run.end(
+            last.result, stop is None, reason, errors, message, steps=steps, verification=dict(checked)
+        )
+
+
+def _as_record(result: StepResult) -> dict[str, Any]:
+    value = result.result if result.full is None else result.full.result
+    return {
+        "tool": result.tool,
+        "arguments": result.arguments,
+        "result": value,
+        "success": result.success,
+        "error": result.error,
+    }

@@ -1,0 +1,131 @@
+"""Deeds: what an answer says was done ("I sent …"), and whether a call did it."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple, cast
+
+from ..kit import words
+
+
+class _Deed(NamedTuple):
+    """A kind of deed: how answers say that it was done, in English and Chinese, and the words of tools that do it."""
+
+    name: str
+    said: str
+    said_zh: str
+    tools: str
+
+
+_DEEDS = [
+    _Deed(
+        "send",
+        "sent|e-?mailed|mailed|posted|notified|forwarded|replied|published",
+        "发送|发了|寄出|通知",
+        "send mail email post notify message reply forward publish 发送 发邮件 通知",
+    ),
+    _Deed(
+        "delete",
+        "deleted|removed|erased|dropped|cleared|cancelled|canceled",
+        "删除|清除|移除|取消",
+        "delete remove erase drop clear cancel trash unlink 删除 移除 取消",
+    ),
+    _Deed(
+        "create",
+        "created|added|inserted|generated|made|opened|registered",
+        "创建|新建|添加|生成",
+        "create add insert new make generate register open write append 创建 新建 添加 生成",
+    ),
+    _Deed(
+        "save",
+        "saved|wrote|written|stored|exported|uploaded|downloaded",
+        "保存|写入|导出|上传|下载",
+        "save write store put export upload download create append 保存 写入 导出 上传 下载",
+    ),
+    _Deed(
+        "update",
+        "updated|changed|edited|modified|renamed|replaced|set|fixed",
+        "更新|修改|重命名|更改",
+        "update change edit modify rename replace set patch write fix 更新 修改",
+    ),
+    _Deed(
+        "book",
+        "booked|reserved|scheduled|arranged",
+        "预订|预约|安排",
+        "book reserve schedule create add arrange order event 预订 预约 安排",
+    ),
+    _Deed(
+        "pay",
+        "paid|purchased|bought|ordered|transferred|refunded",
+        "支付|购买|下单|转账|退款",
+        "pay purchase buy order transfer refund checkout charge 支付 购买 转账",
+    ),
+    _Deed("move", "moved|copied", "移动|复制", "move copy rename 移动 复制"),
+    _Deed(
+        "run",
+        "ran|executed|deployed|started|restarted|stopped",
+        "运行|执行|部署|启动|重启",
+        "run execute deploy start restart stop shell command test 运行 执行 部署",
+    ),
+]
+_READING = re.compile(
+    "get|list|read|search|find|fetch|query|describe|show|count|check|view|load|lookup|获取|读取|搜索|查询"
+)
+_THINGS = re.compile("mail|email|message|post|order|event|test|command|new|book|发邮件")
+"""Words that name a deed only if no reading verb stands before them: `read_mail` sends nothing."""
+
+_FIRST = r"\b(?:I|we)(?:'ve| have|'d| had)?(?: (?:just|now|already|also|successfully|then))*\s+"
+_PASSIVE = r"\b(?:has|have) (?:now |just |already |also )?been (?:successfully )?"
+_OBJECT_ZH = r"(?:为您|为你|帮您|帮你|[将把]\S{1,12})?"
+_CLAIMS = [
+    re.compile(
+        rf"(?:{_FIRST}|{_PASSIVE})(?:\w+ and )?(?:{deed.said})\b|"
+        rf"(?:已经?|我)(?:成功)?{_OBJECT_ZH}(?:成功)?(?:{deed.said_zh})",
+        re.I,
+    )
+    for deed in _DEEDS
+]
+_NOT = re.compile(
+    r"\b(?:not|never|no|unable|cannot|failed|without)\b|n't\b|没有|未能|无法|失败|尚未|不能", re.I
+)
+_SENTENCES = re.compile(r"(?<=[.!?。！？；\n])\s*")
+
+
+def undone(answer: str, records: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """Sentences about the deeds of an answer that no successful call did.
+
+    >>> list(undone("I have sent the mail.", [{"tool": "send_mail", "success": False}]))
+    ["The answer says 'I have sent', but the call did not succeed (send)."]
+    """
+    known = list(records)
+    for sentence in _SENTENCES.split(answer):
+        for deed, claim in zip(_DEEDS, _CLAIMS, strict=True):
+            found = claim.search(sentence)
+            if found is None or _NOT.search(sentence[: found.end()]):
+                continue
+            done = [record for record in known if _does(record, deed.tools)]
+            if not any(_succeeded(record) for record in done):
+                said = found.group().strip()
+                if done:
+                    yield f"The answer says {said!r}, but the call did not succeed ({deed.name})."
+                else:
+                    yield f"The answer says {said!r}, but no call did that ({deed.name})."
+
+
+def _succeeded(record: Mapping[str, Any]) -> bool:
+    if "state" in record:
+        return record["state"] == "done"
+    return bool(record.get("success", not record.get("error")))
+
+
+def _does(record: Mapping[str, Any], verbs: str) -> bool:
+    """Whether the tool of a record, or a short argument of it such as `action`, names a deed."""
+    arguments: Any = record.get("arguments")
+    values = cast("Mapping[str, Any]", arguments).values() if isinstance(arguments, Mapping) else ()
+    short = [value for value in values if isinstance(value, str) and len(value) < 30]
+    named = words(" ".join([str(record.get("tool") or ""), *short]))
+    reads = bool(named) and _READING.fullmatch(named[0]) is not None
+    return any(
+        not (reads and _THINGS.fullmatch(word))
+        and (word in named or (not word.isascii() and any(word in name for name in named)))
+        for word in verbs.split()
+    )

@@ -1,0 +1,151 @@
+"""What agents report while they work: one class for each kind of event, all of them plain JSON data."""
+
+import time
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from ._record import Record
+
+
+class AgentEvent(Record):
+    """Something that happened in a run. A dict with `type`, `time` (seconds since 1970) and the fields of its class.
+
+    >>> import json
+    >>> event = StepStarted(id=1, description="Look it up", tool="search_web")
+    >>> event.type, event.tool, json.loads(json.dumps(event))["id"]
+    ('step_started', 'search_web', 1)
+    """
+
+    kind: ClassVar[str] = "event"
+    type: str
+    time: float
+
+    def __init__(self, **fields: Any) -> None:
+        super().__init__(type=self.kind, time=time.time(), **fields)
+
+    @staticmethod
+    def of(data: Mapping[str, Any]) -> "AgentEvent":
+        """An event from its JSON data, with its class; of a kind that this version does not know, an `AgentEvent`.
+
+        >>> type(AgentEvent.of({"type": "stopped", "time": 0.0, "reason": "budget", "message": "…"})).__name__
+        'Stopped'
+        """
+        kinds = {one.kind: one for one in AgentEvent.__subclasses__()}
+        event = kinds.get(str(data.get("type")), AgentEvent)()
+        event.clear()
+        event.update(data)
+        return event
+
+
+class RunStarted(AgentEvent):
+    """A run begins, or goes on after a pause (`resumed`)."""
+
+    kind = "run_started"
+    run: str
+    agent: str
+    question: str
+    resumed: bool
+
+
+class ModelAnswered(AgentEvent):
+    """The model has answered: what it was asked for (`purpose`), its text, and the tokens of both (estimated if so)."""
+
+    kind = "model_answered"
+    purpose: str
+    text: str
+    tokens: int
+
+
+class PlanMade(AgentEvent):
+    """There is a plan. `problems` tell what was wrong with the model's plan, and how it was repaired."""
+
+    kind = "plan_made"
+    steps: list[dict[str, Any]]
+    problems: list[str]
+
+
+class StepStarted(AgentEvent):
+    """A step of the plan begins."""
+
+    kind = "step_started"
+    id: int | str
+    description: str
+    tool: str
+
+
+class StepFinished(AgentEvent):
+    """A step of the plan has ended; `step` is its `StepResult`."""
+
+    kind = "step_finished"
+    id: int | str
+    success: bool
+    step: dict[str, Any]
+
+
+class CallFinished(AgentEvent):
+    """A tool that the model of a chat has called answered, or the call was refused (`error`)."""
+
+    kind = "call_finished"
+    id: str
+    tool: str
+    arguments: dict[str, Any]
+    success: bool
+    text: str
+    error: str | None
+
+
+class Verified(AgentEvent):
+    """A result was checked: `verified`, `confidence` and `issues`."""
+
+    kind = "verified"
+    verified: bool
+    confidence: float
+    issues: list[str]
+
+
+class Paused(AgentEvent):
+    """The run has paused. `state` is plain data from which `resume` goes on, in any process."""
+
+    kind = "paused"
+    state: dict[str, Any]
+
+
+class Stopped(AgentEvent):
+    """The run ended before there was an answer: `reason` is a word, `message` a sentence."""
+
+    kind = "stopped"
+    reason: str
+    message: str
+
+
+class Answered(AgentEvent):
+    """The run has ended; `answer` is its `AgentAnswer` without the transcript."""
+
+    kind = "answered"
+    success: bool
+    text: str
+    answer: dict[str, Any]
+
+
+class AgentAnswer(Record):
+    """What a run came to.
+
+    `answer` is the text for the user, `success` whether it is an answer; otherwise `reason` tells why there is none
+    (`failed`, `budget`, `deadline`, `rounds`, `repeated`, `empty`, `model`, `paused`) and `errors` what went wrong.
+    `transcript` has all events of the run. `str()` gives the text.
+    """
+
+    answer: str
+    success: bool
+    reason: str
+    errors: list[str]
+    spent: dict[str, Any]
+    transcript: list[AgentEvent]
+
+    @property
+    def text(self) -> str:
+        """The text for the user."""
+        return self["answer"]
+
+    def __str__(self) -> str:
+        return self["answer"]

@@ -1,0 +1,194 @@
+"""Facts in a text: numbers, dates, times, quotations, addresses and names of files; and whether they can be true."""
+
+import calendar
+import math
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+LARGEST = 1e15
+"""Numbers in a result are below this."""
+
+_MONTHS = {"sept": 9} | {
+    name.lower(): n
+    for names in (calendar.month_name, calendar.month_abbr)
+    for n, name in enumerate(names)
+    if name
+}
+_MONTH = "|".join(name.capitalize() for name in sorted(_MONTHS, key=len, reverse=True))
+_SCALES = {
+    "thousand": 1e3,
+    "k": 1e3,
+    "million": 1e6,
+    "m": 1e6,
+    "mn": 1e6,
+    "billion": 1e9,
+    "bn": 1e9,
+    "b": 1e9,
+    "trillion": 1e12,
+    "千": 1e3,
+    "万": 1e4,
+    "百万": 1e6,
+    "千万": 1e7,
+    "亿": 1e8,
+    "万亿": 1e12,
+}
+_UNITS = [
+    "zero",
+    "one",
+    "two",
+    "three",
+    "four",
+    "five",
+    "six",
+    "seven",
+    "eight",
+    "nine",
+    "ten",
+    "eleven",
+    "twelve",
+]
+_SPELT = {word: float(n) for n, word in enumerate(_UNITS)} | {
+    "twenty": 20.0,
+    "thirty": 30.0,
+    "fifty": 50.0,
+    "hundred": 100.0,
+}
+
+_DATES = [
+    re.compile(r"(?<!\d)(?P<y>\d{4})[-/.](?P<m>\d{1,2})[-/.](?P<d>\d{1,2})(?!\d)"),
+    re.compile(r"(?P<y>\d{4})\s*年\s*(?P<m>\d{1,2})\s*月(?:\s*(?P<d>\d{1,2})\s*[日号])?"),
+    re.compile(rf"\b(?P<n>{_MONTH})\.?\s+(?P<d>\d{{1,2}})(?:st|nd|rd|th)?,?\s+(?P<y>\d{{4}})\b"),
+    re.compile(
+        rf"\b(?P<d>\d{{1,2}})(?:st|nd|rd|th)?\s+(?:of\s+)?(?P<n>{_MONTH})\.?(?:,?\s+(?P<y>\d{{4}}))?\b"
+    ),
+    re.compile(rf"\b(?P<n>{_MONTH})\.?\s+(?P<y>\d{{4}})\b"),
+    # "In January 38 of them": a number beyond a month's days, or after "in", is no day.
+    re.compile(
+        rf"(?<!\b[Ii]n )\b(?P<n>{_MONTH})\.?\s+(?P<d>3[01]|[12]\d|0?[1-9])(?:st|nd|rd|th)?\b(?![.,]?\d)"
+    ),
+    re.compile(r"(?<![\d年])(?P<m>\d{1,2})\s*月\s*(?P<d>\d{1,2})\s*[日号]"),
+]
+_TIME = re.compile(
+    r"(?<![\d:.])(?:(\d{1,2}):(\d{2})(?::(\d{2}))?(?![\d:])(?:\s*([ap])\.?m\b)?|(\d{1,2})\s*([ap])\.?m\b)",
+    re.I,
+)
+# A number may follow a Chinese character, and a sign of its own. A capital letter behind it makes it a name: 3D, 5G.
+_NUMBER = re.compile(
+    r"(?:(?<![A-Za-z0-9_.,-])[-−+])?(?<![A-Za-z0-9_.])(?<!\d,)(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:[eE][-+]?\d+)?"
+    r"(?!\d|\.\d|[ACDEFGHIJLNOPQRSTUVWXYZ]\b)"
+    r"(?:\s?(thousand|million|billion|trillion|bn|mn)\b|(k|K|m|M|b|B)\b|\s?(万亿|百万|千万|[千万亿]))?",
+)
+_NOT_FINITE = re.compile(
+    r"(?:^|[=:\[,(]\s*|\bis\s+|为|是)([-+]?(?:nan|inf|infinity))(?=\s*(?:$|[,.;\])}。]))", re.I
+)
+_SPELT_NUMBER = re.compile(rf"\b({'|'.join(_SPELT)})(?:\s+(thousand|million|billion))?\b", re.I)
+_QUOTED = re.compile(
+    r"\"([^\"\n]{3,})\"|“([^”\n]{3,})”|「([^」\n]{2,})」|『([^』\n]{2,})』|《([^》\n]{2,})》|«([^»\n]{3,})»"
+)
+_ADDRESSES = re.compile(r"https?://[^\s\"'<>)\]，。]+|[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
+_FILES = re.compile(r"(?<![\w/.@])(?:~?/)?(?:[\w.-]+/)*[\w-]+\.(?:[a-z]{2,5}|mp[34]|7z)\b(?!\.\w)")
+
+
+class Date(NamedTuple):
+    """A date, of which the year or the day may be missing."""
+
+    year: int | None
+    month: int
+    day: int | None
+
+    def is_valid(self) -> bool:
+        """Whether there is such a day."""
+        if not 1 <= self.month <= 12 or self.year == 0:
+            return False
+        longest = calendar.monthrange(self.year or 2024, self.month)[1]
+        return self.day is None or 1 <= self.day <= longest
+
+    def fits(self, other: "Date") -> bool:
+        """Whether both may be the same day: what both say is equal."""
+        pairs = zip(self, other, strict=True)
+        return all(one == two for one, two in pairs if one is not None and two is not None)
+
+
+def dates_of(text: str) -> Iterator[tuple[Date, str]]:
+    """The dates in a text, and how they are written.
+
+    >>> sorted(date for date, _ in dates_of("From March 5, 2024 to 2024-04-01"))
+    [Date(year=2024, month=3, day=5), Date(year=2024, month=4, day=1)]
+    """
+    taken: list[tuple[int, int]] = []
+    for pattern in _DATES:
+        for found in pattern.finditer(text):
+            if any(start < found.end() and found.start() < end for start, end in taken):
+                continue
+            taken.append(found.span())
+            parts = found.groupdict()
+            month = _MONTHS[parts["n"].lower()] if parts.get("n") else int(parts["m"])
+            year, day = parts.get("y"), parts.get("d")
+            yield Date(int(year) if year else None, month, int(day) if day else None), found.group()
+
+
+def times_of(text: str) -> Iterator[tuple[tuple[int, int, int], str]]:
+    """The times of day in a text as hours (0 to 23 where they are valid), minutes and seconds."""
+    for found in _TIME.finditer(text):
+        hours, minutes, seconds = (int(found.group(n) or 0) for n in (1 if found.group(1) else 5, 2, 3))
+        half = (found.group(4) or found.group(6) or "").lower()
+        if half and 1 <= hours <= 12:
+            hours = hours % 12 + (12 if half == "p" else 0)
+        elif half:
+            hours = 99
+        yield (hours, minutes, seconds), found.group()
+
+
+def numbers_of(text: str) -> Iterator[tuple[float, str]]:
+    """The numbers in a text, without those of dates, times, list markers and addresses.
+
+    >>> [number for number, _ in numbers_of("1. About 2.5 million people, 12% of them on 2024-05-01")]
+    [2500000.0, 12.0]
+    """
+    rest = _ADDRESSES.sub(" ", text)
+    for _, written in (*dates_of(rest), *times_of(rest)):
+        rest = rest.replace(written, " ", 1)
+    rest = _FILES.sub(" ", rest)
+    rest = re.sub(r"(?m)^\s*(?:[-*]\s+)?\(?\d{1,2}[.)、]\s", " ", rest)
+    for found in _NUMBER.finditer(rest):
+        scale = next((group for group in found.groups() if group), "")
+        digits = found.group()[: len(found.group()) - len(scale)].strip()
+        number = float(digits.replace(",", "").replace("−", "-"))
+        yield number * _SCALES.get(scale.lower(), 1.0), found.group().strip()
+    for found in _SPELT_NUMBER.finditer(rest):
+        yield _SPELT[found.group(1).lower()] * _SCALES.get((found.group(2) or "").lower(), 1.0), found.group()
+
+
+def quotations_of(text: str) -> Iterator[str]:
+    """What a text quotes: at least two words, or four Chinese characters."""
+    for found in _QUOTED.finditer(text):
+        quoted = next(group for group in found.groups() if group).strip()
+        if len(quoted.split()) > 1 or len(re.findall("[\u4e00-\u9fff]", quoted)) > 3:
+            yield quoted
+
+
+def references_of(text: str) -> Iterator[str]:
+    """The addresses and file names in a text."""
+    for found in _ADDRESSES.finditer(text):
+        yield found.group().rstrip(".,;:!?")
+    for found in _FILES.finditer(_ADDRESSES.sub(" ", text)):
+        yield found.group()
+
+
+def impossible(text: str) -> Iterator[str]:
+    """What cannot be: numbers that are not finite or too large, days and times that do not exist."""
+    for found in _NOT_FINITE.finditer(text):
+        yield f"The number {found.group(1)} is not finite."
+    for number, written in numbers_of(text):
+        if not math.isfinite(number):
+            yield f"The number {written} is not finite."
+        elif abs(number) >= LARGEST:
+            yield f"The number {written} is too large."
+    for date, written in dates_of(text):
+        if not date.is_valid():
+            yield f"The date {written} does not exist."
+    for (hours, minutes, seconds), written in times_of(text):
+        at_midnight = (hours, minutes, seconds) == (24, 0, 0)
+        if (hours > 23 and not at_midnight) or minutes > 59 or seconds > 59:
+            yield f"The time {written} does not exist."

@@ -1,0 +1,182 @@
+"""Plans as models write them: read, repaired, and every repair reported."""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, cast
+
+from ..kit import read_json
+from ..parsing import parse
+from .plan_repair import repair
+from .plans import NONE, Plan, Step
+
+_BRACKETS = 20
+"""The number of brackets in a text at which a plan may begin."""
+
+_KEYS = {
+    "steps": ("steps", "plan", "tasks", "subtasks", "sub_tasks", "步骤", "计划", "任务", "子任务"),
+    "id": ("id", "step", "step_id", "number", "编号", "序号", "步骤", "步骤id"),
+    "description": (
+        "description",
+        "task",
+        "action",
+        "goal",
+        "instruction",
+        "name",
+        "描述",
+        "任务",
+        "说明",
+        "内容",
+    ),
+    "tool": ("tool_type", "tool", "tool_name", "tooltype", "工具", "工具类型", "工具名称"),
+    "dependencies": (
+        "dependencies",
+        "depends_on",
+        "depends",
+        "requires",
+        "deps",
+        "依赖",
+        "依赖项",
+        "前置步骤",
+    ),
+    "complexity": ("complexity", "difficulty", "复杂度", "难度"),
+    "arguments": ("arguments", "args", "parameters", "input", "tool_input", "参数", "输入"),
+}
+
+
+def read_plan(text: str, question: str, find_tool: Callable[[str, str], str | None], most: int) -> Plan:
+    """The plan in a model's answer; one step if there is none.
+
+    `find_tool` gets the tool and the description of a step and returns the name of a tool that exists, or None.
+    """
+    problems: list[str] = []
+    rows = _rows(text, problems) or _called(text, problems)
+    if not rows:
+        problems.append("The answer of the model holds no plan, so the question is one step.")
+        return Plan([Step(1, question)], problems)
+    if len(rows) > most:
+        problems.append(f"The plan has {len(rows)} steps; only the first {most} are kept.")
+        rows = rows[:most]
+    steps = [_step(row, at, lambda name: find_tool(name, "") == name) for at, row in enumerate(rows, 1)]
+    repair(steps, find_tool, problems)
+    return Plan(steps, problems)
+
+
+def _rows(text: str, problems: list[str]) -> list[Any]:
+    """The steps as they were written: the first list of objects (or of texts) in the answer."""
+    for at in _openings(text):
+        try:
+            value, repairs, cut = read_json(text[at:])
+        except ValueError:
+            continue
+        if _is_call(value):
+            return []
+        rows = _list_in(value)
+        if rows:
+            if repairs:
+                problems.append(f"The JSON of the plan was repaired: {', '.join(repairs)}.")
+            if cut is not None:
+                problems.append("The plan is cut off; its complete steps are kept.")
+            return rows
+    return []
+
+
+def _openings(text: str) -> Iterator[int]:
+    places = (at for at, c in enumerate(text) if c in "[{")
+    yield from (at for _, at in zip(range(_BRACKETS), places, strict=False))
+
+
+def _list_in(value: Any, depth: int = 0) -> list[Any]:
+    if isinstance(value, list):
+        entries = cast("list[Any]", value)
+        rows: list[Any] = [row for row in entries if isinstance(row, dict) and row]
+        texts: list[Any] = [row for row in entries if isinstance(row, str) and len(row.strip()) > 5]
+        return rows if rows and any(map(_describes, rows)) else texts
+    if not isinstance(value, dict) or depth > 3:
+        return []
+    fields = cast("dict[str, Any]", value)
+    named = [field for key, field in fields.items() if key.lower() in _KEYS["steps"]]
+    for field in (*named, *fields.values()):
+        if isinstance(field, (list, dict)) and (rows := _list_in(field, depth + 1)):
+            return rows
+    return [fields] if depth == 0 and _describes(fields) and _get(_folded(fields), "tool") is not None else []
+
+
+def _is_call(value: Any) -> bool:
+    """Whether a value is a tool call and not a step; lists in its arguments are no plan."""
+    fields = _folded(cast("dict[str, Any]", value)) if isinstance(value, dict) else {}
+    named = _get(fields, "tool") is not None or "name" in fields
+    planned = "description" in fields or _get(fields, "dependencies") is not None
+    return named and not planned and _get(fields, "arguments") is not None
+
+
+def _describes(row: Any) -> bool:
+    """Whether an object can be a step: it says something, or names a tool."""
+    fields = _folded(row)
+    return any(_get(fields, one) is not None for one in ("description", "tool")) or _longest(row) != ""
+
+
+def _called(text: str, problems: list[str]) -> list[Any]:
+    """The tool calls in an answer, as steps: some models call where they should plan."""
+    calls = [call for call in parse(text).calls if call.error is None]
+    if calls:
+        problems.append("The model called tools instead of planning; each call is a step.")
+    return [{"description": "", "tool_type": call.name, "arguments": call.arguments} for call in calls]
+
+
+def _folded(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A row with its keys as they are compared, without what is null."""
+    return {
+        str(key).strip().lower().replace(" ", "_"): value for key, value in row.items() if value is not None
+    }
+
+
+def _get(folded: Mapping[str, Any], field: str) -> Any:
+    return next((folded[key] for key in _KEYS[field] if key in folded), None)
+
+
+def _longest(row: Mapping[str, Any]) -> str:
+    return max((value for value in row.values() if isinstance(value, str)), key=len, default="")
+
+
+def _step(row: Any, at: int, is_tool: Callable[[str], bool]) -> Step:
+    if isinstance(row, str):
+        return Step(at, row)
+    row = _folded(row)
+    description, tool = _get(row, "description"), _get(row, "tool")
+    if tool is None:
+        # Keys in another language: a value that is the name of a tool can only be that.
+        tool = next((value for value in row.values() if isinstance(value, str) and is_tool(value)), None)
+    if not isinstance(description, str) or not description.strip():
+        description = _longest({key: value for key, value in row.items() if value != tool})
+    if isinstance(tool, dict):
+        tool = cast("dict[str, Any]", tool).get("name")
+    if isinstance(tool, list):
+        tool = next(iter(cast("list[Any]", tool)), None)
+    id = _get(row, "id")
+    arguments = _get(row, "arguments")
+    needed = _get(row, "dependencies")
+    if needed is None:
+        # Keys in another language: a list of numbers or words can only be the dependencies.
+        needed = next((value for value in row.values() if _are_scalars(value)), None)
+    return Step(
+        id if isinstance(id, (int, str)) and not isinstance(id, bool) and id != "" else at,
+        description.strip() or f"Call {tool}",
+        tool if isinstance(tool, str) else NONE,
+        _scalars(needed),
+        _get(row, "complexity") or "medium",
+        cast("dict[str, Any]", arguments) if isinstance(arguments, dict) else None,
+    )
+
+
+def _are_scalars(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(one, (int, str)) for one in cast("list[Any]", value))
+
+
+def _scalars(needed: Any) -> list[int | str]:
+    if isinstance(needed, str):
+        needed = [one.strip() for one in re.split(r"[,;，；、]|\band\b|和", needed) if one.strip()]
+    if isinstance(needed, int):
+        needed = [needed]
+    if not isinstance(needed, list):
+        return []
+    return [one for one in cast("list[Any]", needed) if isinstance(one, (int, str)) and one != ""]

@@ -1,0 +1,131 @@
+"""From a question to a plan."""
+
+from typing import TYPE_CHECKING
+
+from .. import kit
+from ..kit import check_text, check_whole
+from ..options import Model
+from .model import AgentModel
+from .plan_reading import read_plan
+from .plans import NONE, Plan, Step
+from .profile import AgentProfile
+from .prompts import AgentPrompts
+from .view import AgentView, RunStop
+
+if TYPE_CHECKING:
+    from ..hub import ToolHub
+
+
+class PlanningAgent:
+    """Asks a model for a plan and repairs what is wrong with it.
+
+    The prompt shows the core tools of the hub, the `limit` others that fit the question best, and how many more there are. The
+    plan has at most `max_steps` steps. Without a model, and with an answer that holds no plan, the question is one step.
+
+    >>> import asyncio
+    >>> from toolhub import ToolHub
+    >>> hub = ToolHub()
+    >>> _ = hub.register(len, name="count_letters", description="Count letters")
+    >>> def model(prompt: str) -> str:
+    ...     return '{"steps": [{"id": 1, "description": "Count the letters of rust", "tool_type": "count_letters",}]}'
+    >>> plan = asyncio.run(PlanningAgent(hub, model).decompose_task("How many letters has rust?"))
+    >>> plan[0].tool_type, plan.problems
+    ('count_letters', ['The JSON of the plan was repaired: a trailing comma.'])
+    """
+
+    def __init__(
+        self,
+        hub: "ToolHub",
+        llm: Model | None = None,
+        *,
+        profile: AgentProfile | None = None,
+        view: AgentView | None = None,
+        model: AgentModel | None = None,
+        prompts: AgentPrompts | None = None,
+        limit: int = 10,
+        max_steps: int = 20,
+    ) -> None:
+        self._profile = AgentProfile() if profile is None else profile
+        self._view = AgentView.of(hub, self._profile) if view is None else view
+        self._model = AgentModel(self._view, llm) if model is None else model
+        self._prompts = AgentPrompts(lang=hub.lang) if prompts is None else prompts
+        self._limit = check_whole("limit", limit, 0)
+        self._max_steps = check_whole("max_steps", max_steps, 1)
+
+    async def decompose_task(self, question: str) -> Plan:
+        """The steps that answer a question: `id`, `description`, `tool_type`, `dependencies` and `complexity` each.
+
+        `problems` of the plan tell what was repaired: JSON, unknown tools, cycles, steps beyond the limit.
+        """
+        check_text("question", question)
+        await self._view.ready()
+        if not self._model:
+            return Plan([self._direct(question)], [])
+        try:
+            text = await self._model.ask(self.prompt(question), "plan")
+        except RunStop as stop:
+            if stop.reason != "model":
+                raise
+            why = self._view.say(f"There is no plan, so the question is one step. {stop}")
+            return Plan([self._direct(question)], [why])
+        return self.read(text, question)
+
+    def decompose_task_sync(self, question: str) -> Plan:
+        """`decompose_task`, blocking."""
+        return kit.run(self.decompose_task(question))
+
+    def prompt(self, question: str) -> str:
+        """The prompt that asks for a plan."""
+        tools = self._view.prompt_names()
+        listed = self._view.hub.system_prompt(
+            query=question, limit=self._limit, tools=tools, lang=self._prompts.lang
+        )
+        # Without its last section, which tells how to call a tool: a plan calls none.
+        tools_only = listed.rpartition("\n## ")[0].rstrip() if tools is None or tools else ""
+        return self._prompts.text("plan", tools=tools_only, question=question)
+
+    def read(self, text: str, question: str) -> Plan:
+        """The plan in a model's answer."""
+        plan = read_plan(text, question, self._find_tool, self._max_steps)
+        plan.problems = [self._view.say(problem) for problem in plan.problems]
+        return plan
+
+    def _direct(self, question: str) -> Step:
+        """The question as one step: by the best tool that is harmless, if one fits its words, otherwise by reasoning."""
+        return Step(1, question, self._by_words(question) if not self._model else NONE)
+
+    def _by_words(self, question: str) -> str:
+        hub = self._view.hub
+        wanted = set(hub.capability_rules.extract("", question))
+        for hit in hub.search(question, 5):
+            if (
+                hit.tool.safety == "harmless"
+                and wanted & set(hit.tool.capabilities)
+                and self._view.holds(hit.name)
+            ):
+                return hit.name
+        return NONE
+
+    def _find_tool(self, name: str, description: str) -> str | None:
+        """The tool that a plan means. One that only sounds like it is used if it is harmless."""
+        view, hub = self._view, self._view.hub
+        given = hub.original_name(name)
+        if view.holds(given):
+            return given
+        if not description:
+            return None
+        words = _words(name)
+        hits = [hit for hit in hub.search(name, 5) if view.holds(hit.name)] if words else []
+        for hit in hits:
+            if _words(hit.name) == words:
+                return hit.name
+        wanted = set(hub.capability_rules.extract(name, ""))
+        for hit in hits:
+            if hit.tool.safety == "harmless" and wanted & set(hit.tool.capabilities):
+                return hit.name
+        return None
+
+
+def _words(name: str) -> list[str]:
+    """The words of a name, in order of the alphabet: `web_search` and `searchWeb` are the same."""
+    return sorted(kit.words(name))

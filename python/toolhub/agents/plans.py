@@ -1,0 +1,104 @@
+"""Plans: steps, what was repaired, and what the steps came to."""
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any, cast
+
+from ..result import ToolResult
+from ._record import Record
+
+NONE = "none"
+"""The tool of a step that needs only thinking."""
+
+
+class Step(Record):
+    """One step of a plan.
+
+    >>> Step(1, "Add the numbers", "calculate").dependencies
+    []
+    """
+
+    id: int | str
+    description: str
+    tool_type: str
+    dependencies: list[int | str]
+    complexity: Any
+    arguments: dict[str, Any] | None
+
+    def __init__(
+        self,
+        id: int | str,
+        description: str,
+        tool_type: str = NONE,
+        dependencies: Iterable[int | str] = (),
+        complexity: Any = "medium",
+        arguments: Mapping[str, Any] | None = None,
+    ) -> None:
+        super().__init__(
+            id=id,
+            description=description,
+            tool_type=tool_type,
+            dependencies=list(dependencies),
+            complexity=complexity,
+        )
+        # Most plans leave the arguments to the execution; then a step has the five fields that it was planned with.
+        self["arguments"] = None if arguments is None else dict(arguments)
+
+    @classmethod
+    def of(cls, given: "Step | Mapping[str, Any]") -> "Step":
+        """A step, or data of that shape as one."""
+        if isinstance(given, Step):
+            return given
+        if not isinstance(cast("object", given), Mapping):
+            raise TypeError(f"a step must be a Step or a mapping, got {type(given).__name__}")
+        if "description" not in given:
+            raise ValueError("a step needs a description")
+        known = ("id", "description", "tool_type", "dependencies", "complexity", "arguments")
+        fields: dict[str, Any] = {"id": 1} | {name: given[name] for name in known if name in given}
+        return cls(**fields)
+
+
+class Plan(list[Step]):
+    """The steps of a plan, in their order; `problems` tell what was repaired.
+
+    >>> plan = Plan([Step(1, "Think")], ["The plan was empty."])
+    >>> plan.steps[0].description, plan.problems
+    ('Think', ['The plan was empty.'])
+    """
+
+    def __init__(self, steps: Iterable[Step] = (), problems: Iterable[str] = ()) -> None:
+        super().__init__(steps)
+        self.problems = list(problems)
+
+    @property
+    def steps(self) -> list[Step]:
+        """The steps as a plain list."""
+        return list(self)
+
+
+class StepResult(Record):
+    """What a step came to.
+
+    `result` is the text for prompts, cut by the kind of the tool; `method` how it was got: `tool`, `capability` or
+    `reasoning`. `attempts` list what failed on the way. `stopped` names the limit of the run that ended the step.
+    """
+
+    id: int | str
+    description: str
+    success: bool
+    result: str
+    error: str | None
+    method: str
+    tool: str | None
+    arguments: Any
+    attempts: list[dict[str, Any]]
+    stopped: str | None
+
+    full: ToolResult | None = None
+    """The whole result of the tool; it is not part of the data, so not kept over a pause."""
+
+
+def shown(results: Iterable[StepResult]) -> str:
+    """Results for a prompt: each as a JSON text, so that nothing in it looks like a part of the prompt."""
+    lines = [json.dumps({"step": one.id, "result": one.result}, ensure_ascii=False) for one in results]
+    return "\n".join(lines) or "-"

@@ -1,0 +1,101 @@
+"""The order of the steps of a plan: each as soon as what it needs is there, several at a time."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import Any
+
+from .plans import Step, StepResult
+
+Results = dict[int | str, StepResult]
+
+
+async def carry_out(
+    plan: Iterable[Step],
+    execute: Callable[[Step, list[StepResult]], Awaitable[StepResult]],
+    *,
+    max_parallel: int,
+    may_act: Callable[[Step], bool] | None = None,
+    results: Results | None = None,
+    started: Callable[[Step], Any] | None = None,
+    finished: Callable[[Step, StepResult], Any] | None = None,
+    goes_on: Callable[[], Awaitable[bool]] | None = None,
+) -> Results:
+    """Carry out all steps of a plan that have no result yet, independent ones concurrently; the results by the ids.
+
+    `execute` gets a step and the results of the steps that it depends on, direct or not. A step whose dependency failed is
+    not started. After `goes_on` says no, or after a step was stopped by a limit of the run, no other step starts; those
+    that run end first. Steps of which `may_act` is true run one at a time, in the order of the plan.
+    """
+    steps = list(plan)
+    done: Results = {} if results is None else results
+    running: dict[asyncio.Task[StepResult], Step] = {}
+
+    def acts(step: Step) -> bool:
+        return may_act is not None and may_act(step)
+
+    def report(step: Step, result: StepResult) -> None:
+        done[step.id] = result
+        if finished is not None:
+            finished(step, result)
+
+    def start_ready() -> None:
+        if any(result.stopped for result in done.values()):
+            return
+        busy = {step.id for step in running.values()}
+        for step in steps:
+            if step.id in done or step.id in busy or any(one not in done for one in step.dependencies):
+                continue
+            if failed := [one for one in step.dependencies if not done[one].success]:
+                report(step, _not_started(step, failed))
+            elif len(running) < max_parallel and not (acts(step) and any(map(acts, running.values()))):
+                if started is not None:
+                    started(step)
+                needed = _needed(step, steps, done)
+                running[asyncio.ensure_future(execute(step, needed))] = step
+
+    try:
+        while True:
+            before = -1
+            while before != len(done) and (goes_on is None or await goes_on()):
+                # A step that fails because another did may be what a third one waits for.
+                before = len(done)
+                start_ready()
+            if not running:
+                return done
+            ended, _ = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+            for task in sorted(ended, key=lambda task: steps.index(running[task])):
+                report(running.pop(task), task.result())
+    finally:
+        for task in running:
+            task.cancel()
+        if running:
+            await asyncio.wait(running)
+
+
+def _needed(step: Step, steps: list[Step], done: Mapping[int | str, StepResult]) -> list[StepResult]:
+    """The results that a step builds on, in the order of the plan."""
+    by_id = {one.id: one for one in steps}
+    wanted: set[int | str] = set()
+    todo = list(step.dependencies)
+    while todo:
+        one = todo.pop()
+        if one not in wanted:
+            wanted.add(one)
+            todo += by_id[one].dependencies
+    return [done[one.id] for one in steps if one.id in wanted]
+
+
+def _not_started(step: Step, failed: list[int | str]) -> StepResult:
+    names = ", ".join(map(str, failed))
+    return StepResult(
+        id=step.id,
+        description=step.description,
+        success=False,
+        result="",
+        error=f"Not started, because step {names} failed.",
+        method="none",
+        tool=None,
+        arguments=None,
+        attempts=[],
+        stopped=None,
+    )

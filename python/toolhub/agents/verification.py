@@ -1,0 +1,133 @@
+"""Whether a result can be believed: consistent with what came before, possible, and supported by what happened."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, cast
+
+from .. import kit, truncate
+from ..kit import readable, similarity
+from ..options import Lang
+from ..result import ToolResult
+from ._record import Record
+from .evidence import Evidence
+from .facts import impossible, numbers_of
+
+_SAME_TOPIC = 0.6
+"""From this similarity on two texts are about the same, and different numbers in them a contradiction."""
+
+_COST = 0.3
+"""What an issue takes from the confidence."""
+
+
+class Verification(Record):
+    """Whether a result was verified, how sure that is (0 to 1), and what is wrong with it."""
+
+    verified: bool
+    confidence: float
+    issues: list[str]
+
+
+class VerificationAgent:
+    """Checks results without a model.
+
+    - Consistency: two results that say the same in other words but with other numbers contradict each other. Words are compared
+      by Jaccard similarity, Chinese by its characters.
+    - Logic: numbers are finite and below 1e15, dates and times exist.
+    - Evidence, if records are given: numbers, dates, quotations, addresses and deeds ("I sent …") of the result are in them.
+
+    `lang` is the language of the issues.
+
+    >>> import asyncio
+    >>> asyncio.run(VerificationAgent().verify_result("It happened on 2023-02-30."))
+    {'verified': False, 'confidence': 0.7, 'issues': ['The date 2023-02-30 does not exist.']}
+    """
+
+    def __init__(self, *, lang: Lang = "en") -> None:
+        self._lang: Lang = lang
+
+    async def verify_result(
+        self,
+        result: Any,
+        earlier: Iterable[Any] = (),
+        *,
+        evidence: Iterable[Any] | None = None,
+        question: str = "",
+    ) -> Verification:
+        """Check a result: a text, a value, the result of a call or of a step.
+
+        `earlier` are results before it. `evidence` are the records of what happened, such as results of calls, steps, or rows
+        of the ledger: mappings with `tool`, `arguments`, `result`, `success` or `state`. `question` counts as known.
+        """
+        return self.verify(result, earlier, evidence=evidence, question=question)
+
+    def verify_result_sync(
+        self,
+        result: Any,
+        earlier: Iterable[Any] = (),
+        *,
+        evidence: Iterable[Any] | None = None,
+        question: str = "",
+    ) -> Verification:
+        """`verify_result`, blocking."""
+        return kit.run(self.verify_result(result, earlier, evidence=evidence, question=question))
+
+    def verify(
+        self, result: Any, earlier: Iterable[Any], *, evidence: Iterable[Any] | None, question: str
+    ) -> Verification:
+        """`verify_result` for code that is not async: nothing here waits."""
+        text, about, error = _read(result)
+        before = [_read(one)[:2] for one in earlier]
+        issues: list[str] = []
+        if error is not None:
+            issues.append(f"The result is an error: {error}")
+        elif not text.strip():
+            issues.append("The result is empty.")
+        issues += dict.fromkeys(impossible(text))
+        issues += dict.fromkeys(_contradictions(text, about, before))
+        if evidence is not None:
+            issues += dict.fromkeys(Evidence(evidence, question).unsupported(text))
+        issues = [kit.in_language(issue, self._lang) for issue in issues]
+        confidence = max(0.0, 1.0 - _COST * len(issues))
+        if not issues and before:
+            # Nothing in common with what came before is no mistake, but no support either.
+            nearest = max(similarity(_plain(text), _plain(other)) for other, _ in before)
+            confidence = 0.8 + 0.2 * nearest
+        return Verification(verified=not issues, confidence=round(confidence, 3), issues=issues)
+
+
+def _read(result: Any) -> tuple[str, str, str | None]:
+    """The text of a result, what it is about (empty if that is not known), and its error."""
+    if isinstance(result, ToolResult):
+        return result.text if result.success else "", "", result.error
+    if isinstance(result, Mapping) and "success" in result:
+        given = cast("Mapping[str, Any]", result)
+        success = bool(given["success"])
+        error = None if success else readable(given.get("error") or "the call failed")
+        return (
+            readable(given.get("result") or "") if success else "",
+            str(given.get("description") or ""),
+            error,
+        )
+    return readable(result) if result is not None else "", "", None
+
+
+def _contradictions(text: str, about: str, earlier: list[tuple[str, str]]) -> Iterable[str]:
+    numbers = {number for number, _ in numbers_of(text)}
+    for other, subject in earlier:
+        known = {number for number, _ in numbers_of(other)}
+        if not numbers or not known or numbers & known:
+            continue
+        known_task = bool(about and subject)
+        same_task = not known_task or similarity(about, subject) >= _SAME_TOPIC
+        if not known_task and not kit.words(_wordy(text)):
+            continue  # a bare number may be about anything
+        if same_task and similarity(_wordy(text), _wordy(other)) >= _SAME_TOPIC:
+            yield f"The result contradicts an earlier one: {truncate(other, 120).text!r}"
+
+
+def _wordy(text: str) -> str:
+    """A text without its numbers."""
+    return "".join(c for c in _plain(text) if not c.isdigit())
+
+
+def _plain(text: str) -> str:
+    return text.encode("utf-8", "replace").decode()

@@ -1,0 +1,228 @@
+"""What one agent sees of a hub: its tools, their effects, its budget and its deadline. A sub-agent sees a part of that."""
+
+import asyncio
+import json
+import time
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from .. import Candidate
+from ..kit import call, in_language
+from ..permissions import Approval, Permissions
+from ..result import ToolResult
+from .budget import Budget
+from .profile import AgentProfile, Effects
+
+if TYPE_CHECKING:
+    from ..hub import ToolHub
+
+
+class RunStop(Exception):
+    """The run cannot go on: `reason` is a word, the message a sentence."""
+
+    def __init__(self, reason: str, message: str) -> None:
+        super().__init__(message)
+        self.reason = reason
+
+
+class AgentView:
+    """A hub as one agent sees it. `narrow` gives the view of a sub-agent, which never has more than this one.
+
+    `tools` are names or patterns (None: all, an empty list: none), `effects` what they may change, `deadline` the seconds of
+    one run. A call of a tool outside of the view is refused with `not_allowed`, one beyond the budget with `limit`; nothing is
+    called then.
+
+    >>> from toolhub import ToolHub
+    >>> hub = ToolHub()
+    >>> _ = hub.register(len, name="read_length"), hub.register(print, name="write_line")
+    >>> view = AgentView(hub, tools=["*_*"], effects="not_acting")
+    >>> view.names(), view.narrow(tools=["write_*"]).names()
+    (['read_length'], [])
+    """
+
+    def __init__(
+        self,
+        hub: "ToolHub",
+        tools: Iterable[str] | None = None,
+        effects: Effects = "all",
+        budget: Budget | None = None,
+        deadline: float | None = None,
+        approve: Callable[[Approval], Any] | None = None,
+        *,
+        parent: "AgentView | None" = None,
+    ) -> None:
+        self.hub = hub
+        self.budget = Budget() if budget is None else budget
+        self._tools = None if tools is None else list(tools)
+        self._permitted = Permissions(self._tools)
+        self._effects: Effects = effects
+        self._deadline = deadline
+        self._ends: float | None = None
+        self._approve = approve
+        self._parent = parent
+        self._listed: tuple[int, list[str]] | None = None
+        self._servers: tuple[str, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        hub: "ToolHub",
+        profile: AgentProfile,
+        approve: Callable[[Approval], Any] | None = None,
+        parent: "AgentView | None" = None,
+    ) -> "AgentView":
+        """The view that a profile describes; with a parent, inside of it."""
+        tools = list(profile.available_tools) or None if profile.enable_tool_calling else []
+        limits = (None, profile.max_calls, profile.max_tokens, profile.max_uses)
+        if parent is None:
+            return cls(hub, tools, profile.effects, Budget(*limits), profile.deadline, approve)
+        budget = parent.budget.child(*limits)
+        return parent.narrow(
+            tools, profile.effects, budget=budget, deadline=profile.deadline, approve=approve
+        )
+
+    def narrow(
+        self,
+        tools: Iterable[str] | None = None,
+        effects: Effects = "all",
+        *,
+        budget: Budget | None = None,
+        deadline: float | None = None,
+        approve: Callable[[Approval], Any] | None = None,
+    ) -> "AgentView":
+        """A view inside this one. What is not given is inherited; `approve` is asked before the one of this view."""
+        inner = self.budget.child() if budget is None else budget
+        return AgentView(self.hub, tools, effects, inner, deadline, approve, parent=self)
+
+    def start(self, seconds: float | None = None) -> None:
+        """A run begins: from now on the deadline counts. `seconds`: what a paused run had left."""
+        given = [one for one in (self._deadline, seconds) if one is not None]
+        self._ends = time.monotonic() + min(given) if given else None
+
+    def left(self) -> float | None:
+        """The seconds that are left, at least 0; None without a deadline."""
+        own = self._deadline if self._ends is None else max(0.0, self._ends - time.monotonic())
+        above = None if self._parent is None else self._parent.left()
+        given = [one for one in (own, above) if one is not None]
+        return min(given) if given else None
+
+    async def ready(self) -> None:
+        """Wait for the tools of servers that have not listed any yet, for a bounded time."""
+        servers = tuple(server.id for server in self.hub.servers())
+        if servers != self._servers:
+            # In a thread, where looking at the tools waits for them.
+            await call(self.hub.tools)
+            self._servers = servers
+
+    def names(self) -> list[str]:
+        """The names of the tools in this view."""
+        tools = self.hub.tools()
+        return [tool.name for tool in tools if any(self._holds(one) for one in tool.candidates)]
+
+    def holds(self, name: str) -> bool:
+        """Whether the view has a tool of this name."""
+        tool = self.hub.get(name)
+        return tool is not None and any(self._holds(one) for one in tool.candidates)
+
+    def prompt_names(self) -> list[str] | None:
+        """The names for `tools=` of `hub.system_prompt`; None if the view has all."""
+        return None if self.patterns() is None else self.names()
+
+    def patterns(self) -> list[str] | None:
+        """The patterns for `allowed=` of `hub.run`; None if everything is allowed."""
+        levels = [one for one in self._levels() if one._tools is not None or one._effects != "all"]
+        if not levels:
+            return None
+        if self._listed is None or self._listed[0] != self.hub.version:
+            self._listed = (self.hub.version, self._patterns(levels))
+        return self._listed[1]
+
+    def _patterns(self, levels: "list[AgentView]") -> list[str]:
+        (first, *more) = levels
+        if not more and first._effects == "all" and first._tools is not None:
+            return first._tools
+        held = [one for tool in self.hub.tools() for one in tool.candidates if self._holds(one)]
+        return [f"{one.server or 'native'}/{_literal(one.name)}" for one in held]
+
+    def approval(self) -> Callable[[Approval], Any] | None:
+        """`approve` of this view and of all above it; each of them has to say yes."""
+        asked = [one._approve for one in self._levels() if one._approve is not None]
+        if len(asked) < 2:
+            return asked[0] if asked else None
+
+        async def approve(question: Approval) -> bool:
+            for ask in asked:
+                if await Permissions(None, ask).ask(question) is not True:
+                    return False
+            return True
+
+        return approve
+
+    async def call(self, name: str, arguments: Any) -> ToolResult:
+        """Call a tool of the view by its name; `RunStop` if there is no time or budget left."""
+        self.check_time()
+        if refusal := self.budget.take_call(name):
+            raise self.stop("budget", refusal)
+        if self.patterns() is None and self.approval() is None:
+            return await self.hub.execute(name, arguments, deadline=self.left())
+        function = {"name": name, "arguments": json.dumps(arguments, default=str)}
+        message = {
+            "role": "assistant",
+            "tool_calls": [{"id": "call_1", "type": "function", "function": function}],
+        }
+        outcome = await self.hub.run(
+            message,
+            allowed=self.patterns(),
+            approve=self.approval(),
+            prefer="priority",
+            deadline=self.left(),
+        )
+        return outcome.results[0]
+
+    def harmless(self, capability: str) -> list[str]:
+        """The names of the tools in the view that have a capability and are known to be harmless, best first."""
+        found = self.hub.find_by_capability(capability)
+        usable = [one.name for one in found if one.safety == "harmless" and self._holds(one)]
+        return [name for name in dict.fromkeys(usable) if self.safety(name) == "harmless"]
+
+    def safety(self, name: str) -> str:
+        """How safe a tool is: `harmless`, `unknown` or `may_act`; a missing one is harmless."""
+        tool = self.hub.get(name)
+        return "harmless" if tool is None else tool.safety
+
+    def stop(self, reason: str, sentence: str) -> RunStop:
+        """The end of a run, in the language of the hub."""
+        return RunStop(reason, self.say(sentence))
+
+    def say(self, sentence: str) -> str:
+        """A sentence in the language of the hub."""
+        return in_language(sentence, self.hub.lang)
+
+    def check_time(self) -> None:
+        """Raise `RunStop` if the deadline has passed."""
+        left = self.left()
+        if left is not None and left <= 0:
+            raise self.stop("deadline", "The deadline of the run has passed.")
+
+    def timeout(self) -> asyncio.Timeout:
+        """A limit for what is awaited in it: the deadline."""
+        return asyncio.timeout(self.left())
+
+    def _levels(self) -> "Iterator[AgentView]":
+        view: AgentView | None = self
+        while view is not None:
+            yield view
+            view = view._parent
+
+    def _holds(self, candidate: Candidate) -> bool:
+        return all(one._allows(candidate) for one in self._levels())
+
+    def _allows(self, candidate: Candidate) -> bool:
+        safe = {"all": True, "not_acting": candidate.safety != "may_act"}
+        return safe.get(self._effects, candidate.safety == "harmless") and self._permitted.allows(
+            candidate.name, candidate.server
+        )
+
+
+def _literal(name: str) -> str:
+    return "".join(f"[{c}]" if c in "*?[" else c for c in name)

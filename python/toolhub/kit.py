@@ -1,0 +1,154 @@
+"""What an orchestrator needs beside a hub: reading what models write, asking any model, comparing texts, checking options.
+
+`toolhub.agents` is written with it and with the public methods of the hub; so can yours be.
+"""
+
+from collections.abc import Callable, Coroutine
+from typing import Any, NamedTuple, TypeVar
+
+from . import _background, _core, _user_functions
+from ._checks import check_mapping, check_path, check_seconds, check_text, check_whole
+from ._core import ToolInfo, unknown_options
+from ._plain import readable
+from .exceptions import ErrorKind
+from .hub._synthesis import ask as _ask
+from .hub._synthesis import check_llm, text_of
+from .options import Lang
+from .result import ToolResult
+
+__all__ = [
+    "MIN_RESULT_LIMIT",
+    "JsonText",
+    "ask",
+    "call",
+    "check_llm",
+    "check_mapping",
+    "check_path",
+    "check_seconds",
+    "check_text",
+    "check_whole",
+    "describe_error",
+    "failed_result",
+    "in_language",
+    "kind_of",
+    "read_json",
+    "read_yaml",
+    "readable",
+    "run",
+    "similarity",
+    "unknown_options",
+    "words",
+]
+
+T = TypeVar("T")
+
+MIN_RESULT_LIMIT = _core.min_result_limit()
+"""The least number of characters that a model may get of a result."""
+
+
+class JsonText(NamedTuple):
+    """A JSON value that a model has written."""
+
+    value: Any
+    repairs: list[str]
+    """The repairs that were needed to read it."""
+    cut: str | None
+    """Why the rest of the outermost list cannot be read, if it was cut off."""
+
+
+def read_json(text: str) -> JsonText:
+    """Read the JSON value at the start of a text, with the mistakes that models make; `ValueError` if there is none.
+
+    Closing brackets may be missing at its end; what follows the value is ignored.
+
+    >>> read_json("[{'id': 1,}, {'id': 2}] is my plan")
+    JsonText(value=[{'id': 1}, {'id': 2}], repairs=['single quotes', 'a trailing comma'], cut=None)
+    """
+    return JsonText(*_core.read_json(text))
+
+
+def read_yaml(text: str) -> dict[str, Any]:
+    """Read a YAML mapping as plain data; `ValueError` if it is something else. Aliases and types of programs are refused.
+
+    >>> read_yaml("name: clerk\\nmax_rounds: 3")
+    {'name': 'clerk', 'max_rounds': 3}
+    """
+    return _core.read_yaml(text)
+
+
+def kind_of(tool: ToolInfo) -> str:
+    """The kind of a tool: `calculation`, `time`, `search`, `extraction`, `history` or `other`.
+
+    >>> from toolhub import ToolHub
+    >>> hub = ToolHub()
+    >>> _ = hub.register(len, name="search_notes")
+    >>> kind_of(hub.get("search_notes"))
+    'search'
+    """
+    return _core.tool_kind(tool.name, tool.capabilities)
+
+
+def words(text: str) -> list[str]:
+    """The words of a name or a text in lower case; a run of Chinese characters is one word.
+
+    >>> words("getCurrent_time 查询")
+    ['get', 'current', 'time', '查询']
+    """
+    return _core.words_of(text)
+
+
+def similarity(one: str, other: str) -> float:
+    """The Jaccard similarity of two texts by their words, Chinese by its characters: from 0 to 1.
+
+    >>> similarity("The sky is blue.", "the sky is BLUE"), similarity("天气好", "天气坏")
+    (1.0, 0.5)
+    """
+    return _core.similarity(one, other)
+
+
+def failed_result(tool: str, kind: ErrorKind | str, message: str) -> ToolResult:
+    """The result of a call that was not made.
+
+    >>> failed_result("send_mail", "limit", "One mail is enough.").error
+    'One mail is enough.'
+    """
+    return _core.failed_result(tool, ErrorKind(kind), message)
+
+
+def in_language(sentence: str, lang: Lang) -> str:
+    """A sentence of the package in a language; other texts stay as they are.
+
+    >>> in_language("The result is empty.", "zh")
+    '结果为空。'
+    """
+    return _core.in_language(sentence, lang)
+
+
+async def ask(llm: Any, prompt: str) -> str:
+    """The text that a model answers: a sync or async callable, or an object with `generate_async`, `ainvoke` or `generate`."""
+    return text_of(await _ask(llm, prompt))
+
+
+async def call(function: Callable[..., Any], *args: Any) -> Any:
+    """What a function returns, sync or async. A plain function runs on a thread of the hub's."""
+    return await _user_functions.call(function, *args)
+
+
+def run(coroutine: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine from blocking code, also while an event loop runs in this thread, as in a notebook.
+
+    >>> async def one() -> int:
+    ...     return 1
+    >>> run(one())
+    1
+    """
+    return _background.run(coroutine)
+
+
+def describe_error(error: BaseException) -> str:
+    """An exception for a reader, without secrets and commands to a terminal.
+
+    >>> describe_error(OSError("no route to host"))
+    'OSError: no route to host'
+    """
+    return f"{type(error).__name__}: {_core.event_error(readable(error))}"

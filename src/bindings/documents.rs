@@ -1,0 +1,46 @@
+//! What agents in Python need of the core: JSON of a model that is not a call, YAML of a user, kinds, words and likeness.
+
+use super::json;
+use super::releasing::LargeJson;
+use crate::kind::ToolKind;
+use crate::parse;
+use crate::sources::skills::front_matter;
+use crate::text;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+/// Reads the JSON value at the start of a model's text: the value, the repairs, and why the rest of a list was left out.
+#[pyfunction]
+pub fn read_json<'py>(
+    py: Python<'py>,
+    text: &str,
+) -> PyResult<(Bound<'py, PyAny>, Vec<&'static str>, Option<String>)> {
+    let read = py.detach(|| parse::read_json(text)).map_err(PyValueError::new_err)?;
+    let value = json::to_python(py, &LargeJson::from(read.value))?;
+    Ok((value, read.repairs, read.cut))
+}
+
+/// Reads a YAML mapping as plain data.
+#[pyfunction]
+pub fn read_yaml<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyAny>> {
+    let fields = py.detach(|| front_matter::read_mapping(text)).map_err(PyValueError::new_err)?;
+    json::to_python(py, &LargeJson::from(serde_json::Value::Object(fields)))
+}
+
+/// The kind of a tool with this name and these capabilities: calculation, time, search, extraction, history or other.
+#[pyfunction]
+pub fn tool_kind(name: &str, capabilities: Vec<String>) -> &'static str {
+    ToolKind::of(&capabilities, name).name()
+}
+
+/// The words of a name or a text in lower case; a run of Chinese characters is one word.
+#[pyfunction]
+pub fn words_of(text: &str) -> Vec<String> {
+    text::words(text)
+}
+
+/// The Jaccard similarity of two texts by their words, Chinese by its characters: from 0 to 1.
+#[pyfunction]
+pub fn similarity(one: &str, other: &str) -> f64 {
+    text::similarity(one, other)
+}

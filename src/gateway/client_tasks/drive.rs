@@ -1,0 +1,75 @@
+//! Runs the call of a task to its end, and keeps what it came to until the task expires.
+
+use super::table::ClientTasks;
+use super::task::ClientTask;
+use crate::gateway::conversation::{Conversation, ConversationStep, FinishedRequest};
+use crate::gateway::rpc::{INTERNAL_ERROR, RpcError};
+use crate::tool::{QuestionAnswer, RoundQuestion};
+use std::sync::Arc;
+
+/// Ends with the life of the task. A call that is still running then is cancelled.
+pub async fn drive(tasks: ClientTasks, task: Arc<ClientTask>, conversation: Conversation) {
+    tokio::select! {
+        () = live(&tasks, &task, conversation) => {}
+        () = tokio::time::sleep_until(task.expires) => {}
+        () = task.removed.cancelled() => {}
+    }
+    tasks.remove(&task.id);
+}
+
+async fn live(tasks: &ClientTasks, task: &Arc<ClientTask>, conversation: Conversation) {
+    let mut changes = task.watch();
+    let reports = async {
+        while changes.changed().await.is_ok() {
+            tasks.changed(task);
+        }
+    };
+    let has_changed = tokio::select! {
+        biased;
+        has_changed = run(task, conversation) => has_changed,
+        () = reports => false,
+    };
+    if has_changed {
+        tasks.make_room(task);
+        tasks.changed(task);
+    }
+    std::future::pending::<()>().await;
+}
+
+/// True when the call has ended the task; false when it was over already.
+async fn run(task: &ClientTask, mut conversation: Conversation) -> bool {
+    let mut round = 0;
+    let finished = loop {
+        match conversation.step().await {
+            ConversationStep::Done(finished) => break *finished,
+            ConversationStep::Lost => break lost(),
+            ConversationStep::Asks => {
+                round += 1;
+                let open = conversation.open.iter();
+                let questions: Vec<RoundQuestion> = open.flat_map(|round| round.open().cloned()).collect();
+                task.ask(round, questions);
+                tokio::select! {
+                    answers = task.answers() => give(&mut conversation, answers),
+                    result = &mut conversation.result => break result.unwrap_or_else(|_| lost()),
+                }
+            }
+        }
+    };
+    let missing = conversation.missing.error().filter(|_| task.is_modern() && finished.is_failure);
+    task.end(missing.map_or(finished.answer, Err), finished.is_failure)
+}
+
+fn give(conversation: &mut Conversation, answers: Vec<(String, QuestionAnswer)>) {
+    for (key, answer) in answers {
+        match (answer, &mut conversation.open) {
+            (Ok(answer), _) => drop(conversation.given.insert(key, answer)),
+            (Err(refusal), Some(round)) => round.refuse(&key, refusal),
+            (Err(_), None) => {}
+        }
+    }
+}
+
+fn lost() -> FinishedRequest {
+    let error = RpcError::new(INTERNAL_ERROR, "Internal error: the call ended without a result");
+    FinishedRequest { answer: Err(error), is_failure: true }
+}

@@ -1,0 +1,115 @@
+//! The tasks that are kept.
+
+use super::task::{ClientTask, ClientTaskStart};
+use crate::gateway::caller::Caller;
+use crate::sync::Mutex;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use tokio::sync::broadcast;
+
+/// The tasks of all clients, and of one principal, that are kept at once.
+const MOST_TASKS: usize = 2_000;
+const MOST_OF_PRINCIPAL: usize = 200;
+/// The results that are kept at once, in bytes.
+const MOST_KEPT: usize = 64 * 1024 * 1024;
+/// The tasks in one page of a list.
+const PAGE: usize = 100;
+/// The changes that a slow listener may be behind. It misses older ones, and asks for the task instead.
+const MOST_UNHEARD: usize = 256;
+
+/// The tasks of a gateway.
+#[derive(Clone)]
+pub struct ClientTasks(Arc<TaskTable>);
+
+struct TaskTable {
+    tasks: Mutex<HashMap<Arc<str>, Arc<ClientTask>>>,
+    next: AtomicU64,
+    changes: broadcast::Sender<Arc<ClientTask>>,
+}
+
+impl Default for ClientTasks {
+    fn default() -> Self {
+        let changes = broadcast::Sender::new(MOST_UNHEARD);
+        ClientTasks(Arc::new(TaskTable { tasks: Mutex::default(), next: AtomicU64::new(1), changes }))
+    }
+}
+
+impl ClientTasks {
+    /// Keeps a new task. `None` when the principal, or all together, have too many that are running.
+    pub fn add(&self, start: ClientTaskStart) -> Option<Arc<ClientTask>> {
+        let mut tasks = self.0.tasks.lock();
+        let of_principal = |task: &&Arc<ClientTask>| task.owner.principal == start.owner.principal;
+        let mut dropped = Vec::new();
+        if tasks.values().filter(of_principal).count() >= MOST_OF_PRINCIPAL {
+            dropped.push(first_ended(tasks.values().filter(of_principal))?);
+        }
+        if tasks.len() - dropped.len() >= MOST_TASKS {
+            dropped.push(first_ended(tasks.values())?);
+        }
+        for id in dropped {
+            if let Some(task) = tasks.remove(&id) {
+                task.removed.cancel();
+            }
+        }
+        let number = self.0.next.fetch_add(1, Ordering::Relaxed);
+        let task = Arc::new(ClientTask::new(start, number)?);
+        tasks.insert(task.id.clone(), task.clone());
+        Some(task)
+    }
+
+    /// A task of this caller.
+    pub fn get(&self, caller: &Caller, id: &str) -> Option<Arc<ClientTask>> {
+        let task = self.0.tasks.lock().get(id).cloned();
+        task.filter(|task| task.owner.is(caller))
+    }
+
+    /// One page of the tasks that the caller has made, and the number of its last one if there are more.
+    pub fn list(&self, caller: &Caller, after: u64) -> (Vec<Arc<ClientTask>>, Option<u64>) {
+        let is_own = |task: &&Arc<ClientTask>| task.number > after && task.owner.lists_for(caller);
+        let mut own: Vec<_> = self.0.tasks.lock().values().filter(is_own).cloned().collect();
+        own.sort_unstable_by_key(|task| task.number);
+        let has_more = own.len() > PAGE;
+        own.truncate(PAGE);
+        let last = own.last().map(|task| task.number).filter(|_| has_more);
+        (own, last)
+    }
+
+    /// Reports each task whose state has changed.
+    pub fn changes(&self) -> broadcast::Receiver<Arc<ClientTask>> {
+        self.0.changes.subscribe()
+    }
+
+    pub(super) fn changed(&self, task: &Arc<ClientTask>) {
+        // Often nobody listens.
+        let _ = self.0.changes.send(task.clone());
+    }
+
+    /// Drops the results that ended first until the rest is small enough. The task that has just ended stays.
+    pub(super) fn make_room(&self, ended: &ClientTask) {
+        let mut tasks = self.0.tasks.lock();
+        let mut kept: usize = tasks.values().map(|task| task.kept_bytes()).sum();
+        while kept > MOST_KEPT {
+            let others = tasks.values().filter(|task| task.number != ended.number);
+            let Some(id) = first_ended(others) else { return };
+            if let Some(dropped) = tasks.remove(&id) {
+                kept -= dropped.kept_bytes();
+                dropped.removed.cancel();
+            }
+        }
+    }
+
+    pub(super) fn remove(&self, id: &str) {
+        self.0.tasks.lock().remove(id);
+    }
+}
+
+/// The task that ended first, of those that have ended.
+fn first_ended<'a>(tasks: impl Iterator<Item = &'a Arc<ClientTask>>) -> Option<Arc<str>> {
+    let ended = tasks.filter_map(|task| Some((task.ended_at()?, task)));
+    ended.min_by_key(|(at, task)| (*at, task.number)).map(|(_, task)| task.id.clone())
+}
+
+#[cfg(test)]
+#[path = "tests.rs"]
+mod tests;

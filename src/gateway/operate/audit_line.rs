@@ -1,0 +1,291 @@
+//! The lines of the audit log: one envelope for everything that is recorded.
+//!
+//! The fields are described in `docs/reference/events.md`; a change of their meaning needs another [`VERSION`].
+
+use crate::error::clip;
+use ring::digest::{SHA256, digest};
+use serde::Serialize;
+use serde_json::{Map, Value};
+use std::borrow::Cow;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// The version of the format.
+const VERSION: u32 = 1;
+
+/// How a request ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AuditOutcome<'a> {
+    Ok,
+    /// With the kind of the error.
+    Error(&'a str),
+}
+
+/// What was done.
+#[derive(Clone, Copy, Debug)]
+pub enum AuditEvent<'a> {
+    /// A call of a tool, and the label of the provider that answered.
+    Call { tool: &'a str, candidate: Option<&'a str>, arguments: &'a Value },
+    /// A search for tools.
+    Search { arguments: &'a Value },
+    /// A look at the definition of a tool.
+    Describe { tool: &'a str },
+    /// A resource that was read.
+    Resource { uri: &'a str },
+    /// A prompt that was filled in.
+    Prompt { prompt: &'a str, arguments: &'a Value },
+    /// Requests that were refused unread, with the status of the answer.
+    Refusal { status: u16, count: u64 },
+}
+
+/// One line of the log.
+pub struct AuditRecord<'a> {
+    pub time: SystemTime,
+    /// Empty for the anonymous principal, and where it is not known.
+    pub principal: &'a str,
+    /// Empty for the view that shows everything.
+    pub view: &'a str,
+    pub event: AuditEvent<'a>,
+    pub outcome: AuditOutcome<'a>,
+    pub duration: Duration,
+}
+
+/// Names come from clients, so they are cut to a length that a log can hold.
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum EventFields<'a> {
+    Call { tool: Cow<'a, str>, candidate: Option<&'a str>, arguments: String },
+    Search { arguments: String },
+    Describe { tool: Cow<'a, str> },
+    Resource { uri: String },
+    Prompt { prompt: Cow<'a, str>, arguments: String },
+    Refusal { status: u16, count: u64 },
+}
+
+impl<'a> From<AuditEvent<'a>> for EventFields<'a> {
+    fn from(event: AuditEvent<'a>) -> Self {
+        match event {
+            AuditEvent::Call { tool, candidate, arguments } => {
+                EventFields::Call { tool: clip(tool), candidate, arguments: argument_digest(arguments) }
+            }
+            AuditEvent::Search { arguments } => EventFields::Search { arguments: argument_digest(arguments) },
+            AuditEvent::Describe { tool } => EventFields::Describe { tool: clip(tool) },
+            AuditEvent::Resource { uri } => EventFields::Resource { uri: shown_uri(uri) },
+            AuditEvent::Prompt { prompt, arguments } => {
+                EventFields::Prompt { prompt: clip(prompt), arguments: argument_digest(arguments) }
+            }
+            AuditEvent::Refusal { status, count } => EventFields::Refusal { status, count },
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct AuditLine<'a> {
+    v: u32,
+    #[serde(flatten)]
+    event: EventFields<'a>,
+    time: String,
+    principal: Cow<'a, str>,
+    view: &'a str,
+    outcome: &'a str,
+    ms: f64,
+}
+
+impl AuditRecord<'_> {
+    /// The line with its end.
+    pub fn line(&self) -> Vec<u8> {
+        let line = AuditLine {
+            v: VERSION,
+            event: self.event.into(),
+            time: timestamp(self.time),
+            principal: clip(self.principal),
+            view: self.view,
+            outcome: match self.outcome {
+                AuditOutcome::Ok => "ok",
+                AuditOutcome::Error(kind) => kind,
+            },
+            ms: (self.duration.as_secs_f64() * 1e6).round() / 1e3,
+        };
+        let mut text = serde_json::to_vec(&line).unwrap_or_default();
+        text.push(b'\n');
+        text
+    }
+}
+
+/// A URI without its user, password, query and fragment, which may hold secrets.
+fn shown_uri(uri: &str) -> String {
+    let end = uri.find(['?', '#']).unwrap_or(uri.len());
+    let uri = &uri[..end];
+    let Some((scheme, rest)) = uri.split_once("://") else { return clip(uri).into_owned() };
+    let (authority, path) = rest.find('/').map_or((rest, ""), |at| rest.split_at(at));
+    let host = authority.rsplit('@').next().unwrap_or_default();
+    clip(&format!("{scheme}://{host}{path}")).into_owned()
+}
+
+/// The SHA-256 of the arguments with sorted keys, so that their order does not matter.
+fn argument_digest(arguments: &Value) -> String {
+    fn object(map: &Map<String, Value>, text: &mut String) {
+        let mut keys: Vec<&String> = map.keys().collect();
+        keys.sort_unstable();
+        text.push('{');
+        for key in keys {
+            text.push_str(&Value::String(key.clone()).to_string());
+            text.push(':');
+            canonical(&map[key], text);
+            text.push(',');
+        }
+        text.push('}');
+    }
+    fn canonical(value: &Value, text: &mut String) {
+        match value {
+            Value::Object(map) => object(map, text),
+            Value::Array(items) => {
+                text.push('[');
+                for item in items {
+                    canonical(item, text);
+                    text.push(',');
+                }
+                text.push(']');
+            }
+            other => text.push_str(&other.to_string()),
+        }
+    }
+    let mut text = String::new();
+    canonical(arguments, &mut text);
+    let hash = digest(&SHA256, text.as_bytes());
+    let hex: String = hash.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("sha256:{hex}")
+}
+
+/// RFC 3339 in UTC with milliseconds.
+pub fn timestamp(time: SystemTime) -> String {
+    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+    let (days, second) = ((since.as_secs() / 86_400) as i64, since.as_secs() % 86_400);
+    // The civil date of a number of days (Howard Hinnant's algorithm), for dates after 1970.
+    let shifted = days + 719_468;
+    let (era, day_of_era) = (shifted / 146_097, shifted % 146_097);
+    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let shifted_month = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * shifted_month + 2) / 5 + 1;
+    let month = if shifted_month < 10 { shifted_month + 3 } else { shifted_month - 9 };
+    let year = year_of_era + era * 400 + i64::from(month <= 2);
+    let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
+    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{:03}Z", since.subsec_millis())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    fn line(event: AuditEvent<'_>, outcome: AuditOutcome<'_>) -> (String, Value) {
+        let record = AuditRecord {
+            time: UNIX_EPOCH + Duration::from_millis(1_800_000_000_123),
+            principal: "token:ann",
+            view: "ops",
+            event,
+            outcome,
+            duration: Duration::from_micros(1_500),
+        };
+        let text = String::from_utf8(record.line()).unwrap();
+        let value = serde_json::from_str(&text).unwrap();
+        (text, value)
+    }
+
+    fn call<'a>(tool: &'a str, arguments: &'a Value) -> AuditEvent<'a> {
+        AuditEvent::Call { tool, candidate: Some("mcps:files"), arguments }
+    }
+
+    #[test]
+    fn a_line_has_all_that_an_auditor_needs_and_no_argument() {
+        let arguments = json!({"path": "hunter2"});
+        let (text, line) = line(call("read", &arguments), AuditOutcome::Error("timeout"));
+        assert!(!text.contains("hunter2"));
+        assert_eq!((&line["v"], &line["type"]), (&json!(1), &json!("call")));
+        assert_eq!(line["time"], "2027-01-15T08:00:00.123Z");
+        assert_eq!((&line["principal"], &line["view"]), (&json!("token:ann"), &json!("ops")));
+        assert_eq!((&line["tool"], &line["candidate"]), (&json!("read"), &json!("mcps:files")));
+        assert_eq!((&line["outcome"], &line["ms"]), (&json!("timeout"), &json!(1.5)));
+        assert_eq!(line["arguments"].as_str().unwrap().len(), "sha256:".len() + 64);
+    }
+
+    #[test]
+    fn every_kind_of_event_has_the_envelope() {
+        let arguments = json!({"query": "hunter2"});
+        for (event, kind, own) in [
+            (AuditEvent::Search { arguments: &arguments }, "search", "arguments"),
+            (AuditEvent::Describe { tool: "read" }, "describe", "tool"),
+            (AuditEvent::Resource { uri: "note://one" }, "resource", "uri"),
+            (AuditEvent::Prompt { prompt: "ask", arguments: &arguments }, "prompt", "prompt"),
+            (AuditEvent::Refusal { status: 401, count: 3 }, "refusal", "status"),
+        ] {
+            let (text, line) = line(event, AuditOutcome::Ok);
+            assert!(!text.contains("hunter2"));
+            assert_eq!(line["type"], kind);
+            for field in ["v", "time", "principal", "view", "outcome", "ms", own] {
+                assert!(line.get(field).is_some(), "{kind} {field}");
+            }
+        }
+    }
+
+    #[test]
+    fn addresses_are_shown_without_what_may_be_secret() {
+        for (uri, shown) in [
+            ("https://u:hunter2@host.example/a/b?key=hunter2#hunter2", "https://host.example/a/b"),
+            ("file:///tmp/a.txt", "file:///tmp/a.txt"),
+            ("note://one", "note://one"),
+            ("urn:isbn:1?x=hunter2", "urn:isbn:1"),
+            ("", ""),
+        ] {
+            assert_eq!(shown_uri(uri), shown);
+        }
+    }
+
+    #[test]
+    fn equal_arguments_have_equal_digests_in_any_order() {
+        let of = |value: Value| argument_digest(&value);
+        assert_eq!(
+            of(json!({"a": 1, "b": {"c": [1], "d": 2}})),
+            of(json!({"b": {"d": 2, "c": [1]}, "a": 1}))
+        );
+        assert_ne!(of(json!({"a": [1, 2]})), of(json!({"a": [2, 1]})));
+        assert_ne!(of(json!({"a": "1"})), of(json!({"a": 1})));
+        assert_ne!(of(json!({"a": {"b": 1}})), of(json!({"a": {}, "b": 1})));
+    }
+
+    #[test]
+    fn days_become_dates() {
+        for (seconds, expected) in [
+            (0, "1970-01-01T00:00:00.000Z"),
+            (951_782_400, "2000-02-29T00:00:00.000Z"),
+            (1_709_251_199, "2024-02-29T23:59:59.000Z"),
+            (4_107_542_399, "2100-02-28T23:59:59.000Z"),
+            (4_107_542_400, "2100-03-01T00:00:00.000Z"),
+        ] {
+            assert_eq!(timestamp(UNIX_EPOCH + Duration::from_secs(seconds)), expected);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_tool_name_stays_on_one_line(tool in "[^\\p{C}]{0,80}", key in ".{0,20}") {
+            let (text, value) = line(call(&tool, &json!({key: 1})), AuditOutcome::Ok);
+            prop_assert_eq!(text.matches('\n').count(), 1);
+            prop_assert_eq!(value["tool"].as_str(), Some(&*clip(&tool)));
+        }
+
+        #[test]
+        fn any_name_has_a_bounded_line(name in "(?s).{0,3000}") {
+            for event in [
+                AuditEvent::Describe { tool: &name },
+                AuditEvent::Resource { uri: &name },
+                AuditEvent::Prompt { prompt: &name, arguments: &Value::Null },
+            ] {
+                let (text, _) = line(event, AuditOutcome::Ok);
+                prop_assert!(text.len() < 2_000);
+                prop_assert_eq!(text.matches('\n').count(), 1);
+            }
+        }
+    }
+}

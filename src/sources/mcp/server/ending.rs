@@ -1,0 +1,80 @@
+//! The end of a server: it was removed or replaced, or the hub is closed.
+
+use super::{ConnectAttempt, Server};
+use crate::error::{ErrorKind, HubError, Outcome};
+use crate::sources::mcp::lifecycle::Released;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+/// How long a call may take from the choice of its server to its beginning there.
+const PLANNED_CALLS_BEGIN: Duration = Duration::from_millis(500);
+
+impl Server {
+    /// The server was removed or replaced: what runs may end, and calls that wait for a slot or a connection are refused, so
+    /// that they can be planned again.
+    pub fn dismiss(&self) {
+        self.dismissed.cancel();
+    }
+
+    /// The end of the wait of a call; an error if the server is dismissed before. What is ready at once is used.
+    pub(in crate::sources::mcp) async fn unless_dismissed<T>(
+        &self,
+        wait: impl Future<Output = T>,
+    ) -> Result<T, HubError> {
+        tokio::select! {
+            biased;
+            done = wait => Ok(done),
+            () = self.dismissed.cancelled() => {
+                let text = format!(
+                    "Server '{}' was removed or replaced before the call began; nothing was sent.",
+                    self.id()
+                );
+                Err(HubError::new(ErrorKind::Closed, text).with_outcome(Outcome::NotSent))
+            }
+        }
+    }
+
+    pub(in crate::sources::mcp) fn is_dismissed(&self) -> bool {
+        self.dismissed.is_cancelled()
+    }
+
+    /// Closes a server that was removed or replaced, when its last call has ended.
+    pub async fn retire(&self) {
+        loop {
+            let ended = self.calls_ended.notified();
+            let mut ended = std::pin::pin!(ended);
+            // From before the look, so that the last end is not missed.
+            ended.as_mut().enable();
+            if self.calls.load(Ordering::Acquire) > 0 {
+                ended.await;
+            }
+            // A call that was planned before the removal may be about to begin.
+            tokio::time::sleep(PLANNED_CALLS_BEGIN).await;
+            if self.calls.load(Ordering::Acquire) == 0 {
+                return self.close().await;
+            }
+        }
+    }
+
+    /// Ends the connection and every attempt for good, also those of callers. Calls in flight fail.
+    pub async fn close(&self) {
+        for server in self.callers.take() {
+            server.close_own().await;
+        }
+        self.close_own().await;
+    }
+
+    async fn close_own(&self) {
+        let released = self.life.lock().machine.close();
+        match released {
+            Released::Nothing => {}
+            Released::Session(session) => session.close().await,
+            Released::Attempt(ConnectAttempt { outcome: mut ended, task }) => {
+                drop(task);
+                // The attempt drops its connection before this ends.
+                while ended.changed().await.is_ok() {}
+            }
+        }
+        self.lists.end_round();
+    }
+}

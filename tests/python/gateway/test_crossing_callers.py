@@ -1,0 +1,134 @@
+"""Two callers of a served hub at the same time, with real clients and servers: no question, answer or result crosses."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import json
+import subprocess
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.gateway import call, python_of, served
+from toolhub import ToolHub
+
+pytestmark = pytest.mark.anyio
+HERE = Path(__file__).parent
+CALLERS = {"marit": "mcp1", "solveig": "mcp2"}
+TOKENS = {name: f"token-of-{name}" for name in CALLERS}
+TIMES = 6
+
+
+@contextlib.contextmanager
+def asking(environment: str, transport: str) -> Iterator[dict[str, Any]]:
+    """A server that asks, as the options of `add_server`."""
+    program = [python_of(environment), str(HERE / "asking_server.py"), transport]
+    if transport == "stdio":
+        yield {"command": program[0], "args": program[1:]}
+        return
+    process = subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    try:
+        assert process.stdout is not None
+        yield {"url": process.stdout.readline().strip()}
+    finally:
+        process.kill()
+        process.communicate()
+
+
+@contextlib.asynccontextmanager
+async def clients(url: str, *tools: str) -> AsyncIterator[dict[str, asyncio.subprocess.Process]]:
+    """One client for each caller, ready to begin."""
+    started = {
+        name: await asyncio.create_subprocess_exec(
+            python_of(environment),
+            str(HERE / "asked_client.py"),
+            *(url, name, str(TIMES), *tools),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+        )
+        for name, environment in CALLERS.items()
+    }
+    try:
+        for client in started.values():
+            assert client.stdout is not None
+            assert await asyncio.wait_for(client.stdout.readline(), 30) == b"ready\n"
+        yield started
+    finally:
+        for client in started.values():
+            with contextlib.suppress(ProcessLookupError):
+                client.kill()
+            await client.wait()
+
+
+async def outcomes(started: dict[str, asyncio.subprocess.Process]) -> dict[str, Any]:
+    """What each client saw, after all have begun together."""
+    done = await asyncio.gather(*(client.communicate(b"go\n") for client in started.values()))
+    return {name: json.loads(output) for name, (output, _) in zip(started, done, strict=True)}
+
+
+@pytest.mark.parametrize(
+    ("environment", "transport", "tools"),
+    [
+        ("mcp1", "http", ("secret_of", "task_of")),
+        ("mcp1", "stdio", ("secret_of", "task_of")),
+        ("mcp2", "http", ("secret_of",)),
+        ("mcp2", "stdio", ("secret_of",)),
+    ],
+    ids=["legacy-http", "legacy-stdio", "modern-http", "modern-stdio"],
+)
+async def test_questions_and_answers_stay_with_their_caller(
+    environment: str, transport: str, tools: tuple[str, ...]
+) -> None:
+    """A legacy server on stdio does not say to which call a question belongs: with two callers it is declined."""
+    with asking(environment, transport) as options:
+        hub = ToolHub()
+        hub.add_server("asking", **options)
+        async with hub, served(hub, token=TOKENS) as at, clients(at.url, *tools) as started:
+            seen = await outcomes(started)
+    is_unclear = (environment, transport) == ("mcp1", "stdio")
+    for name in CALLERS:
+        own = f"{name}: word-of-{name}"
+        allowed = {own, f"{name}: decline"} if is_unclear else {own}
+        assert len(seen[name]["results"]) == TIMES * len(tools)
+        assert set(seen[name]["results"]) <= allowed
+        assert set(seen[name]["questions"]) <= {f"secret of {name}?"}
+        assert is_unclear or seen[name]["questions"], "the client was asked"
+
+
+async def test_a_shared_flight_is_never_one_of_another_caller() -> None:
+    """Identical calls of two callers at once: each gets the result of a run for itself."""
+    hub, begun, go = ToolHub(), [], asyncio.Event()
+    joined: list[str] = []
+    numbers = itertools.count()
+
+    @hub.tool(read_only=True)
+    async def slow(word: str) -> str:
+        from toolhub import current_call
+
+        principal = current_call().principal
+        assert principal is not None
+        begun.append(principal.name)
+        await asyncio.wait_for(go.wait(), 30)
+        return f"{word} of {principal.name} {next(numbers)}"
+
+    @hub.tool
+    async def shared(word: str) -> str:
+        joined.append(word)
+        return (await hub.execute("slow", {"word": word}, single_flight=True)).text
+
+    async with hub, served(hub, token=TOKENS) as at:
+        calls = [
+            asyncio.create_task(call(at.url, "shared", token, word="w"))
+            for token in list(TOKENS.values()) * 2
+        ]
+        while len(begun) < 2 or len(joined) < len(calls):
+            await asyncio.sleep(0.01)
+        go.set()
+        texts = [(await one).content for one in calls]
+    assert set(begun) == set(CALLERS)
+    for number, name in enumerate(list(TOKENS) * 2):
+        assert texts[number].startswith(f"w of {name} ")

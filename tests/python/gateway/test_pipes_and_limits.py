@@ -1,0 +1,178 @@
+"""What surrounds a message: pipes that close, children that read stdin, silent connections, bodies over a limit."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from support.gateway import served
+from toolhub import ToolHub
+
+PROGRAM = """
+import asyncio, subprocess, sys
+from toolhub import ToolHub, current_call
+
+hub, kept = ToolHub(), []
+
+@hub.tool
+async def hang() -> None:
+    "Hang."
+    kept.append(current_call())
+    print("hanging", file=sys.stderr, flush=True)
+    await asyncio.Event().wait()
+
+@hub.tool
+def child() -> str:
+    "Run a program that reads its stdin."
+    return repr(subprocess.run(["head", "-c", "30"], capture_output=True).stdout + sys.stdin.read().encode())
+
+hub.add_server("silent", command=sys.executable, args=["-c", "import sys; sys.stdin.read()"])
+hub.serve("stdio")
+"""
+
+
+def message(method: str, number: int | None = None, **params: Any) -> bytes:
+    given: dict[str, Any] = {"jsonrpc": "2.0", "method": method, "params": params}
+    return json.dumps(given if number is None else {**given, "id": number}).encode() + b"\n"
+
+
+INITIALIZE = message(
+    "initialize",
+    0,
+    protocolVersion="2025-11-25",
+    capabilities={},
+    clientInfo={"name": "test", "version": "1"},
+)
+INITIALIZED = message("notifications/initialized")
+
+
+class Program:
+    """Serves a hub on stdio."""
+
+    def __init__(self) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", PROGRAM],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        assert self.process.stdin
+        assert self.process.stdout
+        assert self.process.stderr
+        self.input, self.output, self.errors = self.process.stdin, self.process.stdout, self.process.stderr
+
+    def send(self, *messages: bytes) -> None:
+        self.input.write(b"".join(messages))
+        self.input.flush()
+
+    def answers(self, count: int) -> dict[int, Any]:
+        """The next answers by their ids, in whichever order they come."""
+        found: dict[int, Any] = {}
+        while len(found) < count:
+            line = json.loads(self.output.readline())
+            if "id" in line:
+                found[line["id"]] = line["result"]
+        return found
+
+    def __enter__(self) -> Program:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.process.kill()
+        for stream in (self.input, self.output, self.errors):
+            stream.close()
+        self.process.wait(30)
+
+
+@pytest.mark.parametrize("ends", ["stdin", "both"])
+def test_a_client_that_leaves_while_an_async_tool_runs_ends_serving(ends: str) -> None:
+    with Program() as program:
+        program.send(INITIALIZE, INITIALIZED, message("tools/call", 1, name="hang"))
+        while b"hanging" not in program.errors.readline():
+            pass
+        program.input.close()
+        if ends == "both":
+            program.output.close()
+        assert program.process.wait(30) == 0
+
+
+def test_children_and_tools_do_not_read_the_messages_of_the_client() -> None:
+    with Program() as program:
+        program.send(INITIALIZE, INITIALIZED, message("tools/call", 1, name="child"), message("ping", 2))
+        answers = program.answers(3)
+        assert answers[1]["content"][0]["text"] == "b''"
+        assert answers[2] == {}
+
+
+def test_nothing_is_sent_before_the_answer_to_initialize() -> None:
+    with Program() as program:
+        program.send(INITIALIZE)
+        assert json.loads(program.output.readline())["id"] == 0
+
+
+SILENT = [b"", b"P", b"PRI * HTTP/2.0\r\n\r\nSM", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"]
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("sent", SILENT)
+async def test_connections_that_stay_silent_are_closed(sent: bytes) -> None:
+    async with served(ToolHub(), header_timeout=0.2) as serving:
+        reader, writer = await asyncio.open_connection(serving.host, serving.port)
+        writer.write(sent)
+        await asyncio.wait_for(reader.read(), 30)
+        assert reader.at_eof()
+        writer.close()
+
+
+@pytest.mark.anyio
+async def test_a_body_that_is_declared_too_long_or_compressed_is_refused_before_it_is_sent() -> None:
+    async with served(ToolHub(), max_body=1000) as serving:
+
+        def status(*headers: str) -> bytes:
+            with socket.create_connection((serving.host, serving.port), timeout=30) as client:
+                head = ["POST /mcp HTTP/1.1", "host: localhost", "content-type: application/json", *headers]
+                client.sendall("\r\n".join([*head, "", ""]).encode())
+                return client.recv(4096).split(b" ")[1]
+
+        declared = await asyncio.to_thread(status, "content-length: 2000", "expect: 100-continue")
+        assert declared == b"413"
+        packed = await asyncio.to_thread(status, "content-length: 0", "content-encoding: gzip")
+        assert packed == b"415"
+
+
+async def asked(app: Any, *parts: bytes, headers: tuple[tuple[bytes, bytes], ...] = ()) -> int:
+    """The status of a request to an ASGI application. A body without parts never comes."""
+    waiting, sent = list(parts), []
+
+    async def receive() -> dict[str, Any]:
+        if not waiting:
+            await asyncio.Event().wait()
+        return {"type": "http.request", "body": waiting.pop(0), "more_body": bool(waiting)}
+
+    async def send(part: Any) -> None:
+        sent.append(part)
+
+    own = [(b"host", b"127.0.0.1"), (b"content-type", b"application/json"), (b"accept", b"*/*"), *headers]
+    scope = {"type": "http", "method": "POST", "path": "/mcp", "query_string": b"", "headers": own}
+    await asyncio.wait_for(app(scope, receive, send), 30)
+    return sent[0]["status"]
+
+
+@pytest.mark.anyio
+async def test_an_asgi_application_has_the_limits_of_serve() -> None:
+    app = ToolHub().asgi(max_body=100_000, max_headers=2_000, body_timeout=0.2)
+
+    def call(size: int) -> bytes:
+        return message("tools/call", 1, name="none", arguments={"x": "y" * size})
+
+    for body, status in ((call(50_000), 200), (call(200_000), 413), (call(5_000_000), 413)):
+        assert await asked(app, body) == status
+        assert await asked(app, *(body[at : at + 65536] for at in range(0, len(body), 65536))) == status
+    assert await asked(app, call(1), headers=((b"x-long", b"y" * 5000),)) == 431
+    assert await asked(app) == 408
