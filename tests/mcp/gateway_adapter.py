@@ -8,16 +8,19 @@ so its kind is not known here. The gateway must be up at the end of each case.
 from __future__ import annotations
 
 import asyncio
+import re
 from typing import Any
 
 import faults_adapter
 from faults.harness.api import CallResult, Target, ToolInfo
-from faults_adapter import of_report, of_result
+from faults_adapter import Failure, of_report, of_result
 
 import toolhub
 from toolhub.serving import Serving
 
 GATEWAY = "gateway"
+# The status of the server behind the gateway is in the text of the error.
+STATUS = re.compile(r"\bstatus (\d{3})\b")
 
 
 async def is_up(serving: Serving) -> bool:
@@ -65,6 +68,8 @@ class Gateway(faults_adapter.ToolHub):
 
     async def call_tool(self, name: str, arguments: dict[str, Any], *, timeout: float) -> CallResult:
         result = await self._through().execute(name, arguments, server=GATEWAY, timeout=timeout)
+        if not result.success and (status := STATUS.search(str(result.error))):
+            raise Failure(str(result.error), str(result.kind), status=int(status[1]))
         if result.success or result.kind == "tool_error":
             return CallResult(list(result.content or ()), result.structured, not result.success)
         raise of_result(result)

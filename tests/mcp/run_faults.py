@@ -23,12 +23,12 @@ HERE = Path(__file__).parent
 # How a sentence says what the lab knows as a kind of error.
 SAYS = {
     "timeout": r"timed out|did not (answer|list|connect)|no answer|within [\d.]+ s",
-    "closed": r"closed|exited|lost|ended|disconnect|broke|reset",
+    "closed": r"closed|exited|killed|lost|ended|disconnect|broke|reset",
     "connect": r"connect|refused|exited|not found|denied",
     "auth": r"401|403|login|auth",
     "http": r"status \d{3}",
     "rpc": r"MCP error|code -?\d+",
-    "protocol": r"[Ff]ailed to parse|protocol|malformed|not valid|unexpected",
+    "protocol": r"[Ff]ailed to parse|protocol|malformed|not valid|unexpected|breaks the tool's own schema",
     "limit": r"larger|limit|longer|more than|too (large|long|many)",
     "cancelled": r"cancel",
     "tool": r".",
@@ -37,6 +37,8 @@ VAGUE = re.compile(r"kind '\w+' \((?P<text>.*)\) where (?P<kinds>[\w/]+) would t
 # The tool that is called is not in the (last) list of the server. A client of the hub can call it by naming the server; one of
 # the gateway cannot.
 UNLISTED = {"list_error", "list_missing", "list_not_array", "list_cursor_endless", "answer_while_list_hangs"}
+# The gateway does not know how long its client waits, so it obeys `Retry-After: 7` and the client leaves after 3 s.
+OBEYED = {"status_429"}
 NOT_OFFERED = re.compile(
     r"There is no tool named 'echo'\. Some servers could not be asked: Server 'lab'|Unknown tool: echo"
 )
@@ -49,6 +51,8 @@ def is_clean(case: str, finding: dict[str, Any]) -> bool:
         return NOT_OFFERED.search(text) is not None
     if finding["verdict"] != "VAGUE":
         return False
+    if case.partition("@")[0] in OBEYED:
+        return "timed out after 3 s" in text or "Retry-After" in text
     vague = VAGUE.search(text)
     return vague is not None and any(
         re.search(SAYS.get(kind, "$^"), vague["text"]) for kind in vague["kinds"].split("/")

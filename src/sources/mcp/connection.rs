@@ -7,6 +7,7 @@ use super::protocol::{Era, LEGACY, MODERN, NegotiatedProtocol};
 use super::secrets::ServerSecrets;
 use super::transport::{OutgoingRequest, Transport};
 use crate::error::{ErrorKind, HubError};
+use crate::principal::Principal;
 use crate::tool::{AskCaller, CallLog, OnProgress};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
@@ -89,6 +90,8 @@ pub struct RequestExtras {
     pub ask: Option<AskCaller>,
     /// Where the log messages of this request go.
     pub log: Option<CallLog>,
+    /// Whose request it is, where a gateway knows that.
+    pub principal: Option<Arc<Principal>>,
 }
 
 /// How the first, modern, question was taken.
@@ -135,9 +138,9 @@ impl Connection {
     }
 
     /// Questions that come on no call's stream may be for this caller until the guard is dropped.
-    pub fn watch_caller(&self, ask: Option<AskCaller>, log: Option<CallLog>) -> CallWatched {
+    pub fn watch_caller(&self, owner: CallOwner) -> CallWatched {
         let id = self.ids.fetch_add(1, Ordering::Relaxed);
-        self.inbox.watch_call(id, CallOwner { ask, log })
+        self.inbox.watch_call(id, owner)
     }
 
     /// Sends the level that clients want to see to a legacy server that takes one.
@@ -269,8 +272,11 @@ impl Connection {
         }
         let asking = extras.ask.as_ref().filter(|_| self.server.era == Era::Modern);
         let asking = asking.map(|ask| Identity::new(self.callbacks.capabilities(&ask.capabilities)));
-        let asked = (method == "tools/call" || extras.ask.is_some())
-            .then(|| self.inbox.watch_call(id, CallOwner { ask: extras.ask.take(), log: extras.log.take() }));
+        let asked = (method == "tools/call" || extras.ask.is_some()).then(|| {
+            let principal = extras.principal.take().map(|principal| principal.id.clone());
+            let owner = CallOwner { ask: extras.ask.take(), log: extras.log.take(), principal };
+            self.inbox.watch_call(id, owner)
+        });
         let body = asking.as_ref().unwrap_or(&self.identity).request(
             self.server.era,
             id,

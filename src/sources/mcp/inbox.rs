@@ -74,6 +74,8 @@ pub struct CallOwner {
     /// `None`: the owner of the hub is asked.
     pub ask: Option<AskCaller>,
     pub log: Option<CallLog>,
+    /// The id of the principal on whose behalf the call is made; `None`: the owner of the hub.
+    pub principal: Option<Arc<str>>,
 }
 
 impl CallOwner {
@@ -105,15 +107,22 @@ struct WatchedCall {
 struct GivenUpCall {
     id: u64,
     caller: Option<Arc<str>>,
+    principal: Option<Arc<str>>,
     at: Instant,
 }
 
 impl Pending {
-    /// The callers of all that the server may be working on.
-    fn callers(&self) -> impl Iterator<Item = Option<&Arc<str>>> {
-        let running = self.calls.values().map(|call| call.owner.caller());
-        let given_up = self.given_up.iter().filter(|call| call.at.elapsed() < REMEMBERED);
-        running.chain(given_up.map(|call| call.caller.as_ref()))
+    /// The one caller of all calls that the server may be working on. A server that was told of a cancellation answers the
+    /// call late or never, so a call that was given up stays in doubt: no other principal gets a question that may be its.
+    fn only_owner(&self) -> Result<Option<CallOwner>, SeveralCallers> {
+        let mut given_up = self.given_up.iter().filter(|call| call.at.elapsed() < REMEMBERED);
+        let mut running = self.calls.values().map(|call| &call.owner);
+        let Some(own) = running.next() else {
+            return if given_up.any(|call| call.caller.is_some()) { Err(SeveralCallers) } else { Ok(None) };
+        };
+        let is_alone = running.all(|other| other.caller() == own.caller())
+            && given_up.all(|call| call.principal == own.principal);
+        if is_alone { Ok(Some(own.clone())) } else { Err(SeveralCallers) }
     }
 
     fn give_up(&mut self, id: u64, owner: &CallOwner) {
@@ -121,7 +130,8 @@ impl Pending {
         if self.given_up.len() >= MOST_GIVEN_UP {
             self.given_up.pop_front();
         }
-        self.given_up.push_back(GivenUpCall { id, caller: owner.caller().cloned(), at: Instant::now() });
+        let (caller, principal) = (owner.caller().cloned(), owner.principal.clone());
+        self.given_up.push_back(GivenUpCall { id, caller, principal, at: Instant::now() });
     }
 }
 
@@ -188,16 +198,7 @@ impl Inbox {
         if wanted.is_some_and(|id| pending.given_up.iter().any(|call| call.id == id)) {
             return Err(SeveralCallers);
         }
-        let mut callers = pending.callers();
-        let Some(own) = callers.next() else { return Ok(None) };
-        if !callers.all(|other| other == own) {
-            return Err(SeveralCallers);
-        }
-        match pending.calls.values().next() {
-            Some(call) => Ok(Some(call.owner.clone())),
-            None if own.is_none() => Ok(None),
-            None => Err(SeveralCallers),
-        }
+        pending.only_owner()
     }
 
     fn asked_by(&self, wanted: Option<u64>) -> Asked {
@@ -445,7 +446,11 @@ mod tests {
             Arc::new(json!({})),
             Arc::new(|_, _| Box::pin(std::future::ready(Ok(Value::Null)))),
         );
-        CallOwner { ask: Some(ask), log: None }
+        CallOwner {
+            ask: Some(ask),
+            log: None,
+            principal: Some(Arc::from(caller.split(' ').next().unwrap_or_default())),
+        }
     }
 
     fn asked(inbox: &Inbox, wanted: Option<u64>) -> String {
@@ -470,6 +475,18 @@ mod tests {
         assert_eq!(asked(&inbox, None), "bob");
         bob.end();
         assert_eq!(asked(&inbox, None), "owner");
+    }
+
+    #[test]
+    fn a_call_that_was_given_up_does_not_silence_its_own_principal() {
+        let inbox = Inbox::new(Arc::new(Silent));
+        drop(inbox.watch_call(1, of("ann desktop")));
+        let next = inbox.watch_call(2, of("ann laptop"));
+        assert_eq!(asked(&inbox, None), "ann laptop");
+        let _other = inbox.watch_call(3, of("ann desktop"));
+        assert_eq!(asked(&inbox, None), "unclear", "two clients have calls in flight");
+        drop(next);
+        assert_eq!(asked(&inbox, None), "ann desktop");
     }
 
     #[test]

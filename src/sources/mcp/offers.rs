@@ -164,6 +164,7 @@ async fn ask_once(
             on_progress: extras.progress.clone(),
             ask: extras.ask.clone(),
             log: extras.log.clone(),
+            principal: extras.principal.clone(),
             ..RequestExtras::default()
         };
         let raw = connection.request(request.method, params, sent).await?;

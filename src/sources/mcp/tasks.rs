@@ -11,13 +11,14 @@
 use super::backoff;
 use super::connection::{Connection, RequestExtras};
 use super::convert::{finished, protocol};
+use super::inbox::CallOwner;
 use super::message::Params;
 use super::protocol::Era;
 use super::server::Server;
 use super::wire::clean;
 use crate::error::{ErrorKind, HubError, Outcome, clip};
 use crate::model::ToolOutput;
-use crate::tool::CallContext;
+use crate::tool::{CallContext, CallContextExtras};
 use serde_json::{Map, Value};
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -58,7 +59,12 @@ pub async fn finish(
     }
     let (since, answered) = (Instant::now(), HashSet::new());
     // Between two requests about it, too, a question may belong to the task.
-    let watched = connection.watch_caller(ctx.extras.ask.clone(), ctx.extras.log.clone());
+    let extras = &ctx.extras;
+    let watched = connection.watch_caller(CallOwner {
+        ask: extras.ask.clone(),
+        log: extras.log.clone(),
+        principal: extras.principal.as_ref().map(|principal| principal.id.clone()),
+    });
     let mut followed = Followed { server, connection, tool, id, ctx, since, answered, over: false };
     let output = followed.follow(seed).await;
     watched.end();
@@ -191,10 +197,9 @@ impl Followed<'_> {
         if let Some(responses) = responses {
             params = params.with("inputResponses", responses);
         }
-        let raw = self
-            .connection
-            .request(method, params, RequestExtras { ask: self.ctx.extras.ask.clone(), ..named(self.id) })
-            .await?;
+        let CallContextExtras { ask, principal, .. } = &self.ctx.extras;
+        let extras = RequestExtras { ask: ask.clone(), principal: principal.clone(), ..named(self.id) };
+        let raw = self.connection.request(method, params, extras).await?;
         let task = serde_json::from_str(raw.get()).map_err(|error| protocol(format!("{method}: {error}")))?;
         Ok((task, self.connection.server().era))
     }

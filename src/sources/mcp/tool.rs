@@ -199,6 +199,7 @@ impl ServerCall<'_> {
             on_progress: ctx.extras.progress.clone(),
             ask: ctx.extras.ask.clone(),
             log: ctx.extras.log.clone(),
+            principal: ctx.extras.principal.clone(),
         };
         connection.request("tools/call", params, extras).await.map_err(|error| self.unreachable(error))
     }
