@@ -76,6 +76,8 @@ pub struct HubOptions {
     pub result_limit: usize,
     /// The limits by kind of tool, for results in prompts.
     pub result_limits: Limits,
+    /// The share of the user's embedding in a search, from 0 (words only) to 1 (meaning only).
+    pub embed_weight: f32,
 }
 
 impl Default for HubOptions {
@@ -96,6 +98,7 @@ impl Default for HubOptions {
             lang: Lang::default(),
             result_limit: 4_000,
             result_limits: Limits::default(),
+            embed_weight: 0.3,
         }
     }
 }

@@ -141,7 +141,7 @@ impl PyHub {
 #[pymethods]
 impl PyHub {
     #[new]
-    #[pyo3(signature = (*, timeout, max_parallel, grace, seed=None, max_concurrency=None, source_concurrency=None, max_waiting=10_000, breaker_threshold=5, breaker_rest=5.0, prefer=None, shadow="report", lookup_timeout=10.0, strategies=None, lang="en", result_limit=4_000, result_limits=None))]
+    #[pyo3(signature = (*, timeout, max_parallel, grace, seed=None, max_concurrency=None, source_concurrency=None, max_waiting=10_000, breaker_threshold=5, breaker_rest=5.0, prefer=None, shadow="report", lookup_timeout=10.0, strategies=None, lang="en", result_limit=4_000, result_limits=None, embed_weight=0.3))]
     #[expect(clippy::too_many_arguments, reason = "one for each option of ToolHub")]
     fn new(
         timeout: f64,
@@ -160,7 +160,13 @@ impl PyHub {
         lang: &str,
         result_limit: usize,
         result_limits: Option<Vec<(String, usize)>>,
+        embed_weight: f32,
     ) -> PyResult<Self> {
+        if !(0.0..=1.0).contains(&embed_weight) {
+            let text =
+                format!("embed_weight must be from 0 (words only) to 1 (meaning only), got {embed_weight}");
+            return Err(PyValueError::new_err(text));
+        }
         if max_parallel == 0 {
             return Err(PyValueError::new_err("max_parallel must be at least 1, got 0"));
         }
@@ -189,6 +195,7 @@ impl PyHub {
             lang: parse_lang(lang)?,
             result_limit,
             result_limits: kind_limits(&result_limits.unwrap_or_default())?,
+            embed_weight,
         };
         Ok(PyHub {
             core: Arc::new(Hub::new(options)),

@@ -63,7 +63,7 @@ impl Hub {
         let by_words = |k| self.search.search(&self.registry, &self.capability_rules(), words, k);
         let Some(vector) = vector.filter(|_| k > 0) else { return by_words(k) };
         let hits = by_words(proposed(k));
-        let mut hits = self.vectors.read().mixed(hits, vector.to_vec(), k);
+        let mut hits = self.vectors.read().mixed(hits, vector.to_vec(), self.options.embed_weight, k);
         hits.truncate(k);
         hits
     }

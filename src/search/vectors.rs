@@ -1,7 +1,7 @@
 //! Combines word search with the user's embedding function.
 //!
-//! The two scores have different scales, so each is normalised to 0–1 over the tools in question, and the mean counts. On
-//! the public data sets that beats rank fusion.
+//! The two scores have different scales, so each is normalised to 0–1: the words by the best hit, likeness over all tools.
+//! Their weighted mean counts. On the public data sets that beats rank fusion.
 
 use super::Hit;
 use super::words::{WordKind, each_word, start_of};
@@ -63,8 +63,8 @@ impl Vectors {
         self.by_name.insert(name, Embedded { changed_at, vector: vector.and_then(unit) });
     }
 
-    /// Combines the word hits with the nearest vectors, best first.
-    pub fn mixed(&self, hits: Vec<Hit>, vector: Vec<f32>, k: usize) -> Vec<Hit> {
+    /// Combines the word hits with the nearest vectors, best first. `weight` is the share of the vectors, from 0 to 1.
+    pub fn mixed(&self, hits: Vec<Hit>, vector: Vec<f32>, weight: f32, k: usize) -> Vec<Hit> {
         let Some(vector) = unit(vector) else { return hits };
         let likeness = |name: &str| {
             let known = self.by_name.get(name)?.vector.as_ref()?;
@@ -72,21 +72,23 @@ impl Vectors {
         };
         let mut near: Vec<(&Arc<str>, f32)> =
             self.by_name.keys().filter_map(|name| Some((name, likeness(name)?))).collect();
+        let (best, worst) = near
+            .iter()
+            .fold((f32::MIN, f32::MAX), |(best, worst), (_, like)| (best.max(*like), worst.min(*like)));
         let nearer = |a: &(&Arc<str>, f32), b: &(&Arc<str>, f32)| b.1.total_cmp(&a.1).then(a.0.cmp(b.0));
         if near.len() > proposed(k) {
             near.select_nth_unstable_by(proposed(k), nearer);
             near.truncate(proposed(k));
         }
         near.sort_by(nearer);
-        let (Some(best), Some(worst)) = (near.first().map(|one| one.1), near.last().map(|one| one.1)) else {
+        if near.is_empty() {
             return hits;
-        };
+        }
         let top = hits.first().map_or(1.0, |hit| hit.score);
-        let stretched =
-            |like: f32| if best > worst { ((like - worst) / (best - worst)).max(0.0) } else { 1.0 };
+        let stretched = |like: f32| if best > worst { (like - worst) / (best - worst) } else { 1.0 };
         let mixed = |name: &Arc<str>, score: f32| {
             let like = likeness(name).map_or(score / top, stretched);
-            Hit { name: name.clone(), score: (score / top + like) / 2.0 }
+            Hit { name: name.clone(), score: (1.0 - weight) * score / top + weight * like }
         };
         let found: HashSet<&Arc<str>> = hits.iter().map(|hit| &hit.name).collect();
         let others = near.iter().filter(|(name, _)| !found.contains(name)).map(|(name, _)| mixed(name, 0.0));
@@ -157,9 +159,18 @@ mod tests {
             ("words", Some(vec![0.0, 1.0])),
             ("vector", Some(vec![1.0, 0.0])),
         ]);
-        let mixed = known.mixed(vec![hit("words", 4.0), hit("both", 3.0)], vec![2.0, 0.0], 10);
+        let mixed = known.mixed(vec![hit("words", 4.0), hit("both", 3.0)], vec![2.0, 0.0], 0.5, 10);
         let names: Vec<&str> = mixed.iter().map(|hit| &*hit.name).collect();
         assert_eq!(names, ["both", "words", "vector"]);
+    }
+
+    #[test]
+    fn the_weight_decides_between_words_and_vectors() {
+        let known = vectors(&[("words", Some(vec![0.0, 1.0])), ("vector", Some(vec![1.0, 0.0]))]);
+        for (weight, first) in [(0.0, "words"), (0.3, "words"), (0.7, "vector"), (1.0, "vector")] {
+            let mixed = known.mixed(vec![hit("words", 4.0)], vec![1.0, 0.0], weight, 10);
+            assert_eq!(&*mixed[0].name, first, "{weight}");
+        }
     }
 
     #[test]
@@ -167,10 +178,10 @@ mod tests {
         let hits = || vec![hit("a", 4.0), hit("b", 3.0)];
         let names = |hits: Vec<Hit>| hits.iter().map(|hit| hit.name.to_string()).collect::<Vec<_>>();
         let known = vectors(&[("a", None), ("b", None)]);
-        assert_eq!(names(known.mixed(hits(), vec![1.0], 5)), ["a", "b"]);
+        assert_eq!(names(known.mixed(hits(), vec![1.0], 0.5, 5)), ["a", "b"]);
         let known = vectors(&[("a", Some(vec![1.0, 0.0])), ("b", Some(vec![0.0, 1.0]))]);
         for odd in [vec![], vec![0.0, 0.0], vec![f32::NAN, 1.0], vec![1.0, 2.0, 3.0]] {
-            assert_eq!(names(known.mixed(hits(), odd, 5)), ["a", "b"]);
+            assert_eq!(names(known.mixed(hits(), odd, 0.5, 5)), ["a", "b"]);
         }
     }
 }

@@ -102,7 +102,7 @@ CALLED = (*SECONDS, "max_parallel")
 OPTIONS: dict[str, tuple[str, ...]] = {
     "ToolHub": (
         *("timeout", "max_parallel", "seed", "cancel_grace", "max_waiting", "breaker_threshold"),
-        *("breaker_rest", "lookup_timeout", "store_results_max_bytes", "result_limit"),
+        *("breaker_rest", "lookup_timeout", "store_results_max_bytes", "result_limit", "embed_weight"),
         *("limits", "result_limits"),
     ),
     "limits": ("hub",),

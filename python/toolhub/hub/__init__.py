@@ -14,7 +14,15 @@ from typing import Any, Self, Unpack, cast
 
 from .. import _background, _core
 from .._callbacks import Callbacks
-from .._checks import check_callable, check_mapping, check_path, check_seconds, check_text, check_whole
+from .._checks import (
+    check_callable,
+    check_finite,
+    check_mapping,
+    check_path,
+    check_seconds,
+    check_text,
+    check_whole,
+)
 from .._compat import CORE_TOOLS, SOURCE_ALIASES, CompatMethods
 from .._unknown_options import explain_unknown_options
 from .._user_functions import aend_waits, end_waits, in_thread
@@ -105,7 +113,7 @@ class ToolHub(
     Models: `llm` combines several answers into one: a sync or async callable, an object with `generate`, `generate_async`
     or `ainvoke`, or `toolhub.llm.OpenAI(...)`. Without it no model is ever asked. `core` names the tools that a prompt shows
     first. `embed` returns vectors for texts, from any model: a plain function from a list of texts to a list of vectors;
-    `search` and `recommend` then use words and meaning.
+    `search` and `recommend` then use words and meaning, the latter with `embed_weight` (0 to 1) of the score.
 
     Results: `run` gives a model up to `result_limit` characters of each (at least 1,000). `result_limits` are the limits of
     `format` by kind of tool, as in `{"search": 800}`; the kinds are calculation, time, search, history and other. `lang`
@@ -162,6 +170,7 @@ class ToolHub(
         core: Iterable[str] = CORE_TOOLS,
         lookup_timeout: float = 10.0,
         embed: Embed | None = None,
+        embed_weight: float = 0.3,
         store: "str | os.PathLike[str] | None" = None,
         store_results_max_bytes: int = 32_000_000,
         lang: Lang = "en",
@@ -202,6 +211,7 @@ class ToolHub(
             lang=lang,
             result_limit=check_whole("result_limit", result_limit, _core.min_result_limit()),
             result_limits=list(kind_limits.items()),
+            embed_weight=check_finite("embed_weight", embed_weight),
         )
         self._state = HubState()
         self._gateways: set[_core.Gateway] = set()

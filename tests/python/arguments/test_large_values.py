@@ -145,7 +145,11 @@ def test_a_long_text_with_arguments_is_read_in_slices() -> None:
     text = json.dumps(given, ensure_ascii=False)
     assert hub.call("take", text).result == [10_000, {"n": 9_999, "inner": [9_999]}, 2**70, 0.1]
     # A tool of one text is given the text itself, so nothing else of this call is in slices but the look at what it holds.
-    hub.register(lambda text: len(text), name="measure", parameters={"type": "object", "properties": {"text": {"type": "string"}}})
+    hub.register(
+        lambda text: len(text),
+        name="measure",
+        parameters={"type": "object", "properties": {"text": {"type": "string"}}},
+    )
     assert hub.call("measure", text).result == len(text)
     assert pauses_of(lambda: hub.call("measure", text)) >= RELEASED
     # What only Python takes for JSON is still read.

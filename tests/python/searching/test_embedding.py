@@ -126,3 +126,13 @@ def test_recommendations_and_prompts_go_by_it_too():
     query = "do I need an umbrella?"
     assert "getForecast" in [hit.name for hit in hub.recommend(query)]
     assert "**getForecast**" in hub.system_prompt(query=query, limit=2)
+
+
+def test_the_weight_decides_between_words_and_meaning():
+    words = filled(ToolHub(embed=by_topic, embed_weight=0))
+    meaning = filled(ToolHub(embed=by_topic, embed_weight=1))
+    assert names(words, "furniture in the picture")[0] == "umbrella_stand"
+    assert names(meaning, "furniture in the picture")[0] == "shrink"
+    for wrong in (-0.1, 1.1):
+        with pytest.raises(ValueError, match="embed_weight must be from 0"):
+            ToolHub(embed=by_topic, embed_weight=wrong)
