@@ -1169,6 +1169,11 @@ def unknown_options(owner: str, what: str, unknown: Sequence[str], known: Sequen
     to write if the names are parameters of the tool; otherwise the nearest option is suggested.
     """
 
+def use_dictionary(file: str | PathLike[str]) -> None:
+    """
+    Names the file of the bilingual dictionary of search.
+    """
+
 def use_safe_bridge(safe: bool) -> bool:
     """
     Chooses the way across the bridge: fast, or over documented interfaces only. Returns what was chosen before.

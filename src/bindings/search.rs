@@ -100,6 +100,12 @@ pub fn recommend<'py>(
     found(hub, query, vector, |core, asked| core.recommend(asked, k))
 }
 
+/// Names the file of the bilingual dictionary of search.
+#[pyfunction]
+pub fn use_dictionary(file: std::path::PathBuf) {
+    crate::search::use_dictionary(file);
+}
+
 /// Up to `most` tools that have no vector yet: name, state, and the text to embed.
 #[pyfunction]
 pub fn unembedded(hub: &Bound<'_, PyHub>, most: usize) -> PyResult<Vec<(String, u64, String)>> {

@@ -26,6 +26,7 @@ pub struct Dictionary {
     /// Stems by first letter and length, for typo correction.
     buckets: Words<(u8, u8), Vec<StemEntry>>,
     stemmer: StrongStemmer,
+    has_chinese: bool,
 }
 
 struct StemEntry {
@@ -42,6 +43,7 @@ impl Dictionary {
     /// The term of a word in a tool's text; adds new words.
     pub fn enter(&mut self, word: &Word<'_>) -> Term {
         if !matches!(word.kind, WordKind::Word | WordKind::Whole) {
+            self.has_chinese |= word.kind == WordKind::Pair;
             return self.term(word.text);
         }
         if let Some(form) = self.forms.find(word.text) {
@@ -52,6 +54,11 @@ impl Dictionary {
         self.forms.add(word.text);
         self.stemmed.push(term);
         term
+    }
+
+    /// Whether any tool is described in a script without spaces.
+    pub fn has_chinese(&self) -> bool {
+        self.has_chinese
     }
 
     /// The term of a capability; adds new ones.

@@ -6,6 +6,7 @@
 //!
 //! Registration does not update the index; the next search does, for the tools that changed.
 
+mod bilingual;
 mod dictionary;
 mod index;
 mod lexicon;
@@ -23,6 +24,7 @@ mod words;
 #[cfg(test)]
 mod tests;
 
+pub use bilingual::use_dictionary;
 pub use part::ToolPart;
 pub use usage::{Topic, Uses};
 pub use vectors::{Unseen, Vectors, proposed};

@@ -1,11 +1,12 @@
 //! A query as weighted terms of the index.
 
+use super::bilingual::bilingual;
 use super::dictionary::Term;
 use super::index::Index;
 use super::stop::is_stop;
 use super::synonyms::synonyms;
-use super::weights::{CAPABILITY, JOINED, NUMBER, QUOTED, STOP, SYNONYM, TYPO};
-use super::words::{WordKind, each_word, start_of};
+use super::weights::{CAPABILITY, JOINED, NUMBER, QUOTED, STOP, SYNONYM, TRANSLATION, TYPO};
+use super::words::{WordKind, each_wide_run, each_word, start_of};
 
 /// Only the beginning of a longer query is read.
 const BYTES: usize = 8_000;
@@ -55,8 +56,10 @@ impl Query {
             reading.joined(word.text, word.kind, word.position, word.sentence);
             if !stop && !word.quoted {
                 reading.synonyms(word.text, word.kind, weight, word.sentence);
+                reading.to_chinese(word.text, word.kind, weight, word.sentence);
             }
         });
+        each_wide_run(text, |run, sentence| reading.to_english(run, sentence));
         for term in capabilities.filter_map(|tag| index.dictionary.find_capability(tag)) {
             reading.add_term(term, CAPABILITY, 0);
         }
@@ -123,6 +126,35 @@ impl QueryReading<'_> {
             if let Some(term) = dictionary.find_stem(synonym) {
                 self.add_term(term, weight * SYNONYM, sentence);
             }
+        }
+    }
+
+    /// What the Chinese words of a query are called in English.
+    fn to_english(&mut self, run: &str, sentence: u32) {
+        let Some(bilingual) = bilingual() else { return };
+        for word in bilingual.split(run) {
+            for english in word.english().filter(|english| !is_stop(english)) {
+                if let Some(term) = self.index.dictionary.find(english, WordKind::Word) {
+                    self.add_term(term, TRANSLATION, sentence);
+                }
+            }
+        }
+    }
+
+    /// What an English word of a query is called in Chinese, where tools are described in it.
+    fn to_chinese(&mut self, text: &str, kind: WordKind, weight: f32, sentence: u32) {
+        if kind != WordKind::Word || !self.index.dictionary.has_chinese() {
+            return;
+        }
+        let Some(bilingual) = bilingual() else { return };
+        for chinese in bilingual.chinese(text) {
+            each_word(chinese, |word| {
+                if word.kind == WordKind::Pair
+                    && let Some(term) = self.index.dictionary.find(word.text, WordKind::Pair)
+                {
+                    self.add_term(term, weight * TRANSLATION, sentence);
+                }
+            });
         }
     }
 

@@ -51,6 +51,8 @@ pub const JOINED: f32 = 1.0;
 pub const TYPO: f32 = 0.7;
 /// A synonym of a query word.
 pub const SYNONYM: f32 = 0.15;
+/// A word of the other language that a query word is translated to.
+pub const TRANSLATION: f32 = 0.6;
 /// A capability extracted from the query.
 pub const CAPABILITY: f32 = 0.7;
 

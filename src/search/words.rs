@@ -39,6 +39,28 @@ pub fn start_of(text: &str, bytes: usize) -> &str {
     &text[..text.floor_char_boundary(bytes)]
 }
 
+/// Calls `take` with each run of characters of a script without spaces, and its sentence.
+pub fn each_wide_run<'t>(text: &'t str, mut take: impl FnMut(&'t str, u32)) {
+    let (mut rest, mut sentence) = (text, 0);
+    while let Some((kind, len)) = first_run(rest) {
+        let (run, after) = rest.split_at(len);
+        rest = after;
+        match kind {
+            RunKind::Wide => take(run, sentence),
+            RunKind::Mark if ends_sentence(run.chars().next().unwrap_or(' '), rest) => sentence += 1,
+            RunKind::Mark | RunKind::Narrow => {}
+        }
+    }
+}
+
+fn ends_sentence(mark: char, after: &str) -> bool {
+    match mark {
+        '.' | '!' | '?' | ';' => !after.starts_with(char::is_alphanumeric),
+        '。' | '！' | '？' | '；' | '\n' => true,
+        _ => false,
+    }
+}
+
 /// Calls `take` with each word, in order.
 pub fn each_word(text: &str, take: impl FnMut(Word<'_>)) {
     let mut reader = Reader { take, buffer: String::new(), position: 0, sentence: 0, closing: None };
@@ -118,11 +140,7 @@ impl<F: FnMut(Word<'_>)> Reader<F> {
     }
 
     fn mark(&mut self, c: char, before: char, after: &str) {
-        match c {
-            '.' | '!' | '?' | ';' if !after.starts_with(char::is_alphanumeric) => self.sentence += 1,
-            '。' | '！' | '？' | '；' | '\n' => self.sentence += 1,
-            _ => {}
-        }
+        self.sentence += u32::from(ends_sentence(c, after));
         match self.closing {
             Some(closing) => {
                 let ends = !after.starts_with(|c: char| c.is_alphanumeric() && !is_wide(c));

@@ -1,8 +1,13 @@
 """Search: which tools match a query."""
 
+import os
+
 from .. import _core
 from .._checks import check_whole
 from ._embedding import Embed, Embedding
+
+# It has a licence of its own, so it is a file of its own. The core reads it when a query needs it.
+_core.use_dictionary(os.path.join(os.path.dirname(os.path.dirname(__file__)), "data", "zh_en.txt.gz"))
 
 
 class ToolSearch:

@@ -1,9 +1,11 @@
 """Which tools fit these words."""
 
 import threading
+from pathlib import Path
 
 import pytest
 
+import toolhub
 from toolhub import Hit, ToolHub
 
 
@@ -208,3 +210,49 @@ def test_the_same_tools_give_the_same_list_in_whatever_order_they_came() -> None
     assert [hit.name for hit in first.search("weather")] == sorted(names)
     assert [hit.name for hit in second.search("weather")] == sorted(names)
     assert first.system_prompt(query="weather", limit=2) == second.system_prompt(query="weather", limit=2)
+
+
+@pytest.mark.parametrize(
+    ("query", "name"),
+    [
+        ("删除数据库里的用户", "remove_user"),
+        ("上传一张截图", "upload_screenshot"),
+        ("这张发票的税是多少", "invoice_tax"),
+        ("下载最新的音乐", "download_song"),
+        ("生成密码", "make_password"),
+    ],
+)
+def test_a_chinese_query_finds_english_tools(query: str, name: str) -> None:
+    hub = ToolHub()
+    for one in (
+        "remove_user",
+        "upload_screenshot",
+        "invoice_tax",
+        "download_song",
+        "make_password",
+        "list_rooms",
+    ):
+        add(hub, one)
+    assert first(hub, query) == name
+
+
+@pytest.mark.parametrize(
+    ("query", "name"),
+    [("earthquake nearby", "地震"), ("recognise an invoice", "发票"), ("lock the screen", "屏幕")],
+)
+def test_an_english_query_finds_chinese_tools(query: str, name: str) -> None:
+    hub = ToolHub()
+    for tool, text in {
+        "地震": "查询地震信息。",
+        "发票": "识别发票。",
+        "屏幕": "锁定屏幕。",
+        "音乐": "播放音乐。",
+    }.items():
+        add(hub, tool, text)
+    assert first(hub, query) == name
+
+
+def test_the_dictionary_is_part_of_the_package_with_its_licence() -> None:
+    folder = Path(toolhub.__file__).parent / "data"
+    assert (folder / "zh_en.txt.gz").stat().st_size <= 500_000
+    assert "Attribution-ShareAlike 4.0" in (folder / "LICENSE.txt").read_text("utf8")
