@@ -5,6 +5,8 @@
 mod abuse;
 #[path = "gateway/access.rs"]
 mod access;
+#[path = "gateway/batches.rs"]
+mod batches;
 #[path = "gateway/client.rs"]
 mod client;
 #[path = "gateway/headers.rs"]

@@ -17,7 +17,7 @@
 //! | file | holds |
 //! |---|---|
 //! | [`state`] | what all requests share |
-//! | [`rpc`] | JSON-RPC: reading, errors, writing |
+//! | [`rpc`], [`payload`] | JSON-RPC: reading, errors, writing; batches |
 //! | [`upstreams`] | what the gateway needs from the sources of tools |
 //! | [`authenticator`] | finds out who calls |
 //! | [`jwt`], [`jwks`] | signed tokens, and the keys of their issuer |
@@ -54,6 +54,7 @@ mod log_level;
 mod methods;
 mod operate;
 mod options;
+mod payload;
 mod questions;
 mod relay;
 pub mod rpc;

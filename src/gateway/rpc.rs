@@ -113,11 +113,6 @@ pub fn read_message(bytes: &[u8]) -> Result<ClientMessage, UnreadableMessage> {
         Ok(envelope) => sorted(envelope),
         // What is not an object is found out before the end of the text: it may still be no JSON at all.
         Err(_) if serde_json::from_str::<&RawValue>(text).is_err() => Err(parse_error()),
-        Err(_) if text.trim_start().starts_with('[') => Err(UnreadableMessage::new(
-            None,
-            INVALID_REQUEST,
-            "Invalid Request: batches are not supported; send one message at a time",
-        )),
         Err(_) => {
             Err(UnreadableMessage::new(None, INVALID_REQUEST, "Invalid Request: a message is an object"))
         }

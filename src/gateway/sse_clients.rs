@@ -1,8 +1,8 @@
 //! The clients of the transport HTTP+SSE that are connected. A client has one stream, and sends its messages by other requests,
 //! which must reach the same process.
 
+use super::payload::ClientPayload;
 use super::questions::random_id;
-use super::rpc::ClientMessage;
 use crate::sync::Mutex;
 use std::any::Any;
 use std::collections::HashMap;
@@ -12,9 +12,9 @@ use tokio::sync::mpsc;
 /// What a request holds while it is worked on.
 pub type HeldPlace = Box<dyn Any + Send>;
 
-/// A message that a client has sent.
+/// What a client has sent.
 pub struct PostedMessage {
-    pub message: ClientMessage,
+    pub payload: ClientPayload,
     pub place: HeldPlace,
 }
 

@@ -1,43 +1,11 @@
 //! The stdio endpoint.
 
-use crate::world::{PATIENCE, World, add, initialize, initialize_with, modern, modern_with, request};
-use serde_json::{Value, json};
+use crate::world::{PATIENCE, Pipe, World, add, initialize, initialize_with, modern, modern_with, request};
+use serde_json::json;
 use std::time::Duration;
-use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, ReadHalf, WriteHalf};
-use toolhub::gateway::{GatewayOptions, serve_stdio};
+use tokio::io::AsyncWriteExt;
+use toolhub::gateway::GatewayOptions;
 use toolhub::model::{ToolOutput, ToolSpec};
-
-struct Pipe {
-    input: WriteHalf<DuplexStream>,
-    output: BufReader<ReadHalf<DuplexStream>>,
-    served: tokio::task::JoinHandle<()>,
-}
-
-impl Pipe {
-    fn to(world: &World) -> Pipe {
-        let (near, far) = tokio::io::duplex(1 << 20);
-        let (output, input) = tokio::io::split(near);
-        let (reader, writer) = tokio::io::split(far);
-        let served = tokio::spawn(serve_stdio(world.gateway.clone(), reader, writer));
-        Pipe { input, output: BufReader::new(output), served }
-    }
-
-    async fn send(&mut self, text: &str) {
-        self.input.write_all(text.as_bytes()).await.unwrap();
-        self.input.write_all(b"\n").await.unwrap();
-    }
-
-    async fn next(&mut self) -> Value {
-        let mut line = String::new();
-        tokio::time::timeout(PATIENCE, self.output.read_line(&mut line)).await.unwrap().unwrap();
-        serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line:?}"))
-    }
-
-    async fn ask(&mut self, message: &Value) -> Value {
-        self.send(&message.to_string()).await;
-        self.next().await
-    }
-}
 
 #[tokio::test]
 async fn both_eras_share_one_pipe() {

@@ -5,10 +5,11 @@ use serde_json::{Value, json};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, ReadHalf, WriteHalf};
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 use toolhub::error::{ErrorKind, HubError};
-use toolhub::gateway::{Gateway, GatewayOptions, NoUpstreams, serve_http};
+use toolhub::gateway::{Gateway, GatewayOptions, NoUpstreams, serve_http, serve_stdio};
 use toolhub::hub::{Hub, HubOptions};
 use toolhub::model::{Arguments, Source, ToolOutput, ToolSpec};
 use toolhub::registry::Candidate;
@@ -189,4 +190,37 @@ pub fn initialize_with(capabilities: Value, version: &str) -> Value {
     let client = json!({"name": "test", "version": "1"});
     let params = json!({"protocolVersion": version, "capabilities": capabilities, "clientInfo": client});
     request(0, "initialize", params)
+}
+
+/// A client on a pair of streams.
+pub struct Pipe {
+    pub input: WriteHalf<DuplexStream>,
+    pub output: BufReader<ReadHalf<DuplexStream>>,
+    pub served: tokio::task::JoinHandle<()>,
+}
+
+impl Pipe {
+    pub fn to(world: &World) -> Pipe {
+        let (near, far) = tokio::io::duplex(1 << 20);
+        let (output, input) = tokio::io::split(near);
+        let (reader, writer) = tokio::io::split(far);
+        let served = tokio::spawn(serve_stdio(world.gateway.clone(), reader, writer));
+        Pipe { input, output: BufReader::new(output), served }
+    }
+
+    pub async fn send(&mut self, text: &str) {
+        self.input.write_all(text.as_bytes()).await.unwrap();
+        self.input.write_all(b"\n").await.unwrap();
+    }
+
+    pub async fn next(&mut self) -> Value {
+        let mut line = String::new();
+        tokio::time::timeout(PATIENCE, self.output.read_line(&mut line)).await.unwrap().unwrap();
+        serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line:?}"))
+    }
+
+    pub async fn ask(&mut self, message: &Value) -> Value {
+        self.send(&message.to_string()).await;
+        self.next().await
+    }
 }

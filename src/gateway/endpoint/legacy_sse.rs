@@ -8,7 +8,8 @@ use super::reply::HttpReply;
 use super::sse_stream::{comment, event};
 use super::stdio::{ClientInput, ClientMessages, serve_client};
 use crate::gateway::limits::TooMany;
-use crate::gateway::rpc::{INTERNAL_ERROR, RpcError, read_message};
+use crate::gateway::payload::read_payload;
+use crate::gateway::rpc::{INTERNAL_ERROR, RpcError};
 use crate::gateway::sse_clients::{PostedMessage, SseConnection};
 use crate::gateway::state::Gateway;
 use bytes::Bytes;
@@ -47,7 +48,7 @@ struct PostedMessages(mpsc::Receiver<PostedMessage>);
 impl ClientMessages for PostedMessages {
     async fn next(&mut self) -> ClientInput {
         match self.0.recv().await {
-            Some(PostedMessage { message, place }) => ClientInput::Message(Ok(message), Some(place)),
+            Some(PostedMessage { payload, place }) => ClientInput::Payload(Ok(payload), Some(place)),
             None => ClientInput::End,
         }
     }
@@ -113,8 +114,9 @@ fn post(gateway: &Gateway, admitted: Admitted, parts: &Parts, body: &[u8]) -> Re
         let error = RpcError::invalid_request("Session not found");
         HttpReply::refused(StatusCode::NOT_FOUND, &error)
     })?;
-    let message = read_message(body).map_err(|refused| bad_request(refused.id.as_ref(), &refused.error))?;
-    match messages.try_send(PostedMessage { message, place: Box::new(place) }) {
+    let payload = read_payload(body).map_err(|refused| bad_request(refused.id.as_ref(), &refused.error))?;
+    let place = place.for_requests(gateway, &origin.principal, payload.requests())?;
+    match messages.try_send(PostedMessage { payload, place: Box::new(place) }) {
         Ok(()) => Ok(HttpReply::text(StatusCode::ACCEPTED, "Accepted")),
         Err(TrySendError::Full(_)) => Err(too_many(&TooMany { retry_after: Duration::from_secs(1) })),
         Err(TrySendError::Closed(_)) => Err(HttpReply::empty(StatusCode::NOT_FOUND)),

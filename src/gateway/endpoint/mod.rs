@@ -2,6 +2,7 @@
 
 mod accept;
 mod admit;
+mod batch;
 mod first_bytes;
 pub mod http;
 mod identify;

@@ -2,6 +2,7 @@
 
 use super::accept::{Accepted, is_json, is_plain};
 use super::admit::{Admitted, RequestPlace, too_many};
+use super::batch::post_batch;
 use super::identify::{RequestOrigin, SESSION_HEADER, bad_request, is_modern_header};
 use super::reply::HttpReply;
 use super::running_answer::{RunningAnswer, ready};
@@ -10,9 +11,10 @@ use super::{AnsweredRequest, answer, cancelled_request, in_use};
 use crate::gateway::caller::Caller;
 use crate::gateway::era::modern;
 use crate::gateway::exchange::Exchange;
+use crate::gateway::payload::{ClientPayload, read_payload};
 use crate::gateway::relay::Outlet;
 use crate::gateway::rpc::{
-    ClientMessage, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, RpcError, RpcRequest, read_message,
+    ClientMessage, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, RpcError, RpcRequest,
 };
 use crate::gateway::session::SessionClaims;
 use crate::gateway::state::Gateway;
@@ -42,7 +44,11 @@ pub async fn post(
         let error = RpcError::invalid_request("The client must accept application/json or text/event-stream");
         return Err(HttpReply::refused(StatusCode::NOT_ACCEPTABLE, &error));
     }
-    let message = read_message(body).map_err(|refused| bad_request(refused.id.as_ref(), &refused.error))?;
+    let payload = read_payload(body).map_err(|refused| bad_request(refused.id.as_ref(), &refused.error))?;
+    let message = match payload {
+        ClientPayload::One(message) => message,
+        batch => return post_batch(gateway, admitted, &parts.headers, accepted, batch).await,
+    };
     let admitted = match message {
         ClientMessage::Request(_) => admitted.not_draining(gateway)?,
         _ => admitted,
@@ -112,18 +118,21 @@ fn notified(
             Err(bad_request(None, &modern::unsupported(version)))
         };
     }
-    let caller = origin.of_session(gateway, headers, None)?;
+    notified_in_session(gateway, &origin.of_session(gateway, headers, None)?, method, params);
+    Ok(())
+}
+
+pub fn notified_in_session(gateway: &Gateway, caller: &Caller, method: &str, params: Option<&RawValue>) {
     // Without a session, one client could name the request of another.
     if let (Some(session), "notifications/cancelled") = (&caller.session, method)
         && let Some(id) = cancelled_request(params)
     {
         gateway.in_flight.cancel(&in_flight_key(session, &id));
     }
-    Ok(())
 }
 
 /// An id is unique within its session.
-fn in_flight_key(session: &str, id: &str) -> String {
+pub fn in_flight_key(session: &str, id: &str) -> String {
     format!("{session} {id}")
 }
 

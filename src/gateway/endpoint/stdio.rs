@@ -1,5 +1,6 @@
 //! The stdio endpoint: one message a line, one client. Its client also serves other transports on which a client has one stream.
 
+use super::batch::BatchAnswers;
 use super::identify::RequestOrigin;
 use super::lines::{LineReader, ReadLine};
 use super::{answer, cancelled_request, in_use, stopping};
@@ -9,9 +10,12 @@ use crate::gateway::era::legacy::{self, Initialized};
 use crate::gateway::era::modern;
 use crate::gateway::exchange::Exchange;
 use crate::gateway::in_flight::RequestsInFlight;
+use crate::gateway::payload::{
+    BatchEntry, ClientPayload, batch_message, fits_in_batch, read_payload, takes_batches,
+};
 use crate::gateway::relay::Outlet;
 use crate::gateway::rpc::{
-    ClientMessage, RpcError, RpcRequest, UnreadableMessage, error_message, notification_message, read_message,
+    ClientMessage, RpcError, RpcRequest, UnreadableMessage, error_message, notification_message,
 };
 use crate::gateway::sse_clients::HeldPlace;
 use crate::gateway::state::Gateway;
@@ -38,8 +42,8 @@ const PIPE: usize = 64 * 1024;
 
 /// What comes from a client that has one stream.
 pub enum ClientInput {
-    /// A message, and the place that it holds while it is worked on.
-    Message(Result<ClientMessage, UnreadableMessage>, Option<HeldPlace>),
+    /// A message or batch, and the place that it holds while it is worked on.
+    Payload(Result<ClientPayload, UnreadableMessage>, Option<HeldPlace>),
     TooLong,
     End,
 }
@@ -54,7 +58,7 @@ impl<R: AsyncRead + Unpin + Send> ClientMessages for LineReader<R> {
         loop {
             return match self.next_line().await {
                 ReadLine::Line(line) if line.trim_ascii().is_empty() => continue,
-                ReadLine::Line(line) => ClientInput::Message(read_message(line), None),
+                ReadLine::Line(line) => ClientInput::Payload(read_payload(line), None),
                 ReadLine::TooLong => ClientInput::TooLong,
                 ReadLine::End => ClientInput::End,
             };
@@ -115,11 +119,11 @@ pub async fn serve_client(
             input = messages.next() => input,
         };
         match input {
-            ClientInput::Message(message, place) => {
+            ClientInput::Payload(payload, place) => {
                 if let Some(now) = gateway.views.load().renewed(&view) {
                     (view, client.view) = (now.clone(), now);
                 }
-                client.receive(message, place).await;
+                client.receive(payload, place).await;
             }
             ClientInput::TooLong => {
                 let error = RpcError::invalid_request("The message is larger than this server accepts");
@@ -174,15 +178,30 @@ impl StdioClient {
         let _ = self.output.send(message).await;
     }
 
-    async fn receive(&mut self, message: Result<ClientMessage, UnreadableMessage>, place: Option<HeldPlace>) {
-        match message {
-            Ok(ClientMessage::Request(request)) => {
+    async fn receive(&mut self, payload: Result<ClientPayload, UnreadableMessage>, place: Option<HeldPlace>) {
+        match payload {
+            Ok(ClientPayload::One(ClientMessage::Request(request))) => {
                 let id = request.id.clone();
                 if let Err(error) = self.start(request, place) {
                     self.send(error_message(Some(&id), &error)).await;
                 }
             }
-            Ok(ClientMessage::Notification { method, params }) => {
+            Ok(ClientPayload::One(message)) => self.notice(message),
+            Ok(ClientPayload::Batch(entries)) => {
+                match takes_batches(self.initialized.as_ref().map(|client| client.version)) {
+                    Ok(()) => self.start_batch(entries, place),
+                    Err(error) => self.send(error_message(None, &error)).await,
+                }
+            }
+            Err(refused) => self.send(error_message(refused.id.as_ref(), &refused.error)).await,
+        }
+    }
+
+    /// Takes a message that gets no answer.
+    fn notice(&mut self, message: ClientMessage) {
+        match message {
+            ClientMessage::Request(_) => {}
+            ClientMessage::Notification { method, params } => {
                 self.takes_notifications |= method == "notifications/initialized";
                 if method == "notifications/cancelled"
                     && let Some(key) = cancelled_request(params.as_deref())
@@ -190,17 +209,57 @@ impl StdioClient {
                     self.in_flight.cancel(&key);
                 }
             }
-            Ok(ClientMessage::Response { id, outcome }) => {
+            ClientMessage::Response { id, outcome } => {
                 let client =
                     self.of(Era::Legacy, legacy::WITHOUT_HEADER, Value::Null, Value::Null).client_key();
                 self.gateway.questions.answer(&client, &id, outcome);
             }
-            Err(refused) => self.send(error_message(refused.id.as_ref(), &refused.error)).await,
         }
     }
 
     /// Runs a request beside the others.
     fn start(&mut self, request: RpcRequest, place: Option<HeldPlace>) -> Result<(), RpcError> {
+        let (answer, output) = (self.prepared(request)?, self.output.clone());
+        self.running.spawn(async move {
+            if let Some(answer) = answer.await {
+                let _ = output.send(answer).await;
+            }
+            drop(place);
+        });
+        Ok(())
+    }
+
+    /// Runs the requests of a batch beside each other, and answers them together.
+    fn start_batch(&mut self, entries: Vec<BatchEntry>, place: Option<HeldPlace>) {
+        let mut answers = BatchAnswers::default();
+        for entry in entries {
+            match entry {
+                Ok(ClientMessage::Request(request)) => {
+                    let id = request.id.clone();
+                    match fits_in_batch(&request).and_then(|()| self.prepared(request)) {
+                        Ok(answer) => answers.run(id, answer),
+                        Err(error) => answers.refuse(Some(&id), &error),
+                    }
+                }
+                Ok(message) => self.notice(message),
+                Err(refused) => answers.refuse(refused.id.as_ref(), &refused.error),
+            }
+        }
+        let output = self.output.clone();
+        self.running.spawn(async move {
+            let answers = answers.all().await;
+            if !answers.is_empty() {
+                let _ = output.send(batch_message(&answers)).await;
+            }
+            drop(place);
+        });
+    }
+
+    /// A request that counts as running. `None`: it gets no answer, because its client has cancelled it.
+    fn prepared(
+        &mut self,
+        request: RpcRequest,
+    ) -> Result<impl Future<Output = Option<String>> + Send + use<>, RpcError> {
         let caller = self.caller(&request)?;
         let running = self.gateway.drain.enter().ok_or_else(|| {
             self.gateway.refused(StatusCode::SERVICE_UNAVAILABLE, Some(&self.principal));
@@ -213,17 +272,13 @@ impl StdioClient {
         let entry = entry.ok_or_else(|| in_use(&request.id))?;
         let outlet = Outlet::of(self.output.clone());
         let exchange = Exchange { caller: Arc::new(caller), outlet, cancel };
-        let (gateway, output) = (self.gateway.clone(), self.output.clone());
-        self.running.spawn(async move {
+        let gateway = self.gateway.clone();
+        Ok(async move {
             let answered = answer(&gateway, &request, &exchange).await;
-            drop(entry);
-            // A request that its client has cancelled gets no answer.
-            if !exchange.cancel.is_cancelled() || gateway.abort.is_cancelled() {
-                let _ = output.send(answered.message).await;
-            }
-            drop((running, place));
-        });
-        Ok(())
+            drop((entry, running));
+            let is_cancelled = exchange.cancel.is_cancelled() && !gateway.abort.is_cancelled();
+            (!is_cancelled).then_some(answered.message)
+        })
     }
 
     fn of(&self, era: Era, version: &'static str, capabilities: Value, client: Value) -> Caller {

@@ -108,6 +108,37 @@ async def test_messages_go_by_requests_and_answers_come_on_the_stream() -> None:
         await asyncio.to_thread(talk, host)
 
 
+async def test_a_batch_of_2025_03_26_is_answered_by_one_event() -> None:
+    hub = ToolHub()
+    hub.register(len, name="length")
+    call: Any = {"name": "length", "arguments": {"obj": "four"}}
+    batch = [
+        {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": call},
+        {"jsonrpc": "2.0", "method": "notifications/initialized"},
+        {"jsonrpc": "2.0", "id": 3, "method": "initialize", "params": INITIALIZE},
+    ]
+
+    def talk(host: str, version: str) -> Any:
+        client = OldClient(host, "/sse")
+        assert client.open() == 200
+        client.ask(1, "initialize", {**INITIALIZE, "protocolVersion": version})
+        assert client.post("[]") == 400
+        assert client.post(json.dumps(batch)) == 202
+        answers = json.loads(client.event()[1])
+        # The request and the refused `initialize`, but not the notification, count for the limit of two.
+        assert client.post(json.dumps([batch[0]] * 3)) == 429
+        client.close()
+        return answers
+
+    async with served(hub, max_in_flight=2) as host:
+        answers = await asyncio.to_thread(talk, host, "2025-03-26")
+        assert [answer["id"] for answer in answers] == [2, 3]
+        assert answers[0]["result"]["content"][0]["text"] == "4"
+        assert answers[1]["error"]["code"] == -32600
+        refused = await asyncio.to_thread(talk, host, "2024-11-05")
+        assert refused["error"]["code"] == -32600
+
+
 async def test_a_stream_that_ends_cancels_the_calls_of_its_client() -> None:
     hub, begun, ended = ToolHub(), asyncio.Event(), asyncio.Event()
 

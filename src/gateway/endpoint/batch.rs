@@ -1,0 +1,212 @@
+//! Batches: several messages in one. Their requests run beside each other, each in a task of its own.
+//!
+//! On HTTP the answers come together as an array of JSON. If something has to be sent before that, they become events,
+//! one for each answer as soon as it is there. Before the first request starts, each has its place (429 for all of them).
+
+use super::accept::Accepted;
+use super::admit::{Admitted, RequestPlace};
+use super::identify::bad_request;
+use super::post::{in_flight_key, notified_in_session};
+use super::reply::HttpReply;
+use super::sse_stream::{comment, event};
+use super::{answer, in_use};
+use crate::gateway::caller::Caller;
+use crate::gateway::exchange::Exchange;
+use crate::gateway::payload::{
+    ClientPayload, agreed_version, batch_message, fits_in_batch, lost, takes_batches,
+};
+use crate::gateway::relay::Outlet;
+use crate::gateway::rpc::{ClientMessage, RpcError, RpcId, RpcRequest, error_message};
+use crate::gateway::state::Gateway;
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
+use futures_util::stream::{FuturesUnordered, Stream, StreamExt, unfold};
+use http::{HeaderMap, StatusCode};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::mpsc;
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+/// The answers to a batch, as they come. A request goes on when this is dropped; its token stops it.
+#[derive(Default)]
+pub struct BatchAnswers {
+    /// By the order of their requests; `None` until it has come, or if there is none.
+    come: Vec<Option<String>>,
+    coming: FuturesUnordered<BoxFuture<'static, (usize, Option<String>)>>,
+}
+
+impl BatchAnswers {
+    /// Runs a request. `None`: it gets no answer.
+    pub fn run(&mut self, id: RpcId, request: impl Future<Output = Option<String>> + Send + 'static) {
+        let place = self.come.len();
+        self.come.push(None);
+        let running = tokio::spawn(request);
+        let answered = async move { (place, running.await.unwrap_or_else(|_| Some(lost(&id)))) };
+        self.coming.push(Box::pin(answered));
+    }
+
+    /// A message that is answered with an error.
+    pub fn refuse(&mut self, id: Option<&RpcId>, error: &RpcError) {
+        self.come.push(Some(error_message(id, error)));
+    }
+
+    /// Nothing in the batch wants an answer.
+    fn is_empty(&self) -> bool {
+        self.come.is_empty()
+    }
+
+    /// Waits for the rest; may be dropped and called again.
+    async fn completed(&mut self) {
+        while let Some((place, answer)) = self.coming.next().await {
+            self.come[place] = answer;
+        }
+    }
+
+    /// Those that have come and were not taken.
+    fn taken(&mut self) -> Vec<String> {
+        self.come.iter_mut().filter_map(Option::take).collect()
+    }
+
+    /// All answers, in the order of the requests.
+    pub async fn all(mut self) -> Vec<String> {
+        self.completed().await;
+        self.taken()
+    }
+}
+
+/// Answers a batch on HTTP.
+pub async fn post_batch(
+    gateway: &Arc<Gateway>,
+    admitted: Admitted,
+    headers: &HeaderMap,
+    accepted: Accepted,
+    batch: ClientPayload,
+) -> Result<HttpReply, HttpReply> {
+    let caller = Arc::new(admitted.origin.of_session(gateway, headers, None)?);
+    takes_batches(agreed_version(&caller)).map_err(|error| bad_request(None, &error))?;
+    let requests = batch.requests();
+    let admitted = if requests > 0 { admitted.not_draining(gateway)? } else { admitted };
+    let place = admitted.place.for_requests(gateway, &caller.principal, requests)?;
+    let cancel = gateway.abort.child_token();
+    let (outlet, messages) = Outlet::open();
+    let answers = HttpBatch { gateway, caller, outlet, cancel: &cancel, place: Arc::new(place) }.start(batch);
+    if answers.is_empty() {
+        return Ok(HttpReply::empty(StatusCode::ACCEPTED));
+    }
+    let guard = cancel.drop_guard();
+    let keep_alive = gateway.options.keep_alive;
+    Ok(respond(BatchStream { answers, messages, first: Vec::new(), keep_alive, _guard: guard }, accepted)
+        .await)
+}
+
+/// A batch whose requests are about to run.
+struct HttpBatch<'a> {
+    gateway: &'a Arc<Gateway>,
+    caller: Arc<Caller>,
+    outlet: Outlet,
+    cancel: &'a CancellationToken,
+    place: Arc<RequestPlace>,
+}
+
+impl HttpBatch<'_> {
+    fn start(self, batch: ClientPayload) -> BatchAnswers {
+        let mut answers = BatchAnswers::default();
+        let ClientPayload::Batch(entries) = batch else { return answers };
+        for entry in entries {
+            match entry {
+                Ok(ClientMessage::Request(request)) => {
+                    let id = request.id.clone();
+                    match self.prepared(request) {
+                        Ok(answer) => answers.run(id, answer),
+                        Err(error) => answers.refuse(Some(&id), &error),
+                    }
+                }
+                Ok(ClientMessage::Notification { method, params }) => {
+                    notified_in_session(self.gateway, &self.caller, &method, params.as_deref());
+                }
+                Ok(ClientMessage::Response { id, outcome }) => {
+                    self.gateway.questions.answer(&self.caller.client_key(), &id, outcome);
+                }
+                Err(refused) => answers.refuse(refused.id.as_ref(), &refused.error),
+            }
+        }
+        answers
+    }
+
+    fn prepared(
+        &self,
+        request: RpcRequest,
+    ) -> Result<impl Future<Output = Option<String>> + Send + use<>, RpcError> {
+        fits_in_batch(&request)?;
+        let session = self.caller.session.as_deref().unwrap_or_default();
+        let cancel = self.cancel.child_token();
+        let key = in_flight_key(session, &request.id.key());
+        let entry = self.gateway.in_flight.enter(key, cancel.clone()).ok_or_else(|| in_use(&request.id))?;
+        let exchange = Exchange { caller: self.caller.clone(), outlet: self.outlet.clone(), cancel };
+        let (gateway, place) = (self.gateway.clone(), self.place.clone());
+        Ok(async move {
+            let answered = answer(&gateway, &request, &exchange).await;
+            drop((entry, place));
+            Some(answered.message)
+        })
+    }
+}
+
+/// A batch that is answered by an event stream. Dropping it cancels its requests.
+struct BatchStream {
+    answers: BatchAnswers,
+    messages: mpsc::Receiver<String>,
+    /// What is sent before anything else.
+    first: Vec<String>,
+    keep_alive: Duration,
+    _guard: DropGuard,
+}
+
+impl BatchStream {
+    /// The events, up to the last answer.
+    fn events(self) -> impl Stream<Item = Bytes> + Send {
+        unfold(self, |mut stream| async move {
+            if !stream.first.is_empty() {
+                return Some((event(&stream.first.remove(0)), stream));
+            }
+            loop {
+                tokio::select! {
+                    biased;
+                    Some(message) = stream.messages.recv() => return Some((event(&message), stream)),
+                    answered = stream.answers.coming.next() => {
+                        // A tool may keep its way to the client, but the last answer is the end.
+                        if let Some(answer) = answered?.1 {
+                            return Some((event(&answer), stream));
+                        }
+                    }
+                    () = tokio::time::sleep(stream.keep_alive) => return Some((comment(), stream)),
+                }
+            }
+        })
+    }
+}
+
+async fn respond(mut batch: BatchStream, accepted: Accepted) -> HttpReply {
+    if !accepted.events {
+        batch.messages.close();
+        batch.answers.completed().await;
+        return HttpReply::json(StatusCode::OK, batch_message(&batch.answers.taken()));
+    }
+    if accepted.json {
+        tokio::select! {
+            biased;
+            Some(message) = batch.messages.recv() => batch.first.push(message),
+            () = batch.answers.completed() => {}
+            () = tokio::time::sleep(batch.keep_alive) => {}
+        }
+    }
+    // What was said before an answer stays before it.
+    while let Ok(message) = batch.messages.try_recv() {
+        batch.first.push(message);
+    }
+    if accepted.json && batch.first.is_empty() && batch.answers.coming.is_empty() {
+        return HttpReply::json(StatusCode::OK, batch_message(&batch.answers.taken()));
+    }
+    batch.first.append(&mut batch.answers.taken());
+    HttpReply::events(batch.events())
+}

@@ -1,0 +1,197 @@
+//! What a client sends at once: one message, or a batch of them.
+//!
+//! Batches belong to the protocol of 2025-03-26 alone; it was the only version that had them. Whether a client may send one is
+//! decided by its endpoint, which knows the version of the session.
+
+use super::caller::Caller;
+use super::era::modern;
+use super::rpc::{
+    ClientMessage, INTERNAL_ERROR, INVALID_REQUEST, PARSE_ERROR, RpcError, RpcId, RpcRequest,
+    UnreadableMessage, error_message, read_message,
+};
+use serde::Deserialize;
+use serde::de::{Error, SeqAccess, Visitor};
+use serde_json::value::RawValue;
+use std::fmt;
+
+/// The version whose clients may send batches.
+pub const BATCH_VERSION: &str = "2025-03-26";
+/// The messages of one batch.
+pub const MOST_IN_BATCH: usize = 100;
+
+/// One of the messages of a batch. The others count, also when this one cannot be read.
+pub type BatchEntry = Result<ClientMessage, UnreadableMessage>;
+
+#[derive(Debug)]
+pub enum ClientPayload {
+    One(ClientMessage),
+    /// At least one message.
+    Batch(Vec<BatchEntry>),
+}
+
+impl ClientPayload {
+    /// How many answers are expected.
+    pub fn requests(&self) -> usize {
+        let is_request = |message: &ClientMessage| matches!(message, ClientMessage::Request(_));
+        match self {
+            ClientPayload::One(message) => usize::from(is_request(message)),
+            ClientPayload::Batch(entries) => entries.iter().flatten().filter(|one| is_request(one)).count(),
+        }
+    }
+}
+
+/// Reads what a client has sent.
+pub fn read_payload(bytes: &[u8]) -> Result<ClientPayload, UnreadableMessage> {
+    match bytes.trim_ascii_start().first() {
+        Some(b'[') => read_batch(bytes).map(ClientPayload::Batch),
+        _ => read_message(bytes).map(ClientPayload::One),
+    }
+}
+
+fn read_batch(bytes: &[u8]) -> Result<Vec<BatchEntry>, UnreadableMessage> {
+    let refuse = |code, message: &str| {
+        Err(UnreadableMessage { id: None, error: RpcError::new(code, message.to_owned()) })
+    };
+    let text = std::str::from_utf8(bytes).ok();
+    // The whole text is looked at before its parts are kept.
+    let Some(text) = text.filter(|text| serde_json::from_str::<&RawValue>(text).is_ok()) else {
+        return refuse(PARSE_ERROR, "Parse error: the body is not JSON");
+    };
+    match serde_json::from_str::<RawBatch<'_>>(text) {
+        Ok(RawBatch(entries)) if entries.is_empty() => {
+            refuse(INVALID_REQUEST, "Invalid Request: a batch must not be empty")
+        }
+        Ok(RawBatch(entries)) => {
+            Ok(entries.into_iter().map(|entry| read_message(entry.get().as_bytes())).collect())
+        }
+        // It is JSON and an array, so it has too many entries.
+        Err(_) => {
+            let text = format!("Invalid Request: a batch has at most {MOST_IN_BATCH} messages");
+            refuse(INVALID_REQUEST, &text)
+        }
+    }
+}
+
+/// The entries of an array, up to the limit: a small text must not become a large list.
+struct RawBatch<'a>(Vec<&'a RawValue>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for RawBatch<'a> {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Entries;
+        impl<'de> Visitor<'de> for Entries {
+            type Value = Vec<&'de RawValue>;
+
+            fn expecting(&self, text: &mut fmt::Formatter<'_>) -> fmt::Result {
+                text.write_str("an array of messages")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut all: A) -> Result<Self::Value, A::Error> {
+                let mut entries = Vec::new();
+                while let Some(entry) = all.next_element::<&RawValue>()? {
+                    if entries.len() == MOST_IN_BATCH {
+                        return Err(A::Error::invalid_length(entries.len() + 1, &self));
+                    }
+                    entries.push(entry);
+                }
+                Ok(entries)
+            }
+        }
+        deserializer.deserialize_seq(Entries).map(RawBatch)
+    }
+}
+
+/// Refuses a batch of a client that has not agreed on the version that has batches.
+pub fn takes_batches(version: Option<&str>) -> Result<(), RpcError> {
+    match version {
+        Some(BATCH_VERSION) => Ok(()),
+        _ => Err(RpcError::invalid_request(format!(
+            "Invalid Request: batches are for sessions of protocol version {BATCH_VERSION} only; \
+             send one message at a time"
+        ))),
+    }
+}
+
+/// Refuses a request that cannot be part of a batch.
+pub fn fits_in_batch(request: &RpcRequest) -> Result<(), RpcError> {
+    if request.method == "initialize" {
+        return Err(RpcError::invalid_request("Invalid Request: 'initialize' must not be part of a batch"));
+    }
+    if modern::is_modern(&request.method, modern::meta_of(request.params.as_deref()).as_ref()) {
+        return Err(RpcError::invalid_request(format!(
+            "Invalid Request: a batch holds messages of protocol version {BATCH_VERSION} only"
+        )));
+    }
+    Ok(())
+}
+
+/// The version of the session of a caller; `None` without a session.
+pub fn agreed_version(caller: &Caller) -> Option<&'static str> {
+    caller.session.is_some().then_some(caller.version)
+}
+
+/// The answer to a request of a batch whose task has failed.
+pub fn lost(id: &RpcId) -> String {
+    error_message(Some(id), &RpcError::new(INTERNAL_ERROR, "Internal error"))
+}
+
+/// The answers to a batch, on one line.
+pub fn batch_message(answers: &[String]) -> String {
+    format!("[{}]", answers.join(","))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use serde_json::{Value, json};
+
+    fn code(text: &str) -> i64 {
+        read_payload(text.as_bytes()).err().map_or(0, |refused| refused.error.code)
+    }
+
+    fn batch(text: &str) -> Vec<BatchEntry> {
+        match read_payload(text.as_bytes()) {
+            Ok(ClientPayload::Batch(entries)) => entries,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_batch_is_read_message_by_message_and_is_bounded() {
+        assert_eq!(code("[]"), INVALID_REQUEST);
+        assert_eq!(code(" [ ] "), INVALID_REQUEST);
+        assert_eq!(code("[1,2"), PARSE_ERROR);
+        assert_eq!(code("[1] x"), PARSE_ERROR);
+        assert_eq!(code("[\u{1}]"), PARSE_ERROR);
+        assert!(matches!(read_payload(b"[\"\xff\"]"), Err(refused) if refused.error.code == PARSE_ERROR));
+        let entry = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
+        assert_eq!(batch(&format!("[{}]", [entry; MOST_IN_BATCH].join(","))).len(), MOST_IN_BATCH);
+        assert_eq!(code(&format!("[{}]", [entry; MOST_IN_BATCH + 1].join(","))), INVALID_REQUEST);
+        let mixed = batch(&format!(r#"[{entry}, 1, [{entry}], {{"jsonrpc":"2.0","id":"x"}}]"#));
+        assert!(matches!(&mixed[0], Ok(ClientMessage::Request(request)) if request.method == "ping"));
+        for refused in &mixed[1..] {
+            assert!(matches!(refused, Err(refused) if refused.error.code == INVALID_REQUEST));
+        }
+        assert!(matches!(&mixed[3], Err(refused) if refused.id.as_ref().unwrap().as_json() == "\"x\""));
+        assert!(matches!(read_payload(entry.as_bytes()), Ok(ClientPayload::One(_))));
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_break_the_reader(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+            let _ = read_payload(&bytes);
+        }
+
+        #[test]
+        fn every_entry_is_found(ids in proptest::collection::vec(0..1000u32, 1..MOST_IN_BATCH)) {
+            let all: Vec<Value> =
+                ids.iter().map(|id| json!({"jsonrpc": "2.0", "id": id, "method": "ping"})).collect();
+            let read = batch(&Value::from(all).to_string());
+            let found: Vec<String> = read.into_iter().map(|entry| match entry {
+                Ok(ClientMessage::Request(request)) => request.id.as_json().to_owned(),
+                other => panic!("{other:?}"),
+            }).collect();
+            prop_assert_eq!(found, ids.iter().map(u32::to_string).collect::<Vec<_>>());
+        }
+    }
+}
