@@ -8,6 +8,7 @@ import itertools
 import json
 import subprocess
 from collections.abc import AsyncIterator, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -132,3 +133,33 @@ async def test_a_shared_flight_is_never_one_of_another_caller() -> None:
     assert set(begun) == set(CALLERS)
     for number, name in enumerate(list(TOKENS) * 2):
         assert texts[number].startswith(f"w of {name} ")
+
+
+async def test_identical_calls_inside_of_served_tools_share_one_run() -> None:
+    """A call joins the one that is in flight, from whichever request it comes. One that has ended is not in flight."""
+    hub, go, times = ToolHub(), asyncio.Event(), 10
+    runs: list[str] = []
+    joined: list[str] = []
+
+    @hub.tool(read_only=True)
+    async def slow(word: str) -> str:
+        runs.append(word)
+        await asyncio.wait_for(go.wait(), 30)
+        return word
+
+    @hub.tool
+    async def outer(word: str) -> str:
+        joined.append(word)
+        return (await hub.execute("slow", {"word": word}, single_flight=True)).text
+
+    # As many threads as there are clients: the standard pool of a small machine would send the last ones when the first
+    # have ended.
+    with ThreadPoolExecutor(times) as clients:
+        asyncio.get_running_loop().set_default_executor(clients)
+        async with hub, served(hub) as at:
+            calls = [asyncio.create_task(call(at.url, "outer", word="w")) for _ in range(times)]
+            while len(joined) < times:
+                await asyncio.sleep(0.01)
+            go.set()
+            assert {(await one).content for one in calls} == {"w"}
+    assert runs == ["w"]
