@@ -2,7 +2,7 @@
 //!
 //! Credentials are read from the header `Authorization: Bearer` only. A token in the URL is never read: URLs end up in logs.
 
-use super::jwt::{JwtOptions, JwtRefusal, JwtVerifier};
+use super::jwt::{JwtOptions, JwtRefusal, JwtVerifier, expiry};
 use crate::error::{ErrorKind, HubError};
 use crate::principal::{Principal, UpstreamTokens};
 use crate::secret::Secret;
@@ -17,6 +17,9 @@ use tokio::time::timeout;
 
 /// How long the function of the user may take unless the options say otherwise.
 const FUNCTION_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// How the ids of principals that the user's function has named begin.
+const NAMED_BY_FUNCTION: &str = "user:";
 
 /// A token that the configuration names.
 #[derive(Clone, Debug)]
@@ -273,6 +276,33 @@ impl Authenticator {
         }
     }
 
+    /// Whether the credentials of a caller that was let in still show the same caller, with the same view. What cannot be
+    /// found out now stays as it is; so does what the user's function has decided, which is asked for requests only.
+    pub async fn still_accepts(&self, principal: &Principal, now: SystemTime) -> bool {
+        if !self.is_closed() || principal.is_anonymous() {
+            return !self.is_closed() && principal.is_anonymous();
+        }
+        if principal.id.starts_with(NAMED_BY_FUNCTION) {
+            return self.function.is_some();
+        }
+        let Some(token) = principal.subject_token.as_ref().map(Secret::expose) else { return false };
+        let is_same = |now: &Principal| now.id == principal.id && now.view == principal.view;
+        match (self.known(token), &self.jwt) {
+            (Some(known), _) => is_same(&known),
+            (None, Some(jwt)) => match jwt.verify(token, now).await {
+                Ok(verified) => is_same(&verified),
+                Err(refusal) => matches!(refusal, JwtRefusal::NoKeys(_)),
+            },
+            (None, None) => false,
+        }
+    }
+
+    /// When the credentials of a caller end by themselves.
+    pub fn expires(&self, principal: &Principal) -> Option<SystemTime> {
+        self.jwt.as_ref()?;
+        expiry(principal)
+    }
+
     /// The principal of a static token. All tokens are compared, each in constant time.
     fn known(&self, token: &str) -> Option<Arc<Principal>> {
         let mut found = None;
@@ -329,7 +359,7 @@ fn named_by_function(principal: Principal, token: Option<&str>) -> Option<Arc<Pr
     if principal.name.is_empty() || leaves {
         return None;
     }
-    let id = format!("user:{}", principal.name).into();
+    let id = format!("{NAMED_BY_FUNCTION}{}", principal.name).into();
     Some(Arc::new(Principal { id, subject_token: token.map(Secret::new), ..principal }))
 }
 

@@ -16,6 +16,8 @@ use serde_json::{Map, Value};
 use std::collections::HashMap;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+/// How the ids of principals with a signed token begin.
+const ID_PREFIX: &str = "jwt:";
 /// Clocks differ a little.
 const LEEWAY: f64 = 30.0;
 const LONGEST_TOKEN: usize = 16 * 1024;
@@ -208,7 +210,7 @@ impl JwtVerifier {
         let subject = claims.get(&self.options.principal_claim).and_then(Value::as_str);
         let subject = subject.filter(|subject| !subject.is_empty());
         let subject = subject.ok_or(JwtRefusal::Invalid("the token names no subject"))?;
-        let (id, name) = (format!("jwt:{subject}").into(), subject.into());
+        let (id, name) = (format!("{ID_PREFIX}{subject}").into(), subject.into());
         let view = match &self.options.view_claim {
             None => None,
             // A token without the claim must not see more than one with it.
@@ -220,6 +222,13 @@ impl JwtVerifier {
         let subject_token = Some(Secret::new(token));
         Ok(Principal { id, name, claims, view, upstream_tokens: UpstreamTokens::default(), subject_token })
     }
+}
+
+/// When the token of a principal is refused for its age.
+pub(super) fn expiry(principal: &Principal) -> Option<SystemTime> {
+    let expires = principal.id.starts_with(ID_PREFIX).then(|| principal.claims.get("exp")?.as_f64())??;
+    let since = Duration::try_from_secs_f64(expires + LEEWAY).ok()?;
+    UNIX_EPOCH.checked_add(since)
 }
 
 fn mark(token: &str) -> [u8; 32] {

@@ -22,6 +22,7 @@
 //! | [`authenticator`] | finds out who calls |
 //! | [`jwt`], [`jwks`] | signed tokens, and the keys of their issuer |
 //! | [`exchange`] | one request on its way to its answer |
+//! | [`standing`] | how long a standing stream may last |
 //! | [`caller`], [`view`] | who makes a request, and what they see |
 //! | [`session`] | signed session ids, so that any replica serves any request |
 //! | [`era`] | the two eras: negotiation, the form of results |
@@ -61,6 +62,7 @@ pub mod rpc;
 pub mod search_mode;
 mod session;
 mod sse_clients;
+mod standing;
 mod state;
 mod subscribers;
 mod upstreams;

@@ -24,6 +24,7 @@ use http::StatusCode;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 /// How long calls may take to end after they were cancelled by a drain.
@@ -55,6 +56,8 @@ pub struct Gateway {
     /// Who may call. Replaced by [`Gateway::reload`], as the views are.
     pub authenticator: ArcSwap<Authenticator>,
     pub views: ArcSwap<Views>,
+    /// Tells standing streams that both may have changed.
+    pub reloaded: watch::Sender<()>,
     pub view_indexes: ViewIndexes,
     pub admission: Admission,
     pub drain: Drain,
@@ -97,6 +100,7 @@ impl Gateway {
             anonymous: Arc::new(Principal::anonymous()),
             authenticator: ArcSwap::new(authenticator),
             views: ArcSwap::from_pointee(views),
+            reloaded: watch::Sender::new(()),
             view_indexes: ViewIndexes::default(),
             admission,
             drain: Drain::default(),
@@ -107,7 +111,8 @@ impl Gateway {
         })
     }
 
-    /// Applies the credentials, views and limits of these options to all requests from now on; what runs is not affected.
+    /// Applies the credentials, views and limits of these options to all requests from now on. Calls that run are not
+    /// affected; standing streams end if they would not be let in any more.
     /// Changes nothing when they have a mistake. The other options are those of the start.
     pub async fn reload(&self, options: &GatewayOptions) -> Result<(), HubError> {
         let (mut authenticator, views) = access(options)?;
@@ -120,6 +125,7 @@ impl Gateway {
         self.authenticator.store(authenticator);
         self.views.store(Arc::new(views));
         self.admission.set_limits(options.limits);
+        self.reloaded.send_replace(());
         Ok(())
     }
 

@@ -7,8 +7,10 @@ use super::legacy_sse;
 use super::post::post;
 use super::reply::HttpReply;
 use super::sse_stream::event;
+use crate::gateway::caller::Caller;
 use crate::gateway::client_changes::{ClientChanges, WantedLists, WantedTasks};
 use crate::gateway::rpc::{RpcError, notification_message};
+use crate::gateway::standing::revoked;
 use crate::gateway::state::Gateway;
 use bytes::Bytes;
 use futures_util::stream::{Stream, unfold};
@@ -64,21 +66,23 @@ fn listen(gateway: &Arc<Gateway>, admitted: Admitted, parts: &Parts) -> Result<H
     let subscribed = subscribed.unwrap_or_default();
     let changes = ClientChanges::new(gateway, &caller.view, &caller.principal, WantedLists::ALL, subscribed)
         .with_tasks(gateway, WantedTasks::of_session(caller.session.as_ref()));
-    Ok(HttpReply::events(change_events(gateway.clone(), caller.view, changes, admitted.place)))
+    Ok(HttpReply::events(change_events(gateway.clone(), caller, changes, admitted.place)))
 }
 
 fn change_events(
     gateway: Arc<Gateway>,
-    view: Arc<crate::gateway::view::View>,
+    caller: Caller,
     changes: ClientChanges,
     place: RequestPlace,
 ) -> impl Stream<Item = Bytes> + Send {
+    let (principal, view) = (caller.principal, caller.view);
     unfold((changes, place), move |(mut changes, place)| {
-        let (gateway, view) = (gateway.clone(), view.clone());
+        let (gateway, principal, view) = (gateway.clone(), principal.clone(), view.clone());
         async move {
             let (method, params) = tokio::select! {
                 notice = changes.next(&gateway, &view) => notice,
                 () = gateway.stop.cancelled() => return None,
+                () = revoked(&gateway, &principal, &view) => return None,
             };
             Some((event(&notification_message(method, &params)), (changes, place)))
         }

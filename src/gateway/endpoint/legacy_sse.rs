@@ -3,7 +3,7 @@
 
 use super::accept::{Accepted, is_json};
 use super::admit::{Admitted, RequestPlace, too_many};
-use super::identify::bad_request;
+use super::identify::{RequestOrigin, bad_request};
 use super::reply::HttpReply;
 use super::sse_stream::{comment, event};
 use super::stdio::{ClientInput, ClientMessages, serve_client};
@@ -11,6 +11,7 @@ use crate::gateway::limits::TooMany;
 use crate::gateway::payload::read_payload;
 use crate::gateway::rpc::{INTERNAL_ERROR, RpcError};
 use crate::gateway::sse_clients::{PostedMessage, SseConnection};
+use crate::gateway::standing::revoked;
 use crate::gateway::state::Gateway;
 use bytes::Bytes;
 use futures_util::stream::{Stream, unfold};
@@ -68,9 +69,9 @@ fn open(gateway: &Arc<Gateway>, admitted: Admitted, parts: &Parts) -> Result<Htt
         let error = RpcError::new(INTERNAL_ERROR, "Internal error: no random numbers");
         HttpReply::refused(StatusCode::INTERNAL_SERVER_ERROR, &error)
     })?;
-    tokio::spawn(serve_client(gateway.clone(), origin, PostedMessages(posted), output));
-    let stream =
-        SseStream { is_open: false, sent, keep_alive: gateway.options.keep_alive, connection, _place: place };
+    tokio::spawn(serve_client(gateway.clone(), origin.clone(), PostedMessages(posted), output));
+    let gateway = gateway.clone();
+    let stream = SseStream { is_open: false, sent, gateway, origin, connection, _place: place };
     Ok(HttpReply::events(stream.events()))
 }
 
@@ -79,7 +80,8 @@ struct SseStream {
     /// The client knows its address.
     is_open: bool,
     sent: mpsc::Receiver<String>,
-    keep_alive: Duration,
+    gateway: Arc<Gateway>,
+    origin: RequestOrigin,
     connection: SseConnection,
     _place: RequestPlace,
 }
@@ -92,9 +94,11 @@ impl SseStream {
                 let address = format!("event: endpoint\ndata: ?{SESSION}={}\n\n", stream.connection.id);
                 return Some((Bytes::from(address), stream));
             }
+            let SseStream { gateway, origin, sent, .. } = &mut stream;
             tokio::select! {
-                message = stream.sent.recv() => Some((event(&message?), stream)),
-                () = tokio::time::sleep(stream.keep_alive) => Some((comment(), stream)),
+                message = sent.recv() => Some((event(&message?), stream)),
+                () = tokio::time::sleep(gateway.options.keep_alive) => Some((comment(), stream)),
+                () = revoked(gateway, &origin.principal, &origin.view) => None,
             }
         })
     }

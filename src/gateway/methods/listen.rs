@@ -6,6 +6,7 @@ use crate::gateway::client_changes::{ClientChanges, WantedLists, WantedTasks};
 use crate::gateway::era::{ResultKind, modern_result};
 use crate::gateway::exchange::Exchange;
 use crate::gateway::rpc::{RpcError, RpcRequest, notification_message, object};
+use crate::gateway::standing::revoked;
 use crate::gateway::state::Gateway;
 use crate::gateway::subscribers::{ClientSubscriptions, MOST_RESOURCES};
 use serde_json::{Map, Value, json};
@@ -53,10 +54,13 @@ pub async fn listen(
             }
         }
     };
+    // A pipe has no credentials.
+    let is_http = exchange.caller.session.is_none();
     tokio::select! {
         () = reports => {}
         () = exchange.cancel.cancelled() => {}
         () = gateway.stop.cancelled() => {}
+        () = revoked(gateway, principal, view), if is_http => {}
     }
     Ok(modern_result(gateway, "{}", ResultKind::Plain, &[(SUBSCRIPTION_KEY, &id)]))
 }

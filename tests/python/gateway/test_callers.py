@@ -17,11 +17,11 @@ from typing import Any
 import pytest
 
 from support.gateway import LegacyClient, ask, call, python_of, served
+from support.issuers import AUDIENCE, ISSUER, Issuer, jwt_options
 from support.wire import audit_lines
 from toolhub import ToolError, ToolHub
 
 pytestmark = pytest.mark.anyio
-ISSUER, AUDIENCE = "https://issuer.example", "https://gateway.example/mcp"
 
 
 def callers_in(audit: Path) -> set[str]:
@@ -29,37 +29,11 @@ def callers_in(audit: Path) -> set[str]:
     return {line["principal"] for line in audit_lines(audit) if line["type"] == "call"}
 
 
-class Issuer:
-    """The program in `issuer.py`, which signs with libraries that are not ours."""
-
-    def __init__(self) -> None:
-        program = str(Path(__file__).parent / "issuer.py")
-        self.process = subprocess.Popen(
-            [python_of("fastmcp"), program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
-        self.url = self._read()
-
-    def _read(self) -> Any:
-        assert self.process.stdout is not None
-        return json.loads(self.process.stdout.readline())
-
-    def __call__(self, do: str = "pyjwt", **request: Any) -> Any:
-        if do != "publish":
-            now = int(time.time())
-            claims = {"iss": ISSUER, "aud": AUDIENCE, "sub": "ann", "iat": now, "exp": now + 600}
-            given = {**claims, **request.pop("claims", {})}
-            request["claims"] = {claim: value for claim, value in given.items() if value is not None}
-        assert self.process.stdin is not None
-        print(json.dumps({"do": do, **request}), file=self.process.stdin, flush=True)
-        return self._read()
-
-
 @pytest.fixture(scope="module")
 def issuer() -> Generator[Issuer]:
     issuer = Issuer()
     yield issuer
-    issuer.process.kill()
-    issuer.process.communicate()
+    issuer.end()
 
 
 @pytest.fixture
@@ -68,10 +42,6 @@ def hub() -> ToolHub:
     hub.register(lambda: "pong", name="read_ping", read_only=True)
     hub.register(lambda: "gone", name="delete_all")
     return hub
-
-
-def jwt_options(issuer: Issuer, **more: Any) -> dict[str, Any]:
-    return {"jwks": issuer.url, "issuer": ISSUER, "audience": AUDIENCE, **more}
 
 
 @pytest.mark.parametrize("keys", ["url", "file", "mapping"])

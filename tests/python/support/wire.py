@@ -43,6 +43,11 @@ class Lines:
         """Wait for the end of the stream."""
         self._thread.join(PATIENCE)
 
+    @property
+    def is_open(self) -> bool:
+        """Whether more lines may come."""
+        return self._thread.is_alive()
+
     def wait_for(self, part: str) -> str:
         """The first line with this part."""
 
