@@ -19,7 +19,8 @@ pub async fn revoked(gateway: &Gateway, principal: &Principal, view: &View) {
     loop {
         let (authenticator, now) = (gateway.authenticator.load_full(), SystemTime::now());
         let has_view = gateway.views.load().renewed(view).is_some();
-        if !has_view || !authenticator.still_accepts(principal, now).await {
+        // Boxed: a stream that waits would keep as much memory as a check needs.
+        if !has_view || !Box::pin(authenticator.still_accepts(principal, now)).await {
             return;
         }
         let expires = authenticator.expires(principal);

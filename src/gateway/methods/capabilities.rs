@@ -3,14 +3,10 @@
 use crate::gateway::caller::Caller;
 use crate::gateway::state::Gateway;
 use serde_json::{Value, json};
-use std::time::Duration;
 
-/// How long servers that are just being started may take to say what they have. One that takes longer may have anything.
-const PATIENCE: Duration = Duration::from_secs(2);
-
-/// The capabilities of both eras.
-pub async fn capabilities(gateway: &Gateway, caller: &Caller) -> Value {
-    let _ = tokio::time::timeout(PATIENCE, gateway.upstreams.listed()).await;
+/// The capabilities of both eras. No server is waited for: one that is silent would delay every client. A server that was
+/// never connected may have anything; a client that asks for what it does not have gets an empty list.
+pub fn capabilities(gateway: &Gateway, caller: &Caller) -> Value {
     let has = |capability: &str| gateway.upstreams.may_have(&caller.view, capability);
     let mut capabilities = json!({"tools": {"listChanged": true}});
     if has("resources") {

@@ -38,11 +38,11 @@ pub async fn dispatch(
     match (request.method.as_str(), era) {
         ("initialize", Era::Legacy) => {
             let version = legacy::initialize(params)?.version;
-            let capabilities = capabilities(gateway, &exchange.caller).await;
+            let capabilities = capabilities(gateway, &exchange.caller);
             Ok(legacy::welcome(gateway, version, capabilities, instructions))
         }
         ("server/discover", Era::Modern) => {
-            Ok(modern::discovered(gateway, capabilities(gateway, &exchange.caller).await, instructions))
+            Ok(modern::discovered(gateway, capabilities(gateway, &exchange.caller), instructions))
         }
         ("ping", Era::Legacy) => Ok(own_result(gateway, era, "{}".to_owned(), ResultKind::Plain)),
         ("logging/setLevel", Era::Legacy) => {

@@ -154,6 +154,12 @@ impl Connection {
         let _ = timeout(COURTESY, sent).await;
     }
 
+    /// The server was told that nobody answers questions, which has changed: the hub is served now. Servers of the modern
+    /// protocol are told with each request.
+    pub fn knows_of_no_answers(&self) -> bool {
+        self.server.era == Era::Legacy && !self.callers_answer && self.callbacks.callers_answer()
+    }
+
     /// Whether a request waits for its answer: a call, a list, the poll of a task. The hub's own subscription to changes does
     /// not count: it would keep every server that announces changes alive.
     pub fn is_in_use(&self) -> bool {

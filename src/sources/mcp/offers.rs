@@ -134,6 +134,7 @@ pub async fn ask(
     request: &OfferRequest,
     extras: &CallContextExtras,
 ) -> Result<Map<String, Value>, HubError> {
+    server.let_it_ask(extras.ask.as_ref());
     // A server that was removed is closed when the last request of its callers has ended.
     let _kept = server.begin_call();
     let server = &server.for_caller(extras.principal.as_ref())?;

@@ -100,6 +100,20 @@ async def test_questions_and_answers_stay_with_their_caller(
         assert is_unclear or seen[name]["questions"], "the client was asked"
 
 
+@pytest.mark.parametrize("environment", ["mcp1", "mcp2"], ids=["legacy", "modern"])
+async def test_servers_that_were_connected_before_serving_may_ask(environment: str) -> None:
+    """A legacy server is told at its handshake whether anybody answers: it gets another one when somebody does."""
+    with asking(environment, "http") as options:
+        hub = ToolHub()
+        hub.add_server("asking", **options)
+        async with hub:
+            await hub.connect()
+            async with served(hub, token=TOKENS) as at, clients(at.url, "secret_of") as started:
+                seen = await outcomes(started)
+    for name in CALLERS:
+        assert set(seen[name]["results"]) == {f"{name}: word-of-{name}"}
+
+
 async def test_a_shared_flight_is_never_one_of_another_caller() -> None:
     """Identical calls of two callers at once: each gets the result of a run for itself."""
     hub, begun, go = ToolHub(), [], asyncio.Event()

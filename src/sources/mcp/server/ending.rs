@@ -3,13 +3,39 @@
 use super::{ConnectAttempt, Server};
 use crate::error::{ErrorKind, HubError, Outcome};
 use crate::sources::mcp::lifecycle::Released;
+use crate::sources::mcp::session::Session;
+use crate::tool::AskCaller;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 /// How long a call may take from the choice of its server to its beginning there.
 const PLANNED_CALLS_BEGIN: Duration = Duration::from_millis(500);
 
+/// What a caller may be asked for by a server of the older protocol.
+const ASKED_FOR: [&str; 2] = ["elicitation", "sampling"];
+
 impl Server {
+    /// Before a call begins whose caller can be asked: ends a session in which the server was told otherwise, because it is
+    /// older than the serving of the hub. The call makes a new one. While other calls run, the session stays.
+    pub(in crate::sources::mcp) fn let_it_ask(&self, ask: Option<&AskCaller>) {
+        if !ask.is_some_and(|ask| ASKED_FOR.iter().any(|name| ask.capabilities[*name].is_object())) {
+            return;
+        }
+        let session = {
+            let mut life = self.life.lock();
+            let is_free = self.calls.load(Ordering::Acquire) == 0;
+            let stale = life.machine.session().filter(|session| {
+                let connection = session.connection();
+                is_free && connection.knows_of_no_answers() && !connection.is_in_use()
+            });
+            stale.map(Session::generation).and_then(|generation| life.machine.take_idle(generation))
+        };
+        if let Some(session) = session {
+            self.lists.end_round();
+            tokio::spawn(session.close());
+        }
+    }
+
     /// The server was removed or replaced: what runs may end, and calls that wait for a slot or a connection are refused, so
     /// that they can be planned again.
     pub fn dismiss(&self) {
