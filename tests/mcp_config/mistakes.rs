@@ -384,6 +384,10 @@ fn ids_that_are_taken_and_refused() {
         (" ", "/p/mcp.json: server ' ' must have a name: its id is empty."),
         ("a\nb", "/p/mcp.json: server 'a b' has a control character in its id; remove it."),
         (
+            "native",
+            "/p/mcp.json: server 'native' must have another id: 'native' means the hub itself in patterns and views.",
+        ),
+        (
             &"x".repeat(201),
             &format!(
                 "/p/mcp.json: server '{}…' has an id of 201 characters; 200 are allowed.",

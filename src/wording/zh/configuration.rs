@@ -66,6 +66,10 @@ pub(super) const CONFIGURATION: &[(&str, &str)] = &[
         "has the unknown placeholder `{}`; known are principal.token, principal.name, principal.id and principal.claims.NAME.",
         "含有未知的占位符 `{0}`；已知的有 principal.token、principal.name、principal.id 和 principal.claims.NAME。",
     ),
+    (
+        "must have another id: '{}' means the hub itself in patterns and views.",
+        "须换一个 id：'{0}' 在模式和视图中指 hub 本身。",
+    ),
     ("has an id of {} characters; {} are allowed.", "的 id 有 {0} 个字符；最多允许 {1} 个。"),
     ("has a control character in its id; remove it.", "的 id 含有控制字符；请删除。"),
     ("names the file {}, which cannot be read: {}.", "指定的文件 {0} 无法读取：{1}。"),

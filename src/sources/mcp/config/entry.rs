@@ -13,6 +13,7 @@ use super::notice::{Notes, Notice};
 use super::options::{self, ServerOptions};
 use super::variables::Variables;
 use super::{Environment, ServerConfig};
+use crate::pattern::NATIVE;
 use crate::sources::mcp::in_process::ServerLink;
 
 /// The longest id, in characters.
@@ -131,6 +132,9 @@ fn problem_of_id(id: &str) -> Option<String> {
         Some(format!("has an id of {length} characters; {LONGEST_ID} are allowed."))
     } else if id.contains(char::is_control) {
         Some("has a control character in its id; remove it.".to_owned())
+    } else if id == NATIVE {
+        // A pattern such as `native/*` would let its tools pass for those of the hub.
+        Some(format!("must have another id: '{NATIVE}' means the hub itself in patterns and views."))
     } else {
         None
     }
